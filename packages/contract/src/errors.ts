@@ -1,0 +1,153 @@
+/**
+ * The error catalogue: code -> HTTP status and title. Codes are permanent; wording may improve freely.
+ * `docs/errors.md` is printed from here.
+ */
+export const ERRORS = {
+  // a request's body, path or method
+  invalid_json: { status: 400, title: "The body is not JSON" },
+  invalid_request: { status: 422, title: "The request does not fit the route" },
+  unsupported_media_type: { status: 415, title: "The content type is not served here" },
+  payload_too_large: { status: 413, title: "The body is too large" },
+  not_found: { status: 404, title: "There is nothing at this path" },
+  method_not_allowed: { status: 405, title: "The path does not answer this method" },
+  unauthorized: { status: 401, title: "The credential is missing or wrong" },
+  client_too_old: { status: 426, title: "The command is older than the server accepts" },
+  // rows and functions
+  unique_violation: { status: 409, title: "A row with this key exists" },
+  function_failed: { status: 400, title: "A computed column failed" },
+  function_timeout: { status: 400, title: "A function ran past its time limit" },
+  worker_died: { status: 400, title: "A function ended its worker process" },
+  worker_out_of_memory: { status: 400, title: "A function used more memory than its worker may" },
+  worker_unavailable: { status: 503, title: "No worker can be started" },
+  schema_changed: { status: 409, title: "The table has changed under the service" },
+  database_unavailable: { status: 503, title: "PostgreSQL does not answer" },
+  commit_unknown: { status: 503, title: "The connection broke while the row was being committed" },
+  disk_full: { status: 507, title: "The disk is full" },
+  overloaded: { status: 503, title: "Too many requests are waiting" },
+  // the application file
+  app_file_not_found: { status: 404, title: "The application file does not exist" },
+  app_invalid: { status: 422, title: "The application file is not valid" },
+  app_outside_project: { status: 422, title: "The application file lies outside the project" },
+  no_project: { status: 422, title: "No project root was found" },
+  manifest_invalid: { status: 422, title: "The manifest does not fit its schema" },
+  manifest_too_new: { status: 422, title: "The manifest comes from a newer library" },
+  python_not_found: { status: 422, title: "No Python was found for the application" },
+  environment_failed: { status: 422, title: "The Python environment could not be made" },
+  // names and configuration
+  invalid_name: { status: 422, title: "The name is not valid" },
+  invalid_target: { status: 422, title: "The target is not valid" },
+  config_invalid: { status: 422, title: "The configuration is not valid" },
+  hosted_not_available: { status: 422, title: "The command does not reach hosted targets" },
+  // schema
+  schema_mismatch: { status: 409, title: "The tables are not what the application declares" },
+  schema_unsupported: { status: 422, title: "The change cannot be made" },
+  schema_lock_timeout: { status: 503, title: "The tables were in use for too long" },
+  destructive_refused: { status: 409, title: "The plan would destroy data" },
+  confirmation_required: { status: 409, title: "The command asks for confirmation" },
+  catalog_moved: { status: 409, title: "The tables changed since the plan was made" },
+  catalog_too_new: { status: 409, title: "The database belongs to a newer version of the product" },
+  fill_failed: { status: 400, title: "A new computed column could not be filled" },
+  // services and the daemon
+  service_not_found: { status: 404, title: "There is no such service" },
+  service_conflict: { status: 409, title: "The service's name is taken by another file" },
+  service_failed: { status: 500, title: "The service did not start" },
+  port_taken: { status: 409, title: "The port is taken" },
+  daemon_not_running: { status: 503, title: "The daemon is not running" },
+  daemon_failed: { status: 500, title: "The daemon could not be started" },
+  daemon_busy: { status: 409, title: "The daemon is busy" },
+  home_not_writable: { status: 500, title: "The home folder cannot be written" },
+  postgres_failed: { status: 500, title: "PostgreSQL could not be started" },
+  postgres_unsupported: { status: 422, title: "The PostgreSQL server cannot be used" },
+  // the command
+  usage: { status: 400, title: "The command line is not valid" },
+  interrupted: { status: 499, title: "The command was interrupted" },
+  internal_error: { status: 500, title: "Something went wrong on our side" },
+} as const satisfies Record<string, { status: number; title: string }>;
+
+export type ErrorCode = keyof typeof ERRORS;
+
+/** One error of one field: `pointer` is a JSON pointer into the body (`/title`). */
+export interface FieldError {
+  readonly pointer: string;
+  readonly detail: string;
+}
+
+export interface AppErrorInput {
+  /** What happened, with the real values. */
+  readonly detail: string;
+  /** One next step, a command where there is one. */
+  readonly hint?: string | undefined;
+  /** For programs; never a secret. */
+  readonly meta?: Readonly<Record<string, unknown>> | undefined;
+  readonly errors?: readonly FieldError[] | undefined;
+  readonly cause?: unknown;
+}
+
+/** The one error class: a code of the catalogue with what happened and what to do next. */
+export class AppError extends Error {
+  readonly code: ErrorCode;
+  readonly hint: string | undefined;
+  readonly meta: Readonly<Record<string, unknown>>;
+  readonly errors: readonly FieldError[] | undefined;
+
+  constructor(code: ErrorCode, input: AppErrorInput) {
+    super(input.detail, input.cause === undefined ? undefined : { cause: input.cause });
+    this.name = "AppError";
+    this.code = code;
+    this.hint = input.hint;
+    this.meta = input.meta ?? {};
+    this.errors = input.errors;
+  }
+
+  get status(): number {
+    return ERRORS[this.code].status;
+  }
+}
+
+/** Makes an AppError; reads better after `throw`. */
+export function appError(code: ErrorCode, input: AppErrorInput): AppError {
+  return new AppError(code, input);
+}
+
+/** RFC 9457 body of an error: what HTTP answers, what `--json` prints. */
+export interface Problem {
+  readonly type: string;
+  readonly title: string;
+  readonly status: number;
+  readonly detail: string;
+  readonly code: ErrorCode;
+  readonly hint?: string;
+  readonly instance?: string;
+  readonly errors?: readonly FieldError[];
+  readonly meta?: Readonly<Record<string, unknown>>;
+}
+
+const DOCS = "https://appdb.invalid/errors/";
+
+/** Turns any thrown value into a problem; what is not an AppError becomes `internal_error` without its inner text. */
+export function toProblem(error: unknown, instance?: string): Problem {
+  const known = error instanceof AppError ? error : undefined;
+  const code = known?.code ?? "internal_error";
+  return {
+    type: DOCS + code,
+    title: ERRORS[code].title,
+    status: ERRORS[code].status,
+    detail: known?.message ?? "An unexpected error was met; the log has it under this request's id.",
+    code,
+    ...(known?.hint === undefined ? {} : { hint: known.hint }),
+    ...(instance === undefined ? {} : { instance }),
+    ...(known?.errors === undefined ? {} : { errors: known.errors }),
+    ...(known === undefined || Object.keys(known.meta).length === 0 ? {} : { meta: known.meta }),
+  };
+}
+
+/** Rebuilds the AppError of a problem that came over the wire; an unknown code becomes `internal_error`. */
+export function fromProblem(problem: Problem): AppError {
+  const code = problem.code in ERRORS ? problem.code : "internal_error";
+  return new AppError(code, {
+    detail: problem.detail,
+    hint: problem.hint,
+    meta: problem.meta,
+    errors: problem.errors,
+  });
+}

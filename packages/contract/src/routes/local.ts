@@ -1,0 +1,126 @@
+import { z } from "zod";
+import { manifestSchema } from "../manifest.ts";
+import { schemaPlanSchema, servicePlanSchema } from "../plan.ts";
+
+/**
+ * The local daemon's API, on loopback. Every request carries `authorization: Bearer <token of the home>` and the
+ * client's version; answers are JSON, errors problem+json. Routes marked `events` answer NDJSON: `progress` lines and
+ * then exactly one `done` or `error` line.
+ */
+
+/** How an application's Python is run: interpreter, import paths beside the project root, environment at the command. */
+export const runtimeSchema = z.strictObject({
+  python: z.string(),
+  /** Which rule chose it, for people: `--python`, `uv.lock`, `requirements.txt`, `virtual environment`, `base library`. */
+  python_source: z.string(),
+  project_root: z.string(),
+  /** Folders put on PYTHONPATH so that `appdb` and msgpack import when the environment lacks them. */
+  library_paths: z.array(z.string()),
+  env: z.record(z.string(), z.string()),
+});
+export type Runtime = z.infer<typeof runtimeSchema>;
+
+export const appSchema = z.strictObject({
+  /** A parsed local target: database name, then folders: `main`, `main/reports`. */
+  target: z.string(),
+  manifest: manifestSchema,
+  runtime: runtimeSchema,
+});
+export type App = z.infer<typeof appSchema>;
+
+export const healthSchema = z.strictObject({
+  version: z.string(),
+  pid: z.int(),
+  home: z.string(),
+  started_at: z.string(),
+  postgres: z.enum(["up", "starting", "down"]),
+  /** Requests, fills and running services; 0 means that a newer command may replace the daemon. */
+  busy: z.int(),
+  services: z.int(),
+});
+
+export const schemaPlanRequestSchema = z.strictObject({ target: z.string(), manifest: manifestSchema });
+export const schemaApplyRequestSchema = z.strictObject({
+  ...appSchema.shape,
+  catalog_version: z.int(),
+  allow_destructive: z.boolean(),
+});
+
+/** One line of an `events` answer. Rows of a fill: done and total, once a second. */
+export const progressSchema = z.strictObject({
+  event: z.literal("progress"),
+  table: z.string(),
+  column: z.string(),
+  rows_done: z.int(),
+  rows_total: z.int(),
+});
+export type Progress = z.infer<typeof progressSchema>;
+
+export const servicePlanRequestSchema = z.strictObject({
+  ...appSchema.shape,
+  service: z.string().nullable(),
+  port: z.int().min(1).max(65535).nullable(),
+});
+export const serviceApplyRequestSchema = z.strictObject({
+  ...servicePlanRequestSchema.shape,
+  allow_destructive: z.boolean(),
+});
+
+export const serviceRouteSchema = z.strictObject({
+  method: z.string(),
+  path: z.string(),
+  route_type: z.enum(["insert", "compute"]),
+  table: z.string(),
+  inputs: z.array(z.string()),
+  outputs: z.array(z.string()),
+});
+
+export const SERVICE_STATES = ["STARTING", "AVAILABLE", "STOPPING", "STOPPED", "FAILED"] as const;
+
+export const serviceRecordSchema = z.strictObject({
+  /** `main/ingest`: target and service. */
+  name: z.string(),
+  target: z.string(),
+  service: z.string(),
+  endpoint: z.string().nullable(),
+  port: z.int(),
+  state: z.enum(SERVICE_STATES),
+  /** Why it is FAILED, for a person; null otherwise. */
+  error: z.string().nullable(),
+  restarts: z.int(),
+  pid: z.int().nullable(),
+  started_at: z.string().nullable(),
+  app_file: z.string(),
+  project_root: z.string(),
+  routes: z.array(serviceRouteSchema),
+  log_file: z.string(),
+});
+export type ServiceRecord = z.infer<typeof serviceRecordSchema>;
+
+/** Answer of `targets/open`: how a foreground service reaches its database. */
+export const openTargetSchema = z.strictObject({ dsn: z.string(), catalog_version: z.int() });
+
+export const LOCAL_ROUTES = {
+  health: { method: "GET", path: "/v1/health" },
+  schemaPlan: { method: "POST", path: "/v1/schema/plan" },
+  /** events; `done` carries `{plan: SchemaPlan}` as it is after the update */
+  schemaApply: { method: "POST", path: "/v1/schema/apply" },
+  /** makes sure that the tables are what the manifest says, `schema_mismatch` otherwise */
+  openTarget: { method: "POST", path: "/v1/targets/open" },
+  servicePlan: { method: "POST", path: "/v1/services/plan" },
+  /** `{plan: ServicePlan}` after the update; waits until each started service is AVAILABLE or FAILED */
+  serviceApply: { method: "POST", path: "/v1/services/apply" },
+  servicePrune: { method: "POST", path: "/v1/services/prune" },
+  /** `?target=main`; `{services: ServiceRecord[]}` */
+  serviceList: { method: "GET", path: "/v1/services" },
+  /** `{name}` -> ServiceRecord */
+  serviceRestart: { method: "POST", path: "/v1/services/restart" },
+  serviceStop: { method: "POST", path: "/v1/services/stop" },
+  /** `?name=main/ingest&tail=200&follow=1`; NDJSON lines `{event:"log", line}` */
+  serviceLogs: { method: "GET", path: "/v1/services/logs" },
+  stop: { method: "POST", path: "/v1/stop" },
+} as const;
+
+export const schemaPlanAnswerSchema = z.strictObject({ plan: schemaPlanSchema });
+export const servicePlanAnswerSchema = z.strictObject({ plan: servicePlanSchema });
+export const serviceListAnswerSchema = z.strictObject({ services: z.array(serviceRecordSchema) });

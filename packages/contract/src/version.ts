@@ -1,0 +1,9 @@
+/** The one version of everything in this tree; a test compares it with package.json and the Python package. */
+export const VERSION = "0.8.0";
+
+/** Oldest command that this daemon or server still answers; older ones are told `client_too_old`. */
+export const OLDEST_CLIENT = "0.8.0";
+
+/** Every call of the command carries its version in this header; every answer carries the server's. */
+export const CLIENT_VERSION_HEADER = "x-client-version";
+export const SERVER_VERSION_HEADER = "x-server-version";

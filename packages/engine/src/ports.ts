@@ -1,0 +1,97 @@
+import type { ColumnType, EngineValue } from "@appdb/contract/types";
+import type { GraphFunction, GraphStep, WorkerError } from "@appdb/contract/worker-protocol";
+
+/** A statement for PostgreSQL. `name` makes it a prepared statement of the connection. */
+export interface Statement {
+  readonly text: string;
+  readonly values?: readonly unknown[];
+  readonly name?: string;
+}
+
+/** Rows as arrays of PostgreSQL's own text form, null for null: the engine decodes by the column's type. */
+export interface SqlResult {
+  readonly rows: readonly (readonly (string | null)[])[];
+  readonly row_count: number;
+}
+
+/** Runs statements on one connection, in order. */
+export interface SqlConnection {
+  /** @throws SqlError with the SQLSTATE when PostgreSQL refuses; `AppError` database_unavailable when the connection is gone
+   *  before the statement was sent; `AppError` commit_unknown when it broke while a statement was running. */
+  query(statement: Statement): Promise<SqlResult>;
+}
+
+/** A pool of connections to one database, session settings `timezone=UTC`, `datestyle=ISO`, `extra_float_digits=1`. */
+export interface SqlPool extends SqlConnection, AsyncDisposable {
+  /** Lends one connection for the time of `work`; it is closed rather than reused when `work` throws a lost connection. */
+  withConnection<T>(work: (connection: SqlConnection) => Promise<T>): Promise<T>;
+  /** Runs `work` between BEGIN and COMMIT; ROLLBACK when it throws. */
+  transaction<T>(work: (connection: SqlConnection) => Promise<T>): Promise<T>;
+  /** Calls back for each NOTIFY on `channel` until the signal aborts; reconnects by itself and then calls once with "". */
+  listen(channel: string, onNotify: (payload: string) => void, signal: AbortSignal): Promise<void>;
+}
+
+/** What PostgreSQL said, with its SQLSTATE. Never shown to a user as it is. */
+export class SqlError extends Error {
+  readonly sqlstate: string;
+  readonly constraint: string | undefined;
+  readonly column: string | undefined;
+
+  constructor(
+    message: string,
+    fields: { sqlstate: string; constraint?: string | undefined; column?: string | undefined; cause?: unknown },
+  ) {
+    super(message, { cause: fields.cause });
+    this.name = "SqlError";
+    this.sqlstate = fields.sqlstate;
+    this.constraint = fields.constraint;
+    this.column = fields.column;
+  }
+}
+
+/** A computation over rows that Python runs: computed columns in an order in which each reads inputs and earlier steps. */
+export interface UdfGraph {
+  /** Same key, same graph; a runner defines it once per worker. */
+  readonly key: string;
+  readonly inputs: readonly { name: string; type: ColumnType; nullable: boolean }[];
+  readonly steps: readonly GraphStep[];
+  readonly functions: readonly GraphFunction[];
+}
+
+/** Why a row or a cell has no value. `died`, `timeout` and `memory` come from the runner, the rest from the worker. */
+export interface UdfError extends Omit<WorkerError, "kind"> {
+  readonly kind: WorkerError["kind"] | "died" | "timeout";
+}
+
+/** Values of the graph's steps for one row, each already as its column stores it; `errors` by step name. */
+export interface UdfResult {
+  readonly values: readonly EngineValue[];
+  readonly errors: Readonly<Record<string, UdfError>> | null;
+}
+
+/**
+ * Runs graphs in Python. Rows of many callers are sent together in chunks that adapt to how long they take; results
+ * come back per row. Rows of a chunk whose worker died run again one by one; the culprit alone is charged.
+ */
+export interface UdfRunner extends AsyncDisposable {
+  /** Runs one row. Resolves also when the function failed (see `errors`).
+   *  @throws AppError worker_unavailable when no worker can be started, with the reason; overloaded when too many rows wait */
+  run(graph: UdfGraph, row: readonly EngineValue[], signal?: AbortSignal): Promise<UdfResult>;
+  /** Starts the workers ahead of the first call. */
+  start(): Promise<void>;
+  /** Numbers for `/metrics` and for deciding how many rows to hand over at once. */
+  stats(): { workers: number; waiting: number; running: number; calls: number; restarts: number };
+}
+
+/** Milliseconds since the epoch; injected so that tests move time. */
+export interface Clock {
+  now(): number;
+}
+
+/** A structured logger; pino fits. */
+export interface Logger {
+  debug(fields: object, message: string): void;
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+  error(fields: object, message: string): void;
+}
