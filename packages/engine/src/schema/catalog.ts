@@ -1,0 +1,63 @@
+import type { Expr } from "@appdb/contract/expressions";
+import type { ColumnType } from "@appdb/contract/types";
+
+/**
+ * What a target holds, as one immutable value that is swapped whole when it changes: a request never sees half a schema.
+ * Stored in the target's own PostgreSQL schema `appdb`; ids outlive names.
+ */
+export interface Catalog {
+  /** Counts every schema change of the target; plan and apply compare and swap on it. */
+  readonly version: number;
+  readonly tables: readonly CatalogTable[];
+  readonly functions: ReadonlyMap<string, CatalogFunction>;
+}
+
+export interface CatalogTable {
+  readonly id: number;
+  /** PostgreSQL schema: `public` for the target's root, else the folder's name. */
+  readonly folder: string;
+  readonly name: string;
+  /** Counts changes of this table; every write carries it and the statement itself checks it. */
+  readonly version: number;
+  readonly model: string;
+  readonly comment: string | null;
+  readonly custom_metadata: unknown;
+  /** Column names, empty for a table without a key. */
+  readonly primary_key: readonly string[];
+  readonly has_default_idxs: boolean;
+  /** The PostgreSQL primary key: `_row`, or the column that is the single uuid7() key. Made by the engine before writing. */
+  readonly identity: string;
+  readonly columns: readonly CatalogColumn[];
+  readonly indexes: readonly CatalogIndex[];
+}
+
+export interface CatalogColumn {
+  readonly id: number;
+  readonly name: string;
+  readonly type: ColumnType;
+  readonly nullable: boolean;
+  readonly primary_key: boolean;
+  readonly computed: { readonly text: string; readonly expr: Expr } | null;
+  /** `filling`: added by an update whose fill job has not ended; nullable in PostgreSQL and unseen by readers. */
+  readonly state: "ready" | "filling";
+  readonly comment: string | null;
+  readonly custom_metadata: unknown;
+}
+
+export interface CatalogIndex {
+  readonly id: number;
+  readonly kind: "btree";
+  /** As declared; null for one that was not named. */
+  readonly name: string | null;
+  /** Its name in PostgreSQL. */
+  readonly sql_name: string;
+  readonly columns: readonly string[];
+  readonly state: "ready" | "building";
+}
+
+export interface CatalogFunction {
+  readonly id: string;
+  readonly module: string;
+  readonly name: string;
+  readonly digest: string;
+}
