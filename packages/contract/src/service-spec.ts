@@ -1,0 +1,48 @@
+import { z } from "zod";
+import { manifestSchema } from "./manifest.ts";
+import { runtimeSchema } from "./routes/local.ts";
+
+/**
+ * What a service process is told: `pod.js service <file>`, the file private (0600) and removed by the process once read.
+ * Started with a Node IPC channel it answers one `ServiceMessage`.
+ */
+export const serviceSpecSchema = z.strictObject({
+  dsn: z.string(),
+  /** Parsed local target: `main`, `main/reports`. */
+  target: z.string(),
+  manifest: manifestSchema,
+  runtime: runtimeSchema,
+  /** Services to serve. One is served at the root; several each under `/<service>`. */
+  services: z.array(z.string()).min(1),
+  host: z.string(),
+  /** 0 lets the system choose. */
+  port: z.int().min(0).max(65535),
+  limits: z.strictObject({
+    /** UDF worker processes per service. */
+    workers: z.int().min(1),
+    /** Time limit of one row in a worker. */
+    function_timeout_ms: z.int().min(1),
+    worker_memory_mb: z.int().min(16),
+    /** Largest request body. */
+    body_bytes: z.int().min(1),
+    /** Connections to PostgreSQL per service. */
+    connections: z.int().min(2),
+  }),
+});
+export type ServiceSpec = z.infer<typeof serviceSpecSchema>;
+
+/** Defaults of `limits`; docs/limits.md is printed from here. */
+export const DEFAULT_LIMITS: ServiceSpec["limits"] = {
+  workers: 1,
+  function_timeout_ms: 30_000,
+  worker_memory_mb: 512,
+  body_bytes: 16_000_000,
+  connections: 6,
+};
+
+/** What a service process says over its IPC channel, once: it listens (and its workers are started), or it cannot run. */
+export const serviceMessageSchema = z.discriminatedUnion("event", [
+  z.strictObject({ event: z.literal("listening"), address: z.string(), port: z.int() }),
+  z.strictObject({ event: z.literal("failed"), problem: z.looseObject({ code: z.string(), detail: z.string() }) }),
+]);
+export type ServiceMessage = z.infer<typeof serviceMessageSchema>;
