@@ -1,0 +1,30 @@
+import { describe, expect, test } from "vitest";
+import { nearestName } from "./nearest.ts";
+
+describe("nearestName", () => {
+  test.each([
+    ["titel", "title"],
+    ["Title", "title"],
+    ["bdoy", "body"],
+    ["memory_bm", "memory_mb"],
+    ["exclud", "exclude"],
+    ["titlee", "title"],
+  ])("%s is taken for %s", (written, meant) => {
+    expect(nearestName(written, ["title", "body", "memory_mb", "exclude", "include"])).toBe(meant);
+  });
+
+  test("nothing is offered when nothing is near", () => {
+    expect(nearestName("price", ["title", "body"])).toBeUndefined();
+    expect(nearestName("x", [])).toBeUndefined();
+    expect(nearestName("ab", ["yz"])).toBeUndefined();
+  });
+
+  test("the nearer of two names wins, the first of equally near ones", () => {
+    expect(nearestName("include", ["exclude", "includes"])).toBe("includes");
+    expect(nearestName("bat", ["cat", "rat"])).toBe("cat");
+  });
+
+  test("a long written name costs no more than its length difference", () => {
+    expect(nearestName("x".repeat(100_000), ["title"])).toBeUndefined();
+  });
+});
