@@ -1,0 +1,31 @@
+/**
+ * Where things lie in a home (`SERVICE_HOME`, default `~/.service`), relative to it. The command and the daemon meet
+ * through `daemon.json` and the token file; everything else is the daemon's own.
+ */
+export const HOME_PATHS = {
+  /** `DaemonFile`, 0600, there while a daemon listens; a killed daemon leaves it behind. */
+  daemon: "daemon.json",
+  /** The bearer token, 0600, one line. */
+  token: "daemon.token",
+  /** One file per daemon that held the home, the highest number is the lock. */
+  locks: "locks",
+  postgres: "postgres",
+  logs: "logs",
+  daemonLog: "logs/daemon.log",
+  services: "services",
+  serviceLogs: "logs/services",
+  runtimes: "runtimes",
+  images: "images",
+  /** The base library's packages for Pythons that lack them. */
+  base: "base",
+  /** What was found out about interpreters. */
+  pythons: "pythons",
+} as const;
+
+/** What `daemon.json` says. */
+export interface DaemonFile {
+  readonly pid: number;
+  readonly port: number;
+  readonly started_at: string;
+  readonly version: string;
+}
