@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { exprSchema } from "./expressions.ts";
 import { columnTypeSchema } from "./types.ts";
 

@@ -16,6 +16,7 @@ describe("nearestName", () => {
   test("nothing is offered when nothing is near", () => {
     expect(nearestName("price", ["title", "body"])).toBeUndefined();
     expect(nearestName("x", [])).toBeUndefined();
+    expect(nearestName("x", ["a", "y"])).toBeUndefined();
     expect(nearestName("ab", ["yz"])).toBeUndefined();
   });
 

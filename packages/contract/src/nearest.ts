@@ -1,12 +1,12 @@
 /**
  * Finds the known name that a person most likely meant, for "did you mean".
- * Letter case is ignored; at most a third of the letters may differ (one for names of up to four letters), a swap of two neighbours
- * counting once. Of equally near names the first one wins. Undefined when nothing is near.
+ * Letter case is ignored. A third of the letters may differ, one at least, and never all of them; two neighbours that
+ * changed places count once. Of equally near names the first one wins. Undefined when nothing is near.
  */
 export function nearestName(name: string, known: Iterable<string>): string | undefined {
   const wanted = name.toLowerCase();
   let best: string | undefined;
-  let bestDistance = Math.max(1, Math.floor(wanted.length / 3)) + 1;
+  let bestDistance = Math.min(wanted.length, Math.max(1, Math.floor(wanted.length / 3)) + 1);
   for (const candidate of known) {
     // A length difference alone is a distance, so most candidates cost nothing.
     if (Math.abs(candidate.length - wanted.length) >= bestDistance) continue;

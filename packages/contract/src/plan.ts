@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 
 /** Plans as `schema diff` and `service diff` print them; `--json` is this very document. Shapes follow the field (reference 3.4, 4.3). */
 export const opSchema = z.strictObject({

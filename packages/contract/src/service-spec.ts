@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { manifestSchema } from "./manifest.ts";
 import { runtimeSchema } from "./routes/local.ts";
 

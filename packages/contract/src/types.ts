@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 
 /** The kinds of a column's type. A kind has one storage type, one JSON form and one Python form (docs/adr/0003-values.md). */
 export const TYPE_KINDS = ["string", "int", "float", "bool", "timestamp", "date", "uuid", "json"] as const;

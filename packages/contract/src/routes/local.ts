@@ -1,11 +1,11 @@
-import { z } from "zod";
+import * as z from "zod";
 import { manifestSchema } from "../manifest.ts";
 import { schemaPlanSchema, servicePlanSchema } from "../plan.ts";
 
 /**
  * The local daemon's API, on loopback. Every request carries `authorization: Bearer <token of the home>` and the
  * client's version; answers are JSON, errors problem+json. Routes marked `events` answer NDJSON: `progress` lines and
- * then exactly one `done` or `error` line.
+ * then exactly one `done` or `error` line. Methods and paths: `LOCAL_ROUTES` of local-paths.ts.
  */
 
 /** How an application's Python is run: interpreter, import paths beside the project root, environment at the command. */
@@ -99,27 +99,6 @@ export type ServiceRecord = z.infer<typeof serviceRecordSchema>;
 
 /** Answer of `targets/open`: how a foreground service reaches its database. */
 export const openTargetSchema = z.strictObject({ dsn: z.string(), catalog_version: z.int() });
-
-export const LOCAL_ROUTES = {
-  health: { method: "GET", path: "/v1/health" },
-  schemaPlan: { method: "POST", path: "/v1/schema/plan" },
-  /** events; `done` carries `{plan: SchemaPlan}` as it is after the update */
-  schemaApply: { method: "POST", path: "/v1/schema/apply" },
-  /** makes sure that the tables are what the manifest says, `schema_mismatch` otherwise */
-  openTarget: { method: "POST", path: "/v1/targets/open" },
-  servicePlan: { method: "POST", path: "/v1/services/plan" },
-  /** `{plan: ServicePlan}` after the update; waits until each started service is AVAILABLE or FAILED */
-  serviceApply: { method: "POST", path: "/v1/services/apply" },
-  servicePrune: { method: "POST", path: "/v1/services/prune" },
-  /** `?target=main`; `{services: ServiceRecord[]}` */
-  serviceList: { method: "GET", path: "/v1/services" },
-  /** `{name}` -> ServiceRecord */
-  serviceRestart: { method: "POST", path: "/v1/services/restart" },
-  serviceStop: { method: "POST", path: "/v1/services/stop" },
-  /** `?name=main/ingest&tail=200&follow=1`; NDJSON lines `{event:"log", line}` */
-  serviceLogs: { method: "GET", path: "/v1/services/logs" },
-  stop: { method: "POST", path: "/v1/stop" },
-} as const;
 
 export const schemaPlanAnswerSchema = z.strictObject({ plan: schemaPlanSchema });
 export const servicePlanAnswerSchema = z.strictObject({ plan: servicePlanSchema });

@@ -1,0 +1,24 @@
+/**
+ * Methods and paths of the local daemon's API (bodies: local.ts). A file of its own because the command needs the paths
+ * without the schemas: loading zod costs it a quarter of its start.
+ */
+export const LOCAL_ROUTES = {
+  health: { method: "GET", path: "/v1/health" },
+  schemaPlan: { method: "POST", path: "/v1/schema/plan" },
+  /** events; `done` carries `{plan: SchemaPlan}` as it is after the update */
+  schemaApply: { method: "POST", path: "/v1/schema/apply" },
+  /** makes sure that the tables are what the manifest says, `schema_mismatch` otherwise */
+  openTarget: { method: "POST", path: "/v1/targets/open" },
+  servicePlan: { method: "POST", path: "/v1/services/plan" },
+  /** `{plan: ServicePlan}` after the update; waits until each started service is AVAILABLE or FAILED */
+  serviceApply: { method: "POST", path: "/v1/services/apply" },
+  servicePrune: { method: "POST", path: "/v1/services/prune" },
+  /** `?target=main`; `{services: ServiceRecord[]}` */
+  serviceList: { method: "GET", path: "/v1/services" },
+  /** `{name}` -> ServiceRecord */
+  serviceRestart: { method: "POST", path: "/v1/services/restart" },
+  serviceStop: { method: "POST", path: "/v1/services/stop" },
+  /** `?name=main/ingest&tail=200&follow=1`; NDJSON lines `{event:"log", line}` */
+  serviceLogs: { method: "GET", path: "/v1/services/logs" },
+  stop: { method: "POST", path: "/v1/stop" },
+} as const;
