@@ -1,0 +1,155 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { identifyProcess, isAlive } from "../processes/process-identity.ts";
+import { locateTools, requirePostgresBin } from "../tools/locate-tools.ts";
+import { withClient } from "./database-admin.ts";
+import { EmbeddedPostgres } from "./embedded-postgres.ts";
+import { openRuntimeFolder } from "./runtime-folder.ts";
+
+const TIMEOUT = 60_000;
+const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+const bin = requirePostgresBin(
+  locateTools({ program_url: import.meta.url, postgres_bin: process.env["SERVICE_PG_BIN"] }),
+);
+
+let home: string;
+let runtime_folder: string;
+const started: EmbeddedPostgres[] = [];
+
+beforeEach(() => {
+  home = join(mkdtempSync(join(tmpdir(), "appdb-pg-")), "Müllers Häuschen");
+  mkdirSync(home);
+  runtime_folder = openRuntimeFolder(home, undefined);
+});
+
+afterEach(async () => {
+  for (const postgres of started.splice(0)) await postgres.stop();
+  rmSync(join(home, ".."), { recursive: true, force: true });
+  rmSync(runtime_folder, { recursive: true, force: true });
+});
+
+function makePostgres(): EmbeddedPostgres {
+  const postgres = new EmbeddedPostgres({
+    bin,
+    folder: join(home, "postgres"),
+    runtime_folder,
+    log_file: join(home, "logs", "postgres.log"),
+    log: silent,
+  });
+  started.push(postgres);
+  return postgres;
+}
+
+function serverPid(): number {
+  const version = readdirSync(join(home, "postgres"))[0] ?? "";
+  return Number(readFileSync(join(home, "postgres", version, "postmaster.pid"), "utf8").split("\n")[0]);
+}
+
+async function countRows(postgres: EmbeddedPostgres): Promise<number> {
+  return await withClient(postgres.dsn("main"), async (client) => {
+    const found = await client.query<{ n: number }>("select count(*)::int as n from t");
+    return found.rows[0]?.n ?? -1;
+  });
+}
+
+async function makeRows(postgres: EmbeddedPostgres): Promise<void> {
+  await postgres.ensureDatabase("main");
+  await withClient(postgres.dsn("main"), async (client) => {
+    await client.query("create table t as select generate_series(1, 100) as n");
+  });
+}
+
+test("a new home gets a server whose text compares as Python's does, and no TCP port", { timeout: TIMEOUT }, async () => {
+  const postgres = makePostgres();
+  await Promise.all([postgres.start(), postgres.ensureDatabase("main"), postgres.ensureDatabase("main")]);
+  expect(postgres.state()).toBe("up");
+  expect(await postgres.listDatabases()).toEqual(["main"]);
+  expect(await postgres.hasDatabase("other")).toBe(false);
+  const facts = await withClient(postgres.dsn("main"), async (client) => {
+    const found = await client.query(
+      "select upper('straße') as upper, 'Z' < 'a' as code_points, current_setting('listen_addresses') as tcp, current_setting('synchronous_commit') as sync, current_setting('fsync') as fsync",
+    );
+    return found.rows[0];
+  });
+  expect(facts).toEqual({ upper: "STRASSE", code_points: true, tcp: "", sync: "on", fsync: "on" });
+  await postgres.stop();
+  expect(readdirSync(runtime_folder)).toEqual([]);
+});
+
+test("a killed server comes back by itself with every row", { timeout: TIMEOUT }, async () => {
+  const postgres = makePostgres();
+  await makeRows(postgres);
+  for (let round = 0; round < 3; round++) {
+    const pid = serverPid();
+    process.kill(pid, "SIGKILL");
+    await expect.poll(() => identifyProcess(pid), { timeout: 10_000 }).toBeUndefined();
+    await expect.poll(() => postgres.state() === "up" && serverPid() !== pid, { timeout: 20_000 }).toBe(true);
+    expect(await countRows(postgres)).toBe(100);
+  }
+});
+
+test("a server left by a killed owner is stopped before the next one starts", { timeout: TIMEOUT }, async () => {
+  const first = makePostgres();
+  await makeRows(first);
+  const orphan = identifyProcess(serverPid());
+  // a second owner: what the next daemon does after the first was killed
+  const second = makePostgres();
+  await second.start();
+  expect(orphan !== undefined && isAlive(orphan)).toBe(false);
+  expect(await countRows(second)).toBe(100);
+  await first.stop();
+}, TIMEOUT);
+
+test("locks of a process that is gone, of a zombie and of a stranger's pid are no obstacle", { timeout: TIMEOUT }, async () => {
+  const postgres = makePostgres();
+  await makeRows(postgres);
+  const version = readdirSync(join(home, "postgres"))[0] ?? "";
+  const lock = join(home, "postgres", version, "postmaster.pid");
+  const stranger = spawn("sleep", ["60"], { stdio: "ignore" });
+  // a zombie: its parent lives and does not reap it
+  const parent = spawn("bash", ["-c", "sleep 0.01 & echo $!; exec sleep 60"], { stdio: ["ignore", "pipe", "ignore"] });
+  try {
+    const zombie = Number(String((await once(parent.stdout, "data"))[0]));
+    await expect.poll(() => readFileSync(`/proc/${zombie}/stat`, "utf8")).toContain(") Z ");
+    for (const pid of [2 ** 22 - 1, zombie, stranger.pid]) {
+      await postgres.stop();
+      writeFileSync(lock, `${pid}\n${join(home, "postgres", version)}\n1700000000\n5432\n${runtime_folder}\n\n 1 2\nready\n`);
+      writeFileSync(join(runtime_folder, ".s.PGSQL.5432.lock"), `${pid}\n`);
+      await postgres.start();
+      expect(await countRows(postgres)).toBe(100);
+    }
+    expect(stranger.exitCode).toBeNull();
+  } finally {
+    parent.kill("SIGKILL");
+    stranger.kill("SIGKILL");
+  }
+});
+
+test("a folder that is no PostgreSQL is refused by name", async () => {
+  const empty = new EmbeddedPostgres({
+    bin: home,
+    folder: join(home, "postgres"),
+    runtime_folder,
+    log_file: join(home, "postgres.log"),
+    log: silent,
+  });
+  await expect(empty.start()).rejects.toMatchObject({ code: "postgres_failed" });
+  expect(empty.state()).toBe("down");
+});
+
+test("a cluster that cannot start says what PostgreSQL said and leaves no process", { timeout: TIMEOUT }, async () => {
+  const postgres = makePostgres();
+  await postgres.start();
+  await postgres.stop();
+  const version = readdirSync(join(home, "postgres"))[0] ?? "";
+  writeFileSync(join(home, "postgres", version, "postgresql.conf"), "no_such_setting = 1\n");
+  await expect(postgres.start()).rejects.toMatchObject({
+    code: "postgres_failed",
+    message: expect.stringContaining("no_such_setting"),
+  });
+  expect(existsSync(join(runtime_folder, ".s.PGSQL.5432"))).toBe(false);
+});

@@ -1,0 +1,172 @@
+import type { ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { appError } from "@appdb/contract/errors";
+import type { Logger } from "@appdb/engine/ports";
+import { ensureCluster, readMajorVersion, syncCluster } from "./cluster.ts";
+import { createDatabase, hasDatabase, listDatabases } from "./database-admin.ts";
+import type { PostgresProvider, PostgresState } from "./postgres-provider.ts";
+import { type ServerPlace, startServer } from "./server-process.ts";
+import { clearStaleLocks } from "./stale-locks.ts";
+
+const FIRST_RETRY_MS = 50;
+const LONGEST_RETRY_MS = 5_000;
+/** How long the processes of a killed server may hold its shared memory before a start counts as failed. */
+const LEFTOVERS_MS = 15_000;
+const FAST_SHUTDOWN_MS = 30_000;
+const IMMEDIATE_SHUTDOWN_MS = 5_000;
+
+export interface EmbeddedPostgresOptions {
+  readonly bin: string;
+  /** Folder under which the cluster's own folder, named by its major version, lies. */
+  readonly folder: string;
+  /** Short private folder for the socket (runtime-folder.ts). */
+  readonly runtime_folder: string;
+  readonly log_file: string;
+  readonly log: Logger;
+}
+
+/**
+ * One PostgreSQL cluster as our direct child, reached by a unix socket only. A server that dies is started again with
+ * growing pauses until `stop`. The caller holds the home's lock: nobody else may run this cluster meanwhile.
+ */
+export class EmbeddedPostgres implements PostgresProvider {
+  readonly #options: EmbeddedPostgresOptions;
+  #child: ChildProcess | undefined;
+  #starting: Promise<void> | undefined;
+  #state: PostgresState = "down";
+  #is_stopping = false;
+
+  constructor(options: EmbeddedPostgresOptions) {
+    this.#options = options;
+  }
+
+  start(): Promise<void> {
+    this.#starting ??= this.#open().catch((error: unknown) => {
+      this.#starting = undefined;
+      this.#state = "down";
+      throw error;
+    });
+    return this.#starting;
+  }
+
+  state(): PostgresState {
+    return this.#state;
+  }
+
+  dsn(database: string): string {
+    const host = encodeURIComponent(this.#options.runtime_folder);
+    return `postgresql:///${encodeURIComponent(database)}?host=${host}&user=postgres`;
+  }
+
+  async hasDatabase(database: string): Promise<boolean> {
+    await this.start();
+    return await hasDatabase(this.dsn("postgres"), database);
+  }
+
+  async listDatabases(): Promise<readonly string[]> {
+    await this.start();
+    return await listDatabases(this.dsn("postgres"));
+  }
+
+  async ensureDatabase(database: string): Promise<void> {
+    await this.start();
+    await createDatabase(this.dsn("postgres"), database);
+  }
+
+  async stop(): Promise<void> {
+    this.#is_stopping = true;
+    this.#starting = undefined;
+    const child = this.#child;
+    if (child === undefined) return;
+    const exited = hasExited(child) ? Promise.resolve() : once(child, "exit").then(() => undefined);
+    // fast shutdown: sessions end, a checkpoint is written; immediate: as after a crash; no data is lost by either
+    for (const [signal, wait_ms] of [["SIGINT", FAST_SHUTDOWN_MS], ["SIGQUIT", IMMEDIATE_SHUTDOWN_MS]] as const) {
+      child.kill(signal);
+      if (await settlesWithin(exited, wait_ms)) break;
+      this.#options.log.warn({ signal }, "PostgreSQL does not stop");
+    }
+    if (!hasExited(child)) child.kill("SIGKILL");
+    await exited;
+    this.#state = "down";
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop();
+  }
+
+  async #open(): Promise<void> {
+    const { bin, folder, log, log_file, runtime_folder } = this.#options;
+    this.#is_stopping = false;
+    this.#state = "starting";
+    mkdirSync(dirname(log_file), { recursive: true, mode: 0o700 });
+    const data_folder = join(folder, String(await readMajorVersion(bin)));
+    const is_new = (await ensureCluster(bin, data_folder)) === "made";
+    const place = { bin, data_folder, runtime_folder, log_file };
+    await this.#launch(place);
+    if (is_new) {
+      syncCluster(bin, data_folder).catch((error: unknown) => log.warn({ err: error }, "the cluster was not synced"));
+    }
+  }
+
+  /** Starts the server; the processes of one that was killed may need a moment to notice and go. */
+  async #launch(place: ServerPlace): Promise<void> {
+    const until = Date.now() + LEFTOVERS_MS;
+    for (;;) {
+      if (this.#is_stopping) throw stoppedMeanwhile();
+      await clearStaleLocks(place.data_folder, place.runtime_folder, this.#options.log);
+      try {
+        await startServer(place, (child) => {
+          this.#child = child;
+        });
+        break;
+      } catch (error) {
+        const is_leftover = error instanceof Error && error.message.includes("pre-existing shared memory block");
+        if (!is_leftover || Date.now() > until) throw error;
+        await sleep(FIRST_RETRY_MS);
+      }
+    }
+    this.#state = "up";
+    this.#options.log.info({ pid: this.#child?.pid }, "PostgreSQL is up");
+    const child = this.#child;
+    if (child === undefined) return;
+    const onExit = () => void this.#revive(place, child);
+    if (hasExited(child)) onExit();
+    else child.once("exit", onExit);
+  }
+
+  async #revive(place: ServerPlace, child: ChildProcess): Promise<void> {
+    if (this.#is_stopping) return;
+    const { log } = this.#options;
+    this.#state = "starting";
+    log.warn({ pid: child.pid, code: child.exitCode, signal: child.signalCode }, "PostgreSQL ended, it is started again");
+    for (let pause = FIRST_RETRY_MS; !this.#is_stopping; pause = Math.min(pause * 2, LONGEST_RETRY_MS)) {
+      try {
+        await this.#launch(place);
+        return;
+      } catch (error) {
+        if (this.#is_stopping) return;
+        log.error({ err: error }, "PostgreSQL could not be started again");
+        await sleep(pause);
+      }
+    }
+  }
+}
+
+function hasExited(child: ChildProcess): boolean {
+  return child.exitCode !== null || child.signalCode !== null || child.pid === undefined;
+}
+
+async function settlesWithin(work: Promise<void>, wait_ms: number): Promise<boolean> {
+  const timer = new AbortController();
+  const timeout = sleep(wait_ms, false, { signal: timer.signal }).catch(() => false);
+  const first = await Promise.race([work.then(() => true), timeout]);
+  timer.abort();
+  return first;
+}
+
+function stoppedMeanwhile(): Error {
+  return appError("postgres_failed", { detail: "PostgreSQL was stopped while it started." });
+}

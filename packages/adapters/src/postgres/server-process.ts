@@ -1,0 +1,97 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { closeSync, openSync, readFileSync, renameSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { appError } from "@appdb/contract/errors";
+import { asServerUser } from "./server-user.ts";
+import { readLock } from "./stale-locks.ts";
+
+const POLL_MS = 5;
+const START_TIMEOUT_MS = 120_000;
+const LOG_BYTES = 5_000_000;
+
+export interface ServerPlace {
+  readonly bin: string;
+  readonly data_folder: string;
+  readonly runtime_folder: string;
+  readonly log_file: string;
+}
+
+/** Settings of a local server. Durability is PostgreSQL's own: fsync, full_page_writes and synchronous_commit stay on. */
+const SETTINGS = {
+  listen_addresses: "",
+  max_connections: "200",
+  shared_buffers: "128MB",
+  wal_buffers: "4MB",
+  min_wal_size: "64MB",
+  max_wal_size: "1GB",
+  checkpoint_timeout: "15min",
+  synchronous_commit: "on",
+  jit: "off",
+  // neither is used locally, each would be a process
+  io_method: "sync",
+  max_logical_replication_workers: "0",
+  timezone: "UTC",
+  log_timezone: "UTC",
+  // an ERROR of a statement belongs to who sent it, and its text may hold a row's values
+  log_min_messages: "log",
+  log_checkpoints: "off",
+} as const;
+
+/**
+ * Starts a server as our direct child and resolves when it accepts connections. It has its own session, so that Ctrl-C
+ * in a terminal reaches us alone and we stop it in order.
+ * @throws postgres_failed with its last words when it ends or does not answer in two minutes
+ */
+export async function startServer(place: ServerPlace, onSpawn: (child: ChildProcess) => void): Promise<void> {
+  const settings = Object.entries(SETTINGS).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
+  const command = asServerUser(join(place.bin, "postgres"), [
+    "-D",
+    place.data_folder,
+    "-k",
+    place.runtime_folder,
+    ...settings,
+  ]);
+  const log_start = rotateLog(place.log_file);
+  const log = openSync(place.log_file, "a", 0o600);
+  const child = spawn(command.program, command.args, { stdio: ["ignore", log, log], detached: true });
+  closeSync(log);
+  let failure: string | undefined;
+  child.once("error", (error) => {
+    failure = `${command.program} cannot be run: ${error.message}`;
+  });
+  child.once("exit", (code, signal) => {
+    failure = `it ended with ${signal ?? `code ${code}`}`;
+  });
+  onSpawn(child);
+  const until = Date.now() + START_TIMEOUT_MS;
+  for (;;) {
+    const lock = readLock(place.data_folder);
+    if (lock?.pid === child.pid && lock?.status === "ready") return;
+    if (failure === undefined && Date.now() > until) failure = `it did not answer within ${START_TIMEOUT_MS / 1000} s`;
+    if (failure !== undefined) throw startFailure(place, failure, log_start);
+    await sleep(POLL_MS);
+  }
+}
+
+function startFailure(place: ServerPlace, failure: string, log_start: number): Error {
+  const said = readFileSync(place.log_file).subarray(log_start).toString("utf8");
+  const words = said
+    .split("\n")
+    .filter((line) => line !== "" && !/starting PostgreSQL|listening on/.test(line))
+    .map((line) => line.replace(/^[-\d]+ [\d:.]+ \S+ \[\d+\] /, ""))
+    .slice(-4)
+    .join(" ");
+  return appError("postgres_failed", {
+    detail: `PostgreSQL could not be started: ${failure}.${words === "" ? "" : ` It said: ${words}`}`,
+    hint: "The whole text is in logs/postgres.log of the home.",
+  });
+}
+
+/** Moves a log that has grown away and tells how long the one is to which the server will append. */
+function rotateLog(log_file: string): number {
+  const size = statSync(log_file, { throwIfNoEntry: false })?.size ?? 0;
+  if (size < LOG_BYTES) return size;
+  renameSync(log_file, `${log_file}.1`);
+  return 0;
+}

@@ -1,0 +1,17 @@
+/** A program with its arguments. */
+export interface Command {
+  readonly program: string;
+  readonly args: string[];
+}
+
+/** The id of `nobody`; only its not being 0 matters. */
+const UNPRIVILEGED_UID = 65534;
+
+/**
+ * How a program of PostgreSQL is started. It refuses to run as root, so under root it gets a user namespace in which
+ * we are somebody else; files stay root's, and `unshare` execs, so the pid is the server's own.
+ */
+export function asServerUser(program: string, args: string[]): Command {
+  if (process.getuid?.() !== 0) return { program, args };
+  return { program: "unshare", args: ["--user", `--map-user=${UNPRIVILEGED_UID}`, "--", program, ...args] };
+}

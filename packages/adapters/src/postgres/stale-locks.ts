@@ -1,0 +1,59 @@
+import { readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import type { Logger } from "@appdb/engine/ports";
+import { endProcess } from "../processes/end-process.ts";
+import { commandLine, identifyProcess, type ProcessIdentity } from "../processes/process-identity.ts";
+
+/** Fast shutdown, then immediate, then none of its choosing. */
+const END_ORPHAN = [
+  { signal: "SIGINT", wait_ms: 15_000 },
+  { signal: "SIGQUIT", wait_ms: 5_000 },
+  { signal: "SIGKILL", wait_ms: 5_000 },
+] as const;
+
+/**
+ * Clears the way for a start: a server that an earlier owner of the home left running is stopped, then both lock files
+ * go. To be called only by who holds the home's lock: no other server can be meant to run then.
+ */
+export async function clearStaleLocks(data_folder: string, runtime_folder: string, log: Logger): Promise<void> {
+  const lock = join(data_folder, "postmaster.pid");
+  const socket_lock = join(runtime_folder, ".s.PGSQL.5432.lock");
+  const orphan = findServer(readLockPid(lock), data_folder) ?? findServer(readLockPid(socket_lock), data_folder);
+  if (orphan !== undefined) {
+    log.warn({ pid: orphan.pid }, "stopping a PostgreSQL that an earlier daemon left");
+    const gone = await endProcess(orphan, END_ORPHAN);
+    if (!gone) log.error({ pid: orphan.pid }, "an earlier PostgreSQL does not end");
+  }
+  rmSync(lock, { force: true });
+  rmSync(socket_lock, { force: true });
+  rmSync(join(runtime_folder, ".s.PGSQL.5432"), { force: true });
+}
+
+/** The first lines of `postmaster.pid`; undefined when there is no such file or it is not finished. */
+export function readLock(data_folder: string): { pid: number; status: string } | undefined {
+  const lines = readText(join(data_folder, "postmaster.pid"))?.split("\n");
+  const status = lines?.[7]?.trim();
+  return lines === undefined || status === undefined ? undefined : { pid: Number(lines[0]), status };
+}
+
+function readLockPid(path: string): number | undefined {
+  const pid = Number.parseInt(readText(path) ?? "", 10);
+  // the file of a standalone backend holds a negative pid
+  return Number.isNaN(pid) ? undefined : Math.abs(pid);
+}
+
+/** The process of that pid if it serves this very folder: the system may have given the number to somebody else. */
+function findServer(pid: number | undefined, data_folder: string): ProcessIdentity | undefined {
+  if (pid === undefined) return undefined;
+  const identity = identifyProcess(pid);
+  return identity !== undefined && commandLine(pid)?.includes(data_folder) === true ? identity : undefined;
+}
+
+function readText(path: string): string | undefined {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,119 @@
+import { existsSync, readdirSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { appError } from "@appdb/contract/errors";
+
+/** The programs that come with an installation. Undefined is what it lacks; whoever needs it says so. */
+export interface Tools {
+  /** Folder with `postgres` and `initdb`. */
+  readonly postgres_bin: string | undefined;
+  readonly uv: string | undefined;
+  /** The Python of the installation. */
+  readonly base_python: string | undefined;
+  /** Folder to put on PYTHONPATH for `import appdb`. */
+  readonly library: string | undefined;
+  /** site-packages of the installation's Python, where its msgpack lies. */
+  readonly site_packages: string | undefined;
+}
+
+export interface LocateInput {
+  /** `import.meta.url` of the running program. */
+  readonly program_url: string;
+  /** SERVICE_PG_BIN: a folder of another PostgreSQL. */
+  readonly postgres_bin: string | undefined;
+}
+
+/**
+ * Finds the tools of this installation by looking upwards from the program: a checkout (`.tools` and `python/` beside
+ * `package.json`) or a wheel (the bundle inside the `appdb` package of a virtual environment). Starts no process.
+ */
+export function locateTools(input: LocateInput): Tools {
+  const start = dirname(fileURLToPath(input.program_url));
+  const found = findCheckout(start) ?? findWheel(start);
+  return {
+    postgres_bin: input.postgres_bin ?? postgresBin(found?.site_packages),
+    uv: firstThere(
+      ["uv", "uv.exe"].map((name) => (found === undefined ? undefined : join(dirname(found.python), name))),
+    ),
+    base_python: found?.python,
+    library: found?.library,
+    site_packages: found?.site_packages,
+  };
+}
+
+/** The folder of PostgreSQL's programs. @throws postgres_failed when the installation has none */
+export function requirePostgresBin(tools: Tools): string {
+  const bin = tools.postgres_bin;
+  if (bin === undefined) {
+    throw appError("postgres_failed", {
+      detail: "This installation has no PostgreSQL.",
+      hint: "Install it with pip install 'appdb[serve]', or set SERVICE_LOCAL_DATABASE_URL to a PostgreSQL 18 with pgvector.",
+    });
+  }
+  if (firstThere(["postgres", "postgres.exe"].map((name) => join(bin, name))) === undefined) {
+    throw appError("postgres_failed", {
+      detail: `There is no postgres program in ${bin}.`,
+      hint: "Set SERVICE_PG_BIN to the bin folder of PostgreSQL 18, or unset it.",
+    });
+  }
+  return bin;
+}
+
+interface Installation {
+  readonly python: string;
+  readonly library: string;
+  readonly site_packages: string;
+}
+
+function findCheckout(start: string): Installation | undefined {
+  for (const folder of upwards(start)) {
+    const environment = existsSync(join(folder, "package.json")) ? readEnvironment(join(folder, ".tools")) : undefined;
+    if (environment !== undefined) return { ...environment, library: join(folder, "python") };
+  }
+  return undefined;
+}
+
+function findWheel(start: string): Installation | undefined {
+  for (const folder of upwards(start)) {
+    const parent = dirname(folder);
+    if (!/^(site|dist)-packages$/.test(parent.split(/[\\/]/).at(-1) ?? "")) continue;
+    // Linux and macOS: <environment>/lib/pythonX.Y/site-packages; Windows: <environment>\Lib\site-packages
+    const roots = [join(parent, "..", "..", ".."), join(parent, "..", "..")];
+    const python = firstThere(roots.flatMap(pythonsOf));
+    if (python !== undefined) return { python, library: parent, site_packages: parent };
+  }
+  return undefined;
+}
+
+function readEnvironment(root: string): { python: string; site_packages: string } | undefined {
+  const python = firstThere(pythonsOf(root));
+  if (python === undefined) return undefined;
+  const lib = join(root, "lib");
+  const versions = existsSync(lib) ? readdirSync(lib).filter((name) => name.startsWith("python")) : [];
+  const site_packages = firstThere([
+    ...versions.map((version) => join(lib, version, "site-packages")),
+    join(root, "Lib", "site-packages"),
+  ]);
+  return site_packages === undefined ? undefined : { python, site_packages };
+}
+
+function pythonsOf(root: string): string[] {
+  return [join(root, "bin", "python3"), join(root, "bin", "python"), join(root, "Scripts", "python.exe")];
+}
+
+function postgresBin(site_packages: string | undefined): string | undefined {
+  return site_packages === undefined
+    ? undefined
+    : firstThere([join(site_packages, "embedded_postgres", "pginstall", "bin")]);
+}
+
+function firstThere(paths: readonly (string | undefined)[]): string | undefined {
+  return paths.find((path) => path !== undefined && existsSync(path));
+}
+
+function* upwards(start: string): Generator<string> {
+  for (let folder = start; ; folder = dirname(folder)) {
+    yield folder;
+    if (dirname(folder) === folder) return;
+  }
+}
