@@ -27,7 +27,8 @@ export interface SqlPool extends SqlConnection, AsyncDisposable {
   withConnection<T>(work: (connection: SqlConnection) => Promise<T>): Promise<T>;
   /** Runs `work` between BEGIN and COMMIT; ROLLBACK when it throws. */
   transaction<T>(work: (connection: SqlConnection) => Promise<T>): Promise<T>;
-  /** Calls back for each NOTIFY on `channel` until the signal aborts; reconnects by itself and then calls once with "". */
+  /** Calls back for each NOTIFY on `channel` until the signal aborts; reconnects by itself and then calls once with "".
+   *  Resolves as soon as it listens. @throws AppError database_unavailable when the first connection cannot be had */
   listen(channel: string, onNotify: (payload: string) => void, signal: AbortSignal): Promise<void>;
 }
 

@@ -1,0 +1,69 @@
+import { AppError, appError } from "@appdb/contract/errors";
+import { SqlError } from "@appdb/engine/ports";
+import { DatabaseError } from "pg";
+
+/** Says whether the connection that threw this cannot be used again. */
+export function isLost(error: unknown): boolean {
+  if (error instanceof DatabaseError) return error.severity === "FATAL" || error.severity === "PANIC";
+  return error instanceof AppError && (error.code === "commit_unknown" || error.code === "database_unavailable");
+}
+
+/**
+ * Turns what the driver threw for a statement into SqlError (PostgreSQL refused it) or `commit_unknown` (the connection
+ * broke while it ran; a FATAL of a server that shuts down may come after the commit, so it counts as unknown too).
+ */
+export function statementError(error: unknown): unknown {
+  if (error instanceof AppError || error instanceof SqlError) return error;
+  if (error instanceof DatabaseError && !isLost(error)) {
+    return new SqlError(error.message, {
+      sqlstate: error.code ?? "XX000",
+      constraint: error.constraint,
+      column: error.column,
+      cause: error,
+    });
+  }
+  if (isNeverSent(error)) return unavailableError(error);
+  if (isMisuse(error)) return error;
+  return appError("commit_unknown", {
+    detail: "The connection to PostgreSQL broke while a statement was running; it may or may not have been done.",
+    hint: "Look whether the row is there before sending it again.",
+    cause: error,
+  });
+}
+
+/** The driver's own words for a connection that it already knew to be dead: nothing went out. */
+function isNeverSent(error: unknown): boolean {
+  return error instanceof Error && / is not queryable$/.test(error.message);
+}
+
+/** Mistakes of ours that the driver finds before it sends anything. */
+function isMisuse(error: unknown): boolean {
+  return error instanceof Error && /^(Prepared statements must be unique|Query values must be)/.test(error.message);
+}
+
+/** No connection could be had: the server is away, starting, stopping, full, or refuses the role. */
+export function unavailableError(error: unknown): AppError {
+  if (error instanceof AppError) return error;
+  const sqlstate = error instanceof DatabaseError ? error.code : undefined;
+  return appError("database_unavailable", {
+    detail: `PostgreSQL does not accept connections (${reason(error)}).`,
+    hint: "Try again in a moment; `cli daemon status` says whether PostgreSQL runs.",
+    meta: sqlstate === undefined ? {} : { sqlstate },
+    cause: error,
+  });
+}
+
+/** A word for people without addresses or paths, which the driver's messages contain. */
+function reason(error: unknown): string {
+  if (error instanceof DatabaseError) {
+    if (error.code === "57P03") return "it is starting up or shutting down";
+    if (error.code === "53300") return "it has no free connection";
+    if (error.code === "3D000") return "the database does not exist";
+    if (error.code?.startsWith("28")) return "the role or its password was refused";
+    return `SQLSTATE ${error.code}`;
+  }
+  const code = error instanceof Error && "code" in error ? String(error.code) : undefined;
+  if (code === "ECONNREFUSED" || code === "ENOENT") return "it is not running";
+  if (error instanceof Error && /timeout/i.test(error.message)) return "it did not answer in time";
+  return code ?? "the connection broke";
+}

@@ -1,0 +1,156 @@
+import { AppError } from "@appdb/contract/errors";
+import type { SqlPool } from "@appdb/engine/ports";
+import { eventually } from "@appdb/testkit/eventually";
+import { createTestDatabase, type TestDatabase } from "@appdb/testkit/test-database";
+import { startTestPostgres } from "@appdb/testkit/test-postgres";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { createPgPool } from "./pg-pool.ts";
+
+let database: TestDatabase;
+let pool: SqlPool;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  pool = createPgPool({ dsn: database.dsn, max: 3, application_name: "pg-pool test" });
+});
+
+afterAll(async () => {
+  await pool[Symbol.asyncDispose]();
+  await database.drop();
+});
+
+async function killVictims(): Promise<void> {
+  await pool.query({
+    text: "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'victim' and datname = $1",
+    values: [database.name],
+  });
+}
+
+test("values come back as PostgreSQL writes them, in UTC and ISO form", async () => {
+  const result = await pool.query({
+    text: "select 9223372036854775807::int8, 0.1::float8, true, null::text, '2024-05-01 12:00+02'::timestamptz, '{\"b\":1,\"a\":2.50}'::json",
+  });
+  expect(result.rows).toEqual([
+    ["9223372036854775807", "0.1", "t", null, "2024-05-01 10:00:00+00", '{"b":1,"a":2.50}'],
+  ]);
+});
+
+test("a named statement is prepared once and keeps its plan", async () => {
+  await pool.withConnection(async (connection) => {
+    for (const value of [1, 2, 3]) {
+      const result = await connection.query({ name: "twice", text: "select $1::int8 * 2", values: [value] });
+      expect(result.rows).toEqual([[String(value * 2)]]);
+    }
+    const prepared = await connection.query({ text: "select count(*) from pg_prepared_statements where name = 'twice'" });
+    expect(prepared.rows).toEqual([["1"]]);
+  });
+});
+
+test("a refused statement says its SQLSTATE and constraint, and the connection stays usable", async () => {
+  await pool.query({ text: "create table keyed (id int8 constraint keyed_key unique)" });
+  await pool.query({ text: "insert into keyed values (1)" });
+  await expect(pool.query({ text: "insert into keyed values (1)" })).rejects.toMatchObject({
+    name: "SqlError",
+    sqlstate: "23505",
+    constraint: "keyed_key",
+  });
+  expect((await pool.query({ text: "select 1" })).rows).toEqual([["1"]]);
+});
+
+test("a transaction that throws leaves nothing behind", async () => {
+  await pool.query({ text: "create table notes (n int8)" });
+  const failing = pool.transaction(async (connection) => {
+    await connection.query({ text: "insert into notes values (1)" });
+    throw new Error("changed my mind");
+  });
+  await expect(failing).rejects.toThrow("changed my mind");
+  expect((await pool.query({ text: "select count(*) from notes" })).rows).toEqual([["0"]]);
+});
+
+test("a transaction whose failed statement was overlooked does not look committed", async () => {
+  const overlooked = pool.transaction(async (connection) => {
+    await connection.query({ text: "insert into notes values (2)" });
+    await connection.query({ text: "select 1/0" }).catch(() => undefined);
+  });
+  await expect(overlooked).rejects.toMatchObject({ name: "SqlError", sqlstate: "25P02" });
+});
+
+test("a statement whose connection breaks while it runs ends with commit_unknown", async () => {
+  await using victims = createPgPool({ dsn: database.dsn, max: 1, application_name: "victim" });
+  const running = victims.query({ text: "select pg_sleep(20)" });
+  const outcome = expect(running).rejects.toMatchObject({ code: "commit_unknown" });
+  await eventually(async () => {
+    const seen = await pool.query({
+      text: "select count(*) from pg_stat_activity where application_name = 'victim' and query like '%pg_sleep%'",
+    });
+    expect(seen.rows).toEqual([["1"]]);
+  });
+  await killVictims();
+  await outcome;
+  expect((await victims.query({ text: "select 1" })).rows).toEqual([["1"]]);
+});
+
+test("a transaction whose connection breaks before its commit is known to be undone", async () => {
+  await using victims = createPgPool({ dsn: database.dsn, max: 1, application_name: "victim" });
+  const broken = victims.transaction(async (connection) => {
+    await connection.query({ text: "insert into notes values (3)" });
+    await killVictims();
+    await connection.query({ text: "select pg_sleep(5)" });
+  });
+  await expect(broken).rejects.toMatchObject({ code: "database_unavailable" });
+  expect((await pool.query({ text: "select count(*) from notes where n = 3" })).rows).toEqual([["0"]]);
+});
+
+test("an idle connection that the server ended harms nobody", async () => {
+  await using victims = createPgPool({ dsn: database.dsn, max: 1, application_name: "victim" });
+  await victims.query({ text: "select 1" });
+  await killVictims();
+  await eventually(async () => expect((await victims.query({ text: "select 7" })).rows).toEqual([["7"]]));
+});
+
+test("a server that is not there is database_unavailable without its address", async () => {
+  await using nobody = createPgPool({
+    dsn: "postgresql:///main?host=/tmp/appdb-no-such-folder&user=postgres",
+    max: 1,
+    application_name: "test",
+  });
+  const error = await nobody.query({ text: "select 1" }).catch((thrown: unknown) => thrown);
+  expect(error).toBeInstanceOf(AppError);
+  expect(error).toMatchObject({ code: "database_unavailable" });
+  expect(String(error)).not.toContain("no-such-folder");
+});
+
+test("more callers than connections wait for their turn", async () => {
+  const results = await Promise.all(
+    Array.from({ length: 20 }, (_, i) => pool.query({ text: "select $1::int8, pg_sleep(0.01)", values: [i] })),
+  );
+  expect(results.map((result) => result.rows[0]?.[0])).toEqual(Array.from({ length: 20 }, (_, i) => String(i)));
+});
+
+test("notifications arrive, and after a broken connection they arrive again, with a word that some may be missing", async () => {
+  await using listening = createPgPool({ dsn: database.dsn, max: 1, application_name: "victim" });
+  const heard: string[] = [];
+  const stop = new AbortController();
+  await listening.listen("News", (payload) => heard.push(payload), stop.signal);
+  await pool.query({ text: `notify "News", 'first'` });
+  await eventually(() => expect(heard).toEqual(["first"]));
+  await killVictims();
+  await eventually(() => expect(heard).toEqual(["first", ""]));
+  await pool.query({ text: `notify "News", 'second'` });
+  await eventually(() => expect(heard).toEqual(["first", "", "second"]));
+  stop.abort();
+  await eventually(async () => {
+    const left = await pool.query({ text: "select count(*) from pg_stat_activity where application_name = 'victim'" });
+    expect(left.rows).toEqual([["0"]]);
+  });
+});
+
+test("a pool whose PostgreSQL was killed says database_unavailable, and works again when it is back", async () => {
+  await using dead = await startTestPostgres();
+  await using orphan = createPgPool({ dsn: dead.dsn, max: 2, application_name: "orphan" });
+  await orphan.query({ text: "select 1" });
+  await dead.kill();
+  await expect(orphan.query({ text: "select 1" })).rejects.toMatchObject({ code: "database_unavailable" });
+  await dead.start();
+  expect((await orphan.query({ text: "select 2" })).rows).toEqual([["2"]]);
+});

@@ -1,0 +1,191 @@
+import type { Logger, SqlConnection, SqlPool, SqlResult, Statement } from "@appdb/engine/ports";
+import { SqlError } from "@appdb/engine/ports";
+import { Client, type ClientBase, type ClientConfig, Pool, type PoolClient } from "pg";
+import { isLost, statementError, unavailableError } from "./pg-errors.ts";
+import { listenOn } from "./pg-listen.ts";
+
+export interface PgPoolOptions {
+  /**
+   * A PostgreSQL URI. Over TCP `postgresql://user:password@host:5432/main`; over a unix socket its folder goes into the
+   * query, percent-encoded: `postgresql:///main?host=/run/appdb&user=postgres` (`port` names the socket, 5432 unless told).
+   */
+  readonly dsn: string;
+  /** Most connections at a time. A caller beyond it waits; how many wait is the caller's to bound. */
+  readonly max: number;
+  readonly application_name: string;
+  readonly statement_timeout_ms?: number;
+  readonly log?: Logger;
+}
+
+const CONNECT_TIMEOUT_MS = 5_000;
+const IDLE_TIMEOUT_MS = 60_000;
+
+/** Values leave the driver as PostgreSQL wrote them: the engine decodes by the column's type. */
+const RAW_TYPES = { getTypeParser: () => (text: string | Buffer) => text };
+
+/**
+ * A pool on `pg`. Nothing connects before the first statement, and it heals by itself when PostgreSQL was away: broken
+ * connections are dropped, the next statement opens a new one.
+ * A statement throws SqlError when PostgreSQL refuses it, database_unavailable when no connection could be had,
+ * commit_unknown when the connection broke while it ran. A transaction that broke before its COMMIT was sent is surely
+ * undone and throws database_unavailable.
+ */
+export function createPgPool(options: PgPoolOptions): SqlPool {
+  return new PgPool(options);
+}
+
+class PgPool implements SqlPool {
+  readonly #options: PgPoolOptions;
+  readonly #config: ClientConfig;
+  readonly #pool: Pool;
+  readonly #closing = new AbortController();
+
+  constructor(options: PgPoolOptions) {
+    this.#options = options;
+    this.#config = {
+      connectionString: options.dsn,
+      application_name: options.application_name,
+      types: RAW_TYPES,
+    };
+    const config = { ...this.#config, connectionTimeoutMillis: CONNECT_TIMEOUT_MS };
+    this.#pool = new Pool({
+      max: options.max,
+      idleTimeoutMillis: IDLE_TIMEOUT_MS,
+      // The pool's own connect time-out would also count the wait for a free connection, which is no failure.
+      Client: class extends Client {
+        constructor() {
+          super(config);
+        }
+      },
+      onConnect: (client: ClientBase) => prepareSession(client, options),
+    });
+    // Idle connections whose server went away, and lent ones to which the pool does not listen: the pool drops them and
+    // a running statement tells its caller, but an unheard 'error' event would end the process.
+    this.#pool.on("error", (error) => this.#noteLoss(error));
+    this.#pool.on("connect", (client) => client.on("error", (error) => this.#noteLoss(error)));
+  }
+
+  #noteLoss(error: Error): void {
+    this.#options.log?.debug({ error: error.message }, "connection to PostgreSQL lost");
+  }
+
+  async query(statement: Statement): Promise<SqlResult> {
+    const client = await this.#acquire();
+    try {
+      const result = await run(client, statement);
+      client.release();
+      return result;
+    } catch (error) {
+      client.release(isLost(error));
+      throw error;
+    }
+  }
+
+  async withConnection<T>(work: (connection: SqlConnection) => Promise<T>): Promise<T> {
+    const client = await this.#acquire();
+    try {
+      const value = await work({ query: (statement) => run(client, statement) });
+      client.release();
+      return value;
+    } catch (error) {
+      client.release(isLost(error));
+      throw error;
+    }
+  }
+
+  async transaction<T>(work: (connection: SqlConnection) => Promise<T>): Promise<T> {
+    const client = await this.#acquire();
+    try {
+      await runUncommitted(client, { text: "begin" });
+      const value = await work({ query: (statement) => runUncommitted(client, statement) });
+      await commit(client);
+      client.release();
+      return value;
+    } catch (error) {
+      client.release(isLost(error) || !(await rollback(client)));
+      throw error;
+    }
+  }
+
+  async listen(channel: string, onNotify: (payload: string) => void, signal: AbortSignal): Promise<void> {
+    await listenOn({
+      config: { ...this.#config, connectionTimeoutMillis: CONNECT_TIMEOUT_MS },
+      channel,
+      onNotify,
+      signal: AbortSignal.any([signal, this.#closing.signal]),
+      log: this.#options.log,
+    });
+  }
+
+  async #acquire(): Promise<PoolClient> {
+    try {
+      return await this.#pool.connect();
+    } catch (error) {
+      throw unavailableError(error);
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#closing.signal.aborted) return;
+    this.#closing.abort();
+    await this.#pool.end();
+  }
+}
+
+/** What is read and written must not hang on the server's or the role's own settings. */
+async function prepareSession(client: ClientBase, options: PgPoolOptions): Promise<void> {
+  const timeout = options.statement_timeout_ms ?? 0;
+  await client.query(
+    "set timezone = 'UTC'; set datestyle = 'ISO, YMD'; set extra_float_digits = 1; set client_encoding = 'UTF8'; " +
+      `set client_min_messages = 'warning'; set jit = off; set statement_timeout = ${Math.trunc(timeout)}`,
+  );
+}
+
+async function run(client: ClientBase, statement: Statement): Promise<SqlResult> {
+  try {
+    const result = await client.query<(string | null)[], unknown[]>({
+      text: statement.text,
+      rowMode: "array",
+      ...(statement.values === undefined ? {} : { values: [...statement.values] }),
+      ...(statement.name === undefined ? {} : { name: statement.name }),
+    });
+    return { rows: result.rows, row_count: result.rowCount ?? 0 };
+  } catch (error) {
+    throw statementError(error);
+  }
+}
+
+/** Before COMMIT is sent nothing of a transaction can stay: a lost connection is no unknown commit. */
+async function runUncommitted(client: ClientBase, statement: Statement): Promise<SqlResult> {
+  try {
+    return await run(client, statement);
+  } catch (error) {
+    throw isLost(error) ? unavailableError(lostCause(error)) : error;
+  }
+}
+
+function lostCause(error: unknown): unknown {
+  return error instanceof Error && error.cause !== undefined ? error.cause : error;
+}
+
+async function commit(client: ClientBase): Promise<void> {
+  try {
+    const { command } = await client.query("commit");
+    // PostgreSQL answers COMMIT of a failed transaction with ROLLBACK and no error.
+    if (command === "COMMIT") return;
+  } catch (error) {
+    throw statementError(error);
+  }
+  throw new SqlError("the transaction had failed and was rolled back at its commit", { sqlstate: "25P02" });
+}
+
+/** True when the connection is clean again. */
+async function rollback(client: ClientBase): Promise<boolean> {
+  try {
+    await client.query("rollback");
+    return true;
+  } catch {
+    // The connection is closed by the caller, which undoes the transaction; the first error is the one to tell.
+    return false;
+  }
+}

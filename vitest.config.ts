@@ -1,0 +1,45 @@
+import { defineConfig } from "vitest/config";
+
+const resolve = { conditions: ["source"] };
+const ssr = { resolve: { conditions: ["source"], externalConditions: ["source"] } };
+const database = ["./packages/testkit/src/postgres-global-setup.ts"];
+
+/** The suffix of a test file says what it needs: nothing, a PostgreSQL, an adapter's technology, or the whole product. */
+export default defineConfig({
+  test: {
+    projects: [
+      {
+        resolve,
+        ssr,
+        test: {
+          name: "unit",
+          include: ["{packages,apps}/*/src/**/*.test.ts", "scripts/**/*.test.ts"],
+          exclude: ["**/node_modules/**", "**/*.{db,contract,e2e}.test.ts"],
+        },
+      },
+      {
+        resolve,
+        ssr,
+        test: {
+          name: "db",
+          include: ["{packages,apps}/*/src/**/*.db.test.ts"],
+          globalSetup: database,
+          testTimeout: 30_000,
+          hookTimeout: 30_000,
+        },
+      },
+      {
+        resolve,
+        ssr,
+        test: {
+          name: "contract",
+          include: ["{packages,apps}/*/src/**/*.contract.test.ts"],
+          globalSetup: database,
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+        },
+      },
+      { resolve, ssr, test: { name: "e2e", include: ["e2e/**/*.e2e.test.ts"], testTimeout: 120_000, hookTimeout: 120_000 } },
+    ],
+  },
+});
