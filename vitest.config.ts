@@ -39,7 +39,11 @@ export default defineConfig({
           hookTimeout: 60_000,
         },
       },
-      { resolve, ssr, test: { name: "e2e", include: ["e2e/**/*.e2e.test.ts"], testTimeout: 120_000, hookTimeout: 120_000 } },
+      {
+        resolve,
+        ssr,
+        test: { name: "e2e", include: ["e2e/**/*.e2e.test.ts"], testTimeout: 120_000, hookTimeout: 120_000 },
+      },
     ],
   },
 });
