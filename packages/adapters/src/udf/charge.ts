@@ -1,0 +1,74 @@
+import type { Expr } from "@appdb/contract/expressions";
+import type { UdfError, UdfGraph, UdfResult } from "@appdb/engine/ports";
+
+/** How a worker ended while it ran a row. */
+export type Blame =
+  | { kind: "died"; reason: string }
+  | { kind: "timeout"; timeout_ms: number }
+  | { kind: "memory"; memory_mb: number };
+
+/** The result of a row that ended its worker: no values; its steps that call functions carry the blame, all others are skipped. */
+export function chargedResult(graph: UdfGraph, blame: Blame): UdfResult {
+  const errors: Record<string, UdfError> = {};
+  const charged = graph.steps.filter((step) => firstFunction(step.expr) !== undefined);
+  for (const step of graph.steps) {
+    const name = firstFunction(step.expr);
+    // A graph without functions can still run out of memory; then every step is charged.
+    if (name !== undefined || charged.length === 0) errors[step.name] = blameError(name ?? step.name, blame);
+    else errors[step.name] = skippedError(step.name);
+  }
+  return { values: graph.steps.map(() => null), errors };
+}
+
+function blameError(name: string, blame: Blame): UdfError {
+  switch (blame.kind) {
+    case "died":
+      return {
+        kind: "died",
+        function: name,
+        type: "WorkerDied",
+        message: `the worker process ended (${blame.reason}) while it ran this row`,
+        at: null,
+      };
+    case "timeout":
+      return {
+        kind: "timeout",
+        function: name,
+        type: "TimeoutError",
+        message: `ran longer than ${blame.timeout_ms / 1000} s`,
+        at: null,
+      };
+    case "memory":
+      return {
+        kind: "memory",
+        function: name,
+        type: "MemoryError",
+        message: `used more than ${blame.memory_mb} MB of memory`,
+        at: null,
+      };
+  }
+}
+
+function skippedError(step: string): UdfError {
+  const message = "was not computed because the worker process ended";
+  return { kind: "skipped", function: step, type: "Skipped", message, at: null };
+}
+
+/** The first function of the application in the order in which the tree is written. */
+function firstFunction(expr: Expr): string | undefined {
+  switch (expr.node) {
+    case "column":
+    case "literal":
+      return undefined;
+    case "path":
+      return firstFunction(expr.base);
+    case "udf":
+      return expr.function;
+    case "call":
+      for (const child of [...expr.args, ...Object.values(expr.kwargs)]) {
+        const name = firstFunction(child);
+        if (name !== undefined) return name;
+      }
+      return undefined;
+  }
+}

@@ -1,0 +1,156 @@
+import type { EngineValue, TypeKind } from "@appdb/contract/types";
+import type { UdfGraph, UdfResult } from "@appdb/engine/ports";
+import { Pace } from "./pace.ts";
+
+/** A row that a caller awaits. */
+export interface Row {
+  readonly graph: GraphRows;
+  readonly values: readonly EngineValue[];
+  readonly resolve: (result: UdfResult) => void;
+  readonly reject: (error: unknown) => void;
+  /** Stops listening to the caller's signal; undefined without one. */
+  forget: (() => void) | undefined;
+  /** How often a worker ended while it may have run this row. */
+  strikes: number;
+  state: "waiting" | "sent" | "answered";
+}
+
+/** The rows of one graph that wait. */
+export interface GraphRows {
+  readonly graph: UdfGraph;
+  readonly kinds: readonly TypeKind[];
+  readonly pace: Pace;
+  rows: Row[];
+  /** Index of the first waiting row in `rows`. */
+  head: number;
+  is_listed: boolean;
+}
+
+/**
+ * Rows that wait for a worker: by graph, graphs in turns. Suspects, whose worker ended, wait apart: each runs alone.
+ * A row whose caller went away stays in its place, answered, and is passed over.
+ */
+export class RowQueue {
+  readonly #graphs = new Map<string, GraphRows>();
+  #turns: GraphRows[] = [];
+  #suspects: Row[] = [];
+  /** Rows that wait, suspects included. */
+  waiting = 0;
+
+  graphRows(graph: UdfGraph): GraphRows {
+    let rows = this.#graphs.get(graph.key);
+    if (rows === undefined) {
+      const kinds = graph.inputs.map((input) => input.type.kind);
+      rows = { graph, kinds, pace: new Pace(), rows: [], head: 0, is_listed: false };
+      this.#graphs.set(graph.key, rows);
+    }
+    return rows;
+  }
+
+  get hasSuspects(): boolean {
+    return this.#suspects.length > 0;
+  }
+
+  add(row: Row): void {
+    row.graph.rows.push(row);
+    this.waiting += 1;
+    this.#list(row.graph);
+  }
+
+  /** Puts rows of a graph that were sent but not run before all others of it. */
+  addFirst(graph: GraphRows, rows: readonly Row[]): void {
+    const open = rows.filter(isSent);
+    if (open.length === 0) return;
+    for (const row of open) row.state = "waiting";
+    graph.rows.splice(graph.head, 0, ...open);
+    this.waiting += open.length;
+    this.#list(graph);
+  }
+
+  /** Puts rows that may have ended their worker in line to run alone. */
+  addSuspects(rows: readonly Row[]): void {
+    const open = rows.filter(isSent);
+    for (const row of open) {
+      row.state = "waiting";
+      row.strikes += 1;
+    }
+    this.#suspects.push(...open);
+    this.waiting += open.length;
+  }
+
+  /** Takes note that a waiting row's caller went away. */
+  drop(): void {
+    this.waiting -= 1;
+  }
+
+  /** The graph whose rows come next. */
+  next(): GraphRows | undefined {
+    while (this.#turns.length > 0) {
+      const first = this.#turns[0] as GraphRows;
+      skipAnswered(first);
+      if (first.head < first.rows.length) return first;
+      first.rows = [];
+      first.head = 0;
+      first.is_listed = false;
+      this.#turns.shift();
+    }
+    return undefined;
+  }
+
+  /** Takes up to `count` rows of the graph that is next; the graph's next turn comes after the others'. */
+  take(count: number): Row[] {
+    const graph = this.next();
+    if (graph === undefined) return [];
+    const taken: Row[] = [];
+    while (taken.length < count && graph.head < graph.rows.length) {
+      const row = graph.rows[graph.head++] as Row;
+      if (row.state !== "waiting") continue;
+      row.state = "sent";
+      taken.push(row);
+    }
+    this.waiting -= taken.length;
+    // Let go of rows that were taken, at a cost that stays linear.
+    if (graph.head > 1024 && graph.head * 2 > graph.rows.length) {
+      graph.rows = graph.rows.slice(graph.head);
+      graph.head = 0;
+    }
+    if (this.#turns.length > 1) this.#turns.push(this.#turns.shift() as GraphRows);
+    return taken;
+  }
+
+  takeSuspect(): Row | undefined {
+    for (let row = this.#suspects.shift(); row !== undefined; row = this.#suspects.shift()) {
+      if (row.state !== "waiting") continue;
+      row.state = "sent";
+      this.waiting -= 1;
+      return row;
+    }
+    return undefined;
+  }
+
+  /** Empties the queue. */
+  takeAll(): Row[] {
+    const rows = [...this.#suspects, ...this.#turns.flatMap((graph) => graph.rows.slice(graph.head))];
+    for (const graph of this.#turns) Object.assign(graph, { rows: [], head: 0, is_listed: false });
+    this.#turns = [];
+    this.#suspects = [];
+    this.waiting = 0;
+    return rows.filter((row) => row.state === "waiting");
+  }
+
+  #list(graph: GraphRows): void {
+    if (graph.is_listed) return;
+    graph.is_listed = true;
+    this.#turns.push(graph);
+  }
+}
+
+function skipAnswered(graph: GraphRows): void {
+  while (graph.head < graph.rows.length && (graph.rows[graph.head] as Row).state !== "waiting") {
+    graph.head += 1;
+  }
+}
+
+function isSent(row: Row): boolean {
+  return row.state === "sent";
+}

@@ -1,0 +1,199 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { delimiter } from "node:path";
+import type { Runtime } from "@appdb/contract/routes/local";
+import type { TypeKind } from "@appdb/contract/types";
+import { type FromWorker, type ToWorker, WORKER_PROTOCOL, type WorkerError } from "@appdb/contract/worker-protocol";
+import { createFrameCodec, type FrameCodec } from "./frames.ts";
+import { createLineSplitter } from "./output-lines.ts";
+
+/** A worker that has not imported the application's modules by then is ended. */
+const START_TIMEOUT_MS = 120_000;
+/** How long the frames of an ended process are still awaited: a process that it left behind may hold the pipe open. */
+const DRAIN_MS = 250;
+/** How long a worker that was asked to exit may take. */
+const EXIT_MS = 1_000;
+
+export type ProgressFrame = Exclude<FromWorker, { t: "ready" } | { t: "failed" }>;
+
+export interface WorkerProcessOptions {
+  readonly runtime: Runtime;
+  readonly modules: readonly string[];
+  readonly memory_bytes: number;
+  onOutput(line: string): void;
+  onReady(): void;
+  onFrame(frame: ProgressFrame): void;
+  /** Called once, after the last frame. */
+  onEnd(end: WorkerEnd): void;
+}
+
+export interface WorkerEnd {
+  readonly was_ready: boolean;
+  /** What the worker said when it could not import the application's modules. */
+  readonly import_error: WorkerError | undefined;
+  /** For people: `exit code 3`, `signal SIGKILL`. */
+  readonly reason: string;
+}
+
+/** One child process that speaks the worker protocol. It ends with its own process group. */
+export class WorkerProcess {
+  readonly #options: WorkerProcessOptions;
+  readonly #child: ChildProcess;
+  readonly #codec: FrameCodec = createFrameCodec();
+  readonly #timers = new Set<NodeJS.Timeout>();
+  #state: "starting" | "ready" | "ended" = "starting";
+  #importError: WorkerError | undefined;
+  #reason: string | undefined;
+  #lastLine = "";
+  #outgoing: Buffer[] = [];
+
+  constructor(options: WorkerProcessOptions) {
+    this.#options = options;
+    this.#child = spawn(options.runtime.python, ["-m", "appdb.worker"], {
+      cwd: options.runtime.project_root,
+      env: workerEnv(options.runtime),
+      stdio: ["pipe", "pipe", "pipe"],
+      // An own group: Ctrl-C of a terminal is the engine's to handle, and processes that a function started end with it.
+      detached: process.platform !== "win32",
+      windowsHide: true,
+    });
+    this.#listen();
+    this.send({
+      t: "init",
+      protocol: WORKER_PROTOCOL,
+      project_root: options.runtime.project_root,
+      modules: [...options.modules],
+      memory_bytes: options.memory_bytes,
+    });
+    this.#after(START_TIMEOUT_MS, () => {
+      if (this.#state === "starting") this.kill(`not ready after ${START_TIMEOUT_MS / 1000} s`);
+    });
+  }
+
+  get pid(): number | undefined {
+    return this.#child.pid;
+  }
+
+  get isReady(): boolean {
+    return this.#state === "ready";
+  }
+
+  /** Sends a frame with all others of this turn of the event loop. */
+  send(frame: Exclude<ToWorker, { t: "run" }>): void {
+    this.#write(this.#codec.encode(frame));
+  }
+
+  /** Sends a `run` frame; `kinds` are those of its columns. */
+  sendRun(frame: Extract<ToWorker, { t: "run" }>, kinds: readonly TypeKind[]): void {
+    this.#write(this.#codec.encodeRun(frame, kinds));
+  }
+
+  /** Lets the worker end what it runs, then ends it; by force after a second. */
+  exit(): void {
+    this.send({ t: "exit" });
+    this.#after(EXIT_MS, () => this.kill("asked to exit"));
+  }
+
+  /** Ends the process and all that it started, at once. */
+  kill(reason: string): void {
+    if (this.#state === "ended") return;
+    this.#reason ??= reason;
+    killGroup(this.#child);
+  }
+
+  #listen(): void {
+    const lines = createLineSplitter((line) => {
+      if (line.trim() !== "") this.#lastLine = line;
+      this.#options.onOutput(line);
+    });
+    const child = this.#child;
+    child.stderr?.on("data", (bytes: Buffer) => lines.push(bytes));
+    child.stdout?.on("data", (bytes: Buffer) => this.#receive(bytes));
+    // A broken pipe is the worker's end, which `exit` reports with its reason.
+    child.stdin?.on("error", () => {});
+    child.on("error", (error) => this.#end(`cannot be started: ${error.message}`));
+    child.on("exit", (code, signal) => {
+      killGroup(child);
+      const reason = signal === null ? `exit code ${code}` : `signal ${signal}`;
+      const end = () => {
+        lines.end();
+        this.#end(reason);
+      };
+      child.on("close", end);
+      this.#after(DRAIN_MS, end);
+    });
+  }
+
+  #receive(bytes: Buffer): void {
+    try {
+      this.#codec.push(bytes, (frame) => this.#handle(frame));
+    } catch (error) {
+      this.kill(`its answers cannot be read: ${error instanceof Error ? error.message : String(error)}`);
+    }
+  }
+
+  #handle(frame: FromWorker): void {
+    if (this.#state === "ended") return;
+    if (frame.t === "ready") {
+      if (frame.protocol !== WORKER_PROTOCOL) {
+        this.kill(`it speaks protocol ${frame.protocol}, ${WORKER_PROTOCOL} is spoken here`);
+        return;
+      }
+      this.#state = "ready";
+      this.#options.onReady();
+    } else if (frame.t === "failed") {
+      this.#importError = frame.error;
+    } else {
+      this.#options.onFrame(frame);
+    }
+  }
+
+  #write(bytes: Buffer): void {
+    if (this.#outgoing.push(bytes) > 1) return;
+    process.nextTick(() => {
+      const frames = this.#outgoing;
+      this.#outgoing = [];
+      if (this.#child.stdin?.writable) {
+        this.#child.stdin.write(frames.length === 1 ? (frames[0] as Buffer) : Buffer.concat(frames));
+      }
+    });
+  }
+
+  #end(reason: string): void {
+    if (this.#state === "ended") return;
+    const was_ready = this.#state === "ready";
+    this.#state = "ended";
+    for (const timer of this.#timers) clearTimeout(timer);
+    for (const stream of [this.#child.stdin, this.#child.stdout, this.#child.stderr]) stream?.destroy();
+    const said = was_ready || this.#lastLine === "" ? "" : ` (${this.#lastLine.trim()})`;
+    this.#options.onEnd({ was_ready, import_error: this.#importError, reason: (this.#reason ?? reason) + said });
+  }
+
+  #after(ms: number, work: () => void): void {
+    const timer = setTimeout(() => {
+      this.#timers.delete(timer);
+      work();
+    }, ms);
+    this.#timers.add(timer);
+  }
+}
+
+/** The application's environment and what the worker needs to import; nothing of the engine's own. */
+function workerEnv(runtime: Runtime): Record<string, string> {
+  const own = runtime.env.PYTHONPATH;
+  const paths = own === undefined || own === "" ? runtime.library_paths : [...runtime.library_paths, own];
+  return { ...runtime.env, PYTHONPATH: paths.join(delimiter), PYTHONUNBUFFERED: "1" };
+}
+
+function killGroup(child: ChildProcess): void {
+  if (child.pid === undefined) return;
+  if (process.platform === "win32") {
+    child.kill("SIGKILL");
+    return;
+  }
+  try {
+    process.kill(-child.pid, "SIGKILL");
+  } catch (error) {
+    // ESRCH: the group has no process left, which is what was asked for.
+    if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+  }
+}

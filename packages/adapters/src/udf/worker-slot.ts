@@ -1,0 +1,158 @@
+import type { EngineValue } from "@appdb/contract/types";
+import type { FromWorker } from "@appdb/contract/worker-protocol";
+import type { Blame } from "./charge.ts";
+import type { GraphRows, Row } from "./row-queue.ts";
+import type { WorkerProcess } from "./worker-process.ts";
+
+type RowsFrame = Extract<FromWorker, { t: "rows" }>;
+
+/** Rows that were sent together. A row that was answered or handed to another worker leaves its place empty. */
+export interface Chunk {
+  readonly call: number;
+  readonly graph: GraphRows;
+  readonly rows: (Row | undefined)[];
+  /** A suspect runs alone: nothing else is in flight in its worker. */
+  readonly is_solo: boolean;
+  left: number;
+  /** When the worker began it, as far as is known. */
+  began_at: number;
+}
+
+/** A place for one worker: the process that holds it now and what that process runs. */
+export class WorkerSlot {
+  process: WorkerProcess | undefined;
+  /** Sent and not done, oldest first: the worker runs them in this order. */
+  chunks: Chunk[] = [];
+  /** When the worker last showed that a row was begun or ended. */
+  progress_at = 0;
+  /** The row that the worker said it runs. */
+  running: { call: number; row: number } | undefined;
+  /** Takes no more rows and is replaced when it has none left. */
+  is_retiring = false;
+  ready_at = 0;
+  /** Whether the process has answered a call. */
+  has_worked = false;
+  /** Why we ended the process. */
+  blame: Blame | undefined;
+  /** The culprit is known and already charged. */
+  is_charged = false;
+  /** Its memory when it was ready; undefined until it is known. */
+  base_bytes: number | undefined;
+  readonly #graphs = new Map<string, number>();
+
+  /** Takes a new process. */
+  begin(process: WorkerProcess): void {
+    this.process = process;
+    this.chunks = [];
+    this.running = undefined;
+    this.is_retiring = false;
+    this.has_worked = false;
+    this.blame = undefined;
+    this.is_charged = false;
+    this.base_bytes = undefined;
+    this.#graphs.clear();
+  }
+
+  get isIdle(): boolean {
+    return this.isOpen && this.chunks.length === 0;
+  }
+
+  /** Whether it may be given rows at all. */
+  get isOpen(): boolean {
+    return this.process?.isReady === true && !this.is_retiring && this.blame === undefined;
+  }
+
+  /** Sends rows of one graph under a call number, and the graph before if the process does not know it. */
+  run(call: number, rows: Row[], is_solo: boolean, now: number): void {
+    const process = this.process as WorkerProcess;
+    const { graph, kinds } = (rows[0] as Row).graph;
+    let number = this.#graphs.get(graph.key);
+    if (number === undefined) {
+      number = this.#graphs.size + 1;
+      this.#graphs.set(graph.key, number);
+      process.send({
+        t: "graph",
+        graph: number,
+        inputs: [...graph.inputs],
+        steps: [...graph.steps],
+        functions: [...graph.functions],
+      });
+    }
+    const columns = kinds.map((_, column) => rows.map((row) => row.values[column] as EngineValue));
+    process.sendRun({ t: "run", call, graph: number, n: rows.length, columns }, kinds);
+    if (this.chunks.length === 0) this.progress_at = now;
+    this.chunks.push({
+      call,
+      graph: (rows[0] as Row).graph,
+      rows: [...rows],
+      is_solo,
+      left: rows.length,
+      began_at: now,
+    });
+  }
+
+  /** The chunk of a call. @throws Error when the worker names a call that is not its own */
+  chunk(call: number): Chunk {
+    const chunk = this.chunks.find((one) => one.call === call);
+    if (chunk === undefined) throw new Error(`call ${call} is not in flight`);
+    return chunk;
+  }
+
+  /** Takes the rows that a `rows` frame answers out of their chunk; `k` is a row's place in the frame. */
+  answer(frame: RowsFrame, onRow: (row: Row, k: number) => void): void {
+    const chunk = this.chunk(frame.call);
+    for (let k = 0; k < frame.rows.length; k++) {
+      const index = frame.rows[k] as number;
+      const row = chunk.rows[index];
+      chunk.rows[index] = undefined;
+      if (row === undefined) continue;
+      chunk.left -= 1;
+      onRow(row, k);
+    }
+  }
+
+  /** Ends a chunk and lets the next begin. @throws Error when rows of it have no answer */
+  done(call: number, now: number): Chunk {
+    const chunk = this.chunk(call);
+    if (chunk.left > 0) throw new Error(`call ${call} ended without an answer for ${chunk.left} rows`);
+    this.chunks.splice(this.chunks.indexOf(chunk), 1);
+    this.running = undefined;
+    this.has_worked = true;
+    const next = this.chunks[0];
+    if (next !== undefined) next.began_at = now;
+    return chunk;
+  }
+
+  /** Takes the row that certainly runs now out of its chunk: the one that was named, or the last that is left. */
+  takeRunning(): Row | undefined {
+    const chunk = this.chunks[0];
+    if (chunk === undefined) return undefined;
+    const named = this.running?.call === chunk.call ? this.running.row : -1;
+    const index = chunk.rows[named] === undefined && chunk.left === 1 ? chunk.rows.findIndex(Boolean) : named;
+    const row = chunk.rows[index];
+    if (row === undefined) return undefined;
+    chunk.rows[index] = undefined;
+    chunk.left -= 1;
+    return row;
+  }
+
+  /** Takes all rows that are not begun, for another worker: those after the one that runs now. */
+  takeUnbegun(): { graph: GraphRows; rows: Row[] }[] {
+    const [first, ...later] = this.chunks;
+    if (first === undefined || this.running?.call !== first.call || first.is_solo) return [];
+    const from = this.running.row + 1;
+    return [takeFrom(first, from), ...later.map((chunk) => takeFrom(chunk, 0))].filter(({ rows }) => rows.length > 0);
+  }
+}
+
+function takeFrom(chunk: Chunk, from: number): { graph: GraphRows; rows: Row[] } {
+  const rows: Row[] = [];
+  for (let index = from; index < chunk.rows.length; index++) {
+    const row = chunk.rows[index];
+    if (row === undefined) continue;
+    chunk.rows[index] = undefined;
+    chunk.left -= 1;
+    rows.push(row);
+  }
+  return { graph: chunk.graph, rows };
+}
