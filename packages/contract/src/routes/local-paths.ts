@@ -12,6 +12,7 @@ export const LOCAL_ROUTES = {
   servicePlan: { method: "POST", path: "/v1/services/plan" },
   /** `{plan: ServicePlan}` after the update; waits until each started service is AVAILABLE or FAILED */
   serviceApply: { method: "POST", path: "/v1/services/apply" },
+  /** `{plan: ServicePlan}`; its `ops` are the services dropped, or to be dropped with `dry_run` */
   servicePrune: { method: "POST", path: "/v1/services/prune" },
   /** `?target=main`; `{services: ServiceRecord[]}` */
   serviceList: { method: "GET", path: "/v1/services" },

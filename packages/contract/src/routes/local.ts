@@ -38,6 +38,7 @@ export const healthSchema = z.strictObject({
   busy: z.int(),
   services: z.int(),
 });
+export type Health = z.infer<typeof healthSchema>;
 
 export const schemaPlanRequestSchema = z.strictObject({ target: z.string(), manifest: manifestSchema });
 export const schemaApplyRequestSchema = z.strictObject({
@@ -65,6 +66,9 @@ export const serviceApplyRequestSchema = z.strictObject({
   ...servicePlanRequestSchema.shape,
   allow_destructive: z.boolean(),
 });
+
+/** Stops and forgets the target's services that the manifest does not define; `ops` of the answered plan names them. */
+export const servicePruneRequestSchema = z.strictObject({ ...appSchema.shape, dry_run: z.boolean() });
 
 export const serviceRouteSchema = z.strictObject({
   method: z.string(),
@@ -99,6 +103,7 @@ export type ServiceRecord = z.infer<typeof serviceRecordSchema>;
 
 /** Answer of `targets/open`: how a foreground service reaches its database. */
 export const openTargetSchema = z.strictObject({ dsn: z.string(), catalog_version: z.int() });
+export type OpenTarget = z.infer<typeof openTargetSchema>;
 
 export const schemaPlanAnswerSchema = z.strictObject({ plan: schemaPlanSchema });
 export const servicePlanAnswerSchema = z.strictObject({ plan: servicePlanSchema });

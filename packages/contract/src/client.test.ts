@@ -1,0 +1,124 @@
+import { describe, expect, test } from "vitest";
+import { createLocalClient, type FetchedResponse, type FetchLike } from "./client.ts";
+import { AppError, appError, toProblem } from "./errors.ts";
+import { VERSION } from "./version.ts";
+
+type Sent = { url: string; method: string; headers: Record<string, string>; body?: string };
+
+/** Answers each call with the chunks given, cut as a network may cut them. */
+function answering(status: number, chunks: (string | Error)[]): { fetch: FetchLike; sent: Sent[] } {
+  const sent: Sent[] = [];
+  const fetch: FetchLike = async (url, init) => {
+    sent.push({
+      url,
+      method: init.method,
+      headers: init.headers,
+      ...(init.body === undefined ? {} : { body: init.body }),
+    });
+    return { status, body: cut(chunks) } satisfies FetchedResponse;
+  };
+  return { fetch, sent };
+}
+
+async function* cut(chunks: (string | Error)[]): AsyncGenerator<Uint8Array> {
+  for (const chunk of chunks) {
+    if (chunk instanceof Error) throw chunk;
+    yield new TextEncoder().encode(chunk);
+  }
+}
+
+function clientOf(status: number, chunks: (string | Error)[]) {
+  const { fetch, sent } = answering(status, chunks);
+  return { client: createLocalClient({ port: 4711, token: "secret", fetch }), sent };
+}
+
+async function refusal(work: Promise<unknown>): Promise<AppError> {
+  try {
+    await work;
+  } catch (error) {
+    if (error instanceof AppError) return error;
+    throw error;
+  }
+  throw new Error("was accepted");
+}
+
+const plan = { in_agreement: true };
+
+describe("the client of the local daemon", () => {
+  test("sends token and version with every call", async () => {
+    const { client, sent } = clientOf(200, ['{"services": []}']);
+    expect(await client.serviceList("main/reports")).toEqual([]);
+    expect(sent[0]).toMatchObject({
+      url: "http://127.0.0.1:4711/v1/services?target=main%2Freports",
+      method: "GET",
+      headers: { authorization: "Bearer secret", "x-client-version": VERSION },
+    });
+    expect(sent[0]?.body).toBeUndefined();
+  });
+
+  test("reads progress lines and the plan at the end, however the lines are cut", async () => {
+    const progress = { event: "progress", table: "docs", column: "x", rows_done: 1, rows_total: 2 };
+    const text = `${JSON.stringify(progress)}\n\n${JSON.stringify({ event: "done", plan })}\n`;
+    const { client } = clientOf(200, [text.slice(0, 7), text.slice(7, 80), text.slice(80)]);
+    const seen: unknown[] = [];
+    const answer = await client.schemaApply({} as never, { onProgress: (line) => seen.push(line) });
+    expect(answer).toEqual(plan);
+    expect(seen).toEqual([progress]);
+  });
+
+  test("an error line becomes the daemon's error", async () => {
+    const problem = toProblem(appError("fill_failed", { detail: "docs.x: row 3", hint: "Correct excerpt()." }));
+    const { client } = clientOf(200, [JSON.stringify({ event: "error", problem })]);
+    const error = await refusal(client.schemaApply({} as never));
+    expect([error.code, error.message, error.hint]).toEqual(["fill_failed", "docs.x: row 3", "Correct excerpt()."]);
+  });
+
+  test("a problem document becomes the daemon's error", async () => {
+    const { client } = clientOf(409, [JSON.stringify(toProblem(appError("catalog_moved", { detail: "moved" })))]);
+    expect((await refusal(client.schemaPlan({} as never))).code).toBe("catalog_moved");
+  });
+
+  test("an answer that ends early, is no JSON or is none of a daemon is told as such", async () => {
+    const early = clientOf(200, ['{"event":"progress"}\n']).client.schemaApply({} as never);
+    expect((await refusal(early)).message).toContain("ended before");
+    expect((await refusal(clientOf(200, ["<html>"]).client.health())).code).toBe("daemon_failed");
+    expect((await refusal(clientOf(502, ["bad gateway"]).client.health())).message).toContain("502");
+    const broken = clientOf(200, ['{"a"', new Error("reset")]).client.health();
+    expect((await refusal(broken)).message).toContain("connection broke");
+  });
+
+  test("a daemon that is gone is daemon_not_running, by the real fetch too", async () => {
+    const refused: FetchLike = async () => {
+      throw Object.assign(new Error("refused"), { code: "ECONNREFUSED" });
+    };
+    expect((await refusal(createLocalClient({ port: 1, token: "", fetch: refused }).health())).code).toBe(
+      "daemon_not_running",
+    );
+    expect((await refusal(createLocalClient({ port: await freePort(), token: "" }).health())).code).toBe(
+      "daemon_not_running",
+    );
+  });
+
+  test("log lines come one by one, letters that were cut in two among them", async () => {
+    const bytes = new TextEncoder().encode(`{"event":"log","line":"ä"}\n{"event":"log","line":"b"}\n`);
+    const at = bytes.indexOf(0xc3) + 1;
+    const body = (async function* () {
+      yield bytes.slice(0, at);
+      yield bytes.slice(at);
+    })();
+    const client = createLocalClient({ port: 1, token: "", fetch: async () => ({ status: 200, body }) });
+    const lines: string[] = [];
+    for await (const line of client.serviceLogs({ name: "main/ingest", tail: 5, follow: false })) lines.push(line);
+    expect(lines).toEqual(["ä", "b"]);
+  });
+});
+
+async function freePort(): Promise<number> {
+  const { createServer } = await import("node:net");
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  if (address === null || typeof address === "string") throw new Error("no port");
+  return address.port;
+}

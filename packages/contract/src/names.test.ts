@@ -1,0 +1,170 @@
+import { describe, expect, test } from "vitest";
+import { AppError } from "./errors.ts";
+import {
+  isPlaceholder,
+  parseDatabaseUri,
+  parseLocalTarget,
+  parseName,
+  parseServiceName,
+  parseTablePath,
+  parseTarget,
+} from "./names.ts";
+
+function refusal(work: () => unknown): AppError {
+  try {
+    work();
+  } catch (error) {
+    if (error instanceof AppError) return error;
+    throw error;
+  }
+  throw new Error("was accepted");
+}
+
+describe("a local target", () => {
+  test("is a database and its folders", () => {
+    expect(parseLocalTarget("main")).toMatchObject({ kind: "local", database: "main", folders: [], text: "main" });
+    expect(parseLocalTarget("main/reports/daily")).toMatchObject({
+      database: "main",
+      folders: ["reports", "daily"],
+      text: "main/reports/daily",
+    });
+  });
+
+  test("folds to lower case", () => {
+    expect(parseLocalTarget("Main/Reports").text).toBe("main/reports");
+  });
+
+  test.each([
+    ["", "empty"],
+    ["   ", "empty"],
+    ["1main", "letter"],
+    ["_main", "letter"],
+    ["main/", "empty"],
+    ["/main", "empty"],
+    ["main//x", "empty"],
+    ["my db", "letters, digits"],
+    ["mäin", "letters, digits"],
+    ["main\u0000", "letters, digits"],
+    ["../etc", "'.'"],
+    ["main.docs", "'/'"],
+    ["postgres", "reserved"],
+    ["Template1", "reserved"],
+    ["main/public", "reserved"],
+    ["main/appdb", "reserved"],
+    ["main/pg_temp", "reserved"],
+    ["x".repeat(64), "63"],
+    [`main/${"x".repeat(40)}/${"y".repeat(40)}`, "63"],
+  ])("%j is refused with the reason and an example", (text, reason) => {
+    const error = refusal(() => parseLocalTarget(text));
+    expect(error.code).toBe("invalid_target");
+    expect(error.message).toContain(reason);
+    expect(error.hint).toBeTruthy();
+    // One line, whatever was typed.
+    expect(error.message).not.toMatch(/[\n\0]/);
+  });
+
+  test("63 characters are not too many", () => {
+    expect(parseLocalTarget("x".repeat(63)).database).toHaveLength(63);
+  });
+
+  test("a wrong letter is answered with a name that would do", () => {
+    expect(refusal(() => parseLocalTarget("my db")).hint).toContain("my-db");
+    expect(refusal(() => parseLocalTarget("main.docs")).hint).toContain("main/docs");
+  });
+
+  test("a hosted address is no local target", () => {
+    const error = refusal(() => parseLocalTarget("cloud://acme:main"));
+    expect(error.message).toContain("cloud://acme:main is a hosted database");
+  });
+});
+
+describe("a hosted target", () => {
+  test("is an organization's database and its folders", () => {
+    expect(parseTarget("cloud://acme:main/reports")).toMatchObject({
+      kind: "hosted",
+      uri: { organization: "acme", database: "main", text: "cloud://acme:main" },
+      folders: ["reports"],
+      text: "cloud://acme:main/reports",
+    });
+    expect(parseDatabaseUri("cloud://a-1:db_2").text).toBe("cloud://a-1:db_2");
+  });
+
+  test.each([
+    "cloud://",
+    "cloud://acme",
+    "cloud://acme:",
+    "cloud://:main",
+    "cloud://acme:main:x",
+    "cloud://ACME:main",
+    "cloud://-acme:main",
+    "cloud://acme-:main",
+    `cloud://${"a".repeat(30)}:main`,
+    "cloud://acme:main/",
+    "cloud://<your-org>:main",
+  ])("%s is refused", (text) => {
+    const error = refusal(() => parseTarget(text));
+    expect(error.code).toBe("invalid_target");
+    expect(error.message).toContain(text.slice(0, 40));
+  });
+
+  test("29 characters of an organization are not too many", () => {
+    expect(parseDatabaseUri(`cloud://${"a".repeat(29)}:main`).organization).toHaveLength(29);
+  });
+
+  test("a database address has no folders and is not local", () => {
+    expect(refusal(() => parseDatabaseUri("cloud://acme:main/x")).hint).toContain("cloud://acme:main");
+    expect(refusal(() => parseDatabaseUri("main")).code).toBe("invalid_target");
+  });
+
+  test("a template's placeholder is told from a typo", () => {
+    expect(isPlaceholder("cloud://<your-org>:main")).toBe(true);
+    expect(isPlaceholder("cloud://acme:main")).toBe(false);
+    expect(isPlaceholder("<your-org>")).toBe(false);
+  });
+});
+
+describe("the address of a table or a service", () => {
+  test("a table's parts are joined by dots or slashes", () => {
+    expect(parseTablePath("main.docs")).toMatchObject({ table: "docs", text: "main/docs", target: { text: "main" } });
+    expect(parseTablePath("main/docs").text).toBe("main/docs");
+    expect(parseTablePath("main.reports.docs").text).toBe("main/reports/docs");
+    expect(parseTablePath("cloud://acme:main/docs")).toMatchObject({ table: "docs", target: { kind: "hosted" } });
+  });
+
+  test("a service stands behind its target", () => {
+    expect(parseServiceName("main/ingest")).toMatchObject({ service: "ingest", target: { text: "main" } });
+    expect(parseServiceName("Main/Reports/In-gest").text).toBe("main/reports/in-gest");
+    expect(parseServiceName("cloud://acme:main/ingest").text).toBe("cloud://acme:main/ingest");
+  });
+
+  test.each(["ingest", "", "main/", "/ingest", "cloud://acme:main", "main.ingest", "main/in gest"])(
+    "service %j is refused with an example",
+    (text) => {
+      const error = refusal(() => parseServiceName(text));
+      expect(error.code).toBe("invalid_target");
+      expect(error.hint).toBeTruthy();
+    },
+  );
+
+  test("a bare service name is answered with its target before it", () => {
+    expect(refusal(() => parseServiceName("ingest")).hint).toContain("main/ingest");
+  });
+});
+
+describe("a name", () => {
+  test("column names take no hyphen, the others do", () => {
+    expect(parseName("column", "Title_Upper")).toBe("title_upper");
+    expect(refusal(() => parseName("column", "title-upper")).hint).toContain("title_upper");
+    expect(parseName("table", "my-docs")).toBe("my-docs");
+  });
+
+  test("a reserved column name is refused", () => {
+    expect(refusal(() => parseName("column", "_errors")).message).toContain("reserved");
+  });
+
+  test("an organization's name is not folded for the person", () => {
+    const error = refusal(() => parseName("organization", "Acme Inc"));
+    expect(error.code).toBe("invalid_name");
+    expect(error.hint).toContain("acme-inc");
+  });
+});

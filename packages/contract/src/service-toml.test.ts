@@ -1,0 +1,98 @@
+import { describe, expect, test } from "vitest";
+import { AppError } from "./errors.ts";
+import { type ConfigPlace, localEntry, parseServiceConfig } from "./service-toml.ts";
+
+const place: ConfigPlace = { file: "service.toml", section: "service", lineOf: () => 7 };
+
+function refusal(value: unknown): AppError {
+  try {
+    parseServiceConfig(value, place);
+  } catch (error) {
+    if (error instanceof AppError) return error;
+    throw error;
+  }
+  throw new Error("was accepted");
+}
+
+describe("service.toml", () => {
+  test("every documented key is accepted", () => {
+    const local = { vars: { region: "eu" }, exclude: ["data/**"], include: ["data/keep.csv"] };
+    const hosted = {
+      name: "cloud://acme:main",
+      include_only: ["*.py"],
+      python_version: "3.12",
+      system_packages: ["ffmpeg", "libpq5=17.2-1"],
+      uv_options: "--extra gpu",
+      cpu: 0.5,
+      memory_mb: 1024,
+      disk_gb: 10,
+      workers: 2,
+      db_input_media_dest: "s3://bucket/in",
+      db_output_media_dest: "s3://bucket/out",
+      sleep_after: "15m",
+      wake_on_request: true,
+    };
+    const config = parseServiceConfig({ api_key: "sk_1_x", database: [local, hosted] }, place);
+    expect(config.database).toEqual([local, hosted]);
+    expect(localEntry(config)).toEqual(local);
+  });
+
+  test("a project without entries has an empty local one", () => {
+    expect(localEntry(parseServiceConfig({}, place))).toEqual({});
+  });
+
+  test("a misspelt key is refused with file, line and the key that was meant", () => {
+    const error = refusal({ database: [{ memroy_mb: 512 }] });
+    expect(error.code).toBe("config_invalid");
+    expect(error.message).toBe(
+      "service.toml:7: 'memroy_mb' in [[service.database]]: is no key that is known here; did you mean 'memory_mb'?",
+    );
+    expect(error.hint).toBe("Write memory_mb instead of memroy_mb.");
+    expect(refusal({ databse: [] }).message).toContain("did you mean 'database'?");
+  });
+
+  test("a key near to nothing is answered with the list of keys", () => {
+    expect(refusal({ database: [{ colour: "red" }] }).hint).toContain("name, vars, include");
+  });
+
+  test("a placeholder name never fails", () => {
+    expect(
+      parseServiceConfig({ database: [{}, { name: "cloud://<your-org>:main", cpu: 1 }] }, place).database,
+    ).toHaveLength(2);
+  });
+
+  test.each([
+    [{ name: "acme:main" }, "leave the name out"],
+    [{ name: "cloud://ACME:main" }, "ACME"],
+    [{ cpu: "2" }, "must be a number"],
+    [{ cpu: 0 }, "more than 0"],
+    [{ memory_mb: 1.5 }, "whole number"],
+    [{ workers: 0 }, "at least 1"],
+    [{ exclude: "data" }, "a list"],
+    [{ exclude: [1] }, "text in quotes"],
+    [{ python_version: "2.7" }, "3.12"],
+    [{ sleep_after: "15" }, "15m"],
+    [{ wake_on_request: "yes" }, "true or false"],
+    [{ system_packages: ["a; rm -rf /"] }, "Debian package"],
+    [{ vars: { a: 1 } }, "text in quotes"],
+    [{ include_only: ["a"], exclude: ["b"] }, "does not go together"],
+  ])("%j is refused", (entry, reason) => {
+    expect(refusal({ database: [entry] }).message).toContain(reason);
+  });
+
+  test("two entries of one name are refused, two local ones too", () => {
+    expect(refusal({ database: [{}, {}] }).message).toContain("second entry without a name");
+    const twice = { name: "cloud://acme:main" };
+    expect(refusal({ database: [twice, twice] }).message).toContain("second entry of this name");
+  });
+
+  test("all problems are told at once", () => {
+    const error = refusal({ database: [{ cpu: 0, workers: 0 }] });
+    expect(error.message.split("\n")).toHaveLength(2);
+    expect(error.errors?.map((field) => field.pointer)).toEqual(["/database/0/cpu", "/database/0/workers"]);
+  });
+
+  test("a secret is not repeated in a message", () => {
+    expect(JSON.stringify(refusal({ api_key: "sk_1_secret", databse: [] }))).not.toContain("sk_1_secret");
+  });
+});

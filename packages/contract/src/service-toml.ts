@@ -1,0 +1,170 @@
+import * as z from "zod";
+import { appError, type FieldError } from "./errors.ts";
+import { isHosted, isPlaceholder, parseDatabaseUri } from "./names.ts";
+import { nearestName } from "./nearest.ts";
+
+/**
+ * The project's configuration: `[service]` and `[[service.database]]` of service.toml, or the same below `[tool]` in
+ * pyproject.toml. This file knows values, not TOML: whoever parses the text hands the value over.
+ */
+const nonEmpty = z.string().trim().min(1, "must not be empty");
+const patterns = z.array(nonEmpty);
+const positive = z.int("must be a whole number").min(1, "must be at least 1");
+
+/** Debian package names, a version may follow: `ffmpeg`, `libpq5=17.2-1`. */
+const systemPackage = z
+  .string()
+  .regex(/^[a-z0-9][a-z0-9+.-]+(=[A-Za-z0-9.+:~-]+)?$/, "must be a Debian package name such as ffmpeg");
+
+const databaseEntryShape = {
+  /** A hosted database's address; an entry without one is the local database. */
+  name: z.string().optional(),
+  vars: z.record(z.string(), z.string()).optional(),
+  include: patterns.optional(),
+  exclude: patterns.optional(),
+  include_only: patterns.optional(),
+  python_version: z
+    .string()
+    .regex(/^3\.\d{1,2}(\.\d{1,2})?$/, 'must be a Python version such as "3.12" or "3.12.8"')
+    .optional(),
+  system_packages: z.array(systemPackage).optional(),
+  /** Further options of `uv sync`. */
+  uv_options: z.string().optional(),
+  cpu: z.number("must be a number").positive("must be more than 0").optional(),
+  memory_mb: positive.optional(),
+  disk_gb: positive.optional(),
+  workers: positive.optional(),
+  db_input_media_dest: nonEmpty.optional(),
+  db_output_media_dest: nonEmpty.optional(),
+  /** Idle time after which a hosted database sleeps: `90s`, `15m`, `2h`, `1d`, or `never`. */
+  sleep_after: z
+    .string()
+    .regex(/^([1-9]\d*[smhd]|never)$/, 'must be a time such as "15m" or "2h", or "never"')
+    .optional(),
+  wake_on_request: z.boolean("must be true or false").optional(),
+};
+
+const databaseEntrySchema = z.strictObject(databaseEntryShape);
+export type DatabaseEntry = z.infer<typeof databaseEntrySchema>;
+
+const serviceShape = { api_key: nonEmpty.optional(), database: z.array(databaseEntrySchema).optional() };
+const serviceConfigSchema = z.strictObject(serviceShape);
+export type ServiceConfig = z.infer<typeof serviceConfigSchema>;
+
+/** Where a configuration came from, for messages. */
+export interface ConfigPlace {
+  /** As a person calls the file: `service.toml`. */
+  readonly file: string;
+  /** Header of the section: `service`, or `tool.service` in pyproject.toml. */
+  readonly section: "service" | "tool.service";
+  /** The 1-based line of a key, `["database", 1, "cpu"]` from the section on; undefined when it is not known. */
+  lineOf(path: readonly PropertyKey[]): number | undefined;
+}
+
+/** Checks the value of the section: unknown keys, types, names, what does not go together; reports all problems at once.
+ *  An entry for a hosted database whose name still holds a placeholder (`cloud://<your-org>:main`) is left alone.
+ *  @throws config_invalid with file, line and the nearest known key */
+export function parseServiceConfig(value: unknown, place: ConfigPlace): ServiceConfig {
+  const parsed = serviceConfigSchema.safeParse(value);
+  const problems = parsed.success ? findConflicts(parsed.data) : parsed.error.issues.flatMap(describeIssue);
+  if (parsed.success && problems.length === 0) return parsed.data;
+  const lines = problems.map((problem) => printProblem(problem, place));
+  throw appError("config_invalid", {
+    detail: lines.join("\n"),
+    hint:
+      problems.find((problem) => problem.hint !== undefined)?.hint ??
+      `Correct ${place.file} and run the command again.`,
+    meta: { file: place.file },
+    errors: problems.map((problem): FieldError => ({ pointer: pointerOf(problem.path), detail: problem.text })),
+  });
+}
+
+/** The entry of the local database: the one without a name; empty when the project has none. */
+export function localEntry(config: ServiceConfig): DatabaseEntry {
+  return config.database?.find((entry) => entry.name === undefined) ?? {};
+}
+
+interface ConfigProblem {
+  readonly path: readonly PropertyKey[];
+  readonly text: string;
+  readonly hint?: string | undefined;
+}
+
+function describeIssue(issue: z.core.$ZodIssue): ConfigProblem[] {
+  if (issue.code !== "unrecognized_keys") return [{ path: issue.path, text: describeValue(issue) }];
+  const known = Object.keys(issue.path[0] === "database" ? databaseEntryShape : serviceShape);
+  return issue.keys.map((key) => {
+    const near = nearestName(key, known);
+    return {
+      path: [...issue.path, key],
+      text:
+        near === undefined ? "is no key that is known here" : `is no key that is known here; did you mean '${near}'?`,
+      hint: near === undefined ? `The keys are: ${known.join(", ")}` : `Write ${near} instead of ${key}.`,
+    };
+  });
+}
+
+function describeValue(issue: z.core.$ZodIssue): string {
+  if (issue.code !== "invalid_type" || issue.message.startsWith("must")) return issue.message;
+  return `must be ${TYPE_WORDS[issue.expected] ?? issue.expected}`;
+}
+
+const TYPE_WORDS: Readonly<Record<string, string>> = {
+  string: "text in quotes",
+  array: "a list: [ ... ]",
+  object: "a table",
+  record: "a table of names and texts",
+  boolean: "true or false",
+};
+
+function findConflicts(config: ServiceConfig): ConfigProblem[] {
+  const problems: ConfigProblem[] = [];
+  const seen = new Set<string>();
+  for (const [index, entry] of (config.database ?? []).entries()) {
+    const path = ["database", index] as const;
+    const name = entry.name === undefined || isPlaceholder(entry.name) ? undefined : entry.name;
+    if (name !== undefined) problems.push(...findNameProblems(name, [...path, "name"]));
+    const identity = entry.name ?? "";
+    if (seen.has(identity)) {
+      const text =
+        entry.name === undefined
+          ? "a second entry without a name; one is the local database"
+          : "a second entry of this name";
+      problems.push({ path: entry.name === undefined ? path : [...path, "name"], text });
+    }
+    seen.add(identity);
+    if (entry.include_only !== undefined && (entry.include !== undefined || entry.exclude !== undefined)) {
+      problems.push({ path: [...path, "include_only"], text: "does not go together with include or exclude" });
+    }
+  }
+  return problems;
+}
+
+function findNameProblems(name: string, path: readonly PropertyKey[]): ConfigProblem[] {
+  if (!isHosted(name)) {
+    const text = `'${name}' is no address of a hosted database; leave the name out for the local database`;
+    return [{ path, text, hint: "Write it so: cloud://acme:main" }];
+  }
+  try {
+    parseDatabaseUri(name);
+    return [];
+  } catch (error) {
+    return [
+      { path, text: error instanceof Error ? error.message : String(error), hint: "Write it so: cloud://acme:main" },
+    ];
+  }
+}
+
+function printProblem(problem: ConfigProblem, place: ConfigPlace): string {
+  const line = place.lineOf(problem.path);
+  const [first, ...rest] = problem.path;
+  const inDatabase = first === "database";
+  const header = inDatabase ? `[[${place.section}.database]]` : `[${place.section}]`;
+  const key = inDatabase ? rest.slice(1).join(".") : problem.path.join(".");
+  const where = line === undefined ? place.file : `${place.file}:${line}`;
+  return `${where}: ${key === "" ? header : `'${key}' in ${header}`}: ${problem.text}`;
+}
+
+function pointerOf(path: readonly PropertyKey[]): string {
+  return path.map((part) => `/${String(part)}`).join("");
+}
