@@ -1,0 +1,166 @@
+import { createHash } from "node:crypto";
+import { appError } from "@appdb/contract/errors";
+import type { Expr } from "@appdb/contract/expressions";
+import type { GraphFunction, GraphStep } from "@appdb/contract/worker-protocol";
+import { compileSql } from "../expressions/compile-sql.ts";
+import { quoteIdent } from "../expressions/literal-sql.ts";
+import { referencedColumns, udfsOf } from "../expressions/needs-python.ts";
+import type { UdfGraph } from "../ports.ts";
+import type { CatalogColumn, CatalogFunction, CatalogTable } from "../schema/catalog.ts";
+import { castToStorage } from "./storage-type.ts";
+
+/** How the values of computed columns come about: first the graph in Python, then SQL over the row's stored columns. */
+export interface ComputePlan {
+  readonly graph: UdfGraph | null;
+  /** In an order in which each reads stored columns, the graph's steps, and earlier entries only. */
+  readonly sql: readonly SqlStep[];
+}
+
+export interface SqlStep {
+  readonly column: string;
+  /** Reads the row's own quoted column names, unqualified; cast to the storage type. */
+  readonly expression: string;
+}
+
+type ComputedColumn = CatalogColumn & { readonly computed: { readonly text: string; readonly expr: Expr } };
+
+/**
+ * Divides the computing of `columns` between Python and SQL. Whatever needs Python, and the columns among `columns` that
+ * it reads, are steps of one graph; the rest is SQL. Computed columns that are not in `columns` are read as stored.
+ * @throws schema_mismatch when an expression names a function that `functions` lacks
+ */
+export function planCompute(
+  table: CatalogTable,
+  functions: ReadonlyMap<string, CatalogFunction>,
+  columns: readonly string[],
+): ComputePlan {
+  const ordered = inDependencyOrder(table, columns);
+  const sqlOf = new Map<string, string>();
+  for (const column of ordered) {
+    const sql = compileSql(column.computed.expr, quoteIdent);
+    if (sql !== undefined) sqlOf.set(column.name, castToStorage(sql, column.type.kind));
+  }
+  const python = withTheirReads(ordered, (column) => !sqlOf.has(column.name));
+  const steps = ordered.filter((column) => python.has(column.name));
+  return {
+    graph: steps.length === 0 ? null : buildGraph(table, functions, steps),
+    sql: ordered.flatMap((column) => {
+      const expression = sqlOf.get(column.name);
+      return python.has(column.name) || expression === undefined ? [] : [{ column: column.name, expression }];
+    }),
+  };
+}
+
+/**
+ * The graph that computes all of `columns` in Python: for rows of which SQL refused a value. Null for no columns.
+ * @throws schema_mismatch when an expression names a function that `functions` lacks
+ */
+export function planPython(
+  table: CatalogTable,
+  functions: ReadonlyMap<string, CatalogFunction>,
+  columns: readonly string[],
+): UdfGraph | null {
+  const ordered = inDependencyOrder(table, columns);
+  return ordered.length === 0 ? null : buildGraph(table, functions, ordered);
+}
+
+/** The names among `columns` (computed ones of the table) that `wanted` hangs on, themselves included. */
+export function computedClosure(table: CatalogTable, wanted: Iterable<string>): Set<string> {
+  const byName = computedByName(table);
+  const found = new Set<string>();
+  const visit = (name: string): void => {
+    const column = byName.get(name);
+    if (column === undefined || found.has(name)) return;
+    found.add(name);
+    for (const read of referencedColumns(column.computed.expr)) visit(read);
+  };
+  for (const name of wanted) visit(name);
+  return found;
+}
+
+function computedByName(table: CatalogTable): Map<string, ComputedColumn> {
+  const byName = new Map<string, ComputedColumn>();
+  for (const column of table.columns) {
+    if (column.computed !== null) byName.set(column.name, { ...column, computed: column.computed });
+  }
+  return byName;
+}
+
+/** Declared order is no dependency order once columns were added by updates, hence the walk. */
+function inDependencyOrder(table: CatalogTable, columns: readonly string[]): ComputedColumn[] {
+  const byName = computedByName(table);
+  const wanted = new Set(columns);
+  const ordered: ComputedColumn[] = [];
+  const visited = new Set<string>();
+  const visit = (name: string): void => {
+    const column = byName.get(name);
+    if (column === undefined || !wanted.has(name) || visited.has(name)) return;
+    visited.add(name);
+    for (const read of referencedColumns(column.computed.expr)) visit(read);
+    ordered.push(column);
+  };
+  for (const name of columns) visit(name);
+  return ordered;
+}
+
+/** `ordered` is in dependency order, so one walk from its end meets every reader before what it reads. */
+function withTheirReads(
+  ordered: readonly ComputedColumn[],
+  isPython: (column: ComputedColumn) => boolean,
+): Set<string> {
+  const python = new Set<string>();
+  for (const column of [...ordered].reverse()) {
+    if (isPython(column)) python.add(column.name);
+    if (!python.has(column.name)) continue;
+    for (const read of referencedColumns(column.computed.expr)) {
+      if (ordered.some((other) => other.name === read)) python.add(read);
+    }
+  }
+  return python;
+}
+
+function buildGraph(
+  table: CatalogTable,
+  functions: ReadonlyMap<string, CatalogFunction>,
+  columns: readonly ComputedColumn[],
+): UdfGraph {
+  const steps: GraphStep[] = columns.map(({ name, type, nullable, computed }) => ({
+    name,
+    type,
+    nullable,
+    expr: computed.expr,
+  }));
+  const stepNames = new Set(steps.map((step) => step.name));
+  const reads = new Set(columns.flatMap((column) => referencedColumns(column.computed.expr)));
+  const inputs = table.columns
+    .filter((column) => reads.has(column.name) && !stepNames.has(column.name))
+    // A computed column may hold null after an error whatever its type says.
+    .map(({ name, type, nullable, computed }) => ({ name, type, nullable: nullable || computed !== null }));
+  const used = functionsOf(table, functions, columns);
+  const key = createHash("sha256")
+    .update(JSON.stringify([inputs, steps, used]))
+    .digest("hex");
+  return { key, inputs, steps, functions: used };
+}
+
+function functionsOf(
+  table: CatalogTable,
+  functions: ReadonlyMap<string, CatalogFunction>,
+  columns: readonly ComputedColumn[],
+): GraphFunction[] {
+  const used = new Map<string, GraphFunction>();
+  for (const column of columns) {
+    for (const id of udfsOf(column.computed.expr)) {
+      const known = functions.get(id);
+      if (known === undefined) {
+        throw appError("schema_mismatch", {
+          detail: `Column ${table.name}.${column.name} calls ${id}, which the application does not declare.`,
+          hint: "Bring the tables up to date: cli schema update <app file> <target>",
+          meta: { table: table.name, column: column.name, function: id },
+        });
+      }
+      used.set(id, { id, module: known.module, name: known.name });
+    }
+  }
+  return [...used.values()].sort((a, b) => (a.id < b.id ? -1 : 1));
+}
