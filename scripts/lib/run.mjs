@@ -1,0 +1,16 @@
+import { spawn, spawnSync } from "node:child_process";
+
+/** Runs a program to its end and answers `{code, stdout, stderr}`; never throws for a status. */
+export function capture(command, args, options = {}) {
+  const done = spawnSync(command, args, { encoding: "utf8", stdio: ["ignore", "pipe", "pipe"], ...options });
+  return { code: done.status ?? 1, stdout: done.stdout ?? "", stderr: done.stderr ?? String(done.error ?? "") };
+}
+
+/** Runs a program whose output goes to this one's; answers its exit status, 1 when a signal ended it. */
+export function stream(command, args, options = {}) {
+  return new Promise((resolve, reject) => {
+    const child = spawn(command, args, { stdio: ["ignore", "inherit", "inherit"], ...options });
+    child.on("error", reject);
+    child.on("close", (code) => resolve(code ?? 1));
+  });
+}
