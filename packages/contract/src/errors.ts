@@ -28,6 +28,8 @@ export const ERRORS = {
   app_file_not_found: { status: 404, title: "The application file does not exist" },
   app_invalid: { status: 422, title: "The application file is not valid" },
   app_outside_project: { status: 422, title: "The application file lies outside the project" },
+  project_exists: { status: 409, title: "The folder lies inside another project" },
+  file_exists: { status: 409, title: "The file exists" },
   no_project: { status: 422, title: "No project root was found" },
   manifest_invalid: { status: 422, title: "The manifest does not fit its schema" },
   manifest_too_new: { status: 422, title: "The manifest comes from a newer library" },
