@@ -1,0 +1,51 @@
+"""Tables, computed columns and HTTP routes, declared in one file.
+
+    import appdb as db
+    from appdb.functions import upper
+
+    Base = db.model_base()
+
+    class Docs(Base, name="docs"):
+        title: db.String
+        title_upper = upper(title)
+
+This package records what such a file declares (`python -m appdb.manifest`) and runs its functions (`python -m
+appdb.worker`). Names are loaded when first used, so that importing it costs next to nothing.
+"""
+
+__version__ = "0.8.0"
+
+_TYPES = "String Int Float Bool Timestamp Date UUID Json".split()
+_HOMES = {
+    **dict.fromkeys(_TYPES, "appdb._types"),
+    "model_base": "appdb._model",
+    "Column": "appdb._body",
+    "BtreeIndex": "appdb._body",
+    "udf": "appdb._udf",
+    "AppFileError": "appdb._errors",
+}
+_LATER = frozenset(
+    "Image Video Audio Document Array Binary Batch query uda expr_udf iterator Aggregator EmbeddingIndex ConfigVar URI"
+    " retrieval_udf tools tool mcp_udfs create_table create_view create_snapshot get_table drop_table move create_dir"
+    " drop_dir list_tables list_dirs ls init list_functions get_dir_contents io".split()
+)
+
+__all__ = [*_HOMES]
+
+
+def __getattr__(name):
+    import importlib
+
+    home = _HOMES.get(name)
+    if home is not None:
+        value = globals()[name] = getattr(importlib.import_module(home), name)
+        return value
+    if name in ("functions", "serving"):
+        return importlib.import_module(f"appdb.{name}")
+    if name.startswith("_"):
+        raise AttributeError(name)
+    from appdb._errors import UnknownAttribute, did_you_mean, later
+
+    if name in _LATER:
+        raise later(f"appdb.{name}")
+    raise UnknownAttribute(f"appdb has no '{name}'.", did_you_mean(name, _HOMES, f"It has {', '.join(_HOMES)}."))

@@ -1,0 +1,267 @@
+"""The body of a model: the mapping in which Python executes it, so that annotated names are columns on later lines."""
+
+import sys
+
+from appdb import _names
+from appdb._declaring import Phase
+from appdb._errors import AppFileError, did_you_mean
+from appdb._expr import ColumnRef, Expr, literal
+from appdb._types import DISPLAY, column_type
+
+# From 3.14 on annotations are functions that run later (_deferred.py).
+DEFERRED = sys.version_info >= (3, 14)
+
+
+class Column:
+    """A column with options: `id = Column(value=uuid7(), primary_key=True)`, `sku = Column(type=String, comment="...")`."""
+
+    def __init__(
+        self,
+        type=None,
+        value=None,
+        primary_key=None,
+        stored=None,
+        media_validation=None,
+        destination=None,
+        custom_metadata=None,
+        comment=None,
+        **unknown,
+    ):
+        if unknown:
+            known = "type value primary_key stored custom_metadata comment".split()
+            name = next(iter(unknown))
+            raise AppFileError(
+                f"Column has no option '{name}'.", did_you_mean(name, known, f"Its options are {', '.join(known)}.")
+            )
+        if (type is None) == (value is None):
+            raise AppFileError(
+                "A Column has either type= or value=.",
+                "Write for example Column(type=db.String, primary_key=True); the type stands inside, not behind a colon.",
+            )
+        if stored is False:
+            raise AppFileError("Column(stored=False) is not supported yet.", "Leave stored= out: the value is stored.")
+        for option, setting in (("media_validation", media_validation), ("destination", destination)):
+            if setting is not None:
+                raise AppFileError(
+                    f"Column({option}=) is for media columns, which are not supported yet.", f"Leave {option}= out."
+                )
+        for option, setting in (("primary_key", primary_key), ("stored", stored)):
+            if setting not in (None, True, False):
+                raise AppFileError(f"{option}= is True or False, not {setting!r}.", f"Write {option}=True or leave it out.")
+        check_comment(comment)
+        check_metadata(custom_metadata)
+        self.type = type
+        self.value = value
+        self.primary_key = bool(primary_key)
+        self.custom_metadata = custom_metadata
+        self.comment = comment
+
+
+class BtreeIndex:
+    """An index that makes look-ups, ranges and orders by its columns fast: `__indexes__ = [BtreeIndex(email)]`."""
+
+    def __init__(self, *columns, name=None, **unknown):
+        if unknown:
+            raise AppFileError(f"BtreeIndex has no option '{next(iter(unknown))}'.", "Write BtreeIndex(column).")
+        if not columns:
+            raise AppFileError("BtreeIndex() names no column.", "Write BtreeIndex(column).")
+        for column in columns:
+            if not isinstance(column, (ColumnRef, str)):
+                shown = column._text if isinstance(column, Expr) else repr(column)
+                raise AppFileError(
+                    f"BtreeIndex takes columns of the model, not {shown}.",
+                    "Declare the expression as a computed column and index that.",
+                )
+        self.columns = columns
+        self.name = None if name is None else _names.index_name(name)
+        self.source = caller(1)
+
+
+class Declared:
+    """A column as it was declared."""
+
+    __slots__ = ("name", "ref", "value", "primary_key", "comment", "custom_metadata", "source")
+
+    def __init__(self, name, ref, value, options, source):
+        self.name = name
+        self.ref = ref
+        self.value = value  # the Expr of a computed column, else None
+        self.primary_key = options.primary_key if options else False
+        self.comment = options.comment if options else None
+        self.custom_metadata = options.custom_metadata if options else None
+        self.source = source
+
+
+class _Annotations(dict):
+    """Receives annotations as the body's lines are executed."""
+
+    def __init__(self, body):
+        super().__init__()
+        self._body = body
+
+    def __setitem__(self, name, annotation):
+        frame = sys._getframe(1)
+        self._body.seen_annotation = True
+        self._body.annotate(name, annotation, (frame.f_code.co_filename, frame.f_lineno), frame)
+
+
+class Body(dict):
+    """What a model's body assigns and annotates. `table` is the token that says whose columns these are."""
+
+    def __init__(self, table, class_name, frame):
+        super().__init__()
+        self.table = table
+        self.columns = {}
+        self.indexes = []
+        self.seen_annotation = False
+        self._class_name = class_name
+        self._outer = frame
+        self._file = frame.f_code.co_filename
+        self._line = frame.f_lineno
+        self._deferred = None
+        dict.__setitem__(self, "__annotations__", _Annotations(self))
+        if DEFERRED:
+            from appdb._deferred import AnnotatedNames
+
+            self._deferred = AnnotatedNames(self._file, class_name, self._line)
+
+    def __setitem__(self, name, value):
+        if name == "__indexes__":
+            self.indexes = value
+        elif name.startswith("__") and name.endswith("__"):
+            dict.__setitem__(self, name, value)
+        else:
+            self._assign(name, value, caller(1))
+
+    def __missing__(self, name):
+        # Only annotated names are answered here; all else is looked up outside the class, as Python does.
+        if self._deferred is None or self.seen_annotation or self._outer is None:
+            raise KeyError(name)
+        frame = sys._getframe(1)
+        annotation = self._deferred.annotation(name, frame.f_lineno, self._outer.f_globals, self._outer.f_locals)
+        self.annotate(name, annotation, (self._file, self._deferred.line(name)), frame)
+        return self[name]
+
+    def annotate(self, name, annotation, source, frame):
+        """Declares a stored column from its annotation."""
+        if name.startswith("__") and name.endswith("__"):
+            return
+        self._refuse_second(name, source)
+        if isinstance(annotation, str):
+            annotation = self._evaluate(name, annotation, frame)
+        folded = _names.column_name(name)
+        kind, nullable = column_type(annotation, name)
+        self._declare(name, ColumnRef(self.table, folded, kind, nullable), None, None, source)
+
+    def close(self):
+        """Ends the body: late annotations are read and the columns put in the order of their lines."""
+        annotate = self.get("__annotate_func__") or self.get("__annotate__")
+        if self._deferred is not None and not self.seen_annotation:
+            frame, lazily, self._outer = self._outer, [n for n, c in self.columns.items() if c.value is None], None
+            late = annotate(1) if annotate else {}
+            for name, annotation in late.items():
+                source = (self._file, self._deferred.line(name) or self._line)
+                declared = self.columns.get(name.lower())
+                if declared is None or declared.name not in lazily:
+                    self.annotate(name, annotation, source, frame)
+            options_only = [c.name for c in self.columns.values() if c.value is None and c.name not in map(str.lower, late)]
+            for name in options_only:
+                if self._deferred.line(name) is not None:
+                    raise AppFileError(f"Column '{name}' is read, but its line was not executed.", "Declare it first.")
+            self.columns = dict(sorted(self.columns.items(), key=lambda item: item[1].source[1]))
+        self._outer = None
+
+    def _assign(self, name, value, source):
+        if isinstance(value, Expr) and isinstance(value, ColumnRef) and value._owner is self.table and value._name == name:
+            return
+        self._refuse_second(name, source)
+        folded = _names.column_name(name)
+        options = value if isinstance(value, Column) else None
+        if options is not None and options.type is not None:
+            kind, nullable = column_type(self._resolve(name, options.type), name)
+            self._declare(name, ColumnRef(self.table, folded, kind, nullable), None, options, source)
+            return
+        expr = self._computed(name, options.value if options else value)
+        self._declare(name, ColumnRef(self.table, folded, expr._kind, expr._nullable), expr, options, source)
+
+    def _computed(self, name, value):
+        if value is None:
+            raise AppFileError(
+                f"Column '{name}' is None, which has no type.", f"Write {name}: db.String | None for a column that may be null."
+            )
+        expr = value if isinstance(value, Expr) else literal(value)
+        for ref in expr._reads:
+            if ref._owner is not self.table:
+                raise AppFileError(
+                    f"Column '{name}' reads '{ref._name}' of another model; a row knows its own columns only.",
+                    f"Declare '{ref._name}' in this model.",
+                )
+        return expr
+
+    def _declare(self, name, ref, value, options, source):
+        if options is not None and options.primary_key:
+            if ref._nullable:
+                raise AppFileError(
+                    f"Column '{name}' is part of the primary key and may be null.", "Take '| None' off, or use a value that is never null."
+                )
+            if ref._kind == "json":
+                raise AppFileError(f"Column '{name}' is Json, which cannot be a primary key.", "Use a String, Int or UUID.")
+        self.columns[ref._name] = Declared(ref._name, ref, value, options, source)
+        dict.__setitem__(self, name, ref)
+
+    def _refuse_second(self, name, source):
+        before = self.columns.get(name.lower())
+        if before is not None:
+            if before.source == source:
+                raise AppFileError(
+                    f"Column '{name}' has a type behind a colon and a value.",
+                    f"Write {name} = db.Column(type=...), or {name} = <expression> for a computed column.",
+                )
+            raise AppFileError(
+                f"Column '{name}' is declared twice; the first time on line {before.source[1]}.",
+                "Give each column a name of its own; upper and lower case are the same.",
+            )
+
+    def _resolve(self, name, annotation):
+        return self._evaluate(name, annotation, self._outer) if isinstance(annotation, str) else annotation
+
+    def _evaluate(self, name, text, frame):
+        outer = self._outer
+        try:
+            return eval(text, frame.f_globals, outer.f_locals)  # noqa: S307 - the application's own annotation
+        except NameError as error:
+            raise AppFileError(
+                f"Column '{name}' has the type '{text}'; '{error.name}' is not known.",
+                did_you_mean(error.name, DISPLAY.values(), "Import it at the top of the file."),
+            ) from None
+
+
+def open_body(table, class_name, depth):
+    """Makes the mapping for a class statement that is about to be executed `depth` frames up."""
+    body = Body(table, class_name, sys._getframe(depth + 1))
+    Phase.bodies += 1
+    return body
+
+
+def caller(depth):
+    """(file, line) of the caller's caller, `depth` frames up."""
+    frame = sys._getframe(depth + 1)
+    return frame.f_code.co_filename, frame.f_lineno
+
+
+def check_comment(comment):
+    """Raises AppFileError when a comment is no text that can be stored."""
+    if comment is not None and (not isinstance(comment, str) or "\0" in comment):
+        raise AppFileError(f"comment= is text, not {type(comment).__name__}.", "Write it in quotes.")
+
+
+def check_metadata(metadata):
+    """Raises AppFileError when custom metadata is not JSON."""
+    if metadata is None:
+        return
+    from appdb.values import to_json
+
+    try:
+        to_json(metadata)
+    except (TypeError, ValueError) as error:
+        raise AppFileError(f"custom_metadata= is not JSON: {error}.", "Use dict, list, text, numbers.") from None

@@ -1,0 +1,159 @@
+"""Signatures, and how a call over columns is bound to one: shared by the library's functions and by UDFs."""
+
+from appdb._declaring import Phase
+from appdb._errors import AppFileError, did_you_mean
+from appdb._expr import Expr, call, cast, json_literal, lift, null
+from appdb._types import display
+
+NO_DEFAULT = object()
+
+
+class Parameter:
+    """One parameter: `mode` is `positional_only`, `positional` or `keyword_only`."""
+
+    __slots__ = ("name", "kind", "nullable", "default", "mode")
+
+    def __init__(self, name, kind, nullable=False, default=NO_DEFAULT, mode="positional"):
+        self.name = name
+        self.kind = kind
+        self.nullable = nullable
+        self.default = default
+        self.mode = mode
+
+
+def bind(display_name, parameters, args, kwargs):
+    """Binds a call: (positional Exprs, keyword Exprs, whether a null can skip the call).
+
+    One call has one form: parameters without default go by position, the others by name, in the signature's order.
+    Raises AppFileError for what Python would refuse and for arguments of another type.
+    """
+    given = _by_name(display_name, parameters, args, kwargs)
+    positional, named, skips = [], {}, False
+    last_only = max((n for n, p in enumerate(parameters) if p.mode == "positional_only" and p.name in given), default=-1)
+    for number, parameter in enumerate(parameters):
+        if parameter.name not in given:
+            if parameter.default is NO_DEFAULT:
+                raise AppFileError(
+                    f"{display_name}() is called without its argument '{parameter.name}'.",
+                    f"It takes: {', '.join(p.name for p in parameters)}",
+                )
+            if number > last_only:
+                continue
+            given[parameter.name] = parameter.default
+        value = _argument(display_name, parameter, given[parameter.name])
+        skips = skips or (value._nullable and not parameter.nullable)
+        by_position = parameter.mode == "positional_only" or (
+            parameter.mode == "positional" and parameter.default is NO_DEFAULT
+        )
+        if by_position:
+            positional.append(value)
+        else:
+            named[parameter.name] = value
+    return positional, named, skips
+
+
+def printed(name, args, kwargs):
+    """Prints a call: `excerpt(title, length=12)`."""
+    return f"{name}({', '.join([*(a._text for a in args), *(f'{k}={v._text}' for k, v in kwargs.items())])})"
+
+
+def has_columns(args, kwargs):
+    """True when a call must become an expression: it has columns among its arguments or stands in a model's body."""
+    if Phase.bodies:
+        return True
+    for arg in args:
+        if isinstance(arg, Expr):
+            return True
+    for arg in kwargs.values():
+        if isinstance(arg, Expr):
+            return True
+    return False
+
+
+class Builtin:
+    """A function of the library. Over columns it gives an expression, over plain values the value itself."""
+
+    __slots__ = ("id", "name", "parameters", "kind", "nullable", "bind")
+
+    def __init__(self, id, kind, parameters, nullable=False, bind=None):
+        self.id = id
+        self.name = id.rpartition(".")[2]
+        self.parameters = parameters
+        self.kind = kind
+        self.nullable = nullable
+        self.bind = bind  # own binding, for functions that take any arguments
+
+    def __call__(self, *args, **kwargs):
+        if Phase.running or not (has_columns(args, kwargs) or not self.parameters):
+            from appdb._forms import FORMS
+
+            return FORMS[self.id](*args, **kwargs)
+        positional, named, skips = (self.bind or bind)(self.name, self.parameters, args, kwargs)
+        text = printed(self.name, positional, named)
+        return call(self.id, positional, self.kind, self.nullable or skips, text, kwargs=named)
+
+    def __repr__(self):
+        return f"<function {self.id}>"
+
+
+def _by_name(display_name, parameters, args, kwargs):
+    places = [p for p in parameters if p.mode != "keyword_only"]
+    if len(args) > len(places):
+        raise AppFileError(
+            f"{display_name}() takes {len(places)} positional arguments; {len(args)} are given.",
+            f"It takes: {', '.join(p.name for p in parameters) or 'nothing'}",
+        )
+    given = {parameter.name: arg for parameter, arg in zip(places, args)}
+    by_name = [p.name for p in parameters if p.mode != "positional_only"]
+    for name, value in kwargs.items():
+        if name not in by_name:
+            raise AppFileError(
+                f"{display_name}() has no argument '{name}' that is given by name.",
+                did_you_mean(name, by_name, f"It takes: {', '.join(p.name for p in parameters) or 'nothing'}"),
+            )
+        if name in given:
+            raise AppFileError(f"{display_name}() is given its argument '{name}' twice.", "Give it once.")
+        given[name] = value
+    return given
+
+
+def _argument(display_name, parameter, value):
+    if value is None:
+        if not parameter.nullable:
+            raise AppFileError(
+                f"{display_name}() is given None for '{parameter.name}', which is {display(parameter.kind)}.",
+                f"Give it a value, or declare the parameter as {display(parameter.kind, True)}.",
+            )
+        return null(parameter.kind)
+    if parameter.kind == "json" and isinstance(value, (dict, list, tuple)):
+        refuse_columns_within(value)
+        return json_literal(value)
+    expr = lift(value)
+    if expr._kind == parameter.kind:
+        return expr
+    if expr._kind == "int" and parameter.kind == "float" and not isinstance(value, Expr):
+        return lift(float(value))
+    if parameter.kind == "json" or (expr._kind, parameter.kind) in _IMPLIED or expr._kind == "json":
+        return cast(expr, parameter.kind)
+    raise AppFileError(
+        f"{display_name}() takes {display(parameter.kind)} for '{parameter.name}'; "
+        f"{expr._text} is {display(expr._kind)}.",
+        "Convert it, for example with "
+        f"{expr._text if isinstance(value, Expr) else 'column'}.astype(db.{display(parameter.kind)})",
+    )
+
+
+# Bool is a kind of Int, Int a kind of Float; a Json value is looked at when it is there.
+_IMPLIED = (("bool", "int"), ("int", "float"))
+
+
+def refuse_columns_within(value):
+    """Raises AppFileError when a dict or list constant holds a column."""
+    for item in value.values() if isinstance(value, dict) else value:
+        if isinstance(item, Expr):
+            raise AppFileError(
+                f"A dict or list with the column {item._text} inside is not supported yet as an argument.",
+                "Pass the column as an argument of its own.",
+            )
+        if isinstance(item, (dict, list, tuple)):
+            refuse_columns_within(item)

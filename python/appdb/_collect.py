@@ -1,0 +1,340 @@
+"""Imports an application file and collects its manifest (packages/contract/src/manifest.ts)."""
+
+import os
+import sys
+
+from appdb import __version__, _deferred
+from appdb._calls import NO_DEFAULT
+from appdb._errors import AppFileError
+from appdb._names import service_name
+
+MANIFEST_VERSION = 1
+
+
+class AppFileMissing(AppFileError):
+    code = "app_file_not_found"
+
+
+class AppFileOutside(AppFileError):
+    code = "app_outside_project"
+
+
+def manifest(root, app):
+    """Returns the manifest of the file `app` (below `root`, or relative to the current folder).
+
+    Raises AppFileError for what the library refuses, and whatever importing the file raises.
+    """
+    path, module_name = _module_path(root, app)
+    module = _load(root, path, module_name)
+    places = _Places(root)
+    bases, routers = _visible(module, root)
+    tables = _tables(bases)
+    functions = _functions(tables)
+    services = _services(routers)
+    relative = os.path.relpath(path, root).replace(os.sep, "/")
+    if not tables:
+        raise AppFileError(
+            f"{relative} declares no table.",
+            'Write Base = db.model_base() and class Docs(Base, name="docs"): with a column inside.',
+            (path, 1),
+        )
+    return {
+        "manifest_version": MANIFEST_VERSION,
+        "library_version": __version__,
+        "python_version": ".".join(map(str, sys.version_info[:3])),
+        "app_file": relative,
+        "tables": [_table(table, places) for table in sorted(tables, key=lambda table: table.name)],
+        "functions": [_function(udf, places) for udf in sorted(functions, key=lambda udf: udf.id)],
+        "services": [_service(name, router, places) for name, router in sorted(services.items())],
+        "modules": _modules(root),
+    }
+
+
+def _module_path(root, app):
+    path = os.path.realpath(app if os.path.isabs(app) or os.path.exists(app) else os.path.join(root, app))
+    if not os.path.isfile(path):
+        raise AppFileMissing(
+            f"There is no file {app}.", "Make one: cli service example --out app.py", ()
+        )
+    relative = os.path.relpath(path, root)
+    if relative.startswith(os.pardir + os.sep) or os.path.isabs(relative):
+        raise AppFileOutside(
+            f"{app} lies outside the project folder.", "Move it into the project, or run the command in its own project.", ()
+        )
+    stem, extension = os.path.splitext(relative)
+    if extension != ".py":
+        raise AppFileError(f"{app} is not a Python file.", "Name a file that ends in .py", ())
+    parts = stem.split(os.sep)
+    if any("." in part or part == "" for part in parts):
+        raise AppFileError(
+            f"{relative} cannot be imported: a dot stands in its name.", "Rename it, for example to app.py.", ()
+        )
+    if parts[-1] == "__init__":
+        raise AppFileError(f"{relative} is the front of a package.", "Name a module inside it.", ())
+    return path, ".".join(parts)
+
+
+def _load(root, path, module_name):
+    import importlib
+
+    sys.path[:] = [root, *(entry for entry in sys.path if entry not in ("", root))]
+    taken = sys.modules.get(module_name)
+    if taken is not None or module_name == "__main__":
+        raise _shadowed(path, module_name)
+    module = importlib.import_module(module_name)
+    if os.path.realpath(getattr(module, "__file__", None) or "") != path:
+        raise _shadowed(path, module_name)
+    return module
+
+
+def _shadowed(path, module_name):
+    return AppFileError(
+        f"The module name '{module_name}' belongs to Python or a package already.", "Rename the file.", (path, 1)
+    )
+
+
+def _visible(module, root):
+    """Bases and routers in the globals of the file and of the project's modules that it imported by name, each once."""
+    from appdb._model import ModelMeta
+
+    # A file without routes need not load what serves them.
+    serving = sys.modules.get("appdb.serving")
+    bases, routers = {}, {}
+    scopes = [module, *(value for value in vars(module).values() if _is_project_module(value, root))]
+    for scope in scopes:
+        for name, value in list(vars(scope).items()):
+            if isinstance(value, ModelMeta):
+                base = value if "__appdb_models__" in value.__dict__ else value.__mro__[1]
+                bases[id(base)] = base
+            elif serving is not None and isinstance(value, serving.Router):
+                routers.setdefault(id(value), (name, value))
+    for _, router in routers.values():
+        for route in router._routes:
+            base = route.model.__mro__[1]
+            bases[id(base)] = base
+    return list(bases.values()), list(routers.values())
+
+
+def _is_project_module(value, root):
+    return isinstance(value, type(sys)) and _below(root, getattr(value, "__file__", None))
+
+
+def _tables(bases):
+    tables = {}
+    for base in bases:
+        for model in base.__appdb_models__:
+            table = model.__appdb_table__
+            before = tables.setdefault(table.name, table)
+            if before is not table:
+                raise AppFileError(
+                    f"Two models have the table name '{table.name}': {before.model} and {table.model}.",
+                    "Give one of them another name=.",
+                    max(before.source, table.source, key=lambda source: source[1]),
+                )
+    return list(tables.values())
+
+
+def _services(routers):
+    services = {}
+    for variable, router in routers:
+        try:
+            name = router._name or service_name(variable)
+        except AppFileError as error:
+            hint = f'{error.hint} Or name the service: Router(name="ingest").'
+            raise AppFileError(error.detail, hint, router._source) from None
+        if name in services:
+            raise AppFileError(
+                f"Two services have the name '{name}' (lines {services[name]._source[1]} and {router._source[1]}).",
+                "Give one of the routers another name=.",
+                router._source,
+            )
+        services[name] = router
+    return services
+
+
+def _functions(tables):
+    """The UDFs that the tables' columns call, each found again under its module and name."""
+    found = {}
+    for table in tables:
+        for column in table.columns.values():
+            for udf in column.value._functions if column.value is not None else ():
+                found[udf.id] = udf
+                module = sys.modules.get(udf.__module__)
+                if getattr(module, udf.__name__, None) is not udf:
+                    code = udf.function.__code__
+                    raise AppFileError(
+                        f"The name '{udf.__name__}' of module {udf.__module__} is no longer the UDF that column "
+                        f"'{column.name}' calls.",
+                        "Give the function and whatever took its name different names.",
+                        (code.co_filename, code.co_firstlineno),
+                    )
+    return list(found.values())
+
+
+def _table(table, places):
+    return {
+        "name": table.name,
+        "model": table.model,
+        "comment": table.comment,
+        "custom_metadata": table.custom_metadata,
+        "columns": [_column(column, places) for column in table.columns.values()],
+        "primary_key": [column.name for column in table.columns.values() if column.primary_key],
+        "indexes": [
+            {"kind": "btree", "name": name, "columns": list(columns), "source": places.of(source)}
+            for name, columns, source in table.indexes
+        ],
+        "has_default_idxs": table.has_default_idxs,
+        "source": places.of(table.source),
+    }
+
+
+def _column(column, places):
+    value = column.value
+    return {
+        "name": column.name,
+        "type": {"kind": column.ref._kind},
+        "nullable": column.ref._nullable,
+        "primary_key": column.primary_key,
+        "computed": None if value is None else {"text": value._text, "expr": value._node},
+        "comment": column.comment,
+        "custom_metadata": column.custom_metadata,
+        "source": places.of(column.source),
+    }
+
+
+def _function(udf, places):
+    code = udf.function.__code__
+    kind, nullable = udf.result
+    return {
+        "id": udf.id,
+        "module": udf.__module__,
+        "name": udf.__name__,
+        "parameters": [_parameter(parameter, udf) for parameter in udf.parameters],
+        "result": {"type": {"kind": kind}, "nullable": nullable},
+        "digest": _sha256(places.source_text(code).encode("utf-8", "surrogatepass")),
+        "source": places.of((code.co_filename, code.co_firstlineno), udf.__module__),
+    }
+
+
+def _parameter(parameter, udf):
+    document = {
+        "name": parameter.name,
+        "type": {"kind": parameter.kind},
+        "nullable": parameter.nullable,
+        "kind": "keyword_only" if parameter.mode == "keyword_only" else "positional",
+    }
+    if parameter.default is not NO_DEFAULT:
+        document["default"] = _default(parameter, udf)
+    return document
+
+
+def _default(parameter, udf):
+    from appdb.values import encoder
+
+    if parameter.default is None:
+        return None
+    try:
+        value = encoder(parameter.kind)(parameter.default)
+    except (TypeError, ValueError, OverflowError) as error:
+        code = udf.function.__code__
+        raise AppFileError(
+            f"The default of the parameter '{parameter.name}' of {udf.__name__} does not fit its type: {error}.",
+            "Change the default or the type hint.",
+            (code.co_filename, code.co_firstlineno),
+        ) from None
+    return str(value) if parameter.kind == "int" else value
+
+
+def _service(name, router, places):
+    routes = [
+        {
+            "kind": route.kind,
+            "method": "post",
+            "path": route.path,
+            "table": route.model.__appdb_table__.name,
+            "inputs": route.inputs,
+            "outputs": route.outputs,
+            "source": places.of(route.source),
+        }
+        for route in router._routes
+    ]
+    return {"name": name, "prefix": router._prefix, "routes": routes, "source": places.of(router._source)}
+
+
+class _Places:
+    """Turns file names into paths of the project, and finds a function's source text."""
+
+    def __init__(self, root):
+        self._root = root
+        self._files = {}
+
+    def of(self, source, module=None):
+        path = os.path.realpath(source[0])
+        if _below(self._root, path):
+            name = os.path.relpath(path, self._root).replace(os.sep, "/")
+        else:  # from an installed package: its module path, as no path of this machine belongs into a manifest
+            name = (module or "").replace(".", "/") + ".py" if module else os.path.basename(path)
+        return {"file": name, "line": source[1]}
+
+    def source_text(self, code):
+        """The function's lines, decorators included; its bytecode and constants where there is no source."""
+        lines, ends = self._parsed(code.co_filename)
+        last = ends.get(code.co_firstlineno)
+        if last is None:
+            return repr((code.co_code, code.co_names, [c for c in code.co_consts if not hasattr(c, "co_code")]))
+        return "\n".join(line.rstrip() for line in lines[code.co_firstlineno - 1 : last])
+
+    def _parsed(self, filename):
+        if filename not in self._files:
+            ends = {}
+            tree = _deferred.parse(filename)
+            for node in _deferred.walk(tree) if tree is not None else ():
+                if type(node).__name__ == "FunctionDef":
+                    first = node.decorator_list[0].lineno if node.decorator_list else node.lineno
+                    ends[first] = node.end_lineno
+            lines = []
+            if ends:
+                with open(filename, encoding="utf-8", errors="surrogateescape", newline=None) as file:
+                    lines = file.read().split("\n")
+            self._files[filename] = (lines, ends)
+        return self._files[filename]
+
+
+def _modules(root):
+    """The project's own files among what was imported, with their digests."""
+    paths = {}
+    for module in list(sys.modules.values()):
+        file = getattr(module, "__file__", None)
+        if isinstance(file, str) and _is_project_file(root, file):
+            path = os.path.realpath(file)
+            paths[os.path.relpath(path, root).replace(os.sep, "/")] = path
+    found = []
+    for name in sorted(paths):
+        with open(paths[name], "rb") as file:
+            found.append({"path": name, "sha256": _sha256(file.read())})
+    return found
+
+
+def _is_project_file(root, file):
+    if not _below(root, file):
+        return False
+    parts = file.split(os.sep)
+    installed = "site-packages" in parts or "dist-packages" in parts
+    environment = sys.prefix != root and _below(sys.prefix, file)
+    ours = _below(os.path.dirname(os.path.abspath(__file__)), file)
+    return not (installed or environment or ours)
+
+
+def _below(folder, file):
+    return isinstance(file, str) and os.path.realpath(file).startswith(folder.rstrip(os.sep) + os.sep)
+
+
+def _sha256(data):
+    try:
+        from _sha2 import sha256  # the same function without loading OpenSSL, which takes longer than all the rest
+    except ImportError:
+        try:
+            from _sha256 import sha256
+        except ImportError:
+            from hashlib import sha256
+    return sha256(data).hexdigest()

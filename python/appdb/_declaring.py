@@ -1,0 +1,8 @@
+"""Whether calls of functions are being declared (in a model's body) or run (in the worker, in a test)."""
+
+
+class Phase:
+    """`bodies` counts the class bodies that are being executed; `running` is set by the worker."""
+
+    bodies = 0
+    running = False

@@ -1,0 +1,44 @@
+"""The one error that declaring an application raises, and help for its wording."""
+
+
+class AppFileError(Exception):
+    """What an application file got wrong: `detail` says what, `hint` what to write instead.
+
+    `source` is (file, line) where the place is known better than the traceback says.
+    """
+
+    code = "app_invalid"
+
+    def __init__(self, detail, hint, source=None):
+        super().__init__(f"{detail} {hint}")
+        self.detail = detail
+        self.hint = hint
+        self.source = source
+
+
+class UnknownAttribute(AppFileError, AttributeError):
+    """An attribute that does not exist; also an AttributeError, so that `hasattr` and `copy` work."""
+
+
+def later(what, instead="Leave it out for now."):
+    """Makes the error for a feature that this version does not have."""
+    return AppFileError(f"{what} is not supported yet.", instead)
+
+
+def nearest(name, known):
+    """Returns the known name that a person most likely meant, or None."""
+    import difflib  # only on the way to an error: it is slow to load
+
+    found = difflib.get_close_matches(name, list(known), 1, 0.6)
+    return found[0] if found else None
+
+
+def did_you_mean(name, known, otherwise):
+    """Words a hint: the nearest known name, or `otherwise` when none is near."""
+    near = nearest(name, known)
+    return f"Did you mean '{near}'?" if near else otherwise
+
+
+def listed(names):
+    """Joins names for a sentence: `'a', 'b'`."""
+    return ", ".join(f"'{name}'" for name in names)

@@ -1,0 +1,195 @@
+"""`model_base()`: the base of an application's models, each of which becomes a table."""
+
+from appdb import _names
+from appdb._body import BtreeIndex, caller, check_comment, check_metadata, open_body
+from appdb._declaring import Phase
+from appdb._errors import AppFileError, UnknownAttribute, did_you_mean, later, listed
+from appdb._expr import ColumnRef
+
+_KEYWORDS = ("name", "has_default_idxs", "comment", "custom_metadata", "media_validation")
+_LATER_METHODS = frozenset(
+    "where select order_by limit group_by join distinct sample head tail show collect count insert update delete"
+    " batch_update compute recompute_columns describe get_metadata get_versions history create_all update_all"
+    " bind_all diff_all".split()
+)
+
+
+class Table:
+    """What a model declares."""
+
+    def __init__(self, model, options, source):
+        self.model = model
+        self.source = source
+        self.name = _names.table_name(options["name"])
+        self.comment = options.get("comment")
+        self.custom_metadata = options.get("custom_metadata")
+        self.has_default_idxs = options.get("has_default_idxs", False)
+        self.columns = {}
+        self.indexes = []
+
+
+class ModelMeta(type):
+    """Turns a class body into a Table. Holds no public names: those belong to the columns."""
+
+    @staticmethod
+    def __prepare__(class_name, bases, **options):
+        if not bases:
+            return {}
+        _check_bases(class_name, bases)
+        _check_options(class_name, options)
+        table = Table(class_name, options, caller(1))
+        _refuse_second_table(bases[0], table)
+        return open_body(table, class_name, 1)
+
+    def __new__(mcs, class_name, bases, body, **options):
+        if not bases:
+            return super().__new__(mcs, class_name, bases, body)
+        Phase.bodies -= 1
+        body.close()
+        table = body.table
+        table.columns = body.columns
+        if not table.columns:
+            raise AppFileError(f"The model {class_name} declares no column.", "Write for example title: db.String")
+        table.indexes = _indexes(table, body.indexes)
+        if table.comment is None and isinstance(body.get("__doc__"), str):
+            table.comment = _dedented(body["__doc__"])
+        members = {name: value for name, value in body.items() if isinstance(value, ColumnRef) or name == "__doc__"}
+        members["__module__"] = body["__module__"]
+        members["__qualname__"] = body["__qualname__"]
+        members["__appdb_table__"] = table
+        model = super().__new__(mcs, class_name, bases, members)
+        bases[0].__appdb_models__.append(model)
+        return model
+
+    def __init__(cls, class_name, bases, body, **options):
+        super().__init__(class_name, bases, body)
+
+    def __call__(cls, *args, **kwargs):
+        raise AppFileError(
+            f"The model {cls.__name__} is not called; it describes a table.", "Insert rows through an insert route."
+        )
+
+    def __getattr__(cls, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        table = cls.__dict__.get("__appdb_table__")
+        if name in _LATER_METHODS:
+            raise later(f"{cls.__name__}.{name}")
+        known = table.columns if table else ()
+        raise UnknownAttribute(
+            f"The model {cls.__name__} has no column '{name}'.",
+            did_you_mean(name, known, f"Its columns are {listed(known)}." if known else "It is a base, not a table."),
+        )
+
+    def __setattr__(cls, name, value):
+        if name.startswith("__"):
+            super().__setattr__(name, value)
+            return
+        raise AppFileError(
+            f"The column '{name}' is added to {cls.__name__} after its class.", "Declare it inside the class."
+        )
+
+
+def model_base(cls_name="TableModel"):
+    """Makes a new base: the classes that name it are the models of one application."""
+    return ModelMeta(cls_name, (), {"__appdb_models__": [], "__module__": __name__, "__qualname__": cls_name})
+
+
+def _check_bases(class_name, bases):
+    if len(bases) > 1:
+        raise AppFileError(f"The model {class_name} has several bases.", "Name the one that model_base() made.")
+    table = bases[0].__dict__.get("__appdb_table__")
+    if table is not None:
+        raise AppFileError(
+            f"The model {class_name} extends the model {table.model}; a model extends the base alone.",
+            f"Name the base of {table.model} instead and declare the columns again.",
+        )
+
+
+def _check_options(class_name, options):
+    for name, what in (("base", "A view (base=)"), ("iterator", "An iterator (iterator=)")):
+        if name in options:
+            raise later(f"{what} of the model {class_name}", "Declare a table with the columns themselves.")
+    for name in options:
+        if name not in _KEYWORDS:
+            raise AppFileError(
+                f"The model {class_name} has the unknown keyword '{name}'.",
+                did_you_mean(name, _KEYWORDS, f"The keywords are {', '.join(_KEYWORDS)}."),
+            )
+    if "name" not in options:
+        raise AppFileError(
+            f"The model {class_name} has no table name.", f'Write class {class_name}(Base, name="{class_name.lower()}"):'
+        )
+    if options.get("has_default_idxs", False) not in (True, False):
+        raise AppFileError("has_default_idxs= is True or False.", "Write has_default_idxs=True or leave it out.")
+    if options.get("media_validation") not in (None, "on_write"):
+        raise later("media_validation= other than 'on_write'", "Leave media_validation= out.")
+    check_comment(options.get("comment"))
+    check_metadata(options.get("custom_metadata"))
+
+
+def _refuse_second_table(base, table):
+    for model in base.__appdb_models__:
+        before = model.__appdb_table__
+        if before.name == table.name:
+            raise AppFileError(
+                f"Two models have the table name '{table.name}': {before.model} (line {before.source[1]}) and {table.model}.",
+                "Give one of them another name=.",
+            )
+
+
+def _indexes(table, declared):
+    if not isinstance(declared, (list, tuple)):
+        raise AppFileError("__indexes__ is a list.", "Write __indexes__ = [db.BtreeIndex(column)]", table.source)
+    found = []
+    for index in declared:
+        if not isinstance(index, BtreeIndex):
+            raise AppFileError(
+                f"__indexes__ holds {index!r}, which is no index.", "Write __indexes__ = [db.BtreeIndex(column)]", table.source
+            )
+        columns = tuple(_indexed(table, index, column) for column in index.columns)
+        if len(set(columns)) < len(columns):
+            raise AppFileError("An index names a column twice.", "Name each column once.", index.source)
+        if table.has_default_idxs and len(columns) == 1:
+            raise AppFileError(
+                f"Column '{columns[0]}' has an index already, by has_default_idxs=True.",
+                "Take the BtreeIndex or has_default_idxs out.",
+                index.source,
+            )
+        for other in found:
+            if other[1] == columns:
+                raise AppFileError(f"Two indexes are on {listed(columns)}.", "Keep one of them.", index.source)
+            if index.name is not None and other[0] == index.name:
+                raise AppFileError(f"Two indexes have the name '{index.name}'.", "Rename one.", index.source)
+        found.append((index.name, columns, index.source))
+    return found
+
+
+def _indexed(table, index, column):
+    if isinstance(column, ColumnRef) and column._owner is not table:
+        raise AppFileError(
+            f"The index names '{column._name}' of another model.", "Name columns of this model.", index.source
+        )
+    name = column.lower() if isinstance(column, str) else column._name
+    declared = table.columns.get(name)
+    if declared is None:
+        raise AppFileError(
+            f"The index names '{column}', which is no column of {table.model}.",
+            did_you_mean(name, table.columns, f"Its columns are {listed(table.columns)}."),
+            index.source,
+        )
+    if declared.ref._kind in ("json", "bool"):
+        kind = "Json" if declared.ref._kind == "json" else "Bool"
+        raise AppFileError(
+            f"Column '{name}' is {kind}; a B-tree index does not help there.", "Take the index out.", index.source
+        )
+    return name
+
+
+def _dedented(text):
+    """A docstring as a comment: common indentation and blank lines around it taken off."""
+    lines = text.expandtabs().splitlines()
+    margins = [len(line) - len(line.lstrip()) for line in lines[1:] if line.strip()]
+    margin = min(margins, default=0)
+    rest = [line[margin:].rstrip() for line in lines[1:]]
+    return "\n".join([lines[0].strip() if lines else "", *rest]).strip() or None

@@ -1,0 +1,138 @@
+"""What a person is told when an application file cannot be read: file, line, the line as written, what to write."""
+
+import builtins
+import os
+
+from appdb import _deferred
+from appdb._errors import AppFileError, did_you_mean, nearest
+
+
+def error_document(error, root, app):
+    """Returns the `error` part of the answer for whatever importing the file raised."""
+    if isinstance(error, AppFileError):
+        source = error.source if error.source is not None else _place(error, root)
+        return _document(error.code, error.detail, error.hint, source, root)
+    if isinstance(error, SyntaxError) and error.filename:
+        source = (error.filename, error.lineno or 1)
+        if not _inside(root, error.filename):
+            source = _place(error, root)
+        return _document("app_invalid", f"Syntax error: {error.msg}.", "Correct the line.", source, root)
+    source = _place(error, root)
+    detail, hint = _worded(error, source, root, app)
+    return _document("app_invalid", detail, hint, source, root)
+
+
+def _worded(error, source, root, app):
+    if isinstance(error, ModuleNotFoundError) and error.name:
+        return _missing_module(error, source, root)
+    if isinstance(error, ImportError):
+        return f"An import failed: {_text(error)}.", "Check the name, and that the package's version has it."
+    if isinstance(error, NameError) and error.name:
+        return _unknown_name(error, source)
+    if isinstance(error, SystemExit):
+        return "The file ended the program (sys.exit) while it was read.", "Take the call out, or put it under `if __name__ == '__main__':`."
+    detail = f"{type(error).__name__} while the file was read: {_text(error)}"
+    return detail, "Correct the line; code that must not run at import belongs into functions."
+
+
+def _missing_module(error, source, root):
+    name = error.name
+    detail = f"The module '{name}' is not there."
+    if source and _inside(root, source[0]):
+        folder = os.path.dirname(os.path.realpath(source[0]))
+        neighbour = os.path.join(folder, *name.split("."))
+        if folder != root and (os.path.isfile(neighbour + ".py") or os.path.isdir(neighbour)):
+            path = os.path.relpath(neighbour, root).replace(os.sep, ".")
+            return detail, f"Imports start at the project's root: import {path}"
+    return detail, f"Add '{name.split('.')[0]}' to the project's requirements, or correct the import."
+
+
+def _unknown_name(error, source):
+    name = error.name
+    hint = f"Import or define '{name}' above this line."
+    if source:
+        later, known = _class_names(source, name)
+        if later is not None:
+            return (
+                f"'{name}' is read before it is declared: it is declared later, on line {later}.",
+                f"Move the declaration of '{name}' above line {source[1]}; a column reads earlier ones only.",
+            )
+        near = nearest(name, [*known, *_global_names(error)])
+        if known or near:
+            return f"There is no column or name '{name}' here.", did_you_mean(name, [near] if near else (), hint)
+    return f"The name '{name}' is not defined.", hint
+
+
+def _class_names(source, name):
+    """For a line inside a class: the later line that declares `name`, and the names declared above."""
+    tree = _deferred.parse(source[0])
+    best = None
+    for node in _deferred.walk(tree) if tree is not None else ():
+        if type(node).__name__ == "ClassDef" and node.lineno <= source[1] <= node.end_lineno:
+            best = node
+    later, known = None, []
+    for node in _deferred.walk(best) if best is not None else ():
+        targets = [node.target] if type(node).__name__ == "AnnAssign" else getattr(node, "targets", [])
+        for target in targets:
+            if type(target).__name__ == "Name":
+                if target.id == name and target.lineno > source[1] and later is None:
+                    later = target.lineno
+                elif target.lineno < source[1]:
+                    known.append(target.id)
+    return later, known
+
+
+def _global_names(error):
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    names = list(trace.tb_frame.f_globals) if trace is not None else []
+    return [name for name in [*names, *dir(builtins)] if not name.startswith("_")]
+
+
+def _place(error, root):
+    """The innermost line of the project that led to the error."""
+    found, trace = None, error.__traceback__
+    while trace is not None:
+        filename = trace.tb_frame.f_code.co_filename
+        if _inside(root, filename) and not _ours(filename):
+            found = (filename, trace.tb_lineno)
+        trace = trace.tb_next
+    return found
+
+
+def _inside(root, filename):
+    path = os.path.realpath(filename)
+    parts = path.split(os.sep)
+    return path.startswith(root + os.sep) and "site-packages" not in parts and "dist-packages" not in parts
+
+
+def _ours(filename):
+    return os.path.realpath(filename).startswith(os.path.dirname(os.path.realpath(__file__)) + os.sep)
+
+
+def _document(code, detail, hint, source, root):
+    document = {"code": code, "detail": detail, "hint": hint, "source": None, "written": None}
+    if source:
+        path = os.path.realpath(source[0])
+        relative = os.path.relpath(path, root).replace(os.sep, "/") if _inside(root, path) else os.path.basename(path)
+        document["source"] = {"file": relative, "line": source[1]}
+        document["written"] = _line(path, source[1])
+    return document
+
+
+def _line(path, number):
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            lines = file.read().split("\n")
+    except OSError:
+        return None
+    return lines[number - 1].strip()[:500] if 0 < number <= len(lines) else None
+
+
+def _text(error):
+    try:
+        text = str(error)
+    except Exception:  # an exception class of the application whose __str__ fails
+        text = "(its text cannot be printed)"
+    return text[:2000].encode("utf-8", "backslashreplace").decode()

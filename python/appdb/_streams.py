@@ -1,0 +1,27 @@
+"""What both programs of the package do with the process's standard streams, and how they end."""
+
+import os
+import sys
+
+
+def claim_stdout():
+    """Keeps stdout for the program's own use and returns its descriptor: what user code prints goes to stderr."""
+    own = os.dup(1)
+    os.dup2(2, 1)
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace", line_buffering=True)
+    return own
+
+
+def end(code):
+    """Ends the process at once: exit handlers run, threads that the application left behind are not waited for."""
+    import atexit
+
+    try:
+        atexit._run_exitfuncs()
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                stream.flush()
+    finally:
+        os._exit(code)

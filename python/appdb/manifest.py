@@ -1,0 +1,68 @@
+"""`python -m appdb.manifest app.py`: prints what an application file declares as one JSON document on stdout.
+
+Run by the command in the application's own environment, before every plan. Imports the file by its module path from the
+project root (`--root`, by default the current folder), collects what its globals show, and checks it. On an error the
+document is `{"error": {...}}` and the exit code 1. See _collect.py for what is found, _report.py for how errors read.
+"""
+
+import os
+import sys
+
+from appdb._streams import claim_stdout, end
+
+
+def main(arguments):
+    """Writes the document of one file; returns the exit code."""
+    out = claim_stdout()
+    root, app = _parsed(arguments)
+    if app is None:
+        sys.stderr.write("usage: python -m appdb.manifest [--root DIR] app.py\n")
+        return 2
+    root = os.path.realpath(root)
+    document, code = _document(root, app)
+    _write(out, document)
+    return code
+
+
+def _document(root, app):
+    from appdb import _collect
+
+    try:
+        return _collect.manifest(root, app), 0
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # the application's own SystemExit among them
+        from appdb import _report
+
+        return {"error": _report.error_document(error, root, app)}, 1
+
+
+def _parsed(arguments):
+    root, app = ".", None
+    rest = iter(arguments)
+    for argument in rest:
+        if argument == "--root":
+            root = next(rest, ".")
+        elif argument.startswith("--root="):
+            root = argument[len("--root=") :]
+        elif app is None:
+            app = argument
+        else:
+            return root, None
+    return root, app
+
+
+def _write(descriptor, document):
+    import json
+
+    data = json.dumps(document, ensure_ascii=True, separators=(",", ":"), allow_nan=False).encode("ascii") + b"\n"
+    while data:
+        data = data[os.write(descriptor, data) :]
+
+
+if __name__ == "__main__":
+    try:
+        status = main(sys.argv[1:])
+    except KeyboardInterrupt:
+        status = 130
+    end(status)
