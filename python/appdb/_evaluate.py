@@ -1,0 +1,259 @@
+"""Runs expression trees (packages/contract/src/expressions.ts): the meaning that every SQL form must agree with.
+
+A tree is compiled once to closures. A row is a list of stored values (values.py): the inputs, then the steps' results in
+order. Each closure takes the row and returns a Python object, None for null.
+"""
+
+from appdb._operators import OPERATORS, casting
+from appdb._types import PYTHON_NAMES
+from appdb.values import WrongType, decoder, encoder
+
+
+class CellError(Exception):
+    """A cell without a value: `function` is what failed, `cause` what it raised (WrongType for a wrong result)."""
+
+    def __init__(self, function, cause):
+        super().__init__(function)
+        self.function = function
+        self.cause = cause
+
+
+def compile_step(expr, places, functions):
+    """Compiles one computed column to a function from a row to the stored value.
+
+    `places` gives each column's index in the row, `functions` each UDF's callable by its id. The compiled function
+    raises CellError where the cell has no value.
+    """
+    if expr["node"] == "udf":
+        return _udf(expr, places, functions, decode=False)
+    if expr["node"] == "column":
+        return _stored(places[expr["name"]])
+    value = _compile(expr, places, functions)
+    encode, function = encoder(expr["type"]["kind"]), _name(expr)
+    if expr["node"] == "call" and expr["fn"].startswith("op.") and expr["type"]["kind"] in ("bool", "int", "float"):
+        return value  # operators check their own results
+
+    def step(row):
+        result = value(row)
+        try:
+            return None if result is None else encode(result)
+        except Exception as error:
+            raise CellError(function, error) from error
+
+    return step
+
+
+def columns_read(expr):
+    """Returns the names of the columns that an expression reads."""
+    node = expr["node"]
+    if node == "column":
+        return {expr["name"]}
+    if node == "path":
+        return columns_read(expr["base"])
+    if node == "literal":
+        return set()
+    return set().union(*map(columns_read, [*expr["args"], *expr["kwargs"].values()]))
+
+
+def _compile(expr, places, functions):
+    node = expr["node"]
+    if node == "column":
+        return _column(expr, places)
+    if node == "literal":
+        return _literal(expr)
+    if node == "path":
+        return _path(expr, places, functions)
+    if node == "udf":
+        return _udf(expr, places, functions, decode=True)
+    args = [_compile(arg, places, functions) for arg in expr["args"]]
+    if expr["fn"] == "op.cast":
+        convert = casting(expr["args"][0]["type"]["kind"], expr["type"]["kind"])
+        return _guarded("op.cast", convert, args[0])
+    if expr["fn"] in OPERATORS:
+        return OPERATORS[expr["fn"]](args, expr, CellError)
+    return _library_call(expr, args, places, functions)
+
+
+def _column(expr, places):
+    place, decode = places[expr["name"]], decoder(expr["type"]["kind"])
+    if decode is None:
+        return _stored(place)
+
+    def column(row):
+        value = row[place]
+        return None if value is None else decode(value)
+
+    return column
+
+
+def _stored(place):
+    def column(row):
+        return row[place]
+
+    return column
+
+
+def _literal(expr):
+    kind, value = expr["type"]["kind"], expr["value"]
+    if value is None:
+        return lambda row: None
+    if kind == "json":
+        decode = decoder(kind)
+        return lambda row: decode(value)  # a value of its own for each call, since a function may change it
+    constant = int(value) if kind == "int" else float(value) if kind == "float" else value
+    decode = decoder(kind)
+    if decode is not None:
+        constant = decode(constant)
+    return lambda row: constant
+
+
+def _path(expr, places, functions):
+    base = _compile(expr["base"], places, functions)
+    steps = [step.get("key", step.get("index")) for step in expr["steps"]]
+
+    def path(row):
+        value = base(row)
+        for step in steps:
+            if type(step) is str:
+                value = value.get(step) if type(value) is dict else None
+            else:
+                value = value[step] if type(value) is list and -len(value) <= step < len(value) else None
+        return value
+
+    return path
+
+
+def _guarded(function, convert, argument):
+    def guarded(row):
+        value = argument(row)
+        if value is None:
+            return None
+        try:
+            return convert(value)
+        except Exception as error:
+            raise CellError(function, error) from error
+
+    return guarded
+
+
+def _library_call(expr, args, places, functions):
+    from appdb._forms import FORMS
+
+    name, form = expr["fn"], FORMS[expr["fn"]]
+    kwargs = {key: _compile(arg, places, functions) for key, arg in expr["kwargs"].items()}
+    # A null skips the call where the parameter is not nullable: the signature says which are.
+    skipping = _skipping(name, len(args))
+    encode, decode = encoder(expr["type"]["kind"]), decoder(expr["type"]["kind"])
+    checked = name not in _KEEPS_ITS_TYPE
+
+    def library_call(row):
+        values = [arg(row) for arg in args]
+        named = {key: arg(row) for key, arg in kwargs.items()}
+        for key, value in enumerate(values):
+            if value is None and key in skipping:
+                return None
+        for key, value in named.items():
+            if value is None and key in skipping:
+                return None
+        try:
+            result = form(*values, **named)
+            if checked and decode is None:
+                encode(result)
+            return result
+        except Exception as error:
+            raise CellError(name, error) from error
+
+    if len(args) == 1 and not kwargs and 0 in skipping:
+        return _one_argument(name, form, args[0], encode if checked and decode is None else None)
+    return library_call
+
+
+def _one_argument(name, form, argument, check):
+    def one_argument(row):
+        value = argument(row)
+        if value is None:
+            return None
+        try:
+            result = form(value)
+            if check is not None:
+                check(result)
+            return result
+        except Exception as error:
+            raise CellError(name, error) from error
+
+    return one_argument
+
+
+# Functions of one text that cannot give what a column refuses.
+_KEEPS_ITS_TYPE = frozenset(("string.upper", "string.lower", "string.len", "string.strip", "string.reverse"))
+
+
+def _skipping(name, count):
+    from appdb.functions import string, uuid
+
+    signature = {**string.FUNCTIONS, **uuid.FUNCTIONS}[name.partition(".")[2]]
+    parameters = signature.parameters
+    skipping = {place for place in range(min(count, len(parameters))) if not parameters[place].nullable}
+    by_name = {parameter.name for parameter in parameters if parameter.mode != "positional_only" and not parameter.nullable}
+    return skipping | by_name
+
+
+def _udf(expr, places, functions, decode):
+    name, udf, kind = expr["function"], functions[expr["function"]], expr["type"]["kind"]
+    function, encode = udf.function, encoder(kind)
+    back = decoder(kind) if decode else None
+    args = [_compile(arg, places, functions) for arg in expr["args"]]
+    kwargs = {key: _compile(arg, places, functions) for key, arg in expr["kwargs"].items()}
+    skipping = _skipped_by_null(udf, args, kwargs)
+
+    def finish(result):
+        if result is None:
+            if udf.result[1]:
+                return None
+            raise CellError(name, WrongType(f"expected {PYTHON_NAMES[kind]}, got None"))
+        try:
+            stored = encode(result)
+            return stored if back is None else back(stored)
+        except Exception as error:
+            raise CellError(name, error) from error
+
+    def call_udf(row):
+        values = [arg(row) for arg in args]
+        named = {key: arg(row) for key, arg in kwargs.items()}
+        for key in skipping:
+            if (named[key] if type(key) is str else values[key]) is None:
+                return None
+        try:
+            result = function(*values, **named)
+        except BaseException as error:  # SystemExit and KeyboardInterrupt are this row's own
+            raise CellError(name, error) from error
+        return finish(result)
+
+    def call_with_one(row):
+        value = first(row)
+        if value is None and skipping:
+            return None
+        try:
+            result = function(value)
+        except BaseException as error:
+            raise CellError(name, error) from error
+        return finish(result)
+
+    if len(args) == 1 and not kwargs:
+        first = args[0]
+        return call_with_one
+    return call_udf
+
+
+def _skipped_by_null(udf, args, kwargs):
+    """Places and names of the arguments whose null skips the call: those of parameters that are not nullable."""
+    by_place = [parameter for parameter in udf.parameters if parameter.mode != "keyword_only"]
+    by_name = {parameter.name: parameter for parameter in udf.parameters}
+    places = [place for place in range(len(args)) if not by_place[place].nullable]
+    return tuple(places + [key for key in kwargs if not by_name[key].nullable])
+
+
+def _name(expr):
+    if expr["node"] == "call":
+        return expr["fn"]
+    return "path" if expr["node"] == "path" else "literal"

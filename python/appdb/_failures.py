@@ -1,0 +1,52 @@
+"""Worker errors: why a cell has no value, in the protocol's form."""
+
+import os
+
+from appdb.values import WrongType
+
+_LONGEST_MESSAGE = 2000
+
+
+def worker_error(function, error, project_root, kind=None):
+    """Describes what `function` raised: class, message, and the innermost line of the project's own files."""
+    if kind is None:
+        kind = "memory" if isinstance(error, MemoryError) else "wrong_type" if isinstance(error, WrongType) else "raised"
+    return {
+        "kind": kind,
+        "function": function,
+        "type": "TypeError" if isinstance(error, WrongType) else type(error).__name__,
+        "message": _message(error),
+        "at": _place(error, project_root),
+    }
+
+
+def skipped(cause):
+    """The error of a column that reads a failed one."""
+    return {**cause, "kind": "skipped"}
+
+
+def _message(error):
+    if isinstance(error, MemoryError) and not error.args:
+        return "out of memory"
+    try:
+        text = str(error)
+    except Exception as inner:  # an exception class of the application whose __str__ fails
+        text = f"(its text cannot be printed: {type(inner).__name__})"
+    if len(text) > _LONGEST_MESSAGE:
+        text = text[: _LONGEST_MESSAGE - 3] + "..."
+    return text.encode("utf-8", "backslashreplace").decode().replace("\0", "\\0")
+
+
+def _place(error, project_root):
+    found, trace = None, error.__traceback__
+    while trace is not None:
+        filename = trace.tb_frame.f_code.co_filename
+        if filename.startswith(project_root) and not filename.startswith(_OWN_FOLDER):
+            relative = os.path.relpath(filename, project_root)
+            if "site-packages" not in relative and "dist-packages" not in relative:
+                found = f"{relative.replace(os.sep, '/')}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    return found
+
+
+_OWN_FOLDER = os.path.dirname(os.path.abspath(__file__)) + os.sep

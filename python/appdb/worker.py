@@ -1,0 +1,104 @@
+"""`python -m appdb.worker`: a long-lived process that computes columns with the application's functions.
+
+Started and fed by the engine (packages/adapters/src/udf) over inherited pipes; the frames are those of
+packages/contract/src/worker-protocol.ts. One thread computes, row by row; a second one wakes every few milliseconds to
+send what is ready and to say which row takes long (_running.py).
+"""
+
+import os
+import sys
+
+from appdb._streams import claim_stdout, end
+
+PROTOCOL = 1
+
+
+def main():
+    """Serves frames until the input ends; returns the exit code."""
+    source = os.dup(0)
+    out = claim_stdout()
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    _outlive_nobody()
+
+    # Loaded only now: whatever they print must not reach the engine.
+    from appdb._frames import FrameReader, FrameWriter
+
+    reader, writer = FrameReader(source), FrameWriter(out)
+    init = reader.read()
+    if init is None:
+        return 0
+    if not _start(init, writer):
+        return 1
+
+    from appdb._running import Runner
+
+    runner = Runner(writer, init["project_root"])
+    while (frame := reader.read()) is not None:
+        kind = frame["t"]
+        if kind == "run":
+            runner.run(frame)
+        elif kind == "graph":
+            runner.define(frame)
+        elif kind == "exit":
+            break
+    return 0
+
+
+def _start(init, writer):
+    from appdb._declaring import Phase
+    from appdb._failures import worker_error
+
+    if init["protocol"] != PROTOCOL:
+        error = RuntimeError(f"the worker speaks protocol {PROTOCOL}, the engine {init['protocol']}")
+        writer.write({"t": "failed", "error": worker_error("worker", error, init["project_root"], "import")})
+        return False
+    root = init["project_root"]
+    sys.path[:] = [root, *(entry for entry in sys.path if entry not in ("", root))]
+    module = ""
+    try:
+        import importlib
+
+        for module in init["modules"]:
+            importlib.import_module(module)
+    except BaseException as error:  # SystemExit among them: the application ended the import
+        writer.write({"t": "failed", "error": worker_error(module, error, root, "import")})
+        return False
+    Phase.running = True
+    _limit_memory(init["memory_bytes"])
+    version = ".".join(map(str, sys.version_info[:3]))
+    writer.write({"t": "ready", "protocol": PROTOCOL, "pid": os.getpid(), "python": version})
+    return True
+
+
+def _limit_memory(more):
+    """Bounds what the process may allocate from here on. Linux alone counts it; elsewhere the engine looks from outside."""
+    if not sys.platform.startswith("linux") or more <= 0:
+        return
+    import resource
+
+    with open("/proc/self/statm") as file:
+        used = int(file.read().split()[5]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_DATA, (used + more, used + more))
+
+
+def _outlive_nobody():
+    """Lets an interrupt of the terminal to the engine, which ends its workers; and dies with the engine, on Linux."""
+    import signal
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if sys.platform.startswith("linux"):
+        parent = os.getppid()
+        try:
+            import ctypes
+
+            ctypes.CDLL(None).prctl(1, signal.SIGKILL, 0, 0, 0)  # PR_SET_PDEATHSIG
+        except (ImportError, OSError, AttributeError):
+            return  # the end of its input still ends it, once it reads again
+        if os.getppid() != parent:
+            os._exit(0)
+
+
+if __name__ == "__main__":
+    end(main())
