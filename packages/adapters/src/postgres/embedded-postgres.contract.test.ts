@@ -12,9 +12,7 @@ import { openRuntimeFolder } from "./runtime-folder.ts";
 
 const TIMEOUT = 60_000;
 const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
-const bin = requirePostgresBin(
-  locateTools({ program_url: import.meta.url, postgres_bin: process.env["SERVICE_PG_BIN"] }),
-);
+const bin = requirePostgresBin(locateTools({ program_url: import.meta.url, postgres_bin: process.env.SERVICE_PG_BIN }));
 
 let home: string;
 let runtime_folder: string;
@@ -63,7 +61,9 @@ async function makeRows(postgres: EmbeddedPostgres): Promise<void> {
   });
 }
 
-test("a new home gets a server whose text compares as Python's does, and no TCP port", { timeout: TIMEOUT }, async () => {
+test("a new home gets a server whose text compares as Python's does, and no TCP port", {
+  timeout: TIMEOUT,
+}, async () => {
   const postgres = makePostgres();
   await Promise.all([postgres.start(), postgres.ensureDatabase("main"), postgres.ensureDatabase("main")]);
   expect(postgres.state()).toBe("up");
@@ -102,9 +102,11 @@ test("a server left by a killed owner is stopped before the next one starts", { 
   expect(orphan !== undefined && isAlive(orphan)).toBe(false);
   expect(await countRows(second)).toBe(100);
   await first.stop();
-}, TIMEOUT);
+});
 
-test("locks of a process that is gone, of a zombie and of a stranger's pid are no obstacle", { timeout: TIMEOUT }, async () => {
+test("locks of a process that is gone, of a zombie and of a stranger's pid are no obstacle", {
+  timeout: TIMEOUT,
+}, async () => {
   const postgres = makePostgres();
   await makeRows(postgres);
   const version = readdirSync(join(home, "postgres"))[0] ?? "";
@@ -117,7 +119,10 @@ test("locks of a process that is gone, of a zombie and of a stranger's pid are n
     await expect.poll(() => readFileSync(`/proc/${zombie}/stat`, "utf8")).toContain(") Z ");
     for (const pid of [2 ** 22 - 1, zombie, stranger.pid]) {
       await postgres.stop();
-      writeFileSync(lock, `${pid}\n${join(home, "postgres", version)}\n1700000000\n5432\n${runtime_folder}\n\n 1 2\nready\n`);
+      writeFileSync(
+        lock,
+        `${pid}\n${join(home, "postgres", version)}\n1700000000\n5432\n${runtime_folder}\n\n 1 2\nready\n`,
+      );
       writeFileSync(join(runtime_folder, ".s.PGSQL.5432.lock"), `${pid}\n`);
       await postgres.start();
       expect(await countRows(postgres)).toBe(100);

@@ -83,7 +83,10 @@ export class EmbeddedPostgres implements PostgresProvider {
     if (child === undefined) return;
     const exited = hasExited(child) ? Promise.resolve() : once(child, "exit").then(() => undefined);
     // fast shutdown: sessions end, a checkpoint is written; immediate: as after a crash; no data is lost by either
-    for (const [signal, wait_ms] of [["SIGINT", FAST_SHUTDOWN_MS], ["SIGQUIT", IMMEDIATE_SHUTDOWN_MS]] as const) {
+    for (const [signal, wait_ms] of [
+      ["SIGINT", FAST_SHUTDOWN_MS],
+      ["SIGQUIT", IMMEDIATE_SHUTDOWN_MS],
+    ] as const) {
       child.kill(signal);
       if (await settlesWithin(exited, wait_ms)) break;
       this.#options.log.warn({ signal }, "PostgreSQL does not stop");
@@ -141,7 +144,10 @@ export class EmbeddedPostgres implements PostgresProvider {
     if (this.#is_stopping) return;
     const { log } = this.#options;
     this.#state = "starting";
-    log.warn({ pid: child.pid, code: child.exitCode, signal: child.signalCode }, "PostgreSQL ended, it is started again");
+    log.warn(
+      { pid: child.pid, code: child.exitCode, signal: child.signalCode },
+      "PostgreSQL ended, it is started again",
+    );
     for (let pause = FIRST_RETRY_MS; !this.#is_stopping; pause = Math.min(pause * 2, LONGEST_RETRY_MS)) {
       try {
         await this.#launch(place);

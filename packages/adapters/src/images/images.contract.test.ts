@@ -1,0 +1,162 @@
+import { execFileSync } from "node:child_process";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { MANIFEST_VERSION, manifestSchema } from "@appdb/contract/manifest";
+import type { Runtime } from "@appdb/contract/routes/local";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { locateTools } from "../tools/locate-tools.ts";
+import { READS_VERSION, readManifest } from "./read-manifest.ts";
+import { resolveRuntime } from "./resolve-runtime.ts";
+
+const tools = locateTools({ program_url: import.meta.url, postgres_bin: undefined });
+const BASE_PYTHON = tools.base_python ?? "";
+const APP = `import appdb as db
+
+Base = db.model_base()
+
+
+class Docs(Base, name="docs"):
+    title: db.String
+    upper = title.upper()
+`;
+
+let folder: string;
+let home: string;
+let project_root: string;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "appdb-images-"));
+  home = join(folder, "das Häuschen");
+  project_root = join(folder, "ein Projekt");
+  mkdirSync(project_root);
+  writeFileSync(join(project_root, "app.py"), APP);
+});
+
+afterEach(() => {
+  rmSync(folder, { recursive: true, force: true });
+});
+
+function ownEnv(extra: Record<string, string> = {}): Record<string, string> {
+  const { VIRTUAL_ENV: _active, ...env } = process.env;
+  const own = Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined);
+  return { ...Object.fromEntries(own), ...extra };
+}
+
+async function resolveHere(python?: string, env = ownEnv()): Promise<Runtime> {
+  return await resolveRuntime({ project_root, python, env, home, tools });
+}
+
+test("without anything the installation's own Python reads the application", async () => {
+  const runtime = await resolveHere();
+  expect(runtime).toMatchObject({ python_source: "base library", project_root });
+  const manifest = await readManifest({ runtime, app_file: "app.py" });
+  expect(manifestSchema.parse(manifest)).toMatchObject({ app_file: "app.py", tables: [{ name: "docs" }] });
+  expect(READS_VERSION).toBe(MANIFEST_VERSION);
+});
+
+test("a Python that was asked once is not started again", async () => {
+  const first = await resolveHere();
+  const started = performance.now();
+  const again = await resolveHere();
+  expect(again).toEqual(first);
+  expect(performance.now() - started).toBeLessThan(20);
+});
+
+test("an empty virtual environment gets the library and msgpack, and nothing else of ours", async () => {
+  const venv = join(folder, "venv");
+  execFileSync(tools.uv ?? "uv", ["venv", "--quiet", "--python", BASE_PYTHON, venv], { env: ownEnv() });
+  const runtime = await resolveHere(undefined, ownEnv({ VIRTUAL_ENV: venv }));
+  expect(runtime.python_source).toBe("virtual environment");
+  expect(runtime.python.startsWith(venv)).toBe(true);
+  writeFileSync(join(project_root, "app.py"), `import msgpack\n${APP}`);
+  expect((await readManifest({ runtime, app_file: "app.py" })).tables).toHaveLength(1);
+  writeFileSync(join(project_root, "app.py"), `import pytest\n${APP}`);
+  await expect(readManifest({ runtime, app_file: "app.py" })).rejects.toMatchObject({
+    code: "app_invalid",
+    message: expect.stringMatching(/app\.py:1: .*pytest/),
+  });
+});
+
+test("a requirements.txt is built into an environment once, and again only when it changes", async () => {
+  writeFileSync(join(project_root, "requirements.txt"), "-r more.txt\n");
+  writeFileSync(join(project_root, "more.txt"), "iniconfig==2.3.1\n");
+  writeFileSync(join(project_root, "app.py"), `import iniconfig\n${APP}`);
+  const [runtime, twin] = await Promise.all([resolveHere(), resolveHere()]);
+  expect(runtime.python_source).toBe("requirements.txt");
+  expect(twin.python).toBe(runtime.python);
+  expect(readdirSync(join(home, "images"))).toHaveLength(1);
+  expect((await readManifest({ runtime, app_file: "app.py" })).tables).toHaveLength(1);
+  expect((await resolveHere()).python).toBe(runtime.python);
+  writeFileSync(join(project_root, "more.txt"), "# nothing\n");
+  expect((await resolveHere()).python).not.toBe(runtime.python);
+});
+
+test("a uv.lock decides before a requirements.txt", async () => {
+  writeFileSync(
+    join(project_root, "pyproject.toml"),
+    '[project]\nname = "thing"\nversion = "1"\nrequires-python = ">=3.11"\ndependencies = ["iniconfig"]\n',
+  );
+  execFileSync(tools.uv ?? "uv", ["lock", "--quiet", "--directory", project_root], { env: ownEnv() });
+  writeFileSync(join(project_root, "requirements.txt"), "pluggy\n");
+  const runtime = await resolveHere();
+  expect(runtime.python_source).toBe("uv.lock");
+  writeFileSync(join(project_root, "app.py"), `import iniconfig\n${APP}`);
+  expect((await readManifest({ runtime, app_file: "app.py" })).tables).toHaveLength(1);
+});
+
+test("a package that does not exist is named, and no half environment stays", async () => {
+  writeFileSync(join(project_root, "requirements.txt"), "iniconfig==999.0.0\n");
+  await expect(resolveHere()).rejects.toMatchObject({
+    code: "environment_failed",
+    message: expect.stringContaining("iniconfig==999.0.0"),
+  });
+  expect(readdirSync(join(home, "images"))).toEqual([]);
+});
+
+test("a Python that is missing, no Python or too old is refused by name", async () => {
+  await expect(resolveHere(join(folder, "nowhere"))).rejects.toMatchObject({ code: "python_not_found" });
+  await expect(resolveHere("no-such-python")).rejects.toMatchObject({
+    code: "python_not_found",
+    message: expect.stringContaining("no-such-python"),
+  });
+  const old = join(folder, "old");
+  writeFileSync(old, '#!/bin/sh\necho \'{"version":[3,9,18],"executable":"/old","paths":[]}\'\n', { mode: 0o755 });
+  await expect(resolveHere(old)).rejects.toMatchObject({
+    code: "python_not_found",
+    message: expect.stringContaining("3.9.18"),
+  });
+  expect(existsSync(join(home, "pythons"))).toBe(false);
+});
+
+test("mistakes in the file come with file, line and the line as written", async () => {
+  const runtime = await resolveHere();
+  writeFileSync(join(project_root, "app.py"), "import appdb as db\n\nclass (:\n");
+  await expect(readManifest({ runtime, app_file: "app.py" })).rejects.toMatchObject({
+    code: "app_invalid",
+    message: expect.stringMatching(/^app\.py:3: [\s\S]*class \(:/),
+  });
+  await expect(readManifest({ runtime, app_file: "none.py" })).rejects.toMatchObject({ code: "app_file_not_found" });
+});
+
+test("a file that ends Python is an error of the file, not of ours", async () => {
+  const runtime = await resolveHere();
+  writeFileSync(join(project_root, "app.py"), "import os\nos._exit(7)\n");
+  await expect(readManifest({ runtime, app_file: "app.py" })).rejects.toMatchObject({
+    code: "app_invalid",
+    message: expect.stringContaining("code 7"),
+  });
+});
+
+test("an environment whose library is broken is told from a broken application", async () => {
+  const runtime = await resolveHere();
+  const broken = join(folder, "broken");
+  cpSync(join(tools.library ?? "", "appdb"), join(broken, "appdb"), { recursive: true });
+  writeFileSync(join(broken, "appdb", "manifest.py"), "print('{\"manifest_version\": 99}')\n");
+  await expect(
+    readManifest({ runtime: { ...runtime, library_paths: [broken] }, app_file: "app.py" }),
+  ).rejects.toMatchObject({ code: "manifest_too_new" });
+  await expect(readManifest({ runtime: { ...runtime, library_paths: [] }, app_file: "app.py" })).rejects.toMatchObject({
+    code: "environment_failed",
+  });
+});

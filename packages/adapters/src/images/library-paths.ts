@@ -1,0 +1,122 @@
+import { execFile } from "node:child_process";
+import { createHash, randomBytes } from "node:crypto";
+import { cpSync, existsSync, mkdirSync, renameSync, rmSync, statSync, symlinkSync } from "node:fs";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { appError } from "@appdb/contract/errors";
+import { HOME_PATHS } from "@appdb/contract/home";
+import type { Tools } from "../tools/locate-tools.ts";
+import { hasPackage, minorVersion, type PythonFacts, probePython } from "./probe-python.ts";
+
+/** The worker's only dependency; the pin is that of the installation's own environment. */
+const MSGPACK = "msgpack==1.2.4";
+const INSTALL_TIMEOUT_MS = 20_000;
+/** A slower msgpack without compiled code serves until the next try. */
+const RETRY_MS = 24 * 3600 * 1000;
+const run = promisify(execFile);
+
+export interface LibraryPathsInput {
+  readonly facts: PythonFacts;
+  readonly tools: Tools;
+  readonly home: string;
+  readonly env: Readonly<Record<string, string>>;
+}
+
+/**
+ * Folders that bring `appdb` and msgpack to an environment that lacks them, and nothing else: an application must not see
+ * the packages of our own tools.
+ * @throws environment_failed when msgpack can be had neither compiled nor plain
+ */
+export async function findLibraryPaths(input: LibraryPathsInput): Promise<string[]> {
+  const { facts } = input;
+  const paths: string[] = [];
+  if (!hasPackage(facts, "appdb")) paths.push(provideLibrary(input));
+  if (!hasPackage(facts, "msgpack")) paths.push(await provideMsgpack(input));
+  return paths;
+}
+
+/** A folder that holds `appdb` alone: the checkout's has nothing else, an environment's is linked from the home. */
+function provideLibrary({ home, tools }: LibraryPathsInput): string {
+  const { library, site_packages } = tools;
+  if (library === undefined) throw lacksLibrary();
+  if (library !== site_packages) return library;
+  return linkPackage(home, library, "appdb", "library");
+}
+
+async function provideMsgpack(input: LibraryPathsInput): Promise<string> {
+  const { env, facts, home, tools } = input;
+  const { base_python, site_packages } = tools;
+  if (base_python === undefined || site_packages === undefined) throw lacksLibrary();
+  const own = await probePython({ python: base_python, cache_folder: join(home, HOME_PATHS.pythons), env });
+  // compiled for this very version, so it fits
+  if (minorVersion(own) === minorVersion(facts)) return linkPackage(home, site_packages, "msgpack", "msgpack");
+  const compiled = join(home, HOME_PATHS.base, `${MSGPACK.replace("==", "-")}-py${minorVersion(facts)}`);
+  if (existsSync(compiled)) return compiled;
+  const plain = join(home, HOME_PATHS.base, `${MSGPACK.replace("==", "-")}-plain`);
+  const tried = statSync(`${compiled}.tried`, { throwIfNoEntry: false });
+  if (tried === undefined || tried.mtimeMs < Date.now() - RETRY_MS) {
+    if (await installMsgpack(input, compiled)) return compiled;
+  }
+  return copyPlain(site_packages, plain);
+}
+
+/** Installs msgpack for another version of Python; false when the registry cannot be reached or has none. */
+async function installMsgpack({ env, facts, tools }: LibraryPathsInput, folder: string): Promise<boolean> {
+  const draft = `${folder}.${randomBytes(4).toString("hex")}.tmp`;
+  mkdirSync(draft, { recursive: true, mode: 0o700 });
+  try {
+    if (tools.uv === undefined) return false;
+    const args = ["pip", "install", "--no-deps", "--python", facts.executable, "--target", draft, MSGPACK];
+    await run(tools.uv, args, { env, timeout: INSTALL_TIMEOUT_MS });
+    renameOnce(draft, folder);
+    return true;
+  } catch {
+    // no way to the registry: the plain one serves, and a day later we try again
+    mkdirSync(`${folder}.tried`, { recursive: true, mode: 0o700 });
+    return false;
+  } finally {
+    rmSync(draft, { recursive: true, force: true });
+  }
+}
+
+/** msgpack's own Python code without its compiled part, which fits every version. */
+function copyPlain(site_packages: string, folder: string): string {
+  if (existsSync(folder)) return folder;
+  const draft = `${folder}.${randomBytes(4).toString("hex")}.tmp`;
+  cpSync(join(site_packages, "msgpack"), join(draft, "msgpack"), {
+    recursive: true,
+    filter: (path) => !/\.(so|pyd)$|__pycache__/.test(path),
+  });
+  renameOnce(draft, folder);
+  return folder;
+}
+
+/** A folder with a link to one package of another folder. */
+function linkPackage(home: string, from: string, name: string, kind: string): string {
+  const key = createHash("sha256").update(from).digest("hex").slice(0, 12);
+  const folder = join(home, HOME_PATHS.base, `${kind}-${key}`);
+  if (existsSync(join(folder, name, "__init__.py"))) return folder;
+  rmSync(folder, { recursive: true, force: true });
+  const draft = `${folder}.${randomBytes(4).toString("hex")}.tmp`;
+  mkdirSync(draft, { recursive: true, mode: 0o700 });
+  symlinkSync(join(from, name), join(draft, name), "junction");
+  renameOnce(draft, folder);
+  return folder;
+}
+
+/** Puts a finished folder in its place; when another command was first, its folder is as good. */
+function renameOnce(draft: string, folder: string): void {
+  try {
+    renameSync(draft, folder);
+  } catch (error) {
+    rmSync(draft, { recursive: true, force: true });
+    if (!existsSync(folder)) throw error;
+  }
+}
+
+function lacksLibrary(): Error {
+  return appError("environment_failed", {
+    detail: "This installation has no Python library to bring to the application's environment.",
+    hint: "Install appdb into the application's environment: pip install appdb",
+  });
+}

@@ -1,0 +1,141 @@
+import { spawn } from "node:child_process";
+import { StringDecoder } from "node:string_decoder";
+import { type AppError, appError, ERRORS, type ErrorCode } from "@appdb/contract/errors";
+import type { Manifest } from "@appdb/contract/manifest";
+import type { Runtime } from "@appdb/contract/routes/local";
+import { pythonEnvironment } from "./python-environment.ts";
+
+/** An import may load models or wait for a network; for ever it may not. */
+const TIMEOUT_MS = 5 * 60 * 1000;
+const LAST_WORDS = 2_000;
+/** MANIFEST_VERSION of contract/manifest.ts, whose module would load the schemas; a test compares them. */
+export const READS_VERSION = 1;
+
+export interface ReadManifestInput {
+  readonly runtime: Runtime;
+  /** Path of the application file, absolute or from the project root. */
+  readonly app_file: string;
+  /** Takes what the application prints while it is imported; dropped when absent. */
+  readonly onOutput?: ((text: string) => void) | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** What the manifest writer prints for a mistake in the file. */
+interface ErrorDocument {
+  readonly code: string;
+  readonly detail: string;
+  readonly hint?: string | null;
+  readonly source?: { readonly file: string; readonly line: number } | null;
+  readonly written?: string | null;
+}
+
+/**
+ * Imports an application file in its own Python and returns what it declares. Of the manifest only the version is looked
+ * at: whoever works with it, the daemon, parses it whole, and loading the schemas here would be felt at every command.
+ * @throws app_invalid and its kin with file and line; manifest_invalid, manifest_too_new; environment_failed; python_not_found
+ */
+export async function readManifest(input: ReadManifestInput): Promise<Manifest> {
+  const { stdout, stderr, ending } = await runWriter(input);
+  const document = parseJson(stdout);
+  const failure = readErrorDocument(document);
+  if (failure !== undefined) throw applicationError(failure);
+  if (ending !== undefined || document === undefined) throw writerFailed(input, ending, stderr);
+  refuseOtherVersion(document);
+  return document as Manifest;
+}
+
+async function runWriter(
+  input: ReadManifestInput,
+): Promise<{ stdout: string; stderr: string; ending: string | undefined }> {
+  const { app_file, runtime, signal } = input;
+  const args = ["-m", "appdb.manifest", "--root", runtime.project_root, app_file];
+  const child = spawn(runtime.python, args, {
+    cwd: runtime.project_root,
+    env: pythonEnvironment(runtime),
+    stdio: ["ignore", "pipe", "pipe"],
+    timeout: TIMEOUT_MS,
+    ...(signal === undefined ? {} : { signal }),
+  });
+  const chunks: Buffer[] = [];
+  let stderr = "";
+  const decoder = new StringDecoder("utf8");
+  child.stdout.on("data", (chunk: Buffer) => chunks.push(chunk));
+  child.stderr.on("data", (chunk: Buffer) => {
+    const text = decoder.write(chunk);
+    stderr = (stderr + text).slice(-LAST_WORDS);
+    input.onOutput?.(text);
+  });
+  const ending = await new Promise<string | undefined>((settle, reject) => {
+    child.once("error", (cause) => {
+      reject(
+        signal?.aborted === true
+          ? appError("interrupted", { detail: "The application was being read.", cause })
+          : appError("python_not_found", {
+              detail: `${runtime.python} cannot be run.`,
+              hint: "Name a Python 3.11 or newer: --python /path/to/python3",
+              cause,
+            }),
+      );
+    });
+    child.once("close", (code, by) => settle(code === 0 ? undefined : by === null ? `code ${code}` : `signal ${by}`));
+  });
+  return { stdout: Buffer.concat(chunks).toString("utf8"), stderr, ending };
+}
+
+function applicationError(error: ErrorDocument): AppError {
+  const code: ErrorCode = error.code in ERRORS ? (error.code as ErrorCode) : "app_invalid";
+  const { hint, source, written } = error;
+  const place = source == null ? "" : `${source.file}:${source.line}: `;
+  const line = written == null || written === "" ? "" : `\n    ${written.trim()}`;
+  return appError(code, {
+    detail: `${place}${error.detail}${line}`,
+    hint: hint ?? undefined,
+    meta: { ...(source == null ? {} : { source }), ...(written == null ? {} : { written }) },
+  });
+}
+
+/** The writer answers every mistake of a file with a document: without one, Python itself or the environment failed. */
+function writerFailed(input: ReadManifestInput, ending: string | undefined, stderr: string): AppError {
+  const words = stderr.trim().split("\n").at(-1) ?? "";
+  if (/No module named '?(appdb|msgpack)/.test(words)) {
+    return appError("environment_failed", {
+      detail: `${input.runtime.python} does not find the library: ${words}`,
+      hint: "Install it into the application's environment: pip install appdb",
+    });
+  }
+  return appError("app_invalid", {
+    detail: `Python ended with ${ending ?? "no answer"} while it read ${input.app_file}.${words === "" ? "" : ` It said: ${words}`}`,
+    hint: `Look at it by hand: ${input.runtime.python} -m appdb.manifest ${input.app_file}`,
+    meta: { app_file: input.app_file },
+  });
+}
+
+function readErrorDocument(document: unknown): ErrorDocument | undefined {
+  const error = (document as { error?: Partial<ErrorDocument> } | null | undefined)?.error;
+  return typeof error?.code === "string" && typeof error.detail === "string" ? (error as ErrorDocument) : undefined;
+}
+
+function refuseOtherVersion(document: unknown): void {
+  const version = (document as { manifest_version?: unknown } | null)?.manifest_version;
+  if (version === READS_VERSION) return;
+  if (typeof version === "number" && version > READS_VERSION) {
+    throw appError("manifest_too_new", {
+      detail: `The library in the application's environment writes manifest version ${version}; this command reads up to ${READS_VERSION}.`,
+      hint: "Upgrade the command: pip install --upgrade 'appdb[serve]'",
+      meta: { version, newest: READS_VERSION },
+    });
+  }
+  throw appError("manifest_invalid", {
+    detail: "What the library in the application's environment wrote is no manifest.",
+    hint: "Upgrade it there: pip install --upgrade appdb",
+  });
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    // the caller tells what the process said instead
+    return undefined;
+  }
+}

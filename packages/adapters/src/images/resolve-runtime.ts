@@ -1,0 +1,67 @@
+import { existsSync } from "node:fs";
+import { delimiter, isAbsolute, join, resolve } from "node:path";
+import { appError } from "@appdb/contract/errors";
+import { HOME_PATHS } from "@appdb/contract/home";
+import type { Runtime } from "@appdb/contract/routes/local";
+import type { Tools } from "../tools/locate-tools.ts";
+import { findLibraryPaths } from "./library-paths.ts";
+import { probePython } from "./probe-python.ts";
+import { ensureVenvImage, findPackageSource, interpreterOf } from "./venv-images.ts";
+
+export interface ResolveRuntimeInput {
+  readonly project_root: string;
+  /** `--python`: a path, a program on PATH, or a version such as `3.12`. */
+  readonly python: string | undefined;
+  /** Environment that the application shall see. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly home: string;
+  readonly tools: Tools;
+}
+
+/**
+ * Chooses the Python of an application, the first that applies: `--python`; an environment built from its `uv.lock` or
+ * `requirements.txt`; the active virtual environment; the base library alone. In the usual case no process is started.
+ * @throws python_not_found, environment_failed
+ */
+export async function resolveRuntime(input: ResolveRuntimeInput): Promise<Runtime> {
+  const { home, project_root, tools } = input;
+  const env = { ...input.env };
+  const { python, source } = await choosePython(input);
+  const facts = await probePython({ python, cache_folder: join(home, HOME_PATHS.pythons), env });
+  const library_paths = await findLibraryPaths({ facts, tools, home, env });
+  return { python: facts.executable || python, python_source: source, project_root, library_paths, env };
+}
+
+async function choosePython(input: ResolveRuntimeInput): Promise<{ python: string; source: string }> {
+  const { env, home, project_root, python, tools } = input;
+  if (python !== undefined) return { python: findNamed(python, env), source: "--python" };
+  const source = findPackageSource(project_root);
+  if (source !== undefined) {
+    if (tools.uv === undefined) {
+      throw appError("environment_failed", {
+        detail: `${source} of ${project_root} asks for an environment, and this installation has no uv to build it.`,
+        hint: "pip install 'appdb[serve]', or choose a Python that has the packages: --python",
+      });
+    }
+    const images_folder = join(home, HOME_PATHS.images);
+    const image = { uv: tools.uv, project_root, base_python: tools.base_python, images_folder, env };
+    return { python: await ensureVenvImage(source, image), source };
+  }
+  const active = env.VIRTUAL_ENV;
+  if (active !== undefined && active !== "") return { python: interpreterOf(active), source: "virtual environment" };
+  return { python: tools.base_python ?? findNamed("python3", env), source: "base library" };
+}
+
+/** The interpreter that a person named. @throws python_not_found */
+function findNamed(text: string, env: Readonly<Record<string, string>>): string {
+  if (isAbsolute(text) || text.includes("/") || text.includes("\\")) return resolve(text);
+  const program = /^\d+(\.\d+)*$/.test(text) ? `python${text}` : text;
+  const names = process.platform === "win32" ? [`${program}.exe`, program] : [program];
+  const folders = (env.PATH ?? "").split(delimiter).filter((folder) => folder !== "");
+  const found = folders.flatMap((folder) => names.map((name) => join(folder, name))).find((path) => existsSync(path));
+  if (found !== undefined) return found;
+  throw appError("python_not_found", {
+    detail: `There is no ${program} on the PATH.`,
+    hint: "Give the whole path: --python /path/to/python3",
+  });
+}

@@ -1,0 +1,155 @@
+import { spawn } from "node:child_process";
+import { createHash, randomBytes } from "node:crypto";
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { appError } from "@appdb/contract/errors";
+
+/** Raised when environments are built in another way, so that none of the old way is used again. */
+const BUILDER_VERSION = 1;
+const BUILD_TIMEOUT_MS = 15 * 60 * 1000;
+const MOST_WORDS = 1_200;
+
+export interface VenvImageInput {
+  readonly uv: string;
+  readonly project_root: string;
+  /** Python for a requirements.txt that says nothing; `uv.lock` says its own. */
+  readonly base_python: string | undefined;
+  /** Folder of all environments. */
+  readonly images_folder: string;
+  readonly env: Readonly<Record<string, string>>;
+}
+
+/** What a project's packages are read from. */
+export type PackageSource = "uv.lock" | "requirements.txt";
+
+/** The file of a project that says which packages it has; undefined when there is none. */
+export function findPackageSource(project_root: string): PackageSource | undefined {
+  const sources = ["uv.lock", "requirements.txt"] as const;
+  return sources.find((name) => existsSync(join(project_root, name)));
+}
+
+/**
+ * Builds the environment of a project, or finds it: the same lock file and Python give the same folder, which is built
+ * once and appears whole. Returns its interpreter.
+ * @throws environment_failed with the package that could not be had
+ */
+export async function ensureVenvImage(source: PackageSource, input: VenvImageInput): Promise<string> {
+  const { images_folder } = input;
+  const folder = join(images_folder, hashEnvironment(source, input));
+  if (existsSync(folder)) return interpreterOf(folder);
+  mkdirSync(images_folder, { recursive: true, mode: 0o700 });
+  const draft = join(images_folder, `draft-${randomBytes(6).toString("hex")}`);
+  try {
+    await build(source, input, draft);
+    renameSync(draft, folder);
+  } catch (error) {
+    // another command built the same environment meanwhile
+    if (existsSync(folder)) return interpreterOf(folder);
+    throw error;
+  } finally {
+    rmSync(draft, { recursive: true, force: true });
+  }
+  return interpreterOf(folder);
+}
+
+/** Names an environment by all that goes into it. */
+export function hashEnvironment(
+  source: PackageSource,
+  input: Pick<VenvImageInput, "project_root" | "base_python">,
+): string {
+  const { base_python, project_root } = input;
+  const hash = createHash("sha256");
+  const parts = [
+    String(BUILDER_VERSION),
+    process.platform,
+    process.arch,
+    source,
+    readPythonVersion(project_root) ?? "",
+  ];
+  if (source === "requirements.txt") parts.push(base_python ?? "");
+  const files = source === "uv.lock" ? [join(project_root, source)] : requirementFiles(join(project_root, source));
+  for (const part of [...parts, ...files.map((file) => readFileSync(file, "utf8"))]) {
+    hash.update(`${Buffer.byteLength(part)}:${part}`);
+  }
+  return hash.digest("hex").slice(0, 32);
+}
+
+async function build(source: PackageSource, input: VenvImageInput, draft: string): Promise<void> {
+  const { base_python, project_root, uv } = input;
+  const root = ["--directory", project_root];
+  if (source === "uv.lock") {
+    const env = { ...input.env, UV_PROJECT_ENVIRONMENT: draft };
+    const args = ["sync", "--frozen", "--no-dev", "--no-install-project", "--no-progress", ...root];
+    await runUv(uv, args, env, project_root);
+    return;
+  }
+  const wanted = readPythonVersion(project_root) ?? base_python;
+  const python = wanted === undefined ? [] : ["--python", wanted];
+  await runUv(uv, ["venv", "--no-project", "--no-progress", ...python, draft], input.env, project_root);
+  const args = ["pip", "install", "--no-progress", "--python", interpreterOf(draft), "-r", source, ...root];
+  await runUv(uv, args, input.env, project_root);
+}
+
+async function runUv(
+  uv: string,
+  args: readonly string[],
+  given: Readonly<Record<string, string>>,
+  project_root: string,
+): Promise<void> {
+  // the person's active environment is not the one that is built
+  const { VIRTUAL_ENV: _active, PYTHONPATH: _path, PYTHONHOME: _home, ...env } = given;
+  const child = spawn(uv, args, { env, stdio: ["ignore", "ignore", "pipe"], timeout: BUILD_TIMEOUT_MS });
+  let said = "";
+  child.stderr.setEncoding("utf8").on("data", (chunk: string) => {
+    said += chunk;
+  });
+  const failure = await new Promise<string | undefined>((settle) => {
+    child.once("error", (error) => settle(`uv cannot be run: ${error.message}`));
+    child.once("close", (code, signal) => settle(code === 0 ? undefined : `uv ended with ${signal ?? `code ${code}`}`));
+  });
+  if (failure === undefined) return;
+  throw appError("environment_failed", {
+    detail: `The environment of ${project_root} could not be built: ${explain(said) || failure}`,
+    hint: "Correct the lock or requirements file, or choose a Python that has the packages: --python",
+    meta: { project_root },
+  });
+}
+
+/** uv's explanation without its progress: what it says from its first complaint on. */
+function explain(said: string): string {
+  const lines = said
+    .split("\n")
+    .map((line) => line.replace(/^\s*[×╰─▶│├\s]+/, "").trim())
+    .filter(
+      (line) =>
+        line !== "" &&
+        !/^(Using|Resolved|Creating|Activate|Prepared|Downloaded|Downloading|Building|Built)\b/.test(line),
+    );
+  return lines.join(" ").slice(0, MOST_WORDS);
+}
+
+/** The project's own choice, in a `.python-version` file. */
+function readPythonVersion(project_root: string): string | undefined {
+  const path = join(project_root, ".python-version");
+  if (!existsSync(path)) return undefined;
+  const first = readFileSync(path, "utf8")
+    .split("\n")
+    .find((line) => line.trim() !== "" && !line.startsWith("#"));
+  return first?.trim();
+}
+
+/** A requirements file and those that it names by `-r` and `-c`, each once. */
+function requirementFiles(path: string, found: string[] = []): string[] {
+  if (found.includes(path) || !existsSync(path)) return found;
+  found.push(path);
+  for (const line of readFileSync(path, "utf8").split("\n")) {
+    const named = /^\s*(?:-r|-c|--requirement|--constraint)[\s=]+(\S+)/.exec(line)?.[1];
+    if (named !== undefined && !named.includes("://")) requirementFiles(resolve(dirname(path), named), found);
+  }
+  return found;
+}
+
+/** The interpreter of a virtual environment. */
+export function interpreterOf(environment: string): string {
+  return process.platform === "win32" ? join(environment, "Scripts", "python.exe") : join(environment, "bin", "python");
+}

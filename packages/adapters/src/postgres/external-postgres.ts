@@ -1,0 +1,103 @@
+import { appError } from "@appdb/contract/errors";
+import { createDatabase, hasDatabase, listDatabases, withClient } from "./database-admin.ts";
+import type { PostgresProvider, PostgresState } from "./postgres-provider.ts";
+
+const OLDEST_MAJOR = 18;
+
+export interface ExternalPostgresOptions {
+  /** `postgresql://user:password@host:5432/postgres`: a database to connect to first, a role that may create databases. */
+  readonly url: string;
+}
+
+/** A server that somebody else runs. Databases are made on it; it is neither started nor stopped. */
+export class ExternalPostgres implements PostgresProvider {
+  readonly #url: URL;
+  #checking: Promise<void> | undefined;
+  #state: PostgresState = "down";
+
+  /** @throws config_invalid when the URL is none */
+  constructor(options: ExternalPostgresOptions) {
+    this.#url = parseUrl(options.url);
+  }
+
+  /** Looks whether the server will do. @throws database_unavailable, postgres_unsupported */
+  start(): Promise<void> {
+    this.#checking ??= this.#check().catch((error: unknown) => {
+      this.#checking = undefined;
+      this.#state = "down";
+      throw error;
+    });
+    return this.#checking;
+  }
+
+  /** The server is not ours to stop. */
+  async stop(): Promise<void> {
+    this.#checking = undefined;
+    this.#state = "down";
+  }
+
+  state(): PostgresState {
+    return this.#state;
+  }
+
+  dsn(database: string): string {
+    const url = new URL(this.#url);
+    url.pathname = `/${encodeURIComponent(database)}`;
+    return url.href;
+  }
+
+  async hasDatabase(database: string): Promise<boolean> {
+    await this.start();
+    return await hasDatabase(this.#url.href, database);
+  }
+
+  async listDatabases(): Promise<readonly string[]> {
+    await this.start();
+    return await listDatabases(this.#url.href);
+  }
+
+  async ensureDatabase(database: string): Promise<void> {
+    await this.start();
+    await createDatabase(this.#url.href, database);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop();
+  }
+
+  async #check(): Promise<void> {
+    this.#state = "starting";
+    await withClient(this.#url.href, async (client) => {
+      const found = await client.query<{ version: string; number: string; vector: boolean }>(
+        "select current_setting('server_version') as version, current_setting('server_version_num') as number, " +
+          "exists (select 1 from pg_available_extensions where name = 'vector') as vector",
+      );
+      const facts = found.rows[0];
+      if (facts === undefined || Number(facts.number) < OLDEST_MAJOR * 10_000) {
+        throw unsupported(`is PostgreSQL ${facts?.version}; ${OLDEST_MAJOR} or newer is needed`, this.#url);
+      }
+      if (!facts.vector) throw unsupported("has no pgvector", this.#url);
+    });
+    this.#state = "up";
+  }
+}
+
+function parseUrl(text: string): URL {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url === undefined || !/^postgres(ql)?:$/.test(url.protocol)) {
+    // the text may hold a password
+    throw appError("config_invalid", {
+      detail: "SERVICE_LOCAL_DATABASE_URL is no PostgreSQL address.",
+      hint: "Write it so: postgresql://user:password@host:5432/postgres",
+      meta: { variable: "SERVICE_LOCAL_DATABASE_URL" },
+    });
+  }
+  return url;
+}
+
+function unsupported(what: string, url: URL): Error {
+  return appError("postgres_unsupported", {
+    detail: `The server at ${url.host || url.searchParams.get("host")} ${what}.`,
+    hint: "Point SERVICE_LOCAL_DATABASE_URL to a PostgreSQL 18 with pgvector, or unset it to use the one that comes along.",
+  });
+}
