@@ -1,0 +1,39 @@
+import { createHash, timingSafeEqual } from "node:crypto";
+import { appError } from "@appdb/contract/errors";
+import { OLDEST_CLIENT, VERSION } from "@appdb/contract/version";
+
+/** Lets through who shows the home's token. @throws unauthorized */
+export function checkToken(authorization: string | undefined, token: string): void {
+  const shown = /^Bearer (\S+)$/i.exec(authorization ?? "")?.[1] ?? "";
+  // digests have one length, which timingSafeEqual wants
+  if (timingSafeEqual(digest(shown), digest(token))) return;
+  throw appError("unauthorized", {
+    detail: "The request does not carry this home's token.",
+    hint: "Use the command cli with the same SERVICE_HOME and the same user.",
+  });
+}
+
+/** Lets through commands that speak this API. @throws client_too_old with the command that upgrades it */
+export function checkClientVersion(version: string | undefined): void {
+  if (version !== undefined && compareVersions(version, OLDEST_CLIENT) >= 0) return;
+  throw appError("client_too_old", {
+    detail: `The command is version ${version ?? "unknown"}; this daemon, version ${VERSION}, answers ${OLDEST_CLIENT} and newer.`,
+    hint: "pip install --upgrade 'appdb[serve]'",
+    meta: { client: version ?? null, server: VERSION, oldest: OLDEST_CLIENT },
+  });
+}
+
+/** Compares `major.minor.patch`; what follows a hyphen does not count. */
+export function compareVersions(left: string, right: string): number {
+  const parts = (version: string) => (version.split("-")[0] ?? "").split(".").map((part) => Number(part) || 0);
+  const [a, b] = [parts(left), parts(right)];
+  for (let index = 0; index < 3; index++) {
+    const difference = (a[index] ?? 0) - (b[index] ?? 0);
+    if (difference !== 0) return Math.sign(difference);
+  }
+  return 0;
+}
+
+function digest(text: string): Buffer {
+  return createHash("sha256").update(text).digest();
+}

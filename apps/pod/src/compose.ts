@@ -1,0 +1,119 @@
+import { existsSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import type { PostgresProvider } from "@appdb/adapters/postgres/postgres-provider";
+import { appError } from "@appdb/contract/errors";
+import { HOME_PATHS } from "@appdb/contract/home";
+import { parseLocalTarget } from "@appdb/contract/names";
+import type { Clock, Logger, UdfRunner } from "@appdb/engine/ports";
+import type { DaemonConfig } from "./config.ts";
+import { OpenDatabases } from "./databases/open-databases.ts";
+import { createRuntimeStore, type RuntimeStore } from "./databases/runtime-store.ts";
+import { forkService, type PodProgram } from "./services/fork-service.ts";
+import { createServiceStore, type StoredService } from "./services/service-store.ts";
+import { Services } from "./services/services.ts";
+
+/** Everything that the daemon's requests work with. */
+export interface DaemonDeps {
+  readonly home: string;
+  readonly token: string;
+  readonly started_at: string;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly postgres: PostgresProvider;
+  readonly databases: OpenDatabases;
+  readonly runtimes: RuntimeStore;
+  readonly services: Services;
+  /** Ends the daemon in order; returns at once. */
+  requestStop(): void;
+}
+
+export interface ComposeInput {
+  readonly config: DaemonConfig;
+  readonly home: string;
+  readonly token: string;
+  readonly log: Logger;
+  readonly postgres: PostgresProvider;
+  readonly program: PodProgram;
+  requestStop(): void;
+}
+
+/** Builds what the daemon's requests work with; nothing is started here. */
+export function composeDaemon(input: ComposeInput): DaemonDeps {
+  const { config, home, log, postgres, program } = input;
+  const clock: Clock = { now: Date.now };
+  const runtimes = createRuntimeStore(join(home, HOME_PATHS.runtimes));
+  const databases = new OpenDatabases({
+    postgres,
+    clock,
+    log,
+    createRunner: (runtime_id, modules) => createFillRunner({ config, log, runtimes }, runtime_id, modules),
+  });
+  const spec_folder = join(home, SPEC_FOLDER);
+  // files of services that a killed daemon was starting
+  if (existsSync(spec_folder)) rmSync(spec_folder, { recursive: true, force: true });
+  const services = new Services({
+    store: createServiceStore(join(home, HOME_PATHS.services)),
+    clock,
+    log,
+    log_folder: join(home, HOME_PATHS.serviceLogs),
+    fork: async (service: StoredService) => {
+      const database = await databases.open(parseLocalTarget(service.target).database);
+      return forkService(program, spec_folder, {
+        dsn: database.dsn,
+        target: service.target,
+        manifest: service.manifest,
+        runtime: service.runtime,
+        services: [service.service],
+        host: "127.0.0.1",
+        port: service.port,
+        limits: config.limits,
+      });
+    },
+  });
+  return {
+    home,
+    token: input.token,
+    started_at: new Date(clock.now()).toISOString(),
+    clock,
+    log,
+    postgres,
+    databases,
+    runtimes,
+    services,
+    requestStop: input.requestStop,
+  };
+}
+
+const SPEC_FOLDER = "specs";
+
+interface FillRunnerDeps {
+  readonly config: DaemonConfig;
+  readonly log: Logger;
+  readonly runtimes: RuntimeStore;
+}
+
+/** Workers for a fill, in the Python and the environment of the update that asked for it. */
+async function createFillRunner(
+  deps: FillRunnerDeps,
+  runtime_id: string,
+  modules: readonly string[],
+): Promise<UdfRunner> {
+  const { config, log, runtimes } = deps;
+  const runtime = runtimes.find(runtime_id);
+  if (runtime === undefined) {
+    throw appError("fill_failed", {
+      detail: "The Python environment of the update is not kept any more.",
+      hint: "Run cli schema update again.",
+    });
+  }
+  const { createPythonWorkers } = await import("@appdb/adapters/udf/python-workers");
+  return createPythonWorkers({
+    runtime,
+    modules,
+    workers: config.limits.workers,
+    function_timeout_ms: config.limits.function_timeout_ms,
+    worker_memory_mb: config.limits.worker_memory_mb,
+    log,
+    onOutput: (line) => log.info({ line }, "output"),
+  });
+}

@@ -1,0 +1,24 @@
+import { join } from "node:path";
+import type { PostgresProvider } from "@appdb/adapters/postgres/postgres-provider";
+import { locateTools, requirePostgresBin } from "@appdb/adapters/tools/locate-tools";
+import { HOME_PATHS } from "@appdb/contract/home";
+import type { Logger } from "@appdb/engine/ports";
+import type { DaemonConfig } from "../config.ts";
+
+/** The PostgreSQL of a home: its own cluster, or the server that the configuration names. */
+export async function createPostgres(config: DaemonConfig, home: string, log: Logger): Promise<PostgresProvider> {
+  if (config.postgres.url !== undefined) {
+    const { ExternalPostgres } = await import("@appdb/adapters/postgres/external-postgres");
+    return new ExternalPostgres({ url: config.postgres.url });
+  }
+  const { EmbeddedPostgres } = await import("@appdb/adapters/postgres/embedded-postgres");
+  const { openRuntimeFolder } = await import("@appdb/adapters/postgres/runtime-folder");
+  const tools = locateTools({ program_url: import.meta.url, postgres_bin: config.postgres.bin });
+  return new EmbeddedPostgres({
+    bin: requirePostgresBin(tools),
+    folder: join(home, HOME_PATHS.postgres),
+    runtime_folder: openRuntimeFolder(home, config.runtime_base),
+    log_file: join(home, HOME_PATHS.logs, "postgres.log"),
+    log,
+  });
+}

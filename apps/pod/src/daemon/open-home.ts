@@ -1,0 +1,57 @@
+import { randomBytes } from "node:crypto";
+import { accessSync, constants, mkdirSync, readFileSync, realpathSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { writePrivateFile } from "@appdb/adapters/processes/private-files";
+import { appError } from "@appdb/contract/errors";
+import { type DaemonFile, HOME_PATHS } from "@appdb/contract/home";
+
+/** Makes the home if it is missing and returns its real path. @throws home_not_writable */
+export function openHome(home: string): string {
+  try {
+    mkdirSync(home, { recursive: true, mode: 0o700 });
+    accessSync(home, constants.R_OK | constants.W_OK | constants.X_OK);
+    return realpathSync(home);
+  } catch (cause) {
+    throw appError("home_not_writable", {
+      detail: `The home folder ${home} cannot be written: ${reasonOf(cause)}.`,
+      hint: "Set SERVICE_HOME to a folder that you own.",
+      meta: { home },
+      cause,
+    });
+  }
+}
+
+/** The token of the home, made once; only its owner may read it. */
+export function openToken(home: string): string {
+  const path = join(home, HOME_PATHS.token);
+  try {
+    const token = readFileSync(path, "utf8").trim();
+    if (token.length >= 32) return token;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+  }
+  const token = randomBytes(32).toString("base64url");
+  writePrivateFile(path, `${token}\n`);
+  return token;
+}
+
+/** Says where the daemon listens. Written when it does, so whoever reads it may connect. */
+export function writeDaemonFile(home: string, file: DaemonFile): void {
+  writePrivateFile(join(home, HOME_PATHS.daemon), `${JSON.stringify(file)}\n`);
+}
+
+export function removeDaemonFile(home: string): void {
+  rmSync(join(home, HOME_PATHS.daemon), { force: true });
+}
+
+function reasonOf(cause: unknown): string {
+  const code = (cause as NodeJS.ErrnoException).code;
+  const reasons: Record<string, string> = {
+    EACCES: "permission denied",
+    EROFS: "the file system is read-only",
+    ENOSPC: "the disk is full",
+    ENOTDIR: "a part of the path is a file",
+    EEXIST: "it is a file",
+  };
+  return (code === undefined ? undefined : reasons[code]) ?? (cause instanceof Error ? cause.message : String(cause));
+}

@@ -1,0 +1,63 @@
+import { closeSync, fstatSync, mkdirSync, openSync, renameSync, writeSync } from "node:fs";
+import { dirname } from "node:path";
+
+/** Lines are small and rare enough to be written at once: what was logged before a kill is on the disk. */
+export interface RotatingFileOptions {
+  readonly path: string;
+  /** A file that has grown past this moves to `.1`, that to `.2` and so on. */
+  readonly max_bytes: number;
+  /** How many old files stay. */
+  readonly keep: number;
+}
+
+/** A log file that never grows past `max_bytes` by more than one text. Appends; several owners in turn may use one path. */
+export class RotatingFile implements Disposable {
+  readonly #options: RotatingFileOptions;
+  #fd: number | undefined;
+  #size = 0;
+
+  constructor(options: RotatingFileOptions) {
+    this.#options = options;
+  }
+
+  write(text: string | Uint8Array): void {
+    const bytes = typeof text === "string" ? Buffer.from(text) : text;
+    const fd = this.#open(bytes.byteLength);
+    for (let done = 0; done < bytes.byteLength; ) done += writeSync(fd, bytes, done);
+    this.#size += bytes.byteLength;
+  }
+
+  [Symbol.dispose](): void {
+    if (this.#fd !== undefined) closeSync(this.#fd);
+    this.#fd = undefined;
+  }
+
+  #open(coming: number): number {
+    const { path, max_bytes } = this.#options;
+    if (this.#fd !== undefined && this.#size > 0 && this.#size + coming > max_bytes) {
+      this[Symbol.dispose]();
+      this.#shift();
+    }
+    if (this.#fd === undefined) {
+      mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+      this.#fd = openSync(path, "a", 0o600);
+      this.#size = fstatSync(this.#fd).size;
+    }
+    return this.#fd;
+  }
+
+  #shift(): void {
+    const { path, keep } = this.#options;
+    for (let number = keep; number >= 1; number--) {
+      moveIfThere(number === 1 ? path : `${path}.${number - 1}`, `${path}.${number}`);
+    }
+  }
+}
+
+function moveIfThere(from: string, to: string): void {
+  try {
+    renameSync(from, to);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+  }
+}

@@ -1,0 +1,139 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { withClient } from "@appdb/adapters/postgres/database-admin";
+import { createPgPool } from "@appdb/adapters/postgres/pg-pool";
+import type { PostgresProvider } from "@appdb/adapters/postgres/postgres-provider";
+import { appError } from "@appdb/contract/errors";
+import { runJobs } from "@appdb/engine/jobs/run-jobs";
+import type { Clock, Logger, SqlPool, UdfRunner } from "@appdb/engine/ports";
+import { ensureCatalog } from "@appdb/engine/schema/ensure-catalog";
+
+const CONNECTIONS = 4;
+const FIRST_RETRY_MS = 200;
+const LONGEST_RETRY_MS = 5_000;
+
+export interface OpenDatabasesDeps {
+  readonly postgres: PostgresProvider;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Workers for a fill, by the id of the runtime that its update stored. */
+  readonly createRunner: (runtime_id: string, modules: readonly string[]) => Promise<UdfRunner>;
+}
+
+export interface OpenDatabase {
+  readonly name: string;
+  readonly dsn: string;
+  readonly sql: SqlPool;
+}
+
+interface Entry {
+  readonly opening: Promise<OpenDatabase>;
+  close(): Promise<void>;
+}
+
+/**
+ * The databases that somebody has asked for since the daemon started, each with its catalog brought up to date and its
+ * jobs running in the background.
+ */
+export class OpenDatabases implements AsyncDisposable {
+  readonly #deps: OpenDatabasesDeps;
+  readonly #entries = new Map<string, Entry>();
+
+  constructor(deps: OpenDatabasesDeps) {
+    this.#deps = deps;
+  }
+
+  /** The database if it exists, undefined when nobody has made it. */
+  async find(name: string): Promise<OpenDatabase | undefined> {
+    if (this.#entries.has(name) || (await this.#deps.postgres.hasDatabase(name))) return await this.open(name);
+    return undefined;
+  }
+
+  /** The database, made when it is missing. */
+  open(name: string): Promise<OpenDatabase> {
+    const found = this.#entries.get(name);
+    if (found !== undefined) return found.opening;
+    const entry = this.#start(name);
+    this.#entries.set(name, entry);
+    entry.opening.catch(() => this.#entries.delete(name));
+    return entry.opening;
+  }
+
+  /** Opens a database in which jobs have not ended, so that they go on; leaves the others alone. */
+  async resume(name: string): Promise<void> {
+    if (this.#entries.has(name)) return;
+    const is_waiting = await withClient(this.#deps.postgres.dsn(name), async (client) => {
+      const known = await client.query("select to_regclass('appdb.jobs') is not null as known");
+      if (known.rows[0]?.known !== true) return false;
+      const found = await client.query("select 1 from appdb.jobs where state in ('queued', 'running') limit 1");
+      return found.rowCount === 1;
+    });
+    if (is_waiting) await this.open(name);
+  }
+
+  /** Number of jobs that have not ended in the open databases; 0 for one that does not answer now. */
+  async countFills(): Promise<number> {
+    const counts = await Promise.all(
+      (await this.list()).map(async ({ sql }) => {
+        const found = await sql
+          .query({ text: "select count(*) from appdb.jobs where state in ('queued', 'running')" })
+          .catch(() => undefined);
+        return Number(found?.rows[0]?.[0] ?? 0);
+      }),
+    );
+    return counts.reduce((sum, count) => sum + count, 0);
+  }
+
+  /** The databases open now. */
+  async list(): Promise<readonly OpenDatabase[]> {
+    const settled = await Promise.allSettled([...this.#entries.values()].map((entry) => entry.opening));
+    return settled.flatMap((result) => (result.status === "fulfilled" ? [result.value] : []));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const entries = [...this.#entries.values()];
+    this.#entries.clear();
+    await Promise.allSettled(entries.map((entry) => entry.close()));
+  }
+
+  #start(name: string): Entry {
+    const { postgres, log } = this.#deps;
+    const stopping = new AbortController();
+    const dsn = postgres.dsn(name);
+    let jobs: Promise<void> | undefined;
+    const sql = createPgPool({ dsn, max: CONNECTIONS, application_name: "appdb daemon", log });
+    const opening = (async () => {
+      await postgres.ensureDatabase(name);
+      await ensureCatalog(sql);
+      if (stopping.signal.aborted) throw appError("daemon_not_running", { detail: "The daemon is stopping." });
+      jobs = this.#runJobs(name, sql, stopping.signal);
+      return { name, dsn, sql };
+    })();
+    const close = async () => {
+      stopping.abort();
+      await opening.catch(() => undefined);
+      await jobs;
+      await sql[Symbol.asyncDispose]();
+    };
+    // a database that could not be opened keeps no pool; the error itself is the caller's
+    opening.catch(() => sql[Symbol.asyncDispose]());
+    return { opening, close };
+  }
+
+  /** Runs the jobs until the signal; a loop that fails, because PostgreSQL was away for example, begins again. */
+  async #runJobs(name: string, sql: SqlPool, signal: AbortSignal): Promise<void> {
+    const { clock, createRunner, log } = this.#deps;
+    const owner = `daemon ${process.pid}`;
+    for (let pause = FIRST_RETRY_MS; !signal.aborted; pause = Math.min(pause * 2, LONGEST_RETRY_MS)) {
+      const started = clock.now();
+      try {
+        await runJobs({ sql, udf: createRunner, clock, log, owner }, signal);
+        return;
+      } catch (error) {
+        if (signal.aborted) return;
+        log.warn({ err: error, database: name }, "the jobs of a database stopped, they begin again");
+        if (clock.now() - started > LONGEST_RETRY_MS) pause = FIRST_RETRY_MS;
+        await sleep(pause, undefined, { signal }).catch(() => undefined);
+      }
+    }
+  }
+}

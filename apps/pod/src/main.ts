@@ -1,0 +1,35 @@
+/**
+ * One program around the engine, in the role that its first argument names: `local` is the daemon of a home (started by
+ * the command, roles/local.ts), `service <spec file>` serves HTTP routes (started by the daemon and by `service run`,
+ * roles/service.ts). Nothing of a role is loaded for the other.
+ */
+import { toProblem } from "@appdb/contract/errors";
+
+const [role, file] = process.argv.slice(2);
+
+async function run(): Promise<number> {
+  if (role === "local") {
+    const { runLocal } = await import("./roles/local.ts");
+    // services are this very program in its other role, run by Node as we are
+    return await runLocal({ file: process.argv[1] ?? "", node_options: process.execArgv });
+  }
+  if (role === "service" && file !== undefined) {
+    const { runService } = await import("./roles/service.ts");
+    return await runService(file);
+  }
+  process.stderr.write(
+    "error: The roles are: local, service <spec file>\nhint: Use the command cli; it starts this program.\n",
+  );
+  return 2;
+}
+
+function report(error: unknown): number {
+  const problem = toProblem(error);
+  process.stderr.write(`error: ${problem.detail}\n`);
+  if (problem.hint !== undefined) process.stderr.write(`hint: ${problem.hint}\n`);
+  if (problem.code === "internal_error") process.stderr.write(`${error instanceof Error ? error.stack : error}\n`);
+  return 1;
+}
+
+const status = await run().catch(report);
+process.exit(process.exitCode ?? status);

@@ -1,0 +1,135 @@
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { appError } from "@appdb/contract/errors";
+import { type DaemonFile, HOME_PATHS } from "@appdb/contract/home";
+import { VERSION } from "@appdb/contract/version";
+import type { Logger } from "@appdb/engine/ports";
+import type { DaemonDeps } from "../compose.ts";
+import { type DaemonConfig, readDaemonConfig } from "../config.ts";
+import { createPostgres } from "../daemon/create-postgres.ts";
+import { acquireHomeLock } from "../daemon/home-lock.ts";
+import { createLogger } from "../daemon/logger.ts";
+import { openHome, openToken, removeDaemonFile, writeDaemonFile } from "../daemon/open-home.ts";
+import { RotatingFile } from "../daemon/rotating-file.ts";
+import type { PodProgram } from "../services/fork-service.ts";
+
+const LOG_BYTES = 5_000_000;
+const LOG_FILES = 3;
+/** How long a daemon that is ending may hold the home before a new one gives up. */
+const TAKEOVER_MS = 60_000;
+const TAKEOVER_POLL_MS = 20;
+
+/**
+ * Runs the daemon of the home until it is told to stop: by its API, SIGTERM, SIGINT or SIGHUP. Returns 0 at once when another
+ * daemon has the home; whoever started us finds that one.
+ * @throws config_invalid, home_not_writable, daemon_failed, postgres_failed when there is no PostgreSQL to start
+ */
+export async function runLocal(program: PodProgram): Promise<number> {
+  const config = readDaemonConfig();
+  const home = openHome(config.home);
+  if ((await acquireHome(home)) === "taken") return 0;
+  removeDaemonFile(home);
+  using log_file = new RotatingFile({
+    path: join(home, HOME_PATHS.daemonLog),
+    max_bytes: LOG_BYTES,
+    keep: LOG_FILES,
+  });
+  const log = createLogger(log_file, config.log_level);
+  try {
+    await runDaemon(config, home, program, log);
+    return 0;
+  } catch (error) {
+    log.error({ err: error }, "the daemon failed");
+    throw error;
+  }
+}
+
+async function runDaemon(config: DaemonConfig, home: string, program: PodProgram, log: Logger): Promise<void> {
+  const stop = listenForStop(log);
+  await using postgres = await createPostgres(config, home, log);
+  // a new cluster takes longest: it is made while the rest of the program is loaded
+  const starting = postgres.start();
+  starting.catch((error: unknown) => log.error({ err: error }, "PostgreSQL did not start"));
+  const [{ composeDaemon }, { createApi }] = await Promise.all([import("../compose.ts"), import("../api/server.ts")]);
+  const token = openToken(home);
+  const deps = composeDaemon({ config, home, token, log, postgres, program, requestStop: stop.request });
+  const api = createApi(deps);
+  try {
+    const port = Number(new URL(await api.listen({ host: "127.0.0.1", port: 0 })).port);
+    writeDaemonFile(home, { pid: process.pid, port, started_at: deps.started_at, version: VERSION });
+    log.info({ port, version: VERSION }, "the daemon listens");
+    const resumed = resumeWork(deps, starting, log);
+    const reason = await stop.requested;
+    log.info({ reason }, "the daemon stops");
+    await resumed;
+  } finally {
+    removeDaemonFile(home);
+    await api.close();
+    await deps.services[Symbol.asyncDispose]();
+    await deps.databases[Symbol.asyncDispose]();
+  }
+  await postgres.stop();
+  log.info({}, "the daemon has stopped");
+}
+
+/** Goes on with what the last daemon did: services that shall run, fills that have not ended. */
+async function resumeWork(deps: DaemonDeps, starting: Promise<void>, log: Logger): Promise<void> {
+  try {
+    deps.runtimes.clean(deps.clock.now());
+    await starting;
+    await deps.services.startAll();
+    for (const name of await deps.postgres.listDatabases()) await deps.databases.resume(name);
+  } catch (error) {
+    log.error({ err: error }, "earlier work could not be resumed");
+  }
+}
+
+/** Takes the home, waiting for a daemon that is just ending; `taken` when one listens. @throws daemon_failed */
+async function acquireHome(home: string): Promise<"acquired" | "taken"> {
+  const until = Date.now() + TAKEOVER_MS;
+  for (;;) {
+    const lock = acquireHomeLock(join(home, HOME_PATHS.locks));
+    if (lock.outcome === "acquired") return "acquired";
+    if (readDaemonPid(home) === lock.owner.pid) return "taken";
+    if (Date.now() > until) {
+      throw appError("daemon_failed", {
+        detail: `The process ${lock.owner.pid} holds the home ${home} and does not answer.`,
+        hint: `See logs/daemon.log in the home, then end it: kill ${lock.owner.pid}`,
+        meta: { pid: lock.owner.pid, home },
+      });
+    }
+    await sleep(TAKEOVER_POLL_MS);
+  }
+}
+
+function readDaemonPid(home: string): number | undefined {
+  const path = join(home, HOME_PATHS.daemon);
+  if (!existsSync(path)) return undefined;
+  try {
+    return (JSON.parse(readFileSync(path, "utf8")) as Partial<DaemonFile>).pid;
+  } catch {
+    // removed or replaced between the two looks; the next look tells
+    return undefined;
+  }
+}
+
+interface StopRequest {
+  readonly requested: Promise<string>;
+  request(): void;
+}
+
+function listenForStop(log: Logger): StopRequest {
+  let resolve: (reason: string) => void = () => undefined;
+  const requested = new Promise<string>((settle) => {
+    resolve = settle;
+  });
+  for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(signal, () => resolve(signal));
+  // a mistake of ours must not leave PostgreSQL and services behind
+  process.on("uncaughtException", (error) => {
+    log.error({ err: error }, "an unexpected error ends the daemon");
+    process.exitCode = 1;
+    resolve("unexpected error");
+  });
+  return { requested, request: () => resolve("asked") };
+}

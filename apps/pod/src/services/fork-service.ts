@@ -1,0 +1,32 @@
+import { type ChildProcess, fork } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { mkdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { writePrivateFile } from "@appdb/adapters/processes/private-files";
+import type { ServiceSpec } from "@appdb/contract/service-spec";
+
+/** A program file with the options of Node that it needs. */
+export interface PodProgram {
+  readonly file: string;
+  readonly node_options: readonly string[];
+}
+
+/**
+ * Starts this program in the role `service`. What it needs to know goes by a private file, which it removes when it has
+ * read it: environment variables and arguments can be seen by others.
+ */
+export function forkService(program: PodProgram, spec_folder: string, spec: ServiceSpec): ChildProcess {
+  mkdirSync(spec_folder, { recursive: true, mode: 0o700 });
+  const file = join(spec_folder, `${randomBytes(12).toString("hex")}.json`);
+  writePrivateFile(file, JSON.stringify(spec));
+  const child = fork(program.file, ["service", file], {
+    execArgv: [...program.node_options],
+    stdio: ["ignore", "pipe", "pipe", "ipc"],
+    // Ctrl-C in a terminal reaches the daemon alone, which then stops its services in order
+    detached: true,
+  });
+  // a process that died before it read the file leaves it to us
+  child.once("exit", () => rmSync(file, { force: true }));
+  child.once("error", () => rmSync(file, { force: true }));
+  return child;
+}

@@ -1,0 +1,224 @@
+import type { ChildProcess } from "node:child_process";
+import { setTimeout as sleep } from "node:timers/promises";
+import { endProcess } from "@appdb/adapters/processes/end-process";
+import { identifyProcess, type ProcessIdentity } from "@appdb/adapters/processes/process-identity";
+import { AppError, appError } from "@appdb/contract/errors";
+import { serviceMessageSchema } from "@appdb/contract/service-spec";
+import type { Clock, Logger } from "@appdb/engine/ports";
+import type { ServiceLog } from "./service-log.ts";
+import { nextState, type ServiceEvent, type ServiceState } from "./state.ts";
+
+const START_TIMEOUT_MS = 60_000;
+const FIRST_PAUSE_MS = 100;
+const LONGEST_PAUSE_MS = 10_000;
+/** A process that ends within this after it listened has failed to start as much as one that never did. */
+const QUICK_MS = 2_000;
+const MOST_QUICK_ENDS = 6;
+const LAST_LINES = 5;
+const END_STEPS = [
+  { signal: "SIGTERM", wait_ms: 10_000 },
+  { signal: "SIGKILL", wait_ms: 5_000 },
+] as const;
+
+/** Problems that a later try meets as well: the service is FAILED at once, with the reason. */
+const PERMANENT =
+  /^(schema_|catalog_|app_|manifest_|config_|invalid_|port_taken|python_not_found|service_|environment_)/;
+
+export interface ServiceProcessDeps {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly service_log: ServiceLog;
+  /** Starts the process, its stdout and stderr piped and an IPC channel open. */
+  fork(): Promise<ChildProcess>;
+  /** Remembers the process for the next daemon. */
+  remember(identity: ProcessIdentity | undefined): void;
+}
+
+/** Keeps one service running until `stop`: a process that ends is started again, after ever longer pauses if it ends at once. */
+export class ServiceProcess {
+  readonly #deps: ServiceProcessDeps;
+  #state: ServiceState = "STOPPED";
+  #identity: ProcessIdentity | undefined;
+  #error: string | undefined;
+  #started_at: number | undefined;
+  #restarts = 0;
+  #stopping = new AbortController();
+  #running: Promise<void> = Promise.resolve();
+  #waiters: (() => void)[] = [];
+
+  constructor(deps: ServiceProcessDeps) {
+    this.#deps = deps;
+  }
+
+  get state(): ServiceState {
+    return this.#state;
+  }
+
+  /** Why it is FAILED. */
+  get error(): string | undefined {
+    return this.#error;
+  }
+
+  get restarts(): number {
+    return this.#restarts;
+  }
+
+  get pid(): number | undefined {
+    return this.#identity?.pid;
+  }
+
+  get started_at(): number | undefined {
+    return this.#started_at;
+  }
+
+  /** Begins to run it; `settled` tells when it listens or has failed. */
+  start(): void {
+    this.#take("start");
+    this.#error = undefined;
+    this.#restarts = 0;
+    this.#stopping = new AbortController();
+    this.#running = this.#run(this.#stopping.signal);
+  }
+
+  /** Resolves once it is AVAILABLE, FAILED or STOPPED. */
+  async settled(): Promise<void> {
+    while (this.#state === "STARTING" || this.#state === "STOPPING") {
+      await new Promise<void>((resolve) => this.#waiters.push(resolve));
+    }
+  }
+
+  /** Lets the process finish its requests, then ends it. Safe to repeat. */
+  async stop(): Promise<void> {
+    this.#take("stop");
+    this.#stopping.abort();
+    if (this.#identity !== undefined) await endProcess(this.#identity, END_STEPS);
+    await this.#running;
+    if (this.#state === "STOPPING") this.#take("stopped");
+  }
+
+  async #run(signal: AbortSignal): Promise<void> {
+    let quick_ends = 0;
+    while (!signal.aborted) {
+      const end = await this.#runOnce(signal);
+      if (signal.aborted) return;
+      quick_ends = end.is_quick ? quick_ends + 1 : 0;
+      if (end.is_permanent || quick_ends >= MOST_QUICK_ENDS) {
+        this.#error = end.reason;
+        this.#deps.log.error({ reason: end.reason }, "a service failed");
+        this.#note("error", `the service is FAILED: ${end.reason}`);
+        this.#take("gave_up");
+        return;
+      }
+      const pause = quick_ends === 0 ? FIRST_PAUSE_MS : Math.min(FIRST_PAUSE_MS * 2 ** quick_ends, LONGEST_PAUSE_MS);
+      this.#restarts += 1;
+      this.#deps.log.warn({ reason: end.reason, pause_ms: pause }, "a service ended, it is started again");
+      this.#note("warn", `the service ended (${end.reason}), it is started again`);
+      this.#take("ended");
+      await sleep(pause, undefined, { signal }).catch(() => undefined);
+    }
+  }
+
+  /** Runs one process from its start to its end. */
+  async #runOnce(signal: AbortSignal): Promise<{ is_quick: boolean; is_permanent: boolean; reason: string }> {
+    const recent: string[] = [];
+    let problem: { code: string; detail: string } | undefined;
+    let listening_since: number | undefined;
+    let child: ChildProcess;
+    try {
+      child = await this.#deps.fork();
+    } catch (error) {
+      const known = error instanceof AppError ? error : undefined;
+      const reason = known?.message ?? "its process could not be started";
+      if (known === undefined) this.#deps.log.error({ err: error }, "a service could not be started");
+      return { is_quick: true, is_permanent: known !== undefined && PERMANENT.test(known.code), reason };
+    }
+    this.#adopt(child);
+    const drained = this.#readOutput(child, recent);
+    const timer = setTimeout(() => {
+      problem = { code: "service_failed", detail: `it did not listen within ${START_TIMEOUT_MS / 1000} s` };
+      child.kill("SIGKILL");
+    }, START_TIMEOUT_MS);
+    child.on("message", (message) => {
+      const parsed = serviceMessageSchema.safeParse(message);
+      if (!parsed.success) return;
+      clearTimeout(timer);
+      if (parsed.data.event === "failed") problem = parsed.data.problem;
+      else if (!signal.aborted) {
+        listening_since = this.#deps.clock.now();
+        this.#take("listening");
+      }
+    });
+    // told to stop while it was being started
+    if (signal.aborted && this.#identity !== undefined) void endProcess(this.#identity, END_STEPS);
+    const how = await exitOf(child);
+    clearTimeout(timer);
+    await drained;
+    this.#identity = undefined;
+    this.#child = undefined;
+    this.#started_at = undefined;
+    this.#deps.remember(undefined);
+    const lasted = listening_since === undefined ? 0 : this.#deps.clock.now() - listening_since;
+    return {
+      is_quick: listening_since === undefined || lasted < QUICK_MS,
+      is_permanent: problem !== undefined && PERMANENT.test(problem.code),
+      reason: problem?.detail ?? [how, ...recent].join("; "),
+    };
+  }
+
+  #adopt(child: ChildProcess): void {
+    this.#child = child;
+    this.#started_at = this.#deps.clock.now();
+    this.#identity = child.pid === undefined ? undefined : identifyProcess(child.pid);
+    this.#deps.remember(this.#identity);
+  }
+
+  /** Copies both streams into the log and keeps the last lines of stderr, where a crash says why. */
+  async #readOutput(child: ChildProcess, recent: string[]): Promise<void> {
+    const streams = [child.stdout, child.stderr].filter((stream) => stream !== null);
+    await Promise.all(
+      streams.map(async (stream) => {
+        const sink = this.#deps.service_log.createSink();
+        stream.setEncoding("utf8");
+        stream.on("data", (chunk: string) => {
+          sink.write(chunk);
+          if (stream !== child.stderr) return;
+          recent.push(...chunk.split("\n").filter((line) => line.trim() !== ""));
+          recent.splice(0, recent.length - LAST_LINES);
+        });
+        await new Promise<void>((resolve) => stream.once("close", resolve));
+        sink.end();
+      }),
+    );
+  }
+
+  #note(level: string, msg: string): void {
+    this.#deps.service_log.append(JSON.stringify({ level, time: new Date(this.#deps.clock.now()).toISOString(), msg }));
+  }
+
+  #take(event: ServiceEvent): void {
+    this.#state = nextState(this.#state, event);
+    const waiters = this.#waiters;
+    this.#waiters = [];
+    for (const wake of waiters) wake();
+  }
+}
+
+async function exitOf(child: ChildProcess): Promise<string> {
+  if (child.exitCode !== null) return `it ended with code ${child.exitCode}`;
+  if (child.signalCode !== null) return `it ended with ${child.signalCode}`;
+  return await new Promise((resolve) => {
+    child.once("error", (error) => resolve(`it could not be started: ${error.message}`));
+    child.once("exit", (code, signal) =>
+      resolve(signal === null ? `it ended with code ${code}` : `it was ended by ${signal}`),
+    );
+  });
+}
+
+/** The error of a service that did not become AVAILABLE. */
+export function serviceFailed(name: string, reason: string): AppError {
+  return appError("service_failed", {
+    detail: `The service ${name} did not start: ${reason}.`,
+    hint: `cli service logs ${name}`,
+    meta: { service: name },
+  });
+}

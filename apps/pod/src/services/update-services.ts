@@ -1,0 +1,169 @@
+import { appError } from "@appdb/contract/errors";
+import type { Manifest } from "@appdb/contract/manifest";
+import { parseLocalTarget } from "@appdb/contract/names";
+import type { PlanOp, ServicePlan, ServicePlanItem } from "@appdb/contract/plan";
+import type { Runtime } from "@appdb/contract/routes/local";
+import type { Clock } from "@appdb/engine/ports";
+import type { OpenDatabases } from "../databases/open-databases.ts";
+import { planTarget } from "../databases/schema.ts";
+import { op } from "./compare-routes.ts";
+import { chooseFreePort, isPortFree } from "./free-port.ts";
+import { planServices, summarizePlan } from "./plan-services.ts";
+import { serviceFailed } from "./service-process.ts";
+import type { Services } from "./services.ts";
+
+export interface UpdateServicesDeps {
+  readonly databases: OpenDatabases;
+  readonly services: Services;
+  readonly clock: Clock;
+}
+
+export interface UpdateServicesInput {
+  readonly manifest: Manifest;
+  readonly runtime: Runtime;
+  readonly target: string;
+  readonly service: string | null;
+  readonly port: number | null;
+}
+
+/** Plans a `service update` against what runs now. */
+export async function planServiceUpdate(
+  deps: Pick<UpdateServicesDeps, "databases" | "services">,
+  input: UpdateServicesInput,
+): Promise<ServicePlan> {
+  const target = parseLocalTarget(input.target).text;
+  const schema = await planTarget(deps, { manifest: input.manifest, target });
+  const differing = schema.tables.filter((table) => table.resolution !== "up_to_date").map((table) => table.path);
+  return planServices({ ...input, target, present: deps.services.present(target), differing_tables: differing });
+}
+
+/**
+ * Applies a `service update`: starts what is missing, restarts what changed, leaves alone what did not. Resolves when each
+ * is AVAILABLE; the answered plan is as it is then.
+ * @throws schema_mismatch, destructive_refused, port_taken, service_failed
+ */
+export async function updateServices(
+  deps: UpdateServicesDeps,
+  input: UpdateServicesInput & { readonly allow_destructive: boolean },
+): Promise<ServicePlan> {
+  const { services } = deps;
+  const plan = await planServiceUpdate(deps, input);
+  refuseBlocked(plan);
+  refuseDestructive(plan, input.allow_destructive);
+  const changing = plan.services.filter((item) => item.resolution !== "up_to_date");
+  const present = services.present(plan.target);
+  const portOf = (name: string) => present.find((service) => service.stored.service === name)?.stored.port;
+  if (input.port !== null && changing.some((item) => portOf(item.name) !== input.port)) {
+    await refuseTakenPort(input.port, services);
+  }
+  for (const item of changing) {
+    const name = `${plan.target}/${item.name}`;
+    const port = input.port ?? portOf(item.name) ?? (await chooseFreePort(name, services.ports()));
+    await services.replace({
+      format: 1,
+      target: plan.target,
+      service: item.name,
+      port,
+      desired: "running",
+      manifest: input.manifest,
+      runtime: input.runtime,
+      updated_at: new Date(deps.clock.now()).toISOString(),
+    });
+  }
+  for (const item of changing) {
+    const record = await services.settled(`${plan.target}/${item.name}`);
+    if (record.state === "FAILED") throw serviceFailed(record.name, record.error ?? "it ended");
+  }
+  return describeAfter(plan, services);
+}
+
+export interface PruneServicesInput extends Pick<UpdateServicesInput, "manifest" | "target"> {
+  readonly dry_run: boolean;
+}
+
+/** Stops and forgets the services of the target that the file does not define; a dry run only names them in `ops`. */
+export async function pruneServices(
+  deps: Pick<UpdateServicesDeps, "services">,
+  input: PruneServicesInput,
+): Promise<ServicePlan> {
+  const { services } = deps;
+  const target = parseLocalTarget(input.target).text;
+  const extras = services
+    .list(target)
+    .filter((record) => !input.manifest.services.some((service) => service.name === record.service));
+  const ops: PlanOp[] = [];
+  for (const record of extras) {
+    if (!input.dry_run) await services.forget(record.name);
+    ops.push({
+      ...op(
+        "drop",
+        "service",
+        "destructive",
+        `service '${record.service}' of ${record.app_file} will be stopped and forgotten`,
+      ),
+      name: record.service,
+      requires_restart: false,
+      status: input.dry_run ? "skipped" : "applied",
+      details: { app_file: record.app_file, project_root: record.project_root, port: record.port },
+    });
+  }
+  return summarizePlan({
+    app_file: input.manifest.app_file,
+    target,
+    services: [],
+    extras: input.dry_run ? extras.map((record) => record.service) : [],
+    ops,
+    status: input.dry_run ? "skipped" : "applied",
+  });
+}
+
+function refuseBlocked(plan: ServicePlan): void {
+  if (plan.summary.blocked === 0) return;
+  const command = `cli schema update ${plan.app_file} ${plan.target}`;
+  const tables = plan.services.flatMap((item) => item.ops).flatMap((one) => one.details.tables ?? []);
+  throw appError("schema_mismatch", {
+    detail: `The tables of ${plan.target} are not what ${plan.app_file} declares: ${[...new Set(tables)].join(", ")}.`,
+    hint: command,
+    meta: { target: plan.target, tables: [...new Set(tables)] },
+  });
+}
+
+function refuseDestructive(plan: ServicePlan, allow_destructive: boolean): void {
+  if (plan.summary.destructive === 0 || allow_destructive) return;
+  const ops = plan.services.flatMap((item) => item.ops).filter((one) => one.destructive);
+  throw appError("destructive_refused", {
+    detail: `Clients of the running services would break: ${ops.map((one) => one.description).join("; ")}.`,
+    hint: `cli service update ${plan.app_file} ${plan.target} --allow-destructive`,
+    meta: { operations: ops.map((one) => one.description) },
+  });
+}
+
+async function refuseTakenPort(port: number, services: Services): Promise<void> {
+  const owner = services.list(undefined).find((record) => record.port === port);
+  if (owner === undefined && (await isPortFree(port))) return;
+  throw appError("port_taken", {
+    detail: `Port ${port} is taken by ${owner === undefined ? "another program" : `the service ${owner.name}`}.`,
+    hint: "Choose another one with --port, or leave --port out.",
+    meta: { port, service: owner?.name ?? null },
+  });
+}
+
+/** The plan after it was applied: what changed is marked, and all that it names is as the file says. */
+function describeAfter(plan: ServicePlan, services: Services): ServicePlan {
+  const items = plan.services.map((item): ServicePlanItem => {
+    const record = services.record(`${plan.target}/${item.name}`);
+    const is_changed = item.resolution !== "up_to_date";
+    const status = is_changed ? "applied" : "skipped";
+    return {
+      ...item,
+      exists: true,
+      state: record.state,
+      endpoint: record.endpoint,
+      status,
+      ops: item.ops.map((one) => ({ ...one, status })),
+    };
+  });
+  const is_changed = items.some((item) => item.status === "applied");
+  const summary = summarizePlan({ ...plan, services: items, status: is_changed ? "applied" : "skipped" });
+  return { ...summary, in_agreement: true };
+}
