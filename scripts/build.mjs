@@ -1,0 +1,13 @@
+// `npm run build`: the bundled command and pod in dist/, and the wheels made of them and of python/.
+import { ensureNodePackages, requireNode } from "./lib/node-packages.mjs";
+import { main, say } from "./lib/say.mjs";
+import { ensureToolEnvironment } from "./lib/tool-environment.mjs";
+
+await main(async () => {
+  requireNode();
+  ensureNodePackages();
+  ensureToolEnvironment();
+  const { build } = await import("./lib/build.mjs");
+  const wheels = await build();
+  say(`Built dist/cli.js, dist/pod.js and ${wheels.map((name) => `dist/${name}`).join(", ")}.`);
+});

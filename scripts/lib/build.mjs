@@ -1,0 +1,48 @@
+import { createHash } from "node:crypto";
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { join, relative } from "node:path";
+import { bundle } from "./bundle.mjs";
+import { DIST, ROOT, TOOLS_PYTHON } from "./paths.mjs";
+import { capture } from "./run.mjs";
+import { Stop, say } from "./say.mjs";
+
+const STAMP = join(DIST, "build.json");
+/** Everything that decides what is in `dist/`. */
+const SOURCES = ["packages", "apps", "python", "scripts", "package-lock.json", "README.md", "LICENSE"];
+const PASSED_OVER = /(^|\/)(node_modules|dist|tests|__pycache__|\.pytest_cache|testkit)(\/|$)|\.test\.ts$|\.pyc$/;
+
+/** Builds `dist/`: the bundled programs and the wheels. */
+export async function build() {
+  const hash = hashSources();
+  await bundle(DIST);
+  const wheel = capture(TOOLS_PYTHON, [join(ROOT, "scripts", "build-wheel.py"), ROOT, DIST, DIST]);
+  if (wheel.code !== 0) throw new Stop(`The wheel could not be made:\n${wheel.stderr.trimEnd()}`);
+  writeFileSync(STAMP, JSON.stringify({ sources: hash }));
+  return wheel.stdout.trim().split("\n");
+}
+
+/** Builds unless `dist/` was made from the sources as they are. */
+export async function ensureBuilt() {
+  const stamp = existsSync(STAMP) ? JSON.parse(readFileSync(STAMP, "utf8")) : undefined;
+  if (stamp?.sources === hashSources()) return;
+  say("Building the command and the service ...");
+  await build();
+}
+
+function hashSources() {
+  const hash = createHash("sha256");
+  for (const source of SOURCES) {
+    for (const file of filesOf(join(ROOT, source))) {
+      hash.update(relative(ROOT, file)).update("\0").update(readFileSync(file)).update("\0");
+    }
+  }
+  return hash.digest("hex");
+}
+
+function filesOf(path) {
+  if (!existsSync(path) || PASSED_OVER.test(relative(ROOT, path))) return [];
+  if (!statSync(path).isDirectory()) return [path];
+  return readdirSync(path)
+    .sort()
+    .flatMap((name) => filesOf(join(path, name)));
+}

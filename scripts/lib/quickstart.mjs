@@ -1,0 +1,106 @@
+import { spawn } from "node:child_process";
+import { join } from "node:path";
+import { DIST, ROOT } from "./paths.mjs";
+import { capture, stream } from "./run.mjs";
+import { Stop, say } from "./say.mjs";
+
+const PROJECT = join(ROOT, "examples", "quickstart");
+const SERVICE = "main/ingest";
+/** What a terminal, a supervisor and a closed window send. */
+const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"];
+
+/**
+ * Makes the quickstart's tables, serves its routes from the daemon, prints how to use them and shows the service's log
+ * until a signal comes or the daemon stops; then stops all that was started. Answers the exit status.
+ */
+export async function serveQuickstart() {
+  const env = { ...process.env, SERVICE_HOME: process.env.SERVICE_HOME || join(ROOT, ".service") };
+  const interrupted = nextSignal();
+  const status = await untilInterrupted(interrupted, () => update(env));
+  if (status !== undefined && status !== 0) return await stopAll(env, status);
+  if (status === 0) {
+    describe(address(env));
+    await follow(env, interrupted);
+  }
+  return await stopAll(env, 0);
+}
+
+/** Resolves with the first signal; from then on further ones are passed over, because the stopping is under way. */
+function nextSignal() {
+  return new Promise((resolve) => {
+    for (const signal of SIGNALS) process.on(signal, () => resolve(signal));
+  });
+}
+
+async function untilInterrupted(interrupted, work) {
+  return await Promise.race([work(), interrupted.then(() => undefined)]);
+}
+
+async function update(env) {
+  for (const noun of ["schema", "service"]) {
+    const status = await cli([noun, "update", "app.py", "main"], env);
+    if (status !== 0) return status;
+  }
+  return 0;
+}
+
+function cli(args, env) {
+  // In a group of its own: a Ctrl-C at the terminal reaches this script alone, which then stops everything in order.
+  return stream(process.execPath, [join(DIST, "cli.js"), ...args], { cwd: PROJECT, env, detached: true });
+}
+
+function address(env) {
+  const listed = capture(process.execPath, [join(DIST, "cli.js"), "service", "list", "main", "--json"], {
+    cwd: PROJECT,
+    env,
+  });
+  if (listed.code !== 0) throw new Stop(`The services could not be listed:\n${listed.stderr.trimEnd()}`);
+  const service = JSON.parse(listed.stdout).services.find(({ name }) => name === SERVICE);
+  if (!service?.endpoint) throw new Stop(`The service ${SERVICE} has no address.`, "./cli service logs main/ingest");
+  return service.endpoint.replace(/\/$/, "");
+}
+
+function describe(endpoint) {
+  say(`
+The quickstart application is served at
+
+    ${endpoint}          its documentation: ${endpoint}/docs
+
+Insert a row, in another terminal:
+
+    curl -X POST ${endpoint}/docs -H 'content-type: application/json' -d '{"title":"Hello","body":"World"}'
+
+Then type:
+
+    ./cli service list main                # address and routes of everything that is served
+    cd examples/quickstart                 # edit app.py, add a column, and
+    ../../cli schema diff app.py main      # see what would change
+    ../../cli schema update app.py main    # change it
+    ../../cli --help
+
+Ctrl-C stops the service, the daemon and PostgreSQL; the rows stay. The service's log follows.
+`);
+}
+
+/** Shows the log until a signal comes, or until it ends because somebody stopped the daemon. */
+async function follow(env, interrupted) {
+  const args = [join(DIST, "cli.js"), "service", "logs", SERVICE, "--follow"];
+  const child = spawn(process.execPath, args, {
+    cwd: PROJECT,
+    env,
+    detached: true,
+    stdio: ["ignore", "inherit", "inherit"],
+  });
+  const ended = new Promise((resolve) => {
+    child.on("close", resolve);
+  });
+  await Promise.race([ended, interrupted]);
+  child.kill("SIGTERM");
+  await ended;
+}
+
+async function stopAll(env, status) {
+  say("Stopping the service, the daemon and PostgreSQL ...");
+  const stopped = await cli(["daemon", "stop"], env);
+  return status === 0 ? stopped : status;
+}

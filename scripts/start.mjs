@@ -1,0 +1,14 @@
+// `npm start`: set-up, build, and the quickstart application served from the checkout's own home until Ctrl-C.
+import { ensureNodePackages, requireNode } from "./lib/node-packages.mjs";
+import { main } from "./lib/say.mjs";
+import { ensureToolEnvironment } from "./lib/tool-environment.mjs";
+
+await main(async () => {
+  requireNode();
+  ensureNodePackages();
+  ensureToolEnvironment();
+  const { ensureBuilt } = await import("./lib/build.mjs");
+  await ensureBuilt();
+  const { serveQuickstart } = await import("./lib/quickstart.mjs");
+  return await serveQuickstart();
+});
