@@ -41,7 +41,9 @@ test("a named statement is prepared once and keeps its plan", async () => {
       const result = await connection.query({ name: "twice", text: "select $1::int8 * 2", values: [value] });
       expect(result.rows).toEqual([[String(value * 2)]]);
     }
-    const prepared = await connection.query({ text: "select count(*) from pg_prepared_statements where name = 'twice'" });
+    const prepared = await connection.query({
+      text: "select count(*) from pg_prepared_statements where name = 'twice'",
+    });
     expect(prepared.rows).toEqual([["1"]]);
   });
 });

@@ -136,7 +136,7 @@ class PgPool implements SqlPool {
 async function prepareSession(client: ClientBase, options: PgPoolOptions): Promise<void> {
   const timeout = options.statement_timeout_ms ?? 0;
   await client.query(
-    "set timezone = 'UTC'; set datestyle = 'ISO, YMD'; set extra_float_digits = 1; set client_encoding = 'UTF8'; " +
+    "set timezone = 'UTC'; set datestyle = 'ISO, YMD'; set extra_float_digits = 1; set standard_conforming_strings = on; " +
       `set client_min_messages = 'warning'; set jit = off; set statement_timeout = ${Math.trunc(timeout)}`,
   );
 }

@@ -29,6 +29,8 @@ export interface CatalogTable {
   readonly identity: string;
   readonly columns: readonly CatalogColumn[];
   readonly indexes: readonly CatalogIndex[];
+  /** Whether it had rows when the catalog was read; a plan may add a NOT NULL column only to an empty table. */
+  readonly has_rows?: boolean;
 }
 
 export interface CatalogColumn {
@@ -40,6 +42,8 @@ export interface CatalogColumn {
   readonly computed: { readonly text: string; readonly expr: Expr } | null;
   /** `filling`: added by an update whose fill job has not ended; nullable in PostgreSQL and unseen by readers. */
   readonly state: "ready" | "filling";
+  /** Its expression was changed, but recomputing the stored values failed: some are those of the former expression. */
+  readonly stale?: boolean;
   readonly comment: string | null;
   readonly custom_metadata: unknown;
 }

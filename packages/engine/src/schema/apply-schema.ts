@@ -1,0 +1,176 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { type AppError, appError } from "@appdb/contract/errors";
+import type { Manifest } from "@appdb/contract/manifest";
+import type { SchemaPlan } from "@appdb/contract/plan";
+import type { Clock, Logger, SqlConnection, SqlPool } from "../ports.ts";
+import { SqlError } from "../ports.ts";
+import { folderSchema } from "../target.ts";
+import { applyOperations } from "./apply-operations.ts";
+import { bumpCatalog, lockCatalog, upsertFunctions } from "./catalog-store.ts";
+import { loadCatalog } from "./load-catalog.ts";
+import type { Operation } from "./operations.ts";
+import { planSchema } from "./plan-schema.ts";
+
+/** A waiting ALTER queues every reader behind it: it waits this long, lets them pass, and tries again. */
+const LOCK_TIMEOUT_MS = 400;
+const RETRY_DELAY_MS = 150;
+const GIVE_UP_MS = 10_000;
+
+export interface ApplyDeps {
+  readonly sql: SqlPool;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+export interface ApplyInput {
+  readonly manifest: Manifest;
+  readonly target: string;
+  /** The version that the printed plan was made against. */
+  readonly catalog_version: number;
+  readonly allow_destructive: boolean;
+  /** Names the runtime in which the jobs of this update run the application's functions. */
+  readonly runtime_id: string;
+}
+
+/**
+ * Makes the tables of a target what the manifest declares: all definitions in one transaction, or nothing. What takes
+ * long (filling and recomputing columns, building indexes on tables with rows) is queued as jobs, whose ids it gives;
+ * a column that is being filled is unseen until its job has ended. The plan that it gives tells the state after.
+ * @throws catalog_moved when the tables changed since the plan; schema_unsupported, before destructive_refused, and
+ *   then nothing is applied; schema_lock_timeout; disk_full
+ */
+export async function applySchema(
+  deps: ApplyDeps,
+  input: ApplyInput,
+): Promise<{ plan: SchemaPlan; jobs: readonly string[] }> {
+  const giveUpAt = deps.clock.now() + GIVE_UP_MS;
+  for (;;) {
+    try {
+      return await deps.sql.transaction((connection) => applyOnce(connection, input));
+    } catch (error) {
+      if (!isLockConflict(error)) throw explain(error, input);
+      if (deps.clock.now() >= giveUpAt) throw lockTimeout(input, error);
+      deps.log.debug({ target: input.target }, "tables are in use; the update will try again");
+    }
+    await sleep(RETRY_DELAY_MS);
+  }
+}
+
+async function applyOnce(
+  sql: SqlConnection,
+  input: ApplyInput,
+): Promise<{ plan: SchemaPlan; jobs: readonly string[] }> {
+  await sql.query({ text: `set local lock_timeout = ${LOCK_TIMEOUT_MS}` });
+  const version = await lockCatalog(sql);
+  if (version !== input.catalog_version) throw moved(input, version);
+  const catalog = await loadCatalog(sql);
+  const { plan, operations } = planSchema({ manifest: input.manifest, catalog, target: input.target });
+  refuse(plan, operations, input.allow_destructive);
+  await upsertFunctions(sql, input.manifest.functions);
+  if (operations.length === 0) return { plan: { ...plan, status: "applied" }, jobs: [] };
+  const done = await applyOperations(sql, folderSchema(input.target), operations, input.runtime_id);
+  const after = await bumpCatalog(sql, done.table_ids);
+  return { plan: planAfter(plan, after), jobs: done.jobs };
+}
+
+/** Unsupported comes first: allowing destruction would not help a plan that cannot be carried out. */
+function refuse(plan: SchemaPlan, operations: readonly Operation[], allowDestructive: boolean): void {
+  const refused: SchemaPlan = { ...plan, status: "refused" };
+  const unsupported = plan.tables.flatMap((table) =>
+    table.ops.filter((op) => op.severity === "unsupported").map((op) => `${table.path}: ${op.description}`),
+  );
+  if (unsupported.length > 0) {
+    throw appError("schema_unsupported", {
+      detail: `The change cannot be made. ${unsupported.join(". ")}.`,
+      hint: "Declare a new column or table beside the old one, or change the file back.",
+      meta: { plan: refused },
+    });
+  }
+  const destructive = operations.filter((operation) => operation.severity === "destructive").length;
+  if (destructive === 0 || allowDestructive) return;
+  throw appError("destructive_refused", {
+    detail: `${destructive} of the operations would destroy data: ${destroyed(plan).join("; ")}. Nothing was changed.`,
+    hint: `Allow it with: cli schema update ${plan.app_file} ${plan.target} --allow-destructive`,
+    meta: { plan: refused, destructive },
+  });
+}
+
+function destroyed(plan: SchemaPlan): readonly string[] {
+  return plan.tables.flatMap((table) =>
+    table.ops.filter((op) => op.destructive).map((op) => `${table.path}: ${op.description}`),
+  );
+}
+
+function planAfter(plan: SchemaPlan, version: number): SchemaPlan {
+  return {
+    ...plan,
+    catalog_version: version,
+    tables: plan.tables.map((table) =>
+      table.resolution === "up_to_date"
+        ? table
+        : {
+            ...table,
+            exists: true,
+            status: "applied" as const,
+            ops: table.ops.map((op) => ({ ...op, status: "applied" as const })),
+          },
+    ),
+    status: "applied",
+    in_agreement: true,
+  };
+}
+
+function moved(input: ApplyInput, version: number): AppError {
+  return appError("catalog_moved", {
+    detail: `The tables of ${input.target} were changed by somebody else since the plan was made (version ${input.catalog_version} then, ${version} now). Nothing was changed.`,
+    hint: `Look at the new plan: cli schema diff ${input.manifest.app_file} ${input.target}`,
+    meta: { planned_version: input.catalog_version, version },
+  });
+}
+
+function isLockConflict(error: unknown): boolean {
+  return error instanceof SqlError && (error.sqlstate === "55P03" || error.sqlstate === "40P01");
+}
+
+function lockTimeout(input: ApplyInput, cause: unknown): AppError {
+  return appError("schema_lock_timeout", {
+    detail: `The tables of ${input.target} were in use by other transactions for ${GIVE_UP_MS / 1000} seconds. Nothing was changed.`,
+    hint: "End long transactions on these tables (psql: select * from pg_stat_activity), then run the update again.",
+    cause,
+  });
+}
+
+/** What PostgreSQL finds in spite of the plan: rows or relations that came without the catalog's knowledge. */
+function explain(error: unknown, input: ApplyInput): unknown {
+  if (!(error instanceof SqlError)) return error;
+  switch (error.sqlstate) {
+    case "23502":
+      return appError("schema_unsupported", {
+        detail: `Column '${error.column ?? "?"}' cannot be NOT NULL: its table has rows without a value by now. Nothing was changed.`,
+        hint: "Declare the column as nullable (`T | None`).",
+        cause: error,
+      });
+    case "42P07":
+    case "42701":
+      return appError("schema_unsupported", {
+        detail: `A table or column of a declared name is already in ${input.target}, but was not made by this product. Nothing was changed.`,
+        hint: "Rename it with psql, or give the model another name.",
+        cause: error,
+      });
+    case "42P01":
+    case "42703":
+      return appError("schema_unsupported", {
+        detail: `A table or column that the catalog of ${input.target} knows is not in the database any more. Nothing was changed.`,
+        hint: "Restore it with psql, or delete its row from appdb.tables or appdb.columns.",
+        cause: error,
+      });
+    case "53100":
+      return appError("disk_full", {
+        detail: `The disk of the database is full; the tables of ${input.target} were not changed.`,
+        hint: "Free some space and run the update again.",
+        cause: error,
+      });
+    default:
+      return error;
+  }
+}

@@ -1,0 +1,179 @@
+import type { ManifestColumn, ManifestFunction, ManifestTable } from "@appdb/contract/manifest";
+import type { SqlConnection } from "../ports.ts";
+import type { CatalogColumn } from "./catalog.ts";
+import { CATALOG_CHANNEL } from "./load-catalog.ts";
+import type { PlannedIndex } from "./operations.ts";
+import { indexName } from "./sql-names.ts";
+import { storableText } from "./sql-text.ts";
+
+/** Writers of the catalog's rows; all run inside the transaction of an update or of a job's last step. */
+
+/** Takes the right to change the catalog until the transaction ends, and gives the version it has now. */
+export async function lockCatalog(sql: SqlConnection): Promise<number> {
+  const { rows } = await sql.query({ text: "select version from appdb.state for update" });
+  return Number(rows[0]?.[0]);
+}
+
+/** Counts a change and tells whoever holds the catalog in memory. */
+export async function bumpCatalog(sql: SqlConnection, tableIds: readonly number[]): Promise<number> {
+  await sql.query({
+    text: "update appdb.tables set version = version + 1 where id = any($1::bigint[])",
+    values: [tableIds],
+  });
+  const { rows } = await sql.query({ text: "update appdb.state set version = version + 1 returning version" });
+  const version = Number(rows[0]?.[0]);
+  await sql.query({ text: "select pg_notify($1, $2)", values: [CATALOG_CHANNEL, String(version)] });
+  return version;
+}
+
+export async function insertTable(
+  sql: SqlConnection,
+  folder: string,
+  to: ManifestTable,
+  identity: string,
+): Promise<number> {
+  const { rows } = await sql.query({
+    text: `insert into appdb.tables
+      (folder, name, model, comment, custom_metadata, primary_key, has_default_idxs, identity)
+      values ($1, $2, $3, $4, $5, $6, $7, $8) returning id`,
+    values: [
+      folder,
+      to.name,
+      to.model,
+      commentOf(to),
+      jsonOf(to.custom_metadata),
+      [...to.primary_key],
+      to.has_default_idxs,
+      identity,
+    ],
+  });
+  return Number(rows[0]?.[0]);
+}
+
+export async function updateTable(sql: SqlConnection, id: number, to: ManifestTable): Promise<void> {
+  await sql.query({
+    text: `update appdb.tables set model = $2, comment = $3, custom_metadata = $4, has_default_idxs = $5 where id = $1`,
+    values: [id, to.model, commentOf(to), jsonOf(to.custom_metadata), to.has_default_idxs],
+  });
+}
+
+export async function insertColumn(
+  sql: SqlConnection,
+  tableId: number,
+  to: ManifestColumn,
+  state: CatalogColumn["state"],
+): Promise<number> {
+  const { rows } = await sql.query({
+    text: `insert into appdb.columns
+      (table_id, name, type, nullable, primary_key, computed, state, comment, custom_metadata)
+      values ($1, $2, $3, $4, $5, $6, $7, $8, $9) returning id`,
+    values: [
+      tableId,
+      to.name,
+      jsonOf(to.type),
+      to.nullable,
+      to.primary_key,
+      to.computed === null ? null : jsonOf(to.computed),
+      state,
+      commentOf(to),
+      jsonOf(to.custom_metadata),
+    ],
+  });
+  return Number(rows[0]?.[0]);
+}
+
+/** Rewrites what an update may change of a column; a changed expression is no longer stale, its recompute is queued. */
+export async function updateColumn(sql: SqlConnection, id: number, to: ManifestColumn): Promise<void> {
+  await sql.query({
+    text: `update appdb.columns
+      set nullable = $2, computed = $3, comment = $4, custom_metadata = $5, stale = false where id = $1`,
+    values: [
+      id,
+      to.nullable,
+      to.computed === null ? null : jsonOf(to.computed),
+      commentOf(to),
+      jsonOf(to.custom_metadata),
+    ],
+  });
+}
+
+/** Forgets a column, and takes it from the jobs that were to compute it; a job with nothing left ends. */
+export async function deleteColumn(sql: SqlConnection, id: number): Promise<void> {
+  await sql.query({ text: "delete from appdb.columns where id = $1", values: [id] });
+  await sql.query({
+    text: `update appdb.jobs set column_ids = array_remove(column_ids, $1),
+        state = case when array_remove(column_ids, $1) = '{}' then 'done' else state end,
+        ended_at = case when array_remove(column_ids, $1) = '{}' then now() else ended_at end
+      where state in ('queued', 'running') and $1 = any(column_ids)`,
+    values: [id],
+  });
+}
+
+export async function insertIndex(
+  sql: SqlConnection,
+  table: { readonly id: number; readonly name: string },
+  index: PlannedIndex,
+  state: "ready" | "building",
+): Promise<number> {
+  const { rows } = await sql.query({
+    text: `insert into appdb.indexes (table_id, kind, name, sql_name, columns, state)
+      values ($1, $2, $3, $4, $5, $6) returning id`,
+    values: [table.id, index.kind, index.name, indexName(table.name, index), [...index.columns], state],
+  });
+  return Number(rows[0]?.[0]);
+}
+
+export async function deleteIndex(sql: SqlConnection, id: number): Promise<void> {
+  await sql.query({ text: "delete from appdb.indexes where id = $1", values: [id] });
+  await sql.query({
+    text: `update appdb.jobs set state = 'done', ended_at = now()
+      where index_id = $1 and state in ('queued', 'running')`,
+    values: [id],
+  });
+}
+
+/** Makes the functions of an application known. A digest tells that a body changed; nothing is recomputed for it. */
+export async function upsertFunctions(sql: SqlConnection, functions: readonly ManifestFunction[]): Promise<void> {
+  if (functions.length === 0) return;
+  await sql.query({
+    text: `insert into appdb.functions as f (id, module, name, digest)
+      select * from unnest($1::text[], $2::text[], $3::text[], $4::text[])
+      on conflict (id) do update set module = excluded.module, name = excluded.name, digest = excluded.digest
+      where (f.module, f.name, f.digest) is distinct from (excluded.module, excluded.name, excluded.digest)`,
+    values: [
+      functions.map((fn) => fn.id),
+      functions.map((fn) => fn.module),
+      functions.map((fn) => fn.name),
+      functions.map((fn) => fn.digest),
+    ],
+  });
+}
+
+export interface NewJob {
+  readonly kind: "fill" | "recompute" | "build_index";
+  readonly table_id: number;
+  readonly column_ids: readonly number[];
+  readonly index_id: number | null;
+  readonly runtime_id: string;
+}
+
+/** Queues work in the transaction that makes it necessary, and wakes the runners when that commits. */
+export async function insertJob(sql: SqlConnection, job: NewJob): Promise<string> {
+  const { rows } = await sql.query({
+    text: `insert into appdb.jobs (kind, table_id, column_ids, index_id, runtime_id, incarnation)
+      select $1, $2, $3, $4, $5, incarnation from appdb.state returning id`,
+    values: [job.kind, job.table_id, [...job.column_ids], job.index_id, job.runtime_id],
+  });
+  await sql.query({ text: "select pg_notify('appdb_jobs', '')" });
+  const id = rows[0]?.[0];
+  if (id == null) throw new Error("appdb.state has no row: the catalog is damaged");
+  return id;
+}
+
+function commentOf(of: { readonly comment: string | null }): string | null {
+  return of.comment === null ? null : storableText(of.comment);
+}
+
+function jsonOf(value: unknown): string | null {
+  return value === null || value === undefined ? null : JSON.stringify(value);
+}

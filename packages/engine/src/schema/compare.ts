@@ -1,0 +1,92 @@
+import type { Expr } from "@appdb/contract/expressions";
+import { storableText } from "./sql-text.ts";
+
+/**
+ * Definitions are compared by what they mean: key order, printed text and derived nullability make no difference, so
+ * that a second plan after an update is always empty.
+ */
+export function isSameExpr(a: Expr, b: Expr): boolean {
+  return canonicalJson(meaning(a)) === canonicalJson(meaning(b));
+}
+
+export function isSameJson(a: unknown, b: unknown): boolean {
+  return canonicalJson(a ?? null) === canonicalJson(b ?? null);
+}
+
+/** Texts as PostgreSQL would give them back; an empty comment is none, as COMMENT ON has it. */
+export function isSameText(a: string | null, b: string | null): boolean {
+  return storableText(a ?? "") === storableText(b ?? "");
+}
+
+/** Names of the columns that an expression reads. */
+export function columnsOf(expr: Expr): ReadonlySet<string> {
+  const names = new Set<string>();
+  collect(expr, (node) => {
+    if (node.node === "column") names.add(node.name);
+  });
+  return names;
+}
+
+/** Ids of the application's functions that an expression calls. */
+export function functionsOf(expr: Expr): ReadonlySet<string> {
+  const ids = new Set<string>();
+  collect(expr, (node) => {
+    if (node.node === "udf") ids.add(node.function);
+  });
+  return ids;
+}
+
+function collect(expr: Expr, visit: (node: Expr) => void): void {
+  visit(expr);
+  for (const child of childrenOf(expr)) collect(child, visit);
+}
+
+function childrenOf(expr: Expr): readonly Expr[] {
+  switch (expr.node) {
+    case "call":
+    case "udf":
+      return [...expr.args, ...Object.values(expr.kwargs)];
+    case "path":
+      return [expr.base];
+    case "column":
+    case "literal":
+      return [];
+  }
+}
+
+/** The tree without what follows from it. A Json literal is text: it means its value, whatever the order of its keys. */
+function meaning(expr: Expr): unknown {
+  const { nullable: _derived, ...node } = expr;
+  switch (node.node) {
+    case "column":
+      return node;
+    case "literal":
+      if (node.type.kind !== "json" || typeof node.value !== "string") return node;
+      return { ...node, value: parseExact(node.value) };
+    case "call":
+    case "udf":
+      return {
+        ...node,
+        args: node.args.map(meaning),
+        kwargs: Object.fromEntries(Object.entries(node.kwargs).map(([name, value]) => [name, meaning(value)])),
+      };
+    case "path":
+      return { ...node, base: meaning(node.base) };
+  }
+}
+
+/** Parses JSON with its numbers as written: as doubles, large ones that differ would become equal. */
+function parseExact(text: string): unknown {
+  const tagged = text.replace(/("(?:[^"\\]|\\.)*")|(-?\d[\d.eE+-]*)/g, (match, string: string | undefined) =>
+    string === undefined ? `{"number":"${match}"}` : match,
+  );
+  return JSON.parse(tagged);
+}
+
+function canonicalJson(value: unknown): string {
+  return JSON.stringify(value, (_key, inner: unknown) =>
+    inner !== null && typeof inner === "object" && !Array.isArray(inner)
+      ? Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : inner,
+  );
+}

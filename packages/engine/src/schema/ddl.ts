@@ -1,0 +1,136 @@
+import type { ManifestColumn, ManifestTable } from "@appdb/contract/manifest";
+import type { ColumnType } from "@appdb/contract/types";
+import { STORAGE_TYPES } from "../compute/storage-type.ts";
+import type { PlannedIndex } from "./operations.ts";
+import { identityIndexName, indexName, keyIndexName } from "./sql-names.ts";
+import { quoteIdent, quoteLiteral, quoteTable, storableText } from "./sql-text.ts";
+
+/** Builders of the statements that define tables. Pure: they give SQL text and know nothing of a server. */
+
+interface TableName {
+  readonly folder: string;
+  readonly name: string;
+}
+
+/** The column that holds a row's cell errors, beside the identity `_row` of a table without a uuid7() key. */
+const ERRORS_COLUMN = "_errors";
+
+/** A B-tree entry holds 2,704 bytes, a character up to four: this much of a text is indexed, the compiler rechecks. */
+const INDEXED_CHARACTERS = 600;
+
+export function createFolder(folder: string): string {
+  return `create schema if not exists ${quoteIdent(folder)}`;
+}
+
+/** A table with its identity, key, columns, comments and indexes. */
+export function createTable(
+  folder: string,
+  to: ManifestTable,
+  identity: string,
+  indexes: readonly PlannedIndex[],
+): readonly string[] {
+  const table = { folder, name: to.name };
+  const pkey = quoteIdent(identityIndexName(to.name));
+  const columns = [
+    ...(identity === "_row" ? [`${quoteIdent("_row")} uuid not null`] : []),
+    ...to.columns.map((column) => columnDefinition(column)),
+    `${quoteIdent(ERRORS_COLUMN)} jsonb`,
+    `constraint ${pkey} primary key (${quoteIdent(identity)})`,
+  ];
+  return [
+    `create table ${quoteTable(table)} (\n  ${columns.join(",\n  ")}\n)`,
+    ...(to.primary_key.length === 0 || identity !== "_row" ? [] : [createKeyIndex(table, to)]),
+    ...indexes.map((index) => createIndex(table, index, to.columns, { concurrently: false })),
+    ...(to.comment === null ? [] : [commentOnTable(table, to.comment)]),
+    ...to.columns.flatMap(({ name, comment }) => (comment === null ? [] : [commentOnColumn(table, name, comment)])),
+  ];
+}
+
+/** Stored columns that are not nullable are NOT NULL, and so are key columns; any other computed column may be null in
+ *  PostgreSQL whatever its type says, because a cell whose computation failed has no value. */
+function isNotNull(column: ManifestColumn): boolean {
+  return column.primary_key || (column.computed === null && !column.nullable);
+}
+
+function columnDefinition(column: ManifestColumn): string {
+  const collation = column.type.kind === "string" ? " collate pg_catalog.pg_unicode_fast" : "";
+  const notNull = isNotNull(column) ? " not null" : "";
+  return `${quoteIdent(column.name)} ${STORAGE_TYPES[column.type.kind]}${collation}${notNull}`;
+}
+
+/** The user's key, unique over whole values: texts by their hash, because an entry of a B-tree is bounded. */
+function createKeyIndex(table: TableName, to: ManifestTable): string {
+  const types = new Map(to.columns.map((column) => [column.name, column.type]));
+  const parts = to.primary_key.map((name) => `(${keyExpression(quoteIdent(name), types.get(name))})`);
+  return `create unique index ${quoteIdent(keyIndexName(to.name))} on ${quoteTable(table)} (${parts.join(", ")})`;
+}
+
+/**
+ * What a key column is unique by, as SQL over `value` (a quoted column, or a parameter of the column's type): a look-up
+ * has to write the same to use the index. It is the sha256 of a text's UTF-8 bytes: convert_to() may not stand in an
+ * index (it is not immutable), a cast of the text with its backslashes doubled gives the same bytes and may.
+ */
+export function keyExpression(value: string, type: ColumnType | undefined): string {
+  if (type?.kind === "string") return hashOfText(value);
+  return type?.kind === "json" ? hashOfText(`${value}::jsonb::text`) : value;
+}
+
+function hashOfText(text: string): string {
+  return String.raw`sha256(replace(${text}, '\', '\\')::bytea)`;
+}
+
+/** A secondary B-tree. CONCURRENTLY cannot stand in a transaction and is for tables with rows. */
+export function createIndex(
+  table: TableName,
+  index: PlannedIndex,
+  columns: readonly { readonly name: string; readonly type: ColumnType }[],
+  options: { readonly concurrently: boolean },
+): string {
+  const types = new Map(columns.map((column) => [column.name, column.type.kind]));
+  const texts = index.columns.filter((name) => types.get(name) === "string").length;
+  const parts = index.columns.map((name) =>
+    types.get(name) === "string" ? indexedPrefix(quoteIdent(name), texts) : quoteIdent(name),
+  );
+  const how = options.concurrently ? "index concurrently" : "index";
+  return `create ${how} ${quoteIdent(indexName(table.name, index))} on ${quoteTable(table)} (${parts.join(", ")})`;
+}
+
+/** The part of a text that a B-tree holds when `texts` columns of the index are texts; a query has to write the same. */
+export function indexedPrefix(value: string, texts: number): string {
+  return `left(${value}, ${Math.floor(INDEXED_CHARACTERS / texts)})`;
+}
+
+export function dropIndex(folder: string, sqlName: string, options: { readonly concurrently: boolean }): string {
+  return `drop index ${options.concurrently ? "concurrently " : ""}if exists ${quoteIdent(folder)}.${quoteIdent(sqlName)}`;
+}
+
+/** A computed column is added nullable and filled later. */
+export function addColumn(table: TableName, column: ManifestColumn): readonly string[] {
+  return [
+    `alter table ${quoteTable(table)} add column ${columnDefinition(column)}`,
+    ...(column.comment === null ? [] : [commentOnColumn(table, column.name, column.comment)]),
+  ];
+}
+
+export function dropColumn(table: TableName, name: string): string {
+  return `alter table ${quoteTable(table)} drop column ${quoteIdent(name)}`;
+}
+
+/** Nothing for computed columns: they may always be null in PostgreSQL. */
+export function alterNullability(table: TableName, column: ManifestColumn): readonly string[] {
+  if (column.computed !== null || column.primary_key) return [];
+  const how = column.nullable ? "drop" : "set";
+  return [`alter table ${quoteTable(table)} alter column ${quoteIdent(column.name)} ${how} not null`];
+}
+
+export function commentOnTable(table: TableName, comment: string | null): string {
+  return `comment on table ${quoteTable(table)} is ${commentLiteral(comment)}`;
+}
+
+export function commentOnColumn(table: TableName, name: string, comment: string | null): string {
+  return `comment on column ${quoteTable(table)}.${quoteIdent(name)} is ${commentLiteral(comment)}`;
+}
+
+function commentLiteral(comment: string | null): string {
+  return comment === null ? "null" : quoteLiteral(storableText(comment));
+}

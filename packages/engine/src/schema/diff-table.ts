@@ -1,0 +1,88 @@
+import type { ManifestColumn, ManifestTable } from "@appdb/contract/manifest";
+import type { CatalogColumn, CatalogTable } from "./catalog.ts";
+import { isSameExpr, isSameJson, isSameText } from "./compare.ts";
+import {
+  type ColumnChange,
+  declaredIndexes,
+  indexKey,
+  type Operation,
+  type Severity,
+  type TableChange,
+} from "./operations.ts";
+
+/** What makes a table of the catalog into what its model declares, in the order of doing it. Pure; declared order of
+ *  columns, tables and indexes makes no difference. */
+export function diffTable(table: CatalogTable, to: ManifestTable): readonly Operation[] {
+  const wanted = new Map(declaredIndexes(to).map((index) => [indexKey(index), index]));
+  const existing = new Map(table.indexes.map((index) => [indexKey(index), index]));
+  const declared = new Map(to.columns.map((column) => [column.name, column]));
+  const stored = new Map(table.columns.map((column) => [column.name, column]));
+  return [
+    ...[...existing].flatMap(([key, index]): Operation[] =>
+      wanted.has(key) ? [] : [{ kind: "drop_index", severity: "destructive", table, index }],
+    ),
+    ...table.columns.flatMap((column): Operation[] => (declared.has(column.name) ? [] : [dropColumn(table, column)])),
+    ...to.columns.flatMap((column): Operation[] => {
+      const before = stored.get(column.name);
+      return before === undefined ? [addColumn(table, column)] : alterColumn(table, before, column);
+    }),
+    ...[...wanted].flatMap(([key, index]): Operation[] =>
+      existing.has(key) ? [] : [{ kind: "add_index", severity: "additive", table, index }],
+    ),
+    ...alterTable(table, to),
+  ];
+}
+
+function dropColumn(table: CatalogTable, column: CatalogColumn): Operation {
+  return { kind: "drop_column", severity: column.primary_key ? "unsupported" : "destructive", table, column };
+}
+
+function addColumn(table: CatalogTable, to: ManifestColumn): Operation {
+  const cannot = to.primary_key || (to.computed === null && !to.nullable && table.has_rows !== false);
+  return { kind: "add_column", severity: cannot ? "unsupported" : "additive", table, to };
+}
+
+function alterColumn(table: CatalogTable, column: CatalogColumn, to: ManifestColumn): Operation[] {
+  const changes = columnChanges(column, to);
+  if (changes.length === 0) return [];
+  return [{ kind: "alter_column", severity: alterSeverity(table, to, changes), table, column, to, changes }];
+}
+
+function columnChanges(column: CatalogColumn, to: ManifestColumn): readonly ColumnChange[] {
+  const before = column.computed;
+  const after = to.computed;
+  const isOther = before !== null && after !== null && !isSameExpr(before.expr, after.expr);
+  const changes: readonly [ColumnChange, boolean][] = [
+    ["type", !isSameJson(column.type, to.type)],
+    ["nullability", column.nullable !== to.nullable],
+    ["primary_key", column.primary_key !== to.primary_key],
+    ["stored_or_computed", (before === null) !== (after === null)],
+    ["value", isOther],
+    ["stale", column.stale === true && !isOther],
+    ["comment", !isSameText(column.comment, to.comment)],
+    ["custom_metadata", !isSameJson(column.custom_metadata, to.custom_metadata)],
+  ];
+  return changes.flatMap(([change, differs]) => (differs ? [change] : []));
+}
+
+function alterSeverity(table: CatalogTable, to: ManifestColumn, changes: readonly ColumnChange[]): Severity {
+  if (changes.some((change) => ["type", "primary_key", "stored_or_computed"].includes(change))) return "unsupported";
+  // A key's value is what rows are found by; recomputing it would give rows other names.
+  if (to.primary_key && changes.some((change) => ["value", "nullability"].includes(change))) return "unsupported";
+  const isNarrowed = changes.includes("nullability") && to.computed === null && !to.nullable;
+  return isNarrowed && table.has_rows !== false ? "unsupported" : "additive";
+}
+
+function alterTable(table: CatalogTable, to: ManifestTable): Operation[] {
+  const all: readonly [TableChange, boolean][] = [
+    ["primary_key", !isSameJson(table.primary_key, to.primary_key)],
+    ["has_default_idxs", table.has_default_idxs !== to.has_default_idxs],
+    ["comment", !isSameText(table.comment, to.comment)],
+    ["custom_metadata", !isSameJson(table.custom_metadata, to.custom_metadata)],
+  ];
+  const changes = all.flatMap(([change, differs]) => (differs ? [change] : []));
+  if (changes.length === 0) return [];
+  return [
+    { kind: "alter_table", severity: changes.includes("primary_key") ? "unsupported" : "additive", table, to, changes },
+  ];
+}

@@ -1,0 +1,88 @@
+import { appError } from "@appdb/contract/errors";
+import { VERSION } from "@appdb/contract/version";
+import type { SqlConnection, SqlPool } from "../ports.ts";
+import { MIGRATIONS } from "./migrations.ts";
+
+const OLDEST_POSTGRES = 18;
+/** Any number, the same for ever: starters of every version take this lock before they look at the catalog's format. */
+const CATALOG_LOCK = 7_261_944_015;
+
+/** Refuses a server that the engine cannot work on: older than PostgreSQL 18, without pgvector, or not in UTF-8.
+ *  @throws postgres_unsupported */
+export async function checkServer(sql: SqlConnection): Promise<void> {
+  const { rows } = await sql.query({
+    text: `select current_setting('server_version_num'), current_setting('server_version'),
+      exists (select from pg_catalog.pg_available_extensions where name = 'vector'), pg_catalog.getdatabaseencoding()`,
+  });
+  const [number, version, hasVector, encoding] = rows[0] ?? [];
+  if (Number(number) < OLDEST_POSTGRES * 10_000) {
+    throw appError("postgres_unsupported", {
+      detail: `The server is PostgreSQL ${version}; ${OLDEST_POSTGRES} or newer is needed.`,
+      hint: `Use a PostgreSQL ${OLDEST_POSTGRES} server, or unset SERVICE_LOCAL_DATABASE_URL to use the one that comes with the product.`,
+      meta: { server_version: version },
+    });
+  }
+  if (hasVector !== "t") {
+    throw appError("postgres_unsupported", {
+      detail: `The server (PostgreSQL ${version}) lacks the extension pgvector ("vector").`,
+      hint: "Install pgvector on the server, for example the Debian package postgresql-18-pgvector.",
+      meta: { server_version: version, missing_extension: "vector" },
+    });
+  }
+  if (encoding !== "UTF8") {
+    throw appError("postgres_unsupported", {
+      detail: `The database's encoding is ${encoding}; UTF8 is needed.`,
+      hint: "Create the database with: create database ... template template0 encoding 'UTF8'",
+      meta: { encoding },
+    });
+  }
+}
+
+/** Brings the database's catalog to this version's format. Any number of processes may call it at once; one that is
+ *  up to date costs one query.
+ *  @throws catalog_too_new, postgres_unsupported, database_unavailable */
+export async function ensureCatalog(sql: SqlPool): Promise<void> {
+  const newest = MIGRATIONS.at(-1)?.id ?? 0;
+  if ((await appliedFormat(sql)) === newest) return;
+  await checkServer(sql);
+  await sql.transaction(async (connection) => {
+    await connection.query({ text: "select pg_advisory_xact_lock($1)", values: [CATALOG_LOCK] });
+    await connection.query({
+      text: `create schema if not exists appdb;
+        create table if not exists appdb.migrations (
+          id int primary key, breaking boolean not null, product_version text not null,
+          applied_at timestamptz not null default now())`,
+    });
+  });
+  for (const migration of MIGRATIONS) {
+    await sql.transaction(async (connection) => {
+      await connection.query({ text: "select pg_advisory_xact_lock($1)", values: [CATALOG_LOCK] });
+      const inserted = await connection.query({
+        text: "insert into appdb.migrations (id, breaking, product_version) values ($1, $2, $3) on conflict do nothing",
+        values: [migration.id, migration.breaking, VERSION],
+      });
+      if (inserted.row_count === 1) await connection.query({ text: migration.sql });
+    });
+  }
+}
+
+/** Number of the newest step that the database has; 0 without a catalog. Newer steps than ours are refused when breaking. */
+async function appliedFormat(sql: SqlConnection): Promise<number> {
+  const known = await sql.query({ text: "select to_regclass('appdb.migrations') is not null" });
+  if (known.rows[0]?.[0] !== "t") return 0;
+  const ours = MIGRATIONS.at(-1)?.id ?? 0;
+  const { rows } = await sql.query({
+    text: `select coalesce(max(id) filter (where id <= $1), 0), max(id) filter (where id > $1 and breaking),
+      (select product_version from appdb.migrations order by id desc limit 1) from appdb.migrations`,
+    values: [ours],
+  });
+  const [applied, tooNew, madeBy] = rows[0] ?? [];
+  if (tooNew !== null && tooNew !== undefined) {
+    throw appError("catalog_too_new", {
+      detail: `The database was written by version ${madeBy} (catalog format ${tooNew}); this is version ${VERSION} (catalog format ${ours}).`,
+      hint: `Upgrade this installation: pip install --upgrade 'appdb[serve]>=${madeBy}'`,
+      meta: { database_version: madeBy, version: VERSION, catalog_format: Number(tooNew) },
+    });
+  }
+  return Number(applied);
+}

@@ -1,0 +1,53 @@
+import type { SqlConnection } from "../ports.ts";
+import type { Catalog, CatalogFunction, CatalogTable } from "./catalog.ts";
+
+/** NOTIFY channel of the catalog; the payload is its new version. */
+export const CATALOG_CHANNEL = "appdb_catalog";
+
+/** The catalog of a database that has none yet: what a plan is made against before the first update. */
+export function emptyCatalog(): Catalog {
+  return { version: 0, tables: [], functions: new Map() };
+}
+
+/** True when the database has a catalog; `schema diff` uses emptyCatalog() otherwise and creates nothing. */
+export async function hasCatalog(sql: SqlConnection): Promise<boolean> {
+  const { rows } = await sql.query({ text: "select to_regclass('appdb.state') is not null" });
+  return rows[0]?.[0] === "t";
+}
+
+/** Reads the whole catalog, all folders, in one statement: what it gives was true at one moment. */
+export async function loadCatalog(sql: SqlConnection): Promise<Catalog> {
+  const { rows } = await sql.query({ text: LOAD, name: "appdb.load_catalog" });
+  const [version, tables, functions] = rows[0] ?? [];
+  const loaded = JSON.parse(functions ?? "[]") as CatalogFunction[];
+  return {
+    version: Number(version),
+    tables: JSON.parse(tables ?? "[]") as CatalogTable[],
+    functions: new Map(loaded.map((fn) => [fn.id, fn])),
+  };
+}
+
+/** Keys are those of the types in catalog.ts; the writers of these rows are in catalog-store.ts. */
+const LOAD = `
+select s.version,
+  (select json_agg(json_build_object(
+    'id', t.id, 'folder', t.folder, 'name', t.name, 'version', t.version, 'model', t.model, 'comment', t.comment,
+    'custom_metadata', t.custom_metadata, 'primary_key', to_json(t.primary_key),
+    'has_default_idxs', t.has_default_idxs, 'identity', t.identity,
+    'has_rows', appdb.has_rows(t.folder, t.name),
+    'columns', (
+      select json_agg(json_build_object(
+        'id', c.id, 'name', c.name, 'type', c.type, 'nullable', c.nullable, 'primary_key', c.primary_key,
+        'computed', c.computed, 'state', c.state, 'stale', c.stale, 'comment', c.comment,
+        'custom_metadata', c.custom_metadata) order by c.id)
+      from appdb.columns c where c.table_id = t.id),
+    'indexes', coalesce((
+      select json_agg(json_build_object(
+        'id', i.id, 'kind', i.kind, 'name', i.name, 'sql_name', i.sql_name, 'columns', to_json(i.columns),
+        'state', i.state) order by i.id)
+      from appdb.indexes i where i.table_id = t.id), '[]'::json)
+    ) order by t.folder, t.name)
+  from appdb.tables t),
+  (select json_agg(json_build_object('id', f.id, 'module', f.module, 'name', f.name, 'digest', f.digest) order by f.id)
+  from appdb.functions f)
+from appdb.state s`;

@@ -1,0 +1,139 @@
+/**
+ * The catalog's own schema, `appdb`, in numbered steps that only go forward; each runs in one transaction that inserts
+ * its number first. `breaking`: an older version of the product cannot work beside it and is told `catalog_too_new`.
+ */
+export interface CatalogMigration {
+  readonly id: number;
+  readonly breaking: boolean;
+  readonly sql: string;
+}
+
+export const MIGRATIONS: readonly CatalogMigration[] = [{ id: 1, breaking: true, sql: firstCatalog() }];
+
+/** Tables, columns, indexes, functions and jobs of one database. Locks nothing that anybody uses yet. */
+function firstCatalog(): string {
+  return `
+create extension if not exists vector schema appdb;
+
+-- One row. The version counts schema changes; jobs of another incarnation (a restored copy) wait for a person.
+create table appdb.state (
+  only_row boolean primary key default true check (only_row),
+  version bigint not null default 0,
+  incarnation uuid not null default gen_random_uuid()
+);
+insert into appdb.state default values;
+
+create table appdb.tables (
+  id bigint generated always as identity primary key,
+  folder text not null,
+  name text not null,
+  version bigint not null default 1,
+  model text not null,
+  comment text,
+  custom_metadata json,
+  primary_key text[] not null,
+  has_default_idxs boolean not null,
+  identity text not null,
+  unique (folder, name)
+);
+
+create table appdb.columns (
+  id bigint generated always as identity primary key,
+  table_id bigint not null references appdb.tables on delete cascade,
+  name text not null,
+  type json not null,
+  nullable boolean not null,
+  primary_key boolean not null,
+  computed json,
+  state text not null check (state in ('ready', 'filling')),
+  -- An expression was changed, but recomputing the stored values failed.
+  stale boolean not null default false,
+  comment text,
+  custom_metadata json,
+  unique (table_id, name)
+);
+
+create table appdb.indexes (
+  id bigint generated always as identity primary key,
+  table_id bigint not null references appdb.tables on delete cascade,
+  kind text not null check (kind in ('btree')),
+  name text,
+  sql_name text not null,
+  columns text[] not null,
+  state text not null check (state in ('ready', 'building')),
+  unique (table_id, sql_name)
+);
+
+create table appdb.functions (
+  id text primary key,
+  module text not null,
+  name text not null,
+  digest text not null
+);
+
+-- No foreign keys: a job outlives what it worked on, so that whoever waits for it learns how it ended.
+create table appdb.jobs (
+  id uuid primary key default uuidv7(),
+  seq bigint generated always as identity,
+  kind text not null check (kind in ('fill', 'recompute', 'close_pending', 'build_index')),
+  table_id bigint not null,
+  column_ids bigint[] not null default '{}',
+  index_id bigint,
+  state text not null default 'queued' check (state in ('queued', 'running', 'done', 'failed')),
+  incarnation uuid not null,
+  runtime_id text,
+  -- Identity of the last row that is done; the next run goes on behind it.
+  cursor uuid,
+  rows_done bigint not null default 0,
+  rows_total bigint,
+  owner text,
+  lease_until timestamptz,
+  attempts int not null default 0,
+  error json,
+  created_at timestamptz not null default now(),
+  ended_at timestamptz
+);
+create index jobs_open on appdb.jobs (seq) where state in ('queued', 'running');
+create unique index jobs_pending on appdb.jobs (table_id) where kind = 'close_pending' and state = 'queued';
+
+-- A writer that stores null with 'pending' in the cell's error calls this in the same statement. The shared lock makes a
+-- runner wait, before it starts on the job, until this writer has committed: no such row is ever overlooked.
+create function appdb.mark_pending(of_table bigint, of_columns bigint[]) returns void
+language plpgsql volatile set search_path = pg_catalog as $body$
+begin
+  perform pg_advisory_xact_lock_shared(1634755692, (of_table % 2147483647)::int);
+  if exists (
+    select from appdb.jobs j
+    where j.table_id = of_table and j.kind = 'close_pending' and j.state = 'queued' and j.column_ids @> of_columns
+  ) then
+    return;
+  end if;
+  insert into appdb.jobs as j (kind, table_id, column_ids, incarnation, runtime_id)
+  select 'close_pending', of_table, of_columns, s.incarnation,
+    (select p.runtime_id from appdb.jobs p
+     where p.table_id = of_table and p.runtime_id is not null order by p.seq desc limit 1)
+  from appdb.state s
+  on conflict (table_id) where kind = 'close_pending' and state = 'queued'
+  do update set column_ids = (
+    select array_agg(distinct c order by c) from unnest(j.column_ids || excluded.column_ids) as c
+  );
+  perform pg_notify('appdb_jobs', '');
+end
+$body$;
+
+-- Whether a table has rows; asked for all tables in one statement.
+create function appdb.has_rows(of_folder text, of_name text) returns boolean
+language plpgsql stable set search_path = pg_catalog as $body$
+declare
+  answer boolean;
+begin
+  -- Somebody with psql may have dropped it; the catalog must stay readable then.
+  if to_regclass(format('%I.%I', of_folder, of_name)) is null then
+    return false;
+  end if;
+  execute format('select exists (select from %I.%I)', of_folder, of_name) into answer;
+  return answer;
+end
+$body$;
+`;
+}

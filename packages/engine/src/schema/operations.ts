@@ -1,0 +1,79 @@
+import type { ManifestColumn, ManifestTable } from "@appdb/contract/manifest";
+import type { CatalogColumn, CatalogIndex, CatalogTable } from "./catalog.ts";
+
+/** What an update does to the tables, in the order in which it does it. Every operation is marked with its severity. */
+export type Severity = "additive" | "destructive" | "unsupported";
+
+export interface PlannedIndex {
+  readonly kind: "btree";
+  readonly name: string | null;
+  readonly columns: readonly string[];
+}
+
+/** What differs between a stored column and its declaration. */
+export type ColumnChange =
+  | "type"
+  | "nullability"
+  | "primary_key"
+  | "stored_or_computed"
+  | "value"
+  | "stale"
+  | "comment"
+  | "custom_metadata";
+
+export type TableChange = "primary_key" | "has_default_idxs" | "comment" | "custom_metadata";
+
+export type Operation = { readonly severity: Severity } & (
+  | { readonly kind: "create_table"; readonly to: ManifestTable; readonly indexes: readonly PlannedIndex[] }
+  | { readonly kind: "drop_index"; readonly table: CatalogTable; readonly index: CatalogIndex }
+  | { readonly kind: "drop_column"; readonly table: CatalogTable; readonly column: CatalogColumn }
+  | { readonly kind: "add_column"; readonly table: CatalogTable; readonly to: ManifestColumn }
+  | {
+      readonly kind: "alter_column";
+      readonly table: CatalogTable;
+      readonly column: CatalogColumn;
+      readonly to: ManifestColumn;
+      readonly changes: readonly ColumnChange[];
+    }
+  | { readonly kind: "add_index"; readonly table: CatalogTable; readonly index: PlannedIndex }
+  | {
+      readonly kind: "alter_table";
+      readonly table: CatalogTable;
+      readonly to: ManifestTable;
+      readonly changes: readonly TableChange[];
+    }
+);
+
+/** The indexes that a declaration asks for: its own, and with `has_default_idxs` one for every column that can have one. */
+export function declaredIndexes(table: ManifestTable): readonly PlannedIndex[] {
+  const declared = table.indexes.map(({ kind, name, columns }) => ({ kind, name, columns }));
+  const defaults = table.has_default_idxs
+    ? table.columns
+        .filter((column) => isIndexable(column) && !isOwnKey(table, column))
+        .map((column): PlannedIndex => ({ kind: "btree", name: null, columns: [column.name] }))
+    : [];
+  const byKey = new Map([...defaults, ...declared].map((index) => [indexKey(index), index]));
+  return [...byKey.values()];
+}
+
+/** Same key, same index: a name, or the columns of one that has none. */
+export function indexKey(index: PlannedIndex): string {
+  return JSON.stringify([index.name, index.columns]);
+}
+
+export function isIndexable(column: ManifestColumn): boolean {
+  return column.type.kind !== "json" && column.type.kind !== "bool";
+}
+
+/** A single key column that is no text has a B-tree already, its own; text keys are indexed by their hash. */
+function isOwnKey(table: ManifestTable, column: ManifestColumn): boolean {
+  return table.primary_key.length === 1 && column.primary_key && column.type.kind !== "string";
+}
+
+/** The name of the identity column: a single uuid7() key is the identity, any other table has `_row`. */
+export function identityOf(table: ManifestTable): string {
+  const [only, ...more] = table.columns.filter((column) => column.primary_key);
+  const expr = only?.computed?.expr;
+  const isUuid7 = expr?.node === "call" && expr.fn === "uuid.uuid7";
+  return only !== undefined && more.length === 0 && isUuid7 ? only.name : "_row";
+}

@@ -1,0 +1,102 @@
+import { appError } from "@appdb/contract/errors";
+import type { Manifest, ManifestTable } from "@appdb/contract/manifest";
+import type { PlanOp, SchemaPlan, TablePlan } from "@appdb/contract/plan";
+import { folderSchema } from "../target.ts";
+import type { Catalog, CatalogTable } from "./catalog.ts";
+import { describeOperation } from "./describe-operation.ts";
+import { diffTable } from "./diff-table.ts";
+import { declaredIndexes, type Operation } from "./operations.ts";
+
+export interface PlanInput {
+  readonly manifest: Manifest;
+  readonly catalog: Catalog;
+  /** Parsed target: `main`, `main/reports`. */
+  readonly target: string;
+}
+
+/** Compares what the application declares with what the target holds. Pure: it changes nothing and asks nobody.
+ *  @throws app_invalid when the manifest declares one table twice */
+export function planSchema(input: PlanInput): { plan: SchemaPlan; operations: readonly Operation[] } {
+  const folder = folderSchema(input.target);
+  const existing = new Map(
+    input.catalog.tables.filter((table) => table.folder === folder).map((table) => [table.name, table]),
+  );
+  refuseTwins(input.manifest);
+  const planned = input.manifest.tables.map((to) => planTable(input.target, existing.get(to.name), to));
+  const declared = new Set(input.manifest.tables.map((table) => table.name));
+  const extras = [...existing.keys()].filter((name) => !declared.has(name)).sort();
+  const tables = planned.map(({ plan }) => plan);
+  const plan: SchemaPlan = {
+    app_file: input.manifest.app_file,
+    target: input.target,
+    catalog_version: input.catalog.version,
+    tables,
+    extras: extras.map((name) => `${input.target}/${name}`),
+    status: null,
+    in_agreement: tables.every((table) => table.resolution === "up_to_date"),
+    summary: {
+      up_to_date: count(tables, "up_to_date"),
+      create: count(tables, "create"),
+      update_additive: count(tables, "update_additive"),
+      update_destructive: count(tables, "update_destructive"),
+      unsupported: count(tables, "unsupported"),
+      extras: extras.length,
+      destructive: tables.flatMap((table) => table.ops).filter((op) => op.destructive).length,
+    },
+  };
+  return { plan, operations: planned.flatMap(({ operations }) => operations) };
+}
+
+function refuseTwins(manifest: Manifest): void {
+  const seen = new Map<string, ManifestTable>();
+  for (const table of manifest.tables) {
+    const twin = seen.get(table.name);
+    seen.set(table.name, table);
+    if (twin === undefined) continue;
+    throw appError("app_invalid", {
+      detail: `Table '${table.name}' is declared twice: by ${twin.model} (${at(twin)}) and by ${table.model} (${at(table)}).`,
+      hint: "Give one of the models another name=.",
+      meta: { table: table.name },
+    });
+  }
+}
+
+function at(table: ManifestTable): string {
+  return `${table.source.file}:${table.source.line}`;
+}
+
+function planTable(
+  target: string,
+  table: CatalogTable | undefined,
+  to: ManifestTable,
+): { plan: TablePlan; operations: readonly Operation[] } {
+  const operations: readonly Operation[] =
+    table === undefined
+      ? [{ kind: "create_table", severity: "additive", to, indexes: declaredIndexes(to) }]
+      : diffTable(table, to);
+  const ops = operations.flatMap((operation): PlanOp[] =>
+    operation.kind === "create_table" ? [] : [describeOperation(operation)],
+  );
+  const plan: TablePlan = {
+    path: `${target}/${to.name}`,
+    model_cls: to.model,
+    kind: "table",
+    exists: table !== undefined,
+    resolution: table === undefined ? "create" : resolutionOf(ops),
+    ops,
+    status: null,
+    destructive: ops.some((op) => op.destructive),
+  };
+  return { plan, operations };
+}
+
+/** The worst operation decides; unsupported comes first, so that nobody is led to allow a destruction that cannot happen. */
+function resolutionOf(ops: readonly PlanOp[]): TablePlan["resolution"] {
+  if (ops.some((op) => op.severity === "unsupported")) return "unsupported";
+  if (ops.some((op) => op.severity === "destructive")) return "update_destructive";
+  return ops.length === 0 ? "up_to_date" : "update_additive";
+}
+
+function count(tables: readonly TablePlan[], resolution: TablePlan["resolution"]): number {
+  return tables.filter((table) => table.resolution === resolution).length;
+}

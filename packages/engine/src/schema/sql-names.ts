@@ -1,0 +1,29 @@
+import { createHash } from "node:crypto";
+
+/**
+ * Names of what belongs to a table in PostgreSQL. Tables and indexes share one name space there; a dot or a bracket
+ * cannot stand in a table's name, so none of these can ever collide with a table.
+ */
+const LONGEST_SQL_NAME = 63;
+
+/** The unique index of the user's key: a unique violation names it. Absent for a table keyed by one uuid7() column. */
+export function keyIndexName(table: string): string {
+  return fit(`${table}.key`);
+}
+
+/** The PostgreSQL primary key, over the identity column; for a table keyed by one uuid7() column this is the key. */
+export function identityIndexName(table: string): string {
+  return fit(`${table}.pkey`);
+}
+
+/** A secondary index: `docs.idx.by_title` when named, `docs(title,body)` when not. */
+export function indexName(table: string, index: { name: string | null; columns: readonly string[] }): string {
+  return fit(index.name === null ? `${table}(${index.columns.join(",")})` : `${table}.idx.${index.name}`);
+}
+
+/** PostgreSQL would cut longer names silently, and two of them could become one. */
+function fit(name: string): string {
+  if (Buffer.byteLength(name) <= LONGEST_SQL_NAME) return name;
+  const digest = createHash("sha256").update(name).digest("hex").slice(0, 12);
+  return `${name.slice(0, LONGEST_SQL_NAME - digest.length - 1)}~${digest}`;
+}
