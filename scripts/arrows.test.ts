@@ -1,0 +1,119 @@
+import { execFileSync, spawnSync } from "node:child_process";
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { nodeBin, ROOT } from "./lib/paths.mjs";
+
+/** A file that breaks an arrow, and the module that it should not have imported. */
+const VIOLATIONS: readonly [file: string, imported: string][] = [
+  ["packages/contract/src/planted.ts", "@appdb/engine/ports"],
+  ["packages/contract/src/planted.ts", "@appdb/adapters/postgres/pg-pool"],
+  ["packages/contract/src/planted.ts", "../../engine/src/ports.ts"],
+  ["packages/contract/src/planted.ts", "pg"],
+  ["packages/engine/src/rows/planted.ts", "@appdb/adapters/postgres/pg-pool"],
+  ["packages/engine/src/rows/planted.ts", "../../../adapters/src/postgres/pg-pool.ts"],
+  ["packages/engine/src/rows/planted.ts", "@appdb/testkit/eventually"],
+  ["packages/engine/src/rows/planted.ts", "@appdb/pod/compose"],
+  ["packages/engine/src/rows/planted.ts", "pg"],
+  ["packages/engine/src/rows/planted.ts", "msgpackr"],
+  ["packages/engine/src/rows/planted.ts", "fastify"],
+  ["packages/engine/src/rows/planted.ts", "node:http"],
+  ["packages/engine/src/rows/planted.ts", "node:child_process"],
+  ["packages/engine/src/rows/planted.ts", "node:fs/promises"],
+  ["packages/adapters/src/udf/planted.ts", "@appdb/pod/compose"],
+  ["packages/adapters/src/udf/planted.ts", "@appdb/cli/app"],
+  ["packages/adapters/src/udf/planted.ts", "@appdb/testkit/eventually"],
+  ["packages/adapters/src/udf/planted.ts", "../../../../apps/pod/src/compose.ts"],
+  ["packages/adapters/src/udf/planted.ts", "fastify"],
+  ["packages/testkit/src/planted.ts", "@appdb/pod/compose"],
+  ["apps/cli/src/planted.ts", "@appdb/pod/compose"],
+  ["apps/cli/src/planted.ts", "../../pod/src/compose.ts"],
+  ["apps/cli/src/planted.ts", "@appdb/testkit/eventually"],
+  ["apps/cli/src/planted.ts", "pg"],
+  ["apps/cli/src/planted.ts", "fastify"],
+  ["apps/pod/src/planted.ts", "@appdb/cli/app"],
+  ["apps/pod/src/planted.ts", "@appdb/testkit/eventually"],
+  ["apps/pod/src/planted.ts", "pg"],
+  ["apps/pod/src/planted.ts", "msgpackr"],
+  ["packages/engine/src/rows/planted.test.ts", "@appdb/pod/compose"],
+  ["e2e/planted.e2e.test.ts", "@appdb/cli/app"],
+];
+
+/** What goes along the arrows, and so has to pass. */
+const ALLOWED: readonly [file: string, imported: string][] = [
+  ["packages/contract/src/planted.ts", "zod"],
+  ["packages/engine/src/rows/planted.ts", "@appdb/contract/errors"],
+  ["packages/engine/src/rows/planted.ts", "../../ports.ts"],
+  ["packages/adapters/src/udf/planted.ts", "@appdb/engine/ports"],
+  ["packages/adapters/src/udf/planted.ts", "msgpackr"],
+  ["apps/pod/src/planted.ts", "@appdb/adapters/postgres/pg-pool"],
+  ["apps/pod/src/planted.ts", "fastify"],
+  ["packages/engine/src/rows/planted.db.test.ts", "@appdb/testkit/test-database"],
+];
+
+describe("the arrows between packages", () => {
+  let root: string;
+  let found: Map<string, string[]>;
+
+  beforeAll(() => {
+    root = mkdtempSync(join(tmpdir(), "appdb-arrows-"));
+    cpSync(join(ROOT, "biome.json"), join(root, "biome.json"));
+    const files = [...VIOLATIONS, ...ALLOWED].map(([file, imported], index) => {
+      const planted = join(root, at(file, index));
+      mkdirSync(dirname(planted), { recursive: true });
+      writeFileSync(planted, `import * as planted from ${JSON.stringify(imported)};\n\nexport const used = planted;\n`);
+      return planted;
+    });
+    found = lint(root, files);
+  });
+
+  afterAll(() => {
+    rmSync(root, { recursive: true, force: true });
+  });
+
+  test.each(VIOLATIONS.map((violation, index) => [...violation, index] as const))(
+    "%s may not import %s",
+    (file, _imported, index) => {
+      expect(found.get(at(file, index))).toContain("lint/style/noRestrictedImports");
+    },
+  );
+
+  test.each(ALLOWED.map((allowed, index) => [...allowed, index + VIOLATIONS.length] as const))(
+    "%s may import %s",
+    (file, _imported, index) => {
+      expect(found.get(at(file, index)) ?? []).not.toContain("lint/style/noRestrictedImports");
+    },
+  );
+});
+
+test("nothing tracked escapes the linter's view", () => {
+  const tracked = execFileSync("git", ["ls-files", "*.ts", "*.mjs"], { cwd: ROOT, encoding: "utf8" }).split("\n");
+  const outside = tracked.filter(
+    (file) => file !== "" && !/^(packages|apps|scripts|bench|e2e)\/|^vitest\.config/.test(file),
+  );
+  expect(outside).toEqual([]);
+});
+
+/** Each planted file has a folder of its own, so that two of one name can stand side by side. */
+function at(file: string, index: number): string {
+  return join(dirname(file), file.endsWith(".test.ts") ? `${index}-${file.split("/").at(-1)}` : `planted-${index}.ts`);
+}
+
+function lint(root: string, files: readonly string[]): Map<string, string[]> {
+  const args = [
+    nodeBin("@biomejs/biome", "biome"),
+    "lint",
+    "--only=style/noRestrictedImports",
+    "--reporter=json",
+    "--max-diagnostics=none",
+    ...files.map((file) => file.slice(root.length + 1)),
+  ];
+  const done = spawnSync(process.execPath, args, { cwd: root, encoding: "utf8" });
+  const report = JSON.parse(done.stdout) as { diagnostics: { category: string; location: { path: string } }[] };
+  const found = new Map<string, string[]>();
+  for (const { category, location } of report.diagnostics) {
+    found.set(location.path, [...(found.get(location.path) ?? []), category]);
+  }
+  return found;
+}

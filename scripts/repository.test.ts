@@ -1,0 +1,95 @@
+import { execFileSync } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { VERSION } from "@appdb/contract/version";
+import { expect, test } from "vitest";
+import { ROOT } from "./lib/paths.mjs";
+
+/** Written in pieces, so that this file does not name what it looks for. */
+const HOSTS = [
+  ["registry.npmjs", "org"],
+  ["registry.yarnpkg", "com"],
+  ["pythonhosted", "org"],
+  ["pypi.python", "org"],
+  ["proxy.golang", "org"],
+  ["deb.debian", "org"],
+  ["static.crates", "io"],
+].map((parts) => parts.join("."));
+const INDEX = ["pypi", "org/simple"].join(".");
+/** Folders that exist on one machine only: a home, a checkout's parent. */
+const MACHINE_PATHS = new RegExp(
+  ["/ho" + "me/[a-z]", "/ro" + "ot/", "/wor" + "k/[a-z]", "/Use" + "rs/[a-z]"].join("|"),
+);
+
+test("no tracked file names a registry host", () => {
+  const found = trackedFiles().filter((file) => [...HOSTS, INDEX].some((host) => read(file).includes(host)));
+  expect(found).toEqual([]);
+});
+
+test("no tracked file names a path of somebody's machine", () => {
+  const found = trackedFiles().filter((file) => MACHINE_PATHS.test(read(file)));
+  expect(found).toEqual([]);
+});
+
+test("everything in the tree has one version", () => {
+  const manifests = trackedFiles().filter((file) => /(^|\/)package\.json$/.test(file));
+  expect(manifests.length).toBeGreaterThan(4);
+  const versions = manifests.map((file) => [file, JSON.parse(read(file)).version]);
+  const python = /^version = "(.*)"$/m.exec(read("python/pyproject.toml"))?.[1];
+  expect(Object.fromEntries([...versions, ["python/pyproject.toml", python]])).toEqual(
+    Object.fromEntries([...manifests, "python/pyproject.toml"].map((file) => [file, VERSION])),
+  );
+});
+
+test("packages of this tree depend on each other at this version, and on others at exact ones", () => {
+  for (const file of trackedFiles().filter((name) => /(^|\/)package\.json$/.test(name))) {
+    const { dependencies = {}, devDependencies = {} } = JSON.parse(read(file));
+    for (const [name, wanted] of Object.entries<string>({ ...dependencies, ...devDependencies })) {
+      expect(wanted, `${name} in ${file}`).toMatch(/^\d+\.\d+\.\d+$/);
+      if (name.startsWith("@appdb/")) expect(wanted, `${name} in ${file}`).toBe(VERSION);
+    }
+  }
+});
+
+test("the extra serve installs the PostgreSQL and uv that the tests run with", () => {
+  const serve = /^serve = \[(.*)\]$/m.exec(read("python/pyproject.toml"))?.[1] ?? "";
+  const tools = read("scripts/tools-requirements.in");
+  for (const name of ["embedded-postgres", "uv"]) {
+    const pin = new RegExp(`^${name}==\\S+$`, "m").exec(tools)?.[0];
+    expect(serve).toContain(`"${pin}"`);
+  }
+});
+
+test("the lock file is complete, so that npm ci works on every system", () => {
+  const lock = JSON.parse(read("package-lock.json")) as {
+    packages: Record<string, { optionalDependencies?: Record<string, string>; resolved?: string }>;
+  };
+  const absent = Object.entries(lock.packages).flatMap(([path, entry]) =>
+    Object.keys(entry.optionalDependencies ?? {}).filter(
+      (name) => !(`node_modules/${name}` in lock.packages) && !(`${path}/node_modules/${name}` in lock.packages),
+    ),
+  );
+  expect(absent).toEqual([]);
+  expect(Object.values(lock.packages).filter(({ resolved }) => resolved?.includes("://"))).toEqual([]);
+});
+
+test("every relative link in the documents leads somewhere", () => {
+  const documents = trackedFiles().filter((file) => file.endsWith(".md"));
+  const broken = documents.flatMap((file) =>
+    [...read(file).matchAll(/\]\((?!\w+:|#)([^)#\s]+)/g)]
+      .map(([, link]) => link ?? "")
+      .filter((link) => !existsSync(join(ROOT, file, "..", link)))
+      .map((link) => `${file}: ${link}`),
+  );
+  expect(broken).toEqual([]);
+});
+
+function trackedFiles(): string[] {
+  const listed = execFileSync("git", ["ls-files", "-z"], { cwd: ROOT, encoding: "utf8" });
+  // a file deleted but not yet committed is still listed
+  return listed.split("\0").filter((file) => file !== "" && existsSync(join(ROOT, file)));
+}
+
+function read(file: string): string {
+  return readFileSync(join(ROOT, file), "utf8");
+}
