@@ -1,0 +1,45 @@
+"""Four tables of the same two columns, so that an insert's cost can be told apart: key, SQL, Python."""
+
+import appdb as db
+from appdb.functions import upper, uuid7
+from appdb.serving import Router
+
+from shorten import shorten
+
+TableModel = db.model_base()
+
+
+class Plain(TableModel, name="plain"):
+    title: db.String
+    body: db.String
+
+
+class Keyed(TableModel, name="keyed"):
+    id = db.Column(value=uuid7(), primary_key=True)
+    title: db.String
+    body: db.String
+
+
+class Cased(TableModel, name="cased"):
+    id = db.Column(value=uuid7(), primary_key=True)
+    title: db.String
+    body: db.String
+    title_upper = upper(title)
+
+
+class Shortened(TableModel, name="shortened"):
+    id = db.Column(value=uuid7(), primary_key=True)
+    title: db.String
+    body: db.String
+    summary = shorten(body)
+
+
+bench = Router(name="bench")
+bench.add_insert_route(Plain, path="/plain", inputs=[Plain.title, Plain.body], outputs=[Plain.title])
+bench.add_insert_route(Keyed, path="/keyed", inputs=[Keyed.title, Keyed.body], outputs=[Keyed.id])
+bench.add_insert_route(Cased, path="/cased", inputs=[Cased.title, Cased.body], outputs=[Cased.id, Cased.title_upper])
+bench.add_insert_route(
+    Shortened, path="/shortened", inputs=[Shortened.title, Shortened.body], outputs=[Shortened.id, Shortened.summary]
+)
+bench.add_compute_route(Cased, path="/upper", inputs=[Cased.title], outputs=[Cased.title_upper])
+bench.add_compute_route(Shortened, path="/summary", inputs=[Shortened.body], outputs=[Shortened.summary])

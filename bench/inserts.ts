@@ -1,0 +1,117 @@
+import type { Loader, LoadResult } from "./load.ts";
+import { runPgbench } from "./pgbench.ts";
+import type { Measure } from "./report.ts";
+import type { Stage } from "./stage.ts";
+
+const BODY = JSON.stringify({ title: "Hello from the benchmark", body: "A short text of a few words" });
+const CONNECTIONS = [1, 16, 64];
+
+/** The same row as SQL, so that PostgreSQL does the same work: key, text, computed text. */
+const TABLES: Record<string, { columns: string; values: string }> = {
+  plain: {
+    columns: "_row, title, body",
+    values: "uuidv7(), 'Hello from the benchmark', 'A short text of a few words'",
+  },
+  keyed: { columns: "id, title, body", values: "uuidv7(), 'Hello from the benchmark', 'A short text of a few words'" },
+  cased: {
+    columns: "id, title, body, title_upper",
+    values:
+      "uuidv7(), 'Hello from the benchmark', 'A short text of a few words', upper('Hello from the benchmark' collate pg_unicode_fast)",
+  },
+  shortened: {
+    columns: "id, title, body, summary",
+    values: "uuidv7(), 'Hello from the benchmark', 'A short text of a few words', 'A short text...'",
+  },
+};
+
+const NAMES: Record<string, string> = {
+  plain: "plain",
+  keyed: "uuid7 key",
+  cased: "uuid7 key, SQL-computed column",
+  shortened: "uuid7 key, one UDF",
+};
+
+interface Inserts {
+  readonly measures: Measure[];
+  /** Processor time of the loader, at most, as a share of one core. */
+  readonly loader_cpu: number;
+  readonly failed: number;
+}
+
+/** Measures every insert, the compute routes and their limits in turn, `runs` times. */
+export async function measureInserts(
+  stage: Stage,
+  load: Loader,
+  plan: { readonly runs: number; readonly seconds: number },
+  progress: (line: string) => void,
+): Promise<Inserts> {
+  const rates = new Map<string, number[]>();
+  let loader_cpu = 0;
+  let failed = 0;
+  const keep = (key: string, rate: number) => rates.set(key, [...(rates.get(key) ?? []), rate]);
+  const drive = async (key: string, url: string, connections: number) => {
+    const result: LoadResult = await load({ url, body: bodyFor(key), connections, seconds: plan.seconds });
+    loader_cpu = Math.max(loader_cpu, result.loader_cpu);
+    failed += result.failed;
+    keep(`${key} ${connections}`, result.per_second);
+  };
+  for (let run = 1; run <= plan.runs; run += 1) {
+    for (const connections of CONNECTIONS) {
+      progress(`run ${run} of ${plan.runs}, ${connections} connections`);
+      await drive("echo", `${stage.echo}/echo`, connections);
+      for (const table of Object.keys(TABLES)) await drive(table, `${stage.service}/${table}`, connections);
+      for (const route of ["upper", "summary"]) await drive(route, `${stage.service}/${route}`, connections);
+      for (const [table, { columns, values }] of Object.entries(TABLES)) {
+        const statement = `insert into public.${table} (${columns}) values (${values})`;
+        const rate = await runPgbench({ ...stage, statement, clients: connections, seconds: plan.seconds });
+        keep(`pgbench ${table} ${connections}`, rate);
+      }
+    }
+  }
+  return { measures: arrange(rates), loader_cpu, failed };
+}
+
+function bodyFor(key: string): string {
+  if (key === "upper") return JSON.stringify({ title: "Hello from the benchmark" });
+  if (key === "summary") return JSON.stringify({ body: "A short text of a few words" });
+  return BODY;
+}
+
+function arrange(rates: ReadonlyMap<string, number[]>): Measure[] {
+  const measures: Measure[] = [];
+  for (const table of Object.keys(TABLES)) {
+    for (const connections of CONNECTIONS) {
+      const ours = rates.get(`${table} ${connections}`) ?? [];
+      const name = `insert, ${NAMES[table]}, ${connections} conn.`;
+      for (const [against, limit] of [
+        ["Fastify echo", rates.get(`echo ${connections}`)],
+        ["pgbench", rates.get(`pgbench ${table} ${connections}`)],
+      ] as const) {
+        const at_least = reachOf(table, connections, against);
+        const reach = at_least === undefined ? {} : { reach: { at_least } };
+        measures.push({ name: `${name}, against ${against}`, unit: "/s", ours, limit, ...reach });
+      }
+    }
+  }
+  for (const [route, name] of [
+    ["upper", "SQL column"],
+    ["summary", "UDF"],
+  ]) {
+    for (const connections of CONNECTIONS) {
+      measures.push({
+        name: `compute, ${name}, ${connections} conn., against Fastify echo`,
+        unit: "/s",
+        ours: rates.get(`${route} ${connections}`) ?? [],
+        limit: rates.get(`echo ${connections}`),
+      });
+    }
+  }
+  return measures;
+}
+
+function reachOf(table: string, connections: number, against: string): number | undefined {
+  if (table === "cased" && connections === 64) return against === "pgbench" ? 1.1 : 0.85;
+  if (table === "shortened" && connections === 64 && against === "Fastify echo") return 0.55;
+  if (table !== "shortened" && connections === 1 && against === "pgbench") return 0.4;
+  return undefined;
+}

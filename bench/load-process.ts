@@ -1,0 +1,65 @@
+// The loader for machines without wrk: raw sockets, one prepared request, answers counted by their length.
+import { connect } from "node:net";
+import type { Load, LoadResult } from "./load.ts";
+
+process.on("message", async (load: Load) => {
+  process.send?.(await drive(load));
+});
+
+async function drive(load: Load): Promise<LoadResult> {
+  const url = new URL(load.url);
+  const request = Buffer.from(
+    `POST ${url.pathname} HTTP/1.1\r\nhost: ${url.host}\r\ncontent-type: application/json\r\n` +
+      `content-length: ${Buffer.byteLength(load.body)}\r\n\r\n${load.body}`,
+  );
+  const times: number[] = [];
+  let failed = 0;
+  const began = performance.now();
+  const end = began + load.seconds * 1000;
+  const cpu = process.cpuUsage();
+  await Promise.all(Array.from({ length: load.connections }, () => converse()));
+  const used = process.cpuUsage(cpu);
+  const seconds = (performance.now() - began) / 1000;
+  times.sort((a, b) => a - b);
+  return {
+    per_second: (times.length - failed) / seconds,
+    p50_ms: times[Math.floor(times.length * 0.5)] ?? Number.NaN,
+    p99_ms: times[Math.floor(times.length * 0.99)] ?? Number.NaN,
+    failed,
+    loader_cpu: (used.user + used.system) / 1e6 / seconds,
+  };
+
+  function converse(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const socket = connect(Number(url.port), url.hostname);
+      socket.setNoDelay(true);
+      let sent = 0;
+      let pending = "";
+      const ask = () => {
+        sent = performance.now();
+        socket.write(request);
+      };
+      socket.on("connect", ask);
+      socket.on("error", reject);
+      socket.on("close", () => resolve());
+      socket.on("data", (chunk) => {
+        pending += chunk.toString("latin1");
+        const length = answerLength(pending);
+        if (length === undefined || pending.length < length) return;
+        times.push(performance.now() - sent);
+        if (!pending.startsWith("HTTP/1.1 200")) failed += 1;
+        pending = pending.slice(length);
+        if (performance.now() < end) ask();
+        else socket.destroy();
+      });
+    });
+  }
+}
+
+function answerLength(text: string): number | undefined {
+  const head = text.indexOf("\r\n\r\n");
+  if (head < 0) return undefined;
+  const length = /\r\ncontent-length: *(\d+)/i.exec(text.slice(0, head));
+  if (length === null) throw new Error("an answer without a content-length cannot be counted");
+  return head + 4 + Number(length[1]);
+}

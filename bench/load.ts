@@ -1,0 +1,83 @@
+// Load over HTTP: wrk where the machine has it, else a loader of our own in a process of its own. Both say how much
+// processor time they took themselves, because they share the cores with what they measure.
+import { execFile, fork } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+
+const run = promisify(execFile);
+
+export interface Load {
+  readonly url: string;
+  readonly body: string;
+  readonly connections: number;
+  readonly seconds: number;
+}
+
+export interface LoadResult {
+  readonly per_second: number;
+  readonly p50_ms: number;
+  readonly p99_ms: number;
+  readonly failed: number;
+  /** Processor time of the loader over wall time: 1 is one core. */
+  readonly loader_cpu: number;
+}
+
+export type Loader = (load: Load) => Promise<LoadResult>;
+
+/** Picks the loader and names it. */
+export async function chooseLoader(): Promise<{ name: string; load: Loader }> {
+  try {
+    await run("wrk", ["-v"]).catch((error: { code?: unknown }) => {
+      if (error.code === "ENOENT") throw error;
+    });
+    return { name: "wrk", load: loadWithWrk };
+  } catch {
+    return { name: "the loader of bench/load-process.ts (install wrk for a lighter one)", load: loadWithProcess };
+  }
+}
+
+async function loadWithWrk(load: Load): Promise<LoadResult> {
+  const folder = await mkdtemp(join(tmpdir(), "appdb-bench-"));
+  try {
+    const script = join(folder, "post.lua");
+    await writeFile(script, wrkScript(load.body));
+    const args = ["-t1", `-c${load.connections}`, `-d${load.seconds}s`, "--latency", "-s", script, load.url];
+    const { stdout, stderr } = await run("bash", ["-c", 'TIMEFORMAT="cpu %U %S"; time wrk "$@"', "bash", ...args]);
+    const cpu = /cpu ([\d.]+) ([\d.]+)/.exec(stderr);
+    const found = /result (\S+) (\S+) (\S+) (\S+)/.exec(stdout);
+    if (cpu === null || found === null) throw new Error(`wrk said nothing that can be read:\n${stdout}${stderr}`);
+    const [rate, p50, p99, failed] = found.slice(1).map(Number) as [number, number, number, number];
+    const loader_cpu = (Number(cpu[1]) + Number(cpu[2])) / load.seconds;
+    return { per_second: rate, p50_ms: p50, p99_ms: p99, failed, loader_cpu };
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+function wrkScript(body: string): string {
+  return `
+wrk.method = "POST"
+wrk.body = ${JSON.stringify(body)}
+wrk.headers["content-type"] = "application/json"
+function done(summary, latency, requests)
+  local errors = summary.errors
+  local failed = errors.connect + errors.read + errors.write + errors.status + errors.timeout
+  local rate = (summary.requests - errors.status) / (summary.duration / 1e6)
+  io.write(string.format("result %f %f %f %d\\n", rate, latency:percentile(50) / 1e3, latency:percentile(99) / 1e3, failed))
+end
+`;
+}
+
+async function loadWithProcess(load: Load): Promise<LoadResult> {
+  const child = fork(new URL("./load-process.ts", import.meta.url), { execArgv: process.execArgv });
+  try {
+    child.send(load);
+    const [result] = (await once(child, "message")) as [LoadResult];
+    return result;
+  } finally {
+    child.disconnect();
+  }
+}
