@@ -1,0 +1,69 @@
+import { type Argument, constantText, type Form } from "./form.ts";
+import { quoteLiteral } from "./literal-sql.ts";
+
+type Piece = { readonly text: string } | { readonly field: string };
+
+/**
+ * str.format for a constant template whose fields are plain: `{}`, `{0}`, `{name}`. Any number of arguments of the kinds
+ * that print alike on both sides; a null prints as None.
+ */
+export const formatForm: Form = ({ args: [template, ...args], kwargs }) => {
+  const text = constantText(template);
+  const pieces = text === undefined ? undefined : parseTemplate(text);
+  if (pieces === undefined) return undefined;
+  const byName = new Map<string, Argument>([
+    ...args.map((arg, i) => [String(i), arg] as const),
+    ...Object.entries(kwargs),
+  ]);
+  const used = new Set<string>();
+  const parts: string[] = ["''"];
+  for (const piece of pieces) {
+    if ("text" in piece) parts.push(quoteLiteral(piece.text));
+    else {
+      const argument = byName.get(piece.field);
+      const sql = argument === undefined ? undefined : printed(argument);
+      if (sql === undefined) return undefined;
+      used.add(piece.field);
+      parts.push(sql);
+    }
+  }
+  // Python evaluates every argument, printed or not, and one that fails fails the cell.
+  return used.size === byName.size ? `(${parts.join(" || ")})` : undefined;
+};
+
+/** Text and fields of a template; undefined when it has anything but plain fields. */
+function parseTemplate(template: string): Piece[] | undefined {
+  const pieces: Piece[] = [];
+  let automatic = 0;
+  let isNumbered = false;
+  for (const [token] of template.matchAll(/\{\{|\}\}|\{[^{}]*\}|[{}]|[^{}]+/g)) {
+    if (token === "{{" || token === "}}") pieces.push({ text: token.slice(1) });
+    else if (token === "{" || token === "}") return undefined;
+    else if (!token.startsWith("{")) pieces.push({ text: token });
+    else {
+      const name = token.slice(1, -1);
+      if (!/^(|0|[1-9][0-9]{0,2}|[A-Za-z_][A-Za-z0-9_]*)$/.test(name)) return undefined;
+      if (/^[0-9]/.test(name)) isNumbered = true;
+      pieces.push({ field: name === "" ? String(automatic++) : name });
+    }
+  }
+  return isNumbered && automatic > 0 ? undefined : pieces;
+}
+
+function printed({ sql, expr }: Argument): string | undefined {
+  switch (expr.type.kind) {
+    case "string":
+      return `coalesce(${sql}, 'None')`;
+    case "int":
+    case "uuid":
+      return `coalesce(${sql}::text, 'None')`;
+    case "bool":
+      return `coalesce(CASE ${sql} WHEN true THEN 'True' WHEN false THEN 'False' END, 'None')`;
+    case "date":
+      return `coalesce(to_char(${sql}, 'YYYY-MM-DD'), 'None')`;
+    case "float":
+    case "timestamp":
+    case "json":
+      return undefined;
+  }
+}

@@ -1,0 +1,17 @@
+import { CAST_FORMS } from "./cast-forms.ts";
+import type { Forms } from "./form.ts";
+import { OPERATOR_FORMS } from "./operator-forms.ts";
+import { STRING_FORMS } from "./string-forms.ts";
+
+/**
+ * Every function that has an SQL form, with the kinds of its positional arguments; `*` takes any. What is missing runs
+ * in Python alone. Each entry is proven by sql-forms.db.test.ts; one that cannot be is not to be here.
+ */
+export const FORMS: Forms = {
+  ...OPERATOR_FORMS,
+  ...CAST_FORMS,
+  ...STRING_FORMS,
+  "op.mul": { ...OPERATOR_FORMS["op.mul"], ...STRING_FORMS["op.mul"] },
+  "uuid.uuid4": { "": () => "gen_random_uuid()" },
+  "uuid.uuid7": { "": () => "uuidv7()" },
+};

@@ -1,0 +1,104 @@
+import { type Argument, type Form, type Forms, raiseWhere, smallInt } from "./form.ts";
+
+/** Ints up to here are floats without loss. */
+const EXACT = "9007199254740992";
+
+const infix =
+  (sign: string): Form =>
+  ({ args: [a, b] }) =>
+    `(${a?.sql} ${sign} ${b?.sql})`;
+
+/** The same with Int operands turned into floats, as Python does for arithmetic. */
+const floatInfix =
+  (sign: string): Form =>
+  ({ args: [a, b] }) =>
+    `(${a?.sql}::float8 ${sign} ${b?.sql}::float8)`;
+
+const arithmetic = (sign: string) => ({
+  "int,int": infix(sign),
+  "float,float": infix(sign),
+  "int,float": floatInfix(sign),
+  "float,int": floatInfix(sign),
+});
+
+/** Python compares an Int with a Float exactly: only Ints that are floats without loss have this form. */
+const mixedComparison =
+  (sign: string): Form =>
+  ({ args: [a, b] }) => {
+    const isIntFirst = a?.expr.type.kind === "int";
+    const int = (isIntFirst ? a : b) as Argument;
+    const comparison = `(${a?.sql}::float8 ${sign} ${b?.sql}::float8)`;
+    if (smallInt(int) !== undefined) return comparison;
+    return raiseWhere(isInexact(int.sql), int.sql, "bool", comparison);
+  };
+
+const ordered = (sign: string) => ({
+  "int,int": infix(sign),
+  "float,float": infix(sign),
+  "int,float": mixedComparison(sign),
+  "float,int": mixedComparison(sign),
+  "string,string": infix(sign),
+  "bool,bool": infix(sign),
+  "timestamp,timestamp": infix(sign),
+  "date,date": infix(sign),
+  "uuid,uuid": infix(sign),
+});
+
+/** The quotient of two Ints is rounded once in Python; that of two floats is the same where both Ints are exact. */
+const intQuotient: Form = ({ args: [a, b] }) => {
+  let sql = `(${a?.sql}::float8 / ${b?.sql}::float8)`;
+  for (const arg of [a, b]) {
+    if (arg !== undefined && smallInt(arg) === undefined) sql = raiseWhere(isInexact(arg.sql), arg.sql, "float8", sql);
+  }
+  return sql;
+};
+
+/** SQL's remainder has the sign of the dividend, Python's that of the divisor. */
+const intRemainder = (a: string, b: string) => `(((${a} % ${b}) + ${b}) % ${b})`;
+
+/** IS NULL of a Json value: its null inside counts. */
+const jsonIsNull = (sql: string) => `coalesce(json_typeof(${sql}) = 'null', true)`;
+
+const nullTest = (word: "IS NULL" | "IS NOT NULL"): Readonly<Record<string, Form>> => {
+  const plain: Form = ({ args: [a] }) => `(${a?.sql} ${word})`;
+  const json: Form = ({ args: [a] }) => `(${word === "IS NULL" ? "" : "NOT "}${jsonIsNull(a?.sql ?? "")})`;
+  return {
+    string: plain,
+    int: plain,
+    float: plain,
+    bool: plain,
+    timestamp: plain,
+    date: plain,
+    uuid: plain,
+    json,
+  };
+};
+
+/** Operators. Division by zero and Ints beyond 64 bits raise, which Python then reports for the cell. */
+export const OPERATOR_FORMS: Forms = {
+  "op.add": { ...arithmetic("+"), "string,string": infix("||") },
+  "op.sub": arithmetic("-"),
+  "op.mul": arithmetic("*"),
+  "op.truediv": { ...arithmetic("/"), "int,int": intQuotient },
+  "op.floordiv": {
+    "int,int": ({ args: [a, b] }) => `((${a?.sql} - ${intRemainder(a?.sql ?? "", b?.sql ?? "")}) / ${b?.sql})`,
+  },
+  "op.mod": { "int,int": ({ args: [a, b] }) => intRemainder(a?.sql ?? "", b?.sql ?? "") },
+  "op.neg": { int: ({ args: [a] }) => `(- ${a?.sql})`, float: ({ args: [a] }) => `(- ${a?.sql})` },
+  "op.eq": ordered("="),
+  "op.ne": ordered("<>"),
+  "op.lt": ordered("<"),
+  "op.le": ordered("<="),
+  "op.gt": ordered(">"),
+  "op.ge": ordered(">="),
+  // Three-valued like AND and OR, but every operand is evaluated: an operand that fails must fail the cell.
+  "op.and": { "bool,bool": ({ args: [a, b] }) => `(NOT (false = ANY (ARRAY[${a?.sql}, ${b?.sql}])))` },
+  "op.or": { "bool,bool": ({ args: [a, b] }) => `(true = ANY (ARRAY[${a?.sql}, ${b?.sql}]))` },
+  "op.not": { bool: ({ args: [a] }) => `(NOT ${a?.sql})` },
+  "op.is_null": nullTest("IS NULL"),
+  "op.is_not_null": nullTest("IS NOT NULL"),
+};
+
+function isInexact(int: string): string {
+  return `(${int} NOT BETWEEN '-${EXACT}'::int8 AND '${EXACT}'::int8)`;
+}
