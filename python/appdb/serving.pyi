@@ -1,0 +1,27 @@
+from collections.abc import Sequence
+from typing import Any
+
+from . import TableModel
+
+class Router:
+    """The routes of one service. Its name is `name`, or the variable that holds the router."""
+
+    def __init__(self, name: str | None = None, prefix: str = "") -> None: ...
+    def add_insert_route(
+        self,
+        model: type[TableModel],
+        path: str,
+        inputs: Sequence[Any] | None = None,
+        outputs: Sequence[Any] | None = None,
+    ) -> None:
+        """Serves POST `path`: stores one row and answers its `outputs`, computed columns included."""
+    def add_compute_route(
+        self,
+        model: type[TableModel],
+        path: str,
+        inputs: Sequence[Any] | None = None,
+        outputs: Sequence[Any] | None = None,
+    ) -> None:
+        """Serves POST `path`: computes `outputs` from `inputs` and stores nothing."""
+
+FastAPIRouter = Router
