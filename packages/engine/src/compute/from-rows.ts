@@ -1,0 +1,29 @@
+import { quoteIdent } from "../schema/sql-text.ts";
+import type { SqlStep } from "./plan-compute.ts";
+import { STORAGE_TYPES } from "./storage-type.ts";
+
+interface NamedColumn {
+  readonly name: string;
+  readonly type: { readonly kind: keyof typeof STORAGE_TYPES };
+}
+
+/**
+ * A FROM list over rows given as arrays, parameters $1 and up in the order of `given`, followed by the computed columns:
+ * each step sees the given columns and the earlier steps under their own names, as they will be stored.
+ */
+export function fromRows(given: readonly NamedColumn[], steps: readonly SqlStep[], ordinality?: string): string {
+  const arrays = given.map((column, at) => `$${at + 1}::${STORAGE_TYPES[column.type.kind]}[]`);
+  const names = given.map((column) => quoteIdent(column.name));
+  // An array's elements come with the database's collation; the columns that they go to have the one that counts.
+  const values = given.map((column, at) =>
+    column.type.kind === "string" ? `${names[at]} collate pg_unicode_fast as ${names[at]}` : names[at],
+  );
+  if (ordinality !== undefined) values.push(ordinality);
+  const unnest = `unnest(${arrays.join(", ")})${ordinality === undefined ? "" : " with ordinality"}`;
+  const aliases = ordinality === undefined ? names : [...names, ordinality];
+  const source = `(select ${values.join(", ")} from ${unnest} as u(${aliases.join(", ")})) as given`;
+  const laterals = steps.map(
+    (step, at) => `lateral (select ${step.expression} as ${quoteIdent(step.column)}) as step${at + 1}`,
+  );
+  return [source, ...laterals].join(", ");
+}

@@ -1,0 +1,94 @@
+import { type AppError, appError, type ErrorCode } from "@appdb/contract/errors";
+import type { EngineValue } from "@appdb/contract/types";
+import type { UdfError, UdfGraph, UdfRunner } from "../ports.ts";
+
+const CODES = {
+  raised: "function_failed",
+  wrong_type: "function_failed",
+  skipped: "function_failed",
+  import: "function_failed",
+  memory: "worker_out_of_memory",
+  died: "worker_died",
+  timeout: "function_timeout",
+} as const satisfies Record<UdfError["kind"], ErrorCode>;
+
+/** Where a graph finds its inputs and leaves its results in a row. */
+export interface BoundGraph {
+  readonly graph: UdfGraph;
+  readonly inputs: readonly number[];
+  readonly outputs: readonly number[];
+}
+
+/** Finds the slots of a graph's inputs and steps. */
+export function bindGraph(graph: UdfGraph, index: ReadonlyMap<string, number>): BoundGraph {
+  const slotOf = (name: string): number => {
+    const slot = index.get(name);
+    if (slot === undefined) throw new TypeError(`The graph names ${name}, which the row does not have.`);
+    return slot;
+  };
+  return {
+    graph,
+    inputs: graph.inputs.map((input) => slotOf(input.name)),
+    outputs: graph.steps.map((step) => slotOf(step.name)),
+  };
+}
+
+/**
+ * Runs a graph over one row and writes its results into the row's slots.
+ * @throws function_failed, function_timeout, worker_died, worker_out_of_memory when a column has no value;
+ *  worker_unavailable, overloaded when it could not be run
+ */
+export async function runGraph(
+  udf: UdfRunner,
+  table: string,
+  bound: BoundGraph,
+  row: EngineValue[],
+  signal?: AbortSignal,
+): Promise<void> {
+  const inputs = bound.inputs.map((slot) => row[slot] ?? null);
+  const { values, errors } = await udf.run(bound.graph, inputs, signal);
+  if (errors !== null) throw cellError(table, errors);
+  for (let step = 0; step < bound.outputs.length; step++) {
+    const slot = bound.outputs[step];
+    if (slot !== undefined) row[slot] = values[step] ?? null;
+  }
+}
+
+/** The error of a row: that of the first column which failed by itself, not of those that only read a failed one. */
+function cellError(table: string, errors: Readonly<Record<string, UdfError>>): AppError {
+  const failed = Object.entries(errors);
+  const [column, error] = failed.find(([, candidate]) => candidate.kind !== "skipped") ?? failed[0] ?? [];
+  if (column === undefined || error === undefined) throw new TypeError("A failed row came without an error.");
+  const at = error.at === null ? "" : ` (${error.at})`;
+  return appError(CODES[error.kind], {
+    detail: `Column ${table}.${column}: ${whatHappened(error)}${at}`,
+    hint: hintFor(error),
+    meta: { table, column, function: error.function, type: error.type, message: error.message, at: error.at },
+  });
+}
+
+function whatHappened(error: UdfError): string {
+  switch (error.kind) {
+    case "raised":
+      return `${error.function} raised ${error.type}: ${error.message}`;
+    case "wrong_type":
+      return `${error.function} returned the wrong type: ${error.message}`;
+    case "skipped":
+      return `it reads a column that has no value: ${error.message}`;
+    default:
+      return `${error.function}: ${error.message}`;
+  }
+}
+
+function hintFor(error: UdfError): string {
+  switch (error.kind) {
+    case "timeout":
+      return "Nothing was stored. Make the function faster, or give it smaller inputs.";
+    case "died":
+      return "Nothing was stored. A function must return or raise; it must not end its process.";
+    case "memory":
+      return "Nothing was stored. Let the function work on smaller pieces.";
+    default:
+      return "Nothing was stored. Send other values, or correct the function and run `cli service update`.";
+  }
+}

@@ -1,0 +1,22 @@
+import { AppError, toProblem } from "@appdb/contract/errors";
+import type { Logger } from "../ports.ts";
+
+/** What a route answers; how it travels is not the engine's business. */
+export interface RouteAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+export const JSON_HEADERS = { "content-type": "application/json; charset=utf-8" } as const;
+const PROBLEM_HEADERS = { "content-type": "application/problem+json; charset=utf-8" } as const;
+
+/** Turns whatever a request threw into its answer, and logs it once: ours with all there is, the caller's as info. */
+export function answerError(error: unknown, id: string, log: Logger): RouteAnswer {
+  const problem = toProblem(error, id);
+  const fields = { req: id, code: problem.code, status: problem.status, detail: problem.detail };
+  if (!(error instanceof AppError)) log.error({ ...fields, err: error }, "request failed");
+  else if (error.status >= 500) log.warn({ ...fields, err: error.cause }, "request failed");
+  else log.info(fields, "request refused");
+  return { status: problem.status, headers: PROBLEM_HEADERS, body: JSON.stringify(problem) };
+}

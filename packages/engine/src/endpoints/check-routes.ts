@@ -1,0 +1,72 @@
+import { appError } from "@appdb/contract/errors";
+import type { Manifest, ManifestRoute, ManifestService, ManifestTable } from "@appdb/contract/manifest";
+import { nearestName } from "@appdb/contract/nearest";
+import { referencedColumns } from "../expressions/needs-python.ts";
+
+/** Paths that every service answers itself. A person's own GET of /docs would win; the others cannot be taken. */
+const RESERVED = new Set(["/health", "/openapi.json"]);
+
+/**
+ * Finds what would make a route fail at each of its requests, before anything is served: unknown tables and columns,
+ * computed inputs, required columns that are no inputs, two routes of one path.
+ * @throws app_invalid naming file and line
+ */
+export function checkRoutes(manifest: Manifest, service: ManifestService): void {
+  const paths = new Set<string>();
+  for (const route of service.routes) {
+    const path = service.prefix + route.path;
+    const refuse = refuser(service, route, path);
+    if (!path.startsWith("/")) refuse(`The path ${path} does not start with "/".`);
+    if (RESERVED.has(path)) refuse(`The path ${path} is answered by every service itself.`);
+    if (paths.has(`${route.method} ${path}`)) refuse(`The path ${path} is declared twice.`);
+    paths.add(`${route.method} ${path}`);
+    const table = manifest.tables.find((candidate) => candidate.name === route.table);
+    if (table === undefined) {
+      refuse(`There is no table ${route.table}.`);
+      continue;
+    }
+    checkColumns(table, route, refuse);
+  }
+}
+
+type Refuse = (detail: string) => void;
+
+function refuser(service: ManifestService, route: ManifestRoute, path: string): Refuse {
+  return (detail) => {
+    throw appError("app_invalid", {
+      detail: `${route.source.file}:${route.source.line}: ${detail}`,
+      hint: `Correct the route ${path} of service ${service.name}.`,
+      meta: { service: service.name, path, table: route.table },
+    });
+  };
+}
+
+function checkColumns(table: ManifestTable, route: ManifestRoute, refuse: Refuse): void {
+  const columns = new Map(table.columns.map((column) => [column.name, column]));
+  for (const name of [...route.inputs, ...route.outputs]) {
+    if (columns.has(name)) continue;
+    const nearest = nearestName(name, columns.keys());
+    refuse(`Table ${table.name} has no column ${name}.${nearest === undefined ? "" : ` Did you mean ${nearest}?`}`);
+  }
+  for (const name of route.inputs) {
+    if (columns.get(name)?.computed != null) refuse(`Column ${name} is computed and cannot be an input.`);
+  }
+  const needed = route.kind === "insert" ? new Set(columns.keys()) : readBy(table, route.outputs);
+  for (const column of table.columns) {
+    if (column.computed !== null || column.nullable || !needed.has(column.name)) continue;
+    if (!route.inputs.includes(column.name)) refuse(`Column ${column.name} is required, but no input of the route.`);
+  }
+}
+
+/** The columns that the outputs hang on, the outputs included. */
+function readBy(table: ManifestTable, outputs: readonly string[]): Set<string> {
+  const read = new Set<string>();
+  const visit = (name: string): void => {
+    if (read.has(name)) return;
+    read.add(name);
+    const expr = table.columns.find((column) => column.name === name)?.computed?.expr;
+    for (const next of expr === undefined ? [] : referencedColumns(expr)) visit(next);
+  };
+  for (const name of outputs) visit(name);
+  return read;
+}

@@ -1,0 +1,193 @@
+import { randomUUID } from "node:crypto";
+import { appError } from "@appdb/contract/errors";
+import type { Manifest, ManifestRoute, ManifestService } from "@appdb/contract/manifest";
+import type { Clock, Logger, SqlPool, UdfRunner } from "../ports.ts";
+import { RowComputer } from "../rows/row-computer.ts";
+import { layOutRow, type RowLayout } from "../rows/row-layout.ts";
+import { TableWriter, type TableWriterDeps } from "../rows/table-writer.ts";
+import { createUuid7 } from "../rows/uuid7.ts";
+import { compileRowReader } from "../rows/validate-row.ts";
+import { planWriteTarget } from "../rows/write-target.ts";
+import type { Catalog, CatalogTable } from "../schema/catalog.ts";
+import { loadCatalog } from "../schema/load-catalog.ts";
+import { planSchema } from "../schema/plan-schema.ts";
+import { folderSchema } from "../target.ts";
+import { answerError, JSON_HEADERS, type RouteAnswer } from "./answers.ts";
+import { checkRoutes } from "./check-routes.ts";
+import { describeService, type OpenApiDocument } from "./openapi.ts";
+import { compileOutputs } from "./render-outputs.ts";
+
+export interface EndpointsDeps {
+  readonly sql: SqlPool;
+  /** Called when a row needs Python for the first time at the latest. */
+  readonly udf: () => UdfRunner;
+  readonly log: Logger;
+  readonly clock: Clock;
+}
+
+export interface EndpointsInput {
+  readonly manifest: Manifest;
+  /** Parsed local target: `main`, `main/reports`. */
+  readonly target: string;
+  readonly services: readonly string[];
+}
+
+export interface RouteRequest {
+  readonly body: Uint8Array | string;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  /** Stands in the answer's problem and in the log. */
+  readonly id: string;
+  /** Ends the wait for a function when the caller is gone. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface CompiledRoute {
+  readonly service: string;
+  readonly kind: ManifestRoute["kind"];
+  readonly method: "POST";
+  /** With the service's prefix; a service's own place (`/<service>`) is added by whoever serves it. */
+  readonly path: string;
+  /** True when a request may wait for Python, so that a signal is worth making. */
+  readonly uses_python: boolean;
+  /** Answers every request; never rejects. */
+  handle(request: RouteRequest): Promise<RouteAnswer>;
+}
+
+export interface Endpoints extends AsyncDisposable {
+  readonly services: readonly string[];
+  readonly routes: readonly CompiledRoute[];
+  /** True when some route calls a function of the application: workers are worth starting ahead. */
+  readonly uses_python: boolean;
+  openapi(service: string): OpenApiDocument;
+  /** Asks PostgreSQL. @throws database_unavailable */
+  checkHealth(): Promise<void>;
+}
+
+/**
+ * Compiles the routes of services against the tables as they are. Disposing waits for the rows that are on their way;
+ * pool and workers stay with whoever made them.
+ * @throws service_not_found, app_invalid, schema_mismatch when the tables are not what the manifest declares
+ */
+export async function openEndpoints(deps: EndpointsDeps, input: EndpointsInput): Promise<Endpoints> {
+  const services = input.services.map((name) => findService(input.manifest, name));
+  for (const service of services) checkRoutes(input.manifest, service);
+  const catalog = await loadCatalog(deps.sql);
+  refuseMismatch(input, catalog);
+  const compiler = new RouteCompiler(deps, input, catalog);
+  const routes = services.flatMap((service) => service.routes.map((route) => compiler.compile(service, route)));
+  return {
+    services: services.map((service) => service.name),
+    routes,
+    uses_python: routes.some((route) => route.uses_python),
+    openapi: (name) => describeService(input.manifest, findService(input.manifest, name)),
+    checkHealth: async () => void (await deps.sql.query({ text: "select 1", name: "health" })),
+    [Symbol.asyncDispose]: () => compiler.drain(),
+  };
+}
+
+class RouteCompiler {
+  readonly #deps: EndpointsDeps;
+  readonly #rowDeps: TableWriterDeps;
+  readonly #input: EndpointsInput;
+  readonly #catalog: Catalog;
+  readonly #tables = new Map<string, { layout: RowLayout; writer: TableWriter }>();
+  readonly #computers: RowComputer[] = [];
+
+  constructor(deps: EndpointsDeps, input: EndpointsInput, catalog: Catalog) {
+    this.#deps = deps;
+    this.#input = input;
+    this.#catalog = catalog;
+    this.#rowDeps = { sql: deps.sql, udf: deps.udf, uuid7: createUuid7(() => deps.clock.now()), uuid4: randomUUID };
+  }
+
+  compile(service: ManifestService, route: ManifestRoute): CompiledRoute {
+    const { layout, writer } = this.#table(route.table);
+    const read = compileRowReader(layout, route.inputs);
+    const render = compileOutputs(layout, route.outputs);
+    const runner = route.kind === "insert" ? writer : this.#computer(layout, route.outputs);
+    const { log } = this.#deps;
+    return {
+      service: service.name,
+      kind: route.kind,
+      method: "POST",
+      path: service.prefix + route.path,
+      uses_python: runner.uses_python,
+      async handle(request) {
+        try {
+          const row = read(request.body);
+          await runner.run(row, request.signal);
+          return { status: 200, headers: JSON_HEADERS, body: render(row) };
+        } catch (error) {
+          return answerError(error, request.id, log);
+        }
+      },
+    };
+  }
+
+  async drain(): Promise<void> {
+    await Promise.all([...this.#tables.values()].map(({ writer }) => writer.drain()));
+    await Promise.all(this.#computers.map((computer) => computer.drain()));
+  }
+
+  /** One writer per table, so that the rows of all its routes go out together. */
+  #table(name: string): { layout: RowLayout; writer: TableWriter } {
+    const known = this.#tables.get(name);
+    if (known !== undefined) return known;
+    const service = { app_file: this.#input.manifest.app_file, target: this.#input.target };
+    const layout = layOutRow(findTable(this.#catalog, this.#input.target, name));
+    const writer = new TableWriter(this.#rowDeps, {
+      layout,
+      functions: this.#catalog.functions,
+      read: new Set(this.#insertOutputs(name)),
+      service,
+      target: planWriteTarget(layout, this.#catalog, service),
+    });
+    const opened = { layout, writer };
+    this.#tables.set(name, opened);
+    return opened;
+  }
+
+  #insertOutputs(table: string): string[] {
+    const { manifest, services } = this.#input;
+    return manifest.services
+      .filter((service) => services.includes(service.name))
+      .flatMap((service) => service.routes.filter((route) => route.kind === "insert" && route.table === table))
+      .flatMap((route) => route.outputs);
+  }
+
+  #computer(layout: RowLayout, outputs: readonly string[]): RowComputer {
+    const computer = new RowComputer(this.#rowDeps, { layout, functions: this.#catalog.functions, outputs });
+    this.#computers.push(computer);
+    return computer;
+  }
+}
+
+function findService(manifest: Manifest, name: string): ManifestService {
+  const service = manifest.services.find((candidate) => candidate.name === name);
+  if (service !== undefined) return service;
+  const known = manifest.services.map((candidate) => candidate.name).join(", ") || "none";
+  throw appError("service_not_found", {
+    detail: `${manifest.app_file} declares no service ${name}; it declares: ${known}.`,
+    hint: "Name one of the services that the file declares.",
+    meta: { service: name },
+  });
+}
+
+function findTable(catalog: Catalog, target: string, name: string): CatalogTable {
+  const folder = folderSchema(target);
+  const table = catalog.tables.find((candidate) => candidate.folder === folder && candidate.name === name);
+  // refuseMismatch has seen every table of the manifest, and checkRoutes every route's table in the manifest.
+  if (table === undefined) throw new TypeError(`The catalog has no table ${name}.`);
+  return table;
+}
+
+function refuseMismatch(input: EndpointsInput, catalog: Catalog): void {
+  const { plan } = planSchema({ manifest: input.manifest, catalog, target: input.target });
+  if (plan.in_agreement) return;
+  const different = plan.tables.filter((table) => table.resolution !== "up_to_date").map((table) => table.path);
+  throw appError("schema_mismatch", {
+    detail: `${input.manifest.app_file} declares other tables than ${input.target} has: ${different.join(", ")}.`,
+    hint: `Bring the tables up to date: cli schema update ${input.manifest.app_file} ${input.target}`,
+    meta: { target: input.target, tables: different },
+  });
+}

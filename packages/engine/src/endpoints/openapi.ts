@@ -1,0 +1,148 @@
+import { ERRORS, type ErrorCode } from "@appdb/contract/errors";
+import type { Manifest, ManifestColumn, ManifestRoute, ManifestService } from "@appdb/contract/manifest";
+import type { TypeKind } from "@appdb/contract/types";
+import { VERSION } from "@appdb/contract/version";
+
+type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json };
+export type OpenApiDocument = { readonly [key: string]: Json };
+
+const SCHEMAS = {
+  string: { type: "string" },
+  int: { type: "integer", format: "int64" },
+  float: { type: "number", format: "double" },
+  bool: { type: "boolean" },
+  timestamp: { type: "string", format: "date-time" },
+  date: { type: "string", format: "date" },
+  uuid: { type: "string", format: "uuid" },
+  json: {},
+} as const satisfies Record<TypeKind, { readonly [key: string]: Json }>;
+
+/** Errors that a route may answer, by status; several codes may share one. */
+const ROUTE_ERRORS = {
+  insert: [
+    "invalid_json",
+    "invalid_request",
+    "unsupported_media_type",
+    "payload_too_large",
+    "unique_violation",
+    "schema_changed",
+    "function_failed",
+    "function_timeout",
+    "worker_died",
+    "worker_out_of_memory",
+    "database_unavailable",
+    "commit_unknown",
+    "disk_full",
+  ],
+  compute: [
+    "invalid_json",
+    "invalid_request",
+    "unsupported_media_type",
+    "payload_too_large",
+    "function_failed",
+    "function_timeout",
+    "worker_died",
+    "worker_out_of_memory",
+    "database_unavailable",
+  ],
+} as const satisfies Record<ManifestRoute["kind"], readonly ErrorCode[]>;
+
+/** Describes a service as OpenAPI 3.1, from the columns that its validators are compiled from. */
+export function describeService(manifest: Manifest, service: ManifestService): OpenApiDocument {
+  const paths: Record<string, Json> = {};
+  for (const route of service.routes) {
+    const path = service.prefix + route.path;
+    paths[path] = { [route.method]: describeRoute(manifest, route, path) };
+  }
+  return {
+    openapi: "3.1.0",
+    info: { title: service.name, version: VERSION },
+    paths,
+    components: { schemas: { Problem: PROBLEM_SCHEMA } },
+  };
+}
+
+function describeRoute(manifest: Manifest, route: ManifestRoute, path: string): Json {
+  const table = manifest.tables.find((candidate) => candidate.name === route.table);
+  const columns = new Map(table?.columns.map((column) => [column.name, column]));
+  const verb = route.kind === "insert" ? "Insert a row into" : "Compute the columns of a row of";
+  return {
+    operationId: `${route.kind}_${path.replace(/\W+/g, "_").replace(/^_|_$/g, "")}_${route.method}`,
+    summary: `${verb} ${route.table}${route.kind === "insert" ? "" : ", storing nothing"}`,
+    ...(table?.comment == null ? {} : { description: table.comment }),
+    tags: [route.table],
+    requestBody: {
+      required: true,
+      content: { "application/json": { schema: objectSchema(columns, route.inputs, "input") } },
+    },
+    responses: {
+      "200": {
+        description: route.kind === "insert" ? "The row was stored." : "The values.",
+        content: { "application/json": { schema: objectSchema(columns, route.outputs, "output") } },
+      },
+      ...errorResponses(ROUTE_ERRORS[route.kind]),
+    },
+  };
+}
+
+function objectSchema(
+  columns: ReadonlyMap<string, ManifestColumn>,
+  names: readonly string[],
+  side: "input" | "output",
+): Json {
+  const chosen = names.flatMap((name) => columns.get(name) ?? []);
+  return {
+    type: "object",
+    properties: Object.fromEntries(chosen.map((column) => [column.name, columnJsonSchema(column)])),
+    required: chosen.filter((column) => side === "output" || !column.nullable).map((column) => column.name),
+    additionalProperties: false,
+  };
+}
+
+function columnJsonSchema(column: ManifestColumn): Json {
+  const schema: { readonly [key: string]: Json } = SCHEMAS[column.type.kind];
+  const { type } = schema;
+  return {
+    ...schema,
+    ...(column.nullable && type !== undefined ? { type: [type, "null"] } : {}),
+    ...(column.comment === null ? {} : { description: column.comment }),
+  };
+}
+
+function errorResponses(codes: readonly ErrorCode[]): Record<string, Json> {
+  const byStatus = new Map<number, ErrorCode[]>();
+  for (const code of codes) byStatus.set(ERRORS[code].status, [...(byStatus.get(ERRORS[code].status) ?? []), code]);
+  return Object.fromEntries(
+    [...byStatus].map(([status, same]) => [
+      String(status),
+      {
+        description: same.map((code) => `\`${code}\`: ${ERRORS[code].title}`).join("; "),
+        content: { "application/problem+json": { schema: { $ref: "#/components/schemas/Problem" } } },
+      },
+    ]),
+  );
+}
+
+const PROBLEM_SCHEMA: Json = {
+  type: "object",
+  description: "RFC 9457 problem details",
+  properties: {
+    type: { type: "string", format: "uri" },
+    title: { type: "string" },
+    status: { type: "integer" },
+    detail: { type: "string", description: "What happened, with the real values" },
+    code: { type: "string", description: "Permanent name of the error" },
+    hint: { type: "string", description: "One next step" },
+    instance: { type: "string", description: "The request's id, as in the header x-request-id" },
+    errors: {
+      type: "array",
+      items: {
+        type: "object",
+        properties: { pointer: { type: "string" }, detail: { type: "string" } },
+        required: ["pointer", "detail"],
+      },
+    },
+    meta: { type: "object" },
+  },
+  required: ["type", "title", "status", "detail", "code"],
+};

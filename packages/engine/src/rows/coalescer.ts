@@ -1,0 +1,126 @@
+import { appError } from "@appdb/contract/errors";
+
+/** What became of one item of a batch. `later`: it goes on by itself, so that the batch need not wait for it. */
+export type Outcome<Answer> =
+  | { readonly answer: Answer }
+  | { readonly error: unknown }
+  | { readonly later: () => Promise<Answer> };
+
+export interface CoalescerOptions<Item, Answer> {
+  /** Gives one outcome per item, in order. When it throws, every item of the batch gets that error. */
+  readonly run: (items: readonly Item[]) => Promise<readonly Outcome<Answer>[]>;
+  /** Size of an item in memory, about; bounds batches and the queue. */
+  readonly weigh: (item: Item) => number;
+  readonly batches_in_flight: number;
+  readonly batch_items: number;
+  readonly batch_bytes: number;
+  readonly waiting_items: number;
+  readonly waiting_bytes: number;
+}
+
+interface Waiting<Item, Answer> {
+  readonly item: Item;
+  readonly bytes: number;
+  readonly resolve: (answer: Answer) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/**
+ * Runs items together that are ready at the same time, without ever waiting for more: what arrives in one turn of the
+ * event loop goes out as one batch, and what arrives while enough batches are in flight goes out with the next.
+ */
+export class Coalescer<Item, Answer> {
+  readonly #options: CoalescerOptions<Item, Answer>;
+  #queue: Waiting<Item, Answer>[] = [];
+  #queuedBytes = 0;
+  #inFlight = 0;
+  #isScheduled = false;
+  #idle: (() => void)[] = [];
+
+  constructor(options: CoalescerOptions<Item, Answer>) {
+    this.#options = options;
+  }
+
+  /** @throws overloaded when too many wait; otherwise what became of the item */
+  submit(item: Item): Promise<Answer> {
+    const bytes = this.#options.weigh(item);
+    if (this.#queue.length >= this.#options.waiting_items || this.#queuedBytes + bytes > this.#options.waiting_bytes) {
+      return Promise.reject(
+        appError("overloaded", {
+          detail: `${this.#queue.length} rows are waiting for the database already.`,
+          hint: "Send the request again in a moment.",
+        }),
+      );
+    }
+    return new Promise((resolve, reject) => {
+      this.#queue.push({ item, bytes, resolve, reject });
+      this.#queuedBytes += bytes;
+      this.#schedule();
+    });
+  }
+
+  /** Resolves when nothing waits and nothing runs. */
+  async drain(): Promise<void> {
+    while (this.#queue.length > 0 || this.#inFlight > 0) {
+      await new Promise<void>((resolve) => this.#idle.push(resolve));
+    }
+  }
+
+  #schedule(): void {
+    if (this.#isScheduled || this.#inFlight >= this.#options.batches_in_flight) return;
+    this.#isScheduled = true;
+    setImmediate(() => {
+      this.#isScheduled = false;
+      this.#start();
+    });
+  }
+
+  #start(): void {
+    while (this.#queue.length > 0 && this.#inFlight < this.#options.batches_in_flight) {
+      const batch = this.#take();
+      this.#inFlight += 1;
+      void this.#run(batch);
+    }
+  }
+
+  #take(): Waiting<Item, Answer>[] {
+    const { batch_items, batch_bytes } = this.#options;
+    let bytes = 0;
+    let count = 0;
+    while (count < this.#queue.length && count < batch_items) {
+      const next = this.#queue[count]?.bytes ?? 0;
+      if (count > 0 && bytes + next > batch_bytes) break;
+      bytes += next;
+      count += 1;
+    }
+    this.#queuedBytes -= bytes;
+    if (count === this.#queue.length) {
+      const all = this.#queue;
+      this.#queue = [];
+      return all;
+    }
+    return this.#queue.splice(0, count);
+  }
+
+  async #run(batch: readonly Waiting<Item, Answer>[]): Promise<void> {
+    try {
+      const outcomes = await this.#options.run(batch.map((waiting) => waiting.item));
+      for (let index = 0; index < batch.length; index++) settle(batch[index], outcomes[index]);
+    } catch (error) {
+      for (const waiting of batch) waiting.reject(error);
+    }
+    this.#inFlight -= 1;
+    this.#start();
+    if (this.#queue.length === 0 && this.#inFlight === 0) {
+      for (const resolve of this.#idle.splice(0)) resolve();
+    }
+  }
+}
+
+function settle<Item, Answer>(waiting: Waiting<Item, Answer> | undefined, outcome: Outcome<Answer> | undefined): void {
+  if (waiting === undefined) return;
+  if (outcome === undefined) waiting.reject(new Error("A batch gave fewer outcomes than it had items."));
+  else if ("error" in outcome) waiting.reject(outcome.error);
+  else if ("later" in outcome) outcome.later().then(waiting.resolve, waiting.reject);
+  else waiting.resolve(outcome.answer);
+}

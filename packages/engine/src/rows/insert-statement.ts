@@ -1,0 +1,64 @@
+import { createHash } from "node:crypto";
+import { fromRows } from "../compute/from-rows.ts";
+import type { SqlStep } from "../compute/plan-compute.ts";
+import { quoteIdent, quoteTable } from "../schema/sql-text.ts";
+import type { Slot } from "./row-layout.ts";
+
+export interface InsertShape {
+  readonly table: { readonly folder: string; readonly name: string };
+  /** Slots whose values are given, in the order of the array parameters. */
+  readonly given: readonly Slot[];
+  readonly steps: readonly SqlStep[];
+  /** Names that come back, the identity first; empty when the count tells enough. */
+  readonly returning: readonly string[];
+  /** The rows get this cell-error object (a parameter), and the fill job is told, in the same statement. */
+  readonly is_pending: boolean;
+  /** Rows whose key exists are left out, and thereby alone: they are those that do not come back. */
+  readonly skips_duplicates: boolean;
+}
+
+export interface Prepared {
+  readonly text: string;
+  readonly name: string;
+}
+
+/**
+ * One INSERT for many rows. Parameters: an array per given slot, then the table's id and version, then (when pending) the
+ * ids of the pending columns and the cell errors. It writes nothing when the table has another version by now: the
+ * version is read after the statement holds its lock on the table, so no schema change can come in between.
+ */
+export function buildInsert(shape: InsertShape): Prepared {
+  const next = shape.given.length;
+  const names = [...shape.given.map((slot) => slot.name), ...shape.steps.map((step) => step.column)].map(quoteIdent);
+  const conditions = [
+    `(select v.version from appdb.tables v where v.id = $${next + 1}::bigint) = $${next + 2}::bigint`,
+  ];
+  const columns = [...names];
+  const values = [...names];
+  if (shape.is_pending) {
+    columns.push("_errors");
+    values.push(`$${next + 4}::jsonb`);
+    conditions.push(`(select appdb.mark_pending($${next + 1}::bigint, $${next + 3}::bigint[])) is not null`);
+  }
+  const lines = [
+    `insert into ${quoteTable(shape.table)} as t (${columns.join(", ")})`,
+    `select ${values.join(", ")} from ${fromRows(shape.given, shape.steps)}`,
+    `where ${conditions.join(" and ")}`,
+  ];
+  if (shape.skips_duplicates) lines.push("on conflict do nothing");
+  if (shape.returning.length > 0) {
+    lines.push(`returning ${shape.returning.map((name) => `t.${quoteIdent(name)}`).join(", ")}`);
+  }
+  return prepare(lines.join("\n"));
+}
+
+/** Computes without storing: parameters as above without table and version; comes back with the row's number from 1. */
+export function buildCompute(given: readonly Slot[], steps: readonly SqlStep[]): Prepared {
+  const names = steps.map((step) => quoteIdent(step.column));
+  return prepare(`select ${['"#row"', ...names].join(", ")} from ${fromRows(given, steps, '"#row"')}`);
+}
+
+/** The same text has the same name, so a connection prepares it once. */
+function prepare(text: string): Prepared {
+  return { text, name: createHash("sha256").update(text).digest("hex").slice(0, 32) };
+}

@@ -1,0 +1,63 @@
+import { isUtf8 } from "node:buffer";
+import { appError } from "@appdb/contract/errors";
+import { scanMembers } from "./scan-members.ts";
+
+/** A body that is a JSON object. When a name comes twice the last one counts, as in every common reader of JSON. */
+export interface ParsedBody {
+  readonly members: Readonly<Record<string, unknown>>;
+  /** Source text of a member's value: digits, key order and spacing as sent. */
+  raw(name: string): string;
+}
+
+/** @throws invalid_json when it is not JSON in UTF-8; invalid_request when it is not an object */
+export function parseBody(bytes: Uint8Array | string): ParsedBody {
+  const text = typeof bytes === "string" ? bytes : decode(bytes);
+  const value = parseJson(text);
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    throw appError("invalid_request", {
+      detail: `The body must be a JSON object; it is ${nameOf(value)}.`,
+      hint: 'Send one row as an object: {"column": value}',
+      errors: [{ pointer: "", detail: `An object is wanted, the body is ${nameOf(value)}.` }],
+    });
+  }
+  let slices: ReadonlyMap<string, string> | undefined;
+  return {
+    members: value as Record<string, unknown>,
+    raw(name) {
+      slices ??= scanMembers(text);
+      return slices.get(name) ?? "null";
+    },
+  };
+}
+
+function decode(bytes: Uint8Array): string {
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8");
+  // Bytes that are no UTF-8 always decode to U+FFFD, so only its presence asks for the second look.
+  if (text.includes("\uFFFD") && !isUtf8(bytes)) {
+    throw appError("invalid_json", { detail: "The body is not UTF-8.", hint: "Encode the JSON text as UTF-8." });
+  }
+  return text;
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    if (text.trim() === "") {
+      throw appError("invalid_json", { detail: "The body is empty.", hint: "Send a JSON object as the body." });
+    }
+    throw appError("invalid_json", {
+      detail: `The body is not JSON: ${error instanceof Error ? error.message : String(error)}.`,
+      hint: /\b(NaN|-?Infinity)\b/.test(text)
+        ? "JSON has no NaN and no Infinity: send null, or leave the field out."
+        : "Send a JSON object as the body.",
+      cause: error,
+    });
+  }
+}
+
+function nameOf(value: unknown): string {
+  if (value === null) return "null";
+  if (Array.isArray(value)) return "an array";
+  return `a ${typeof value}`;
+}

@@ -1,0 +1,61 @@
+import { Misfit } from "./misfit.ts";
+
+const DATE = /^(\d{4})-(\d{2})-(\d{2})$/;
+const TIMESTAMP =
+  /^(\d{4})-(\d{2})-(\d{2})(?:[T ](\d{2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?(Z|[+-]\d{2}(?::?\d{2})?)?)?$/i;
+const MS_PER_MINUTE = 60_000;
+
+/** Reads `YYYY-MM-DD`; years 1 to 9999, as Python's. */
+export function parseDate(text: string): string | Misfit {
+  const parts = DATE.exec(text);
+  const ms = parts === null ? undefined : dayMs(parts[1], parts[2], parts[3]);
+  return ms === undefined
+    ? new Misfit(`A date YYYY-MM-DD is wanted, the body has ${JSON.stringify(text.slice(0, 40))}.`)
+    : text;
+}
+
+/**
+ * Reads an ISO 8601 timestamp and gives it in UTC with microseconds when there are any. Without a zone it counts as UTC,
+ * without a time as midnight. Digits beyond microseconds must be zero: they would be lost.
+ */
+export function parseTimestamp(text: string): string | Misfit {
+  const parts = TIMESTAMP.exec(text);
+  if (parts === null) return notTimestamp(text);
+  const [, year, month, day, hour = "00", minute = "00", second = "00", fraction = "", zone = "Z"] = parts;
+  const day0 = dayMs(year, month, day);
+  const offset = offsetMinutes(zone);
+  const isTime = Number(hour) < 24 && Number(minute) < 60 && Number(second) < 60;
+  if (day0 === undefined || offset === undefined || !isTime) return notTimestamp(text);
+  const digits = fraction.padEnd(9, "0");
+  if (!digits.endsWith("000")) {
+    return new Misfit(`A Timestamp keeps microseconds; ${JSON.stringify(text)} has more digits, which would be lost.`);
+  }
+  const time = (Number(hour) * 60 + Number(minute) - offset) * MS_PER_MINUTE + Number(second) * 1000;
+  const utc = new Date(day0 + time);
+  const utcYear = utc.getUTCFullYear();
+  if (utcYear < 1 || utcYear > 9999) {
+    return new Misfit(`${JSON.stringify(text)} is in year ${utcYear} in UTC; years 1 to 9999 can be stored.`);
+  }
+  const micros = digits.slice(0, 6);
+  return `${utc.toISOString().slice(0, 19)}${micros === "000000" ? "" : `.${micros}`}Z`;
+}
+
+function notTimestamp(text: string): Misfit {
+  return new Misfit(`An ISO 8601 timestamp is wanted, the body has ${JSON.stringify(text.slice(0, 40))}.`);
+}
+
+/** Milliseconds of a day's start in UTC; undefined for a day that is in no calendar. */
+function dayMs(year = "", month = "", day = ""): number | undefined {
+  const date = new Date(0);
+  date.setUTCFullYear(Number(year), Number(month) - 1, Number(day));
+  const isReal = Number(year) >= 1 && date.getUTCMonth() === Number(month) - 1 && date.getUTCDate() === Number(day);
+  return isReal ? date.getTime() : undefined;
+}
+
+function offsetMinutes(zone: string): number | undefined {
+  if (zone === "Z" || zone === "z") return 0;
+  const hours = Number(zone.slice(1, 3));
+  const minutes = Number(zone.slice(3).replace(":", "") || "0");
+  if (hours > 23 || minutes > 59) return undefined;
+  return (zone[0] === "-" ? -1 : 1) * (hours * 60 + minutes);
+}

@@ -1,0 +1,258 @@
+import { planCompute, planPython } from "../compute/plan-compute.ts";
+import { type BoundGraph, bindGraph, runGraph } from "../compute/run-graph.ts";
+import type { SqlPool, UdfRunner } from "../ports.ts";
+import type { CatalogFunction } from "../schema/catalog.ts";
+import { loadCatalog } from "../schema/load-catalog.ts";
+import { arrayParameters, fillRow, type PlacedSlot, rowBytes } from "./batch-sql.ts";
+import { Coalescer, type Outcome } from "./coalescer.ts";
+import { buildInsert, type Prepared } from "./insert-statement.ts";
+import { isolate } from "./isolate.ts";
+import { BATCHING } from "./limits.ts";
+import type { Row, RowLayout } from "./row-layout.ts";
+import { explainRefusal, isShapeRefusal, isUndone, isValueRefusal, uniqueViolation } from "./sql-refusals.ts";
+import type { MakeUuid7 } from "./uuid7.ts";
+import { planWriteTarget, type ServiceIdentity, schemaChanged, type WriteTarget } from "./write-target.ts";
+
+export interface TableWriterDeps {
+  readonly sql: SqlPool;
+  readonly udf: () => UdfRunner;
+  readonly uuid7: MakeUuid7;
+  readonly uuid4: () => string;
+}
+
+export interface TableWriterInput {
+  readonly layout: RowLayout;
+  readonly functions: ReadonlyMap<string, CatalogFunction>;
+  /** Columns whose values somebody will read after the write. */
+  readonly read: ReadonlySet<string>;
+  readonly service: ServiceIdentity;
+  readonly target: WriteTarget;
+}
+
+/** How often a batch starts over because the table moved, or because PostgreSQL undid it in favour of another one. */
+const MOST_ATTEMPTS = 8;
+
+interface Statement extends Prepared {
+  readonly given: readonly PlacedSlot[];
+  readonly returned: readonly PlacedSlot[];
+}
+
+/** The statements for one state of the table: with SQL steps, and for rows whose values Python made. */
+interface Statements {
+  readonly target: WriteTarget;
+  readonly computing: Statement;
+  readonly given: Statement;
+}
+
+/** Writes rows of one table for one service: computes what Python computes, and stores what is ready together. */
+export class TableWriter {
+  readonly #deps: TableWriterDeps;
+  readonly #input: TableWriterInput;
+  readonly #graph: BoundGraph | null;
+  readonly #sqlSteps: ReturnType<typeof planCompute>["sql"];
+  readonly #coalescer: Coalescer<Row, void>;
+  #statements: Statements;
+  #reloading: Promise<void> | undefined;
+
+  constructor(deps: TableWriterDeps, input: TableWriterInput) {
+    this.#deps = deps;
+    this.#input = input;
+    const { layout, functions } = input;
+    const plan = planCompute(layout.table, functions, layout.computed);
+    this.#graph = plan.graph === null ? null : bindGraph(plan.graph, layout.index);
+    this.#sqlSteps = plan.sql;
+    this.#statements = this.#prepare(input.target);
+    this.#coalescer = new Coalescer({ ...BATCHING, weigh: rowBytes, run: (rows) => this.#runBatch(rows) });
+  }
+
+  get uses_python(): boolean {
+    return this.#graph !== null;
+  }
+
+  /**
+   * Stores a row; afterwards its slots hold all values as they are stored. Either the row is there and this resolves, or
+   * it rejects and nothing is stored, commit_unknown alone excepted.
+   * @throws function_failed and its kin, unique_violation, invalid_request, schema_changed, disk_full, overloaded,
+   *  database_unavailable, commit_unknown, worker_unavailable
+   */
+  async run(row: Row, signal?: AbortSignal): Promise<void> {
+    const { layout } = this.#input;
+    this.#makeIds(row);
+    if (this.#graph !== null) await runGraph(this.#deps.udf(), layout.table.name, this.#graph, row, signal);
+    await this.#coalescer.submit(row);
+  }
+
+  /** Resolves when no row waits to be stored. */
+  drain(): Promise<void> {
+    return this.#coalescer.drain();
+  }
+
+  #makeIds(row: Row): void {
+    const { slots } = this.#input.layout;
+    for (let at = 0; at < slots.length; at++) {
+      const origin = slots[at]?.origin;
+      if (origin === "uuid7") row[at] = this.#deps.uuid7();
+      else if (origin === "uuid4") row[at] = this.#deps.uuid4();
+    }
+  }
+
+  #runBatch(rows: readonly Row[]): Promise<readonly Outcome<void>[]> {
+    return isolate(
+      this.#inKeyOrder(rows),
+      (part) => this.#store(part, "computing"),
+      (row, error) => this.#alone(row, error),
+    ).then((outcomes) => this.#inOrderOf(rows, outcomes));
+  }
+
+  /** Two batches that wait for each other's keys would deadlock; in one order they only wait. */
+  #inKeyOrder(rows: readonly Row[]): readonly Row[] {
+    if (!this.#statements.target.has_key || rows.length === 1) return rows;
+    const { layout } = this.#input;
+    const slots = layout.table.primary_key.map((name) => layout.index.get(name) ?? 0);
+    const keyed = rows.map((row) => ({ row, key: slots.map((slot) => String(row[slot])).join("\0") }));
+    return keyed.sort((a, b) => (a.key < b.key ? -1 : 1)).map(({ row }) => row);
+  }
+
+  #inOrderOf(rows: readonly Row[], outcomes: readonly Outcome<void>[]): readonly Outcome<void>[] {
+    if (!this.#statements.target.has_key || rows.length === 1) return outcomes;
+    const of = new Map(this.#inKeyOrder(rows).map((row, at) => [row, outcomes[at]]));
+    return rows.map((row) => of.get(row) ?? { error: new Error("A row has no outcome.") });
+  }
+
+  /** What becomes of a row that PostgreSQL refused by itself. A value that SQL cannot make may be one that Python can. */
+  #alone(row: Row, error: unknown): Outcome<void> {
+    if (isValueRefusal(error) && this.#sqlSteps.length > 0) return { later: () => this.#storeByPython(row) };
+    return { error: explainRefusal(this.#input.layout, row, error) };
+  }
+
+  async #storeByPython(row: Row): Promise<void> {
+    const { layout, functions } = this.#input;
+    const columns = this.#sqlSteps.map((step) => step.column);
+    const graph = planPython(layout.table, functions, columns);
+    if (graph !== null) await runGraph(this.#deps.udf(), layout.table.name, bindGraph(graph, layout.index), row);
+    try {
+      const [outcome] = await this.#store([row], "given");
+      if (outcome !== undefined && "error" in outcome) throw outcome.error;
+    } catch (error) {
+      throw explainRefusal(layout, row, error);
+    }
+  }
+
+  /** Writes rows in one transaction. @throws SqlError when PostgreSQL refuses, schema_changed */
+  async #store(rows: readonly Row[], kind: "computing" | "given"): Promise<readonly Outcome<void>[]> {
+    for (let attempt = 1; ; attempt++) {
+      const statements = this.#statements;
+      try {
+        const outcomes = await this.#execute(statements.target, statements[kind], rows);
+        if (outcomes !== undefined) return outcomes;
+      } catch (error) {
+        if (attempt < MOST_ATTEMPTS && isUndone(error)) continue;
+        if (!isShapeRefusal(error) || attempt === MOST_ATTEMPTS) throw error;
+        await this.#reload(statements);
+        // The table is as this service knows it: the statement itself was wrong, which no new attempt mends.
+        if (this.#statements.target.version === statements.target.version) throw error;
+        continue;
+      }
+      if (attempt === MOST_ATTEMPTS) {
+        const { name } = statements.target;
+        throw schemaChanged(this.#input.service, `Table ${name} changes again and again.`, { table: name });
+      }
+      await this.#reload(statements);
+    }
+  }
+
+  /** One attempt; undefined when the table has another version by now and nothing was written. */
+  async #execute(
+    target: WriteTarget,
+    statement: Statement,
+    rows: readonly Row[],
+  ): Promise<readonly Outcome<void>[] | undefined> {
+    const values: unknown[] = arrayParameters(statement.given, rows);
+    values.push(target.table_id, target.version);
+    if (target.pending.length > 0) {
+      values.push(`{${target.pending.map((column) => column.id).join(",")}}`);
+      values.push(JSON.stringify(Object.fromEntries(target.pending.map((column) => [column.name, "pending"]))));
+    }
+    const result = await this.#deps.sql.query({ text: statement.text, name: statement.name, values });
+    if (result.row_count === 0 && !(target.has_key && (await this.#isCurrent(target)))) return undefined;
+    if (statement.returned.length === 0) return rows.map(() => ({ answer: undefined }));
+    const identity = this.#input.layout.identity;
+    // Rows come back in the order given, short of those whose key exists; the identity proves it.
+    let next = 0;
+    const outcomes = rows.map((row): Outcome<void> => {
+      const stored = result.rows[next];
+      if (stored === undefined || stored[0] !== row[identity]) {
+        return { error: uniqueViolation(this.#input.layout, row) };
+      }
+      next += 1;
+      fillRow(row, statement.returned, stored, 0);
+      return { answer: undefined };
+    });
+    if (next !== result.row_count) throw new Error("PostgreSQL answered rows in another order than they were sent.");
+    return outcomes;
+  }
+
+  async #isCurrent(target: WriteTarget): Promise<boolean> {
+    const { rows } = await this.#deps.sql.query({
+      name: "table_version",
+      text: "select version from appdb.tables where id = $1::bigint",
+      values: [target.table_id],
+    });
+    return Number(rows[0]?.[0]) === target.version;
+  }
+
+  /** Looks at the table anew, once for all batches that found it changed. @throws schema_changed */
+  async #reload(seen: Statements): Promise<void> {
+    if (this.#statements !== seen) return;
+    this.#reloading ??= this.#load().finally(() => {
+      this.#reloading = undefined;
+    });
+    await this.#reloading;
+  }
+
+  async #load(): Promise<void> {
+    const catalog = await loadCatalog(this.#deps.sql);
+    this.#statements = this.#prepare(planWriteTarget(this.#input.layout, catalog, this.#input.service));
+  }
+
+  #prepare(target: WriteTarget): Statements {
+    const { slots } = this.#input.layout;
+    const placed = slots.map((slot, at): PlacedSlot => ({ ...slot, at }));
+    const inSql = new Set(this.#sqlSteps.map((step) => step.column));
+    return {
+      target,
+      computing: this.#statement(
+        target,
+        placed.filter((slot) => !inSql.has(slot.name)),
+        this.#sqlSteps,
+      ),
+      given: this.#statement(target, placed, []),
+    };
+  }
+
+  #statement(
+    target: WriteTarget,
+    given: readonly PlacedSlot[],
+    steps: readonly { column: string; expression: string }[],
+  ): Statement {
+    const { layout, read } = this.#input;
+    const made = layout.slots.flatMap((slot, at) => {
+      const isRead = read.has(slot.name) && steps.some((step) => step.column === slot.name);
+      return isRead ? [{ ...slot, at }] : [];
+    });
+    const identity = layout.slots[layout.identity];
+    const returned =
+      identity !== undefined && (made.length > 0 || target.has_key)
+        ? [{ ...identity, at: layout.identity }, ...made]
+        : [];
+    const prepared = buildInsert({
+      table: target,
+      given,
+      steps,
+      returning: returned.map((slot) => slot.name),
+      is_pending: target.pending.length > 0,
+      skips_duplicates: target.has_key,
+    });
+    return { ...prepared, given, returned };
+  }
+}
