@@ -1,0 +1,95 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { ERRORS } from "@appdb/contract/errors";
+import { MAX_NAME_LENGTH, MAX_ORGANIZATION_LENGTH } from "@appdb/contract/names";
+import { DEFAULT_LIMITS } from "@appdb/contract/service-spec";
+import { ROOT } from "./paths.mjs";
+
+const GENERATED = "<!-- Made by `npm run docs` from the code it describes; a test compares the two. -->";
+
+/** Where each limit is changed, and what happens at it. The compiler asks for a line when a limit is added. */
+const SERVICE_LIMITS: Record<keyof typeof DEFAULT_LIMITS, readonly [setting: string, meaning: string]> = {
+  workers: ["`SERVICE_WORKERS`", "Python processes of a service; rows of functions wait their turn"],
+  function_timeout_ms: [
+    "`SERVICE_FUNCTION_TIMEOUT_MS`",
+    "time of one row in a function, in ms; past it the request gets `function_timeout` and the worker is replaced",
+  ],
+  worker_memory_mb: [
+    "`SERVICE_WORKER_MEMORY_MB`",
+    "memory of a worker, in MB; past it the request gets `worker_out_of_memory` and the worker is replaced",
+  ],
+  body_bytes: ["`SERVICE_BODY_BYTES`", "largest request body, in bytes; past it `payload_too_large`"],
+  connections: ["", "connections of a service to PostgreSQL"],
+};
+
+/** The pages of docs/ that are printed from code, by file name. */
+export function referencePages(): Record<string, string> {
+  return { "errors.md": errorsPage(), "limits.md": limitsPage() };
+}
+
+function errorsPage(): string {
+  const lines = [
+    "# Errors",
+    "",
+    GENERATED,
+    "",
+    "Every error has one of these codes. A code never changes; wording may. HTTP answers carry it as `code` in an",
+    "`application/problem+json` body beside `detail` (what happened, with the real values) and `hint` (one next step);",
+    "the command prints `error:` and `hint:` on stderr, or the same object with `--json`.",
+  ];
+  for (const [heading, codes] of groupsOfErrors()) {
+    lines.push("", `## ${heading}`, "", "| code | status | meaning |", "|---|---|---|");
+    for (const code of codes) lines.push(`| \`${code}\` | ${ERRORS[code].status} | ${ERRORS[code].title} |`);
+  }
+  return `${lines.join("\n")}\n`;
+}
+
+/** The catalogue's comments are its headings: `// rows and functions` opens a group. */
+function groupsOfErrors(): [heading: string, codes: (keyof typeof ERRORS)[]][] {
+  const source = readFileSync(join(ROOT, "packages/contract/src/errors.ts"), "utf8");
+  const body = source.slice(source.indexOf("export const ERRORS"), source.indexOf("} as const satisfies"));
+  const groups: [string, (keyof typeof ERRORS)[]][] = [];
+  for (const line of body.split("\n")) {
+    const heading = /^ {2}\/\/ (.+)$/.exec(line)?.[1];
+    if (heading !== undefined) groups.push([heading[0]?.toUpperCase() + heading.slice(1), []]);
+    const code = /^ {2}(\w+): \{/.exec(line)?.[1];
+    if (code !== undefined && code in ERRORS) groups.at(-1)?.[1].push(code as keyof typeof ERRORS);
+  }
+  return groups;
+}
+
+function limitsPage(): string {
+  const service = Object.entries(DEFAULT_LIMITS).map(([name, value]) => {
+    const [setting, meaning] = SERVICE_LIMITS[name as keyof typeof DEFAULT_LIMITS];
+    return `| \`${name}\` | ${value.toLocaleString("en")} | ${setting} | ${meaning} |`;
+  });
+  return `${[
+    "# Limits",
+    "",
+    GENERATED,
+    "",
+    "## Of a service",
+    "",
+    "Variables are read by the daemon when it starts (`cli daemon restart`).",
+    "",
+    "| limit | default | variable | meaning |",
+    "|---|---|---|---|",
+    ...service,
+    "",
+    "## Of names",
+    "",
+    "| name | characters |",
+    "|---|---|",
+    `| table, column, index, service, folders of a target together | at most ${MAX_NAME_LENGTH} |`,
+    `| organization | at most ${MAX_ORGANIZATION_LENGTH} |`,
+    "",
+    "## Of values",
+    "",
+    "| type | range | beyond it |",
+    "|---|---|---|",
+    "| Int | -9223372036854775808 to 9223372036854775807, also in JSON | 422 for input; a cell error when computed |",
+    "| Float | 64-bit floating point, finite | 422 for input; a cell error when computed |",
+    "| String | any Unicode but NUL | 422 for input; a cell error when computed |",
+    "| Timestamp | microseconds, stored in UTC | 422 for input |",
+  ].join("\n")}\n`;
+}
