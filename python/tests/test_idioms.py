@@ -1,0 +1,385 @@
+"""What real application files do: the idioms that an implementation must survive."""
+
+from conftest import HEAD
+
+
+def texts(table):
+    return {column["name"]: column["computed"] and column["computed"]["text"] for column in table["columns"]}
+
+
+def test_annotated_names_are_columns_on_the_lines_below(project):
+    table = project.table("class A(Base, name='a'):\n    tag: db.String\n    loud = upper(tag)\n")
+    assert texts(table) == {"tag": None, "loud": "upper(tag)"}
+
+
+def test_annotations_may_all_be_strings(project):
+    body = "class A(Base, name='a'):\n    tag: db.String | None\n    loud = upper(tag)\n"
+    table = project.manifest("from __future__ import annotations\n" + HEAD + body, head="")["tables"][0]
+    assert table["columns"][0]["nullable"] is True
+    assert table["columns"][1]["nullable"] is True
+    assert texts(table)["loud"] == "upper(tag)"
+
+
+def test_an_optional_column_may_be_written_with_typing(project):
+    columns = project.columns("from typing import Optional\nclass A(Base, name='a'):\n    tag: Optional[db.Int]\n")
+    assert (columns["tag"]["type"], columns["tag"]["nullable"]) == ({"kind": "int"}, True)
+
+
+def test_a_column_may_be_named_like_the_function_that_computes_it(project):
+    table = project.table(
+        """
+        @db.udf
+        def blurb(text: str) -> str:
+            return text[:3]
+        class A(Base, name='a'):
+            body: db.String
+            blurb = blurb(body)
+            upper = upper(blurb)
+        """
+    )
+    assert texts(table) == {"body": None, "blurb": "blurb(body)", "upper": "upper(blurb)"}
+
+
+def test_column_names_collide_with_builtins_and_our_own_words(project):
+    names = "id name open year type size count text timestamp label status notes table len format string mro keys upper".split()
+    body = "".join(f"    {name}: db.String\n" for name in names)
+    document = project.manifest(
+        f"class A(Base, name='a'):\n{body}    loud = upper.upper()\n"
+        f"r = Router()\nr.add_compute_route(A, path='/x', inputs=[A.upper, A.mro, A.name, A.count], outputs=[A.loud, A.type])\n"
+        .replace("inputs=[A.upper,", "inputs=[A.type, A.upper,")
+    )
+    assert [column["name"] for column in document["tables"][0]["columns"]] == [*names, "loud"]
+    assert document["services"][0]["routes"][0]["inputs"] == ["type", "upper", "mro", "name", "count"]
+
+
+def test_the_key_may_come_last_and_indexes_before_later_columns(project):
+    table = project.table(
+        """
+        class A(Base, name='a'):
+            email: db.String
+            __indexes__ = [db.BtreeIndex(email)]
+            age: db.Int
+            id = db.Column(value=uuid7(), primary_key=True)
+        """
+    )
+    assert table["primary_key"] == ["id"]
+    assert table["indexes"] == [
+        {"kind": "btree", "name": None, "columns": ["email"], "source": {"file": "app.py", "line": 11}}
+    ]
+    assert list(texts(table)) == ["email", "age", "id"]
+
+
+def test_a_uuid7_key_is_no_input(project):
+    document = project.manifest(
+        """
+        class A(Base, name='a'):
+            id = db.Column(value=uuid7(), primary_key=True)
+            n: db.Int
+        r = Router()
+        r.add_insert_route(A, path='/a')
+        """
+    )
+    route = document["services"][0]["routes"][0]
+    assert (route["inputs"], route["outputs"]) == (["n"], ["id", "n"])
+
+
+def test_importing_twice_gives_the_same_and_touches_nothing(project):
+    first = project.manifest("class A(Base, name='a'):\n    n: db.Int\n")
+    assert project.manifest() == first
+    assert sorted(path.name for path in project.root.iterdir()) == ["app.py"]
+
+
+def test_a_function_is_known_by_its_module_from_the_project_root(project):
+    project.write(
+        udfs="import appdb as db\n@db.udf\ndef fare(km: float, *, rate: float = 2.0) -> float:\n    return km * rate\n",
+        pkg__deep="import appdb as db\n@db.udf\ndef twice(n: int) -> int:\n    return 2 * n\n",
+    )
+    document = project.manifest(
+        """
+        from udfs import fare
+        from pkg import deep
+        class A(Base, name='a'):
+            km: db.Int
+            cost = fare(km, rate=3)
+            more = deep.twice(km)
+        """
+    )
+    assert [f["id"] for f in document["functions"]] == ["pkg.deep:twice", "udfs:fare"]
+    assert document["functions"][1]["source"] == {"file": "udfs.py", "line": 2}
+    assert document["functions"][1]["parameters"] == [
+        {"name": "km", "type": {"kind": "float"}, "nullable": False, "kind": "positional"},
+        {"name": "rate", "type": {"kind": "float"}, "nullable": False, "kind": "keyword_only", "default": 2.0},
+    ]
+    assert [m["path"] for m in document["modules"]] == ["app.py", "pkg/deep.py", "udfs.py"]
+    assert texts(document["tables"][0])["cost"] == "fare(km, rate=3.0)"
+
+
+def test_four_modules_with_routes_alone_in_the_app(project):
+    project.write(
+        models="""
+            import appdb as db
+            from appdb.functions import uuid7
+            import udfs
+            Base = db.model_base()
+            class Rides(Base, name='rides'):
+                id = db.Column(value=uuid7(), primary_key=True)
+                km: db.Float
+                cost = udfs.fare(km)
+            class Hidden(Base, name='hidden'):
+                n: db.Int
+            """,
+        udfs="import appdb as db\n@db.udf\ndef fare(km: float) -> float:\n    return km\n",
+        other="from appdb.serving import Router\nback = Router(name='back')\n",
+    )
+    document = project.manifest(
+        """
+        from appdb.serving import FastAPIRouter
+        from models import Rides
+        import other
+        front = FastAPIRouter(prefix='/v1')
+        front.add_insert_route(Rides, path='/rides', inputs=['km'], outputs=[Rides.id, 'cost'])
+        other.back.add_compute_route(Rides, path='/cost')
+        again = front
+        """,
+        head="",
+    )
+    assert [t["name"] for t in document["tables"]] == ["hidden", "rides"]
+    assert [s["name"] for s in document["services"]] == ["back", "front"]
+    assert document["services"][1]["prefix"] == "/v1"
+
+
+def test_calls_mix_columns_constants_defaults_and_keywords(project):
+    table = project.table(
+        """
+        @db.udf
+        def f(a: int, b: str, c: float = 0.5, d: bool = False, *, e: str | None = None) -> str:
+            return ''
+        class A(Base, name='a'):
+            n: db.Int
+            s: db.String
+            one = f(n, 'x')
+            two = f(n, s, 2)
+            three = f(n, b=s, d=True)
+            four = f(7, s, e=None, c=1.5)
+            five = f(a=n, b=s, e=s)
+        """
+    )
+    assert list(texts(table).values())[2:] == [
+        "f(n, 'x')", "f(n, s, c=2.0)", "f(n, s, d=True)", "f(7, s, c=1.5, e=None)", "f(n, s, e=s)",
+    ]  # fmt: skip
+    kwargs = table["columns"][5]["computed"]["expr"]["kwargs"]
+    assert kwargs == {
+        "c": {"node": "literal", "value": 1.5, "type": {"kind": "float"}, "nullable": False},
+        "e": {"node": "literal", "value": None, "type": {"kind": "string"}, "nullable": True},
+    }
+
+
+def test_computed_columns_chain(compute):
+    values, _ = compute(
+        """
+        class A(Base, name='a'):
+            n: db.Int
+            a = n + 1
+            b = a * 2
+            c = b - n
+            d = c // 3
+            e = -d
+        """,
+        [10],
+    )
+    assert values == [{"a": 11, "b": 22, "c": 12, "d": 4, "e": -4}]
+
+
+def test_null_skips_a_call_unless_the_parameter_takes_it(compute):
+    source = """
+        @db.udf
+        def strict(x: int) -> str:
+            return 'called'
+        @db.udf
+        def loose(x: int | None) -> str:
+            return f'got {x}'
+        class A(Base, name='a'):
+            n: db.Int | None
+            s = strict(n)
+            l = loose(n)
+        """
+    assert compute(source, [None], [1]) == (
+        [{"s": None, "l": "got None"}, {"s": "called", "l": "got 1"}], [None, None]
+    )  # fmt: skip
+
+
+def test_two_compute_routes_on_one_table(project):
+    document = project.manifest(
+        """
+        class A(Base, name='a'):
+            x: db.String
+            y: db.String
+            ux = upper(x)
+            uy = upper(y)
+        s = Router(name='svc')
+        s.add_compute_route(A, path='/x', inputs=[A.x], outputs=[A.ux])
+        s.add_compute_route(A, path='/y', inputs=['y'], outputs=['uy'])
+        """
+    )
+    assert [r["inputs"] for r in document["services"][0]["routes"]] == [["x"], ["y"]]
+
+
+def test_the_environment_is_read_when_the_function_runs(project, workers, monkeypatch):
+    document = project.manifest(
+        """
+        import os
+        @db.udf
+        def greeting(name: str) -> str:
+            return os.environ['GREETING'] + name
+        class A(Base, name='a'):
+            name: db.String
+            hello = greeting(name)
+        """
+    )
+    monkeypatch.setenv("GREETING", "hi ")
+    worker = workers(project.root)
+    worker.define(document["tables"][0], document["functions"])
+    assert worker.run([["you"]])[0] == {0: {"hello": "hi you"}}
+
+
+def test_models_are_built_inside_functions_with_conditions(project):
+    document = project.manifest(
+        """
+        def build(wide, kind=db.Int):
+            class A(Base, name='a'):
+                n: kind
+                if wide:
+                    m: db.Float | None
+                    total = n + m
+                else:
+                    total = n + 0
+            return A
+        A = build(True)
+        """
+    )
+    assert texts(document["tables"][0]) == {"n": None, "m": None, "total": "n + m"}
+
+
+def test_a_function_sees_json_in_the_order_that_the_caller_sent(compute):
+    source = """
+        @db.udf
+        def keys(doc: dict) -> list:
+            return list(doc)
+        class A(Base, name='a'):
+            doc: db.Json
+            k = keys(doc)
+        """
+    assert compute(source, ['{"b":1,"a":2}'])[0] == [{"k": '["b","a"]'}]
+
+
+def test_functions_are_reached_in_every_way_of_writing(project):
+    table = project.table(
+        """
+        from appdb.functions import string
+        from appdb.functions.string import lower
+        from appdb.functions.uuid import uuid4
+        class A(Base, name='a'):
+            s: db.String
+            a = fn.string.upper(s)
+            b = fn.upper(s)
+            c = s.upper()
+            d = string.strip(s)
+            e = lower(s)
+            f = db.functions.len(s)
+            g = db.Column(value=uuid4())
+            h = fn.string.format('{} {}', s, 1)
+        """
+    )
+    assert list(texts(table).values())[1:] == [
+        "upper(s)", "upper(s)", "upper(s)", "strip(s)", "lower(s)", "len(s)", "uuid4()", "format('{} {}', s, 1)",
+    ]  # fmt: skip
+
+
+def test_functions_run_over_plain_values_too(project):
+    project.manifest(
+        """
+        @db.udf
+        def half(n: int) -> float:
+            return n / 2
+        assert half(3) == 1.5
+        assert upper('a') == 'A' and fn.string.split('a b') == ['a', 'b']
+        class A(Base, name='a'):
+            n: db.Int
+            one = half(3)
+        assert isinstance(half, type(half)) and half.function(4) == 2.0
+        """
+    )
+
+
+def test_constants_are_computed_columns(project):
+    columns = project.columns(
+        """
+        from datetime import date, datetime, timezone
+        from uuid import UUID
+        class A(Base, name='a'):
+            n: db.Int
+            five = 5
+            text = 'x'
+            f = 0.5
+            yes = True
+            day = date(2024, 2, 29)
+            at = datetime(2024, 1, 1, 12, tzinfo=timezone.utc)
+            u = UUID(int=1)
+        """
+    )
+    values = {name: c["computed"]["expr"]["value"] for name, c in columns.items() if c["computed"]}
+    assert values == {
+        "five": "5", "text": "x", "f": 0.5, "yes": True, "day": "2024-02-29", "at": "2024-01-01T12:00:00Z",
+        "u": "00000000-0000-0000-0000-000000000001",
+    }  # fmt: skip
+
+
+def test_docstring_comment_metadata_and_defaults(project):
+    document = project.manifest(
+        '''
+        class A(Base, name="My-Table", has_default_idxs=True, custom_metadata={"b": 1, "a": [2]}, media_validation="on_write"):
+            """First line.
+
+            Second line.
+            """
+            n = db.Column(db.Int, comment="how many", custom_metadata={"unit": "kg"})
+            m: db.Int
+        class B(Base, name="b", comment="said"):
+            """not this"""
+            Name: db.String
+        '''
+    )
+    a, b = document["tables"][1], document["tables"][0]
+    assert (a["name"], a["model"], a["comment"]) == ("my-table", "A", "First line.\n\nSecond line.")
+    assert (a["has_default_idxs"], a["custom_metadata"]) == (True, {"b": 1, "a": [2]})
+    assert (a["columns"][0]["comment"], a["columns"][0]["custom_metadata"]) == ("how many", {"unit": "kg"})
+    assert (b["comment"], b["columns"][0]["name"], b["primary_key"]) == ("said", "name", [])
+
+
+def test_a_composite_key_keeps_its_declared_order(project):
+    table = project.table(
+        """
+        class A(Base, name='a'):
+            z = db.Column(type=db.String, primary_key=True)
+            a = db.Column(db.Int, primary_key=True)
+        """
+    )
+    assert table["primary_key"] == ["z", "a"]
+
+
+def test_what_the_file_prints_stays_out_of_the_document(project):
+    project.write(
+        app=HEAD + "import os\nprint('hello')\nos.write(1, b'raw')\nclass A(Base, name='a'):\n    n: db.Int\n"
+    )
+    done = project.run()
+    assert done.stdout.startswith(b'{"manifest_version"') and done.returncode == 0
+    assert b"hello" in done.stderr and b"raw" in done.stderr
+
+
+def test_the_file_is_found_from_anywhere(project, tmp_path_factory):
+    project.write(sub__app=HEAD + "class A(Base, name='a'):\n    n: db.Int\n")
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    done = project.run("sub/app.py", "--root", str(project.root), cwd=elsewhere)
+    assert b'"app_file":"sub/app.py"' in done.stdout
+    done = project.run(str(project.root / "sub" / "app.py"), f"--root={project.root}", cwd=elsewhere)
+    assert b'"app_file":"sub/app.py"' in done.stdout
