@@ -1,0 +1,74 @@
+import type { Socket } from "node:net";
+import { AppError, appError, toProblem } from "@appdb/contract/errors";
+
+/** Turns what the HTTP server itself refuses into an error of ours; anything else passes as it is. */
+export function fromHttpError(error: unknown, limits: { readonly body_bytes: number }): unknown {
+  if (error instanceof AppError || !(error instanceof Error) || !("code" in error)) return error;
+  switch (error.code) {
+    case "FST_ERR_CTP_BODY_TOO_LARGE":
+      return appError("payload_too_large", {
+        detail: `The body is larger than ${limits.body_bytes} bytes.`,
+        hint: "Send a smaller body.",
+        meta: { body_bytes: limits.body_bytes },
+        cause: error,
+      });
+    case "FST_ERR_CTP_INVALID_MEDIA_TYPE":
+    case "FST_ERR_CTP_INVALID_TYPE":
+      return unsupportedMediaType(undefined);
+    case "FST_ERR_CTP_INVALID_CONTENT_LENGTH":
+    case "FST_ERR_BAD_URL":
+    case "ECONNRESET":
+    case "ERR_STREAM_PREMATURE_CLOSE":
+      return appError("invalid_json", {
+        detail: "The request broke off before its body had come whole, or its address is no URL.",
+        hint: "Send the request again.",
+        cause: error,
+      });
+    default:
+      return error;
+  }
+}
+
+export function unsupportedMediaType(content_type: string | undefined): AppError {
+  const sent =
+    content_type === undefined ? "no content type" : `content type ${JSON.stringify(content_type.slice(0, 100))}`;
+  return appError("unsupported_media_type", {
+    detail: `The request has ${sent}; routes take application/json.`,
+    hint: "Send the header: content-type: application/json",
+  });
+}
+
+export function notFound(path: string, nearest: string | undefined): AppError {
+  return appError("not_found", {
+    detail: `There is nothing at ${path.slice(0, 200)}.${nearest === undefined ? "" : ` Did you mean ${nearest}?`}`,
+    hint: "/openapi.json lists the routes, /docs shows them.",
+  });
+}
+
+export function methodNotAllowed(method: string, path: string, allowed: readonly string[]): AppError {
+  return appError("method_not_allowed", {
+    detail: `${path} does not answer ${method}; it answers ${allowed.join(", ")}.`,
+    hint: `Use ${allowed[0]}.`,
+    meta: { allowed },
+  });
+}
+
+/** Answers bytes that are no HTTP: there is no request to reply to, only a socket. */
+export function answerBadHttp(error: Error & { code?: string }, socket: Socket): void {
+  if (error.code === "ECONNRESET" || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const tooLarge = error.code === "HPE_HEADER_OVERFLOW";
+  const problem = toProblem(
+    appError(tooLarge ? "payload_too_large" : "invalid_request", {
+      detail: tooLarge ? "The request's headers are too large." : "The request is not valid HTTP.",
+    }),
+  );
+  const status = tooLarge ? 431 : 400;
+  const body = JSON.stringify({ ...problem, status });
+  socket.end(
+    `HTTP/1.1 ${status} ${tooLarge ? "Request Header Fields Too Large" : "Bad Request"}\r\n` +
+      `content-type: application/problem+json; charset=utf-8\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
+  );
+}

@@ -1,0 +1,132 @@
+/**
+ * A service process: serves routes of one application over HTTP (http/serve-endpoints.ts) from its database. Started by the daemon
+ * and by `service run` with a private file that says everything (contract/src/service-spec.ts). It ends when it is told
+ * to, and when whoever started it goes away.
+ */
+import { readFileSync, rmSync } from "node:fs";
+import { createPgPool } from "@appdb/adapters/postgres/pg-pool";
+import { createPythonWorkers } from "@appdb/adapters/udf/python-workers";
+import { appError, toProblem } from "@appdb/contract/errors";
+import { type ServiceMessage, type ServiceSpec, serviceSpecSchema } from "@appdb/contract/service-spec";
+import { openEndpoints } from "@appdb/engine/endpoints/open-endpoints";
+import type { Logger, UdfRunner } from "@appdb/engine/ports";
+import { pino } from "pino";
+import { serveEndpoints } from "../http/serve-endpoints.ts";
+
+/** Below the daemon's own patience, so that a service ends by itself. */
+const DRAIN_MS = 8_000;
+
+/** Serves until it is told to stop; gives the exit status. The file is removed as soon as it is read. */
+export async function runService(specFile: string): Promise<number> {
+  const stop = listenForStop();
+  const log = createServiceLog();
+  try {
+    const spec = readSpec(specFile);
+    await serve(spec, log, stop);
+    return 0;
+  } catch (error) {
+    const problem = toProblem(error);
+    log.error(
+      { code: problem.code, detail: problem.detail, ...(problem.code === "internal_error" ? { err: error } : {}) },
+      "service failed",
+    );
+    await tellParent({ event: "failed", problem: { ...problem } });
+    return 1;
+  }
+}
+
+async function serve(spec: ServiceSpec, log: Logger, stop: Promise<string>): Promise<void> {
+  await using sql = createPgPool({
+    dsn: spec.dsn,
+    max: spec.limits.connections,
+    application_name: `appdb service ${spec.services.join(",")}`,
+    log,
+  });
+  await using workers = new LazyWorkers(spec, log);
+  const udf = () => workers.get();
+  const { manifest, target, services } = spec;
+  await using endpoints = await openEndpoints(
+    { sql, udf, log, clock: { now: Date.now } },
+    { manifest, target, services },
+  );
+  const { host, port } = spec;
+  const { body_bytes } = spec.limits;
+  await using server = await serveEndpoints(endpoints, { host, port, log, body_bytes });
+  if (endpoints.uses_python) await udf().start();
+  log.info({ services, target, address: server.address, port: server.port }, "service listens");
+  await tellParent({ event: "listening", address: server.address, port: server.port });
+  const reason = await stop;
+  log.info({ reason }, "service stops");
+  // Requests that still run when the time is up are cut: the exit status says that the end was wanted all the same.
+  setTimeout(() => process.exit(0), DRAIN_MS).unref();
+}
+
+/** Python is started by the first row that needs it, or ahead of it. */
+class LazyWorkers implements AsyncDisposable {
+  readonly #spec: ServiceSpec;
+  readonly #log: Logger;
+  #runner: UdfRunner | undefined;
+
+  constructor(spec: ServiceSpec, log: Logger) {
+    this.#spec = spec;
+    this.#log = log;
+  }
+
+  get(): UdfRunner {
+    const { runtime, manifest, limits } = this.#spec;
+    this.#runner ??= createPythonWorkers({
+      runtime,
+      modules: [...new Set(manifest.functions.map((fn) => fn.module))],
+      workers: limits.workers,
+      function_timeout_ms: limits.function_timeout_ms,
+      worker_memory_mb: limits.worker_memory_mb,
+      log: this.#log,
+      onOutput: (line) => this.#log.info({ line }, "output"),
+    });
+    return this.#runner;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#runner?.[Symbol.asyncDispose]();
+  }
+}
+
+function readSpec(file: string): ServiceSpec {
+  const text = readFileSync(file, "utf8");
+  rmSync(file, { force: true });
+  const parsed = serviceSpecSchema.safeParse(JSON.parse(text));
+  if (parsed.success) return parsed.data;
+  const issue = parsed.error.issues[0];
+  throw appError("service_failed", {
+    detail: `What the service was told is not valid: ${issue?.path.join(".")}: ${issue?.message}.`,
+    hint: "Command and service must be of one version: cli daemon stop, then start the service again.",
+  });
+}
+
+/** JSON lines on stdout, which the daemon keeps as the service's log. */
+function createServiceLog(): Logger {
+  return pino({
+    base: null,
+    timestamp: pino.stdTimeFunctions.isoTime,
+    formatters: { level: (label) => ({ level: label }) },
+    redact: { paths: ["dsn", "env", "*.dsn", "*.env"], censor: "***" },
+  });
+}
+
+/** Resolves with the reason to stop. The second signal of one kind ends the process at once. */
+function listenForStop(): Promise<string> {
+  return new Promise((resolve) => {
+    for (const signal of ["SIGTERM", "SIGINT"] as const) {
+      process.once(signal, () => {
+        resolve(signal);
+        process.once(signal, () => process.exit(1));
+      });
+    }
+    process.once("disconnect", () => resolve("parent gone"));
+  });
+}
+
+async function tellParent(message: ServiceMessage): Promise<void> {
+  if (process.send === undefined || !process.connected) return;
+  await new Promise<void>((resolve) => process.send?.(message, undefined, {}, () => resolve()));
+}
