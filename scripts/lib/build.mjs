@@ -8,7 +8,7 @@ import { Stop, say } from "./say.mjs";
 
 const STAMP = join(DIST, "build.json");
 /** Everything that decides what is in `dist/`. */
-const SOURCES = ["packages", "apps", "python", "scripts", "package-lock.json", "README.md", "LICENSE"];
+const SOURCES = ["packages", "apps", "python", "scripts", "examples", "package-lock.json", "README.md", "LICENSE"];
 const PASSED_OVER = /(^|\/)(node_modules|dist|tests|__pycache__|\.pytest_cache|testkit)(\/|$)|\.test\.ts$|\.pyc$/;
 
 /** Builds `dist/`: the bundled programs and the wheels. */

@@ -1,10 +1,12 @@
-import { cpSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { ROOT } from "./paths.mjs";
 
 /** Only these of swagger-ui are served; the rest of its distribution is for other ways to embed it. */
 const SWAGGER_FILES = ["swagger-ui.css", "swagger-ui-bundle.js", "LICENSE", "NOTICE"];
 const PROGRAMS = { cli: "apps/cli/src/main.ts", pod: "apps/pod/src/main.ts" };
+/** What `cli service example` prints. */
+const EXAMPLE = join(ROOT, "examples", "quickstart", "app.py");
 /** Packages of CommonJS call require for Node's own modules; a module of ESM has to bring it. */
 const REQUIRE =
   'import{createRequire as __createRequire}from"node:module";const require=__createRequire(import.meta.url);';
@@ -28,6 +30,7 @@ export async function bundle(target) {
       target: "node20.19",
       format: "esm",
       conditions: ["source"],
+      define: { EXAMPLE_APP_PY: JSON.stringify(readFileSync(EXAMPLE, "utf8")) },
       // Node compiles less when there is less of it; names stay for stack traces.
       minifyWhitespace: true,
       minifySyntax: true,

@@ -55,7 +55,7 @@ function address(env) {
     env,
   });
   if (listed.code !== 0) throw new Stop(`The services could not be listed:\n${listed.stderr.trimEnd()}`);
-  const service = JSON.parse(listed.stdout).services.find(({ name }) => name === SERVICE);
+  const service = JSON.parse(listed.stdout).find(({ name }) => name === SERVICE);
   if (!service?.endpoint) throw new Stop(`The service ${SERVICE} has no address.`, "./cli service logs main/ingest");
   return service.endpoint.replace(/\/$/, "");
 }

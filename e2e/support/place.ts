@@ -1,0 +1,170 @@
+import { type ChildProcess, execFile, type SpawnOptions, spawn } from "node:child_process";
+import { once } from "node:events";
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { delimiter, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+export const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+
+export interface Finished {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** A folder with a home and a project of its own, and the command on its PATH. Everything in it ends with it. */
+export interface Place extends AsyncDisposable {
+  readonly home: string;
+  readonly project: string;
+  readonly env: Record<string, string | undefined>;
+  /** Runs `cli` with these arguments in the project. Answers whatever its status is. */
+  cli(...args: string[]): Promise<Finished>;
+  /** Runs a line as a person types it. */
+  type(line: string): Promise<Finished>;
+  /** Starts a line and leaves it running. Its whole process group ends with the place. */
+  start(line: string): Started;
+  /** Pids of processes whose command line or environment names this place. */
+  processes(): number[];
+}
+
+export interface Started {
+  readonly child: ChildProcess;
+  /** What it has printed so far, stdout and stderr together. */
+  output(): string;
+  /** Sends the signal to the whole group, as a terminal does, and waits for the end. */
+  interrupt(signal?: NodeJS.Signals): Promise<number | null>;
+}
+
+export interface PlaceInput {
+  /** The command to put on PATH as `cli`; the checkout's own when left out. */
+  readonly command?: string;
+  /** Instead of the PATH of this process. */
+  readonly path?: string;
+}
+
+/** Makes a place. Its name has a space and letters beyond ASCII, because people's folders have. */
+export function makePlace(input: PlaceInput = {}): Place {
+  const folder = mkdtempSync(join(tmpdir(), "appdb é ü-"));
+  chmodSync(folder, 0o755);
+  const [home, project, bin] = ["home", "my project", "bin"].map((name) => join(folder, name)) as [
+    string,
+    string,
+    string,
+  ];
+  mkdirSync(project);
+  mkdirSync(bin);
+  symlinkSync(input.command ?? join(ROOT, "cli"), join(bin, "cli"));
+  const env = {
+    ...process.env,
+    ...QUIET,
+    SERVICE_HOME: home,
+    PATH: `${bin}${delimiter}${input.path ?? process.env.PATH}`,
+  };
+  const started: Started[] = [];
+  const place: Place = {
+    home,
+    project,
+    env,
+    cli: (...args) => finish(join(bin, "cli"), args, { cwd: project, env }),
+    type: (line) => finish("/bin/sh", ["-c", line], { cwd: project, env }),
+    start: (line) => {
+      const one = startGroup(line, { cwd: project, env });
+      started.push(one);
+      return one;
+    },
+    processes: () => processesNaming(folder),
+    [Symbol.asyncDispose]: async () => {
+      for (const one of started) await one.interrupt("SIGTERM");
+      if (existsSync(home)) await place.cli("daemon", "stop");
+      const left = place.processes();
+      for (const pid of left) endQuietly(pid);
+      rmSync(folder, { recursive: true, force: true });
+      if (left.length > 0) throw new Error(`Processes were left behind: ${left.join(", ")}`);
+    },
+  };
+  return place;
+}
+
+/** A port that was free a moment ago. */
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  server.close();
+  await once(server, "close");
+  if (address === null || typeof address === "string") throw new Error("the system gave no port");
+  return address.port;
+}
+
+/** Settings of whoever runs the tests that would change what the product does. */
+const QUIET = {
+  VIRTUAL_ENV: undefined,
+  SERVICE_LOCAL_DATABASE_URL: undefined,
+  SERVICE_PG_BIN: undefined,
+  NODE_OPTIONS: undefined,
+  FORCE_COLOR: undefined,
+};
+
+function finish(
+  command: string,
+  args: readonly string[],
+  options: { cwd: string; env: NodeJS.ProcessEnv },
+): Promise<Finished> {
+  return new Promise((resolve) => {
+    execFile(command, args, { ...options, maxBuffer: 64_000_000, timeout: 120_000 }, (error, stdout, stderr) => {
+      const code = error === null ? 0 : typeof error.code === "number" ? error.code : 1;
+      resolve({ code, stdout, stderr });
+    });
+  });
+}
+
+function startGroup(line: string, options: SpawnOptions): Started {
+  const child = spawn("/bin/sh", ["-c", `exec ${line}`], {
+    ...options,
+    detached: true,
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let output = "";
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.on("data", (data: Buffer) => {
+      output += data.toString();
+    });
+  }
+  const closed = once(child, "close");
+  return {
+    child,
+    output: () => output,
+    interrupt: async (signal = "SIGINT") => {
+      if (child.exitCode === null && child.signalCode === null && child.pid !== undefined)
+        process.kill(-child.pid, signal);
+      await closed;
+      return child.exitCode;
+    },
+  };
+}
+
+function processesNaming(folder: string): number[] {
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)
+    .filter((pid) => ["cmdline", "environ"].some((file) => readProc(pid, file).includes(folder)))
+    .map(Number);
+}
+
+function readProc(pid: string, file: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/${file}`, "utf8");
+  } catch {
+    // it has ended, or belongs to somebody else
+    return "";
+  }
+}
+
+function endQuietly(pid: number): void {
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch {
+    // it has ended meanwhile
+  }
+}
