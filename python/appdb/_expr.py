@@ -396,7 +396,7 @@ def _mismatch(sign, text, *operands):
     hint = "Convert one side, for example with .astype(db.String)."
     if "json" in [operand._kind for operand in operands]:
         hint = "Say what the Json value is, for example with .astype(db.Int)."
-    elif sign in "&|~" and "bool" in [operand._kind for operand in operands]:
+    elif sign in "&|":
         hint = "Put each comparison in parentheses: (a > 1) & (b == 2)"
     return AppFileError(f"'{sign}' does not work on {kinds}: {text}", hint)
 
@@ -424,7 +424,7 @@ def _no_value(value):
     if isinstance(value, type) and issubclass(value, _Type):
         return AppFileError(f"The type {value.__name__} stands where a value is wanted.", "Write name: Type for a column.")
     if callable(value):
-        name = getattr(value, "__name__", type(value).__name__)
+        name = getattr(value, "__name__", None) or getattr(value, "name", type(value).__name__)
         return AppFileError(f"The function {name} stands where a value is wanted.", f"Call it: {name}(...)")
     return AppFileError(
         f"A value of the Python type {type(value).__name__} cannot be a constant of a column.",

@@ -14,6 +14,15 @@ def claim_stdout():
     return own
 
 
+def forget_current_folder():
+    """Takes the current folder off the import path until the project's root is put there.
+
+    A project's `json.py` must not be taken for Python's while this package loads what it needs.
+    """
+    here = os.getcwd()
+    sys.path[:] = [entry for entry in sys.path if entry not in ("", here)]
+
+
 def end(code):
     """Ends the process at once: exit handlers run, threads that the application left behind are not waited for."""
     import atexit

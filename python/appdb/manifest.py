@@ -8,19 +8,23 @@ document is `{"error": {...}}` and the exit code 1. See _collect.py for what is 
 import os
 import sys
 
-from appdb._streams import claim_stdout, end
+from appdb._streams import claim_stdout, end, forget_current_folder
 
 
 def main(arguments):
     """Writes the document of one file; returns the exit code."""
     out = claim_stdout()
+    forget_current_folder()
     root, app = _parsed(arguments)
     if app is None:
         sys.stderr.write("usage: python -m appdb.manifest [--root DIR] app.py\n")
         return 2
-    root = os.path.realpath(root)
-    document, code = _document(root, app)
-    _write(out, document)
+    import json  # before the project's own modules are on the path
+
+    document, code = _document(os.path.realpath(root), app)
+    data = json.dumps(document, separators=(",", ":"), allow_nan=False).encode("ascii") + b"\n"
+    while data:
+        data = data[os.write(out, data) :]
     return code
 
 
@@ -50,14 +54,6 @@ def _parsed(arguments):
         else:
             return root, None
     return root, app
-
-
-def _write(descriptor, document):
-    import json
-
-    data = json.dumps(document, ensure_ascii=True, separators=(",", ":"), allow_nan=False).encode("ascii") + b"\n"
-    while data:
-        data = data[os.write(descriptor, data) :]
 
 
 if __name__ == "__main__":

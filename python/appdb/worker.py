@@ -8,7 +8,7 @@ send what is ready and to say which row takes long (_running.py).
 import os
 import sys
 
-from appdb._streams import claim_stdout, end
+from appdb._streams import claim_stdout, end, forget_current_folder
 
 PROTOCOL = 1
 
@@ -17,6 +17,7 @@ def main():
     """Serves frames until the input ends; returns the exit code."""
     source = os.dup(0)
     out = claim_stdout()
+    forget_current_folder()
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.close(nothing)

@@ -40,7 +40,7 @@ class Project:
 
     def run(self, app="app.py", *options, cwd=None):
         return subprocess.run(
-            [sys.executable, "-m", "appdb.manifest", *options, app],
+            [sys.executable, "-P", "-m", "appdb.manifest", *options, app],
             cwd=cwd or self.root,
             env=environment(),
             capture_output=True,
@@ -85,7 +85,7 @@ class Worker:
 
     def __init__(self, root, modules, memory=512 << 20, project_root=None):
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "appdb.worker"],
+            [sys.executable, "-P", "-m", "appdb.worker"],
             cwd=root,
             env=environment(),
             stdin=subprocess.PIPE,
