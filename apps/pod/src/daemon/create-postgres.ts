@@ -12,12 +12,12 @@ export async function createPostgres(config: DaemonConfig, home: string, log: Lo
     return new ExternalPostgres({ url: config.postgres.url });
   }
   const { EmbeddedPostgres } = await import("@appdb/adapters/postgres/embedded-postgres");
-  const { openRuntimeFolder } = await import("@appdb/adapters/postgres/runtime-folder");
+  const { nameRuntimeFolder } = await import("@appdb/adapters/postgres/runtime-folder");
   const tools = locateTools({ program_url: import.meta.url, postgres_bin: config.postgres.bin });
   return new EmbeddedPostgres({
     bin: requirePostgresBin(tools),
     folder: join(home, HOME_PATHS.postgres),
-    runtime_folder: openRuntimeFolder(home, config.runtime_base),
+    runtime_folder: nameRuntimeFolder(home, config.runtime_base),
     log_file: join(home, HOME_PATHS.logs, "postgres.log"),
     log,
   });

@@ -42,10 +42,16 @@ export class OpenDatabases implements AsyncDisposable {
     this.#deps = deps;
   }
 
-  /** The database if it exists, undefined when nobody has made it. */
+  /** The database if an update has made it ours; undefined otherwise, and then nothing is made or changed. */
   async find(name: string): Promise<OpenDatabase | undefined> {
-    if (this.#entries.has(name) || (await this.#deps.postgres.hasDatabase(name))) return await this.open(name);
-    return undefined;
+    const { postgres } = this.#deps;
+    if (this.#entries.has(name)) return await this.open(name);
+    if (!(await postgres.hasDatabase(name))) return undefined;
+    const is_ours = await withClient(postgres.dsn(name), async (client) => {
+      const found = await client.query<{ ours: boolean }>("select to_regclass('appdb.state') is not null as ours");
+      return found.rows[0]?.ours === true;
+    });
+    return is_ours ? await this.open(name) : undefined;
   }
 
   /** The database, made when it is missing. */
@@ -62,7 +68,7 @@ export class OpenDatabases implements AsyncDisposable {
   async resume(name: string): Promise<void> {
     if (this.#entries.has(name)) return;
     const is_waiting = await withClient(this.#deps.postgres.dsn(name), async (client) => {
-      const known = await client.query("select to_regclass('appdb.jobs') is not null as known");
+      const known = await client.query<{ known: boolean }>("select to_regclass('appdb.jobs') is not null as known");
       if (known.rows[0]?.known !== true) return false;
       const found = await client.query("select 1 from appdb.jobs where state in ('queued', 'running') limit 1");
       return found.rowCount === 1;

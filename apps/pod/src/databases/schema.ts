@@ -6,8 +6,7 @@ import type { Progress, Runtime } from "@appdb/contract/routes/local";
 import { watchJobs } from "@appdb/engine/jobs/watch-jobs";
 import type { Clock, Logger } from "@appdb/engine/ports";
 import { applySchema } from "@appdb/engine/schema/apply-schema";
-import type { Catalog } from "@appdb/engine/schema/catalog";
-import { loadCatalog } from "@appdb/engine/schema/load-catalog";
+import { emptyCatalog, loadCatalog } from "@appdb/engine/schema/load-catalog";
 import { planSchema } from "@appdb/engine/schema/plan-schema";
 import type { OpenDatabases } from "./open-databases.ts";
 import type { RuntimeStore } from "./runtime-store.ts";
@@ -19,9 +18,6 @@ export interface SchemaDeps {
   readonly log: Logger;
 }
 
-/** What a database is before its first update. */
-const EMPTY_CATALOG: Catalog = { version: 0, tables: [], functions: new Map() };
-
 /** Plans what an update would do. A database that does not exist is planned against as an empty one and not made. */
 export async function planTarget(
   deps: Pick<SchemaDeps, "databases">,
@@ -29,7 +25,7 @@ export async function planTarget(
 ): Promise<SchemaPlan> {
   const target = parseLocalTarget(input.target);
   const database = await deps.databases.find(target.database);
-  const catalog = database === undefined ? EMPTY_CATALOG : await loadCatalog(database.sql);
+  const catalog = database === undefined ? emptyCatalog() : await loadCatalog(database.sql);
   return planSchema({ manifest: input.manifest, catalog, target: target.text }).plan;
 }
 

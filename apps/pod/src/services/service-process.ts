@@ -154,7 +154,6 @@ export class ServiceProcess {
     clearTimeout(timer);
     await drained;
     this.#identity = undefined;
-    this.#child = undefined;
     this.#started_at = undefined;
     this.#deps.remember(undefined);
     const lasted = listening_since === undefined ? 0 : this.#deps.clock.now() - listening_since;
@@ -166,7 +165,6 @@ export class ServiceProcess {
   }
 
   #adopt(child: ChildProcess): void {
-    this.#child = child;
     this.#started_at = this.#deps.clock.now();
     this.#identity = child.pid === undefined ? undefined : identifyProcess(child.pid);
     this.#deps.remember(this.#identity);

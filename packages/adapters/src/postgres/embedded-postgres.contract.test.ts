@@ -8,7 +8,7 @@ import { identifyProcess, isAlive } from "../processes/process-identity.ts";
 import { locateTools, requirePostgresBin } from "../tools/locate-tools.ts";
 import { withClient } from "./database-admin.ts";
 import { EmbeddedPostgres } from "./embedded-postgres.ts";
-import { openRuntimeFolder } from "./runtime-folder.ts";
+import { nameRuntimeFolder } from "./runtime-folder.ts";
 
 const TIMEOUT = 60_000;
 const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
@@ -21,7 +21,7 @@ const started: EmbeddedPostgres[] = [];
 beforeEach(() => {
   home = join(mkdtempSync(join(tmpdir(), "appdb-pg-")), "Müllers Häuschen");
   mkdirSync(home);
-  runtime_folder = openRuntimeFolder(home, undefined);
+  runtime_folder = nameRuntimeFolder(home, undefined);
 });
 
 afterEach(async () => {
@@ -77,7 +77,7 @@ test("a new home gets a server whose text compares as Python's does, and no TCP 
   });
   expect(facts).toEqual({ upper: "STRASSE", code_points: true, tcp: "", sync: "on", fsync: "on" });
   await postgres.stop();
-  expect(readdirSync(runtime_folder)).toEqual([]);
+  expect(existsSync(runtime_folder)).toBe(false);
 });
 
 test("a killed server comes back by itself with every row", { timeout: TIMEOUT }, async () => {
@@ -123,6 +123,7 @@ test("locks of a process that is gone, of a zombie and of a stranger's pid are n
         lock,
         `${pid}\n${join(home, "postgres", version)}\n1700000000\n5432\n${runtime_folder}\n\n 1 2\nready\n`,
       );
+      mkdirSync(runtime_folder, { mode: 0o700 });
       writeFileSync(join(runtime_folder, ".s.PGSQL.5432.lock"), `${pid}\n`);
       await postgres.start();
       expect(await countRows(postgres)).toBe(100);

@@ -1,6 +1,6 @@
 import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync } from "node:fs";
+import { mkdirSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { appError } from "@appdb/contract/errors";
@@ -8,6 +8,7 @@ import type { Logger } from "@appdb/engine/ports";
 import { ensureCluster, readMajorVersion, syncCluster } from "./cluster.ts";
 import { createDatabase, hasDatabase, listDatabases } from "./database-admin.ts";
 import type { PostgresProvider, PostgresState } from "./postgres-provider.ts";
+import { openRuntimeFolder } from "./runtime-folder.ts";
 import { type ServerPlace, startServer } from "./server-process.ts";
 import { clearStaleLocks } from "./stale-locks.ts";
 
@@ -22,7 +23,7 @@ export interface EmbeddedPostgresOptions {
   readonly bin: string;
   /** Folder under which the cluster's own folder, named by its major version, lies. */
   readonly folder: string;
-  /** Short private folder for the socket (runtime-folder.ts). */
+  /** Short private folder for the socket (nameRuntimeFolder); made at the start and removed at the stop. */
   readonly runtime_folder: string;
   readonly log_file: string;
   readonly log: Logger;
@@ -94,6 +95,7 @@ export class EmbeddedPostgres implements PostgresProvider {
     if (!hasExited(child)) child.kill("SIGKILL");
     await exited;
     this.#state = "down";
+    rmSync(this.#options.runtime_folder, { recursive: true, force: true });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -119,6 +121,8 @@ export class EmbeddedPostgres implements PostgresProvider {
     const until = Date.now() + LEFTOVERS_MS;
     for (;;) {
       if (this.#is_stopping) throw stoppedMeanwhile();
+      // cleaners of temporary folders may have taken it
+      openRuntimeFolder(place.runtime_folder);
       await clearStaleLocks(place.data_folder, place.runtime_folder, this.#options.log);
       try {
         await startServer(place, (child) => {
@@ -132,7 +136,7 @@ export class EmbeddedPostgres implements PostgresProvider {
       }
     }
     this.#state = "up";
-    this.#options.log.info({ pid: this.#child?.pid }, "PostgreSQL is up");
+    this.#options.log.info({ postgres_pid: this.#child?.pid }, "PostgreSQL is up");
     const child = this.#child;
     if (child === undefined) return;
     const onExit = () => void this.#revive(place, child);
@@ -145,7 +149,7 @@ export class EmbeddedPostgres implements PostgresProvider {
     const { log } = this.#options;
     this.#state = "starting";
     log.warn(
-      { pid: child.pid, code: child.exitCode, signal: child.signalCode },
+      { postgres_pid: child.pid, code: child.exitCode, signal: child.signalCode },
       "PostgreSQL ended, it is started again",
     );
     for (let pause = FIRST_RETRY_MS; !this.#is_stopping; pause = Math.min(pause * 2, LONGEST_RETRY_MS)) {

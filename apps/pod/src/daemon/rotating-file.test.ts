@@ -1,0 +1,44 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { RotatingFile } from "./rotating-file.ts";
+
+let folder: string;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "appdb-log-"));
+});
+
+afterEach(() => {
+  rmSync(folder, { recursive: true, force: true });
+});
+
+test("a log moves on when it is full and keeps the newest files alone", () => {
+  const path = join(folder, "logs", "daemon.log");
+  {
+    using file = new RotatingFile({ path, max_bytes: 20, keep: 2 });
+    for (let number = 0; number < 10; number++) file.write(`line ${number} is here\n`);
+  }
+  expect(readdirSync(join(folder, "logs")).sort()).toEqual(["daemon.log", "daemon.log.1", "daemon.log.2"]);
+  expect(readFileSync(path, "utf8")).toBe("line 9 is here\n");
+  expect(readFileSync(`${path}.2`, "utf8")).toBe("line 7 is here\n");
+});
+
+test("a later owner of the log goes on where the earlier one stopped", () => {
+  const path = join(folder, "daemon.log");
+  for (const text of ["one\n", "two\n"]) {
+    using file = new RotatingFile({ path, max_bytes: 100, keep: 1 });
+    file.write(text);
+  }
+  expect(readFileSync(path, "utf8")).toBe("one\ntwo\n");
+});
+
+test("a text larger than the limit is kept whole in a file of its own", () => {
+  const path = join(folder, "daemon.log");
+  using file = new RotatingFile({ path, max_bytes: 10, keep: 1 });
+  file.write("a\n");
+  file.write(`${"x".repeat(50)}\n`);
+  expect(readFileSync(path, "utf8")).toHaveLength(51);
+  expect(readFileSync(`${path}.1`, "utf8")).toBe("a\n");
+});

@@ -1,0 +1,216 @@
+import type { Manifest, ManifestRoute } from "@appdb/contract/manifest";
+import type { Runtime } from "@appdb/contract/routes/local";
+import { expect, test } from "vitest";
+import { type PlanServicesInput, type PresentService, planServices } from "./plan-services.ts";
+import type { ServiceState } from "./state.ts";
+
+const source = { file: "app.py", line: 1 };
+
+function makeRoute(changes: Partial<ManifestRoute> = {}): ManifestRoute {
+  return {
+    kind: "insert",
+    method: "post",
+    path: "/docs",
+    table: "docs",
+    inputs: ["title"],
+    outputs: ["id"],
+    source,
+    ...changes,
+  };
+}
+
+function makeManifest(routes: ManifestRoute[], changes: Partial<Manifest> = {}): Manifest {
+  const column = (name: string, nullable: boolean) => ({
+    name,
+    type: { kind: "string" as const },
+    nullable,
+    primary_key: false,
+    computed: null,
+    comment: null,
+    custom_metadata: null,
+    source,
+  });
+  return {
+    manifest_version: 1,
+    library_version: "0.8.0",
+    python_version: "3.11.7",
+    app_file: "app.py",
+    tables: [
+      {
+        name: "docs",
+        model: "Docs",
+        comment: null,
+        custom_metadata: null,
+        columns: [column("title", false), column("note", true), column("author", false)],
+        primary_key: [],
+        indexes: [],
+        has_default_idxs: true,
+        source,
+      },
+    ],
+    functions: [],
+    services: [{ name: "ingest", prefix: "", routes, source }],
+    modules: [{ path: "app.py", sha256: "1" }],
+    ...changes,
+  };
+}
+
+function makeRuntime(changes: Partial<Runtime> = {}): Runtime {
+  return {
+    python: "/venv/bin/python",
+    python_source: "virtual environment",
+    project_root: "/project",
+    library_paths: [],
+    env: { KEY: "secret-value", PWD: "/here" },
+    ...changes,
+  };
+}
+
+function makePresent(manifest: Manifest, state: ServiceState = "AVAILABLE", runtime = makeRuntime()): PresentService {
+  return {
+    stored: {
+      format: 1,
+      target: "main",
+      service: "ingest",
+      port: 8001,
+      desired: "running",
+      manifest,
+      runtime,
+      updated_at: "",
+    },
+    state,
+    endpoint: "http://127.0.0.1:8001",
+    is_file_there: true,
+  };
+}
+
+function plan(changes: Partial<PlanServicesInput>) {
+  return planServices({
+    manifest: makeManifest([makeRoute()]),
+    runtime: makeRuntime(),
+    target: "main",
+    service: null,
+    port: null,
+    present: [],
+    differing_tables: [],
+    ...changes,
+  });
+}
+
+test("a service that does not run is created with its routes", () => {
+  const found = plan({});
+  expect(found.services[0]).toMatchObject({ name: "ingest", exists: false, resolution: "create", destructive: false });
+  expect(found.services[0]?.ops).toMatchObject([
+    { op: "add", target: "route", severity: "additive", name: "POST /docs" },
+  ]);
+  expect(found).toMatchObject({ in_agreement: false, summary: { create: 1, restarts: 0 } });
+});
+
+test("an unchanged service is left alone, also when the command ran in another terminal", () => {
+  const manifest = makeManifest([makeRoute()]);
+  const runtime = makeRuntime({ env: { KEY: "secret-value", PWD: "/elsewhere", SHLVL: "3" } });
+  const found = plan({ manifest, runtime, present: [makePresent(manifest)] });
+  expect(found.services[0]).toMatchObject({ resolution: "up_to_date", ops: [], requires_restart: false });
+  expect(found).toMatchObject({ in_agreement: true, summary: { restarts: 0, up_to_date: 1 } });
+});
+
+test.each([
+  ["an added route", [makeRoute(), makeRoute({ path: "/more" })], "additive"],
+  ["a removed route", [], "destructive"],
+  ["an added output", [makeRoute({ outputs: ["id", "title"] })], "additive"],
+  ["a removed output", [makeRoute({ outputs: [] })], "destructive"],
+  ["an added optional input", [makeRoute({ inputs: ["title", "note"] })], "additive"],
+  ["an added required input", [makeRoute({ inputs: ["title", "author"] })], "destructive"],
+  ["a removed input", [makeRoute({ inputs: [] })], "destructive"],
+  ["another kind", [makeRoute({ kind: "compute" })], "destructive"],
+  ["another table", [makeRoute({ table: "other" })], "destructive"],
+])("%s is told as what it is for clients", (_what, routes, severity) => {
+  const before = makeManifest([makeRoute()]);
+  const after = makeManifest(routes, { modules: [{ path: "app.py", sha256: "2" }] });
+  const found = plan({ manifest: after, present: [makePresent(before)] });
+  const item = found.services[0];
+  expect(item?.resolution).toBe(severity === "additive" ? "update_additive" : "update_destructive");
+  expect(item?.ops.filter((op) => op.target === "route")).toMatchObject([{ severity }]);
+  expect(found.summary).toMatchObject({ destructive: severity === "additive" ? 0 : 1, restarts: 1 });
+});
+
+test("a file that the application imports restarts it, and is named", () => {
+  const before = makeManifest([makeRoute()], {
+    modules: [
+      { path: "app.py", sha256: "1" },
+      { path: "udfs.py", sha256: "1" },
+    ],
+  });
+  const after = makeManifest([makeRoute()], {
+    modules: [
+      { path: "app.py", sha256: "1" },
+      { path: "udfs.py", sha256: "2" },
+    ],
+  });
+  const found = plan({ manifest: after, present: [makePresent(before)] });
+  expect(found.services[0]?.ops).toMatchObject([
+    { target: "project", severity: "additive", description: "udfs.py changed" },
+  ]);
+});
+
+test("a changed variable is named without its value", () => {
+  const manifest = makeManifest([makeRoute()]);
+  const found = plan({
+    manifest,
+    runtime: makeRuntime({ env: { KEY: "other-secret" } }),
+    present: [makePresent(manifest)],
+  });
+  expect(found.services[0]?.ops).toMatchObject([{ description: "environment: KEY changed" }]);
+  expect(JSON.stringify(found)).not.toMatch(/secret/);
+});
+
+test("--port moves an unchanged running service, and the same port does nothing", () => {
+  const manifest = makeManifest([makeRoute()]);
+  const present = [makePresent(manifest)];
+  expect(plan({ manifest, present, port: 9000 }).services[0]).toMatchObject({
+    resolution: "update_additive",
+    ops: [{ description: "port 8001 becomes 9000", requires_restart: true }],
+  });
+  expect(plan({ manifest, present, port: 8001 }).services[0]?.resolution).toBe("up_to_date");
+});
+
+test("a stopped or failed service that did not change will be started", () => {
+  const manifest = makeManifest([makeRoute()]);
+  for (const state of ["STOPPED", "FAILED"] as const) {
+    expect(plan({ manifest, present: [makePresent(manifest, state)] }).services[0]).toMatchObject({
+      resolution: "update_additive",
+      ops: [{ description: `it is ${state} and will be started` }],
+    });
+  }
+});
+
+test("tables that differ block every service and name the command", () => {
+  const found = plan({ differing_tables: ["main/docs"] });
+  expect(found.services[0]).toMatchObject({ resolution: "blocked", ops: [{ severity: "blocked" }] });
+  expect(found.services[0]?.ops[0]?.description).toContain("cli schema update app.py main");
+});
+
+test("a name that another file has is a conflict, unless that file is gone", () => {
+  const other = makeManifest([makeRoute()], { app_file: "other.py" });
+  const present = makePresent(other);
+  expect(() => plan({ present: [present] })).toThrow(expect.objectContaining({ code: "service_conflict" }));
+  const elsewhere = makePresent(makeManifest([makeRoute()]), "AVAILABLE", makeRuntime({ project_root: "/other" }));
+  expect(() => plan({ present: [elsewhere] })).toThrow(expect.objectContaining({ code: "service_conflict" }));
+  expect(plan({ present: [{ ...present, is_file_there: false }] }).services).toHaveLength(1);
+});
+
+test("a service that the file does not define is refused with the nearest name, --port with several services too", () => {
+  expect(() => plan({ service: "ingst" })).toThrow(
+    expect.objectContaining({ code: "service_not_found", hint: "Did you mean ingest?" }),
+  );
+  const two = makeManifest([makeRoute()]);
+  two.services.push({ name: "other", prefix: "", routes: [], source });
+  expect(() => plan({ manifest: two, port: 9000 })).toThrow(expect.objectContaining({ code: "invalid_request" }));
+  expect(plan({ manifest: two, port: 9000, service: "other" }).services).toHaveLength(1);
+});
+
+test("services that the file no longer defines are extras and change nothing", () => {
+  const manifest = makeManifest([makeRoute()], { services: [] });
+  const found = plan({ manifest, present: [makePresent(makeManifest([makeRoute()]))] });
+  expect(found).toMatchObject({ services: [], extras: ["ingest"], in_agreement: true });
+});
