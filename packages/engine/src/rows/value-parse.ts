@@ -7,7 +7,10 @@ export type RawText = () => string;
 
 const INT64_MIN = -(2n ** 63n);
 const INT64_MAX = 2n ** 63n - 1n;
-const WHOLE_NUMBER = /^(-?\d+)(?:\.0+)?$/;
+const NUMBER = /^(-?\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/;
+/** No Int needs more characters, however it is written; beyond, exact arithmetic would cost more than it is worth. */
+const LONGEST_NUMBER = 100;
+const LARGEST_EXPONENT = 30;
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 const UUID_DIGITS = /^[0-9a-f]{32}$/i;
 /** Python's own reader of JSON gives up at about a thousand. */
@@ -23,7 +26,7 @@ export function parseValue(kind: TypeKind, value: unknown, raw: RawText): Engine
     case "float":
       return parseFloat64(value);
     case "bool":
-      return typeof value === "boolean" ? value : wanted("true or false", value);
+      return typeof value === "boolean" ? value : wanted("a boolean (true or false)", value);
     case "timestamp":
       return typeof value === "string" ? parseTimestamp(value) : wanted("an ISO 8601 timestamp in a string", value);
     case "date":
@@ -46,19 +49,27 @@ function parseInteger(value: unknown, raw: RawText): EngineValue | Misfit {
   // `+ 0` turns -0 into 0: an Int has no negative zero.
   if (Number.isSafeInteger(value)) return value + 0;
   const text = raw();
-  const digits = WHOLE_NUMBER.exec(text)?.[1];
-  const exact = digits === undefined ? exponentInteger(value) : BigInt(digits);
+  if (!Number.isFinite(value)) return outOfRange(text);
+  const exact = wholeNumber(text);
   if (exact === undefined) return new Misfit(`An integer is wanted, the body has ${shorten(text)}.`);
-  if (exact < INT64_MIN || exact > INT64_MAX) {
-    return new Misfit(`${shorten(text)} is beyond the range of Int, ${INT64_MIN} to ${INT64_MAX}.`);
-  }
+  if (exact < INT64_MIN || exact > INT64_MAX) return outOfRange(text);
   return Number.isSafeInteger(Number(exact)) ? Number(exact) : exact;
 }
 
-/** `1e18` is a whole number too; what overflowed to infinity is out of every range. */
-function exponentInteger(value: number): bigint | undefined {
-  if (!Number.isFinite(value)) return value < 0 ? INT64_MIN - 1n : INT64_MAX + 1n;
-  return Number.isInteger(value) ? BigInt(value) : undefined;
+function outOfRange(text: string): Misfit {
+  return new Misfit(`${shorten(text)} is beyond the range of Int, ${INT64_MIN} to ${INT64_MAX}.`);
+}
+
+/** All digits of a JSON number that is whole, whichever way it is written: `7`, `7.0`, `1e18`; undefined for others. */
+function wholeNumber(text: string): bigint | undefined {
+  if (text.length > LONGEST_NUMBER) return undefined;
+  const [, digits = "", fraction = "", exponent = "0"] = NUMBER.exec(text) ?? [];
+  const shift = Number(exponent) - fraction.length;
+  if (Math.abs(shift) > LARGEST_EXPONENT + LONGEST_NUMBER) return undefined;
+  const scaled = BigInt(digits + fraction);
+  if (shift >= 0) return scaled * 10n ** BigInt(shift);
+  const unit = 10n ** BigInt(-shift);
+  return scaled % unit === 0n ? scaled / unit : undefined;
 }
 
 function parseFloat64(value: unknown): EngineValue | Misfit {
