@@ -179,18 +179,35 @@ def workers():
             pipe.close()
 
 
+def compute_rows(project, worker_of, source, rows):
+    """Declares a table and computes rows of its inputs in a worker: ([values], [errors or None])."""
+    document = project.manifest(source)
+    worker = worker_of(project.root)
+    assert worker.first["t"] == "ready", worker.first
+    worker.define(document["tables"][0], document["functions"])
+    inputs = len([c for c in document["tables"][0]["columns"] if c["computed"] is None])
+    values, errors, _ = worker.run([[row[n] for row in rows] for n in range(inputs)], len(rows))
+    return [values[n] for n in range(len(rows))], [errors.get(n) for n in range(len(rows))]
+
+
 @pytest.fixture
 def compute(project, workers):
-    """Declares a table, computes rows of its inputs in a worker: (values, errors) by row."""
+    return lambda source, *rows: compute_rows(project, workers, source, rows)
 
-    def run(source, *rows):
-        document = project.manifest(source)
-        worker = workers(project.root)
-        assert worker.first["t"] == "ready", worker.first
-        worker.define(document["tables"][0], document["functions"])
-        inputs = len([c for c in document["tables"][0]["columns"] if c["computed"] is None])
-        columns = [[row[n] for row in rows] for n in range(inputs)]
-        values, errors, _ = worker.run(columns, len(rows))
-        return [values[n] for n in range(len(rows))], [errors.get(n) for n in range(len(rows))]
 
-    return run
+def compute_cases(root, head, cases):
+    """Computes many cases at once, (expression, row) each: the value, or the error as a dict, of each."""
+    body = "".join(f"    x{number} = {expression}\n" for number, (expression, _) in enumerate(cases))
+    worker = None
+
+    def start(folder):
+        nonlocal worker
+        worker = Worker(folder, ["app"])
+        return worker
+
+    try:
+        values, errors = compute_rows(Project(root), start, head + body, [row for _, row in cases])
+    finally:
+        if worker is not None:
+            worker.close()
+    return [(errors[n] or {}).get(f"x{n}", values[n][f"x{n}"]) for n in range(len(cases))]
