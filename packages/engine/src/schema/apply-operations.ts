@@ -1,7 +1,7 @@
 import { assertNever } from "@appdb/contract/assert";
 import type { ManifestColumn } from "@appdb/contract/manifest";
 import type { SqlConnection } from "../ports.ts";
-import type { CatalogTable } from "./catalog.ts";
+import type { CatalogColumn, CatalogTable } from "./catalog.ts";
 import {
   deleteColumn,
   deleteIndex,
@@ -9,7 +9,9 @@ import {
   insertIndex,
   insertJob,
   insertTable,
+  type NewJob,
   updateColumn,
+  updateRuntime,
   updateTable,
 } from "./catalog-store.ts";
 import { columnsOf } from "./compare.ts";
@@ -29,7 +31,7 @@ export async function applyOperations(
 ): Promise<{ table_ids: readonly number[]; jobs: readonly string[] }> {
   const touched = new Map<number, CatalogTable>();
   for (const operation of operations) {
-    if (operation.kind === "create_table") await createTable(sql, folder, operation);
+    if (operation.kind === "create_table") await createTable(sql, folder, operation, runtimeId);
     else touched.set(operation.table.id, operation.table);
   }
   const jobs: string[] = [];
@@ -44,11 +46,12 @@ async function createTable(
   sql: SqlConnection,
   folder: string,
   { to, indexes }: Changed<"create_table">,
+  runtimeId: string,
 ): Promise<void> {
   const identity = identityOf(to);
   if (folder !== "public") await sql.query({ text: ddl.createFolder(folder) });
   for (const text of ddl.createTable(folder, to, identity, indexes)) await sql.query({ text });
-  const id = await insertTable(sql, folder, to, identity);
+  const id = await insertTable(sql, folder, to, identity, runtimeId);
   for (const column of to.columns) await insertColumn(sql, id, column, "ready");
   for (const index of indexes) await insertIndex(sql, { id, name: to.name }, index, "ready");
 }
@@ -67,26 +70,63 @@ async function changeTable(
   const { rows } = await sql.query({ text: `select exists (select from ${quoteTable(table)})` });
   const hasRows = rows[0]?.[0] === "t";
   const columns = [...table.columns, ...operations.flatMap((made) => (made.kind === "add_column" ? [made.to] : []))];
-  const filling: number[] = [];
-  const indexIds: number[] = [];
+  const filling: NamedId[] = [];
+  const built: NamedIndex[] = [];
   for (const operation of operations) {
     if (operation.kind === "add_index" && !hasRows) {
       await sql.query({ text: ddl.createIndex(table, operation.index, columns, { concurrently: false }) });
     }
     const id = await record(sql, table, operation, hasRows);
-    if (operation.kind === "add_column" && operation.to.computed !== null) filling.push(id);
-    if (operation.kind === "add_index") indexIds.push(id);
+    if (operation.kind === "add_column" && operation.to.computed !== null)
+      filling.push({ id, name: operation.to.name });
+    if (operation.kind === "add_index") built.push({ id, columns: operation.index.columns });
   }
+  await updateRuntime(sql, table.id, runtimeId);
+  return hasRows ? queueJobs(sql, table, operations, { filling, built, runtimeId }) : [];
+}
+
+interface NamedId {
+  readonly id: number;
+  readonly name: string;
+}
+
+interface NamedIndex {
+  readonly id: number;
+  readonly columns: readonly string[];
+}
+
+/** One job computes all columns of a table in one pass; each index is a job of its own, behind it. */
+async function queueJobs(
+  sql: SqlConnection,
+  table: CatalogTable,
+  operations: readonly Operation[],
+  work: { readonly filling: readonly NamedId[]; readonly built: readonly NamedIndex[]; readonly runtimeId: string },
+): Promise<readonly string[]> {
   const recomputed = recomputedColumns(table, operations);
-  if (!hasRows) return [];
-  const job = { table_id: table.id, runtime_id: runtimeId };
+  const common = { table_id: table.id, table_name: table.name, runtime_id: work.runtimeId };
+  const computed = [...recomputed, ...work.filling];
   const jobs: string[] = [];
-  if (filling.length + recomputed.length > 0) {
-    const kind = filling.length > 0 ? "fill" : "recompute";
-    jobs.push(await insertJob(sql, { ...job, kind, column_ids: [...recomputed, ...filling], index_id: null }));
+  if (computed.length > 0) {
+    const job: NewJob = {
+      ...common,
+      kind: work.filling.length > 0 ? "fill" : "recompute",
+      column_ids: computed.map((column) => column.id),
+      column_names: computed.map((column) => column.name),
+      index_id: null,
+      undo: recomputed.map(({ id, computed: former, nullable }) => ({ id, computed: former, nullable })),
+    };
+    jobs.push(await insertJob(sql, job));
   }
-  for (const id of indexIds) {
-    jobs.push(await insertJob(sql, { ...job, kind: "build_index", column_ids: [], index_id: id }));
+  for (const { id, columns } of work.built) {
+    const job: NewJob = {
+      ...common,
+      kind: "build_index",
+      column_ids: [],
+      column_names: columns,
+      index_id: id,
+      undo: [],
+    };
+    jobs.push(await insertJob(sql, job));
   }
   return jobs;
 }
@@ -149,7 +189,7 @@ async function record(
 }
 
 /** Columns whose expression changed, and all stored ones that read them: their values follow. */
-function recomputedColumns(table: CatalogTable, operations: readonly Operation[]): readonly number[] {
+function recomputedColumns(table: CatalogTable, operations: readonly Operation[]): readonly CatalogColumn[] {
   const altered = new Map<string, ManifestColumn>();
   const changed = new Set<string>();
   const dropped = new Set<string>();
@@ -167,7 +207,5 @@ function recomputedColumns(table: CatalogTable, operations: readonly Operation[]
       if (computed && [...columnsOf(computed.expr)].some((name) => changed.has(name))) changed.add(column.name);
     }
   } while (changed.size > size);
-  return table.columns
-    .filter((column) => changed.has(column.name) && !dropped.has(column.name))
-    .map((column) => column.id);
+  return table.columns.filter((column) => changed.has(column.name) && !dropped.has(column.name));
 }

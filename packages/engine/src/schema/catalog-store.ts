@@ -1,7 +1,7 @@
 import type { ManifestColumn, ManifestFunction, ManifestTable } from "@appdb/contract/manifest";
 import type { SqlConnection } from "../ports.ts";
 import type { CatalogColumn } from "./catalog.ts";
-import { CATALOG_CHANNEL } from "./load-catalog.ts";
+import { CATALOG_CHANNEL, JOBS_CHANNEL } from "./load-catalog.ts";
 import type { PlannedIndex } from "./operations.ts";
 import { indexName } from "./sql-names.ts";
 import { storableText } from "./sql-text.ts";
@@ -31,11 +31,12 @@ export async function insertTable(
   folder: string,
   to: ManifestTable,
   identity: string,
+  runtimeId: string,
 ): Promise<number> {
   const { rows } = await sql.query({
     text: `insert into appdb.tables
-      (folder, name, model, comment, custom_metadata, primary_key, has_default_idxs, identity)
-      values ($1, $2, $3, $4, $5, $6, $7, $8) returning id`,
+      (folder, name, model, comment, custom_metadata, primary_key, has_default_idxs, identity, runtime_id)
+      values ($1, $2, $3, $4, $5, $6, $7, $8, $9) returning id`,
     values: [
       folder,
       to.name,
@@ -45,6 +46,7 @@ export async function insertTable(
       [...to.primary_key],
       to.has_default_idxs,
       identity,
+      runtimeId,
     ],
   });
   return Number(rows[0]?.[0]);
@@ -55,6 +57,11 @@ export async function updateTable(sql: SqlConnection, id: number, to: ManifestTa
     text: `update appdb.tables set model = $2, comment = $3, custom_metadata = $4, has_default_idxs = $5 where id = $1`,
     values: [id, to.model, commentOf(to), jsonOf(to.custom_metadata), to.has_default_idxs],
   });
+}
+
+/** Remembers where the functions of a table's columns run from now on. */
+export async function updateRuntime(sql: SqlConnection, id: number, runtimeId: string): Promise<void> {
+  await sql.query({ text: "update appdb.tables set runtime_id = $2 where id = $1", values: [id, runtimeId] });
 }
 
 export async function insertColumn(
@@ -94,6 +101,19 @@ export async function updateColumn(sql: SqlConnection, id: number, to: ManifestC
       commentOf(to),
       jsonOf(to.custom_metadata),
     ],
+  });
+}
+
+/** Puts the former expression back after a recompute failed. A later update that waits to recompute the column again
+ *  keeps its own. */
+export async function restoreColumn(
+  sql: SqlConnection,
+  former: Pick<CatalogColumn, "id" | "computed" | "nullable">,
+): Promise<void> {
+  await sql.query({
+    text: `update appdb.columns set computed = $2, nullable = $3, stale = true where id = $1 and not exists (
+      select from appdb.jobs where state in ('queued', 'running') and kind <> 'close_pending' and $1 = any(column_ids))`,
+    values: [former.id, jsonOf(former.computed), former.nullable],
   });
 }
 
@@ -154,17 +174,31 @@ export interface NewJob {
   readonly table_id: number;
   readonly column_ids: readonly number[];
   readonly index_id: number | null;
+  readonly table_name: string;
+  readonly column_names: readonly string[];
+  /** Definitions to put back when a recompute fails. */
+  readonly undo: readonly Pick<CatalogColumn, "id" | "computed" | "nullable">[];
   readonly runtime_id: string;
 }
 
 /** Queues work in the transaction that makes it necessary, and wakes the runners when that commits. */
 export async function insertJob(sql: SqlConnection, job: NewJob): Promise<string> {
   const { rows } = await sql.query({
-    text: `insert into appdb.jobs (kind, table_id, column_ids, index_id, runtime_id, incarnation)
-      select $1, $2, $3, $4, $5, incarnation from appdb.state returning id`,
-    values: [job.kind, job.table_id, [...job.column_ids], job.index_id, job.runtime_id],
+    text: `insert into appdb.jobs
+      (kind, table_id, column_ids, index_id, table_name, column_names, undo, runtime_id, incarnation)
+      select $1, $2, $3, $4, $5, $6, $7, $8, incarnation from appdb.state returning id`,
+    values: [
+      job.kind,
+      job.table_id,
+      [...job.column_ids],
+      job.index_id,
+      job.table_name,
+      [...job.column_names],
+      jsonOf(job.undo),
+      job.runtime_id,
+    ],
   });
-  await sql.query({ text: "select pg_notify('appdb_jobs', '')" });
+  await sql.query({ text: "select pg_notify($1, '')", values: [JOBS_CHANNEL] });
   const id = rows[0]?.[0];
   if (id == null) throw new Error("appdb.state has no row: the catalog is damaged");
   return id;

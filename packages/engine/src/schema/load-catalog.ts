@@ -4,6 +4,9 @@ import type { Catalog, CatalogFunction, CatalogTable } from "./catalog.ts";
 /** NOTIFY channel of the catalog; the payload is its new version. */
 export const CATALOG_CHANNEL = "appdb_catalog";
 
+/** NOTIFY channel of the jobs: one was queued. Migrations write the same name. */
+export const JOBS_CHANNEL = "appdb_jobs";
+
 /** The catalog of a database that has none yet: what a plan is made against before the first update. */
 export function emptyCatalog(): Catalog {
   return { version: 0, tables: [], functions: new Map() };

@@ -8,6 +8,10 @@ export interface CatalogMigration {
   readonly sql: string;
 }
 
+/** First key of the advisory lock between writers of pending cells and the runners that close them; the second is the
+ *  table's id. */
+export const PENDING_LOCK = 1_634_755_692;
+
 export const MIGRATIONS: readonly CatalogMigration[] = [{ id: 1, breaking: true, sql: firstCatalog() }];
 
 /** Tables, columns, indexes, functions and jobs of one database. Locks nothing that anybody uses yet. */
@@ -34,6 +38,8 @@ create table appdb.tables (
   primary_key text[] not null,
   has_default_idxs boolean not null,
   identity text not null,
+  -- Where the application's functions ran at the last update; whoever closes pending cells runs them there too.
+  runtime_id text,
   unique (folder, name)
 );
 
@@ -79,6 +85,11 @@ create table appdb.jobs (
   table_id bigint not null,
   column_ids bigint[] not null default '{}',
   index_id bigint,
+  -- Names for people, good also when the column is gone.
+  table_name text not null,
+  column_names text[] not null default '{}',
+  -- Former definitions of altered columns, put back when their recompute fails: [{id, computed, nullable}].
+  undo json not null default '[]',
   state text not null default 'queued' check (state in ('queued', 'running', 'done', 'failed')),
   incarnation uuid not null,
   runtime_id text,
@@ -98,26 +109,25 @@ create unique index jobs_pending on appdb.jobs (table_id) where kind = 'close_pe
 
 -- A writer that stores null with 'pending' in the cell's error calls this in the same statement. The shared lock makes a
 -- runner wait, before it starts on the job, until this writer has committed: no such row is ever overlooked.
-create function appdb.mark_pending(of_table bigint, of_columns bigint[]) returns void
+create function appdb.mark_pending(of_table bigint, of_columns bigint[]) returns boolean
 language plpgsql volatile set search_path = pg_catalog as $body$
 begin
-  perform pg_advisory_xact_lock_shared(1634755692, (of_table % 2147483647)::int);
+  perform pg_advisory_xact_lock_shared(${PENDING_LOCK}, (of_table % 2147483647)::int);
   if exists (
     select from appdb.jobs j
     where j.table_id = of_table and j.kind = 'close_pending' and j.state = 'queued' and j.column_ids @> of_columns
   ) then
-    return;
+    return true;
   end if;
-  insert into appdb.jobs as j (kind, table_id, column_ids, incarnation, runtime_id)
-  select 'close_pending', of_table, of_columns, s.incarnation,
-    (select p.runtime_id from appdb.jobs p
-     where p.table_id = of_table and p.runtime_id is not null order by p.seq desc limit 1)
-  from appdb.state s
+  insert into appdb.jobs as j (kind, table_id, column_ids, table_name, incarnation, runtime_id)
+  select 'close_pending', t.id, of_columns, t.name, s.incarnation, t.runtime_id
+  from appdb.tables t, appdb.state s where t.id = of_table
   on conflict (table_id) where kind = 'close_pending' and state = 'queued'
   do update set column_ids = (
     select array_agg(distinct c order by c) from unnest(j.column_ids || excluded.column_ids) as c
   );
   perform pg_notify('appdb_jobs', '');
+  return true;
 end
 $body$;
 

@@ -1,0 +1,71 @@
+import type { SqlConnection } from "../ports.ts";
+import { SqlError } from "../ports.ts";
+import { bumpCatalog, deleteIndex, lockCatalog } from "../schema/catalog-store.ts";
+import { createIndex, dropIndex } from "../schema/ddl.ts";
+import { loadCatalog } from "../schema/load-catalog.ts";
+import type { JobDeps } from "./job-deps.ts";
+import { endJob, type Job, type JobError } from "./job-store.ts";
+
+/**
+ * Builds an index without holding up writers. PostgreSQL leaves an invalid index behind when it is stopped halfway; the
+ * next run drops that and begins anew. An index that cannot be built at all is dropped, and the job says why.
+ */
+export async function buildIndex(deps: JobDeps, job: Job): Promise<void> {
+  const catalog = await loadCatalog(deps.sql);
+  const table = catalog.tables.find((candidate) => candidate.id === job.table_id);
+  const index = table?.indexes.find((candidate) => candidate.id === job.index_id);
+  if (table === undefined || index === undefined) {
+    await deps.sql.transaction((connection) => endJob(connection, job, deps.owner, null));
+    return;
+  }
+  try {
+    if (!(await isValid(deps.sql, table.folder, index.sql_name))) {
+      await deps.sql.query({ text: dropIndex(table.folder, index.sql_name, { concurrently: true }) });
+      await deps.sql.query({ text: createIndex(table, index, table.columns, { concurrently: true }) });
+    }
+  } catch (error) {
+    if (!(error instanceof SqlError) || isPassing(error)) throw error;
+    await deps.sql.query({ text: dropIndex(table.folder, index.sql_name, { concurrently: true }) });
+    await deps.sql.transaction(async (connection) => {
+      await lockCatalog(connection);
+      if (!(await endJob(connection, job, deps.owner, explain(job, index.columns, error)))) return;
+      await deleteIndex(connection, index.id);
+      await bumpCatalog(connection, [table.id]);
+    });
+    return;
+  }
+  await deps.sql.transaction(async (connection) => {
+    await lockCatalog(connection);
+    if (!(await endJob(connection, job, deps.owner, null))) return;
+    await connection.query({ text: "update appdb.indexes set state = 'ready' where id = $1", values: [index.id] });
+    await bumpCatalog(connection, [table.id]);
+  });
+}
+
+async function isValid(sql: SqlConnection, folder: string, sqlName: string): Promise<boolean> {
+  const { rows } = await sql.query({
+    text: `select i.indisvalid from pg_catalog.pg_index i
+      join pg_catalog.pg_class c on c.oid = i.indexrelid
+      join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+      where n.nspname = $1 and c.relname = $2`,
+    values: [folder, sqlName],
+  });
+  return rows[0]?.[0] === "t";
+}
+
+/** Locks, deadlocks, a server that stops or lacks room for now: the job is tried again. */
+function isPassing(error: SqlError): boolean {
+  return /^(40|53|55|57)/.test(error.sqlstate);
+}
+
+function explain(job: Job, columns: readonly string[], error: SqlError): JobError {
+  const what = error.sqlstate.startsWith("54")
+    ? "a value has no room in an index entry"
+    : `PostgreSQL refused it (SQLSTATE ${error.sqlstate})`;
+  return {
+    code: "schema_unsupported",
+    detail: `The index on ${job.table_name} (${columns.join(", ")}) could not be built: ${what}. It was dropped.`,
+    hint: "Take the index out of the model, or shorten the values, and run the update again.",
+    meta: { table: job.table_name, columns, sqlstate: error.sqlstate },
+  };
+}

@@ -1,0 +1,126 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { SqlConnection, SqlPool } from "../ports.ts";
+import { SqlError } from "../ports.ts";
+import type { CatalogColumn, CatalogTable } from "../schema/catalog.ts";
+import { bumpCatalog, deleteColumn, deleteIndex, lockCatalog, restoreColumn } from "../schema/catalog-store.ts";
+import { columnsOf } from "../schema/compare.ts";
+import { dropColumn, dropIndex } from "../schema/ddl.ts";
+import { loadCatalog } from "../schema/load-catalog.ts";
+import type { RowFailed } from "./fill-columns.ts";
+import type { JobDeps } from "./job-deps.ts";
+import { endJob, failOpenJobs, type Job, type JobError } from "./job-store.ts";
+
+const LOCK_TIMEOUT_MS = 400;
+const RETRY_DELAY_MS = 150;
+
+/** The short last transaction of a fill: its columns become visible. Locks: catalog, then jobs, as an update does. */
+export async function finishFill(deps: JobDeps, job: Job): Promise<void> {
+  await deps.sql.transaction(async (connection) => {
+    await lockCatalog(connection);
+    if (!(await endJob(connection, job, deps.owner, null))) return;
+    const ready = await connection.query({
+      text: "update appdb.columns set state = 'ready' where id = any($1::bigint[]) and state = 'filling'",
+      values: [[...job.column_ids]],
+    });
+    if (ready.row_count > 0) await bumpCatalog(connection, [job.table_id]);
+  });
+}
+
+/**
+ * Undoes a fill that cannot be ended: the columns it was filling are dropped, and with them the indexes over them and the
+ * columns being filled that read them. Columns that were there before keep their values, get their former expression
+ * back and are `stale`: some rows have been computed anew already, and the next update computes all of them again.
+ */
+export async function failFill(deps: JobDeps, job: Job, error: JobError, signal: AbortSignal): Promise<void> {
+  for (;;) {
+    try {
+      await deps.sql.transaction((connection) => failOnce(connection, deps, job, error));
+      return;
+    } catch (cause) {
+      const isInUse = cause instanceof SqlError && (cause.sqlstate === "55P03" || cause.sqlstate === "40P01");
+      if (!isInUse) throw cause;
+    }
+    await sleep(RETRY_DELAY_MS, undefined, { signal });
+  }
+}
+
+async function failOnce(sql: SqlConnection, deps: JobDeps, job: Job, error: JobError): Promise<void> {
+  await sql.query({ text: `set local lock_timeout = ${LOCK_TIMEOUT_MS}` });
+  await lockCatalog(sql);
+  const catalog = await loadCatalog(sql);
+  const table = catalog.tables.find((candidate) => candidate.id === job.table_id);
+  if (!(await endJob(sql, job, deps.owner, error)) || table === undefined) return;
+  const own = table.columns.filter((column) => job.column_ids.includes(column.id));
+  const dropped = withTheirReaders(
+    table,
+    own.filter((column) => column.state === "filling"),
+  );
+  await dropColumns(sql, table, dropped);
+  const reason: JobError = { ...error, detail: `A column that it reads was dropped. ${error.detail}` };
+  await failOpenJobs(
+    sql,
+    dropped.map((column) => column.id),
+    reason,
+  );
+  for (const column of dropped) await deleteColumn(sql, column.id);
+  for (const column of own.filter((candidate) => candidate.state === "ready")) {
+    const former = job.undo.find((candidate) => candidate.id === column.id);
+    if (former !== undefined) await restoreColumn(sql, former);
+  }
+  await bumpCatalog(sql, [table.id]);
+}
+
+async function dropColumns(sql: SqlConnection, table: CatalogTable, dropped: readonly CatalogColumn[]): Promise<void> {
+  const names = new Set(dropped.map((column) => column.name));
+  for (const index of table.indexes.filter((candidate) => candidate.columns.some((name) => names.has(name)))) {
+    await sql.query({ text: dropIndex(table.folder, index.sql_name, { concurrently: false }) });
+    await deleteIndex(sql, index.id);
+  }
+  for (const column of dropped) await sql.query({ text: dropColumn(table, column.name) });
+}
+
+function withTheirReaders(table: CatalogTable, columns: readonly CatalogColumn[]): readonly CatalogColumn[] {
+  const names = new Set(columns.map((column) => column.name));
+  let size: number;
+  do {
+    size = names.size;
+    for (const { name, state, computed } of table.columns) {
+      const reads = computed === null ? [] : [...columnsOf(computed.expr)];
+      if (state === "filling" && reads.some((read) => names.has(read))) names.add(name);
+    }
+  } while (names.size > size);
+  return table.columns.filter((column) => names.has(column.name));
+}
+
+/** What a person is told of the row that ended a fill. */
+export async function explainRowFailure(sql: SqlPool, job: Job, failure: RowFailed): Promise<JobError> {
+  const { error, column } = failure;
+  const table = (await loadCatalog(sql)).tables.find((candidate) => candidate.id === job.table_id);
+  const counted = await sql.query({
+    text: "select rows_done, rows_total from appdb.jobs where id = $1",
+    values: [job.id],
+  });
+  const [done, total] = (counted.rows[0] ?? []).map((count) => Number(count ?? 0));
+  const isNew = table?.columns.find((candidate) => candidate.name === column)?.state === "filling";
+  const where = error.at === null ? "" : ` (${error.at})`;
+  const identity = table?.identity ?? "_row";
+  return {
+    code: "fill_failed",
+    detail:
+      `Column ${job.table_name}.${column}: ${error.function} failed with ${error.type}: ${error.message}${where} ` +
+      `for the row ${identity} = ${failure.row}; ${done} of ${total} rows were done. ` +
+      (isNew ? "The new column was dropped." : "The column keeps its former expression."),
+    hint: "Correct the function or that row, then run the update again.",
+    meta: {
+      table: job.table_name,
+      column,
+      function: error.function,
+      type: error.type,
+      message: error.message,
+      at: error.at,
+      row: { [identity]: failure.row },
+      rows_done: done,
+      rows_total: total,
+    },
+  };
+}

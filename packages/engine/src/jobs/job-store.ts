@@ -1,0 +1,132 @@
+import type { Clock, SqlConnection, SqlPool } from "../ports.ts";
+import type { CatalogColumn } from "../schema/catalog.ts";
+import { PENDING_LOCK } from "../schema/migrations.ts";
+
+/** Rows of appdb.jobs. A runner holds a job by a lease; whoever finds the lease run out, or its own, goes on behind the cursor. */
+export interface Job {
+  readonly id: string;
+  readonly kind: "fill" | "recompute" | "close_pending" | "build_index";
+  readonly table_id: number;
+  readonly table_name: string;
+  readonly column_ids: readonly number[];
+  readonly index_id: number | null;
+  readonly runtime_id: string | null;
+  readonly undo: readonly Pick<CatalogColumn, "id" | "computed" | "nullable">[];
+  /** Identity of the last row that is done. */
+  readonly cursor: string | null;
+  readonly rows_done: number;
+  readonly rows_total: number | null;
+  /** Leases since a batch was last finished, this one included. */
+  readonly attempts: number;
+}
+
+export interface LeaseInput {
+  readonly owner: string;
+  readonly clock: Clock;
+}
+
+export const LEASE_MS = 15_000;
+
+/** Takes the oldest job that nobody works on; of one table only its oldest, so that jobs of a table never overlap. */
+export async function leaseJob(sql: SqlPool, { owner, clock }: LeaseInput): Promise<Job | undefined> {
+  const now = new Date(clock.now()).toISOString();
+  const until = new Date(clock.now() + LEASE_MS).toISOString();
+  const found = await sql.query({ text: NEXT_JOB, values: [owner, now] });
+  const [id, tableId] = found.rows[0] ?? [];
+  if (id == null) return undefined;
+  return sql.transaction(async (connection) => {
+    // Writers that add pending cells hold this lock shared until they have committed: the job sees all their rows.
+    await connection.query({
+      text: "select pg_advisory_xact_lock($1::int, ($2::bigint % 2147483647)::int)",
+      values: [PENDING_LOCK, tableId],
+    });
+    const { rows } = await connection.query({
+      text: `update appdb.jobs set state = 'running', owner = $2, lease_until = $3, attempts = attempts + 1
+        where id = $1 and (state = 'queued' or (state = 'running' and (lease_until < $4 or owner = $2)))
+        returning json_build_object(
+          'id', id, 'kind', kind, 'table_id', table_id, 'table_name', table_name, 'column_ids', to_json(column_ids),
+          'index_id', index_id, 'runtime_id', runtime_id, 'undo', undo, 'cursor', cursor, 'rows_done', rows_done,
+          'rows_total', rows_total, 'attempts', attempts)`,
+      values: [id, owner, until, now],
+    });
+    const text = rows[0]?.[0];
+    return text == null ? undefined : (JSON.parse(text) as Job);
+  });
+}
+
+const NEXT_JOB = `
+select j.id, j.table_id from appdb.jobs j, appdb.state s
+where j.incarnation = s.incarnation
+  and (j.state = 'queued' or (j.state = 'running' and (j.lease_until < $2 or j.owner = $1)))
+  and not exists (
+    select from appdb.jobs o
+    where o.table_id = j.table_id and o.seq < j.seq and o.state in ('queued', 'running')
+      and o.incarnation = s.incarnation)
+order by j.seq limit 1`;
+
+/** Keeps a job. False when it is somebody else's by now, or has ended. */
+export async function renewLease(sql: SqlConnection, job: Job, { owner, clock }: LeaseInput): Promise<boolean> {
+  const { row_count } = await sql.query({
+    text: "update appdb.jobs set lease_until = $3 where id = $1 and owner = $2 and state = 'running'",
+    values: [job.id, owner, new Date(clock.now() + LEASE_MS).toISOString()],
+  });
+  return row_count === 1;
+}
+
+/** Moves the cursor in the transaction that wrote the rows, if the job is still ours and the table what we think it is.
+ *  False means that this transaction must be undone. */
+export async function advanceJob(
+  sql: SqlConnection,
+  job: Job,
+  owner: string,
+  step: { readonly cursor: string; readonly rows: number; readonly table_version: number },
+): Promise<boolean> {
+  const { row_count } = await sql.query({
+    text: `update appdb.jobs set cursor = $3, rows_done = rows_done + $4, attempts = 0
+      where id = $1 and owner = $2 and state = 'running'
+        and (select version from appdb.tables where id = table_id) = $5`,
+    values: [job.id, owner, step.cursor, step.rows, step.table_version],
+  });
+  return row_count === 1;
+}
+
+export async function setTotal(sql: SqlConnection, job: Job, rowsTotal: number): Promise<void> {
+  await sql.query({ text: "update appdb.jobs set rows_total = $2 where id = $1", values: [job.id, rowsTotal] });
+}
+
+/** Gives a job back: the next runner goes on behind the cursor. It stays `running` with its lease run out, because a
+ *  table has at most one queued job that closes pending cells. */
+export async function releaseJob(sql: SqlConnection, job: Job, owner: string): Promise<void> {
+  await sql.query({
+    text: `update appdb.jobs set owner = null, lease_until = '-infinity'
+      where id = $1 and owner = $2 and state = 'running'`,
+    values: [job.id, owner],
+  });
+}
+
+/** What a job says when it could not be done; watchers throw it. */
+export interface JobError {
+  readonly code: "fill_failed" | "schema_unsupported";
+  readonly detail: string;
+  readonly hint: string;
+  readonly meta: Readonly<Record<string, unknown>>;
+}
+
+/** Ends a job of ours. False when it is not ours any more. */
+export async function endJob(sql: SqlConnection, job: Job, owner: string, error: JobError | null): Promise<boolean> {
+  const { row_count } = await sql.query({
+    text: `update appdb.jobs set state = $3, error = $4, ended_at = now(), owner = null, lease_until = null
+      where id = $1 and owner = $2 and state = 'running'`,
+    values: [job.id, owner, error === null ? "done" : "failed", error === null ? null : JSON.stringify(error)],
+  });
+  return row_count === 1;
+}
+
+/** Fails the open jobs that were to compute one of these columns: they cannot be done without them. */
+export async function failOpenJobs(sql: SqlConnection, columnIds: readonly number[], error: JobError): Promise<void> {
+  await sql.query({
+    text: `update appdb.jobs set state = 'failed', error = $2, ended_at = now(), owner = null, lease_until = null
+      where state in ('queued', 'running') and kind <> 'close_pending' and column_ids && $1::bigint[]`,
+    values: [[...columnIds], JSON.stringify(error)],
+  });
+}

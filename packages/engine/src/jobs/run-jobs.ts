@@ -1,0 +1,140 @@
+import { AppError } from "@appdb/contract/errors";
+import { JOBS_CHANNEL } from "../schema/load-catalog.ts";
+import { buildIndex } from "./build-index.ts";
+import { explainRowFailure, failFill, finishFill } from "./end-fill.ts";
+import { fillColumns, JobMoved, RowFailed } from "./fill-columns.ts";
+import type { JobDeps } from "./job-deps.ts";
+import { endJob, type Job, type JobError, LEASE_MS, leaseJob, releaseJob, renewLease } from "./job-store.ts";
+
+/** A job that nobody announced is found this late: one whose runner died, or that was queued while nobody listened. */
+const POLL_MS = 1_000;
+const RETRY_DELAY_MS = 500;
+/** A job that fails so often without finishing a batch is given up. */
+const MAX_ATTEMPTS = 4;
+
+/**
+ * Works on the jobs of one database until the signal aborts: fills and recomputes columns, closes pending cells, builds
+ * indexes. One job at a time; any number of processes may run this on one database. Killed anywhere, the job goes on
+ * behind its cursor once its lease has run out.
+ */
+export async function runJobs(deps: JobDeps, signal: AbortSignal): Promise<void> {
+  const bell = createBell();
+  signal.addEventListener("abort", bell.ring, { once: true });
+  let is_listening = false;
+  while (!signal.aborted) {
+    try {
+      if (!is_listening) await deps.sql.listen(JOBS_CHANNEL, bell.ring, signal);
+      is_listening = true;
+      const job = await leaseJob(deps.sql, deps);
+      if (job === undefined) await bell.wait(POLL_MS);
+      else await workOn(deps, job, signal);
+    } catch (error) {
+      if (signal.aborted) break;
+      deps.log.warn({ error: String(error), code: codeOf(error) }, "a job was interrupted and will be tried again");
+      await bell.wait(RETRY_DELAY_MS);
+    }
+  }
+  signal.removeEventListener("abort", bell.ring);
+}
+
+/** Does one job to its end, or gives it back. */
+async function workOn(deps: JobDeps, job: Job, signal: AbortSignal): Promise<void> {
+  await using lease = keepLease(deps, job, signal);
+  try {
+    await doJob(deps, job, lease.signal);
+  } catch (error) {
+    if (error instanceof JobMoved || lease.signal.aborted) {
+      await releaseJob(deps.sql, job, deps.owner);
+      return;
+    }
+    if (error instanceof RowFailed) {
+      await failFill(deps, job, await explainRowFailure(deps.sql, job, error), lease.signal);
+      return;
+    }
+    if (isDatabaseAway(error) || job.attempts < MAX_ATTEMPTS) throw error;
+    deps.log.error({ job: job.id, table: job.table_name, error: String(error) }, "a job was given up");
+    await giveUp(deps, job, error, lease.signal);
+  }
+}
+
+async function doJob(deps: JobDeps, job: Job, signal: AbortSignal): Promise<void> {
+  if (job.kind === "build_index") return buildIndex(deps, job);
+  await fillColumns(deps, job, signal);
+  await finishFill(deps, job);
+}
+
+async function giveUp(deps: JobDeps, job: Job, error: unknown, signal: AbortSignal): Promise<void> {
+  const reason: JobError = {
+    code: job.kind === "build_index" ? "schema_unsupported" : "fill_failed",
+    detail: `The work on table ${job.table_name} was given up after ${job.attempts} attempts: ${whatOf(error)}`,
+    hint: (error instanceof AppError ? error.hint : undefined) ?? "Run the update again; the log says more.",
+    meta: { table: job.table_name, code: codeOf(error) },
+  };
+  if (job.kind === "fill" || job.kind === "recompute") await failFill(deps, job, reason, signal);
+  else await endJob(deps.sql, job, deps.owner, reason);
+}
+
+/** Only errors of ours are fit for people's eyes. */
+function whatOf(error: unknown): string {
+  return error instanceof AppError ? error.message : "an unexpected error, which is in the log.";
+}
+
+function codeOf(error: unknown): string | undefined {
+  return error instanceof AppError ? error.code : undefined;
+}
+
+function isDatabaseAway(error: unknown): boolean {
+  return error instanceof AppError && (error.code === "database_unavailable" || error.code === "commit_unknown");
+}
+
+interface Lease extends AsyncDisposable {
+  /** Aborts with the caller's signal, or when the job was lost to another runner. */
+  readonly signal: AbortSignal;
+}
+
+/** Renews a lease while a job is worked on: one slow batch must not lose it. */
+function keepLease(deps: JobDeps, job: Job, signal: AbortSignal): Lease {
+  const lost = new AbortController();
+  let renewing: Promise<void> = Promise.resolve();
+  const timer = setInterval(() => {
+    renewing = renewLease(deps.sql, job, deps).then(
+      (is_ours) => {
+        if (!is_ours) lost.abort(new JobMoved("the lease was lost"));
+      },
+      // The database is away: the statements of the job itself meet the same and tell it.
+      (error: unknown) => deps.log.debug({ job: job.id, error: String(error) }, "a lease could not be renewed"),
+    );
+  }, LEASE_MS / 4);
+  return {
+    signal: AbortSignal.any([signal, lost.signal]),
+    async [Symbol.asyncDispose]() {
+      clearInterval(timer);
+      await renewing;
+    },
+  };
+}
+
+/** Waits for a ring or a time, whichever is first; a ring while nobody waits is kept for the next. */
+function createBell(): { ring: () => void; wait: (ms: number) => Promise<void> } {
+  let rung = false;
+  let wake: (() => void) | undefined;
+  return {
+    ring: () => {
+      rung = true;
+      wake?.();
+    },
+    wait: async (ms) => {
+      if (!rung) {
+        await new Promise<void>((resolve) => {
+          const timer = setTimeout(resolve, ms);
+          wake = () => {
+            clearTimeout(timer);
+            resolve();
+          };
+        });
+      }
+      wake = undefined;
+      rung = false;
+    },
+  };
+}

@@ -1,0 +1,68 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { appError } from "@appdb/contract/errors";
+import type { Progress } from "@appdb/contract/routes/local";
+import type { SqlConnection } from "../ports.ts";
+import type { JobDeps } from "./job-deps.ts";
+import type { JobError } from "./job-store.ts";
+
+const PROGRESS_MS = 1_000;
+const FIRST_LOOK_MS = 10;
+const LONGEST_WAIT_MS = 100;
+
+interface WatchedJob {
+  readonly kind: string;
+  readonly state: "queued" | "running" | "done" | "failed";
+  readonly table: string;
+  readonly columns: readonly string[];
+  readonly rows_done: number;
+  readonly rows_total: number | null;
+  readonly error: JobError | null;
+}
+
+/**
+ * Waits until jobs have ended, telling rows done and total of each column once a second, and a last time at the end.
+ * Aborting it ends the waiting, not the jobs.
+ * @throws fill_failed with function, type, message and row count in `meta`; schema_unsupported for an index; the abort's reason
+ */
+export async function watchJobs(
+  deps: Pick<JobDeps, "sql" | "clock">,
+  ids: readonly string[],
+  onProgress: (progress: Progress) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  let wait = FIRST_LOOK_MS;
+  let toldAt = deps.clock.now();
+  for (;;) {
+    signal.throwIfAborted();
+    const jobs = await readJobs(deps.sql, ids);
+    const hasEnded = jobs.every((job) => job.state === "done" || job.state === "failed");
+    if (hasEnded || deps.clock.now() - toldAt >= PROGRESS_MS) {
+      toldAt = deps.clock.now();
+      for (const job of jobs) tell(job, onProgress);
+    }
+    if (hasEnded) {
+      const error = jobs.find((job) => job.error !== null)?.error;
+      if (error == null) return;
+      throw appError(error.code, { detail: error.detail, hint: error.hint, meta: error.meta });
+    }
+    await sleep(wait, undefined, { signal });
+    wait = Math.min(wait * 2, LONGEST_WAIT_MS);
+  }
+}
+
+async function readJobs(sql: SqlConnection, ids: readonly string[]): Promise<readonly WatchedJob[]> {
+  const { rows } = await sql.query({
+    text: `select json_build_object('kind', kind, 'state', state, 'table', table_name, 'columns', to_json(column_names),
+        'rows_done', rows_done, 'rows_total', rows_total, 'error', error)
+      from appdb.jobs where id = any($1::uuid[]) order by seq`,
+    values: [[...ids]],
+  });
+  return rows.map(([text]) => JSON.parse(text ?? "") as WatchedJob);
+}
+
+/** An index build has no rows to tell of. */
+function tell(job: WatchedJob, onProgress: (progress: Progress) => void): void {
+  if (job.kind === "build_index" || job.rows_total === null) return;
+  const { table, rows_done, rows_total } = job;
+  for (const column of job.columns) onProgress({ event: "progress", table, column, rows_done, rows_total });
+}

@@ -1,0 +1,67 @@
+import type { EngineValue } from "@appdb/contract/types";
+import type { UdfError, UdfGraph, UdfResult, UdfRunner } from "@appdb/engine/ports";
+
+/** Computes a step from the graph's inputs and the steps before it, by name; throwing is the function's raising. */
+export type FakeStep = (row: Readonly<Record<string, EngineValue>>) => EngineValue | Promise<EngineValue>;
+
+export interface FakeUdfRunner extends UdfRunner {
+  /** Rows that were run, in order. */
+  readonly calls: readonly (readonly EngineValue[])[];
+  readonly is_disposed: boolean;
+}
+
+/** A UdfRunner without Python: steps are functions of the test. A step without one is an error of the test. */
+export function createFakeUdfRunner(steps: Readonly<Record<string, FakeStep>>): FakeUdfRunner {
+  const calls: (readonly EngineValue[])[] = [];
+  let is_disposed = false;
+  return {
+    calls,
+    get is_disposed() {
+      return is_disposed;
+    },
+    async run(graph, row, signal) {
+      signal?.throwIfAborted();
+      calls.push(row);
+      return runSteps(graph, row, steps);
+    },
+    start: async () => undefined,
+    stats: () => ({ workers: 1, waiting: 0, running: 0, calls: calls.length, restarts: 0 }),
+    [Symbol.asyncDispose]: async () => {
+      is_disposed = true;
+    },
+  };
+}
+
+async function runSteps(
+  graph: UdfGraph,
+  row: readonly EngineValue[],
+  steps: Readonly<Record<string, FakeStep>>,
+): Promise<UdfResult> {
+  const known: Record<string, EngineValue> = {};
+  graph.inputs.forEach((input, at) => {
+    known[input.name] = row[at] ?? null;
+  });
+  const errors: Record<string, UdfError> = {};
+  for (const { name } of graph.steps) {
+    const step = steps[name];
+    if (step === undefined) throw new Error(`The test gives no function for column ${name}.`);
+    try {
+      known[name] = await step(known);
+    } catch (error) {
+      known[name] = null;
+      errors[name] = raised(graph, error);
+    }
+  }
+  const values = graph.steps.map(({ name }) => known[name] ?? null);
+  return { values, errors: Object.keys(errors).length === 0 ? null : errors };
+}
+
+function raised(graph: UdfGraph, error: unknown): UdfError {
+  return {
+    kind: "raised",
+    function: graph.functions[0]?.id ?? "op.call",
+    type: "ValueError",
+    message: error instanceof Error ? error.message : String(error),
+    at: "app.py:7",
+  };
+}
