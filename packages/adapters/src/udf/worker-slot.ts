@@ -1,6 +1,7 @@
 import type { EngineValue } from "@appdb/contract/types";
 import type { FromWorker } from "@appdb/contract/worker-protocol";
 import type { Blame } from "./charge.ts";
+import { spellNegativeZero } from "./negative-zero.ts";
 import type { GraphRows, Row } from "./row-queue.ts";
 import type { WorkerProcess } from "./worker-process.ts";
 
@@ -74,7 +75,7 @@ export class WorkerSlot {
         t: "graph",
         graph: number,
         inputs: [...graph.inputs],
-        steps: [...graph.steps],
+        steps: graph.steps.map((step) => ({ ...step, expr: spellNegativeZero(step.expr) })),
         functions: [...graph.functions],
       });
     }

@@ -1,0 +1,253 @@
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { delimiter, join } from "node:path";
+import { createPgPool } from "@appdb/adapters/postgres/pg-pool";
+import { createPythonWorkers } from "@appdb/adapters/udf/python-workers";
+import { findCheckout } from "@appdb/testkit/postgres-binaries";
+import { createTestDatabase, type TestDatabase } from "@appdb/testkit/test-database";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { SqlPool, UdfRunner } from "../ports.ts";
+import { compileSql } from "./compile-sql.ts";
+import type { Forms } from "./form.ts";
+import { FORMS } from "./forms.ts";
+import { type CheckReport, checkForms, signatureName } from "./testing/check-forms.ts";
+import { Random } from "./testing/random.ts";
+import { randomCall, type Signature, signaturesOf } from "./testing/random-trees.ts";
+
+/** Rows per form; FORM_CASES=20000 is the full proof. */
+const CASES = Number(process.env.FORM_CASES ?? 2_000);
+const SEED = Number(process.env.FORM_SEED ?? 1);
+/** Letters that gained a case mapping after the oldest Unicode version in use (docs/adr/0003-values.md). */
+const REMAPPED = new Set([0x19b, 0x264]);
+const CHECKOUT = findCheckout(import.meta.dirname);
+
+interface Python {
+  readonly runner: UdfRunner;
+  readonly codePoints: readonly number[];
+}
+
+let database: TestDatabase;
+let pool: SqlPool;
+let project: string;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  pool = createPgPool({ dsn: database.dsn, max: 1, application_name: "sql forms" });
+  project = mkdtempSync(join(tmpdir(), "appdb-forms-"));
+  writeFileSync(
+    join(project, "unicode.py"),
+    `import sys, unicodedata
+from appdb import udf
+
+@udf
+def assigned() -> list:
+    return [c for c in range(1, sys.maxunicode + 1) if unicodedata.category(chr(c)) not in ("Cn", "Co", "Cs")]
+`,
+  );
+});
+
+afterAll(async () => {
+  await pool?.[Symbol.asyncDispose]();
+  await database?.drop();
+  rmSync(project, { recursive: true, force: true });
+});
+
+describe.each(pythons())("on %s", (_, python) => {
+  let side: Python;
+
+  beforeAll(async () => {
+    side = await startPython(python);
+  }, 60_000);
+
+  afterAll(async () => await side?.runner[Symbol.asyncDispose]());
+
+  test(`no SQL form gives another value than Python, ${CASES} rows each`, { timeout: 1_800_000 }, async () => {
+    const signatures = compiled(FORMS);
+    const report = await check(side, FORMS, signatures, signatures, CASES);
+    expect(report.mismatches.slice(0, 20)).toEqual([]);
+    for (const signature of signatures) {
+      const tally = report.tallies.get(signatureName(signature)) ?? { compared: 0, raised: 0 };
+      expect(tally.compared + tally.raised, signatureName(signature)).toBeGreaterThanOrEqual(CASES);
+      // A form that always raised would prove nothing.
+      expect(tally.compared, signatureName(signature)).toBeGreaterThan(CASES / 50);
+    }
+  });
+
+  test("functions of text agree with Python on every character, alone and beside others", async () => {
+    await checkEveryCharacter(side);
+  }, 120_000);
+});
+
+test("wrong forms are caught: initcap for title, / on two Ints, rounding for truncation", {
+  timeout: 60_000,
+}, async () => {
+  const [first] = pythons();
+  const side = await startPython(first?.[1] ?? "");
+  try {
+    const planted: [Signature, Forms[string][string]][] = [
+      [{ fn: "string.title", args: ["string"], kind: "string" }, ({ args }) => `initcap(${args[0]?.sql})`],
+      [
+        { fn: "op.truediv", args: ["int", "int"], kind: "float" },
+        ({ args }) => `(${args[0]?.sql} / ${args[1]?.sql})::float8`,
+      ],
+      [{ fn: "op.cast", args: ["float"], kind: "int" }, ({ args }) => `round(${args[0]?.sql})::int8`],
+      [
+        { fn: "op.and", args: ["bool", "bool"], kind: "bool" },
+        ({ args }) => `coalesce(${args[0]?.sql} AND ${args[1]?.sql}, false)`,
+      ],
+      [{ fn: "op.mod", args: ["int", "int"], kind: "int" }, ({ args }) => `(${args[0]?.sql} % ${args[1]?.sql})`],
+      [{ fn: "string.capitalize", args: ["string"], kind: "string" }, ({ args }) => `initcap(${args[0]?.sql})`],
+    ];
+    for (const [signature, form] of planted) {
+      const forms: Forms = { ...FORMS, [signature.fn]: { ...FORMS[signature.fn], [signature.args.join(",")]: form } };
+      const report = await check(side, forms, compiled(FORMS), [signature], 1_000);
+      expect(report.mismatches.length, signatureName(signature)).toBeGreaterThan(0);
+    }
+  } finally {
+    await side.runner[Symbol.asyncDispose]();
+  }
+});
+
+/** The signatures whose form exists for plain columns. */
+function compiled(forms: Forms): Signature[] {
+  const random = new Random(7);
+  const columns = {
+    string: ["s"],
+    int: ["i"],
+    float: ["f"],
+    bool: ["b"],
+    timestamp: ["t"],
+    date: ["d"],
+    uuid: ["u"],
+    json: ["j"],
+  };
+  return signaturesOf(forms).filter((signature) =>
+    Array.from({ length: 20 }).some(() => {
+      const expr = randomCall(signature, 0, { random, signatures: [], columns, codePoint: () => 97 });
+      return compileSql(expr, (name) => name, forms) !== undefined;
+    }),
+  );
+}
+
+async function check(
+  side: Python,
+  forms: Forms,
+  signatures: readonly Signature[],
+  roots: readonly Signature[],
+  cases: number,
+): Promise<CheckReport> {
+  return await pool.withConnection((connection) =>
+    checkForms({
+      connection,
+      forms,
+      signatures,
+      roots,
+      cases,
+      seed: SEED,
+      codePoint: (random) => random.pick(side.codePoints),
+      runPython: (graph, row) => side.runner.run(graph, row),
+    }),
+  );
+}
+
+async function checkEveryCharacter({ runner, codePoints }: Python): Promise<void> {
+  const type = { kind: "string" } as const;
+  const text = { node: "column", name: "text", type, nullable: false } as const;
+  const functions = ["upper", "lower", "casefold", "capitalize", "reverse", "strip", "lstrip", "rstrip"];
+  const steps = functions.map((name) => ({
+    name,
+    type,
+    nullable: false,
+    expr: { node: "call" as const, fn: `string.${name}`, args: [text], kwargs: {}, type, nullable: false },
+  }));
+  const graph = { key: "characters", inputs: [{ name: "text", type, nullable: false }], steps, functions: [] };
+  const stored = "(convert_from(decode(hex, 'hex'), 'UTF8') collate pg_unicode_fast)";
+  const sql = steps.map((step) => compileSql(step.expr, () => stored) ?? "").join(", ");
+  const shapes = [(c: string) => c, (c: string) => `a${c}`, (c: string) => `${c}AΣ`, (c: string) => `Σ${c}`];
+  for (let start = 0; start < codePoints.length; start += 8_000) {
+    const texts = codePoints
+      .slice(start, start + 8_000)
+      .flatMap((code) => shapes.map((shape) => shape(String.fromCodePoint(code))));
+    const hex = texts.map((one) => Buffer.from(one).toString("hex"));
+    const [python, postgres] = await Promise.all([
+      Promise.all(texts.map((one) => runner.run(graph, [one]))),
+      pool.query({
+        text: `select ${sql} from unnest($1::text[]) with ordinality as t(hex, n) order by n`,
+        values: [hex],
+      }),
+    ]);
+    const differences = texts.flatMap((one, i) =>
+      functions.flatMap((name, f) =>
+        python[i]?.values[f] === postgres.rows[i]?.[f] ? [] : [`${name} of ${escape(one)}: ${postgres.rows[i]?.[f]}`],
+      ),
+    );
+    expect(differences.slice(0, 20)).toEqual([]);
+  }
+}
+
+async function startPython(python: string): Promise<Python> {
+  const tools = join(CHECKOUT, ".tools", "lib");
+  const site = readdirSync(tools).map((name) => join(tools, name, "site-packages"));
+  const silent = () => {};
+  const runner = createPythonWorkers({
+    runtime: {
+      python,
+      python_source: "test",
+      project_root: project,
+      library_paths: [join(CHECKOUT, "python"), ...site],
+      env: { PATH: process.env.PATH ?? "", PYTHONDONTWRITEBYTECODE: "1" },
+    },
+    modules: ["unicode"],
+    workers: 1,
+    function_timeout_ms: 60_000,
+    worker_memory_mb: 1_000,
+    max_waiting: 100_000,
+    log: { debug: silent, info: silent, warn: silent, error: silent },
+    onOutput: silent,
+  });
+  await runner.start();
+  const type = { kind: "json" } as const;
+  const expr = { node: "udf" as const, function: "unicode:assigned", args: [], kwargs: {}, type, nullable: false };
+  const { values } = await runner.run(
+    {
+      key: "assigned",
+      inputs: [],
+      steps: [{ name: "assigned", type, nullable: false, expr }],
+      functions: [{ id: "unicode:assigned", module: "unicode", name: "assigned" }],
+    },
+    [],
+  );
+  const codePoints = (JSON.parse(String(values[0])) as number[]).filter((code) => !REMAPPED.has(code));
+  return { runner, codePoints };
+}
+
+/** The Pythons that start here, by version: the checkout's own and those on the PATH; the oldest and the newest, or all of them. */
+function pythons(): [string, string][] {
+  const own = join(CHECKOUT, ".tools", "bin", "python");
+  const found = new Map<string, string>();
+  const names = ["python3.11", "python3.12", "python3.13", "python3.14"];
+  const onPath = (process.env.PATH ?? "").split(delimiter).flatMap((folder) => names.map((name) => join(folder, name)));
+  for (const python of [own, ...onPath]) {
+    const version = versionOf(python);
+    if (version !== undefined && !found.has(version)) found.set(version, python);
+  }
+  const all = [...found]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([version, path]): [string, string] => [`Python ${version}`, path]);
+  const ends = all.length > 1 ? [all[0], all.at(-1)] : all;
+  return CASES >= 20_000 ? all : ends.filter((one) => one !== undefined);
+}
+
+function versionOf(python: string): string | undefined {
+  if (!existsSync(python)) return undefined;
+  try {
+    const version = execFileSync(python, ["-c", "import sys; print('%d.%d' % sys.version_info[:2])"], {
+      stdio: "pipe",
+    });
+    return version.toString().trim();
+  } catch {
+    // A shim of a version manager for a version that is not chosen: it is there, but no Python.
+    return undefined;
+  }
+}
