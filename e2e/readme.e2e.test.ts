@@ -19,7 +19,7 @@ test("the tour of README.md works as it is printed", async () => {
     if (kind === "serve") serving = await serve(place, lines[0] ?? "");
     for (const line of kind === "type" ? lines : []) {
       if (line.startsWith("cli service update") && serving !== undefined) {
-        expect(await serving.interrupt(), serving.output()).toBe(0);
+        expect(await serving.interrupt(), serving.output()).toBe(130);
         serving = undefined;
       }
       const wanted = Number(/# exit (\d+)/.exec(line)?.[1] ?? 0);

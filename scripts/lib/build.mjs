@@ -14,7 +14,13 @@ const PASSED_OVER = /(^|\/)(node_modules|dist|tests|__pycache__|\.pytest_cache|t
 /** Builds `dist/`: the bundled programs and the wheels. */
 export async function build() {
   const hash = hashSources();
-  await bundle(DIST);
+  await bundle(DIST).catch((error) => {
+    // esbuild has printed file, line and reason
+    throw new Stop(
+      `The programs could not be bundled: ${error.errors?.length ?? 1} problem(s), see above.`,
+      "npm run check",
+    );
+  });
   const wheel = capture(TOOLS_PYTHON, [join(ROOT, "scripts", "build-wheel.py"), ROOT, DIST, DIST]);
   if (wheel.code !== 0) throw new Stop(`The wheel could not be made:\n${wheel.stderr.trimEnd()}`);
   writeFileSync(STAMP, JSON.stringify({ sources: hash }));
