@@ -1,0 +1,68 @@
+import { createPgPool } from "@appdb/adapters/postgres/pg-pool";
+import { createTestDatabase, type TestDatabase } from "@appdb/testkit/test-database";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import type { SqlConnection, SqlPool, SqlResult } from "../ports.ts";
+import { checkServer, ensureCatalog } from "./ensure-catalog.ts";
+import { hasCatalog, loadCatalog } from "./load-catalog.ts";
+
+let database: TestDatabase;
+let sql: SqlPool;
+
+beforeEach(async () => {
+  database = await createTestDatabase();
+  sql = createPgPool({ dsn: database.dsn, max: 20, application_name: "catalog test" });
+});
+
+afterEach(async () => {
+  await sql[Symbol.asyncDispose]();
+  await database.drop();
+});
+
+test("twenty starters at once make one catalog", async () => {
+  expect(await hasCatalog(sql)).toBe(false);
+  await Promise.all(Array.from({ length: 20 }, () => ensureCatalog(sql)));
+  expect(await hasCatalog(sql)).toBe(true);
+  expect(await loadCatalog(sql)).toEqual({ version: 0, tables: [], functions: new Map() });
+  const { rows } = await sql.query({
+    text: "select count(*), (select count(*) from appdb.state) from appdb.migrations",
+  });
+  expect(rows).toEqual([["1", "1"]]);
+});
+
+test("a database of a newer version is refused with both versions and what to type", async () => {
+  await ensureCatalog(sql);
+  await sql.query({ text: "insert into appdb.migrations (id, breaking, product_version) values (2, true, '9.1.0')" });
+  await expect(ensureCatalog(sql)).rejects.toMatchObject({
+    code: "catalog_too_new",
+    message: expect.stringContaining("9.1.0"),
+    hint: expect.stringContaining("pip install"),
+  });
+});
+
+test("a newer format that older versions can live with is no reason to refuse", async () => {
+  await ensureCatalog(sql);
+  await sql.query({ text: "insert into appdb.migrations (id, breaking, product_version) values (2, false, '0.9.0')" });
+  await ensureCatalog(sql);
+  expect((await loadCatalog(sql)).version).toBe(0);
+});
+
+/** A server that answers the question for its version and extensions in another way. */
+function server(answer: readonly (string | null)[]): SqlConnection {
+  return { query: async (): Promise<SqlResult> => ({ rows: [answer], row_count: 1 }) };
+}
+
+test("a server that is too old, lacks pgvector or is not in UTF-8 is refused by name", async () => {
+  await checkServer(sql);
+  await expect(checkServer(server(["170004", "17.4", "t", "UTF8"]))).rejects.toMatchObject({
+    code: "postgres_unsupported",
+    message: expect.stringContaining("PostgreSQL 17.4"),
+  });
+  await expect(checkServer(server(["180001", "18.1", "f", "UTF8"]))).rejects.toMatchObject({
+    code: "postgres_unsupported",
+    message: expect.stringContaining("pgvector"),
+  });
+  await expect(checkServer(server(["180001", "18.1", "t", "LATIN1"]))).rejects.toMatchObject({
+    code: "postgres_unsupported",
+    message: expect.stringContaining("LATIN1"),
+  });
+});
