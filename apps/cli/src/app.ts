@@ -1,0 +1,104 @@
+import { VERSION } from "@appdb/contract/version";
+import {
+  type Application,
+  buildApplication,
+  buildCommand,
+  buildRouteMap,
+  type Command,
+  type RouteMap,
+  run,
+} from "@stricli/core";
+import { LEAVES, type Leaf, NOUNS, type Noun } from "./command-table.ts";
+import type { Context } from "./context.ts";
+import type { CompletedCommand } from "./output/completion-scripts.ts";
+import { exitCodeOf } from "./output/exit-codes.ts";
+import { collectUsageText, toKebab } from "./output/usage-text.ts";
+
+/**
+ * Runs one command line. Of all commands only what `argv` names is loaded; the others stand in the tree with their
+ * names, for help and for "did you mean".
+ */
+export async function runCommandLine(argv: readonly string[], ctx: Context): Promise<void> {
+  const usage = collectUsageText(argv);
+  const inputs = argv.length === 0 ? ["--help"] : argv;
+  const root = await buildTree(inputs);
+  await run(buildCli(root, usage.text), inputs, ctx);
+  if (usage.problem === undefined) return;
+  if (argv.includes("--json")) ctx.out.json(usage.problem);
+  ctx.out.problem(usage.problem);
+  ctx.process.exitCode = exitCodeOf("usage", ctx.has_plan);
+}
+
+/** True when wrong usage of this command line is 1 and not 2. */
+export function hasPlan(argv: readonly string[]): boolean {
+  return NOUNS[argv[0] ?? ""]?.has_plan ?? false;
+}
+
+/** Every command with its options, for completions: here alone all files of commands are loaded. */
+export async function listCommands(): Promise<CompletedCommand[]> {
+  const leaves = Object.entries(LEAVES);
+  for (const [noun, { verbs }] of Object.entries(NOUNS)) {
+    for (const [verb, leaf] of Object.entries(verbs)) leaves.push([`${noun} ${verb}`, leaf]);
+  }
+  const commands: CompletedCommand[] = [];
+  for (const [command, { brief, load }] of leaves) {
+    const names = Object.keys((await load()).parameters.flags ?? {});
+    commands.push({ command, brief, flags: [...names.map((name) => `--${toKebab(name)}`), "--help"] });
+  }
+  return commands;
+}
+
+function buildCli(root: RouteMap<Context>, text: ReturnType<typeof collectUsageText>["text"]): Application<Context> {
+  return buildApplication(root, {
+    name: "cli",
+    versionInfo: { currentVersion: VERSION },
+    scanner: { caseStyle: "allow-kebab-for-camel", allowArgumentEscapeSequence: true },
+    documentation: { caseStyle: "convert-camel-to-kebab", disableAnsiColor: true },
+    localization: { text },
+  });
+}
+
+async function buildTree(argv: readonly string[]): Promise<RouteMap<Context>> {
+  const [first = "", second = ""] = argv;
+  const routes: Record<string, Command<Context> | RouteMap<Context>> = {};
+  for (const [name, noun] of Object.entries(NOUNS)) {
+    routes[name] = await buildNoun(noun, first === name ? second : undefined);
+  }
+  for (const [name, leaf] of Object.entries(LEAVES)) {
+    routes[name] = first === name ? await leaf.load() : standIn(leaf);
+  }
+  return buildRouteMap<string, Context>({
+    routes,
+    docs: {
+      brief: "Tables, computed columns and HTTP routes from one file, app.py",
+      fullDescription: [
+        "Tables, computed columns and HTTP routes from one file, app.py.",
+        "",
+        "EXAMPLES",
+        "  cli init                             make this folder a project",
+        "  cli service example --out app.py     write an application to start from",
+        "  cli schema update app.py main        make its tables in the local database main",
+        "  cli service run app.py main          serve its routes",
+      ].join("\n"),
+    },
+  });
+}
+
+async function buildNoun(noun: Noun, wanted: string | undefined): Promise<RouteMap<Context>> {
+  const routes: Record<string, Command<Context>> = {};
+  // `cli schema --help` shows how each verb is written, so there it loads them all.
+  const all = wanted !== undefined && !Object.hasOwn(noun.verbs, wanted);
+  for (const [verb, leaf] of Object.entries(noun.verbs)) {
+    routes[verb] = all || wanted === verb ? await leaf.load() : standIn(leaf);
+  }
+  return buildRouteMap<string, Context>({ routes, docs: { brief: noun.brief } });
+}
+
+/** A command that is listed and not run: `buildTree` loads the one that the command line names. */
+function standIn(leaf: Leaf): Command<Context> {
+  return buildCommand<Record<never, never>, [], Context>({
+    docs: { brief: leaf.brief },
+    parameters: {},
+    func: () => new Error(`The command '${leaf.brief}' was not loaded.`),
+  });
+}

@@ -1,0 +1,120 @@
+import type { Command } from "@stricli/core";
+import type { Context } from "./context.ts";
+
+/** A command's place: what lists say of it, and the file that holds it, loaded when it is asked for. */
+export interface Leaf {
+  readonly brief: string;
+  load(): Promise<Command<Context>>;
+}
+
+export interface Noun {
+  readonly brief: string;
+  /** Its verbs know a plan: 2 means "something is pending", wrong usage is 1. */
+  readonly has_plan: boolean;
+  readonly verbs: Readonly<Record<string, Leaf>>;
+}
+
+/** Every command, in the order in which help lists them. */
+export const LEAVES: Readonly<Record<string, Leaf>> = {
+  init: {
+    brief: "Make this folder a project",
+    load: async () => (await import("./commands/root/init.ts")).init,
+  },
+  doctor: {
+    brief: "Check what this machine has and lacks",
+    load: async () => (await import("./commands/root/doctor.ts")).doctor,
+  },
+  completions: {
+    brief: "Print the completions of a shell",
+    load: async () => (await import("./commands/root/completions.ts")).completions,
+  },
+};
+
+export const NOUNS: Readonly<Record<string, Noun>> = {
+  schema: {
+    brief: "Tables of a database",
+    has_plan: true,
+    verbs: {
+      diff: {
+        brief: "Show what an update would change",
+        load: async () => (await import("./commands/schema/diff.ts")).diff,
+      },
+      update: {
+        brief: "Make the tables what the file declares",
+        load: async () => (await import("./commands/schema/update.ts")).update,
+      },
+      check: {
+        brief: "Check the file without a database",
+        load: async () => (await import("./commands/schema/check.ts")).check,
+      },
+    },
+  },
+  service: {
+    brief: "HTTP services of a database",
+    has_plan: true,
+    verbs: {
+      run: {
+        brief: "Serve in this terminal until Ctrl-C",
+        load: async () => (await import("./commands/service/run.ts")).run,
+      },
+      diff: {
+        brief: "Show what an update would start or restart",
+        load: async () => (await import("./commands/service/diff.ts")).diff,
+      },
+      update: {
+        brief: "Serve in the background, on ports that are kept",
+        load: async () => (await import("./commands/service/update.ts")).update,
+      },
+      list: {
+        brief: "Show services, addresses and routes",
+        load: async () => (await import("./commands/service/list.ts")).list,
+      },
+      logs: {
+        brief: "Print a service's log",
+        load: async () => (await import("./commands/service/logs.ts")).logs,
+      },
+      restart: {
+        brief: "Restart services",
+        load: async () => (await import("./commands/service/restart.ts")).restart,
+      },
+      stop: {
+        brief: "Stop services",
+        load: async () => (await import("./commands/service/stop.ts")).stop,
+      },
+      check: {
+        brief: "Check the file's services without a database",
+        load: async () => (await import("./commands/service/check.ts")).check,
+      },
+      prune: {
+        brief: "Stop and forget services that the file does not define",
+        load: async () => (await import("./commands/service/prune.ts")).prune,
+      },
+      example: {
+        brief: "Print an example application",
+        load: async () => (await import("./commands/service/example.ts")).example,
+      },
+    },
+  },
+  daemon: {
+    brief: "The local daemon",
+    has_plan: false,
+    verbs: {
+      start: {
+        brief: "Start the daemon if it does not run",
+        load: async () => (await import("./commands/daemon/start.ts")).start,
+      },
+      stop: {
+        brief: "Stop the daemon, its services and its PostgreSQL",
+        load: async () => (await import("./commands/daemon/stop.ts")).stop,
+      },
+      restart: {
+        brief: "Stop the daemon and start it again",
+        load: async () => (await import("./commands/daemon/restart.ts")).restart,
+      },
+      status: {
+        brief: "Show whether the daemon runs",
+        load: async () => (await import("./commands/daemon/status.ts")).status,
+      },
+    },
+  },
+};

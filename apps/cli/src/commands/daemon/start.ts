@@ -1,0 +1,16 @@
+import { defineCommand, type JsonFlag } from "../../define-command.ts";
+import { type DaemonStatus, describeDaemon, printDaemon } from "./status.ts";
+
+export const start = defineCommand<JsonFlag, [], DaemonStatus>({
+  brief: "Start the daemon if it does not run; other commands do it by themselves",
+  examples: [
+    ["cli daemon start", "start it, or say that it runs"],
+    ["SERVICE_HOME=/data/home cli daemon start", "for another home"],
+  ],
+  parameters: {},
+  run: async (ctx) => {
+    await ctx.daemon.ensure();
+    return describeDaemon(ctx, await ctx.daemon.find());
+  },
+  render: printDaemon,
+});

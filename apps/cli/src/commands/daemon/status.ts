@@ -1,0 +1,48 @@
+import type { Health } from "@appdb/contract/routes/local";
+import type { Context, FoundDaemon } from "../../context.ts";
+import { defineCommand, type JsonFlag } from "../../define-command.ts";
+import { EXIT } from "../../output/exit-codes.ts";
+import type { Output } from "../../output/output.ts";
+import { count } from "../../output/plan-op-text.ts";
+
+/** What is known of the home's daemon. */
+export interface DaemonStatus {
+  readonly running: boolean;
+  readonly home: string;
+  readonly port: number | null;
+  readonly health: Health | null;
+}
+
+/** Exit 1 when no daemon runs. */
+export const status = defineCommand<JsonFlag, [], DaemonStatus>({
+  brief: "Show whether the daemon runs; exit 1 when it does not",
+  examples: [
+    ["cli daemon status", "process, version and what it does"],
+    ["cli daemon status --json", "the same for a program"],
+  ],
+  parameters: {},
+  run: async (ctx) => describeDaemon(ctx, await ctx.daemon.find()),
+  render: printDaemon,
+  exitCode: ({ running }) => (running ? EXIT.done : EXIT.failed),
+});
+
+/** The status of a daemon that was found, or of none. */
+export function describeDaemon(ctx: Pick<Context, "config">, found: FoundDaemon | undefined): DaemonStatus {
+  const { home } = ctx.config;
+  if (found === undefined) return { running: false, home, port: null, health: null };
+  return { running: true, home, port: found.file.port, health: found.health };
+}
+
+export function printDaemon(status: DaemonStatus, out: Output): void {
+  const { health, home, port } = status;
+  if (health === null) {
+    out.line(`No daemon runs for ${home}.`);
+    return;
+  }
+  out.line(
+    `The daemon runs: process ${health.pid}, port ${port}, version ${health.version}, since ${health.started_at}`,
+  );
+  out.line(
+    `home ${health.home}, PostgreSQL ${health.postgres}, ${count(health.services, "service")}, busy with ${health.busy}`,
+  );
+}

@@ -1,0 +1,33 @@
+import type { Context } from "../../context.ts";
+import { defineCommand, type JsonFlag } from "../../define-command.ts";
+
+interface StopResult {
+  /** False when none ran. */
+  readonly stopped: boolean;
+  readonly pid: number | null;
+}
+
+/** Returns when the process is gone, and PostgreSQL with it. */
+export const stop = defineCommand<JsonFlag, [], StopResult>({
+  brief: "Stop the daemon, its services and its PostgreSQL",
+  examples: [
+    ["cli daemon stop", "stop all that runs for this home"],
+    ["cli daemon stop --json", "say which process it was, for a program"],
+  ],
+  parameters: {},
+  run: stopDaemon,
+  render: (result, out) => {
+    out.line(
+      result.stopped ? `The daemon (process ${result.pid}) and its PostgreSQL have stopped.` : "No daemon runs.",
+    );
+  },
+});
+
+/** Stops the home's daemon and waits for its end. @throws daemon_failed when it does not end */
+export async function stopDaemon(ctx: Pick<Context, "daemon" | "signal">): Promise<StopResult> {
+  const found = await ctx.daemon.find();
+  if (found === undefined) return { stopped: false, pid: null };
+  await found.client.stop({ signal: ctx.signal });
+  await ctx.daemon.waitUntilGone(found.file.pid);
+  return { stopped: true, pid: found.file.pid };
+}

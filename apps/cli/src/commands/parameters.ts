@@ -1,0 +1,69 @@
+import { appError } from "@appdb/contract/errors";
+import { type LocalTarget, parseTarget } from "@appdb/contract/names";
+
+/** Parameters that several commands take, and the texts that go with them. */
+export const text = (input: string): string => input;
+
+export const FILE = { brief: "The application file", placeholder: "FILE", parse: text } as const;
+export const TARGET = { brief: "The database: main, main/reports", placeholder: "TARGET", parse: text } as const;
+export const SERVICE = {
+  brief: "One service of the file; all of them when left out",
+  placeholder: "SERVICE",
+  parse: text,
+  optional: true,
+} as const;
+export const NAMES = {
+  kind: "array",
+  parameter: { brief: "Services with their target: main/ingest", placeholder: "NAME", parse: text },
+  minimum: 1,
+} as const;
+
+export const PYTHON_FLAG = {
+  kind: "parsed",
+  parse: text,
+  optional: true,
+  brief: "Python of the application; found by itself when left out",
+  placeholder: "path",
+} as const;
+export const FORCE_FLAG = { kind: "boolean", brief: "Do it without asking", default: false } as const;
+export const DRY_RUN_FLAG = { kind: "boolean", brief: "Only show what would be done", default: false } as const;
+export const DESTRUCTIVE_FLAG = { kind: "boolean", brief: "Allow changes that destroy data", default: false } as const;
+export const PORT_FLAG = {
+  kind: "parsed",
+  parse: parsePort,
+  optional: true,
+  brief: "Port of the service",
+  placeholder: "number",
+} as const;
+
+/** Parses a port. @throws Error with what is wrong, which the command line's parser prints */
+export function parsePort(input: string): number {
+  const port = Number(input);
+  if (/^\d{1,5}$/.test(input) && port >= 1 && port <= 65535) return port;
+  throw new Error("a port is a whole number from 1 to 65535");
+}
+
+/** Parses a whole number of at least one. @throws Error */
+export function parseCount(input: string): number {
+  if (/^\d{1,6}$/.test(input) && Number(input) >= 1) return Number(input);
+  throw new Error("a whole number from 1 to 999999 is wanted");
+}
+
+/** The local target of a command. @throws invalid_target; hosted_not_available for a hosted one */
+export function requireLocal(typed: string, command: string): LocalTarget {
+  const target = parseTarget(typed);
+  if (target.kind === "local") return target;
+  throw appError("hosted_not_available", {
+    detail: `${command} works on local databases; ${target.text} is a hosted one.`,
+    hint: `Use a local target, for example: ${target.uri.database}`,
+    meta: { target: target.text },
+  });
+}
+
+/** A command line that can be copied into a shell. */
+export function commandLine(words: readonly (string | undefined)[]): string {
+  const quoted = words
+    .filter((word) => word !== undefined)
+    .map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`));
+  return ["cli", ...quoted].join(" ");
+}

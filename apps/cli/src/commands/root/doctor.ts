@@ -1,0 +1,27 @@
+import type { MachineCheck } from "../../context.ts";
+import { defineCommand, type JsonFlag } from "../../define-command.ts";
+import { EXIT } from "../../output/exit-codes.ts";
+
+/** Exit 1 when something is missing. */
+export const doctor = defineCommand<JsonFlag, [], { ok: boolean; checks: MachineCheck[] }>({
+  brief: "Check what this machine has and lacks; changes nothing",
+  examples: [
+    ["cli doctor", "Node, Python, PostgreSQL, home and daemon"],
+    ["cli doctor --json", "the same for a program"],
+  ],
+  parameters: {},
+  run: async (ctx) => {
+    const checks = await ctx.doctor();
+    return { ok: checks.every((check) => check.ok), checks };
+  },
+  render: ({ ok, checks }, out) => {
+    const width = Math.max(...checks.map((check) => check.name.length));
+    for (const check of checks) {
+      out.line(`${check.ok ? "ok     " : "MISSING"}  ${check.name.padEnd(width)}  ${check.detail}`);
+      if (check.hint !== null) out.line(`         ${" ".repeat(width)}  ${check.hint}`);
+    }
+    out.line();
+    out.line(ok ? "This machine has everything." : "Something is missing; the lines above say what to do.");
+  },
+  exitCode: ({ ok }) => (ok ? EXIT.done : EXIT.failed),
+});

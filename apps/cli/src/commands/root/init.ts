@@ -1,0 +1,77 @@
+import { existsSync, readFileSync, realpathSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { appError } from "@appdb/contract/errors";
+import { defineCommand, type JsonFlag } from "../../define-command.ts";
+import { findProject, mentionsService } from "../../project/find-project.ts";
+import { extendPyproject, SERVICE_TOML } from "../../project/init-text.ts";
+
+interface InitResult {
+  readonly project_root: string;
+  /** Absolute. */
+  readonly config_file: string;
+  /** False when the folder was a project already. */
+  readonly created: boolean;
+}
+
+/** Never changes a line that is there: a pyproject.toml is extended at its end, a project is left as it is. */
+export const init = defineCommand<JsonFlag, [], InitResult>({
+  brief: "Make this folder the root of a project",
+  examples: [
+    ["cli init", "write service.toml, or extend the pyproject.toml that is there"],
+    ["cli init --json", "say where the project is, for a program"],
+  ],
+  parameters: {},
+  run: async (ctx) => {
+    const folder = realpathSync(ctx.cwd);
+    const found = findProject(folder);
+    if (found?.root === folder) {
+      return { project_root: folder, config_file: join(folder, found.config_file), created: false };
+    }
+    if (found !== undefined) {
+      throw appError("project_exists", {
+        detail: `${folder} lies inside the project ${found.root}; nothing was written.`,
+        hint: `Use that project, or start outside of it. Its configuration: ${join(found.root, found.config_file)}`,
+        meta: { project_root: found.root },
+      });
+    }
+    const pyproject = join(folder, "pyproject.toml");
+    const config_file = existsSync(pyproject) ? pyproject : join(folder, "service.toml");
+    write(config_file, config_file === pyproject ? await extend(pyproject) : SERVICE_TOML);
+    return { project_root: folder, config_file, created: true };
+  },
+  render: (result, out) => {
+    out.line(`project root: ${result.project_root}`);
+    if (!result.created) {
+      out.line(`It is a project already: ${result.config_file}`);
+      return;
+    }
+    out.line(`wrote ${result.config_file}`);
+    out.line();
+    out.line("Next: cli service example --out app.py");
+  },
+});
+
+/** The new text of a pyproject.toml, read back before it is written. @throws config_invalid when it is no TOML or takes no entry */
+async function extend(path: string): Promise<string> {
+  const { parseToml, readConfig } = await import("../../project/read-config.ts");
+  const before = readFileSync(path, "utf8");
+  parseToml("pyproject.toml", before);
+  const after = extendPyproject(before);
+  if (mentionsService(after)) {
+    readConfig({ config_file: "pyproject.toml", text: after });
+    return after;
+  }
+  throw new Error("The entry that was appended to pyproject.toml is not found in it.");
+}
+
+function write(path: string, text: string): void {
+  try {
+    writeFileSync(path, text);
+  } catch (cause) {
+    throw appError("config_invalid", {
+      detail: `${path} cannot be written: ${cause instanceof Error ? cause.message : cause}.`,
+      hint: "Make the folder writable, or go to one that you own.",
+      cause,
+    });
+  }
+}

@@ -1,0 +1,47 @@
+import { defineCommand, type JsonFlag } from "../../define-command.ts";
+import { count } from "../../output/plan-op-text.ts";
+import { FILE, PYTHON_FLAG } from "../parameters.ts";
+
+interface Flags extends JsonFlag {
+  readonly python?: string;
+}
+
+/** What was found in a valid file. An invalid one is an error (`app_invalid`), with file and line. */
+interface CheckedFile {
+  readonly file: string;
+  readonly valid: true;
+  readonly tables: readonly { readonly name: string; readonly columns: number }[];
+  readonly functions: readonly string[];
+  readonly python: string;
+  readonly python_source: string;
+}
+
+export const check = defineCommand<Flags, [file: string], CheckedFile>({
+  brief: "Check the file's tables and functions; no database is needed",
+  examples: [
+    ["cli schema check app.py", "say what is wrong with app.py, and in which line"],
+    ["cli schema check app.py --python .venv/bin/python", "with the Python of an environment"],
+  ],
+  parameters: {
+    positional: { kind: "tuple", parameters: [FILE] },
+    flags: { python: PYTHON_FLAG },
+  },
+  run: async (ctx, flags, file) => {
+    const { manifest, runtime } = await ctx.readApplication({ file, python: flags.python });
+    return {
+      file: manifest.app_file,
+      valid: true,
+      tables: manifest.tables.map((table) => ({ name: table.name, columns: table.columns.length })),
+      functions: manifest.functions.map((fn) => fn.id),
+      python: runtime.python,
+      python_source: runtime.python_source,
+    };
+  },
+  render: (checked, out) => {
+    out.line(
+      `${checked.file} is valid: ${count(checked.tables.length, "table")}, ${count(checked.functions.length, "function")}`,
+    );
+    for (const table of checked.tables) out.line(`    ${table.name}  ${count(table.columns, "column")}`);
+    out.line(`Python: ${checked.python} (${checked.python_source})`);
+  },
+});

@@ -1,0 +1,109 @@
+import { appError } from "@appdb/contract/errors";
+import type { SchemaPlan } from "@appdb/contract/plan";
+import { confirm } from "../../context.ts";
+import { defineCommand, type JsonFlag } from "../../define-command.ts";
+import { EXIT } from "../../output/exit-codes.ts";
+import { count } from "../../output/plan-op-text.ts";
+import { showProgress } from "../../output/progress.ts";
+import { printAppliedSchema, printSchemaPlan } from "../../output/schema-plan-text.ts";
+import {
+  commandLine,
+  DESTRUCTIVE_FLAG,
+  DRY_RUN_FLAG,
+  FILE,
+  FORCE_FLAG,
+  PYTHON_FLAG,
+  requireLocal,
+  TARGET,
+} from "../parameters.ts";
+import { planSchema } from "./plan-schema.ts";
+
+interface Flags extends JsonFlag {
+  readonly python?: string;
+  readonly force: boolean;
+  readonly dryRun: boolean;
+  readonly allowDestructive: boolean;
+}
+
+/** Applies the very plan that it prints. What destroys data needs `--allow-destructive` and an answer. */
+export const update = defineCommand<Flags, [file: string, target: string], SchemaPlan>({
+  brief: "Make the tables what the file declares",
+  examples: [
+    ["cli schema update app.py main", "create and extend tables of the local database main"],
+    ["cli schema update app.py main --allow-destructive", "also drop what the file no longer declares"],
+  ],
+  parameters: {
+    positional: { kind: "tuple", parameters: [FILE, TARGET] },
+    flags: {
+      python: PYTHON_FLAG,
+      force: FORCE_FLAG,
+      dryRun: DRY_RUN_FLAG,
+      allowDestructive: DESTRUCTIVE_FLAG,
+    },
+    aliases: { f: "force", n: "dryRun" },
+  },
+  run: async (ctx, flags, file, target) => {
+    const local = requireLocal(target, "schema update");
+    const { plan, app, client } = await planSchema(ctx, { file, target: local, python: flags.python });
+    if (!flags.json) printSchemaPlan(plan, ctx.out);
+    if (plan.in_agreement || flags.dryRun) return plan;
+    refuseUnsupported(plan);
+    const again = (more: readonly string[]) =>
+      commandLine(["schema", "update", file, target, ...(flags.python ? ["--python", flags.python] : []), ...more]);
+    await agreeToDestroy(ctx, plan, flags, again);
+    const after = await client.schemaApply(
+      {
+        target: local.text,
+        manifest: app.manifest,
+        runtime: app.runtime,
+        catalog_version: plan.catalog_version,
+        allow_destructive: flags.allowDestructive,
+      },
+      { signal: ctx.signal, onProgress: showProgress(ctx.out, flags.json) },
+    );
+    ctx.out.status("");
+    if (!flags.json) {
+      ctx.out.line();
+      printAppliedSchema(plan, ctx.out);
+    }
+    return after;
+  },
+  // The plan stands above already: a person reads it before it is applied, a program after.
+  render: () => undefined,
+  exitCode: (plan, flags) => (flags.dryRun && !plan.in_agreement ? EXIT.pending : EXIT.done),
+});
+
+/** Told before a refusal that the person could lift: lifting it would not help. @throws schema_unsupported */
+function refuseUnsupported(plan: SchemaPlan): void {
+  const ops = plan.tables.flatMap((table) =>
+    table.ops.filter((op) => op.severity === "unsupported").map((op) => `${table.path}: ${op.description}`),
+  );
+  if (plan.summary.unsupported === 0) return;
+  throw appError("schema_unsupported", {
+    detail: `${plan.target} cannot become what ${plan.app_file} declares, and nothing was changed: ${ops.join("; ")}.`,
+    hint: "Give the column or table a new name, or declare it as it is.",
+    meta: { plan },
+  });
+}
+
+async function agreeToDestroy(
+  ctx: Parameters<typeof confirm>[0],
+  plan: SchemaPlan,
+  flags: Flags,
+  again: (more: readonly string[]) => string,
+): Promise<void> {
+  const number = plan.summary.destructive;
+  if (number === 0) return;
+  if (!flags.allowDestructive) {
+    throw appError("destructive_refused", {
+      detail: `The update would destroy data (${count(number, "change")} marked DESTRUCTIVE); nothing was changed.`,
+      hint: `To do it all the same: ${again(["--allow-destructive"])}`,
+      meta: { next: again(["--allow-destructive"]), plan },
+    });
+  }
+  await confirm(ctx, {
+    question: `Destroy data in ${plan.target} (${count(number, "change")} marked DESTRUCTIVE)?`,
+    force: flags.force,
+    again: again(["--allow-destructive", "-f"]),
+  });
+}

@@ -1,0 +1,46 @@
+import type { ServicePlan } from "@appdb/contract/plan";
+import { confirm } from "../../context.ts";
+import { defineCommand, type JsonFlag } from "../../define-command.ts";
+import { EXIT } from "../../output/exit-codes.ts";
+import { count } from "../../output/plan-op-text.ts";
+import { commandLine, DRY_RUN_FLAG, FILE, FORCE_FLAG, PYTHON_FLAG, requireLocal, TARGET } from "../parameters.ts";
+import { readBoth } from "../schema/plan-schema.ts";
+
+interface Flags extends JsonFlag {
+  readonly python?: string;
+  readonly force: boolean;
+  readonly dryRun: boolean;
+}
+
+/** The tables stay; only services go. */
+export const prune = defineCommand<Flags, [file: string, target: string], ServicePlan>({
+  brief: "Stop and forget the target's services that the file does not define",
+  examples: [
+    ["cli service prune app.py main", "after asking"],
+    ["cli service prune app.py main -n", "only show which"],
+  ],
+  parameters: {
+    positional: { kind: "tuple", parameters: [FILE, TARGET] },
+    flags: { python: PYTHON_FLAG, force: FORCE_FLAG, dryRun: DRY_RUN_FLAG },
+    aliases: { f: "force", n: "dryRun" },
+  },
+  run: async (ctx, flags, file, target) => {
+    const local = requireLocal(target, "service prune");
+    const [app, client] = await readBoth(ctx, { file, python: flags.python });
+    const request = { target: local.text, manifest: app.manifest, runtime: app.runtime };
+    const plan = await client.servicePrune({ ...request, dry_run: true }, { signal: ctx.signal });
+    if (flags.dryRun || plan.ops.length === 0) return plan;
+    for (const op of plan.ops) ctx.out.note(`- ${op.name ?? op.description}`);
+    await confirm(ctx, {
+      question: `Stop and forget ${count(plan.ops.length, "service")} of ${plan.target}?`,
+      force: flags.force,
+      again: commandLine(["service", "prune", file, target, ...(flags.python ? ["--python", flags.python] : []), "-f"]),
+    });
+    return await client.servicePrune({ ...request, dry_run: false }, { signal: ctx.signal });
+  },
+  render: (plan, out, flags) => {
+    if (plan.ops.length === 0) out.line(`${plan.target}: nothing to prune`);
+    for (const op of plan.ops) out.line(`${flags.dryRun ? "would stop" : "stopped"}  ${op.name ?? op.description}`);
+  },
+  exitCode: (plan, flags) => (flags.dryRun && plan.ops.length > 0 ? EXIT.pending : EXIT.done),
+});

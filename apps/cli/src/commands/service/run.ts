@@ -1,0 +1,134 @@
+import { AppError, appError, fromProblem, type Problem } from "@appdb/contract/errors";
+import type { Manifest } from "@appdb/contract/manifest";
+import type { ServiceMessage } from "@appdb/contract/service-spec";
+import type { Context, RunningService } from "../../context.ts";
+import { defineCommand, type JsonFlag } from "../../define-command.ts";
+import { count } from "../../output/plan-op-text.ts";
+import { FILE, PYTHON_FLAG, parsePort, requireLocal, SERVICE, TARGET, text } from "../parameters.ts";
+import { readBoth } from "../schema/plan-schema.ts";
+import { chooseServices } from "./plan-service.ts";
+
+interface Flags extends JsonFlag {
+  readonly python?: string;
+  readonly port: number;
+  readonly host: string;
+}
+
+/** What is served and where; `--json` prints it once the service listens. */
+interface Serving {
+  readonly endpoint: string;
+  readonly docs: string;
+  readonly target: string;
+  readonly services: readonly string[];
+  readonly routes: number;
+}
+
+/** Returns when the service has ended: 130 after Ctrl-C, 1 when it ended by itself. Nothing is recorded. */
+export const run = defineCommand<Flags, [file: string, target: string, service?: string], undefined>({
+  brief: "Serve in this terminal until Ctrl-C; one service at the root, several each under its name",
+  examples: [
+    ["cli service run app.py main --port 8000", "all services of the file"],
+    ["cli service run app.py main ingest --host 0.0.0.0", "one of them, for the whole network"],
+  ],
+  parameters: {
+    positional: { kind: "tuple", parameters: [FILE, TARGET, SERVICE] },
+    flags: {
+      python: PYTHON_FLAG,
+      port: {
+        kind: "parsed",
+        parse: (input: string) => (input === "0" ? 0 : parsePort(input)),
+        brief: "Port to listen on; 0 takes a free one",
+        placeholder: "number",
+        default: "8000",
+      },
+      host: {
+        kind: "parsed",
+        parse: text,
+        brief: "Address to listen on",
+        placeholder: "address",
+        default: "127.0.0.1",
+      },
+    },
+  },
+  run: async (ctx, flags, file, target, service) => {
+    const local = requireLocal(target, "service run");
+    const [app, client] = await readBoth(ctx, { file, python: flags.python });
+    const services = chooseServices(app.manifest, service);
+    const { dsn } = await client.openTarget({ target: local.text, ...app }, { signal: ctx.signal });
+    const { readServiceLimits } = await import("../../pod/service-limits.ts");
+    const limits = readServiceLimits(ctx.config.daemon_env);
+    const { host, port } = flags;
+    const running = await ctx.startService(
+      { dsn, target: local.text, ...app, services, host, port, limits },
+      flags.json,
+    );
+    await serve(ctx, running, (message) => {
+      const serving = describeServing(message, { manifest: app.manifest, services, target: local.text });
+      if (flags.json) ctx.out.json(serving);
+      else printServing(serving, ctx);
+    });
+    return undefined;
+  },
+  render: () => undefined,
+});
+
+type Listening = Extract<ServiceMessage, { event: "listening" }>;
+
+/** Waits for the service's first word, then for its end or for Ctrl-C.
+ *  @throws interrupted; port_taken and whatever else the service says; service_failed when it ends by itself */
+async function serve(ctx: Context, running: RunningService, onListening: (message: Listening) => void): Promise<void> {
+  const interrupted = new Promise<"interrupted">((resolve) => {
+    if (ctx.signal.aborted) resolve("interrupted");
+    ctx.signal.addEventListener("abort", () => resolve("interrupted"), { once: true });
+  });
+  const first = await Promise.race([running.ready, interrupted]);
+  if (first === "interrupted") return await stopInterrupted(running);
+  if (first.event === "failed") {
+    await running.ended;
+    throw fromProblem(first.problem as unknown as Problem);
+  }
+  onListening(first);
+  const end = await Promise.race([running.ended, interrupted]);
+  if (end === "interrupted") return await stopInterrupted(running);
+  throw appError("service_failed", {
+    detail: `The service ended by itself (${end === null ? "it was killed" : `code ${end}`}).`,
+    hint: "Its last lines stand above.",
+  });
+}
+
+async function stopInterrupted(running: RunningService): Promise<never> {
+  await running.stop();
+  throw new AppError("interrupted", { detail: "The service has stopped." });
+}
+
+function describeServing(
+  message: Listening,
+  input: { readonly manifest: Manifest; readonly services: readonly string[]; readonly target: string },
+): Serving {
+  const { services, target } = input;
+  const endpoint = `http://${hostForUrl(message.address)}:${message.port}`;
+  const served = input.manifest.services.filter((service) => services.includes(service.name));
+  const routes = served.reduce((sum, service) => sum + service.routes.length, 0);
+  const [only] = services;
+  const docs = services.length === 1 ? `${endpoint}/docs` : `${endpoint}/${only}/docs`;
+  return { endpoint, docs, target, services, routes };
+}
+
+/** An address for a browser: a service on every interface is reached through loopback, IPv6 stands in brackets. */
+function hostForUrl(address: string): string {
+  if (address === "0.0.0.0" || address === "::") return "127.0.0.1";
+  return address.includes(":") ? `[${address}]` : address;
+}
+
+function printServing(serving: Serving, ctx: Context): void {
+  const { docs, endpoint, routes, services, target } = serving;
+  ctx.out.line(`${services.map((service) => `${target}/${service}`).join(", ")} at ${endpoint}`);
+  ctx.out.line(`  Routes: ${routes}`);
+  ctx.out.line(`  API docs: ${docs}`);
+  if (services.length > 1) {
+    ctx.out.line(
+      `  ${count(services.length, "service")}, each under its name: ${services.map((name) => `/${name}`).join(", ")}`,
+    );
+  }
+  ctx.out.note("Ctrl-C stops it.");
+}

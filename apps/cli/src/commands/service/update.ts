@@ -1,0 +1,122 @@
+import { appError } from "@appdb/contract/errors";
+import type { ServicePlan } from "@appdb/contract/plan";
+import { confirm } from "../../context.ts";
+import { defineCommand, type JsonFlag } from "../../define-command.ts";
+import { EXIT } from "../../output/exit-codes.ts";
+import { count } from "../../output/plan-op-text.ts";
+import { showProgress } from "../../output/progress.ts";
+import { printAppliedServices, printServicePlan } from "../../output/service-plan-text.ts";
+import {
+  commandLine,
+  DESTRUCTIVE_FLAG,
+  DRY_RUN_FLAG,
+  FILE,
+  FORCE_FLAG,
+  PORT_FLAG,
+  PYTHON_FLAG,
+  requireLocal,
+  SERVICE,
+  TARGET,
+} from "../parameters.ts";
+import { planServices } from "./plan-service.ts";
+
+interface Flags extends JsonFlag {
+  readonly python?: string;
+  readonly port?: number;
+  readonly force: boolean;
+  readonly dryRun: boolean;
+  readonly allowDestructive: boolean;
+}
+
+/** Starts what is missing and restarts what changed, in the daemon; each service keeps its port. */
+export const update = defineCommand<Flags, [file: string, target: string, service?: string], ServicePlan>({
+  brief: "Serve in the background, on ports that are kept",
+  examples: [
+    ["cli service update app.py main", "start or restart the file's services, after asking"],
+    ["cli service update app.py main ingest --port 8000 -f", "one of them, on this port, without asking"],
+  ],
+  parameters: {
+    positional: { kind: "tuple", parameters: [FILE, TARGET, SERVICE] },
+    flags: {
+      python: PYTHON_FLAG,
+      port: PORT_FLAG,
+      force: FORCE_FLAG,
+      dryRun: DRY_RUN_FLAG,
+      allowDestructive: DESTRUCTIVE_FLAG,
+    },
+    aliases: { f: "force", n: "dryRun" },
+  },
+  run: async (ctx, flags, file, target, service) => {
+    const local = requireLocal(target, "service update");
+    const { port, python } = flags;
+    const { plan, request, client } = await planServices(ctx, { file, target: local, service, port, python });
+    if (!flags.json) printServicePlan(plan, ctx.out);
+    const again = (more: readonly string[]) =>
+      commandLine([
+        ...["service", "update", file, target, service],
+        ...(port === undefined ? [] : ["--port", String(port)]),
+        ...(python === undefined ? [] : ["--python", python]),
+        ...more,
+      ]);
+    refuseBlocked(plan, commandLine(["schema", "update", file, target]));
+    if (plan.in_agreement || flags.dryRun) return plan;
+    refuseDestructive(plan, flags, again(["--allow-destructive", "-f"]));
+    await confirm(ctx, {
+      question: `Start or restart ${count(countChanged(plan), "service")} of ${plan.target}?`,
+      force: flags.force,
+      again: again([...(flags.allowDestructive ? ["--allow-destructive"] : []), "-f"]),
+    });
+    const after = await client.serviceApply(
+      { ...request, allow_destructive: flags.allowDestructive },
+      { signal: ctx.signal, onProgress: showProgress(ctx.out, flags.json) },
+    );
+    refuseFailed(after);
+    if (!flags.json) {
+      ctx.out.line();
+      printAppliedServices(plan, after, ctx.out);
+    }
+    return after;
+  },
+  // The plan stands above already: a person reads it before it is applied, a program after.
+  render: () => undefined,
+  exitCode: (plan, flags) => (flags.dryRun && !plan.in_agreement ? EXIT.pending : EXIT.done),
+});
+
+function countChanged(plan: ServicePlan): number {
+  return plan.services.filter((service) => service.resolution !== "up_to_date").length;
+}
+
+/** @throws schema_mismatch when the tables have to change first */
+function refuseBlocked(plan: ServicePlan, next: string): void {
+  if (plan.summary.blocked === 0) return;
+  const blocked = plan.services.filter((service) => service.resolution === "blocked");
+  const reasons = blocked.flatMap((service) => service.ops.map((op) => `${service.name}: ${op.description}`));
+  throw appError("schema_mismatch", {
+    detail: `${count(plan.summary.blocked, "service")} of ${plan.target} cannot start: ${reasons.join("; ") || "the tables differ from the file"}.`,
+    hint: `Update the tables first: ${next}`,
+    meta: { next, plan },
+  });
+}
+
+/** @throws destructive_refused */
+function refuseDestructive(plan: ServicePlan, flags: Flags, next: string): void {
+  if (plan.summary.destructive === 0 || flags.allowDestructive) return;
+  throw appError("destructive_refused", {
+    detail: `The update would break callers (${count(plan.summary.destructive, "change")} marked DESTRUCTIVE); nothing was changed.`,
+    hint: `To do it all the same: ${next}`,
+    meta: { next, plan },
+  });
+}
+
+/** A service that was started and did not come up is a failure of the command, whatever else went well.
+ *  @throws service_failed */
+function refuseFailed(plan: ServicePlan): void {
+  const failed = plan.services.filter((service) => service.status === "failed" || service.state === "FAILED");
+  const [first] = failed;
+  if (first === undefined) return;
+  throw appError("service_failed", {
+    detail: `${failed.map((service) => service.name).join(", ")} of ${plan.target} did not start.`,
+    hint: `Read its log: cli service logs ${plan.target}/${first.name}`,
+    meta: { plan },
+  });
+}

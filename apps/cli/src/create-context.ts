@@ -1,0 +1,71 @@
+import type { StricliProcess } from "@stricli/core";
+import { hasPlan, listCommands } from "./app.ts";
+import { readCliConfig } from "./config.ts";
+import type { Context, Prompt } from "./context.ts";
+import type { DaemonDeps } from "./daemon/ensure-daemon.ts";
+import { describeLogLine } from "./output/log-line.ts";
+import { createOutput, type Output } from "./output/output.ts";
+import type { Program } from "./program.ts";
+
+export interface ContextInput {
+  readonly argv: readonly string[];
+  readonly node: NodeJS.Process;
+  readonly program: Program;
+  readonly signal: AbortSignal;
+}
+
+/** Everything that commands touch, made of the running process. What costs time is loaded at its first use. */
+export function createContext({ argv, node, program, signal }: ContextInput): Context {
+  const config = readCliConfig(node.env);
+  const out = createOutput(node.stdout, node.stderr, config.plain);
+  const cwd = node.cwd();
+  const daemon: DaemonDeps = { config, program, note: out.note };
+  return {
+    process: parserProcess(node),
+    has_plan: hasPlan(argv),
+    config,
+    cwd,
+    out,
+    signal,
+    prompt: node.stdin.isTTY && node.stderr.isTTY ? createPrompt(out) : undefined,
+    daemon: {
+      ensure: async () => (await import("./daemon/ensure-daemon.ts")).ensureDaemon(daemon, signal),
+      find: async () => (await import("./daemon/ensure-daemon.ts")).findDaemon(daemon),
+      waitUntilGone: async (pid) => (await import("./daemon/ensure-daemon.ts")).waitUntilGone(pid),
+    },
+    readApplication: async (input) => {
+      const { readApplication } = await import("./project/read-application.ts");
+      return await readApplication({ config, cwd, out, program, signal }, input);
+    },
+    startService: async (spec, raw) => {
+      const { startService } = await import("./pod/start-service.ts");
+      return startService(program, spec, (line) => out.note(raw ? line : describeLogLine(line)));
+    },
+    listCommands,
+    doctor: async () => (await import("./doctor/check-machine.ts")).checkMachine({ config, program }),
+  };
+}
+
+/** What the parser of the command line writes to: help goes out, errors are told by us, of which it leaves empty lines. */
+function parserProcess(node: NodeJS.Process): StricliProcess {
+  return {
+    stdout: node.stdout,
+    stderr: { write: (text) => void (text.trim() === "" ? undefined : node.stderr.write(text)) },
+    env: {},
+  };
+}
+
+function createPrompt(out: Output): Prompt {
+  return {
+    confirm: async (question) => {
+      const [{ confirm, isCancel }, { appError }] = await Promise.all([
+        import("@clack/prompts"),
+        import("@appdb/contract/errors"),
+      ]);
+      out.status("");
+      const answer = await confirm({ message: question, initialValue: false, output: process.stderr });
+      if (isCancel(answer)) throw appError("interrupted", { detail: "The question was left; nothing was changed." });
+      return answer;
+    },
+  };
+}

@@ -1,0 +1,82 @@
+import { closeSync, mkdirSync, openSync, readFileSync, readSync, statSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { appError } from "@appdb/contract/errors";
+import { type DaemonFile, HOME_PATHS } from "@appdb/contract/home";
+
+export interface DaemonAddress {
+  readonly file: DaemonFile;
+  readonly token: string;
+}
+
+/** What a home says of its daemon; undefined when it says nothing. A killed daemon leaves its file behind, so what is said
+ *  here need not be true any more.
+ *  @throws home_not_writable when the files are there and cannot be read */
+export function readDaemonAddress(home: string): DaemonAddress | undefined {
+  try {
+    const file = JSON.parse(readFileSync(join(home, HOME_PATHS.daemon), "utf8")) as Partial<DaemonFile>;
+    const token = readFileSync(join(home, HOME_PATHS.token), "utf8").trim();
+    if (!Number.isInteger(file.port) || !Number.isInteger(file.pid)) return undefined;
+    return { file: file as DaemonFile, token };
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code;
+    // A file that a crash of the machine cut short counts as none.
+    if (code === "ENOENT" || code === "ENOTDIR" || error instanceof SyntaxError) return undefined;
+    throw appError("home_not_writable", {
+      detail: `The home folder ${home} cannot be read: ${code ?? error}.`,
+      hint: "Use the home as the user who made it, or set SERVICE_HOME to a folder that you own.",
+      meta: { home },
+      cause: error,
+    });
+  }
+}
+
+/** Opens the daemon's log for its first words, which it says before it can log by itself. @throws home_not_writable */
+export function openDaemonLog(home: string): number {
+  const path = join(home, HOME_PATHS.daemonLog);
+  try {
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    return openSync(path, "a", 0o600);
+  } catch (cause) {
+    const code = (cause as NodeJS.ErrnoException).code;
+    const reason = (code && REASONS[code]) ?? code ?? String(cause);
+    throw appError("home_not_writable", {
+      detail: `The home folder ${home} cannot be written: ${reason}.`,
+      hint: "Set SERVICE_HOME to a folder that you own.",
+      meta: { home },
+      cause,
+    });
+  }
+}
+
+const REASONS: Readonly<Record<string, string>> = {
+  EACCES: "permission denied",
+  EROFS: "the file system is read-only",
+  ENOSPC: "the disk is full",
+  ENOTDIR: "a part of the path is a file",
+  EEXIST: "it is a file",
+};
+
+/** Size of the daemon's log, so that `readLogFrom` finds what is written later. */
+export function sizeOfLog(home: string): number {
+  return statSync(join(home, HOME_PATHS.daemonLog)).size;
+}
+
+/** The last lines that were written to the daemon's log after `from`. */
+export function readLogFrom(home: string, from: number, lines: number): string[] {
+  const path = join(home, HOME_PATHS.daemonLog);
+  const size = statSync(path).size;
+  // A rotated file is smaller than it was: then all of it is new.
+  const start = size < from ? 0 : Math.max(from, size - 64_000);
+  const bytes = Buffer.alloc(size - start);
+  const descriptor = openSync(path, "r");
+  try {
+    const length = readSync(descriptor, bytes, 0, bytes.length, start);
+    return bytes
+      .toString("utf8", 0, length)
+      .split("\n")
+      .filter((line) => line.trim() !== "")
+      .slice(-lines);
+  } finally {
+    closeSync(descriptor);
+  }
+}

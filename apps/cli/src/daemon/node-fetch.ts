@@ -1,0 +1,18 @@
+import { request } from "node:http";
+import type { FetchedResponse, FetchLike } from "@appdb/contract/client";
+
+/** `fetch` over node:http. The global one costs a command 25 ms of its start, this one 10. */
+export const nodeFetch: FetchLike = (url, init) =>
+  new Promise<FetchedResponse>((resolve, reject) => {
+    const { method, headers, body, signal } = init;
+    const sent = request(url, {
+      method,
+      headers: body === undefined ? headers : { ...headers, "content-length": String(Buffer.byteLength(body)) },
+      // One call, or a few: a kept connection would only keep the command from ending.
+      agent: false,
+      ...(signal === undefined ? {} : { signal }),
+    });
+    sent.on("response", (response) => resolve({ status: response.statusCode ?? 0, body: response }));
+    sent.on("error", reject);
+    sent.end(body);
+  });

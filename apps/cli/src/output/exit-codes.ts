@@ -1,0 +1,21 @@
+import type { ErrorCode } from "@appdb/contract/errors";
+
+/** 0 done, 1 failed, 2 usage, 3 refused or needs `-f`, 130 interrupted; verbs with a plan answer 2 for "something is pending"
+ *  and therefore 1 for wrong usage. */
+export const EXIT = { done: 0, failed: 1, usage: 2, pending: 2, refused: 3, interrupted: 130 } as const;
+
+/** Refused until the person says more: nothing failed. */
+const REFUSED: ReadonlySet<ErrorCode> = new Set([
+  "confirmation_required",
+  "destructive_refused",
+  "daemon_busy",
+  "project_exists",
+  "file_exists",
+]);
+
+/** The exit code of an error; `has_plan` for the verbs of schema and service. */
+export function exitCodeOf(code: ErrorCode, has_plan: boolean): number {
+  if (code === "interrupted") return EXIT.interrupted;
+  if (code === "usage") return has_plan ? EXIT.failed : EXIT.usage;
+  return REFUSED.has(code) ? EXIT.refused : EXIT.failed;
+}

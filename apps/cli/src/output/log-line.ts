@@ -1,0 +1,29 @@
+/** Keys of our JSON log lines that have a place of their own in the text. */
+const PLACED = new Set(["level", "time", "msg", "line", "pid", "hostname"]);
+
+/**
+ * A line of a service's log as a person reads it: `2026-11-21T15:17:01.123Z info  service listens  port=8000`. What the
+ * application printed stands as it was printed; a line that is not ours is left alone.
+ */
+export function describeLogLine(line: string): string {
+  const entry = parseEntry(line);
+  if (entry === undefined) return line;
+  const { level, time, msg, line: printed } = entry;
+  if (typeof printed === "string") return `${time} ${printed}`;
+  const fields = Object.entries(entry)
+    .filter(([key, value]) => !PLACED.has(key) && value !== null)
+    .map(([key, value]) => `${key}=${typeof value === "object" ? JSON.stringify(value) : value}`);
+  return [`${time} ${String(level).padEnd(5)}`, msg, ...fields].join("  ");
+}
+
+function parseEntry(line: string): Record<string, unknown> | undefined {
+  if (!line.startsWith("{")) return undefined;
+  try {
+    const entry: unknown = JSON.parse(line);
+    const isOurs = typeof entry === "object" && entry !== null && "level" in entry && "time" in entry && "msg" in entry;
+    return isOurs ? (entry as Record<string, unknown>) : undefined;
+  } catch {
+    // The application may print a brace: then it is its own line.
+    return undefined;
+  }
+}

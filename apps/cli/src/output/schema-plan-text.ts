@@ -1,0 +1,55 @@
+import type { SchemaPlan, TablePlan } from "@appdb/contract/plan";
+import type { Output } from "./output.ts";
+import { describeOp } from "./plan-op-text.ts";
+
+const VERDICTS = {
+  up_to_date: ["=", "no change"],
+  create: ["+", "create"],
+  update_additive: ["~", "update"],
+  update_destructive: ["~", "update"],
+  unsupported: ["!", "cannot be updated"],
+} as const satisfies Record<TablePlan["resolution"], readonly [string, string]>;
+
+/** Prints what an update would do, table by table, and a sum. */
+export function printSchemaPlan(plan: SchemaPlan, out: Output): void {
+  const width = widest(plan);
+  for (const table of plan.tables) {
+    const [sign, verdict] = VERDICTS[table.resolution];
+    out.line(`${sign} ${table.path.padEnd(width)}  ${verdict}`);
+    for (const op of table.ops) out.line(`    ${describeOp(op)}`);
+  }
+  for (const extra of plan.extras) out.line(`! ${extra.padEnd(width)}  not declared in ${plan.app_file}; left alone`);
+  out.line();
+  out.line(describeSum(plan));
+}
+
+/** Prints what an update did: the plan as it was before. */
+export function printAppliedSchema(plan: SchemaPlan, out: Output): void {
+  const words = {
+    create: "created",
+    up_to_date: "unchanged",
+    update_additive: "updated",
+    update_destructive: "updated",
+  };
+  for (const table of plan.tables) {
+    if (table.resolution === "unsupported") continue;
+    out.line(`${words[table.resolution].padEnd(9)}  ${table.path}`);
+  }
+}
+
+function describeSum(plan: SchemaPlan): string {
+  const { summary } = plan;
+  const parts = [
+    `${summary.create} to create`,
+    `${summary.update_additive + summary.update_destructive} to update`,
+    `${summary.up_to_date} unchanged`,
+    ...(summary.extras > 0 ? [`${summary.extras} not declared`] : []),
+    ...(summary.unsupported > 0 ? [`${summary.unsupported} that cannot be updated`] : []),
+  ];
+  const danger = summary.destructive > 0 ? `  |  ${summary.destructive} DESTRUCTIVE` : "";
+  return `${plan.target}: ${plan.in_agreement ? "up to date; " : ""}${parts.join(", ")}${danger}`;
+}
+
+function widest(plan: SchemaPlan): number {
+  return Math.max(16, ...plan.tables.map((table) => table.path.length), ...plan.extras.map((extra) => extra.length));
+}

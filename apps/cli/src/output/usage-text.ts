@@ -1,0 +1,77 @@
+import { appError, type Problem, toProblem } from "@appdb/contract/errors";
+import {
+  type ApplicationText,
+  ArgumentScannerError,
+  formatMessageForArgumentScannerError,
+  text_en,
+} from "@stricli/core";
+
+/** What the parser of the command line found wrong, gathered instead of printed: it is told like every other problem. */
+export interface UsageText {
+  /** Texts for the parser; those of errors are kept back. */
+  readonly text: ApplicationText;
+  readonly problem: Problem | undefined;
+}
+
+export function collectUsageText(argv: readonly string[]): UsageText {
+  const found: { detail: string; hint: string | undefined }[] = [];
+  const place = commandOf(argv);
+  const keep = (detail: string, hint: string | undefined): string => {
+    found.push({ detail, hint });
+    return "";
+  };
+  const text: ApplicationText = {
+    ...text_en,
+    noCommandRegisteredForInput: ({ input, corrections }) => {
+      const near = corrections[0]?.replaceAll("`", "");
+      const parent = place.slice(0, place.indexOf(input) < 0 ? place.length : place.indexOf(input));
+      return keep(
+        `There is no command '${["cli", ...parent, input].join(" ")}'.`,
+        near === undefined
+          ? `See what there is: ${["cli", ...parent, "--help"].join(" ")}`
+          : `Did you mean: ${["cli", ...parent, near].join(" ")}`,
+      );
+    },
+    exceptionWhileParsingArguments: (error) =>
+      keep(describeUsage(error), `See how it is written: ${["cli", ...place.slice(0, 2), "--help"].join(" ")}`),
+  };
+  return {
+    text,
+    get problem() {
+      if (found.length === 0) return undefined;
+      const detail = found.map((each) => each.detail).join("\n");
+      return toProblem(appError("usage", { detail, hint: found[0]?.hint }));
+    },
+  };
+}
+
+/** The words before the first option. */
+function commandOf(argv: readonly string[]): readonly string[] {
+  const end = argv.findIndex((word) => word.startsWith("-"));
+  return end < 0 ? argv : argv.slice(0, end);
+}
+
+function describeUsage(error: unknown): string {
+  if (!(error instanceof ArgumentScannerError)) return error instanceof Error ? error.message : String(error);
+  return formatMessageForArgumentScannerError(error, {
+    FlagNotFoundError: ({ input, corrections }) =>
+      corrections[0] === undefined
+        ? `There is no option --${input}.`
+        : `There is no option --${input}; did you mean --${toKebab(corrections[0])}?`,
+    AliasNotFoundError: ({ input }) => `There is no option -${input}.`,
+    UnsatisfiedPositionalError: ({ placeholder }) => `${placeholder} is missing.`,
+    UnexpectedPositionalError: ({ input, expectedCount }) =>
+      `'${input}' is one argument too many: ${expectedCount} ${expectedCount === 1 ? "is" : "are"} taken.`,
+    UnsatisfiedFlagError: ({ externalFlagName }) => `The option --${externalFlagName} needs a value.`,
+    UnexpectedFlagError: ({ externalFlagName }) => `The option --${externalFlagName} is given twice.`,
+    EnumValidationError: ({ externalFlagName, input, values }) =>
+      `--${externalFlagName} takes ${values.join(", ")}, not '${input}'.`,
+    ArgumentParseError: ({ externalFlagNameOrPlaceholder, input, exception }) =>
+      `'${input}' does not fit ${externalFlagNameOrPlaceholder}: ${exception instanceof Error ? exception.message : exception}.`,
+  });
+}
+
+/** Options are camelCase in code and kebab-case on the command line. */
+export function toKebab(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+}

@@ -1,0 +1,72 @@
+import { spawn } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { setTimeout as sleep } from "node:timers/promises";
+import { writePrivateFile } from "@appdb/adapters/processes/private-files";
+import { type ServiceMessage, type ServiceSpec, serviceMessageSchema } from "@appdb/contract/service-spec";
+import type { RunningService } from "../context.ts";
+import type { Program } from "../program.ts";
+
+/** Longer than a service takes to finish its requests. */
+const STOP_TIMEOUT_MS = 12_000;
+const LAST_LINES = 5;
+
+/**
+ * Starts a service in the foreground. It learns what to serve from a private file, which it removes once read: others can
+ * see arguments and environments. `onLine` gets what it writes, line by line. A service whose command was killed ends by
+ * itself, because the channel between them breaks.
+ */
+export function startService(program: Program, spec: ServiceSpec, onLine: (line: string) => void): RunningService {
+  const folder = mkdtempSync(join(tmpdir(), "appdb-service-"));
+  const file = join(folder, "spec.json");
+  writePrivateFile(file, JSON.stringify(spec));
+  const [command, ...args] = program.pod(["service", file]);
+  const child = spawn(command, args, {
+    stdio: ["ignore", "pipe", "pipe", "ipc"],
+    // In a group of its own: Ctrl-C reaches this command alone, which then stops the service in order.
+    detached: true,
+  });
+  const last: string[] = [];
+  for (const stream of [child.stdout, child.stderr]) {
+    if (stream === null) continue;
+    createInterface({ input: stream }).on("line", (line) => {
+      onLine(line);
+      if (stream !== child.stderr) return;
+      last.push(line);
+      last.splice(0, last.length - LAST_LINES);
+    });
+  }
+  const ended = new Promise<number | null>((resolve) => {
+    child.once("error", (error) => {
+      last.push(error.message);
+      resolve(1);
+    });
+    child.once("close", (code) => resolve(code));
+  }).finally(() => rmSync(folder, { recursive: true, force: true }));
+  const ready = new Promise<ServiceMessage>((resolve) => {
+    child.on("message", (message) => {
+      const parsed = serviceMessageSchema.safeParse(message);
+      if (parsed.success) resolve(parsed.data);
+    });
+    void ended.then((code) => resolve(endedEarly(code, last)));
+  });
+  return {
+    ready,
+    ended,
+    stop: async () => {
+      child.kill("SIGTERM");
+      const timeout = sleep(STOP_TIMEOUT_MS, "late" as const, { ref: false });
+      if ((await Promise.race([ended, timeout])) === "late") child.kill("SIGKILL");
+      await ended;
+    },
+  };
+}
+
+/** What a service that died before it could speak would have said. */
+function endedEarly(code: number | null, last: readonly string[]): ServiceMessage {
+  const how = code === null ? "it was killed" : `it ended with code ${code}`;
+  const said = last.length === 0 ? "" : `: ${last.join("; ")}`;
+  return { event: "failed", problem: { code: "service_failed", detail: `The service did not start: ${how}${said}.` } };
+}

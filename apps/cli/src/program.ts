@@ -1,0 +1,20 @@
+import { fileURLToPath } from "node:url";
+
+/** How this installation starts its own programs. */
+export interface Program {
+  /** `import.meta.url` of the running program, for finding what comes with it. */
+  readonly url: string;
+  /** The command line of `pod.js` with these arguments. */
+  pod(args: readonly string[]): readonly [command: string, ...args: string[]];
+}
+
+/** In the bundle pod.js lies beside cli.js; from source it is the other app's entry, run with the same loader as this one. */
+export function locateProgram(
+  url: string,
+  node: { readonly execPath: string; readonly execArgv: readonly string[] },
+): Program {
+  const from_source = url.endsWith(".ts");
+  const pod = fileURLToPath(new URL(from_source ? "../../pod/src/main.ts" : "./pod.js", url));
+  const options = from_source ? node.execArgv : [];
+  return { url, pod: (args) => [node.execPath, ...options, pod, ...args] };
+}

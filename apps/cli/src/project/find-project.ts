@@ -1,0 +1,98 @@
+import { existsSync, readFileSync, realpathSync } from "node:fs";
+import { basename, dirname, join, relative, resolve, sep } from "node:path";
+import { appError } from "@appdb/contract/errors";
+
+/** A project: its root folder and the file that makes it one. */
+export interface Project {
+  /** Real path. */
+  readonly root: string;
+  readonly config_file: "service.toml" | "pyproject.toml";
+  /** The text of that file. */
+  readonly text: string;
+}
+
+/** The nearest folder at or above `folder` with a service.toml, or with a pyproject.toml that has a `[tool.service]` section;
+ *  service.toml wins in one folder. Undefined when there is none. */
+export function findProject(folder: string): Project | undefined {
+  for (const at of upwards(realpathSync(folder))) {
+    for (const config_file of ["service.toml", "pyproject.toml"] as const) {
+      const text = readIfThere(join(at, config_file));
+      if (text !== undefined && (config_file === "service.toml" || mentionsService(text))) {
+        return { root: at, config_file, text };
+      }
+    }
+  }
+  return undefined;
+}
+
+/** True when a pyproject.toml configures us. By its headers, so that a project's root is found without parsing TOML; whether the
+ *  section is valid is seen when it is read. */
+export function mentionsService(pyproject: string): boolean {
+  return /^\s*\[\[?\s*tool\s*\.\s*service\s*[.\]]/m.test(pyproject) || /^\s*tool\.service\b/m.test(pyproject);
+}
+
+export interface FoundApplication {
+  readonly project: Project;
+  /** Absolute real path. */
+  readonly file: string;
+  /** Relative to the root, with `/`. */
+  readonly app_file: string;
+}
+
+/** Finds an application file and the project that it belongs to: the one that `cwd` lies in, else the one above the file.
+ *  @throws app_file_not_found, no_project, app_outside_project */
+export function findApplication(cwd: string, typed: string): FoundApplication {
+  const path = resolve(cwd, typed);
+  if (!existsSync(path)) {
+    throw appError("app_file_not_found", {
+      detail: `There is no file ${typed} in ${cwd}.`,
+      hint: "Write an example to start from: cli service example --out app.py",
+      meta: { file: typed },
+    });
+  }
+  const file = realpathSync(path);
+  const project = findProject(cwd) ?? findProject(dirname(file));
+  if (project === undefined) {
+    throw appError("no_project", {
+      detail: `Neither ${cwd} nor a folder above it is a project: there is no service.toml and no [tool.service] in a pyproject.toml.`,
+      hint: "Make this folder a project: cli init",
+    });
+  }
+  const app_file = relative(project.root, file).split(sep).join("/");
+  if (app_file === ".." || app_file.startsWith("../") || resolve(project.root, app_file) !== file) {
+    throw appError("app_outside_project", {
+      detail: `${typed} lies outside the project ${project.root}.`,
+      hint: `Move it below ${project.root}, or go to its own project: cd ${dirname(path)}`,
+      meta: { file, project_root: project.root },
+    });
+  }
+  if (!basename(file).endsWith(".py")) {
+    throw appError("app_invalid", {
+      detail: `${typed} is no Python file.`,
+      hint: "Name the application file, for example: app.py",
+      meta: { file: typed },
+    });
+  }
+  return { project, file, app_file };
+}
+
+function* upwards(start: string): Generator<string> {
+  for (let folder = start; ; folder = dirname(folder)) {
+    yield folder;
+    if (dirname(folder) === folder) return;
+  }
+}
+
+function readIfThere(path: string): string | undefined {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code;
+    if (code === "ENOENT" || code === "ENOTDIR") return undefined;
+    throw appError("config_invalid", {
+      detail: `${path} cannot be read: ${error instanceof Error ? error.message : error}.`,
+      hint: "Make the file readable.",
+      cause: error,
+    });
+  }
+}

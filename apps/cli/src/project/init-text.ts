@@ -1,0 +1,28 @@
+/** What `cli init` writes. */
+export const SERVICE_TOML = `# The root of this project, and what its databases are made of.
+
+# The database on this machine; it has no name.
+[[service.database]]
+# exclude = ["notebooks/"]          # files that are not part of the application
+
+# A hosted database, when you have one. Put your organization in and remove the # signs.
+# [[service.database]]
+# name = "cloud://<your-org>:main"
+# python_version = "3.12"
+# system_packages = ["ffmpeg"]
+# cpu = 1
+# memory_mb = 1024
+# disk_gb = 10
+# workers = 1
+`;
+
+const PYPROJECT_ENTRY = `# The root of this project for appdb. The entry without a name is the database on this machine.
+[[tool.service.database]]
+`;
+
+/** The text of a pyproject.toml with our entry behind it; every byte that was there stays. */
+export function extendPyproject(text: string): string {
+  const newline = text.includes("\r\n") ? "\r\n" : "\n";
+  const gap = text === "" ? "" : text.endsWith("\n") ? newline : newline + newline;
+  return text + gap + PYPROJECT_ENTRY.replaceAll("\n", newline);
+}

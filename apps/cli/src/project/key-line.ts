@@ -1,0 +1,41 @@
+/**
+ * The 1-based line on which a key of a TOML text stands: `["service", "database", 1, "cpu"]` is `cpu` below the second
+ * `[[service.database]]`. Reads headers and `key =` lines, which is how people write these files; for a key inside an
+ * inline table, and for anything that it cannot follow, the line of the nearest part that it found; undefined for none.
+ * The parser of the text itself keeps no positions of keys.
+ */
+export function findKeyLine(text: string, path: readonly PropertyKey[]): number | undefined {
+  let best: { parts: number; line: number } | undefined;
+  const counts = new Map<string, number>();
+  let here: readonly PropertyKey[] = [];
+  for (const [index, raw] of text.split(/\r?\n/).entries()) {
+    const header = /^\s*(\[\[?)\s*([^[\]]+?)\s*\]/.exec(raw);
+    const key = header === null ? /^\s*("[^"]*"|'[^']*'|[A-Za-z0-9_.-]+)\s*=/.exec(raw) : null;
+    if (header !== null) here = locateHeader(splitKey(header[2] ?? ""), header[1] === "[[", counts);
+    const at = header !== null ? here : key === null ? undefined : [...here, ...splitKey(key[1] ?? "")];
+    if (at === undefined || !startsWith(path, at) || at.length <= (best?.parts ?? 0)) continue;
+    best = { parts: at.length, line: index + 1 };
+  }
+  return best?.line;
+}
+
+/** Puts the number of the table into the path of an array's header, and of what follows below it. */
+function locateHeader(names: readonly string[], is_array: boolean, counts: Map<string, number>): PropertyKey[] {
+  const name = names.join("\0");
+  if (is_array) counts.set(name, (counts.get(name) ?? -1) + 1);
+  const path: PropertyKey[] = [];
+  for (const [index, part] of names.entries()) {
+    path.push(part);
+    const count = counts.get(names.slice(0, index + 1).join("\0"));
+    if (count !== undefined) path.push(count);
+  }
+  return path;
+}
+
+function splitKey(text: string): string[] {
+  return (text.match(/"[^"]*"|'[^']*'|[^.\s]+/g) ?? []).map((part) => part.replace(/^["']|["']$/g, ""));
+}
+
+function startsWith(path: readonly PropertyKey[], start: readonly PropertyKey[]): boolean {
+  return start.length <= path.length && start.every((part, index) => path[index] === part);
+}

@@ -1,0 +1,39 @@
+import { readManifest } from "@appdb/adapters/images/read-manifest";
+import { resolveRuntime } from "@appdb/adapters/images/resolve-runtime";
+import { locateTools } from "@appdb/adapters/tools/locate-tools";
+import type { CliConfig } from "../config.ts";
+import type { Application, ApplicationInput } from "../context.ts";
+import type { Output } from "../output/output.ts";
+import type { Program } from "../program.ts";
+import { findApplication } from "./find-project.ts";
+
+export interface ReadApplicationDeps {
+  readonly config: Pick<CliConfig, "home" | "application_env">;
+  readonly cwd: string;
+  readonly out: Pick<Output, "note">;
+  readonly program: Pick<Program, "url">;
+  readonly signal: AbortSignal;
+}
+
+/** Finds the project of an application file, checks its configuration, and imports the file in its own Python.
+ *  @throws app_file_not_found, no_project, app_outside_project, config_invalid, python_not_found, environment_failed, app_invalid */
+export async function readApplication(deps: ReadApplicationDeps, input: ApplicationInput): Promise<Application> {
+  const { config, cwd, program, signal } = deps;
+  const { project, app_file } = findApplication(cwd, input.file);
+  const runtime = await resolveRuntime({
+    project_root: project.root,
+    python: input.python,
+    env: config.application_env,
+    home: config.home,
+    tools: locateTools({ program_url: program.url, postgres_bin: undefined }),
+  });
+  // What the file prints while it is imported is the person's own message to themselves.
+  const onOutput = (text: string) => deps.out.note(text.trimEnd());
+  const reading = readManifest({ runtime, app_file, signal, onOutput });
+  // The configuration is checked while Python runs: loading the schema takes about as long as that.
+  const checking = import("./read-config.ts").then(({ readConfig }) => readConfig(project));
+  const [checked, read] = await Promise.allSettled([checking, reading]);
+  if (checked.status === "rejected") throw checked.reason;
+  if (read.status === "rejected") throw read.reason;
+  return { manifest: read.value, runtime };
+}

@@ -1,0 +1,55 @@
+import { appError } from "@appdb/contract/errors";
+import { parseServiceConfig, type ServiceConfig } from "@appdb/contract/service-toml";
+import { parse, TomlError } from "smol-toml";
+import type { Project } from "./find-project.ts";
+import { findKeyLine } from "./key-line.ts";
+
+/** Parses and checks a project's configuration.
+ *  @throws config_invalid with file and line */
+export function readConfig(project: Pick<Project, "config_file" | "text">): ServiceConfig {
+  const { config_file: file, text } = project;
+  const document = parseToml(file, text);
+  const in_tool = file === "pyproject.toml";
+  const section = in_tool ? "tool.service" : "service";
+  const place = {
+    file,
+    section,
+    lineOf: (path: readonly PropertyKey[]) => findKeyLine(text, [...section.split("."), ...path]),
+  } as const;
+  if (!in_tool) refuseStrangers(document, text);
+  const tool = in_tool ? document["tool"] : document;
+  return parseServiceConfig((isTable(tool) ? tool["service"] : undefined) ?? {}, place);
+}
+
+/** Parses TOML. @throws config_invalid with line and column */
+export function parseToml(file: string, text: string): Record<string, unknown> {
+  try {
+    return parse(text);
+  } catch (cause) {
+    if (!(cause instanceof TomlError)) throw cause;
+    const what = cause.message.split("\n")[0]?.replace(/^Invalid TOML document: /, "");
+    throw appError("config_invalid", {
+      detail: `${file}:${cause.line}:${cause.column}: this is no TOML: ${what}.`,
+      hint: `Correct line ${cause.line} of ${file}.`,
+      meta: { file, line: cause.line, column: cause.column },
+      cause,
+    });
+  }
+}
+
+/** service.toml is ours alone, so a section that we do not know is a typo. */
+function refuseStrangers(document: Record<string, unknown>, text: string): void {
+  for (const key of Object.keys(document)) {
+    if (key === "service") continue;
+    const line = findKeyLine(text, [key]);
+    throw appError("config_invalid", {
+      detail: `service.toml${line === undefined ? "" : `:${line}`}: '${key}' is no section that is known here; did you mean 'service'?`,
+      hint: "The sections are [service] and [[service.database]].",
+      meta: { file: "service.toml", line },
+    });
+  }
+}
+
+function isTable(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
