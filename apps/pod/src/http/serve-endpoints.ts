@@ -2,7 +2,7 @@
  * HTTP for compiled routes (engine/src/endpoints): a request's bytes go to the route's handler as they came, its answer
  * goes out as it is. Everything else here is for requests that no route answers.
  */
-import type { AddressInfo } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
 import { appError } from "@appdb/contract/errors";
 import { nearestName } from "@appdb/contract/nearest";
 import { VERSION } from "@appdb/contract/version";
@@ -32,6 +32,7 @@ export interface ServedEndpoints extends AsyncDisposable {
 const KEEP_ALIVE_MS = 72_000;
 /** A client has this long to send its whole request. */
 const REQUEST_TIMEOUT_MS = 120_000;
+const SWEEP_MS = 20;
 const NO_BODY = Buffer.alloc(0);
 
 /**
@@ -58,8 +59,34 @@ export async function serveEndpoints(endpoints: Endpoints, options: ServeOptions
   server.setErrorHandler((error, request, reply) =>
     send(request, reply, answerError(fromHttpError(error, options), request.id, options.log)),
   );
+  const connections = trackConnections(server);
   const { address, port } = await listen(server, options);
-  return { address, port, [Symbol.asyncDispose]: () => server.close() };
+  return { address, port, [Symbol.asyncDispose]: () => drain(server, connections) };
+}
+
+/**
+ * Node closes the connections that are idle at the moment; one whose last request is answered later, or that a browser
+ * opened ahead and never used, would hold up the end.
+ */
+async function drain(server: FastifyInstance, connections: ReadonlySet<Socket>): Promise<void> {
+  const sweep = setInterval(() => {
+    server.server.closeIdleConnections();
+    for (const connection of connections) if (connection.bytesRead === 0) connection.destroy();
+  }, SWEEP_MS);
+  try {
+    await server.close();
+  } finally {
+    clearInterval(sweep);
+  }
+}
+
+function trackConnections(server: FastifyInstance): ReadonlySet<Socket> {
+  const connections = new Set<Socket>();
+  server.server.on("connection", (connection: Socket) => {
+    connections.add(connection);
+    connection.once("close", () => connections.delete(connection));
+  });
+  return connections;
 }
 
 function createServer(options: ServeOptions): FastifyInstance {

@@ -1,0 +1,268 @@
+import { createConnection } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+import { appError } from "@appdb/contract/errors";
+import { answerError, JSON_HEADERS } from "@appdb/engine/endpoints/answers";
+import type { CompiledRoute, Endpoints, RouteRequest } from "@appdb/engine/endpoints/open-endpoints";
+import { createSilentLog } from "@appdb/testkit/silent-log";
+import { afterEach, describe, expect, test } from "vitest";
+import { type ServedEndpoints, serveEndpoints } from "./serve-endpoints.ts";
+
+const log = createSilentLog();
+let served: ServedEndpoints[] = [];
+
+afterEach(async () => {
+  for (const one of served) await one[Symbol.asyncDispose]();
+  served = [];
+});
+
+/** Routes that answer what they were sent; `/slow` when it is let go; `/broken` with an error nobody foresaw. */
+function fakeEndpoints(services = ["api"], parts: Partial<Endpoints> = {}): Endpoints {
+  const route = (service: string, path: string, answer: (request: RouteRequest) => Promise<string>): CompiledRoute => ({
+    service,
+    kind: "insert",
+    method: "POST",
+    path,
+    uses_python: path === "/slow",
+    handle: async (request) => {
+      try {
+        return { status: 200, headers: JSON_HEADERS, body: await answer(request) };
+      } catch (error) {
+        return answerError(error, request.id, log);
+      }
+    },
+  });
+  return {
+    services,
+    routes: services.flatMap((service) => [
+      route(service, "/docs", async ({ body }) => Buffer.from(body).toString()),
+      route(service, "/broken", async () => {
+        throw new Error("select secret from /srv/inner");
+      }),
+    ]),
+    uses_python: false,
+    openapi: (service) => ({ openapi: "3.1.0", info: { title: service } }),
+    checkHealth: async () => undefined,
+    [Symbol.asyncDispose]: async () => undefined,
+    ...parts,
+  };
+}
+
+async function serve(endpoints: Endpoints, body_bytes = 1_000): Promise<string> {
+  const one = await serveEndpoints(endpoints, { host: "127.0.0.1", port: 0, log, body_bytes });
+  served.push(one);
+  return `http://${one.address}:${one.port}`;
+}
+
+function post(url: string, body: string | Uint8Array<ArrayBuffer>, headers: Record<string, string> = {}) {
+  return fetch(url, { method: "POST", body, headers: { "content-type": "application/json", ...headers } });
+}
+
+describe("one service", () => {
+  test("a route gets the bytes as they came, and its answer goes out as it is", async () => {
+    const url = await serve(fakeEndpoints());
+    const answer = await post(`${url}/docs`, '{"n": 9007199254740993}');
+    expect(answer.status).toBe(200);
+    expect(answer.headers.get("content-type")).toBe("application/json; charset=utf-8");
+    expect(await answer.text()).toBe('{"n": 9007199254740993}');
+  });
+
+  test("the request id is the caller's when it is sane, and stands in header and problem", async () => {
+    const url = await serve(fakeEndpoints());
+    const own = await post(`${url}/broken`, "{}", { "x-request-id": "my-1" });
+    expect(own.headers.get("x-request-id")).toBe("my-1");
+    expect(await own.json()).toMatchObject({ status: 500, code: "internal_error", instance: "my-1" });
+    const odd = await post(`${url}/broken`, "{}", { "x-request-id": 'a" b' });
+    const made = odd.headers.get("x-request-id");
+    expect(made).toMatch(/^[\w-]+$/);
+    expect(await odd.json()).toMatchObject({ instance: made });
+  });
+
+  test("an unforeseen error shows nothing of its inside, and the log has it under the id", async () => {
+    const url = await serve(fakeEndpoints());
+    const answer = await post(`${url}/broken`, "{}", { "x-request-id": "look-me-up" });
+    expect(answer.headers.get("content-type")).toBe("application/problem+json; charset=utf-8");
+    expect(await answer.text()).not.toMatch(/select|srv/);
+    expect(log.lines.filter((line) => "req" in line.fields && line.fields.req === "look-me-up")).toMatchObject([
+      { level: "error", fields: { err: { message: "select secret from /srv/inner" } } },
+    ]);
+  });
+
+  test.each([
+    ["GET", "/broken", "POST, OPTIONS"],
+    ["PUT", "/docs", "POST, GET, HEAD, OPTIONS"],
+    ["POST", "/health", "GET, HEAD, OPTIONS"],
+  ])("%s %s is refused with what the path allows", async (method, path, allow) => {
+    const url = await serve(fakeEndpoints());
+    const answer = await fetch(url + path, { method });
+    expect(answer.status).toBe(405);
+    expect(answer.headers.get("allow")).toBe(allow);
+    expect(await answer.json()).toMatchObject({ code: "method_not_allowed", status: 405 });
+  });
+
+  test("an unknown path names the nearest one", async () => {
+    const url = await serve(fakeEndpoints());
+    const answer = await post(`${url}/dosc`, "{}");
+    expect(answer.status).toBe(404);
+    expect(await answer.json()).toMatchObject({ code: "not_found", detail: expect.stringContaining("/docs") });
+  });
+
+  test("a body that is too large is refused before it has come whole", async () => {
+    const url = await serve(fakeEndpoints());
+    const answer = await post(`${url}/docs`, "x".repeat(1_001));
+    expect(answer.status).toBe(413);
+    expect(await answer.json()).toMatchObject({ code: "payload_too_large", meta: { body_bytes: 1_000 } });
+  });
+
+  test.each(["text/plain", "application/x-www-form-urlencoded", ""])("content type %j is refused", async (type) => {
+    const url = await serve(fakeEndpoints());
+    const body = new Blob(["{}"], { type });
+    const answer = await fetch(`${url}/docs`, { method: "POST", body });
+    expect(answer.status).toBe(415);
+    expect(await answer.json()).toMatchObject({
+      code: "unsupported_media_type",
+      hint: expect.stringContaining("json"),
+    });
+  });
+
+  test("health asks the database", async () => {
+    const well = await serve(fakeEndpoints());
+    expect(await (await fetch(`${well}/health`)).json()).toMatchObject({ status: "ok", services: ["api"] });
+    const ill = await serve(
+      fakeEndpoints(["api"], {
+        checkHealth: async () => {
+          throw appError("database_unavailable", { detail: "PostgreSQL does not answer." });
+        },
+      }),
+    );
+    const answer = await fetch(`${ill}/health`);
+    expect(answer.status).toBe(503);
+    expect(await answer.json()).toMatchObject({ code: "database_unavailable" });
+  });
+
+  test("the docs page stands beside a route of its name and needs nothing from elsewhere", async () => {
+    const url = await serve(fakeEndpoints());
+    const html = await (await fetch(`${url}/docs`)).text();
+    expect(html).not.toMatch(/https?:\/\//);
+    const assets = [...html.matchAll(/(?:src|href)="(\/[^"]+)"/g)].map((match) => match[1]);
+    expect(assets).toHaveLength(3);
+    for (const asset of assets) {
+      const answer = await fetch(url + asset);
+      expect(answer.status).toBe(200);
+      expect((await answer.text()).length).toBeGreaterThan(50);
+    }
+    expect((await post(`${url}/docs`, "{}")).status).toBe(200);
+  });
+
+  test("pages of this machine may call it, others may not", async () => {
+    const url = await serve(fakeEndpoints());
+    const near = { origin: "http://localhost:5173", "access-control-request-method": "POST" };
+    const preflight = await fetch(`${url}/docs`, { method: "OPTIONS", headers: near });
+    expect(preflight.status).toBe(204);
+    expect(preflight.headers.get("access-control-allow-origin")).toBe("http://localhost:5173");
+    expect(preflight.headers.get("access-control-allow-methods")).toContain("POST");
+    const answer = await post(`${url}/docs`, "{}", { origin: "http://localhost:5173" });
+    expect(answer.headers.get("access-control-allow-origin")).toBe("http://localhost:5173");
+    const far = await fetch(`${url}/docs`, { method: "OPTIONS", headers: { ...near, origin: "https://evil.example" } });
+    expect(far.headers.get("access-control-allow-origin")).toBeNull();
+  });
+});
+
+describe("several services", () => {
+  test("each stands under its name, with its own description and docs", async () => {
+    const url = await serve(fakeEndpoints(["ingest", "search"]));
+    for (const service of ["ingest", "search"]) {
+      expect((await post(`${url}/${service}/docs`, "{}")).status).toBe(200);
+      expect(await (await fetch(`${url}/${service}/openapi.json`)).json()).toMatchObject({
+        info: { title: service },
+        servers: [{ url: `/${service}` }],
+      });
+      expect((await fetch(`${url}/${service}/docs`)).status).toBe(200);
+    }
+    expect((await post(`${url}/docs`, "{}")).status).toBe(404);
+    expect((await fetch(`${url}/health`)).status).toBe(200);
+  });
+});
+
+describe("the server", () => {
+  test("a taken port is told in one line", async () => {
+    const url = new URL(await serve(fakeEndpoints()));
+    const options = { host: "127.0.0.1", port: Number(url.port), log, body_bytes: 10 };
+    await expect(serveEndpoints(fakeEndpoints(), options)).rejects.toMatchObject({
+      code: "port_taken",
+      message: `Port ${url.port} on 127.0.0.1 is in use by another program.`,
+    });
+  });
+
+  test("bytes that are no HTTP get an answer and harm nobody", async () => {
+    const url = new URL(await serve(fakeEndpoints()));
+    const text = await new Promise<string>((resolve, reject) => {
+      const socket = createConnection(Number(url.port), "127.0.0.1", () => socket.write("NONSENSE\r\n\r\n"));
+      let received = "";
+      socket.on("data", (data) => (received += data));
+      socket.on("close", () => resolve(received));
+      socket.on("error", reject);
+    });
+    expect(text).toContain("HTTP/1.1 400");
+    expect(text).toContain("application/problem+json");
+    expect((await fetch(`${url}health`)).status).toBe(200);
+  });
+
+  test("closing waits for the request that is running", async () => {
+    let finish = (_text: string): void => undefined;
+    const endpoints = fakeEndpoints();
+    const slow: CompiledRoute = {
+      service: "api",
+      kind: "insert",
+      method: "POST",
+      path: "/slow",
+      uses_python: true,
+      handle: async () => ({
+        status: 200,
+        headers: JSON_HEADERS,
+        body: await new Promise((resolve) => (finish = resolve)),
+      }),
+    };
+    const one = await serveEndpoints(
+      { ...endpoints, routes: [slow] },
+      { host: "127.0.0.1", port: 0, log, body_bytes: 10 },
+    );
+    const answer = post(`http://127.0.0.1:${one.port}/slow`, "{}");
+    await sleep(50);
+    const closed = one[Symbol.asyncDispose]();
+    await sleep(20);
+    finish('{"done":true}');
+    expect(await (await answer).json()).toEqual({ done: true });
+    await closed;
+    await expect(fetch(`http://127.0.0.1:${one.port}/health`)).rejects.toThrow();
+  });
+
+  test("a caller who goes away is told to the route", async () => {
+    let seen: AbortSignal | undefined;
+    const slow: CompiledRoute = {
+      service: "api",
+      kind: "insert",
+      method: "POST",
+      path: "/slow",
+      uses_python: true,
+      handle: async ({ signal }) => {
+        seen = signal;
+        await new Promise((resolve) => signal?.addEventListener("abort", resolve));
+        return { status: 200, headers: JSON_HEADERS, body: "{}" };
+      },
+    };
+    const url = await serve({ ...fakeEndpoints(), routes: [slow] });
+    const caller = new AbortController();
+    const answer = fetch(`${url}/slow`, {
+      method: "POST",
+      body: "{}",
+      headers: { "content-type": "application/json" },
+      signal: caller.signal,
+    });
+    await sleep(50);
+    expect(seen?.aborted).toBe(false);
+    caller.abort();
+    await expect(answer).rejects.toThrow();
+    await sleep(50);
+    expect(seen?.aborted).toBe(true);
+  });
+});

@@ -1,0 +1,391 @@
+import { createPgPool } from "@appdb/adapters/postgres/pg-pool";
+import type { Manifest, ManifestRoute } from "@appdb/contract/manifest";
+import type { EngineValue } from "@appdb/contract/types";
+import {
+  aColumn,
+  aComputed,
+  aFunction,
+  aManifest,
+  aTable,
+  aUuid7Key,
+  call,
+  col,
+  lit,
+  udf,
+} from "@appdb/testkit/manifest-builder";
+import { createSilentLog } from "@appdb/testkit/silent-log";
+import { createTestDatabase, type TestDatabase } from "@appdb/testkit/test-database";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import type { SqlPool, UdfError, UdfGraph, UdfRunner } from "../ports.ts";
+import { applySchema } from "../schema/apply-schema.ts";
+import { ensureCatalog } from "../schema/ensure-catalog.ts";
+import { loadCatalog } from "../schema/load-catalog.ts";
+import { type Endpoints, openEndpoints } from "./open-endpoints.ts";
+
+let database: TestDatabase;
+let sql: SqlPool;
+let udfRunner: FakeUdf;
+let opened: Endpoints[] = [];
+
+beforeEach(async () => {
+  database = await createTestDatabase();
+  sql = createPgPool({ dsn: database.dsn, max: 4, application_name: "routes test" });
+  udfRunner = new FakeUdf();
+  opened = [];
+  await ensureCatalog(sql);
+});
+
+afterEach(async () => {
+  for (const endpoints of opened) await endpoints[Symbol.asyncDispose]();
+  await sql[Symbol.asyncDispose]();
+  await database.drop();
+});
+
+/** Runs each step as a plain function of the row's values by name; it says what it was asked. */
+class FakeUdf implements UdfRunner {
+  readonly steps = new Map<string, (row: Record<string, EngineValue>) => EngineValue>();
+  readonly asked: string[][] = [];
+
+  async run(graph: UdfGraph, row: readonly EngineValue[]) {
+    this.asked.push(graph.steps.map((step) => step.name));
+    const values: Record<string, EngineValue> = {};
+    graph.inputs.forEach((input, at) => {
+      values[input.name] = row[at] ?? null;
+    });
+    const errors: Record<string, UdfError> = {};
+    for (const step of graph.steps) {
+      try {
+        const compute = this.steps.get(step.name);
+        if (compute === undefined) throw new Error(`no step ${step.name}`);
+        values[step.name] = compute(values);
+      } catch (error) {
+        const { name, message } = error instanceof Error ? error : { name: "Error", message: String(error) };
+        errors[step.name] = { kind: "raised", function: "udfs:fare", type: name, message, at: "udfs.py:3" };
+      }
+    }
+    const failed = Object.keys(errors).length > 0;
+    return { values: graph.steps.map((step) => values[step.name] ?? null), errors: failed ? errors : null };
+  }
+
+  async start() {}
+  stats() {
+    return { workers: 1, waiting: 0, running: 0, calls: this.asked.length, restarts: 0 };
+  }
+  async [Symbol.asyncDispose]() {}
+}
+
+const route = (
+  table: string,
+  inputs: string[],
+  outputs: string[],
+  parts: Partial<ManifestRoute> = {},
+): ManifestRoute => ({
+  kind: "insert",
+  method: "post",
+  path: `/${table}`,
+  table,
+  inputs,
+  outputs,
+  source: { file: "app.py", line: 9 },
+  ...parts,
+});
+
+const DOCS = aTable("docs", [
+  aUuid7Key(),
+  aColumn("title", "string"),
+  aColumn("body", "string", { nullable: true }),
+  aComputed("title_upper", call("string.upper", "string", col("title", "string"))),
+]);
+
+const ITEM_INPUTS = ["sku", "n", "price", "ok", "at", "day", "tag", "doc"];
+const ITEMS = aTable("items", [
+  aColumn("sku", "string", { primary_key: true }),
+  aColumn("n", "int"),
+  aColumn("price", "float", { nullable: true }),
+  aColumn("ok", "bool", { nullable: true }),
+  aColumn("at", "timestamp", { nullable: true }),
+  aColumn("day", "date", { nullable: true }),
+  aColumn("tag", "uuid", { nullable: true }),
+  aColumn("doc", "json", { nullable: true }),
+  aComputed("inv", call("op.truediv", "float", lit("10", "int"), col("n", "int"))),
+]);
+
+const RIDES = aTable("rides", [
+  aUuid7Key(),
+  aColumn("km", "int"),
+  aComputed("double_km", call("op.mul", "int", col("km", "int"), lit("2", "int"))),
+  aComputed("fare", udf("udfs:fare", "float", col("double_km", "int"))),
+  aComputed("tax", call("op.mul", "float", col("fare", "float"), lit(0.5, "float"))),
+]);
+
+const FARE = aFunction("udfs:fare", "float");
+
+async function serve(
+  parts: Partial<Manifest>,
+  routes: ManifestRoute[],
+): Promise<(path: string, body: unknown) => Promise<{ status: number; text: string; json: Answer }>> {
+  const manifest = aManifest({
+    ...parts,
+    services: [{ name: "api", prefix: "", routes, source: { file: "app.py", line: 1 } }],
+  });
+  await update(manifest);
+  return open(manifest);
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: answers are looked at, not worked with
+type Answer = any;
+
+async function update(manifest: Manifest, allow_destructive = false): Promise<void> {
+  const { version } = await loadCatalog(sql);
+  await applySchema(
+    { sql, clock: { now: Date.now }, log: createSilentLog() },
+    { manifest, target: "main", catalog_version: version, allow_destructive, runtime_id: "r1" },
+  );
+}
+
+async function open(manifest: Manifest) {
+  const endpoints = await openEndpoints(
+    { sql, udf: () => udfRunner, log: createSilentLog(), clock: { now: Date.now } },
+    { manifest, target: "main", services: ["api"] },
+  );
+  opened.push(endpoints);
+  return async (path: string, body: unknown) => {
+    const found = endpoints.routes.find((candidate) => candidate.path === path);
+    if (found === undefined) throw new Error(`no route ${path}`);
+    const text = typeof body === "string" ? body : JSON.stringify(body);
+    const answer = await found.handle({ body: Buffer.from(text), headers: {}, id: "req-1" });
+    return { status: answer.status, text: answer.body, json: JSON.parse(answer.body) };
+  };
+}
+
+async function rows(text: string): Promise<readonly (readonly (string | null)[])[]> {
+  return (await sql.query({ text })).rows;
+}
+
+test("an insert answers exactly its outputs in their order, and the row is stored", async () => {
+  const post = await serve({ tables: [DOCS] }, [route("docs", ["title", "body"], ["title_upper", "id", "body"])]);
+  const answer = await post("/docs", { title: "straße", body: null });
+  expect(answer.status).toBe(200);
+  expect(Object.keys(answer.json)).toEqual(["title_upper", "id", "body"]);
+  expect(answer.json.title_upper).toBe("STRASSE");
+  expect(await rows("select id, title, body, title_upper, _errors from docs")).toEqual([
+    [answer.json.id, "straße", null, "STRASSE", null],
+  ]);
+});
+
+test("every type goes in and comes out exactly", async () => {
+  const post = await serve({ tables: [ITEMS] }, [route("items", ITEM_INPUTS, [...ITEM_INPUTS, "inv"])]);
+  // An Int beyond 2^53 divided in SQL is refused there, so that Python divides it.
+  udfRunner.steps.set("inv", (row) => 10 / Number(row.n));
+  const doc = '{"z": 1.50, "a": [9007199254740993, {"b": null}], "z2":"\\u00e4"}';
+  const body = `{"sku":"a\\"b\\\\c{,}","n":-9223372036854775808,"price":1e-7,"ok":false,"at":"2024-02-29T23:30:00.000100+02:00","day":"2024-02-29","tag":"0190A3C4-0000-7000-8000-00000000000F","doc":${doc}}`;
+  const answer = await post("/items", body);
+  expect(answer.status).toBe(200);
+  expect(answer.text).toBe(
+    `{"sku":"a\\"b\\\\c{,}","n":-9223372036854775808,"price":1e-7,"ok":false,"at":"2024-02-29T21:30:00.000100Z","day":"2024-02-29","tag":"0190a3c4-0000-7000-8000-00000000000f","doc":${doc},"inv":${answer.json.inv}}`,
+  );
+  const [stored] = await rows("select sku, n, price, ok, at, day, tag, doc, inv from items");
+  expect(stored?.slice(0, 8)).toEqual([
+    'a"b\\c{,}',
+    "-9223372036854775808",
+    "1e-07",
+    "f",
+    "2024-02-29 21:30:00.0001+00",
+    "2024-02-29",
+    "0190a3c4-0000-7000-8000-00000000000f",
+    doc,
+  ]);
+  expect(Number(stored?.[8])).toBe(answer.json.inv);
+});
+
+test("nullable fields may be left out, and text may hold what looks like SQL", async () => {
+  const post = await serve({ tables: [ITEMS] }, [route("items", ITEM_INPUTS, ["sku", "price", "doc"])]);
+  const sku = '\'; drop table items; -- {NULL},"x"\n\t\\';
+  expect((await post("/items", { sku, n: 1 })).json).toEqual({ sku, price: null, doc: null });
+  expect((await post("/items", { sku: "NULL", n: 1 })).json.sku).toBe("NULL");
+  expect((await post("/items", { sku: "", n: 1 })).json.sku).toBe("");
+  expect(await rows("select count(*), count(price) from items")).toEqual([["3", "0"]]);
+});
+
+test("a second row of one key is refused and the first one stays as it is", async () => {
+  const post = await serve({ tables: [ITEMS] }, [route("items", ITEM_INPUTS, ["sku", "n"])]);
+  const long = "k".repeat(5_000);
+  expect((await post("/items", { sku: long, n: 1 })).status).toBe(200);
+  expect((await post("/items", { sku: `${long}2`, n: 2 })).status).toBe(200);
+  const refused = await post("/items", { sku: long, n: 3 });
+  expect(refused.status).toBe(409);
+  expect(refused.json.code).toBe("unique_violation");
+  expect(refused.json.detail).toContain("unique constraint");
+  expect(refused.json.detail).toContain("sku");
+  expect(await rows("select n from items order by n")).toEqual([["1"], ["2"]]);
+});
+
+test("of many rows sent at once each bad one fails alone", async () => {
+  const post = await serve({ tables: [ITEMS] }, [route("items", ITEM_INPUTS, ["sku", "inv"])]);
+  udfRunner.steps.set("inv", () => {
+    throw Object.assign(new Error("division by zero"), { name: "ZeroDivisionError" });
+  });
+  const sent = Array.from({ length: 200 }, (_, index) => ({
+    sku: index % 50 === 7 ? "same" : `s${index}`,
+    n: index % 40 === 3 ? 0 : index,
+  }));
+  sent[0] = { sku: "s0", n: 5 };
+  const answers = await Promise.all(sent.map((row) => post("/items", row)));
+  answers.forEach((answer, index) => {
+    const row = sent[index];
+    if (row?.n === 0) {
+      expect(answer.json).toMatchObject({ status: 400, code: "function_failed" });
+      expect(answer.json.meta).toMatchObject({ column: "inv", type: "ZeroDivisionError" });
+    } else if (row?.sku !== "same") {
+      expect(answer).toMatchObject({ status: 200, json: { sku: row?.sku, inv: 10 / (row?.n ?? 1) } });
+    }
+  });
+  expect(answers.filter((answer) => answer.status === 409)).toHaveLength(3);
+  expect(await rows("select count(*), count(distinct sku) from items")).toEqual([["192", "192"]]);
+});
+
+test("a value that SQL cannot make is made by Python, and stored", async () => {
+  const post = await serve({ tables: [ITEMS] }, [route("items", ITEM_INPUTS, ["sku", "inv"])]);
+  udfRunner.steps.set("inv", () => 0.25);
+  expect((await post("/items", { sku: "a", n: 0 })).json).toEqual({ sku: "a", inv: 0.25 });
+  expect(await rows("select sku, inv from items")).toEqual([["a", "0.25"]]);
+  expect(udfRunner.asked).toEqual([["inv"]]);
+});
+
+test("a function's column, what it reads and what reads it are computed and stored together", async () => {
+  const post = await serve({ tables: [RIDES], functions: [FARE] }, [
+    route("rides", ["km"], ["double_km", "fare", "tax"]),
+  ]);
+  udfRunner.steps.set("double_km", (row) => Number(row.km) * 2);
+  udfRunner.steps.set("fare", (row) => Number(row.double_km) + 0.5);
+  expect((await post("/rides", { km: 3 })).json).toEqual({ double_km: 6, fare: 6.5, tax: 3.25 });
+  expect(udfRunner.asked).toEqual([["double_km", "fare"]]);
+  expect(await rows("select km, double_km, fare, tax from rides")).toEqual([["3", "6", "6.5", "3.25"]]);
+});
+
+test("a function that raises fails its own request, and nothing of it is stored", async () => {
+  const post = await serve({ tables: [RIDES], functions: [FARE] }, [route("rides", ["km"], ["fare"])]);
+  udfRunner.steps.set("double_km", (row) => Number(row.km) * 2);
+  udfRunner.steps.set("fare", (row) => {
+    if (row.double_km === 26) throw new RangeError("unlucky");
+    return 1;
+  });
+  const answers = await Promise.all([1, 13, 2].map((km) => post("/rides", { km })));
+  expect(answers.map((answer) => answer.status)).toEqual([200, 400, 200]);
+  expect(answers[1]?.json).toMatchObject({
+    code: "function_failed",
+    instance: "req-1",
+    meta: { function: "udfs:fare", column: "fare", type: "RangeError", message: "unlucky" },
+  });
+  expect(answers[1]?.json.detail).toContain("unlucky");
+  expect(await rows("select km from rides order by km")).toEqual([["1"], ["2"]]);
+});
+
+test("a compute route stores nothing and needs only its inputs", async () => {
+  const post = await serve({ tables: [ITEMS, RIDES], functions: [FARE] }, [
+    route("items", ["n"], ["inv", "price"], { kind: "compute" }),
+    route("rides", ["km"], ["tax", "km"], { kind: "compute" }),
+  ]);
+  udfRunner.steps.set("double_km", (row) => Number(row.km) * 2);
+  udfRunner.steps.set("fare", (row) => Number(row.double_km));
+  udfRunner.steps.set("inv", () => {
+    throw Object.assign(new Error("division by zero"), { name: "ZeroDivisionError" });
+  });
+  const answers = await Promise.all([4, 0, 5].map((n) => post("/items", { n })));
+  expect(answers.map((answer) => answer.status)).toEqual([200, 400, 200]);
+  expect(answers[0]?.json).toEqual({ inv: 2.5, price: null });
+  expect(answers[1]?.json.meta).toMatchObject({ column: "inv", type: "ZeroDivisionError" });
+  expect((await post("/rides", { km: 8 })).json).toEqual({ tax: 8, km: 8 });
+  expect(await rows("select (select count(*) from items), (select count(*) from rides)")).toEqual([["0", "0"]]);
+});
+
+test("an older service goes on when columns were added: the new ones are null and pending", async () => {
+  const post = await serve({ tables: [DOCS] }, [route("docs", ["title", "body"], ["title_upper"])]);
+  await post("/docs", { title: "a" });
+  const added = aTable("docs", [
+    ...DOCS.columns,
+    aColumn("note", "string", { nullable: true }),
+    aComputed("loud", call("string.upper", "string", col("title_upper", "string"))),
+  ]);
+  await update(aManifest({ tables: [added] }));
+  const answers = await Promise.all(["b", "c", "d"].map((title) => post("/docs", { title })));
+  expect(answers.map((answer) => answer.json)).toEqual([
+    { title_upper: "B" },
+    { title_upper: "C" },
+    { title_upper: "D" },
+  ]);
+  expect(await rows("select title, note, loud, _errors from docs where title <> 'a' order by title")).toEqual([
+    ["b", null, null, '{"loud": "pending"}'],
+    ["c", null, null, '{"loud": "pending"}'],
+    ["d", null, null, '{"loud": "pending"}'],
+  ]);
+  expect(await rows("select count(*) from appdb.jobs where kind = 'close_pending'")).toEqual([["1"]]);
+});
+
+test("a service whose column was dropped answers 409 with the command to type, and writes nothing", async () => {
+  const post = await serve({ tables: [ITEMS] }, [route("items", ITEM_INPUTS, ["sku"])]);
+  expect((await post("/items", { sku: "a", n: 1 })).status).toBe(200);
+  const without = aTable(
+    "items",
+    ITEMS.columns.filter((column) => column.name !== "price"),
+  );
+  await update(aManifest({ tables: [without] }), true);
+  for (const sku of ["b", "c"]) {
+    const refused = await post("/items", { sku, n: 1 });
+    expect(refused.status).toBe(409);
+    expect(refused.json).toMatchObject({ code: "schema_changed", meta: { table: "items", column: "price" } });
+    expect(refused.json.hint).toContain("cli service update app.py main");
+  }
+  expect(await rows("select count(*) from items")).toEqual([["1"]]);
+});
+
+test("a duplicate key is told from a table that changed", async () => {
+  const post = await serve({ tables: [ITEMS] }, [route("items", ITEM_INPUTS, ["sku"])]);
+  await post("/items", { sku: "a", n: 1 });
+  const added = aTable("items", [...ITEMS.columns, aColumn("note", "string", { nullable: true })]);
+  await update(aManifest({ tables: [added] }));
+  const answers = await Promise.all(["a", "b", "a"].map((sku) => post("/items", { sku, n: 2 })));
+  expect(answers.map((answer) => answer.status)).toEqual([409, 200, 409]);
+});
+
+test("a service does not open on tables that are not what its file declares", async () => {
+  const manifest = aManifest({
+    tables: [DOCS],
+    services: [
+      { name: "api", prefix: "", routes: [route("docs", ["title"], ["id"])], source: { file: "app.py", line: 1 } },
+    ],
+  });
+  await expect(open(manifest)).rejects.toMatchObject({
+    code: "schema_mismatch",
+    hint: "Bring the tables up to date: cli schema update app.py main",
+  });
+});
+
+test("a route that could never work is refused before anything is served", async () => {
+  const routes: [ManifestRoute, RegExp][] = [
+    [route("docs", ["titel"], []), /app\.py:9: .*no column titel.*title/],
+    [route("docs", ["title", "title_upper"], []), /title_upper is computed/],
+    [route("docs", ["body"], []), /title is required/],
+    [route("nope", [], []), /no table nope/],
+    [route("docs", ["title"], [], { path: "/health" }), /answered by every service/],
+  ];
+  for (const [bad, message] of routes) {
+    const manifest = aManifest({
+      tables: [DOCS],
+      services: [{ name: "api", prefix: "", routes: [bad], source: { file: "app.py", line: 1 } }],
+    });
+    await expect(open(manifest)).rejects.toMatchObject({
+      code: "app_invalid",
+      message: expect.stringMatching(message),
+    });
+  }
+});
+
+test("20 clients with overlapping keys in any order all get an answer", async () => {
+  const post = await serve({ tables: [ITEMS] }, [route("items", ITEM_INPUTS, ["sku"])]);
+  const answers = await Promise.all(
+    Array.from({ length: 2_000 }, (_, index) => post("/items", { sku: `k${(index * 7919) % 300}`, n: 1 })),
+  );
+  expect(answers.filter((answer) => answer.status === 200)).toHaveLength(300);
+  expect(answers.filter((answer) => answer.status === 409)).toHaveLength(1_700);
+});
