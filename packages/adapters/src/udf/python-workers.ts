@@ -3,7 +3,7 @@ import type { Runtime } from "@appdb/contract/routes/local";
 import type { EngineValue } from "@appdb/contract/types";
 import type { Logger, UdfGraph, UdfResult, UdfRunner } from "@appdb/engine/ports";
 import { chargedResult } from "./charge.ts";
-import { residentBytes } from "./resident-memory.ts";
+import { ownMemoryBytes } from "./process-memory.ts";
 import { type Row, RowQueue } from "./row-queue.ts";
 import { StartBackoff } from "./start-backoff.ts";
 import { type ProgressFrame, type WorkerEnd, WorkerProcess } from "./worker-process.ts";
@@ -294,7 +294,7 @@ class PythonWorkers implements UdfRunner {
     if (this.#isClosed) return;
     this.#tellStarters();
     this.#pump();
-    const bytes = await residentBytes(process.pid);
+    const bytes = await ownMemoryBytes(process.pid);
     if (slot.process === process) slot.base_bytes = bytes;
   }
 
@@ -336,7 +336,7 @@ class PythonWorkers implements UdfRunner {
     const { process, base_bytes } = slot;
     if (process?.pid === undefined || base_bytes === undefined) return;
     const { worker_memory_mb } = this.#options;
-    const bytes = await residentBytes(process.pid);
+    const bytes = await ownMemoryBytes(process.pid);
     if (bytes === undefined || slot.process !== process || slot.blame !== undefined) return;
     if (bytes - base_bytes <= worker_memory_mb * 1024 * 1024) return;
     slot.blame = { kind: "memory", memory_mb: worker_memory_mb };

@@ -2,6 +2,9 @@ import type { EngineValue, TypeKind } from "@appdb/contract/types";
 import type { UdfGraph, UdfResult } from "@appdb/engine/ports";
 import { Pace } from "./pace.ts";
 
+/** A chunk holds no more text than this, one long row excepted: it lies in memory on both sides. */
+const MAX_CHUNK_CHARACTERS = 1_000_000;
+
 /** A row that a caller awaits. */
 export interface Row {
   readonly graph: GraphRows;
@@ -102,10 +105,12 @@ export class RowQueue {
     const graph = this.next();
     if (graph === undefined) return [];
     const taken: Row[] = [];
-    while (taken.length < count && graph.head < graph.rows.length) {
+    let characters = 0;
+    while (taken.length < count && characters < MAX_CHUNK_CHARACTERS && graph.head < graph.rows.length) {
       const row = graph.rows[graph.head++] as Row;
       if (row.state !== "waiting") continue;
       row.state = "sent";
+      for (const value of row.values) if (typeof value === "string") characters += value.length;
       taken.push(row);
     }
     this.waiting -= taken.length;

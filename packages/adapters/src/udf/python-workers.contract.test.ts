@@ -1,0 +1,400 @@
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { AppError } from "@appdb/contract/errors";
+import type { Expr } from "@appdb/contract/expressions";
+import type { EngineValue, TypeKind } from "@appdb/contract/types";
+import type { UdfGraph, UdfResult, UdfRunner } from "@appdb/engine/ports";
+import { eventually } from "@appdb/testkit/eventually";
+import { findCheckout } from "@appdb/testkit/postgres-binaries";
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { createPythonWorkers, type PythonWorkersOptions } from "./python-workers.ts";
+
+const CHECKOUT = findCheckout(import.meta.dirname);
+const FUNCTIONS = `
+import os, sys, time
+from appdb import udf
+
+pids = os.environ["PIDS"]
+
+def note(text):
+    with open(pids, "a") as file:
+        file.write(f"{os.getpid()} {text}\\n")
+
+@udf
+def upper(text: str) -> str:
+    return text.upper()
+
+@udf
+def act(text: str) -> str:
+    kind, _, rest = text.partition(" ")
+    if kind != "quiet":
+        note(text)
+    if kind == "raise":
+        raise ValueError("no " + rest)
+    if kind == "wrong":
+        return 5
+    if kind == "exit":
+        os._exit(int(rest))
+    if kind == "spin":
+        while True:
+            pass
+    if kind == "sleep":
+        time.sleep(float(rest))
+    if kind == "print":
+        print("out of " + rest)
+        print("err of " + rest, file=sys.stderr)
+    if kind == "flood":
+        sys.stdout.write("x" * 3_000_000 + "\\n")
+    if kind == "grow":
+        kept = []
+        while True:
+            kept.append(bytearray(2_000_000))
+            time.sleep(0.005)
+    if kind == "share":
+        import mmap
+        kept = [mmap.mmap(-1, 2_000_000) for _ in range(200)]
+        for one in kept:
+            one.write(b"x" * 2_000_000)
+            time.sleep(0.01)
+    if kind == "gulp":
+        bytearray(int(rest)).find(b"x")
+    if kind == "child":
+        import subprocess
+        note("child %d" % subprocess.Popen(["sleep", "60"]).pid)
+    return text
+
+@udf
+def plus_one(n: int) -> int:
+    return n + 1
+
+@udf
+def same(x: float) -> float:
+    return x
+`;
+
+let folder: string;
+let runners: UdfRunner[] = [];
+const output: string[] = [];
+
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), "appdb-udf-"));
+  writeFileSync(join(folder, "functions.py"), FUNCTIONS);
+  writeFileSync(join(folder, "broken.py"), "import functions\nimport no_such_module_here\n");
+});
+
+afterEach(async () => {
+  await Promise.all(runners.map((runner) => runner[Symbol.asyncDispose]()));
+  runners = [];
+  output.length = 0;
+  rmSync(join(folder, "pids"), { force: true });
+});
+
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+function createRunner(
+  options: Partial<PythonWorkersOptions> & { python?: string; env?: Record<string, string> } = {},
+): UdfRunner {
+  const tools = join(CHECKOUT, ".tools", "lib");
+  const silent = (): void => {};
+  const runner = createPythonWorkers({
+    runtime: {
+      python: options.python ?? join(CHECKOUT, ".tools", "bin", "python"),
+      python_source: "test",
+      project_root: folder,
+      library_paths: [
+        join(CHECKOUT, "python"),
+        ...readdirSync(tools).map((name) => join(tools, name, "site-packages")),
+      ],
+      env: {
+        PATH: process.env.PATH ?? "",
+        PIDS: join(folder, "pids"),
+        PYTHONDONTWRITEBYTECODE: "1",
+        ...options.env,
+      },
+    },
+    modules: ["functions"],
+    workers: 1,
+    function_timeout_ms: 5_000,
+    worker_memory_mb: 200,
+    log: { debug: silent, info: silent, warn: silent, error: silent },
+    onOutput: (line) => output.push(line),
+    ...options,
+  });
+  runners.push(runner);
+  return runner;
+}
+
+/** A graph of one column that calls one function with one argument. */
+function graphOf(name: string, kind: TypeKind = "string"): UdfGraph {
+  const type = { kind };
+  const args: Expr[] = [{ node: "column", name: "x", type, nullable: true }];
+  const id = `functions:${name}`;
+  return {
+    key: name,
+    inputs: [{ name: "x", type, nullable: true }],
+    steps: [
+      { name: "y", type, nullable: true, expr: { node: "udf", function: id, args, kwargs: {}, type, nullable: true } },
+    ],
+    functions: [{ id, module: "functions", name }],
+  };
+}
+
+const act = graphOf("act");
+
+function value(text: EngineValue): UdfResult {
+  return { values: [text], errors: null };
+}
+
+function notes(): string[] {
+  const path = join(folder, "pids");
+  return existsSync(path) ? readFileSync(path, "utf8").trimEnd().split("\n") : [];
+}
+
+function workerPid(): number {
+  return Number(notes().at(-1)?.split(" ")[0]);
+}
+
+test("values of every width come back as they are", async () => {
+  const runner = createRunner();
+  const ints = [0, -1, 2 ** 40, 2 ** 53 - 1, 2n ** 62n, -(2n ** 63n), 2n ** 63n - 2n];
+  const results = await Promise.all(ints.map((n) => runner.run(graphOf("plus_one", "int"), [n])));
+  expect(results.map(({ values }) => String(values[0]))).toEqual(ints.map((n) => String(BigInt(n) + 1n)));
+  const floats = [0, -0, 1, 1.5, 5e-324, 1e308, 2 ** 60];
+  const back = await Promise.all(floats.map((x) => runner.run(graphOf("same", "float"), [x])));
+  expect(back.map(({ values }) => values[0])).toEqual(floats);
+  expect(await runner.run(graphOf("upper"), ["straße 👩‍👧"])).toEqual(value("STRASSE 👩‍👧"));
+  expect(await runner.run(graphOf("upper"), [null])).toEqual(value(null));
+});
+
+test("a function that raises or gives the wrong type fails its own row with the reason", async () => {
+  const runner = createRunner();
+  const [raised, wrong, fine] = await Promise.all(["raise luck", "wrong", "fine"].map((x) => runner.run(act, [x])));
+  expect(raised?.errors?.y).toMatchObject({
+    kind: "raised",
+    function: "functions:act",
+    type: "ValueError",
+    message: "no luck",
+  });
+  expect(raised?.errors?.y?.at).toMatch(/^functions\.py:\d+$/);
+  expect(wrong?.errors?.y).toMatchObject({ kind: "wrong_type", function: "functions:act" });
+  expect(fine).toEqual(value("fine"));
+});
+
+test("a function that ends its process is charged after a second try alone, its neighbours succeed", async () => {
+  const runner = createRunner();
+  await runner.start();
+  const rows = [
+    ...Array.from({ length: 20 }, (_, i) => `a ${i}`),
+    "exit 3",
+    ...Array.from({ length: 20 }, (_, i) => `b ${i}`),
+  ];
+  const results = await Promise.all(rows.map((x) => runner.run(act, [x])));
+  for (const [i, result] of results.entries()) {
+    if (rows[i] !== "exit 3") expect(result).toEqual(value(rows[i] as string));
+    else expect(result.errors?.y).toMatchObject({ kind: "died", function: "functions:act", type: "WorkerDied" });
+  }
+  expect(results[20]?.errors?.y?.message).toContain("exit code 3");
+  expect(notes().filter((note) => note.endsWith("exit 3"))).toHaveLength(2);
+  expect(runner.stats().restarts).toBe(2);
+});
+
+test("a function that loops for ever is charged at its limit and run once; rows behind it succeed", async () => {
+  const runner = createRunner({ function_timeout_ms: 400 });
+  await runner.start();
+  const started = performance.now();
+  const results = await Promise.all(["a", "spin", "b", "c"].map((x) => runner.run(act, [x])));
+  expect(performance.now() - started).toBeLessThan(3_000);
+  expect(results[1]?.errors?.y).toMatchObject({
+    kind: "timeout",
+    type: "TimeoutError",
+    message: "ran longer than 0.4 s",
+  });
+  expect([results[0], results[2], results[3]]).toEqual([value("a"), value("b"), value("c")]);
+  expect(notes().filter((note) => note.endsWith("spin"))).toHaveLength(1);
+});
+
+test("many rows that together take longer than the limit of one are not charged", async () => {
+  const runner = createRunner({ function_timeout_ms: 400 });
+  const results = await Promise.all(Array.from({ length: 12 }, () => runner.run(act, ["sleep 0.1"])));
+  expect(results).toEqual(results.map(() => value("sleep 0.1")));
+  expect(runner.stats().restarts).toBe(0);
+});
+
+test("a function that takes more and more memory is charged and its worker replaced", async () => {
+  const runner = createRunner({ worker_memory_mb: 100 });
+  const results = await Promise.all(["a", "grow", "b"].map((x) => runner.run(act, [x])));
+  expect(results[1]?.errors?.y).toMatchObject({ kind: "memory", function: "functions:act", type: "MemoryError" });
+  expect([results[0], results[2]]).toEqual([value("a"), value("b")]);
+  expect(await runner.run(act, ["after"])).toEqual(value("after"));
+});
+
+test("memory that Python's own limit does not count is noticed from outside", async () => {
+  const runner = createRunner({ worker_memory_mb: 100 });
+  const results = await Promise.all(["a", "share", "b"].map((x) => runner.run(act, [x])));
+  expect(results[1]?.errors?.y).toMatchObject({ kind: "memory", message: "used more than 100 MB of memory" });
+  expect([results[0], results[2]]).toEqual([value("a"), value("b")]);
+  expect(notes().filter((note) => note.endsWith("share"))).toHaveLength(2);
+});
+
+test("long texts pass, many at once", async () => {
+  const runner = createRunner();
+  const texts = Array.from({ length: 12 }, (_, i) => String(i).repeat(400_000));
+  expect(await Promise.all(texts.map((x) => runner.run(graphOf("upper"), [x])))).toEqual(texts.map(value));
+});
+
+test("a function that asks for too much memory at once is charged, its neighbours succeed", async () => {
+  const runner = createRunner({ worker_memory_mb: 100 });
+  const results = await Promise.all(["a", "gulp 4000000000", "b"].map((x) => runner.run(act, [x])));
+  expect(results[1]?.errors?.y).toMatchObject({ kind: "memory", function: "functions:act", type: "MemoryError" });
+  expect([results[0], results[2]]).toEqual([value("a"), value("b")]);
+});
+
+test("what functions print goes to the log by lines, a flood of it in pieces", async () => {
+  const runner = createRunner();
+  expect(await runner.run(act, ["print me"])).toEqual(value("print me"));
+  await eventually(() => expect(output).toEqual(expect.arrayContaining(["out of me", "err of me"])));
+  expect(await runner.run(act, ["flood"])).toEqual(value("flood"));
+  await eventually(() => expect(output.join("")).toHaveLength("out of meerr of me".length + 3_000_000));
+});
+
+test("a slow row holds up no rows that come after it when another worker is free", async () => {
+  const runner = createRunner({ workers: 2 });
+  await runner.start();
+  await Promise.all(Array.from({ length: 2_000 }, () => runner.run(act, ["quiet"])));
+  const slow = runner.run(act, ["sleep 1.5"]);
+  const started = performance.now();
+  await Promise.all(Array.from({ length: 500 }, () => runner.run(act, ["quiet"])));
+  expect(performance.now() - started).toBeLessThan(1_000);
+  expect(await slow).toEqual(value("sleep 1.5"));
+});
+
+test("rows that were sent behind a slow one move to a worker that is free", async () => {
+  const runner = createRunner({ workers: 2 });
+  await runner.start();
+  await Promise.all(Array.from({ length: 3_000 }, () => runner.run(act, ["quiet"])));
+  const rows = Array.from({ length: 60 }, (_, i) => (i === 3 ? "sleep 2" : `quiet ${i}`));
+  const started = performance.now();
+  const pending = rows.map((x) => runner.run(act, [x]));
+  await Promise.all(pending.filter((_, i) => i !== 3));
+  expect(performance.now() - started).toBeLessThan(1_500);
+  expect(await pending[3]).toEqual(value("sleep 2"));
+});
+
+test("every row is answered once when workers are killed under load", async () => {
+  const runner = createRunner({ workers: 2, worker_memory_mb: 400 });
+  await runner.start();
+  let isRunning = true;
+  let answered = 0;
+  const callers = Array.from({ length: 32 }, async (_, caller) => {
+    for (let n = 0; isRunning; n++) {
+      const text = n % 50 === 0 ? `loud ${caller} ${n}` : `quiet ${caller} ${n}`;
+      expect(await runner.run(act, [text])).toEqual(value(text));
+      answered += 1;
+    }
+  });
+  for (let kill = 0; kill < 12; kill++) {
+    await new Promise((resolve) => setTimeout(resolve, 150));
+    try {
+      process.kill(workerPid(), "SIGKILL");
+    } catch (error) {
+      // The worker that noted itself last may be gone already.
+      expect((error as NodeJS.ErrnoException).code).toBe("ESRCH");
+    }
+  }
+  isRunning = false;
+  await Promise.all(callers);
+  expect(answered).toBeGreaterThan(1_000);
+  expect(runner.stats()).toMatchObject({ waiting: 0, running: 0, calls: answered });
+  expect(runner.stats().restarts).toBeGreaterThan(3);
+});
+
+test("an idle worker that was killed is replaced before the next row", async () => {
+  const runner = createRunner();
+  await runner.run(act, ["first"]);
+  process.kill(workerPid(), "SIGKILL");
+  await eventually(() => expect(runner.stats()).toMatchObject({ workers: 1, restarts: 1 }));
+  expect(await runner.run(act, ["second"])).toEqual(value("second"));
+});
+
+test("modules that cannot be imported are told to callers with the reason, at start and at every row", async () => {
+  const runner = createRunner({ modules: ["broken"] });
+  const failure = { code: "worker_unavailable", message: expect.stringContaining("no_such_module_here") };
+  await expect(runner.start()).rejects.toMatchObject(failure);
+  await expect(runner.run(act, ["a"])).rejects.toMatchObject(failure);
+  await expect(runner.run(act, ["a"])).rejects.toMatchObject({ message: expect.stringContaining("broken.py:2") });
+});
+
+test("a Python that is not there is told to callers", async () => {
+  const runner = createRunner({ python: join(folder, "no-python") });
+  await expect(runner.start()).rejects.toMatchObject({ code: "worker_unavailable" });
+  await expect(runner.run(act, ["a"])).rejects.toBeInstanceOf(AppError);
+});
+
+test("a row that still waits leaves the queue when its caller goes away", async () => {
+  const runner = createRunner();
+  await runner.start();
+  const slow = runner.run(act, ["sleep 0.5"]);
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  const abort = new AbortController();
+  const waiting = runner.run(act, ["never"], abort.signal);
+  abort.abort(new Error("gone"));
+  await expect(waiting).rejects.toThrow("gone");
+  await expect(runner.run(act, ["never"], abort.signal)).rejects.toThrow("gone");
+  expect(runner.stats().waiting).toBe(0);
+  expect(await slow).toEqual(value("sleep 0.5"));
+  expect(notes().filter((note) => note.endsWith("never"))).toEqual([]);
+});
+
+test("more rows than may wait are refused, those that wait succeed", async () => {
+  const runner = createRunner({ max_waiting: 10 });
+  const results = await Promise.allSettled(Array.from({ length: 15 }, (_, i) => runner.run(act, [`row ${i}`])));
+  expect(results.filter(({ status }) => status === "fulfilled")).toHaveLength(10);
+  for (const result of results) {
+    if (result.status === "rejected") expect(result.reason).toMatchObject({ code: "overloaded" });
+  }
+});
+
+test("closing answers every row and leaves no process behind, one that a function started included", async () => {
+  const runner = createRunner();
+  await runner.run(act, ["child"]);
+  const [worker, child] = [
+    workerPid(),
+    Number(
+      notes()
+        .find((note) => note.includes(" child "))
+        ?.split(" ")
+        .at(-1),
+    ),
+  ];
+  const pending = ["sleep 0.2", "spin", "waits"].map((x) => runner.run(act, [x]));
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  const settled = Promise.allSettled(pending);
+  await runner[Symbol.asyncDispose]();
+  for (const result of await settled) {
+    if (result.status === "rejected") expect(result.reason).toMatchObject({ code: "worker_unavailable" });
+    else expect(result.value).toEqual(value("sleep 0.2"));
+  }
+  for (const pid of [worker, child]) await eventually(() => expect(isAlive(pid)).toBe(false));
+  await expect(runner.run(act, ["late"])).rejects.toMatchObject({ code: "worker_unavailable" });
+});
+
+test("the worker sees the application's environment and nothing of this process", async () => {
+  process.env.APPDB_TEST_SECRET = "secret";
+  const runner = createRunner({ env: { OWN: "yes", PYTHONPATH: join(folder, "own-path") } });
+  await runner.run(act, ["first"]);
+  const environ = readFileSync(`/proc/${workerPid()}/environ`, "utf8").split("\0");
+  delete process.env.APPDB_TEST_SECRET;
+  expect(environ).toContain("OWN=yes");
+  expect(environ.join("\n")).not.toContain("APPDB_TEST_SECRET");
+  expect(environ.find((entry) => entry.startsWith("PYTHONPATH="))).toMatch(/^PYTHONPATH=.*python:.*own-path$/);
+});
+
+/** A zombie whose parent has not fetched it yet is not alive. */
+function isAlive(pid: number): boolean {
+  try {
+    return !readFileSync(`/proc/${pid}/stat`, "utf8").includes(") Z ");
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,106 @@
+import type { Expr } from "@appdb/contract/expressions";
+import type { TypeKind } from "@appdb/contract/types";
+import { expect, test } from "vitest";
+import { compileSql } from "./compile-sql.ts";
+import { literalSql, quoteIdent, quoteLiteral } from "./literal-sql.ts";
+import { referencedColumns, udfsOf } from "./needs-python.ts";
+
+function column(name: string, kind: TypeKind): Expr {
+  return { node: "column", name, type: { kind }, nullable: true };
+}
+
+function literal(value: string | number | boolean | null, kind: TypeKind): Expr {
+  return { node: "literal", value, type: { kind }, nullable: value === null };
+}
+
+function call(fn: string, kind: TypeKind, args: Expr[], kwargs: Record<string, Expr> = {}): Expr {
+  return { node: "call", fn, args, kwargs, type: { kind }, nullable: true };
+}
+
+function udf(id: string, args: Expr[]): Expr {
+  return { node: "udf", function: id, args, kwargs: {}, type: { kind: "string" }, nullable: true };
+}
+
+test("upper of a column is upper in SQL", () => {
+  expect(compileSql(call("string.upper", "string", [column('ti"tle', "string")]), quoteIdent)).toBe('upper("ti""tle")');
+});
+
+test("an application's function anywhere in a tree leaves the whole tree to Python", () => {
+  const inner = udf("app:f", [column("a", "string")]);
+  expect(compileSql(inner, quoteIdent)).toBeUndefined();
+  expect(compileSql(call("string.upper", "string", [inner]), quoteIdent)).toBeUndefined();
+});
+
+test("functions whose SQL would differ from Python have no form", () => {
+  const text = column("a", "string");
+  const float = column("f", "float");
+  for (const expr of [
+    call("string.title", "string", [text]),
+    call("string.nowhere", "string", [text]),
+    call("op.mod", "float", [float, float]),
+    call("op.pow", "int", [column("i", "int"), column("i", "int")]),
+    call("op.cast", "string", [float]),
+    call("op.eq", "bool", [column("j", "json"), column("j", "json")]),
+    call("string.replace", "string", [text, literal("", "string"), text]),
+  ]) {
+    expect(compileSql(expr, quoteIdent)).toBeUndefined();
+  }
+});
+
+test("a part of a Json value is left to Python, a conversion of it is SQL", () => {
+  const path: Expr = {
+    node: "path",
+    base: column("doc", "json"),
+    steps: [{ key: "it's" }, { index: -1 }],
+    type: { kind: "json" },
+    nullable: true,
+  };
+  expect(compileSql(path, quoteIdent)).toBeUndefined();
+  expect(compileSql(call("op.is_null", "bool", [path]), quoteIdent)).toContain(
+    `("doc" -> 'it''s'::text -> '-1'::int4)`,
+  );
+});
+
+test("a null constant beside an operand that may fail is left to Python, which evaluates both", () => {
+  const quotient = call("op.floordiv", "int", [literal("1", "int"), column("i", "int")]);
+  expect(compileSql(call("op.add", "int", [quotient, literal(null, "int")]), quoteIdent)).toBeUndefined();
+});
+
+test("a new uuid is not made more than once by a form that repeats its argument", () => {
+  const text = call("op.cast", "string", [call("uuid.uuid4", "uuid", [])]);
+  expect(compileSql(text, quoteIdent)).toBe("gen_random_uuid()::text");
+  expect(compileSql(call("string.endswith", "bool", [column("a", "string"), text]), quoteIdent)).toBeUndefined();
+});
+
+test("expressions whose SQL would be very long are left to Python", () => {
+  let expr: Expr = column("i", "int");
+  for (let depth = 0; depth < 12; depth++) expr = call("op.mod", "int", [column("i", "int"), expr]);
+  expect(compileSql(expr, quoteIdent)).toBeUndefined();
+});
+
+test("a tree tells its columns and functions once each", () => {
+  const expr = call("op.add", "string", [
+    udf("app:f", [column("a", "string"), column("b", "string")]),
+    call("string.format", "string", [column("a", "string")], { x: udf("app:f", [column("c", "json")]) }),
+  ]);
+  expect(referencedColumns(expr)).toEqual(["a", "b", "c"]);
+  expect(udfsOf(expr)).toEqual(["app:f"]);
+});
+
+test("names and text cannot end their quotes", () => {
+  expect(quoteIdent('a"; drop table x; --')).toBe('"a""; drop table x; --"');
+  expect(quoteLiteral("a'; drop table x; --")).toBe("'a''; drop table x; --'");
+  expect(quoteLiteral("\\'; drop")).toBe("E'\\\\''; drop'");
+  expect(() => quoteLiteral("a\0b")).toThrow(/NUL/);
+  expect(() => quoteIdent("a\0b")).toThrow(/NUL/);
+});
+
+test("a literal that is not of its kind has no SQL", () => {
+  expect(literalSql("1; drop table x", "int")).toBeUndefined();
+  expect(literalSql("1", "float")).toBeUndefined();
+  expect(literalSql("true; drop", "bool")).toBeUndefined();
+  expect(literalSql("a\0b", "string")).toBeUndefined();
+  expect(literalSql(1e22, "float")).toBe("'1e+22'::float8");
+  expect(literalSql(-0, "float")).toBe("'-0'::float8");
+  expect(literalSql(null, "date")).toBe("NULL::date");
+});
