@@ -59,7 +59,7 @@ export async function applyTarget(
       runtime_id: deps.runtimes.save(input.runtime),
     },
   );
-  await watchJobs({ sql, clock: deps.clock, log: deps.log }, applied.jobs, onProgress, signal);
+  await watchJobs({ sql, clock: deps.clock }, applied.jobs, onProgress, signal);
   return applied.plan;
 }
 

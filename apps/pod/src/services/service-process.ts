@@ -2,27 +2,19 @@ import type { ChildProcess } from "node:child_process";
 import { setTimeout as sleep } from "node:timers/promises";
 import { endProcess } from "@appdb/adapters/processes/end-process";
 import { identifyProcess, type ProcessIdentity } from "@appdb/adapters/processes/process-identity";
-import { AppError, appError } from "@appdb/contract/errors";
+import { type AppError, appError, toProblem } from "@appdb/contract/errors";
 import { serviceMessageSchema } from "@appdb/contract/service-spec";
 import type { Clock, Logger } from "@appdb/engine/ports";
+import { createRestartPolicy, type ProcessEnd } from "./restart-policy.ts";
 import type { ServiceLog } from "./service-log.ts";
 import { nextState, type ServiceEvent, type ServiceState } from "./state.ts";
 
 const START_TIMEOUT_MS = 60_000;
-const FIRST_PAUSE_MS = 100;
-const LONGEST_PAUSE_MS = 10_000;
-/** A process that ends within this after it listened has failed to start as much as one that never did. */
-const QUICK_MS = 2_000;
-const MOST_QUICK_ENDS = 6;
 const LAST_LINES = 5;
 const END_STEPS = [
   { signal: "SIGTERM", wait_ms: 10_000 },
   { signal: "SIGKILL", wait_ms: 5_000 },
 ] as const;
-
-/** Problems that a later try meets as well: the service is FAILED at once, with the reason. */
-const PERMANENT =
-  /^(schema_|catalog_|app_|manifest_|config_|invalid_|port_taken|python_not_found|service_|environment_)/;
 
 export interface ServiceProcessDeps {
   readonly clock: Clock;
@@ -97,40 +89,38 @@ export class ServiceProcess {
   }
 
   async #run(signal: AbortSignal): Promise<void> {
-    let quick_ends = 0;
+    const policy = createRestartPolicy();
     while (!signal.aborted) {
       const end = await this.#runOnce(signal);
       if (signal.aborted) return;
-      quick_ends = end.is_quick ? quick_ends + 1 : 0;
-      if (end.is_permanent || quick_ends >= MOST_QUICK_ENDS) {
+      const pause_ms = policy.next(end);
+      if (pause_ms === undefined) {
         this.#error = end.reason;
         this.#deps.log.error({ reason: end.reason }, "a service failed");
         this.#note("error", `the service is FAILED: ${end.reason}`);
         this.#take("gave_up");
         return;
       }
-      const pause = quick_ends === 0 ? FIRST_PAUSE_MS : Math.min(FIRST_PAUSE_MS * 2 ** quick_ends, LONGEST_PAUSE_MS);
       this.#restarts += 1;
-      this.#deps.log.warn({ reason: end.reason, pause_ms: pause }, "a service ended, it is started again");
+      this.#deps.log.warn({ reason: end.reason, pause_ms }, "a service ended, it is started again");
       this.#note("warn", `the service ended (${end.reason}), it is started again`);
       this.#take("ended");
-      await sleep(pause, undefined, { signal }).catch(() => undefined);
+      await sleep(pause_ms, undefined, { signal }).catch(() => undefined);
     }
   }
 
   /** Runs one process from its start to its end. */
-  async #runOnce(signal: AbortSignal): Promise<{ is_quick: boolean; is_permanent: boolean; reason: string }> {
+  async #runOnce(signal: AbortSignal): Promise<ProcessEnd & { reason: string }> {
     const recent: string[] = [];
-    let problem: { code: string; detail: string } | undefined;
+    let problem: ProcessEnd["problem"];
     let listening_since: number | undefined;
     let child: ChildProcess;
     try {
       child = await this.#deps.fork();
     } catch (error) {
-      const known = error instanceof AppError ? error : undefined;
-      const reason = known?.message ?? "its process could not be started";
-      if (known === undefined) this.#deps.log.error({ err: error }, "a service could not be started");
-      return { is_quick: true, is_permanent: known !== undefined && PERMANENT.test(known.code), reason };
+      const { code, detail } = toProblem(error);
+      if (code === "internal_error") this.#deps.log.error({ err: error }, "a service could not be started");
+      return { problem: { code, detail }, listened_ms: undefined, reason: detail };
     }
     this.#adopt(child);
     const drained = this.#readOutput(child, recent);
@@ -156,10 +146,9 @@ export class ServiceProcess {
     this.#identity = undefined;
     this.#started_at = undefined;
     this.#deps.remember(undefined);
-    const lasted = listening_since === undefined ? 0 : this.#deps.clock.now() - listening_since;
     return {
-      is_quick: listening_since === undefined || lasted < QUICK_MS,
-      is_permanent: problem !== undefined && PERMANENT.test(problem.code),
+      problem,
+      listened_ms: listening_since === undefined ? undefined : this.#deps.clock.now() - listening_since,
       reason: problem?.detail ?? [how, ...recent].join("; "),
     };
   }

@@ -1,0 +1,33 @@
+import { expect, test } from "vitest";
+import { createRestartPolicy, type ProcessEnd } from "./restart-policy.ts";
+
+const killed: ProcessEnd = { problem: undefined, listened_ms: 60_000 };
+const crashed: ProcessEnd = { problem: undefined, listened_ms: undefined };
+const failed = (code: string): ProcessEnd => ({ problem: { code, detail: "" }, listened_ms: undefined });
+
+test("a service that ran is started again soon, however often it is killed", () => {
+  const policy = createRestartPolicy();
+  expect(Array.from({ length: 20 }, () => policy.next(killed))).toEqual(Array(20).fill(100));
+});
+
+test("one that ends at once each time waits longer and longer, then is given up", () => {
+  const policy = createRestartPolicy();
+  expect(Array.from({ length: 6 }, () => policy.next(crashed))).toEqual([200, 400, 800, 1600, 3200, undefined]);
+});
+
+test("one good run makes up for the bad ones before", () => {
+  const policy = createRestartPolicy();
+  for (let count = 0; count < 5; count++) policy.next(crashed);
+  expect(policy.next(killed)).toBe(100);
+  expect(policy.next(crashed)).toBe(200);
+});
+
+test("what the person must mend is told at once, what heals by itself is waited for", () => {
+  expect(createRestartPolicy().next(failed("schema_mismatch"))).toBeUndefined();
+  expect(createRestartPolicy().next(failed("worker_unavailable"))).toBeUndefined();
+  expect(createRestartPolicy().next(failed("database_unavailable"))).toBe(200);
+  const ran_before = createRestartPolicy();
+  ran_before.next(killed);
+  expect(ran_before.next(failed("worker_unavailable"))).toBe(200);
+  expect(ran_before.next(failed("port_taken"))).toBeUndefined();
+});

@@ -1,0 +1,44 @@
+const FIRST_PAUSE_MS = 100;
+const LONGEST_PAUSE_MS = 10_000;
+/** A process that ends within this after it listened has failed to start as much as one that never did. */
+const QUICK_MS = 2_000;
+const MOST_QUICK_ENDS = 6;
+
+/** Problems that a later try meets as well. */
+const PERMANENT =
+  /^(schema_|catalog_|app_|manifest_|config_|invalid_|port_taken|python_not_found|service_|environment_)/;
+/** Problems of the surroundings, which heal by themselves. */
+const PASSING = /^(database_unavailable|commit_unknown|overloaded|disk_full)$/;
+
+/** How a process of a service ended. */
+export interface ProcessEnd {
+  /** What it said of itself before it ended, or why it could not be started. */
+  readonly problem: { readonly code: string; readonly detail: string } | undefined;
+  /** How long it had listened; undefined when it never did. */
+  readonly listened_ms: number | undefined;
+}
+
+/** Decides after each end whether a service is started again, and how soon. */
+export interface RestartPolicy {
+  /** Milliseconds to wait before the next start, undefined to give up. */
+  next(end: ProcessEnd): number | undefined;
+}
+
+/**
+ * A service that has run is started again after ever longer pauses, until it ends at once six times in a row. One that has
+ * never run since its person started it fails at once with what it says, unless its surroundings are to blame.
+ */
+export function createRestartPolicy(): RestartPolicy {
+  let quick_ends = 0;
+  let has_listened = false;
+  return {
+    next({ listened_ms, problem }) {
+      has_listened ||= listened_ms !== undefined;
+      quick_ends = listened_ms === undefined || listened_ms < QUICK_MS ? quick_ends + 1 : 0;
+      if (problem !== undefined && PERMANENT.test(problem.code)) return undefined;
+      if (problem !== undefined && !has_listened && !PASSING.test(problem.code)) return undefined;
+      if (quick_ends >= MOST_QUICK_ENDS) return undefined;
+      return quick_ends === 0 ? FIRST_PAUSE_MS : Math.min(FIRST_PAUSE_MS * 2 ** quick_ends, LONGEST_PAUSE_MS);
+    },
+  };
+}
