@@ -16,7 +16,7 @@ export async function createTestDatabase(): Promise<TestDatabase> {
   const name = `test_${randomBytes(6).toString("hex")}`;
   await onServer(
     server,
-    `create database ${name} template template0 encoding 'UTF8' locale_provider builtin builtin_locale 'PG_UNICODE_FAST' locale 'C'`,
+    `create database ${name} template template0 encoding 'UTF8' locale_provider builtin builtin_locale 'PG_UNICODE_FAST' locale 'C' strategy file_copy`,
   );
   return {
     dsn: server.replace("postgresql:///postgres?", `postgresql:///${name}?`),
