@@ -37,11 +37,9 @@ async function untilInterrupted(interrupted, work) {
 }
 
 async function update(env) {
-  for (const noun of ["schema", "service"]) {
-    const status = await cli([noun, "update", "app.py", "main"], env);
-    if (status !== 0) return status;
-  }
-  return 0;
+  const status = await cli(["schema", "update", "app.py", "main"], env);
+  // -f: whoever starts this script has said that the service may be restarted; what would drop data was asked above
+  return status === 0 ? await cli(["service", "update", "app.py", "main", "-f"], env) : status;
 }
 
 function cli(args, env) {
