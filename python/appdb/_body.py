@@ -119,6 +119,7 @@ class Body(dict):
         self._file = frame.f_code.co_filename
         self._line = frame.f_lineno
         self._deferred = None
+        self._early = set()  # what was declared because a line read it, before its annotation was evaluated
         dict.__setitem__(self, "__annotations__", _Annotations(self))
         if DEFERRED:
             from appdb._deferred import AnnotatedNames
@@ -135,11 +136,12 @@ class Body(dict):
 
     def __missing__(self, name):
         # Only annotated names are answered here; all else is looked up outside the class, as Python does.
-        if self._deferred is None or self.seen_annotation or self._outer is None:
+        if self._deferred is None or self.seen_annotation or self._early is None:
             raise KeyError(name)
         frame = sys._getframe(1)
         annotation = self._deferred.annotation(name, frame.f_lineno, self._outer.f_globals, self._outer.f_locals)
         self.annotate(name, annotation, (self._file, self._deferred.line(name)), frame)
+        self._early.add(name)
         return self[name]
 
     def annotate(self, name, annotation, source, frame):
@@ -154,22 +156,25 @@ class Body(dict):
         self._declare(name, ColumnRef(self.table, folded, kind, nullable), None, None, source)
 
     def close(self):
-        """Ends the body: late annotations are read and the columns put in the order of their lines."""
-        annotate = self.get("__annotate_func__") or self.get("__annotate__")
+        """Ends the body: annotations that run late are read, the columns put in the order of their lines."""
         if self._deferred is not None and not self.seen_annotation:
-            frame, lazily, self._outer = self._outer, [n for n, c in self.columns.items() if c.value is None], None
-            late = annotate(1) if annotate else {}
-            for name, annotation in late.items():
-                source = (self._file, self._deferred.line(name) or self._line)
-                declared = self.columns.get(name.lower())
-                if declared is None or declared.name not in lazily:
-                    self.annotate(name, annotation, source, frame)
-            options_only = [c.name for c in self.columns.values() if c.value is None and c.name not in map(str.lower, late)]
-            for name in options_only:
-                if self._deferred.line(name) is not None:
-                    raise AppFileError(f"Column '{name}' is read, but its line was not executed.", "Declare it first.")
+            self._declare_late()
             self.columns = dict(sorted(self.columns.items(), key=lambda item: item[1].source[1]))
         self._outer = None
+
+    def _declare_late(self):
+        early, self._early = self._early, None
+        annotate = self.get("__annotate_func__") or self.get("__annotate__")
+        late = annotate(1) if annotate else {}  # 1 asks for values, as annotationlib.Format.VALUE does
+        for name in late:
+            if name not in early:
+                self.annotate(name, late[name], (self._file, self._deferred.line(name) or self._line), self._outer)
+        for name in early:
+            if name not in late:
+                raise AppFileError(
+                    f"Column '{name}' is read, but its line {self._deferred.line(name)} was not executed.",
+                    "Declare it in the same branch, or outside of the condition.",
+                )
 
     def _assign(self, name, value, source):
         if isinstance(value, Expr) and isinstance(value, ColumnRef) and value._owner is self.table and value._name == name:
