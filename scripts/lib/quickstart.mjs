@@ -16,24 +16,37 @@ const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"];
 export async function serveQuickstart() {
   const env = { ...process.env, SERVICE_HOME: process.env.SERVICE_HOME || join(ROOT, ".service") };
   const interrupted = nextSignal();
-  const status = await untilInterrupted(interrupted, () => update(env));
-  if (status !== undefined && status !== 0) return await stopAll(env, status);
-  if (status === 0) {
-    describe(address(env));
-    await follow(env, interrupted);
+  let status = 1;
+  try {
+    // undefined: a signal came while the tables and the service were being made
+    status = (await untilInterrupted(interrupted, () => update(env))) ?? 0;
+    if (status === 0 && !interrupted.came()) {
+      describe(address(env));
+      await follow(env, interrupted);
+    }
+  } finally {
+    say("Stopping the service, the daemon and PostgreSQL ...");
+    const stopped = await cli(["daemon", "stop"], env);
+    if (status === 0) status = stopped;
   }
-  return await stopAll(env, 0);
+  return status;
 }
 
-/** Resolves with the first signal; from then on further ones are passed over, because the stopping is under way. */
+/** The first signal; further ones are passed over, because the stopping is under way. */
 function nextSignal() {
-  return new Promise((resolve) => {
-    for (const signal of SIGNALS) process.on(signal, () => resolve(signal));
+  let signalled = false;
+  const first = new Promise((resolve) => {
+    const take = () => {
+      signalled = true;
+      resolve();
+    };
+    for (const signal of SIGNALS) process.on(signal, take);
   });
+  return { first, came: () => signalled };
 }
 
 async function untilInterrupted(interrupted, work) {
-  return await Promise.race([work(), interrupted.then(() => undefined)]);
+  return await Promise.race([work(), interrupted.first.then(() => undefined)]);
 }
 
 async function update(env) {
@@ -53,7 +66,7 @@ function address(env) {
     env,
   });
   if (listed.code !== 0) throw new Stop(`The services could not be listed:\n${listed.stderr.trimEnd()}`);
-  const service = JSON.parse(listed.stdout).find(({ name }) => name === SERVICE);
+  const service = JSON.parse(listed.stdout).services.find(({ name }) => name === SERVICE);
   if (!service?.endpoint) throw new Stop(`The service ${SERVICE} has no address.`, "./cli service logs main/ingest");
   return service.endpoint.replace(/\/$/, "");
 }
@@ -92,13 +105,7 @@ async function follow(env, interrupted) {
   const ended = new Promise((resolve) => {
     child.on("close", resolve);
   });
-  await Promise.race([ended, interrupted]);
+  await Promise.race([ended, interrupted.first]);
   child.kill("SIGTERM");
   await ended;
-}
-
-async function stopAll(env, status) {
-  say("Stopping the service, the daemon and PostgreSQL ...");
-  const stopped = await cli(["daemon", "stop"], env);
-  return status === 0 ? stopped : status;
 }
