@@ -1,0 +1,190 @@
+import type { AppError } from "@appdb/contract/errors";
+import { eventually } from "@appdb/testkit/eventually";
+import { docs, excerptColumn, fakeWorkers, upperColumn, useJobsBench } from "@appdb/testkit/jobs-bench";
+import { aComputed, call, col, lit } from "@appdb/testkit/manifest-builder";
+import { expect, test } from "vitest";
+import { runJobs } from "./run-jobs.ts";
+import { watchJobs } from "./watch-jobs.ts";
+
+const { execute, rows, catalog, apply, insertDocs, insertPending, deps, finish, isInAgreement } = useJobsBench();
+const title = col("title", "string");
+const number = col("n", "int");
+
+test("a new SQL column over 100,000 rows is filled, and unseen until then", async () => {
+  await apply(docs());
+  await insertDocs(100_000);
+  const manifest = docs(
+    upperColumn("title_upper", "title"),
+    aComputed("louder", call("op.add", "string", col("title_upper", "string"), lit("!", "string"))),
+  );
+  const jobs = await apply(manifest);
+  expect(jobs).toHaveLength(1);
+  const filling = (await catalog()).tables[0]?.columns.find((column) => column.name === "louder");
+  expect(filling?.state).toBe("filling");
+  expect(await isInAgreement(manifest)).toBe(true);
+  const before = (await catalog()).version;
+  const started = performance.now();
+  const progress = await finish(jobs);
+  expect(performance.now() - started).toBeLessThan(20_000);
+  expect(progress.at(-1)).toEqual({
+    event: "progress",
+    table: "docs",
+    column: "louder",
+    rows_done: 100_000,
+    rows_total: 100_000,
+  });
+  expect(await rows("select count(*) from docs where louder = upper(title) || '!' and _errors is null")).toEqual([
+    ["100000"],
+  ]);
+  const after = await catalog();
+  expect(after.tables[0]?.columns.map((column) => column.state)).toEqual(["ready", "ready", "ready", "ready"]);
+  expect(after.version).toBe(before + 1);
+});
+
+test("a column of a Python function is filled with SQL columns that read it, in the runtime of the update", async () => {
+  await apply(docs());
+  await insertDocs(1_200);
+  const { runner, udf: start, asked } = fakeWorkers({ excerpt: (row) => `<${row.title}>` });
+  const jobs = await apply(docs(excerptColumn(), upperColumn("loud", "excerpt")));
+  await finish(jobs, deps({ udf: start }));
+  expect(asked).toEqual([["runtime-1", ["app"]]]);
+  expect(runner.calls).toHaveLength(1_200);
+  expect(runner.is_disposed).toBe(true);
+  expect(await rows("select count(*) from docs where excerpt = '<' || title || '>' and loud = upper(excerpt)")).toEqual(
+    [["1200"]],
+  );
+});
+
+test("a function that raises fails the update, says for which row and why, and its column is gone", async () => {
+  await apply(docs());
+  await insertDocs(1_000);
+  const { udf: start } = fakeWorkers({
+    excerpt: (row) => {
+      if (row.title === "title 700") throw new Error("no excerpt for this one");
+      return "fine";
+    },
+  });
+  const jobs = await apply(docs(excerptColumn()));
+  const failure = await finish(jobs, deps({ udf: start })).catch((error: unknown) => error as AppError);
+  const [[row] = []] = await rows("select _row from docs where title = 'title 700'");
+  expect(failure).toMatchObject({
+    code: "fill_failed",
+    meta: {
+      table: "docs",
+      column: "excerpt",
+      function: "app:excerpt",
+      type: "ValueError",
+      message: "no excerpt for this one",
+      row: { _row: row },
+      rows_done: 500,
+      rows_total: 1_000,
+    },
+  });
+  const [table] = (await catalog()).tables;
+  expect(table?.columns.map((column) => column.name)).toEqual(["title", "n"]);
+  expect(await rows("select count(*) from information_schema.columns where column_name = 'excerpt'")).toEqual([["0"]]);
+  expect(await isInAgreement(docs(excerptColumn()))).toBe(false);
+});
+
+test("a value that SQL refuses goes to Python, which says what is wrong with it", async () => {
+  await apply(docs());
+  await insertDocs(10);
+  await execute({ text: "update docs set n = 0 where n = 4" });
+  const quotient = call("op.truediv", "float", lit("10", "int"), number);
+  const { runner, udf: start } = fakeWorkers({
+    quotient: (row) => {
+      if (row.n === 0) throw new Error("division by zero");
+      return 10 / Number(row.n);
+    },
+  });
+  const jobs = await apply(docs(aComputed("quotient", { ...quotient, nullable: true })));
+  const failure = await finish(jobs, deps({ udf: start })).catch((error: unknown) => error as AppError);
+  expect(failure).toMatchObject({ code: "fill_failed", meta: { message: "division by zero" } });
+  expect(runner.calls).toHaveLength(10);
+});
+
+test("rows that an older service adds while and after a column is filled are completed, errors staying in their cells", async () => {
+  await apply(docs());
+  await insertDocs(300);
+  const jobs = await apply(docs(excerptColumn()));
+  await insertPending("while filling", ["excerpt"]);
+  const { udf: start } = fakeWorkers({
+    excerpt: (row) => {
+      if (row.title === "bad") throw new Error("not \u0000 this one");
+      return `<${row.title}>`;
+    },
+  });
+  const stop = new AbortController();
+  const running = runJobs(deps({ udf: start }), stop.signal);
+  await watchJobs(deps(), jobs, () => undefined, stop.signal);
+  for (const text of ["after", "bad", "again"]) await insertPending(text, ["excerpt"]);
+  await eventually(async () => {
+    expect(await rows('select count(*) from docs where _errors @> \'{"excerpt": "pending"}\'')).toEqual([["0"]]);
+  });
+  stop.abort();
+  await running;
+  expect(await rows("select title, excerpt, _errors::text from docs where title !~ '^title' order by title")).toEqual([
+    ["after", "<after>", null],
+    ["again", "<again>", null],
+    ["bad", null, '{"excerpt": {"type": "ValueError", "message": "not \uFFFD this one", "function": "app:excerpt"}}'],
+    ["while filling", "<while filling>", null],
+  ]);
+  expect(await rows("select count(*) from docs where excerpt is null")).toEqual([["1"]]);
+});
+
+test("no pending row is overlooked while writers and runner race", async () => {
+  await apply(docs(excerptColumn()));
+  const { udf: start } = fakeWorkers({ excerpt: (row) => `<${row.title}>` });
+  const stop = new AbortController();
+  const running = runJobs(deps({ udf: start }), stop.signal);
+  await Promise.all(
+    Array.from({ length: 4 }, async (_, writer) => {
+      for (let i = 0; i < 40; i++) await insertPending(`${writer} ${i}`, ["excerpt"]);
+    }),
+  );
+  await eventually(async () => {
+    expect(await rows("select count(*) from docs where excerpt = '<' || title || '>' and _errors is null")).toEqual([
+      ["160"],
+    ]);
+  });
+  stop.abort();
+  await running;
+});
+
+test("a changed expression is computed anew for every row, and so are its readers", async () => {
+  const reader = upperColumn("loud", "made");
+  await apply(docs(upperColumn("made", "title"), reader));
+  await insertDocs(20);
+  await execute({ text: "update docs set made = upper(title), loud = upper(title)" });
+  const changed = docs(aComputed("made", call("op.add", "string", title, lit("!", "string"))), reader);
+  const jobs = await apply(changed);
+  await finish(jobs);
+  expect(await rows("select count(*) from docs where made = title || '!' and loud = upper(title) || '!'")).toEqual([
+    ["20"],
+  ]);
+  expect(await isInAgreement(changed)).toBe(true);
+});
+
+test("a recompute that fails leaves the values and the former expression, and the next update tries again", async () => {
+  const former = docs(upperColumn("excerpt", "title"));
+  await apply(former);
+  await insertDocs(20);
+  await execute({ text: "update docs set excerpt = upper(title)" });
+  const failing = fakeWorkers({
+    excerpt: () => {
+      throw new Error("not today");
+    },
+  });
+  const jobs = await apply(docs(excerptColumn()));
+  await expect(finish(jobs, deps({ udf: failing.udf }))).rejects.toMatchObject({
+    code: "fill_failed",
+    message: expect.stringContaining("keeps its former expression"),
+  });
+  expect(await rows("select count(*) from docs where excerpt = upper(title)")).toEqual([["20"]]);
+  expect(await isInAgreement(docs(excerptColumn()))).toBe(false);
+  expect(await isInAgreement(former)).toBe(false);
+  const working = fakeWorkers({ excerpt: (row) => `<${row.title}>` });
+  await finish(await apply(docs(excerptColumn())), deps({ udf: working.udf }));
+  expect(await rows("select count(*) from docs where excerpt = '<' || title || '>'")).toEqual([["20"]]);
+  expect(await isInAgreement(docs(excerptColumn()))).toBe(true);
+});

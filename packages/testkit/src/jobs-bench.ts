@@ -1,0 +1,138 @@
+import { createPgPool } from "@appdb/adapters/postgres/pg-pool";
+import type { Manifest, ManifestColumn } from "@appdb/contract/manifest";
+import type { Progress } from "@appdb/contract/routes/local";
+import type { JobDeps } from "@appdb/engine/jobs/job-deps";
+import { runJobs } from "@appdb/engine/jobs/run-jobs";
+import { watchJobs } from "@appdb/engine/jobs/watch-jobs";
+import type { SqlPool, Statement } from "@appdb/engine/ports";
+import { applySchema } from "@appdb/engine/schema/apply-schema";
+import type { Catalog } from "@appdb/engine/schema/catalog";
+import { ensureCatalog } from "@appdb/engine/schema/ensure-catalog";
+import { loadCatalog } from "@appdb/engine/schema/load-catalog";
+import { planSchema } from "@appdb/engine/schema/plan-schema";
+import { afterEach, beforeEach } from "vitest";
+import { createFakeUdfRunner, type FakeStep, type FakeUdfRunner } from "./fake-udf-runner.ts";
+import { aColumn, aComputed, aFunction, aManifest, aTable, call, col, udf } from "./manifest-builder.ts";
+import { createSilentLog } from "./silent-log.ts";
+import { createTestDatabase, type TestDatabase } from "./test-database.ts";
+
+/** What tests of jobs share: a table `docs` (title, n) in a database of its own for each test, and runners for its jobs. */
+export interface JobsBench {
+  execute(statement: Statement): Promise<void>;
+  rows(text: string): Promise<readonly (readonly (string | null)[])[]>;
+  catalog(): Promise<Catalog>;
+  dsn(): string;
+  apply(manifest: Manifest): Promise<readonly string[]>;
+  insertDocs(count: number): Promise<void>;
+  /** What an older release of a service does: null, marked pending, and the job told in the same statement. */
+  insertPending(text: string, columns: readonly string[]): Promise<void>;
+  deps(parts?: Partial<JobDeps>): JobDeps;
+  /** Runs jobs until those that are named have ended. */
+  finish(ids: readonly string[], runner?: JobDeps): Promise<readonly Progress[]>;
+  isInAgreement(manifest: Manifest): Promise<boolean>;
+}
+
+/** Registers the hooks that make and drop the database; call it once at the top of a test file. */
+export function useJobsBench(): JobsBench {
+  let database: TestDatabase;
+  let sql: SqlPool;
+
+  beforeEach(async () => {
+    database = await createTestDatabase();
+    sql = createPgPool({ dsn: database.dsn, max: 6, application_name: "jobs test" });
+    await ensureCatalog(sql);
+  });
+
+  afterEach(async () => {
+    await sql[Symbol.asyncDispose]();
+    await database.drop();
+  });
+
+  function deps(parts: Partial<JobDeps> = {}): JobDeps {
+    const noFunctions = () => Promise.reject(new Error("this test has no functions"));
+    return { sql, udf: noFunctions, clock: { now: Date.now }, log: createSilentLog(), owner: "runner-1", ...parts };
+  }
+
+  async function finish(ids: readonly string[], runner: JobDeps = deps()): Promise<readonly Progress[]> {
+    const stop = new AbortController();
+    const running = runJobs(runner, stop.signal);
+    const seen: Progress[] = [];
+    try {
+      await watchJobs(runner, ids, (progress) => seen.push(progress), stop.signal);
+    } finally {
+      stop.abort();
+      await running;
+    }
+    return seen;
+  }
+
+  async function insertPending(text: string, columns: readonly string[]): Promise<void> {
+    const [table] = (await loadCatalog(sql)).tables;
+    const ids = columns.map((name) => table?.columns.find((column) => column.name === name)?.id);
+    const errors = Object.fromEntries(columns.map((name) => [name, "pending"]));
+    await sql.query({
+      text: `insert into docs (_row, title, _errors) select uuidv7(), $1, $2::jsonb
+        where appdb.mark_pending($3::bigint, $4::bigint[])`,
+      values: [text, JSON.stringify(errors), table?.id, ids],
+    });
+  }
+
+  return {
+    deps,
+    finish,
+    insertPending,
+    execute: async (statement) => void (await sql.query(statement)),
+    rows: async (text) => (await sql.query({ text })).rows,
+    catalog: () => loadCatalog(sql),
+    dsn: () => database.dsn,
+    apply: async (manifest) => {
+      const { version } = await loadCatalog(sql);
+      const options = { target: "main", catalog_version: version, allow_destructive: true, runtime_id: "runtime-1" };
+      return (await applySchema(deps(), { manifest, ...options })).jobs;
+    },
+    insertDocs: async (count) => {
+      const text =
+        "insert into docs (_row, title, n) select uuidv7(), 'title ' || i, i from generate_series(1, $1::int) i";
+      await sql.query({ text, values: [count] });
+    },
+    isInAgreement: async (manifest) => {
+      return planSchema({ manifest, catalog: await loadCatalog(sql), target: "main" }).plan.in_agreement;
+    },
+  };
+}
+
+export function docs(...columns: ManifestColumn[]): Manifest {
+  const stored = [aColumn("title", "string"), aColumn("n", "int", { nullable: true })];
+  return aManifest({
+    tables: [aTable("docs", [...stored, ...columns])],
+    functions: [aFunction("app:excerpt", "string")],
+  });
+}
+
+/** A column that needs Python. */
+export function excerptColumn(): ManifestColumn {
+  return aComputed("excerpt", udf("app:excerpt", "string", col("title", "string")));
+}
+
+/** A column that SQL computes. */
+export function upperColumn(name: string, of: string): ManifestColumn {
+  return aComputed(name, call("string.upper", "string", col(of, "string")));
+}
+
+/** Workers of the test's own, and what they were asked for. */
+export function fakeWorkers(steps: Readonly<Record<string, FakeStep>>): {
+  readonly runner: FakeUdfRunner;
+  readonly udf: JobDeps["udf"];
+  readonly asked: readonly unknown[];
+} {
+  const runner = createFakeUdfRunner(steps);
+  const asked: unknown[] = [];
+  return {
+    runner,
+    asked,
+    udf: async (runtime, modules) => {
+      asked.push([runtime, modules]);
+      return runner;
+    },
+  };
+}

@@ -1,0 +1,24 @@
+import { createPgPool } from "@appdb/adapters/postgres/pg-pool";
+import { runJobs } from "@appdb/engine/jobs/run-jobs";
+import { createFakeUdfRunner } from "./fake-udf-runner.ts";
+import { createSilentLog } from "./silent-log.ts";
+
+/** A process of its own that runs jobs with a slow function until somebody kills it. First argument: the dsn. */
+const dsn = process.argv[2];
+if (dsn === undefined) throw new Error("usage: killed-runner.ts <dsn>");
+const runner = createFakeUdfRunner({
+  excerpt: async (row) => {
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    return `<${row.title}>`;
+  },
+});
+await runJobs(
+  {
+    sql: createPgPool({ dsn, max: 3, application_name: "killed runner" }),
+    udf: async () => runner,
+    clock: { now: Date.now },
+    log: createSilentLog(),
+    owner: `runner ${process.pid}`,
+  },
+  AbortSignal.timeout(60_000),
+);
