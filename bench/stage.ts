@@ -80,12 +80,13 @@ export function cliCommand(args: readonly string[]): { program: string; args: re
 
 /** The cluster's socket and programs, as the running postmaster of this home names them. */
 async function findDatabase(home: string): Promise<{ dsn: string; binaries: string }> {
-  const [pid, data, , , sockets] = (await readFile(join(home, "postgres", "data", "postmaster.pid"), "utf8")).split(
-    "\n",
-  );
-  if (pid === undefined || sockets === undefined) throw new Error(`no PostgreSQL runs in ${data}`);
+  const clusters = await readdir(join(home, "postgres"), { recursive: true });
+  const file = clusters.find((path) => path.endsWith("postmaster.pid"));
+  if (file === undefined) throw new Error(`no PostgreSQL runs in ${home}`);
+  const [pid, , , , sockets] = (await readFile(join(home, "postgres", file), "utf8")).split("\n");
   const [program] = (await readFile(`/proc/${pid}/cmdline`, "utf8")).split("\0");
-  if (program === undefined) throw new Error(`the PostgreSQL of ${data} has no command line`);
+  if (program === undefined || sockets === undefined)
+    throw new Error(`the PostgreSQL of ${home} does not say where it is`);
   return { dsn: `host='${sockets}' user=postgres dbname=${TARGET}`, binaries: join(program, "..") };
 }
 
