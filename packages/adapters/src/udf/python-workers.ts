@@ -8,17 +8,13 @@ import { type Row, RowQueue } from "./row-queue.ts";
 import { StartBackoff } from "./start-backoff.ts";
 import { type ProgressFrame, type WorkerEnd, WorkerProcess } from "./worker-process.ts";
 import { type Chunk, WorkerSlot } from "./worker-slot.ts";
+import { STUCK_MS, WorkerWatch } from "./worker-watch.ts";
 
 const DEFAULT_MAX_WAITING = 10_000;
 /** Chunks in flight per worker: the second waits in the pipe while the first runs. */
 const MAX_CHUNKS = 2;
 /** Waiting rows are shared out among workers, but not into chunks smaller than this. */
 const MIN_SHARE_ROWS = 8;
-/** How often time limits and memory are looked at while rows run. */
-const WATCH_MS = 100;
-const MEMORY_EVERY_TICKS = 2;
-/** A row that runs for so long lets the rows behind it go to a worker that is free. */
-const STUCK_MS = 50;
 /** A worker that ends by itself so soon after its start, without work, has not started well. */
 const SETTLED_MS = 1_000;
 
@@ -46,6 +42,7 @@ class PythonWorkers implements UdfRunner {
   readonly #queue = new RowQueue();
   readonly #slots: WorkerSlot[];
   readonly #backoff = new StartBackoff();
+  readonly #watch: WorkerWatch;
   #startWaiters: { resolve: () => void; reject: (error: unknown) => void }[] = [];
   #isPumping = false;
   #isClosed = false;
@@ -53,14 +50,19 @@ class PythonWorkers implements UdfRunner {
   #answered = 0;
   #restarts = 0;
   #retryTimer: NodeJS.Timeout | undefined;
-  #watchTimer: NodeJS.Timeout | undefined;
-  #watchedAt = 0;
-  #watchTicks = 0;
   #onProcessEnd: (() => void) | undefined;
 
   constructor(options: PythonWorkersOptions) {
     this.#options = options;
     this.#slots = Array.from({ length: options.workers }, () => new WorkerSlot());
+    this.#watch = new WorkerWatch(this.#slots, options, {
+      onTimeout: (row, blame) => this.#resolve(row, chargedResult(row.graph.graph, blame)),
+      mayMove: () => this.#queue.waiting === 0 && this.#slots.some((slot) => slot.isIdle),
+      onMove: (graph, rows) => {
+        this.#queue.addFirst(graph, rows);
+        this.#pumpSoon();
+      },
+    });
   }
 
   run(graph: UdfGraph, values: readonly EngineValue[], signal?: AbortSignal): Promise<UdfResult> {
@@ -115,7 +117,7 @@ class PythonWorkers implements UdfRunner {
         this.#onProcessEnd = resolve;
       });
     }
-    clearInterval(this.#watchTimer);
+    this.#watch.end();
   }
 
   #refusal(signal: AbortSignal | undefined): unknown {
@@ -169,7 +171,7 @@ class PythonWorkers implements UdfRunner {
       const share = Math.max(MIN_SHARE_ROWS, Math.ceil((graph.rows.length - graph.head) / places.length));
       slot.run(++this.#lastCall, this.#queue.take(Math.min(share, graph.pace.chunkRows)), false, now);
     }
-    if (this.#watchTimer === undefined && this.#slots.some((slot) => slot.chunks.length > 0)) this.#watch();
+    if (this.#slots.some((slot) => slot.chunks.length > 0)) this.#watch.begin();
   }
 
   /** Places for a chunk, idle workers first; a worker has a second one when rows are fast and its first is not stuck. */
@@ -296,51 +298,6 @@ class PythonWorkers implements UdfRunner {
     this.#pump();
     const bytes = await ownMemoryBytes(process.pid);
     if (slot.process === process) slot.base_bytes = bytes;
-  }
-
-  #watch(): void {
-    const interval_ms = Math.min(WATCH_MS, Math.ceil(this.#options.function_timeout_ms / 3));
-    this.#watchedAt = performance.now();
-    this.#watchTimer = setInterval(() => {
-      const now = performance.now();
-      // When this process itself was held up, answers may lie unread: they come first.
-      const isLate = now - this.#watchedAt > 3 * interval_ms + WATCH_MS;
-      this.#watchedAt = now;
-      if (isLate) return;
-      this.#watchTicks += 1;
-      const busy = this.#slots.filter((slot) => slot.process !== undefined && slot.chunks.length > 0);
-      for (const slot of busy) this.#watchSlot(slot, now);
-      if (busy.length > 0) return;
-      clearInterval(this.#watchTimer);
-      this.#watchTimer = undefined;
-    }, interval_ms);
-  }
-
-  #watchSlot(slot: WorkerSlot, now: number): void {
-    const { function_timeout_ms } = this.#options;
-    const ran_ms = now - slot.progress_at;
-    if (ran_ms > function_timeout_ms && slot.blame === undefined) {
-      slot.blame = { kind: "timeout", timeout_ms: function_timeout_ms };
-      const culprit = slot.takeRunning();
-      slot.is_charged = culprit !== undefined;
-      if (culprit !== undefined) this.#resolve(culprit, chargedResult(culprit.graph.graph, slot.blame));
-      slot.process?.kill(`a row ran longer than ${function_timeout_ms} ms`);
-    } else if (ran_ms > STUCK_MS && this.#queue.waiting === 0 && this.#slots.some((other) => other.isIdle)) {
-      for (const { graph, rows } of slot.takeUnbegun()) this.#queue.addFirst(graph, rows);
-      if (this.#queue.waiting > 0) this.#pumpSoon();
-    }
-    if (this.#watchTicks % MEMORY_EVERY_TICKS === 0) void this.#watchMemory(slot);
-  }
-
-  async #watchMemory(slot: WorkerSlot): Promise<void> {
-    const { process, base_bytes } = slot;
-    if (process?.pid === undefined || base_bytes === undefined) return;
-    const { worker_memory_mb } = this.#options;
-    const bytes = await ownMemoryBytes(process.pid);
-    if (bytes === undefined || slot.process !== process || slot.blame !== undefined) return;
-    if (bytes - base_bytes <= worker_memory_mb * 1024 * 1024) return;
-    slot.blame = { kind: "memory", memory_mb: worker_memory_mb };
-    process.kill(`it grew by more than ${worker_memory_mb} MB`);
   }
 
   /** No worker runs or starts, and the last ones could not be started. */

@@ -9,7 +9,7 @@ import { createTestDatabase, type TestDatabase } from "@appdb/testkit/test-datab
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { SqlPool, UdfRunner } from "../ports.ts";
 import { compileSql } from "./compile-sql.ts";
-import type { Forms } from "./form.ts";
+import type { Form, Forms } from "./form.ts";
 import { FORMS } from "./forms.ts";
 import { type CheckReport, checkForms, signatureName } from "./testing/check-forms.ts";
 import { Random } from "./testing/random.ts";
@@ -21,6 +21,38 @@ const SEED = Number(process.env.FORM_SEED ?? 1);
 /** Letters that gained a case mapping after the oldest Unicode version in use (docs/adr/0003-values.md). */
 const REMAPPED = new Set([0x19b, 0x264]);
 const CHECKOUT = findCheckout(import.meta.dirname);
+
+/** Forms that look right and are not. */
+const PLANTED: readonly [Signature, (...args: string[]) => string][] = [
+  [{ fn: "string.title", args: ["string"], kind: "string" }, (a) => `initcap(${a})`],
+  [{ fn: "string.capitalize", args: ["string"], kind: "string" }, (a) => `initcap(${a})`],
+  [
+    { fn: "string.capitalize", args: ["string"], kind: "string" },
+    (a) => `(upper(left(${a}, 1)) || lower(substr(${a}, 2)))`,
+  ],
+  [{ fn: "string.strip", args: ["string"], kind: "string" }, (a) => `btrim(${a})`],
+  [
+    { fn: "string.replace", args: ["string", "string", "string"], kind: "string" },
+    (a, b, c) => `replace(${a}, ${b}, ${c})`,
+  ],
+  [{ fn: "op.truediv", args: ["int", "int"], kind: "float" }, (a, b) => `(${a} / ${b})::float8`],
+  [{ fn: "op.truediv", args: ["int", "int"], kind: "float" }, (a, b) => `(${a}::float8 / ${b}::float8)`],
+  [{ fn: "op.floordiv", args: ["int", "int"], kind: "int" }, (a, b) => `(${a} / ${b})`],
+  [{ fn: "op.floordiv", args: ["float", "float"], kind: "float" }, (a, b) => `floor(${a} / ${b})`],
+  [{ fn: "op.mod", args: ["int", "int"], kind: "int" }, (a, b) => `(${a} % ${b})`],
+  [{ fn: "op.eq", args: ["int", "float"], kind: "bool" }, (a, b) => `(${a} = ${b})`],
+  [{ fn: "op.and", args: ["bool", "bool"], kind: "bool" }, (a, b) => `(${a} AND ${b})`],
+  [{ fn: "op.is_null", args: ["json"], kind: "bool" }, (a) => `(${a} IS NULL)`],
+  [{ fn: "op.cast", args: ["float"], kind: "int" }, (a) => `round(${a})::int8`],
+  [{ fn: "op.cast", args: ["float"], kind: "string" }, (a) => `round(${a}::numeric, 2)::text`],
+  [{ fn: "op.cast", args: ["string"], kind: "int" }, (a) => `(${a})::int8`],
+  [{ fn: "op.cast", args: ["string"], kind: "float" }, (a) => `(${a})::float8`],
+  [{ fn: "op.cast", args: ["string"], kind: "date" }, (a) => `(${a})::date`],
+  [{ fn: "op.cast", args: ["string"], kind: "timestamp" }, (a) => `(${a})::timestamptz`],
+  [{ fn: "op.cast", args: ["string"], kind: "uuid" }, (a) => `(${a})::uuid`],
+  [{ fn: "op.cast", args: ["json"], kind: "string" }, (a) => `(${a} #>> '{}')`],
+  [{ fn: "op.cast", args: ["json"], kind: "float" }, (a) => `(${a} #>> '{}')::float8`],
+];
 
 interface Python {
   readonly runner: UdfRunner;
@@ -79,30 +111,21 @@ describe.each(pythons())("on %s", (_, python) => {
   }, 120_000);
 });
 
-test("wrong forms are caught: initcap for title, / on two Ints, rounding for truncation", {
+test("wrong forms are caught: initcap for title, / on two Ints, rounding for truncation, and subtler ones", {
   timeout: 60_000,
 }, async () => {
   const [first] = pythons();
   const side = await startPython(first?.[1] ?? "");
   try {
-    const planted: [Signature, Forms[string][string]][] = [
-      [{ fn: "string.title", args: ["string"], kind: "string" }, ({ args }) => `initcap(${args[0]?.sql})`],
-      [
-        { fn: "op.truediv", args: ["int", "int"], kind: "float" },
-        ({ args }) => `(${args[0]?.sql} / ${args[1]?.sql})::float8`,
-      ],
-      [{ fn: "op.cast", args: ["float"], kind: "int" }, ({ args }) => `round(${args[0]?.sql})::int8`],
-      [
-        { fn: "op.and", args: ["bool", "bool"], kind: "bool" },
-        ({ args }) => `coalesce(${args[0]?.sql} AND ${args[1]?.sql}, false)`,
-      ],
-      [{ fn: "op.mod", args: ["int", "int"], kind: "int" }, ({ args }) => `(${args[0]?.sql} % ${args[1]?.sql})`],
-      [{ fn: "string.capitalize", args: ["string"], kind: "string" }, ({ args }) => `initcap(${args[0]?.sql})`],
-    ];
-    for (const [signature, form] of planted) {
-      const forms: Forms = { ...FORMS, [signature.fn]: { ...FORMS[signature.fn], [signature.args.join(",")]: form } };
-      const report = await check(side, forms, compiled(FORMS), [signature], 1_000);
-      expect(report.mismatches.length, signatureName(signature)).toBeGreaterThan(0);
+    for (const [signature, wrong] of PLANTED) {
+      const kinds = signature.args.join(",");
+      const own = FORMS[signature.fn]?.[kinds];
+      // A conversion has one entry for all its targets: only the planted one is wrong.
+      const form: Form = (call) =>
+        call.kind === signature.kind ? wrong(...call.args.map(({ sql }) => sql)) : own?.(call);
+      const forms: Forms = { ...FORMS, [signature.fn]: { ...FORMS[signature.fn], [kinds]: form } };
+      const report = await check(side, forms, compiled(FORMS), [signature], 5_000);
+      expect(report.mismatches.length, `${signatureName(signature)}: ${wrong("a", "b", "c")}`).toBeGreaterThan(0);
     }
   } finally {
     await side.runner[Symbol.asyncDispose]();

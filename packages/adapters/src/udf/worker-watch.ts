@@ -1,0 +1,91 @@
+import type { Blame } from "./charge.ts";
+import { ownMemoryBytes } from "./process-memory.ts";
+import type { GraphRows, Row } from "./row-queue.ts";
+import type { WorkerSlot } from "./worker-slot.ts";
+
+/** A row that runs for so long lets the rows behind it go to a worker that is free. */
+export const STUCK_MS = 50;
+/** How often time limits and memory are looked at while rows run. */
+const WATCH_MS = 100;
+const MEMORY_EVERY_TICKS = 2;
+
+export interface WatchLimits {
+  readonly function_timeout_ms: number;
+  readonly worker_memory_mb: number;
+}
+
+export interface WatchEvents {
+  /** The row that ran past its limit, taken out of its chunk; its worker is being ended. */
+  onTimeout(row: Row, blame: Blame): void;
+  /** Whether rows that are not begun would find a free worker. */
+  mayMove(): boolean;
+  /** Rows that were taken out of a worker that is stuck. */
+  onMove(graph: GraphRows, rows: readonly Row[]): void;
+}
+
+/** Looks after workers while rows run: ends those past a limit, frees rows that wait behind a slow one. */
+export class WorkerWatch {
+  readonly #slots: readonly WorkerSlot[];
+  readonly #limits: WatchLimits;
+  readonly #events: WatchEvents;
+  #timer: NodeJS.Timeout | undefined;
+  #looked_at = 0;
+  #ticks = 0;
+
+  constructor(slots: readonly WorkerSlot[], limits: WatchLimits, events: WatchEvents) {
+    this.#slots = slots;
+    this.#limits = limits;
+    this.#events = events;
+  }
+
+  /** Watches until no row runs. */
+  begin(): void {
+    if (this.#timer !== undefined) return;
+    const interval_ms = Math.min(WATCH_MS, Math.ceil(this.#limits.function_timeout_ms / 3));
+    this.#looked_at = performance.now();
+    this.#timer = setInterval(() => this.#look(interval_ms), interval_ms);
+  }
+
+  end(): void {
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+
+  #look(interval_ms: number): void {
+    const now = performance.now();
+    // When this process itself was held up, answers may lie unread: they come first.
+    const isLate = now - this.#looked_at > 3 * interval_ms + WATCH_MS;
+    this.#looked_at = now;
+    if (isLate) return;
+    this.#ticks += 1;
+    const busy = this.#slots.filter((slot) => slot.process !== undefined && slot.chunks.length > 0);
+    for (const slot of busy) this.#lookAt(slot, now);
+    if (busy.length === 0) this.end();
+  }
+
+  #lookAt(slot: WorkerSlot, now: number): void {
+    const { function_timeout_ms } = this.#limits;
+    const ran_ms = now - slot.progress_at;
+    if (ran_ms > function_timeout_ms && slot.blame === undefined) {
+      slot.blame = { kind: "timeout", timeout_ms: function_timeout_ms };
+      const culprit = slot.takeRunning();
+      slot.is_charged = culprit !== undefined;
+      if (culprit !== undefined) this.#events.onTimeout(culprit, slot.blame);
+      slot.process?.kill(`a row ran longer than ${function_timeout_ms} ms`);
+    } else if (ran_ms > STUCK_MS && this.#events.mayMove()) {
+      for (const { graph, rows } of slot.takeUnbegun()) this.#events.onMove(graph, rows);
+    }
+    if (this.#ticks % MEMORY_EVERY_TICKS === 0) void this.#lookAtMemory(slot);
+  }
+
+  async #lookAtMemory(slot: WorkerSlot): Promise<void> {
+    const { process, base_bytes } = slot;
+    if (process?.pid === undefined || base_bytes === undefined) return;
+    const { worker_memory_mb } = this.#limits;
+    const bytes = await ownMemoryBytes(process.pid);
+    if (bytes === undefined || slot.process !== process || slot.blame !== undefined) return;
+    if (bytes - base_bytes <= worker_memory_mb * 1024 * 1024) return;
+    slot.blame = { kind: "memory", memory_mb: worker_memory_mb };
+    process.kill(`it grew by more than ${worker_memory_mb} MB`);
+  }
+}
