@@ -106,6 +106,7 @@ async function follow(env, interrupted) {
     child.on("close", resolve);
   });
   await Promise.race([ended, interrupted.first]);
-  child.kill("SIGTERM");
+  // a reader of a log has nothing to finish
+  child.kill("SIGKILL");
   await ended;
 }
