@@ -4,7 +4,7 @@ import type { Progress } from "@appdb/contract/routes/local";
 import type { JobDeps } from "@appdb/engine/jobs/job-deps";
 import { runJobs } from "@appdb/engine/jobs/run-jobs";
 import { watchJobs } from "@appdb/engine/jobs/watch-jobs";
-import type { SqlPool, Statement } from "@appdb/engine/ports";
+import type { SqlConnection, SqlPool, Statement } from "@appdb/engine/ports";
 import { applySchema } from "@appdb/engine/schema/apply-schema";
 import type { Catalog } from "@appdb/engine/schema/catalog";
 import { ensureCatalog } from "@appdb/engine/schema/ensure-catalog";
@@ -25,7 +25,9 @@ export interface JobsBench {
   apply(manifest: Manifest): Promise<readonly string[]>;
   insertDocs(count: number): Promise<void>;
   /** What an older release of a service does: null, marked pending, and the job told in the same statement. */
-  insertPending(text: string, columns: readonly string[]): Promise<void>;
+  insertPending(text: string, columns: readonly string[], on?: SqlConnection): Promise<void>;
+  /** A transaction that stays open while `work` runs. */
+  transaction(work: (connection: SqlConnection) => Promise<void>): Promise<void>;
   deps(parts?: Partial<JobDeps>): JobDeps;
   /** Runs jobs until those that are named have ended. */
   finish(ids: readonly string[], runner?: JobDeps): Promise<readonly Progress[]>;
@@ -66,11 +68,11 @@ export function useJobsBench(): JobsBench {
     return seen;
   }
 
-  async function insertPending(text: string, columns: readonly string[]): Promise<void> {
+  async function insertPending(text: string, columns: readonly string[], on: SqlConnection = sql): Promise<void> {
     const [table] = (await loadCatalog(sql)).tables;
     const ids = columns.map((name) => table?.columns.find((column) => column.name === name)?.id);
     const errors = Object.fromEntries(columns.map((name) => [name, "pending"]));
-    await sql.query({
+    await on.query({
       text: `insert into docs (_row, title, _errors) select uuidv7(), $1, $2::jsonb
         where appdb.mark_pending($3::bigint, $4::bigint[])`,
       values: [text, JSON.stringify(errors), table?.id, ids],
@@ -83,6 +85,7 @@ export function useJobsBench(): JobsBench {
     insertPending,
     execute: async (statement) => void (await sql.query(statement)),
     rows: async (text) => (await sql.query({ text })).rows,
+    transaction: (work) => sql.transaction(work),
     catalog: () => loadCatalog(sql),
     dsn: () => database.dsn,
     apply: async (manifest) => {

@@ -6,7 +6,8 @@ import { expect, test } from "vitest";
 import { runJobs } from "./run-jobs.ts";
 import { watchJobs } from "./watch-jobs.ts";
 
-const { execute, rows, catalog, apply, insertDocs, insertPending, deps, finish, isInAgreement } = useJobsBench();
+const { execute, rows, catalog, apply, insertDocs, insertPending, deps, finish, isInAgreement, transaction } =
+  useJobsBench();
 const title = col("title", "string");
 const number = col("n", "int");
 
@@ -132,6 +133,22 @@ test("rows that an older service adds while and after a column is filled are com
   expect(await rows("select count(*) from docs where excerpt is null")).toEqual([["1"]]);
 });
 
+test("a pending row whose writer commits while the runner starts on the job is not overlooked", async () => {
+  await apply(docs(excerptColumn()));
+  await insertPending("first", ["excerpt"]);
+  const workers = fakeWorkers({ excerpt: (row) => `<${row.title}>` });
+  const stop = new AbortController();
+  let running: Promise<void> = Promise.resolve();
+  await transaction(async (connection) => {
+    await insertPending("late", ["excerpt"], connection);
+    running = runJobs(deps({ udf: workers.udf }), stop.signal);
+    await new Promise((resolve) => setTimeout(resolve, 300));
+  });
+  await eventually(async () => expect(await rows("select count(*) from docs where excerpt is null")).toEqual([["0"]]));
+  stop.abort();
+  await running;
+});
+
 test("no pending row is overlooked while writers and runner race", async () => {
   await apply(docs(excerptColumn()));
   const { udf: start } = fakeWorkers({ excerpt: (row) => `<${row.title}>` });
@@ -187,4 +204,23 @@ test("a recompute that fails leaves the values and the former expression, and th
   await finish(await apply(docs(excerptColumn())), deps({ udf: working.udf }));
   expect(await rows("select count(*) from docs where excerpt = '<' || title || '>'")).toEqual([["20"]]);
   expect(await isInAgreement(docs(excerptColumn()))).toBe(true);
+});
+
+test("rows that somebody changes or deletes while they are computed get the values of what they are then", async () => {
+  await apply(docs());
+  await insertDocs(50);
+  const workers = fakeWorkers({
+    excerpt: async (row) => {
+      if (row.title === "title 7") {
+        await execute({ text: "update docs set title = 'changed' where title = 'title 7'" });
+        await execute({ text: "delete from docs where title = 'title 8'" });
+      }
+      return `<${row.title}>`;
+    },
+  });
+  await finish(await apply(docs(excerptColumn(), upperColumn("loud", "excerpt"))), deps({ udf: workers.udf }));
+  expect(await rows("select count(*) from docs where excerpt = '<' || title || '>' and loud = upper(excerpt)")).toEqual(
+    [["49"]],
+  );
+  expect(workers.runner.calls).toHaveLength(51);
 });

@@ -1,6 +1,6 @@
 import type { EngineValue } from "@appdb/contract/types";
 import { planCompute, planPython, type SqlStep } from "../compute/plan-compute.ts";
-import type { SqlConnection, UdfError, UdfGraph } from "../ports.ts";
+import type { SqlConnection, UdfError, UdfGraph, UdfResult } from "../ports.ts";
 import { SqlError } from "../ports.ts";
 import { arrayText } from "../rows/value-sql.ts";
 import type { Catalog, CatalogTable } from "../schema/catalog.ts";
@@ -10,7 +10,7 @@ import { storableText } from "../schema/sql-text.ts";
 import { countRows, selectRows, updateRows } from "./fill-statement.ts";
 import type { JobDeps } from "./job-deps.ts";
 import { advanceJob, type Job, setTotal } from "./job-store.ts";
-import { createLazyRunner, type LazyRunner, readRows, runRows } from "./run-rows.ts";
+import { createLazyRunner, type LazyRunner, readRows, runRows, type StoredRow } from "./run-rows.ts";
 
 /** Rows of a transaction: with Python few, because a slow function would hold back for long what it has computed. */
 const SQL_BATCH = 5_000;
@@ -125,53 +125,62 @@ async function computeBatch(
   signal: AbortSignal,
 ): Promise<string | undefined> {
   const inputs = graph?.inputs ?? [];
-  const text = selectRows(
+  const given = graph?.steps ?? [];
+  const reads = readsOf(fill, given);
+  const update = updateRows({ table: fill.table, columns: fill.columns, given, steps, reads });
+  const select = selectRows(
     fill.table,
     inputs.map((input) => input.name),
     fill.pending,
   );
-  const rows = readRows(await deps.sql.query({ text, values: [cursor, limit] }), inputs);
+  const read = async (only: readonly string[] | null): Promise<readonly StoredRow[]> =>
+    readRows(await deps.sql.query({ text: select, values: [cursor, limit, only] }), inputs);
+
+  let rows = await read(null);
   const last = rows.at(-1);
   if (last === undefined) return undefined;
-  const results = graph === null ? [] : await runRows(await runner.forGraph(graph), graph, rows, signal);
-  const failed = fill.pending === null ? results.findIndex((result) => result.errors !== null) : -1;
-  if (failed >= 0) throw rowFailed(rows[failed]?.id ?? "", results[failed]?.errors ?? {});
-  const given = graph?.steps ?? [];
-  const statement = {
-    text: updateRows({ table: fill.table, columns: fill.columns, given, steps, reads: readsOf(fill, given) }),
+  const total = rows.length;
+  for (;;) {
+    signal.throwIfAborted();
+    const results = graph === null ? [] : await runRows(await runner.forGraph(graph), graph, rows, signal);
+    const failed = fill.pending === null ? results.findIndex((result) => result.errors !== null) : -1;
+    if (failed >= 0) throw rowFailed(rows[failed]?.id ?? "", results[failed]?.errors ?? {});
+    const changed = await deps.sql.transaction(async (connection) => {
+      const missed = await writeRows(connection, update, given, rows, results);
+      const isDone = missed.length === 0;
+      const step = { cursor: isDone ? last.id : cursor, rows: isDone ? total : 0, table_version: fill.table.version };
+      if (!(await advanceJob(connection, job, deps.owner, step))) throw new JobMoved("the job moved on");
+      return missed;
+    });
+    if (changed.length === 0) return last.id;
+    // Somebody changed these rows while they were computed: their values are those of the former inputs.
+    rows = await read(changed);
+  }
+}
+
+/** Gives the identities of the rows that were not written, because they are not what was read any more. */
+async function writeRows(
+  connection: SqlConnection,
+  update: string,
+  given: UdfGraph["steps"],
+  rows: readonly StoredRow[],
+  results: readonly UdfResult[],
+): Promise<readonly string[]> {
+  if (rows.length === 0) return [];
+  const values = results.map((result) => result.values);
+  const errors = rows.map((_, at) => [cellErrors(results[at]?.errors ?? null)]);
+  const written = await connection.query({
+    text: update,
     values: [
       `{${rows.map((row) => row.id).join(",")}}`,
       `{${rows.map((row) => row.xmin).join(",")}}`,
-      ...given.map((step, at) =>
-        arrayText(
-          step.type.kind,
-          results.map((result) => result.values),
-          at,
-        ),
-      ),
-      arrayText(
-        "json",
-        rows.map((_, at) => [cellErrors(results[at]?.errors ?? null)]),
-        0,
-      ),
+      ...given.map((step, at) => arrayText(step.type.kind, values, at)),
+      arrayText("json", errors, 0),
     ],
-  };
-  await deps.sql.transaction((connection) => writeBatch(connection, deps, job, fill, statement, last.id, rows.length));
-  return last.id;
-}
-
-async function writeBatch(
-  connection: SqlConnection,
-  deps: JobDeps,
-  job: Job,
-  fill: Fill,
-  statement: { readonly text: string; readonly values: readonly unknown[] },
-  cursor: string,
-  rows: number,
-): Promise<void> {
-  await connection.query(statement);
-  const step = { cursor, rows, table_version: fill.table.version };
-  if (!(await advanceJob(connection, job, deps.owner, step))) throw new JobMoved("the job moved on");
+  });
+  if (written.row_count === rows.length) return [];
+  const ids = new Set(written.rows.map(([id]) => id));
+  return rows.flatMap((row) => (ids.has(row.id) ? [] : [row.id]));
 }
 
 /** Columns that the SQL steps read as they are stored. */

@@ -6,11 +6,11 @@ import { quoteIdent, quoteLiteral, quoteTable } from "../schema/sql-text.ts";
 
 /**
  * Builders of the statements that compute columns of rows that are there already. Names with `#` are ours: no column can
- * be called so. A row is written only if it is the version that was read (`xmin`): whoever changed it meanwhile has
- * computed its columns, or has marked them pending.
+ * be called so. A row is written only if it is the version that was read (`xmin`): one that was changed meanwhile has to be
+ * read again.
  */
 
-/** Rows behind the cursor ($1, null for the first), in identity order, at most $2. */
+/** Rows behind the cursor ($1, null for the first), in identity order, at most $2; of them those in $3 alone, unless null. */
 export function selectRows(
   table: CatalogTable,
   inputs: readonly string[],
@@ -19,7 +19,7 @@ export function selectRows(
   const id = quoteIdent(table.identity);
   const columns = [`${id}`, "xmin", ...inputs.map(quoteIdent)];
   return `select ${columns.join(", ")} from ${quoteTable(table)}
-    where ($1::uuid is null or ${id} > $1::uuid)${pendingCondition(pendingOnly)} order by ${id} limit $2::int`;
+    where ($1::uuid is null or ${id} > $1::uuid) and ($3::uuid[] is null or ${id} = any($3::uuid[]))${pendingCondition(pendingOnly)} order by ${id} limit $2::int`;
 }
 
 /** Counts what a job has before it. */
@@ -46,7 +46,7 @@ export interface FillShape {
 
 /**
  * Writes rows by id: $1 their identities, $2 their xmin, then an array per given column, at last the cell errors that
- * rows get (jsonb, null for none). Steps see stored columns, given ones and earlier steps under their own names.
+ * rows get (jsonb, null for none). It gives the identities of the rows that it wrote. Steps see stored columns, given ones and earlier steps under their own names.
  */
 export function updateRows({ table, columns, given, steps, reads }: FillShape): string {
   const arrays = given.map((column, at) => `$${at + 3}::${STORAGE_TYPES[column.type.kind]}[]`);
@@ -73,5 +73,6 @@ export function updateRows({ table, columns, given, steps, reads }: FillShape): 
       join ${quoteTable(table)} as t on t.${id} = u."#id"
     ) as "#row"${laterals.join("")}
   ) as "#new"
-  where "#target".${id} = "#new"."#id" and "#target".xmin = "#new"."#xmin"`;
+  where "#target".${id} = "#new"."#id" and "#target".xmin = "#new"."#xmin"
+  returning "#target".${id}`;
 }

@@ -79,7 +79,7 @@ export async function advanceJob(
   sql: SqlConnection,
   job: Job,
   owner: string,
-  step: { readonly cursor: string; readonly rows: number; readonly table_version: number },
+  step: { readonly cursor: string | null; readonly rows: number; readonly table_version: number },
 ): Promise<boolean> {
   const { row_count } = await sql.query({
     text: `update appdb.jobs set cursor = $3, rows_done = rows_done + $4, attempts = 0
