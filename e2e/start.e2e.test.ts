@@ -1,0 +1,33 @@
+import { join } from "node:path";
+import { eventually } from "@appdb/testkit/eventually";
+import { expect, test } from "vitest";
+import { makePlace, ROOT } from "./support/place.ts";
+
+const START = join(ROOT, "scripts", "start.mjs");
+
+test("npm start serves the quickstart without a terminal, and Ctrl-C stops all of it", async () => {
+  await using place = makePlace();
+  const rows: string[] = [];
+  for (const run of ["first", "second"]) {
+    const started = place.start(`node '${START}'`);
+    const line = await eventually(
+      () => {
+        expect(started.child.exitCode, started.output()).toBe(null);
+        const curl = /^ +(curl -X POST .*)$/m.exec(started.output())?.[1];
+        expect(curl, started.output()).toBeDefined();
+        return curl ?? "";
+      },
+      { timeout_ms: 60_000 },
+    );
+    const inserted = await place.type(line);
+    expect(JSON.parse(inserted.stdout), run).toMatchObject({ title_upper: "HELLO", summary: "Hello" });
+    rows.push(JSON.parse(inserted.stdout).id);
+    const page = /its documentation: (\S+)/.exec(started.output())?.[1] ?? "";
+    expect(await (await fetch(page)).text()).toContain("swagger");
+
+    expect(await started.interrupt("SIGINT"), started.output()).toBe(0);
+    expect(started.output()).not.toContain("error:");
+    expect(place.processes()).toEqual([]);
+  }
+  expect(new Set(rows).size).toBe(2);
+}, 180_000);
