@@ -18,7 +18,7 @@ import { randomCall, type Signature, signaturesOf } from "./testing/random-trees
 /** Rows per form; FORM_CASES=20000 is the full proof. */
 const CASES = Number(process.env.FORM_CASES ?? 2_000);
 const SEED = Number(process.env.FORM_SEED ?? 1);
-/** Letters that gained a case mapping after the oldest Unicode version in use (docs/adr/0003-values.md). */
+/** PostgreSQL 18 knows a later Unicode than some Pythons: these letters gained a case mapping in between. */
 const REMAPPED = new Set([0x19b, 0x264]);
 const CHECKOUT = findCheckout(import.meta.dirname);
 
