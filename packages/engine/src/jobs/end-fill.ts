@@ -76,7 +76,9 @@ async function dropColumns(sql: SqlConnection, table: CatalogTable, dropped: rea
     await sql.query({ text: dropIndex(table.folder, index.sql_name, { concurrently: false }) });
     await deleteIndex(sql, index.id);
   }
-  for (const column of dropped) await sql.query({ text: dropColumn(table, column.name) });
+  for (const { name } of dropped) {
+    for (const text of dropColumn(table, name)) await sql.query({ text });
+  }
 }
 
 function withTheirReaders(table: CatalogTable, columns: readonly CatalogColumn[]): readonly CatalogColumn[] {

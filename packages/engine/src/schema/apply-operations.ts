@@ -137,7 +137,7 @@ function statementsOf(table: CatalogTable, operation: Operation): readonly strin
     case "drop_index":
       return [ddl.dropIndex(table.folder, operation.index.sql_name, { concurrently: false })];
     case "drop_column":
-      return [ddl.dropColumn(table, operation.column.name)];
+      return ddl.dropColumn(table, operation.column.name);
     case "add_column":
       return ddl.addColumn(table, operation.to);
     case "alter_column":

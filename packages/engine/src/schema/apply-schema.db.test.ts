@@ -353,3 +353,16 @@ test("whoever listens is told the new version of the catalog", async () => {
   await eventually(() => expect(heard).toEqual(["1"]));
   stop.abort();
 });
+
+test("a column that is added again does not inherit the cell errors of the one that was dropped", async () => {
+  await apply(docs());
+  await sql.query({
+    text: `insert into docs (_row, title, _errors) values
+      (uuidv7(), 'one', '{"n": "pending"}'), (uuidv7(), 'two', '{"n": "pending", "other": "pending"}')`,
+  });
+  await apply(docs([aColumn("title", "string")]), { allow_destructive: true });
+  expect(await rows("select title, _errors::text from docs order by title")).toEqual([
+    ["one", null],
+    ["two", '{"other": "pending"}'],
+  ]);
+});

@@ -112,8 +112,13 @@ export function addColumn(table: TableName, column: ManifestColumn): readonly st
   ];
 }
 
-export function dropColumn(table: TableName, name: string): string {
-  return `alter table ${quoteTable(table)} drop column ${quoteIdent(name)}`;
+/** Drops a column with its cell errors: a later column of that name must not inherit them. */
+export function dropColumn(table: TableName, name: string): readonly string[] {
+  const key = quoteLiteral(name);
+  return [
+    `alter table ${quoteTable(table)} drop column ${quoteIdent(name)}`,
+    `update ${quoteTable(table)} set ${ERRORS_COLUMN} = nullif(${ERRORS_COLUMN} - ${key}, '{}') where ${ERRORS_COLUMN} ? ${key}`,
+  ];
 }
 
 /** Nothing for computed columns: they may always be null in PostgreSQL. */

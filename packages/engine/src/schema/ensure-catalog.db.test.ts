@@ -1,9 +1,15 @@
+import { execFile } from "node:child_process";
+import { join } from "node:path";
+import { promisify } from "node:util";
 import { createPgPool } from "@appdb/adapters/postgres/pg-pool";
+import { findPostgresBin } from "@appdb/testkit/postgres-binaries";
 import { createTestDatabase, type TestDatabase } from "@appdb/testkit/test-database";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { SqlConnection, SqlPool, SqlResult } from "../ports.ts";
 import { checkServer, ensureCatalog } from "./ensure-catalog.ts";
 import { hasCatalog, loadCatalog } from "./load-catalog.ts";
+
+const run = promisify(execFile);
 
 let database: TestDatabase;
 let sql: SqlPool;
@@ -44,6 +50,24 @@ test("a newer format that older versions can live with is no reason to refuse", 
   await sql.query({ text: "insert into appdb.migrations (id, breaking, product_version) values (2, false, '0.9.0')" });
   await ensureCatalog(sql);
   expect((await loadCatalog(sql)).version).toBe(0);
+});
+
+test("the catalog's schema is what review has seen (schema.sql; `npx vitest -u` writes it anew)", async () => {
+  await ensureCatalog(sql);
+  const dump = await run(join(findPostgresBin(), "pg_dump"), [
+    "--schema-only",
+    "--schema=appdb",
+    "--no-owner",
+    "-d",
+    database.dsn,
+  ]);
+  // Settings and restriction keys are pg_dump's own; vector's objects come with the extension and are not in the dump.
+  const text = dump.stdout
+    .split("\n")
+    .filter((line) => !/^(--|SET |SELECT pg_catalog|\\)/.test(line))
+    .join("\n")
+    .replace(/\n{3,}/g, "\n\n");
+  await expect(text.trimStart()).toMatchFileSnapshot("./schema.sql");
 });
 
 /** A server that answers the question for its version and extensions in another way. */

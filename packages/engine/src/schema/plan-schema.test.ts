@@ -1,0 +1,153 @@
+import type { Manifest, ManifestTable } from "@appdb/contract/manifest";
+import { schemaPlanSchema } from "@appdb/contract/plan";
+import {
+  aColumn,
+  aComputed,
+  aManifest,
+  anIndex,
+  aTable,
+  aUuid7Key,
+  call,
+  col,
+  lit,
+} from "@appdb/testkit/manifest-builder";
+import { expect, test } from "vitest";
+import type { Catalog, CatalogTable } from "./catalog.ts";
+import { emptyCatalog } from "./load-catalog.ts";
+import { identityOf } from "./operations.ts";
+import { planSchema } from "./plan-schema.ts";
+import { indexName } from "./sql-names.ts";
+
+const title = col("title", "string");
+const BASE = aTable("docs", [aColumn("title", "string"), aComputed("up", call("string.upper", "string", title))], {
+  indexes: [anIndex(["title"])],
+});
+
+/** The catalog as it would be after the tables were created. */
+function catalogOf(tables: readonly ManifestTable[], parts: Partial<CatalogTable> = {}): Catalog {
+  return {
+    version: 3,
+    functions: new Map(),
+    tables: tables.map((table, at) => ({
+      id: at + 1,
+      folder: "public",
+      name: table.name,
+      version: 1,
+      model: table.model,
+      comment: table.comment,
+      custom_metadata: table.custom_metadata,
+      primary_key: table.primary_key,
+      has_default_idxs: table.has_default_idxs,
+      identity: identityOf(table),
+      has_rows: true,
+      columns: table.columns.map((column, id) => ({ ...column, id, state: "ready" as const })),
+      indexes: table.indexes.map((index, id) => ({
+        ...index,
+        id,
+        sql_name: indexName(table.name, index),
+        state: "ready" as const,
+      })),
+      ...parts,
+    })),
+  };
+}
+
+function planOf(tables: readonly ManifestTable[], catalog: Catalog, target = "main") {
+  return planSchema({ manifest: aManifest({ tables: [...tables] }), catalog, target });
+}
+
+test("a plan is the document that contract describes", () => {
+  const { plan } = planOf([BASE, aTable("more", [aUuid7Key()])], catalogOf([BASE]));
+  expect(schemaPlanSchema.parse(plan)).toEqual(plan);
+});
+
+test("against an empty target every table is created", () => {
+  const { plan, operations } = planOf([BASE], emptyCatalog());
+  expect(plan).toMatchObject({
+    catalog_version: 0,
+    in_agreement: false,
+    extras: [],
+    tables: [{ path: "main/docs", model_cls: "Docs", exists: false, resolution: "create", ops: [] }],
+    summary: { create: 1, up_to_date: 0 },
+  });
+  expect(operations.map((operation) => operation.kind)).toEqual(["create_table"]);
+});
+
+test("tables of other folders are neither changed nor extras", () => {
+  const { plan } = planOf([BASE], catalogOf([BASE]), "main/reports");
+  expect(plan.extras).toEqual([]);
+  expect(plan.tables[0]).toMatchObject({ path: "main/reports/docs", resolution: "create" });
+});
+
+test("one table declared twice is refused with both places", () => {
+  const twin = { ...BASE, model: "Twin", source: { file: "more.py", line: 9 } };
+  expect(() => planOf([BASE, twin], emptyCatalog())).toThrow("by Docs (app.py:1) and by Twin (more.py:9)");
+});
+
+test("operations are told in plain sentences, each with its severity", () => {
+  const to = aTable(
+    "docs",
+    [
+      aComputed("up", call("op.add", "string", title, lit("!", "string"))),
+      aColumn("author", "string", { nullable: true }),
+      aColumn("size", "int"),
+    ],
+    { indexes: [anIndex(["author"], "by_author")], comment: "texts" },
+  );
+  const { plan } = planOf([to], catalogOf([BASE]));
+  expect(plan.tables[0]?.ops.map((op) => [op.op, op.target, op.severity, op.description])).toEqual([
+    ["drop", "index", "destructive", "index on (title) will be dropped"],
+    ["drop", "column", "destructive", "column 'title' will be dropped with all its values"],
+    ["alter", "column", "additive", "column 'up': its expression will change and every row will be computed again"],
+    ["add", "column", "additive", "column 'author' will be added"],
+    [
+      "add",
+      "column",
+      "unsupported",
+      "column 'size' is not nullable and cannot be added: table 'docs' has rows, which have no value for it",
+    ],
+    ["add", "index", "additive", "index 'by_author' on (author) will be built"],
+    ["alter", "table", "additive", "the table's comment will be updated"],
+  ]);
+  expect(plan.tables[0]?.resolution).toBe("unsupported");
+  expect(plan.summary).toMatchObject({ unsupported: 1, destructive: 2 });
+});
+
+test("a column that is being filled counts as there", () => {
+  const catalog = catalogOf([BASE]);
+  const filling = catalog.tables.map((table) => ({
+    ...table,
+    columns: table.columns.map((column) => ({ ...column, state: "filling" as const })),
+  }));
+  expect(planOf([BASE], { ...catalog, tables: filling }).plan.in_agreement).toBe(true);
+});
+
+test("a stale column is computed again by the next update", () => {
+  const catalog = catalogOf([BASE]);
+  const stale = catalog.tables.map((table) => ({
+    ...table,
+    columns: table.columns.map((column) => ({ ...column, stale: column.name === "up" })),
+  }));
+  const [op] = planOf([BASE], { ...catalog, tables: stale }).plan.tables[0]?.ops ?? [];
+  expect(op).toMatchObject({ name: "up", severity: "additive", details: { changes: ["stale"] } });
+});
+
+test("whether rows are there is not assumed: a catalog that does not say so counts as having some", () => {
+  const { has_rows: _unknown, ...table } = catalogOf([BASE]).tables[0] as CatalogTable;
+  const to: Manifest["tables"] = [{ ...BASE, columns: [...BASE.columns, aColumn("size", "int")] }];
+  expect(planOf(to, { ...emptyCatalog(), tables: [table] }).plan.tables[0]?.resolution).toBe("unsupported");
+});
+
+test("a nullable input makes its readers nullable, which is no reason to compute them again", () => {
+  const to = aTable(
+    "docs",
+    [
+      aColumn("title", "string", { nullable: true }),
+      aComputed("up", call("string.upper", "string", col("title", "string", true))),
+    ],
+    { indexes: [anIndex(["title"])] },
+  );
+  const { plan } = planOf([to], catalogOf([BASE]));
+  expect(plan.tables[0]?.ops.map((op) => op.details.changes)).toEqual([["nullability"], ["nullability"]]);
+  expect(plan.tables[0]?.resolution).toBe("update_additive");
+});

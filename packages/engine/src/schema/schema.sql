@@ -1,0 +1,206 @@
+CREATE SCHEMA appdb;
+
+CREATE FUNCTION appdb.has_rows(of_folder text, of_name text) RETURNS boolean
+    LANGUAGE plpgsql STABLE
+    SET search_path TO 'pg_catalog'
+    AS $$
+declare
+  answer boolean;
+begin
+  -- Somebody with psql may have dropped it; the catalog must stay readable then.
+  if to_regclass(format('%I.%I', of_folder, of_name)) is null then
+    return false;
+  end if;
+  execute format('select exists (select from %I.%I)', of_folder, of_name) into answer;
+  return answer;
+end
+$$;
+
+CREATE FUNCTION appdb.mark_pending(of_table bigint, of_columns bigint[]) RETURNS boolean
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog'
+    AS $$
+begin
+  perform pg_advisory_xact_lock_shared(1634755692, (of_table % 2147483647)::int);
+  if exists (
+    select from appdb.jobs j
+    where j.table_id = of_table and j.kind = 'close_pending' and j.state = 'queued' and j.column_ids @> of_columns
+  ) then
+    return true;
+  end if;
+  insert into appdb.jobs as j (kind, table_id, column_ids, table_name, incarnation, runtime_id)
+  select 'close_pending', t.id, of_columns, t.name, s.incarnation, t.runtime_id
+  from appdb.tables t, appdb.state s where t.id = of_table
+  on conflict (table_id) where kind = 'close_pending' and state = 'queued'
+  do update set column_ids = (
+    select array_agg(distinct c order by c) from unnest(j.column_ids || excluded.column_ids) as c
+  );
+  perform pg_notify('appdb_jobs', '');
+  return true;
+end
+$$;
+
+CREATE TABLE appdb.columns (
+    id bigint NOT NULL,
+    table_id bigint NOT NULL,
+    name text NOT NULL,
+    type json NOT NULL,
+    nullable boolean NOT NULL,
+    primary_key boolean NOT NULL,
+    computed json,
+    state text NOT NULL,
+    stale boolean DEFAULT false NOT NULL,
+    comment text,
+    custom_metadata json,
+    CONSTRAINT columns_state_check CHECK ((state = ANY (ARRAY['ready'::text, 'filling'::text])))
+);
+
+ALTER TABLE appdb.columns ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME appdb.columns_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE appdb.functions (
+    id text NOT NULL,
+    module text NOT NULL,
+    name text NOT NULL,
+    digest text NOT NULL
+);
+
+CREATE TABLE appdb.indexes (
+    id bigint NOT NULL,
+    table_id bigint NOT NULL,
+    kind text NOT NULL,
+    name text,
+    sql_name text NOT NULL,
+    columns text[] NOT NULL,
+    state text NOT NULL,
+    CONSTRAINT indexes_kind_check CHECK ((kind = 'btree'::text)),
+    CONSTRAINT indexes_state_check CHECK ((state = ANY (ARRAY['ready'::text, 'building'::text])))
+);
+
+ALTER TABLE appdb.indexes ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME appdb.indexes_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE appdb.jobs (
+    id uuid DEFAULT uuidv7() NOT NULL,
+    seq bigint NOT NULL,
+    kind text NOT NULL,
+    table_id bigint NOT NULL,
+    column_ids bigint[] DEFAULT '{}'::bigint[] NOT NULL,
+    index_id bigint,
+    table_name text NOT NULL,
+    column_names text[] DEFAULT '{}'::text[] NOT NULL,
+    undo json DEFAULT '[]'::json NOT NULL,
+    state text DEFAULT 'queued'::text NOT NULL,
+    incarnation uuid NOT NULL,
+    runtime_id text,
+    cursor uuid,
+    rows_done bigint DEFAULT 0 NOT NULL,
+    rows_total bigint,
+    owner text,
+    lease_until timestamp with time zone,
+    attempts integer DEFAULT 0 NOT NULL,
+    error json,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    ended_at timestamp with time zone,
+    CONSTRAINT jobs_kind_check CHECK ((kind = ANY (ARRAY['fill'::text, 'recompute'::text, 'close_pending'::text, 'build_index'::text]))),
+    CONSTRAINT jobs_state_check CHECK ((state = ANY (ARRAY['queued'::text, 'running'::text, 'done'::text, 'failed'::text])))
+);
+
+ALTER TABLE appdb.jobs ALTER COLUMN seq ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME appdb.jobs_seq_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE appdb.migrations (
+    id integer NOT NULL,
+    breaking boolean NOT NULL,
+    product_version text NOT NULL,
+    applied_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
+CREATE TABLE appdb.state (
+    only_row boolean DEFAULT true NOT NULL,
+    version bigint DEFAULT 0 NOT NULL,
+    incarnation uuid DEFAULT gen_random_uuid() NOT NULL,
+    CONSTRAINT state_only_row_check CHECK (only_row)
+);
+
+CREATE TABLE appdb.tables (
+    id bigint NOT NULL,
+    folder text NOT NULL,
+    name text NOT NULL,
+    version bigint DEFAULT 1 NOT NULL,
+    model text NOT NULL,
+    comment text,
+    custom_metadata json,
+    primary_key text[] NOT NULL,
+    has_default_idxs boolean NOT NULL,
+    identity text NOT NULL,
+    runtime_id text
+);
+
+ALTER TABLE appdb.tables ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME appdb.tables_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+ALTER TABLE ONLY appdb.columns
+    ADD CONSTRAINT columns_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY appdb.columns
+    ADD CONSTRAINT columns_table_id_name_key UNIQUE (table_id, name);
+
+ALTER TABLE ONLY appdb.functions
+    ADD CONSTRAINT functions_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY appdb.indexes
+    ADD CONSTRAINT indexes_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY appdb.indexes
+    ADD CONSTRAINT indexes_table_id_sql_name_key UNIQUE (table_id, sql_name);
+
+ALTER TABLE ONLY appdb.jobs
+    ADD CONSTRAINT jobs_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY appdb.migrations
+    ADD CONSTRAINT migrations_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY appdb.state
+    ADD CONSTRAINT state_pkey PRIMARY KEY (only_row);
+
+ALTER TABLE ONLY appdb.tables
+    ADD CONSTRAINT tables_folder_name_key UNIQUE (folder, name);
+
+ALTER TABLE ONLY appdb.tables
+    ADD CONSTRAINT tables_pkey PRIMARY KEY (id);
+
+CREATE INDEX jobs_open ON appdb.jobs USING btree (seq) WHERE (state = ANY (ARRAY['queued'::text, 'running'::text]));
+
+CREATE UNIQUE INDEX jobs_pending ON appdb.jobs USING btree (table_id) WHERE ((kind = 'close_pending'::text) AND (state = 'queued'::text));
+
+ALTER TABLE ONLY appdb.columns
+    ADD CONSTRAINT columns_table_id_fkey FOREIGN KEY (table_id) REFERENCES appdb.tables(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY appdb.indexes
+    ADD CONSTRAINT indexes_table_id_fkey FOREIGN KEY (table_id) REFERENCES appdb.tables(id) ON DELETE CASCADE;
+
