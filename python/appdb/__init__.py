@@ -19,8 +19,8 @@ _TYPES = "String Int Float Bool Timestamp Date UUID Json".split()
 _HOMES = {
     **dict.fromkeys(_TYPES, "appdb._types"),
     "model_base": "appdb._model",
-    "Column": "appdb._body",
-    "BtreeIndex": "appdb._body",
+    "Column": "appdb._declared",
+    "BtreeIndex": "appdb._declared",
     "udf": "appdb._udf",
     "AppFileError": "appdb._errors",
 }
@@ -30,7 +30,7 @@ _LATER = frozenset(
     " drop_dir list_tables list_dirs ls init list_functions get_dir_contents io".split()
 )
 
-__all__ = [*_HOMES]
+__all__ = list(_HOMES)
 
 
 def __getattr__(name):

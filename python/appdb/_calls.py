@@ -29,7 +29,9 @@ def bind(display_name, parameters, args, kwargs):
     """
     given = _by_name(display_name, parameters, args, kwargs)
     positional, named, skips = [], {}, False
-    last_only = max((n for n, p in enumerate(parameters) if p.mode == "positional_only" and p.name in given), default=-1)
+    last_only = max(
+        (n for n, p in enumerate(parameters) if p.mode == "positional_only" and p.name in given), default=-1
+    )
     for number, parameter in enumerate(parameters):
         if parameter.name not in given:
             if parameter.default is NO_DEFAULT:

@@ -3,10 +3,11 @@
 import os
 import sys
 
-from appdb import __version__, _deferred
+from appdb import __version__
 from appdb._calls import NO_DEFAULT
 from appdb._errors import AppFileError
 from appdb._names import service_name
+from appdb._sources import Places, below, sha256_hex
 
 MANIFEST_VERSION = 1
 
@@ -26,7 +27,7 @@ def manifest(root, app):
     """
     path, module_name = _module_path(root, app)
     module = _load(root, path, module_name)
-    places = _Places(root)
+    places = Places(root)
     bases, routers = _visible(module, root)
     tables = _tables(bases)
     functions = _functions(tables)
@@ -53,13 +54,13 @@ def manifest(root, app):
 def _module_path(root, app):
     path = os.path.realpath(app if os.path.isabs(app) or os.path.exists(app) else os.path.join(root, app))
     if not os.path.isfile(path):
-        raise AppFileMissing(
-            f"There is no file {app}.", "Make one: cli service example --out app.py", ()
-        )
+        raise AppFileMissing(f"There is no file {app}.", "Make one: cli service example --out app.py", ())
     relative = os.path.relpath(path, root)
     if relative.startswith(os.pardir + os.sep) or os.path.isabs(relative):
         raise AppFileOutside(
-            f"{app} lies outside the project folder.", "Move it into the project, or run the command in its own project.", ()
+            f"{app} lies outside the project folder.",
+            "Move it into the project, or run the command in its own project.",
+            (),
         )
     stem, extension = os.path.splitext(relative)
     if extension != ".py":
@@ -116,7 +117,7 @@ def _visible(module, root):
 
 
 def _is_project_module(value, root):
-    return isinstance(value, type(sys)) and _below(root, getattr(value, "__file__", None))
+    return isinstance(value, type(sys)) and below(root, getattr(value, "__file__", None))
 
 
 def _tables(bases):
@@ -211,7 +212,7 @@ def _function(udf, places):
         "name": udf.__name__,
         "parameters": [_parameter(parameter, udf) for parameter in udf.parameters],
         "result": {"type": {"kind": kind}, "nullable": nullable},
-        "digest": _sha256(places.source_text(code).encode("utf-8", "surrogatepass")),
+        "digest": sha256_hex(places.source_text(code).encode("utf-8", "surrogatepass")),
         "source": places.of((code.co_filename, code.co_firstlineno), udf.__module__),
     }
 
@@ -261,45 +262,6 @@ def _service(name, router, places):
     return {"name": name, "prefix": router._prefix, "routes": routes, "source": places.of(router._source)}
 
 
-class _Places:
-    """Turns file names into paths of the project, and finds a function's source text."""
-
-    def __init__(self, root):
-        self._root = root
-        self._files = {}
-
-    def of(self, source, module=None):
-        path = os.path.realpath(source[0])
-        if _below(self._root, path):
-            name = os.path.relpath(path, self._root).replace(os.sep, "/")
-        else:  # from an installed package: its module path, as no path of this machine belongs into a manifest
-            name = (module or "").replace(".", "/") + ".py" if module else os.path.basename(path)
-        return {"file": name, "line": source[1]}
-
-    def source_text(self, code):
-        """The function's lines, decorators included; its bytecode and constants where there is no source."""
-        lines, ends = self._parsed(code.co_filename)
-        last = ends.get(code.co_firstlineno)
-        if last is None:
-            return repr((code.co_code, code.co_names, [c for c in code.co_consts if not hasattr(c, "co_code")]))
-        return "\n".join(line.rstrip() for line in lines[code.co_firstlineno - 1 : last])
-
-    def _parsed(self, filename):
-        if filename not in self._files:
-            ends = {}
-            tree = _deferred.parse(filename)
-            for node in _deferred.walk(tree) if tree is not None else ():
-                if type(node).__name__ == "FunctionDef":
-                    first = node.decorator_list[0].lineno if node.decorator_list else node.lineno
-                    ends[first] = node.end_lineno
-            lines = []
-            if ends:
-                with open(filename, encoding="utf-8", errors="surrogateescape", newline=None) as file:
-                    lines = file.read().split("\n")
-            self._files[filename] = (lines, ends)
-        return self._files[filename]
-
-
 def _modules(root):
     """The project's own files among what was imported, with their digests."""
     paths = {}
@@ -311,30 +273,15 @@ def _modules(root):
     found = []
     for name in sorted(paths):
         with open(paths[name], "rb") as file:
-            found.append({"path": name, "sha256": _sha256(file.read())})
+            found.append({"path": name, "sha256": sha256_hex(file.read())})
     return found
 
 
 def _is_project_file(root, file):
-    if not _below(root, file):
+    if not below(root, file):
         return False
     parts = file.split(os.sep)
     installed = "site-packages" in parts or "dist-packages" in parts
-    environment = sys.prefix != root and _below(sys.prefix, file)
-    ours = _below(os.path.dirname(os.path.abspath(__file__)), file)
+    environment = sys.prefix != root and below(sys.prefix, file)
+    ours = below(os.path.dirname(os.path.abspath(__file__)), file)
     return not (installed or environment or ours)
-
-
-def _below(folder, file):
-    return isinstance(file, str) and os.path.realpath(file).startswith(folder.rstrip(os.sep) + os.sep)
-
-
-def _sha256(data):
-    try:
-        from _sha2 import sha256  # the same function without loading OpenSSL, which takes longer than all the rest
-    except ImportError:
-        try:
-            from _sha256 import sha256
-        except ImportError:
-            from hashlib import sha256
-    return sha256(data).hexdigest()

@@ -30,7 +30,7 @@ class AnnotatedNames:
         if node.end_lineno >= before_line:
             raise KeyError(name)
         code = compile(_ast.Expression(node.annotation), self._filename, "eval")
-        return eval(code, scope_globals, scope_locals)  # noqa: S307 - the application's own annotation
+        return eval(code, scope_globals, scope_locals)
 
     def _collect(self, statements):
         for node in statements:

@@ -1,10 +1,11 @@
 """Runs expression trees (packages/contract/src/expressions.ts): the meaning that every SQL form must agree with.
 
-A tree is compiled once to closures. A row is a list of stored values (values.py): the inputs, then the steps' results in
-order. Each closure takes the row and returns a Python object, None for null.
+A tree is compiled once to closures. A row is a list of stored values (values.py): the inputs, then the steps' results
+in order. Each closure takes the row and returns a Python object, None for null.
 """
 
-from appdb._operators import OPERATORS, casting
+from appdb._casts import casting
+from appdb._operators import OPERATORS
 from appdb._types import PYTHON_NAMES
 from appdb.values import WrongType, decoder, encoder
 
@@ -194,7 +195,9 @@ def _skipping(name, count):
     signature = {**string.FUNCTIONS, **uuid.FUNCTIONS}[name.partition(".")[2]]
     parameters = signature.parameters
     skipping = {place for place in range(min(count, len(parameters))) if not parameters[place].nullable}
-    by_name = {parameter.name for parameter in parameters if parameter.mode != "positional_only" and not parameter.nullable}
+    by_name = {
+        parameter.name for parameter in parameters if parameter.mode != "positional_only" and not parameter.nullable
+    }
     return skipping | by_name
 
 

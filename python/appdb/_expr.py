@@ -4,11 +4,9 @@ An Expr carries its manifest node, the type of its value and the text it is prin
 underscore, because on a Json column every other name is a key of the value.
 """
 
+from appdb._constants import literal_text, literal_value
 from appdb._errors import AppFileError, UnknownAttribute, did_you_mean, later
 from appdb._types import _Type, display
-
-INT_MIN = -(2**63)
-INT_MAX = 2**63 - 1
 
 # How tightly printed forms bind, as in Python's grammar.
 ATOM, POWER, UNARY, PRODUCT, SUM, AND, OR, COMPARE = 8, 7, 6, 5, 4, 3, 2, 1
@@ -130,7 +128,9 @@ class Expr:
     def astype(self, target):
         """Converts to another type: `n.astype(db.String)`."""
         if not (isinstance(target, type) and issubclass(target, _Type) and target is not _Type):
-            raise AppFileError(f"astype wants a type of the library, not {target!r}.", "Write for example .astype(db.Int)")
+            raise AppFileError(
+                f"astype wants a type of the library, not {target!r}.", "Write for example .astype(db.Int)"
+            )
         return cast(self, target.kind, f"{_inner(self, ATOM)}.astype({display(target.kind)})")
 
     def isin(self, values):
@@ -233,7 +233,7 @@ def literal(value):
     """Makes the expression of a constant. Raises AppFileError for what no column could hold."""
     kind, wire = literal_value(value)
     binds = UNARY if kind in ("int", "float") and value < 0 else ATOM
-    return Expr(kind, False, {"node": "literal", "value": wire}, _literal_text(kind, value, wire), binds)
+    return Expr(kind, False, {"node": "literal", "value": wire}, literal_text(kind, value, wire), binds)
 
 
 def null(kind):
@@ -248,38 +248,10 @@ def json_literal(value):
     try:
         wire = to_json(value)
     except (TypeError, ValueError) as error:
-        raise AppFileError(f"{value!r} is no JSON value: {error}", "Use dict, list, str, numbers, True, False, None.") from None
+        raise AppFileError(
+            f"{value!r} is no JSON value: {error}", "Use dict, list, str, numbers, True, False, None."
+        ) from None
     return Expr("json", False, {"node": "literal", "value": wire}, repr(value))
-
-
-def literal_value(value):
-    """Returns (kind, value as it stands in the manifest) of a Python constant."""
-    kind = type(value)
-    if kind is str:
-        if "\0" in value or not _encodable(value):
-            raise AppFileError("A text constant holds a NUL or half a character.", "Take it out of the text.")
-        return "string", value
-    if kind is bool:
-        return "bool", value
-    if kind is int:
-        if not INT_MIN <= value <= INT_MAX:
-            raise AppFileError(f"The constant {value} does not fit an Int (64 bits).", "Write it as a Float.")
-        return "int", str(value)
-    if kind is float:
-        if value != value or value in (float("inf"), float("-inf")):
-            raise AppFileError(f"The constant {value} is no Float that can be stored.", "Use a finite number.")
-        return "float", value
-    if kind.__module__ in ("datetime", "uuid"):
-        from appdb.values import encoder
-
-        for name in ("timestamp", "date", "uuid"):
-            try:
-                return name, encoder(name)(value)
-            except TypeError:
-                continue
-    if isinstance(value, (dict, list, tuple)):
-        raise later("A dict or list as the value of a column", "Compute it in a function marked @udf that returns it.")
-    raise _no_value(value)
 
 
 def lift(value):
@@ -404,29 +376,3 @@ def _mismatch(sign, text, *operands):
 def _article(expr):
     name = display(expr._kind)
     return f"an {name}" if name[0] in "AI" else f"a {name}"
-
-
-def _literal_text(kind, value, wire):
-    if kind in ("timestamp", "date", "uuid"):
-        return f"{display(kind)}({wire!r})"
-    return repr(value)
-
-
-def _encodable(text):
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def _no_value(value):
-    if isinstance(value, type) and issubclass(value, _Type):
-        return AppFileError(f"The type {value.__name__} stands where a value is wanted.", "Write name: Type for a column.")
-    if callable(value):
-        name = getattr(value, "__name__", None) or getattr(value, "name", type(value).__name__)
-        return AppFileError(f"The function {name} stands where a value is wanted.", f"Call it: {name}(...)")
-    return AppFileError(
-        f"A value of the Python type {type(value).__name__} cannot be a constant of a column.",
-        "Use text, a number, True or False, a datetime, a date or a UUID.",
-    )

@@ -10,7 +10,9 @@ _LONGEST_MESSAGE = 2000
 def worker_error(function, error, project_root, kind=None):
     """Describes what `function` raised: class, message, and the innermost line of the project's own files."""
     if kind is None:
-        kind = "memory" if isinstance(error, MemoryError) else "wrong_type" if isinstance(error, WrongType) else "raised"
+        kind = (
+            "memory" if isinstance(error, MemoryError) else "wrong_type" if isinstance(error, WrongType) else "raised"
+        )
     return {
         "kind": kind,
         "function": function,

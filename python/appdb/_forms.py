@@ -186,7 +186,10 @@ def _uuid4():
 
 
 class _Uuid7:
-    """Makes version 7 UUIDs that grow within the process: 48 bits of milliseconds, 12 of their fraction, 62 at random."""
+    """Makes version 7 UUIDs that grow within the process.
+
+    48 bits of milliseconds, 12 of their fraction, 62 at random.
+    """
 
     def __init__(self):
         self._last = 0

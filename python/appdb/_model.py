@@ -1,7 +1,8 @@
 """`model_base()`: the base of an application's models, each of which becomes a table."""
 
 from appdb import _names
-from appdb._body import BtreeIndex, caller, check_comment, check_metadata, open_body
+from appdb._body import open_body
+from appdb._declared import BtreeIndex, caller, check_comment, check_metadata
 from appdb._declaring import Phase
 from appdb._errors import AppFileError, UnknownAttribute, did_you_mean, later, listed
 from appdb._expr import ColumnRef
@@ -118,7 +119,8 @@ def _check_options(class_name, options):
             )
     if "name" not in options:
         raise AppFileError(
-            f"The model {class_name} has no table name.", f'Write class {class_name}(Base, name="{class_name.lower()}"):'
+            f"The model {class_name} has no table name.",
+            f'Write class {class_name}(Base, name="{class_name.lower()}"):',
         )
     if options.get("has_default_idxs", False) not in (True, False):
         raise AppFileError("has_default_idxs= is True or False.", "Write has_default_idxs=True or leave it out.")
@@ -133,7 +135,8 @@ def _refuse_second_table(base, table):
         before = model.__appdb_table__
         if before.name == table.name:
             raise AppFileError(
-                f"Two models have the table name '{table.name}': {before.model} (line {before.source[1]}) and {table.model}.",
+                f"Two models have the table name '{table.name}': {before.model} (line {before.source[1]})"
+                f" and {table.model}.",
                 "Give one of them another name=.",
             )
 
@@ -145,7 +148,9 @@ def _indexes(table, declared):
     for index in declared:
         if not isinstance(index, BtreeIndex):
             raise AppFileError(
-                f"__indexes__ holds {index!r}, which is no index.", "Write __indexes__ = [db.BtreeIndex(column)]", table.source
+                f"__indexes__ holds {index!r}, which is no index.",
+                "Write __indexes__ = [db.BtreeIndex(column)]",
+                table.source,
             )
         columns = tuple(_indexed(table, index, column) for column in index.columns)
         if len(set(columns)) < len(columns):

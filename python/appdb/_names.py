@@ -59,7 +59,5 @@ def _checked(what, name, allowed):
         )
     if not name.isascii() or folded[0] not in _LETTERS or not allowed.issuperset(folded):
         marks = "letters, digits, '_' and '-'" if "-" in allowed else "letters, digits and '_'"
-        raise AppFileError(
-            f"'{shown}' cannot be a {what} name.", f"Begin with a letter a-z and use {marks} only."
-        )
+        raise AppFileError(f"'{shown}' cannot be a {what} name.", f"Begin with a letter a-z and use {marks} only.")
     return folded

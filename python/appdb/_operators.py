@@ -4,30 +4,14 @@ A null argument gives null, except where an operator says otherwise. Ints stay i
 those is an error of the cell.
 """
 
-INT_MIN = -(2**63)
-INT_MAX = 2**63 - 1
-_INFINITY = float("inf")
-
-
-def _int(value):
-    if type(value) is float:
-        raise ValueError("an Int to a negative power is no Int; convert it with .astype(db.Float) first")
-    if INT_MIN <= value <= INT_MAX:
-        return value
-    raise OverflowError("the result does not fit an Int (64 bits)")
-
-
-def _float(value):
-    if -_INFINITY < value < _INFINITY:
-        return value
-    raise OverflowError("the result is no finite Float")
+from appdb._casts import checked_float, checked_int
 
 
 def _text(value):
     return value
 
 
-_CHECKS = {"int": _int, "float": lambda value: _float(float(value)), "string": _text}
+_CHECKS = {"int": checked_int, "float": lambda value: checked_float(float(value)), "string": _text}
 
 
 def _binary(name, operate):
@@ -170,98 +154,4 @@ OPERATORS = {
     "op.not": _not,
     "op.is_null": _is_null,
     "op.is_not_null": _is_not_null,
-}
-
-
-def casting(source, target):
-    """Returns the function that converts a value of one type to another (`astype`); it raises where it cannot."""
-    if source == "json":
-        return _FROM_JSON[target]
-    if target == "string":
-        return _TO_STRING.get(source, str)
-    if target == "json":
-        return _JSON_OF.get(source, lambda value: value)
-    return _CASTS[source, target]
-
-
-def _timestamp(text):
-    from datetime import datetime, timezone
-
-    value = datetime.fromisoformat(text)
-    return value if value.tzinfo else value.replace(tzinfo=timezone.utc)
-
-
-def _date(text):
-    from datetime import date
-
-    return date.fromisoformat(text)
-
-
-def _uuid(text):
-    from uuid import UUID
-
-    return UUID(text)
-
-
-def _midnight(day):
-    from datetime import datetime, timezone
-
-    return datetime(day.year, day.month, day.day, tzinfo=timezone.utc)
-
-
-def _iso(value):
-    from appdb.values import encoder
-
-    return encoder("timestamp")(value)
-
-
-def _json_text(value):
-    from appdb.values import to_json
-
-    return value if type(value) is str else to_json(value)
-
-
-def _json_is(*types):
-    def convert(value):
-        if type(value) in types:
-            return value
-        raise TypeError(f"the Json value is {_json_name(value)}, not {_json_name(types[0]())}")
-
-    return convert
-
-
-def _json_int(value):
-    if type(value) is float and value.is_integer():
-        value = int(value)
-    return _int(_json_is(int)(value))
-
-
-def _json_name(value):
-    names = {dict: "an object", list: "a list", str: "text", bool: "true or false"}
-    return names.get(type(value), "a number")
-
-
-_TO_STRING = {"timestamp": _iso, "date": lambda value: value.isoformat()}
-_JSON_OF = {"timestamp": _iso, "date": lambda value: value.isoformat(), "uuid": str}
-_FROM_JSON = {
-    "string": _json_text,
-    "int": _json_int,
-    "float": lambda value: _float(float(_json_is(float, int)(value))),
-    "bool": _json_is(bool),
-    "timestamp": lambda value: _timestamp(_json_is(str)(value)),
-    "date": lambda value: _date(_json_is(str)(value)),
-    "uuid": lambda value: _uuid(_json_is(str)(value)),
-}
-_CASTS = {
-    ("string", "int"): lambda text: _int(int(text)),
-    ("string", "float"): lambda text: _float(float(text)),
-    ("string", "timestamp"): _timestamp,
-    ("string", "date"): _date,
-    ("string", "uuid"): _uuid,
-    ("int", "float"): float,
-    ("int", "bool"): bool,
-    ("float", "int"): lambda value: _int(int(value)),
-    ("bool", "int"): int,
-    ("timestamp", "date"): lambda value: value.date(),
-    ("date", "timestamp"): _midnight,
 }

@@ -30,7 +30,10 @@ def _worded(error, source, root, app):
     if isinstance(error, NameError) and error.name:
         return _unknown_name(error, source)
     if isinstance(error, SystemExit):
-        return "The file ended the program (sys.exit) while it was read.", "Take the call out, or put it under `if __name__ == '__main__':`."
+        return (
+            "The file ended the program (sys.exit) while it was read.",
+            "Take the call out, or put it under `if __name__ == '__main__':`.",
+        )
     detail = f"{type(error).__name__} while the file was read: {_text(error)}"
     return detail, "Correct the line; code that must not run at import belongs into functions."
 

@@ -41,7 +41,7 @@ class Runner:
         if self._parked:
             self._parked = False
             self._wake.release()
-        call.compute()
+        call.compute(self._before_row)
         with self._lock:
             self._call = None
             self._finish(call)
@@ -75,22 +75,32 @@ class Runner:
                 call.fail(row, worker_error("worker", error, self._root))
                 self._writer.write(call.rows(row, row + 1))
 
+    def _before_row(self, call, row):
+        """Called before each row while rows are slow. Whoever was named is answered before the next row begins: a
+        row that then holds the interpreter for ever cannot be mistaken for the one before it."""
+        now = time.monotonic()
+        with self._lock:
+            self._send(call, row)
+            if now - call.began_at < _TICK:
+                call.is_slow = False
+                return
+            call.began_at = now
+            self._name(call, row)
+
+    def _name(self, call, row):
+        if call.named != row:
+            self._writer.write({"t": "at", "call": call.id, "row": row})
+            call.named = row
+
     def _watch(self):
-        seen, idle = None, 0
+        seen, seen_at, idle = None, 0.0, 0
         while True:
             time.sleep(_TICK)
             with self._lock:
                 call = self._call
                 if call is not None:
                     idle = 0
-                    now = (call.id, call.row)
-                    # Rows before the present one are whole, whatever this one does.
-                    if now == seen or time.monotonic() - call.sent_at >= _FLUSH:
-                        self._send(call, now[1])
-                    if now == seen and call.named != now[1]:
-                        self._writer.write({"t": "at", "call": call.id, "row": now[1]})
-                        call.named = now[1]
-                    seen = now
+                    seen, seen_at = self._look(call, seen, seen_at)
                     continue
                 idle += 1
                 if idle < _IDLE_TICKS:
@@ -98,6 +108,20 @@ class Runner:
                 self._parked = True
             self._wake.acquire()
             seen, idle = None, 0
+
+    def _look(self, call, seen, seen_at):
+        """Sends what is ready and finds out whether rows are slow. Returns which row ran, and when; the lock is held."""
+        row, now = call.row, time.monotonic()
+        is_same_call = seen is not None and seen[0] == call.id
+        if is_same_call and (now - seen_at) / max(1, row - seen[1]) >= _TICK:
+            call.is_slow = True
+        # Read again after `is_slow` was set: a row that begins from now on names itself.
+        is_same_row = is_same_call and call.row == row == seen[1]
+        if is_same_row or now - call.sent_at >= _FLUSH:
+            self._send(call, row)
+        if is_same_row:
+            self._name(call, row)
+        return (call.id, row), now
 
 
 class _Call:
@@ -110,12 +134,14 @@ class _Call:
         self.sent = 0
         self.sent_at = time.monotonic()
         self.named = -1
+        self.is_slow = False
+        self.began_at = 0.0  # when the present row began; known only while rows are slow
         self._graph = graph
         self._columns = frame["columns"]
         self._results = [[] for _ in graph.names]
         self._errors = {}
 
-    def compute(self):
+    def compute(self, before_row):
         """Fills the results. Each row is appended whole before `row` moves on."""
         graph = self._graph
         if isinstance(graph, _Broken):
@@ -129,11 +155,13 @@ class _Call:
             columns[place] = [float(v) if type(v) is int else v for v in columns[place]]
         rows = zip(*columns) if columns else iter([()] * self.n)
         if graph.single is not None:
-            self._compute_single(graph, rows)
+            self._compute_single(graph, rows, before_row)
             return
         inputs = len(columns)
         for number, values in enumerate(rows):
             self.row = number
+            if self.is_slow:
+                before_row(self, number)
             row = list(values)
             errors = graph.run_row(row)
             if errors is not None:
@@ -141,10 +169,12 @@ class _Call:
             self._append(row[inputs:])
         self.row = self.n
 
-    def _compute_single(self, graph, rows):
+    def _compute_single(self, graph, rows, before_row):
         step, append = graph.single, self._results[0].append
         for number, row in enumerate(rows):
             self.row = number
+            if self.is_slow:
+                before_row(self, number)
             try:
                 value = step(row)
             except BaseException as error:

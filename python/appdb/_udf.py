@@ -101,7 +101,9 @@ def _signature(function):
             mode = "positional_only"
         if parameter not in hints:
             raise _refused(
-                function, f"The parameter '{parameter}' of {name} has no type hint.", f"Write {parameter}: str, or another type."
+                function,
+                f"The parameter '{parameter}' of {name} has no type hint.",
+                f"Write {parameter}: str, or another type.",
             )
         kind, nullable = _typed(function, hints[parameter], f"The parameter '{parameter}' of {name}")
         default = defaults.get(parameter, NO_DEFAULT)
@@ -116,7 +118,7 @@ def _hints(function):
         hints = dict(function.__annotations__)
         for name, hint in hints.items():
             if isinstance(hint, str):
-                hints[name] = eval(hint, function.__globals__)  # noqa: S307 - the application's own annotation
+                hints[name] = eval(hint, function.__globals__)
     except NameError as error:
         raise _refused(
             function,

@@ -1,7 +1,7 @@
 """`Router`: the HTTP routes of a service, declared over models."""
 
 from appdb import _names
-from appdb._body import caller
+from appdb._declared import caller
 from appdb._errors import AppFileError, did_you_mean, later, listed
 from appdb._expr import ColumnRef, Expr
 from appdb._model import ModelMeta
@@ -35,7 +35,8 @@ class Router:
         if unknown:
             option = next(iter(unknown))
             raise AppFileError(
-                f"Router has no option '{option}'.", did_you_mean(option, ("name", "prefix"), "It has name= and prefix=.")
+                f"Router has no option '{option}'.",
+                did_you_mean(option, ("name", "prefix"), "It has name= and prefix=."),
             )
         self._name = None if name is None else _names.service_name(name)
         self._prefix = _checked_prefix(prefix)
@@ -147,7 +148,9 @@ def _check_path(kind, path):
             f"The path '{path}' holds {wrong[0]!r}.", "Use letters a-z, digits and - _ . ~ between the slashes."
         )
     if "//" in path or (path.endswith("/") and path != "/") or "/./" in path + "/" or "/../" in path + "/":
-        raise AppFileError(f"The path '{path}' has an empty or dotted part.", "Write '/part/part', without a slash at the end.")
+        raise AppFileError(
+            f"The path '{path}' has an empty or dotted part.", "Write '/part/part', without a slash at the end."
+        )
 
 
 def _names_of(what, table, columns):
@@ -172,7 +175,9 @@ def _name_of(what, table, column):
         return column._name
     if not isinstance(column, str):
         shown = column._text if isinstance(column, Expr) else repr(column)
-        raise AppFileError(f"{what}= holds {shown}, which is no column.", "Name a column, as Model.column or in quotes.")
+        raise AppFileError(
+            f"{what}= holds {shown}, which is no column.", "Name a column, as Model.column or in quotes."
+        )
     if column.lower() not in table.columns:
         raise AppFileError(
             f"{what}= names '{column}', which is no column of {table.model}.",

@@ -1,7 +1,7 @@
 """The column boundary: Python objects become the values that a column stores, and back.
 
-A stored value travels in the engine's form (packages/contract/src/types.ts): text, bool, an int of 64 bits, a finite float,
-ISO text for a Timestamp (UTC) or Date, hyphened text for a UUID, JSON text for Json, None for null.
+A stored value travels in the engine's form (packages/contract/src/types.ts): text, bool, an int of 64 bits, a finite
+float, ISO text for a Timestamp (UTC) or Date, hyphened text for a UUID, JSON text for Json, None for null.
 """
 
 INT_MIN = -(2**63)
@@ -45,7 +45,7 @@ def from_int(value):
         value = int.__index__(value)
     if INT_MIN <= value <= INT_MAX:
         return value
-    raise OverflowError(f"{_short_int(value)} does not fit an Int (64 bits)")
+    raise OverflowError(f"{short_int(value)} does not fit an Int (64 bits)")
 
 
 def from_float(value):
@@ -132,9 +132,7 @@ def _uuid_decoder():
 def _json_encoder():
     import json
 
-    encode = json.JSONEncoder(
-        ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_json_item
-    ).encode
+    encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_json_item).encode
 
     def from_json(value):
         if type(value) in (dict, list, tuple):
@@ -209,7 +207,8 @@ def _refuse_surrogates(text):
         raise ValueError("text holds half a character (a lone surrogate), which no column can store") from None
 
 
-def _short_int(value):
+def short_int(value):
+    """Prints an int for a message."""
     # Printing a very long int is slow, and refused by Python beyond 4300 digits.
     return str(value) if value.bit_length() < 400 else f"an int of {value.bit_length()} bits"
 

@@ -74,7 +74,7 @@ def _start(init, writer):
 
 
 def _limit_memory(more):
-    """Bounds what the process may allocate from here on. Linux alone counts it; elsewhere the engine looks from outside."""
+    """Bounds what the process may allocate from here on. Linux alone counts it; elsewhere the engine watches it."""
     if not sys.platform.startswith("linux") or more <= 0:
         return
     import resource

@@ -93,7 +93,13 @@ class Worker:
             stderr=subprocess.PIPE,
         )
         self.send(
-            {"t": "init", "protocol": 1, "project_root": str(project_root or root), "modules": modules, "memory_bytes": memory}
+            {
+                "t": "init",
+                "protocol": 1,
+                "project_root": str(project_root or root),
+                "modules": modules,
+                "memory_bytes": memory,
+            }
         )
         self.first = self.receive()
         self.calls = 0
@@ -108,6 +114,20 @@ class Worker:
         if len(head) < 4:
             raise EOFError(self.process.stderr.read().decode(errors="replace"))
         return msgpack.unpackb(self.process.stdout.read(struct.unpack(">I", head)[0]))
+
+    def receive_raw(self):
+        """As receive, past the buffer of the pipe object, so that `select` tells the truth."""
+        head = self._exactly(4)
+        return msgpack.unpackb(self._exactly(struct.unpack(">I", head)[0]))
+
+    def _exactly(self, size):
+        data = b""
+        while len(data) < size:
+            data += os.read(self.process.stdout.fileno(), size - len(data)) or self._ended()
+        return data
+
+    def _ended(self):
+        raise EOFError(self.process.stderr.read().decode(errors="replace"))
 
     def define(self, table, functions, graph=1):
         """Defines the graph of all computed columns of a manifest's table."""

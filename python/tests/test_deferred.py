@@ -19,7 +19,9 @@ class Late(ast.NodeTransformer):
         node.body = self.taken(node.body, found) or [ast.Pass()]
         names = ast.Dict([ast.Constant(n.target.id) for n in found], [n.annotation for n in found])
         executed = "{name: value for name, value in all_of_them().items() if name in __executed__}"
-        maker = ast.parse(f"def __annotate_func__(format, all_of_them=lambda: 0, __executed__=__executed__):\n    return {executed}")
+        maker = ast.parse(
+            f"def __annotate_func__(format, all_of_them=lambda: 0, __executed__=__executed__):\n    return {executed}"
+        )
         maker.body[0].args.defaults[0] = ast.Lambda(ast.parse("lambda: 0", mode="eval").body.args, names)
         node.body = [*ast.parse("__executed__ = set()").body, *node.body, *maker.body]
         return node
@@ -76,7 +78,9 @@ def test_annotated_names_are_columns_and_keep_their_order(declare):
 
 
 def test_a_name_is_the_function_until_it_is_declared(declare):
-    scope = declare("class A(Base, name='a'):\n    s: db.String\n    x = upper(s)\n    upper: db.Int\n    y = upper + 1\n")
+    scope = declare(
+        "class A(Base, name='a'):\n    s: db.String\n    x = upper(s)\n    upper: db.Int\n    y = upper + 1\n"
+    )
     assert [c[3] for c in columns(scope["A"])] == [None, "upper(s)", None, "upper + 1"]
 
 

@@ -3,7 +3,6 @@
 import re
 
 import pytest
-
 from conftest import compute_cases
 
 MODEL = """
@@ -152,7 +151,8 @@ def test_fails(failed, expression, row, function, kind):
 
 def test_a_type_that_is_printed_and_stored_agrees(project):
     columns = project.columns(
-        MODEL + "    x = (n + m) * 2 - -n"
+        MODEL
+        + "    x = (n + m) * 2 - -n"
         + """
     y1 = ~(b & c) | (n > 1)
     y2 = (n + 1) ** 2 ** m
@@ -255,7 +255,10 @@ def test_a_dependent_reads_what_is_stored(compute):
 
 
 def test_uuid7_grows_and_is_made_for_each_row(compute):
-    values, _ = compute("class A(Base, name='a'):\n    n: db.Int\n    k = uuid7()\n    r = fn.uuid.uuid4()\n", *[[n] for n in range(500)])
+    values, _ = compute(
+        "class A(Base, name='a'):\n    n: db.Int\n    k = uuid7()\n    r = fn.uuid.uuid4()\n",
+        *[[n] for n in range(500)],
+    )
     keys = [value["k"] for value in values]
     assert keys == sorted(set(keys)) and len(keys) == 500
     assert {key[14] for key in keys} == {"7"} and {key[19] for key in keys} <= set("89ab")

@@ -45,8 +45,9 @@ def test_column_names_collide_with_builtins_and_our_own_words(project):
     body = "".join(f"    {name}: db.String\n" for name in names)
     document = project.manifest(
         f"class A(Base, name='a'):\n{body}    loud = upper.upper()\n"
-        f"r = Router()\nr.add_compute_route(A, path='/x', inputs=[A.upper, A.mro, A.name, A.count], outputs=[A.loud, A.type])\n"
-        .replace("inputs=[A.upper,", "inputs=[A.type, A.upper,")
+        f"r = Router()\nr.add_compute_route(A, path='/x', inputs=[A.upper, A.mro, A.name, A.count], outputs=[A.loud, A.type])\n".replace(
+            "inputs=[A.upper,", "inputs=[A.type, A.upper,"
+        )
     )
     assert [column["name"] for column in document["tables"][0]["columns"]] == [*names, "loud"]
     assert document["services"][0]["routes"][0]["inputs"] == ["type", "upper", "mro", "name", "count"]

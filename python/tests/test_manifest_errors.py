@@ -3,7 +3,6 @@
 import json
 
 import pytest
-
 from conftest import HEAD
 
 MODEL = "class A(Base, name='a'):\n    n: db.Int\n    s: db.String\n    opt: db.String | None\n    up = upper(s)\n"
@@ -223,7 +222,10 @@ def test_what_comes_later_is_refused_by_name(project, source):
 
 UDFS = {
     "a lambda": ("f = db.udf(lambda x: x)\n", ["lambda"]),
-    "a closure": ("def make():\n    @db.udf\n    def f(x: int) -> int:\n        return x\n    return f\nf = make()\n", ["inside a function"]),
+    "a closure": (
+        "def make():\n    @db.udf\n    def f(x: int) -> int:\n        return x\n    return f\nf = make()\n",
+        ["inside a function"],
+    ),
     "a method": ("class C:\n    @db.udf\n    def f(x: int) -> int:\n        return x\n", ["method"]),
     "a generator": ("@db.udf\ndef f(x: int) -> int:\n    yield x\n", ["yields"]),
     "a parameter without a hint": ("@db.udf\ndef f(x) -> int:\n    return 1\n", ["'x'", "x: str"]),
@@ -300,7 +302,12 @@ def test_a_column_of_a_missing_name_in_a_route_is_told(project):
 
 @pytest.mark.parametrize(
     ("app", "code"),
-    [("nothing.py", "app_file_not_found"), ("../outside.py", "app_outside_project"), ("app.txt", "app_invalid"), ("a.b.py", "app_invalid")],
+    [
+        ("nothing.py", "app_file_not_found"),
+        ("../outside.py", "app_outside_project"),
+        ("app.txt", "app_invalid"),
+        ("a.b.py", "app_invalid"),
+    ],
 )
 def test_a_file_that_cannot_be_the_application(project, app, code):
     inner = project.root / "project"

@@ -1,9 +1,9 @@
 """Every function of the string namespace, as a method over a column."""
 
 import pytest
+from conftest import compute_cases
 
 from appdb.functions import string
-from conftest import compute_cases
 
 GIVES = [
     ("capitalize()", "éA", "Éa"), ("casefold()", "ß", "ss"), ("lower()", "ΑΣ", "ας"), ("upper()", "ß", "SS"), ("reverse()", "ab", "ba"),

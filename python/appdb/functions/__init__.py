@@ -1,10 +1,10 @@
-"""The library's functions: `from appdb.functions import upper`, or `import appdb.functions as fn` and `fn.string.upper`."""
+"""The library's functions: `from appdb.functions import upper`, or `import appdb.functions as fn` and `fn.upper`."""
 
-_LATER = (
-    "json math timestamp date image video audio document net array vision globals openai anthropic gemini huggingface whisper"
-    " count sum min max mean make_list document_splitter string_splitter list_iterator frame_iterator video_splitter"
-    " audio_splitter tile_iterator cast map filter sort"
-).split()
+_LATER = frozenset(
+    "json math timestamp date image video audio document net array vision globals openai anthropic gemini huggingface"
+    " whisper count sum min max mean make_list document_splitter string_splitter list_iterator frame_iterator"
+    " video_splitter audio_splitter tile_iterator cast map filter sort".split()
+)
 
 
 def __getattr__(name):

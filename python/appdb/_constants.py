@@ -1,0 +1,64 @@
+"""Constants in an application file: which Python values a column can hold as they are."""
+
+from appdb._errors import AppFileError, later
+from appdb._types import _Type, display
+from appdb.values import INT_MAX, INT_MIN, encoder, short_int
+
+
+def literal_value(value):
+    """Returns (kind, value as it stands in the manifest) of a Python constant."""
+    kind = type(value)
+    if kind is str:
+        if "\0" in value or not _encodable(value):
+            raise AppFileError("A text constant holds a NUL or half a character.", "Take it out of the text.")
+        return "string", value
+    if kind is bool:
+        return "bool", value
+    if kind is int:
+        if not INT_MIN <= value <= INT_MAX:
+            raise AppFileError(
+                f"The constant {short_int(value)} does not fit an Int (64 bits).", "Write it as a Float."
+            )
+        return "int", str(value)
+    if kind is float:
+        if value != value or value in (float("inf"), float("-inf")):
+            raise AppFileError(f"The constant {value} is no Float that can be stored.", "Use a finite number.")
+        return "float", value
+    if kind.__module__ in ("datetime", "uuid"):
+        for name in ("timestamp", "date", "uuid"):
+            try:
+                return name, encoder(name)(value)
+            except TypeError:
+                continue
+    if isinstance(value, (dict, list, tuple)):
+        raise later("A dict or list as the value of a column", "Compute it in a function marked @udf that returns it.")
+    raise _no_value(value)
+
+
+def literal_text(kind, value, wire):
+    """Prints a constant as a person would write it."""
+    if kind in ("timestamp", "date", "uuid"):
+        return f"{display(kind)}({wire!r})"
+    return repr(value)
+
+
+def _encodable(text):
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _no_value(value):
+    if isinstance(value, type) and issubclass(value, _Type):
+        return AppFileError(
+            f"The type {value.__name__} stands where a value is wanted.", "Write name: Type for a column."
+        )
+    if callable(value):
+        name = getattr(value, "__name__", None) or getattr(value, "name", type(value).__name__)
+        return AppFileError(f"The function {name} stands where a value is wanted.", f"Call it: {name}(...)")
+    return AppFileError(
+        f"A value of the Python type {type(value).__name__} cannot be a constant of a column.",
+        "Use text, a number, True or False, a datetime, a date or a UUID.",
+    )

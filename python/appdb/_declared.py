@@ -1,0 +1,113 @@
+"""What a model's body may hold beside annotations and expressions: columns with options, and indexes."""
+
+import sys
+
+from appdb import _names
+from appdb._errors import AppFileError, did_you_mean
+from appdb._expr import ColumnRef, Expr
+
+
+class Column:
+    """A column with options: `id = Column(value=uuid7(), primary_key=True)`."""
+
+    def __init__(
+        self,
+        type=None,
+        value=None,
+        primary_key=None,
+        stored=None,
+        media_validation=None,
+        destination=None,
+        custom_metadata=None,
+        comment=None,
+        **unknown,
+    ):
+        if unknown:
+            known = "type value primary_key stored custom_metadata comment".split()
+            name = next(iter(unknown))
+            raise AppFileError(
+                f"Column has no option '{name}'.", did_you_mean(name, known, f"Its options are {', '.join(known)}.")
+            )
+        if (type is None) == (value is None):
+            raise AppFileError(
+                "A Column has either type= or value=.",
+                "Write for example Column(type=db.String, primary_key=True); the type stands inside.",
+            )
+        if stored is False:
+            raise AppFileError("Column(stored=False) is not supported yet.", "Leave stored= out: the value is stored.")
+        for option, setting in (("media_validation", media_validation), ("destination", destination)):
+            if setting is not None:
+                raise AppFileError(
+                    f"Column({option}=) is for media columns, which are not supported yet.", f"Leave {option}= out."
+                )
+        for option, setting in (("primary_key", primary_key), ("stored", stored)):
+            if setting not in (None, True, False):
+                raise AppFileError(
+                    f"{option}= is True or False, not {setting!r}.", f"Write {option}=True or leave it out."
+                )
+        check_comment(comment)
+        check_metadata(custom_metadata)
+        self.type = type
+        self.value = value
+        self.primary_key = bool(primary_key)
+        self.custom_metadata = custom_metadata
+        self.comment = comment
+
+
+class BtreeIndex:
+    """An index that makes look-ups, ranges and orders by its columns fast: `__indexes__ = [BtreeIndex(email)]`."""
+
+    def __init__(self, *columns, name=None, **unknown):
+        if unknown:
+            raise AppFileError(f"BtreeIndex has no option '{next(iter(unknown))}'.", "Write BtreeIndex(column).")
+        if not columns:
+            raise AppFileError("BtreeIndex() names no column.", "Write BtreeIndex(column).")
+        for column in columns:
+            if not isinstance(column, (ColumnRef, str)):
+                shown = column._text if isinstance(column, Expr) else repr(column)
+                raise AppFileError(
+                    f"BtreeIndex takes columns of the model, not {shown}.",
+                    "Declare the expression as a computed column and index that.",
+                )
+        self.columns = columns
+        self.name = None if name is None else _names.index_name(name)
+        self.source = caller(1)
+
+
+class Declared:
+    """A column as it was declared."""
+
+    __slots__ = ("name", "ref", "value", "primary_key", "comment", "custom_metadata", "source")
+
+    def __init__(self, name, ref, value, options, source):
+        self.name = name
+        self.ref = ref
+        self.value = value  # the Expr of a computed column, else None
+        self.primary_key = options.primary_key if options else False
+        self.comment = options.comment if options else None
+        self.custom_metadata = options.custom_metadata if options else None
+        self.source = source
+
+
+def caller(depth):
+    """(file, line) of the caller's caller, `depth` frames up."""
+    frame = sys._getframe(depth + 1)
+    return frame.f_code.co_filename, frame.f_lineno
+
+
+def check_comment(comment):
+    """Raises AppFileError when a comment is no text that can be stored."""
+    if comment is not None and (not isinstance(comment, str) or "\0" in comment):
+        raise AppFileError(f"comment= is text, not {type(comment).__name__}.", "Write it in quotes.")
+
+
+def check_metadata(metadata):
+    """Raises AppFileError when custom metadata is not JSON."""
+    if metadata is None:
+        return
+    from appdb.values import to_json
+
+    try:
+        to_json(metadata)
+    except (TypeError, ValueError) as error:
+        raise AppFileError(f"custom_metadata= is not JSON: {error}.", "Use dict, list, text, numbers.") from None

@@ -1,0 +1,60 @@
+"""What an editor says: pyright, as installed with the checkout, over the example and over the idioms."""
+
+import json
+import subprocess
+import textwrap
+from pathlib import Path
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+
+
+def pyright(folder):
+    (folder / "pyrightconfig.json").write_text(
+        json.dumps({"include": ["."], "extraPaths": [str(CHECKOUT / "python")], "pythonVersion": "3.11"})
+    )
+    done = subprocess.run(
+        [CHECKOUT / "node_modules" / ".bin" / "pyright", "--outputjson", "-p", folder], capture_output=True, timeout=120
+    )
+    report = json.loads(done.stdout)
+    assert report["summary"]["filesAnalyzed"] == 1
+    return [f"{found['range']['start']['line'] + 1}: {found['message']}" for found in report["generalDiagnostics"]]
+
+
+def test_pyright_reports_nothing_on_the_example(tmp_path):
+    (tmp_path / "app.py").write_text((CHECKOUT / "examples" / "quickstart" / "app.py").read_text())
+    assert pyright(tmp_path) == []
+
+
+def test_pyright_knows_the_library(tmp_path):
+    (tmp_path / "app.py").write_text(
+        textwrap.dedent(
+            """
+            # pyright: reportUnboundVariable=false
+            import appdb as db
+            import appdb.functions as fn
+            from appdb.functions.string import lower
+            from appdb.functions.uuid import uuid4
+            from appdb.serving import FastAPIRouter
+
+            Base = db.model_base()
+
+            class A(Base, name="a", comment="x", has_default_idxs=True):
+                id = db.Column(value=uuid4(), primary_key=True)
+                n: db.Int
+                doc = db.Column(db.Json | None)
+                s = db.Column(db.String, comment="text")
+                low = lower(s)
+                more = fn.string.find(s, "x", end=3) + n * 2
+                path = doc.a["b"][0].astype(db.Float)
+                cond = (n > 1) & ~(n == None) | fn.contains(s, "x")
+
+            r = FastAPIRouter(prefix="/v1")
+            r.add_insert_route(A, path="/a", inputs=[A.n, A.doc, "s"], outputs=[A.id])
+            r.add_insert_route(A, path="/b", input=[A.n])
+            fn.upper(1)
+            db.model_bas()
+            """
+        )
+    )
+    found = pyright(tmp_path)
+    assert [message.split(":")[0] for message in found] == ["23", "24", "25"], found
