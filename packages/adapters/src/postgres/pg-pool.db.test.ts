@@ -77,6 +77,15 @@ test("a transaction whose failed statement was overlooked does not look committe
   await expect(overlooked).rejects.toMatchObject({ name: "SqlError", sqlstate: "25P02" });
 });
 
+test("a transaction that was begun by hand and not ended does not reach the next caller", async () => {
+  await using single = createPgPool({ dsn: database.dsn, max: 1, application_name: "by hand" });
+  await single.withConnection(async (connection) => {
+    await connection.query({ text: "begin" });
+    await connection.query({ text: "insert into notes values (9)" });
+  });
+  expect((await single.query({ text: "select count(*) from notes where n = 9" })).rows).toEqual([["0"]]);
+});
+
 test("a statement whose connection breaks while it runs ends with commit_unknown", async () => {
   await using victims = createPgPool({ dsn: database.dsn, max: 1, application_name: "victim" });
   const running = victims.query({ text: "select pg_sleep(20)" });

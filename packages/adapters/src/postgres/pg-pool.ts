@@ -85,10 +85,10 @@ class PgPool implements SqlPool {
     const client = await this.#acquire();
     try {
       const value = await work({ query: (statement) => run(client, statement) });
-      client.release();
+      client.release(isInTransaction(client));
       return value;
     } catch (error) {
-      client.release(isLost(error));
+      client.release(isLost(error) || isInTransaction(client));
       throw error;
     }
   }
@@ -177,6 +177,11 @@ async function commit(client: ClientBase): Promise<void> {
     throw statementError(error);
   }
   throw new SqlError("the transaction had failed and was rolled back at its commit", { sqlstate: "25P02" });
+}
+
+/** Somebody's open transaction must not become that of the next who gets the connection. */
+function isInTransaction(client: ClientBase): boolean {
+  return client.getTransactionStatus() !== "I";
 }
 
 /** True when the connection is clean again. */

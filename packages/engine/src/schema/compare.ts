@@ -27,15 +27,6 @@ export function columnsOf(expr: Expr): ReadonlySet<string> {
   return names;
 }
 
-/** Ids of the application's functions that an expression calls. */
-export function functionsOf(expr: Expr): ReadonlySet<string> {
-  const ids = new Set<string>();
-  collect(expr, (node) => {
-    if (node.node === "udf") ids.add(node.function);
-  });
-  return ids;
-}
-
 function collect(expr: Expr, visit: (node: Expr) => void): void {
   visit(expr);
   for (const child of childrenOf(expr)) collect(child, visit);
