@@ -149,6 +149,49 @@ test("PostgreSQL, a service and the daemon are killed, and every row is there af
   expect(await findService(client, "main/ingest")).toMatchObject({ state: "AVAILABLE", port: served.port });
 });
 
+test("a daemon killed while it makes its cluster leaves nothing that hinders the next", {
+  timeout: TIMEOUT,
+}, async () => {
+  const folder = join(harness.home, HOME_PATHS.postgres);
+  const unfinished = () =>
+    (existsSync(folder) ? readdirSync(folder) : []).filter((name) => name.startsWith("unfinished-"));
+  const first = harness.spawnDaemon();
+  await waitFor(() => unfinished().length > 0);
+  first.kill("SIGKILL");
+  const client = await harness.startDaemon();
+  await waitFor(async () => (await client.health()).postgres === "up");
+  await waitFor(() => unfinished().length === 0);
+});
+
+test("an own server serves tables and services, and is left running", { timeout: TIMEOUT }, async () => {
+  await using other = openHarness();
+  const theirs = await other.startDaemon();
+  const app = await harness.readApp("main");
+  await theirs.schemaApply({ ...app, catalog_version: 0, allow_destructive: false });
+  const { dsn } = await theirs.openTarget(app);
+  const client = await harness.startDaemon({ SERVICE_LOCAL_DATABASE_URL: dsn });
+  const served = await serveExample(client, { ...app, target: "elsewhere" });
+  await insertUntilTaken(served.endpoint, "Hello");
+  expect(harness.findPostgres()).toBeUndefined();
+  await client.stop();
+  await waitFor(() => harness.readDaemonFile() === undefined);
+  expect(await theirs.schemaPlan({ target: "elsewhere", manifest: app.manifest })).toMatchObject({
+    in_agreement: true,
+  });
+  expect(other.findPostgres()).toBeDefined();
+});
+
+test("an own server that does not answer is told by each command, not by a daemon that is gone", {
+  timeout: TIMEOUT,
+}, async () => {
+  const client = await harness.startDaemon({ SERVICE_LOCAL_DATABASE_URL: "postgresql://me:s3cret@127.0.0.1:9/main" });
+  const { manifest } = await harness.readApp("main");
+  const failure = await client.schemaPlan({ target: "main", manifest }).catch((error: unknown) => error);
+  expect(failure).toMatchObject({ code: "database_unavailable" });
+  expect(await client.health()).toMatchObject({ postgres: "down" });
+  expect(readFileSync(join(harness.home, HOME_PATHS.daemonLog), "utf8")).not.toContain("s3cret");
+});
+
 test("stop ends daemon, PostgreSQL, services and workers and leaves no socket", { timeout: TIMEOUT }, async () => {
   const folders = runtimeFolders();
   const client = await harness.startDaemon();
@@ -276,6 +319,9 @@ test("a home that is a file, and a setting that is none, end the daemon with one
   mkdirSync(join(harness.home, ".."), { recursive: true });
   writeFileSync(harness.home, "");
   expect(await failStart({})).toMatch(/^error: The home folder .* cannot be written: .*\nhint: Set SERVICE_HOME/);
+  expect(
+    await failStart({ SERVICE_HOME: join(harness.folder, "home"), SERVICE_LOCAL_DATABASE_URL: "mysql://x" }),
+  ).toMatch(/^error: SERVICE_LOCAL_DATABASE_URL is no PostgreSQL address/);
   expect(await failStart({ SERVICE_WORKERS: "many" })).toMatch(
     /^error: The environment is not valid: SERVICE_WORKERS: /,
   );

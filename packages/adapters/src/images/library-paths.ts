@@ -44,12 +44,12 @@ function provideLibrary({ home, tools }: LibraryPathsInput): string {
 }
 
 async function provideMsgpack(input: LibraryPathsInput): Promise<string> {
-  const { env, facts, home, tools } = input;
-  const { base_python, site_packages } = tools;
-  if (base_python === undefined || site_packages === undefined) throw lacksLibrary();
-  const own = await probePython({ python: base_python, cache_folder: join(home, HOME_PATHS.pythons), env });
+  const { facts, home, tools } = input;
+  const { site_packages } = tools;
+  if (site_packages === undefined) throw lacksLibrary();
   // compiled for this very version, so it fits
-  if (minorVersion(own) === minorVersion(facts)) return linkPackage(home, site_packages, "msgpack", "msgpack");
+  if ((await readOwnVersion(input, site_packages)) === minorVersion(facts))
+    return linkPackage(home, site_packages, "msgpack", "msgpack");
   const compiled = join(home, HOME_PATHS.base, `${MSGPACK.replace("==", "-")}-py${minorVersion(facts)}`);
   if (existsSync(compiled)) return compiled;
   const plain = join(home, HOME_PATHS.base, `${MSGPACK.replace("==", "-")}-plain`);
@@ -58,6 +58,15 @@ async function provideMsgpack(input: LibraryPathsInput): Promise<string> {
     if (await installMsgpack(input, compiled)) return compiled;
   }
   return copyPlain(site_packages, plain);
+}
+
+/** The version of Python that the packages of the installation were made for; its folder's name says it but on Windows. */
+async function readOwnVersion(input: LibraryPathsInput, site_packages: string): Promise<string | undefined> {
+  const named = /[\\/]python(\d+\.\d+)[\\/]/.exec(site_packages)?.[1];
+  const { base_python } = input.tools;
+  if (named !== undefined || base_python === undefined) return named;
+  const cache_folder = join(input.home, HOME_PATHS.pythons);
+  return minorVersion(await probePython({ python: base_python, cache_folder, env: input.env }));
 }
 
 /** Installs msgpack for another version of Python; false when the registry cannot be reached or has none. */

@@ -1,6 +1,7 @@
 import { execFile } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { appError } from "@appdb/contract/errors";
@@ -9,37 +10,39 @@ import { asServerUser } from "./server-user.ts";
 const OLDEST_MAJOR = 18;
 const VERSION_TIMEOUT_MS = 10_000;
 const INITDB_TIMEOUT_MS = 120_000;
+/** Prefix of folders in which initdb works. */
+const UNFINISHED = "unfinished-";
 const run = promisify(execFile);
 
-/** Asks the PostgreSQL in `bin` for its major version. @throws postgres_failed, postgres_unsupported below 18 */
-export async function readMajorVersion(bin: string): Promise<number> {
-  const program = join(bin, "postgres");
-  const answer = await run(program, ["--version"], { timeout: VERSION_TIMEOUT_MS }).catch((cause: unknown) => {
-    throw appError("postgres_failed", { detail: `${program} cannot be run.`, cause });
-  });
-  const major = Number(/(\d+)(?:\.\d+|devel|beta\d*|rc\d*)/.exec(answer.stdout)?.[1] ?? Number.NaN);
-  if (!(major >= OLDEST_MAJOR)) {
-    throw appError("postgres_unsupported", {
-      detail: `${program} is ${answer.stdout.trim()}; PostgreSQL ${OLDEST_MAJOR} or newer is needed.`,
-      hint: "Unset SERVICE_PG_BIN to use the one that comes with the installation.",
-    });
+/**
+ * Finds the cluster of the PostgreSQL in `bin` below `folder`, or makes it; its own folder is named by the major version. A
+ * new one appears whole: initdb works in a folder beside it, which a rename puts in place, so a kill in between leaves
+ * nothing that looks like a cluster.
+ * @throws postgres_failed with what initdb said; postgres_unsupported for a PostgreSQL below 18
+ */
+export async function ensureCluster(bin: string, folder: string): Promise<{ data_folder: string; is_new: boolean }> {
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  // the version is asked for only where it decides something: a process more is felt at the first command
+  if (readdirSync(folder).some((name) => existsSync(join(folder, name, "PG_VERSION")))) {
+    const data_folder = join(folder, String(await readMajorVersion(bin)));
+    if (existsSync(join(data_folder, "PG_VERSION"))) return { data_folder, is_new: false };
   }
-  return major;
+  const unfinished = join(folder, `${UNFINISHED}${randomBytes(4).toString("hex")}`);
+  try {
+    await initCluster(bin, unfinished);
+    const major = Number.parseInt(readFileSync(join(unfinished, "PG_VERSION"), "utf8"), 10);
+    refuseOldVersion(bin, major, `PostgreSQL ${major}`);
+    const data_folder = join(folder, String(major));
+    renameSync(unfinished, data_folder);
+    return { data_folder, is_new: true };
+  } finally {
+    rmSync(unfinished, { recursive: true, force: true });
+  }
 }
 
-/**
- * Makes a cluster in `data_folder` unless there is one. It appears whole: initdb works in a folder beside it, which a
- * rename puts in place, so a kill in between leaves nothing that looks like a cluster.
- * @throws postgres_failed with what initdb said
- */
-export async function ensureCluster(bin: string, data_folder: string): Promise<"made" | "found"> {
-  const parent = join(data_folder, "..");
-  if (existsSync(join(data_folder, "PG_VERSION"))) return "found";
-  mkdirSync(parent, { recursive: true, mode: 0o700 });
-  removeUnfinished(parent);
-  const unfinished = join(parent, `${UNFINISHED}${randomBytes(4).toString("hex")}`);
+async function initCluster(bin: string, data_folder: string): Promise<void> {
   const command = asServerUser(join(bin, "initdb"), [
-    `--pgdata=${unfinished}`,
+    `--pgdata=${data_folder}`,
     "--username=postgres",
     // connections come through a socket in a private folder; there is no other door
     "--auth=trust",
@@ -52,18 +55,20 @@ export async function ensureCluster(bin: string, data_folder: string): Promise<"
     // the files are synced by syncCluster, while the server runs already
     "--no-sync",
   ]);
-  try {
-    await run(command.program, command.args, { timeout: INITDB_TIMEOUT_MS });
-    renameSync(unfinished, data_folder);
-  } catch (cause) {
-    rmSync(unfinished, { recursive: true, force: true });
+  await run(command.program, command.args, { timeout: INITDB_TIMEOUT_MS }).catch((cause: unknown) => {
     throw appError("postgres_failed", {
       detail: `A new PostgreSQL cluster could not be made: ${lastWords(cause)}`,
       hint: "See whether the disk is full and the home can be written.",
       cause,
     });
-  }
-  return "made";
+  });
+}
+
+/** Removes what a killed owner left half made. Its initdb may still run for a moment and write there, hence the patience. */
+export async function removeUnfinished(folder: string): Promise<void> {
+  const left = (await readdir(folder)).filter((name) => name.startsWith(UNFINISHED));
+  const patience = { recursive: true, force: true, maxRetries: 10, retryDelay: 100 };
+  await Promise.all(left.map((name) => rm(join(folder, name), patience)));
 }
 
 /** Brings the files of a new cluster to the disk; what the server writes later it syncs itself. */
@@ -72,12 +77,24 @@ export async function syncCluster(bin: string, data_folder: string): Promise<voi
   await run(command.program, command.args, { timeout: INITDB_TIMEOUT_MS });
 }
 
-const UNFINISHED = "unfinished-";
+function refuseOldVersion(bin: string, major: number, name: string): void {
+  if (major >= OLDEST_MAJOR) return;
+  throw appError("postgres_unsupported", {
+    detail: `The PostgreSQL in ${bin} is ${name}; PostgreSQL ${OLDEST_MAJOR} or newer is needed.`,
+    hint: "Unset SERVICE_PG_BIN to use the one that comes with the installation.",
+    meta: { bin, version: name },
+  });
+}
 
-function removeUnfinished(parent: string): void {
-  for (const name of readdirSync(parent)) {
-    if (name.startsWith(UNFINISHED)) rmSync(join(parent, name), { recursive: true, force: true });
-  }
+/** Asks the PostgreSQL in `bin` for its major version. @throws postgres_failed, postgres_unsupported below 18 */
+async function readMajorVersion(bin: string): Promise<number> {
+  const program = join(bin, "postgres");
+  const answer = await run(program, ["--version"], { timeout: VERSION_TIMEOUT_MS }).catch((cause: unknown) => {
+    throw appError("postgres_failed", { detail: `${program} cannot be run.`, cause });
+  });
+  const major = Number(/(\d+)(?:\.\d+|devel|beta\d*|rc\d*)/.exec(answer.stdout)?.[1] ?? Number.NaN);
+  refuseOldVersion(bin, major, answer.stdout.trim());
+  return major;
 }
 
 function lastWords(cause: unknown): string {

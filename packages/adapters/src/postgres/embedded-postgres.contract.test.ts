@@ -9,6 +9,7 @@ import { locateTools, requirePostgresBin } from "../tools/locate-tools.ts";
 import { withClient } from "./database-admin.ts";
 import { EmbeddedPostgres } from "./embedded-postgres.ts";
 import { nameRuntimeFolder } from "./runtime-folder.ts";
+import { startServer } from "./server-process.ts";
 
 const TIMEOUT = 60_000;
 const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
@@ -95,13 +96,17 @@ test("a killed server comes back by itself with every row", { timeout: TIMEOUT }
 test("a server left by a killed owner is stopped before the next one starts", { timeout: TIMEOUT }, async () => {
   const first = makePostgres();
   await makeRows(first);
+  await first.stop();
+  // a server without its owner: as after kill -9 of the daemon
+  const data_folder = join(home, "postgres", readdirSync(join(home, "postgres"))[0] ?? "");
+  mkdirSync(runtime_folder, { mode: 0o700 });
+  await startServer({ bin, data_folder, runtime_folder, log_file: join(home, "logs", "postgres.log") }, () => {});
   const orphan = identifyProcess(serverPid());
-  // a second owner: what the next daemon does after the first was killed
   const second = makePostgres();
   await second.start();
+  expect(orphan).toBeDefined();
   expect(orphan !== undefined && isAlive(orphan)).toBe(false);
   expect(await countRows(second)).toBe(100);
-  await first.stop();
 });
 
 test("locks of a process that is gone, of a zombie and of a stranger's pid are no obstacle", {
@@ -133,6 +138,18 @@ test("locks of a process that is gone, of a zombie and of a stranger's pid are n
     parent.kill("SIGKILL");
     stranger.kill("SIGKILL");
   }
+});
+
+test("a server that is stopped while its cluster is made leaves no process and no half cluster", async () => {
+  const postgres = makePostgres();
+  const starting = postgres.start().catch((error: unknown) => error);
+  await expect.poll(() => existsSync(join(home, "postgres")) && readdirSync(join(home, "postgres")).length).toBe(1);
+  await postgres.stop();
+  expect(await starting).toMatchObject({ code: "postgres_failed" });
+  expect(readdirSync(join(home, "postgres"))).toEqual(["18"]);
+  expect(existsSync(runtime_folder)).toBe(false);
+  await postgres.start();
+  expect(postgres.state()).toBe("up");
 });
 
 test("a folder that is no PostgreSQL is refused by name", async () => {

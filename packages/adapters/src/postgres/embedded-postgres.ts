@@ -1,11 +1,11 @@
 import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, rmSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { appError } from "@appdb/contract/errors";
 import type { Logger } from "@appdb/engine/ports";
-import { ensureCluster, readMajorVersion, syncCluster } from "./cluster.ts";
+import { ensureCluster, removeUnfinished, syncCluster } from "./cluster.ts";
 import { createDatabase, hasDatabase, listDatabases } from "./database-admin.ts";
 import type { PostgresProvider, PostgresState } from "./postgres-provider.ts";
 import { openRuntimeFolder } from "./runtime-folder.ts";
@@ -37,6 +37,7 @@ export class EmbeddedPostgres implements PostgresProvider {
   readonly #options: EmbeddedPostgresOptions;
   #child: ChildProcess | undefined;
   #starting: Promise<void> | undefined;
+  #tidying: Promise<void> = Promise.resolve();
   #state: PostgresState = "down";
   #is_stopping = false;
 
@@ -78,8 +79,22 @@ export class EmbeddedPostgres implements PostgresProvider {
   }
 
   async stop(): Promise<void> {
+    const starting = this.#starting;
     this.#is_stopping = true;
     this.#starting = undefined;
+    await this.#endServer();
+    // a cluster that is being made is finished, so that no initdb outlives us; who started it is told that it was stopped
+    await starting?.catch(() => undefined);
+    await this.#tidying;
+    this.#state = "down";
+    rmSync(this.#options.runtime_folder, { recursive: true, force: true });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop();
+  }
+
+  async #endServer(): Promise<void> {
     const child = this.#child;
     if (child === undefined) return;
     const exited = hasExited(child) ? Promise.resolve() : once(child, "exit").then(() => undefined);
@@ -94,12 +109,6 @@ export class EmbeddedPostgres implements PostgresProvider {
     }
     if (!hasExited(child)) child.kill("SIGKILL");
     await exited;
-    this.#state = "down";
-    rmSync(this.#options.runtime_folder, { recursive: true, force: true });
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.stop();
   }
 
   async #open(): Promise<void> {
@@ -107,13 +116,15 @@ export class EmbeddedPostgres implements PostgresProvider {
     this.#is_stopping = false;
     this.#state = "starting";
     mkdirSync(dirname(log_file), { recursive: true, mode: 0o700 });
-    const data_folder = join(folder, String(await readMajorVersion(bin)));
-    const is_new = (await ensureCluster(bin, data_folder)) === "made";
+    const { data_folder, is_new } = await ensureCluster(bin, folder);
     const place = { bin, data_folder, runtime_folder, log_file };
     await this.#launch(place);
-    if (is_new) {
-      syncCluster(bin, data_folder).catch((error: unknown) => log.warn({ err: error }, "the cluster was not synced"));
-    }
+    // neither is waited for: the first command is
+    const tidy = is_new ? [syncCluster(bin, data_folder), removeUnfinished(folder)] : [removeUnfinished(folder)];
+    this.#tidying = Promise.all(tidy).then(
+      () => undefined,
+      (error: unknown) => log.warn({ err: error }, "the cluster's folder was not tidied"),
+    );
   }
 
   /** Starts the server; the processes of one that was killed may need a moment to notice and go. */

@@ -1,4 +1,4 @@
-import { appError } from "@appdb/contract/errors";
+import { AppError, appError } from "@appdb/contract/errors";
 import { createDatabase, hasDatabase, listDatabases, withClient } from "./database-admin.ts";
 import type { PostgresProvider, PostgresState } from "./postgres-provider.ts";
 
@@ -47,22 +47,30 @@ export class ExternalPostgres implements PostgresProvider {
   }
 
   async hasDatabase(database: string): Promise<boolean> {
-    await this.start();
-    return await hasDatabase(this.#url.href, database);
+    return await this.#reach(() => hasDatabase(this.#url.href, database));
   }
 
   async listDatabases(): Promise<readonly string[]> {
-    await this.start();
-    return await listDatabases(this.#url.href);
+    return await this.#reach(() => listDatabases(this.#url.href));
   }
 
   async ensureDatabase(database: string): Promise<void> {
-    await this.start();
-    await createDatabase(this.#url.href, database);
+    await this.#reach(() => createDatabase(this.#url.href, database));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.stop();
+  }
+
+  /** Whether the server answers is known from the last time that somebody asked it. */
+  async #reach<T>(work: () => Promise<T>): Promise<T> {
+    await this.start();
+    try {
+      return await work();
+    } catch (error) {
+      if (error instanceof AppError && error.code === "database_unavailable") await this.stop();
+      throw error;
+    }
   }
 
   async #check(): Promise<void> {

@@ -32,9 +32,7 @@ export function locateTools(input: LocateInput): Tools {
   const found = findCheckout(start) ?? findWheel(start);
   return {
     postgres_bin: input.postgres_bin ?? postgresBin(found?.site_packages),
-    uv: firstThere(
-      ["uv", "uv.exe"].map((name) => (found === undefined ? undefined : join(dirname(found.python), name))),
-    ),
+    uv: found === undefined ? undefined : firstThere(["uv", "uv.exe"].map((name) => join(found.programs, name))),
     base_python: found?.python,
     library: found?.library,
     site_packages: found?.site_packages,
@@ -60,7 +58,9 @@ export function requirePostgresBin(tools: Tools): string {
 }
 
 interface Installation {
-  readonly python: string;
+  /** Undefined when the Python from which the environment was made is gone, or not ours to run. */
+  readonly python: string | undefined;
+  readonly programs: string;
   readonly library: string;
   readonly site_packages: string;
 }
@@ -79,22 +79,27 @@ function findWheel(start: string): Installation | undefined {
     if (!/^(site|dist)-packages$/.test(parent.split(/[\\/]/).at(-1) ?? "")) continue;
     // Linux and macOS: <environment>/lib/pythonX.Y/site-packages; Windows: <environment>\Lib\site-packages
     const roots = [join(parent, "..", "..", ".."), join(parent, "..", "..")];
-    const python = firstThere(roots.flatMap(pythonsOf));
-    if (python !== undefined) return { python, library: parent, site_packages: parent };
+    const root = roots.find((candidate) => firstThere(pythonsOf(candidate)) !== undefined);
+    if (root === undefined) continue;
+    return { python: firstThere(pythonsOf(root)), programs: programsOf(root), library: parent, site_packages: parent };
   }
   return undefined;
 }
 
-function readEnvironment(root: string): { python: string; site_packages: string } | undefined {
-  const python = firstThere(pythonsOf(root));
-  if (python === undefined) return undefined;
+function readEnvironment(root: string): Omit<Installation, "library"> | undefined {
   const lib = join(root, "lib");
   const versions = existsSync(lib) ? readdirSync(lib).filter((name) => name.startsWith("python")) : [];
   const site_packages = firstThere([
     ...versions.map((version) => join(lib, version, "site-packages")),
     join(root, "Lib", "site-packages"),
   ]);
-  return site_packages === undefined ? undefined : { python, site_packages };
+  return site_packages === undefined
+    ? undefined
+    : { python: firstThere(pythonsOf(root)), programs: programsOf(root), site_packages };
+}
+
+function programsOf(root: string): string {
+  return join(root, process.platform === "win32" ? "Scripts" : "bin");
 }
 
 function pythonsOf(root: string): string[] {
