@@ -1,0 +1,65 @@
+export interface Row {
+  readonly id: string;
+  readonly token: string;
+  readonly shout: string;
+  readonly size: number;
+}
+
+/** What became of every row that was sent: each token is sent once, in one request. */
+export interface Outcome {
+  /** Answered 200, with what the answer said. */
+  readonly acknowledged: Map<string, Row>;
+  /** Answered by a refusal that says that nothing was stored; the code. */
+  readonly refused: Map<string, string>;
+  /** No answer, or `commit_unknown`: stored or not. */
+  readonly unknown: Set<string>;
+}
+
+export interface Inserters {
+  readonly outcome: Outcome;
+  stop(): Promise<Outcome>;
+}
+
+const TIMEOUT_MS = 20_000;
+const PAUSE_MS = 20;
+
+/** Starts clients that insert rows one after the other, each its own, until they are stopped. */
+export function startInserters(url: string, clients: number): Inserters {
+  const outcome: Outcome = { acknowledged: new Map(), refused: new Map(), unknown: new Set() };
+  let going = true;
+  const running = Array.from({ length: clients }, async (_, client) => {
+    for (let row = 0; going; row += 1) {
+      const token = `client ${client} row ${row} é€😀`;
+      const answered = await insert(url, token, outcome);
+      if (!answered) await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+    }
+  });
+  return {
+    outcome,
+    stop: async () => {
+      going = false;
+      await Promise.all(running);
+      return outcome;
+    },
+  };
+}
+
+async function insert(url: string, token: string, outcome: Outcome): Promise<boolean> {
+  try {
+    const answer = await fetch(url, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ token }),
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+    });
+    const body = (await answer.json()) as Row & { code: string };
+    if (answer.status === 200) outcome.acknowledged.set(token, body);
+    else if (body.code === "commit_unknown") outcome.unknown.add(token);
+    else outcome.refused.set(token, body.code);
+    return answer.status === 200;
+  } catch {
+    // the connection broke, or nobody listens: whether the row is stored is what the test finds out
+    outcome.unknown.add(token);
+    return false;
+  }
+}
