@@ -162,7 +162,7 @@ def _functions(tables):
                 found[udf.id] = udf
                 module = sys.modules.get(udf.__module__)
                 if getattr(module, udf.__name__, None) is not udf:
-                    code = udf.function.__code__
+                    code = udf.written.__code__
                     raise AppFileError(
                         f"The name '{udf.__name__}' of module {udf.__module__} is no longer the UDF that column "
                         f"'{column.name}' calls.",
@@ -204,7 +204,7 @@ def _column(column, places):
 
 
 def _function(udf, places):
-    code = udf.function.__code__
+    code = udf.written.__code__
     kind, nullable = udf.result
     return {
         "id": udf.id,
@@ -237,7 +237,7 @@ def _default(parameter, udf):
     try:
         value = encoder(parameter.kind)(parameter.default)
     except (TypeError, ValueError, OverflowError) as error:
-        code = udf.function.__code__
+        code = udf.written.__code__
         raise AppFileError(
             f"The default of the parameter '{parameter.name}' of {udf.__name__} does not fit its type: {error}.",
             "Change the default or the type hint.",
@@ -282,6 +282,6 @@ def _is_project_file(root, file):
         return False
     parts = file.split(os.sep)
     installed = "site-packages" in parts or "dist-packages" in parts
-    environment = sys.prefix != root and below(sys.prefix, file)
+    environment = below(root, sys.prefix) and below(sys.prefix, file)
     ours = below(os.path.dirname(os.path.abspath(__file__)), file)
     return not (installed or environment or ours)

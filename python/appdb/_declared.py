@@ -3,6 +3,7 @@
 import sys
 
 from appdb import _names
+from appdb._constants import literal_value
 from appdb._errors import AppFileError, did_you_mean
 from appdb._expr import ColumnRef, Expr
 
@@ -97,8 +98,11 @@ def caller(depth):
 
 def check_comment(comment):
     """Raises AppFileError when a comment is no text that can be stored."""
-    if comment is not None and (not isinstance(comment, str) or "\0" in comment):
+    if comment is None:
+        return
+    if not isinstance(comment, str):
         raise AppFileError(f"comment= is text, not {type(comment).__name__}.", "Write it in quotes.")
+    literal_value(comment)
 
 
 def check_metadata(metadata):

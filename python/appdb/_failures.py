@@ -40,11 +40,12 @@ def _message(error):
 
 
 def _place(error, project_root):
+    root = project_root.rstrip(os.sep) + os.sep
     found, trace = None, error.__traceback__
     while trace is not None:
         filename = trace.tb_frame.f_code.co_filename
-        if filename.startswith(project_root) and not filename.startswith(_OWN_FOLDER):
-            relative = os.path.relpath(filename, project_root)
+        if filename.startswith(root) and not filename.startswith(_OWN_FOLDER):
+            relative = filename[len(root) :]
             if "site-packages" not in relative and "dist-packages" not in relative:
                 found = f"{relative.replace(os.sep, '/')}:{trace.tb_lineno}"
         trace = trace.tb_next

@@ -54,6 +54,7 @@ class ModelMeta(type):
         table.indexes = _indexes(table, body.indexes)
         if table.comment is None and isinstance(body.get("__doc__"), str):
             table.comment = _dedented(body["__doc__"])
+            check_comment(table.comment)
         members = {name: value for name, value in body.items() if isinstance(value, ColumnRef) or name == "__doc__"}
         members["__module__"] = body["__module__"]
         members["__qualname__"] = body["__qualname__"]

@@ -104,7 +104,7 @@ def column_type(annotation, name):
         wanted = display(python, nullable)
         raise AppFileError(
             f"Column '{name}' has the Python type {_written(base)}; a column wants a type of the library.",
-            f"Write {name}: {wanted}",
+            f"Write {name}: db.{wanted}",
         )
     _refuse_later(base, f"column '{name}'")
     raise AppFileError(

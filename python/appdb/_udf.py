@@ -20,7 +20,8 @@ class Udf:
         self.__qualname__ = function.__qualname__
         self.__doc__ = function.__doc__
         self.__wrapped__ = function
-        self.parameters, self.result = _signature(function)
+        self.written = _innermost(function)
+        self.parameters, self.result = _signature(self.written)
 
     def __call__(self, *args, **kwargs):
         if Phase.running or not has_columns(args, kwargs):
@@ -57,14 +58,15 @@ def udf(function=None, **options):
         name = getattr(function, "__name__", type(function).__name__)
         raise AppFileError(f"@udf marks {name}, which is not a function written with def.", "Wrap it in a def.")
     _check_importable(function)
+    _check_kind(_innermost(function))
     return Udf(function)
 
 
 def _check_importable(function):
-    name, code = function.__name__, function.__code__
+    name = function.__name__
     if name == "<lambda>":
         raise _refused(function, "A lambda cannot be a UDF: no other process can import it.", "Write it with def.")
-    if "<locals>" in function.__qualname__ or function.__closure__:
+    if "<locals>" in function.__qualname__:
         raise _refused(
             function,
             f"The UDF {name} is defined inside a function; no other process can import it.",
@@ -78,11 +80,22 @@ def _check_importable(function):
             f"The UDF {name} stands in the file that was started as a program.",
             "Put it into a module that is imported, or start the file through `cli`.",
         )
+
+
+def _check_kind(function):
+    name, code = function.__name__, function.__code__
     if code.co_flags & (_COROUTINE | _ASYNC_GENERATOR):
         error = later(f"An `async def` as UDF ({name})", "Write it with def.")
         raise _refused(function, error.detail, error.hint)
     if code.co_flags & _GENERATOR:
         raise _refused(function, f"The UDF {name} yields; a UDF returns one value.", "Return a list instead.")
+
+
+def _innermost(function):
+    """The function as it was written, below decorators that keep it as `__wrapped__` (functools.wraps)."""
+    while hasattr(getattr(function, "__wrapped__", None), "__code__"):
+        function = function.__wrapped__
+    return function
 
 
 def _signature(function):

@@ -384,3 +384,23 @@ def test_the_file_is_found_from_anywhere(project, tmp_path_factory):
     assert b'"app_file":"sub/app.py"' in done.stdout
     done = project.run(str(project.root / "sub" / "app.py"), f"--root={project.root}", cwd=elsewhere)
     assert b'"app_file":"sub/app.py"' in done.stdout
+
+
+def test_a_function_may_have_other_decorators_below(compute):
+    source = """
+        import functools
+        def twice(function):
+            @functools.wraps(function)
+            def inner(*args, **kwargs):
+                return function(*args, **kwargs) * 2
+            return inner
+        @db.udf
+        @twice
+        def name(n: int, *, mark: str = '!') -> str:
+            return str(n) + mark
+        class A(Base, name='a'):
+            n: db.Int
+            x = name(n)
+            y = name(n, mark='?')
+        """
+    assert compute(source, [1]) == ([{"x": "1!1!", "y": "1?1?"}], [None])

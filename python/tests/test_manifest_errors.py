@@ -33,8 +33,8 @@ CASES = {
         "up = upper(title)",
         ["'title'", "declared later, on line 10", "Move the declaration"],
     ),
-    "a Python type": ("class A(Base, name='a'):\n    x: int\n", "x: int", ["Python type int", "x: Int"]),
-    "a Python type that may be null": ("class A(Base, name='a'):\n    x: str | None\n", "x: str", ["x: String | None"]),
+    "a Python type": ("class A(Base, name='a'):\n    x: int\n", "x: int", ["Python type int", "x: db.Int"]),
+    "a Python type that may be null": ("class A(Base, name='a'):\n    x: str | None\n", "x: str", ["x: db.String | None"]),
     "a type that is none": ("class A(Base, name='a'):\n    x: object\n", "x: object", ["object", "String"]),
     "an unknown type": ("class A(Base, name='a'):\n    x: db.Strin\n", "x: db.Strin", ["'Strin'", "'String'"]),
     "two tables of one name": (
