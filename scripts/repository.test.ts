@@ -18,7 +18,9 @@ const HOSTS = [
 const INDEX = ["pypi", "org/simple"].join(".");
 /** Folders that exist on one machine only: a home, a checkout's parent. */
 const MACHINE_PATHS = new RegExp(
-  ["/ho" + "me/[a-z]", "/ro" + "ot/", "/wor" + "k/[a-z]", "/Use" + "rs/[a-z]"].join("|"),
+  ["ho" + "me/[a-z]", "ro" + "ot/", "wor" + "k/[a-z]", "Use" + "rs/[a-z]"]
+    .map((path) => `(?<![\\w.])/${path}`)
+    .join("|"),
 );
 
 test("no tracked file names a registry host", () => {
