@@ -24,8 +24,7 @@ export async function runCommandLine(argv: readonly string[], ctx: Context): Pro
   const root = await buildTree(inputs);
   await run(buildCli(root, usage.text), inputs, ctx);
   if (usage.problem === undefined) return;
-  if (argv.includes("--json")) ctx.out.json(usage.problem);
-  ctx.out.problem(usage.problem);
+  ctx.out.problem(usage.problem, argv.includes("--json"));
   ctx.process.exitCode = exitCodeOf("usage", ctx.has_plan);
 }
 

@@ -56,8 +56,7 @@ export function defineCommand<Flags extends JsonFlag, Args extends BaseArgs = []
 /** Prints an error as a person or a program reads it, and sets the exit code. */
 export function reportFailure(ctx: Pick<Context, "out" | "process" | "has_plan">, error: unknown, json: boolean): void {
   const problem = toProblem(error);
-  if (json) ctx.out.json(problem);
-  ctx.out.problem(problem.code === "internal_error" ? { ...problem, ...describeFault(error) } : problem);
+  ctx.out.problem(problem.code === "internal_error" ? { ...problem, ...describeFault(error) } : problem, json);
   ctx.process.exitCode = exitCodeOf(problem.code, ctx.has_plan);
 }
 

@@ -171,12 +171,14 @@ function findNameProblem(kind: NameKind, name: string): string | undefined {
   if (kind === "organization") {
     if (name.length > MAX_ORGANIZATION_LENGTH) return tooLong(name, MAX_ORGANIZATION_LENGTH);
     if (ORGANIZATION.test(name)) return undefined;
-    return "it has lower-case letters, digits and '-' alone, and a letter or digit at both ends";
+    return "names have lower-case letters, digits and '-', and a letter or digit at both ends";
   }
   if (name.length > MAX_NAME_LENGTH) return tooLong(name, MAX_NAME_LENGTH);
   if (kind === "column")
-    return PLAIN.test(name) ? undefined : "it has a letter (a-z) first, then letters, digits and '_'";
-  return WITH_HYPHENS.test(name) ? undefined : "it has a letter (a-z) first, then letters, digits, '_' and '-'";
+    return PLAIN.test(name) ? undefined : "names begin with a letter (a-z) and go on with letters, digits and '_'";
+  return WITH_HYPHENS.test(name)
+    ? undefined
+    : "names begin with a letter (a-z) and go on with letters, digits, '_' and '-'";
 }
 
 function tooLong(name: string, most: number): string {
@@ -256,7 +258,7 @@ function partOf(address: string, kind: NameKind, text: string): string {
     const suggestion = suggestName(kind, text);
     const repaired = suggestion === undefined || text === "" ? undefined : shown(address).replace(text, suggestion);
     throw appError("invalid_target", {
-      detail: `'${shown(address)}' is not valid: the ${kind} '${shown(text)}' is no name, ${problem}.`,
+      detail: `'${shown(address)}' is not valid: the ${kind} '${shown(text)}' is no name; ${problem}.`,
       hint: `Write for example: ${repaired ?? (isHosted(address) ? "cloud://acme:main" : "main")}`,
       meta: { target: address.slice(0, 200), part: kind },
       cause,

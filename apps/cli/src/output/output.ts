@@ -16,14 +16,15 @@ export interface Output {
   status(text: string): void;
   /** The payload as JSON; of `--json` this is all that reaches stdout. */
   json(value: unknown): void;
-  /** `error:` and `hint:`, after the status line if there is one. */
-  problem(problem: Problem): void;
+  /** `error:` and `hint:`; with `json` also the problem itself, as the payload unless there was one already. */
+  problem(problem: Problem, json: boolean): void;
 }
 
 /** Makes the output of a pair of streams. */
 export function createOutput(stdout: TextStream, stderr: TextStream, plain: boolean): Output {
   const rewrites = stderr.isTTY === true && !plain;
   let hasStatus = false;
+  let hasPayload = false;
   const clear = () => {
     if (hasStatus) stderr.write("\r\x1b[2K");
     hasStatus = false;
@@ -32,9 +33,15 @@ export function createOutput(stdout: TextStream, stderr: TextStream, plain: bool
     clear();
     stderr.write(`${text}\n`);
   };
+  const json = (value: unknown) => {
+    clear();
+    hasPayload = true;
+    stdout.write(`${JSON.stringify(value, null, 2)}\n`);
+  };
   return {
     line: (text = "") => {
       clear();
+      hasPayload = true;
       stdout.write(`${text}\n`);
     },
     note,
@@ -48,12 +55,11 @@ export function createOutput(stdout: TextStream, stderr: TextStream, plain: bool
       stderr.write(text);
       hasStatus = true;
     },
-    json: (value) => {
-      clear();
-      stdout.write(`${JSON.stringify(value, null, 2)}\n`);
-    },
-    problem: (problem) => {
-      note(`error: ${problem.detail}`);
+    json,
+    problem: (problem, as_json) => {
+      if (as_json && !hasPayload) json(problem);
+      // Whoever pressed Ctrl-C knows: that is no error.
+      note(problem.code === "interrupted" ? problem.detail : `error: ${problem.detail}`);
       if (problem.hint !== undefined) note(`hint: ${problem.hint}`);
     },
   };

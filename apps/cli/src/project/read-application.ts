@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { readManifest } from "@appdb/adapters/images/read-manifest";
 import { resolveRuntime } from "@appdb/adapters/images/resolve-runtime";
 import { locateTools } from "@appdb/adapters/tools/locate-tools";
@@ -30,8 +31,10 @@ export async function readApplication(deps: ReadApplicationDeps, input: Applicat
   // What the file prints while it is imported is the person's own message to themselves.
   const onOutput = (text: string) => deps.out.note(text.trimEnd());
   const reading = readManifest({ runtime, app_file, signal, onOutput });
-  // The configuration is checked while Python runs: loading the schema takes about as long as that.
-  const checking = import("./read-config.ts").then(({ readConfig }) => readConfig(project));
+  // The configuration is checked while Python runs, and after the daemon was called: loading the schema holds up both.
+  const checking = nextTurn()
+    .then(() => import("./read-config.ts"))
+    .then(({ readConfig }) => readConfig(project));
   const [checked, read] = await Promise.allSettled([checking, reading]);
   if (checked.status === "rejected") throw checked.reason;
   if (read.status === "rejected") throw read.reason;

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { LocalClient } from "@appdb/contract/client";
 import type { LocalTarget } from "@appdb/contract/names";
 import type { SchemaPlan } from "@appdb/contract/plan";
@@ -24,9 +25,10 @@ export async function readBoth(
   ctx: Pick<Context, "readApplication" | "daemon">,
   input: { readonly file: string; readonly python: string | undefined },
 ): Promise<[Application, LocalClient]> {
-  const connecting = ctx.daemon.ensure();
+  const reading = ctx.readApplication({ file: input.file, python: input.python });
+  // Python takes longest, so it is started before anything is loaded for talking to the daemon.
+  const connecting = nextTurn().then(() => ctx.daemon.ensure());
   // An error of the file is told first and at once; that of the daemon would come again with the next command.
   connecting.catch(() => undefined);
-  const app = await ctx.readApplication({ file: input.file, python: input.python });
-  return [app, await connecting];
+  return [await reading, await connecting];
 }

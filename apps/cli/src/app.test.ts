@@ -1,0 +1,147 @@
+import { describe, expect, test } from "vitest";
+import { listCommands } from "./app.ts";
+import { HEALTH, runCli, SERVICE, schemaPlan, servicePlan } from "./testing/fake-context.ts";
+
+/** A daemon that has nothing to do and does everything. */
+const WILLING = {
+  health: async () => HEALTH,
+  schemaPlan: async () => schemaPlan(),
+  schemaApply: async () => schemaPlan(),
+  servicePlan: async () => servicePlan(),
+  serviceApply: async () => servicePlan(),
+  servicePrune: async () => servicePlan(),
+  serviceList: async () => [SERVICE],
+  serviceRestart: async () => SERVICE,
+  serviceStop: async () => SERVICE,
+  openTarget: async () => ({ dsn: "", catalog_version: 1 }),
+  serviceLogs: async function* () {
+    yield "a line";
+  },
+  stop: async () => undefined,
+};
+
+/** What each command is called with, where it takes something. */
+const ARGUMENTS: Readonly<Record<string, string>> = {
+  completions: "bash",
+  "schema diff": "app.py main",
+  "schema update": "app.py main",
+  "schema check": "app.py",
+  "service run": "app.py main",
+  "service diff": "app.py main",
+  "service update": "app.py main",
+  "service logs": "main/ingest",
+  "service restart": "main/ingest",
+  "service stop": "main/ingest",
+  "service check": "app.py",
+  "service prune": "app.py main",
+};
+
+const COMMANDS = (await listCommands()).map(({ command }) => command);
+
+describe("every command", () => {
+  // init writes into the folder and is tested with one of its own; run never ends by itself.
+  test.each(COMMANDS.filter((command) => command !== "init" && command !== "service run"))(
+    "cli %s --json prints one JSON document and nothing else",
+    async (command) => {
+      const ran = await runCli(`${command} ${ARGUMENTS[command] ?? ""} --json`.replace("  ", " "), { client: WILLING });
+      expect(() => JSON.parse(ran.stdout)).not.toThrow();
+      expect(ran.exit).toBe(0);
+    },
+  );
+
+  test.each(COMMANDS)("cli %s --json prints its problem as one JSON document", async (command) => {
+    const ran = await runCli(`${command} --json --no-such-option`, { client: WILLING });
+    expect(JSON.parse(ran.stdout)).toMatchObject({ code: "usage", detail: expect.stringContaining("no-such-option") });
+    expect(ran.stderr).toContain("error: ");
+    expect(ran.exit).toBe(/^(schema|service) /.test(command) ? 1 : 2);
+  });
+
+  test.each(COMMANDS)("cli %s --help shows two examples of itself", async (command) => {
+    const ran = await runCli(`${command} --help`);
+    expect(ran).toMatchObject({ exit: 0, stderr: "" });
+    const examples = ran.stdout.split("EXAMPLES\n")[1]?.split("\n\n")[0]?.split("\n") ?? [];
+    expect(examples.filter((line) => line.includes(`cli ${command}`)).length).toBeGreaterThanOrEqual(2);
+  });
+});
+
+describe("the command line", () => {
+  test("without a command it shows what there is", async () => {
+    const ran = await runCli("");
+    expect(ran).toMatchObject({ exit: 0, stderr: "" });
+    expect(ran.stdout).toContain("schema update app.py main");
+  });
+
+  test.each([
+    ["shcema", 2, "cli schema"],
+    ["schema dif", 1, "cli schema diff"],
+    ["daemon statsu", 2, "cli daemon status"],
+    ["service lsit", 1, "cli service list"],
+  ])("cli %s is answered with what was meant", async (words, exit, meant) => {
+    const ran = await runCli(words);
+    expect(ran.exit).toBe(exit);
+    expect(ran.stderr).toContain(`error: There is no command 'cli ${words}'.\nhint: Did you mean: ${meant}\n`);
+  });
+
+  test("a command that is near to nothing is answered with where to look", async () => {
+    expect((await runCli("frobnicate")).stderr).toContain("hint: See what there is: cli --help");
+  });
+
+  test("a misspelt option is answered with the one that was meant", async () => {
+    const ran = await runCli("schema update app.py main --alow-destructive");
+    expect(ran.stderr).toContain("There is no option --alow-destructive; did you mean --allow-destructive?");
+  });
+
+  test("missing and superfluous arguments are named", async () => {
+    expect((await runCli("schema diff")).stderr).toContain("FILE is missing.");
+    expect((await runCli("schema diff app.py main more")).stderr).toContain(
+      "'more' is one argument too many: 2 are taken.",
+    );
+  });
+
+  test("a fault of the command itself is told without its stack", async () => {
+    const ran = await runCli("service list", { client: {} });
+    expect(ran.exit).toBe(1);
+    expect(ran.stderr).toContain(
+      "error: The command met an error of its own: The test did not expect the call serviceList.",
+    );
+    expect(ran.stderr).not.toContain(" at ");
+  });
+});
+
+describe("daemon", () => {
+  test("status says what runs, exit 1 when nothing does", async () => {
+    const ran = await runCli("daemon status", { client: WILLING });
+    expect(ran.exit).toBe(0);
+    expect(ran.stdout).toContain("process 4711, port 40123, version 0.8.0");
+    const none = await runCli("daemon status --json", { has_daemon: false });
+    expect(none.exit).toBe(1);
+    expect(JSON.parse(none.stdout)).toMatchObject({ running: false, port: null });
+  });
+
+  test("stop of none is no error", async () => {
+    expect(await runCli("daemon stop", { has_daemon: false })).toMatchObject({ exit: 0, stdout: "No daemon runs.\n" });
+    expect((await runCli("daemon stop", { client: WILLING })).stdout).toContain("process 4711");
+  });
+});
+
+describe("doctor", () => {
+  test("what is missing makes it exit 1 and says what to do", async () => {
+    const missing = { name: "uv", ok: false, detail: "not there", hint: "Install it." };
+    const ran = await runCli("doctor", { context: { doctor: async () => [missing] } });
+    expect(ran.exit).toBe(1);
+    expect(ran.stdout).toContain("MISSING  uv  not there\n             Install it.");
+  });
+});
+
+describe("completions", () => {
+  test("an unknown shell is wrong usage", async () => {
+    const ran = await runCli("completions tcsh");
+    expect(ran.exit).toBe(2);
+    expect(ran.stderr).toContain("bash, zsh, fish");
+  });
+
+  test.each(["bash", "zsh", "fish"])("%s is offered every command", async (shell) => {
+    const { stdout } = await runCli(`completions ${shell}`);
+    for (const word of COMMANDS.flatMap((command) => command.split(" "))) expect(stdout).toContain(word);
+  });
+});

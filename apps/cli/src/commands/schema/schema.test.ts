@@ -1,0 +1,225 @@
+import { appError } from "@appdb/contract/errors";
+import type { PlanOp, SchemaPlan, TablePlan } from "@appdb/contract/plan";
+import { describe, expect, test } from "vitest";
+import { runCli, schemaPlan } from "../../testing/fake-context.ts";
+
+function op(severity: PlanOp["severity"], description: string): PlanOp {
+  return {
+    name: null,
+    op: severity === "additive" ? "add" : "drop",
+    severity,
+    description,
+    requires_restart: false,
+    status: null,
+    target: "column",
+    details: {},
+    destructive: severity === "destructive",
+  };
+}
+
+function table(resolution: TablePlan["resolution"], ops: PlanOp[] = []): TablePlan {
+  const destructive = ops.some((one) => one.destructive);
+  return {
+    path: "main/docs",
+    model_cls: "Docs",
+    kind: "table",
+    exists: true,
+    resolution,
+    ops,
+    status: null,
+    destructive,
+  };
+}
+
+const AGREED = schemaPlan({ tables: [table("up_to_date")], summary: { up_to_date: 1 } });
+const ADDITIVE = schemaPlan({
+  in_agreement: false,
+  tables: [table("update_additive", [op("additive", "column 'author' will be added")])],
+  summary: { update_additive: 1 },
+});
+const DESTRUCTIVE = schemaPlan({
+  in_agreement: false,
+  tables: [table("update_destructive", [op("destructive", "column 'body' will be dropped")])],
+  summary: { update_destructive: 1, destructive: 1 },
+});
+const UNSUPPORTED = schemaPlan({
+  in_agreement: false,
+  tables: [
+    table("unsupported", [
+      op("unsupported", "column 'n' has another type"),
+      op("destructive", "column 'body' will be dropped"),
+    ]),
+  ],
+  summary: { unsupported: 1, destructive: 1 },
+});
+
+/** A daemon that plans `plan` and, when asked, applies it; `applied` gathers what it was asked to apply. */
+function daemon(plan: SchemaPlan) {
+  const applied: { catalog_version: number; allow_destructive: boolean }[] = [];
+  const client = {
+    schemaPlan: async () => plan,
+    schemaApply: async (request: { catalog_version: number; allow_destructive: boolean }) => {
+      applied.push({ catalog_version: request.catalog_version, allow_destructive: request.allow_destructive });
+      return AGREED;
+    },
+  };
+  return { client, applied };
+}
+
+describe("schema diff", () => {
+  test("nothing to do is exit 0", async () => {
+    const ran = await runCli("schema diff app.py main", daemon(AGREED));
+    expect(ran).toMatchObject({ exit: 0, stderr: "" });
+    expect(ran.stdout).toContain("= main/docs");
+    expect(ran.stdout).toContain("up to date");
+  });
+
+  test("something to do is exit 2, each change with its severity", async () => {
+    const ran = await runCli("schema diff app.py main", daemon(DESTRUCTIVE));
+    expect(ran.exit).toBe(2);
+    expect(ran.stdout).toContain("~ main/docs");
+    expect(ran.stdout).toContain("    - column 'body' will be dropped  [DESTRUCTIVE]");
+    expect(ran.stdout).toContain("1 DESTRUCTIVE");
+  });
+
+  test("--json prints the plan and nothing else", async () => {
+    const ran = await runCli("schema diff app.py main --json", daemon(ADDITIVE));
+    expect(JSON.parse(ran.stdout)).toEqual(ADDITIVE);
+    expect(ran.exit).toBe(2);
+  });
+
+  test("tables that the file does not declare are named and no reason for exit 2", async () => {
+    const ran = await runCli(
+      "schema diff app.py main",
+      daemon(schemaPlan({ extras: ["main/old"], summary: { extras: 1 } })),
+    );
+    expect(ran.exit).toBe(0);
+    expect(ran.stdout).toContain("! main/old");
+  });
+
+  test("a target that is no name is refused before anything is read", async () => {
+    const ran = await runCli("schema diff app.py 1main");
+    expect(ran.exit).toBe(1);
+    expect(ran.stderr).toContain("error: '1main' is not valid");
+    expect(ran.stderr).toContain("hint: Write for example: main");
+  });
+
+  test("a hosted target is refused by name", async () => {
+    const ran = await runCli("schema diff app.py cloud://acme:main --json");
+    expect(ran.exit).toBe(1);
+    expect(JSON.parse(ran.stdout)).toMatchObject({
+      code: "hosted_not_available",
+      meta: { target: "cloud://acme:main" },
+    });
+  });
+
+  test("an error of the file is told as the file's, also when the daemon cannot start", async () => {
+    const app = appError("app_invalid", { detail: "app.py:3: '(' was never closed", hint: "Close it." });
+    const ran = await runCli("schema diff app.py main", {
+      app,
+      context: {
+        daemon: {
+          ensure: async () => {
+            throw appError("daemon_failed", { detail: "no disk" });
+          },
+          find: async () => undefined,
+          waitUntilGone: async () => undefined,
+        },
+      },
+    });
+    expect(ran).toMatchObject({
+      exit: 1,
+      stdout: "",
+      stderr: "error: app.py:3: '(' was never closed\nhint: Close it.\n",
+    });
+  });
+});
+
+describe("schema update", () => {
+  test("what adds is applied without a question, the very plan that was printed", async () => {
+    const world = daemon(ADDITIVE);
+    const ran = await runCli("schema update app.py main", world);
+    expect(ran.exit).toBe(0);
+    expect(world.applied).toEqual([{ catalog_version: 7, allow_destructive: false }]);
+    expect(ran.stdout).toContain("updated    main/docs");
+  });
+
+  test("nothing to do applies nothing", async () => {
+    const world = daemon(AGREED);
+    expect((await runCli("schema update app.py main", world)).exit).toBe(0);
+    expect(world.applied).toEqual([]);
+  });
+
+  test("--dry-run shows the plan, exit 2, and applies nothing", async () => {
+    const world = daemon(ADDITIVE);
+    expect((await runCli("schema update app.py main -n", world)).exit).toBe(2);
+    expect(world.applied).toEqual([]);
+  });
+
+  test("what destroys is refused with the command to type", async () => {
+    const world = daemon(DESTRUCTIVE);
+    const ran = await runCli("schema update app.py main", world);
+    expect(ran.exit).toBe(3);
+    expect(ran.stderr).toContain("hint: To do it all the same: cli schema update app.py main --allow-destructive\n");
+    expect(world.applied).toEqual([]);
+  });
+
+  test("even when allowed it needs an answer, or -f where nobody can answer", async () => {
+    const world = daemon(DESTRUCTIVE);
+    const line = "schema update app.py main --allow-destructive";
+    const unanswered = await runCli(line, world);
+    expect(unanswered.exit).toBe(3);
+    expect(unanswered.stderr).toContain("cli schema update app.py main --allow-destructive -f");
+    expect((await runCli(line, { ...world, answer: false })).exit).toBe(3);
+    expect(world.applied).toEqual([]);
+    expect((await runCli(line, { ...world, answer: true })).exit).toBe(0);
+    expect((await runCli(`${line} -f`, world)).exit).toBe(0);
+    expect(world.applied).toHaveLength(2);
+  });
+
+  test("what cannot be done is told before what is only refused", async () => {
+    const ran = await runCli("schema update app.py main --json", daemon(UNSUPPORTED));
+    expect(ran.exit).toBe(1);
+    expect(JSON.parse(ran.stdout)).toMatchObject({ code: "schema_unsupported" });
+    expect(ran.stderr).toContain("column 'n' has another type");
+  });
+
+  test("a fill shows its progress on stderr, with --json one object a line", async () => {
+    const progress = { event: "progress", table: "docs", column: "x", rows_done: 50, rows_total: 200 } as const;
+    const client = {
+      schemaPlan: async () => ADDITIVE,
+      schemaApply: async (
+        _request: unknown,
+        options?: { onProgress?: ((line: typeof progress) => void) | undefined },
+      ) => {
+        options?.onProgress?.(progress);
+        return AGREED;
+      },
+    };
+    const people = await runCli("schema update app.py main", { client });
+    expect(people.stderr).toContain("filling docs.x: 50 of 200 rows (25 %)");
+    const programs = await runCli("schema update app.py main --json", { client });
+    expect(JSON.parse(programs.stderr)).toEqual(progress);
+    expect(JSON.parse(programs.stdout)).toEqual(AGREED);
+  });
+
+  test("an error of the daemon keeps its code, and the plan on stdout stays out of --json", async () => {
+    const client = {
+      schemaPlan: async () => ADDITIVE,
+      schemaApply: async () => {
+        throw appError("catalog_moved", { detail: "The tables of main changed.", hint: "Try again." });
+      },
+    };
+    const ran = await runCli("schema update app.py main --json", { client });
+    expect(ran.exit).toBe(1);
+    expect(JSON.parse(ran.stdout)).toMatchObject({ code: "catalog_moved", hint: "Try again." });
+  });
+});
+
+describe("schema check", () => {
+  test("a valid file is described", async () => {
+    const ran = await runCli("schema check app.py");
+    expect(ran.exit).toBe(0);
+    expect(ran.stdout).toContain("app.py is valid: 1 table");
+  });
+});

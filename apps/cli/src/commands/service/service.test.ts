@@ -1,0 +1,377 @@
+import { appError } from "@appdb/contract/errors";
+import type { PlanOp, ServicePlan, ServicePlanItem } from "@appdb/contract/plan";
+import type { ServiceMessage, ServiceSpec } from "@appdb/contract/service-spec";
+import { describe, expect, test } from "vitest";
+import type { RunningService } from "../../context.ts";
+import { APPLICATION, MANIFEST, runCli, SERVICE, servicePlan } from "../../testing/fake-context.ts";
+
+function item(resolution: ServicePlanItem["resolution"], ops: PlanOp[] = []): ServicePlanItem {
+  return {
+    name: "ingest",
+    exists: resolution !== "create",
+    state: null,
+    endpoint: resolution === "create" ? null : SERVICE.endpoint,
+    resolution,
+    ops,
+    status: null,
+    destructive: ops.some((one) => one.destructive),
+    requires_restart: resolution.startsWith("update"),
+  };
+}
+
+function op(severity: PlanOp["severity"], description: string): PlanOp {
+  return {
+    name: null,
+    op: "alter",
+    severity,
+    description,
+    requires_restart: true,
+    status: null,
+    target: "route",
+    details: {},
+    destructive: severity === "destructive",
+  };
+}
+
+const AGREED = servicePlan({
+  services: [{ ...item("up_to_date"), endpoint: SERVICE.endpoint }],
+  summary: { up_to_date: 1 },
+});
+const START = servicePlan({ in_agreement: false, services: [item("create")], summary: { create: 1 } });
+const BREAKING = servicePlan({
+  in_agreement: false,
+  services: [item("update_destructive", [op("destructive", "route 'POST /docs' will be replaced: outputs changed")])],
+  summary: { update_destructive: 1, destructive: 1, restarts: 1 },
+});
+const BLOCKED = servicePlan({
+  in_agreement: false,
+  services: [item("blocked", [op("blocked", "the tables have to change first (docs)")])],
+  summary: { blocked: 1 },
+});
+
+function daemon(plan: ServicePlan, after: ServicePlan = AGREED) {
+  const applied: unknown[] = [];
+  const client = {
+    servicePlan: async () => plan,
+    serviceApply: async (request: { service: string | null; port: number | null; allow_destructive: boolean }) => {
+      applied.push({ service: request.service, port: request.port, allow_destructive: request.allow_destructive });
+      return after;
+    },
+  };
+  return { client, applied };
+}
+
+describe("service diff", () => {
+  test("nothing to do is 0, a start is 2, blocked is 1", async () => {
+    expect((await runCli("service diff app.py main", daemon(AGREED))).exit).toBe(0);
+    const start = await runCli("service diff app.py main", daemon(START));
+    expect(start.exit).toBe(2);
+    expect(start.stdout).toContain("+ ingest            will be started");
+    const blocked = await runCli("service diff app.py main --json", daemon(BLOCKED));
+    expect(blocked.exit).toBe(1);
+    expect(JSON.parse(blocked.stdout)).toEqual(BLOCKED);
+  });
+
+  test("a service that the file does not define is answered with the nearest one", async () => {
+    const ran = await runCli("service diff app.py main ingset", daemon(START));
+    expect(ran.exit).toBe(1);
+    expect(ran.stderr).toContain("does not define the service 'ingset'; it defines ingest");
+    expect(ran.stderr).toContain("Did you mean: ingest");
+  });
+});
+
+describe("service update", () => {
+  test("a start needs an answer, or -f where nobody can answer", async () => {
+    const world = daemon(START);
+    const unanswered = await runCli("service update app.py main", world);
+    expect(unanswered.exit).toBe(3);
+    expect(unanswered.stderr).toContain("hint: Answer beforehand: cli service update app.py main -f\n");
+    expect(world.applied).toEqual([]);
+    const ran = await runCli("service update app.py main -f", world);
+    expect(ran.exit).toBe(0);
+    expect(ran.stdout).toContain("started    ingest            http://127.0.0.1:42697");
+  });
+
+  test("port and service reach the daemon", async () => {
+    const world = daemon(START);
+    await runCli("service update app.py main ingest --port 8000 -f", world);
+    expect(world.applied).toEqual([{ service: "ingest", port: 8000, allow_destructive: false }]);
+  });
+
+  test("a port that is none is wrong usage", async () => {
+    for (const port of ["0", "65536", "http", "80.5"]) {
+      const ran = await runCli(`service update app.py main --port ${port} -f`, daemon(START));
+      expect(ran.exit).toBe(1);
+      expect(ran.stderr).toContain("a port is a whole number from 1 to 65535");
+    }
+  });
+
+  test("one port for several services is refused with a command that does it", async () => {
+    const second = {
+      ...MANIFEST.services[0],
+      name: "admin",
+      prefix: "",
+      routes: [],
+      source: { file: "app.py", line: 9 },
+    };
+    const app = { ...APPLICATION, manifest: { ...MANIFEST, services: [...MANIFEST.services, second] } };
+    const ran = await runCli("service update app.py main --port 8000", { ...daemon(START), app });
+    expect(ran.exit).toBe(1);
+    expect(ran.stderr).toContain("cli service update app.py main ingest --port 8000");
+  });
+
+  test("what breaks callers needs --allow-destructive", async () => {
+    const world = daemon(BREAKING);
+    const ran = await runCli("service update app.py main -f", world);
+    expect(ran.exit).toBe(3);
+    expect(ran.stderr).toContain("cli service update app.py main --allow-destructive -f");
+    expect(world.applied).toEqual([]);
+    expect((await runCli("service update app.py main -f --allow-destructive", world)).exit).toBe(0);
+  });
+
+  test("tables that have to change first are told with the command that changes them", async () => {
+    const ran = await runCli("service update app.py main -f", daemon(BLOCKED));
+    expect(ran.exit).toBe(1);
+    expect(ran.stderr).toContain("hint: Update the tables first: cli schema update app.py main\n");
+  });
+
+  test("a service that does not come up is a failure", async () => {
+    const failed = servicePlan({ services: [{ ...item("create"), state: "FAILED" }] });
+    const ran = await runCli("service update app.py main -f", daemon(START, failed));
+    expect(ran.exit).toBe(1);
+    expect(ran.stderr).toContain("cli service logs main/ingest");
+  });
+
+  test("--dry-run applies nothing", async () => {
+    const world = daemon(START);
+    expect((await runCli("service update app.py main -n", world)).exit).toBe(2);
+    expect(world.applied).toEqual([]);
+  });
+});
+
+describe("service list", () => {
+  test("addresses, states and routes", async () => {
+    const ran = await runCli("service list main", { client: { serviceList: async () => [SERVICE] } });
+    expect(ran.stdout).toBe(
+      "main/ingest  http://127.0.0.1:42697  AVAILABLE  pid 7920  app.py\n    POST  /docs  insert  in: title  out: title\n",
+    );
+  });
+
+  test("a service that failed says why", async () => {
+    const failed = { ...SERVICE, state: "FAILED" as const, error: "port 8000 is taken", pid: null, endpoint: null };
+    const ran = await runCli("service list", { client: { serviceList: async () => [failed] } });
+    expect(ran.stdout).toContain("main/ingest  -  FAILED  app.py\n    error: port 8000 is taken\n");
+  });
+
+  test("--json is what tools read", async () => {
+    const ran = await runCli("service list --json", { client: { serviceList: async () => [SERVICE] } });
+    expect(JSON.parse(ran.stdout)).toEqual({ services: [SERVICE] });
+  });
+});
+
+describe("service logs", () => {
+  async function* lines() {
+    yield '{"level":"info","time":"2026-11-20T10:00:00.000Z","msg":"service listens","port":8000}';
+    yield '{"level":"info","time":"2026-11-20T10:00:01.000Z","msg":"output","line":"printed by the app"}';
+    yield "Traceback";
+  }
+
+  test("lines are written for people", async () => {
+    const ran = await runCli("service logs main/ingest", { client: { serviceLogs: lines } });
+    expect(ran.stdout).toBe(
+      "2026-11-20T10:00:00.000Z info   service listens  port=8000\n2026-11-20T10:00:01.000Z printed by the app\nTraceback\n",
+    );
+  });
+
+  test("--json is one object, with --follow a JSON text a line", async () => {
+    const once = await runCli("service logs main/ingest --json", { client: { serviceLogs: lines } });
+    expect(JSON.parse(once.stdout)).toMatchObject({
+      name: "main/ingest",
+      lines: [expect.any(String), expect.any(String), "Traceback"],
+    });
+    const followed = await runCli("service logs main/ingest --json -f", { client: { serviceLogs: lines } });
+    expect(
+      followed.stdout
+        .trimEnd()
+        .split("\n")
+        .map((line) => JSON.parse(line)),
+    ).toHaveLength(3);
+  });
+
+  test("--tail wants a number", async () => {
+    const ran = await runCli("service logs main/ingest --tail all");
+    expect(ran.exit).toBe(1);
+    expect(ran.stderr).toContain("a whole number from 1 to 999999 is wanted");
+  });
+});
+
+describe("service restart and stop", () => {
+  test("each named service, none when one of the names is wrong", async () => {
+    const stopped: string[] = [];
+    const client = {
+      serviceStop: async (name: string) => {
+        stopped.push(name);
+        return { ...SERVICE, name };
+      },
+    };
+    const wrong = await runCli("service stop main/ingest ingest", { client });
+    expect(wrong.exit).toBe(1);
+    expect(wrong.stderr).toContain("hint: Write for example: main/ingest");
+    expect(stopped).toEqual([]);
+    const ran = await runCli("service stop main/ingest main/admin", { client });
+    expect(ran.stdout).toBe("stopped  main/ingest\nstopped  main/admin\n");
+  });
+
+  test("an unknown service is an error, not a skipped one", async () => {
+    const client = {
+      serviceRestart: async () => {
+        throw appError("service_not_found", { detail: "There is no service 'main/x'.", hint: "cli service list" });
+      },
+    };
+    expect((await runCli("service restart main/x", { client })).exit).toBe(1);
+  });
+
+  test("no name is wrong usage", async () => {
+    expect((await runCli("service stop")).exit).toBe(1);
+  });
+});
+
+describe("service prune", () => {
+  const drop = {
+    ...op("destructive", "service 'old' will be stopped and forgotten"),
+    op: "drop" as const,
+    name: "old",
+  };
+
+  test("asks first, and names what goes", async () => {
+    const calls: boolean[] = [];
+    const client = {
+      servicePrune: async (request: { dry_run: boolean }) => {
+        calls.push(request.dry_run);
+        return servicePlan({ ops: [drop] });
+      },
+    };
+    const unanswered = await runCli("service prune app.py main", { client });
+    expect(unanswered.exit).toBe(3);
+    expect(unanswered.stderr).toContain("- old");
+    expect(calls).toEqual([true]);
+    const ran = await runCli("service prune app.py main -f", { client });
+    expect(ran).toMatchObject({ exit: 0, stdout: "stopped  old\n" });
+  });
+
+  test("--dry-run is 2 when something would go, 0 when nothing would", async () => {
+    const some = { client: { servicePrune: async () => servicePlan({ ops: [drop] }) } };
+    expect(await runCli("service prune app.py main -n", some)).toMatchObject({ exit: 2, stdout: "would stop  old\n" });
+    const none = { client: { servicePrune: async () => servicePlan() } };
+    expect(await runCli("service prune app.py main -n", none)).toMatchObject({
+      exit: 0,
+      stdout: "main: nothing to prune\n",
+    });
+  });
+});
+
+describe("service run", () => {
+  function world(first: ServiceMessage, end: number | null = 1) {
+    const specs: ServiceSpec[] = [];
+    const interrupt = new AbortController();
+    let stopped = false;
+    let finish: (code: number | null) => void = () => undefined;
+    const ended = new Promise<number | null>((resolve) => {
+      finish = resolve;
+    });
+    const running: RunningService = {
+      ready: Promise.resolve(first),
+      ended,
+      stop: async () => {
+        stopped = true;
+        finish(0);
+      },
+    };
+    if (first.event === "failed") finish(end);
+    return {
+      specs,
+      interrupt,
+      finish,
+      wasStopped: () => stopped,
+      client: { openTarget: async () => ({ dsn: "postgres://x", catalog_version: 3 }) },
+      context: {
+        signal: interrupt.signal,
+        startService: async (spec: ServiceSpec) => {
+          specs.push(spec);
+          return running;
+        },
+      },
+    };
+  }
+  const LISTENING = { event: "listening", address: "127.0.0.1", port: 8000 } as const;
+
+  test("says address, routes and docs once it listens, and ends with 130 after Ctrl-C", async () => {
+    const given = world(LISTENING);
+    setTimeout(() => given.interrupt.abort(), 5);
+    const ran = await runCli("service run app.py main --port 8000", given);
+    expect(ran.stdout).toBe(
+      "main/ingest at http://127.0.0.1:8000\n  Routes: 1\n  API docs: http://127.0.0.1:8000/docs\n",
+    );
+    expect(ran.exit).toBe(130);
+    expect(given.wasStopped()).toBe(true);
+    expect(given.specs[0]).toMatchObject({ services: ["ingest"], target: "main", host: "127.0.0.1", port: 8000 });
+  });
+
+  test("--json prints one object, also when it ends with Ctrl-C", async () => {
+    const given = world(LISTENING);
+    setTimeout(() => given.interrupt.abort(), 5);
+    const ran = await runCli("service run app.py main --json", given);
+    expect(JSON.parse(ran.stdout)).toMatchObject({
+      endpoint: "http://127.0.0.1:8000",
+      services: ["ingest"],
+      routes: 1,
+    });
+  });
+
+  test("a taken port is told and nothing claims that it runs", async () => {
+    const problem = { code: "port_taken", detail: "Port 8000 is taken.", hint: "Choose another one: --port 0" };
+    const ran = await runCli("service run app.py main", world({ event: "failed", problem }));
+    expect(ran).toMatchObject({ exit: 1, stdout: "" });
+    expect(ran.stderr).toBe("error: Port 8000 is taken.\nhint: Choose another one: --port 0\n");
+  });
+
+  test("a service that ends by itself is a failure", async () => {
+    const given = world(LISTENING);
+    setTimeout(() => given.finish(null), 5);
+    const ran = await runCli("service run app.py main", given);
+    expect(ran.exit).toBe(1);
+    expect(ran.stderr).toContain("ended by itself (it was killed)");
+  });
+
+  test("tables that differ are one line, no service is started", async () => {
+    const client = {
+      openTarget: async () => {
+        throw appError("schema_mismatch", {
+          detail: "The tables of main differ.",
+          hint: "cli schema update app.py main",
+        });
+      },
+    };
+    const ran = await runCli("service run app.py main", { client });
+    expect(ran).toMatchObject({
+      exit: 1,
+      stderr: "error: The tables of main differ.\nhint: cli schema update app.py main\n",
+    });
+  });
+
+  test("a hosted target is refused", async () => {
+    expect((await runCli("service run app.py cloud://acme:main")).stderr).toContain("hosted one");
+  });
+
+  test("limits of the environment reach the service, wrong ones are refused together", async () => {
+    const given = world(LISTENING);
+    const config = { home: "/h", application_env: {}, daemon_env: { SERVICE_WORKERS: "3" }, plain: true };
+    setTimeout(() => given.interrupt.abort(), 5);
+    await runCli("service run app.py main", { ...given, context: { ...given.context, config } });
+    expect(given.specs[0]?.limits.workers).toBe(3);
+    const wrong = { ...config, daemon_env: { SERVICE_WORKERS: "0", SERVICE_BODY_BYTES: "x" } };
+    const ran = await runCli("service run app.py main", { ...given, context: { ...given.context, config: wrong } });
+    expect(ran.exit).toBe(1);
+    expect(ran.stderr).toMatch(/SERVICE_WORKERS is '0'.*SERVICE_BODY_BYTES is 'x'/);
+  });
+});

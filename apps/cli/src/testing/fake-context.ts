@@ -1,0 +1,238 @@
+import type { LocalClient } from "@appdb/contract/client";
+import type { Manifest } from "@appdb/contract/manifest";
+import type { SchemaPlan, ServicePlan } from "@appdb/contract/plan";
+import type { Health, ServiceRecord } from "@appdb/contract/routes/local";
+import { hasPlan, listCommands, runCommandLine } from "../app.ts";
+import type { Application, Context, FoundDaemon, Prompt } from "../context.ts";
+import { createOutput } from "../output/output.ts";
+
+export interface Ran {
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly exit: number;
+}
+
+/** What a test puts in the place of the world. */
+export interface FakeWorld {
+  readonly cwd?: string;
+  /** Answers of the daemon; a call that the test did not expect fails it. */
+  readonly client?: Partial<LocalClient>;
+  /** False: none runs, `find` answers undefined. */
+  readonly has_daemon?: boolean;
+  readonly app?: Application | Error;
+  /** What the person answers; absent where there is no terminal. */
+  readonly answer?: boolean;
+  readonly context?: Partial<Context>;
+}
+
+/** Runs one command line against a fake world, in this process. */
+export async function runCli(words: string, world: FakeWorld = {}): Promise<Ran> {
+  const argv = words === "" ? [] : words.split(" ");
+  let stdout = "";
+  let stderr = "";
+  const streams = {
+    stdout: { write: (text: string) => void (stdout += text) },
+    stderr: { write: (text: string) => void (stderr += text) },
+  };
+  const process: Context["process"] = {
+    stdout: streams.stdout,
+    stderr: { write: (text) => void (text.trim() === "" ? undefined : streams.stderr.write(text)) },
+    env: {},
+  };
+  const client = fakeClient(world.client ?? {});
+  const prompt: Prompt | undefined =
+    world.answer === undefined ? undefined : { confirm: async () => world.answer === true };
+  const ctx: Context = {
+    process,
+    has_plan: hasPlan(argv),
+    config: { home: "/home/ada/.service", application_env: {}, daemon_env: {}, plain: true },
+    cwd: world.cwd ?? "/home/ada/project",
+    out: createOutput(streams.stdout, streams.stderr, true),
+    signal: new AbortController().signal,
+    prompt,
+    daemon: {
+      ensure: async () => client,
+      find: async () => (world.has_daemon === false ? undefined : foundDaemon(client)),
+      waitUntilGone: async () => undefined,
+    },
+    readApplication: async () => {
+      const app = world.app ?? APPLICATION;
+      if (app instanceof Error) throw app;
+      return app;
+    },
+    startService: () => {
+      throw new Error("The test starts no service.");
+    },
+    listCommands,
+    doctor: async () => [{ name: "node", ok: true, detail: "20.19.0", hint: null }],
+    ...world.context,
+  };
+  await runCommandLine(argv, ctx);
+  return { stdout, stderr, exit: Number(process.exitCode) };
+}
+
+function fakeClient(answers: Partial<LocalClient>): LocalClient {
+  return new Proxy(answers, {
+    get: (given, name) => {
+      // A promise is told by `then`; this is none.
+      if (name === "then") return undefined;
+      const known = Reflect.get(given, name);
+      if (known !== undefined) return known;
+      return () => {
+        throw new Error(`The test did not expect the call ${String(name)}.`);
+      };
+    },
+  }) as LocalClient;
+}
+
+export const HEALTH: Health = {
+  version: "0.8.0",
+  pid: 4711,
+  home: "/home/ada/.service",
+  started_at: "2026-11-20T10:00:00.000Z",
+  postgres: "up",
+  busy: 1,
+  services: 1,
+};
+
+function foundDaemon(client: LocalClient): FoundDaemon {
+  return { file: { pid: 4711, port: 40123, started_at: HEALTH.started_at, version: "0.8.0" }, client, health: HEALTH };
+}
+
+const SOURCE = { file: "app.py", line: 1 };
+
+export const MANIFEST: Manifest = {
+  manifest_version: 1,
+  library_version: "0.8.0",
+  python_version: "3.11.7",
+  app_file: "app.py",
+  tables: [
+    {
+      name: "docs",
+      model: "Docs",
+      comment: null,
+      custom_metadata: null,
+      columns: [
+        {
+          name: "title",
+          type: { kind: "string" },
+          nullable: false,
+          primary_key: false,
+          computed: null,
+          comment: null,
+          custom_metadata: null,
+          source: SOURCE,
+        },
+      ],
+      primary_key: [],
+      indexes: [],
+      has_default_idxs: false,
+      source: SOURCE,
+    },
+  ],
+  functions: [],
+  services: [
+    {
+      name: "ingest",
+      prefix: "",
+      routes: [
+        {
+          kind: "insert",
+          method: "post",
+          path: "/docs",
+          table: "docs",
+          inputs: ["title"],
+          outputs: ["title"],
+          source: SOURCE,
+        },
+      ],
+      source: SOURCE,
+    },
+  ],
+  modules: [{ path: "app.py", sha256: "0".repeat(64) }],
+};
+
+export const APPLICATION: Application = {
+  manifest: MANIFEST,
+  runtime: {
+    python: "/usr/bin/python3",
+    python_source: "base library",
+    project_root: "/home/ada/project",
+    library_paths: [],
+    env: {},
+  },
+};
+
+/** A schema plan in which `changes` differs from "nothing to do". */
+export function schemaPlan(
+  changes: Partial<Omit<SchemaPlan, "summary">> & { summary?: Partial<SchemaPlan["summary"]> } = {},
+): SchemaPlan {
+  const { summary, ...rest } = changes;
+  return {
+    app_file: "app.py",
+    target: "main",
+    catalog_version: 7,
+    tables: [],
+    extras: [],
+    status: null,
+    in_agreement: true,
+    ...rest,
+    summary: {
+      up_to_date: 0,
+      create: 0,
+      update_additive: 0,
+      update_destructive: 0,
+      unsupported: 0,
+      extras: 0,
+      destructive: 0,
+      ...summary,
+    },
+  };
+}
+
+/** A service plan in which `changes` differs from "nothing to do". */
+export function servicePlan(
+  changes: Partial<Omit<ServicePlan, "summary">> & { summary?: Partial<ServicePlan["summary"]> } = {},
+): ServicePlan {
+  const { summary, ...rest } = changes;
+  return {
+    app_file: "app.py",
+    target: "main",
+    services: [],
+    extras: [],
+    ops: [],
+    status: null,
+    in_agreement: true,
+    ...rest,
+    summary: {
+      up_to_date: 0,
+      create: 0,
+      update_additive: 0,
+      update_destructive: 0,
+      extras: 0,
+      blocked: 0,
+      destructive: 0,
+      restarts: 0,
+      ...summary,
+    },
+  };
+}
+
+export const SERVICE: ServiceRecord = {
+  name: "main/ingest",
+  target: "main",
+  service: "ingest",
+  endpoint: "http://127.0.0.1:42697",
+  port: 42697,
+  state: "AVAILABLE",
+  error: null,
+  restarts: 0,
+  pid: 7920,
+  started_at: "2026-11-20T10:00:00.000Z",
+  app_file: "app.py",
+  project_root: "/home/ada/project",
+  routes: [
+    { method: "post", path: "/docs", route_type: "insert", table: "docs", inputs: ["title"], outputs: ["title"] },
+  ],
+  log_file: "/home/ada/.service/logs/services/main/ingest.log",
+};
