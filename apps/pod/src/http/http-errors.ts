@@ -2,20 +2,12 @@ import type { Socket } from "node:net";
 import { AppError, appError, toProblem } from "@appdb/contract/errors";
 
 /** Turns what the HTTP server itself refuses into an error of ours; anything else passes as it is. */
-export function fromHttpError(error: unknown, limits: { readonly body_bytes: number }): unknown {
+export function fromHttpError(error: unknown): unknown {
   if (error instanceof AppError || !(error instanceof Error) || !("code" in error)) return error;
   switch (error.code) {
-    case "FST_ERR_CTP_BODY_TOO_LARGE":
-      return appError("payload_too_large", {
-        detail: `The body is larger than ${limits.body_bytes} bytes.`,
-        hint: "Send a smaller body.",
-        meta: { body_bytes: limits.body_bytes },
-        cause: error,
-      });
     case "FST_ERR_CTP_INVALID_MEDIA_TYPE":
     case "FST_ERR_CTP_INVALID_TYPE":
       return unsupportedMediaType(undefined);
-    case "FST_ERR_CTP_INVALID_CONTENT_LENGTH":
     case "FST_ERR_BAD_URL":
     case "ECONNRESET":
     case "ERR_STREAM_PREMATURE_CLOSE":

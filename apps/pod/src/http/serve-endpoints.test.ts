@@ -35,6 +35,7 @@ function fakeEndpoints(services = ["api"], parts: Partial<Endpoints> = {}): Endp
     services,
     routes: services.flatMap((service) => [
       route(service, "/docs", async ({ body }) => Buffer.from(body).toString()),
+      route(service, "/bytes", async ({ body }) => JSON.stringify([...Buffer.from(body)])),
       route(service, "/broken", async () => {
         throw new Error("select secret from /srv/inner");
       }),
@@ -64,6 +65,25 @@ describe("one service", () => {
     expect(answer.status).toBe(200);
     expect(answer.headers.get("content-type")).toBe("application/json; charset=utf-8");
     expect(await answer.text()).toBe('{"n": 9007199254740993}');
+  });
+
+  test("a body that comes in pieces is whole, also where a letter is cut", async () => {
+    const url = await serve(fakeEndpoints());
+    const bytes = new TextEncoder().encode('{"t":"äöü€"}');
+    const pieces = ReadableStream.from([...bytes].map((byte) => Uint8Array.of(byte)));
+    const init = {
+      method: "POST",
+      body: pieces,
+      duplex: "half" as const,
+      headers: { "content-type": "application/json" },
+    };
+    expect(await (await fetch(`${url}/docs`, init)).json()).toEqual({ t: "äöü€" });
+  });
+
+  test("bytes that are no UTF-8 reach the route as they are", async () => {
+    const url = await serve(fakeEndpoints());
+    const answer = await post(`${url}/bytes`, Uint8Array.of(0x22, 0xff, 0x22));
+    expect(await answer.text()).toBe("[34,255,34]");
   });
 
   test("the request id is the caller's when it is sane, and stands in header and problem", async () => {
@@ -111,6 +131,16 @@ describe("one service", () => {
     const answer = await post(`${url}/docs`, "x".repeat(1_001));
     expect(answer.status).toBe(413);
     expect(await answer.json()).toMatchObject({ code: "payload_too_large", meta: { body_bytes: 1_000 } });
+    const huge = await post(`${url}/docs`, new Uint8Array(20_000_000));
+    expect(huge.status).toBe(413);
+    const streamed = new Blob(["x".repeat(700), "y".repeat(700)]).stream();
+    const init = {
+      method: "POST",
+      body: streamed,
+      duplex: "half" as const,
+      headers: { "content-type": "application/json" },
+    };
+    expect((await fetch(`${url}/docs`, init)).status).toBe(413);
   });
 
   test.each(["text/plain", "application/x-www-form-urlencoded", ""])("content type %j is refused", async (type) => {

@@ -75,11 +75,11 @@ export class TableWriter {
    * @throws function_failed and its kin, unique_violation, invalid_request, schema_changed, disk_full, overloaded,
    *  database_unavailable, commit_unknown, worker_unavailable
    */
-  async run(row: Row, signal?: AbortSignal): Promise<void> {
-    const { layout } = this.#input;
+  run(row: Row, signal?: AbortSignal): Promise<void> {
     this.#makeIds(row);
-    if (this.#graph !== null) await runGraph(this.#deps.udf(), layout.table.name, this.#graph, row, signal);
-    await this.#coalescer.submit(row);
+    if (this.#graph === null) return this.#coalescer.submit(row);
+    const { name } = this.#input.layout.table;
+    return runGraph(this.#deps.udf(), name, this.#graph, row, signal).then(() => this.#coalescer.submit(row));
   }
 
   /** Resolves when no row waits to be stored. */

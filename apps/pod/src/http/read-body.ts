@@ -1,0 +1,60 @@
+import { isUtf8 } from "node:buffer";
+import type { IncomingMessage } from "node:http";
+import { appError } from "@appdb/contract/errors";
+
+type Done = (error: Error | null, body?: string | Buffer) => void;
+
+/**
+ * Reads a request's body: its text, or its bytes when they are no UTF-8, which the route then refuses in its own words.
+ * A body that comes in one piece, as nearly all do, is decoded where it lies, without a copy.
+ */
+export function readBody(request: IncomingMessage, body_bytes: number, done: Done): void {
+  const announced = Number(request.headers["content-length"]);
+  if (announced > body_bytes) {
+    done(tooLarge(body_bytes));
+    return;
+  }
+  let text: string | undefined;
+  let received = 0;
+  const chunks: Buffer[] = [];
+  const onData = (chunk: Buffer): void => {
+    received += chunk.length;
+    if (received > body_bytes) {
+      settle(tooLarge(body_bytes));
+      return;
+    }
+    if (chunk.length === announced) text = decode(chunk);
+    // What Node hands over is only lent until the next piece.
+    if (text === undefined) chunks.push(Buffer.from(chunk));
+  };
+  const onEnd = (): void => settle(null, text ?? joined(chunks));
+  const onError = (error: Error): void => settle(error);
+  const settle = (error: Error | null, body?: string | Buffer): void => {
+    request.removeListener("data", onData);
+    request.removeListener("end", onEnd);
+    request.removeListener("error", onError);
+    done(error, body);
+  };
+  request.on("data", onData);
+  request.on("end", onEnd);
+  request.on("error", onError);
+}
+
+function joined(chunks: readonly Buffer[]): string | Buffer {
+  const bytes = Buffer.concat(chunks);
+  return decode(bytes) ?? bytes;
+}
+
+/** Bytes that are no UTF-8 always decode to U+FFFD, so only its presence asks for the second look. */
+function decode(bytes: Buffer): string | undefined {
+  const text = bytes.toString("utf8");
+  return text.includes("\uFFFD") && !isUtf8(bytes) ? undefined : text;
+}
+
+function tooLarge(body_bytes: number): Error {
+  return appError("payload_too_large", {
+    detail: `The body is larger than ${body_bytes} bytes.`,
+    hint: "Send a smaller body.",
+    meta: { body_bytes },
+  });
+}
