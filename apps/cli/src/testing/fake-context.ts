@@ -28,12 +28,13 @@ export interface FakeWorld {
 /** Runs one command line against a fake world, in this process. */
 export async function runCli(words: string, world: FakeWorld = {}): Promise<Ran> {
   const argv = words === "" ? [] : words.split(" ");
-  let stdout = "";
-  let stderr = "";
-  const streams = {
-    stdout: { write: (text: string) => void (stdout += text) },
-    stderr: { write: (text: string) => void (stderr += text) },
-  };
+  const written = { stdout: "", stderr: "" };
+  const streamOf = (name: keyof typeof written) => ({
+    write: (text: string) => {
+      written[name] += text;
+    },
+  });
+  const streams = { stdout: streamOf("stdout"), stderr: streamOf("stderr") };
   const process: Context["process"] = {
     stdout: streams.stdout,
     stderr: { write: (text) => void (text.trim() === "" ? undefined : streams.stderr.write(text)) },
@@ -68,7 +69,7 @@ export async function runCli(words: string, world: FakeWorld = {}): Promise<Ran>
     ...world.context,
   };
   await runCommandLine(argv, ctx);
-  return { stdout, stderr, exit: Number(process.exitCode) };
+  return { ...written, exit: Number(process.exitCode) };
 }
 
 function fakeClient(answers: Partial<LocalClient>): LocalClient {

@@ -1,0 +1,188 @@
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { AppError } from "@appdb/contract/errors";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { Program } from "../program.ts";
+import { compareVersions, type DaemonDeps, ensureDaemon, findDaemon, waitUntilGone } from "./ensure-daemon.ts";
+
+/**
+ * A program that keeps the promises of the real daemon towards the command: one per home, daemon.json and token once it
+ * listens, health and stop behind the token. What it shall be like comes by variables.
+ */
+const STAND_IN = `
+import { createServer } from "node:http";
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+mkdirSync(process.env.SERVICE_HOME + "/seen/" + process.pid, { recursive: true });
+const { SERVICE_HOME: home, STAND_IN_VERSION: version = "0.8.0", STAND_IN_BUSY: busy = "0", STAND_IN_FAILS: fails } = process.env;
+if (fails) {
+  process.stderr.write("error: PostgreSQL is not there.\\nhint: Install it.\\n");
+  process.exit(1);
+}
+try { mkdirSync(home + "/lock"); } catch { process.exit(0); }
+writeFileSync(home + "/starts", (existsSync(home + "/starts") ? readFileSync(home + "/starts", "utf8") : "") + process.pid + "\\n");
+writeFileSync(home + "/daemon.token", "secret\\n");
+const end = () => { rmSync(home + "/daemon.json", { force: true }); rmSync(home + "/lock", { recursive: true }); process.exit(0); };
+process.on("SIGTERM", end);
+const server = createServer((request, response) => {
+  if (request.headers.authorization !== "Bearer secret") return response.writeHead(401).end('{"code":"unauthorized","detail":"x"}');
+  const health = { version, pid: process.pid, home, started_at: "", postgres: "up", busy: Number(busy), services: Number(busy) };
+  response.end(JSON.stringify(request.url === "/v1/health" ? health : {}), () => request.url === "/v1/stop" && end());
+});
+server.listen(0, "127.0.0.1", () => {
+  const file = { pid: process.pid, port: server.address().port, started_at: "", version };
+  writeFileSync(home + "/daemon.json", JSON.stringify(file));
+});
+`;
+
+let home: string;
+let program: Program;
+let spawned: number;
+const notes: string[] = [];
+const never = new AbortController().signal;
+
+beforeEach(() => {
+  // A home with a space and letters beyond ASCII is as good as any.
+  home = mkdtempSync(join(tmpdir(), "appdb hömé "));
+  const script = join(home, "stand-in.mjs");
+  writeFileSync(script, STAND_IN);
+  spawned = 0;
+  program = {
+    url: "",
+    pod: (args) => {
+      spawned += 1;
+      return [process.execPath, script, ...args];
+    },
+  };
+  notes.length = 0;
+});
+
+/** Also one that starts late and finds the home free again must not outlive its test. */
+afterEach(async () => {
+  const seen = join(home, "seen");
+  const pids = () => (existsSync(seen) ? readdirSync(seen).map(Number) : []);
+  await expect.poll(() => pids().length, { timeout: 10_000 }).toBe(spawned);
+  for (const pid of pids()) {
+    try {
+      process.kill(pid, "SIGTERM");
+    } catch (error) {
+      expect(error).toMatchObject({ code: "ESRCH" });
+    }
+    await waitUntilGone(pid);
+  }
+  rmSync(home, { recursive: true, force: true });
+});
+
+function deps(env: Record<string, string> = {}): DaemonDeps {
+  return {
+    config: { home, daemon_env: { ...(process.env as Record<string, string>), ...env } },
+    program,
+    note: (text) => notes.push(text),
+  };
+}
+
+async function refusal(work: Promise<unknown>): Promise<AppError> {
+  try {
+    await work;
+  } catch (error) {
+    if (error instanceof AppError) return error;
+    throw error;
+  }
+  throw new Error("was accepted");
+}
+
+const starts = () => readFileSync(join(home, "starts"), "utf8").trim().split("\n").length;
+
+describe("the home's daemon", () => {
+  test("is started by the first command and found by the next", async () => {
+    expect(await findDaemon(deps())).toBeUndefined();
+    const client = await ensureDaemon(deps(), never);
+    expect((await client.health()).home).toBe(home);
+    await ensureDaemon(deps(), never);
+    expect(starts()).toBe(1);
+  });
+
+  test("is one, however many commands start at once", async () => {
+    const clients = await Promise.all(Array.from({ length: 12 }, () => ensureDaemon(deps(), never)));
+    const pids = await Promise.all(clients.map(async (client) => (await client.health()).pid));
+    expect(new Set(pids).size).toBe(1);
+  });
+
+  test("that was killed is started again, whatever its file says", async () => {
+    await ensureDaemon(deps(), never);
+    const killed = (await findDaemon(deps()))?.file.pid ?? 0;
+    process.kill(killed, "SIGKILL");
+    await waitUntilGone(killed);
+    rmSync(join(home, "lock"), { recursive: true });
+    const client = await ensureDaemon(deps(), never);
+    expect((await client.health()).pid).not.toBe(killed);
+  });
+
+  test("whose file was cut short counts as none", async () => {
+    writeFileSync(join(home, "daemon.json"), '{"pid": 1');
+    expect(await findDaemon(deps())).toBeUndefined();
+    await ensureDaemon(deps(), never);
+  });
+
+  test("that cannot start is told with its last words, and its hint", async () => {
+    const error = await refusal(ensureDaemon(deps({ STAND_IN_FAILS: "1" }), never));
+    expect(error.code).toBe("daemon_failed");
+    expect(error.message).toContain("exit code 1");
+    expect(error.message).toContain("error: PostgreSQL is not there.");
+    expect(error.hint).toBe("Install it.");
+  });
+
+  test("of an older version is replaced when it is idle, and the person is told", async () => {
+    const older = await ensureDaemon(deps({ STAND_IN_VERSION: "0.7.9" }), never);
+    const pid = (await older.health()).pid;
+    const newer = await ensureDaemon(deps(), never);
+    expect((await newer.health()).version).toBe("0.8.0");
+    expect((await newer.health()).pid).not.toBe(pid);
+    expect(notes.join()).toContain("0.7.9");
+  });
+
+  test("of an older version stays when it is busy, and the command says how to replace it", async () => {
+    const older = await ensureDaemon(deps({ STAND_IN_VERSION: "0.7.9", STAND_IN_BUSY: "2" }), never);
+    const error = await refusal(ensureDaemon(deps(), never));
+    expect(error.code).toBe("daemon_busy");
+    expect(error.message).toContain("version 0.7.9");
+    expect(error.hint).toContain("cli daemon restart");
+    expect((await older.health()).version).toBe("0.7.9");
+  });
+
+  test("of a newer version is used as it is", async () => {
+    await ensureDaemon(deps({ STAND_IN_VERSION: "0.9.0" }), never);
+    expect((await (await ensureDaemon(deps(), never)).health()).version).toBe("0.9.0");
+  });
+
+  test("is not waited for after Ctrl-C", async () => {
+    const aborted = AbortSignal.abort();
+    expect((await refusal(ensureDaemon(deps(), aborted))).code).toBe("interrupted");
+    // It comes up all the same, and the next command finds it.
+    await expect.poll(() => findDaemon(deps()), { timeout: 10_000 }).toBeDefined();
+  });
+});
+
+describe("a home that cannot be written", () => {
+  test("is refused by name when a part of its path is a file", async () => {
+    const file = join(home, "file");
+    writeFileSync(file, "");
+    const config = { home: join(file, "home"), daemon_env: {} };
+    const error = await refusal(ensureDaemon({ ...deps(), config }, never));
+    expect(error.code).toBe("home_not_writable");
+    expect(error.message).toContain(`${config.home} cannot be written: a part of the path is a file`);
+    expect(error.hint).toContain("SERVICE_HOME");
+  });
+});
+
+describe("compareVersions", () => {
+  test.each([
+    ["0.8.0", "0.8.0", 0],
+    ["0.7.10", "0.8.0", -1],
+    ["0.10.0", "0.9.9", 1],
+    ["0.8.0-dev", "0.8.0", 0],
+    ["1.0.0", "0.99.99", 1],
+  ])("%s against %s", (a, b, sign) => {
+    expect(Math.sign(compareVersions(a, b))).toBe(sign);
+  });
+});
