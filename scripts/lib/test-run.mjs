@@ -1,28 +1,60 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { nodeBin, ROOT, TOOLS_PYTHON } from "./paths.mjs";
 import { stream } from "./run.mjs";
 import { say } from "./say.mjs";
 
+/** Caches of tools, which are for the next run to find; here they go with the folder. */
+const CACHES = /^(tsx-|node-compile-cache)/;
+
 /** Runs the static checks, vitest and pytest, and prints the sum last. Answers the exit status. */
 export async function runEverything({ faults }) {
-  const reports = mkdtempSync(join(tmpdir(), "appdb-test-"));
+  // Tests put their files below this folder, so that what they leave behind is seen, and goes.
+  const folder = mkdtempSync(join(realpathSync(tmpdir()), "appdb-test-"));
+  const temporary = join(folder, "t");
+  mkdirSync(temporary);
   try {
-    const env = { ...process.env, ...(faults ? { APPDB_FAULTS: "long" } : {}) };
-    const parts = faults ? [await vitest(reports, env, ["--project", "e2e", "kills"])] : await ordinary(reports, env);
+    const env = { ...process.env, TMPDIR: temporary, ...(faults ? { APPDB_FAULTS: "long" } : {}) };
+    const parts = faults ? [await vitest(folder, env, ["--project", "e2e", "kills"])] : await ordinary(folder, env);
+    parts.push(nothingLeft(folder, temporary));
     const sum = { passed: 0, failed: 0, skipped: 0 };
     for (const part of parts) for (const kind of Object.keys(sum)) sum[kind] += part[kind];
     console.log(`${sum.passed} passed, ${sum.failed} failed${sum.skipped > 0 ? `, ${sum.skipped} skipped` : ""}`);
     return sum.failed === 0 ? 0 : 1;
   } finally {
-    rmSync(reports, { recursive: true, force: true });
+    rmSync(folder, { recursive: true, force: true });
   }
 }
 
-async function ordinary(reports, env) {
-  const checks = await staticChecks();
-  return [checks, await pytest(reports, env), await vitest(reports, env, [])];
+async function ordinary(folder, env) {
+  return [await staticChecks(), await pytest(folder, env), await vitest(folder, env, [])];
+}
+
+/** One more check: the tests have left no file and no process behind. */
+function nothingLeft(folder, temporary) {
+  const files = readdirSync(temporary).filter((name) => !CACHES.test(name));
+  const processes = processesNaming(folder);
+  if (files.length === 0 && processes.length === 0) return { passed: 1, failed: 0, skipped: 0 };
+  return oneFailure(`The tests left behind: ${[...files, ...processes].join(", ")}`);
+}
+
+/** Where the system has /proc: processes whose environment or command line names the folder, other than this one. */
+function processesNaming(folder) {
+  if (!existsSync("/proc/self/environ")) return [];
+  return readdirSync("/proc")
+    .filter((pid) => /^\d+$/.test(pid) && Number(pid) !== process.pid)
+    .filter((pid) => ["environ", "cmdline"].some((file) => readProcess(pid, file).includes(folder)))
+    .map((pid) => `process ${pid} (${readProcess(pid, "cmdline").replaceAll("\0", " ").trim()})`);
+}
+
+function readProcess(pid, file) {
+  try {
+    return readFileSync(join("/proc", pid, file), "utf8");
+  } catch {
+    // it has ended, or belongs to somebody else
+    return "";
+  }
 }
 
 async function staticChecks() {
@@ -32,8 +64,8 @@ async function staticChecks() {
   return { passed: results.length - failed, failed, skipped: 0 };
 }
 
-async function vitest(reports, env, filter) {
-  const file = join(reports, "vitest.json");
+async function vitest(folder, env, filter) {
+  const file = join(folder, "vitest.json");
   const reporters = ["--reporter=default", "--reporter=json", `--outputFile.json=${file}`];
   const status = await stream(process.execPath, [nodeBin("vitest", "vitest"), "run", ...reporters, ...filter], {
     cwd: ROOT,
@@ -54,9 +86,18 @@ function filesThatDidNotLoad(report) {
   return report.testResults.filter((file) => file.status === "failed" && file.assertionResults.length === 0).length;
 }
 
-async function pytest(reports, env) {
-  const file = join(reports, "pytest.xml");
-  const args = ["-m", "pytest", "-q", "-p", "no:cacheprovider", `--junitxml=${file}`, "python/tests"];
+async function pytest(folder, env) {
+  const file = join(folder, "pytest.xml");
+  const args = [
+    "-m",
+    "pytest",
+    "-q",
+    "-p",
+    "no:cacheprovider",
+    `--junitxml=${file}`,
+    `--basetemp=${join(folder, "pytest")}`,
+    "python/tests",
+  ];
   const status = await stream(TOOLS_PYTHON, args, { cwd: ROOT, env: { ...env, PYTHONDONTWRITEBYTECODE: "1" } });
   if (!existsSync(file)) return oneFailure("pytest ended without a report.");
   const xml = readFileSync(file, "utf8");
