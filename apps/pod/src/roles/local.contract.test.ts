@@ -1,13 +1,14 @@
 import { once } from "node:events";
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, mkdirSync, readdirSync, readFileSync, realpathSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { withClient } from "@appdb/adapters/postgres/database-admin";
+import { nameRuntimeFolder } from "@appdb/adapters/postgres/runtime-folder";
 import { isAlive, type ProcessIdentity } from "@appdb/adapters/processes/process-identity";
-import { createLocalClient, type LocalClient } from "@appdb/contract/client";
+import { createLocalClient } from "@appdb/contract/client";
 import { HOME_PATHS } from "@appdb/contract/home";
-import type { App, ServiceRecord } from "@appdb/contract/routes/local";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { type DaemonHarness, hasEnded, openHarness, processOf, waitFor } from "../testing/daemon-harness.ts";
+import { findService, insertUntilTaken, serveExample } from "../testing/example-service.ts";
 
 const TIMEOUT = 90_000;
 let harness: DaemonHarness;
@@ -20,40 +21,30 @@ afterEach(async () => {
   await harness[Symbol.asyncDispose]();
 }, TIMEOUT);
 
-async function serveExample(client: LocalClient, app: App): Promise<ServiceRecord> {
-  const { catalog_version } = await client.schemaPlan({ target: app.target, manifest: app.manifest });
-  await client.schemaApply({ ...app, catalog_version, allow_destructive: false });
-  await client.serviceApply({ ...app, service: null, port: null, allow_destructive: false });
-  return findService(client, `${app.target}/ingest`);
-}
+/** An application with a route that takes what `insertDoc` sends. */
+function makeApp(more: string): string {
+  return `import time
 
-async function findService(client: LocalClient, name: string): Promise<ServiceRecord> {
-  const found = (await client.serviceList(undefined)).find((record) => record.name === name);
-  if (found === undefined) throw new Error(`There is no service ${name}.`);
-  return found;
-}
+import appdb as db
+from appdb.serving import Router
 
-async function insertDoc(endpoint: string | null, title: string): Promise<{ status: number; body: unknown }> {
-  const response = await fetch(`${endpoint}/docs`, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify({ title, body: "World" }),
-  });
-  return { status: response.status, body: await response.json() };
-}
+Base = db.model_base()
 
-/** Sends a row until it is taken, as a client that retries does. */
-async function insertUntilTaken(endpoint: string | null, title: string): Promise<void> {
-  await waitFor(() =>
-    insertDoc(endpoint, title).then(
-      (answer) => answer.status === 200,
-      () => false,
-    ),
-  );
-}
 
-function runtimeFolders(): string[] {
-  return readdirSync(tmpdir()).filter((name) => /^appdb-\d+-[0-9a-f]{12}$/.test(name));
+@db.udf
+def slow_length(text: str) -> int:
+    time.sleep(0.5)
+    return len(text)
+
+
+class Docs(Base, name="docs"):
+    title: db.String
+    body: db.String
+${more}
+
+ingest = Router("ingest")
+ingest.add_insert_route(Docs, path="/docs", inputs=[Docs.title, Docs.body], outputs=[Docs.title])
+`;
 }
 
 test("of twenty daemons started at once one stays, and each starter finds it", { timeout: TIMEOUT }, async () => {
@@ -63,66 +54,6 @@ test("of twenty daemons started at once one stays, and each starter finds it", {
   expect(starters.filter((child) => child !== winner).map((child) => child.exitCode)).toEqual(Array(19).fill(0));
   const health = await harness.client().health();
   expect(health).toMatchObject({ pid: winner?.pid, services: 0 });
-});
-
-test("a plan changes nothing, an update makes the tables, a second plan is empty", { timeout: TIMEOUT }, async () => {
-  const client = await harness.startDaemon();
-  const app = await harness.readApp("main/reports");
-  const { manifest, target } = app;
-  expect(await client.schemaPlan({ manifest, target })).toMatchObject({
-    in_agreement: false,
-    catalog_version: 0,
-    tables: [{ resolution: "create" }],
-  });
-  expect((await client.schemaPlan({ manifest, target })).in_agreement).toBe(false);
-  await expect(client.openTarget(app)).rejects.toMatchObject({
-    code: "schema_mismatch",
-    hint: "cli schema update app.py main/reports",
-  });
-  const applied = await client.schemaApply({ ...app, catalog_version: 0, allow_destructive: false });
-  expect(applied).toMatchObject({ in_agreement: true, status: "applied" });
-  expect(await client.schemaPlan({ manifest, target })).toMatchObject({ in_agreement: true });
-  await expect(client.schemaApply({ ...app, catalog_version: 0, allow_destructive: false })).rejects.toMatchObject({
-    code: "catalog_moved",
-  });
-});
-
-test("an updated service serves, keeps its port, and is left alone when nothing changed", {
-  timeout: TIMEOUT,
-}, async () => {
-  const client = await harness.startDaemon();
-  const app = await harness.readApp("main", { TOKEN: "s3cret" });
-  const request = { ...app, service: null, port: null };
-  expect((await client.servicePlan(request)).services).toMatchObject([{ resolution: "blocked" }]);
-  await expect(client.serviceApply({ ...request, allow_destructive: false })).rejects.toMatchObject({
-    code: "schema_mismatch",
-    hint: "cli schema update app.py main",
-  });
-  const first = await serveExample(client, app);
-  expect(first).toMatchObject({ state: "AVAILABLE", app_file: "app.py", project_root: harness.project_root });
-  const inserted = await insertDoc(first.endpoint, "Hello");
-  expect(inserted).toMatchObject({ status: 200, body: { title_upper: "HELLO" } });
-
-  const again = await client.serviceApply({ ...request, allow_destructive: false });
-  expect(again).toMatchObject({ in_agreement: true, status: "skipped", services: [{ status: "skipped" }] });
-  expect((await findService(client, "main/ingest")).pid).toBe(first.pid);
-
-  const app_file = join(harness.project_root, "app.py");
-  writeFileSync(app_file, `${readFileSync(app_file, "utf8")}\n# another line\n`);
-  const changed = { ...(await harness.readApp("main", { TOKEN: "s3cret" })), service: null, port: null };
-  const plan = await client.servicePlan(changed);
-  expect(plan.services[0]?.ops).toMatchObject([{ description: "app.py changed", severity: "additive" }]);
-  await client.serviceApply({ ...changed, allow_destructive: false });
-  const restarted = await findService(client, "main/ingest");
-  expect(restarted).toMatchObject({ state: "AVAILABLE", port: first.port });
-  expect(restarted.pid).not.toBe(first.pid);
-
-  await client.serviceApply({ ...changed, port: restarted.port + 1, allow_destructive: false });
-  expect(await findService(client, "main/ingest")).toMatchObject({ state: "AVAILABLE", port: restarted.port + 1 });
-
-  const private_files = [`${HOME_PATHS.services}/main/ingest.json`, HOME_PATHS.token, HOME_PATHS.daemon];
-  for (const path of private_files) expect(statSync(join(harness.home, path)).mode & 0o077).toBe(0);
-  expect(readFileSync(join(harness.home, HOME_PATHS.daemonLog), "utf8")).not.toContain("s3cret");
 });
 
 test("PostgreSQL, a service and the daemon are killed, and every row is there after each", {
@@ -147,6 +78,39 @@ test("PostgreSQL, a service and the daemon are killed, and every row is there af
   await insertUntilTaken(served.endpoint, "fourth");
   expect(left.filter(isAlive)).toEqual([]);
   expect(await findService(client, "main/ingest")).toMatchObject({ state: "AVAILABLE", port: served.port });
+});
+
+test("a new Python column on a table with rows is filled, also when the daemon is killed meanwhile", {
+  timeout: TIMEOUT,
+}, async () => {
+  const write = (more: string) => writeFileSync(join(harness.project_root, "app.py"), makeApp(more));
+  write("");
+  let client = await harness.startDaemon();
+  const served = await serveExample(client, await harness.readApp("main"));
+  for (const title of ["one", "two", "three", "four"]) await insertUntilTaken(served.endpoint, title);
+
+  write("    length = slow_length(title)\n");
+  const app = await harness.readApp("main");
+  const { catalog_version, tables } = await client.schemaPlan({ target: "main", manifest: app.manifest });
+  expect(tables).toMatchObject([{ resolution: "update_additive" }]);
+  const update = client
+    .schemaApply({ ...app, catalog_version, allow_destructive: false })
+    .catch((error: unknown) => error);
+  await waitFor(async () => (await client.health()).busy > 2);
+  process.kill(harness.readDaemonFile()?.pid ?? 0, "SIGKILL");
+  expect(await update).toMatchObject({ code: "daemon_failed" });
+
+  client = await harness.startDaemon();
+  await client.serviceApply({ ...app, service: null, port: null, allow_destructive: true });
+  // the service is all that it is busy with once the fill has ended
+  await waitFor(async () => (await client.health()).busy === 1, 60_000);
+  await insertUntilTaken(served.endpoint, "five!");
+  const { dsn } = await client.openTarget(app);
+  const lengths = await withClient(dsn, async (connection) => {
+    const found = await connection.query<{ length: string }>("select length from docs order by length");
+    return found.rows.map((row) => Number(row.length));
+  });
+  expect(lengths).toEqual([3, 3, 4, 5, 5]);
 });
 
 test("a daemon killed while it makes its cluster leaves nothing that hinders the next", {
@@ -193,11 +157,12 @@ test("an own server that does not answer is told by each command, not by a daemo
 });
 
 test("stop ends daemon, PostgreSQL, services and workers and leaves no socket", { timeout: TIMEOUT }, async () => {
-  const folders = runtimeFolders();
   const client = await harness.startDaemon();
   const served = await serveExample(client, await harness.readApp("main"));
   await insertUntilTaken(served.endpoint, "row");
   const daemon = harness.readDaemonFile();
+  const socket_folder = nameRuntimeFolder(realpathSync(harness.home), process.env.XDG_RUNTIME_DIR);
+  expect(existsSync(socket_folder)).toBe(true);
   const running = [processOf(served), harness.findPostgres()].filter((one) => one !== undefined);
   const workers = childrenOf(served.pid ?? 0);
   expect(workers.length).toBeGreaterThan(0);
@@ -206,7 +171,7 @@ test("stop ends daemon, PostgreSQL, services and workers and leaves no socket", 
   await waitFor(() => !running.some(isAlive) && harness.findPostgres() === undefined);
   await waitFor(() => !workers.some((pid) => existsSync(`/proc/${pid}/cwd`)));
   await waitFor(() => harness.readDaemonFile() === undefined);
-  expect(runtimeFolders()).toEqual(folders);
+  expect(existsSync(socket_folder)).toBe(false);
   await expect(createLocalClient({ port: daemon?.port ?? 0, token: "x" }).health()).rejects.toMatchObject({
     code: "daemon_not_running",
   });
@@ -215,102 +180,6 @@ test("stop ends daemon, PostgreSQL, services and workers and leaves no socket", 
   const next = await harness.startDaemon();
   await insertUntilTaken(served.endpoint, "row after the stop");
   expect(await findService(next, "main/ingest")).toMatchObject({ port: served.port });
-});
-
-test("service stop, restart, logs and prune do what they say, unknown names are refused", {
-  timeout: TIMEOUT,
-}, async () => {
-  const client = await harness.startDaemon();
-  const app = await harness.readApp("main");
-  const served = await serveExample(client, app);
-  expect(await client.serviceStop("main/ingest")).toMatchObject({ state: "STOPPED", endpoint: null });
-  expect((await client.servicePlan({ ...app, service: null, port: null })).in_agreement).toBe(false);
-  expect(await client.serviceRestart("ingest")).toMatchObject({ state: "AVAILABLE", port: served.port });
-  const lines: string[] = [];
-  for await (const line of client.serviceLogs({ name: "main/ingest", tail: 50, follow: false })) lines.push(line);
-  expect(lines.join("\n")).toContain("service listens");
-  await expect(client.serviceStop("main/ingst")).rejects.toMatchObject({
-    code: "service_not_found",
-    hint: "Did you mean main/ingest?",
-  });
-  const without = { ...app, manifest: { ...app.manifest, services: [] } };
-  expect(await client.servicePrune({ ...without, dry_run: true })).toMatchObject({
-    ops: [{ name: "ingest", status: "skipped" }],
-  });
-  expect(await client.serviceList("main")).toHaveLength(1);
-  expect(await client.servicePrune({ ...without, dry_run: false })).toMatchObject({
-    ops: [{ name: "ingest", status: "applied" }],
-  });
-  expect(await client.serviceList("main")).toEqual([]);
-});
-
-test("a follower of a log sees lines as they come, until it goes away", { timeout: TIMEOUT }, async () => {
-  const client = await harness.startDaemon();
-  await serveExample(client, await harness.readApp("main"));
-  const away = new AbortController();
-  const seen: string[] = [];
-  const following = (async () => {
-    const request = { name: "main/ingest", tail: 0, follow: true };
-    for await (const line of client.serviceLogs(request, { signal: away.signal })) {
-      seen.push(line);
-      if (line.includes("service listens")) away.abort();
-    }
-  })().catch(() => undefined);
-  await waitFor(async () => (await client.health()).busy > 1);
-  await client.serviceRestart("main/ingest");
-  await following;
-  expect(seen.some((line) => line.includes("service stops"))).toBe(true);
-  await waitFor(async () => (await client.health()).busy === 1);
-});
-
-test("a taken port is refused by name before anything is changed", { timeout: TIMEOUT }, async () => {
-  const client = await harness.startDaemon();
-  const app = await harness.readApp("main");
-  const served = await serveExample(client, app);
-  const daemon_port = harness.readDaemonFile()?.port ?? 0;
-  const request = { ...app, service: null, port: daemon_port, allow_destructive: false };
-  await expect(client.serviceApply(request)).rejects.toMatchObject({
-    code: "port_taken",
-    message: expect.stringContaining(String(daemon_port)),
-  });
-  expect(await findService(client, "main/ingest")).toMatchObject({ pid: served.pid, port: served.port });
-});
-
-test("a service whose code cannot be imported is FAILED with the reason", { timeout: TIMEOUT }, async () => {
-  const client = await harness.startDaemon();
-  const app = await harness.readApp("main");
-  await serveExample(client, app);
-  const broken = { ...app, runtime: { ...app.runtime, python: join(harness.folder, "no-python") } };
-  await expect(
-    client.serviceApply({ ...broken, service: null, port: null, allow_destructive: false }),
-  ).rejects.toMatchObject({ code: "service_failed", hint: "cli service logs main/ingest" });
-  const failed = await findService(client, "main/ingest");
-  expect(failed).toMatchObject({ state: "FAILED", pid: null });
-  expect(failed.error).not.toBe("");
-});
-
-test("strangers, older commands and manifests that do not fit are turned away", { timeout: TIMEOUT }, async () => {
-  const client = await harness.startDaemon();
-  const { port } = harness.readDaemonFile() ?? { port: 0 };
-  await expect(createLocalClient({ port, token: "wrong" }).health()).rejects.toMatchObject({ code: "unauthorized" });
-  const token = readFileSync(join(harness.home, HOME_PATHS.token), "utf8").trim();
-  const old = await fetch(`http://127.0.0.1:${port}/v1/health`, {
-    headers: { authorization: `Bearer ${token}`, "x-client-version": "0.7.9" },
-  });
-  expect(old.status).toBe(426);
-  expect(await old.json()).toMatchObject({ code: "client_too_old", hint: "pip install --upgrade 'appdb[serve]'" });
-  const app = await harness.readApp("main");
-  const newer = { ...app.manifest, manifest_version: 2 } as unknown as App["manifest"];
-  await expect(client.schemaPlan({ target: "main", manifest: newer })).rejects.toMatchObject({
-    code: "manifest_too_new",
-  });
-  const unknown = { ...app.manifest, surprise: 1 } as App["manifest"];
-  await expect(client.schemaPlan({ target: "main", manifest: unknown })).rejects.toMatchObject({
-    code: "manifest_invalid",
-  });
-  await expect(client.schemaPlan({ target: "no target!", manifest: app.manifest })).rejects.toMatchObject({
-    code: "invalid_target",
-  });
 });
 
 test("a home that is a file, and a setting that is none, end the daemon with one plain line", {

@@ -1,0 +1,171 @@
+import { readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { createLocalClient, type LocalClient } from "@appdb/contract/client";
+import { HOME_PATHS } from "@appdb/contract/home";
+import type { App } from "@appdb/contract/routes/local";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { openHarness, waitFor } from "../testing/daemon-harness.ts";
+import { findService, insertDoc, serveExample } from "../testing/example-service.ts";
+
+const TIMEOUT = 60_000;
+/** One daemon for all tests of this file; each works in a database of its own. */
+const harness = openHarness();
+let client: LocalClient;
+
+beforeAll(async () => {
+  client = await harness.startDaemon();
+}, TIMEOUT);
+
+afterAll(async () => {
+  await harness[Symbol.asyncDispose]();
+}, TIMEOUT);
+
+test("a plan changes nothing, an update makes the tables, a second plan is empty", { timeout: TIMEOUT }, async () => {
+  const app = await harness.readApp("plans/reports");
+  const { manifest, target } = app;
+  expect(await client.schemaPlan({ manifest, target })).toMatchObject({
+    in_agreement: false,
+    catalog_version: 0,
+    tables: [{ resolution: "create" }],
+  });
+  expect((await client.schemaPlan({ manifest, target })).in_agreement).toBe(false);
+  await expect(client.openTarget(app)).rejects.toMatchObject({
+    code: "schema_mismatch",
+    hint: "cli schema update app.py plans/reports",
+  });
+  const applied = await client.schemaApply({ ...app, catalog_version: 0, allow_destructive: false });
+  expect(applied).toMatchObject({ in_agreement: true, status: "applied" });
+  expect(await client.schemaPlan({ manifest, target })).toMatchObject({ in_agreement: true });
+  await expect(client.schemaApply({ ...app, catalog_version: 0, allow_destructive: false })).rejects.toMatchObject({
+    code: "catalog_moved",
+  });
+});
+
+test("an updated service serves, keeps its port, and is left alone when nothing changed", {
+  timeout: TIMEOUT,
+}, async () => {
+  const app = await harness.readApp("updates", { TOKEN: "s3cret" });
+  const request = { ...app, service: null, port: null };
+  expect((await client.servicePlan(request)).services).toMatchObject([{ resolution: "blocked" }]);
+  await expect(client.serviceApply({ ...request, allow_destructive: false })).rejects.toMatchObject({
+    code: "schema_mismatch",
+    hint: "cli schema update app.py updates",
+  });
+  const first = await serveExample(client, app);
+  expect(first).toMatchObject({ state: "AVAILABLE", app_file: "app.py", project_root: harness.project_root });
+  const inserted = await insertDoc(first.endpoint, "Hello");
+  expect(inserted).toMatchObject({ status: 200, body: { title_upper: "HELLO" } });
+
+  const again = await client.serviceApply({ ...request, allow_destructive: false });
+  expect(again).toMatchObject({ in_agreement: true, status: "skipped", services: [{ status: "skipped" }] });
+  expect((await findService(client, "updates/ingest")).pid).toBe(first.pid);
+
+  const app_file = join(harness.project_root, "app.py");
+  writeFileSync(app_file, `${readFileSync(app_file, "utf8")}\n# another line\n`);
+  const changed = { ...(await harness.readApp("updates", { TOKEN: "s3cret" })), service: null, port: null };
+  const plan = await client.servicePlan(changed);
+  expect(plan.services[0]?.ops).toMatchObject([{ description: "app.py changed", severity: "additive" }]);
+  await client.serviceApply({ ...changed, allow_destructive: false });
+  const restarted = await findService(client, "updates/ingest");
+  expect(restarted).toMatchObject({ state: "AVAILABLE", port: first.port });
+  expect(restarted.pid).not.toBe(first.pid);
+
+  await client.serviceApply({ ...changed, port: restarted.port + 1, allow_destructive: false });
+  expect(await findService(client, "updates/ingest")).toMatchObject({ state: "AVAILABLE", port: restarted.port + 1 });
+
+  const private_files = [`${HOME_PATHS.services}/updates/ingest.json`, HOME_PATHS.token, HOME_PATHS.daemon];
+  for (const path of private_files) expect(statSync(join(harness.home, path)).mode & 0o077).toBe(0);
+  expect(readFileSync(join(harness.home, HOME_PATHS.daemonLog), "utf8")).not.toContain("s3cret");
+});
+
+test("service stop, restart, logs and prune do what they say, unknown names are refused", {
+  timeout: TIMEOUT,
+}, async () => {
+  const app = await harness.readApp("stops");
+  const served = await serveExample(client, app);
+  expect(await client.serviceStop("stops/ingest")).toMatchObject({ state: "STOPPED", endpoint: null });
+  expect((await client.servicePlan({ ...app, service: null, port: null })).in_agreement).toBe(false);
+  expect(await client.serviceRestart("stops/ingest")).toMatchObject({ state: "AVAILABLE", port: served.port });
+  const lines: string[] = [];
+  for await (const line of client.serviceLogs({ name: "stops/ingest", tail: 50, follow: false })) lines.push(line);
+  expect(lines.join("\n")).toContain("service listens");
+  await expect(client.serviceStop("stops/ingst")).rejects.toMatchObject({
+    code: "service_not_found",
+    hint: "Did you mean stops/ingest?",
+  });
+  const without = { ...app, manifest: { ...app.manifest, services: [] } };
+  expect(await client.servicePrune({ ...without, dry_run: true })).toMatchObject({
+    ops: [{ name: "ingest", status: "skipped" }],
+  });
+  expect(await client.serviceList("stops")).toHaveLength(1);
+  expect(await client.servicePrune({ ...without, dry_run: false })).toMatchObject({
+    ops: [{ name: "ingest", status: "applied" }],
+  });
+  expect(await client.serviceList("stops")).toEqual([]);
+});
+
+test("a follower of a log sees lines as they come, until it goes away", { timeout: TIMEOUT }, async () => {
+  await serveExample(client, await harness.readApp("stops"));
+  const { busy } = await client.health();
+  const away = new AbortController();
+  const seen: string[] = [];
+  const following = (async () => {
+    const request = { name: "stops/ingest", tail: 0, follow: true };
+    for await (const line of client.serviceLogs(request, { signal: away.signal })) {
+      seen.push(line);
+      if (line.includes("service listens")) away.abort();
+    }
+  })().catch(() => undefined);
+  await waitFor(async () => (await client.health()).busy === busy + 1);
+  await client.serviceRestart("stops/ingest");
+  await following;
+  expect(seen.some((line) => line.includes("service stops"))).toBe(true);
+  await waitFor(async () => (await client.health()).busy === busy);
+});
+
+test("a taken port is refused by name before anything is changed", { timeout: TIMEOUT }, async () => {
+  const app = await harness.readApp("ports");
+  const served = await serveExample(client, app);
+  const daemon_port = harness.readDaemonFile()?.port ?? 0;
+  const request = { ...app, service: null, port: daemon_port, allow_destructive: false };
+  await expect(client.serviceApply(request)).rejects.toMatchObject({
+    code: "port_taken",
+    message: expect.stringContaining(String(daemon_port)),
+  });
+  expect(await findService(client, "ports/ingest")).toMatchObject({ pid: served.pid, port: served.port });
+});
+
+test("a service whose code cannot be imported is FAILED with the reason", { timeout: TIMEOUT }, async () => {
+  const app = await harness.readApp("fails");
+  await serveExample(client, app);
+  const broken = { ...app, runtime: { ...app.runtime, python: join(harness.folder, "no-python") } };
+  await expect(
+    client.serviceApply({ ...broken, service: null, port: null, allow_destructive: false }),
+  ).rejects.toMatchObject({ code: "service_failed", hint: "cli service logs fails/ingest" });
+  const failed = await findService(client, "fails/ingest");
+  expect(failed).toMatchObject({ state: "FAILED", pid: null });
+  expect(failed.error).not.toBe("");
+});
+
+test("strangers, older commands and manifests that do not fit are turned away", { timeout: TIMEOUT }, async () => {
+  const { port } = harness.readDaemonFile() ?? { port: 0 };
+  await expect(createLocalClient({ port, token: "wrong" }).health()).rejects.toMatchObject({ code: "unauthorized" });
+  const token = readFileSync(join(harness.home, HOME_PATHS.token), "utf8").trim();
+  const old = await fetch(`http://127.0.0.1:${port}/v1/health`, {
+    headers: { authorization: `Bearer ${token}`, "x-client-version": "0.7.9" },
+  });
+  expect(old.status).toBe(426);
+  expect(await old.json()).toMatchObject({ code: "client_too_old", hint: "pip install --upgrade 'appdb[serve]'" });
+  const app = await harness.readApp("strangers");
+  const newer = { ...app.manifest, manifest_version: 2 } as unknown as App["manifest"];
+  await expect(client.schemaPlan({ target: "strangers", manifest: newer })).rejects.toMatchObject({
+    code: "manifest_too_new",
+  });
+  const unknown = { ...app.manifest, surprise: 1 } as App["manifest"];
+  await expect(client.schemaPlan({ target: "strangers", manifest: unknown })).rejects.toMatchObject({
+    code: "manifest_invalid",
+  });
+  await expect(client.schemaPlan({ target: "no target!", manifest: app.manifest })).rejects.toMatchObject({
+    code: "invalid_target",
+  });
+});

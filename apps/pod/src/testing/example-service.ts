@@ -1,0 +1,38 @@
+import type { LocalClient } from "@appdb/contract/client";
+import type { App, ServiceRecord } from "@appdb/contract/routes/local";
+import { waitFor } from "./daemon-harness.ts";
+
+/** Makes the tables of an application and serves it, as `schema update` and `service update` do. */
+export async function serveExample(client: LocalClient, app: App): Promise<ServiceRecord> {
+  const { catalog_version } = await client.schemaPlan({ target: app.target, manifest: app.manifest });
+  await client.schemaApply({ ...app, catalog_version, allow_destructive: false });
+  await client.serviceApply({ ...app, service: null, port: null, allow_destructive: false });
+  return findService(client, `${app.target}/ingest`);
+}
+
+/** A service as it is listed. */
+export async function findService(client: LocalClient, name: string): Promise<ServiceRecord> {
+  const found = (await client.serviceList(undefined)).find((record) => record.name === name);
+  if (found === undefined) throw new Error(`There is no service ${name}.`);
+  return found;
+}
+
+/** Sends one row to the example's route. */
+export async function insertDoc(endpoint: string | null, title: string): Promise<{ status: number; body: unknown }> {
+  const response = await fetch(`${endpoint}/docs`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ title, body: "World" }),
+  });
+  return { status: response.status, body: await response.json() };
+}
+
+/** Sends a row until it is taken, as a client that retries does. */
+export async function insertUntilTaken(endpoint: string | null, title: string): Promise<void> {
+  await waitFor(() =>
+    insertDoc(endpoint, title).then(
+      (answer) => answer.status === 200,
+      () => false,
+    ),
+  );
+}

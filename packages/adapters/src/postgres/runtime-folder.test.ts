@@ -1,0 +1,43 @@
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { nameRuntimeFolder, openRuntimeFolder } from "./runtime-folder.ts";
+
+let base: string;
+
+beforeEach(() => {
+  base = mkdtempSync(join(tmpdir(), "appdb-run-"));
+});
+
+afterEach(() => {
+  rmSync(base, { recursive: true, force: true });
+});
+
+test("a home has one short folder, however deep it lies, and no other home has it", () => {
+  const home = `/home/me/${"a very long folder/".repeat(20)}`;
+  const folder = nameRuntimeFolder(home, base);
+  expect(folder).toBe(nameRuntimeFolder(home, base));
+  expect(folder).not.toBe(nameRuntimeFolder(`${home}2`, base));
+  expect(Buffer.byteLength(`${folder}/.s.PGSQL.5432`)).toBeLessThanOrEqual(103);
+});
+
+test("a base that is too long or missing is passed over", () => {
+  const long = join(base, "x".repeat(90));
+  mkdirSync(long);
+  expect(nameRuntimeFolder("/home", long)).not.toContain(long);
+  expect(nameRuntimeFolder("/home", join(base, "none"))).not.toContain(base);
+});
+
+test("a folder that others may enter, a file and a link are refused", () => {
+  const folder = join(base, "folder");
+  openRuntimeFolder(folder);
+  openRuntimeFolder(folder);
+  expect(existsSync(folder)).toBe(true);
+  chmodSync(folder, 0o755);
+  expect(() => openRuntimeFolder(folder)).toThrow(expect.objectContaining({ code: "postgres_failed" }));
+  const link = join(base, "link");
+  mkdirSync(join(base, "elsewhere"), { mode: 0o700 });
+  symlinkSync(join(base, "elsewhere"), link);
+  expect(() => openRuntimeFolder(link)).toThrow(expect.objectContaining({ code: "postgres_failed" }));
+});

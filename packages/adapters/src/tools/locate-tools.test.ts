@@ -1,0 +1,77 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { locateTools, requirePostgresBin } from "./locate-tools.ts";
+
+let root: string;
+
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), "appdb tools ü-"));
+});
+
+afterEach(() => {
+  rmSync(root, { recursive: true, force: true });
+});
+
+function make(...paths: string[]): void {
+  for (const path of paths) {
+    mkdirSync(dirname(join(root, path)), { recursive: true });
+    writeFileSync(join(root, path), "");
+  }
+}
+
+function locate(program: string, postgres_bin?: string) {
+  return locateTools({ program_url: pathToFileURL(join(root, program)).href, postgres_bin });
+}
+
+const POSTGRES = "lib/python3.12/site-packages/embedded_postgres/pginstall/bin/postgres";
+
+test("a checkout finds its tool environment and its library", () => {
+  make("package.json", ".tools/bin/python3", ".tools/bin/uv", `.tools/${POSTGRES}`, "dist/pod.js");
+  const tools = locate("dist/pod.js");
+  expect(tools).toEqual({
+    postgres_bin: join(root, ".tools", dirname(POSTGRES)),
+    uv: join(root, ".tools/bin/uv"),
+    base_python: join(root, ".tools/bin/python3"),
+    library: join(root, "python"),
+    site_packages: join(root, ".tools/lib/python3.12/site-packages"),
+  });
+  expect(requirePostgresBin(tools)).toBe(tools.postgres_bin);
+});
+
+test("a checkout whose Python is gone still finds its PostgreSQL", () => {
+  make("package.json", `.tools/${POSTGRES}`, "dist/pod.js");
+  expect(locate("dist/pod.js")).toMatchObject({
+    base_python: undefined,
+    postgres_bin: join(root, ".tools", dirname(POSTGRES)),
+  });
+});
+
+test("a wheel finds what was installed beside it", () => {
+  make("bin/python", "bin/uv", POSTGRES, "lib/python3.12/site-packages/appdb/_bundle/pod.js");
+  const site_packages = join(root, "lib/python3.12/site-packages");
+  expect(locate("lib/python3.12/site-packages/appdb/_bundle/pod.js")).toEqual({
+    postgres_bin: join(root, dirname(POSTGRES)),
+    uv: join(root, "bin/uv"),
+    base_python: join(root, "bin/python"),
+    library: site_packages,
+    site_packages,
+  });
+});
+
+test("an own PostgreSQL goes before the installed one, and is looked at", () => {
+  make("package.json", ".tools/bin/python3", `.tools/${POSTGRES}`, "own/postgres", "dist/pod.js");
+  expect(requirePostgresBin(locate("dist/pod.js", join(root, "own")))).toBe(join(root, "own"));
+  expect(() => requirePostgresBin(locate("dist/pod.js", join(root, "dist")))).toThrow(
+    expect.objectContaining({ code: "postgres_failed", hint: expect.stringContaining("SERVICE_PG_BIN") }),
+  );
+});
+
+test("an installation without PostgreSQL says how to get one", () => {
+  make("somewhere/pod.js");
+  expect(() => requirePostgresBin(locate("somewhere/pod.js"))).toThrow(
+    expect.objectContaining({ code: "postgres_failed", hint: expect.stringContaining("appdb[serve]") }),
+  );
+});
