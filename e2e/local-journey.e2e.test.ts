@@ -1,0 +1,185 @@
+import { appendFileSync, readFileSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { join } from "node:path";
+import { eventually } from "@appdb/testkit/eventually";
+import { expect, test } from "vitest";
+import { type Finished, freePort, makePlace, type Place } from "./support/place.ts";
+
+interface Listed {
+  readonly services: readonly {
+    name: string;
+    endpoint: string | null;
+    port: number;
+    state: string;
+    error: string | null;
+  }[];
+}
+
+test("a person makes a project, serves it, changes it while it runs, and ends it", async () => {
+  await using place = makePlace();
+  await expectExit(place, 0, "init");
+  await expectExit(place, 0, "service", "example", "--out", "app.py");
+
+  // Nothing is made before it is asked for.
+  const pending = await expectExit(place, 2, "schema", "diff", "app.py", "main");
+  expect(pending.stdout).toContain("+ main/docs");
+  expect((await expectExit(place, 1, "service", "diff", "app.py", "main")).stdout).toContain("! ingest");
+  const blocked = await expectExit(place, 1, "service", "update", "app.py", "main", "-f");
+  expect(blocked.stderr).toContain("cli schema update app.py main");
+  const early = await expectExit(place, 1, "service", "run", "app.py", "main", "--port", "0");
+  expect(early.stderr).toContain("hint: ");
+  expect(early.stderr).not.toContain("Traceback");
+
+  await expectExit(place, 0, "schema", "update", "app.py", "main");
+  await expectExit(place, 0, "schema", "diff", "app.py", "main");
+
+  // In the background, on a port that is kept.
+  const refused = await expectExit(place, 3, "service", "update", "app.py", "main");
+  expect(refused.stderr).toContain("cli service update app.py main -f");
+  await expectExit(place, 0, "service", "update", "app.py", "main", "-f");
+  const first = await onlyService(place);
+  expect(first).toMatchObject({ name: "main/ingest", state: "AVAILABLE" });
+  const row = await post(`${first.endpoint}/docs`, { title: "Hello", body: "World" });
+  expect(row).toMatchObject({ status: 200, body: { title_upper: "HELLO", summary: "Hello" } });
+  expect((await post(`${first.endpoint}/titles`, { title: "x" })).body).toEqual({ title_upper: "X" });
+
+  await expectExit(place, 0, "service", "restart", "main/ingest");
+  expect(await onlyService(place)).toMatchObject({ port: first.port, state: "AVAILABLE" });
+
+  // A new computed column is filled; the running service goes on meanwhile and is restarted by the next update.
+  edit(place, "    title_upper = upper(title)\n", "    title_upper = upper(title)\n    shout = upper(body)\n");
+  const added = await expectExit(place, 0, "schema", "update", "app.py", "main");
+  expect(added.stdout).toContain("column 'shout'");
+  expect((await post(`${first.endpoint}/docs`, { title: "Still here" })).status).toBe(200);
+  expect((await expectExit(place, 2, "service", "diff", "app.py", "main")).stdout).toContain("app.py changed");
+
+  // What destroys is refused twice before it is done.
+  edit(place, "    shout = upper(body)\n", "");
+  const destructive = await expectExit(place, 3, "schema", "update", "app.py", "main");
+  expect(destructive.stderr).toContain("cli schema update app.py main --allow-destructive");
+  const unanswered = await expectExit(place, 3, "schema", "update", "app.py", "main", "--allow-destructive");
+  expect(unanswered.stderr).toContain("--allow-destructive -f");
+  await expectExit(place, 2, "schema", "diff", "app.py", "main");
+  await expectExit(place, 0, "schema", "update", "app.py", "main", "--allow-destructive", "-f");
+  await expectExit(place, 0, "schema", "diff", "app.py", "main");
+
+  // The daemon goes and comes back with the first command; what was served is served again, on its port.
+  await expectExit(place, 0, "daemon", "stop");
+  expect(place.processes()).toEqual([]);
+  await expectExit(place, 1, "daemon", "status");
+  await eventually(async () =>
+    expect(await onlyService(place)).toMatchObject({ port: first.port, state: "AVAILABLE" }),
+  );
+  const page = await fetch(`${first.endpoint}/docs`);
+  expect([page.status, page.headers.get("content-type")]).toEqual([200, expect.stringContaining("text/html")]);
+
+  const log = await expectExit(place, 0, "service", "logs", "main/ingest", "--tail", "50");
+  expect(log.stdout).toContain("service listens");
+  await expectExit(place, 0, "service", "stop", "main/ingest");
+  expect(await onlyService(place)).toMatchObject({ state: "STOPPED", endpoint: null });
+  await expectExit(place, 0, "daemon", "stop");
+  expect(place.processes()).toEqual([]);
+}, 180_000);
+
+test("mistakes of a person are told in one line each, with what to do, and change nothing", async () => {
+  await using place = makePlace();
+  await expectExit(place, 0, "init");
+  await expectExit(place, 0, "service", "example", "--out", "app.py");
+  const good = readFileSync(join(place.project, "app.py"), "utf8");
+
+  const mistakes: readonly [what: string, app: string, code: string, said: RegExp][] = [
+    ["a syntax error", `${good}\ndef broken(:\n`, "app_invalid", /app\.py:\d+/],
+    ["an import that fails", `import no_such_module\n${good}`, "app_invalid", /no_such_module/],
+    ["an unknown column", good.replace("upper(title)", "upper(titel)"), "app_invalid", /titel/],
+    ["no model", "x = 1\n", "app_invalid", /app\.py/],
+  ];
+  for (const [what, app, code, said] of mistakes) {
+    writeFileSync(join(place.project, "app.py"), app);
+    const ran = await place.cli("schema", "update", "app.py", "main", "--json");
+    expect(ran.code, what).toBe(1);
+    const problem = JSON.parse(ran.stdout);
+    expect(problem.code, `${what}: ${ran.stdout}`).toBe(code);
+    expect(problem.detail, what).toMatch(said);
+    expect(ran.stderr, what).not.toContain("Traceback");
+  }
+  writeFileSync(join(place.project, "app.py"), good);
+
+  appendFileSync(join(place.project, "service.toml"), "\n[[service.database]]\nname = 'cloud://<your-org>:main'\n");
+  expect((await place.cli("schema", "diff", "app.py", "main")).code).toBe(2);
+  appendFileSync(join(place.project, "service.toml"), "memroy_mb = 512\n");
+  const typo = await expectExit(place, 1, "schema", "diff", "app.py", "main");
+  expect(typo.stderr).toMatch(/service\.toml:\d+: 'memroy_mb'.*did you mean 'memory_mb'/);
+  writeFileSync(join(place.project, "service.toml"), "");
+
+  expect((await expectExit(place, 1, "schema", "diff", "app.py", "1main")).stderr).toContain("'1main' is not valid");
+  const python = await expectExit(place, 1, "schema", "diff", "app.py", "main", "--python", "/no/such/python");
+  expect(python.stderr).toContain("/no/such/python");
+  // Nothing of all this was made.
+  expect(JSON.parse((await place.cli("schema", "diff", "app.py", "main", "--json")).stdout).summary.create).toBe(1);
+}, 120_000);
+
+test("a taken port is told before anything claims to serve", async () => {
+  await using place = makePlace();
+  await expectExit(place, 0, "init");
+  await expectExit(place, 0, "service", "example", "--out", "app.py");
+  await expectExit(place, 0, "schema", "update", "app.py", "main");
+  const port = await freePort();
+  const other = createServer().listen(port, "127.0.0.1");
+  try {
+    const run = await expectExit(place, 1, "service", "run", "app.py", "main", "--port", String(port));
+    expect(run.stdout).toBe("");
+    expect(run.stderr).toContain(String(port));
+    const update = await expectExit(
+      place,
+      1,
+      "service",
+      "update",
+      "app.py",
+      "main",
+      "--port",
+      String(port),
+      "-f",
+      "--json",
+    );
+    expect(JSON.parse(update.stdout)).toMatchObject({ code: "port_taken" });
+  } finally {
+    await new Promise((resolve) => other.close(resolve));
+  }
+}, 120_000);
+
+test("twenty commands at once on an empty home start one daemon, and all of them are answered", async () => {
+  await using place = makePlace();
+  await expectExit(place, 0, "init");
+  await expectExit(place, 0, "service", "example", "--out", "app.py");
+  const ran = await Promise.all(Array.from({ length: 20 }, () => place.cli("schema", "diff", "app.py", "main")));
+  expect(ran.map(({ code, stderr }) => [code, stderr])).toEqual(ran.map(() => [2, ""]));
+  const status = JSON.parse((await place.cli("daemon", "status", "--json")).stdout);
+  expect(status.running).toBe(true);
+  await expectExit(place, 0, "daemon", "stop");
+  expect(place.processes()).toEqual([]);
+}, 120_000);
+
+async function expectExit(place: Place, exit: number, ...args: string[]): Promise<Finished> {
+  const ran = await place.cli(...args);
+  expect(ran.code, `cli ${args.join(" ")}\n${ran.stdout}${ran.stderr}`).toBe(exit);
+  return ran;
+}
+
+async function onlyService(place: Place): Promise<Listed["services"][number]> {
+  const { services } = JSON.parse((await expectExit(place, 0, "service", "list", "main", "--json")).stdout) as Listed;
+  expect(services).toHaveLength(1);
+  return services[0] as Listed["services"][number];
+}
+
+function edit(place: Place, before: string, after: string): void {
+  const path = join(place.project, "app.py");
+  const text = readFileSync(path, "utf8");
+  expect(text).toContain(before);
+  writeFileSync(path, text.replace(before, after));
+}
+
+async function post(url: string, body: object): Promise<{ status: number; body: Record<string, unknown> }> {
+  const headers = { "content-type": "application/json" };
+  const answer = await fetch(url, { method: "POST", headers, body: JSON.stringify(body) });
+  return { status: answer.status, body: (await answer.json()) as Record<string, unknown> };
+}
