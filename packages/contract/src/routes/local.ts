@@ -1,6 +1,5 @@
 import * as z from "zod";
 import { manifestSchema } from "../manifest.ts";
-import { schemaPlanSchema, servicePlanSchema } from "../plan.ts";
 
 /**
  * The local daemon's API, on loopback. Every request carries `authorization: Bearer <token of the home>` and the
@@ -104,7 +103,3 @@ export type ServiceRecord = z.infer<typeof serviceRecordSchema>;
 /** Answer of `targets/open`: how a foreground service reaches its database. */
 export const openTargetSchema = z.strictObject({ dsn: z.string(), catalog_version: z.int() });
 export type OpenTarget = z.infer<typeof openTargetSchema>;
-
-export const schemaPlanAnswerSchema = z.strictObject({ plan: schemaPlanSchema });
-export const servicePlanAnswerSchema = z.strictObject({ plan: servicePlanSchema });
-export const serviceListAnswerSchema = z.strictObject({ services: z.array(serviceRecordSchema) });
