@@ -9,7 +9,7 @@ import { createUuid7 } from "../rows/uuid7.ts";
 import { compileRowReader } from "../rows/validate-row.ts";
 import { planWriteTarget } from "../rows/write-target.ts";
 import type { Catalog, CatalogTable } from "../schema/catalog.ts";
-import { loadCatalog } from "../schema/load-catalog.ts";
+import { emptyCatalog, hasCatalog, loadCatalog } from "../schema/load-catalog.ts";
 import { planSchema } from "../schema/plan-schema.ts";
 import { folderSchema } from "../target.ts";
 import { answerError, JSON_HEADERS, type RouteAnswer } from "./answers.ts";
@@ -71,7 +71,7 @@ export interface Endpoints extends AsyncDisposable {
 export async function openEndpoints(deps: EndpointsDeps, input: EndpointsInput): Promise<Endpoints> {
   const services = input.services.map((name) => findService(input.manifest, name));
   for (const service of services) checkRoutes(input.manifest, service);
-  const catalog = await loadCatalog(deps.sql);
+  const catalog = (await hasCatalog(deps.sql)) ? await loadCatalog(deps.sql) : emptyCatalog();
   refuseMismatch(input, catalog);
   const compiler = new RouteCompiler(deps, input, catalog);
   const routes = services.flatMap((service) => service.routes.map((route) => compiler.compile(service, route)));

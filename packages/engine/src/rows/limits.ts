@@ -1,4 +1,4 @@
-/** How rows are written and computed together; measured in docs/adr (writes). */
+/** How rows are written and computed together. */
 export const BATCHING = {
   batches_in_flight: 2,
   batch_items: 512,

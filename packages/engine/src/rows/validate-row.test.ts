@@ -1,0 +1,102 @@
+import { expect, test } from "vitest";
+import type { CatalogColumn, CatalogTable } from "../schema/catalog.ts";
+import { layOutRow } from "./row-layout.ts";
+import { compileRowReader } from "./validate-row.ts";
+
+const column = (id: number, name: string, parts: Partial<CatalogColumn> = {}): CatalogColumn => ({
+  id,
+  name,
+  type: { kind: "string" },
+  nullable: false,
+  primary_key: false,
+  computed: null,
+  state: "ready",
+  comment: null,
+  custom_metadata: null,
+  stale: false,
+  ...parts,
+});
+
+const TITLE = { node: "column", name: "title", type: { kind: "string" }, nullable: false } as const;
+const UPPER = {
+  node: "call",
+  fn: "string.upper",
+  args: [TITLE],
+  kwargs: {},
+  type: { kind: "string" },
+  nullable: false,
+} as const;
+
+const TABLE: CatalogTable = {
+  id: 1,
+  folder: "public",
+  name: "docs",
+  version: 1,
+  model: "Docs",
+  comment: null,
+  custom_metadata: null,
+  primary_key: [],
+  has_default_idxs: false,
+  identity: "_row",
+  has_rows: false,
+  columns: [
+    column(1, "title"),
+    column(2, "body", { nullable: true }),
+    column(3, "count", { type: { kind: "int" } }),
+    column(4, "a/b~c", { nullable: true, type: { kind: "bool" } }),
+    column(5, "secret", { nullable: true }),
+    column(6, "loud", { computed: { text: "upper(title)", expr: { ...UPPER, args: [TITLE] } } }),
+  ],
+  indexes: [],
+};
+
+const layout = layOutRow(TABLE);
+const read = compileRowReader(layout, ["title", "body", "count", "a/b~c"]);
+
+function refusal(body: string): { message: string; hint: string; errors: { pointer: string; detail: string }[] } {
+  try {
+    read(body);
+  } catch (error) {
+    return error as ReturnType<typeof refusal>;
+  }
+  throw new Error("the body was taken");
+}
+
+test("a row has a slot for every column and for its identity; what was not sent is null", () => {
+  expect(read('{"count": 3, "title": "x"}')).toEqual(["x", null, 3, null, null, null, null]);
+  expect(layout.slots.map((slot) => slot.name)).toEqual(["title", "body", "count", "a/b~c", "secret", "loud", "_row"]);
+});
+
+test("everything that does not fit is told at once, each with its pointer", () => {
+  const { errors, message } = refusal('{"titel": "x", "body": 5, "count": null, "a/b~c": "yes", "loud": "X"}');
+  expect(message).toContain("6 fields");
+  expect(errors).toEqual([
+    { pointer: "/titel", detail: 'The route takes no field "titel". Did you mean "title"?' },
+    { pointer: "/body", detail: "A string is wanted, the body has 5." },
+    { pointer: "/count", detail: 'The field "count" must not be null.' },
+    { pointer: "/a~1b~0c", detail: 'A boolean (true or false) is wanted, the body has "yes".' },
+    { pointer: "/loud", detail: '"loud" is computed by the service; leave it out.' },
+    { pointer: "/title", detail: 'The field "title" is required.' },
+  ]);
+});
+
+test("one misfit stands in the detail itself, and the hint lists what the route takes", () => {
+  const { message, hint } = refusal('{"title": "x", "count": 9223372036854775808}');
+  expect(message).toMatch(/^count: 9223372036854775808 is beyond the range of Int/);
+  expect(hint).toBe("The route takes: title, body?, count, a/b~c?");
+});
+
+test("a column that is no input of the route is named as such", () => {
+  expect(refusal('{"title": "x", "count": 1, "secret": "s"}').errors).toEqual([
+    { pointer: "/secret", detail: '"secret" is a column of docs, but no input of this route.' },
+  ]);
+});
+
+test("names that objects have by birth are fields like others", () => {
+  for (const name of ["__proto__", "constructor", "toString"]) {
+    expect(refusal(`{"title": "x", "count": 1, "${name}": {"title": 1}}`).errors).toMatchObject([
+      { pointer: `/${name}` },
+    ]);
+  }
+  expect(refusal("{}").errors.map((error) => error.pointer)).toEqual(["/title", "/count"]);
+});
