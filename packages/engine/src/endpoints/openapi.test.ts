@@ -1,0 +1,67 @@
+import { aColumn, aComputed, aManifest, aTable, aUuid7Key, call, col } from "@appdb/testkit/manifest-builder";
+import { expect, test } from "vitest";
+import { describeService } from "./openapi.ts";
+
+const source = { file: "app.py", line: 1 };
+const manifest = aManifest({
+  tables: [
+    aTable("docs", [
+      aUuid7Key(),
+      aColumn("title", "string", { comment: "What it is called" }),
+      aColumn("n", "int", { nullable: true }),
+      aColumn("extra", "json", { nullable: true }),
+      aComputed("loud", call("string.upper", "string", col("title", "string"))),
+    ]),
+  ],
+  services: [
+    {
+      name: "ingest",
+      prefix: "/v1",
+      source,
+      routes: [
+        {
+          kind: "insert",
+          method: "post",
+          path: "/docs-in",
+          table: "docs",
+          inputs: ["title", "n", "extra"],
+          outputs: ["id", "loud", "n"],
+          source,
+        },
+      ],
+    },
+  ],
+});
+
+// biome-ignore lint/suspicious/noExplicitAny: a document is looked at, not worked with
+function describe(): any {
+  const [service] = manifest.services;
+  if (service === undefined) throw new Error("no service");
+  return describeService(manifest, service);
+}
+
+test("a route is described under its prefix with what it takes and what it answers", () => {
+  const operation = describe().paths["/v1/docs-in"].post;
+  expect(operation.operationId).toBe("insert_v1_docs_in_post");
+  expect(operation.requestBody.content["application/json"].schema).toEqual({
+    type: "object",
+    properties: {
+      title: { type: "string", description: "What it is called" },
+      n: { type: ["integer", "null"], format: "int64" },
+      extra: {},
+    },
+    required: ["title"],
+    additionalProperties: false,
+  });
+  const answer = operation.responses["200"].content["application/json"].schema;
+  expect(Object.keys(answer.properties)).toEqual(["id", "loud", "n"]);
+  expect(answer.required).toEqual(["id", "loud", "n"]);
+});
+
+test("every error that a route may answer is declared as a problem", () => {
+  const { responses } = describe().paths["/v1/docs-in"].post;
+  expect(Object.keys(responses).sort()).toEqual(["200", "400", "409", "413", "415", "422", "503", "507"]);
+  expect(responses["409"].description).toContain("unique_violation");
+  expect(responses["422"].content["application/problem+json"].schema.$ref).toBe("#/components/schemas/Problem");
+  expect(describe().components.schemas.Problem.required).toContain("code");
+});
