@@ -5,8 +5,8 @@ import { nodeBin, ROOT, TOOLS_PYTHON } from "./paths.mjs";
 import { stream } from "./run.mjs";
 import { say } from "./say.mjs";
 
-/** Caches of tools, which are for the next run to find; here they go with the folder. */
-const CACHES = /^(tsx-|node-compile-cache)/;
+/** What tools leave for their next run; here it goes with the folder. */
+const CACHES = /^(tsx-|node-compile-cache$|uv-\w+\.lock$)/;
 
 /** Runs the static checks, vitest and pytest, and prints the sum last. Answers the exit status. */
 export async function runEverything({ faults }) {
