@@ -48,7 +48,7 @@ async function runWriter(
   input: ReadManifestInput,
 ): Promise<{ stdout: string; stderr: string; ending: string | undefined }> {
   const { app_file, runtime, signal } = input;
-  const args = ["-m", "appdb.manifest", "--root", runtime.project_root, app_file];
+  const args = ["-P", "-m", "appdb.manifest", "--root", runtime.project_root, app_file];
   const child = spawn(runtime.python, args, {
     cwd: runtime.project_root,
     env: pythonEnvironment(runtime),

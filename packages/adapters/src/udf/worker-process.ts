@@ -48,7 +48,7 @@ export class WorkerProcess {
 
   constructor(options: WorkerProcessOptions) {
     this.#options = options;
-    this.#child = spawn(options.runtime.python, ["-m", "appdb.worker"], {
+    this.#child = spawn(options.runtime.python, ["-P", "-m", "appdb.worker"], {
       cwd: options.runtime.project_root,
       env: workerEnv(options.runtime),
       stdio: ["pipe", "pipe", "pipe"],

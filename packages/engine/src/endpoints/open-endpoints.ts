@@ -10,10 +10,10 @@ import { compileRowReader } from "../rows/validate-row.ts";
 import { planWriteTarget } from "../rows/write-target.ts";
 import type { Catalog, CatalogTable } from "../schema/catalog.ts";
 import { emptyCatalog, hasCatalog, loadCatalog } from "../schema/load-catalog.ts";
-import { planSchema } from "../schema/plan-schema.ts";
 import { folderSchema } from "../target.ts";
 import { answerError, JSON_HEADERS, type RouteAnswer } from "./answers.ts";
 import { checkRoutes } from "./check-routes.ts";
+import { checkTables } from "./check-tables.ts";
 import { describeService, type OpenApiDocument } from "./openapi.ts";
 import { compileOutputs } from "./render-outputs.ts";
 
@@ -66,13 +66,13 @@ export interface Endpoints extends AsyncDisposable {
 /**
  * Compiles the routes of services against the tables as they are. Disposing waits for the rows that are on their way;
  * pool and workers stay with whoever made them.
- * @throws service_not_found, app_invalid, schema_mismatch when the tables are not what the manifest declares
+ * @throws service_not_found, app_invalid, schema_mismatch when the tables lack what the manifest declares
  */
 export async function openEndpoints(deps: EndpointsDeps, input: EndpointsInput): Promise<Endpoints> {
   const services = input.services.map((name) => findService(input.manifest, name));
   for (const service of services) checkRoutes(input.manifest, service);
   const catalog = (await hasCatalog(deps.sql)) ? await loadCatalog(deps.sql) : emptyCatalog();
-  refuseMismatch(input, catalog);
+  checkTables(input, catalog);
   const compiler = new RouteCompiler(deps, input, catalog);
   const routes = services.flatMap((service) => service.routes.map((route) => compiler.compile(service, route)));
   return {
@@ -176,18 +176,7 @@ function findService(manifest: Manifest, name: string): ManifestService {
 function findTable(catalog: Catalog, target: string, name: string): CatalogTable {
   const folder = folderSchema(target);
   const table = catalog.tables.find((candidate) => candidate.folder === folder && candidate.name === name);
-  // refuseMismatch has seen every table of the manifest, and checkRoutes every route's table in the manifest.
+  // checkTables has seen every table of the manifest, and checkRoutes every route's table in the manifest.
   if (table === undefined) throw new TypeError(`The catalog has no table ${name}.`);
   return table;
-}
-
-function refuseMismatch(input: EndpointsInput, catalog: Catalog): void {
-  const { plan } = planSchema({ manifest: input.manifest, catalog, target: input.target });
-  if (plan.in_agreement) return;
-  const different = plan.tables.filter((table) => table.resolution !== "up_to_date").map((table) => table.path);
-  throw appError("schema_mismatch", {
-    detail: `${input.manifest.app_file} declares other tables than ${input.target} has: ${different.join(", ")}.`,
-    hint: `Bring the tables up to date: cli schema update ${input.manifest.app_file} ${input.target}`,
-    meta: { target: input.target, tables: different },
-  });
 }
