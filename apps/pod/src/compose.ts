@@ -1,4 +1,5 @@
 import { existsSync, rmSync } from "node:fs";
+import { hostname } from "node:os";
 import { join } from "node:path";
 import type { PostgresProvider } from "@appdb/adapters/postgres/postgres-provider";
 import { appError } from "@appdb/contract/errors";
@@ -46,6 +47,8 @@ export function composeDaemon(input: ComposeInput): DaemonDeps {
     postgres,
     clock,
     log,
+    // several homes may share a server of one's own; a home has one daemon
+    owner: `daemon of ${hostname()}:${home}`,
     createRunner: (runtime_id, modules) => createFillRunner({ config, log, runtimes }, runtime_id, modules),
   });
   const spec_folder = join(home, SPEC_FOLDER);

@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-/** The kinds of a column's type. A kind has one storage type, one JSON form and one Python form (docs/adr/0003-values.md). */
+/** The kinds of a column's type. A kind has one storage type, one JSON form and one Python form (docs/adr/0002-values-and-two-evaluators.md). */
 export const TYPE_KINDS = ["string", "int", "float", "bool", "timestamp", "date", "uuid", "json"] as const;
 export type TypeKind = (typeof TYPE_KINDS)[number];
 

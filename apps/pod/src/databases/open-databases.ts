@@ -15,6 +15,8 @@ export interface OpenDatabasesDeps {
   readonly postgres: PostgresProvider;
   readonly clock: Clock;
   readonly log: Logger;
+  /** Who runs jobs: the same after a restart, so that a daemon goes on at once with what a killed one held. */
+  readonly owner: string;
   /** Workers for a fill, by the id of the runtime that its update stored. */
   readonly createRunner: (runtime_id: string, modules: readonly string[]) => Promise<UdfRunner>;
 }
@@ -127,8 +129,7 @@ export class OpenDatabases implements AsyncDisposable {
 
   /** Runs the jobs until the signal; a loop that fails, because PostgreSQL was away for example, begins again. */
   async #runJobs(name: string, sql: SqlPool, signal: AbortSignal): Promise<void> {
-    const { clock, createRunner, log } = this.#deps;
-    const owner = `daemon ${process.pid}`;
+    const { clock, createRunner, log, owner } = this.#deps;
     for (let pause = FIRST_RETRY_MS; !signal.aborted; pause = Math.min(pause * 2, LONGEST_RETRY_MS)) {
       const started = clock.now();
       try {
