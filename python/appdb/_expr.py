@@ -232,6 +232,8 @@ def call(function, args, kind, nullable, text, binds=ATOM, kwargs=None):
 def literal(value):
     """Makes the expression of a constant. Raises AppFileError for what no column could hold."""
     kind, wire = literal_value(value)
+    if kind == "float" and value == 0 and str(value) == "-0.0":
+        return -literal(0.0)  # most writers of JSON lose the sign of a zero
     binds = UNARY if kind in ("int", "float") and value < 0 else ATOM
     return Expr(kind, False, {"node": "literal", "value": wire}, literal_text(kind, value, wire), binds)
 

@@ -72,6 +72,7 @@ GIVES = [
     ("t.astype(db.String)", dict(t="2024-01-01T00:00:00.5Z"), "2024-01-01T00:00:00.500000Z"),
     ("d.astype(db.String)", dict(d="2024-01-01"), "2024-01-01"),
     ("u.astype(db.String)", dict(u="00000000-0000-0000-0000-00000000000a"), "00000000-0000-0000-0000-00000000000a"),
+    ("(f * -0.0).astype(db.String)", dict(f=1.5), "-0.0"),
     ("f.astype(db.Int)", dict(f=-2.9), -2),
     ("s.astype(db.Int)", dict(s=" 12 "), 12),
     ("s.astype(db.Float)", dict(s="1e3"), 1000.0),
