@@ -1,6 +1,6 @@
 import { createPgPool } from "@appdb/adapters/postgres/pg-pool";
 import type { Manifest, ManifestRoute } from "@appdb/contract/manifest";
-import type { EngineValue } from "@appdb/contract/types";
+import { createFakeUdfRunner, type FakeStep, type FakeUdfRunner } from "@appdb/testkit/fake-udf-runner";
 import {
   aColumn,
   aComputed,
@@ -16,7 +16,7 @@ import {
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { createTestDatabase, type TestDatabase } from "@appdb/testkit/test-database";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import type { SqlPool, UdfError, UdfGraph, UdfRunner } from "../ports.ts";
+import type { SqlPool } from "../ports.ts";
 import { applySchema } from "../schema/apply-schema.ts";
 import { ensureCatalog } from "../schema/ensure-catalog.ts";
 import { loadCatalog } from "../schema/load-catalog.ts";
@@ -24,13 +24,15 @@ import { type Endpoints, openEndpoints } from "./open-endpoints.ts";
 
 let database: TestDatabase;
 let sql: SqlPool;
-let udfRunner: FakeUdf;
+let steps: Record<string, FakeStep>;
+let udfRunner: FakeUdfRunner;
 let opened: Endpoints[] = [];
 
 beforeEach(async () => {
   database = await createTestDatabase();
   sql = createPgPool({ dsn: database.dsn, max: 4, application_name: "routes test" });
-  udfRunner = new FakeUdf();
+  steps = {};
+  udfRunner = createFakeUdfRunner(steps);
   opened = [];
   await ensureCatalog(sql);
 });
@@ -40,39 +42,6 @@ afterEach(async () => {
   await sql[Symbol.asyncDispose]();
   await database.drop();
 });
-
-/** Runs each step as a plain function of the row's values by name; it says what it was asked. */
-class FakeUdf implements UdfRunner {
-  readonly steps = new Map<string, (row: Record<string, EngineValue>) => EngineValue>();
-  readonly asked: string[][] = [];
-
-  async run(graph: UdfGraph, row: readonly EngineValue[]) {
-    this.asked.push(graph.steps.map((step) => step.name));
-    const values: Record<string, EngineValue> = {};
-    graph.inputs.forEach((input, at) => {
-      values[input.name] = row[at] ?? null;
-    });
-    const errors: Record<string, UdfError> = {};
-    for (const step of graph.steps) {
-      try {
-        const compute = this.steps.get(step.name);
-        if (compute === undefined) throw new Error(`no step ${step.name}`);
-        values[step.name] = compute(values);
-      } catch (error) {
-        const { name, message } = error instanceof Error ? error : { name: "Error", message: String(error) };
-        errors[step.name] = { kind: "raised", function: "udfs:fare", type: name, message, at: "udfs.py:3" };
-      }
-    }
-    const failed = Object.keys(errors).length > 0;
-    return { values: graph.steps.map((step) => values[step.name] ?? null), errors: failed ? errors : null };
-  }
-
-  async start() {}
-  stats() {
-    return { workers: 1, waiting: 0, running: 0, calls: this.asked.length, restarts: 0 };
-  }
-  async [Symbol.asyncDispose]() {}
-}
 
 const route = (
   table: string,
@@ -176,7 +145,7 @@ test("an insert answers exactly its outputs in their order, and the row is store
 test("every type goes in and comes out exactly", async () => {
   const post = await serve({ tables: [ITEMS] }, [route("items", ITEM_INPUTS, [...ITEM_INPUTS, "inv"])]);
   // An Int beyond 2^53 divided in SQL is refused there, so that Python divides it.
-  udfRunner.steps.set("inv", (row) => 10 / Number(row.n));
+  steps.inv = (row) => 10 / Number(row.n);
   const doc = '{"z": 1.50, "a": [9007199254740993, {"b": null}], "z2":"\\u00e4"}';
   const body = `{"sku":"a\\"b\\\\c{,}","n":-9223372036854775808,"price":1e-7,"ok":false,"at":"2024-02-29T23:30:00.000100+02:00","day":"2024-02-29","tag":"0190A3C4-0000-7000-8000-00000000000F","doc":${doc}}`;
   const answer = await post("/items", body);
@@ -222,9 +191,9 @@ test("a second row of one key is refused and the first one stays as it is", asyn
 
 test("of many rows sent at once each bad one fails alone", async () => {
   const post = await serve({ tables: [ITEMS] }, [route("items", ITEM_INPUTS, ["sku", "inv"])]);
-  udfRunner.steps.set("inv", () => {
-    throw Object.assign(new Error("division by zero"), { name: "ZeroDivisionError" });
-  });
+  steps.inv = () => {
+    throw new Error("division by zero");
+  };
   const sent = Array.from({ length: 200 }, (_, index) => ({
     sku: index % 50 === 7 ? "same" : `s${index}`,
     n: index % 40 === 3 ? 0 : index,
@@ -235,7 +204,7 @@ test("of many rows sent at once each bad one fails alone", async () => {
     const row = sent[index];
     if (row?.n === 0) {
       expect(answer.json).toMatchObject({ status: 400, code: "function_failed" });
-      expect(answer.json.meta).toMatchObject({ column: "inv", type: "ZeroDivisionError" });
+      expect(answer.json.meta).toMatchObject({ column: "inv", message: "division by zero" });
     } else if (row?.sku !== "same") {
       expect(answer).toMatchObject({ status: 200, json: { sku: row?.sku, inv: 10 / (row?.n ?? 1) } });
     }
@@ -246,36 +215,36 @@ test("of many rows sent at once each bad one fails alone", async () => {
 
 test("a value that SQL cannot make is made by Python, and stored", async () => {
   const post = await serve({ tables: [ITEMS] }, [route("items", ITEM_INPUTS, ["sku", "inv"])]);
-  udfRunner.steps.set("inv", () => 0.25);
+  steps.inv = () => 0.25;
   expect((await post("/items", { sku: "a", n: 0 })).json).toEqual({ sku: "a", inv: 0.25 });
   expect(await rows("select sku, inv from items")).toEqual([["a", "0.25"]]);
-  expect(udfRunner.asked).toEqual([["inv"]]);
+  expect(udfRunner.calls).toEqual([[0]]);
 });
 
 test("a function's column, what it reads and what reads it are computed and stored together", async () => {
   const post = await serve({ tables: [RIDES], functions: [FARE] }, [
     route("rides", ["km"], ["double_km", "fare", "tax"]),
   ]);
-  udfRunner.steps.set("double_km", (row) => Number(row.km) * 2);
-  udfRunner.steps.set("fare", (row) => Number(row.double_km) + 0.5);
+  steps.double_km = (row) => Number(row.km) * 2;
+  steps.fare = (row) => Number(row.double_km) + 0.5;
   expect((await post("/rides", { km: 3 })).json).toEqual({ double_km: 6, fare: 6.5, tax: 3.25 });
-  expect(udfRunner.asked).toEqual([["double_km", "fare"]]);
+  expect(udfRunner.calls).toEqual([[3]]);
   expect(await rows("select km, double_km, fare, tax from rides")).toEqual([["3", "6", "6.5", "3.25"]]);
 });
 
 test("a function that raises fails its own request, and nothing of it is stored", async () => {
   const post = await serve({ tables: [RIDES], functions: [FARE] }, [route("rides", ["km"], ["fare"])]);
-  udfRunner.steps.set("double_km", (row) => Number(row.km) * 2);
-  udfRunner.steps.set("fare", (row) => {
+  steps.double_km = (row) => Number(row.km) * 2;
+  steps.fare = (row) => {
     if (row.double_km === 26) throw new RangeError("unlucky");
     return 1;
-  });
+  };
   const answers = await Promise.all([1, 13, 2].map((km) => post("/rides", { km })));
   expect(answers.map((answer) => answer.status)).toEqual([200, 400, 200]);
   expect(answers[1]?.json).toMatchObject({
     code: "function_failed",
     instance: "req-1",
-    meta: { function: "udfs:fare", column: "fare", type: "RangeError", message: "unlucky" },
+    meta: { function: "udfs:fare", column: "fare", type: "ValueError", message: "unlucky" },
   });
   expect(answers[1]?.json.detail).toContain("unlucky");
   expect(await rows("select km from rides order by km")).toEqual([["1"], ["2"]]);
@@ -286,15 +255,15 @@ test("a compute route stores nothing and needs only its inputs", async () => {
     route("items", ["n"], ["inv", "price"], { kind: "compute" }),
     route("rides", ["km"], ["tax", "km"], { kind: "compute" }),
   ]);
-  udfRunner.steps.set("double_km", (row) => Number(row.km) * 2);
-  udfRunner.steps.set("fare", (row) => Number(row.double_km));
-  udfRunner.steps.set("inv", () => {
-    throw Object.assign(new Error("division by zero"), { name: "ZeroDivisionError" });
-  });
+  steps.double_km = (row) => Number(row.km) * 2;
+  steps.fare = (row) => Number(row.double_km);
+  steps.inv = () => {
+    throw new Error("division by zero");
+  };
   const answers = await Promise.all([4, 0, 5].map((n) => post("/items", { n })));
   expect(answers.map((answer) => answer.status)).toEqual([200, 400, 200]);
   expect(answers[0]?.json).toEqual({ inv: 2.5, price: null });
-  expect(answers[1]?.json.meta).toMatchObject({ column: "inv", type: "ZeroDivisionError" });
+  expect(answers[1]?.json.meta).toMatchObject({ column: "inv", message: "division by zero" });
   expect((await post("/rides", { km: 8 })).json).toEqual({ tax: 8, km: 8 });
   expect(await rows("select (select count(*) from items), (select count(*) from rides)")).toEqual([["0", "0"]]);
 });
@@ -320,6 +289,22 @@ test("an older service goes on when columns were added: the new ones are null an
     ["d", null, null, '{"loud": "pending"}'],
   ]);
   expect(await rows("select count(*) from appdb.jobs where kind = 'close_pending'")).toEqual([["1"]]);
+});
+
+test("an older service that starts on tables ahead of it computes what it knows, and leaves the rest pending", async () => {
+  const service = { name: "api", prefix: "", source: { file: "app.py", line: 1 } };
+  const routes = [route("docs", ["title", "body"], ["title_upper"])];
+  const older = aManifest({ tables: [DOCS], services: [{ ...service, routes }] });
+  const lower = aComputed("title_upper", call("string.lower", "string", col("title", "string")));
+  const columns = DOCS.columns.map((column) => (column.name === "title_upper" ? lower : column));
+  const newer = [...columns, aComputed("fare", udf("udfs:fare", "float", col("title", "string")))];
+  await update(aManifest({ tables: [aTable("docs", newer)], functions: [FARE] }));
+  const post = await open(older);
+  expect((await post("/docs", { title: "aB" })).json).toEqual({ title_upper: "AB" });
+  expect(udfRunner.calls).toEqual([]);
+  expect(await rows("select title_upper, fare, _errors from docs")).toEqual([
+    ["AB", null, '{"fare": "pending", "title_upper": "pending"}'],
+  ]);
 });
 
 test("a service whose column was dropped answers 409 with the command to type, and writes nothing", async () => {

@@ -8,7 +8,7 @@ import { TableWriter, type TableWriterDeps } from "../rows/table-writer.ts";
 import { createUuid7 } from "../rows/uuid7.ts";
 import { compileRowReader } from "../rows/validate-row.ts";
 import { planWriteTarget } from "../rows/write-target.ts";
-import type { Catalog, CatalogTable } from "../schema/catalog.ts";
+import type { Catalog, CatalogColumn, CatalogFunction, CatalogTable } from "../schema/catalog.ts";
 import { emptyCatalog, hasCatalog, loadCatalog } from "../schema/load-catalog.ts";
 import { folderSchema } from "../target.ts";
 import { answerError, JSON_HEADERS, type RouteAnswer } from "./answers.ts";
@@ -90,6 +90,7 @@ class RouteCompiler {
   readonly #rowDeps: TableWriterDeps;
   readonly #input: EndpointsInput;
   readonly #catalog: Catalog;
+  readonly #functions: ReadonlyMap<string, CatalogFunction>;
   readonly #tables = new Map<string, { layout: RowLayout; writer: TableWriter }>();
   readonly #computers: RowComputer[] = [];
 
@@ -97,6 +98,7 @@ class RouteCompiler {
     this.#deps = deps;
     this.#input = input;
     this.#catalog = catalog;
+    this.#functions = new Map(input.manifest.functions.map((fn) => [fn.id, fn]));
     this.#rowDeps = { sql: deps.sql, udf: deps.udf, uuid7: createUuid7(() => deps.clock.now()), uuid4: randomUUID };
   }
 
@@ -134,10 +136,10 @@ class RouteCompiler {
     const known = this.#tables.get(name);
     if (known !== undefined) return known;
     const service = { app_file: this.#input.manifest.app_file, target: this.#input.target };
-    const layout = layOutRow(findTable(this.#catalog, this.#input.target, name));
+    const layout = layOutRow(this.#declared(name));
     const writer = new TableWriter(this.#rowDeps, {
       layout,
-      functions: this.#catalog.functions,
+      functions: this.#functions,
       read: new Set(this.#insertOutputs(name)),
       service,
       target: planWriteTarget(layout, this.#catalog, service),
@@ -145,6 +147,18 @@ class RouteCompiler {
     const opened = { layout, writer };
     this.#tables.set(name, opened);
     return opened;
+  }
+
+  /** The table as the application declares it: what an update has added since is not this service's to compute. */
+  #declared(name: string): CatalogTable {
+    const table = findTable(this.#catalog, this.#input.target, name);
+    const declared = this.#input.manifest.tables.find((candidate) => candidate.name === name);
+    const columns = (declared?.columns ?? []).map((column): CatalogColumn => {
+      const stored = table.columns.find((candidate) => candidate.name === column.name);
+      if (stored === undefined) throw new TypeError(`The catalog has no column ${name}.${column.name}.`);
+      return { ...stored, nullable: column.nullable, computed: column.computed };
+    });
+    return { ...table, columns };
   }
 
   #insertOutputs(table: string): string[] {
@@ -156,7 +170,7 @@ class RouteCompiler {
   }
 
   #computer(layout: RowLayout, outputs: readonly string[]): RowComputer {
-    const computer = new RowComputer(this.#rowDeps, { layout, functions: this.#catalog.functions, outputs });
+    const computer = new RowComputer(this.#rowDeps, { layout, functions: this.#functions, outputs });
     this.#computers.push(computer);
     return computer;
   }
