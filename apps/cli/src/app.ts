@@ -9,7 +9,7 @@ import {
   run,
 } from "@stricli/core";
 import { LEAVES, type Leaf, NOUNS, type Noun } from "./command-table.ts";
-import type { Context } from "./context.ts";
+import type { Context, World } from "./context.ts";
 import type { CompletedCommand } from "./output/completion-scripts.ts";
 import { exitCodeOf } from "./output/exit-codes.ts";
 import { collectUsageText, toKebab } from "./output/usage-text.ts";
@@ -18,7 +18,8 @@ import { collectUsageText, toKebab } from "./output/usage-text.ts";
  * Runs one command line. Of all commands only what `argv` names is loaded; the others stand in the tree with their
  * names, for help and for "did you mean".
  */
-export async function runCommandLine(argv: readonly string[], ctx: Context): Promise<void> {
+export async function runCommandLine(argv: readonly string[], world: World): Promise<void> {
+  const ctx: Context = { ...world, has_plan: NOUNS[argv[0] ?? ""]?.has_plan ?? false };
   const usage = collectUsageText(argv);
   const inputs = argv.length === 0 ? ["--help"] : argv;
   const root = await buildTree(inputs);
@@ -26,11 +27,6 @@ export async function runCommandLine(argv: readonly string[], ctx: Context): Pro
   if (usage.problem === undefined) return;
   ctx.out.problem(usage.problem, argv.includes("--json"));
   ctx.process.exitCode = exitCodeOf("usage", ctx.has_plan);
-}
-
-/** True when wrong usage of this command line is 1 and not 2. */
-export function hasPlan(argv: readonly string[]): boolean {
-  return NOUNS[argv[0] ?? ""]?.has_plan ?? false;
 }
 
 /** Every command with its options, for completions: here alone all files of commands are loaded. */

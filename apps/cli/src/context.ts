@@ -9,11 +9,15 @@ import type { CliConfig } from "./config.ts";
 import type { CompletedCommand } from "./output/completion-scripts.ts";
 import type { Output } from "./output/output.ts";
 
-/** Everything that a command may touch. Tests hand in their own. */
-export interface Context {
-  readonly process: StricliProcess;
+/** Everything that a command may touch. */
+export interface Context extends World {
   /** The verb has a plan, which changes the exit code of wrong usage. */
   readonly has_plan: boolean;
+}
+
+/** Everything that a command may touch beside what is known of its line. Tests hand in their own. */
+export interface World {
+  readonly process: StricliProcess;
   readonly config: CliConfig;
   /** Where the person stands. */
   readonly cwd: string;

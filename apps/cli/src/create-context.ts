@@ -1,28 +1,34 @@
 import type { StricliProcess } from "@stricli/core";
-import { hasPlan, listCommands } from "./app.ts";
 import { readCliConfig } from "./config.ts";
-import type { Context, Prompt } from "./context.ts";
+import type { Application, ApplicationInput, Prompt, World } from "./context.ts";
 import type { DaemonDeps } from "./daemon/ensure-daemon.ts";
 import { describeLogLine } from "./output/log-line.ts";
 import { createOutput, type Output } from "./output/output.ts";
 import type { Program } from "./program.ts";
 
 export interface ContextInput {
-  readonly argv: readonly string[];
+  /** An application that the command will most likely ask for: it is read at once. */
+  readonly ahead: ApplicationInput | undefined;
   readonly node: NodeJS.Process;
   readonly program: Program;
   readonly signal: AbortSignal;
 }
 
 /** Everything that commands touch, made of the running process. What costs time is loaded at its first use. */
-export function createContext({ argv, node, program, signal }: ContextInput): Context {
+export function createContext({ ahead, node, program, signal }: ContextInput): World {
   const config = readCliConfig(node.env);
   const out = createOutput(node.stdout, node.stderr, config.plain);
   const cwd = node.cwd();
   const daemon: DaemonDeps = { config, program, note: out.note };
+  const read = async (input: ApplicationInput): Promise<Application> => {
+    const { readApplication } = await import("./project/read-application.ts");
+    return await readApplication({ config, cwd, out, program, signal }, input);
+  };
+  const reading = ahead === undefined ? undefined : read(ahead);
+  // Whoever asks for it gets its error; a command that does not ask has another one to tell.
+  reading?.catch(() => undefined);
   return {
     process: parserProcess(node),
-    has_plan: hasPlan(argv),
     config,
     cwd,
     out,
@@ -34,14 +40,14 @@ export function createContext({ argv, node, program, signal }: ContextInput): Co
       waitUntilGone: async (pid) => (await import("./daemon/ensure-daemon.ts")).waitUntilGone(pid),
     },
     readApplication: async (input) => {
-      const { readApplication } = await import("./project/read-application.ts");
-      return await readApplication({ config, cwd, out, program, signal }, input);
+      const isAhead = reading !== undefined && input.file === ahead?.file && input.python === ahead.python;
+      return await (isAhead ? reading : read(input));
     },
     startService: async (spec, raw) => {
       const { startService } = await import("./pod/start-service.ts");
       return startService(program, spec, (line) => out.note(raw ? line : describeLogLine(line)));
     },
-    listCommands,
+    listCommands: async () => await (await import("./app.ts")).listCommands(),
     doctor: async () => (await import("./doctor/check-machine.ts")).checkMachine({ config, program }),
   };
 }

@@ -10,7 +10,7 @@ export interface JsonFlag {
 }
 
 /** A command in three parts: what it takes, what it does, how a person reads the result. */
-export interface CommandDefinition<Flags extends JsonFlag, Args extends BaseArgs, Result> {
+interface CommandDefinition<Flags extends JsonFlag, Args extends BaseArgs, Result> {
   readonly brief: string;
   /** Two or more, each a whole command line with a word on what it does. */
   readonly examples: readonly (readonly [command: string, what: string])[];
@@ -22,9 +22,8 @@ export interface CommandDefinition<Flags extends JsonFlag, Args extends BaseArgs
   exitCode?(result: Result, flags: Flags): number;
 }
 
-/** Turns a definition into a command: adds `--json` and the examples, prints the result or the problem, sets the
- *  exit code
- *  `has_plan` makes wrong usage 1 (see exit-codes.ts). */
+/** Turns a definition into a command: adds `--json` and the examples, prints the result or the problem, sets the exit
+ *  code. */
 export function defineCommand<Flags extends JsonFlag, Args extends BaseArgs = [], Result = unknown>(
   definition: CommandDefinition<Flags, Args, Result>,
 ): Command<Context> {
@@ -54,7 +53,7 @@ export function defineCommand<Flags extends JsonFlag, Args extends BaseArgs = []
 }
 
 /** Prints an error as a person or a program reads it, and sets the exit code. */
-export function reportFailure(ctx: Pick<Context, "out" | "process" | "has_plan">, error: unknown, json: boolean): void {
+function reportFailure(ctx: Pick<Context, "out" | "process" | "has_plan">, error: unknown, json: boolean): void {
   const problem = toProblem(error);
   ctx.out.problem(problem.code === "internal_error" ? { ...problem, ...describeFault(error) } : problem, json);
   ctx.process.exitCode = exitCodeOf(problem.code, ctx.has_plan);

@@ -5,10 +5,10 @@
 import { VERSION } from "@appdb/contract/version";
 
 async function start(argv: readonly string[]): Promise<void> {
-  const [{ runCommandLine }, { createContext }, { locateProgram }] = await Promise.all([
-    import("./app.ts"),
+  const [{ createContext }, { locateProgram }, { guessApplication }] = await Promise.all([
     import("./create-context.ts"),
     import("./program.ts"),
+    import("./project/guess-application.ts"),
   ]);
   const interrupt = new AbortController();
   process.on("SIGINT", () => {
@@ -20,9 +20,13 @@ async function start(argv: readonly string[]): Promise<void> {
   // `cli service logs main/ingest | head`: the reader has what it wanted.
   process.stdout.on("error", (error: NodeJS.ErrnoException) => process.exit(error.code === "EPIPE" ? 0 : 1));
   const program = locateProgram(import.meta.url, process);
-  const ctx = createContext({ argv, node: process, program, signal: interrupt.signal });
-  await runCommandLine(argv, ctx);
-  process.exitCode = Number(ctx.process.exitCode ?? 0);
+  const ahead = guessApplication(argv);
+  const world = createContext({ ahead, node: process, program, signal: interrupt.signal });
+  // The application's Python starts now; what follows is loaded while it runs.
+  if (ahead !== undefined) await new Promise((resolve) => setImmediate(resolve));
+  const { runCommandLine } = await import("./app.ts");
+  await runCommandLine(argv, world);
+  process.exitCode = Number(world.process.exitCode ?? 0);
 }
 
 const argv = process.argv.slice(2);

@@ -6,7 +6,7 @@ import type { CliConfig } from "../config.ts";
 import type { Application, ApplicationInput } from "../context.ts";
 import type { Output } from "../output/output.ts";
 import type { Program } from "../program.ts";
-import { findApplication } from "./find-project.ts";
+import { findApplication, type Project } from "./find-project.ts";
 
 export interface ReadApplicationDeps {
   readonly config: Pick<CliConfig, "home" | "application_env">;
@@ -31,12 +31,18 @@ export async function readApplication(deps: ReadApplicationDeps, input: Applicat
   // What the file prints while it is imported is the person's own message to themselves.
   const onOutput = (text: string) => deps.out.note(text.trimEnd());
   const reading = readManifest({ runtime, app_file, signal, onOutput });
-  // The configuration is checked while Python runs, and after the daemon was called: loading the schema holds up both.
-  const checking = nextTurn()
-    .then(() => import("./read-config.ts"))
-    .then(({ readConfig }) => readConfig(project));
+  const checking = checkConfig(project);
   const [checked, read] = await Promise.allSettled([checking, reading]);
   if (checked.status === "rejected") throw checked.reason;
   if (read.status === "rejected") throw read.reason;
   return { manifest: read.value, runtime };
+}
+
+/** Checks the configuration while Python runs. Loading the schema holds up whatever else the command does meanwhile, so it
+ *  comes after that: the first turn is for the parser of the command line, the second for calling the daemon. */
+async function checkConfig(project: Project): Promise<void> {
+  await nextTurn();
+  await nextTurn();
+  const { readConfig } = await import("./read-config.ts");
+  readConfig(project);
 }

@@ -2,8 +2,8 @@ import type { LocalClient } from "@appdb/contract/client";
 import type { Manifest } from "@appdb/contract/manifest";
 import type { SchemaPlan, ServicePlan } from "@appdb/contract/plan";
 import type { Health, ServiceRecord } from "@appdb/contract/routes/local";
-import { hasPlan, listCommands, runCommandLine } from "../app.ts";
-import type { Application, Context, FoundDaemon, Prompt } from "../context.ts";
+import { listCommands, runCommandLine } from "../app.ts";
+import type { Application, FoundDaemon, Prompt, World } from "../context.ts";
 import { createOutput } from "../output/output.ts";
 
 export interface Ran {
@@ -22,7 +22,7 @@ export interface FakeWorld {
   readonly app?: Application | Error;
   /** What the person answers; absent where there is no terminal. */
   readonly answer?: boolean;
-  readonly context?: Partial<Context>;
+  readonly context?: Partial<World>;
 }
 
 /** Runs one command line against a fake world, in this process. */
@@ -35,7 +35,7 @@ export async function runCli(words: string, world: FakeWorld = {}): Promise<Ran>
     },
   });
   const streams = { stdout: streamOf("stdout"), stderr: streamOf("stderr") };
-  const process: Context["process"] = {
+  const process: World["process"] = {
     stdout: streams.stdout,
     stderr: { write: (text) => void (text.trim() === "" ? undefined : streams.stderr.write(text)) },
     env: {},
@@ -43,9 +43,8 @@ export async function runCli(words: string, world: FakeWorld = {}): Promise<Ran>
   const client = fakeClient(world.client ?? {});
   const prompt: Prompt | undefined =
     world.answer === undefined ? undefined : { confirm: async () => world.answer === true };
-  const ctx: Context = {
+  const ctx: World = {
     process,
-    has_plan: hasPlan(argv),
     config: { home: "/home/ada/.service", application_env: {}, daemon_env: {}, plain: true },
     cwd: world.cwd ?? "/home/ada/project",
     out: createOutput(streams.stdout, streams.stderr, true),
