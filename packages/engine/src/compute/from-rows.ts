@@ -1,6 +1,6 @@
-import { quoteIdent } from "../schema/sql-text.ts";
+import { quoteIdent } from "../sql/quote.ts";
+import { STORAGE_TYPES } from "../sql/storage-type.ts";
 import type { SqlStep } from "./plan-compute.ts";
-import { STORAGE_TYPES } from "./storage-type.ts";
 
 interface NamedColumn {
   readonly name: string;

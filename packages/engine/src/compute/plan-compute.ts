@@ -3,11 +3,11 @@ import { appError } from "@appdb/contract/errors";
 import type { Expr } from "@appdb/contract/expressions";
 import type { GraphFunction, GraphStep } from "@appdb/contract/worker-protocol";
 import { compileSql } from "../expressions/compile-sql.ts";
-import { quoteIdent } from "../expressions/literal-sql.ts";
 import { referencedColumns, udfsOf } from "../expressions/needs-python.ts";
 import type { UdfGraph } from "../ports.ts";
 import type { CatalogColumn, CatalogFunction, CatalogTable } from "../schema/catalog.ts";
-import { castToStorage } from "./storage-type.ts";
+import { quoteIdent } from "../sql/quote.ts";
+import { castToStorage } from "../sql/storage-type.ts";
 
 /** How the values of computed columns come about: first the graph in Python, then SQL over the row's stored columns. */
 export interface ComputePlan {

@@ -1,8 +1,9 @@
 import type { Expr } from "@appdb/contract/expressions";
 import type { TypeKind } from "@appdb/contract/types";
 import { expect, test } from "vitest";
+import { quoteIdent, quoteLiteral } from "../sql/quote.ts";
 import { compileSql } from "./compile-sql.ts";
-import { literalSql, quoteIdent, quoteLiteral } from "./literal-sql.ts";
+import { literalSql } from "./literal-sql.ts";
 import { referencedColumns, udfsOf } from "./needs-python.ts";
 
 function column(name: string, kind: TypeKind): Expr {

@@ -1,7 +1,8 @@
 import type { Expr, PathStep } from "@appdb/contract/expressions";
+import { quoteLiteral } from "../sql/quote.ts";
 import type { Argument, Forms } from "./form.ts";
 import { FORMS } from "./forms.ts";
-import { literalSql, quoteLiteral } from "./literal-sql.ts";
+import { literalSql } from "./literal-sql.ts";
 
 type Call = Extract<Expr, { node: "call" }>;
 type Path = Extract<Expr, { node: "path" }>;

@@ -1,5 +1,5 @@
+import { quoteLiteral } from "../sql/quote.ts";
 import { type Argument, constantText, type Form } from "./form.ts";
-import { quoteLiteral } from "./literal-sql.ts";
 
 type Piece = { readonly text: string } | { readonly field: string };
 

@@ -1,3 +1,4 @@
+import { quoteLiteral } from "../sql/quote.ts";
 import {
   type Argument,
   constant,
@@ -9,7 +10,6 @@ import {
   smallInt,
 } from "./form.ts";
 import { formatForm } from "./format-form.ts";
-import { quoteLiteral } from "./literal-sql.ts";
 
 /** What str.strip() removes: the characters of str.isspace(). */
 const WHITESPACE = codePoints(

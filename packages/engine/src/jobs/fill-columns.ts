@@ -6,7 +6,7 @@ import { arrayText } from "../rows/value-sql.ts";
 import type { Catalog, CatalogTable } from "../schema/catalog.ts";
 import { columnsOf } from "../schema/compare.ts";
 import { loadCatalog } from "../schema/load-catalog.ts";
-import { storableText } from "../schema/sql-text.ts";
+import { storableText } from "../sql/quote.ts";
 import { countRows, selectRows, updateRows } from "./fill-statement.ts";
 import type { JobDeps } from "./job-deps.ts";
 import { advanceJob, type Job, setTotal } from "./job-store.ts";

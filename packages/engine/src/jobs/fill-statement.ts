@@ -1,8 +1,8 @@
 import type { ColumnType } from "@appdb/contract/types";
 import type { SqlStep } from "../compute/plan-compute.ts";
-import { STORAGE_TYPES } from "../compute/storage-type.ts";
 import type { CatalogTable } from "../schema/catalog.ts";
-import { quoteIdent, quoteLiteral, quoteTable } from "../schema/sql-text.ts";
+import { quoteIdent, quoteLiteral, quoteTable } from "../sql/quote.ts";
+import { STORAGE_TYPES } from "../sql/storage-type.ts";
 
 /**
  * Builders of the statements that compute columns of rows that are there already. Names with `#` are ours: no column can

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { fromRows } from "../compute/from-rows.ts";
 import type { SqlStep } from "../compute/plan-compute.ts";
-import { quoteIdent, quoteTable } from "../schema/sql-text.ts";
+import { quoteIdent, quoteTable } from "../sql/quote.ts";
 import type { Slot } from "./row-layout.ts";
 
 export interface InsertShape {

@@ -1,6 +1,7 @@
 import { assertNever } from "@appdb/contract/assert";
 import type { ManifestColumn } from "@appdb/contract/manifest";
 import type { SqlConnection } from "../ports.ts";
+import { quoteTable } from "../sql/quote.ts";
 import type { CatalogColumn, CatalogTable } from "./catalog.ts";
 import {
   deleteColumn,
@@ -17,7 +18,6 @@ import {
 import { columnsOf } from "./compare.ts";
 import * as ddl from "./ddl.ts";
 import { identityOf, type Operation } from "./operations.ts";
-import { quoteTable } from "./sql-text.ts";
 
 type Changed<Kind extends Operation["kind"]> = Extract<Operation, { kind: Kind }>;
 

@@ -1,10 +1,10 @@
 import type { ManifestColumn, ManifestFunction, ManifestTable } from "@appdb/contract/manifest";
 import type { SqlConnection } from "../ports.ts";
+import { storableText } from "../sql/quote.ts";
 import type { CatalogColumn } from "./catalog.ts";
 import { CATALOG_CHANNEL, JOBS_CHANNEL } from "./load-catalog.ts";
 import type { PlannedIndex } from "./operations.ts";
 import { indexName } from "./sql-names.ts";
-import { storableText } from "./sql-text.ts";
 
 /** Writers of the catalog's rows; all run inside the transaction of an update or of a job's last step. */
 

@@ -1,5 +1,5 @@
 import type { Expr } from "@appdb/contract/expressions";
-import { storableText } from "./sql-text.ts";
+import { storableText } from "../sql/quote.ts";
 
 /**
  * Definitions are compared by what they mean: key order, printed text and derived nullability make no difference, so

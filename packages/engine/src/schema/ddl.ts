@@ -1,9 +1,9 @@
 import type { ManifestColumn, ManifestTable } from "@appdb/contract/manifest";
 import type { ColumnType } from "@appdb/contract/types";
-import { STORAGE_TYPES } from "../compute/storage-type.ts";
+import { quoteIdent, quoteLiteral, quoteTable, storableText } from "../sql/quote.ts";
+import { STORAGE_TYPES } from "../sql/storage-type.ts";
 import type { PlannedIndex } from "./operations.ts";
 import { identityIndexName, indexName, keyIndexName } from "./sql-names.ts";
-import { quoteIdent, quoteLiteral, quoteTable, storableText } from "./sql-text.ts";
 
 /** Builders of the statements that define tables. Pure: they give SQL text and know nothing of a server. */
 

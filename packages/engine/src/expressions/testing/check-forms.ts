@@ -1,9 +1,10 @@
 import type { Expr } from "@appdb/contract/expressions";
 import { type EngineValue, TYPE_KINDS, type TypeKind } from "@appdb/contract/types";
 import { type SqlConnection, SqlError, type UdfGraph, type UdfResult } from "../../ports.ts";
+import { quoteIdent, quoteLiteral } from "../../sql/quote.ts";
 import { compileSql } from "../compile-sql.ts";
 import type { Forms } from "../form.ts";
-import { literalSql, quoteIdent, quoteLiteral } from "../literal-sql.ts";
+import { literalSql } from "../literal-sql.ts";
 import { Random } from "./random.ts";
 import { randomCall, type Signature, type TreeOptions } from "./random-trees.ts";
 import { sampleValue } from "./sample-values.ts";

@@ -2,7 +2,7 @@ import { createPgPool } from "@appdb/adapters/postgres/pg-pool";
 import { createTestDatabase, type TestDatabase } from "@appdb/testkit/test-database";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { SqlPool } from "../ports.ts";
-import { quoteIdent, quoteLiteral } from "./literal-sql.ts";
+import { quoteIdent, quoteLiteral } from "./quote.ts";
 
 let database: TestDatabase;
 let pool: SqlPool;
