@@ -19,7 +19,7 @@ interface CommandDefinition<Flags extends JsonFlag, Args extends BaseArgs, Resul
   run(ctx: Context, flags: Flags, ...args: Args): Promise<Result>;
   render(result: Exclude<Result, undefined>, out: Output, flags: Flags): void;
   /** 0 unless it says otherwise. */
-  exitCode?(result: Result, flags: Flags): number;
+  exitCode?(result: Result, flags: Flags, ctx: Context): number;
 }
 
 /** Turns a definition into a command: adds `--json` and the examples, prints the result or the problem, sets the exit
@@ -44,7 +44,7 @@ export function defineCommand<Flags extends JsonFlag, Args extends BaseArgs = []
           if (flags.json) this.out.json(result);
           else definition.render(result as Exclude<Result, undefined>, this.out, flags);
         }
-        this.process.exitCode = definition.exitCode?.(result, flags) ?? 0;
+        this.process.exitCode = definition.exitCode?.(result, flags, this) ?? 0;
       } catch (error) {
         reportFailure(this, error, flags.json);
       }

@@ -99,6 +99,25 @@ describe("the client of the local daemon", () => {
     );
   });
 
+  test("what was interrupted is told as such, before the answer and in the midst of it", async () => {
+    const interrupt = new AbortController();
+    const body = (async function* () {
+      yield new TextEncoder().encode('{"event":"log","line":"a"}\n');
+      interrupt.abort();
+      throw new Error("aborted");
+    })();
+    const client = createLocalClient({ port: 1, token: "", fetch: async () => ({ status: 200, body }) });
+    const lines: string[] = [];
+    const follow = async () => {
+      const request = { name: "main/ingest", tail: 1, follow: true };
+      for await (const line of client.serviceLogs(request, { signal: interrupt.signal })) lines.push(line);
+    };
+    expect((await refusal(follow())).code).toBe("interrupted");
+    expect(lines).toEqual(["a"]);
+    const real = createLocalClient({ port: await freePort(), token: "" });
+    expect((await refusal(real.health({ signal: AbortSignal.abort() }))).code).toBe("interrupted");
+  });
+
   test("log lines come one by one, letters that were cut in two among them", async () => {
     const bytes = new TextEncoder().encode(`{"event":"log","line":"ä"}\n{"event":"log","line":"b"}\n`);
     const at = bytes.indexOf(0xc3) + 1;

@@ -109,7 +109,7 @@ async function readJson<T>(
   signal: AbortSignal | undefined,
 ): Promise<T> {
   const response = await send(options, route, query, body, signal);
-  const text = await readText(response, route);
+  const text = await readText(response, route, signal);
   return parseLine<T>(text === "" ? "{}" : text, route);
 }
 
@@ -120,7 +120,7 @@ async function readEvents<T>(
   given: EventOptions = {},
 ): Promise<T> {
   const response = await send(options, route, "", body, given.signal);
-  for await (const line of readLines(response, route)) {
+  for await (const line of readLines(response, route, given.signal)) {
     const event = parseLine<EventLine<T>>(line, route);
     if (event.event === "progress") given.onProgress?.(event);
     else if (event.event === "error") throw fromProblem(event.problem);
@@ -136,7 +136,7 @@ async function* readLog(
 ): AsyncGenerator<string> {
   const query = `?name=${encodeURIComponent(request.name)}&tail=${request.tail}&follow=${request.follow ? 1 : 0}`;
   const response = await send(options, LOCAL_ROUTES.serviceLogs, query, undefined, signal);
-  for await (const line of readLines(response, LOCAL_ROUTES.serviceLogs)) {
+  for await (const line of readLines(response, LOCAL_ROUTES.serviceLogs, signal)) {
     const event = parseLine<EventLine<unknown>>(line, LOCAL_ROUTES.serviceLogs);
     if (event.event === "error") throw fromProblem(event.problem);
     if (event.event === "log") yield event.line;
@@ -170,21 +170,25 @@ async function send(
     throw toConnectionError(cause, options.port, route, signal);
   }
   if (response.status >= 200 && response.status < 300) return response;
-  throw readProblem(await readText(response, route), response.status, route);
+  throw readProblem(await readText(response, route, signal), response.status, route);
 }
 
-async function readText(response: FetchedResponse, route: Route): Promise<string> {
+async function readText(response: FetchedResponse, route: Route, signal: AbortSignal | undefined): Promise<string> {
   const decoder = new TextDecoder();
   let text = "";
   try {
     for await (const chunk of response.body ?? []) text += decoder.decode(chunk, { stream: true });
   } catch (cause) {
-    throw broken(route, "the connection broke", cause);
+    throw cutOff(route, signal, cause);
   }
   return text + decoder.decode();
 }
 
-async function* readLines(response: FetchedResponse, route: Route): AsyncGenerator<string> {
+async function* readLines(
+  response: FetchedResponse,
+  route: Route,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<string> {
   const decoder = new TextDecoder();
   let rest = "";
   try {
@@ -194,7 +198,7 @@ async function* readLines(response: FetchedResponse, route: Route): AsyncGenerat
       for (const line of lines) if (line !== "") yield line;
     }
   } catch (cause) {
-    throw broken(route, "the connection broke", cause);
+    throw cutOff(route, signal, cause);
   }
   if (rest !== "") yield rest;
 }
@@ -218,14 +222,19 @@ function readProblem(text: string, status: number, route: Route): Error {
 }
 
 function toConnectionError(cause: unknown, port: number, route: Route, signal: AbortSignal | undefined): Error {
-  if (signal?.aborted) return appError("interrupted", { detail: "The command was interrupted.", cause });
-  if (!isRefused(cause)) return broken(route, "the connection broke", cause);
+  if (signal?.aborted || !isRefused(cause)) return cutOff(route, signal, cause);
   return appError("daemon_not_running", {
     detail: `No daemon answers on 127.0.0.1:${port}.`,
     hint: "Start it: cli daemon start",
     meta: { port },
     cause,
   });
+}
+
+/** The connection ended before its answer did: because we wanted it, or not. */
+function cutOff(route: Route, signal: AbortSignal | undefined, cause: unknown): Error {
+  if (signal?.aborted) return appError("interrupted", { detail: "The command was interrupted.", cause });
+  return broken(route, "the connection broke", cause);
 }
 
 /** node:http throws the system error itself, `fetch` hangs it below a TypeError. */

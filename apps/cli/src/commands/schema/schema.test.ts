@@ -203,6 +203,21 @@ describe("schema update", () => {
     expect(JSON.parse(programs.stdout)).toEqual(AGREED);
   });
 
+  test("Ctrl-C during a fill says that it goes on, exit 130", async () => {
+    const interrupt = new AbortController();
+    const client = {
+      schemaPlan: async () => ADDITIVE,
+      schemaApply: async () => {
+        interrupt.abort();
+        throw appError("interrupted", { detail: "The command was interrupted." });
+      },
+    };
+    const ran = await runCli("schema update app.py main", { client, context: { signal: interrupt.signal } });
+    expect(ran.exit).toBe(130);
+    expect(ran.stderr).toContain("goes on in the daemon");
+    expect(ran.stderr).not.toContain("error:");
+  });
+
   test("an error of the daemon keeps its code, and the plan on stdout stays out of --json", async () => {
     const client = {
       schemaPlan: async () => ADDITIVE,

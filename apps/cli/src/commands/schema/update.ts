@@ -1,4 +1,4 @@
-import { appError } from "@appdb/contract/errors";
+import { type AppError, appError } from "@appdb/contract/errors";
 import type { SchemaPlan } from "@appdb/contract/plan";
 import { confirm } from "../../context.ts";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
@@ -51,16 +51,20 @@ export const update = defineCommand<Flags, [file: string, target: string], Schem
     const again = (more: readonly string[]) =>
       commandLine(["schema", "update", file, target, ...(flags.python ? ["--python", flags.python] : []), ...more]);
     await agreeToDestroy(ctx, plan, flags, again);
-    const after = await client.schemaApply(
-      {
-        target: local.text,
-        manifest: app.manifest,
-        runtime: app.runtime,
-        catalog_version: plan.catalog_version,
-        allow_destructive: flags.allowDestructive,
-      },
-      { signal: ctx.signal, onProgress: showProgress(ctx.out, flags.json) },
-    );
+    const after = await client
+      .schemaApply(
+        {
+          target: local.text,
+          manifest: app.manifest,
+          runtime: app.runtime,
+          catalog_version: plan.catalog_version,
+          allow_destructive: flags.allowDestructive,
+        },
+        { signal: ctx.signal, onProgress: showProgress(ctx.out, flags.json) },
+      )
+      .catch((error: unknown) => {
+        throw ctx.signal.aborted ? goesOn(file, target, error) : error;
+      });
     ctx.out.status("");
     if (!flags.json) {
       ctx.out.line();
@@ -72,6 +76,15 @@ export const update = defineCommand<Flags, [file: string, target: string], Schem
   render: () => undefined,
   exitCode: (plan, flags) => (flags.dryRun && !plan.in_agreement ? EXIT.pending : EXIT.done),
 });
+
+/** Ctrl-C ends the watching: tables are changed as a whole or not at all, and fills belong to the daemon. */
+function goesOn(file: string, target: string, cause: unknown): AppError {
+  return appError("interrupted", {
+    detail: "The command was interrupted; what had begun goes on in the daemon.",
+    hint: `See where it is: ${commandLine(["schema", "diff", file, target])}`,
+    cause,
+  });
+}
 
 /** Told before a refusal that the person could lift: lifting it would not help. @throws schema_unsupported */
 function refuseUnsupported(plan: SchemaPlan): void {

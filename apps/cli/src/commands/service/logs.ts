@@ -1,5 +1,6 @@
 import { parseServiceName } from "@appdb/contract/names";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
+import { EXIT } from "../../output/exit-codes.ts";
 import { describeLogLine } from "../../output/log-line.ts";
 import { parseCount, requireLocal, text } from "../parameters.ts";
 
@@ -43,13 +44,19 @@ export const logs = defineCommand<Flags, [name: string], LogResult | undefined>(
     const client = await ctx.daemon.ensure();
     const request = { name: address.text, tail: flags.tail, follow: flags.follow };
     const lines: string[] = [];
-    for await (const line of client.serviceLogs(request, { signal: ctx.signal })) {
-      if (!flags.json) ctx.out.line(describeLogLine(line));
-      else if (flags.follow) ctx.out.line(JSON.stringify(line));
-      else lines.push(line);
+    try {
+      for await (const line of client.serviceLogs(request, { signal: ctx.signal })) {
+        if (!flags.json) ctx.out.line(describeLogLine(line));
+        else if (flags.follow) ctx.out.line(JSON.stringify(line));
+        else lines.push(line);
+      }
+    } catch (error) {
+      // Ctrl-C is how following ends; there is nothing to say about it.
+      if (!flags.follow || !ctx.signal.aborted) throw error;
     }
     return flags.json && !flags.follow ? { name: address.text, lines } : undefined;
   },
   // A person's lines are printed as they come.
   render: () => undefined,
+  exitCode: (_result, _flags, ctx) => (ctx.signal.aborted ? EXIT.interrupted : EXIT.done),
 });

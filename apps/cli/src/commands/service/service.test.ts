@@ -198,6 +198,17 @@ describe("service logs", () => {
     ).toHaveLength(3);
   });
 
+  test("following ends with Ctrl-C, exit 130 and without a word", async () => {
+    const interrupt = new AbortController();
+    const serviceLogs = async function* () {
+      yield "a line";
+      interrupt.abort();
+      throw appError("interrupted", { detail: "The command was interrupted." });
+    };
+    const world = { client: { serviceLogs }, context: { signal: interrupt.signal } };
+    expect(await runCli("service logs main/ingest -f", world)).toEqual({ stdout: "a line\n", stderr: "", exit: 130 });
+  });
+
   test("--tail wants a number", async () => {
     const ran = await runCli("service logs main/ingest --tail all");
     expect(ran.exit).toBe(1);
