@@ -31,5 +31,7 @@ function report(error: unknown): number {
   return 1;
 }
 
-const status = await run().catch(report);
-process.exit(process.exitCode ?? status);
+// no await at the top: the bundle is CommonJS, which loads Node's own modules when they are needed and not all at the start
+void run()
+  .catch(report)
+  .then((status) => process.exit(process.exitCode ?? status));
