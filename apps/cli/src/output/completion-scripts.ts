@@ -23,29 +23,27 @@ export function writeCompletions(shell: Shell, commands: readonly CompletedComma
 
 function writeBash(commands: readonly CompletedCommand[]): string {
   const first = firstWords(commands);
-  const nouns = first.filter((word) => commands.some(({ command }) => command.startsWith(`${word} `)));
-  const verbCases = nouns.map((noun) => `    ${noun}) words="${verbsOf(noun, commands).join(" ")}" ;;`);
-  const flagCases = commands.map(({ command, flags }) => `    "${command}") words="${flags.join(" ")}" ;;`);
+  const nouns = first.filter((word) => verbsOf(word, commands).length > 0);
+  const verbs = nouns.map((noun) => `      ${noun}) words="${verbsOf(noun, commands).join(" ")}" ;;`);
+  // `schema diff` is told by two words, `init` by one, whatever follows.
+  const options = commands.map(({ command, flags }) => {
+    const pattern = command.includes(" ") ? `"${command}"` : `"${command}"*`;
+    return `      ${pattern}) words="${flags.join(" ")}" ;;`;
+  });
   return `_cli_completions() {
-  local word="\${COMP_WORDS[COMP_CWORD]}" words="" place="\${COMP_WORDS[1]} \${COMP_WORDS[2]}"
+  local word="\${COMP_WORDS[COMP_CWORD]}" words=""
   COMPREPLY=()
-  if [ "$COMP_CWORD" -eq 1 ]; then
+  if [[ "$word" == -* && "$COMP_CWORD" -gt 1 ]]; then
+    case "\${COMP_WORDS[1]} \${COMP_WORDS[2]}" in
+${options.join("\n")}
+    esac
+  elif [ "$COMP_CWORD" -eq 1 ]; then
     words="${first.join(" ")} --help --version"
   elif [ "$COMP_CWORD" -eq 2 ]; then
     case "\${COMP_WORDS[1]}" in
-${verbCases.join("\n")}
+${verbs.join("\n")}
     esac
   fi
-  case "$word" in
-    -*)
-      case "$place" in
-${flagCases
-  .filter((line) => line.includes(" ") && /"\S+ \S+"\)/.test(line))
-  .map((line) => `    ${line}`)
-  .join("\n")}
-      esac
-      ;;
-  esac
   if [ -n "$words" ]; then
     COMPREPLY=($(compgen -W "$words" -- "$word"))
   else
