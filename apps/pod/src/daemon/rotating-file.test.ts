@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -41,4 +41,19 @@ test("a text larger than the limit is kept whole in a file of its own", () => {
   file.write(`${"x".repeat(50)}\n`);
   expect(readFileSync(path, "utf8")).toHaveLength(51);
   expect(readFileSync(`${path}.1`, "utf8")).toBe("a\n");
+});
+
+test("what cannot be written is lost, and once it can the log says how much and why", () => {
+  const path = join(folder, "logs", "daemon.log");
+  writeFileSync(join(folder, "logs"), "a file where the folder of the log should be");
+  using file = new RotatingFile({ path, max_bytes: 1_000, keep: 1 });
+  file.write("one\n");
+  file.write("two\n");
+  rmSync(join(folder, "logs"));
+  file.write("three\n");
+  file.write("four\n");
+  const [empty, note, ...lines] = readFileSync(path, "utf8").split("\n");
+  expect(empty).toBe("");
+  expect(JSON.parse(note ?? "")).toMatchObject({ level: "warn", lost: 2, reason: expect.stringContaining("logs") });
+  expect(lines).toEqual(["three", "four", ""]);
 });

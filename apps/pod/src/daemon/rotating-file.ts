@@ -10,26 +10,50 @@ export interface RotatingFileOptions {
   readonly keep: number;
 }
 
-/** A log file that never grows past `max_bytes` by more than one text. Appends; several owners in turn may use one path. */
+/**
+ * A log file that never grows past `max_bytes` by more than one text. Appends; several owners in turn may use one path.
+ * A text that cannot be written, on a full disk above all, is lost: a log must not end what it tells about. The next one
+ * that can be written has a line before it that says how many are missing, and why.
+ */
 export class RotatingFile implements Disposable {
   readonly #options: RotatingFileOptions;
   #fd: number | undefined;
   #size = 0;
+  #lost = 0;
+  #reason = "";
 
   constructor(options: RotatingFileOptions) {
     this.#options = options;
   }
 
-  write(text: string | Uint8Array): void {
-    const bytes = typeof text === "string" ? Buffer.from(text) : text;
-    const fd = this.#open(bytes.byteLength);
-    for (let done = 0; done < bytes.byteLength; ) done += writeSync(fd, bytes, done);
-    this.#size += bytes.byteLength;
+  write(text: string): void {
+    try {
+      this.#append(Buffer.from(this.#lost === 0 ? text : this.#describeLoss() + text));
+      this.#lost = 0;
+    } catch (error) {
+      this.#lost += 1;
+      this.#reason = error instanceof Error ? error.message : String(error);
+    }
   }
 
   [Symbol.dispose](): void {
     if (this.#fd !== undefined) closeSync(this.#fd);
     this.#fd = undefined;
+  }
+
+  #append(bytes: Buffer): void {
+    const fd = this.#open(bytes.byteLength);
+    for (let done = 0; done < bytes.byteLength; ) {
+      const written = writeSync(fd, bytes, done);
+      this.#size += written;
+      done += written;
+    }
+  }
+
+  /** Begins a line of its own: what broke off may have been cut in the midst of one. */
+  #describeLoss(): string {
+    const entry = { level: "warn", time: new Date().toISOString(), lost: this.#lost, reason: this.#reason };
+    return `\n${JSON.stringify({ ...entry, msg: "lines of this log could not be written" })}\n`;
   }
 
   #open(coming: number): number {

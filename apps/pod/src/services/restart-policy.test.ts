@@ -31,3 +31,11 @@ test("what the person must mend is told at once, what heals by itself is waited 
   expect(ran_before.next(failed("worker_unavailable"))).toBe(200);
   expect(ran_before.next(failed("port_taken"))).toBeUndefined();
 });
+
+test("a full disk or a PostgreSQL that is down is waited for as long as it takes by a service that ran", () => {
+  const policy = createRestartPolicy();
+  policy.next(killed);
+  const pauses = Array.from({ length: 20 }, () => policy.next(failed("disk_full")));
+  expect(pauses.slice(0, 3)).toEqual([200, 400, 800]);
+  expect(pauses.slice(10)).toEqual(Array(10).fill(10_000));
+});

@@ -25,8 +25,9 @@ export interface RestartPolicy {
 }
 
 /**
- * A service that has run is started again after ever longer pauses, until it ends at once six times in a row. One that has
- * never run since its person started it fails at once with what it says, unless its surroundings are to blame.
+ * A service that has run is started again after ever longer pauses, until it ends at once six times in a row; for as long as
+ * it takes when its surroundings are to blame. One that has never run since its person started it fails at once with what
+ * it says, or after six tries when that may heal.
  */
 export function createRestartPolicy(): RestartPolicy {
   let quick_ends = 0;
@@ -35,9 +36,10 @@ export function createRestartPolicy(): RestartPolicy {
     next({ listened_ms, problem }) {
       has_listened ||= listened_ms !== undefined;
       quick_ends = listened_ms === undefined || listened_ms < QUICK_MS ? quick_ends + 1 : 0;
+      const heals = problem !== undefined && PASSING.test(problem.code);
       if (problem !== undefined && PERMANENT.test(problem.code)) return undefined;
-      if (problem !== undefined && !has_listened && !PASSING.test(problem.code)) return undefined;
-      if (quick_ends >= MOST_QUICK_ENDS) return undefined;
+      if (problem !== undefined && !has_listened && !heals) return undefined;
+      if (quick_ends >= MOST_QUICK_ENDS && !(heals && has_listened)) return undefined;
       return quick_ends === 0 ? FIRST_PAUSE_MS : Math.min(FIRST_PAUSE_MS * 2 ** quick_ends, LONGEST_PAUSE_MS);
     },
   };

@@ -2,7 +2,7 @@ import type { ChildProcess } from "node:child_process";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { endProcess } from "@appdb/adapters/processes/end-process";
-import { isAlive } from "@appdb/adapters/processes/process-identity";
+import { isAlive, type ProcessIdentity } from "@appdb/adapters/processes/process-identity";
 import { appError } from "@appdb/contract/errors";
 import { nearestName } from "@appdb/contract/nearest";
 import type { ServiceRecord } from "@appdb/contract/routes/local";
@@ -166,7 +166,7 @@ export class Services implements AsyncDisposable {
   }
 
   #createEntry(stored: StoredService): Entry {
-    const { clock, fork, log, log_folder, store } = this.#deps;
+    const { clock, fork, log, log_folder } = this.#deps;
     const { service, target } = stored;
     const service_log = new ServiceLog(join(log_folder, ...target.split("/"), `${service}.log`));
     const entry: Entry = {
@@ -177,10 +177,19 @@ export class Services implements AsyncDisposable {
         log,
         service_log,
         fork: () => fork(entry.stored),
-        remember: (identity) => store.saveProcess(target, service, identity),
+        remember: (identity) => this.#remember(stored, identity),
       }),
     };
     return entry;
+  }
+
+  /** A full disk must not end a service: its process notices the end of this daemon by itself, the note is for one that hangs. */
+  #remember(stored: StoredService, identity: ProcessIdentity | undefined): void {
+    try {
+      this.#deps.store.saveProcess(stored.target, stored.service, identity);
+    } catch (error) {
+      this.#deps.log.warn({ err: error, service: nameOf(stored) }, "a service's process could not be noted");
+    }
   }
 
   /** A service ends with its daemon; one that was too busy to notice is ended here, before its port is needed. */

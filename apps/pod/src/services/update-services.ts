@@ -103,7 +103,7 @@ export async function pruneServices(
       ),
       name: record.service,
       requires_restart: false,
-      status: input.dry_run ? "skipped" : "applied",
+      status: input.dry_run ? null : "applied",
       details: { app_file: record.app_file, project_root: record.project_root, port: record.port },
     });
   }
@@ -113,7 +113,7 @@ export async function pruneServices(
     services: [],
     extras: input.dry_run ? extras.map((record) => record.service) : [],
     ops,
-    status: input.dry_run ? "skipped" : "applied",
+    status: input.dry_run ? null : "applied",
   });
 }
 

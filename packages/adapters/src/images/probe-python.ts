@@ -8,6 +8,8 @@ import { writePrivateFile } from "../processes/private-files.ts";
 
 const PROBE_TIMEOUT_MS = 20_000;
 const OLDEST = [3, 11] as const;
+/** Errors of a folder that is somebody else's, a file, read-only, or on a full disk. */
+const UNWRITABLE = ["EACCES", "EPERM", "EROFS", "ENOTDIR", "EEXIST", "disk_full"];
 const run = promisify(execFile);
 
 /** Prints facts of an interpreter: version, its own path, and where its packages lie. */
@@ -44,7 +46,7 @@ export async function probePython(input: ProbeInput): Promise<PythonFacts> {
   if (cached !== undefined) return cached;
   const facts = await askPython(input);
   // a shim that starts one Python today and another one tomorrow keeps its file
-  if (!isScript(python)) writePrivateFile(cache, JSON.stringify({ stamp, facts }));
+  if (!isScript(python)) keepAnswer(cache, JSON.stringify({ stamp, facts }));
   return facts;
 }
 
@@ -73,6 +75,15 @@ async function askPython(input: ProbeInput): Promise<PythonFacts> {
     throw notFound(`${python} is Python ${facts.version.join(".")}; ${OLDEST.join(".")} or newer is needed.`);
   }
   return facts;
+}
+
+/** Where nothing can be written the next command asks again; whoever needs the home says what is wrong with it. */
+function keepAnswer(cache: string, text: string): void {
+  try {
+    writePrivateFile(cache, text);
+  } catch (error) {
+    if (!UNWRITABLE.includes((error as NodeJS.ErrnoException).code ?? "")) throw error;
+  }
 }
 
 /** Changes when the interpreter is replaced or a virtual environment is made anew at the same path. */

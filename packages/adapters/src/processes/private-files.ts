@@ -1,16 +1,25 @@
 import { randomBytes } from "node:crypto";
 import { mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
+import { appError } from "@appdb/contract/errors";
 
-/** Writes a file that only its owner may read, whole or not at all: readers see the old text or the new one. */
+const FULL = ["ENOSPC", "EDQUOT"];
+
+/** Writes a file that only its owner may read, whole or not at all: readers see the old text or the new one.
+ *  @throws disk_full; what the system says otherwise */
 export function writePrivateFile(path: string, text: string): void {
   const temporary = `${path}.${randomBytes(6).toString("hex")}.tmp`;
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   try {
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
     writeFileSync(temporary, text, { mode: 0o600, flag: "wx" });
     renameSync(temporary, path);
   } catch (error) {
     rmSync(temporary, { force: true });
-    throw error;
+    if (!FULL.includes((error as NodeJS.ErrnoException).code ?? "")) throw error;
+    throw appError("disk_full", {
+      detail: "The disk of the home folder is full; nothing was written.",
+      hint: "Free space on that disk and try again.",
+      cause: error,
+    });
   }
 }
