@@ -31,6 +31,12 @@ export function mentionsService(pyproject: string): boolean {
   return /^\s*\[\[?\s*tool\s*\.\s*service\s*[.\]]/m.test(pyproject) || /^\s*tool\.service\b/m.test(pyproject);
 }
 
+/** True when a configuration names the local database and nothing else, comments aside. */
+export function saysNothing(text: string): boolean {
+  const lines = text.split(/\r?\n/).filter((line) => !/^\s*(#.*)?$/.test(line));
+  return lines.length === 0 || (lines.length === 1 && /^\s*\[\[service\.database\]\]\s*(#.*)?$/.test(lines[0] ?? ""));
+}
+
 export interface FoundApplication {
   readonly project: Project;
   /** Absolute real path. */

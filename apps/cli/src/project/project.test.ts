@@ -5,7 +5,8 @@ import { AppError } from "@appdb/contract/errors";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { runCli } from "../testing/fake-context.ts";
 import { exampleText } from "./example-text.ts";
-import { findApplication, findProject } from "./find-project.ts";
+import { findApplication, findProject, saysNothing } from "./find-project.ts";
+import { SERVICE_TOML } from "./init-text.ts";
 import { readConfig } from "./read-config.ts";
 
 let folder: string;
@@ -135,6 +136,25 @@ describe("the configuration", () => {
   test("a placeholder never fails", () => {
     const text = "[[service.database]]\n[[service.database]]\nname = 'cloud://<your-org>:main'\n";
     expect(readConfig({ config_file: "service.toml", text }).database).toHaveLength(2);
+  });
+});
+
+describe("a configuration that says nothing", () => {
+  test("is an empty one and the one that cli init writes", () => {
+    expect(saysNothing("")).toBe(true);
+    expect(saysNothing("\r\n# mine\r\n[[service.database]] # local\r\n")).toBe(true);
+    expect(saysNothing(SERVICE_TOML)).toBe(true);
+  });
+
+  test.each([
+    "[service]\napi_key = 'x'\n",
+    "[[service.database]]\ncpu = 1\n",
+    "[[service.database]]\n[[service.database]]\n",
+    "[[servce.database]]\n",
+    "[[service.database]] cpu = 1",
+    "x",
+  ])("is not %j, which has to be checked", (text) => {
+    expect(saysNothing(text)).toBe(false);
   });
 });
 

@@ -6,7 +6,7 @@ import type { CliConfig } from "../config.ts";
 import type { Application, ApplicationInput } from "../context.ts";
 import type { Output } from "../output/output.ts";
 import type { Program } from "../program.ts";
-import { findApplication, type Project } from "./find-project.ts";
+import { findApplication, type Project, saysNothing } from "./find-project.ts";
 
 export interface ReadApplicationDeps {
   readonly config: Pick<CliConfig, "home" | "application_env">;
@@ -38,9 +38,11 @@ export async function readApplication(deps: ReadApplicationDeps, input: Applicat
   return { manifest: read.value, runtime };
 }
 
-/** Checks the configuration while Python runs. Loading the schema holds up whatever else the command does meanwhile, so it
- *  comes after that: the first turn is for the parser of the command line, the second for calling the daemon. */
+/** Checks the configuration while Python runs. Loading the schema takes half as long as that and holds up whatever else the
+ *  command does, so it comes last: the first turn is for the parser of the command line, the second for calling the
+ *  daemon. A file as `cli init` writes it has nothing in it that could be wrong. */
 async function checkConfig(project: Project): Promise<void> {
+  if (saysNothing(project.text)) return;
   await nextTurn();
   await nextTurn();
   const { readConfig } = await import("./read-config.ts");
