@@ -2,6 +2,7 @@ import { closeSync, mkdirSync, openSync, readFileSync, readSync, statSync } from
 import { dirname, join } from "node:path";
 import { appError } from "@appdb/contract/errors";
 import { type DaemonFile, HOME_PATHS } from "@appdb/contract/home";
+import { homeError } from "@appdb/contract/home-error";
 
 export interface DaemonAddress {
   readonly file: DaemonFile;
@@ -30,31 +31,16 @@ export function readDaemonAddress(home: string): DaemonAddress | undefined {
   }
 }
 
-/** Opens the daemon's log for its first words, which it says before it can log by itself. @throws home_not_writable */
+/** Opens the daemon's log for its first words, which it says before it can log by itself. @throws home_not_writable, disk_full */
 export function openDaemonLog(home: string): number {
   const path = join(home, HOME_PATHS.daemonLog);
   try {
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
     return openSync(path, "a", 0o600);
   } catch (cause) {
-    const code = (cause as NodeJS.ErrnoException).code;
-    const reason = (code && REASONS[code]) ?? code ?? String(cause);
-    throw appError("home_not_writable", {
-      detail: `The home folder ${home} cannot be written: ${reason}.`,
-      hint: "Set SERVICE_HOME to a folder that you own.",
-      meta: { home },
-      cause,
-    });
+    throw homeError(home, cause);
   }
 }
-
-const REASONS: Readonly<Record<string, string>> = {
-  EACCES: "permission denied",
-  EROFS: "the file system is read-only",
-  ENOSPC: "the disk is full",
-  ENOTDIR: "a part of the path is a file",
-  EEXIST: "it is a file",
-};
 
 /** Size of the daemon's log, so that `readLogFrom` finds what is written later. */
 export function sizeOfLog(home: string): number {

@@ -2,22 +2,17 @@ import { randomBytes } from "node:crypto";
 import { accessSync, constants, mkdirSync, readFileSync, realpathSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { writePrivateFile } from "@appdb/adapters/processes/private-files";
-import { appError } from "@appdb/contract/errors";
 import { type DaemonFile, HOME_PATHS } from "@appdb/contract/home";
+import { homeError } from "@appdb/contract/home-error";
 
-/** Makes the home if it is missing and returns its real path. @throws home_not_writable */
+/** Makes the home if it is missing and returns its real path. @throws home_not_writable, disk_full */
 export function openHome(home: string): string {
   try {
     mkdirSync(home, { recursive: true, mode: 0o700 });
     accessSync(home, constants.R_OK | constants.W_OK | constants.X_OK);
     return realpathSync(home);
   } catch (cause) {
-    throw appError("home_not_writable", {
-      detail: `The home folder ${home} cannot be written: ${reasonOf(cause)}.`,
-      hint: "Set SERVICE_HOME to a folder that you own.",
-      meta: { home },
-      cause,
-    });
+    throw homeError(home, cause);
   }
 }
 
@@ -42,16 +37,4 @@ export function writeDaemonFile(home: string, file: DaemonFile): void {
 
 export function removeDaemonFile(home: string): void {
   rmSync(join(home, HOME_PATHS.daemon), { force: true });
-}
-
-function reasonOf(cause: unknown): string {
-  const code = (cause as NodeJS.ErrnoException).code;
-  const reasons: Record<string, string> = {
-    EACCES: "permission denied",
-    EROFS: "the file system is read-only",
-    ENOSPC: "the disk is full",
-    ENOTDIR: "a part of the path is a file",
-    EEXIST: "it is a file",
-  };
-  return (code === undefined ? undefined : reasons[code]) ?? (cause instanceof Error ? cause.message : String(cause));
 }

@@ -160,3 +160,13 @@ test("an environment whose library is broken is told from a broken application",
     code: "environment_failed",
   });
 });
+
+test("a home that is a file is told as such, with what to set", async () => {
+  writeFileSync(home, "");
+  writeFileSync(join(project_root, "requirements.txt"), "");
+  await expect(resolveRuntime({ project_root, python: undefined, env: ownEnv(), home, tools })).rejects.toMatchObject({
+    code: "home_not_writable",
+    message: `The home folder ${home} cannot be written: a part of the path is a file.`,
+    hint: "Set SERVICE_HOME to a folder that you own.",
+  });
+});

@@ -1,7 +1,8 @@
 import { existsSync } from "node:fs";
-import { delimiter, isAbsolute, join, resolve } from "node:path";
+import { delimiter, isAbsolute, join, resolve as resolvePath } from "node:path";
 import { appError } from "@appdb/contract/errors";
 import { HOME_PATHS } from "@appdb/contract/home";
+import { homeError } from "@appdb/contract/home-error";
 import type { Runtime } from "@appdb/contract/routes/local";
 import type { Tools } from "../tools/locate-tools.ts";
 import { findLibraryPaths } from "./library-paths.ts";
@@ -21,9 +22,18 @@ export interface ResolveRuntimeInput {
 /**
  * Chooses the Python of an application, the first that applies: `--python`; an environment built from its `uv.lock` or
  * `requirements.txt`; the active virtual environment; the base library alone. In the usual case no process is started.
- * @throws python_not_found, environment_failed
+ * @throws python_not_found, environment_failed; home_not_writable, disk_full where something has to be made in the home
  */
 export async function resolveRuntime(input: ResolveRuntimeInput): Promise<Runtime> {
+  try {
+    return await resolve(input);
+  } catch (error) {
+    const { path } = error as NodeJS.ErrnoException;
+    throw path?.startsWith(input.home) === true ? homeError(input.home, error) : error;
+  }
+}
+
+async function resolve(input: ResolveRuntimeInput): Promise<Runtime> {
   const { home, project_root, tools } = input;
   const env = { ...input.env };
   const { python, source } = await choosePython(input);
@@ -54,7 +64,7 @@ async function choosePython(input: ResolveRuntimeInput): Promise<{ python: strin
 
 /** The interpreter that a person named. @throws python_not_found */
 function findNamed(text: string, env: Readonly<Record<string, string>>): string {
-  if (isAbsolute(text) || text.includes("/") || text.includes("\\")) return resolve(text);
+  if (isAbsolute(text) || text.includes("/") || text.includes("\\")) return resolvePath(text);
   const program = /^\d+(\.\d+)*$/.test(text) ? `python${text}` : text;
   const names = process.platform === "win32" ? [`${program}.exe`, program] : [program];
   const folders = (env.PATH ?? "").split(delimiter).filter((folder) => folder !== "");
