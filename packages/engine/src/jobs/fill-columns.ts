@@ -7,14 +7,14 @@ import type { Catalog, CatalogTable } from "../schema/catalog.ts";
 import { columnsOf } from "../schema/compare.ts";
 import { loadCatalog } from "../schema/load-catalog.ts";
 import { storableText } from "../sql/quote.ts";
+import { createBatchPace } from "./batch-pace.ts";
 import { countRows, selectRows, updateRows } from "./fill-statement.ts";
 import type { JobDeps } from "./job-deps.ts";
 import { advanceJob, type Job, setTotal } from "./job-store.ts";
 import { createLazyRunner, type LazyRunner, readRows, runRows, type StoredRow } from "./run-rows.ts";
 
-/** Rows of a transaction: with Python few, because a slow function would hold back for long what it has computed. */
+/** Rows of a transaction where SQL computes all of it. */
 const SQL_BATCH = 5_000;
-const PYTHON_BATCH = 500;
 
 /** The job is not ours any more, or the table is not what it was: whoever reads the job anew knows what is left to do. */
 export class JobMoved extends Error {}
@@ -59,11 +59,13 @@ export async function fillColumns(deps: JobDeps, job: Job, signal: AbortSignal):
     await setTotal(deps.sql, job, Number(rows[0]?.[0]));
   }
   await using runner = createLazyRunner(deps, catalog, job.runtime_id);
+  const pace = createBatchPace(deps.clock);
   let cursor = job.cursor;
   for (;;) {
     signal.throwIfAborted();
-    const next = await fillBatch(deps, job, fill, cursor, runner, signal);
+    const next = await fillBatch(deps, job, fill, { cursor, python_rows: pace.rows }, runner, signal);
     if (next === undefined) return;
+    pace.batchDone();
     cursor = next;
   }
 }
@@ -90,19 +92,25 @@ async function fillBatch(
   deps: JobDeps,
   job: Job,
   fill: Fill,
-  cursor: string | null,
+  { cursor, python_rows }: { readonly cursor: string | null; readonly python_rows: number },
   runner: LazyRunner,
   signal: AbortSignal,
 ): Promise<string | undefined> {
-  const limit = fill.graph === null ? SQL_BATCH : PYTHON_BATCH;
+  const limit = fill.graph === null ? SQL_BATCH : python_rows;
   try {
     return await computeBatch(deps, job, fill, { graph: fill.graph, steps: fill.steps, cursor, limit }, runner, signal);
   } catch (error) {
     if (!(error instanceof SqlError)) throw error;
     // Class 22: SQL refuses a value for which Python may have one, or an exception that says more.
     if (error.sqlstate.startsWith("22") && fill.steps.length > 0 && fill.python !== null) {
-      const limit22 = Math.min(limit, PYTHON_BATCH);
-      return computeBatch(deps, job, fill, { graph: fill.python, steps: [], cursor, limit: limit22 }, runner, signal);
+      return computeBatch(
+        deps,
+        job,
+        fill,
+        { graph: fill.python, steps: [], cursor, limit: python_rows },
+        runner,
+        signal,
+      );
     }
     if (["42703", "42P01"].includes(error.sqlstate)) throw new JobMoved("the table changed", { cause: error });
     throw error;

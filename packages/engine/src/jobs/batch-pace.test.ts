@@ -1,0 +1,17 @@
+import { expect, test } from "vitest";
+import { createBatchPace } from "./batch-pace.ts";
+
+test.each([
+  ["80 ms", 80, 4],
+  ["2 s", 2_000, 1],
+  ["0.1 ms", 0.1, 3_000],
+  ["1 us", 0.001, 5_000],
+])("batches of a function that takes %s a row settle at a third of a second", (_text, ms, rows) => {
+  let now = 0;
+  const pace = createBatchPace({ now: () => now });
+  for (let batch = 0; batch < 20; batch += 1) {
+    now += pace.rows * ms;
+    pace.batchDone();
+  }
+  expect(pace.rows).toBe(rows);
+});
