@@ -42,6 +42,8 @@ export interface PlaceInput {
   readonly command?: string;
   /** Instead of the PATH of this process. */
   readonly path?: string;
+  /** Settings, for the daemon and its services too. */
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 /** Makes a place. Its name has a space and letters beyond ASCII, because people's folders have. */
@@ -59,6 +61,7 @@ export function makePlace(input: PlaceInput = {}): Place {
   const env = {
     ...process.env,
     ...QUIET,
+    ...input.env,
     SERVICE_HOME: home,
     PATH: `${bin}${delimiter}${input.path ?? process.env.PATH}`,
   };

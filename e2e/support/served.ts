@@ -1,0 +1,116 @@
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Problem } from "@appdb/contract/errors";
+import pg from "pg";
+import { expect } from "vitest";
+import { type Finished, makePlace, type Place, type PlaceInput } from "./place.ts";
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  // biome-ignore lint/suspicious/noExplicitAny: answers are looked at, not worked with
+  readonly json: any;
+}
+
+/** Makes a place with a project in it, whose `app.py` is this. Nothing is applied yet. */
+export async function makeProject(app: string, input: PlaceInput = {}): Promise<Place> {
+  const place = makePlace(input);
+  writeFile(place, "app.py", app);
+  await expectExit(place, 0, "init");
+  return place;
+}
+
+/** Applies `app.py` to `main` and serves it in the background; answers the address of the service. */
+export async function serveProject(place: Place): Promise<string> {
+  await expectExit(place, 0, "schema", "update", "app.py", "main");
+  await expectExit(place, 0, "service", "update", "app.py", "main", "-f");
+  const [service] = await listServices(place);
+  return service?.endpoint ?? "";
+}
+
+export interface Listed {
+  readonly name: string;
+  readonly endpoint: string | null;
+  readonly port: number;
+  readonly state: string;
+  readonly error: string | null;
+  readonly pid: number | null;
+}
+
+export async function listServices(place: Place): Promise<readonly Listed[]> {
+  return JSON.parse((await expectExit(place, 0, "service", "list", "--json")).stdout).services;
+}
+
+/** Runs a command that must end with this status. */
+export async function expectExit(place: Place, exit: number, ...args: string[]): Promise<Finished> {
+  const ran = await place.cli(...args);
+  expect(ran.code, `cli ${args.join(" ")}\n${ran.stdout}${ran.stderr}`).toBe(exit);
+  return ran;
+}
+
+/** Runs a command that must fail, as a person and with `--json`, and answers its problem, which is whole and plain. */
+export async function expectProblem(place: Place, exit: number, ...args: string[]): Promise<Problem> {
+  const ran = await expectExit(place, exit, ...args, "--json");
+  const problem = JSON.parse(ran.stdout) as Problem;
+  expect(ran.stderr).toContain(`error: ${problem.detail}\n`);
+  expect(ran.stderr).toContain(`hint: ${problem.hint}\n`);
+  expect(ran.stderr).not.toMatch(/Traceback|at \S+ \(.*:\d+:\d+\)/);
+  return problem;
+}
+
+export function writeFile(place: Place, name: string, text: string): void {
+  writeFileSync(join(place.project, name), text);
+}
+
+/** Exchanges a piece of a file of the project, which must be there. */
+export function editFile(place: Place, name: string, before: string, after: string): void {
+  const path = join(place.project, name);
+  const text = readFileSync(path, "utf8");
+  expect(text).toContain(before);
+  writeFileSync(path, text.replace(before, after));
+}
+
+/** Posts JSON; text and bytes go as they are. */
+export async function post(url: string, body: object | string, headers: HeadersInit = {}): Promise<Answer> {
+  const answer = await fetch(url, {
+    method: "POST",
+    headers: { "content-type": "application/json", ...headers },
+    body: typeof body === "string" || body instanceof Uint8Array ? (body as BodyInit) : JSON.stringify(body),
+  });
+  return await read(answer);
+}
+
+export async function read(answer: Response): Promise<Answer> {
+  const text = await answer.text();
+  return { status: answer.status, headers: answer.headers, text, json: JSON.parse(text) };
+}
+
+/** Asks the database past everything of ours: by PostgreSQL's own protocol, on the running cluster's socket. */
+export async function query(place: Place, text: string, database = "main"): Promise<unknown[][]> {
+  const pid_file = join(place.home, "postgres", "18", "postmaster.pid");
+  expect(existsSync(pid_file), "PostgreSQL does not run").toBe(true);
+  const client = new pg.Client({
+    host: readFileSync(pid_file, "utf8").split("\n")[4],
+    user: "postgres",
+    database,
+  });
+  await client.connect();
+  try {
+    return (await client.query({ text, rowMode: "array" })).rows;
+  } finally {
+    await client.end();
+  }
+}
+
+/** Everything that a refused command must leave as it was: databases, catalog and tables. */
+export async function snapshot(place: Place): Promise<unknown> {
+  return [
+    await query(place, "select datname from pg_database order by 1"),
+    await query(place, "select * from appdb.state"),
+    await query(
+      place,
+      "select table_schema, table_name, column_name, data_type from information_schema.columns where table_schema = 'public' order by 1, 2, 3",
+    ),
+  ];
+}
