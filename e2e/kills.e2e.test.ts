@@ -5,7 +5,7 @@ import pg from "pg";
 import { expect, test } from "vitest";
 import { type Outcome, type Row, startInserters } from "./support/inserters.ts";
 import { freePort, makePlace, type Place } from "./support/place.ts";
-import { deal, findVictims, kill, seeded, type Victim } from "./support/victims.ts";
+import { deal, findVictims, kill, seeded, VICTIMS, type Victim } from "./support/victims.ts";
 
 const LONG = process.env.APPDB_FAULTS === "long";
 const KILLS = LONG ? 500 : 50;
@@ -64,10 +64,9 @@ test(
         if (victim === "daemon") expect((await place.cli("service", "list", "main")).code).toBe(0);
         await eventually(() => expect(inserters.outcome.acknowledged.size).toBeGreaterThan(stored + ROWS_BETWEEN), {
           timeout_ms: HEAL_MS,
-        }).catch((error: unknown) => {
-          throw new Error(`Nothing was stored for ${HEAL_MS} ms after the end of a ${victim} (seed ${seed}).`, {
-            cause: error,
-          });
+        }).catch(async (error: unknown) => {
+          const what = `Nothing was stored for ${HEAL_MS} ms after the end of a ${victim} (seed ${seed}).`;
+          throw new Error(`${what}\n${await describePlace(place, inserters.outcome)}`, { cause: error });
         });
         await new Promise((resolve) => setTimeout(resolve, random() * PAUSE_MS));
       }
@@ -90,6 +89,19 @@ async function strike(place: Place, victim: Victim, random: () => number): Promi
     },
     { timeout_ms: HEAL_MS },
   );
+}
+
+/** What a person would look at: services, processes, the last lines of every log, the last refusals. */
+async function describePlace(place: Place, outcome: Outcome): Promise<string> {
+  const logs = join(place.home, "logs");
+  const files = readdirSync(logs, { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".log"));
+  const tails = files.map(
+    (file) => `--- ${file}\n${readFileSync(join(logs, file), "utf8").split("\n").slice(-25).join("\n")}`,
+  );
+  const running = VICTIMS.map((kind) => `${kind}: ${findVictims(kind, place.home).join(" ")}`);
+  const refusals = [...outcome.refused.values()].slice(-5).join(", ");
+  const listed = await place.cli("service", "list");
+  return [listed.stdout + listed.stderr, ...running, `refusals: ${refusals}`, ...tails].join("\n");
 }
 
 function expectNothingLostOrDoubled(outcome: Outcome, rows: readonly Row[], seed: number): void {
