@@ -16,6 +16,8 @@ export interface ProcessEnd {
   readonly problem: { readonly code: string; readonly detail: string } | undefined;
   /** How long it had listened; undefined when it never did. */
   readonly listened_ms: number | undefined;
+  /** True when a signal from outside ended it: a person's, the kernel's. */
+  readonly was_killed: boolean;
 }
 
 /** Decides after each end whether a service is started again, and how soon. */
@@ -26,20 +28,24 @@ export interface RestartPolicy {
 
 /**
  * A service that has run is started again after ever longer pauses, until it ends at once six times in a row; for as long as
- * it takes when its surroundings are to blame. One that has never run since its person started it fails at once with what
- * it says, or after six tries when that may heal.
+ * it takes when its surroundings are to blame, or when it listened and was killed. One that has never run since its person
+ * started it fails at once with what it says, or after six tries when that may heal.
  */
 export function createRestartPolicy(): RestartPolicy {
   let quick_ends = 0;
+  let own_quick_ends = 0;
   let has_listened = false;
   return {
-    next({ listened_ms, problem }) {
+    next({ listened_ms, problem, was_killed }) {
       has_listened ||= listened_ms !== undefined;
-      quick_ends = listened_ms === undefined || listened_ms < QUICK_MS ? quick_ends + 1 : 0;
+      const is_quick = listened_ms === undefined || listened_ms < QUICK_MS;
+      const is_its_own = !(was_killed && listened_ms !== undefined);
+      quick_ends = is_quick ? quick_ends + 1 : 0;
+      own_quick_ends = is_quick && is_its_own ? own_quick_ends + 1 : 0;
       const heals = problem !== undefined && PASSING.test(problem.code);
       if (problem !== undefined && PERMANENT.test(problem.code)) return undefined;
       if (problem !== undefined && !has_listened && !heals) return undefined;
-      if (quick_ends >= MOST_QUICK_ENDS && !(heals && has_listened)) return undefined;
+      if (own_quick_ends >= MOST_QUICK_ENDS && !(heals && has_listened)) return undefined;
       return quick_ends === 0 ? FIRST_PAUSE_MS : Math.min(FIRST_PAUSE_MS * 2 ** quick_ends, LONGEST_PAUSE_MS);
     },
   };

@@ -11,6 +11,8 @@ import { nextState, type ServiceEvent, type ServiceState } from "./state.ts";
 
 const START_TIMEOUT_MS = 60_000;
 const LAST_LINES = 5;
+/** Signals that come from outside; the others tell of a crash. */
+const KILLS: ReadonlySet<NodeJS.Signals> = new Set(["SIGKILL", "SIGTERM", "SIGINT", "SIGHUP"]);
 const END_STEPS = [
   { signal: "SIGTERM", wait_ms: 10_000 },
   { signal: "SIGKILL", wait_ms: 5_000 },
@@ -120,7 +122,7 @@ export class ServiceProcess {
     } catch (error) {
       const { code, detail } = toProblem(error);
       if (code === "internal_error") this.#deps.log.error({ err: error }, "a service could not be started");
-      return { problem: { code, detail }, listened_ms: undefined, reason: detail };
+      return { problem: { code, detail }, listened_ms: undefined, was_killed: false, reason: detail };
     }
     this.#adopt(child);
     const drained = this.#readOutput(child, recent);
@@ -149,6 +151,7 @@ export class ServiceProcess {
     return {
       problem,
       listened_ms: listening_since === undefined ? undefined : this.#deps.clock.now() - listening_since,
+      was_killed: child.signalCode !== null && KILLS.has(child.signalCode),
       reason: problem?.detail ?? [how, ...recent].join("; "),
     };
   }
