@@ -1,0 +1,143 @@
+import { chmodSync, existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { eventually } from "@appdb/testkit/eventually";
+import { expect, test } from "vitest";
+import { makePlace } from "./support/place.ts";
+import { expectExit, expectProblem, listServices, makeProject, post, query, serveProject } from "./support/served.ts";
+import { canMount, mountSmallDisk } from "./support/small-disk.ts";
+
+const APP = `
+import appdb as db
+from appdb.functions import uuid7
+from appdb.serving import Router
+
+class Notes(db.model_base(), name="notes"):
+    id = db.Column(value=uuid7(), primary_key=True)
+    text: db.String
+    size = text.len()
+
+api = Router()
+api.add_insert_route(Notes, path="/notes", inputs=[Notes.text], outputs=[Notes.id, Notes.size])
+api.add_compute_route(Notes, path="/sizes", inputs=[Notes.text], outputs=[Notes.size])
+`;
+
+test("a home that cannot be written is named, with what to set, and nothing is made", async () => {
+  await using place = makePlace();
+  writeFileSync(join(place.project, "app.py"), APP);
+  await expectExit(place, 0, "init");
+  writeFileSync(place.home, "a file where the home should be");
+  for (const verb of [
+    ["schema", "update", "app.py", "main"],
+    ["service", "list"],
+    ["daemon", "start"],
+  ]) {
+    const problem = await expectProblem(place, 1, ...verb);
+    expect(problem, verb.join(" ")).toMatchObject({
+      code: "home_not_writable",
+      detail: expect.stringContaining(`The home folder ${place.home} cannot be written`),
+      hint: expect.stringContaining("SERVICE_HOME"),
+    });
+  }
+  expect((await place.cli("daemon", "status")).code).toBe(1);
+  expect(place.processes()).toEqual([]);
+});
+
+test("somebody else's folder is no home, and is told so", async () => {
+  await using place = makePlace();
+  const folder = join(dirname(place.home), "theirs");
+  mkdirSync(folder);
+  chmodSync(folder, 0o555);
+  try {
+    // root may write anywhere, so it asks as nobody
+    const as = process.getuid?.() === 0 ? "setpriv --reuid 65534 --regid 65534 --clear-groups " : "";
+    const ran = await place.type(`SERVICE_HOME='${folder}/home' ${as}cli service list --json`);
+    expect(ran.code, ran.stderr).toBe(1);
+    expect(JSON.parse(ran.stdout)).toMatchObject({
+      code: "home_not_writable",
+      detail: `The home folder ${folder}/home cannot be written: permission denied.`,
+    });
+    expect(readdirSync(folder)).toEqual([]);
+  } finally {
+    chmodSync(folder, 0o755);
+  }
+});
+
+test("a database of a newer version is refused with both versions by every verb, and left as it is", async () => {
+  await using place = await makeProject(APP);
+  const url = await serveProject(place);
+  expect((await post(`${url}/notes`, { text: "kept" })).status).toBe(200);
+  await query(place, "insert into appdb.migrations (id, breaking, product_version) values (900, true, '9.1.0')");
+  // the next daemon meets it as a person does who went back to an older installation
+  await expectExit(place, 0, "daemon", "stop");
+  for (const verb of [
+    ["schema", "diff", "app.py", "main"],
+    ["schema", "update", "app.py", "main"],
+    ["service", "update", "app.py", "main", "-f"],
+    ["service", "run", "app.py", "main", "--port", "0"],
+  ]) {
+    expect(await expectProblem(place, 1, ...verb), verb.join(" ")).toMatchObject({
+      code: "catalog_too_new",
+      detail: expect.stringMatching(/written by version 9\.1\.0 .*format 900.*this is version 0\.8\.0/),
+      hint: "Upgrade this installation: pip install --upgrade 'appdb[serve]>=9.1.0'",
+    });
+  }
+  await eventually(async () => {
+    const [service] = await listServices(place);
+    expect(service).toMatchObject({ state: "FAILED", error: expect.stringContaining("9.1.0") });
+  });
+  expect(await query(place, "select text, size from notes")).toEqual([["kept", "4"]]);
+  expect(await query(place, "select max(id) from appdb.migrations")).toEqual([[900]]);
+});
+
+test.skipIf(!canMount())(
+  "a full disk refuses rows by name, loses none that was acknowledged, ends nobody, and heals by itself",
+  { timeout: 90_000 },
+  async () => {
+    await using place = makePlace();
+    writeFileSync(join(place.project, "app.py"), APP);
+    await using disk = mountSmallDisk(place, 120);
+    await expectExit(place, 0, "init");
+    const url = await serveProject(place);
+    const daemon = JSON.parse((await expectExit(place, 0, "daemon", "status", "--json")).stdout);
+    const kept = new Set<string>();
+    const insert = async (text: string) => {
+      const answer = await post(`${url}/notes`, { text });
+      if (answer.status === 200) kept.add(answer.json.id);
+      return answer;
+    };
+    expect((await insert("before")).status).toBe(200);
+    disk.fill();
+
+    const refused = await eventually(async () => {
+      const answer = await insert(randomText(200_000));
+      expect(answer.status, answer.text).not.toBe(200);
+      return answer;
+    });
+    expect(refused.json).toMatchObject({
+      ...{ status: 507, code: "disk_full", hint: expect.stringContaining("Free space") },
+    });
+    expect(refused.text).not.toMatch(/base\/|pg_|extend/);
+    for (let count = 0; count < 30; count += 1) expect((await insert(randomText(200_000))).status).toBe(507);
+    expect((await post(`${url}/sizes`, { text: "four" })).json).toEqual({ size: 4 });
+
+    // A service that is killed meanwhile waits for space, and its daemon goes on.
+    const [service] = await listServices(place);
+    process.kill(service?.pid ?? 0, "SIGKILL");
+    await eventually(async () => expect((await listServices(place))[0]?.state).toBe("STARTING"));
+    disk.free();
+    await eventually(async () => expect((await insert("after")).status).toBe(200), { timeout_ms: 20_000 });
+    const stored = await query(place, "select id from notes");
+    expect(new Set(stored.map(([id]) => id))).toEqual(kept);
+    expect(JSON.parse((await expectExit(place, 0, "daemon", "status", "--json")).stdout).pid).toBe(daemon.pid);
+    expect(existsSync(join(place.home, "daemon.json"))).toBe(true);
+  },
+);
+
+if (!canMount()) process.stderr.write("NOT TESTED HERE: a full disk needs root and the right to mount a small one.\n");
+
+/** PostgreSQL would compress what repeats itself; this takes its whole length of the disk. */
+function randomText(length: number): string {
+  let text = "";
+  while (text.length < length) text += Math.random().toString(36).slice(2);
+  return text;
+}

@@ -1,0 +1,48 @@
+import { execFileSync, spawnSync } from "node:child_process";
+import { mkdirSync, rmSync, statfsSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Place } from "./place.ts";
+
+/** A file system of its own under the home of a place. It ends with the home's daemon. */
+export interface SmallDisk extends AsyncDisposable {
+  /** Leaves not one byte. */
+  fill(): void;
+  /** Takes the filling away again. */
+  free(): void;
+}
+
+/** Whether this process may mount file systems: root outside of most containers. */
+export function canMount(): boolean {
+  return process.platform === "linux" && process.getuid?.() === 0 && tryUnshare();
+}
+
+/** Puts a disk of this size where the home of the place will be. */
+export function mountSmallDisk(place: Place, megabytes: number): SmallDisk {
+  mkdirSync(place.home, { mode: 0o700 });
+  execFileSync("mount", ["-t", "tmpfs", "-o", `size=${megabytes}m,mode=0700`, "tmpfs", place.home]);
+  const filling = join(place.home, "filling");
+  return {
+    fill: () => {
+      const { bavail, bsize } = statfsSync(place.home);
+      const rest = Buffer.alloc(bsize);
+      try {
+        writeFileSync(filling, Buffer.alloc(bavail * bsize));
+        // whatever else was freed in the meantime
+        for (;;) writeFileSync(filling, rest, { flag: "a" });
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== "ENOSPC") throw error;
+      }
+    },
+    free: () => rmSync(filling, { force: true }),
+    [Symbol.asyncDispose]: async () => {
+      rmSync(filling, { force: true });
+      await place.cli("daemon", "stop");
+      execFileSync("umount", [place.home]);
+    },
+  };
+}
+
+/** Tries it where it harms nobody: in a mount namespace that ends with the command. */
+function tryUnshare(): boolean {
+  return spawnSync("unshare", ["--mount", "mount", "-t", "tmpfs", "tmpfs", "/mnt"]).status === 0;
+}
