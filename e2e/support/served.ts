@@ -72,11 +72,11 @@ export function editFile(place: Place, name: string, before: string, after: stri
 }
 
 /** Posts JSON; text and bytes go as they are. */
-export async function post(url: string, body: object | string, headers: HeadersInit = {}): Promise<Answer> {
+export async function post(url: string, body: object | string, headers: Record<string, string> = {}): Promise<Answer> {
   const answer = await fetch(url, {
     method: "POST",
     headers: { "content-type": "application/json", ...headers },
-    body: typeof body === "string" || body instanceof Uint8Array ? (body as BodyInit) : JSON.stringify(body),
+    body: typeof body === "string" || body instanceof Uint8Array ? Buffer.from(body) : JSON.stringify(body),
   });
   return await read(answer);
 }

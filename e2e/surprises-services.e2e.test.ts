@@ -1,0 +1,192 @@
+import { createServer } from "node:http";
+import { eventually } from "@appdb/testkit/eventually";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { freePort, type Place } from "./support/place.ts";
+import {
+  editFile,
+  expectExit,
+  expectProblem,
+  type Listed,
+  listServices,
+  makeProject,
+  post,
+  query,
+  serveProject,
+  snapshot,
+  writeFile,
+} from "./support/served.ts";
+
+/** What surprised people elsewhere, by the numbers under which it was written down: services and the daemon. */
+const APP = `
+import os
+import appdb as db
+from appdb.serving import Router
+from wording import greet
+
+class Greetings(db.model_base(), name="greetings"):
+    name: db.String
+    text = greet(name)
+
+greeter = Router()
+greeter.add_insert_route(Greetings, path="/greet", inputs=["name"], outputs=["text"])
+`;
+const WORDING = `
+import os
+import appdb as db
+
+@db.udf
+def greet(name: str) -> str:
+    return os.environ.get("GREETING", "Hello") + " " + name
+`;
+
+let place: Place;
+let url: string;
+
+beforeAll(async () => {
+  place = await makeProject(APP);
+  writeFile(place, "wording.py", WORDING);
+  url = await serveProject(place);
+});
+
+afterAll(async () => {
+  await place[Symbol.asyncDispose]();
+});
+
+async function greeter(): Promise<Listed> {
+  const [service] = await listServices(place);
+  if (service === undefined) throw new Error("the service is not listed");
+  return service;
+}
+
+async function greet(): Promise<string> {
+  return (await post(`${url}/greet`, { name: "Ada" })).json.text;
+}
+
+test("S8: a killed service comes back on its port; one that cannot start is FAILED with its reason, and kept", async () => {
+  const first = await greeter();
+  process.kill(first.pid ?? 0, "SIGKILL");
+  await eventually(async () => {
+    const now = await greeter();
+    expect(now).toMatchObject({ state: "AVAILABLE", port: first.port });
+    expect(now.pid).not.toBe(first.pid);
+  });
+  expect(await greet()).toBe("Hello Ada");
+
+  writeFile(place, "wording.py", "raise RuntimeError('the words are lost')\n");
+  const restart = await expectExit(place, 1, "service", "restart", "main/greeter");
+  expect(restart.stdout + restart.stderr).toContain("the words are lost");
+  const failed = await eventually(
+    async () => {
+      const now = await greeter();
+      expect(now.state).toBe("FAILED");
+      return now;
+    },
+    { timeout_ms: 20_000 },
+  );
+  expect(failed).toMatchObject({
+    port: first.port,
+    endpoint: null,
+    error: expect.stringContaining("the words are lost"),
+  });
+  writeFile(place, "wording.py", WORDING);
+  await expectExit(place, 0, "service", "restart", "main/greeter");
+  expect(await greeter()).toMatchObject({ state: "AVAILABLE", port: first.port });
+  expect(await greet()).toBe("Hello Ada");
+});
+
+test("S9: another file with a service of the same name is refused, and takes nothing away", async () => {
+  writeFile(place, "other.py", APP);
+  for (const verb of ["diff", "update"]) {
+    expect(await expectProblem(place, 1, "service", verb, "other.py", "main")).toMatchObject({
+      code: "service_conflict",
+      detail: `The service main/greeter belongs to app.py of ${place.project}; other.py claims the same name.`,
+    });
+  }
+  expect(await greet()).toBe("Hello Ada");
+});
+
+test("S12: files that the application does not import restart nothing; those that it imports are named", async () => {
+  for (const name of ["notes.txt", "deploy.sh", "unused.py"]) writeFile(place, name, "x = 1\n");
+  await expectExit(place, 0, "service", "diff", "app.py", "main");
+  const { pid } = await greeter();
+  await expectExit(place, 0, "service", "update", "app.py", "main", "-f");
+  expect((await greeter()).pid).toBe(pid);
+  editFile(place, "wording.py", '"Hello"', '"Good day"');
+  const pending = await expectExit(place, 2, "service", "diff", "app.py", "main");
+  expect(pending.stdout).toContain("wording.py changed");
+  await expectExit(place, 0, "service", "update", "app.py", "main", "-f");
+  expect(await greet()).toBe("Good day Ada");
+});
+
+test("S13: run binds before it says that it runs, and says in a line why it cannot", async () => {
+  const port = await freePort();
+  const other = createServer().listen(port, "127.0.0.1");
+  try {
+    const taken = await expectExit(place, 1, "service", "run", "app.py", "main", "--port", String(port));
+    expect(taken.stdout).toBe("");
+    expect(taken.stderr).toContain(`error: Port ${port} on 127.0.0.1 is in use by another program.\nhint: `);
+    const update = await expectProblem(place, 1, "service", "update", "app.py", "main", "--port", String(port), "-f");
+    expect(update).toMatchObject({ code: "port_taken", detail: `Port ${port} is taken by another program.` });
+  } finally {
+    await new Promise((resolve) => other.close(resolve));
+  }
+  const before = await snapshot(place);
+  const missing = await expectExit(place, 1, "service", "run", "app.py", "empty", "--port", "0");
+  expect(missing.stdout).toBe("");
+  expect(missing.stderr).toMatch(/^error: .*\bgreetings\b.*\nhint: cli schema update app\.py empty\n$/);
+  expect(await snapshot(place)).toEqual(before);
+  expect(await greet()).toBe("Good day Ada");
+});
+
+test("S14: --port moves a running service that is otherwise unchanged", async () => {
+  const port = await freePort();
+  await expectExit(place, 0, "service", "update", "app.py", "main", "-f", "--port", String(port));
+  expect(await greeter()).toMatchObject({ port, state: "AVAILABLE", endpoint: `http://127.0.0.1:${port}` });
+  url = `http://127.0.0.1:${port}`;
+  expect(await greet()).toBe("Good day Ada");
+  // and it keeps the new one
+  await expectExit(place, 0, "service", "update", "app.py", "main", "-f");
+  expect((await greeter()).port).toBe(port);
+});
+
+test("S15: what is not there is an error for each verb, in JSON when asked", async () => {
+  for (const verb of ["stop", "restart", "logs"]) {
+    const problem = await expectProblem(place, 1, "service", verb, "main/greter");
+    expect(problem).toMatchObject({ code: "service_not_found", hint: "Did you mean main/greeter?" });
+  }
+  const dry = await expectExit(place, 0, "service", "prune", "app.py", "main", "--dry-run", "--json");
+  expect(JSON.parse(dry.stdout)).toMatchObject({ ops: [], status: null });
+  expect((await greeter()).state).toBe("AVAILABLE");
+});
+
+test("S16: a changed environment stops no command, and reaches the functions with the next update", async () => {
+  const typed = (line: string) => place.type(`GREETING=Ahoy ${line}`);
+  expect((await typed("cli schema diff app.py main")).code).toBe(0);
+  const pending = await typed("cli service diff app.py main");
+  expect(pending.code, pending.stderr).toBe(2);
+  expect(pending.stdout).toContain("GREETING added");
+  expect(pending.stdout).not.toContain("Ahoy");
+  expect(await greet()).toBe("Good day Ada");
+  expect((await typed("cli service update app.py main -f")).code).toBe(0);
+  expect(await greet()).toBe("Ahoy Ada");
+});
+
+test("S10: the log of a local service is read by the command that reads any other", async () => {
+  const answer = await post(`${url}/greet`, { nmae: "Ada" });
+  const log = await expectExit(place, 0, "service", "logs", "main/greeter", "--tail", "50");
+  expect(log.stdout).toContain(answer.json.instance);
+  expect(log.stdout).toContain("service listens");
+});
+
+test("S22: questions are plain sentences, and daemon stop leaves no PostgreSQL behind", async () => {
+  editFile(place, "wording.py", '"Good day"', '"Servus"');
+  const asked = await expectExit(place, 3, "service", "update", "app.py", "main");
+  expect(asked.stderr).toContain("There is no terminal to ask: Start or restart 1 service of main?");
+  expect(asked.stderr).toContain("hint: Answer beforehand: cli service update app.py main -f");
+  const rows = await query(place, "select count(*) from greetings");
+  await expectExit(place, 0, "daemon", "stop");
+  expect(place.processes()).toEqual([]);
+  // The next command starts all of it again, the service with it.
+  await eventually(async () => expect((await greeter()).state).toBe("AVAILABLE"), { timeout_ms: 20_000 });
+  expect(await query(place, "select count(*) from greetings")).toEqual(rows);
+});

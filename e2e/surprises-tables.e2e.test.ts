@@ -1,0 +1,122 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Place } from "./support/place.ts";
+import { expectExit, expectProblem, makeProject, query, snapshot, writeFile } from "./support/served.ts";
+
+/** What surprised people elsewhere, by the numbers under which it was written down: plans, checks and tables. */
+const HEAD = `import appdb as db
+from appdb.functions import upper
+from appdb.serving import Router
+Base = db.model_base()
+`;
+const APP = `${HEAD}
+class Docs(Base, name="docs"):
+    title: db.String
+    body: db.String | None
+    flag: db.Bool | None
+`;
+const [FLAG, BODY] = ["    flag: db.Bool | None\n", "    body: db.String | None\n"];
+
+let place: Place;
+
+beforeAll(async () => {
+  place = await makeProject(APP);
+  await expectExit(place, 0, "schema", "update", "app.py", "main");
+  await query(place, "insert into docs (_row, title, body) values (gen_random_uuid(), 'a', 'b')");
+});
+
+afterAll(async () => {
+  await place[Symbol.asyncDispose]();
+});
+
+test("S6: what check calls valid is applied, and what it does not is refused whole by both", async () => {
+  const before = await snapshot(place);
+  const columns = ["insert", "select", "table", "order", "user", "count", "id", "name"];
+  const odd = `${HEAD}\nclass Odd(Base, name="order"):\n${columns.map((name) => `    ${name}: db.Int | None\n`).join("")}`;
+  writeFile(place, "odd.py", odd);
+  await expectExit(place, 0, "schema", "check", "odd.py");
+  await expectExit(place, 0, "schema", "update", "odd.py", "main");
+  expect(
+    await query(
+      place,
+      `select column_name from information_schema.columns where table_name = 'order' and column_name !~ '^_' order by ordinal_position`,
+    ),
+  ).toEqual(columns.map((name) => [name]));
+  const applied = await snapshot(place);
+  expect(applied).not.toEqual(before);
+
+  for (const [wrong, said] of [
+    ["class B(Base, name='b'):\n    up = upper(other)\n", /'other'/],
+    ["x = Router()\ny = Router(name='x')\n", /Two services/],
+    ["class B(Base, name='order'):\n    n: db.Int\n", /Two models/],
+  ] as const) {
+    writeFile(place, "odd.py", `${odd}\nclass Extra(Base, name="extra"):\n    n: db.Int\n${wrong}`);
+    const checked = await expectProblem(place, 1, "schema", "check", "odd.py");
+    expect(checked.detail).toMatch(said);
+    expect((await expectProblem(place, 1, "schema", "update", "odd.py", "main")).detail).toBe(checked.detail);
+    expect(await snapshot(place)).toEqual(applied);
+  }
+});
+
+test("S15: dry runs are JSON with --json too, exit 2 when something is pending, and make nothing", async () => {
+  const before = await snapshot(place);
+  writeFile(place, "more.py", `${HEAD}\nclass More(Base, name="more"):\n    n: db.Int\n`);
+  const dry = await expectExit(place, 2, "schema", "update", "more.py", "elsewhere", "--dry-run", "--json");
+  expect(JSON.parse(dry.stdout)).toMatchObject({ in_agreement: false, status: null, summary: { create: 1 } });
+  await expectExit(place, 0, "schema", "update", "app.py", "main", "--dry-run");
+  expect(await snapshot(place)).toEqual(before);
+});
+
+test("S20: a route that could never work is refused when the file is checked", async () => {
+  const wrong: readonly [route: string, said: RegExp][] = [
+    ["r.add_insert_route(Docs, path='docs')", /'\/docs'/],
+    ["r.add_insert_route(Docs, path='/docs', method='put')", /method/],
+    ["r.add_insert_route(Docs, path='/docs', inputs=['title', 'nope'])", /'nope'/],
+    ["r.add_insert_route(Docs, path='/docs', outputs=['nope'])", /'nope'/],
+    ["r.add_insert_route(Docs, path='/docs', inputs=['body'])", /'title'/],
+    ["r.add_insert_route(Docs, path='/health')", /\/health/],
+    ["r.add_insert_route(Docs, path='/x'); r.add_compute_route(Docs, path='/x')", /\/x/],
+  ];
+  for (const [route, said] of wrong) {
+    writeFile(place, "routes.py", `${APP}\nr = Router()\n${route}\n`);
+    const problem = await expectProblem(place, 1, "service", "check", "routes.py");
+    expect(problem.code, route).toBe("app_invalid");
+    expect(`${problem.detail} ${problem.hint}`, route).toMatch(said);
+  }
+});
+
+test("S21: what cannot be done is told before what is only refused, and no hint leads into a wall", async () => {
+  const before = await snapshot(place);
+  writeFile(place, "app.py", APP.replace(BODY, "").replace(FLAG, "    flag: db.Int | None\n"));
+  for (const more of [[], ["--allow-destructive", "-f"]]) {
+    const ran = await expectExit(place, 1, "schema", "update", "app.py", "main", ...more);
+    expect(ran.stdout).toContain("[DESTRUCTIVE]");
+    expect(ran.stdout).toContain("[UNSUPPORTED]");
+    expect(ran.stderr).toContain("column 'flag'");
+    expect(ran.stderr).not.toContain("--allow-destructive");
+  }
+  // Without the impossible part the hints lead to the end, one after the other.
+  writeFile(place, "app.py", APP.replace(BODY, ""));
+  expect(await snapshot(place)).toEqual(before);
+  let command = "cli schema update app.py main";
+  for (let step = 0; step < 2; step += 1) {
+    const refused = await place.type(command);
+    expect(refused.code, refused.stderr).toBe(3);
+    command = /^hint: .*?(cli .*)$/m.exec(refused.stderr)?.[1] ?? "";
+  }
+  expect(command).toBe("cli schema update app.py main --allow-destructive -f");
+  expect((await place.type(command)).code).toBe(0);
+  expect(await query(place, "select title from docs")).toEqual([["a"]]);
+});
+
+test("S23: the plan that an update prints is of the state after it", async () => {
+  const planned = JSON.parse((await expectExit(place, 2, "schema", "diff", "more.py", "main", "--json")).stdout);
+  expect(planned).toMatchObject({ in_agreement: false, status: null, tables: [{ exists: false, status: null }] });
+  const applied = JSON.parse((await expectExit(place, 0, "schema", "update", "more.py", "main", "--json")).stdout);
+  expect(applied).toMatchObject({
+    in_agreement: true,
+    status: "applied",
+    tables: [{ exists: true, status: "applied" }],
+  });
+  const again = JSON.parse((await expectExit(place, 0, "schema", "diff", "more.py", "main", "--json")).stdout);
+  expect(again).toMatchObject({ in_agreement: true, summary: { create: 0, up_to_date: 1 } });
+});
