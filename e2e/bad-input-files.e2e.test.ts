@@ -68,7 +68,7 @@ const TARGETS: readonly [target: string, detail: RegExp, hint: RegExp][] = [
 const CONFIGURATIONS: readonly [toml: string, detail: RegExp][] = [
   ["[[service.database]]\nmemroy_mb = 512\n", /service\.toml:2: 'memroy_mb'.*did you mean 'memory_mb'/],
   ["[service]\napi_kye = 'x'\n", /service\.toml:2: 'api_kye'.*did you mean 'api_key'/],
-  ["[[database]]\ncpu = 1\n", /'database'/],
+  ["\n[[database]]\ncpu = 1\n", /service\.toml:2: 'database' is no section/],
   ["[[service.database]]\ncpu = 'two'\n", /service\.toml:2: .*cpu/],
   ["[service\n", /service\.toml:1/],
 ];

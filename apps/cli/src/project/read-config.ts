@@ -41,7 +41,8 @@ export function parseToml(file: string, text: string): Record<string, unknown> {
 function refuseStrangers(document: Record<string, unknown>, text: string): void {
   for (const key of Object.keys(document)) {
     if (key === "service") continue;
-    const line = findKeyLine(text, [key]);
+    // a header in double brackets counts from 0
+    const line = findKeyLine(text, [key]) ?? findKeyLine(text, [key, 0]);
     throw appError("config_invalid", {
       detail: `service.toml${line === undefined ? "" : `:${line}`}: '${key}' is no section that is known here; did you mean 'service'?`,
       hint: "The sections are [service] and [[service.database]].",
