@@ -19,6 +19,8 @@ const LOG_FILES = 3;
 /** How long a daemon that is ending may hold the home before a new one gives up. */
 const TAKEOVER_MS = 60_000;
 const TAKEOVER_POLL_MS = 20;
+const FIRST_RETRY_MS = 200;
+const LONGEST_RETRY_MS = 30_000;
 
 /**
  * Runs the daemon of the home until it is told to stop: by its API, SIGTERM, SIGINT or SIGHUP. Returns 0 at once when another
@@ -59,7 +61,7 @@ async function runDaemon(config: DaemonConfig, home: string, program: PodProgram
     const port = Number(new URL(await api.listen({ host: "127.0.0.1", port: 0 })).port);
     writeDaemonFile(home, { pid: process.pid, port, started_at: deps.started_at, version: VERSION });
     log.info({ port, version: VERSION }, "the daemon listens");
-    const resumed = resumeWork(deps, starting, log);
+    const resumed = resumeWork(deps, starting, stop.requested, log);
     const reason = await stop.requested;
     log.info({ reason }, "the daemon stops");
     await resumed;
@@ -74,14 +76,43 @@ async function runDaemon(config: DaemonConfig, home: string, program: PodProgram
 }
 
 /** Goes on with what the last daemon did: services that shall run, fills that have not ended. */
-async function resumeWork(deps: DaemonDeps, starting: Promise<void>, log: Logger): Promise<void> {
+async function resumeWork(
+  deps: DaemonDeps,
+  starting: Promise<void>,
+  stopped: Promise<string>,
+  log: Logger,
+): Promise<void> {
   try {
     deps.runtimes.clean(deps.clock.now());
-    await starting;
+    if (!(await waitForPostgres(deps, starting, stopped, log))) return;
     await deps.services.startAll();
     for (const name of await deps.postgres.listDatabases()) await deps.databases.resume(name);
   } catch (error) {
     log.error({ err: error }, "earlier work could not be resumed");
+  }
+}
+
+/** Services wait for a PostgreSQL that was killed as it started, or is not there yet. False when the daemon is to stop. */
+async function waitForPostgres(
+  deps: DaemonDeps,
+  starting: Promise<void>,
+  stopped: Promise<string>,
+  log: Logger,
+): Promise<boolean> {
+  let start = starting;
+  for (let pause_ms = FIRST_RETRY_MS; ; pause_ms = Math.min(pause_ms * 2, LONGEST_RETRY_MS)) {
+    try {
+      await start;
+      return true;
+    } catch (error) {
+      log.warn({ err: error, pause_ms }, "earlier work waits for PostgreSQL");
+    }
+    const abort = new AbortController();
+    const pause = sleep(pause_ms, "again", { signal: abort.signal }).catch(() => "stopped");
+    const next = await Promise.race([pause, stopped]);
+    abort.abort();
+    if (next !== "again") return false;
+    start = deps.postgres.start();
   }
 }
 
