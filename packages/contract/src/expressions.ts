@@ -7,7 +7,7 @@ import { type ColumnType, columnTypeSchema } from "./types.ts";
  * - `column`: the stored value of a column of the same row.
  * - `literal`: `value` is JSON text for json, decimal text for int, ISO text for timestamp and date, text for uuid,
  *   a JSON string, number or boolean for string, float and bool; null for null.
- * - `call`: a function of ours, an operator among them (`op.add`, `string.upper`); FUNCTIONS below lists the names.
+ * - `call`: a function of ours, an operator among them (`op.add`, `string.upper`); OPERATORS below lists the operators.
  * - `udf`: a function of the application, by its id in the manifest.
  * - `path`: steps into a Json value; a missing key or index gives null.
  */
@@ -19,6 +19,13 @@ export type Expr =
   | { node: "path"; base: Expr; steps: PathStep[]; type: ColumnType; nullable: boolean };
 
 export type PathStep = { key: string } | { index: number };
+
+/** Names of the operators in `call` nodes. Arguments are positional. `op.cast` takes its target from the node's type. */
+const OPERATORS: ReadonlySet<string> = new Set(
+  ["add sub mul truediv floordiv mod pow neg", "eq ne lt le gt ge", "and or not is_null is_not_null cast"].flatMap(
+    (family) => family.split(" ").map((name) => `op.${name}`),
+  ),
+);
 
 const pathStepSchema: z.ZodType<PathStep> = z.union([
   z.strictObject({ key: z.string() }),
@@ -37,7 +44,9 @@ export const exprSchema: z.ZodType<Expr> = z.discriminatedUnion("node", [
   }),
   z.strictObject({
     node: z.literal("call"),
-    fn: z.string(),
+    fn: z
+      .string()
+      .refine((name) => !name.startsWith("op.") || OPERATORS.has(name), "is no operator that is known here"),
     args: z.array(lazyExpr),
     kwargs: z.record(z.string(), lazyExpr),
     ...typed,
@@ -51,10 +60,3 @@ export const exprSchema: z.ZodType<Expr> = z.discriminatedUnion("node", [
   }),
   z.strictObject({ node: z.literal("path"), base: lazyExpr, steps: z.array(pathStepSchema).min(1), ...typed }),
 ]);
-
-/** Names of the operators in `call` nodes. Arguments are positional. `op.cast` takes its target from the node's type. */
-export const OPERATORS = [
-  "op.add", "op.sub", "op.mul", "op.truediv", "op.floordiv", "op.mod", "op.pow", "op.neg",
-  "op.eq", "op.ne", "op.lt", "op.le", "op.gt", "op.ge",
-  "op.and", "op.or", "op.not", "op.is_null", "op.is_not_null", "op.cast",
-] as const; // biome-ignore format: one row per family
