@@ -41,7 +41,10 @@ export async function createDatabase(dsn: string, database: string): Promise<voi
   });
 }
 
-/** Lends one connection for the time of `work`. @throws database_unavailable when the server cannot be reached */
+/**
+ * Lends one connection for the time of `work`, which may be done again.
+ * @throws database_unavailable when the server cannot be reached or goes away meanwhile
+ */
 export async function withClient<T>(dsn: string, work: (client: Client) => Promise<T>): Promise<T> {
   const pg = await import("pg");
   const client = new pg.default.Client({
@@ -58,7 +61,16 @@ export async function withClient<T>(dsn: string, work: (client: Client) => Promi
   }
   try {
     return await work(client);
+  } catch (error) {
+    const { isLost, unavailableError } = await import("./pg-errors.ts");
+    throw isLost(error) || isBroken(error) ? unavailableError(error) : error;
   } finally {
     await client.end();
   }
+}
+
+/** The driver's words for a connection that broke under a statement or before it. */
+function isBroken(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  return / is not queryable$|^Connection terminated/.test(error.message) || ("syscall" in error && "code" in error);
 }
