@@ -4,39 +4,78 @@ import { type ColumnType, columnTypeSchema } from "./types.ts";
 /**
  * An expression tree as the Python library writes it. Every node carries the type and nullability of its value.
  *
- * - `column`: the stored value of a column of the same row.
- * - `literal`: `value` is JSON text for json, decimal text for int, ISO text for timestamp and date, text for uuid,
- *   a JSON string, number or boolean for string, float and bool; null for null.
+ * - `column`: the stored value of a column of the same row; in a query `of` names the table's alias (query.ts).
+ * - `literal`: `value` is JSON text for json and array, decimal text for int, ISO text for timestamp and date, text for
+ *   uuid, base64 for binary, a JSON string, number or boolean for string, float and bool; null for null.
  * - `call`: a function of ours, an operator among them (`op.add`, `string.upper`); OPERATORS below lists the operators.
+ *   `op.in` takes the value, then the values that it may be. The mapping functions (`map`, `filter`, `sort`) take the
+ *   list, then an expression over `item`.
  * - `udf`: a function of the application, by its id in the manifest.
  * - `path`: steps into a Json value; a missing key or index gives null.
+ * - `dict`, `list`: a Json value made of parts.
+ * - `item`: inside the second argument of a mapping function, the element at hand; `depth` 0 is the innermost function's.
+ * - `cell_error`: why a computed column's cell has no value: the exception's class name or its message; null if it has one.
+ * - `query`: the result of a query of the application, by its id; only in a computed column.
+ * - `aggregate`: a value of many rows; only in a query. `fn` is one of ours (`sum`) or, with `is_udf`, a function's id.
+ * - `parameter`: a parameter of the query that it stands in.
  */
 export type Expr =
-  | { node: "column"; name: string; type: ColumnType; nullable: boolean }
+  | { node: "column"; name: string; of?: string | undefined; type: ColumnType; nullable: boolean }
   | { node: "literal"; value: string | number | boolean | null; type: ColumnType; nullable: boolean }
   | { node: "call"; fn: string; args: Expr[]; kwargs: Record<string, Expr>; type: ColumnType; nullable: boolean }
   | { node: "udf"; function: string; args: Expr[]; kwargs: Record<string, Expr>; type: ColumnType; nullable: boolean }
-  | { node: "path"; base: Expr; steps: PathStep[]; type: ColumnType; nullable: boolean };
+  | { node: "path"; base: Expr; steps: PathStep[]; type: ColumnType; nullable: boolean }
+  | { node: "dict"; entries: { key: string; value: Expr }[]; type: ColumnType; nullable: boolean }
+  | { node: "list"; items: Expr[]; type: ColumnType; nullable: boolean }
+  | { node: "item"; depth: number; type: ColumnType; nullable: boolean }
+  | {
+      node: "cell_error";
+      column: string;
+      of?: string | undefined;
+      part: "type" | "message";
+      type: ColumnType;
+      nullable: boolean;
+    }
+  | { node: "query"; query: string; args: Record<string, Expr>; type: ColumnType; nullable: boolean }
+  | {
+      node: "aggregate";
+      fn: string;
+      is_udf: boolean;
+      args: Expr[];
+      kwargs: Record<string, Expr>;
+      type: ColumnType;
+      nullable: boolean;
+    }
+  | { node: "parameter"; name: string; type: ColumnType; nullable: boolean };
 
-export type PathStep = { key: string } | { index: number };
+/** One step into a Json value. `slice` is Python's start, stop, step; `wildcard` and `slice` make a list of what follows. */
+export type PathStep =
+  | { key: string }
+  | { index: number }
+  | { slice: [number | null, number | null, number | null] }
+  | { wildcard: true };
 
 /** Names of the operators in `call` nodes. Arguments are positional. `op.cast` takes its target from the node's type. */
 const OPERATORS: ReadonlySet<string> = new Set(
-  ["add sub mul truediv floordiv mod pow neg", "eq ne lt le gt ge", "and or not is_null is_not_null cast"].flatMap(
-    (family) => family.split(" ").map((name) => `op.${name}`),
-  ),
+  [
+    "add sub mul truediv floordiv mod pow neg",
+    "eq ne lt le gt ge",
+    "and or not is_null is_not_null cast in abs round",
+  ].flatMap((family) => family.split(" ").map((name) => `op.${name}`)),
 );
 
 const pathStepSchema: z.ZodType<PathStep> = z.union([
   z.strictObject({ key: z.string() }),
   z.strictObject({ index: z.int() }),
+  z.strictObject({ slice: z.tuple([z.int().nullable(), z.int().nullable(), z.int().nullable()]) }),
+  z.strictObject({ wildcard: z.literal(true) }),
 ]);
 
 const typed = { type: columnTypeSchema, nullable: z.boolean() };
 const lazyExpr = z.lazy((): z.ZodType<Expr> => exprSchema);
 
 export const exprSchema: z.ZodType<Expr> = z.discriminatedUnion("node", [
-  z.strictObject({ node: z.literal("column"), name: z.string(), ...typed }),
+  z.strictObject({ node: z.literal("column"), name: z.string(), of: z.string().optional(), ...typed }),
   z.strictObject({
     node: z.literal("literal"),
     value: z.union([z.string(), z.number(), z.boolean(), z.null()]),
@@ -59,4 +98,28 @@ export const exprSchema: z.ZodType<Expr> = z.discriminatedUnion("node", [
     ...typed,
   }),
   z.strictObject({ node: z.literal("path"), base: lazyExpr, steps: z.array(pathStepSchema).min(1), ...typed }),
+  z.strictObject({
+    node: z.literal("dict"),
+    entries: z.array(z.strictObject({ key: z.string(), value: lazyExpr })),
+    ...typed,
+  }),
+  z.strictObject({ node: z.literal("list"), items: z.array(lazyExpr), ...typed }),
+  z.strictObject({ node: z.literal("item"), depth: z.int().min(0), ...typed }),
+  z.strictObject({
+    node: z.literal("cell_error"),
+    column: z.string(),
+    of: z.string().optional(),
+    part: z.enum(["type", "message"]),
+    ...typed,
+  }),
+  z.strictObject({ node: z.literal("query"), query: z.string(), args: z.record(z.string(), lazyExpr), ...typed }),
+  z.strictObject({
+    node: z.literal("aggregate"),
+    fn: z.string(),
+    is_udf: z.boolean(),
+    args: z.array(lazyExpr),
+    kwargs: z.record(z.string(), lazyExpr),
+    ...typed,
+  }),
+  z.strictObject({ node: z.literal("parameter"), name: z.string(), ...typed }),
 ]);

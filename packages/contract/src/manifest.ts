@@ -1,11 +1,12 @@
 import * as z from "zod";
 import { exprSchema } from "./expressions.ts";
+import { querySchema } from "./query.ts";
 import { columnTypeSchema } from "./types.ts";
 
 /**
  * The manifest: all that the engine knows of an application. `python -m appdb.manifest app.py` writes it, a second
  * language could. Paths are relative to the project root; lists whose order means nothing are sorted by name
- * (tables, functions, services, modules); columns and routes keep their declared order.
+ * (tables, functions, queries, pools, services, modules); columns and routes keep their declared order.
  */
 export const MANIFEST_VERSION = 1;
 
@@ -21,6 +22,8 @@ export const columnSchema = z.strictObject({
   computed: z.strictObject({ text: z.string(), expr: exprSchema }).nullable(),
   comment: z.string().nullable(),
   custom_metadata: z.unknown(),
+  /** The name that the column had; an update then renames it and keeps its values. */
+  renamed_from: z.string().nullable().default(null),
   source: sourceSchema,
 });
 
@@ -42,6 +45,8 @@ export const tableSchema = z.strictObject({
   primary_key: z.array(z.string()),
   indexes: z.array(indexSchema),
   has_default_idxs: z.boolean(),
+  /** The name that the table had. */
+  renamed_from: z.string().nullable().default(null),
   source: sourceSchema,
 });
 
@@ -50,6 +55,8 @@ export const parameterSchema = z.strictObject({
   type: columnTypeSchema,
   nullable: z.boolean(),
   kind: z.enum(["positional", "keyword_only"]),
+  /** In a function with `batch_size`: the argument is a list with a value for each row. */
+  is_batched: z.boolean().default(false),
   /** A literal as in an expression's `literal.value`; absent when the parameter has no default. */
   default: z.union([z.string(), z.number(), z.boolean(), z.null()]).optional(),
 });
@@ -63,6 +70,43 @@ export const functionSchema = z.strictObject({
   result: z.strictObject({ type: columnTypeSchema, nullable: z.boolean() }),
   /** sha256 hex of the function's source text. */
   digest: z.string(),
+  /** Paths of the project's modules (as in `modules`) whose code the function may use: its own and what that imports. */
+  uses: z.array(z.string()).default([]),
+  kind: z.enum(["scalar", "aggregate"]).default("scalar"),
+  /** Which of the function's overloads this is; the id of the first has no suffix, the others' end in `#1`, `#2` ... */
+  overload: z.int().min(0).default(0),
+  is_async: z.boolean().default(false),
+  /** Rows that one call takes; null: the function takes one row. Parameters with `is_batched` then get lists. */
+  batch_size: z.int().min(1).nullable().default(null),
+  /** Seconds that one call may take; null: the workers' own limit. */
+  timeout_s: z.number().positive().nullable().default(null),
+  /** Name of the resource pool whose limits its calls keep to. */
+  resource_pool: z.string().nullable().default(null),
+  source: sourceSchema,
+});
+
+/** Limits that the calls of several functions share, across all workers of a service. */
+export const resourcePoolSchema = z.strictObject({
+  name: z.string(),
+  /** Calls that may be under way at once; null: as many as come. */
+  max_concurrent: z.int().min(1).nullable(),
+  /** Calls that may start in a minute; null: as many as come. */
+  per_minute: z.int().min(1).nullable(),
+  /** How often a call that the provider turns away (429, 503, time-outs) is tried again. */
+  retries: z.int().min(0),
+});
+
+/** A function marked `@query`: its body ran once, with stand-ins for its parameters. */
+export const namedQuerySchema = z.strictObject({
+  /** `<module>:<name>`, as for functions. */
+  id: z.string(),
+  module: z.string(),
+  name: z.string(),
+  comment: z.string().nullable(),
+  parameters: z.array(parameterSchema),
+  /** The answer is a list of the only selected value, not of objects. */
+  return_scalar: z.boolean(),
+  query: querySchema,
   source: sourceSchema,
 });
 
@@ -92,6 +136,8 @@ export const manifestSchema = z.strictObject({
   app_file: z.string(),
   tables: z.array(tableSchema),
   functions: z.array(functionSchema),
+  queries: z.array(namedQuerySchema).default([]),
+  resource_pools: z.array(resourcePoolSchema).default([]),
   services: z.array(serviceSchema),
   /** Files below the project root that importing the application read, with the sha256 hex of their bytes. */
   modules: z.array(z.strictObject({ path: z.string(), sha256: z.string() })),
@@ -102,6 +148,8 @@ export type ManifestColumn = z.infer<typeof columnSchema>;
 export type ManifestIndex = z.infer<typeof indexSchema>;
 export type ManifestTable = z.infer<typeof tableSchema>;
 export type ManifestFunction = z.infer<typeof functionSchema>;
+export type ManifestQuery = z.infer<typeof namedQuerySchema>;
 export type ManifestRoute = z.infer<typeof routeSchema>;
+export type ResourcePool = z.infer<typeof resourcePoolSchema>;
 export type ManifestService = z.infer<typeof serviceSchema>;
 export type Manifest = z.infer<typeof manifestSchema>;

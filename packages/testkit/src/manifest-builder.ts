@@ -17,6 +17,8 @@ export function aManifest(parts: Partial<Manifest> = {}): Manifest {
     app_file: "app.py",
     tables: [],
     functions: [],
+    queries: [],
+    resource_pools: [],
     services: [],
     modules: [],
     ...parts,
@@ -38,6 +40,7 @@ export function aTable(
     primary_key: columns.filter((column) => column.primary_key).map((column) => column.name),
     indexes: [],
     has_default_idxs: false,
+    renamed_from: null,
     source: { file: "app.py", line: 1 },
     ...parts,
   };
@@ -53,6 +56,7 @@ export function aColumn(name: string, kind: TypeKind, parts: Partial<ManifestCol
     computed: null,
     comment: null,
     custom_metadata: null,
+    renamed_from: null,
     source: { file: "app.py", line: 1 },
     ...parts,
   };
@@ -83,6 +87,13 @@ export function aFunction(id: string, kind: TypeKind, parts: Partial<ManifestFun
     parameters: [],
     result: { type: { kind }, nullable: false },
     digest: "0".repeat(64),
+    uses: [],
+    kind: "scalar",
+    overload: 0,
+    is_async: false,
+    batch_size: null,
+    timeout_s: null,
+    resource_pool: null,
     source: { file: `${module}.py`, line: 1 },
     ...parts,
   };

@@ -28,6 +28,7 @@ function makeManifest(routes: ManifestRoute[], changes: Partial<Manifest> = {}):
     computed: null,
     comment: null,
     custom_metadata: null,
+    renamed_from: null,
     source,
   });
   return {
@@ -44,11 +45,14 @@ function makeManifest(routes: ManifestRoute[], changes: Partial<Manifest> = {}):
         columns: [column("title", false), column("note", true), column("author", false)],
         primary_key: [],
         indexes: [],
+        renamed_from: null,
         has_default_idxs: true,
         source,
       },
     ],
     functions: [],
+    queries: [],
+    resource_pools: [],
     services: [{ name: "ingest", prefix: "", routes, source }],
     modules: [{ path: "app.py", sha256: "1" }],
     ...changes,

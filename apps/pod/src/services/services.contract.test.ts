@@ -63,6 +63,8 @@ async function makeStored(service: string): Promise<StoredService> {
     app_file: "app.py",
     tables: [],
     functions: [],
+    queries: [],
+    resource_pools: [],
     services: [{ name: service, prefix: "", routes: [], source: { file: "app.py", line: 1 } }],
     modules: [],
   };

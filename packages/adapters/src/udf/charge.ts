@@ -1,4 +1,5 @@
 import type { Expr } from "@appdb/contract/expressions";
+import { partsOf } from "@appdb/engine/expressions/tree";
 import type { UdfError, UdfGraph, UdfResult } from "@appdb/engine/ports";
 
 /** How a worker ended while it ran a row. */
@@ -56,19 +57,10 @@ function skippedError(step: string): UdfError {
 
 /** The first function of the application in the order in which the tree is written. */
 function firstFunction(expr: Expr): string | undefined {
-  switch (expr.node) {
-    case "column":
-    case "literal":
-      return undefined;
-    case "path":
-      return firstFunction(expr.base);
-    case "udf":
-      return expr.function;
-    case "call":
-      for (const child of [...expr.args, ...Object.values(expr.kwargs)]) {
-        const name = firstFunction(child);
-        if (name !== undefined) return name;
-      }
-      return undefined;
+  if (expr.node === "udf") return expr.function;
+  for (const part of partsOf(expr)) {
+    const name = firstFunction(part);
+    if (name !== undefined) return name;
   }
+  return undefined;
 }

@@ -3,6 +3,7 @@ import { quoteLiteral } from "../sql/quote.ts";
 import type { Argument, Forms } from "./form.ts";
 import { FORMS } from "./forms.ts";
 import { literalSql } from "./literal-sql.ts";
+import { partsOf } from "./tree.ts";
 
 type Call = Extract<Expr, { node: "call" }>;
 type Path = Extract<Expr, { node: "path" }>;
@@ -26,6 +27,13 @@ export function compileSql(expr: Expr, columnSql: (name: string) => string, form
 function compile(expr: Expr, columnSql: (name: string) => string, forms: Forms): string | undefined {
   switch (expr.node) {
     case "udf":
+    case "dict":
+    case "list":
+    case "item":
+    case "cell_error":
+    case "query":
+    case "aggregate":
+    case "parameter":
       return undefined;
     case "column":
       return columnSql(expr.name);
@@ -49,6 +57,7 @@ function compilePath(expr: Path, columnSql: (name: string) => string, forms: For
 
 function stepSql(step: PathStep): string | undefined {
   if ("key" in step) return step.key.includes("\0") ? undefined : `${quoteLiteral(step.key)}::text`;
+  if (!("index" in step)) return undefined;
   return Math.abs(step.index) < 2 ** 31 ? `'${step.index}'::int4` : undefined;
 }
 
@@ -86,7 +95,5 @@ function isFolded(expr: Call): boolean {
 
 /** Forms may repeat their arguments; each copy of a new UUID would be another one. */
 function isVolatile(expr: Expr): boolean {
-  if (expr.node === "path") return isVolatile(expr.base);
-  if (expr.node !== "call") return false;
-  return expr.fn.startsWith("uuid.") || [...expr.args, ...Object.values(expr.kwargs)].some(isVolatile);
+  return (expr.node === "call" && expr.fn.startsWith("uuid.")) || partsOf(expr).some(isVolatile);
 }

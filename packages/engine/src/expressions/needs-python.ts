@@ -1,4 +1,5 @@
 import type { Expr } from "@appdb/contract/expressions";
+import { visit } from "./tree.ts";
 
 /** The names of the columns that an expression reads, each once, in the order in which they are written. */
 export function referencedColumns(expr: Expr): string[] {
@@ -16,11 +17,4 @@ export function udfsOf(expr: Expr): string[] {
     if (node.node === "udf") ids.add(node.function);
   });
   return [...ids];
-}
-
-function visit(expr: Expr, onNode: (node: Expr) => void): void {
-  onNode(expr);
-  if (expr.node === "path") visit(expr.base, onNode);
-  if (expr.node !== "call" && expr.node !== "udf") return;
-  for (const child of [...expr.args, ...Object.values(expr.kwargs)]) visit(child, onNode);
 }

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { referencedColumns } from "../expressions/needs-python.ts";
 import type { SqlConnection, SqlPool } from "../ports.ts";
 import { SqlError } from "../ports.ts";
 import type { CatalogColumn, CatalogTable } from "../schema/catalog.ts";
 import { bumpCatalog, deleteColumn, deleteIndex, lockCatalog, restoreColumn } from "../schema/catalog-store.ts";
-import { columnsOf } from "../schema/compare.ts";
 import { dropColumn, dropIndex } from "../schema/ddl.ts";
 import { loadCatalog } from "../schema/load-catalog.ts";
 import type { RowFailed } from "./fill-columns.ts";
@@ -87,7 +87,7 @@ function withTheirReaders(table: CatalogTable, columns: readonly CatalogColumn[]
   do {
     size = names.size;
     for (const { name, state, computed } of table.columns) {
-      const reads = computed === null ? [] : [...columnsOf(computed.expr)];
+      const reads = computed === null ? [] : referencedColumns(computed.expr);
       if (state === "filling" && reads.some((read) => names.has(read))) names.add(name);
     }
   } while (names.size > size);

@@ -1,10 +1,10 @@
 import type { EngineValue } from "@appdb/contract/types";
 import { planCompute, planPython, type SqlStep } from "../compute/plan-compute.ts";
+import { referencedColumns } from "../expressions/needs-python.ts";
 import type { SqlConnection, UdfError, UdfGraph, UdfResult } from "../ports.ts";
 import { SqlError } from "../ports.ts";
 import { arrayText } from "../rows/value-sql.ts";
 import type { Catalog, CatalogTable } from "../schema/catalog.ts";
-import { columnsOf } from "../schema/compare.ts";
 import { loadCatalog } from "../schema/load-catalog.ts";
 import { storableText } from "../sql/quote.ts";
 import { createBatchPace } from "./batch-pace.ts";
@@ -196,7 +196,7 @@ function readsOf(fill: Fill, given: readonly { readonly name: string }[]): reado
   const made = new Set([...fill.columns, ...given.map((step) => step.name)]);
   const read = new Set<string>();
   for (const { name, computed } of fill.table.columns) {
-    if (computed !== null && made.has(name)) for (const column of columnsOf(computed.expr)) read.add(column);
+    if (computed !== null && made.has(name)) for (const column of referencedColumns(computed.expr)) read.add(column);
   }
   return [...read].filter((name) => !made.has(name));
 }

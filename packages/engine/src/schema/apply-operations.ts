@@ -1,5 +1,6 @@
 import { assertNever } from "@appdb/contract/assert";
 import type { ManifestColumn } from "@appdb/contract/manifest";
+import { referencedColumns } from "../expressions/needs-python.ts";
 import type { SqlConnection } from "../ports.ts";
 import { quoteTable } from "../sql/quote.ts";
 import type { CatalogColumn, CatalogTable } from "./catalog.ts";
@@ -15,7 +16,6 @@ import {
   updateRuntime,
   updateTable,
 } from "./catalog-store.ts";
-import { columnsOf } from "./compare.ts";
 import * as ddl from "./ddl.ts";
 import { identityOf, type Operation } from "./operations.ts";
 
@@ -204,7 +204,7 @@ function recomputedColumns(table: CatalogTable, operations: readonly Operation[]
     size = changed.size;
     for (const column of table.columns) {
       const computed = altered.has(column.name) ? altered.get(column.name)?.computed : column.computed;
-      if (computed && [...columnsOf(computed.expr)].some((name) => changed.has(name))) changed.add(column.name);
+      if (computed && referencedColumns(computed.expr).some((name) => changed.has(name))) changed.add(column.name);
     }
   } while (changed.size > size);
   return table.columns.filter((column) => changed.has(column.name) && !dropped.has(column.name));

@@ -1,4 +1,5 @@
 import type { Expr } from "@appdb/contract/expressions";
+import { mapParts } from "../expressions/tree.ts";
 import { storableText } from "../sql/quote.ts";
 
 /**
@@ -18,52 +19,12 @@ export function isSameText(a: string | null, b: string | null): boolean {
   return storableText(a ?? "") === storableText(b ?? "");
 }
 
-/** Names of the columns that an expression reads. */
-export function columnsOf(expr: Expr): ReadonlySet<string> {
-  const names = new Set<string>();
-  collect(expr, (node) => {
-    if (node.node === "column") names.add(node.name);
-  });
-  return names;
-}
-
-function collect(expr: Expr, visit: (node: Expr) => void): void {
-  visit(expr);
-  for (const child of childrenOf(expr)) collect(child, visit);
-}
-
-function childrenOf(expr: Expr): readonly Expr[] {
-  switch (expr.node) {
-    case "call":
-    case "udf":
-      return [...expr.args, ...Object.values(expr.kwargs)];
-    case "path":
-      return [expr.base];
-    case "column":
-    case "literal":
-      return [];
-  }
-}
-
 /** The tree without what follows from it. A Json literal is text: it means its value, whatever the order of its keys. */
 function meaning(expr: Expr): unknown {
-  const { nullable: _derived, ...node } = expr;
-  switch (node.node) {
-    case "column":
-      return node;
-    case "literal":
-      if (node.type.kind !== "json" || typeof node.value !== "string") return node;
-      return { ...node, value: parseExact(node.value) };
-    case "call":
-    case "udf":
-      return {
-        ...node,
-        args: node.args.map(meaning),
-        kwargs: Object.fromEntries(Object.entries(node.kwargs).map(([name, value]) => [name, meaning(value)])),
-      };
-    case "path":
-      return { ...node, base: meaning(node.base) };
-  }
+  const { nullable: _derived, ...node } = mapParts(expr, (part) => meaning(part) as Expr);
+  if (node.node === "dict") return { ...node, entries: Object.fromEntries(node.entries.map((e) => [e.key, e.value])) };
+  if (node.node !== "literal" || node.type.kind !== "json" || typeof node.value !== "string") return node;
+  return { ...node, value: parseExact(node.value) };
 }
 
 /** Parses JSON with its numbers as written: as doubles, large ones that differ would become equal. */

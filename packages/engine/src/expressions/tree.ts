@@ -1,0 +1,59 @@
+import type { Expr } from "@appdb/contract/expressions";
+
+/** The expressions that an expression is made of, in the order in which they are written. */
+export function partsOf(expr: Expr): readonly Expr[] {
+  switch (expr.node) {
+    case "call":
+    case "udf":
+    case "aggregate":
+      return [...expr.args, ...Object.values(expr.kwargs)];
+    case "path":
+      return [expr.base];
+    case "dict":
+      return expr.entries.map((entry) => entry.value);
+    case "list":
+      return expr.items;
+    case "query":
+      return Object.values(expr.args);
+    case "column":
+    case "literal":
+    case "item":
+    case "cell_error":
+    case "parameter":
+      return [];
+  }
+}
+
+/** The same expression with each of its parts replaced by what `change` makes of it; what the expression itself is stays. */
+export function mapParts(expr: Expr, change: (part: Expr) => Expr): Expr {
+  switch (expr.node) {
+    case "call":
+    case "udf":
+    case "aggregate":
+      return { ...expr, args: expr.args.map(change), kwargs: mapValues(expr.kwargs, change) };
+    case "path":
+      return { ...expr, base: change(expr.base) };
+    case "dict":
+      return { ...expr, entries: expr.entries.map(({ key, value }) => ({ key, value: change(value) })) };
+    case "list":
+      return { ...expr, items: expr.items.map(change) };
+    case "query":
+      return { ...expr, args: mapValues(expr.args, change) };
+    case "column":
+    case "literal":
+    case "item":
+    case "cell_error":
+    case "parameter":
+      return expr;
+  }
+}
+
+/** Calls `onNode` with an expression and all that it is made of, each before its parts. */
+export function visit(expr: Expr, onNode: (node: Expr) => void): void {
+  onNode(expr);
+  for (const part of partsOf(expr)) visit(part, onNode);
+}
+
+function mapValues(parts: Readonly<Record<string, Expr>>, change: (part: Expr) => Expr): Record<string, Expr> {
+  return Object.fromEntries(Object.entries(parts).map(([name, part]) => [name, change(part)]));
+}
