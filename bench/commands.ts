@@ -2,6 +2,7 @@ import { cp, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import type { Bench } from "./bench.ts";
 import type { Measure } from "./report.ts";
 import { cliCommand, command, type Stage, time } from "./stage.ts";
 import { installWheel } from "./wheel.ts";
@@ -15,7 +16,9 @@ interface Starter {
 }
 
 /** Times the command against Node doing nothing: `--version`, `schema diff` with a warm daemon, the first command of all. */
-export async function measureCommands(stage: Stage, runs: number): Promise<Measure[]> {
+export async function measureCommands(bench: Bench): Promise<Measure[]> {
+  const { runs } = bench;
+  const stage = await bench.stage();
   await using wheel = await installWheel();
   const starters: readonly Starter[] = [
     { name: "the wheel's cli", node: wheel.node, program: wheel.cli, args: [] },

@@ -1,7 +1,6 @@
-import type { Loader, LoadResult } from "./load.ts";
+import type { Bench } from "./bench.ts";
 import { runPgbench } from "./pgbench.ts";
 import type { Measure } from "./report.ts";
-import type { Stage } from "./stage.ts";
 
 const BODY = JSON.stringify({ title: "Hello from the benchmark", body: "A short text of a few words" });
 const CONNECTIONS = [1, 16, 64];
@@ -31,44 +30,29 @@ const NAMES: Record<string, string> = {
   shortened: "uuid7 key, one UDF",
 };
 
-interface Inserts {
-  readonly measures: Measure[];
-  /** Processor time of the loader, at most, as a share of one core. */
-  readonly loader_cpu: number;
-  readonly failed: number;
-}
-
-/** Measures every insert, the compute routes and their limits in turn, `runs` times. */
-export async function measureInserts(
-  stage: Stage,
-  load: Loader,
-  plan: { readonly runs: number; readonly seconds: number },
-  progress: (line: string) => void,
-): Promise<Inserts> {
+/** Measures every insert, the compute routes and their limits in turn. */
+export async function measureInserts(bench: Bench): Promise<Measure[]> {
+  const stage = await bench.stage();
   const rates = new Map<string, number[]>();
-  let loader_cpu = 0;
-  let failed = 0;
   const keep = (key: string, rate: number) => rates.set(key, [...(rates.get(key) ?? []), rate]);
   const drive = async (key: string, url: string, connections: number) => {
-    const result: LoadResult = await load({ url, body: bodyFor(key), connections, seconds: plan.seconds });
-    loader_cpu = Math.max(loader_cpu, result.loader_cpu);
-    failed += result.failed;
+    const result = await bench.load({ url, body: bodyFor(key), connections, seconds: bench.seconds });
     keep(`${key} ${connections}`, result.per_second);
   };
-  for (let run = 1; run <= plan.runs; run += 1) {
+  for (let run = 1; run <= bench.runs; run += 1) {
     for (const connections of CONNECTIONS) {
-      progress(`run ${run} of ${plan.runs}, ${connections} connections`);
+      bench.say(`run ${run} of ${bench.runs}, ${connections} connections`);
       await drive("echo", `${stage.echo}/echo`, connections);
       for (const table of Object.keys(TABLES)) await drive(table, `${stage.service}/${table}`, connections);
       for (const route of ["upper", "summary"]) await drive(route, `${stage.service}/${route}`, connections);
       for (const [table, { columns, values }] of Object.entries(TABLES)) {
         const statement = `insert into public.${table} (${columns}) values (${values})`;
-        const rate = await runPgbench({ ...stage, statement, clients: connections, seconds: plan.seconds });
+        const rate = await runPgbench({ ...stage, statement, clients: connections, seconds: bench.seconds });
         keep(`pgbench ${table} ${connections}`, rate);
       }
     }
   }
-  return { measures: arrange(rates), loader_cpu, failed };
+  return arrange(rates);
 }
 
 function bodyFor(key: string): string {

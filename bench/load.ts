@@ -25,7 +25,7 @@ export interface LoadResult {
   readonly loader_cpu: number;
 }
 
-export type Loader = (load: Load) => Promise<LoadResult>;
+type Loader = (load: Load) => Promise<LoadResult>;
 
 /** Picks the loader and names it. */
 export async function chooseLoader(): Promise<{ name: string; load: Loader }> {

@@ -1,43 +1,36 @@
-// `npm run bench [-- --quick]`: the hot paths against what limits them (bare HTTP, PostgreSQL, Node doing nothing), every
-// pair measured in turn in one run, five runs, medians with their spread, as one table. No test reads it.
+// `npm run bench [-- --quick] [--only <group>]...`: the hot paths against what limits them (bare HTTP, PostgreSQL, Node doing
+// nothing), every pair measured in turn in one run, medians with their spread, as one table. No test reads it.
 import { parseArgs } from "node:util";
+import { type Group, openBench } from "./bench.ts";
 import { measureCommands } from "./commands.ts";
 import { measureInserts } from "./inserts.ts";
-import { chooseLoader, type Loader } from "./load.ts";
+import { measureMemory } from "./memory.ts";
 import { type Measure, report } from "./report.ts";
-import { type Stage, setStage } from "./stage.ts";
 
-const MEMORY_ROWS = 100_000;
+/** In the order in which they run and stand in the table; memory first, while the service is young. */
+const GROUPS: Record<string, Group> = {
+  memory: measureMemory,
+  inserts: measureInserts,
+  commands: measureCommands,
+};
 
-const { values } = parseArgs({ options: { quick: { type: "boolean", default: false } } });
-const plan = values.quick ? { runs: 1, seconds: 2 } : { runs: 5, seconds: 3 };
-const say = (line: string) => process.stderr.write(`${line}\n`);
+const { values } = parseArgs({
+  options: { quick: { type: "boolean", default: false }, only: { type: "string", multiple: true } },
+});
+const unknown = values.only?.filter((name) => !(name in GROUPS)) ?? [];
+if (unknown.length > 0) throw new Error(`No group ${unknown.join(", ")}; there are: ${Object.keys(GROUPS).join(", ")}`);
+
+await using bench = await openBench({ quick: values.quick });
 const print = (line: string) => process.stdout.write(`${line}\n`);
-
-const loader = await chooseLoader();
-await using stage = await setStage();
-say(`load by ${loader.name}`);
-const memory = await measureMemory(stage, loader.load);
-const inserts = await measureInserts(stage, loader.load, plan, say);
-const commands = await measureCommands(stage, plan.runs);
-const missed = report([...inserts.measures, ...commands, memory], print);
-print(
-  `\nLoad by ${loader.name}, which itself took up to ${inserts.loader_cpu.toFixed(2)} of a core; node ${process.version}.`,
-);
-print(
-  `Requests that failed: ${inserts.failed}. ${missed.length === 0 ? "Every reach was reached." : `Missed: ${missed.join("; ")}.`}`,
-);
-
-/** Memory first, while the service is young: exactly what 100,000 inserts leave. */
-async function measureMemory(of: Stage, load: Loader): Promise<Measure> {
-  const body = JSON.stringify({ title: "Hello from the benchmark", body: "A short text of a few words" });
-  let inserted = 0;
-  while (inserted < MEMORY_ROWS) {
-    const seconds = 3;
-    const result = await load({ url: `${of.service}/shortened`, body, connections: 64, seconds });
-    if (result.per_second < 1) throw new Error("the service answers no insert");
-    inserted += result.per_second * seconds;
-  }
-  const name = "service and one worker after 100,000 inserts, PSS";
-  return { name, unit: "MB", ours: [await of.memory()], limit: undefined, reach: { at_most: 150 } };
+const measures: Measure[] = [];
+for (const [name, measure] of Object.entries(GROUPS)) {
+  if (values.only?.includes(name) === false) continue;
+  bench.say(`group ${name}`);
+  measures.push(...(await measure(bench)));
 }
+const missed = report(measures, print);
+const { name, cpu, failed } = bench.loader();
+print(`\nLoad by ${name}, which itself took up to ${cpu.toFixed(2)} of a core; node ${process.version}.`);
+print(
+  `Requests that failed: ${failed}. ${missed.length === 0 ? "Every reach was reached." : `Missed: ${missed.join("; ")}.`}`,
+);
