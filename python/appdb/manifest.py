@@ -21,6 +21,9 @@ def main(arguments):
         return 2
     import json  # before the project's own modules are on the path
 
+    from appdb._bytecode import distrust_new_sources
+
+    distrust_new_sources()
     document, code = _document(os.path.realpath(root), app)
     data = json.dumps(document, separators=(",", ":"), allow_nan=False).encode("ascii") + b"\n"
     while data:

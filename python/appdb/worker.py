@@ -48,6 +48,7 @@ def main():
 
 
 def _start(init, writer):
+    from appdb._bytecode import distrust_new_sources
     from appdb._declaring import Phase
     from appdb._failures import worker_error
 
@@ -55,6 +56,7 @@ def _start(init, writer):
         error = RuntimeError(f"the worker speaks protocol {PROTOCOL}, the engine {init['protocol']}")
         writer.write({"t": "failed", "error": worker_error("worker", error, init["project_root"], "import")})
         return False
+    distrust_new_sources()
     root = init["project_root"]
     sys.path[:] = [root, *(entry for entry in sys.path if entry not in ("", root))]
     module = ""

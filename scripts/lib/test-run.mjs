@@ -15,7 +15,7 @@ export async function runEverything({ faults }) {
   const temporary = join(folder, "t");
   mkdirSync(temporary);
   try {
-    const env = { ...process.env, TMPDIR: temporary, ...(faults ? { APPDB_FAULTS: "long" } : {}) };
+    const env = { ...withoutPython(process.env), TMPDIR: temporary, ...(faults ? { APPDB_FAULTS: "long" } : {}) };
     const parts = faults ? [await vitest(folder, env, ["--project", "e2e", "kills"])] : await ordinary(folder, env);
     parts.push(nothingLeft(folder, temporary));
     const sum = { passed: 0, failed: 0, skipped: 0 };
@@ -25,6 +25,11 @@ export async function runEverything({ faults }) {
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+/** PYTHONDONTWRITEBYTECODE, PYTHONPATH and their kin change what is tested: on each machine Python runs as on a plain one. */
+function withoutPython(env) {
+  return Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith("PYTHON")));
 }
 
 async function ordinary(folder, env) {
