@@ -4,30 +4,35 @@ import { appError } from "@appdb/contract/errors";
 
 type Done = (error: Error | null, body?: string | Buffer) => void;
 
+/** So much of a body that is too large is still taken and dropped: a client that writes reads no answer before it is through. */
+const DROPPED_BYTES = 64_000_000;
+
 /**
  * Reads a request's body: its text, or its bytes when they are no UTF-8, which the route then refuses in its own words.
  * A body that comes in one piece, as nearly all do, is decoded where it lies, without a copy.
  */
 export function readBody(request: IncomingMessage, body_bytes: number, done: Done): void {
   const announced = Number(request.headers["content-length"]);
-  if (announced > body_bytes) {
-    done(tooLarge(body_bytes));
-    return;
-  }
+  let is_too_large = announced > body_bytes;
   let text: string | undefined;
   let received = 0;
-  const chunks: Buffer[] = [];
+  let chunks: Buffer[] = [];
   const onData = (chunk: Buffer): void => {
     received += chunk.length;
-    if (received > body_bytes) {
-      settle(tooLarge(body_bytes));
+    if (received > body_bytes || is_too_large) {
+      is_too_large = true;
+      chunks = [];
+      if (received > body_bytes + DROPPED_BYTES) settle(tooLarge(body_bytes));
       return;
     }
     if (chunk.length === announced) text = decode(chunk);
     // What Node hands over is only lent until the next piece.
     if (text === undefined) chunks.push(Buffer.from(chunk));
   };
-  const onEnd = (): void => settle(null, text ?? joined(chunks));
+  const onEnd = (): void => {
+    if (is_too_large) settle(tooLarge(body_bytes));
+    else settle(null, text ?? joined(chunks));
+  };
   const onError = (error: Error): void => settle(error);
   const settle = (error: Error | null, body?: string | Buffer): void => {
     request.removeListener("data", onData);

@@ -126,13 +126,13 @@ describe("one service", () => {
     expect(await answer.json()).toMatchObject({ code: "not_found", detail: expect.stringContaining("/docs") });
   });
 
-  test("a body that is too large is refused before it has come whole", async () => {
+  test("a body that is too large is refused, and a client that still writes reads why", async () => {
     const url = await serve(fakeEndpoints());
     const answer = await post(`${url}/docs`, "x".repeat(1_001));
     expect(answer.status).toBe(413);
     expect(await answer.json()).toMatchObject({ code: "payload_too_large", meta: { body_bytes: 1_000 } });
-    const huge = await post(`${url}/docs`, new Uint8Array(20_000_000));
-    expect(huge.status).toBe(413);
+    const huge = new Uint8Array(20_000_000);
+    for (let time = 0; time < 5; time += 1) expect((await post(`${url}/docs`, huge)).status).toBe(413);
     const streamed = new Blob(["x".repeat(700), "y".repeat(700)]).stream();
     const init = {
       method: "POST",

@@ -87,7 +87,8 @@ function createServer(options: ServeOptions): FastifyInstance {
     logger: false,
     genReqId: createRequestIds(),
     requestIdHeader: false,
-    bodyLimit: options.body_bytes,
+    // readBody refuses what is too large: Fastify would close the connection under a client that still writes.
+    bodyLimit: Number.MAX_SAFE_INTEGER,
     keepAliveTimeout: KEEP_ALIVE_MS,
     requestTimeout: REQUEST_TIMEOUT_MS,
     // While it drains, a connection that is there is still served, once, and told to close.
