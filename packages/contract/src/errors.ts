@@ -15,6 +15,7 @@ export const ERRORS = {
   // rows and functions
   unique_violation: { status: 409, title: "A row with this key exists" },
   function_failed: { status: 400, title: "A computed column failed" },
+  function_missing: { status: 409, title: "The application's code lacks a function that a column calls" },
   function_timeout: { status: 400, title: "A function ran past its time limit" },
   worker_died: { status: 400, title: "A function ended its worker process" },
   worker_out_of_memory: { status: 400, title: "A function used more memory than its worker may" },

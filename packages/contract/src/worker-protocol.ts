@@ -1,4 +1,5 @@
 import type { Expr } from "./expressions.ts";
+import type { ResourcePool } from "./manifest.ts";
 import type { ColumnType, EngineValue } from "./types.ts";
 
 /**
@@ -11,22 +12,40 @@ import type { ColumnType, EngineValue } from "./types.ts";
  *
  * Values cross as `EngineValue` says (types.ts). Rows travel column-wise. A float that is integral may arrive as a
  * msgpack integer: the receiver goes by the declared type.
+ *
+ * Graphs of plain functions run one row after the other, calls in the order of their `run` frames. A graph is concurrent
+ * when one of its functions is async, batched or in a resource pool, or when it asks a query: many of its rows are under
+ * way at once, beside other calls, and are answered in whatever order they are ready. `ask` numbers are the worker's.
  */
 export const WORKER_PROTOCOL = 1;
 
 export type ToWorker =
-  /** First frame. Modules are imported before `ready` is answered. `memory_bytes` bounds the worker's own growth. */
+  /** First frame. Modules are imported before `ready` is answered. `memory_bytes` bounds the worker's own growth;
+   *  `function_timeout_ms` is the limit of an async call without a limit of its own. */
   | {
       t: "init";
       protocol: number;
       project_root: string;
       modules: string[];
       memory_bytes: number;
+      function_timeout_ms: number;
     }
   /** Defines a graph under a number; a later `run` names it. */
   | { t: "graph"; graph: number; inputs: GraphColumn[]; steps: GraphStep[]; functions: GraphFunction[] }
   /** Runs a graph over `n` rows; `columns[i]` has the n values of input i. */
   | { t: "run"; call: number; graph: number; n: number; columns: EngineValue[][] }
+  /** The call that asked may begin: its pool has room. */
+  | { t: "grant"; ask: number }
+  /** The result of a query that was asked for: a value of the node's type, or why there is none. */
+  | { t: "answer"; ask: number; value: EngineValue; error: QueryError | null }
+  /** Begins an aggregation under a call number; `constants` are literals by parameter. */
+  | { t: "fold"; call: number; function: GraphFunction; args: FoldArgument[]; constants: Record<string, Expr> }
+  /** Rows of an aggregation: row k belongs to group `groups[k]`, `columns[i][k]` is its argument i. */
+  | { t: "feed"; call: number; groups: number[]; columns: EngineValue[][] }
+  /** Ends an aggregation; `groups` are answered even if they had no rows. */
+  | { t: "finish"; call: number; groups: number[] }
+  /** Forgets an aggregation. */
+  | { t: "drop"; call: number }
   /** Ends the worker when what it runs now is done. */
   | { t: "exit" };
 
@@ -47,8 +66,50 @@ export interface GraphFunction {
   name: string;
 }
 
+/** An argument that each row of an aggregation brings; `name` is null for a positional one. */
+export interface FoldArgument {
+  name: string | null;
+  type: ColumnType;
+  nullable: boolean;
+}
+
+/** What the worker found about a function that it imported. */
+export interface WorkerFunction {
+  id: string;
+  /** Runs beside other calls: async, batched, or in a resource pool. */
+  is_concurrent: boolean;
+  batch_size: number | null;
+  timeout_s: number | null;
+  resource_pool: string | null;
+}
+
+export interface QueryError {
+  /** A code of errors.ts. */
+  code: string;
+  message: string;
+}
+
+/** Since the last such frame; `running` is how many calls run now. */
+export interface FunctionCounts {
+  calls: number;
+  errors: number;
+  rows: number;
+  seconds: number;
+  retries: number;
+  running: number;
+}
+
 export type FromWorker =
-  | { t: "ready"; protocol: number; pid: number; python: string }
+  /** `missing` names modules that are not there (any other failure of an import is `failed`). */
+  | {
+      t: "ready";
+      protocol: number;
+      pid: number;
+      python: string;
+      functions: WorkerFunction[];
+      resource_pools: ResourcePool[];
+      missing: Record<string, WorkerError>;
+    }
   /** The application's modules could not be imported; the worker ends. */
   | { t: "failed"; error: WorkerError }
   /** The worker starts row `row` of a call; sent when a chunk's row has run for 5 ms or more, so that the engine knows
@@ -64,11 +125,26 @@ export type FromWorker =
       errors: (Record<string, WorkerError> | null)[] | null;
     }
   /** All rows of the call have been answered. */
-  | { t: "done"; call: number };
+  | { t: "done"; call: number }
+  /** A call waits for its pool. `attempt` counts from 0; from 1 on the provider has turned the call away, and
+   *  `retry_after_s` is the pause that it named. Answered by `grant`. */
+  | { t: "acquire"; ask: number; pool: string; attempt: number; retry_after_s: number | null }
+  /** The call that was granted has ended. */
+  | { t: "release"; ask: number }
+  /** A computed column asks a query of the application; answered by `answer`. */
+  | { t: "query"; ask: number; query: string; args: Record<string, EngineValue> }
+  /** A function ran past its limit and cannot be stopped: the worker is to be replaced. `call` is null when nobody knows
+   *  whose call it was. */
+  | { t: "overdue"; call: number | null; row: number; function: string; timeout_s: number }
+  /** Sent each second while rows are under way and once when there are none left. */
+  | { t: "beat"; functions: Record<string, FunctionCounts> }
+  /** Values of the groups of an aggregation; `errors[k]` is null or why group `groups[k]` has no value. */
+  | { t: "folded"; call: number; groups: number[]; values: EngineValue[]; errors: (WorkerError | null)[] | null };
 
-/** Why a cell has no value. `kind` `memory` asks for the worker's replacement; `skipped` = a column that it reads failed. */
+/** Why a cell has no value. `kind` `memory` asks for the worker's replacement; `skipped` = a column that it reads failed;
+ *  `missing` = the application's code has no such function; `timeout` = an async call was cancelled at its limit. */
 export interface WorkerError {
-  kind: "raised" | "wrong_type" | "memory" | "skipped" | "import";
+  kind: "raised" | "wrong_type" | "memory" | "skipped" | "import" | "missing" | "timeout";
   /** Function or operator: `app:excerpt`, `op.truediv`. */
   function: string;
   /** Exception class name: `ZeroDivisionError`. */

@@ -1,5 +1,6 @@
+import type { Expr } from "@appdb/contract/expressions";
 import type { ColumnType, EngineValue } from "@appdb/contract/types";
-import type { GraphFunction, GraphStep, WorkerError } from "@appdb/contract/worker-protocol";
+import type { FoldArgument, GraphFunction, GraphStep, WorkerError } from "@appdb/contract/worker-protocol";
 
 /** A statement for PostgreSQL. `name` makes it a prepared statement of the connection. */
 export interface Statement {
@@ -59,15 +60,53 @@ export interface UdfGraph {
   readonly functions: readonly GraphFunction[];
 }
 
-/** Why a row or a cell has no value. `died`, `timeout` and `memory` come from the runner, the rest from the worker. */
+/** Why a row or a cell has no value. `died` comes from the runner, `timeout` and `memory` from either, the rest from the worker. */
 export interface UdfError extends Omit<WorkerError, "kind"> {
-  readonly kind: WorkerError["kind"] | "died" | "timeout";
+  readonly kind: WorkerError["kind"] | "died";
 }
 
 /** Values of the graph's steps for one row, each already as its column stores it; `errors` by step name. */
 export interface UdfResult {
   readonly values: readonly EngineValue[];
   readonly errors: Readonly<Record<string, UdfError>> | null;
+}
+
+/** An aggregate of the application (`@uda`) over the rows of groups: what `UdfRunner.fold` takes. */
+export interface UdfAggregation {
+  readonly function: GraphFunction;
+  /** What each row brings: the `aggregate` node's args (`name` null), then those of its kwargs that are no literals. */
+  readonly args: readonly FoldArgument[];
+  /** The kwargs that are literals, as nodes; parameters of a query are replaced by their values before. */
+  readonly constants: Readonly<Record<string, Expr>>;
+}
+
+/** An aggregation under way. Its state lives in one worker: when that ends, the fold fails as a whole. */
+export interface UdfFold extends AsyncDisposable {
+  /** Takes rows: row k belongs to group `groups[k]` (whole numbers of the caller's choice), `columns[i][k]` is its argument
+   *  i. Resolves when more may be sent. @throws AppError worker_died, worker_out_of_memory, function_timeout */
+  add(groups: readonly number[], columns: readonly (readonly EngineValue[])[]): Promise<void>;
+  /** Ends the fold: the value or the error of each group that had rows, and of the `groups` named here.
+   *  @throws as `add` */
+  finish(groups: readonly number[]): Promise<ReadonlyMap<number, UdfFolded>>;
+}
+
+export interface UdfFolded {
+  readonly value: EngineValue;
+  readonly error: UdfError | null;
+}
+
+/** Answers a query that a computed column asks: the value of its `query` node, which is JSON text of a list.
+ *  An AppError that it throws is what the cell is told. */
+export type QueryAnswerer = (query: string, args: Readonly<Record<string, EngineValue>>) => Promise<EngineValue>;
+
+export interface UdfStats {
+  /** Workers that take rows. */
+  readonly workers: number;
+  readonly waiting: number;
+  readonly running: number;
+  /** Rows that were answered. */
+  readonly calls: number;
+  readonly restarts: number;
 }
 
 /**
@@ -81,7 +120,7 @@ export interface UdfRunner extends AsyncDisposable {
   /** Starts the workers ahead of the first call. */
   start(): Promise<void>;
   /** Numbers for `/metrics` and for deciding how many rows to hand over at once. */
-  stats(): { workers: number; waiting: number; running: number; calls: number; restarts: number };
+  stats(): UdfStats;
 }
 
 /** Milliseconds since the epoch; injected so that tests move time. */

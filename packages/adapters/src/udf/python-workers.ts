@@ -275,12 +275,13 @@ class PythonWorkers implements UdfRunner {
   }
 
   #startProcess(slot: WorkerSlot): void {
-    const { runtime, modules, worker_memory_mb, onOutput } = this.#options;
+    const { runtime, modules, worker_memory_mb, function_timeout_ms, onOutput } = this.#options;
     slot.begin(
       new WorkerProcess({
         runtime,
         modules,
         memory_bytes: worker_memory_mb * 1024 * 1024,
+        function_timeout_ms,
         onOutput,
         onReady: () => void this.#onReady(slot),
         onFrame: (frame) => this.#onFrame(slot, frame),

@@ -19,6 +19,7 @@ export interface WorkerProcessOptions {
   readonly runtime: Runtime;
   readonly modules: readonly string[];
   readonly memory_bytes: number;
+  readonly function_timeout_ms: number;
   onOutput(line: string): void;
   onReady(): void;
   onFrame(frame: ProgressFrame): void;
@@ -63,6 +64,7 @@ export class WorkerProcess {
       project_root: options.runtime.project_root,
       modules: [...options.modules],
       memory_bytes: options.memory_bytes,
+      function_timeout_ms: options.function_timeout_ms,
     });
     this.#after(START_TIMEOUT_MS, () => {
       if (this.#state === "starting") this.kill(`not ready after ${START_TIMEOUT_MS / 1000} s`);

@@ -7,6 +7,7 @@ const CODES = {
   wrong_type: "function_failed",
   skipped: "function_failed",
   import: "function_failed",
+  missing: "function_missing",
   memory: "worker_out_of_memory",
   died: "worker_died",
   timeout: "function_timeout",
@@ -35,7 +36,7 @@ export function bindGraph(graph: UdfGraph, index: ReadonlyMap<string, number>): 
 
 /**
  * Runs a graph over one row and writes its results into the row's slots.
- * @throws function_failed, function_timeout, worker_died, worker_out_of_memory when a column has no value;
+ * @throws function_failed, function_missing, function_timeout, worker_died, worker_out_of_memory when a column has no value;
  *  worker_unavailable, overloaded when it could not be run
  */
 export async function runGraph(
@@ -73,6 +74,8 @@ function whatHappened(error: UdfError): string {
       return `${error.function} raised ${error.type}: ${error.message}`;
     case "wrong_type":
       return `${error.function} returned the wrong type: ${error.message}`;
+    case "missing":
+      return `it needs ${error.function}, which is missing: ${error.message}`;
     case "skipped":
       return `it reads a column that has no value: ${error.message}`;
     default:
@@ -82,6 +85,8 @@ function whatHappened(error: UdfError): string {
 
 function hintFor(error: UdfError): string {
   switch (error.kind) {
+    case "missing":
+      return "Nothing was stored. Put the function back, or change the column and run `cli schema update`.";
     case "timeout":
       return "Nothing was stored. Make the function faster, or give it smaller inputs.";
     case "died":
