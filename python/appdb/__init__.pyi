@@ -70,6 +70,7 @@ class TableModel:
         comment: str | None = None,
         custom_metadata: Any = None,
         media_validation: str = "on_write",
+        renamed_from: str | None = None,
     ) -> None: ...
 
 def model_base(cls_name: str = "TableModel") -> type[TableModel]:
@@ -84,6 +85,7 @@ def Column(
     destination: None = None,
     custom_metadata: Any = None,
     comment: str | None = None,
+    renamed_from: str | None = None,
 ) -> Any:
     """A column with options: `id = Column(value=uuid7(), primary_key=True)`."""
 

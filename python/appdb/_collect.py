@@ -185,6 +185,7 @@ def _table(table, places):
             for name, columns, source in table.indexes
         ],
         "has_default_idxs": table.has_default_idxs,
+        "renamed_from": table.renamed_from,
         "source": places.of(table.source),
     }
 
@@ -199,6 +200,7 @@ def _column(column, places):
         "computed": None if value is None else {"text": value._text, "expr": value._node},
         "comment": column.comment,
         "custom_metadata": column.custom_metadata,
+        "renamed_from": column.renamed_from,
         "source": places.of(column.source),
     }
 

@@ -21,10 +21,11 @@ class Column:
         destination=None,
         custom_metadata=None,
         comment=None,
+        renamed_from=None,
         **unknown,
     ):
         if unknown:
-            known = "type value primary_key stored custom_metadata comment".split()
+            known = "type value primary_key stored custom_metadata comment renamed_from".split()
             name = next(iter(unknown))
             raise AppFileError(
                 f"Column has no option '{name}'.", did_you_mean(name, known, f"Its options are {', '.join(known)}.")
@@ -53,6 +54,7 @@ class Column:
         self.primary_key = bool(primary_key)
         self.custom_metadata = custom_metadata
         self.comment = comment
+        self.renamed_from = None if renamed_from is None else _names.column_name(renamed_from)
 
 
 class BtreeIndex:
@@ -78,7 +80,7 @@ class BtreeIndex:
 class Declared:
     """A column as it was declared."""
 
-    __slots__ = ("name", "ref", "value", "primary_key", "comment", "custom_metadata", "source")
+    __slots__ = ("name", "ref", "value", "primary_key", "comment", "custom_metadata", "renamed_from", "source")
 
     def __init__(self, name, ref, value, options, source):
         self.name = name
@@ -87,6 +89,9 @@ class Declared:
         self.primary_key = options.primary_key if options else False
         self.comment = options.comment if options else None
         self.custom_metadata = options.custom_metadata if options else None
+        self.renamed_from = options.renamed_from if options else None
+        if self.renamed_from == name:
+            raise AppFileError(f"renamed_from= names '{name}', which is the column's own name.", "Take it out.", source)
         self.source = source
 
 

@@ -7,7 +7,7 @@ from appdb._declaring import Phase
 from appdb._errors import AppFileError, UnknownAttribute, did_you_mean, later, listed
 from appdb._expr import ColumnRef
 
-_KEYWORDS = ("name", "has_default_idxs", "comment", "custom_metadata", "media_validation")
+_KEYWORDS = ("name", "has_default_idxs", "comment", "custom_metadata", "media_validation", "renamed_from")
 _LATER_METHODS = frozenset(
     "where select order_by limit group_by join distinct sample head tail show collect count insert update delete"
     " batch_update compute recompute_columns describe get_metadata get_versions history create_all update_all"
@@ -25,6 +25,7 @@ class Table:
         self.comment = options.get("comment")
         self.custom_metadata = options.get("custom_metadata")
         self.has_default_idxs = options.get("has_default_idxs", False)
+        self.renamed_from = _former_name(options)
         self.columns = {}
         self.indexes = []
 
@@ -49,6 +50,7 @@ class ModelMeta(type):
         body.close()
         table = body.table
         table.columns = body.columns
+        _refuse_second_heir([(column, column.renamed_from) for column in table.columns.values()], "columns")
         if not table.columns:
             raise AppFileError(f"The model {class_name} declares no column.", "Write for example title: db.String")
         table.indexes = _indexes(table, body.indexes)
@@ -139,6 +141,36 @@ def _refuse_second_table(base, table):
                 f"Two models have the table name '{table.name}': {before.model} (line {before.source[1]})"
                 f" and {table.model}.",
                 "Give one of them another name=.",
+            )
+
+
+    if table.renamed_from is not None:
+        others = [model.__appdb_table__ for model in base.__appdb_models__]
+        _refuse_second_heir([(one, one.renamed_from) for one in (*others, table)], "tables")
+
+
+def _former_name(options):
+    former = options.get("renamed_from")
+    if former is None:
+        return None
+    folded = _names.table_name(former)
+    if folded == _names.table_name(options["name"]):
+        raise AppFileError(f"renamed_from= names '{former}', which is the table's own name.", "Take it out.")
+    return folded
+
+
+def _refuse_second_heir(named, what):
+    """Refuses two columns, or two tables, that say that they had the same name."""
+    heirs = {}
+    for one, former in named:
+        if former is None:
+            continue
+        before = heirs.setdefault(former, one)
+        if before is not one:
+            raise AppFileError(
+                f"Two {what} say renamed_from='{former}': '{before.name}' and '{one.name}'.",
+                "Only one of them can have its data; take it out of the other.",
+                one.source,
             )
 
 

@@ -404,3 +404,17 @@ def test_a_function_may_have_other_decorators_below(compute):
             y = name(n, mark='?')
         """
     assert compute(source, [1]) == ([{"x": "1!1!", "y": "1?1?"}], [None])
+
+
+def test_former_names_of_tables_and_columns(project):
+    document = project.manifest(
+        """
+        class A(Base, name="a", renamed_from="Old-A"):
+            n: db.Int
+            m = db.Column(db.Int, renamed_from="Was")
+            up = db.Column(value=m + 1, renamed_from="n_up")
+        """
+    )
+    table = document["tables"][0]
+    assert table["renamed_from"] == "old-a"
+    assert [column["renamed_from"] for column in table["columns"]] == [None, "was", "n_up"]

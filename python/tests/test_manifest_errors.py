@@ -19,6 +19,23 @@ def check(error, line, *words):
 
 
 CASES = {
+    "two columns that had one name": (
+        "class A(Base, name='a'):\n    x = db.Column(db.Int, renamed_from='n')\n    y = db.Column(db.Int, renamed_from='N')\n",
+        "y = db.Column", ["renamed_from='n'", "'x'", "'y'"]
+    ),
+    "two tables that had one name": (
+        "class A(Base, name='a', renamed_from='n'):\n    x: db.Int\nclass B(Base, name='b', renamed_from='n'):\n    x: db.Int\n",
+        "class B", ["renamed_from='n'", "'a'", "'b'"]
+    ),
+    "a column that had its own name": (
+        "class A(Base, name='a'):\n    x = db.Column(db.Int, renamed_from='X')\n", "x = db.Column", ["own name"]
+    ),
+    "a table that had its own name": (
+        "class A(Base, name='a', renamed_from='A'):\n    x: db.Int\n", "class A", ["own name"]
+    ),
+    "a former name that no column can have": (
+        "class A(Base, name='a'):\n    x = db.Column(db.Int, renamed_from='two words')\n", "x = db.Column", ["two words"]
+    ),
     "a syntax error": ("class A(Base, name='a':\n    n: db.Int\n", "class A(Base", ["Syntax error"]),
     "an import of a package that is not there": ("import no_such_thing.sub\n", "import no_such", ["'no_such_thing'", "requirements"]),
     "an import of a name that is not there": ("from os import no_such\n", "from os import", ["no_such"]),

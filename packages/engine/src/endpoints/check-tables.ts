@@ -26,6 +26,9 @@ function hinders(operation: Operation): boolean {
   switch (operation.kind) {
     case "create_table":
     case "add_column":
+    case "rename_table":
+    case "rename_column":
+    case "refuse_rename":
       return true;
     case "add_index":
     case "drop_index":

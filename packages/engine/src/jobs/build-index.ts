@@ -3,6 +3,7 @@ import { SqlError } from "../ports.ts";
 import { bumpCatalog, deleteIndex, lockCatalog } from "../schema/catalog-store.ts";
 import { createIndex, dropIndex } from "../schema/ddl.ts";
 import { loadCatalog } from "../schema/load-catalog.ts";
+import { JobMoved } from "./fill-columns.ts";
 import type { JobDeps } from "./job-deps.ts";
 import { endJob, type Job, type JobError } from "./job-store.ts";
 
@@ -25,6 +26,7 @@ export async function buildIndex(deps: JobDeps, job: Job): Promise<void> {
     }
   } catch (error) {
     if (!(error instanceof SqlError) || isPassing(error)) throw error;
+    if (isGone(error)) throw new JobMoved("the table or a column was renamed or dropped", { cause: error });
     await deps.sql.query({ text: dropIndex(table.folder, index.sql_name, { concurrently: true }) });
     await deps.sql.transaction(async (connection) => {
       await lockCatalog(connection);
@@ -36,6 +38,7 @@ export async function buildIndex(deps: JobDeps, job: Job): Promise<void> {
   }
   await deps.sql.transaction(async (connection) => {
     await lockCatalog(connection);
+    if (!(await isStillCalled(connection, index.id, index.sql_name))) throw new JobMoved("the index was renamed");
     if (!(await endJob(connection, job, deps.owner, null))) return;
     await connection.query({ text: "update appdb.indexes set state = 'ready' where id = $1", values: [index.id] });
     await bumpCatalog(connection, [table.id]);
@@ -51,6 +54,16 @@ async function isValid(sql: SqlConnection, folder: string, sqlName: string): Pro
     values: [folder, sqlName],
   });
   return rows[0]?.[0] === "t";
+}
+
+/** A rename that came while the index was built knows nothing of it: the next run builds it under its new name. */
+async function isStillCalled(sql: SqlConnection, id: number, sqlName: string): Promise<boolean> {
+  const { rows } = await sql.query({ text: "select sql_name from appdb.indexes where id = $1", values: [id] });
+  return rows[0] === undefined || rows[0][0] === sqlName;
+}
+
+function isGone(error: SqlError): boolean {
+  return error.sqlstate === "42P01" || error.sqlstate === "42703";
 }
 
 /** Locks, deadlocks, a server that stops or lacks room for now: the job is tried again. */

@@ -3,6 +3,7 @@ import type { ManifestColumn } from "@appdb/contract/manifest";
 import { referencedColumns } from "../expressions/needs-python.ts";
 import type { SqlConnection } from "../ports.ts";
 import { quoteTable } from "../sql/quote.ts";
+import { applyRenames } from "./apply-renames.ts";
 import type { CatalogColumn, CatalogTable } from "./catalog.ts";
 import {
   deleteColumn,
@@ -29,6 +30,7 @@ export async function applyOperations(
   operations: readonly Operation[],
   runtimeId: string,
 ): Promise<{ table_ids: readonly number[]; jobs: readonly string[] }> {
+  await applyRenames(sql, operations);
   const touched = new Map<number, CatalogTable>();
   for (const operation of operations) {
     if (operation.kind === "create_table") await createTable(sql, folder, operation, runtimeId);
@@ -151,6 +153,9 @@ function statementsOf(table: CatalogTable, operation: Operation): readonly strin
       return operation.changes.includes("comment") ? [ddl.commentOnTable(table, operation.to.comment)] : [];
     case "create_table":
     case "add_index":
+    case "rename_table":
+    case "rename_column":
+    case "refuse_rename":
       return [];
     default:
       return assertNever(operation);
@@ -181,8 +186,13 @@ async function record(
     case "alter_table":
       await updateTable(sql, table.id, operation.to);
       return table.id;
+    case "rename_table":
+    case "rename_column":
+      return table.id; // recorded by applyRenames()
     case "create_table":
       throw new Error("a new table is recorded where it is created");
+    case "refuse_rename":
+      throw new Error("an unsupported operation is never carried out");
     default:
       return assertNever(operation);
   }

@@ -6,7 +6,7 @@ import type { Clock, Logger, SqlConnection, SqlPool } from "../ports.ts";
 import { SqlError } from "../ports.ts";
 import { folderSchema } from "../target.ts";
 import { applyOperations } from "./apply-operations.ts";
-import { bumpCatalog, lockCatalog, upsertFunctions } from "./catalog-store.ts";
+import { bumpCatalog, lockCatalog, rememberRenames, upsertFunctions } from "./catalog-store.ts";
 import { loadCatalog } from "./load-catalog.ts";
 import type { Operation } from "./operations.ts";
 import { planSchema } from "./plan-schema.ts";
@@ -69,6 +69,7 @@ async function applyOnce(
   await upsertFunctions(sql, input.manifest.functions);
   if (operations.length === 0) return { plan: { ...plan, status: "applied" }, jobs: [] };
   const done = await applyOperations(sql, folderSchema(input.target), operations, input.runtime_id);
+  await rememberRenames(sql, folderSchema(input.target), input.manifest.tables);
   const after = await bumpCatalog(sql, done.table_ids);
   return { plan: planAfter(plan, after), jobs: done.jobs };
 }

@@ -64,6 +64,32 @@ export async function updateRuntime(sql: SqlConnection, id: number, runtimeId: s
   await sql.query({ text: "update appdb.tables set runtime_id = $2 where id = $1", values: [id, runtimeId] });
 }
 
+/** Remembers which renames the applied file declared: they are made, and not made again. */
+export async function rememberRenames(
+  sql: SqlConnection,
+  folder: string,
+  tables: readonly ManifestTable[],
+): Promise<void> {
+  await sql.query({
+    text: `update appdb.tables t set renamed_from = m.was from unnest($2::text[], $3::text[]) as m(name, was)
+      where t.folder = $1 and t.name = m.name and t.renamed_from is distinct from m.was`,
+    values: [folder, tables.map((table) => table.name), tables.map((table) => table.renamed_from)],
+  });
+  const columns = tables.flatMap((table) => table.columns.map((column) => ({ table: table.name, ...column })));
+  await sql.query({
+    text: `update appdb.columns c set renamed_from = m.was
+      from appdb.tables t, unnest($2::text[], $3::text[], $4::text[]) as m(table_name, name, was)
+      where t.folder = $1 and t.name = m.table_name and c.table_id = t.id and c.name = m.name
+        and c.renamed_from is distinct from m.was`,
+    values: [
+      folder,
+      columns.map((column) => column.table),
+      columns.map((column) => column.name),
+      columns.map((column) => column.renamed_from),
+    ],
+  });
+}
+
 export async function insertColumn(
   sql: SqlConnection,
   tableId: number,

@@ -29,6 +29,8 @@ export interface CatalogTable {
   readonly identity: string;
   readonly columns: readonly CatalogColumn[];
   readonly indexes: readonly CatalogIndex[];
+  /** The name that the file said it had had, when it was last applied: that rename is made. */
+  readonly renamed_from?: string | null;
   /** Whether it had rows when the catalog was read; a plan may add a NOT NULL column only to an empty table. */
   readonly has_rows?: boolean;
 }
@@ -44,6 +46,8 @@ export interface CatalogColumn {
   readonly state: "ready" | "filling";
   /** Its expression was changed, but recomputing the stored values failed: some are those of the former expression. */
   readonly stale?: boolean;
+  /** As for a table. */
+  readonly renamed_from?: string | null;
   readonly comment: string | null;
   readonly custom_metadata: unknown;
 }

@@ -8,7 +8,7 @@ export function describeOperation(operation: Exclude<Operation, { kind: "create_
   return {
     ...describe(operation),
     severity: operation.severity,
-    requires_restart: false,
+    requires_restart: operation.kind === "rename_column",
     status: null,
     destructive: operation.severity === "destructive",
   };
@@ -40,6 +40,30 @@ function describe(operation: Exclude<Operation, { kind: "create_table" }>): Desc
           type: displayType(operation.column.type, operation.column.nullable),
           value: operation.column.computed?.text ?? null,
         },
+      };
+    case "rename_table":
+      return {
+        name: operation.table.name,
+        op: "alter",
+        target: "table",
+        description: `the table will be renamed from '${operation.from}'; its rows, indexes and errors stay`,
+        details: { renamed_from: operation.from },
+      };
+    case "rename_column":
+      return {
+        name: operation.column.name,
+        op: "alter",
+        target: "column",
+        description: `column '${operation.column.name}' will be renamed from '${operation.from}'; its values, indexes and errors stay`,
+        details: { renamed_from: operation.from, type: displayType(operation.column.type, operation.column.nullable) },
+      };
+    case "refuse_rename":
+      return {
+        name: operation.name ?? operation.table.name,
+        op: "alter",
+        target: operation.name === null ? "table" : "column",
+        description: `${operation.name === null ? "the table" : `column '${operation.name}'`} cannot be renamed from '${operation.from}': ${operation.reason}`,
+        details: { renamed_from: operation.from },
       };
     case "add_column":
       return describeAddColumn(operation);

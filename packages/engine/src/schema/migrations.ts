@@ -12,7 +12,10 @@ export interface CatalogMigration {
  *  table's id. */
 export const PENDING_LOCK = 1_634_755_692;
 
-export const MIGRATIONS: readonly CatalogMigration[] = [{ id: 1, breaking: true, sql: firstCatalog() }];
+export const MIGRATIONS: readonly CatalogMigration[] = [
+  { id: 1, breaking: true, sql: firstCatalog() },
+  { id: 2, breaking: false, sql: rememberRenames() },
+];
 
 /** Tables, columns, indexes, functions and jobs of one database. Locks nothing that anybody uses yet. */
 function firstCatalog(): string {
@@ -145,5 +148,14 @@ begin
   return answer;
 end
 $body$;
+`;
+}
+
+/** What a file said of former names when it was last applied: a rename is made once, and a swap of two names too.
+ *  Locks two small tables of ours for a moment. */
+function rememberRenames(): string {
+  return `
+alter table appdb.tables add column renamed_from text;
+alter table appdb.columns add column renamed_from text;
 `;
 }

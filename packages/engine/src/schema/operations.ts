@@ -23,8 +23,24 @@ export type ColumnChange =
 
 export type TableChange = "primary_key" | "has_default_idxs" | "comment" | "custom_metadata";
 
+/** `table` is always the table under the names that it will have; what bears others until then says `from`. */
 export type Operation = { readonly severity: Severity } & (
   | { readonly kind: "create_table"; readonly to: ManifestTable; readonly indexes: readonly PlannedIndex[] }
+  | { readonly kind: "rename_table"; readonly table: CatalogTable; readonly from: string }
+  | {
+      readonly kind: "rename_column";
+      readonly table: CatalogTable;
+      readonly column: CatalogColumn;
+      readonly from: string;
+    }
+  /** A declared rename that cannot be made, of the table itself when `name` is null. */
+  | {
+      readonly kind: "refuse_rename";
+      readonly table: CatalogTable;
+      readonly name: string | null;
+      readonly from: string;
+      readonly reason: string;
+    }
   | { readonly kind: "drop_index"; readonly table: CatalogTable; readonly index: CatalogIndex }
   | { readonly kind: "drop_column"; readonly table: CatalogTable; readonly column: CatalogColumn }
   | { readonly kind: "add_column"; readonly table: CatalogTable; readonly to: ManifestColumn }

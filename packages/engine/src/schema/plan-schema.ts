@@ -5,7 +5,9 @@ import { folderSchema } from "../target.ts";
 import type { Catalog, CatalogTable } from "./catalog.ts";
 import { describeOperation } from "./describe-operation.ts";
 import { diffTable } from "./diff-table.ts";
+import { type Match, matchNames } from "./match-names.ts";
 import { declaredIndexes, type Operation } from "./operations.ts";
+import { renameCatalogTable } from "./rename-catalog.ts";
 
 export interface PlanInput {
   readonly manifest: Manifest;
@@ -18,13 +20,12 @@ export interface PlanInput {
  *  @throws app_invalid when the manifest declares one table twice */
 export function planSchema(input: PlanInput): { plan: SchemaPlan; operations: readonly Operation[] } {
   const folder = folderSchema(input.target);
-  const existing = new Map(
-    input.catalog.tables.filter((table) => table.folder === folder).map((table) => [table.name, table]),
-  );
+  const existing = input.catalog.tables.filter((table) => table.folder === folder);
   refuseTwins(input.manifest);
-  const planned = input.manifest.tables.map((to) => planTable(input.target, existing.get(to.name), to));
-  const declared = new Set(input.manifest.tables.map((table) => table.name));
-  const extras = [...existing.keys()].filter((name) => !declared.has(name)).sort();
+  const matches = matchNames(existing, input.manifest.tables);
+  const planned = matches.map((match) => planTable(input.target, match));
+  const matched = new Set(matches.map((match) => match.stored));
+  const extras = existing.flatMap((table) => (matched.has(table) ? [] : [table.name])).sort();
   const tables = planned.map(({ plan }) => plan);
   const plan: SchemaPlan = {
     app_file: input.manifest.app_file,
@@ -67,27 +68,60 @@ function at(table: ManifestTable): string {
 
 function planTable(
   target: string,
-  table: CatalogTable | undefined,
-  to: ManifestTable,
+  { stored, declared, from, refusal }: Match<CatalogTable, ManifestTable>,
 ): { plan: TablePlan; operations: readonly Operation[] } {
-  const operations: readonly Operation[] =
-    table === undefined
-      ? [{ kind: "create_table", severity: "additive", to, indexes: declaredIndexes(to) }]
-      : diffTable(table, to);
+  const operations = stored === undefined ? [createTable(declared)] : changeTable(stored, declared, from, refusal);
   const ops = operations.flatMap((operation): PlanOp[] =>
     operation.kind === "create_table" ? [] : [describeOperation(operation)],
   );
   const plan: TablePlan = {
-    path: `${target}/${to.name}`,
-    model_cls: to.model,
+    path: `${target}/${declared.name}`,
+    model_cls: declared.model,
     kind: "table",
-    exists: table !== undefined,
-    resolution: table === undefined ? "create" : resolutionOf(ops),
+    exists: stored !== undefined,
+    resolution: stored === undefined ? "create" : resolutionOf(ops),
     ops,
     status: null,
     destructive: ops.some((op) => op.destructive),
   };
   return { plan, operations };
+}
+
+function createTable(to: ManifestTable): Operation {
+  return { kind: "create_table", severity: "additive", to, indexes: declaredIndexes(to) };
+}
+
+/** Names first: all that comes behind them is told and done under the new ones. */
+function changeTable(
+  stored: CatalogTable,
+  to: ManifestTable,
+  from: string | null,
+  refusal: string | null,
+): readonly Operation[] {
+  const renamed = renameCatalogTable(stored, to, from);
+  const { table } = renamed;
+  const refusals = [...(refusal === null ? [] : [{ name: null, reason: refusal }]), ...renamed.refusals];
+  return [
+    ...refusals.map(({ name, reason }): Operation => {
+      const declared = name === null ? to : to.columns.find((column) => column.name === name);
+      return {
+        kind: "refuse_rename",
+        severity: "unsupported",
+        table,
+        name,
+        from: declared?.renamed_from ?? "",
+        reason,
+      };
+    }),
+    ...(from === null ? [] : [{ kind: "rename_table", severity: "additive", table, from } satisfies Operation]),
+    ...table.columns.flatMap((column): Operation[] => {
+      const move = renamed.columns.find((candidate) => candidate.id === column.id);
+      return move === undefined
+        ? []
+        : [{ kind: "rename_column", severity: "additive", table, column, from: move.from }];
+    }),
+    ...diffTable(table, to),
+  ];
 }
 
 /** The worst operation decides; unsupported comes first, so that nobody is led to allow a destruction that cannot happen. */

@@ -52,6 +52,7 @@ CREATE TABLE appdb.columns (
     stale boolean DEFAULT false NOT NULL,
     comment text,
     custom_metadata json,
+    renamed_from text,
     CONSTRAINT columns_state_check CHECK ((state = ANY (ARRAY['ready'::text, 'filling'::text])))
 );
 
@@ -152,7 +153,8 @@ CREATE TABLE appdb.tables (
     primary_key text[] NOT NULL,
     has_default_idxs boolean NOT NULL,
     identity text NOT NULL,
-    runtime_id text
+    runtime_id text,
+    renamed_from text
 );
 
 ALTER TABLE appdb.tables ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (

@@ -1,0 +1,199 @@
+import type { SqlConnection } from "../ports.ts";
+import { quoteIdent, quoteTable } from "../sql/quote.ts";
+import type { CatalogColumn, CatalogTable } from "./catalog.ts";
+import type { Operation } from "./operations.ts";
+import { renameInExpr } from "./rename-catalog.ts";
+import { identityIndexName, keyIndexName } from "./sql-names.ts";
+
+/** A table and what of it changes its name. */
+interface Renaming {
+  /** As it will be called. */
+  readonly table: CatalogTable;
+  /** As it is called in PostgreSQL until then. */
+  readonly former: string;
+  readonly columns: readonly { readonly id: number; readonly from: string; readonly to: string }[];
+}
+
+interface Step {
+  readonly kind: "table" | "column" | "index";
+  /** The table that a column is of, as it is called while its columns are renamed. */
+  readonly table: CatalogTable;
+  readonly from: string;
+  readonly to: string;
+  /** Unique among all that is renamed. */
+  readonly key: string;
+}
+
+/**
+ * Renames tables, columns and what is called after them, in PostgreSQL and in the catalog. Everything moves to a name
+ * that nobody can have, then to its own: two that swap names never meet.
+ */
+export async function applyRenames(sql: SqlConnection, operations: readonly Operation[]): Promise<void> {
+  const renamings = renamingsOf(operations);
+  for (const { table, former } of renamings) {
+    await sql.query({ text: `lock table ${quoteTable({ ...table, name: former })} in access exclusive mode` });
+  }
+  for (const renaming of renamings) {
+    for (const text of await statementsOf(sql, renaming, "away")) await sql.query({ text });
+    await moveErrors(sql, renaming);
+  }
+  for (const renaming of renamings) {
+    for (const text of await statementsOf(sql, renaming, "home")) await sql.query({ text });
+  }
+  await renameTables(sql, renamings);
+  for (const renaming of renamings) await renameInCatalog(sql, renaming);
+}
+
+function renamingsOf(operations: readonly Operation[]): readonly Renaming[] {
+  const found = new Map<number, Renaming>();
+  for (const operation of operations) {
+    if (operation.kind !== "rename_table" && operation.kind !== "rename_column") continue;
+    const { table } = operation;
+    const known = found.get(table.id) ?? { table, former: table.name, columns: [] };
+    found.set(
+      table.id,
+      operation.kind === "rename_table"
+        ? { ...known, former: operation.from }
+        : {
+            ...known,
+            columns: [...known.columns, { id: operation.column.id, from: operation.from, to: operation.column.name }],
+          },
+    );
+  }
+  return [...found.values()];
+}
+
+async function statementsOf(sql: SqlConnection, renaming: Renaming, way: "away" | "home"): Promise<readonly string[]> {
+  const { table, former } = renaming;
+  const parked = parkedName("table", table.id);
+  const isTableRenamed = former !== table.name;
+  // Columns and indexes are renamed while the table has its first or its parked name.
+  const holder = { ...table, name: way === "home" && isTableRenamed ? parked : former };
+  const steps = [
+    ...renaming.columns.map((column): Step => {
+      return { kind: "column", table: holder, from: column.from, to: column.to, key: String(column.id) };
+    }),
+    ...(await indexSteps(sql, renaming, holder)),
+    ...(isTableRenamed
+      ? [{ kind: "table" as const, table: holder, from: former, to: table.name, key: String(table.id) }]
+      : []),
+  ];
+  return steps.map((step) =>
+    way === "away"
+      ? renameSql(step, step.from, parkedName(step.kind, step.key))
+      : renameSql(step, parkedName(step.kind, step.key), step.to),
+  );
+}
+
+/** The indexes of a table are called after it and after their columns. */
+async function indexSteps(sql: SqlConnection, { table, former }: Renaming, holder: CatalogTable): Promise<Step[]> {
+  const { rows } = await sql.query({
+    text: "select id, sql_name from appdb.indexes where table_id = $1",
+    values: [table.id],
+  });
+  const sqlNames = new Map(rows.map(([id, name]) => [Number(id), name ?? ""]));
+  const pairs: readonly (readonly [key: string, from: string, to: string])[] = [
+    ["pkey", identityIndexName(former), identityIndexName(table.name)],
+    ...(table.primary_key.length > 0 && table.identity === "_row"
+      ? [["key", keyIndexName(former), keyIndexName(table.name)] as const]
+      : []),
+    ...table.indexes.map((index) => [String(index.id), sqlNames.get(index.id) ?? "", index.sql_name] as const),
+  ];
+  return pairs
+    .filter(([, from, to]) => from !== to)
+    .map(([key, from, to]): Step => ({ kind: "index", table: holder, from, to, key: `${table.id}.${key}` }));
+}
+
+/** No name that can be declared has this sign. */
+function parkedName(kind: Step["kind"], key: string | number): string {
+  return `#${kind} ${key}`;
+}
+
+function renameSql({ kind, table }: Step, from: string, to: string): string {
+  const target = quoteIdent(to);
+  switch (kind) {
+    case "table":
+      return `alter table ${quoteTable({ folder: table.folder, name: from })} rename to ${target}`;
+    case "column":
+      return `alter table ${quoteTable(table)} rename column ${quoteIdent(from)} to ${target}`;
+    case "index":
+      // One that a job has yet to build is not there.
+      return `alter index if exists ${quoteTable({ folder: table.folder, name: from })} rename to ${target}`;
+  }
+}
+
+/** A cell's error stands under its column's name. */
+async function moveErrors(sql: SqlConnection, { table, former, columns }: Renaming): Promise<void> {
+  if (columns.length === 0) return;
+  const name = former === table.name ? former : parkedName("table", table.id);
+  await sql.query({
+    text: `update ${quoteTable({ folder: table.folder, name })} set _errors = (
+        select jsonb_object_agg(coalesce(m.becomes, e.key), e.value) from jsonb_each(_errors) e
+        left join unnest($1::text[], $2::text[]) as m(was, becomes) on m.was = e.key)
+      where _errors ?| $1::text[]`,
+    values: [columns.map((column) => column.from), columns.map((column) => column.to)],
+  });
+}
+
+async function renameTables(sql: SqlConnection, renamings: readonly Renaming[]): Promise<void> {
+  const renamed = renamings.filter(({ table, former }) => table.name !== former);
+  const ids = renamed.map(({ table }) => table.id);
+  await sql.query({ text: "update appdb.tables set name = '#' || id where id = any($1::bigint[])", values: [ids] });
+  await sql.query({
+    text: `update appdb.tables t set name = m.name from unnest($1::bigint[], $2::text[]) as m(id, name) where t.id = m.id`,
+    values: [ids, renamed.map(({ table }) => table.name)],
+  });
+}
+
+async function renameInCatalog(sql: SqlConnection, { table, columns }: Renaming): Promise<void> {
+  await sql.query({
+    text: "update appdb.tables set model = $2, primary_key = $3, identity = $4 where id = $1",
+    values: [table.id, table.model, [...table.primary_key], table.identity],
+  });
+  await sql.query({
+    text: "update appdb.columns set name = '#' || id where id = any($1::bigint[])",
+    values: [columns.map((column) => column.id)],
+  });
+  await sql.query({
+    text: `update appdb.columns c set name = m.name, computed = m.computed
+      from unnest($1::bigint[], $2::text[], $3::json[]) as m(id, name, computed) where c.id = m.id`,
+    values: [
+      table.columns.map((column) => column.id),
+      table.columns.map((column) => column.name),
+      table.columns.map((column) => (column.computed === null ? null : JSON.stringify(column.computed))),
+    ],
+  });
+  for (const { id, columns: names, sql_name } of table.indexes) {
+    await sql.query({
+      text: "update appdb.indexes set columns = $2, sql_name = $3 where id = $1",
+      values: [id, [...names], sql_name],
+    });
+  }
+  await renameInJobs(sql, table, new Map(columns.map((column) => [column.from, column.to])));
+}
+
+type Undo = Pick<CatalogColumn, "id" | "computed" | "nullable">;
+
+/** Jobs that have not ended go on under the new names, and would put former expressions back under them. */
+async function renameInJobs(
+  sql: SqlConnection,
+  table: CatalogTable,
+  names: ReadonlyMap<string, string>,
+): Promise<void> {
+  const { rows } = await sql.query({
+    text: `select id, to_json(column_names), undo from appdb.jobs
+      where table_id = $1 and state in ('queued', 'running') for update`,
+    values: [table.id],
+  });
+  for (const [id, columnNames, undo] of rows) {
+    const renamed = (JSON.parse(columnNames ?? "[]") as string[]).map((name) => names.get(name) ?? name);
+    const former = (JSON.parse(undo ?? "[]") as Undo[]).map(({ computed, ...column }) => ({
+      ...column,
+      computed: computed === null ? null : { ...computed, expr: renameInExpr(computed.expr, names) },
+    }));
+    await sql.query({
+      text: "update appdb.jobs set table_name = $2, column_names = $3, undo = $4 where id = $1",
+      values: [id ?? null, table.name, renamed, JSON.stringify(former)],
+    });
+  }
+}

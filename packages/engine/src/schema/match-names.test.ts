@@ -1,0 +1,47 @@
+import { expect, test } from "vitest";
+import { matchNames } from "./match-names.ts";
+
+/** Each declared name with what holds its data; `!` for a rename that is refused. */
+function matched(stored: readonly string[], declared: readonly string[]): readonly string[] {
+  const read = (text: string) => {
+    const [name = "", renamed_from = null] = text.split("<");
+    return { name, renamed_from };
+  };
+  return matchNames(stored.map(read), declared.map(read)).map(
+    ({ declared: { name }, stored: found, refusal }) => `${name}=${found?.name ?? ""}${refusal === null ? "" : "!"}`,
+  );
+}
+
+test("without a word about former names, the same name is the same column", () => {
+  expect(matched(["a", "b"], ["b", "c"])).toEqual(["b=b", "c="]);
+});
+
+test("a declared rename finds the data under the former name, once", () => {
+  expect(matched(["old"], ["new<old"])).toEqual(["new=old"]);
+  expect(matched(["new<old"], ["new<old"])).toEqual(["new=new"]);
+  expect(matched(["new"], ["new<old"])).toEqual(["new=new"]);
+  expect(matched([], ["new<old"])).toEqual(["new="]);
+});
+
+test("a former name that is used anew later is another column", () => {
+  expect(matched(["new<old"], ["new<old", "old"])).toEqual(["new=new", "old="]);
+  expect(matched(["new<old", "old"], ["new<old", "old"])).toEqual(["new=new", "old=old"]);
+});
+
+test("a chain moves every name one on", () => {
+  expect(matched(["a", "b", "c"], ["b<a", "c<b", "d<c"])).toEqual(["b=a", "c=b", "d=c"]);
+});
+
+test("two names are swapped once, however often the file is applied", () => {
+  expect(matched(["a", "b"], ["a<b", "b<a"])).toEqual(["a=b", "b=a"]);
+  expect(matched(["a<b", "b<a"], ["a<b", "b<a"])).toEqual(["a=a", "b=b"]);
+});
+
+test("a rename onto what is there is refused, and so is one of a name that the file keeps", () => {
+  expect(matched(["a", "b"], ["b<a"])).toEqual(["b=b!"]);
+  expect(matched(["a"], ["a", "b<a"])).toEqual(["a=a", "b=!"]);
+});
+
+test("a chain whose end is refused is refused whole", () => {
+  expect(matched(["a", "b", "c"], ["b<a", "c<b"])).toEqual(["b=b!", "c=c!"]);
+});

@@ -1,0 +1,77 @@
+import type { Expr } from "@appdb/contract/expressions";
+import type { ManifestTable } from "@appdb/contract/manifest";
+import { mapParts } from "../expressions/tree.ts";
+import type { CatalogColumn, CatalogTable } from "./catalog.ts";
+import { isSameExpr } from "./compare.ts";
+import { matchNames } from "./match-names.ts";
+import { indexName } from "./sql-names.ts";
+
+/** A table as it will be called, before anything else of it changes. */
+export interface RenamedTable {
+  /** With its new names everywhere: columns, key, identity, indexes, expressions. */
+  readonly table: CatalogTable;
+  readonly from: string | null;
+  readonly columns: readonly { readonly id: number; readonly from: string; readonly to: string }[];
+  readonly refusals: readonly { readonly name: string; readonly reason: string }[];
+}
+
+/** Gives a stored table the names that its declaration asks for. Pure; whatever refers to a renamed column follows. */
+export function renameCatalogTable(before: CatalogTable, to: ManifestTable, from: string | null): RenamedTable {
+  const matches = matchNames(before.columns, to.columns);
+  const columns = matches.flatMap((match) =>
+    match.from === null || match.stored === undefined
+      ? []
+      : [{ id: match.stored.id, from: match.from, to: match.declared.name }],
+  );
+  const refusals = matches.flatMap(({ declared, refusal }) =>
+    refusal === null ? [] : [{ name: declared.name, reason: refusal }],
+  );
+  const isSame = from === null && columns.length === 0;
+  const table = isSame ? before : withNames(before, to, new Map(columns.map((column) => [column.from, column.to])));
+  return { table, from, columns, refusals };
+}
+
+/** An expression that reads columns under their new names. */
+export function renameInExpr(expr: Expr, names: ReadonlyMap<string, string>): Expr {
+  const renamed = mapParts(expr, (part) => renameInExpr(part, names));
+  // `of` is another table's column, in a query.
+  if (renamed.node === "column" && renamed.of === undefined) {
+    return { ...renamed, name: names.get(renamed.name) ?? renamed.name };
+  }
+  if (renamed.node === "cell_error" && renamed.of === undefined) {
+    return { ...renamed, column: names.get(renamed.column) ?? renamed.column };
+  }
+  return renamed;
+}
+
+function withNames(before: CatalogTable, to: ManifestTable, names: ReadonlyMap<string, string>): CatalogTable {
+  const nameOf = (name: string): string => names.get(name) ?? name;
+  return {
+    ...before,
+    name: to.name,
+    model: to.model,
+    primary_key: before.primary_key.map(nameOf),
+    identity: nameOf(before.identity),
+    columns: before.columns.map((column) => ({
+      ...column,
+      name: nameOf(column.name),
+      computed: renamedComputed({ ...column, name: nameOf(column.name) }, to, names),
+    })),
+    indexes: before.indexes.map((index) => {
+      const columns = index.columns.map(nameOf);
+      return { ...index, columns, sql_name: indexName(to.name, { name: index.name, columns }) };
+    }),
+  };
+}
+
+/** The declared text is taken over with the names, or a plan would go on showing the former ones. */
+function renamedComputed(
+  column: CatalogColumn,
+  to: ManifestTable,
+  names: ReadonlyMap<string, string>,
+): CatalogColumn["computed"] {
+  if (column.computed === null) return null;
+  const expr = renameInExpr(column.computed.expr, names);
+  const declared = to.columns.find((candidate) => candidate.name === column.name)?.computed;
+  return declared != null && isSameExpr(declared.expr, expr) ? declared : { ...column.computed, expr };
+}
