@@ -1,10 +1,50 @@
 import * as z from "zod";
 
 /** The kinds of a column's type. A kind has one storage type, one JSON form and one Python form (docs/adr/0002-values-and-two-evaluators.md). */
-export const TYPE_KINDS = ["string", "int", "float", "bool", "timestamp", "date", "uuid", "json"] as const;
+export const TYPE_KINDS = [
+  "string",
+  "int",
+  "float",
+  "bool",
+  "timestamp",
+  "date",
+  "uuid",
+  "json",
+  "array",
+  "binary",
+] as const;
 export type TypeKind = (typeof TYPE_KINDS)[number];
 
-export const columnTypeSchema = z.strictObject({ kind: z.enum(TYPE_KINDS) });
+/** What an array's elements are; the names are NumPy's. */
+export const ARRAY_DTYPES = [
+  "bool",
+  "uint8",
+  "int8",
+  "int16",
+  "int32",
+  "int64",
+  "float32",
+  "float64",
+  "string",
+] as const;
+export type ArrayDtype = (typeof ARRAY_DTYPES)[number];
+
+/**
+ * A column's type. Beside its kind, a json type may carry the JSON Schema that its values must meet (a missing one lets
+ * all pass), and an array type always carries its `dtype` and `shape` (null: any shape; a null in it: any length there).
+ */
+export const columnTypeSchema = z
+  .strictObject({
+    kind: z.enum(TYPE_KINDS),
+    schema: z.record(z.string(), z.unknown()).optional(),
+    dtype: z.enum(ARRAY_DTYPES).optional(),
+    shape: z.array(z.int().min(0).nullable()).min(1).nullable().optional(),
+  })
+  .refine((type) => type.schema === undefined || type.kind === "json", "only a json type has a schema")
+  .refine(
+    (type) => (type.kind === "array") === (type.dtype !== undefined && type.shape !== undefined),
+    "an array type has a dtype and a shape, no other has",
+  );
 export type ColumnType = z.infer<typeof columnTypeSchema>;
 
 const DISPLAY = {
@@ -16,17 +56,28 @@ const DISPLAY = {
   date: "Date",
   uuid: "UUID",
   json: "Json",
+  array: "Array",
+  binary: "Binary",
 } as const satisfies Record<TypeKind, string>;
 
-/** Prints a type as a person writes it in app.py: `String`, `Int | None`. */
+/** Prints a type as a person writes it in app.py: `String`, `Int | None`, `Array[(768,), float32]`. */
 export function displayType(type: ColumnType, nullable: boolean): string {
-  return nullable ? `${DISPLAY[type.kind]} | None` : DISPLAY[type.kind];
+  const text = type.kind === "array" ? displayArray(type) : DISPLAY[type.kind];
+  return nullable ? `${text} | None` : text;
+}
+
+/** Prints an array type: `Array[(None, 3), int64]`, `Array[float32]` for any shape. */
+export function displayArray({ dtype, shape }: ColumnType): string {
+  if (shape == null) return `Array[${dtype}]`;
+  const lengths = shape.map((length) => length ?? "None");
+  return `Array[(${lengths.length === 1 ? `${lengths[0]},` : lengths.join(", ")}), ${dtype}]`;
 }
 
 /**
  * A value inside the engine and in worker frames, by the kind of its column:
  * string -> string; int -> number when safe, else bigint; float -> number (finite); bool -> boolean;
  * timestamp -> `YYYY-MM-DDTHH:MM:SS[.ffffff]Z`; date -> `YYYY-MM-DD`; uuid -> lower-case text with hyphens;
- * json -> JSON text (key order and digits kept); null for null.
+ * json -> JSON text (key order and digits kept); array -> JSON text of the nested list, without spaces, floats in JavaScript's shortest form with a point or an exponent;
+ * binary -> bytes; null for null.
  */
-export type EngineValue = string | number | bigint | boolean | null;
+export type EngineValue = string | number | bigint | boolean | Uint8Array | null;

@@ -2,7 +2,7 @@ import type { EngineValue, TypeKind } from "@appdb/contract/types";
 import type { UdfGraph, UdfResult } from "@appdb/engine/ports";
 import { Pace } from "./pace.ts";
 
-/** A chunk holds no more text than this, one long row excepted: it lies in memory on both sides. */
+/** A chunk holds no more text and bytes than this, one long row excepted: it lies in memory on both sides. */
 const MAX_CHUNK_CHARACTERS = 1_000_000;
 
 /** A row that a caller awaits. */
@@ -110,7 +110,8 @@ export class RowQueue {
       const row = graph.rows[graph.head++] as Row;
       if (row.state !== "waiting") continue;
       row.state = "sent";
-      for (const value of row.values) if (typeof value === "string") characters += value.length;
+      for (const value of row.values)
+        if (typeof value === "string" || value instanceof Uint8Array) characters += value.length;
       taken.push(row);
     }
     this.waiting -= taken.length;

@@ -1,10 +1,11 @@
+import type { ColumnType } from "@appdb/contract/types";
 import { quoteIdent } from "../sql/quote.ts";
-import { STORAGE_TYPES } from "../sql/storage-type.ts";
+import { fromTransport, transportType } from "../sql/storage-type.ts";
 import type { SqlStep } from "./plan-compute.ts";
 
 interface NamedColumn {
   readonly name: string;
-  readonly type: { readonly kind: keyof typeof STORAGE_TYPES };
+  readonly type: ColumnType;
 }
 
 /**
@@ -12,12 +13,13 @@ interface NamedColumn {
  * each step sees the given columns and the earlier steps under their own names, as they will be stored.
  */
 export function fromRows(given: readonly NamedColumn[], steps: readonly SqlStep[], ordinality?: string): string {
-  const arrays = given.map((column, at) => `$${at + 1}::${STORAGE_TYPES[column.type.kind]}[]`);
+  const arrays = given.map((column, at) => `$${at + 1}::${transportType(column.type)}[]`);
   const names = given.map((column) => quoteIdent(column.name));
-  // An array's elements come with the database's collation; the columns that they go to have the one that counts.
-  const values = given.map((column, at) =>
-    column.type.kind === "string" ? `${names[at]} collate pg_unicode_fast as ${names[at]}` : names[at],
-  );
+  const values = given.map((column, at) => {
+    const name = names[at] ?? "";
+    const value = fromTransport(name, column.type);
+    return value === name ? name : `${value} as ${name}`;
+  });
   if (ordinality !== undefined) values.push(ordinality);
   const unnest = `unnest(${arrays.join(", ")})${ordinality === undefined ? "" : " with ordinality"}`;
   const aliases = ordinality === undefined ? names : [...names, ordinality];

@@ -57,7 +57,7 @@ test("without functions everything is SQL, in an order in which each reads what 
   const plan = planCompute(chained, FUNCTIONS, ["c", "b", "a"]);
   expect(plan.graph).toBeNull();
   expect(plan.sql.map((step) => step.column)).toEqual(["a", "b", "c"]);
-  expect(plan.sql[1]?.expression).toMatch(/"a".*::text collate pg_unicode_fast$/);
+  expect(plan.sql[1]?.expression).toMatch(/"a".*::text collate pg_catalog\.pg_unicode_fast$/);
 });
 
 test("what a function reads goes to Python with it, what reads a function's column stays SQL", () => {

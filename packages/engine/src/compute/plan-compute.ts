@@ -38,7 +38,7 @@ export function planCompute(
   const sqlOf = new Map<string, string>();
   for (const column of ordered) {
     const sql = compileSql(column.computed.expr, quoteIdent);
-    if (sql !== undefined) sqlOf.set(column.name, castToStorage(sql, column.type.kind));
+    if (sql !== undefined) sqlOf.set(column.name, castToStorage(sql, column.type));
   }
   const python = withTheirReads(ordered, (column) => !sqlOf.has(column.name));
   const steps = ordered.filter((column) => python.has(column.name));

@@ -1,7 +1,8 @@
 import { ERRORS, type ErrorCode } from "@appdb/contract/errors";
 import type { Manifest, ManifestColumn, ManifestRoute, ManifestService } from "@appdb/contract/manifest";
-import type { TypeKind } from "@appdb/contract/types";
+import type { ArrayDtype, ColumnType, TypeKind } from "@appdb/contract/types";
 import { VERSION } from "@appdb/contract/version";
+import { dtypeOf } from "../sql/storage-type.ts";
 
 type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json };
 export type OpenApiDocument = { readonly [key: string]: Json };
@@ -15,7 +16,20 @@ const SCHEMAS = {
   date: { type: "string", format: "date" },
   uuid: { type: "string", format: "uuid" },
   json: {},
-} as const satisfies Record<TypeKind, { readonly [key: string]: Json }>;
+  binary: { type: "string", contentEncoding: "base64" },
+} as const satisfies Record<Exclude<TypeKind, "array">, { readonly [key: string]: Json }>;
+
+const ELEMENT_SCHEMAS = {
+  bool: { type: "boolean" },
+  uint8: { type: "integer", minimum: 0, maximum: 255 },
+  int8: { type: "integer", minimum: -128, maximum: 127 },
+  int16: { type: "integer", minimum: -32_768, maximum: 32_767 },
+  int32: { type: "integer", format: "int32" },
+  int64: { type: "integer", format: "int64" },
+  float32: { type: "number", format: "float" },
+  float64: { type: "number", format: "double" },
+  string: { type: "string" },
+} as const satisfies Record<ArrayDtype, { readonly [key: string]: Json }>;
 
 /** Errors that a route may answer, by status; several codes may share one. */
 const ROUTE_ERRORS = {
@@ -100,13 +114,23 @@ function objectSchema(
 }
 
 function columnJsonSchema(column: ManifestColumn): Json {
-  const schema: { readonly [key: string]: Json } = SCHEMAS[column.type.kind];
+  const schema = typeSchema(column.type);
   const { type } = schema;
   return {
     ...schema,
     ...(column.nullable && type !== undefined ? { type: [type, "null"] } : {}),
     ...(column.comment === null ? {} : { description: column.comment }),
   };
+}
+
+function typeSchema(type: ColumnType): { readonly [key: string]: Json } {
+  if (type.kind !== "array") return SCHEMAS[type.kind];
+  const element = ELEMENT_SCHEMAS[dtypeOf(type)];
+  if (type.shape == null) return { type: "array", description: `Nested lists of ${type.dtype}, of any shape` };
+  return type.shape.reduceRight<{ readonly [key: string]: Json }>(
+    (items, length) => ({ type: "array", items, ...(length === null ? {} : { minItems: length, maxItems: length }) }),
+    element,
+  );
 }
 
 function errorResponses(codes: readonly ErrorCode[]): Record<string, Json> {

@@ -97,11 +97,11 @@ test("names and text cannot end their quotes", () => {
 });
 
 test("a literal that is not of its kind has no SQL", () => {
-  expect(literalSql("1; drop table x", "int")).toBeUndefined();
-  expect(literalSql("1", "float")).toBeUndefined();
-  expect(literalSql("true; drop", "bool")).toBeUndefined();
-  expect(literalSql("a\0b", "string")).toBeUndefined();
-  expect(literalSql(1e22, "float")).toBe("'1e+22'::float8");
-  expect(literalSql(-0, "float")).toBe("'-0'::float8");
-  expect(literalSql(null, "date")).toBe("NULL::date");
+  expect(literalSql("1; drop table x", { kind: "int" })).toBeUndefined();
+  expect(literalSql("1", { kind: "float" })).toBeUndefined();
+  expect(literalSql("true; drop", { kind: "bool" })).toBeUndefined();
+  expect(literalSql("a\0b", { kind: "string" })).toBeUndefined();
+  expect(literalSql(1e22, { kind: "float" })).toBe("'1e+22'::float8");
+  expect(literalSql(-0, { kind: "float" })).toBe("'-0'::float8");
+  expect(literalSql(null, { kind: "date" })).toBe("NULL::date");
 });

@@ -38,7 +38,7 @@ function compile(expr: Expr, columnSql: (name: string) => string, forms: Forms):
     case "column":
       return columnSql(expr.name);
     case "literal":
-      return literalSql(expr.value, expr.type.kind);
+      return literalSql(expr.value, expr.type);
     case "path":
       return compilePath(expr, columnSql, forms);
     case "call":

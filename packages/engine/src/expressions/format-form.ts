@@ -64,6 +64,8 @@ function printed({ sql, expr }: Argument): string | undefined {
     case "float":
     case "timestamp":
     case "json":
+    case "array":
+    case "binary":
       return undefined;
   }
 }

@@ -144,6 +144,8 @@ function compiled(forms: Forms): Signature[] {
     date: ["d"],
     uuid: ["u"],
     json: ["j"],
+    array: ["a"],
+    binary: ["y"],
   };
   return signaturesOf(forms).filter((signature) =>
     Array.from({ length: 20 }).some(() => {

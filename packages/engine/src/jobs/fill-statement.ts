@@ -2,7 +2,7 @@ import type { ColumnType } from "@appdb/contract/types";
 import type { SqlStep } from "../compute/plan-compute.ts";
 import type { CatalogTable } from "../schema/catalog.ts";
 import { quoteIdent, quoteLiteral, quoteTable } from "../sql/quote.ts";
-import { STORAGE_TYPES } from "../sql/storage-type.ts";
+import { fromTransport, transportType } from "../sql/storage-type.ts";
 
 /**
  * Builders of the statements that compute columns of rows that are there already. Names with `#` are ours: no column can
@@ -49,11 +49,9 @@ export interface FillShape {
  * rows get (jsonb, null for none). It gives the identities of the rows that it wrote. Steps see stored columns, given ones and earlier steps under their own names.
  */
 export function updateRows({ table, columns, given, steps, reads }: FillShape): string {
-  const arrays = given.map((column, at) => `$${at + 3}::${STORAGE_TYPES[column.type.kind]}[]`);
+  const arrays = given.map((column, at) => `$${at + 3}::${transportType(column.type)}[]`);
   const names = given.map((column) => quoteIdent(column.name));
-  const values = given.map((column, at) =>
-    column.type.kind === "string" ? `u.${names[at]} collate pg_unicode_fast as ${names[at]}` : `u.${names[at]}`,
-  );
+  const values = given.map((column, at) => `${fromTransport(`u.${names[at]}`, column.type)} as ${names[at]}`);
   const stored = reads.map((name) => `t.${quoteIdent(name)}`);
   const id = quoteIdent(table.identity);
   const row = ['u."#id"', 'u."#xmin"', 'u."#errors"', ...stored, ...values];

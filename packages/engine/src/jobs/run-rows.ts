@@ -22,7 +22,7 @@ export function readRows(result: SqlResult, inputs: UdfGraph["inputs"]): readonl
     xmin: xmin ?? "",
     inputs: inputs.map((input, at) => {
       const text = values[at] ?? null;
-      return text === null ? null : fromSqlText(input.type.kind, text);
+      return text === null ? null : fromSqlText(input.type, text);
     }),
   }));
 }

@@ -29,10 +29,16 @@ export function fillRow(
 /** About what a row takes in memory and in a statement. */
 export function rowBytes(row: Row): number {
   let bytes = 64;
-  for (const value of row) bytes += typeof value === "string" ? value.length + 8 : 16;
+  for (const value of row) bytes += valueBytes(value);
   return bytes;
 }
 
+function valueBytes(value: EngineValue): number {
+  if (typeof value === "string") return value.length + 8;
+  // As hexadecimal digits.
+  return value instanceof Uint8Array ? 2 * value.length + 8 : 16;
+}
+
 function fromSql(slot: Slot, text: string | null): EngineValue {
-  return text === null ? null : fromSqlText(slot.type.kind, text);
+  return text === null ? null : fromSqlText(slot.type, text);
 }

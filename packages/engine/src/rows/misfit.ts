@@ -1,8 +1,14 @@
 /** Why a value does not fit its column, for people. A class, so that it cannot be mistaken for a value. */
 export class Misfit {
   readonly detail: string;
+  /** JSON pointer inside the value; empty for the value itself. */
+  readonly pointer: string;
+  /** Further places of the same value that do not fit. */
+  readonly others: readonly Misfit[];
 
-  constructor(detail: string) {
+  constructor(detail: string, pointer = "", others: readonly Misfit[] = []) {
     this.detail = detail;
+    this.pointer = pointer;
+    this.others = others;
   }
 }

@@ -69,7 +69,7 @@ test("a row has a slot for every column and for its identity; what was not sent 
 
 test("everything that does not fit is told at once, each with its pointer", () => {
   const { errors, message } = refusal('{"titel": "x", "body": 5, "count": null, "a/b~c": "yes", "loud": "X"}');
-  expect(message).toContain("6 fields");
+  expect(message).toContain("6 values");
   expect(errors).toEqual([
     { pointer: "/titel", detail: 'The route takes no field "titel". Did you mean "title"?' },
     { pointer: "/body", detail: "A string is wanted, the body has 5." },

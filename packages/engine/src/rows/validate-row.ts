@@ -1,6 +1,6 @@
 import { appError, type FieldError } from "@appdb/contract/errors";
 import { nearestName } from "@appdb/contract/nearest";
-import type { EngineValue, TypeKind } from "@appdb/contract/types";
+import type { ColumnType, EngineValue } from "@appdb/contract/types";
 import { Misfit } from "./misfit.ts";
 import { type ParsedBody, parseBody } from "./parse-body.ts";
 import type { Row, RowLayout } from "./row-layout.ts";
@@ -12,7 +12,7 @@ export type RowReader = (body: Uint8Array | string) => Row;
 
 interface Input {
   readonly name: string;
-  readonly kind: TypeKind;
+  readonly type: ColumnType;
   readonly nullable: boolean;
   readonly slot: number;
 }
@@ -24,7 +24,7 @@ export function compileRowReader(layout: RowLayout, inputs: readonly string[]): 
     const slot = layout.index.get(name);
     const column = slot === undefined ? undefined : layout.slots[slot];
     if (slot === undefined || column === undefined) throw new TypeError(`${layout.table.name} has no column ${name}`);
-    fields.set(name, { name, kind: column.type.kind, nullable: column.nullable, slot });
+    fields.set(name, { name, type: column.type, nullable: column.nullable, slot });
   }
   const blank: Row = layout.slots.map(() => null);
   return (bytes) => {
@@ -50,7 +50,7 @@ export function compileRowReader(layout: RowLayout, inputs: readonly string[]): 
 }
 
 function parseField(field: Input, value: unknown, body: ParsedBody): EngineValue | Misfit {
-  return parseValue(field.kind, value, () => body.raw(field.name));
+  return parseValue(field.type, value, () => body.raw(field.name));
 }
 
 function lacksRequired(fields: ReadonlyMap<string, Input>, body: ParsedBody): boolean {
@@ -65,8 +65,11 @@ function refuse(layout: RowLayout, fields: ReadonlyMap<string, Input>, body: Par
   const errors: FieldError[] = [];
   for (const [name, value] of Object.entries(body.members)) {
     const field = fields.get(name);
-    const detail = field === undefined ? unknownField(layout, fields, name) : misfitOf(field, value, body);
-    if (detail !== undefined) errors.push({ pointer: pointerTo(name), detail });
+    const misfit = field === undefined ? new Misfit(unknownField(layout, fields, name)) : misfitOf(field, value, body);
+    if (misfit === undefined) continue;
+    for (const { pointer, detail } of [misfit, ...misfit.others]) {
+      errors.push({ pointer: pointerTo(name) + pointer, detail });
+    }
   }
   for (const field of fields.values()) {
     if (field.nullable || Object.hasOwn(body.members, field.name)) continue;
@@ -77,17 +80,17 @@ function refuse(layout: RowLayout, fields: ReadonlyMap<string, Input>, body: Par
     detail:
       errors.length === 1 && first !== undefined
         ? `${first.pointer.slice(1) || "The body"}: ${first.detail}`
-        : `${errors.length} fields do not fit; \`errors\` names each.`,
+        : `${errors.length} values do not fit; \`errors\` names each.`,
     hint: `The route takes: ${[...fields.values()].map((field) => field.name + (field.nullable ? "?" : "")).join(", ")}`,
     meta: { table: layout.table.name },
     errors,
   });
 }
 
-function misfitOf(field: Input, value: unknown, body: ParsedBody): string | undefined {
-  if (value === null) return field.nullable ? undefined : `The field "${field.name}" must not be null.`;
+function misfitOf(field: Input, value: unknown, body: ParsedBody): Misfit | undefined {
+  if (value === null) return field.nullable ? undefined : new Misfit(`The field "${field.name}" must not be null.`);
   const parsed = parseField(field, value, body);
-  return parsed instanceof Misfit ? parsed.detail : undefined;
+  return parsed instanceof Misfit ? parsed : undefined;
 }
 
 function unknownField(layout: RowLayout, fields: ReadonlyMap<string, Input>, name: string): string {

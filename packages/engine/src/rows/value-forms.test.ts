@@ -26,7 +26,7 @@ const FROM_SQL: [TypeKind, string, unknown][] = [
 ];
 
 test.each(FROM_SQL)("PostgreSQL's %s %s is read", (kind, text, value) => {
-  expect(fromSqlText(kind, text)).toStrictEqual(value);
+  expect(fromSqlText({ kind }, text)).toStrictEqual(value);
 });
 
 test("a Float stays a float in JSON, an Int keeps its digits", () => {

@@ -1,4 +1,5 @@
 import type { EngineValue, TypeKind } from "@appdb/contract/types";
+import { floatText } from "./float-text.ts";
 
 /** Writes a stored value as JSON: every digit of an Int, floats that stay floats for readers that tell them apart. */
 export function valueToJson(kind: TypeKind, value: EngineValue): string {
@@ -7,6 +8,7 @@ export function valueToJson(kind: TypeKind, value: EngineValue): string {
     case "string":
       return JSON.stringify(value);
     case "json":
+    case "array":
       return value as string;
     case "timestamp":
     case "date":
@@ -17,11 +19,13 @@ export function valueToJson(kind: TypeKind, value: EngineValue): string {
     case "int":
     case "bool":
       return String(value);
+    case "binary":
+      return `"${asBuffer(value).toString("base64")}"`;
   }
 }
 
-function floatText(value: number): string {
-  if (Object.is(value, -0)) return "-0.0";
-  const text = String(value);
-  return Number.isInteger(value) && !text.includes("e") ? `${text}.0` : text;
+/** The bytes of a Binary, seen as a Buffer and not copied. */
+export function asBuffer(value: EngineValue): Buffer {
+  if (!(value instanceof Uint8Array)) throw new TypeError("A Binary came as something else than bytes.");
+  return Buffer.from(value.buffer, value.byteOffset, value.byteLength);
 }

@@ -7,7 +7,7 @@ import { parseValue } from "./value-parse.ts";
 /** Reads the JSON text of a value as a column of the kind would. */
 function read(kind: TypeKind, json: string) {
   const body = parseBody(`{"before": [1, "}"], "v" : ${json} , "after": null}`);
-  return parseValue(kind, body.members.v, () => body.raw("v"));
+  return parseValue({ kind }, body.members.v, () => body.raw("v"));
 }
 
 const ACCEPTED: [TypeKind, string, unknown][] = [

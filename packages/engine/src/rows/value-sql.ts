@@ -1,4 +1,7 @@
-import type { EngineValue, TypeKind } from "@appdb/contract/types";
+import type { ColumnType, EngineValue, TypeKind } from "@appdb/contract/types";
+import { dtypeOf } from "../sql/storage-type.ts";
+import { arrayFromSql, arrayToSql } from "./array-sql.ts";
+import { asBuffer } from "./value-json.ts";
 
 const NEEDS_ESCAPE = /["\\]/;
 const ESCAPED = /["\\]/g;
@@ -13,6 +16,8 @@ export function arrayText(kind: TypeKind, rows: readonly (readonly EngineValue[]
     if (index > 0) text += ",";
     if (value === null) text += "NULL";
     else if (quoted) text += quoteElement(value as string);
+    else if (kind === "array") text += quoteElement(arrayToSql(value as string));
+    else if (kind === "binary") text += `"\\\\x${asBuffer(value).toString("hex")}"`;
     else text += scalarText(value);
   }
   return `${text}}`;
@@ -22,15 +27,15 @@ function quoteElement(text: string): string {
   return NEEDS_ESCAPE.test(text) ? `"${text.replace(ESCAPED, "\\$&")}"` : `"${text}"`;
 }
 
-function scalarText(value: string | number | bigint | boolean): string {
+function scalarText(value: EngineValue): string {
   if (value === true) return "t";
   if (value === false) return "f";
   return Object.is(value, -0) ? "-0" : `${value}`;
 }
 
 /** Reads PostgreSQL's text of a stored value (session in UTC and ISO style) as the engine's value. */
-export function fromSqlText(kind: TypeKind, text: string): EngineValue {
-  switch (kind) {
+export function fromSqlText(type: ColumnType, text: string): EngineValue {
+  switch (type.kind) {
     case "string":
     case "date":
     case "uuid":
@@ -44,6 +49,10 @@ export function fromSqlText(kind: TypeKind, text: string): EngineValue {
       return text === "t";
     case "timestamp":
       return timestampFromSql(text);
+    case "array":
+      return arrayFromSql(dtypeOf(type), text);
+    case "binary":
+      return Buffer.from(text.slice(2), "hex");
   }
 }
 

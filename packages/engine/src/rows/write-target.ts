@@ -2,6 +2,7 @@ import { appError } from "@appdb/contract/errors";
 import { displayType } from "@appdb/contract/types";
 import { referencedColumns } from "../expressions/needs-python.ts";
 import type { Catalog, CatalogColumn, CatalogTable } from "../schema/catalog.ts";
+import { isSameType } from "../schema/compare.ts";
 import { folderSchema } from "../target.ts";
 import type { RowLayout } from "./row-layout.ts";
 
@@ -74,7 +75,7 @@ function refuseChange(
   const now = current.columns.find((candidate) => candidate.id === column.id);
   if (now === undefined) throw schemaChanged(service, `Column ${path} was dropped.`, meta);
   if (now.name !== column.name) throw schemaChanged(service, `Column ${path} is called ${now.name} now.`, meta);
-  if (now.type.kind !== column.type.kind) {
+  if (!isSameType(now.type, column.type)) {
     const types = `${displayType(column.type, column.nullable)} to ${displayType(now.type, now.nullable)}`;
     throw schemaChanged(service, `Column ${path} was changed from ${types}.`, meta);
   }

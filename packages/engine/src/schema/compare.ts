@@ -1,4 +1,5 @@
 import type { Expr } from "@appdb/contract/expressions";
+import type { ColumnType } from "@appdb/contract/types";
 import { mapParts } from "../expressions/tree.ts";
 import { storableText } from "../sql/quote.ts";
 
@@ -17,6 +18,30 @@ export function isSameJson(a: unknown, b: unknown): boolean {
 /** Texts as PostgreSQL would give them back; an empty comment is none, as COMMENT ON has it. */
 export function isSameText(a: string | null, b: string | null): boolean {
   return storableText(a ?? "") === storableText(b ?? "");
+}
+
+/** Types are compared by what they admit: arrays by dtype and shape, Json schemas whatever the order of their keys and of
+ *  the names that they require. */
+export function isSameType(a: ColumnType, b: ColumnType): boolean {
+  return canonicalJson(typeMeaning(a)) === canonicalJson(typeMeaning(b));
+}
+
+function typeMeaning(type: ColumnType): unknown {
+  return { ...type, shape: type.shape ?? null, schema: schemaMeaning(type.schema ?? null) };
+}
+
+const SETS = new Set(["required", "type"]);
+const VALUES = new Set(["const", "default", "enum", "examples"]);
+
+function schemaMeaning(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(schemaMeaning);
+  if (typeof schema !== "object" || schema === null) return schema;
+  return Object.fromEntries(
+    Object.entries(schema).map(([key, value]) => {
+      if (SETS.has(key) && Array.isArray(value)) return [key, [...value].sort()];
+      return [key, VALUES.has(key) ? value : schemaMeaning(value)];
+    }),
+  );
 }
 
 /** The tree without what follows from it. A Json literal is text: it means its value, whatever the order of its keys. */

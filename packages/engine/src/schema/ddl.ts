@@ -1,7 +1,7 @@
 import type { ManifestColumn, ManifestTable } from "@appdb/contract/manifest";
 import type { ColumnType } from "@appdb/contract/types";
 import { quoteIdent, quoteLiteral, quoteTable, storableText } from "../sql/quote.ts";
-import { STORAGE_TYPES } from "../sql/storage-type.ts";
+import { storageCollation, storageType } from "../sql/storage-type.ts";
 import type { PlannedIndex } from "./operations.ts";
 import { identityIndexName, indexName, keyIndexName } from "./sql-names.ts";
 
@@ -53,9 +53,8 @@ function isNotNull(column: ManifestColumn): boolean {
 }
 
 function columnDefinition(column: ManifestColumn): string {
-  const collation = column.type.kind === "string" ? " collate pg_catalog.pg_unicode_fast" : "";
   const notNull = isNotNull(column) ? " not null" : "";
-  return `${quoteIdent(column.name)} ${STORAGE_TYPES[column.type.kind]}${collation}${notNull}`;
+  return `${quoteIdent(column.name)} ${storageType(column.type)}${storageCollation(column.type)}${notNull}`;
 }
 
 /** The user's key, unique over whole values: texts by their hash, because an entry of a B-tree is bounded. */

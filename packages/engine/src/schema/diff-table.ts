@@ -1,6 +1,6 @@
 import type { ManifestColumn, ManifestTable } from "@appdb/contract/manifest";
 import type { CatalogColumn, CatalogTable } from "./catalog.ts";
-import { isSameExpr, isSameJson, isSameText } from "./compare.ts";
+import { isSameExpr, isSameJson, isSameText, isSameType } from "./compare.ts";
 import {
   type ColumnChange,
   declaredIndexes,
@@ -53,7 +53,7 @@ function columnChanges(column: CatalogColumn, to: ManifestColumn): readonly Colu
   const after = to.computed;
   const isOther = before !== null && after !== null && !isSameExpr(before.expr, after.expr);
   const changes: readonly [ColumnChange, boolean][] = [
-    ["type", !isSameJson(column.type, to.type)],
+    ["type", !isSameType(column.type, to.type)],
     ["nullability", column.nullable !== to.nullable],
     ["primary_key", column.primary_key !== to.primary_key],
     ["stored_or_computed", (before === null) !== (after === null)],

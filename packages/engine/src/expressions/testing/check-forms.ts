@@ -2,27 +2,20 @@ import type { Expr } from "@appdb/contract/expressions";
 import { type EngineValue, TYPE_KINDS, type TypeKind } from "@appdb/contract/types";
 import { type SqlConnection, SqlError, type UdfGraph, type UdfResult } from "../../ports.ts";
 import { quoteIdent, quoteLiteral } from "../../sql/quote.ts";
+import { storageCollation, storageType } from "../../sql/storage-type.ts";
 import { compileSql } from "../compile-sql.ts";
 import type { Forms } from "../form.ts";
 import { literalSql } from "../literal-sql.ts";
 import { Random } from "./random.ts";
-import { randomCall, type Signature, type TreeOptions } from "./random-trees.ts";
-import { sampleValue } from "./sample-values.ts";
+import { literalValue, randomCall, type Signature, type TreeOptions } from "./random-trees.ts";
+import { sampleType, sampleValue } from "./sample-values.ts";
 
 const COLUMNS = Object.fromEntries(
   TYPE_KINDS.map((kind) => [kind, ["a", "b", "c"].map((letter) => `${kind} "${letter}"`)]),
 ) as Record<TypeKind, string[]>;
-const INPUTS = TYPE_KINDS.flatMap((kind) => COLUMNS[kind].map((name) => ({ name, type: { kind }, nullable: true })));
-const SQL_TYPES: Record<TypeKind, string> = {
-  string: "text collate pg_unicode_fast",
-  int: "int8",
-  float: "float8",
-  bool: "bool",
-  timestamp: "timestamptz",
-  date: "date",
-  uuid: "uuid",
-  json: "json",
-};
+const INPUTS = TYPE_KINDS.flatMap((kind) =>
+  COLUMNS[kind].map((name) => ({ name, type: sampleType(kind), nullable: true })),
+);
 const ROWS = 100;
 const TREES_PER_BATCH = 40;
 
@@ -121,7 +114,7 @@ async function checkBatch(
 }
 
 async function fillTable(connection: SqlConnection, rows: readonly (readonly EngineValue[])[]): Promise<void> {
-  const columns = INPUTS.map(({ name, type }) => `${quoteIdent(name)} ${SQL_TYPES[type.kind]}`);
+  const columns = INPUTS.map(({ name, type }) => `${quoteIdent(name)} ${storageType(type)}${storageCollation(type)}`);
   await connection.query({ text: "drop table if exists sample" });
   await connection.query({ text: `create temp table sample (id int4 primary key, ${columns.join(", ")})` });
   const values = rows.map((row, id) => `(${id}, ${row.map((value, i) => valueSql(value, i)).join(", ")})`);
@@ -129,9 +122,9 @@ async function fillTable(connection: SqlConnection, rows: readonly (readonly Eng
 }
 
 function valueSql(value: EngineValue, input: number): string {
-  const kind = INPUTS[input]?.type.kind ?? "string";
-  const literal = literalSql(kind === "int" && value !== null ? String(value) : (value as string | null), kind);
-  if (literal === undefined) throw new Error(`${String(value)} is no ${kind}`);
+  const type = INPUTS[input]?.type ?? { kind: "string" };
+  const literal = literalSql(literalValue(type.kind, value), type);
+  if (literal === undefined) throw new Error(`${String(value)} is no ${type.kind}`);
   return literal;
 }
 

@@ -2,7 +2,7 @@ import type { Expr, PathStep } from "@appdb/contract/expressions";
 import { type EngineValue, TYPE_KINDS, type TypeKind } from "@appdb/contract/types";
 import type { Forms } from "../form.ts";
 import type { Random } from "./random.ts";
-import { sampleValue } from "./sample-values.ts";
+import { sampleType, sampleValue } from "./sample-values.ts";
 
 /** A function for certain kinds of arguments and the kind of what it gives. */
 export interface Signature {
@@ -68,7 +68,7 @@ export function randomCall(signature: Signature, depth: number, options: TreeOpt
   }
   if (fn === "string.contains") maybe("case", () => literal("bool", random.next() < 0.5));
   if (fn === "string.replace") maybe("n", () => literal("int", null));
-  return { node: "call", fn, args, kwargs, type: { kind }, nullable: true };
+  return { node: "call", fn, args, kwargs, type: sampleType(kind), nullable: true };
 }
 
 /** A tree of a kind: a column, a constant, or a call. */
@@ -78,8 +78,8 @@ export function randomTree(kind: TypeKind, depth: number, options: TreeOptions):
   if (depth > 0 && makers.length > 0 && random.next() < 0.7) return randomCall(random.pick(makers), depth - 1, options);
   if (kind === "json" && random.next() < 0.6) return randomPath(options);
   if (kind !== "json" && random.next() < 0.25)
-    return literal(kind, wire(kind, sampleValue(kind, random, options.codePoint)));
-  return { node: "column", name: random.pick(columns[kind]), type: { kind }, nullable: true };
+    return literal(kind, literalValue(kind, sampleValue(kind, random, options.codePoint)));
+  return { node: "column", name: random.pick(columns[kind]), type: sampleType(kind), nullable: true };
 }
 
 function randomPath({ random, columns }: TreeOptions): Expr {
@@ -109,12 +109,13 @@ function randomFormat(depth: number, options: TreeOptions): Expr {
 }
 
 function literal(kind: TypeKind, value: string | number | boolean | null): Expr {
-  return { node: "literal", value, type: { kind }, nullable: value === null };
+  return { node: "literal", value, type: sampleType(kind), nullable: value === null };
 }
 
 /** A stored value as a literal of a tree holds it. */
-function wire(kind: TypeKind, value: EngineValue): string | number | boolean | null {
-  return kind === "int" ? String(value) : (value as string | number | boolean | null);
+export function literalValue(kind: TypeKind, value: EngineValue): string | number | boolean | null {
+  if (value instanceof Uint8Array) return Buffer.from(value).toString("base64");
+  return value !== null && kind === "int" ? String(value) : (value as string | number | boolean | null);
 }
 
 function resultKind(fn: string, args: readonly TypeKind[]): TypeKind {

@@ -1,4 +1,4 @@
-import type { EngineValue, TypeKind } from "@appdb/contract/types";
+import type { ColumnType, EngineValue, TypeKind } from "@appdb/contract/types";
 import type { Random } from "./random.ts";
 
 /** Values at which forms are most likely to part: limits, signs, blanks, letters whose case has a length or a place. */
@@ -132,12 +132,18 @@ const EXTREMES: Readonly<Record<TypeKind, readonly EngineValue[]>> = {
       ' [ 1 , "a" ] ',
     ],
   ],
+  array: ["[]", "[0.0]", "[-0.0,5e-324,1.7976931348623157e+308]", "[0.1,2.0]", "[[1.5,2.5],[-1.0,1e-7]]"],
+  binary: [new Uint8Array(), Uint8Array.of(0), Uint8Array.of(0, 255, 92, 34, 39), Buffer.from("a'b\\\"c")],
 };
+
+/** The type that stands for a kind in random trees. */
+export function sampleType(kind: TypeKind): ColumnType {
+  return kind === "array" ? { kind, dtype: "float64", shape: null } : { kind };
+}
 
 /** A value of a kind; `codePoint` gives characters that both sides know. */
 export function sampleValue(kind: TypeKind, random: Random, codePoint: (random: Random) => number): EngineValue {
-  const fromPool = kind === "json" || kind === "bool" || kind === "uuid" || random.next() < 0.6;
-  if (fromPool) return random.pick(EXTREMES[kind]);
+  if (random.next() < 0.6) return random.pick(EXTREMES[kind]);
   switch (kind) {
     case "string":
       if (random.next() < 0.3) return String(random.int(-(10 ** 6), 10 ** 6) / random.pick([1, 1, 8]));
@@ -150,5 +156,7 @@ export function sampleValue(kind: TypeKind, random: Random, codePoint: (random: 
       return new Date(random.int(-60_000_000, 250_000_000) * 1000).toISOString();
     case "date":
       return new Date(random.int(-60_000_000, 250_000_000) * 1000).toISOString().slice(0, 10);
+    default:
+      return random.pick(EXTREMES[kind]);
   }
 }

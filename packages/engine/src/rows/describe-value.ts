@@ -1,0 +1,17 @@
+import { Misfit } from "./misfit.ts";
+
+/** Says what was wanted in place of a value of a body. */
+export function wanted(what: string, value: unknown, pointer = ""): Misfit {
+  return new Misfit(`${what[0]?.toUpperCase()}${what.slice(1)} is wanted, the body has ${describe(value)}.`, pointer);
+}
+
+/** Names a JSON value for a message: scalars as written, the others by what they are. */
+export function describe(value: unknown): string {
+  if (Array.isArray(value)) return "an array";
+  if (typeof value === "object" && value !== null) return "an object";
+  return shorten(JSON.stringify(value));
+}
+
+export function shorten(text: string): string {
+  return text.length <= 60 ? text : `${text.slice(0, 57)}...`;
+}

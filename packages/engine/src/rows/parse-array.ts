@@ -1,0 +1,123 @@
+import { type ArrayDtype, type ColumnType, displayArray } from "@appdb/contract/types";
+import { dtypeOf } from "../sql/storage-type.ts";
+import { describe, wanted } from "./describe-value.ts";
+import { float32Text, floatText } from "./float-text.ts";
+import { Misfit } from "./misfit.ts";
+import { parseInt64Text } from "./parse-numbers.ts";
+import { parseText } from "./parse-text.ts";
+
+/** PostgreSQL's arrays have no more. */
+const MAX_DIMENSIONS = 6;
+const RANGES: Readonly<Partial<Record<ArrayDtype, readonly [number, number]>>> = {
+  uint8: [0, 255],
+  int8: [-128, 127],
+  int16: [-32_768, 32_767],
+  int32: [-(2 ** 31), 2 ** 31 - 1],
+};
+const NUMBER = /-?\d[\d.eE+-]*/g;
+
+/**
+ * Reads a nested list as the JSON text of an array: every list of one level as long as the others and as the type's shape
+ * says, every element in the dtype's range. Only the outermost list may be empty. Gives the first place that does not fit.
+ */
+export function parseArray(type: ColumnType, value: unknown, raw: () => string): string | Misfit {
+  if (!Array.isArray(value)) return wanted(`a list for ${displayArray(type)}`, value);
+  const reader = new ArrayReader(type, value, raw);
+  return reader.read(value, "", 0);
+}
+
+class ArrayReader {
+  readonly #type: ColumnType;
+  readonly #dtype: ArrayDtype;
+  /** How long the lists of each level must be, and how many levels there are. */
+  readonly #lengths: readonly number[];
+  readonly #raw: () => string;
+  #numbers: readonly string[] | undefined;
+  #elements = 0;
+
+  constructor(type: ColumnType, value: unknown, raw: () => string) {
+    this.#type = type;
+    this.#dtype = dtypeOf(type);
+    const found = measure(value);
+    this.#lengths = type.shape == null ? found : type.shape.map((length, depth) => length ?? found[depth] ?? 0);
+    this.#raw = raw;
+  }
+
+  /** Reads one list; its text, or what does not fit in it. */
+  read(list: readonly unknown[], pointer: string, depth: number): string | Misfit {
+    const misfit = this.#lengthMisfit(list, pointer, depth);
+    if (misfit !== undefined) return misfit;
+    const isInnermost = depth === this.#lengths.length - 1;
+    let text = "[";
+    for (let at = 0; at < list.length; at++) {
+      const part = isInnermost ? this.#element(list[at]) : this.#inner(list[at], `${pointer}/${at}`, depth + 1);
+      if (part instanceof Misfit) return isInnermost ? new Misfit(part.detail, `${pointer}/${at}`) : part;
+      text += at === 0 ? part : `,${part}`;
+    }
+    return `${text}]`;
+  }
+
+  #lengthMisfit(list: readonly unknown[], pointer: string, depth: number): Misfit | undefined {
+    if (this.#lengths.length > MAX_DIMENSIONS) {
+      return new Misfit(`The lists nest deeper than ${MAX_DIMENSIONS} levels, which no array does.`);
+    }
+    const length = this.#lengths[depth] ?? 0;
+    if (list.length === length && (length > 0 || depth === 0)) return undefined;
+    const said = this.#type.shape?.[depth];
+    if (said == null && list.length === 0) {
+      return new Misfit("Only the outermost list of an array may be empty.", pointer);
+    }
+    const why = said == null ? "the lists before it have" : `${displayArray(this.#type)} wants`;
+    return new Misfit(`The list has ${count(list.length)}; ${why} ${length}.`, pointer);
+  }
+
+  #inner(item: unknown, pointer: string, depth: number): string | Misfit {
+    if (Array.isArray(item)) return this.read(item, pointer, depth);
+    return wanted(`a list (level ${depth + 1} of ${this.#lengths.length})`, item, pointer);
+  }
+
+  #element(item: unknown): string | Misfit {
+    this.#elements += 1;
+    const dtype = this.#dtype;
+    if (dtype === "string") {
+      const text = typeof item === "string" ? parseText(item) : wanted("a string", item);
+      return text instanceof Misfit ? text : JSON.stringify(text);
+    }
+    if (dtype === "bool") return typeof item === "boolean" ? String(item) : wanted("a boolean (true or false)", item);
+    if (typeof item !== "number") return wanted(`a number (${dtype})`, item);
+    if (dtype === "float64") return Number.isFinite(item) ? floatText(item) : beyond(dtype);
+    if (dtype === "float32") return Number.isFinite(Math.fround(item)) ? float32Text(item) : beyond(dtype);
+    return dtype === "int64" ? this.#int64(item) : integer(item, dtype);
+  }
+
+  /** What is beyond 2^53 is read from the source text. All elements before it are numbers, so that it can be counted off. */
+  #int64(item: number): string | Misfit {
+    if (Number.isSafeInteger(item)) return String(item + 0);
+    this.#numbers ??= this.#raw().match(NUMBER) ?? [];
+    const exact = parseInt64Text(this.#numbers[this.#elements - 1] ?? "", "int64");
+    return exact instanceof Misfit ? exact : String(exact);
+  }
+}
+
+function integer(item: number, dtype: ArrayDtype): string | Misfit {
+  if (!Number.isInteger(item)) return wanted("an integer", item);
+  const [least, most] = RANGES[dtype] ?? [0, 0];
+  // `+ 0` turns -0 into 0: an integer has no negative zero.
+  if (item >= least && item <= most) return String(item + 0);
+  return new Misfit(`${describe(item)} is beyond the range of ${dtype}, ${least} to ${most}.`);
+}
+
+function beyond(dtype: ArrayDtype): Misfit {
+  return new Misfit(`The number is beyond the range of ${dtype}.`);
+}
+
+/** The lengths of the first list of each level. */
+function measure(value: unknown): number[] {
+  const lengths: number[] = [];
+  for (let level = value; Array.isArray(level); level = level[0]) lengths.push(level.length);
+  return lengths;
+}
+
+function count(length: number): string {
+  return length === 1 ? "1 element" : `${length} elements`;
+}

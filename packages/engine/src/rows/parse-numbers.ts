@@ -1,0 +1,34 @@
+import { shorten } from "./describe-value.ts";
+import { Misfit } from "./misfit.ts";
+
+const INT64_MIN = -(2n ** 63n);
+const INT64_MAX = 2n ** 63n - 1n;
+const NUMBER = /^(-?\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/;
+/** No Int needs more characters, however it is written; beyond, exact arithmetic would cost more than it is worth. */
+const LONGEST_NUMBER = 100;
+const LARGEST_EXPONENT = 30;
+
+/** Reads the source text of a JSON number as an int64, a number while that is exact; `name` is the type's, for messages. */
+export function parseInt64Text(text: string, name: string): number | bigint | Misfit {
+  if (!Number.isFinite(Number(text))) return outOfRange(text, name);
+  const exact = wholeNumber(text);
+  if (exact === undefined) return new Misfit(`An integer is wanted, the body has ${shorten(text)}.`);
+  if (exact < INT64_MIN || exact > INT64_MAX) return outOfRange(text, name);
+  return Number.isSafeInteger(Number(exact)) ? Number(exact) : exact;
+}
+
+function outOfRange(text: string, name: string): Misfit {
+  return new Misfit(`${shorten(text)} is beyond the range of ${name}, ${INT64_MIN} to ${INT64_MAX}.`);
+}
+
+/** All digits of a JSON number that is whole, whichever way it is written: `7`, `7.0`, `1e18`; undefined for others. */
+function wholeNumber(text: string): bigint | undefined {
+  if (text.length > LONGEST_NUMBER) return undefined;
+  const [, digits = "", fraction = "", exponent = "0"] = NUMBER.exec(text) ?? [];
+  const shift = Number(exponent) - fraction.length;
+  if (Math.abs(shift) > LARGEST_EXPONENT + LONGEST_NUMBER) return undefined;
+  const scaled = BigInt(digits + fraction);
+  if (shift >= 0) return scaled * 10n ** BigInt(shift);
+  const unit = 10n ** BigInt(-shift);
+  return scaled % unit === 0n ? scaled / unit : undefined;
+}
