@@ -2,11 +2,10 @@ import { createHash } from "node:crypto";
 import { appError } from "@appdb/contract/errors";
 import type { Expr } from "@appdb/contract/expressions";
 import type { GraphFunction, GraphStep } from "@appdb/contract/worker-protocol";
-import { compileSql } from "../expressions/compile-sql.ts";
+import { compileSql, ROW_COLUMNS } from "../expressions/compile-sql.ts";
 import { referencedColumns, udfsOf } from "../expressions/needs-python.ts";
 import type { UdfGraph } from "../ports.ts";
 import type { CatalogColumn, CatalogFunction, CatalogTable } from "../schema/catalog.ts";
-import { quoteIdent } from "../sql/quote.ts";
 import { castToStorage } from "../sql/storage-type.ts";
 
 /** How the values of computed columns come about: first the graph in Python, then SQL over the row's stored columns. */
@@ -37,7 +36,7 @@ export function planCompute(
   const ordered = inDependencyOrder(table, columns);
   const sqlOf = new Map<string, string>();
   for (const column of ordered) {
-    const sql = compileSql(column.computed.expr, quoteIdent);
+    const sql = compileSql(column.computed.expr, ROW_COLUMNS);
     if (sql !== undefined) sqlOf.set(column.name, castToStorage(sql, column.type));
   }
   const python = withTheirReads(ordered, (column) => !sqlOf.has(column.name));

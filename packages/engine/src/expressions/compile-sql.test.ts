@@ -2,7 +2,7 @@ import type { Expr } from "@appdb/contract/expressions";
 import type { TypeKind } from "@appdb/contract/types";
 import { expect, test } from "vitest";
 import { quoteIdent, quoteLiteral } from "../sql/quote.ts";
-import { compileSql } from "./compile-sql.ts";
+import { compileSql, ROW_COLUMNS } from "./compile-sql.ts";
 import { literalSql } from "./literal-sql.ts";
 import { referencedColumns, udfsOf } from "./needs-python.ts";
 
@@ -23,13 +23,13 @@ function udf(id: string, args: Expr[]): Expr {
 }
 
 test("upper of a column is upper in SQL", () => {
-  expect(compileSql(call("string.upper", "string", [column('ti"tle', "string")]), quoteIdent)).toBe('upper("ti""tle")');
+  expect(compileSql(call("string.upper", "string", [column('ti"tle', "string")]), ROW_COLUMNS)).toBe('upper("ti""tle")');
 });
 
 test("an application's function anywhere in a tree leaves the whole tree to Python", () => {
   const inner = udf("app:f", [column("a", "string")]);
-  expect(compileSql(inner, quoteIdent)).toBeUndefined();
-  expect(compileSql(call("string.upper", "string", [inner]), quoteIdent)).toBeUndefined();
+  expect(compileSql(inner, ROW_COLUMNS)).toBeUndefined();
+  expect(compileSql(call("string.upper", "string", [inner]), ROW_COLUMNS)).toBeUndefined();
 });
 
 test("functions whose SQL would differ from Python have no form", () => {
@@ -44,7 +44,7 @@ test("functions whose SQL would differ from Python have no form", () => {
     call("op.eq", "bool", [column("j", "json"), column("j", "json")]),
     call("string.replace", "string", [text, literal("", "string"), text]),
   ]) {
-    expect(compileSql(expr, quoteIdent)).toBeUndefined();
+    expect(compileSql(expr, ROW_COLUMNS)).toBeUndefined();
   }
 });
 
@@ -56,27 +56,27 @@ test("a part of a Json value is left to Python, a conversion of it is SQL", () =
     type: { kind: "json" },
     nullable: true,
   };
-  expect(compileSql(path, quoteIdent)).toBeUndefined();
-  expect(compileSql(call("op.is_null", "bool", [path]), quoteIdent)).toContain(
+  expect(compileSql(path, ROW_COLUMNS)).toBeUndefined();
+  expect(compileSql(call("op.is_null", "bool", [path]), ROW_COLUMNS)).toContain(
     `("doc" -> 'it''s'::text -> '-1'::int4)`,
   );
 });
 
 test("a null constant beside an operand that may fail is left to Python, which evaluates both", () => {
   const quotient = call("op.floordiv", "int", [literal("1", "int"), column("i", "int")]);
-  expect(compileSql(call("op.add", "int", [quotient, literal(null, "int")]), quoteIdent)).toBeUndefined();
+  expect(compileSql(call("op.add", "int", [quotient, literal(null, "int")]), ROW_COLUMNS)).toBeUndefined();
 });
 
 test("a new uuid is not made more than once by a form that repeats its argument", () => {
   const text = call("op.cast", "string", [call("uuid.uuid4", "uuid", [])]);
-  expect(compileSql(text, quoteIdent)).toBe("gen_random_uuid()::text");
-  expect(compileSql(call("string.endswith", "bool", [column("a", "string"), text]), quoteIdent)).toBeUndefined();
+  expect(compileSql(text, ROW_COLUMNS)).toBe("gen_random_uuid()::text");
+  expect(compileSql(call("string.endswith", "bool", [column("a", "string"), text]), ROW_COLUMNS)).toBeUndefined();
 });
 
 test("expressions whose SQL would be very long are left to Python", () => {
   let expr: Expr = column("i", "int");
   for (let depth = 0; depth < 12; depth++) expr = call("op.mod", "int", [column("i", "int"), expr]);
-  expect(compileSql(expr, quoteIdent)).toBeUndefined();
+  expect(compileSql(expr, ROW_COLUMNS)).toBeUndefined();
 });
 
 test("a tree tells its columns and functions once each", () => {

@@ -8,7 +8,7 @@ import { findCheckout } from "@appdb/testkit/postgres-binaries";
 import { createTestDatabase, type TestDatabase } from "@appdb/testkit/test-database";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { SqlPool, UdfRunner } from "../ports.ts";
-import { compileSql } from "./compile-sql.ts";
+import { compileSql, ROW_COLUMNS } from "./compile-sql.ts";
 import type { Form, Forms } from "./form.ts";
 import { FORMS } from "./forms.ts";
 import { type CheckReport, checkForms, signatureName } from "./testing/check-forms.ts";
@@ -150,7 +150,7 @@ function compiled(forms: Forms): Signature[] {
   return signaturesOf(forms).filter((signature) =>
     Array.from({ length: 20 }).some(() => {
       const expr = randomCall(signature, 0, { random, signatures: [], columns, codePoint: () => 97 });
-      return compileSql(expr, (name) => name, forms) !== undefined;
+      return compileSql(expr, ROW_COLUMNS, forms) !== undefined;
     }),
   );
 }
@@ -188,7 +188,7 @@ async function checkEveryCharacter({ runner, codePoints }: Python): Promise<void
   }));
   const graph = { key: "characters", inputs: [{ name: "text", type, nullable: false }], steps, functions: [] };
   const stored = "(convert_from(decode(hex, 'hex'), 'UTF8') collate pg_unicode_fast)";
-  const sql = steps.map((step) => compileSql(step.expr, () => stored) ?? "").join(", ");
+  const sql = steps.map((step) => compileSql(step.expr, { columnSql: () => stored }) ?? "").join(", ");
   const shapes = [(c: string) => c, (c: string) => `a${c}`, (c: string) => `${c}AΣ`, (c: string) => `Σ${c}`];
   for (let start = 0; start < codePoints.length; start += 8_000) {
     const texts = codePoints

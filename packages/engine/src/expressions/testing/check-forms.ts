@@ -3,7 +3,7 @@ import { type EngineValue, TYPE_KINDS, type TypeKind } from "@appdb/contract/typ
 import { type SqlConnection, SqlError, type UdfGraph, type UdfResult } from "../../ports.ts";
 import { quoteIdent, quoteLiteral } from "../../sql/quote.ts";
 import { storageCollation, storageType } from "../../sql/storage-type.ts";
-import { compileSql } from "../compile-sql.ts";
+import { compileSql, ROW_COLUMNS } from "../compile-sql.ts";
 import type { Forms } from "../form.ts";
 import { literalSql } from "../literal-sql.ts";
 import { Random } from "./random.ts";
@@ -76,7 +76,7 @@ function makeTrees(signature: Signature, count: number, random: Random, options:
   const trees: Tree[] = [];
   for (let tries = 0; trees.length < count && tries < count * 50; tries++) {
     const expr = randomCall(signature, tries % 5, treeOptions);
-    const sql = compileSql(expr, quoteIdent, forms);
+    const sql = compileSql(expr, ROW_COLUMNS, forms);
     if (sql !== undefined) trees.push({ signature, expr, sql });
   }
   return trees;

@@ -1,0 +1,33 @@
+import type { Expr } from "@appdb/contract/expressions";
+import { partsOf } from "./tree.ts";
+
+type Call = Extract<Expr, { node: "call" }>;
+
+/** Functions whose value does not follow from one null argument: their SQL is nothing that the planner makes null of. */
+const NOT_STRICT: ReadonlySet<string> = new Set(["string.format", "op.is_null", "op.is_not_null", "op.and", "op.or"]);
+
+/**
+ * True when the planner may make null of a call because one argument is null when the statement is planned (a constant,
+ * or a parameter in a plan made for its value), and so never look at another argument that would have raised.
+ */
+export function isFolded(expr: Call): boolean {
+  if (NOT_STRICT.has(expr.fn)) return false;
+  const parts = partsOf(expr);
+  return parts.some((part, i) => mayBeNullConstant(part) && parts.some((other, k) => k !== i && mayRaise(other)));
+}
+
+/** Forms may repeat their arguments; each copy of a new UUID would be another one. */
+export function isVolatile(expr: Expr): boolean {
+  return (expr.node === "call" && expr.fn.startsWith("uuid.")) || partsOf(expr).some(isVolatile);
+}
+
+function mayBeNullConstant(expr: Expr): boolean {
+  if (expr.node === "literal") return expr.value === null;
+  if (expr.node === "parameter") return expr.nullable;
+  if (expr.node === "path") return mayBeNullConstant(expr.base);
+  return expr.node === "call" && !NOT_STRICT.has(expr.fn) && partsOf(expr).some(mayBeNullConstant);
+}
+
+function mayRaise(expr: Expr): boolean {
+  return expr.node === "call" || partsOf(expr).some(mayRaise);
+}
