@@ -113,7 +113,7 @@ class Body(dict):
             self._declare(name, ColumnRef(self.table, folded, kind, nullable), None, options, source)
             return
         expr = self._computed(name, options.value if options else value)
-        self._declare(name, ColumnRef(self.table, folded, expr._kind, expr._nullable), expr, options, source)
+        self._declare(name, ColumnRef(self.table, folded, expr._kind, expr._nullable, True), expr, options, source)
 
     def _computed(self, name, value):
         if value is None:

@@ -128,7 +128,6 @@ def _argument(display_name, parameter, value):
             )
         return null(parameter.kind)
     if parameter.kind == "json" and isinstance(value, (dict, list, tuple)):
-        refuse_columns_within(value)
         return json_literal(value)
     expr = lift(value)
     if expr._kind == parameter.kind:
@@ -147,15 +146,3 @@ def _argument(display_name, parameter, value):
 
 # Bool is a kind of Int, Int a kind of Float; a Json value is looked at when it is there.
 _IMPLIED = (("bool", "int"), ("int", "float"))
-
-
-def refuse_columns_within(value):
-    """Raises AppFileError when a dict or list constant holds a column."""
-    for item in value.values() if isinstance(value, dict) else value:
-        if isinstance(item, Expr):
-            raise AppFileError(
-                f"A dict or list with the column {item._text} inside is not supported yet as an argument.",
-                "Pass the column as an argument of its own.",
-            )
-        if isinstance(item, (dict, list, tuple)):
-            refuse_columns_within(item)

@@ -1,6 +1,6 @@
 """Constants in an application file: which Python values a column can hold as they are."""
 
-from appdb._errors import AppFileError, later
+from appdb._errors import AppFileError
 from appdb._types import _Type, display
 from appdb.values import INT_MAX, INT_MIN, encoder, short_int
 
@@ -30,8 +30,6 @@ def literal_value(value):
                 return name, encoder(name)(value)
             except TypeError:
                 continue
-    if isinstance(value, (dict, list, tuple)):
-        raise later("A dict or list as the value of a column", "Compute it in a function marked @udf that returns it.")
     raise _no_value(value)
 
 
@@ -60,5 +58,5 @@ def _no_value(value):
         return AppFileError(f"The function {name} stands where a value is wanted.", f"Call it: {name}(...)")
     return AppFileError(
         f"A value of the Python type {type(value).__name__} cannot be a constant of a column.",
-        "Use text, a number, True or False, a datetime, a date or a UUID.",
+        "Use text, a number, True or False, a datetime, a date, a UUID, a dict or a list.",
     )

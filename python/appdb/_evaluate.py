@@ -5,6 +5,7 @@ in order. Each closure takes the row and returns a Python object, None for null.
 """
 
 from appdb._casts import casting
+from appdb._elements import MAPPING, compile_dict, compile_element, compile_item, compile_list, compile_path
 from appdb._operators import OPERATORS
 from appdb._types import PYTHON_NAMES
 from appdb.values import WrongType, decoder, encoder
@@ -46,14 +47,33 @@ def compile_step(expr, places, functions):
 
 def columns_read(expr):
     """Returns the names of the columns that an expression reads."""
-    node = expr["node"]
-    if node == "column":
+    if expr["node"] == "column":
         return {expr["name"]}
+    return set().union(*map(columns_read, parts_of(expr)))
+
+
+def cell_errors_read(expr):
+    """Returns (column, part) of each cell error that an expression reads, in order."""
+    if expr["node"] == "cell_error":
+        return [(expr["column"], expr["part"])]
+    found = []
+    for part in parts_of(expr):
+        found += [read for read in cell_errors_read(part) if read not in found]
+    return found
+
+
+def parts_of(expr):
+    """The expressions that an expression is made of."""
+    node = expr["node"]
+    if node in ("call", "udf", "aggregate"):
+        return [*expr["args"], *expr["kwargs"].values()]
     if node == "path":
-        return columns_read(expr["base"])
-    if node == "literal":
-        return set()
-    return set().union(*map(columns_read, [*expr["args"], *expr["kwargs"].values()]))
+        return [expr["base"]]
+    if node == "dict":
+        return [entry["value"] for entry in expr["entries"]]
+    if node == "query":
+        return list(expr["args"].values())
+    return expr["items"] if node == "list" else []
 
 
 def _compile(expr, places, functions):
@@ -63,10 +83,21 @@ def _compile(expr, places, functions):
     if node == "literal":
         return _literal(expr)
     if node == "path":
-        return _path(expr, places, functions)
+        return compile_path(_compile(expr["base"], places, functions), expr["steps"])
+    if node == "item":
+        return compile_item(expr["depth"])
+    if node == "cell_error":
+        return _stored(places[expr["column"], expr["part"]])
     if node == "udf":
         return _udf(expr, places, functions, decode=True)
+    if node == "dict":
+        keys = [entry["key"] for entry in expr["entries"]]
+        return compile_dict(keys, [_compile(part, places, functions) for part in parts_of(expr)])
+    if node == "list":
+        return compile_list([_compile(part, places, functions) for part in expr["items"]])
     args = [_compile(arg, places, functions) for arg in expr["args"]]
+    if expr["fn"] in MAPPING and len(args) > 1:
+        return _mapping(expr, args[0], compile_element(args[1]))
     if expr["fn"] == "op.cast":
         convert = casting(expr["args"][0]["type"]["kind"], expr["type"]["kind"])
         return _guarded("op.cast", convert, args[0])
@@ -108,20 +139,22 @@ def _literal(expr):
     return lambda row: constant
 
 
-def _path(expr, places, functions):
-    base = _compile(expr["base"], places, functions)
-    steps = [step.get("key", step.get("index")) for step in expr["steps"]]
+def _mapping(expr, values, element):
+    """A function over the elements of a list: its form gets the list and a function of one element. No list, no value."""
+    name, form = expr["fn"], MAPPING[expr["fn"]]
 
-    def path(row):
-        value = base(row)
-        for step in steps:
-            if type(step) is str:
-                value = value.get(step) if type(value) is dict else None
-            else:
-                value = value[step] if type(value) is list and -len(value) <= step < len(value) else None
-        return value
+    def mapping(row):
+        found = values(row)
+        if type(found) is not list:
+            return None
+        try:
+            return form(found, element(row))
+        except CellError:
+            raise
+        except Exception as error:
+            raise CellError(name, error) from error
 
-    return path
+    return mapping
 
 
 def _guarded(function, convert, argument):
@@ -259,4 +292,4 @@ def _skipped_by_null(udf, args, kwargs):
 def _name(expr):
     if expr["node"] == "call":
         return expr["fn"]
-    return "path" if expr["node"] == "path" else "literal"
+    return expr["node"]

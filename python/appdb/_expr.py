@@ -4,18 +4,20 @@ An Expr carries its manifest node, the type of its value and the text it is prin
 underscore, because on a Json column every other name is a key of the value.
 """
 
+from appdb import _algebra, _paths
 from appdb._constants import literal_text, literal_value
 from appdb._errors import AppFileError, UnknownAttribute, did_you_mean, later
+from appdb._printing import AND, ATOM, OR, UNARY, inner
 from appdb._types import _Type, display
 
-# How tightly printed forms bind, as in Python's grammar.
-ATOM, POWER, UNARY, PRODUCT, SUM, AND, OR, COMPARE = 8, 7, 6, 5, 4, 3, 2, 1
+# Deeper trees would exceed what Python, msgpack and PostgreSQL nest.
+_DEEPEST = 200
 
 
 class Expr:
     """A value of a row, known by its type only. Built in a model's body, computed elsewhere."""
 
-    __slots__ = ("_kind", "_nullable", "_node", "_text", "_binds", "_reads", "_functions")
+    __slots__ = ("_kind", "_nullable", "_node", "_text", "_binds", "_reads", "_functions", "_depth")
     __hash__ = object.__hash__
 
     def __init__(self, kind, nullable, node, text, binds=ATOM, parts=(), function=None):
@@ -26,104 +28,108 @@ class Expr:
         self._node = node
         self._text = text
         self._binds = binds
-        reads = ()
+        reads, depth = (), 0
         functions = () if function is None else (function,)
         for part in parts:
             reads += part._reads
             functions += part._functions
+            if part._depth > depth:
+                depth = part._depth
         self._reads = reads
         self._functions = functions
+        self._depth = depth + 1
+        if depth >= _DEEPEST:
+            raise AppFileError(
+                f"An expression is nested deeper than {_DEEPEST} steps: {shortened(text)}",
+                "Make a computed column of an inner part, or compute it in a function marked @udf.",
+            )
 
     def __add__(self, other):
-        return _arithmetic("op.add", "+", SUM, self, other)
+        return _algebra.arithmetic("op.add", "+", self, other)
 
     def __radd__(self, other):
-        return _arithmetic("op.add", "+", SUM, other, self)
+        return _algebra.arithmetic("op.add", "+", other, self)
 
     def __sub__(self, other):
-        return _arithmetic("op.sub", "-", SUM, self, other)
+        return _algebra.arithmetic("op.sub", "-", self, other)
 
     def __rsub__(self, other):
-        return _arithmetic("op.sub", "-", SUM, other, self)
+        return _algebra.arithmetic("op.sub", "-", other, self)
 
     def __mul__(self, other):
-        return _arithmetic("op.mul", "*", PRODUCT, self, other)
+        return _algebra.arithmetic("op.mul", "*", self, other)
 
     def __rmul__(self, other):
-        return _arithmetic("op.mul", "*", PRODUCT, other, self)
+        return _algebra.arithmetic("op.mul", "*", other, self)
 
     def __truediv__(self, other):
-        return _arithmetic("op.truediv", "/", PRODUCT, self, other)
+        return _algebra.arithmetic("op.truediv", "/", self, other)
 
     def __rtruediv__(self, other):
-        return _arithmetic("op.truediv", "/", PRODUCT, other, self)
+        return _algebra.arithmetic("op.truediv", "/", other, self)
 
     def __floordiv__(self, other):
-        return _arithmetic("op.floordiv", "//", PRODUCT, self, other)
+        return _algebra.arithmetic("op.floordiv", "//", self, other)
 
     def __rfloordiv__(self, other):
-        return _arithmetic("op.floordiv", "//", PRODUCT, other, self)
+        return _algebra.arithmetic("op.floordiv", "//", other, self)
 
     def __mod__(self, other):
-        return _arithmetic("op.mod", "%", PRODUCT, self, other)
+        return _algebra.arithmetic("op.mod", "%", self, other)
 
     def __rmod__(self, other):
-        return _arithmetic("op.mod", "%", PRODUCT, other, self)
+        return _algebra.arithmetic("op.mod", "%", other, self)
 
     def __pow__(self, other):
-        return _arithmetic("op.pow", "**", POWER, self, other)
+        return _algebra.arithmetic("op.pow", "**", self, other)
 
     def __rpow__(self, other):
-        return _arithmetic("op.pow", "**", POWER, other, self)
+        return _algebra.arithmetic("op.pow", "**", other, self)
 
     def __neg__(self):
-        if self._kind not in ("int", "float"):
-            raise _mismatch("-", f"-{_inner(self, UNARY)}", self)
-        return call("op.neg", [self], self._kind, self._nullable, f"-{_inner(self, UNARY)}", UNARY)
+        return _algebra.sign_of("op.neg", "-", self)
 
     def __pos__(self):
-        raise later("Unary +", "Leave the + out.")
+        return _algebra.sign_of(None, "+", self)
 
     def __abs__(self):
-        raise later("abs() of a column", "Compute it in a function marked @udf.")
+        return _algebra.absolute(self)
 
     def __round__(self, digits=None):
-        raise later("round() of a column", "Compute it in a function marked @udf.")
+        return _algebra.rounded(self, digits)
 
     def __eq__(self, other):
-        return _comparison("op.eq", "==", self, other)
+        return _algebra.comparison("op.eq", "==", self, other)
 
     def __ne__(self, other):
-        return _comparison("op.ne", "!=", self, other)
+        return _algebra.comparison("op.ne", "!=", self, other)
 
     def __lt__(self, other):
-        return _comparison("op.lt", "<", self, other)
+        return _algebra.comparison("op.lt", "<", self, other)
 
     def __le__(self, other):
-        return _comparison("op.le", "<=", self, other)
+        return _algebra.comparison("op.le", "<=", self, other)
 
     def __gt__(self, other):
-        return _comparison("op.gt", ">", self, other)
+        return _algebra.comparison("op.gt", ">", self, other)
 
     def __ge__(self, other):
-        return _comparison("op.ge", ">=", self, other)
+        return _algebra.comparison("op.ge", ">=", self, other)
 
     def __and__(self, other):
-        return _logic("op.and", "&", AND, self, other)
+        return _algebra.logic("op.and", "&", AND, self, other)
 
     def __rand__(self, other):
-        return _logic("op.and", "&", AND, other, self)
+        return _algebra.logic("op.and", "&", AND, other, self)
 
     def __or__(self, other):
-        return _logic("op.or", "|", OR, self, other)
+        return _algebra.logic("op.or", "|", OR, self, other)
 
     def __ror__(self, other):
-        return _logic("op.or", "|", OR, other, self)
+        return _algebra.logic("op.or", "|", OR, other, self)
 
     def __invert__(self):
-        if self._kind != "bool":
-            raise _mismatch("~", f"~{_inner(self, UNARY)}", self)
-        return call("op.not", [self], "bool", self._nullable, f"~{_inner(self, UNARY)}", UNARY)
+        return _algebra.negation(self)
 
     def astype(self, target):
         """Converts to another type: `n.astype(db.String)`."""
@@ -131,38 +137,23 @@ class Expr:
             raise AppFileError(
                 f"astype wants a type of the library, not {target!r}.", "Write for example .astype(db.Int)"
             )
-        return cast(self, target.kind, f"{_inner(self, ATOM)}.astype({display(target.kind)})")
+        return cast(self, target.kind, f"{inner(self, ATOM)}.astype({display(target.kind)})")
 
     def isin(self, values):
         """True where the value is one of `values`."""
-        found = None
-        for value in values if isinstance(values, (list, tuple, set, frozenset)) else ():
-            equal = self == value
-            found = equal if found is None else found | equal
-        if found is None:
-            raise AppFileError("isin wants a list with at least one value.", "Write for example .isin(['a', 'b'])")
-        return found
+        return _algebra.one_of(self, values)
 
     def __getitem__(self, step):
-        if self._kind != "json":
-            raise AppFileError(
-                f"{self._text}[{step!r}] takes a part of {_article(self)}; only a Json value has parts.",
-                "For text use .slice(start, stop)." if self._kind == "string" else "Declare the column as Json.",
-            )
-        if isinstance(step, str) and step != "*":
-            return _path(self, {"key": step}, f"[{step!r}]")
-        if type(step) is int and abs(step) < 2**31:
-            return _path(self, {"index": step}, f"[{step}]")
-        if isinstance(step, slice) or step == "*":
-            raise later("A slice or '*' in a Json path", "Take single keys and indexes.")
-        raise AppFileError(f"A Json path has text and whole numbers as steps, not {step!r}.", "Write ['key'] or [0].")
+        return _paths.item_of(self, step)
 
     def __getattr__(self, name):
         if name.startswith("_"):
             raise AttributeError(name)
+        if name in _CELL_ERRORS and (self._kind != "json" or getattr(self, "_computed", False)):
+            return _cell_error(self, name)
         if self._kind == "json":
-            return _path(self, {"key": name}, f".{name}")
-        if name in ("errortype", "errormsg", "apply", "fileurl", "localpath", "similarity"):
+            return _paths.key_of(self, name)
+        if name in ("apply", "fileurl", "localpath", "similarity"):
             raise later(f"{self._text}.{name}")
         methods = ()
         if self._kind == "string":
@@ -172,8 +163,8 @@ class Expr:
             if name in methods:
                 return _bound(methods[name], self)
         raise UnknownAttribute(
-            f"{_article(self).capitalize()} such as {self._text} has no '{name}'.",
-            did_you_mean(name, [*methods, "astype", "isin"], "Compute it in a function marked @udf."),
+            f"{article(self).capitalize()} such as {self._text} has no '{name}'.",
+            did_you_mean(name, [*methods, *_OWN], "Compute it in a function marked @udf."),
         )
 
     def __repr__(self):
@@ -182,7 +173,7 @@ class Expr:
     def __format__(self, spec):
         raise AppFileError(
             f"An f-string cannot hold the column {self._text}: it is made once, when the file is read.",
-            "Write appdb.functions.string.format('... {} ...', column) to make text for every row.",
+            f"Write appdb.functions.string.format('... {{}} ...', {self._text}) to make text for every row.",
         )
 
     def __bool__(self):
@@ -208,12 +199,13 @@ class Expr:
 class ColumnRef(Expr):
     """A column of a model, as its body and its routes name it."""
 
-    __slots__ = ("_name", "_owner")
+    __slots__ = ("_name", "_owner", "_computed")
 
-    def __init__(self, owner, name, kind, nullable):
+    def __init__(self, owner, name, kind, nullable, computed=False):
         super().__init__(kind, nullable, {"node": "column", "name": name}, name)
         self._name = name
         self._owner = owner
+        self._computed = computed
         self._reads = (self,)
 
 
@@ -230,7 +222,11 @@ def call(function, args, kind, nullable, text, binds=ATOM, kwargs=None):
 
 
 def literal(value):
-    """Makes the expression of a constant. Raises AppFileError for what no column could hold."""
+    """Makes the expression of a constant, a dict or a list. Raises AppFileError for what no column could hold."""
+    if isinstance(value, (dict, list, tuple)):
+        from appdb._literals import composed
+
+        return composed(value)
     kind, wire = literal_value(value)
     if kind == "float" and value == 0 and str(value) == "-0.0":
         return -literal(0.0)  # most writers of JSON lose the sign of a zero
@@ -244,16 +240,18 @@ def null(kind):
 
 
 def json_literal(value):
-    """Makes a constant Json value; only as an argument of a function."""
-    from appdb.values import to_json
+    """Makes a constant Json value, or one made of parts; only as an argument of a function."""
+    from appdb._literals import composed, json_constant
 
-    try:
-        wire = to_json(value)
-    except (TypeError, ValueError) as error:
-        raise AppFileError(
-            f"{value!r} is no JSON value: {error}", "Use dict, list, str, numbers, True, False, None."
-        ) from None
-    return Expr("json", False, {"node": "literal", "value": wire}, repr(value))
+    return composed(value) if isinstance(value, (dict, list, tuple)) else json_constant(value)
+
+
+def item(depth, name):
+    """The element at hand of a mapping function (`map`, `filter`, `sort`), printed as `name`.
+
+    `depth` counts the functions between: 0 is the innermost's.
+    """
+    return Expr("json", True, {"node": "item", "depth": depth}, name)
 
 
 def lift(value):
@@ -268,7 +266,7 @@ def cast(expr, kind, text=None):
         return expr
     if kind not in CASTS[source]:
         raise AppFileError(
-            f"{expr._text} is {_article(expr)} and cannot become {display(kind)}.",
+            f"{expr._text} is {article(expr)} and cannot become {display(kind)}.",
             "Compute it in a function marked @udf.",
         )
     # A Json value may be null inside, which is only seen when it is there.
@@ -288,64 +286,26 @@ CASTS = {
 }
 
 
-def _arithmetic(function, sign, binds, left, right):
-    left, right = _operand(sign, left), _operand(sign, right)
-    kind = _arithmetic_kind(sign, left, right)
-    text = _infix(left, sign, right, binds)
-    if kind is None:
-        raise _mismatch(sign, text, left, right)
-    return call(function, [left, right], kind, left._nullable or right._nullable, text, binds)
+# What every expression has beside the functions of its type.
+_OWN = ("astype", "isin")
+_CELL_ERRORS = {"errortype": "type", "errormsg": "message"}
 
 
-def _arithmetic_kind(sign, left, right):
-    a, b = left._kind, right._kind
-    if a in ("int", "float") and b in ("int", "float"):
-        if sign == "/" or a == "float" or b == "float":
-            return "float"
-        # A negative constant as exponent gives a fraction, in Python too.
-        return "float" if sign == "**" and str(right._node.get("value", "")).startswith("-") else "int"
-    if sign == "+" and a == b == "string":
-        return "string"
-    if sign == "*" and (a, b) in (("string", "int"), ("int", "string")):
-        return "string"
-    return None
+def taken_names(kind):
+    """Names that are no keys when they stand behind a dot."""
+    return (*_OWN, *_CELL_ERRORS)
 
 
-def _comparison(function, sign, left, right):
-    if right is None:
-        if sign not in ("==", "!="):
-            raise AppFileError(f"{left._text} {sign} None has no meaning.", "Write == None or != None.")
-        name = "op.is_null" if sign == "==" else "op.is_not_null"
-        return call(name, [left], "bool", False, f"{_inner(left, COMPARE + 1)} {sign} None", COMPARE)
-    right = _operand(sign, right)
-    text = _infix(left, sign, right, COMPARE, COMPARE + 1)
-    a, b = left._kind, right._kind
-    if "json" in (a, b) and sign in ("==", "!="):
-        left, right = cast(left, "json"), cast(right, "json")
-    elif "json" in (a, b) or (a != b and not {a, b} <= {"int", "float"}):
-        raise _mismatch(sign, text, left, right)
-    return call(function, [left, right], "bool", left._nullable or right._nullable, text, COMPARE)
-
-
-def _logic(function, sign, binds, left, right):
-    left, right = _operand(sign, left), _operand(sign, right)
-    text = _infix(left, sign, right, binds)
-    if left._kind != "bool" or right._kind != "bool":
-        raise _mismatch(sign, text, left, right)
-    return call(function, [left, right], "bool", left._nullable or right._nullable, text, binds)
-
-
-def _operand(sign, value):
-    if value is None:
-        raise AppFileError(f"None cannot stand beside '{sign}'.", "Test for null with == None.")
-    return lift(value)
-
-
-def _path(base, step, text):
-    node = base._node
-    steps = [*node["steps"], step] if node["node"] == "path" else [step]
-    node = {"node": "path", "base": node["base"] if node["node"] == "path" else node, "steps": steps}
-    return Expr("json", True, node, f"{_inner(base, ATOM)}{text}", ATOM, (base,))
+def _cell_error(column, name):
+    if not getattr(column, "_computed", False):
+        raise AppFileError(
+            f"{column._text}.{name} asks why {column._text} was not computed; it is no computed column.",
+            "Ask it of a computed column.",
+        )
+    node = {"node": "cell_error", "column": column._name, "part": _CELL_ERRORS[name]}
+    if "of" in column._node:
+        node["of"] = column._node["of"]
+    return Expr("string", True, node, f"{column._text}.{name}", parts=(column,))
 
 
 def _bound(function, first):
@@ -355,26 +315,17 @@ def _bound(function, first):
     return method
 
 
-def _infix(left, sign, right, binds, least=None):
-    # ** binds to the right, everything else to the left.
-    power = binds == POWER
-    return f"{_inner(left, least or binds + power)} {sign} {_inner(right, least or binds + (not power))}"
-
-
-def _inner(expr, least):
-    return expr._text if expr._binds >= least else f"({expr._text})"
-
-
-def _mismatch(sign, text, *operands):
-    kinds = " and ".join(display(operand._kind) for operand in operands)
-    hint = "Convert one side, for example with .astype(db.String)."
-    if "json" in [operand._kind for operand in operands]:
-        hint = "Say what the Json value is, for example with .astype(db.Int)."
-    elif sign in "&|":
-        hint = "Put each comparison in parentheses: (a > 1) & (b == 2)"
-    return AppFileError(f"'{sign}' does not work on {kinds}: {text}", hint)
-
-
-def _article(expr):
+def article(expr):
+    """`an Int`, `a String`."""
     name = display(expr._kind)
     return f"an {name}" if name[0] in "AI" else f"a {name}"
+
+
+def shown(value):
+    """A value or an expression in a message."""
+    return value._text if isinstance(value, Expr) else shortened(repr(value))
+
+
+def shortened(text, most=120):
+    """A text in a message, without its middle when it is long."""
+    return text if len(text) <= most else f"{text[: most // 2]} ... {text[-most // 2 :]}"

@@ -2,9 +2,12 @@
 
 import sys
 
-from appdb._evaluate import CellError, columns_read, compile_step
+from appdb._evaluate import CellError, cell_errors_read, columns_read, compile_step
 from appdb._failures import skipped, worker_error
 from appdb._udf import Udf
+
+# The input that holds a row's stored cell errors, where a step reads one of a column that is no step.
+_STORED_ERRORS = "_errors"
 
 
 class Graph:
@@ -18,16 +21,21 @@ class Graph:
         functions = {function["id"]: _imported(function) for function in frame["functions"]}
         places = {column["name"]: n for n, column in enumerate(self.inputs)}
         self._steps, self._reads = [], []
-        for step in frame["steps"]:
-            self._steps.append(compile_step(step["expr"], places, functions))
+        for number, step in enumerate(frame["steps"]):
+            watched = cell_errors_read(step["expr"])
+            # What these say stands behind the row while the step runs.
+            behind = {read: len(self.inputs) + number + at for at, read in enumerate(watched)}
+            compiled = compile_step(step["expr"], {**places, **behind}, functions)
+            self._steps.append((compiled, _watching(watched, self.names[:number], places)))
             self._reads.append(columns_read(step["expr"]))
-            places[step["name"]] = len(self.inputs) + len(self._steps) - 1
-        self.single = self._steps[0] if len(self._steps) == 1 else None
+            places[step["name"]] = len(self.inputs) + number
+        only, watching = self._steps[0]
+        self.single = only if len(self._steps) == 1 and watching is None else None
 
     def run_row(self, row):
         """Computes all steps of a row in place. Returns None, or the errors by step name."""
         errors = None
-        for number, step in enumerate(self._steps):
+        for number, (step, watching) in enumerate(self._steps):
             if errors is not None:
                 failed = self._reads[number].intersection(errors)
                 if failed:
@@ -35,7 +43,7 @@ class Graph:
                     row.append(None)
                     continue
             try:
-                row.append(step(row))
+                row.append(step(row if watching is None else watching(row, errors or {})))
             except BaseException as error:
                 errors = errors or {}
                 errors[self.names[number]] = self.failure(error, number)
@@ -47,6 +55,33 @@ class Graph:
         if isinstance(error, CellError):
             return worker_error(error.function, error.cause, self._root)
         return worker_error(self.names[number], error, self._root)
+
+
+def _watching(reads, before, places):
+    """Returns the function that puts cell errors behind a row; None where a step reads none.
+
+    Those of earlier steps are of this very run, all others are stored with the row.
+    """
+    if not reads:
+        return None
+    stored = places.get(_STORED_ERRORS)
+
+    def with_errors(row, errors):
+        kept = _parsed(row[stored]) if stored is not None else {}
+        behind = []
+        for column, part in reads:
+            error = errors.get(column) if column in before else kept.get(column)
+            # A cell that is pending has no error yet: a word stands in its place.
+            behind.append(error.get(part) if isinstance(error, dict) else None)
+        return [*row, *behind]
+
+    return with_errors
+
+
+def _parsed(text):
+    from json import loads
+
+    return {} if text is None else loads(text)
 
 
 def _imported(function):

@@ -67,6 +67,62 @@ def _negate(args, expr, failure):
     return negate
 
 
+def _of_number(name, operate):
+    """abs and round: the type stays, so that the result of a Float is one."""
+
+    def compile_of_number(args, expr, failure):
+        check = _CHECKS[expr["type"]["kind"]]
+
+        def of_number(row):
+            values = [arg(row) for arg in args]
+            if None in values:
+                return None
+            try:
+                return check(operate(*values))
+            except Exception as error:
+                raise failure(name, error) from error
+
+        return of_number
+
+    return compile_of_number
+
+
+def _round(value, digits=0):
+    # round(x) of a Float would be an int; a Float that is rounded stays one, its sign too.
+    return round(value, digits)
+
+
+def _in(args, expr, failure):
+    value, options = args[0], args[1:]
+    constants = _constants(options, expr)
+    equal = _equal if expr["args"][0]["type"]["kind"] == "json" else lambda a, b: a == b
+
+    def in_constants(row):
+        found = value(row)
+        return None if found is None else found in constants
+
+    def in_(row):
+        found = value(row)
+        others = [option(row) for option in options]
+        if not others:
+            return False
+        if found is None:
+            return None
+        if any(other is not None and equal(found, other) for other in others):
+            return True
+        return None if None in others else False
+
+    return in_ if constants is None else in_constants
+
+
+def _constants(options, expr):
+    """The options as a set where all of them are constants without null that a set tells apart as == does; else None."""
+    literals = [arg["node"] == "literal" and arg["value"] is not None for arg in expr["args"][1:]]
+    if not options or not all(literals) or expr["args"][0]["type"]["kind"] == "json":
+        return None
+    return frozenset(option(()) for option in options)
+
+
 def _and(args, expr, failure):
     left, right = args
 
@@ -152,6 +208,9 @@ OPERATORS = {
     "op.and": _and,
     "op.or": _or,
     "op.not": _not,
+    "op.in": _in,
+    "op.abs": _of_number("op.abs", abs),
+    "op.round": _of_number("op.round", _round),
     "op.is_null": _is_null,
     "op.is_not_null": _is_not_null,
 }

@@ -2,7 +2,7 @@ import type { Expr } from "@appdb/contract/expressions";
 import type { TypeKind } from "@appdb/contract/types";
 import { expect, test } from "vitest";
 import { quoteIdent, quoteLiteral } from "../sql/quote.ts";
-import { compileSql, ROW_COLUMNS } from "./compile-sql.ts";
+import { type CellErrorNode, type ColumnNode, compileSql, ROW_COLUMNS } from "./compile-sql.ts";
 import { literalSql } from "./literal-sql.ts";
 import { referencedColumns, udfsOf } from "./needs-python.ts";
 
@@ -23,7 +23,9 @@ function udf(id: string, args: Expr[]): Expr {
 }
 
 test("upper of a column is upper in SQL", () => {
-  expect(compileSql(call("string.upper", "string", [column('ti"tle', "string")]), ROW_COLUMNS)).toBe('upper("ti""tle")');
+  expect(compileSql(call("string.upper", "string", [column('ti"tle', "string")]), ROW_COLUMNS)).toBe(
+    'upper("ti""tle")',
+  );
 });
 
 test("an application's function anywhere in a tree leaves the whole tree to Python", () => {
@@ -104,4 +106,40 @@ test("a literal that is not of its kind has no SQL", () => {
   expect(literalSql(1e22, { kind: "float" })).toBe("'1e+22'::float8");
   expect(literalSql(-0, { kind: "float" })).toBe("'-0'::float8");
   expect(literalSql(null, { kind: "date" })).toBe("NULL::date");
+});
+
+test("a column of several tables, a parameter and a cell error are what the caller says they are", () => {
+  const of = (name: string, table: string): Expr => ({ ...column(name, "int"), of: table }) as Expr;
+  const parameter: Expr = { node: "parameter", name: "most", type: { kind: "int" }, nullable: false };
+  const why: Expr = {
+    node: "cell_error",
+    column: "n",
+    of: "b",
+    part: "type",
+    type: { kind: "string" },
+    nullable: true,
+  };
+  const expr = call("op.and", "bool", [
+    call("op.lt", "bool", [of("n", "a"), parameter]),
+    call("op.is_null", "bool", [why]),
+  ]);
+  const sources = {
+    columnSql: (node: ColumnNode) => `${node.of}.${quoteIdent(node.name)}`,
+    parameterSql: () => "$3::int8",
+    cellErrorSql: (node: CellErrorNode) => `(${node.of}._errors -> 'n' ->> 'type')`,
+  };
+  expect(compileSql(expr, sources)).toBe(
+    `(NOT (false = ANY (ARRAY[(a."n" < $3::int8), ((b._errors -> 'n' ->> 'type') IS NULL)])))`,
+  );
+  expect(compileSql(expr, ROW_COLUMNS)).toBeUndefined();
+});
+
+test("a parameter that may be null is folded like a null constant, beside columns alone it does no harm", () => {
+  const parameter: Expr = { node: "parameter", name: "most", type: { kind: "int" }, nullable: true };
+  const sources = { ...ROW_COLUMNS, parameterSql: () => "$1::int8" };
+  const quotient = call("op.floordiv", "int", [literal("1", "int"), column("i", "int")]);
+  expect(compileSql(call("op.add", "int", [quotient, parameter]), sources)).toBeUndefined();
+  const sum = call("op.add", "int", [column("i", "int"), parameter]);
+  expect(compileSql(sum, sources)).toBe('("i" + $1::int8)');
+  expect(compileSql(call("op.add", "int", [quotient, sum]), sources)).toBeUndefined();
 });

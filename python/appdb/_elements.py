@@ -1,0 +1,82 @@
+"""Json values from parts and parts of Json values, over Python objects: `dict`, `list`, `path` and `item` nodes."""
+
+
+def compile_path(base, steps):
+    """Returns the closure of a path: a missing key or index gives null."""
+    walk = _walk(steps)
+    return lambda row: walk(base(row))
+
+
+def compile_item(depth):
+    """Returns the closure of the element at hand, which stands behind the row (see `compile_element`)."""
+    place = -1 - depth
+    return lambda row: row[place]
+
+
+def compile_element(closure):
+    """Returns the function that a mapping function calls: (row) -> (element) -> value of the expression over it."""
+    return lambda row: lambda element: closure((*row, element))
+
+
+def compile_dict(keys, values):
+    """Returns the closure of a dict literal."""
+    pairs = list(zip(keys, values))
+    return lambda row: {key: value(row) for key, value in pairs}
+
+
+def compile_list(values):
+    """Returns the closure of a list literal."""
+    return lambda row: [value(row) for value in values]
+
+
+def _walk(steps):
+    plain = []
+    for at, step in enumerate(steps):
+        if "key" in step or "index" in step:
+            plain.append(step.get("key", step.get("index")))
+            continue
+        start, stop, by = step.get("slice", (None, None, None))
+        return _spread(plain, slice(start, stop, by), _walk(steps[at + 1 :]))
+    return _steps(plain)
+
+
+def _steps(steps):
+    def walk(value):
+        for step in steps:
+            if type(step) is str:
+                value = value.get(step) if type(value) is dict else None
+            else:
+                value = value[step] if type(value) is list and -len(value) <= step < len(value) else None
+        return value
+
+    return walk
+
+
+def _spread(before, part, after):
+    """A slice or a wildcard: a list of what the further steps find in each element; null where there is no list."""
+    reach = _steps(before)
+
+    def walk(value):
+        value = reach(value)
+        return [after(element) for element in value[part]] if type(value) is list else None
+
+    return walk
+
+
+def _map(values, function):
+    return [function(value) for value in values]
+
+
+def _filter(values, function):
+    return [value for value in values if function(value) is True]
+
+
+def _sort(values, function):
+    keyed = [(function(value), value) for value in values]
+    known = [pair for pair in keyed if pair[0] is not None]
+    known.sort(key=lambda pair: pair[0])
+    return [value for _, value in known] + [value for key, value in keyed if key is None]
+
+
+# Functions whose second argument is an expression over the element at hand: (list, function) -> list.
+MAPPING = {"map": _map, "filter": _filter, "sort": _sort}
