@@ -50,6 +50,12 @@ export const ERRORS = {
   catalog_moved: { status: 409, title: "The tables changed since the plan was made" },
   catalog_too_new: { status: 409, title: "The database belongs to a newer version of the product" },
   fill_failed: { status: 400, title: "A new computed column could not be filled" },
+  recompute_failed: { status: 400, title: "A column could not be computed again" },
+  table_not_found: { status: 404, title: "There is no such table" },
+  column_not_found: { status: 404, title: "There is no such column" },
+  job_not_found: { status: 404, title: "There is no such job" },
+  job_cancelled: { status: 409, title: "The job was cancelled" },
+  job_not_cancellable: { status: 409, title: "The job cannot be cancelled" },
   // services and the daemon
   service_not_found: { status: 404, title: "There is no such service" },
   service_conflict: { status: 409, title: "The service's name is taken by another file" },

@@ -3,7 +3,7 @@ import { SqlError } from "../ports.ts";
 import { bumpCatalog, deleteIndex, lockCatalog } from "../schema/catalog-store.ts";
 import { createIndex, dropIndex } from "../schema/ddl.ts";
 import { loadCatalog } from "../schema/load-catalog.ts";
-import { JobMoved } from "./fill-columns.ts";
+import { JobMoved } from "./fill-context.ts";
 import type { JobDeps } from "./job-deps.ts";
 import { endJob, type Job, type JobError } from "./job-store.ts";
 

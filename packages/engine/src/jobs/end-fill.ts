@@ -3,38 +3,52 @@ import { referencedColumns } from "../expressions/needs-python.ts";
 import type { SqlConnection, SqlPool } from "../ports.ts";
 import { SqlError } from "../ports.ts";
 import type { CatalogColumn, CatalogTable } from "../schema/catalog.ts";
-import { bumpCatalog, deleteColumn, deleteIndex, lockCatalog, restoreColumn } from "../schema/catalog-store.ts";
+import {
+  bumpCatalog,
+  deleteColumn,
+  deleteIndex,
+  lockCatalog,
+  markStale,
+  restoreColumn,
+} from "../schema/catalog-store.ts";
 import { dropColumn, dropIndex } from "../schema/ddl.ts";
 import { loadCatalog } from "../schema/load-catalog.ts";
-import type { RowFailed } from "./fill-columns.ts";
+import type { RowFailed } from "./fill-context.ts";
 import type { JobDeps } from "./job-deps.ts";
-import { endJob, failOpenJobs, type Job, type JobError } from "./job-store.ts";
+import { beginUndoing, endJob, failOpenJobs, type Job, type JobError } from "./job-store.ts";
+import { dropUndoLog, putBack } from "./undo-log.ts";
 
 const LOCK_TIMEOUT_MS = 400;
 const RETRY_DELAY_MS = 150;
 
-/** The short last transaction of a fill: its columns become visible. Locks: catalog, then jobs, as an update does. */
+/** The short last transaction of a fill or recompute: new columns become visible, none is stale any more. Locks: catalog,
+ *  then jobs, as an update does. */
 export async function finishFill(deps: JobDeps, job: Job): Promise<void> {
   await deps.sql.transaction(async (connection) => {
     await lockCatalog(connection);
     if (!(await endJob(connection, job, deps.owner, null))) return;
+    await dropUndoLog(connection, job);
+    const isOfAllRows = job.kind !== "close_pending" && !job.errors_only;
     const ready = await connection.query({
-      text: "update appdb.columns set state = 'ready' where id = any($1::bigint[]) and state = 'filling'",
-      values: [[...job.column_ids]],
+      text: `update appdb.columns set state = 'ready', stale = stale and not $2
+        where id = any($1::bigint[]) and (state = 'filling' or (stale and $2))`,
+      values: [[...job.column_ids], isOfAllRows],
     });
     if (ready.row_count > 0) await bumpCatalog(connection, [job.table_id]);
   });
 }
 
 /**
- * Undoes a fill that cannot be ended: the columns it was filling are dropped, and with them the indexes over them and the
- * columns being filled that read them. Columns that were there before keep their values, get their former expression
- * back and are `stale`: some rows have been computed anew already, and the next update computes all of them again.
+ * Ends a job that cannot be done, or that somebody cancelled. New columns are dropped, and with them the indexes over them
+ * and the columns being filled that read them. Columns that were there before get their former values and expression back;
+ * with `ignore`, which keeps no former values, they keep what they have and are `stale` if some rows were computed anew.
  */
 export async function failFill(deps: JobDeps, job: Job, error: JobError, signal: AbortSignal): Promise<void> {
+  if (job.undoing === null && !(await beginUndoing(deps.sql, job, deps.owner, error))) return;
+  const isPutBack = await putBack(deps.sql, job, signal);
   for (;;) {
     try {
-      await deps.sql.transaction((connection) => failOnce(connection, deps, job, error));
+      await deps.sql.transaction((connection) => failOnce(connection, deps, job, job.undoing ?? error, isPutBack));
       return;
     } catch (cause) {
       const isInUse = cause instanceof SqlError && (cause.sqlstate === "55P03" || cause.sqlstate === "40P01");
@@ -44,12 +58,20 @@ export async function failFill(deps: JobDeps, job: Job, error: JobError, signal:
   }
 }
 
-async function failOnce(sql: SqlConnection, deps: JobDeps, job: Job, error: JobError): Promise<void> {
+async function failOnce(
+  sql: SqlConnection,
+  deps: JobDeps,
+  job: Job,
+  error: JobError,
+  isPutBack: boolean,
+): Promise<void> {
   await sql.query({ text: `set local lock_timeout = ${LOCK_TIMEOUT_MS}` });
   await lockCatalog(sql);
   const catalog = await loadCatalog(sql);
   const table = catalog.tables.find((candidate) => candidate.id === job.table_id);
-  if (!(await endJob(sql, job, deps.owner, error)) || table === undefined) return;
+  if (!(await endJob(sql, job, deps.owner, error))) return;
+  await dropUndoLog(sql, job);
+  if (table === undefined || job.kind === "close_pending") return;
   const own = table.columns.filter((column) => job.column_ids.includes(column.id));
   const dropped = withTheirReaders(
     table,
@@ -63,11 +85,18 @@ async function failOnce(sql: SqlConnection, deps: JobDeps, job: Job, error: JobE
     reason,
   );
   for (const column of dropped) await deleteColumn(sql, column.id);
+  const isTouched = !isPutBack && (await hasBegun(sql, job));
   for (const column of own.filter((candidate) => candidate.state === "ready")) {
     const former = job.undo.find((candidate) => candidate.id === column.id);
-    if (former !== undefined) await restoreColumn(sql, former);
+    if (former !== undefined) await restoreColumn(sql, former, isTouched);
+    else if (isTouched && !job.errors_only) await markStale(sql, column.id);
   }
   await bumpCatalog(sql, [table.id]);
+}
+
+async function hasBegun(sql: SqlConnection, job: Job): Promise<boolean> {
+  const { rows } = await sql.query({ text: "select rows_done > 0 from appdb.jobs where id = $1", values: [job.id] });
+  return rows[0]?.[0] === "t";
 }
 
 async function dropColumns(sql: SqlConnection, table: CatalogTable, dropped: readonly CatalogColumn[]): Promise<void> {
@@ -106,13 +135,16 @@ export async function explainRowFailure(sql: SqlPool, job: Job, failure: RowFail
   const isNew = table?.columns.find((candidate) => candidate.name === column)?.state === "filling";
   const where = error.at === null ? "" : ` (${error.at})`;
   const identity = table?.identity ?? "_row";
+  const isAsked = job.kind === "recompute" && job.undo.length === 0;
   return {
-    code: "fill_failed",
+    code: isAsked ? "recompute_failed" : "fill_failed",
     detail:
       `Column ${job.table_name}.${column}: ${error.function} failed with ${error.type}: ${error.message}${where} ` +
       `for the row ${identity} = ${failure.row}; ${done} of ${total} rows were done. ` +
-      (isNew ? "The new column was dropped." : "The column keeps its former expression."),
-    hint: "Correct the function or that row, then run the update again.",
+      whatStays(job, isNew),
+    hint: isAsked
+      ? "Correct the function or that row and try again, or let failing cells be null: --on-error ignore"
+      : "Correct the function or that row, then run the update again.",
     meta: {
       table: job.table_name,
       column,
@@ -124,5 +156,23 @@ export async function explainRowFailure(sql: SqlPool, job: Job, failure: RowFail
       rows_done: done,
       rows_total: total,
     },
+  };
+}
+
+function whatStays(job: Job, isNew: boolean): string {
+  if (isNew) return "The new column was dropped.";
+  if (job.undo.length > 0) return "The column keeps its former expression and values.";
+  return job.on_error === "abort" ? "Every row keeps its former value." : "Rows before it have their new values.";
+}
+
+/** What a cancelled job says. */
+export function cancelled(job: Job): JobError {
+  const what = job.kind === "fill" ? "its new columns were dropped" : "every row has its former value again";
+  const stays = job.on_error === "abort" || job.kind === "fill" ? what : "rows that were done keep their new values";
+  return {
+    code: "job_cancelled",
+    detail: `The ${job.kind} of table ${job.table_name} was cancelled: ${stays}.`,
+    hint: "Start it again when you want it.",
+    meta: { table: job.table_name, job: job.id },
   };
 }

@@ -10,26 +10,68 @@ import { fromTransport, transportType } from "../sql/storage-type.ts";
  * read again.
  */
 
+/** Rows with such a cell in one of these columns: one that an older service left `pending`, or any without a value. */
+export interface RowScope {
+  readonly kind: "pending" | "errors";
+  readonly columns: readonly string[];
+}
+
+/** A batch holds no more of its inputs than this, one long row excepted. */
+const BATCH_BYTES = 16_000_000;
+/** What a stored json value or array may be in memory: PostgreSQL tells only its compressed size without unpacking it. */
+const UNPACKED = 4;
+
+export interface SelectShape {
+  readonly table: CatalogTable;
+  readonly inputs: readonly { readonly name: string; readonly type: ColumnType }[];
+  readonly scope: RowScope | null;
+  /** Also the cell errors, last. */
+  readonly has_errors: boolean;
+}
+
 /** Rows behind the cursor ($1, null for the first), in identity order, at most $2; of them those in $3 alone, unless null. */
-export function selectRows(
-  table: CatalogTable,
-  inputs: readonly string[],
-  pendingOnly: readonly string[] | null,
-): string {
+export function selectRows({ table, inputs, scope, has_errors }: SelectShape): string {
   const id = quoteIdent(table.identity);
-  const columns = [`${id}`, "xmin", ...inputs.map(quoteIdent)];
-  return `select ${columns.join(", ")} from ${quoteTable(table)}
-    where ($1::uuid is null or ${id} > $1::uuid) and ($3::uuid[] is null or ${id} = any($3::uuid[]))${pendingCondition(pendingOnly)} order by ${id} limit $2::int`;
+  const names = inputs.map((input) => quoteIdent(input.name));
+  const sizes = inputs.flatMap((input) => sizeOf(input.type, quoteIdent(input.name)));
+  const columns = [
+    `${id} as "#id"`,
+    'xmin as "#xmin"',
+    ...names.map((name, at) => `${name} as "#${at}"`),
+    ...(has_errors ? ['_errors as "#errors"'] : []),
+  ];
+  const rows = `select ${columns.join(", ")}${sizes.length === 0 ? "" : `, ${sizes.join(" + ")} as "#size"`} from ${quoteTable(table)}
+    where ($1::uuid is null or ${id} > $1::uuid) and ($3::uuid[] is null or ${id} = any($3::uuid[]))${condition(scope)} order by ${id} limit $2::int`;
+  if (sizes.length === 0) return rows;
+  const shown = ['"#id"', '"#xmin"', ...names.map((_, at) => `"#${at}"`), ...(has_errors ? ['"#errors"'] : [])];
+  return `select ${shown.join(", ")} from (
+    select *, sum("#size") over (order by "#id" rows unbounded preceding) - "#size" as "#before" from (${rows}) as "#rows"
+  ) as "#sized" where "#before" < ${BATCH_BYTES} order by "#id"`;
 }
 
 /** Counts what a job has before it. */
-export function countRows(table: CatalogTable, pendingOnly: readonly string[] | null): string {
-  return `select count(*) from ${quoteTable(table)} where true${pendingCondition(pendingOnly)}`;
+export function countRows(table: CatalogTable, scope: RowScope | null): string {
+  return `select count(*) from ${quoteTable(table)} where true${condition(scope)}`;
 }
 
-function pendingCondition(columns: readonly string[] | null): string {
-  if (columns === null) return "";
-  const any = columns.map((name) => `_errors @> ${quoteLiteral(JSON.stringify({ [name]: "pending" }))}::jsonb`);
+/** Of text and bytes PostgreSQL knows the size without unpacking them. */
+function sizeOf(type: ColumnType, column: string): readonly string[] {
+  switch (type.kind) {
+    case "string":
+    case "binary":
+      return [`coalesce(octet_length(${column}), 0)::int8`];
+    case "json":
+    case "array":
+      return [`coalesce(pg_column_size(${column}), 0)::int8 * ${UNPACKED}`];
+    default:
+      return [];
+  }
+}
+
+function condition(scope: RowScope | null): string {
+  if (scope === null) return "";
+  if (scope.kind === "errors") return ` and _errors ?| array[${scope.columns.map(quoteLiteral).join(", ")}]::text[]`;
+  const any = scope.columns.map((name) => `_errors @> ${quoteLiteral(JSON.stringify({ [name]: "pending" }))}::jsonb`);
   return ` and (${any.join(" or ")})`;
 }
 
@@ -42,35 +84,69 @@ export interface FillShape {
   readonly steps: readonly SqlStep[];
   /** Stored columns that the steps read. */
   readonly reads: readonly string[];
+  /** Where former values of which columns are kept, as a quoted table; null keeps none. */
+  readonly undo: UndoShape | null;
+}
+
+/** Columns stand there under their ids: a name may change while a job runs. */
+export interface UndoShape {
+  /** Quoted. */
+  readonly table: string;
+  readonly columns: readonly { readonly id: number; readonly name: string }[];
 }
 
 /**
  * Writes rows by id: $1 their identities, $2 their xmin, then an array per given column, at last the cell errors that
- * rows get (jsonb, null for none). It gives the identities of the rows that it wrote. Steps see stored columns, given ones and earlier steps under their own names.
+ * rows get (jsonb, null for none). It gives the identities of the rows that it wrote. Steps see stored columns, given ones
+ * and earlier steps under their own names.
  */
-export function updateRows({ table, columns, given, steps, reads }: FillShape): string {
+export function updateRows(shape: FillShape): string {
+  const { table, columns, steps, undo } = shape;
+  const id = quoteIdent(table.identity);
+  const list = `array[${columns.map(quoteLiteral).join(", ")}]::text[]`;
+  const update = `update ${quoteTable(table)} as "#target" set
+    ${columns.map((name) => `${quoteIdent(name)} = "#new".${quoteIdent(name)}`).join(",\n    ")},
+    _errors = nullif((coalesce("#target"._errors, '{}') - ${list}) || coalesce("#new"."#errors", '{}'), '{}')
+  from ${steps.length === 0 ? givenRows(shape) : steppedRows(shape)} as "#new"
+  where "#target".${id} = "#new"."#id" and "#target".xmin = "#new"."#xmin"`;
+  if (undo === null) return `${update}\n  returning "#target".${id}`;
+  const old = undo.columns.map(({ id: of, name }) => `, old.${quoteIdent(name)} as "#${of}"`).join("");
+  const kept = undo.columns.map(({ id: of }) => `, "#${of}"`).join("");
+  return `with "#written" as (
+  ${update}
+  returning old.${id} as "#id", old._errors as "#errors"${old}
+), "#kept" as (
+  insert into ${undo.table} ("#id", "#xid", "#errors"${kept})
+  select "#id", pg_current_xact_id()::xid, "#errors"${kept} from "#written"
+)
+select "#id" from "#written"`;
+}
+
+/** The parameters as rows: `#id`, `#xmin`, the given columns, `#errors`. */
+function givenRows({ given }: FillShape): string {
   const arrays = given.map((column, at) => `$${at + 3}::${transportType(column.type)}[]`);
   const names = given.map((column) => quoteIdent(column.name));
   const values = given.map((column, at) => `${fromTransport(`u.${names[at]}`, column.type)} as ${names[at]}`);
-  const stored = reads.map((name) => `t.${quoteIdent(name)}`);
-  const id = quoteIdent(table.identity);
-  const row = ['u."#id"', 'u."#xmin"', 'u."#errors"', ...stored, ...values];
+  return `(
+    select ${['"#id"', '"#xmin"', '"#errors"', ...values].join(", ")}
+    from unnest($1::uuid[], $2::xid[], ${[...arrays, `$${given.length + 3}::jsonb[]`].join(", ")})
+      as u(${['"#id"', '"#xmin"', ...names, '"#errors"'].join(", ")})
+  )`;
+}
+
+/** The same with what the steps make of them and of the stored columns that they read. */
+function steppedRows(shape: FillShape): string {
+  const { table, columns, steps, reads } = shape;
+  const stored = reads.map((name) => `, t.${quoteIdent(name)}`);
   const laterals = steps.map(
     (step, at) => `, lateral (select ${step.expression} as ${quoteIdent(step.column)}) as "#step${at}"`,
   );
-  const list = `array[${columns.map(quoteLiteral).join(", ")}]::text[]`;
-  return `update ${quoteTable(table)} as "#target" set
-    ${columns.map((name) => `${quoteIdent(name)} = "#new".${quoteIdent(name)}`).join(",\n    ")},
-    _errors = nullif((coalesce("#target"._errors, '{}') - ${list}) || coalesce("#new"."#errors", '{}'), '{}')
-  from (
+  return `(
     select "#row"."#id", "#row"."#xmin", "#row"."#errors"${columns.map((name) => `, ${quoteIdent(name)}`).join("")}
     from (
-      select ${row.join(", ")}
-      from unnest($1::uuid[], $2::xid[], ${[...arrays, `$${given.length + 3}::jsonb[]`].join(", ")})
-        as u(${['"#id"', '"#xmin"', ...names, '"#errors"'].join(", ")})
-      join ${quoteTable(table)} as t on t.${id} = u."#id"
+      select "#given".*${stored.join("")}
+      from ${givenRows(shape)} as "#given"
+      join ${quoteTable(table)} as t on t.${quoteIdent(table.identity)} = "#given"."#id"
     ) as "#row"${laterals.join("")}
-  ) as "#new"
-  where "#target".${id} = "#new"."#id" and "#target".xmin = "#new"."#xmin"
-  returning "#target".${id}`;
+  )`;
 }

@@ -1,3 +1,4 @@
+import type { OnError } from "@appdb/contract/jobs";
 import type { Clock, SqlConnection, SqlPool } from "../ports.ts";
 import type { CatalogColumn } from "../schema/catalog.ts";
 import { PENDING_LOCK } from "../schema/migrations.ts";
@@ -18,6 +19,13 @@ export interface Job {
   readonly rows_total: number | null;
   /** Leases since a batch was last finished, this one included. */
   readonly attempts: number;
+  readonly on_error: OnError;
+  /** Only rows with an error in a cell of the job's columns. */
+  readonly errors_only: boolean;
+  /** Somebody wants it to end; what it did is undone or, with `ignore`, left as it is. */
+  readonly is_cancelled: boolean;
+  /** The job cannot be done and puts former values back; what it says then. */
+  readonly undoing: JobError | null;
 }
 
 export interface LeaseInput {
@@ -41,12 +49,14 @@ export async function leaseJob(sql: SqlPool, { owner, clock }: LeaseInput): Prom
       values: [PENDING_LOCK, tableId],
     });
     const { rows } = await connection.query({
-      text: `update appdb.jobs set state = 'running', owner = $2, lease_until = $3, attempts = attempts + 1
+      text: `update appdb.jobs set state = 'running', owner = $2, lease_until = $3, attempts = attempts + 1,
+          started_at = coalesce(started_at, now())
         where id = $1 and (state = 'queued' or (state = 'running' and (lease_until < $4 or owner = $2)))
         returning json_build_object(
           'id', id, 'kind', kind, 'table_id', table_id, 'table_name', table_name, 'column_ids', to_json(column_ids),
           'index_id', index_id, 'runtime_id', runtime_id, 'undo', undo, 'cursor', cursor, 'rows_done', rows_done,
-          'rows_total', rows_total, 'attempts', attempts)`,
+          'rows_total', rows_total, 'attempts', attempts, 'on_error', on_error, 'errors_only', errors_only,
+          'is_cancelled', is_cancelled, 'undoing', undoing)`,
       values: [id, owner, until, now],
     });
     const text = rows[0]?.[0];
@@ -64,13 +74,19 @@ where j.incarnation = s.incarnation
       and o.incarnation = s.incarnation)
 order by j.seq limit 1`;
 
-/** Keeps a job. False when it is somebody else's by now, or has ended. */
-export async function renewLease(sql: SqlConnection, job: Job, { owner, clock }: LeaseInput): Promise<boolean> {
-  const { row_count } = await sql.query({
-    text: "update appdb.jobs set lease_until = $3 where id = $1 and owner = $2 and state = 'running'",
+/** Keeps a job. `lost`: it is somebody else's by now, or has ended. */
+export async function renewLease(
+  sql: SqlConnection,
+  job: Job,
+  { owner, clock }: LeaseInput,
+): Promise<"kept" | "lost" | "cancelled"> {
+  const { rows } = await sql.query({
+    text: `update appdb.jobs set lease_until = $3 where id = $1 and owner = $2 and state = 'running'
+      returning is_cancelled`,
     values: [job.id, owner, new Date(clock.now() + LEASE_MS).toISOString()],
   });
-  return row_count === 1;
+  if (rows[0] === undefined) return "lost";
+  return rows[0][0] === "t" && !job.is_cancelled ? "cancelled" : "kept";
 }
 
 /** Moves the cursor in the transaction that wrote the rows, if the job is still ours and the table what we think it is.
@@ -79,13 +95,19 @@ export async function advanceJob(
   sql: SqlConnection,
   job: Job,
   owner: string,
-  step: { readonly cursor: string | null; readonly rows: number; readonly table_version: number },
+  step: {
+    readonly cursor: string | null;
+    readonly rows: number;
+    /** Cells that got an error. */
+    readonly errors: number;
+    readonly table_version: number;
+  },
 ): Promise<boolean> {
   const { row_count } = await sql.query({
-    text: `update appdb.jobs set cursor = $3, rows_done = rows_done + $4, attempts = 0
+    text: `update appdb.jobs set cursor = $3, rows_done = rows_done + $4, errors = errors + $6, attempts = 0
       where id = $1 and owner = $2 and state = 'running'
         and (select version from appdb.tables where id = table_id) = $5`,
-    values: [job.id, owner, step.cursor, step.rows, step.table_version],
+    values: [job.id, owner, step.cursor, step.rows, step.table_version, step.errors],
   });
   return row_count === 1;
 }
@@ -106,7 +128,7 @@ export async function releaseJob(sql: SqlConnection, job: Job, owner: string): P
 
 /** What a job says when it could not be done; watchers throw it. */
 export interface JobError {
-  readonly code: "fill_failed" | "schema_unsupported";
+  readonly code: "fill_failed" | "recompute_failed" | "job_cancelled" | "schema_unsupported";
   readonly detail: string;
   readonly hint: string;
   readonly meta: Readonly<Record<string, unknown>>;
@@ -117,7 +139,21 @@ export async function endJob(sql: SqlConnection, job: Job, owner: string, error:
   const { row_count } = await sql.query({
     text: `update appdb.jobs set state = $3, error = $4, ended_at = now(), owner = null, lease_until = null
       where id = $1 and owner = $2 and state = 'running'`,
-    values: [job.id, owner, error === null ? "done" : "failed", error === null ? null : JSON.stringify(error)],
+    values: [job.id, owner, stateAfter(error), error === null ? null : JSON.stringify(error)],
+  });
+  return row_count === 1;
+}
+
+function stateAfter(error: JobError | null): string {
+  if (error === null) return "done";
+  return error.code === "job_cancelled" ? "cancelled" : "failed";
+}
+
+/** From now on the job only puts former values back, whoever runs it. False when it is not ours any more. */
+export async function beginUndoing(sql: SqlConnection, job: Job, owner: string, error: JobError): Promise<boolean> {
+  const { row_count } = await sql.query({
+    text: `update appdb.jobs set undoing = $3, attempts = 0 where id = $1 and owner = $2 and state = 'running'`,
+    values: [job.id, owner, JSON.stringify(error)],
   });
   return row_count === 1;
 }

@@ -1,14 +1,17 @@
 import { AppError } from "@appdb/contract/errors";
 import { JOBS_CHANNEL } from "../schema/load-catalog.ts";
 import { buildIndex } from "./build-index.ts";
-import { explainRowFailure, failFill, finishFill } from "./end-fill.ts";
-import { fillColumns, JobMoved, RowFailed } from "./fill-columns.ts";
+import { cancelled, explainRowFailure, failFill, finishFill } from "./end-fill.ts";
+import { fillColumns } from "./fill-columns.ts";
+import { JobMoved, RowFailed } from "./fill-context.ts";
 import type { JobDeps } from "./job-deps.ts";
-import { endJob, type Job, type JobError, LEASE_MS, leaseJob, releaseJob, renewLease } from "./job-store.ts";
+import { endJob, type Job, type JobError, leaseJob, releaseJob, renewLease } from "./job-store.ts";
 
 /** A job that nobody announced is found this late: one whose runner died, or that was queued while nobody listened. */
 const POLL_MS = 1_000;
 const RETRY_DELAY_MS = 500;
+/** How often a lease is renewed, and so how soon a cancelled job ends. */
+const RENEW_MS = 1_000;
 /** A job that fails so often without finishing a batch is given up. */
 const MAX_ATTEMPTS = 4;
 
@@ -43,6 +46,10 @@ async function workOn(deps: JobDeps, job: Job, signal: AbortSignal): Promise<voi
   try {
     await doJob(deps, job, lease.signal);
   } catch (error) {
+    if (lease.is_cancelled && !signal.aborted) {
+      await failFill(deps, job, cancelled(job), signal);
+      return;
+    }
     if (error instanceof JobMoved || lease.signal.aborted) {
       await releaseJob(deps.sql, job, deps.owner);
       return;
@@ -58,6 +65,8 @@ async function workOn(deps: JobDeps, job: Job, signal: AbortSignal): Promise<voi
 }
 
 async function doJob(deps: JobDeps, job: Job, signal: AbortSignal): Promise<void> {
+  if (job.undoing !== null) return failFill(deps, job, job.undoing, signal);
+  if (job.is_cancelled) return failFill(deps, job, cancelled(job), signal);
   if (job.kind === "build_index") return buildIndex(deps, job);
   await fillColumns(deps, job, signal);
   await finishFill(deps, job);
@@ -88,25 +97,32 @@ function isDatabaseAway(error: unknown): boolean {
 }
 
 interface Lease extends AsyncDisposable {
-  /** Aborts with the caller's signal, or when the job was lost to another runner. */
+  /** Aborts with the caller's signal, when the job was lost to another runner, or when somebody cancelled it. */
   readonly signal: AbortSignal;
+  readonly is_cancelled: boolean;
 }
 
 /** Renews a lease while a job is worked on: one slow batch must not lose it. */
 function keepLease(deps: JobDeps, job: Job, signal: AbortSignal): Lease {
   const lost = new AbortController();
+  let is_cancelled = false;
   let renewing: Promise<void> = Promise.resolve();
   const timer = setInterval(() => {
     renewing = renewLease(deps.sql, job, deps).then(
-      (is_ours) => {
-        if (!is_ours) lost.abort(new JobMoved("the lease was lost"));
+      (state) => {
+        if (state === "kept") return;
+        is_cancelled = state === "cancelled";
+        lost.abort(new JobMoved(is_cancelled ? "the job was cancelled" : "the lease was lost"));
       },
       // The database is away: the statements of the job itself meet the same and tell it.
       (error: unknown) => deps.log.debug({ job: job.id, error: String(error) }, "a lease could not be renewed"),
     );
-  }, LEASE_MS / 4);
+  }, RENEW_MS);
   return {
     signal: AbortSignal.any([signal, lost.signal]),
+    get is_cancelled() {
+      return is_cancelled;
+    },
     async [Symbol.asyncDispose]() {
       clearInterval(timer);
       await renewing;

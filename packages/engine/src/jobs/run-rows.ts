@@ -1,50 +1,101 @@
 import { appError } from "@appdb/contract/errors";
 import type { EngineValue } from "@appdb/contract/types";
+import type { CellError, CellErrors } from "../compute/cell-errors.ts";
 import type { SqlResult, UdfGraph, UdfResult, UdfRunner } from "../ports.ts";
 import { fromSqlText } from "../rows/value-sql.ts";
 import type { Catalog } from "../schema/catalog.ts";
 import type { JobDeps } from "./job-deps.ts";
-
-/** Rows handed to the workers at a time: enough for full chunks, few enough to leave room for requests. */
-const IN_FLIGHT = 128;
 
 /** A row as it was read: `xmin` tells whether it is still the same when its values are written. */
 export interface StoredRow {
   readonly id: string;
   readonly xmin: string;
   readonly inputs: readonly EngineValue[];
+  /** What failed in columns that were asked for; null for nothing. */
+  readonly failed: CellErrors | null;
 }
 
-/** Decodes what `selectRows` gives. */
-export function readRows(result: SqlResult, inputs: UdfGraph["inputs"]): readonly StoredRow[] {
-  return result.rows.map(([id, xmin, ...values]) => ({
-    id: id ?? "",
-    xmin: xmin ?? "",
+/** Decodes what `selectRows` gives. `outside`: the columns whose errors count; the cell errors then come last. */
+export function readRows(
+  result: SqlResult,
+  inputs: UdfGraph["inputs"],
+  outside: ReadonlySet<string>,
+): readonly StoredRow[] {
+  return result.rows.map((row) => ({
+    id: row[0] ?? "",
+    xmin: row[1] ?? "",
     inputs: inputs.map((input, at) => {
-      const text = values[at] ?? null;
+      const text = row[at + 2] ?? null;
       return text === null ? null : fromSqlText(input.type, text);
     }),
+    failed: outside.size === 0 ? null : failedCells(row[inputs.length + 2] ?? null, outside),
   }));
 }
 
-/** Runs a graph over rows, several at a time, and gives the results in the rows' order.
- *  @throws worker_unavailable, overloaded */
-export async function runRows(
-  runner: UdfRunner,
-  graph: UdfGraph,
-  rows: readonly StoredRow[],
-  signal: AbortSignal,
-): Promise<readonly UdfResult[]> {
-  const results = new Array<UdfResult>(rows.length);
-  let next = 0;
-  const runSome = async (): Promise<void> => {
-    for (let at = next++; at < rows.length; at = next++) {
+/** A pending cell is no failed one: its job comes first and has closed it, or a later one computes all of the row again. */
+function failedCells(text: string | null, outside: ReadonlySet<string>): CellErrors | null {
+  if (text === null) return null;
+  const cells = Object.entries(JSON.parse(text) as Record<string, CellError | "pending">);
+  const failed = cells.flatMap(([name, error]) => (error === "pending" || !outside.has(name) ? [] : [[name, error]]));
+  return failed.length === 0 ? null : (Object.fromEntries(failed) as CellErrors);
+}
+
+/** Rows on their way through a graph. */
+export interface RowsRun {
+  /** Rows from the first one on that all have their result. */
+  readonly ready: number;
+  /** The result of a row that is ready. */
+  result(at: number): UdfResult;
+  /** Waits until all rows have their result, or `ms` have passed. @throws worker_unavailable, overloaded; the abort's reason */
+  wait(ms: number, signal: AbortSignal): Promise<void>;
+}
+
+/** Hands rows to a runner, all at once: it cuts them into chunks and takes them as its workers get free. */
+export function startRows(runner: UdfRunner, graph: UdfGraph, rows: readonly StoredRow[]): RowsRun {
+  const results = new Array<UdfResult | undefined>(rows.length);
+  let ready = 0;
+  let failure: { readonly error: unknown } | undefined;
+  let wake: (() => void) | undefined;
+  rows.forEach((row, at) => {
+    runner.run(graph, row.inputs).then(
+      (result) => {
+        results[at] = result;
+        while (ready < rows.length && results[ready] !== undefined) ready += 1;
+        if (ready === rows.length) wake?.();
+      },
+      (error: unknown) => {
+        failure ??= { error };
+        wake?.();
+      },
+    );
+  });
+  return {
+    get ready() {
+      return ready;
+    },
+    result: (at) => {
+      const result = results[at];
+      if (result === undefined) throw new TypeError(`row ${at} has no result yet`);
+      return result;
+    },
+    wait: async (ms, signal) => {
+      if (ready < rows.length && failure === undefined && !signal.aborted) {
+        await new Promise<void>((resolve) => {
+          const timer = setTimeout(end, ms);
+          signal.addEventListener("abort", end, { once: true });
+          wake = end;
+          function end(): void {
+            clearTimeout(timer);
+            signal.removeEventListener("abort", end);
+            resolve();
+          }
+        });
+        wake = undefined;
+      }
+      if (failure !== undefined) throw failure.error;
       signal.throwIfAborted();
-      results[at] = await runner.run(graph, rows[at]?.inputs ?? [], signal);
-    }
+    },
   };
-  await Promise.all(Array.from({ length: Math.min(IN_FLIGHT, rows.length) }, runSome));
-  return results;
 }
 
 /** Workers for a job, started with the first graph that needs them. */

@@ -11,7 +11,7 @@ const LONGEST_WAIT_MS = 100;
 
 interface WatchedJob {
   readonly kind: string;
-  readonly state: "queued" | "running" | "done" | "failed";
+  readonly state: "queued" | "running" | "done" | "failed" | "cancelled";
   readonly table: string;
   readonly columns: readonly string[];
   readonly rows_done: number;
@@ -22,7 +22,8 @@ interface WatchedJob {
 /**
  * Waits until jobs have ended, telling rows done and total of each column once a second, and a last time at the end.
  * Aborting it ends the waiting, not the jobs.
- * @throws fill_failed with function, type, message and row count in `meta`; schema_unsupported for an index; the abort's reason
+ * @throws fill_failed, recompute_failed with function, type, message and row count in `meta`; schema_unsupported for an index; job_cancelled; the
+ *  abort's reason
  */
 export async function watchJobs(
   deps: Pick<JobDeps, "sql" | "clock">,
@@ -35,7 +36,7 @@ export async function watchJobs(
   for (;;) {
     signal.throwIfAborted();
     const jobs = await readJobs(deps.sql, ids);
-    const hasEnded = jobs.every((job) => job.state === "done" || job.state === "failed");
+    const hasEnded = jobs.every((job) => job.state !== "queued" && job.state !== "running");
     if (hasEnded || deps.clock.now() - toldAt >= PROGRESS_MS) {
       toldAt = deps.clock.now();
       for (const job of jobs) tell(job, onProgress);

@@ -1,3 +1,4 @@
+import type { OnError } from "@appdb/contract/jobs";
 import type { ManifestColumn, ManifestFunction, ManifestTable } from "@appdb/contract/manifest";
 import type { SqlConnection } from "../ports.ts";
 import { storableText } from "../sql/quote.ts";
@@ -130,17 +131,23 @@ export async function updateColumn(sql: SqlConnection, id: number, to: ManifestC
   });
 }
 
-/** Puts the former expression back after a recompute failed. A later update that waits to recompute the column again
+/** Puts the former expression back after a recompute failed; `isStale`: some values are those of the later one. A later update that waits to recompute the column again
  *  keeps its own. */
 export async function restoreColumn(
   sql: SqlConnection,
   former: Pick<CatalogColumn, "id" | "computed" | "nullable">,
+  isStale: boolean,
 ): Promise<void> {
   await sql.query({
-    text: `update appdb.columns set computed = $2, nullable = $3, stale = true where id = $1 and not exists (
+    text: `update appdb.columns set computed = $2, nullable = $3, stale = $4 where id = $1 and not exists (
       select from appdb.jobs where state in ('queued', 'running') and kind <> 'close_pending' and $1 = any(column_ids))`,
-    values: [former.id, jsonOf(former.computed), former.nullable],
+    values: [former.id, jsonOf(former.computed), former.nullable, isStale],
   });
+}
+
+/** Says that some rows were computed anew and others were not. */
+export async function markStale(sql: SqlConnection, id: number): Promise<void> {
+  await sql.query({ text: "update appdb.columns set stale = true where id = $1", values: [id] });
 }
 
 /** Forgets a column, and takes it from the jobs that were to compute it; a job with nothing left ends. */
@@ -204,15 +211,23 @@ export interface NewJob {
   readonly column_names: readonly string[];
   /** Definitions to put back when a recompute fails. */
   readonly undo: readonly Pick<CatalogColumn, "id" | "computed" | "nullable">[];
-  readonly runtime_id: string;
+  /** Null: where the functions of the table's columns ran at the last update. */
+  readonly runtime_id: string | null;
+  /** What a failing cell does: ends the job, which then undoes all of it (`abort`, the default), or stays null with its
+   *  error beside it. */
+  readonly on_error?: OnError;
+  /** Only rows with an error in a cell of these columns. */
+  readonly errors_only?: boolean;
 }
 
 /** Queues work in the transaction that makes it necessary, and wakes the runners when that commits. */
 export async function insertJob(sql: SqlConnection, job: NewJob): Promise<string> {
   const { rows } = await sql.query({
     text: `insert into appdb.jobs
-      (kind, table_id, column_ids, index_id, table_name, column_names, undo, runtime_id, incarnation)
-      select $1, $2, $3, $4, $5, $6, $7, $8, incarnation from appdb.state returning id`,
+      (kind, table_id, column_ids, index_id, table_name, column_names, undo, on_error, errors_only, runtime_id, incarnation)
+      select $1, $2, $3, $4, $5, $6, $7, $9, $10,
+        coalesce($8, (select runtime_id from appdb.tables where id = $2::bigint)), incarnation
+      from appdb.state returning id`,
     values: [
       job.kind,
       job.table_id,
@@ -222,6 +237,8 @@ export async function insertJob(sql: SqlConnection, job: NewJob): Promise<string
       [...job.column_names],
       jsonOf(job.undo),
       job.runtime_id,
+      job.on_error ?? "abort",
+      job.errors_only ?? false,
     ],
   });
   await sql.query({ text: "select pg_notify($1, '')", values: [JOBS_CHANNEL] });

@@ -15,6 +15,7 @@ export const PENDING_LOCK = 1_634_755_692;
 export const MIGRATIONS: readonly CatalogMigration[] = [
   { id: 1, breaking: true, sql: firstCatalog() },
   { id: 2, breaking: false, sql: rememberRenames() },
+  { id: 3, breaking: true, sql: jobsOfPeople() },
 ];
 
 /** Tables, columns, indexes, functions and jobs of one database. Locks nothing that anybody uses yet. */
@@ -157,5 +158,25 @@ function rememberRenames(): string {
   return `
 alter table appdb.tables add column renamed_from text;
 alter table appdb.columns add column renamed_from text;
+`;
+}
+
+/** Jobs that a person asks for: recomputes, what becomes of failing cells, cancelling. Locks appdb.jobs for a moment; an
+ *  older runner would not know that a job was cancelled or that it may leave errors in cells. */
+function jobsOfPeople(): string {
+  return `
+alter table appdb.jobs
+  add column on_error text not null default 'abort' check (on_error in ('abort', 'ignore')),
+  -- Only rows with an error in a cell of the job's columns.
+  add column errors_only boolean not null default false,
+  -- Cells that got an error so far.
+  add column errors bigint not null default 0,
+  add column is_cancelled boolean not null default false,
+  -- Set when the job cannot be done and puts former values back (appdb."undo <id>"): what it will say then.
+  add column undoing json,
+  add column started_at timestamptz,
+  drop constraint jobs_state_check,
+  add constraint jobs_state_check check (state in ('queued', 'running', 'done', 'failed', 'cancelled'));
+create index jobs_ended on appdb.jobs (ended_at) where ended_at is not null;
 `;
 }

@@ -115,8 +115,15 @@ CREATE TABLE appdb.jobs (
     error json,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     ended_at timestamp with time zone,
+    on_error text DEFAULT 'abort'::text NOT NULL,
+    errors_only boolean DEFAULT false NOT NULL,
+    errors bigint DEFAULT 0 NOT NULL,
+    is_cancelled boolean DEFAULT false NOT NULL,
+    undoing json,
+    started_at timestamp with time zone,
     CONSTRAINT jobs_kind_check CHECK ((kind = ANY (ARRAY['fill'::text, 'recompute'::text, 'close_pending'::text, 'build_index'::text]))),
-    CONSTRAINT jobs_state_check CHECK ((state = ANY (ARRAY['queued'::text, 'running'::text, 'done'::text, 'failed'::text])))
+    CONSTRAINT jobs_on_error_check CHECK ((on_error = ANY (ARRAY['abort'::text, 'ignore'::text]))),
+    CONSTRAINT jobs_state_check CHECK ((state = ANY (ARRAY['queued'::text, 'running'::text, 'done'::text, 'failed'::text, 'cancelled'::text])))
 );
 
 ALTER TABLE appdb.jobs ALTER COLUMN seq ADD GENERATED ALWAYS AS IDENTITY (
@@ -195,6 +202,8 @@ ALTER TABLE ONLY appdb.tables
 
 ALTER TABLE ONLY appdb.tables
     ADD CONSTRAINT tables_pkey PRIMARY KEY (id);
+
+CREATE INDEX jobs_ended ON appdb.jobs USING btree (ended_at) WHERE (ended_at IS NOT NULL);
 
 CREATE INDEX jobs_open ON appdb.jobs USING btree (seq) WHERE (state = ANY (ARRAY['queued'::text, 'running'::text]));
 

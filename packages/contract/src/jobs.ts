@@ -1,0 +1,76 @@
+import * as z from "zod";
+
+/** What a failing cell does: `abort` ends the whole insert or job; `ignore` leaves the cell null with its error beside it. */
+export const onErrorSchema = z.enum(["abort", "ignore"]);
+export type OnError = z.infer<typeof onErrorSchema>;
+
+export const JOB_KINDS = ["fill", "recompute", "close_pending", "build_index"] as const;
+export const JOB_STATES = ["queued", "running", "done", "failed", "cancelled"] as const;
+
+/** A job as `cli jobs list` shows it: long work on one table. */
+export const jobRecordSchema = z.strictObject({
+  id: z.string(),
+  kind: z.enum(JOB_KINDS),
+  state: z.enum(JOB_STATES),
+  /** `main/docs` */
+  table: z.string(),
+  columns: z.array(z.string()),
+  on_error: onErrorSchema,
+  rows_done: z.int(),
+  /** Null until it has begun, and for an index. */
+  rows_total: z.int().nullable(),
+  /** Cells that got an error. */
+  errors: z.int(),
+  /** It was told to end and has not yet. */
+  is_cancelled: z.boolean(),
+  /** Why it could not be done. */
+  error: z.string().nullable(),
+  created_at: z.string(),
+  ended_at: z.string().nullable(),
+});
+export type JobRecord = z.infer<typeof jobRecordSchema>;
+
+/** A computed column's cell without a value, as `cli errors` shows it. */
+export const cellErrorRecordSchema = z.strictObject({
+  /** The row's key; its identity where the table has none. */
+  key: z.record(z.string(), z.unknown()),
+  column: z.string(),
+  /** Class name of the exception; `CellError` where a column that it reads failed. */
+  errortype: z.string(),
+  errormsg: z.string(),
+  function: z.string().nullable(),
+  /** The column whose failing is the cause, when it is another one. */
+  cause: z.string().nullable(),
+});
+export type CellErrorRecord = z.infer<typeof cellErrorRecordSchema>;
+
+/** Failing cells of one table: counts of every column, and the first rows. */
+export const tableErrorsSchema = z.strictObject({
+  table: z.string(),
+  rows: z.int(),
+  counts: z.record(z.string(), z.int()),
+  errors: z.array(cellErrorRecordSchema),
+});
+export type TableErrors = z.infer<typeof tableErrorsSchema>;
+
+/** What `cli recompute` will do: the columns that were named, those that read them, and how many rows. */
+export const recomputePlanSchema = z.strictObject({
+  table: z.string(),
+  columns: z.array(z.string()),
+  /** Computed again because they read those. */
+  cascade: z.array(z.string()),
+  on_error: onErrorSchema,
+  errors_only: z.boolean(),
+  rows: z.int(),
+});
+export type RecomputePlan = z.infer<typeof recomputePlanSchema>;
+
+/** What a recompute did. */
+export const recomputeResultSchema = z.strictObject({
+  ...recomputePlanSchema.shape,
+  job: z.string(),
+  rows_done: z.int(),
+  /** Cells that got an error. */
+  errors: z.int(),
+});
+export type RecomputeResult = z.infer<typeof recomputeResultSchema>;

@@ -1,0 +1,81 @@
+import type { Expr } from "@appdb/contract/expressions";
+import { visit } from "../expressions/tree.ts";
+import type { UdfError } from "../ports.ts";
+import type { CatalogTable } from "../schema/catalog.ts";
+import { storableText } from "../sql/quote.ts";
+
+/** Why a cell has no value, as it stands in the row's `_errors` under the column's name. */
+export interface CellError {
+  /** The exception's class name; `CellError` when a column that it reads failed. */
+  readonly type: string;
+  readonly message: string;
+  readonly function: string;
+  /** The column whose failing is the cause, when it is another one. */
+  readonly column?: string;
+}
+
+export type CellErrors = Readonly<Record<string, CellError>>;
+
+/** Type of the error of a cell that reads a failed one. */
+const CARRIED = "CellError";
+
+/**
+ * All errors of a row: those of the columns that failed by themselves, and for each column among `columns` that reads a
+ * failed one, directly or not, an error that names the cause. Null when nothing failed.
+ */
+export function spreadErrors(
+  table: Pick<CatalogTable, "columns">,
+  columns: ReadonlySet<string>,
+  failed: CellErrors,
+): CellErrors {
+  const all: Record<string, CellError> = { ...failed };
+  // Readers may be listed before what they read, so go round until nothing is added.
+  for (let before = -1; before !== Object.keys(all).length; ) {
+    before = Object.keys(all).length;
+    for (const { name, computed } of table.columns) {
+      if (computed === null || !columns.has(name) || all[name] !== undefined) continue;
+      const read = valuesRead(computed.expr).find((candidate) => all[candidate] !== undefined);
+      const cause = read === undefined ? undefined : all[read];
+      if (read !== undefined && cause !== undefined) all[name] = carry(read, cause);
+    }
+  }
+  return all;
+}
+
+/** The errors of columns that failed by themselves, of what a runner says of a row. */
+export function ownErrors(errors: Readonly<Record<string, UdfError>>): CellErrors {
+  const own = Object.entries(errors).filter(([, error]) => error.kind !== "skipped");
+  // A worker that died skips the steps that call no function; where all are skipped, each speaks for itself.
+  const told = own.length > 0 ? own : Object.entries(errors);
+  return Object.fromEntries(
+    told.map(([name, { type, message, function: fn }]) => [
+      name,
+      { type, message: storableText(message), function: fn },
+    ]),
+  );
+}
+
+/** True for an error that says nothing of the row: the application's code could not be loaded. It is never left in cells. */
+export function isOfApplication(errors: Readonly<Record<string, UdfError>>): boolean {
+  return Object.values(errors).some((error) => error.kind === "import");
+}
+
+/** Names of the columns whose value an expression reads. */
+export function valuesRead(expr: Expr): readonly string[] {
+  const names = new Set<string>();
+  visit(expr, (node) => {
+    if (node.node === "column") names.add(node.name);
+  });
+  return [...names];
+}
+
+function carry(read: string, cause: CellError): CellError {
+  const column = cause.column ?? read;
+  if (cause.column !== undefined) return { ...cause, column };
+  return {
+    type: CARRIED,
+    message: `${column} has no value: ${cause.type}: ${cause.message}`,
+    function: cause.function,
+    column,
+  };
+}

@@ -1,0 +1,102 @@
+import { valuesRead } from "../compute/cell-errors.ts";
+import { planCompute, planPython, type SqlStep } from "../compute/plan-compute.ts";
+import type { UdfGraph } from "../ports.ts";
+import type { Catalog, CatalogColumn, CatalogFunction, CatalogTable } from "../schema/catalog.ts";
+import { type RowScope, selectRows, type UndoShape, updateRows } from "./fill-statement.ts";
+import type { Job } from "./job-store.ts";
+
+/** How a batch is computed: the graph in Python, then the steps in SQL while the rows are written. */
+export interface FillMode {
+  readonly graph: UdfGraph | null;
+  readonly steps: readonly SqlStep[];
+  readonly select: string;
+  readonly update: string;
+}
+
+/** What a job does to a table, as the catalog had it when the job began. */
+export interface Fill {
+  readonly table: CatalogTable;
+  readonly functions: ReadonlyMap<string, CatalogFunction>;
+  readonly columns: readonly CatalogColumn[];
+  readonly names: ReadonlySet<string>;
+  readonly main: FillMode;
+  /** For rows of which SQL refused a value: every column in Python. Null where SQL computes nothing. */
+  readonly python: FillMode | null;
+  /** Writes rows whose values are all known. */
+  readonly given: string;
+  readonly scope: RowScope | null;
+  /** A failing cell stays null with its error; else it ends the job. */
+  readonly keeps_errors: boolean;
+  /** Computed columns outside of the job that the job's read: what failed there is carried on. */
+  readonly outside: ReadonlySet<string>;
+  /** Columns whose former values are kept while the job runs, and where. */
+  readonly undo: UndoShape | null;
+}
+
+/** Undefined when the table or all of the columns are gone. */
+export function planFill(catalog: Catalog, job: Job): Fill | undefined {
+  const table = catalog.tables.find((candidate) => candidate.id === job.table_id);
+  const columns = table?.columns.filter((column) => job.column_ids.includes(column.id) && column.computed !== null);
+  if (table === undefined || columns === undefined || columns.length === 0) return undefined;
+  const names = columns.map((column) => column.name);
+  const { graph, sql } = planCompute(table, catalog.functions, names);
+  const outside = readOutside(table, columns);
+  const scope = scopeOf(job, names);
+  const undo = undoOf(job, columns);
+  const common = { table, columns: names, undo };
+  const modeOf = (of: UdfGraph | null, steps: readonly SqlStep[]): FillMode => {
+    const given = of?.steps ?? [];
+    return {
+      graph: of,
+      steps,
+      select: selectRows({ table, inputs: of?.inputs ?? [], scope, has_errors: outside.size > 0 }),
+      update: updateRows({ ...common, given, steps, reads: readByRest(columns, given) }),
+    };
+  };
+  return {
+    table,
+    functions: catalog.functions,
+    columns,
+    names: new Set(names),
+    main: modeOf(graph, sql),
+    python: sql.length === 0 ? null : modeOf(planPython(table, catalog.functions, names), []),
+    given: updateRows({ ...common, given: columns, steps: [], reads: [] }),
+    scope,
+    keeps_errors: job.kind === "close_pending" || job.on_error === "ignore",
+    outside,
+    undo,
+  };
+}
+
+/** The table that keeps former values while a job runs that may have to give them back. */
+export function undoTableOf(job: Pick<Job, "id">): string {
+  return `appdb."undo ${job.id}"`;
+}
+
+function scopeOf(job: Job, columns: readonly string[]): RowScope | null {
+  if (job.kind === "close_pending") return { kind: "pending", columns };
+  return job.errors_only ? { kind: "errors", columns } : null;
+}
+
+/** A new column needs none: it is dropped when the job fails. */
+function undoOf(job: Job, columns: readonly CatalogColumn[]): UndoShape | null {
+  if (job.kind === "close_pending" || job.on_error === "ignore") return null;
+  const former = columns.filter((column) => column.state === "ready");
+  return former.length === 0 ? null : { table: undoTableOf(job), columns: former };
+}
+
+function readOutside(table: CatalogTable, columns: readonly CatalogColumn[]): ReadonlySet<string> {
+  const own = new Set(columns.map((column) => column.name));
+  const read = new Set(columns.flatMap(({ computed }) => (computed === null ? [] : valuesRead(computed.expr))));
+  const computed = table.columns.filter((column) => column.computed !== null && !own.has(column.name));
+  return new Set(computed.flatMap(({ name }) => (read.has(name) ? [name] : [])));
+}
+
+/** Columns that the SQL steps read as they are stored. */
+function readByRest(columns: readonly CatalogColumn[], given: readonly { readonly name: string }[]): readonly string[] {
+  const isGiven = new Set(given.map((step) => step.name));
+  const made = new Set(columns.map((column) => column.name));
+  const rest = columns.filter((column) => !isGiven.has(column.name));
+  const read = new Set(rest.flatMap(({ computed }) => (computed === null ? [] : valuesRead(computed.expr))));
+  return [...read].filter((name) => !made.has(name));
+}

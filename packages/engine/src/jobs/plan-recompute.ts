@@ -1,0 +1,147 @@
+import { appError } from "@appdb/contract/errors";
+import type { OnError } from "@appdb/contract/jobs";
+import { nearestName } from "@appdb/contract/nearest";
+import { referencedColumns } from "../expressions/needs-python.ts";
+import type { SqlConnection } from "../ports.ts";
+import { layOutRow } from "../rows/row-layout.ts";
+import type { Catalog, CatalogColumn, CatalogTable } from "../schema/catalog.ts";
+import { insertJob } from "../schema/catalog-store.ts";
+import { loadCatalog } from "../schema/load-catalog.ts";
+import { countRows } from "./fill-statement.ts";
+
+export interface RecomputeRequest {
+  /** PostgreSQL schema of the target (`folderSchema`) and name of the table. */
+  readonly folder: string;
+  readonly table: string;
+  /** Computed columns; empty for all of the table's. */
+  readonly columns: readonly string[];
+  /** Also the columns that read them, directly or not. */
+  readonly cascade: boolean;
+  readonly on_error: OnError;
+  /** Only rows with an error in a cell of the columns that are computed. */
+  readonly errors_only: boolean;
+  /** Where the functions run; undefined: where they ran at the last update of the table. */
+  readonly runtime_id?: string | undefined;
+}
+
+export interface PlannedRecompute {
+  readonly table: CatalogTable;
+  readonly columns: readonly CatalogColumn[];
+  /** Columns that are computed again because they read those. */
+  readonly cascade: readonly CatalogColumn[];
+}
+
+/**
+ * Finds the columns that a request means. Keys and ids made with the row are left out of "all columns".
+ * @throws table_not_found, column_not_found; invalid_request for a column that is not computed, is the key or is being filled
+ */
+export function planRecompute(catalog: Catalog, request: RecomputeRequest): PlannedRecompute {
+  const table = catalog.tables.find(
+    (candidate) => candidate.folder === request.folder && candidate.name === request.table,
+  );
+  if (table === undefined) throw noTable(catalog, request);
+  const computable = new Set(layOutRow(table).computed);
+  const mayRun = (column: CatalogColumn) =>
+    computable.has(column.name) && !column.primary_key && column.state === "ready";
+  const columns =
+    request.columns.length === 0
+      ? table.columns.filter(mayRun)
+      : [...new Set(request.columns)].map((name) => {
+          const column = table.columns.find((candidate) => candidate.name === name);
+          if (column === undefined) throw noColumn(table, name);
+          if (!mayRun(column)) throw notComputable(table, column, computable);
+          return column;
+        });
+  const readers = request.cascade ? readersOf(table, columns).filter(mayRun) : [];
+  return { table, columns, cascade: readers };
+}
+
+/** Counts the rows that a recompute would visit. */
+export async function countRecompute(
+  sql: SqlConnection,
+  { table, columns, cascade }: PlannedRecompute,
+  errors_only: boolean,
+): Promise<number> {
+  if (columns.length === 0) return 0;
+  const names = [...columns, ...cascade].map((column) => column.name);
+  const { rows } = await sql.query({ text: countRows(table, errors_only ? { kind: "errors", columns: names } : null) });
+  return Number(rows[0]?.[0]);
+}
+
+/**
+ * Queues a recompute in the caller's transaction and gives its job; `undefined` when there is no column to compute. Who
+ * waits for it uses `watchJobs`. With `abort` a failing cell undoes all of it; with `ignore` the cell is null and its
+ * error beside it.
+ * @throws what planRecompute throws
+ */
+export async function startRecompute(
+  sql: SqlConnection,
+  request: RecomputeRequest,
+): Promise<{ readonly job: string | undefined; readonly plan: PlannedRecompute }> {
+  const plan = planRecompute(await loadCatalog(sql), request);
+  const columns = [...plan.columns, ...plan.cascade];
+  if (columns.length === 0) return { job: undefined, plan };
+  const job = await insertJob(sql, {
+    kind: "recompute",
+    table_id: plan.table.id,
+    table_name: plan.table.name,
+    column_ids: columns.map((column) => column.id),
+    column_names: columns.map((column) => column.name),
+    index_id: null,
+    undo: [],
+    runtime_id: request.runtime_id ?? null,
+    on_error: request.on_error,
+    errors_only: request.errors_only,
+  });
+  return { job, plan };
+}
+
+function readersOf(table: CatalogTable, columns: readonly CatalogColumn[]): readonly CatalogColumn[] {
+  const own = new Set(columns.map((column) => column.name));
+  const found = new Set(own);
+  for (let before = -1; before !== found.size; ) {
+    before = found.size;
+    for (const { name, computed } of table.columns) {
+      if (computed !== null && referencedColumns(computed.expr).some((read) => found.has(read))) found.add(name);
+    }
+  }
+  return table.columns.filter((column) => found.has(column.name) && !own.has(column.name));
+}
+
+function noTable(catalog: Catalog, request: RecomputeRequest): Error {
+  const names = catalog.tables.filter((table) => table.folder === request.folder).map((table) => table.name);
+  const near = nearestName(request.table, names);
+  return appError("table_not_found", {
+    detail: `There is no table ${request.table}; ${names.length === 0 ? "the target has none" : `there are: ${names.join(", ")}`}.`,
+    hint: near === undefined ? "Make the tables first: cli schema update <file> <target>" : `Did you mean ${near}?`,
+    meta: { table: request.table },
+  });
+}
+
+function noColumn(table: CatalogTable, name: string): Error {
+  const near = nearestName(
+    name,
+    table.columns.map((column) => column.name),
+  );
+  return appError("column_not_found", {
+    detail: `Table ${table.name} has no column ${name}.`,
+    hint: near === undefined ? `Its columns: ${table.columns.map((c) => c.name).join(", ")}` : `Did you mean ${near}?`,
+    meta: { table: table.name, column: name },
+  });
+}
+
+function notComputable(table: CatalogTable, column: CatalogColumn, computable: ReadonlySet<string>): Error {
+  const why =
+    column.computed === null
+      ? "is not computed"
+      : column.primary_key
+        ? "is the key"
+        : computable.has(column.name)
+          ? "is being filled by an update"
+          : "is made with its row";
+  return appError("invalid_request", {
+    detail: `Column ${table.name}.${column.name} ${why} and cannot be computed again.`,
+    hint: "Name a computed column, or none for all of them.",
+    meta: { table: table.name, column: column.name },
+  });
+}

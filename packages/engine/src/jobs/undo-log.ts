@@ -1,0 +1,73 @@
+import type { SqlConnection, SqlPool } from "../ports.ts";
+import type { CatalogColumn, CatalogTable } from "../schema/catalog.ts";
+import { loadCatalog } from "../schema/load-catalog.ts";
+import { quoteIdent, quoteTable } from "../sql/quote.ts";
+import { type Fill, undoTableOf } from "./fill-plan.ts";
+import type { Job } from "./job-store.ts";
+
+/**
+ * Former values of a job that computes existing columns again and must leave nothing behind when it fails: each batch puts
+ * them into a table of the job's own, in the statement that overwrites them. It goes when the job has ended.
+ */
+
+/** Rows of one transaction that puts values back. */
+const BATCH = 5_000;
+
+/** Makes the table if the job keeps former values and has none yet. */
+export async function openUndoLog(sql: SqlConnection, { table, undo }: Fill): Promise<void> {
+  if (undo === null) return;
+  const columns = undo.columns.map(({ id, name }) => `, ${quoteIdent(name)} as "#${id}"`).join("");
+  await sql.query({
+    text: `create table if not exists ${undo.table} as
+      select ${quoteIdent(table.identity)} as "#id", xmin as "#xid", _errors as "#errors"${columns}
+      from ${quoteTable(table)} with no data`,
+  });
+}
+
+/** Removes the table, in the transaction that ends the job. */
+export async function dropUndoLog(sql: SqlConnection, job: Job): Promise<void> {
+  await sql.query({ text: `drop table if exists ${undoTableOf(job)}` });
+}
+
+/**
+ * Puts all former values back, batch by batch; stopped anywhere, it goes on where it was. A row that somebody changed since
+ * keeps what it has. Gives false when the job has kept nothing.
+ */
+export async function putBack(sql: SqlPool, job: Job, signal: AbortSignal): Promise<boolean> {
+  const table = (await loadCatalog(sql)).tables.find((candidate) => candidate.id === job.table_id);
+  const columns = await keptColumns(sql, job, table);
+  if (table === undefined || columns === undefined) return false;
+  const text = putBackRows(table, undoTableOf(job), columns);
+  for (;;) {
+    signal.throwIfAborted();
+    const { rows } = await sql.query({ text });
+    if (Number(rows[0]?.[0]) === 0) return true;
+  }
+}
+
+/** Those of its columns that the table still has. Undefined without a table of former values. */
+async function keptColumns(
+  sql: SqlConnection,
+  job: Job,
+  table: CatalogTable | undefined,
+): Promise<readonly CatalogColumn[] | undefined> {
+  const { rows } = await sql.query({
+    text: `select a.attname from pg_catalog.pg_attribute a
+      where a.attrelid = to_regclass($1) and a.attnum > 0 and not a.attisdropped`,
+    values: [undoTableOf(job)],
+  });
+  if (rows.length === 0) return undefined;
+  const kept = new Set(rows.map(([name]) => name));
+  return table?.columns.filter((column) => kept.has(`#${column.id}`)) ?? [];
+}
+
+function putBackRows(table: CatalogTable, undo: string, columns: readonly CatalogColumn[]): string {
+  const sets = columns.map(({ id, name }) => `${quoteIdent(name)} = "#old"."#${id}", `).join("");
+  return `with "#old" as (
+    delete from ${undo} where ctid = any(array(select ctid from ${undo} limit ${BATCH})) returning *
+  ), "#done" as (
+    update ${quoteTable(table)} as "#target" set ${sets}_errors = "#old"."#errors"
+    from "#old" where "#target".${quoteIdent(table.identity)} = "#old"."#id" and "#target".xmin = "#old"."#xid"
+  )
+  select count(*) from "#old"`;
+}
