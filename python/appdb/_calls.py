@@ -2,7 +2,7 @@
 
 from appdb._declaring import Phase
 from appdb._errors import AppFileError, did_you_mean
-from appdb._expr import Expr, call, cast, json_literal, lift, null
+from appdb._expr import Expr, cast, json_literal, lift, null
 from appdb._types import display
 
 NO_DEFAULT = object()
@@ -70,32 +70,6 @@ def has_columns(args, kwargs):
         if isinstance(arg, Expr):
             return True
     return False
-
-
-class Builtin:
-    """A function of the library. Over columns it gives an expression, over plain values the value itself."""
-
-    __slots__ = ("id", "name", "parameters", "kind", "nullable", "bind")
-
-    def __init__(self, id, kind, parameters, nullable=False, bind=None):
-        self.id = id
-        self.name = id.rpartition(".")[2]
-        self.parameters = parameters
-        self.kind = kind
-        self.nullable = nullable
-        self.bind = bind  # own binding, for functions that take any arguments
-
-    def __call__(self, *args, **kwargs):
-        if Phase.running or not (has_columns(args, kwargs) or not self.parameters):
-            from appdb._forms import FORMS
-
-            return FORMS[self.id](*args, **kwargs)
-        positional, named, skips = (self.bind or bind)(self.name, self.parameters, args, kwargs)
-        text = printed(self.name, positional, named)
-        return call(self.id, positional, self.kind, self.nullable or skips, text, kwargs=named)
-
-    def __repr__(self):
-        return f"<function {self.id}>"
 
 
 def _by_name(display_name, parameters, args, kwargs):

@@ -171,9 +171,9 @@ def _guarded(function, convert, argument):
 
 
 def _library_call(expr, args, places, functions):
-    from appdb._forms import FORMS
+    from appdb._forms import form as form_of
 
-    name, form = expr["fn"], FORMS[expr["fn"]]
+    name, form = expr["fn"], form_of(expr["fn"])
     kwargs = {key: _compile(arg, places, functions) for key, arg in expr["kwargs"].items()}
     # A null skips the call where the parameter is not nullable: the signature says which are.
     skipping = _skipping(name, len(args))
@@ -191,7 +191,7 @@ def _library_call(expr, args, places, functions):
                 return None
         try:
             result = form(*values, **named)
-            if checked and decode is None:
+            if checked and decode is None and result is not None:
                 encode(result)
             return result
         except Exception as error:
@@ -209,7 +209,7 @@ def _one_argument(name, form, argument, check):
             return None
         try:
             result = form(value)
-            if check is not None:
+            if check is not None and result is not None:
                 check(result)
             return result
         except Exception as error:
@@ -223,10 +223,9 @@ _KEEPS_ITS_TYPE = frozenset(("string.upper", "string.lower", "string.len", "stri
 
 
 def _skipping(name, count):
-    from appdb.functions import string, uuid
+    from appdb.functions._builtin import find
 
-    signature = {**string.FUNCTIONS, **uuid.FUNCTIONS}[name.partition(".")[2]]
-    parameters = signature.parameters
+    parameters = find(name).parameters
     skipping = {place for place in range(min(count, len(parameters))) if not parameters[place].nullable}
     by_name = {
         parameter.name for parameter in parameters if parameter.mode != "positional_only" and not parameter.nullable

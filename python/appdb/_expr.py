@@ -17,7 +17,7 @@ _DEEPEST = 200
 class Expr:
     """A value of a row, known by its type only. Built in a model's body, computed elsewhere."""
 
-    __slots__ = ("_kind", "_nullable", "_node", "_text", "_binds", "_reads", "_functions", "_depth")
+    __slots__ = ("_kind", "_nullable", "_node", "_text", "_binds", "_reads", "_functions", "_depth", "_base")
     __hash__ = object.__hash__
 
     def __init__(self, kind, nullable, node, text, binds=ATOM, parts=(), function=None):
@@ -28,6 +28,7 @@ class Expr:
         self._node = node
         self._text = text
         self._binds = binds
+        self._base = None  # of a path: what its last step is a part of
         reads, depth = (), 0
         functions = () if function is None else (function,)
         for part in parts:
@@ -155,17 +156,23 @@ class Expr:
             return _paths.key_of(self, name)
         if name in ("apply", "fileurl", "localpath", "similarity"):
             raise later(f"{self._text}.{name}")
-        methods = ()
-        if self._kind == "string":
-            from appdb.functions import string
+        from appdb.functions import _methods
 
-            methods = string.METHODS
-            if name in methods:
-                return _bound(methods[name], self)
+        found = _methods.attribute(self, name)
+        if found is not None:
+            return found
         raise UnknownAttribute(
             f"{article(self).capitalize()} such as {self._text} has no '{name}'.",
-            did_you_mean(name, [*methods, *_OWN], "Compute it in a function marked @udf."),
+            did_you_mean(name, [*_methods.names(self._kind), *_OWN], "Compute it in a function marked @udf."),
         )
+
+    def __call__(self, *args, **kwargs):
+        # `doc.tags.len()`: on a Json value every name is a key, so its methods are seen when they are called.
+        if self._base is None or "key" not in self._node["steps"][-1]:
+            raise AppFileError(f"{self._text} is {article(self)} and cannot be called.", "Leave out the parentheses.")
+        from appdb.functions._methods import call_json_method
+
+        return call_json_method(self._base, self._node["steps"][-1]["key"], args, kwargs)
 
     def __repr__(self):
         return f"<{display(self._kind, self._nullable)}: {self._text}>"
@@ -306,13 +313,6 @@ def _cell_error(column, name):
     if "of" in column._node:
         node["of"] = column._node["of"]
     return Expr("string", True, node, f"{column._text}.{name}", parts=(column,))
-
-
-def _bound(function, first):
-    def method(*args, **kwargs):
-        return function(first, *args, **kwargs)
-
-    return method
 
 
 def article(expr):

@@ -45,7 +45,9 @@ def _path(base, step, text):
     is_path = node["node"] == "path"
     steps = [*node["steps"], step] if is_path else [step]
     node = {"node": "path", "base": node["base"] if is_path else node, "steps": steps}
-    return _expr.Expr("json", True, node, f"{inner(base, ATOM)}{text}", ATOM, (base,))
+    path = _expr.Expr("json", True, node, f"{inner(base, ATOM)}{text}", ATOM, (base,))
+    path._base = base
+    return path
 
 
 def _shown(step):

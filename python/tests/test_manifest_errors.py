@@ -216,7 +216,7 @@ LATER = [
     "@db.uda\nclass U: pass\n",
     "i = db.EmbeddingIndex\n",
     "from appdb.functions import openai\n",
-    "x = fn.math.sqrt\n",
+    "x = fn.image.resize\n",
     "t = db.get_table('a')\n",
     "@db.udf(batch_size=4)\ndef f(x: int) -> int:\n    return x\n",
     "@db.udf\nasync def f(x: int) -> int:\n    return x\n",

@@ -1,19 +1,29 @@
-"""The library's functions: `from appdb.functions import upper`, or `import appdb.functions as fn` and `fn.upper`."""
+"""The library's functions: `from appdb.functions import upper`, or `import appdb.functions as fn` and `fn.json.len`.
 
+Each namespace is a module. Functions of text and those that make UUIDs may also be named without theirs, except where a
+function of the top level has the same name (`count`).
+"""
+
+_NAMESPACES = ("string", "json", "math", "timestamp", "date", "uuid")
+_TOP = {
+    **dict.fromkeys(("sum", "count", "min", "max", "mean", "make_list"), "_aggregates"),
+    "cast": "_convert",
+}
 _LATER = frozenset(
-    "json math timestamp date image video audio document net array vision globals openai anthropic gemini huggingface"
-    " whisper count sum min max mean make_list document_splitter string_splitter list_iterator frame_iterator"
-    " video_splitter audio_splitter tile_iterator cast map filter sort".split()
+    "image video audio document net array vision globals openai anthropic gemini huggingface whisper document_splitter"
+    " string_splitter list_iterator frame_iterator video_splitter audio_splitter tile_iterator map filter sort".split()
 )
 
 
 def __getattr__(name):
     import importlib
 
-    if name in ("string", "uuid"):
+    if name in _NAMESPACES:
         return importlib.import_module(f"appdb.functions.{name}")
     if name.startswith("__"):
         raise AttributeError(name)
+    if name in _TOP:
+        return getattr(importlib.import_module(f"appdb.functions.{_TOP[name]}"), name)
     from appdb.functions import string, uuid
 
     for module in (string, uuid):
@@ -23,7 +33,8 @@ def __getattr__(name):
 
     if name in _LATER:
         raise later(f"appdb.functions.{name}", "Compute it in a function marked @udf.")
-    known = [*string.FUNCTIONS, *uuid.FUNCTIONS, "string", "uuid"]
-    raise UnknownAttribute(
-        f"appdb.functions has no '{name}'.", did_you_mean(name, known, "See the list of functions in the docs.")
-    )
+    homes = [home for home in _NAMESPACES if name in importlib.import_module(f"appdb.functions.{home}").FUNCTIONS]
+    known = [*string.FUNCTIONS, *uuid.FUNCTIONS, *_TOP, *_NAMESPACES]
+    otherwise = did_you_mean(name, known, "See the list of functions in the docs.")
+    hint = f"Write {' or '.join(f'fn.{home}.{name}' for home in homes)}" if homes else otherwise
+    raise UnknownAttribute(f"appdb.functions has no '{name}'.", hint)

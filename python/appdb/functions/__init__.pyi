@@ -1,11 +1,19 @@
-from . import string as string, uuid as uuid
+from . import date as date, json as json, math as math, string as string, timestamp as timestamp, uuid as uuid
+from ._aggregates import (
+    count as count,
+    make_list as make_list,
+    max as max,
+    mean as mean,
+    min as min,
+    sum as sum,
+)
+from ._convert import cast as cast
 from .string import (
     capitalize as capitalize,
     casefold as casefold,
     center as center,
     contains as contains,
     contains_re as contains_re,
-    count as count,
     endswith as endswith,
     fill as fill,
     find as find,
@@ -57,4 +65,4 @@ from .string import (
     wrap as wrap,
     zfill as zfill,
 )
-from .uuid import uuid4 as uuid4, uuid7 as uuid7
+from .uuid import hex as hex, to_string as to_string, uuid4 as uuid4, uuid7 as uuid7

@@ -1,14 +1,14 @@
 """Functions of text, each also a method of a String column: `upper(title)` is `title.upper()`.
 
-A null in an argument that is not nullable gives null. What each function returns is Python's own answer (_forms.py).
+A null in an argument that is not nullable gives null. What each function returns is Python's own answer (_forms/string.py).
 """
 
-from appdb._calls import Builtin, Parameter, bind
+from appdb._calls import Parameter, bind
 from appdb._errors import AppFileError, did_you_mean
 from appdb._expr import lift, null
+from appdb.functions._builtin import Namespace
 
-FUNCTIONS = {}
-_TEXT = Parameter("self", "string", mode="positional_only")
+_string = Namespace("string", "string")
 _PATTERN = Parameter("pattern", "string")
 _SUBSTR = Parameter("substr", "string")
 _CASE = Parameter("case", "bool", default=True)
@@ -40,11 +40,6 @@ _WRAP_OPTIONS = {
 }
 
 
-def _function(name, kind, *parameters, bind=None):
-    made = FUNCTIONS[name] = Builtin(f"string.{name}", kind, (_TEXT, *parameters), bind=bind)
-    return made
-
-
 def _bind_format(name, parameters, args, kwargs):
     if not args:
         raise AppFileError(f"{name}() is called without its text.", "Write format('{} and {}', a, b)")
@@ -71,65 +66,67 @@ def _bind_wrap(name, parameters, args, kwargs):
     return positional, {key: lift(options[key]) for key in sorted(options)}, skips
 
 
-capitalize = _function("capitalize", "string")
-casefold = _function("casefold", "string")
-lower = _function("lower", "string")
-upper = _function("upper", "string")
-reverse = _function("reverse", "string")
-swapcase = _function("swapcase", "string")
-title = _function("title", "string")
-center = _function("center", "string", _WIDTH, _FILLCHAR)
-ljust = _function("ljust", "string", _WIDTH, _FILLCHAR)
-rjust = _function("rjust", "string", _WIDTH, _FILLCHAR)
-lstrip = _function("lstrip", "string", _CHARS)
-rstrip = _function("rstrip", "string", _CHARS)
-strip = _function("strip", "string", _CHARS)
-normalize = _function("normalize", "string", Parameter("form", "string"))
-pad = _function("pad", "string", _WIDTH, Parameter("side", "string", default="left"), _FILLCHAR)
-removeprefix = _function("removeprefix", "string", Parameter("prefix", "string"))
-removesuffix = _function("removesuffix", "string", Parameter("suffix", "string"))
-repeat = _function("repeat", "string", Parameter("n", "int"))
-replace = _function("replace", "string", _SUBSTR, _REPL, _N)
-replace_re = _function("replace_re", "string", _PATTERN, _REPL, _N, _FLAGS)
-slice = _function("slice", "string", *_SLICE, Parameter("step", "int", True, None))
-slice_replace = _function("slice_replace", "string", *_SLICE, Parameter("repl", "string", True, None))
-zfill = _function("zfill", "string", _WIDTH)
-fill = _function("fill", "string", _WIDTH, bind=_bind_wrap)
-format = _function("format", "string", bind=_bind_format)
+capitalize = _string.method("capitalize", "string")
+casefold = _string.method("casefold", "string")
+lower = _string.method("lower", "string")
+upper = _string.method("upper", "string")
+reverse = _string.method("reverse", "string")
+swapcase = _string.method("swapcase", "string")
+title = _string.method("title", "string")
+center = _string.method("center", "string", _WIDTH, _FILLCHAR)
+ljust = _string.method("ljust", "string", _WIDTH, _FILLCHAR)
+rjust = _string.method("rjust", "string", _WIDTH, _FILLCHAR)
+lstrip = _string.method("lstrip", "string", _CHARS)
+rstrip = _string.method("rstrip", "string", _CHARS)
+strip = _string.method("strip", "string", _CHARS)
+normalize = _string.method("normalize", "string", Parameter("form", "string"))
+pad = _string.method("pad", "string", _WIDTH, Parameter("side", "string", default="left"), _FILLCHAR)
+removeprefix = _string.method("removeprefix", "string", Parameter("prefix", "string"))
+removesuffix = _string.method("removesuffix", "string", Parameter("suffix", "string"))
+repeat = _string.method("repeat", "string", Parameter("n", "int"))
+replace = _string.method("replace", "string", _SUBSTR, _REPL, _N)
+replace_re = _string.method("replace_re", "string", _PATTERN, _REPL, _N, _FLAGS)
+slice = _string.method("slice", "string", *_SLICE, Parameter("step", "int", True, None))
+slice_replace = _string.method("slice_replace", "string", *_SLICE, Parameter("repl", "string", True, None))
+zfill = _string.method("zfill", "string", _WIDTH)
+fill = _string.method("fill", "string", _WIDTH, bind=_bind_wrap)
+format = _string.method("format", "string", bind=_bind_format)
 
-isalnum = _function("isalnum", "bool")
-isalpha = _function("isalpha", "bool")
-isascii = _function("isascii", "bool")
-isdecimal = _function("isdecimal", "bool")
-isdigit = _function("isdigit", "bool")
-isidentifier = _function("isidentifier", "bool")
-islower = _function("islower", "bool")
-isnumeric = _function("isnumeric", "bool")
-isspace = _function("isspace", "bool")
-istitle = _function("istitle", "bool")
-isupper = _function("isupper", "bool")
-contains = _function("contains", "bool", _SUBSTR, _CASE)
-contains_re = _function("contains_re", "bool", _PATTERN, _FLAGS)
-startswith = _function("startswith", "bool", _SUBSTR)
-endswith = _function("endswith", "bool", _SUBSTR)
-match = _function("match", "bool", _PATTERN, _CASE, _FLAGS)
-fullmatch = _function("fullmatch", "bool", _PATTERN, _CASE, _FLAGS)
+isalnum = _string.method("isalnum", "bool")
+isalpha = _string.method("isalpha", "bool")
+isascii = _string.method("isascii", "bool")
+isdecimal = _string.method("isdecimal", "bool")
+isdigit = _string.method("isdigit", "bool")
+isidentifier = _string.method("isidentifier", "bool")
+islower = _string.method("islower", "bool")
+isnumeric = _string.method("isnumeric", "bool")
+isspace = _string.method("isspace", "bool")
+istitle = _string.method("istitle", "bool")
+isupper = _string.method("isupper", "bool")
+contains = _string.method("contains", "bool", _SUBSTR, _CASE)
+contains_re = _string.method("contains_re", "bool", _PATTERN, _FLAGS)
+startswith = _string.method("startswith", "bool", _SUBSTR)
+endswith = _string.method("endswith", "bool", _SUBSTR)
+match = _string.method("match", "bool", _PATTERN, _CASE, _FLAGS)
+fullmatch = _string.method("fullmatch", "bool", _PATTERN, _CASE, _FLAGS)
 
-len = _function("len", "int")
-count = _function("count", "int", _PATTERN, _FLAGS)
-find = _function("find", "int", _SUBSTR, *_RANGE)
-index = _function("index", "int", _SUBSTR, *_RANGE)
-rfind = _function("rfind", "int", _SUBSTR, *_RRANGE)
-rindex = _function("rindex", "int", _SUBSTR, *_RRANGE)
+len = _string.method("len", "int")
+count = _string.method("count", "int", _PATTERN, _FLAGS)
+find = _string.method("find", "int", _SUBSTR, *_RANGE)
+index = _string.method("index", "int", _SUBSTR, *_RANGE)
+rfind = _string.method("rfind", "int", _SUBSTR, *_RRANGE)
+rindex = _string.method("rindex", "int", _SUBSTR, *_RRANGE)
 
-findall = _function("findall", "json", _PATTERN, _FLAGS)
-split = _function("split", "json", _SEP, _MAXSPLIT)
-rsplit = _function("rsplit", "json", _SEP, _MAXSPLIT)
-splitlines = _function("splitlines", "json", Parameter("keepends", "bool", default=False))
-partition = _function("partition", "json", Parameter("sep", "string", default=" "))
-rpartition = _function("rpartition", "json", Parameter("sep", "string", default=" "))
-wrap = _function("wrap", "json", _WIDTH, bind=_bind_wrap)
+findall = _string.method("findall", "json", _PATTERN, _FLAGS)
+split = _string.method("split", "json", _SEP, _MAXSPLIT)
+rsplit = _string.method("rsplit", "json", _SEP, _MAXSPLIT)
+splitlines = _string.method("splitlines", "json", Parameter("keepends", "bool", default=False))
+partition = _string.method("partition", "json", Parameter("sep", "string", default=" "))
+rpartition = _string.method("rpartition", "json", Parameter("sep", "string", default=" "))
+wrap = _string.method("wrap", "json", _WIDTH, bind=_bind_wrap)
 
-METHODS = dict(FUNCTIONS)
+METHODS = dict(_string.functions)
 
-join = FUNCTIONS["join"] = Builtin("string.join", "string", (Parameter("sep", "string"), Parameter("elements", "json")))
+join = _string.function("join", "string", Parameter("sep", "string"), Parameter("elements", "json"))
+
+FUNCTIONS = _string.functions

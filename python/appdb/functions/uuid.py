@@ -1,8 +1,15 @@
-"""Functions that make UUIDs. In a model they are made once, at insert, and kept."""
+"""Functions that make and print UUIDs. In a model they are made once, at insert, and kept."""
 
-from appdb._calls import Builtin
+from appdb.functions._builtin import Namespace
 
-uuid4 = Builtin("uuid.uuid4", "uuid", ())
-uuid7 = Builtin("uuid.uuid7", "uuid", ())
+_uuid = Namespace("uuid", "uuid")
 
-FUNCTIONS = {"uuid4": uuid4, "uuid7": uuid7}
+hex = _uuid.method("hex", "string")
+to_string = _uuid.method("to_string", "string")
+
+METHODS = dict(_uuid.functions)
+
+uuid4 = _uuid.function("uuid4", "uuid")
+uuid7 = _uuid.function("uuid7", "uuid")
+
+FUNCTIONS = _uuid.functions

@@ -1,20 +1,14 @@
-"""What the library's functions return: the meaning that every other form of them must agree with.
-
-Arguments come as Python objects. Modules that only some functions need are loaded by their first call.
-"""
-
-import os
-import time
+"""Functions of text. Modules that only some of them need are loaded by their first call."""
 
 
-def _strings():
+def _methods():
     # Methods of str whose arguments and answers are the function's own.
     names = (
         "capitalize casefold lower upper swapcase title center ljust rjust lstrip rstrip strip removeprefix"
         " removesuffix zfill isalnum isalpha isascii isdecimal isdigit isidentifier islower isnumeric isspace istitle"
         " isupper startswith endswith"
     )
-    return {f"string.{name}": getattr(str, name) for name in names.split()}
+    return {name: getattr(str, name) for name in names.split()}
 
 
 def _center(text, width, fillchar=" "):
@@ -179,66 +173,40 @@ def _rpartition(text, sep=" "):
     return list(text.rpartition(sep))
 
 
-def _uuid4():
-    from uuid import uuid4
-
-    return uuid4()
-
-
-class _Uuid7:
-    """Makes version 7 UUIDs that grow within the process.
-
-    48 bits of milliseconds, 12 of their fraction, 62 at random.
-    """
-
-    def __init__(self):
-        self._last = 0
-
-    def __call__(self):
-        from uuid import UUID
-
-        milliseconds, rest = divmod(time.time_ns(), 1_000_000)
-        self._last = stamp = max(milliseconds << 12 | rest * 4096 // 1_000_000, self._last + 1)
-        random = int.from_bytes(os.urandom(8), "big") >> 2
-        return UUID(int=stamp >> 12 << 80 | 0x7 << 76 | (stamp & 0xFFF) << 64 | 0b10 << 62 | random)
-
-
 FORMS = {
-    **_strings(),
-    "string.center": _center,
-    "string.ljust": _ljust,
-    "string.rjust": _rjust,
-    "string.strip": _strip,
-    "string.lstrip": _lstrip,
-    "string.rstrip": _rstrip,
-    "string.reverse": _reverse,
-    "string.normalize": _normalize,
-    "string.pad": _pad,
-    "string.repeat": _repeat,
-    "string.replace": _replace,
-    "string.replace_re": _replace_re,
-    "string.slice": _slice,
-    "string.slice_replace": _slice_replace,
-    "string.fill": _fill,
-    "string.wrap": _wrap,
-    "string.format": _format,
-    "string.join": _join,
-    "string.contains": _contains,
-    "string.contains_re": _contains_re,
-    "string.match": _match,
-    "string.fullmatch": _fullmatch,
-    "string.len": len,
-    "string.count": _count,
-    "string.find": _find,
-    "string.rfind": _rfind,
-    "string.index": _index,
-    "string.rindex": _rindex,
-    "string.findall": _findall,
-    "string.split": _split,
-    "string.rsplit": _rsplit,
-    "string.splitlines": _splitlines,
-    "string.partition": _partition,
-    "string.rpartition": _rpartition,
-    "uuid.uuid4": _uuid4,
-    "uuid.uuid7": _Uuid7(),
+    **_methods(),
+    "center": _center,
+    "ljust": _ljust,
+    "rjust": _rjust,
+    "strip": _strip,
+    "lstrip": _lstrip,
+    "rstrip": _rstrip,
+    "reverse": _reverse,
+    "normalize": _normalize,
+    "pad": _pad,
+    "repeat": _repeat,
+    "replace": _replace,
+    "replace_re": _replace_re,
+    "slice": _slice,
+    "slice_replace": _slice_replace,
+    "fill": _fill,
+    "wrap": _wrap,
+    "format": _format,
+    "join": _join,
+    "contains": _contains,
+    "contains_re": _contains_re,
+    "match": _match,
+    "fullmatch": _fullmatch,
+    "len": len,
+    "count": _count,
+    "find": _find,
+    "rfind": _rfind,
+    "index": _index,
+    "rindex": _rindex,
+    "findall": _findall,
+    "split": _split,
+    "rsplit": _rsplit,
+    "splitlines": _splitlines,
+    "partition": _partition,
+    "rpartition": _rpartition,
 }

@@ -1,0 +1,17 @@
+"""What the library's functions return: the meaning that every other form of them must agree with.
+
+Each namespace has its module, loaded when one of its functions is first called. Arguments come as Python objects.
+"""
+
+
+def form(id):
+    """Returns the Python form of a function of the library: `form("json.get")`, `form("map")`."""
+    namespace, _, name = id.rpartition(".")
+    return forms(namespace or "lists")[name]
+
+
+def forms(namespace):
+    """Returns all Python forms of a namespace, by name."""
+    import importlib
+
+    return importlib.import_module(f"appdb._forms.{namespace}").FORMS

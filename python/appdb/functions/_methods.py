@@ -1,0 +1,60 @@
+"""Functions of the library as methods and properties of values: `title.upper()`, `ts.year`, `doc.tags.len()`."""
+
+from appdb._errors import AppFileError, did_you_mean
+
+# In which namespaces the methods of a value of each kind are looked for.
+_HOMES = {
+    "string": ("string",),
+    "int": ("math", "timestamp", "date"),
+    "float": ("math",),
+    "timestamp": ("timestamp",),
+    "date": ("date",),
+    "uuid": ("uuid",),
+    "json": ("json",),
+}
+
+
+def attribute(expr, name):
+    """Returns the method or property `name` of a value, None where its type has none."""
+    function = _methods(expr._kind).get(name)
+    if function is None:
+        return None
+    return function(expr) if getattr(function, "is_property", False) else _bound(function, expr)
+
+
+def names(kind):
+    """Returns the names of the methods and properties of a value of this kind."""
+    return list(_methods(kind))
+
+
+def call_json_method(base, name, args, kwargs):
+    """Calls a method of a Json value; raises AppFileError for a name that is none."""
+    methods = _methods("json")
+    if name in methods:
+        return methods[name](base, *args, **kwargs)
+    hint = did_you_mean(name, methods, "A key of a Json value is read without parentheses.")
+    if name in _methods("string"):
+        hint = f"Say that it is text first: {base._text}.astype(db.String).{name}(...)"
+    raise AppFileError(f"A Json value such as {base._text} has no method '{name}'.", hint)
+
+
+def _methods(kind):
+    import importlib
+
+    found = {}
+    for home in _HOMES.get(kind, ()):
+        methods = importlib.import_module(f"appdb.functions.{home}").METHODS
+        found |= {name: function for name, function in methods.items() if _takes(function, kind)}
+    return found
+
+
+def _takes(function, kind):
+    first = function.parameters[0].kind
+    return first == kind or (first == "float" and kind == "int")
+
+
+def _bound(function, first):
+    def method(*args, **kwargs):
+        return function(first, *args, **kwargs)
+
+    return method

@@ -1,0 +1,58 @@
+"""Functions of Json values, each but `dumps` and `make_list` also a method."""
+
+from typing import Any
+
+from appdb import Bool, Expr, Float, Int, Json, String
+
+from ._aggregates import make_list as make_list
+
+FUNCTIONS: dict[str, Any]
+METHODS: dict[str, Any]
+
+def concat(self: Any, /, other: Any) -> Json:
+    """The elements of both lists."""
+
+def contains(self: Any, /, value: Any) -> Bool:
+    """Whether a list has the element, or an object the key."""
+
+def count(self: Any, /, value: Any) -> Int:
+    """How often a list has the element."""
+
+def dumps(obj: Any, /) -> String:
+    """The value as JSON text."""
+
+def flatten(self: Any, /) -> Json:
+    """A list with the elements of its lists in their places, one level deep."""
+
+def get(self: Any, /, key: Expr | str, default: Any = None) -> Json:
+    """The value under a key; `default` where the key is missing."""
+
+def is_empty(self: Any, /) -> Bool:
+    """Whether the value is null, or an empty list, object or text."""
+
+def items(self: Any, /) -> Json:
+    """The pairs of an object, as lists of key and value."""
+
+def keys(self: Any, /) -> Json:
+    """The keys of an object."""
+
+def len(self: Any, /) -> Int:
+    """How many elements, keys or characters the value has."""
+
+def max(self: Any, /) -> Float:
+    """The largest number of a list; null for an empty one."""
+
+def mean(self: Any, /) -> Float:
+    """The mean of a list of numbers; null for an empty one."""
+
+def merge(self: Any, /, other: Any) -> Json:
+    """The first object with the keys of the second put in."""
+
+def min(self: Any, /) -> Float:
+    """The smallest number of a list; null for an empty one."""
+
+def sum(self: Any, /) -> Float:
+    """The sum of a list of numbers."""
+
+def values(self: Any, /) -> Json:
+    """The values of an object."""
