@@ -6,6 +6,7 @@ import type { Progress, Runtime } from "@appdb/contract/routes/local";
 import { watchJobs } from "@appdb/engine/jobs/watch-jobs";
 import type { Clock, Logger } from "@appdb/engine/ports";
 import { applySchema } from "@appdb/engine/schema/apply-schema";
+import { planInspected } from "@appdb/engine/schema/inspect-plan";
 import { emptyCatalog, loadCatalog } from "@appdb/engine/schema/load-catalog";
 import { planSchema } from "@appdb/engine/schema/plan-schema";
 import type { OpenDatabases } from "./open-databases.ts";
@@ -25,8 +26,12 @@ export async function planTarget(
 ): Promise<SchemaPlan> {
   const target = parseLocalTarget(input.target);
   const database = await deps.databases.find(target.database);
-  const catalog = database === undefined ? emptyCatalog() : await loadCatalog(database.sql);
-  return planSchema({ manifest: input.manifest, catalog, target: target.text }).plan;
+  if (database === undefined) {
+    return planSchema({ manifest: input.manifest, catalog: emptyCatalog(), target: target.text }).plan;
+  }
+  const catalog = await loadCatalog(database.sql);
+  const planned = await planInspected(database.sql, { manifest: input.manifest, catalog, target: target.text });
+  return planned.plan;
 }
 
 export interface ApplyTargetInput {

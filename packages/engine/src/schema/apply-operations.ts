@@ -1,10 +1,11 @@
 import { assertNever } from "@appdb/contract/assert";
-import type { ManifestColumn } from "@appdb/contract/manifest";
-import { referencedColumns } from "../expressions/needs-python.ts";
+import type { Expr } from "@appdb/contract/expressions";
+import type { ColumnType } from "@appdb/contract/types";
+import { mapParts } from "../expressions/tree.ts";
 import type { SqlConnection } from "../ports.ts";
 import { quoteTable } from "../sql/quote.ts";
 import { applyRenames } from "./apply-renames.ts";
-import type { CatalogColumn, CatalogTable } from "./catalog.ts";
+import type { CatalogIndex, CatalogTable } from "./catalog.ts";
 import {
   deleteColumn,
   deleteIndex,
@@ -12,6 +13,9 @@ import {
   insertIndex,
   insertJob,
   insertTable,
+  leaveJobs,
+  markBuilding,
+  markFilling,
   type NewJob,
   updateColumn,
   updateRuntime,
@@ -19,6 +23,7 @@ import {
 } from "./catalog-store.ts";
 import * as ddl from "./ddl.ts";
 import { identityOf, type Operation } from "./operations.ts";
+import { changedValues, tableAfter } from "./table-after.ts";
 
 type Changed<Kind extends Operation["kind"]> = Extract<Operation, { kind: Kind }>;
 
@@ -71,20 +76,37 @@ async function changeTable(
   }
   const { rows } = await sql.query({ text: `select exists (select from ${quoteTable(table)})` });
   const hasRows = rows[0]?.[0] === "t";
-  const columns = [...table.columns, ...operations.flatMap((made) => (made.kind === "add_column" ? [made.to] : []))];
+  const after = tableAfter(table, operations);
   const filling: NamedId[] = [];
   const built: NamedIndex[] = [];
   for (const operation of operations) {
     if (operation.kind === "add_index" && !hasRows) {
-      await sql.query({ text: ddl.createIndex(table, operation.index, columns, { concurrently: false }) });
+      await sql.query({ text: ddl.createIndex(table, operation.index, after.columns, { concurrently: false }) });
     }
     const id = await record(sql, table, operation, hasRows);
-    if (operation.kind === "add_column" && operation.to.computed !== null)
-      filling.push({ id, name: operation.to.name });
+    if (isFilled(operation)) filling.push({ id, name: operation.to.name });
     if (operation.kind === "add_index") built.push({ id, columns: operation.index.columns });
+  }
+  for (const index of lostIndexes(table, operations)) {
+    if (hasRows) await markBuilding(sql, index.id);
+    else await sql.query({ text: ddl.createIndex(table, index, after.columns, { concurrently: false }) });
+    built.push({ id: index.id, columns: index.columns });
   }
   await updateRuntime(sql, table.id, runtimeId);
   return hasRows ? queueJobs(sql, table, operations, { filling, built, runtimeId }) : [];
+}
+
+/** Columns that nobody sees before they are filled. */
+function isFilled(operation: Operation): operation is Changed<"add_column" | "alter_column"> {
+  if (operation.kind === "alter_column") return operation.is_remade;
+  return operation.kind === "add_column" && operation.to.computed !== null;
+}
+
+/** PostgreSQL drops the indexes over a column that is made anew. */
+function lostIndexes(table: CatalogTable, operations: readonly Operation[]): readonly CatalogIndex[] {
+  const remade = new Set(operations.filter(isFilled).map((operation) => operation.to.name));
+  const dropped = new Set(operations.flatMap((one) => (one.kind === "drop_index" ? [one.index.id] : [])));
+  return table.indexes.filter((index) => !dropped.has(index.id) && index.columns.some((name) => remade.has(name)));
 }
 
 interface NamedId {
@@ -104,7 +126,11 @@ async function queueJobs(
   operations: readonly Operation[],
   work: { readonly filling: readonly NamedId[]; readonly built: readonly NamedIndex[]; readonly runtimeId: string },
 ): Promise<readonly string[]> {
-  const recomputed = recomputedColumns(table, operations);
+  const after = tableAfter(table, operations);
+  const changed = changedValues(after, operations);
+  const filled = new Set(work.filling.map((column) => column.name));
+  const recomputed = table.columns.filter((column) => changed.has(column.name) && !filled.has(column.name));
+  const types = new Map(after.columns.map((column) => [column.name, column.type]));
   const common = { table_id: table.id, table_name: table.name, runtime_id: work.runtimeId };
   const computed = [...recomputed, ...work.filling];
   const jobs: string[] = [];
@@ -115,7 +141,11 @@ async function queueJobs(
       column_ids: computed.map((column) => column.id),
       column_names: computed.map((column) => column.name),
       index_id: null,
-      undo: recomputed.map(({ id, computed: former, nullable }) => ({ id, computed: former, nullable })),
+      undo: recomputed.map(({ id, computed: former, nullable }) => ({
+        id,
+        computed: former === null ? null : { ...former, expr: readAs(former.expr, types) },
+        nullable,
+      })),
     };
     jobs.push(await insertJob(sql, job));
   }
@@ -143,8 +173,14 @@ function statementsOf(table: CatalogTable, operation: Operation): readonly strin
     case "add_column":
       return ddl.addColumn(table, operation.to);
     case "alter_column":
+      if (operation.is_remade)
+        return [...ddl.dropColumn(table, operation.to.name), ...ddl.addColumn(table, operation.to)];
       return [
-        ...(operation.changes.includes("nullability") ? ddl.alterNullability(table, operation.to) : []),
+        ...(operation.using === null ? [] : [ddl.alterType(table, operation.to, operation.using)]),
+        ...(operation.changes.includes("stored_or_computed") ? [ddl.forgetErrors(table, operation.to.name)] : []),
+        ...(operation.changes.some((change) => change === "nullability" || change === "stored_or_computed")
+          ? ddl.alterNullability(table, operation.to)
+          : []),
         ...(operation.changes.includes("comment")
           ? [ddl.commentOnColumn(table, operation.to.name, operation.to.comment)]
           : []),
@@ -180,6 +216,8 @@ async function record(
       return insertColumn(sql, table.id, operation.to, hasRows && operation.to.computed !== null ? "filling" : "ready");
     case "alter_column":
       await updateColumn(sql, operation.column.id, operation.to);
+      if (operation.is_remade && hasRows) await markFilling(sql, operation.column.id);
+      if (operation.to.computed === null) await leaveJobs(sql, operation.column.id);
       return operation.column.id;
     case "add_index":
       return insertIndex(sql, table, operation.index, hasRows ? "building" : "ready");
@@ -198,24 +236,8 @@ async function record(
   }
 }
 
-/** Columns whose expression changed, and all stored ones that read them: their values follow. */
-function recomputedColumns(table: CatalogTable, operations: readonly Operation[]): readonly CatalogColumn[] {
-  const altered = new Map<string, ManifestColumn>();
-  const changed = new Set<string>();
-  const dropped = new Set<string>();
-  for (const operation of operations) {
-    if (operation.kind === "drop_column") dropped.add(operation.column.name);
-    if (operation.kind !== "alter_column") continue;
-    altered.set(operation.to.name, operation.to);
-    if (operation.changes.includes("value") || operation.changes.includes("stale")) changed.add(operation.to.name);
-  }
-  let size: number;
-  do {
-    size = changed.size;
-    for (const column of table.columns) {
-      const computed = altered.has(column.name) ? altered.get(column.name)?.computed : column.computed;
-      if (computed && referencedColumns(computed.expr).some((name) => changed.has(name))) changed.add(column.name);
-    }
-  } while (changed.size > size);
-  return table.columns.filter((column) => changed.has(column.name) && !dropped.has(column.name));
+/** A former expression over the types that its columns have by now: what a failed recompute puts back must be computable. */
+function readAs(expr: Expr, types: ReadonlyMap<string, ColumnType>): Expr {
+  const read = mapParts(expr, (part) => readAs(part, types));
+  return read.node === "column" ? { ...read, type: types.get(read.name) ?? read.type } : read;
 }

@@ -4,12 +4,14 @@ import type { Manifest } from "@appdb/contract/manifest";
 import type { SchemaPlan } from "@appdb/contract/plan";
 import type { Clock, Logger, SqlConnection, SqlPool } from "../ports.ts";
 import { SqlError } from "../ports.ts";
+import { quoteTable } from "../sql/quote.ts";
 import { folderSchema } from "../target.ts";
 import { applyOperations } from "./apply-operations.ts";
 import { bumpCatalog, lockCatalog, rememberRenames, upsertFunctions } from "./catalog-store.ts";
+import { planInspected, tablesToCheck } from "./inspect-plan.ts";
 import { loadCatalog } from "./load-catalog.ts";
 import type { Operation } from "./operations.ts";
-import { planSchema } from "./plan-schema.ts";
+import { type PlanInput, planSchema } from "./plan-schema.ts";
 
 /** A waiting ALTER queues every reader behind it: it waits this long, lets them pass, and tries again. */
 const LOCK_TIMEOUT_MS = 400;
@@ -64,7 +66,7 @@ async function applyOnce(
   const version = await lockCatalog(sql);
   if (version !== input.catalog_version) throw moved(input, version);
   const catalog = await loadCatalog(sql);
-  const { plan, operations } = planSchema({ manifest: input.manifest, catalog, target: input.target });
+  const { plan, operations } = await planChecked(sql, { manifest: input.manifest, catalog, target: input.target });
   refuse(plan, operations, input.allow_destructive);
   await upsertFunctions(sql, input.manifest.functions);
   if (operations.length === 0) return { plan: { ...plan, status: "applied" }, jobs: [] };
@@ -72,6 +74,15 @@ async function applyOnce(
   await rememberRenames(sql, folderSchema(input.target), input.manifest.tables);
   const after = await bumpCatalog(sql, done.table_ids);
   return { plan: planAfter(plan, after), jobs: done.jobs };
+}
+
+/** Plans again with what the rows say, which writers can no longer change. */
+async function planChecked(sql: SqlConnection, input: PlanInput): Promise<ReturnType<typeof planSchema>> {
+  const planned = planSchema(input);
+  for (const table of tablesToCheck(input.catalog, planned.operations)) {
+    await sql.query({ text: `lock table ${quoteTable(table)} in access exclusive mode` });
+  }
+  return planInspected(sql, input);
 }
 
 /** Unsupported comes first: allowing destruction would not help a plan that cannot be carried out. */
@@ -83,7 +94,7 @@ function refuse(plan: SchemaPlan, operations: readonly Operation[], allowDestruc
   if (unsupported.length > 0) {
     throw appError("schema_unsupported", {
       detail: `The change cannot be made. ${unsupported.join(". ")}.`,
-      hint: "Declare a new column or table beside the old one, or change the file back.",
+      hint: "Change the file as the plan says, or back to what it was.",
       meta: { plan: refused },
     });
   }

@@ -120,19 +120,25 @@ export async function insertColumn(
 export async function updateColumn(sql: SqlConnection, id: number, to: ManifestColumn): Promise<void> {
   await sql.query({
     text: `update appdb.columns
-      set nullable = $2, computed = $3, comment = $4, custom_metadata = $5, stale = false where id = $1`,
+      set nullable = $2, computed = $3, comment = $4, custom_metadata = $5, type = $6, stale = false where id = $1`,
     values: [
       id,
       to.nullable,
       to.computed === null ? null : jsonOf(to.computed),
       commentOf(to),
       jsonOf(to.custom_metadata),
+      jsonOf(to.type),
     ],
   });
 }
 
-/** Puts the former expression back after a recompute failed; `isStale`: some values are those of the later one. A later update that waits to recompute the column again
- *  keeps its own. */
+/** Hides a column until its fill has ended. */
+export async function markFilling(sql: SqlConnection, id: number): Promise<void> {
+  await sql.query({ text: "update appdb.columns set state = 'filling' where id = $1", values: [id] });
+}
+
+/** Puts the former expression back after a recompute failed; `isStale`: some values are those of the later one. A later
+ *  update that waits to recompute the column again keeps its own. */
 export async function restoreColumn(
   sql: SqlConnection,
   former: Pick<CatalogColumn, "id" | "computed" | "nullable">,
@@ -150,9 +156,14 @@ export async function markStale(sql: SqlConnection, id: number): Promise<void> {
   await sql.query({ text: "update appdb.columns set stale = true where id = $1", values: [id] });
 }
 
-/** Forgets a column, and takes it from the jobs that were to compute it; a job with nothing left ends. */
+/** Forgets a column, and takes it from the jobs that were to compute it. */
 export async function deleteColumn(sql: SqlConnection, id: number): Promise<void> {
   await sql.query({ text: "delete from appdb.columns where id = $1", values: [id] });
+  await leaveJobs(sql, id);
+}
+
+/** Takes a column from the jobs that were to compute it; a job with nothing left ends. */
+export async function leaveJobs(sql: SqlConnection, id: number): Promise<void> {
   await sql.query({
     text: `update appdb.jobs set column_ids = array_remove(column_ids, $1),
         state = case when array_remove(column_ids, $1) = '{}' then 'done' else state end,
@@ -174,6 +185,11 @@ export async function insertIndex(
     values: [table.id, index.kind, index.name, indexName(table.name, index), [...index.columns], state],
   });
   return Number(rows[0]?.[0]);
+}
+
+/** An index over a column that was made anew is not there until a job has built it again. */
+export async function markBuilding(sql: SqlConnection, id: number): Promise<void> {
+  await sql.query({ text: "update appdb.indexes set state = 'building' where id = $1", values: [id] });
 }
 
 export async function deleteIndex(sql: SqlConnection, id: number): Promise<void> {

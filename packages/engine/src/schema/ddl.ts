@@ -4,6 +4,7 @@ import { quoteIdent, quoteLiteral, quoteTable, storableText } from "../sql/quote
 import { storageCollation, storageType } from "../sql/storage-type.ts";
 import type { PlannedIndex } from "./operations.ts";
 import { identityIndexName, indexName, keyIndexName } from "./sql-names.ts";
+import { VALUE } from "./type-change.ts";
 
 /** Builders of the statements that define tables. Pure: they give SQL text and know nothing of a server. */
 
@@ -113,11 +114,20 @@ export function addColumn(table: TableName, column: ManifestColumn): readonly st
 
 /** Drops a column with its cell errors: a later column of that name must not inherit them. */
 export function dropColumn(table: TableName, name: string): readonly string[] {
+  return [`alter table ${quoteTable(table)} drop column ${quoteIdent(name)}`, forgetErrors(table, name)];
+}
+
+/** Takes a column's cell errors out of all rows. */
+export function forgetErrors(table: TableName, name: string): string {
   const key = quoteLiteral(name);
-  return [
-    `alter table ${quoteTable(table)} drop column ${quoteIdent(name)}`,
-    `update ${quoteTable(table)} set ${ERRORS_COLUMN} = nullif(${ERRORS_COLUMN} - ${key}, '{}') where ${ERRORS_COLUMN} ? ${key}`,
-  ];
+  return `update ${quoteTable(table)} set ${ERRORS_COLUMN} = nullif(${ERRORS_COLUMN} - ${key}, '{}') where ${ERRORS_COLUMN} ? ${key}`;
+}
+
+/** Converts a stored column; `using` is over `$value`. The table is rewritten. */
+export function alterType(table: TableName, column: ManifestColumn, using: string): string {
+  const name = quoteIdent(column.name);
+  const type = storageType(column.type);
+  return `alter table ${quoteTable(table)} alter column ${name} type ${type} using ${using.replaceAll(VALUE, () => name)}`;
 }
 
 /** Nothing for computed columns: they may always be null in PostgreSQL. */

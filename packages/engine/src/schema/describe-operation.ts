@@ -1,12 +1,14 @@
 import { assertNever } from "@appdb/contract/assert";
 import type { PlanOp } from "@appdb/contract/plan";
 import { displayType } from "@appdb/contract/types";
-import type { ColumnChange, Operation, PlannedIndex } from "./operations.ts";
+import { describeAlterColumn, NEW_KEY } from "./describe-alter.ts";
+import { type Facts, factKey } from "./facts.ts";
+import type { Operation, PlannedIndex } from "./operations.ts";
 
 /** An operation as `schema diff` prints it. Creating a table is told by the table's resolution and has no line of its own. */
-export function describeOperation(operation: Exclude<Operation, { kind: "create_table" }>): PlanOp {
+export function describeOperation(operation: Exclude<Operation, { kind: "create_table" }>, facts: Facts): PlanOp {
   return {
-    ...describe(operation),
+    ...describe(operation, facts),
     severity: operation.severity,
     requires_restart: operation.kind === "rename_column",
     status: null,
@@ -16,7 +18,7 @@ export function describeOperation(operation: Exclude<Operation, { kind: "create_
 
 type Described = Pick<PlanOp, "name" | "op" | "target" | "description" | "details">;
 
-function describe(operation: Exclude<Operation, { kind: "create_table" }>): Described {
+function describe(operation: Exclude<Operation, { kind: "create_table" }>, facts: Facts): Described {
   switch (operation.kind) {
     case "drop_index":
       return {
@@ -34,7 +36,7 @@ function describe(operation: Exclude<Operation, { kind: "create_table" }>): Desc
         op: "drop",
         target: "column",
         description: operation.column.primary_key
-          ? `key column '${operation.column.name}' would be dropped; a table keeps its key`
+          ? `key column '${operation.column.name}' would be dropped, but a table keeps its key. ${NEW_KEY}`
           : `column '${operation.column.name}' will be dropped with all its values`,
         details: {
           type: displayType(operation.column.type, operation.column.nullable),
@@ -66,16 +68,16 @@ function describe(operation: Exclude<Operation, { kind: "create_table" }>): Desc
         details: { renamed_from: operation.from },
       };
     case "add_column":
-      return describeAddColumn(operation);
+      return describeAddColumn(operation, facts);
     case "alter_column":
-      return describeAlterColumn(operation);
+      return describeAlterColumn(operation, facts);
     case "alter_table":
       return {
         name: operation.table.name,
         op: "alter",
         target: "table",
         description: operation.changes.includes("primary_key")
-          ? `the key would change from (${operation.table.primary_key.join(", ")}) to (${operation.to.primary_key.join(", ")}); a table keeps its key`
+          ? `the key would change from ${keyText(operation.table)} to ${keyText(operation.to)}, but a table keeps its key. ${NEW_KEY}`
           : `the table's ${operation.changes.join(" and ")} will be updated`,
         details: { changes: operation.changes },
       };
@@ -84,71 +86,38 @@ function describe(operation: Exclude<Operation, { kind: "create_table" }>): Desc
   }
 }
 
-function describeAddColumn({ to, severity, table }: Extract<Operation, { kind: "add_column" }>): Described {
+function keyText(table: { readonly primary_key: readonly string[] }): string {
+  return table.primary_key.length === 0 ? "none" : `(${table.primary_key.join(", ")})`;
+}
+
+function describeAddColumn(operation: Extract<Operation, { kind: "add_column" }>, facts: Facts): Described {
+  const { to, severity, table } = operation;
   const what = to.computed === null ? `column '${to.name}'` : `computed column '${to.name}'`;
-  const refusal = to.primary_key
-    ? `key column '${to.name}' would be added; a table keeps its key`
-    : `column '${to.name}' is not nullable and cannot be added: table '${table.name}' has rows, which have no value for it`;
   const fills = to.computed !== null && table.has_rows !== false;
+  const added = `${what} will be added${fills ? " and computed for every row" : ""}`;
+  const recompute = facts.recomputes.get(factKey(table, to.name));
   return {
     name: to.name,
     op: "add",
     target: "column",
-    description:
-      severity === "unsupported" ? refusal : `${what} will be added${fills ? " and computed for every row" : ""}`,
-    details: { type: displayType(to.type, to.nullable), value: to.computed?.text ?? null },
-  };
-}
-
-function describeAlterColumn(operation: Extract<Operation, { kind: "alter_column" }>): Described {
-  const { column, to, changes } = operation;
-  return {
-    name: to.name,
-    op: "alter",
-    target: "column",
-    description: `column '${to.name}': ${changes.map((change) => describeChange(operation, change)).join("; ")}`,
+    description: severity === "unsupported" ? whyNotAdded(operation, facts) : added,
     details: {
-      changes,
       type: displayType(to.type, to.nullable),
-      previous_type: displayType(column.type, column.nullable),
       value: to.computed?.text ?? null,
-      previous_value: column.computed?.text ?? null,
+      ...(recompute === undefined ? {} : { recompute }),
     },
   };
 }
 
-function describeChange(operation: Extract<Operation, { kind: "alter_column" }>, change: ColumnChange): string {
-  const { column, to, table } = operation;
-  const before = displayType(column.type, column.nullable);
-  const after = displayType(to.type, to.nullable);
-  switch (change) {
-    case "type":
-      return `its type would change from ${before} to ${after}, which is not possible`;
-    case "nullability":
-      if (to.computed !== null) return `its type will be ${after} instead of ${before}`;
-      if (to.nullable) return "null will be allowed";
-      return operation.severity === "unsupported"
-        ? `null would no longer be allowed, but table '${table.name}' has rows`
-        : "null will no longer be allowed";
-    case "primary_key":
-      return to.primary_key ? "it would become part of the key" : "it would leave the key";
-    case "stored_or_computed":
-      return to.computed === null
-        ? "it would no longer be computed"
-        : "its stored values would be replaced by computed ones";
-    case "value":
-      return to.primary_key
-        ? "its expression would change, but it is the key"
-        : "its expression will change and every row will be computed again";
-    case "stale":
-      return "its values are partly those of its former expression; every row will be computed again";
-    case "comment":
-      return "its comment will be updated";
-    case "custom_metadata":
-      return "its custom_metadata will be updated";
-    default:
-      return assertNever(change);
-  }
+function whyNotAdded({ to, table }: Extract<Operation, { kind: "add_column" }>, facts: Facts): string {
+  if (to.primary_key) return `key column '${to.name}' would be added, but a table keeps its key. ${NEW_KEY}`;
+  const count = facts.rows.get(table.id);
+  const rows = count === undefined ? "rows" : `${count.toLocaleString("en")} ${count === 1 ? "row" : "rows"}`;
+  const type = displayType(to.type, true);
+  return (
+    `column '${to.name}' is not nullable and cannot be added: table '${table.name}' has ${rows} without a value for it. ` +
+    `Declare it as ${type}, give every row a value, then take "| None" off in a later update`
+  );
 }
 
 function indexOp(op: "add" | "drop", index: PlannedIndex): Pick<PlanOp, "name" | "op" | "target" | "details"> {

@@ -1,14 +1,8 @@
 import type { ManifestColumn, ManifestTable } from "@appdb/contract/manifest";
 import type { CatalogColumn, CatalogTable } from "./catalog.ts";
 import { isSameExpr, isSameJson, isSameText, isSameType } from "./compare.ts";
-import {
-  type ColumnChange,
-  declaredIndexes,
-  indexKey,
-  type Operation,
-  type Severity,
-  type TableChange,
-} from "./operations.ts";
+import { type ColumnChange, declaredIndexes, indexKey, type Operation, type TableChange } from "./operations.ts";
+import { isStoredAlike, NULL_CHECK, planTypeChange } from "./type-change.ts";
 
 /** What makes a table of the catalog into what its model declares, in the order of doing it. Pure; declared order of
  *  columns, tables and indexes makes no difference. */
@@ -45,7 +39,24 @@ function addColumn(table: CatalogTable, to: ManifestColumn): Operation {
 function alterColumn(table: CatalogTable, column: CatalogColumn, to: ManifestColumn): Operation[] {
   const changes = columnChanges(column, to);
   if (changes.length === 0) return [];
-  return [{ kind: "alter_column", severity: alterSeverity(table, to, changes), table, column, to, changes }];
+  const is_remade = column.computed !== null && to.computed !== null && !isStoredAlike(column.type, to.type);
+  const type = to.computed === null ? planTypeChange(column.type, to.type) : undefined;
+  const isNarrowed = to.computed === null && !to.nullable && (column.nullable || column.computed !== null);
+  const checks = [...(isNarrowed ? [NULL_CHECK] : []), ...(type?.checks ?? [])];
+  const isImpossible = (to.computed === null && type === undefined) || isRefused(column, to, changes);
+  return [
+    {
+      kind: "alter_column",
+      severity: isImpossible ? "unsupported" : "additive",
+      table,
+      column,
+      to,
+      changes,
+      using: type?.using ?? null,
+      checks: isImpossible || table.has_rows === false ? [] : checks,
+      is_remade,
+    },
+  ];
 }
 
 function columnChanges(column: CatalogColumn, to: ManifestColumn): readonly ColumnChange[] {
@@ -65,12 +76,13 @@ function columnChanges(column: CatalogColumn, to: ManifestColumn): readonly Colu
   return changes.flatMap(([change, differs]) => (differs ? [change] : []));
 }
 
-function alterSeverity(table: CatalogTable, to: ManifestColumn, changes: readonly ColumnChange[]): Severity {
-  if (changes.some((change) => ["type", "primary_key", "stored_or_computed"].includes(change))) return "unsupported";
-  // A key's value is what rows are found by; recomputing it would give rows other names.
-  if (to.primary_key && changes.some((change) => ["value", "nullability"].includes(change))) return "unsupported";
-  const isNarrowed = changes.includes("nullability") && to.computed === null && !to.nullable;
-  return isNarrowed && table.has_rows !== false ? "unsupported" : "additive";
+function isRefused(column: CatalogColumn, to: ManifestColumn, changes: readonly ColumnChange[]): boolean {
+  if (changes.includes("primary_key")) return true;
+  // What people entered would be overwritten by what an expression gives.
+  if (changes.includes("stored_or_computed") && to.computed !== null) return true;
+  // A key's value is what rows are found by; another one would give rows other names.
+  const touchesKey = ["type", "value", "nullability", "stored_or_computed"] as const;
+  return (column.primary_key || to.primary_key) && touchesKey.some((change) => changes.includes(change));
 }
 
 function alterTable(table: CatalogTable, to: ManifestTable): Operation[] {

@@ -1,5 +1,6 @@
 import type { ManifestColumn, ManifestTable } from "@appdb/contract/manifest";
 import type { CatalogColumn, CatalogIndex, CatalogTable } from "./catalog.ts";
+import type { Check } from "./type-change.ts";
 
 /** What an update does to the tables, in the order in which it does it. Every operation is marked with its severity. */
 export type Severity = "additive" | "destructive" | "unsupported";
@@ -50,6 +51,12 @@ export type Operation = { readonly severity: Severity } & (
       readonly column: CatalogColumn;
       readonly to: ManifestColumn;
       readonly changes: readonly ColumnChange[];
+      /** How the values of a stored column become those of another type; over `$value`. */
+      readonly using: string | null;
+      /** What its values are looked through for before the change is made, and again while it is. */
+      readonly checks: readonly Check[];
+      /** A computed column whose values cannot stay where they are: it is made anew and filled. */
+      readonly is_remade: boolean;
     }
   | { readonly kind: "add_index"; readonly table: CatalogTable; readonly index: PlannedIndex }
   | {

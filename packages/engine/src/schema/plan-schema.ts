@@ -5,6 +5,7 @@ import { folderSchema } from "../target.ts";
 import type { Catalog, CatalogTable } from "./catalog.ts";
 import { describeOperation } from "./describe-operation.ts";
 import { diffTable } from "./diff-table.ts";
+import { type Facts, factKey, NO_FACTS } from "./facts.ts";
 import { type Match, matchNames } from "./match-names.ts";
 import { declaredIndexes, type Operation } from "./operations.ts";
 import { renameCatalogTable } from "./rename-catalog.ts";
@@ -14,6 +15,8 @@ export interface PlanInput {
   readonly catalog: Catalog;
   /** Parsed target: `main`, `main/reports`. */
   readonly target: string;
+  /** What the rows tell of the plan, once somebody has looked; without it a narrowed column counts as one that fits. */
+  readonly facts?: Facts;
 }
 
 /** Compares what the application declares with what the target holds. Pure: it changes nothing and asks nobody.
@@ -23,7 +26,7 @@ export function planSchema(input: PlanInput): { plan: SchemaPlan; operations: re
   const existing = input.catalog.tables.filter((table) => table.folder === folder);
   refuseTwins(input.manifest);
   const matches = matchNames(existing, input.manifest.tables);
-  const planned = matches.map((match) => planTable(input.target, match));
+  const planned = matches.map((match) => planTable(input.target, match, input.facts ?? NO_FACTS));
   const matched = new Set(matches.map((match) => match.stored));
   const extras = existing.flatMap((table) => (matched.has(table) ? [] : [table.name])).sort();
   const tables = planned.map(({ plan }) => plan);
@@ -69,10 +72,14 @@ function at(table: ManifestTable): string {
 function planTable(
   target: string,
   { stored, declared, from, refusal }: Match<CatalogTable, ManifestTable>,
+  facts: Facts,
 ): { plan: TablePlan; operations: readonly Operation[] } {
-  const operations = stored === undefined ? [createTable(declared)] : changeTable(stored, declared, from, refusal);
+  const operations =
+    stored === undefined
+      ? [createTable(declared)]
+      : changeTable(stored, declared, from, refusal).map((operation) => judged(operation, facts));
   const ops = operations.flatMap((operation): PlanOp[] =>
-    operation.kind === "create_table" ? [] : [describeOperation(operation)],
+    operation.kind === "create_table" ? [] : [describeOperation(operation, facts)],
   );
   const plan: TablePlan = {
     path: `${target}/${declared.name}`,
@@ -85,6 +92,14 @@ function planTable(
     destructive: ops.some((op) => op.destructive),
   };
   return { plan, operations };
+}
+
+/** What the values do not allow is not possible. */
+function judged(operation: Operation, facts: Facts): Operation {
+  if (operation.kind !== "alter_column" || !facts.misfits.has(factKey(operation.table, operation.to.name))) {
+    return operation;
+  }
+  return { ...operation, severity: "unsupported" };
 }
 
 function createTable(to: ManifestTable): Operation {

@@ -1,0 +1,96 @@
+import { assertNever } from "@appdb/contract/assert";
+import type { PlanOp } from "@appdb/contract/plan";
+import { displayType } from "@appdb/contract/types";
+import { type Facts, factKey, type Misfit } from "./facts.ts";
+import type { ColumnChange, Operation } from "./operations.ts";
+
+type AlterColumn = Extract<Operation, { kind: "alter_column" }>;
+
+/** What to do for another key. */
+export const NEW_KEY = "Declare a second model with that key under another name= and insert the rows there";
+
+/** What to do for another type. */
+const NEW_COLUMN =
+  "Declare a column of the new type under another name, fill it (as a computed column, or through a route), and drop this one in a later update";
+
+/** A changed column as `schema diff` prints it. */
+export function describeAlterColumn(
+  operation: AlterColumn,
+  facts: Facts,
+): Pick<PlanOp, "name" | "op" | "target" | "description" | "details"> {
+  const { column, to, changes, table } = operation;
+  const key = factKey(table, to.name);
+  const misfits = facts.misfits.get(key);
+  const recompute = facts.recomputes.get(key);
+  const told = changes.map((change) => describeChange(operation, change));
+  const refusal = misfits === undefined ? [] : [`but ${misfits.map(describeMisfit).join("; and ")}`];
+  return {
+    name: to.name,
+    op: "alter",
+    target: "column",
+    description: `column '${to.name}': ${[...told, ...refusal].join("; ")}`,
+    details: {
+      changes,
+      type: displayType(to.type, to.nullable),
+      previous_type: displayType(column.type, column.nullable),
+      value: to.computed?.text ?? null,
+      previous_value: column.computed?.text ?? null,
+      ...(misfits === undefined ? {} : { misfits }),
+      ...(recompute === undefined ? {} : { recompute }),
+    },
+  };
+}
+
+function describeMisfit({ rows, reason, examples }: Misfit): string {
+  const count = `${rows.toLocaleString("en")} ${rows === 1 ? "row does" : "rows do"} not fit`;
+  const shown = examples.map(({ key, value }) => {
+    const where = Object.entries(key).map(([name, part]) => `${name} = ${JSON.stringify(part)}`);
+    return value === null ? where.join(", ") : `${where.join(", ")} has ${JSON.stringify(value)}`;
+  });
+  return `${count}: ${reason} (${shown.join("; ")}${rows > examples.length ? "; ..." : ""})`;
+}
+
+function describeChange(operation: AlterColumn, change: ColumnChange): string {
+  const { column, to } = operation;
+  const is_refused = operation.severity === "unsupported";
+  const before = displayType(column.type, column.nullable);
+  const after = displayType(to.type, to.nullable);
+  switch (change) {
+    case "type":
+      return describeType(operation, before, after);
+    case "nullability":
+      if (to.computed !== null) return `its type will be ${after} instead of ${before}`;
+      if (to.nullable) return "null will be allowed";
+      return is_refused ? "null would no longer be allowed" : "null will no longer be allowed";
+    case "primary_key":
+      return `${to.primary_key ? "it would become part of the key" : "it would leave the key"}, but a table keeps its key. ${NEW_KEY}`;
+    case "stored_or_computed":
+      if (to.computed === null) return "it will no longer be computed; its values stay as they are";
+      return "its stored values would be replaced by computed ones. Declare the computed column under another name, and drop this one if its values are not needed";
+    case "value":
+      return to.primary_key
+        ? "its expression would change, but it is the key, by which rows are found"
+        : "its expression will change and every row will be computed again";
+    case "stale":
+      return "its values are partly those of its former expression; every row will be computed again";
+    case "comment":
+      return "its comment will be updated";
+    case "custom_metadata":
+      return "its custom_metadata will be updated";
+    default:
+      return assertNever(change);
+  }
+}
+
+function describeType({ severity, using, is_remade, to, changes }: AlterColumn, before: string, after: string): string {
+  if (severity === "unsupported") {
+    const isOther = using === null && to.computed === null;
+    return `its type would change from ${before} to ${after}${isOther ? `, which is not possible. ${NEW_COLUMN}` : ""}`;
+  }
+  const turned = `its type will change from ${before} to ${after}`;
+  if (using !== null) return `${turned} and its values be converted; requests wait while the table is rewritten`;
+  if (is_remade) {
+    return `${turned}; it is not seen until ${changes.includes("value") ? "its new values are there" : "every row has been computed again"}`;
+  }
+  return turned;
+}

@@ -1,0 +1,56 @@
+import { referencedColumns } from "../expressions/needs-python.ts";
+import type { CatalogColumn, CatalogTable } from "./catalog.ts";
+import type { Operation } from "./operations.ts";
+
+/** A column that an update adds; it has no id yet. */
+const NEW_ID = -1;
+
+/** A table as it will be when operations on it are done. Columns that are added have the id -1. */
+export function tableAfter(table: CatalogTable, operations: readonly Operation[]): CatalogTable {
+  const dropped = new Set<string>();
+  const altered = new Map<string, Pick<CatalogColumn, "type" | "nullable" | "computed">>();
+  const added: CatalogColumn[] = [];
+  for (const operation of operations) {
+    if (operation.kind === "drop_column") dropped.add(operation.column.name);
+    if (operation.kind === "alter_column") altered.set(operation.to.name, operation.to);
+    if (operation.kind === "add_column") added.push({ ...operation.to, id: NEW_ID, state: "filling" });
+  }
+  const kept = table.columns.filter((column) => !dropped.has(column.name));
+  return {
+    ...table,
+    columns: [
+      ...kept.map((column) => {
+        const to = altered.get(column.name);
+        return to === undefined ? column : { ...column, type: to.type, nullable: to.nullable, computed: to.computed };
+      }),
+      ...added,
+    ],
+  };
+}
+
+/** The names of the computed columns whose values an update changes: their expression or type did, a column that they
+ *  read is one of these, or is stored as another type by now. Added columns are not among them unless they read one. */
+export function changedValues(after: CatalogTable, operations: readonly Operation[]): ReadonlySet<string> {
+  const changed = new Set<string>();
+  for (const operation of operations) {
+    if (operation.kind !== "alter_column") continue;
+    const { changes, using, is_remade, to } = operation;
+    if (changes.includes("value") || changes.includes("stale") || is_remade || using !== null) changed.add(to.name);
+  }
+  for (let before = -1; before !== changed.size; ) {
+    before = changed.size;
+    for (const { name, computed } of after.columns) {
+      if (computed !== null && referencedColumns(computed.expr).some((read) => changed.has(read))) changed.add(name);
+    }
+  }
+  for (const { name, computed } of after.columns) if (computed === null) changed.delete(name);
+  return changed;
+}
+
+/** All columns that one pass over the rows computes: those that change, and those that are added. */
+export function columnsToCompute(after: CatalogTable, operations: readonly Operation[]): readonly string[] {
+  const changed = changedValues(after, operations);
+  return after.columns
+    .filter((column) => column.computed !== null && (changed.has(column.name) || column.id === NEW_ID))
+    .map((column) => column.name);
+}
