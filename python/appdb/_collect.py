@@ -257,6 +257,7 @@ def _service(name, router, places):
             "table": route.model.__appdb_table__.name,
             "inputs": route.inputs,
             "outputs": route.outputs,
+            "on_error": route.on_error,
             "source": places.of(route.source),
         }
         for route in router._routes

@@ -17,14 +17,15 @@ _LATER = frozenset(
 class Route:
     """One route: a row of `table` in by `inputs`, its `outputs` out."""
 
-    __slots__ = ("kind", "path", "model", "inputs", "outputs", "source")
+    __slots__ = ("kind", "path", "model", "inputs", "outputs", "on_error", "source")
 
-    def __init__(self, kind, path, model, inputs, outputs, source):
+    def __init__(self, kind, path, model, inputs, outputs, on_error, source):
         self.kind = kind
         self.path = path
         self.model = model
         self.inputs = inputs
         self.outputs = outputs
+        self.on_error = on_error
         self.source = source
 
 
@@ -43,13 +44,17 @@ class Router:
         self._routes = []
         self._source = caller(1)
 
-    def add_insert_route(self, model, path=None, inputs=None, outputs=None, **options):
+    def add_insert_route(self, model, path=None, inputs=None, outputs=None, on_error="abort", **options):
         """Serves POST `path`: stores one row and answers its `outputs`, computed columns included.
 
         `inputs` are the accepted fields, by default all columns that are not computed; `outputs` are all columns by
-        default. Raises AppFileError when a column is unknown, a needed one is left out, or the path is taken.
+        default. A computed column that fails refuses the row; with `on_error="ignore"` the row is stored, the cell is
+        null, and its error is kept beside it. Raises AppFileError when a column is unknown, a needed one is left out, or
+        the path is taken.
         """
-        self._add("insert", model, path, inputs, outputs, options, caller(1))
+        if on_error not in ("abort", "ignore"):
+            raise AppFileError(f"on_error= is 'abort' or 'ignore', not {on_error!r}.", 'Write on_error="ignore"')
+        self._add("insert", model, path, inputs, outputs, options, caller(1), on_error)
 
     def add_compute_route(self, model, path=None, inputs=None, outputs=None, **options):
         """Serves POST `path`: computes `outputs` from `inputs` and stores nothing. Defaults as of an insert route."""
@@ -60,7 +65,7 @@ class Router:
             raise later(f"Router.{name}", "Use add_insert_route and add_compute_route.")
         raise AttributeError(f"Router has no '{name}'. It has add_insert_route and add_compute_route.")
 
-    def _add(self, kind, model, path, inputs, outputs, options, source):
+    def _add(self, kind, model, path, inputs, outputs, options, source, on_error="abort"):
         _refuse_options(kind, options)
         _check_model(kind, model)
         table = model.__appdb_table__
@@ -80,7 +85,7 @@ class Router:
             raise AppFileError(
                 f"The inputs of {path} lack {listed(missing)}, which {why}.", f"Add {listed(missing)} to inputs."
             )
-        self._routes.append(Route(kind, path, model, names_in, names_out, source))
+        self._routes.append(Route(kind, path, model, names_in, names_out, on_error, source))
 
     def _check_path(self, kind, path):
         _check_path(kind, path)

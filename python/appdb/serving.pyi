@@ -1,5 +1,5 @@
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 from . import TableModel
 
@@ -13,8 +13,12 @@ class Router:
         path: str,
         inputs: Sequence[Any] | None = None,
         outputs: Sequence[Any] | None = None,
+        on_error: Literal["abort", "ignore"] = "abort",
     ) -> None:
-        """Serves POST `path`: stores one row and answers its `outputs`, computed columns included."""
+        """Serves POST `path`: stores one row and answers its `outputs`, computed columns included.
+
+        With `on_error="ignore"` a row is stored although a computed column fails: that cell is null, its error kept.
+        """
     def add_compute_route(
         self,
         model: type[TableModel],

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { exprSchema } from "./expressions.ts";
+import { onErrorSchema } from "./jobs.ts";
 import { querySchema } from "./query.ts";
 import { columnTypeSchema } from "./types.ts";
 
@@ -118,6 +119,8 @@ export const routeSchema = z.strictObject({
   table: z.string(),
   inputs: z.array(z.string()),
   outputs: z.array(z.string()),
+  /** What a computed column that fails does to an inserted row: nothing is stored, or the cell is null with its error. */
+  on_error: onErrorSchema.default("abort"),
   source: sourceSchema,
 });
 

@@ -147,6 +147,7 @@ export const MANIFEST: Manifest = {
           table: "docs",
           inputs: ["title"],
           outputs: ["title"],
+          on_error: "abort",
           source: SOURCE,
         },
       ],

@@ -87,6 +87,9 @@ function compareRoute(before: ManifestRoute, after: ManifestRoute, manifest: Man
     added.filter((name) => isOptional(manifest, after.table, name)),
   );
   note(harmless, "output", "added", missing(after.outputs, before.outputs));
+  if (before.on_error !== after.on_error) {
+    harmless.push(after.on_error === "ignore" ? "a failing cell becomes null" : "a failing cell refuses the row");
+  }
   if (breaking.length + harmless.length === 0 && !sameOrder(before.outputs, after.outputs)) {
     harmless.push("its outputs are in another order");
   }

@@ -14,6 +14,7 @@ function makeRoute(changes: Partial<ManifestRoute> = {}): ManifestRoute {
     table: "docs",
     inputs: ["title"],
     outputs: ["id"],
+    on_error: "abort",
     source,
     ...changes,
   };
@@ -122,6 +123,7 @@ test.each([
   ["an added route", [makeRoute(), makeRoute({ path: "/more" })], "additive"],
   ["a removed route", [], "destructive"],
   ["an added output", [makeRoute({ outputs: ["id", "title"] })], "additive"],
+  ["cells that may fail", [makeRoute({ on_error: "ignore" })], "additive"],
   ["a removed output", [makeRoute({ outputs: [] })], "destructive"],
   ["an added optional input", [makeRoute({ inputs: ["title", "note"] })], "additive"],
   ["an added required input", [makeRoute({ inputs: ["title", "author"] })], "destructive"],

@@ -1,6 +1,6 @@
 import { type AppError, appError, type ErrorCode } from "@appdb/contract/errors";
 import type { EngineValue } from "@appdb/contract/types";
-import type { UdfError, UdfGraph, UdfRunner } from "../ports.ts";
+import type { UdfError, UdfGraph, UdfResult, UdfRunner } from "../ports.ts";
 
 const CODES = {
   raised: "function_failed",
@@ -46,17 +46,31 @@ export async function runGraph(
   row: EngineValue[],
   signal?: AbortSignal,
 ): Promise<void> {
+  const errors = await runCells(udf, bound, row, signal);
+  if (errors !== null) throw cellError(table, errors);
+}
+
+/**
+ * The same for who can do with null in a cell that failed: gives what failed, null for nothing.
+ * @throws worker_unavailable, overloaded
+ */
+export async function runCells(
+  udf: UdfRunner,
+  bound: BoundGraph,
+  row: EngineValue[],
+  signal?: AbortSignal,
+): Promise<UdfResult["errors"]> {
   const inputs = bound.inputs.map((slot) => row[slot] ?? null);
   const { values, errors } = await udf.run(bound.graph, inputs, signal);
-  if (errors !== null) throw cellError(table, errors);
   for (let step = 0; step < bound.outputs.length; step++) {
     const slot = bound.outputs[step];
     if (slot !== undefined) row[slot] = values[step] ?? null;
   }
+  return errors;
 }
 
 /** The error of a row: that of the first column which failed by itself, not of those that only read a failed one. */
-function cellError(table: string, errors: Readonly<Record<string, UdfError>>): AppError {
+export function cellError(table: string, errors: Readonly<Record<string, UdfError>>): AppError {
   const failed = Object.entries(errors);
   const [column, error] = failed.find(([, candidate]) => candidate.kind !== "skipped") ?? failed[0] ?? [];
   if (column === undefined || error === undefined) throw new TypeError("A failed row came without an error.");

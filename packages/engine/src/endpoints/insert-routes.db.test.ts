@@ -55,6 +55,7 @@ const route = (
   table,
   inputs,
   outputs,
+  on_error: "abort",
   source: { file: "app.py", line: 9 },
   ...parts,
 });

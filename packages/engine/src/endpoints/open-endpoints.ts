@@ -12,6 +12,7 @@ import type { Catalog, CatalogColumn, CatalogFunction, CatalogTable } from "../s
 import { emptyCatalog, hasCatalog, loadCatalog } from "../schema/load-catalog.ts";
 import { folderSchema } from "../target.ts";
 import { answerError, JSON_HEADERS, type RouteAnswer } from "./answers.ts";
+import { cellErrorHeaders } from "./cell-error-header.ts";
 import { checkRoutes } from "./check-routes.ts";
 import { checkTables } from "./check-tables.ts";
 import { describeService, type OpenApiDocument } from "./openapi.ts";
@@ -108,6 +109,8 @@ class RouteCompiler {
     const render = compileOutputs(layout, route.outputs);
     const runner = route.kind === "insert" ? writer : this.#computer(layout, route.outputs);
     const { log } = this.#deps;
+    const { on_error } = route;
+    const headersOf = on_error === "ignore" ? cellErrorHeaders(layout) : () => JSON_HEADERS;
     return {
       service: service.name,
       kind: route.kind,
@@ -117,8 +120,8 @@ class RouteCompiler {
       async handle(request) {
         try {
           const row = read(request.body);
-          await runner.run(row, request.signal);
-          return { status: 200, headers: JSON_HEADERS, body: render(row) };
+          await runner.run(row, request.signal, on_error);
+          return { status: 200, headers: headersOf(row), body: render(row) };
         } catch (error) {
           return answerError(error, request.id, log);
         }
@@ -137,10 +140,12 @@ class RouteCompiler {
     if (known !== undefined) return known;
     const service = { app_file: this.#input.manifest.app_file, target: this.#input.target };
     const layout = layOutRow(this.#declared(name));
+    const routes = this.#insertRoutes(name);
     const writer = new TableWriter(this.#rowDeps, {
       layout,
       functions: this.#functions,
-      read: new Set(this.#insertOutputs(name)),
+      read: new Set(routes.flatMap((route) => route.outputs)),
+      keeps_errors: routes.some((route) => route.on_error === "ignore"),
       service,
       target: planWriteTarget(layout, this.#catalog, service),
     });
@@ -161,12 +166,11 @@ class RouteCompiler {
     return { ...table, columns };
   }
 
-  #insertOutputs(table: string): string[] {
+  #insertRoutes(table: string): readonly ManifestRoute[] {
     const { manifest, services } = this.#input;
     return manifest.services
       .filter((service) => services.includes(service.name))
-      .flatMap((service) => service.routes.filter((route) => route.kind === "insert" && route.table === table))
-      .flatMap((route) => route.outputs);
+      .flatMap((service) => service.routes.filter((route) => route.kind === "insert" && route.table === table));
   }
 
   #computer(layout: RowLayout, outputs: readonly string[]): RowComputer {

@@ -26,6 +26,7 @@ const manifest = aManifest({
           table: "docs",
           inputs: ["title", "n", "extra"],
           outputs: ["id", "loud", "n"],
+          on_error: "abort",
           source,
         },
       ],
@@ -56,6 +57,19 @@ test("a route is described under its prefix with what it takes and what it answe
   const answer = operation.responses["200"].content["application/json"].schema;
   expect(Object.keys(answer.properties)).toEqual(["id", "loud", "n"]);
   expect(answer.required).toEqual(["id", "loud", "n"]);
+});
+
+test("where failing cells are null, computed outputs may be, and a header names them", () => {
+  const [service] = manifest.services;
+  const [route] = service?.routes ?? [];
+  if (service === undefined || route === undefined) throw new Error("no route");
+  const ignoring = { ...service, routes: [{ ...route, on_error: "ignore" as const }] };
+  // biome-ignore lint/suspicious/noExplicitAny: a document is looked at, not worked with
+  const { responses } = (describeService(manifest, ignoring) as any).paths["/v1/docs-in"].post;
+  const { properties } = responses["200"].content["application/json"].schema;
+  expect(properties.loud).toEqual({ type: ["string", "null"] });
+  expect(properties.id).toEqual({ type: "string", format: "uuid" });
+  expect(Object.keys(responses["200"].headers)).toEqual(["x-cell-errors"]);
 });
 
 test("every error that a route may answer is declared as a problem", () => {

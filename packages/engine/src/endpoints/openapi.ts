@@ -3,6 +3,7 @@ import type { Manifest, ManifestColumn, ManifestRoute, ManifestService } from "@
 import type { ArrayDtype, ColumnType, TypeKind } from "@appdb/contract/types";
 import { VERSION } from "@appdb/contract/version";
 import { dtypeOf } from "../sql/storage-type.ts";
+import { CELL_ERRORS_HEADER } from "./cell-error-header.ts";
 
 type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json };
 export type OpenApiDocument = { readonly [key: string]: Json };
@@ -92,7 +93,8 @@ function describeRoute(manifest: Manifest, route: ManifestRoute, path: string): 
     responses: {
       "200": {
         description: route.kind === "insert" ? "The row was stored." : "The values.",
-        content: { "application/json": { schema: objectSchema(columns, route.outputs, "output") } },
+        ...(route.on_error === "ignore" ? { headers: CELL_ERROR_HEADERS } : {}),
+        content: { "application/json": { schema: objectSchema(columns, route.outputs, sideOf(route)) } },
       },
       ...errorResponses(ROUTE_ERRORS[route.kind]),
     },
@@ -102,16 +104,34 @@ function describeRoute(manifest: Manifest, route: ManifestRoute, path: string): 
 function objectSchema(
   columns: ReadonlyMap<string, ManifestColumn>,
   names: readonly string[],
-  side: "input" | "output",
+  side: "input" | "output" | "failing output",
 ): Json {
   const chosen = names.flatMap((name) => columns.get(name) ?? []);
   return {
     type: "object",
-    properties: Object.fromEntries(chosen.map((column) => [column.name, columnJsonSchema(column)])),
-    required: chosen.filter((column) => side === "output" || !column.nullable).map((column) => column.name),
+    properties: Object.fromEntries(chosen.map((column) => [column.name, columnJsonSchema(mayFail(column, side))])),
+    required: chosen.filter((column) => side !== "input" || !column.nullable).map((column) => column.name),
     additionalProperties: false,
   };
 }
+
+function sideOf(route: ManifestRoute): "output" | "failing output" {
+  return route.on_error === "ignore" ? "failing output" : "output";
+}
+
+/** A cell that failed is null whatever its column's type says. */
+function mayFail(column: ManifestColumn, side: string): ManifestColumn {
+  return side === "failing output" && column.computed !== null && !column.primary_key
+    ? { ...column, nullable: true }
+    : column;
+}
+
+const CELL_ERROR_HEADERS: Json = {
+  [CELL_ERRORS_HEADER]: {
+    description: 'Columns that failed and are null, with the type of their error: `fare;type="ZeroDivisionError"`',
+    schema: { type: "string" },
+  },
+};
 
 function columnJsonSchema(column: ManifestColumn): Json {
   const schema = typeSchema(column.type);

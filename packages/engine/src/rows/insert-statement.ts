@@ -13,6 +13,8 @@ export interface InsertShape {
   readonly returning: readonly string[];
   /** The rows get this cell-error object (a parameter), and the fill job is told, in the same statement. */
   readonly is_pending: boolean;
+  /** Each row brings its own cell errors, in an array behind those of `given`. */
+  readonly has_errors: boolean;
   /** Rows whose key exists are left out, and thereby alone: they are those that do not come back. */
   readonly skips_duplicates: boolean;
 }
@@ -23,26 +25,29 @@ export interface Prepared {
 }
 
 /**
- * One INSERT for many rows. Parameters: an array per given slot, then the table's id and version, then (when pending) the
+ * One INSERT for many rows. Parameters: an array per given slot (and one of cell errors), then the table's id and version, then (when pending) the
  * ids of the pending columns and the cell errors. It writes nothing when the table has another version by now: the
  * version is read after the statement holds its lock on the table, so no schema change can come in between.
  */
 export function buildInsert(shape: InsertShape): Prepared {
-  const next = shape.given.length;
+  const given = shape.has_errors ? [...shape.given, ERRORS] : shape.given;
+  const next = given.length;
   const names = [...shape.given.map((slot) => slot.name), ...shape.steps.map((step) => step.column)].map(quoteIdent);
   const conditions = [
     `(select v.version from appdb.tables v where v.id = $${next + 1}::bigint) = $${next + 2}::bigint`,
   ];
   const columns = [...names];
   const values = [...names];
+  if (shape.is_pending || shape.has_errors) {
+    columns.push(ERRORS.name);
+    values.push(errorsValue(shape, `$${next + 4}::jsonb`));
+  }
   if (shape.is_pending) {
-    columns.push("_errors");
-    values.push(`$${next + 4}::jsonb`);
     conditions.push(`(select appdb.mark_pending($${next + 1}::bigint, $${next + 3}::bigint[])) is not null`);
   }
   const lines = [
     `insert into ${quoteTable(shape.table)} as t (${columns.join(", ")})`,
-    `select ${values.join(", ")} from ${fromRows(shape.given, shape.steps)}`,
+    `select ${values.join(", ")} from ${fromRows(given, shape.steps)}`,
     `where ${conditions.join(" and ")}`,
   ];
   if (shape.skips_duplicates) lines.push("on conflict do nothing");
@@ -50,6 +55,15 @@ export function buildInsert(shape: InsertShape): Prepared {
     lines.push(`returning ${shape.returning.map((name) => `t.${quoteIdent(name)}`).join(", ")}`);
   }
   return prepare(lines.join("\n"));
+}
+
+/** The column of the cell errors; json in an array travels as it is written. */
+const ERRORS = { name: "_errors", type: { kind: "json" } } as const;
+
+/** A pending cell is computed anew by a job: what this service found wrong with it does not count. */
+function errorsValue({ is_pending, has_errors }: InsertShape, pending: string): string {
+  if (!has_errors) return pending;
+  return is_pending ? `coalesce(${ERRORS.name}::jsonb, '{}') || ${pending}` : ERRORS.name;
 }
 
 /** Computes without storing: parameters as above without table and version; comes back with the row's number from 1. */

@@ -22,6 +22,8 @@ export interface RowLayout {
   readonly identity: number;
   /** Names of the columns that Python or SQL computes; bare uuid7() and uuid4() columns are not among them. */
   readonly computed: readonly string[];
+  /** Behind the slots: the row's cell errors as JSON text, null for none. */
+  readonly errors: number;
 }
 
 /** Lays out all columns of a table, and its row identity when that is no column of the user's. */
@@ -42,6 +44,7 @@ export function layOutRow(table: CatalogTable): RowLayout {
     index,
     identity: index.get(table.identity) ?? 0,
     computed: slots.filter((slot) => slot.origin === "computed").map((slot) => slot.name),
+    errors: slots.length,
   };
 }
 

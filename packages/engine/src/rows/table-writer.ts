@@ -1,3 +1,4 @@
+import type { OnError } from "@appdb/contract/jobs";
 import { planCompute, planPython } from "../compute/plan-compute.ts";
 import { type BoundGraph, bindGraph, runGraph } from "../compute/run-graph.ts";
 import type { SqlPool, UdfRunner } from "../ports.ts";
@@ -5,12 +6,14 @@ import type { CatalogFunction } from "../schema/catalog.ts";
 import { loadCatalog } from "../schema/load-catalog.ts";
 import { arrayParameters, fillRow, type PlacedSlot, rowBytes } from "./batch-sql.ts";
 import { Coalescer, type Outcome } from "./coalescer.ts";
+import { FailingRows } from "./failing-rows.ts";
 import { buildInsert, type Prepared } from "./insert-statement.ts";
 import { isolate } from "./isolate.ts";
 import { BATCHING } from "./limits.ts";
 import type { Row, RowLayout } from "./row-layout.ts";
 import { explainRefusal, isShapeRefusal, isUndone, isValueRefusal, uniqueViolation } from "./sql-refusals.ts";
 import type { MakeUuid7 } from "./uuid7.ts";
+import { arrayText } from "./value-sql.ts";
 import { planWriteTarget, type ServiceIdentity, schemaChanged, type WriteTarget } from "./write-target.ts";
 
 export interface TableWriterDeps {
@@ -27,6 +30,8 @@ export interface TableWriterInput {
   readonly read: ReadonlySet<string>;
   readonly service: ServiceIdentity;
   readonly target: WriteTarget;
+  /** Some rows may keep the errors of cells that failed. */
+  readonly keeps_errors: boolean;
 }
 
 /** How often a batch starts over because the table moved, or because PostgreSQL undid it in favour of another one. */
@@ -51,6 +56,7 @@ export class TableWriter {
   readonly #graph: BoundGraph | null;
   readonly #sqlSteps: ReturnType<typeof planCompute>["sql"];
   readonly #coalescer: Coalescer<Row, void>;
+  readonly #failing: FailingRows;
   #statements: Statements;
   #reloading: Promise<void> | undefined;
 
@@ -61,6 +67,7 @@ export class TableWriter {
     const plan = planCompute(layout.table, functions, layout.computed);
     this.#graph = plan.graph === null ? null : bindGraph(plan.graph, layout.index);
     this.#sqlSteps = plan.sql;
+    this.#failing = new FailingRows({ udf: deps.udf, layout, functions, sql: plan.sql.map((step) => step.column) });
     this.#statements = this.#prepare(input.target);
     this.#coalescer = new Coalescer({ ...BATCHING, weigh: rowBytes, run: (rows) => this.#runBatch(rows) });
   }
@@ -75,11 +82,21 @@ export class TableWriter {
    * @throws function_failed and its kin, unique_violation, invalid_request, schema_changed, disk_full, overloaded,
    *  database_unavailable, commit_unknown, worker_unavailable
    */
-  run(row: Row, signal?: AbortSignal): Promise<void> {
+  run(row: Row, signal?: AbortSignal, on_error: OnError = "abort"): Promise<void> {
     this.#makeIds(row);
+    if (on_error === "ignore") return this.#runKeeping(row, signal);
     if (this.#graph === null) return this.#coalescer.submit(row);
     const { name } = this.#input.layout.table;
     return runGraph(this.#deps.udf(), name, this.#graph, row, signal).then(() => this.#coalescer.submit(row));
+  }
+
+  /** Stores a row whatever its computed columns do: a cell that fails is null, its error stands in the layout's `errors`. */
+  async #runKeeping(row: Row, signal?: AbortSignal): Promise<void> {
+    this.#failing.admit(row);
+    if (this.#graph !== null && !(await this.#failing.run(this.#graph, row, signal))) {
+      return this.#storeByPython(row);
+    }
+    await this.#coalescer.submit(row);
   }
 
   /** Resolves when no row waits to be stored. */
@@ -127,9 +144,13 @@ export class TableWriter {
 
   async #storeByPython(row: Row): Promise<void> {
     const { layout, functions } = this.#input;
-    const columns = this.#sqlSteps.map((step) => step.column);
-    const graph = planPython(layout.table, functions, columns);
-    if (graph !== null) await runGraph(this.#deps.udf(), layout.table.name, bindGraph(graph, layout.index), row);
+    if (this.#failing.has(row)) {
+      await this.#failing.complete(row);
+    } else {
+      const columns = this.#sqlSteps.map((step) => step.column);
+      const graph = planPython(layout.table, functions, columns);
+      if (graph !== null) await runGraph(this.#deps.udf(), layout.table.name, bindGraph(graph, layout.index), row);
+    }
     try {
       const [outcome] = await this.#store([row], "given");
       if (outcome !== undefined && "error" in outcome) throw outcome.error;
@@ -168,6 +189,7 @@ export class TableWriter {
     rows: readonly Row[],
   ): Promise<readonly Outcome<void>[] | undefined> {
     const values: unknown[] = arrayParameters(statement.given, rows);
+    if (this.#input.keeps_errors) values.push(arrayText("json", rows, this.#input.layout.errors));
     values.push(target.table_id, target.version);
     if (target.pending.length > 0) {
       values.push(`{${target.pending.map((column) => column.id).join(",")}}`);
@@ -251,6 +273,7 @@ export class TableWriter {
       steps,
       returning: returned.map((slot) => slot.name),
       is_pending: target.pending.length > 0,
+      has_errors: this.#input.keeps_errors,
       skips_duplicates: target.has_key,
     });
     return { ...prepared, given, returned };

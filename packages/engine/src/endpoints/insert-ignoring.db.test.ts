@@ -1,0 +1,162 @@
+import { createPgPool } from "@appdb/adapters/postgres/pg-pool";
+import type { ManifestRoute, ManifestTable } from "@appdb/contract/manifest";
+import { createFakeUdfRunner, type FakeStep } from "@appdb/testkit/fake-udf-runner";
+import { aColumn, aComputed, aFunction, aManifest, aTable, call, col, lit, udf } from "@appdb/testkit/manifest-builder";
+import { createSilentLog } from "@appdb/testkit/silent-log";
+import { createTestDatabase, type TestDatabase } from "@appdb/testkit/test-database";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import type { SqlPool, UdfRunner } from "../ports.ts";
+import { applySchema } from "../schema/apply-schema.ts";
+import { ensureCatalog } from "../schema/ensure-catalog.ts";
+import { loadCatalog } from "../schema/load-catalog.ts";
+import { type Endpoints, openEndpoints } from "./open-endpoints.ts";
+
+let database: TestDatabase;
+let sql: SqlPool;
+let steps: Record<string, FakeStep>;
+let runner: UdfRunner;
+let opened: Endpoints[];
+
+beforeEach(async () => {
+  database = await createTestDatabase();
+  sql = createPgPool({ dsn: database.dsn, max: 4, application_name: "ignoring test" });
+  steps = {};
+  runner = createFakeUdfRunner(steps);
+  opened = [];
+  await ensureCatalog(sql);
+});
+
+afterEach(async () => {
+  for (const endpoints of opened) await endpoints[Symbol.asyncDispose]();
+  await sql[Symbol.asyncDispose]();
+  await database.drop();
+});
+
+/** km -> fare (Python) -> tax (SQL, reads fare); half (SQL alone). */
+const RIDES = [
+  aColumn("km", "int"),
+  aComputed("fare", udf("udfs:fare", "float", col("km", "int"))),
+  aComputed("tax", call("op.mul", "float", col("fare", "float"), lit(0.5, "float"))),
+  aComputed("part", call("op.truediv", "float", lit("10", "int"), col("km", "int"))),
+];
+
+async function serve(table: ManifestTable, on_error: "abort" | "ignore" = "ignore") {
+  const source = { file: "app.py", line: 1 };
+  const outputs = table.columns.map((column) => column.name);
+  const inputs = table.columns.flatMap((column) => (column.computed === null ? [column.name] : []));
+  const route: ManifestRoute = {
+    kind: "insert",
+    method: "post",
+    path: "/in",
+    table: table.name,
+    inputs,
+    outputs,
+    on_error,
+    source,
+  };
+  const strict: ManifestRoute = { ...route, path: "/strict", on_error: "abort" };
+  const manifest = aManifest({
+    tables: [table],
+    functions: [aFunction("udfs:fare", "float")],
+    services: [{ name: "api", prefix: "", routes: [route, strict], source }],
+  });
+  const { version: catalog_version } = await loadCatalog(sql);
+  const deps = { sql, clock: { now: Date.now }, log: createSilentLog() };
+  await applySchema(deps, { manifest, target: "main", catalog_version, allow_destructive: true, runtime_id: "r1" });
+  const endpoints = await openEndpoints(
+    { ...deps, udf: () => runner },
+    { manifest, target: "main", services: ["api"] },
+  );
+  opened.push(endpoints);
+  return async (body: unknown, path = "/in") => {
+    const found = endpoints.routes.find((candidate) => candidate.path === path);
+    const answer = await found?.handle({ body: JSON.stringify(body), headers: {}, id: "req-1" });
+    if (answer === undefined) throw new Error("no route");
+    return { status: answer.status, json: JSON.parse(answer.body), failed: answer.headers["x-cell-errors"] };
+  };
+}
+
+async function rows(text: string): Promise<readonly (readonly (string | null)[])[]> {
+  return (await sql.query({ text })).rows;
+}
+
+function fareOf(row: Readonly<Record<string, unknown>>): number {
+  if (Number(row.km) > 99) throw new Error("too far");
+  return Number(row.km) * 2;
+}
+
+test("a row whose function fails is stored, its cell null, the error beside it, and what reads it carries the cause", async () => {
+  steps.fare = fareOf;
+  steps.part = (row) => 10 / Number(row.km);
+  const post = await serve(aTable("rides", RIDES));
+  expect(await post({ km: 100 })).toEqual({
+    status: 200,
+    json: { km: 100, fare: null, tax: null, part: 0.1 },
+    failed: 'fare;type="ValueError", tax;type="CellError"',
+  });
+  expect(await post({ km: 5 })).toEqual({ status: 200, json: { km: 5, fare: 10, tax: 5, part: 2 }, failed: undefined });
+  expect(await rows("select km, fare, tax, part, _errors->'fare', _errors->'tax' from rides order by km desc")).toEqual(
+    [
+      [
+        "100",
+        null,
+        null,
+        "0.1",
+        '{"type": "ValueError", "message": "too far", "function": "udfs:fare"}',
+        '{"type": "CellError", "column": "fare", "message": "fare has no value: ValueError: too far", "function": "udfs:fare"}',
+      ],
+      ["5", "10", "5", "2", null, null],
+    ],
+  );
+});
+
+test("a value that SQL refuses is null with Python's error, and the row's other cells are there", async () => {
+  steps.fare = fareOf;
+  steps.part = () => {
+    throw new Error("division by zero");
+  };
+  steps.tax = (row) => Number(row.fare) * 0.5;
+  const post = await serve(aTable("rides", RIDES));
+  expect(await post({ km: 0 })).toEqual({
+    status: 200,
+    json: { km: 0, fare: 0, tax: 0, part: null },
+    failed: 'part;type="ValueError"',
+  });
+});
+
+test("the same table's other routes refuse what fails", async () => {
+  steps.fare = fareOf;
+  const post = await serve(aTable("rides", RIDES));
+  expect(await post({ km: 100 }, "/strict")).toMatchObject({ status: 400, json: { code: "function_failed" } });
+  expect(await post({ km: 1 }, "/strict")).toMatchObject({ status: 200, json: { fare: 2 } });
+  expect(await rows("select count(*) from rides")).toEqual([["1"]]);
+});
+
+test("many rows at once each get their own answer", async () => {
+  steps.fare = fareOf;
+  steps.part = (row) => 10 / Number(row.km);
+  const post = await serve(aTable("rides", RIDES));
+  const answers = await Promise.all(Array.from({ length: 200 }, (_, km) => post({ km: km + 1 })));
+  answers.forEach(({ status, json }, at) => {
+    expect([status, json.km, json.fare]).toEqual([200, at + 1, at < 99 ? (at + 1) * 2 : null]);
+  });
+  expect(await rows("select count(*), count(fare), count(tax), count(_errors), count(part) from rides")).toEqual([
+    ["200", "99", "99", "101", "200"],
+  ]);
+});
+
+test("a key that has no value and a function that the application lacks still refuse the row", async () => {
+  steps.fare = fareOf;
+  const keyed = await serve(
+    aTable("keyed", [
+      aColumn("km", "int"),
+      aComputed("fare", udf("udfs:fare", "float", col("km", "int")), { primary_key: true }),
+    ]),
+  );
+  expect(await keyed({ km: 100 })).toMatchObject({ status: 400, json: { code: "function_failed" } });
+  const post = await serve(aTable("rides", RIDES));
+  const missing = { kind: "import", function: "udfs:fare", type: "ImportError", message: "no module udfs", at: null };
+  runner = { ...runner, run: async () => ({ values: [null], errors: { fare: { ...missing, kind: "import" } } }) };
+  expect(await post({ km: 1 })).toMatchObject({ status: 400, json: { code: "function_failed" } });
+  expect(await rows("select count(*) from rides")).toEqual([["0"]]);
+});
