@@ -276,6 +276,10 @@ def cast(expr, kind, text=None):
             f"{expr._text} is {article(expr)} and cannot become {display(kind)}.",
             "Compute it in a function marked @udf.",
         )
+    if kind == "json" and text is None and expr._node["node"] == "literal":
+        from appdb._literals import json_of
+
+        return json_of(expr)
     # A Json value may be null inside, which is only seen when it is there.
     return call("op.cast", [expr], kind, expr._nullable, text or expr._text, ATOM if text else expr._binds)
 

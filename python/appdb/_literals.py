@@ -28,6 +28,17 @@ def json_constant(value):
     return _expr.Expr("json", False, {"node": "literal", "value": wire}, repr(value))
 
 
+def json_of(literal):
+    """Returns the Json constant that a constant of another type becomes beside Json values; it prints as before."""
+    from appdb.values import to_json
+
+    value = literal._node["value"]
+    if value is None:
+        return _expr.null("json")
+    wire = value if literal._kind == "int" else to_json(value)
+    return _expr.Expr("json", False, {"node": "literal", "value": wire}, literal._text, literal._binds)
+
+
 def _constant(value):
     return json_constant(_plain(value))
 

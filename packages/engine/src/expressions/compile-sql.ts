@@ -1,5 +1,6 @@
 import type { Expr, PathStep } from "@appdb/contract/expressions";
 import { quoteIdent, quoteLiteral } from "../sql/quote.ts";
+import { composedSql } from "./composed-sql.ts";
 import { isFolded, isVolatile } from "./folding.ts";
 import type { Argument, Forms } from "./form.ts";
 import { FORMS } from "./forms.ts";
@@ -45,9 +46,10 @@ export function compileSql(expr: Expr, sources: Sources, forms: Forms = FORMS): 
 
 function compile(expr: Expr, sources: Sources, forms: Forms): string | undefined {
   switch (expr.node) {
-    case "udf":
     case "dict":
     case "list":
+      return composedSql(expr, (part) => compile(part, sources, forms));
+    case "udf":
     case "item":
     case "query":
     case "aggregate":
@@ -92,6 +94,12 @@ function compileCall(expr: Call, sources: Sources, forms: Forms): string | undef
   const kwargs = Object.fromEntries(Object.keys(expr.kwargs).map((name, i) => [name, named[i] as Argument]));
   const sql = form({ args, kwargs, kind: expr.type.kind });
   return sql === undefined || sql.length > MAX_SQL_LENGTH ? undefined : sql;
+}
+
+/** SQL of why a cell of a computed column has no value; `errors` is SQL of its row's cell errors (jsonb). */
+export function cellErrorText(errors: string, { column, part }: CellErrorNode): string {
+  // The error of a pending cell is a word, of which there are no parts.
+  return `((${errors} -> ${quoteLiteral(column)} ->> '${part}') collate pg_unicode_fast)`;
 }
 
 function compileArguments(exprs: readonly Expr[], sources: Sources, forms: Forms): Argument[] | undefined {

@@ -1,4 +1,5 @@
 import { type Argument, type Form, type Forms, raiseWhere, smallInt } from "./form.ts";
+import { JSON_COMPARISONS, jsonEquals } from "./json-forms.ts";
 
 /** Ints up to here are floats without loss. */
 const EXACT = "9007199254740992";
@@ -74,6 +75,17 @@ const nullTest = (word: "IS NULL" | "IS NOT NULL"): Readonly<Record<string, Form
   };
 };
 
+/** As IN: null where the value is, or where it is none of the options and one of them is null. All are evaluated. */
+const oneOf: Form = ({ args: [value, ...options] }) => {
+  const kind = value?.expr.type.kind;
+  if (kind === undefined || options.some((option) => option.expr.type.kind !== kind)) return undefined;
+  if (options.length === 0) return `(${value?.sql} IS NULL AND ${value?.sql} IS NOT NULL)`;
+  if (kind === "array") return undefined; // ARRAY[] of arrays is one array of more dimensions
+  if (kind !== "json") return `(${value?.sql} = ANY (ARRAY[${options.map((option) => option.sql).join(", ")}]))`;
+  const equals = options.map((option) => jsonEquals(value, option));
+  return equals.includes(undefined) ? undefined : `(true = ANY (ARRAY[${equals.join(", ")}]))`;
+};
+
 /** Operators. Division by zero and Ints beyond 64 bits raise, which Python then reports for the cell. */
 export const OPERATOR_FORMS: Forms = {
   "op.add": { ...arithmetic("+"), "string,string": infix("||") },
@@ -85,8 +97,12 @@ export const OPERATOR_FORMS: Forms = {
   },
   "op.mod": { "int,int": ({ args: [a, b] }) => intRemainder(a?.sql ?? "", b?.sql ?? "") },
   "op.neg": { int: ({ args: [a] }) => `(- ${a?.sql})`, float: ({ args: [a] }) => `(- ${a?.sql})` },
-  "op.eq": ordered("="),
-  "op.ne": ordered("<>"),
+  "op.abs": { int: ({ args: [a] }) => `abs(${a?.sql})`, float: ({ args: [a] }) => `abs(${a?.sql})` },
+  // Half to even on both sides; with a number of digits they part.
+  "op.round": { int: ({ args: [a] }) => a?.sql, float: ({ args: [a] }) => `round(${a?.sql})` },
+  "op.eq": { ...ordered("="), ...JSON_COMPARISONS["op.eq"] },
+  "op.ne": { ...ordered("<>"), ...JSON_COMPARISONS["op.ne"] },
+  "op.in": { "*": oneOf },
   "op.lt": ordered("<"),
   "op.le": ordered("<="),
   "op.gt": ordered(">"),

@@ -13,7 +13,7 @@ import type { Form, Forms } from "./form.ts";
 import { FORMS } from "./forms.ts";
 import { type CheckReport, checkForms, signatureName } from "./testing/check-forms.ts";
 import { Random } from "./testing/random.ts";
-import { randomCall, type Signature, signaturesOf } from "./testing/random-trees.ts";
+import { COMPOSED, randomCall, type Signature, signaturesOf } from "./testing/random-trees.ts";
 
 /** Rows per form; FORM_CASES=20000 is the full proof. */
 const CASES = Number(process.env.FORM_CASES ?? 2_000);
@@ -42,6 +42,13 @@ const PLANTED: readonly [Signature, (...args: string[]) => string][] = [
   [{ fn: "op.mod", args: ["int", "int"], kind: "int" }, (a, b) => `(${a} % ${b})`],
   [{ fn: "op.eq", args: ["int", "float"], kind: "bool" }, (a, b) => `(${a} = ${b})`],
   [{ fn: "op.and", args: ["bool", "bool"], kind: "bool" }, (a, b) => `(${a} AND ${b})`],
+  [
+    { fn: "op.in", args: ["int", "int", "int"], kind: "bool" },
+    (a, ...rest) => `coalesce(${a} IN (${rest.join(", ")}), false)`,
+  ],
+  [{ fn: "op.eq", args: ["json", "json"], kind: "bool" }, (a, b) => `(${a}::jsonb = ${b}::jsonb)`],
+  [{ fn: "op.round", args: ["float"], kind: "float" }, (a) => `round(${a}::numeric)::float8`],
+  [{ fn: "op.abs", args: ["float"], kind: "float" }, (a) => `greatest(${a}, -${a})`],
   [{ fn: "op.is_null", args: ["json"], kind: "bool" }, (a) => `(${a} IS NULL)`],
   [{ fn: "op.cast", args: ["float"], kind: "int" }, (a) => `round(${a})::int8`],
   [{ fn: "op.cast", args: ["float"], kind: "string" }, (a) => `round(${a}::numeric, 2)::text`],
@@ -147,7 +154,7 @@ function compiled(forms: Forms): Signature[] {
     array: ["a"],
     binary: ["y"],
   };
-  return signaturesOf(forms).filter((signature) =>
+  return [...signaturesOf(forms), ...COMPOSED].filter((signature) =>
     Array.from({ length: 20 }).some(() => {
       const expr = randomCall(signature, 0, { random, signatures: [], columns, codePoint: () => 97 });
       return compileSql(expr, ROW_COLUMNS, forms) !== undefined;

@@ -21,8 +21,29 @@ export interface TreeOptions {
 
 const FORMAT_ARGS: readonly TypeKind[] = ["string", "int", "bool", "date", "uuid"];
 const BOOLEAN = new Set(
-  "eq ne lt le gt ge and or not is_null is_not_null contains startswith endswith isascii".split(" "),
+  "eq ne lt le gt ge and or not in is_null is_not_null contains startswith endswith isascii".split(" "),
 );
+const JSON_CONSTANTS = [
+  '"a"',
+  '"\\u00e9\\n"',
+  '""',
+  "true",
+  "false",
+  "0",
+  "1",
+  "-1",
+  "1.5",
+  "1e3",
+  "1.50",
+  "12345678901234",
+  "[1]",
+];
+/** Dict and list literals as if they were functions: they have an SQL form of their own. */
+export const COMPOSED: readonly Signature[] = ["node.dict", "node.list"].map((fn) => ({
+  fn,
+  args: ["string", "int", "bool", "timestamp", "date", "uuid"],
+  kind: "json",
+}));
 const INT = new Set(["string.len", "string.find", "op.floordiv", "op.mod"]);
 
 /** All signatures of the forms; those without a fixed result (`uuid7`) left out, each conversion once per target. */
@@ -30,6 +51,10 @@ export function signaturesOf(forms: Forms): Signature[] {
   return Object.entries(forms).flatMap(([fn, byKinds]) =>
     Object.keys(byKinds).flatMap((kinds): Signature[] => {
       if (fn.startsWith("uuid.")) return [];
+      if (fn === "op.in") {
+        const equal = TYPE_KINDS.filter((kind) => forms["op.eq"]?.[`${kind},${kind}`] !== undefined);
+        return equal.map((kind) => ({ fn, args: [kind, kind, kind], kind: "bool" }));
+      }
       const args = kinds === "*" ? (["string", "string", "int"] as const) : (kinds.split(",") as TypeKind[]);
       if (fn === "op.cast") return TYPE_KINDS.filter((kind) => kind !== args[0]).map((kind) => ({ fn, args, kind }));
       return [{ fn, args, kind: resultKind(fn, args) }];
@@ -47,6 +72,12 @@ export function randomCall(signature: Signature, depth: number, options: TreeOpt
     if (random.next() < 0.5) kwargs[name] = make();
   };
   const smallInt = (from: number, to: number): Expr => literal("int", String(random.int(from, to)));
+  if (fn === "node.dict" || fn === "node.list") return randomComposed(fn, args, random);
+  // A Json value is compared in SQL with constants alone.
+  if (["op.eq", "op.ne", "op.in"].includes(fn) && signature.args[0] === "json") {
+    args = args.map((arg, i) => (i === 0 ? arg : literal("json", random.pick(JSON_CONSTANTS))));
+  }
+  if (fn === "op.in" && random.next() < 0.3) args.splice(1, random.int(0, 2));
   if (fn === "string.format") return randomFormat(depth, options);
   if (["string.repeat", "op.mul"].includes(fn) && kind === "string") {
     args = args.map((arg, i) => (signature.args[i] === "int" ? smallInt(-2, 6) : arg));
@@ -80,6 +111,22 @@ export function randomTree(kind: TypeKind, depth: number, options: TreeOptions):
   if (kind !== "json" && random.next() < 0.25)
     return literal(kind, literalValue(kind, sampleValue(kind, random, options.codePoint)));
   return { node: "column", name: random.pick(columns[kind]), type: sampleType(kind), nullable: true };
+}
+
+/** A literal of some of the parts, each made a Json value, with constants and further literals between. */
+function randomComposed(fn: string, args: readonly Expr[], random: Random): Expr {
+  const type = { kind: "json" } as const;
+  const asJson = (arg: Expr): Expr => ({ node: "call", fn: "op.cast", args: [arg], kwargs: {}, type, nullable: true });
+  const constants = [
+    literal("json", null),
+    literal("json", random.pick(['"é\\"\\\\\\n"', "[1,null]", '{"a":{}}', "-7"])),
+  ];
+  const parts = [...args.map(asJson), ...constants].filter(() => random.next() < 0.4);
+  if (random.next() < 0.4) parts.push(randomComposed(random.pick(["node.dict", "node.list"]), args, random));
+  if (fn === "node.list") return { node: "list", items: parts, type, nullable: false };
+  const keys = ["a", "it's", 'q"\\', "é\n\u0001\u007f", "", "\u2028", "😀", "b", "c"];
+  const entries = parts.map((value, i) => ({ key: keys[i] ?? `k${i}`, value }));
+  return { node: "dict", entries, type, nullable: false };
 }
 
 function randomPath({ random, columns }: TreeOptions): Expr {

@@ -1,0 +1,58 @@
+import { type Argument, constant, type Form, type Forms, raiseWhere } from "./form.ts";
+
+/** Digits of a whole number that is a float without loss. */
+const EXACT_DIGITS = 15;
+
+/**
+ * Comparison of a Json value with a constant text, number, true or false. A null inside the Json value is null. Numbers
+ * are equal by value (1 and 1.0), true is no 1, as Python's form has it.
+ */
+export function jsonEquals(a: Argument | undefined, b: Argument | undefined): string | undefined {
+  return equalsConstant(a, b) ?? equalsConstant(b, a);
+}
+
+function equalsConstant(value: Argument | undefined, other: Argument | undefined): string | undefined {
+  const text = constant(other);
+  if (value === undefined || typeof text !== "string" || value.expr.node === "literal") return undefined;
+  const wanted = parsed(text);
+  const inner = `(${value.sql} #>> '{}')`;
+  switch (typeof wanted) {
+    case "string":
+      return where(value.sql, "string", `${inner} = (${other?.sql} #>> '{}')`);
+    case "boolean":
+      return where(value.sql, "boolean", `${inner} = '${wanted}'`);
+    case "number": {
+      if (!Number.isFinite(wanted) || (Number.isInteger(wanted) && Math.abs(wanted) >= 10 ** EXACT_DIGITS)) {
+        return undefined;
+      }
+      const equal = `${inner}::float8 = '${wanted}'::float8`;
+      const isLong = `(${inner} ~ '^-?[0-9]{${EXACT_DIGITS + 1},}$')`;
+      return where(value.sql, "number", raiseWhere(isLong, `length(${inner})`, "bool", equal));
+    }
+    default:
+      return undefined;
+  }
+}
+
+/** True or false for a value of the type, false for any other but null. */
+function where(sql: string, type: string, equal: string): string {
+  return `CASE json_typeof(${sql}) WHEN 'null' THEN NULL::bool WHEN '${type}' THEN ${equal} WHEN json_typeof(${sql}) THEN false END`;
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    // Not JSON: Python tells so for each row.
+    return undefined;
+  }
+}
+
+const equal: Form = ({ args: [a, b] }) => jsonEquals(a, b);
+const unequal: Form = ({ args: [a, b] }) => {
+  const sql = jsonEquals(a, b);
+  return sql === undefined ? undefined : `(NOT ${sql})`;
+};
+
+/** Equality of Json values where PostgreSQL's and Python's agree. */
+export const JSON_COMPARISONS: Forms = { "op.eq": { "json,json": equal }, "op.ne": { "json,json": unequal } };
