@@ -34,16 +34,18 @@ class Graph:
 
     def run_row(self, row):
         """Computes all steps of a row in place. Returns None, or the errors by step name."""
-        errors = None
+        errors, causes = None, {}
         for number, (step, watching) in enumerate(self._steps):
             if errors is not None:
                 failed = self._reads[number].intersection(errors)
                 if failed:
-                    errors[self.names[number]] = skipped(errors[min(failed, key=self.names.index)])
+                    read = min(failed, key=self.names.index)
+                    errors[self.names[number]] = skipped(errors[read])
+                    causes[self.names[number]] = causes.get(read, read)
                     row.append(None)
                     continue
             try:
-                row.append(step(row if watching is None else watching(row, errors or {})))
+                row.append(step(row if watching is None else watching(row, errors or {}, causes)))
             except BaseException as error:
                 errors = errors or {}
                 errors[self.names[number]] = self.failure(error, number)
@@ -66,16 +68,23 @@ def _watching(reads, before, places):
         return None
     stored = places.get(_STORED_ERRORS)
 
-    def with_errors(row, errors):
+    def with_errors(row, errors, causes):
         kept = _parsed(row[stored]) if stored is not None else {}
         behind = []
         for column, part in reads:
-            error = errors.get(column) if column in before else kept.get(column)
+            error = _as_stored(errors.get(column), causes.get(column)) if column in before else kept.get(column)
             # A cell that is pending has no error yet: a word stands in its place.
             behind.append(error.get(part) if isinstance(error, dict) else None)
         return [*row, *behind]
 
     return with_errors
+
+
+def _as_stored(error, cause):
+    """An error as it will stand in the row: that of a cell which reads a failed one names the cause."""
+    if cause is None:
+        return error
+    return {"type": "CellError", "message": f"{cause} has no value: {error['type']}: {error['message']}"}
 
 
 def _parsed(text):

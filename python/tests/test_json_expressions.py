@@ -135,7 +135,7 @@ def test_a_cell_error_can_be_read_by_columns_that_are_computed_with_it(compute):
     assert values[0] == dict(r=2, twice=4, kind=None, told="None: None", is_bad=False)
     message = "integer division or modulo by zero"
     assert values[1] == dict(
-        r=None, twice=None, kind="ZeroDivisionError", told=f"ZeroDivisionError: {message}", is_bad=True
+        r=None, twice=None, kind="ZeroDivisionError", told=f"CellError: {message}", is_bad=True
     )
     assert errors[0] is None and sorted(errors[1]) == ["r", "twice"]
 

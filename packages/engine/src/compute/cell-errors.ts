@@ -1,5 +1,4 @@
-import type { Expr } from "@appdb/contract/expressions";
-import { visit } from "../expressions/tree.ts";
+import { valuesRead } from "../expressions/needs-python.ts";
 import type { UdfError } from "../ports.ts";
 import type { CatalogTable } from "../schema/catalog.ts";
 import { storableText } from "../sql/quote.ts";
@@ -13,6 +12,9 @@ export interface CellError {
   /** The column whose failing is the cause, when it is another one. */
   readonly column?: string;
 }
+
+/** The name under which a graph takes a row's stored cell errors, as the row's own column is called. */
+export const ERRORS_INPUT = "_errors";
 
 export type CellErrors = Readonly<Record<string, CellError>>;
 
@@ -58,15 +60,6 @@ export function ownErrors(errors: Readonly<Record<string, UdfError>>): CellError
 /** True for an error that says nothing of the row: the application's code could not be loaded. It is never left in cells. */
 export function isOfApplication(errors: Readonly<Record<string, UdfError>>): boolean {
   return Object.values(errors).some((error) => error.kind === "import");
-}
-
-/** Names of the columns whose value an expression reads. */
-export function valuesRead(expr: Expr): readonly string[] {
-  const names = new Set<string>();
-  visit(expr, (node) => {
-    if (node.node === "column") names.add(node.name);
-  });
-  return [...names];
 }
 
 function carry(read: string, cause: CellError): CellError {

@@ -119,3 +119,14 @@ test("names of columns cannot end the statement that they stand in", () => {
   expect(sql).toContain('"a""; drop table t; --"');
   expect(sql.replaceAll('"a""; drop table t; --"', "")).not.toContain("drop");
 });
+
+test("a column that reads another's cell error is computed in Python with it, or reads what is stored", () => {
+  const why: Expr = { node: "cell_error", column: "made", part: "type", ...typed("string") };
+  const mixed = table(column("x", null), column("why", upper(why)), column("made", upper(col("x"))));
+  const together = planCompute(mixed, FUNCTIONS, ["why", "made"]);
+  expect(together.graph?.steps.map((step) => step.name)).toEqual(["made", "why"]);
+  expect(together.graph?.inputs.map((input) => input.name)).toEqual(["x"]);
+  const alone = planCompute(mixed, FUNCTIONS, ["why"]);
+  expect(alone.graph?.inputs).toEqual([{ name: "_errors", type: { kind: "json" }, nullable: true }]);
+  expect(alone.sql).toEqual([]);
+});

@@ -3,10 +3,11 @@ import { appError } from "@appdb/contract/errors";
 import type { Expr } from "@appdb/contract/expressions";
 import type { GraphFunction, GraphStep } from "@appdb/contract/worker-protocol";
 import { compileSql, ROW_COLUMNS } from "../expressions/compile-sql.ts";
-import { referencedColumns, udfsOf } from "../expressions/needs-python.ts";
+import { cellErrorsRead, referencedColumns, udfsOf, valuesRead } from "../expressions/needs-python.ts";
 import type { UdfGraph } from "../ports.ts";
 import type { CatalogColumn, CatalogFunction, CatalogTable } from "../schema/catalog.ts";
 import { castToStorage } from "../sql/storage-type.ts";
+import { ERRORS_INPUT } from "./cell-errors.ts";
 
 /** How the values of computed columns come about: first the graph in Python, then SQL over the row's stored columns. */
 export interface ComputePlan {
@@ -130,11 +131,16 @@ function buildGraph(
     expr: computed.expr,
   }));
   const stepNames = new Set(steps.map((step) => step.name));
-  const reads = new Set(columns.flatMap((column) => referencedColumns(column.computed.expr)));
-  const inputs = table.columns
+  const reads = new Set(columns.flatMap((column) => valuesRead(column.computed.expr)));
+  const inputs: UdfGraph["inputs"][number][] = table.columns
     .filter((column) => reads.has(column.name) && !stepNames.has(column.name))
     // A computed column may hold null after an error whatever its type says.
     .map(({ name, type, nullable, computed }) => ({ name, type, nullable: nullable || computed !== null }));
+  // Errors of the graph's own steps are known while it runs; those of other columns are stored with the row.
+  const errorsRead = columns.flatMap((column) => cellErrorsRead(column.computed.expr));
+  if (errorsRead.some((name) => !stepNames.has(name))) {
+    inputs.push({ name: ERRORS_INPUT, type: { kind: "json" }, nullable: true });
+  }
   const used = functionsOf(table, functions, columns);
   const key = createHash("sha256")
     .update(JSON.stringify([inputs, steps, used]))

@@ -1,6 +1,7 @@
 import { type AppError, appError, type ErrorCode } from "@appdb/contract/errors";
 import type { EngineValue } from "@appdb/contract/types";
 import type { UdfError, UdfGraph, UdfResult, UdfRunner } from "../ports.ts";
+import { ERRORS_INPUT } from "./cell-errors.ts";
 
 const CODES = {
   raised: "function_failed",
@@ -27,9 +28,11 @@ export function bindGraph(graph: UdfGraph, index: ReadonlyMap<string, number>): 
     if (slot === undefined) throw new TypeError(`The graph names ${name}, which the row does not have.`);
     return slot;
   };
+  // A row on its way in has no stored errors yet: behind all slots there is nothing, which is null.
+  const inputOf = (name: string): number => (name === ERRORS_INPUT ? index.size : slotOf(name));
   return {
     graph,
-    inputs: graph.inputs.map((input) => slotOf(input.name)),
+    inputs: graph.inputs.map((input) => inputOf(input.name)),
     outputs: graph.steps.map((step) => slotOf(step.name)),
   };
 }

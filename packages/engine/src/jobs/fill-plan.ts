@@ -1,5 +1,5 @@
-import { valuesRead } from "../compute/cell-errors.ts";
 import { planCompute, planPython, type SqlStep } from "../compute/plan-compute.ts";
+import { valuesRead } from "../expressions/needs-python.ts";
 import type { UdfGraph } from "../ports.ts";
 import type { Catalog, CatalogColumn, CatalogFunction, CatalogTable } from "../schema/catalog.ts";
 import { type RowScope, selectRows, type UndoShape, updateRows } from "./fill-statement.ts";
