@@ -15,7 +15,7 @@ appdb.worker`). Names are loaded when first used, so that importing it costs nex
 
 __version__ = "0.8.0"
 
-_TYPES = "String Int Float Bool Timestamp Date UUID Json".split()
+_TYPES = "String Int Float Bool Timestamp Date UUID Json Array Binary".split()
 _HOMES = {
     **dict.fromkeys(_TYPES, "appdb._types"),
     "model_base": "appdb._model",
@@ -25,7 +25,7 @@ _HOMES = {
     "AppFileError": "appdb._errors",
 }
 _LATER = frozenset(
-    "Image Video Audio Document Array Binary Batch query uda expr_udf iterator Aggregator EmbeddingIndex ConfigVar URI"
+    "Image Video Audio Document Batch query uda expr_udf iterator Aggregator EmbeddingIndex ConfigVar URI"
     " retrieval_udf tools tool mcp_udfs create_table create_view create_snapshot get_table drop_table move create_dir"
     " drop_dir list_tables list_dirs ls init list_functions get_dir_contents io".split()
 )

@@ -130,6 +130,8 @@ def _number_kind(sign, left, right):
 def _alike(parts, is_equality):
     """The operands of a comparison with their implied conversions; None where they cannot be compared."""
     kinds = {part._kind for part in parts}
+    if "array" in kinds:
+        return None  # NumPy compares element by element, which gives no Bool
     if len(kinds) == 1:
         return parts if is_equality or kinds != {"json"} else None
     if "json" in kinds and is_equality:

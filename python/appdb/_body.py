@@ -137,9 +137,10 @@ class Body(dict):
                     f"Column '{name}' is part of the primary key and may be null.",
                     "Take '| None' off, or use a value that is never null.",
                 )
-            if ref._kind == "json":
+            if ref._kind in ("json", "array", "binary"):
                 raise AppFileError(
-                    f"Column '{name}' is Json, which cannot be a primary key.", "Use a String, Int or UUID."
+                    f"Column '{name}' is {DISPLAY[ref._kind]}, which cannot be a primary key.",
+                    "Use a String, Int or UUID.",
                 )
         self.columns[ref._name] = Declared(ref._name, ref, value, options, source)
         dict.__setitem__(self, name, ref)

@@ -2,7 +2,7 @@
 
 from appdb._declaring import Phase
 from appdb._errors import AppFileError, did_you_mean
-from appdb._expr import Expr, cast, json_literal, lift, null
+from appdb._expr import Expr, array_literal, cast, json_literal, lift, null
 from appdb._types import display
 
 NO_DEFAULT = object()
@@ -103,9 +103,11 @@ def _argument(display_name, parameter, value):
         return null(parameter.kind)
     if parameter.kind == "json" and isinstance(value, (dict, list, tuple)):
         return json_literal(value)
+    if parameter.kind == "array" and not isinstance(value, Expr):
+        return array_literal(parameter.kind, value)
     expr = lift(value)
     if expr._kind == parameter.kind:
-        return expr
+        return expr if parameter.kind != "array" else _array_argument(display_name, parameter, expr)
     if expr._kind == "int" and parameter.kind == "float" and not isinstance(value, Expr):
         return lift(float(value))
     if parameter.kind == "json" or (expr._kind, parameter.kind) in _IMPLIED or expr._kind == "json":
@@ -115,6 +117,18 @@ def _argument(display_name, parameter, value):
         f"{expr._text} is {display(expr._kind)}.",
         "Convert it, for example with "
         f"{expr._text if isinstance(value, Expr) else 'column'}.astype(db.{display(parameter.kind)})",
+    )
+
+
+def _array_argument(display_name, parameter, expr):
+    from appdb._array_type import fits
+
+    if fits(expr._node["type"], parameter.kind.type):
+        return expr
+    raise AppFileError(
+        f"{display_name}() takes {display(parameter.kind)} for '{parameter.name}'; "
+        f"{expr._text} is {display(expr._kind)}.",
+        "Declare the parameter with the dtype and shape of the column, or without a shape.",
     )
 
 

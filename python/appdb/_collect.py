@@ -5,8 +5,10 @@ import sys
 
 from appdb import __version__
 from appdb._calls import NO_DEFAULT
+from appdb._constants import wire_value
 from appdb._errors import AppFileError
 from appdb._names import service_name
+from appdb._types import manifest_type
 from appdb._sources import Places, below, sha256_hex
 
 MANIFEST_VERSION = 1
@@ -194,7 +196,7 @@ def _column(column, places):
     value = column.value
     return {
         "name": column.name,
-        "type": {"kind": column.ref._kind},
+        "type": manifest_type(column.ref._kind),
         "nullable": column.ref._nullable,
         "primary_key": column.primary_key,
         "computed": None if value is None else {"text": value._text, "expr": value._node},
@@ -213,7 +215,7 @@ def _function(udf, places):
         "module": udf.__module__,
         "name": udf.__name__,
         "parameters": [_parameter(parameter, udf) for parameter in udf.parameters],
-        "result": {"type": {"kind": kind}, "nullable": nullable},
+        "result": {"type": manifest_type(kind), "nullable": nullable},
         "digest": sha256_hex(places.source_text(code).encode("utf-8", "surrogatepass")),
         "source": places.of((code.co_filename, code.co_firstlineno), udf.__module__),
     }
@@ -222,7 +224,7 @@ def _function(udf, places):
 def _parameter(parameter, udf):
     document = {
         "name": parameter.name,
-        "type": {"kind": parameter.kind},
+        "type": manifest_type(parameter.kind),
         "nullable": parameter.nullable,
         "kind": "keyword_only" if parameter.mode == "keyword_only" else "positional",
     }
@@ -232,12 +234,10 @@ def _parameter(parameter, udf):
 
 
 def _default(parameter, udf):
-    from appdb.values import encoder
-
     if parameter.default is None:
         return None
     try:
-        value = encoder(parameter.kind)(parameter.default)
+        return wire_value(parameter.kind, parameter.default)
     except (TypeError, ValueError, OverflowError) as error:
         code = udf.written.__code__
         raise AppFileError(
@@ -245,7 +245,6 @@ def _default(parameter, udf):
             "Change the default or the type hint.",
             (code.co_filename, code.co_firstlineno),
         ) from None
-    return str(value) if parameter.kind == "int" else value
 
 
 def _service(name, router, places):

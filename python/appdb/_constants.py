@@ -24,6 +24,10 @@ def literal_value(value):
         if value != value or value in (float("inf"), float("-inf")):
             raise AppFileError(f"The constant {value} is no Float that can be stored.", "Use a finite number.")
         return "float", value
+    if kind in (bytes, bytearray):
+        return "binary", wire_value("binary", value)
+    if kind.__module__ == "numpy" and getattr(value, "ndim", 0) > 0:
+        return _array(value)
     if kind.__module__ in ("datetime", "uuid"):
         for name in ("timestamp", "date", "uuid"):
             try:
@@ -33,11 +37,40 @@ def literal_value(value):
     raise _no_value(value)
 
 
+def wire_value(kind, value):
+    """A constant of a kind as it stands in the manifest. Raises what the encoder raises where it does not fit."""
+    from appdb._types import manifest_type
+
+    stored = encoder(manifest_type(kind))(value)
+    if kind == "int":
+        return str(stored)
+    if kind == "array":
+        from appdb._arrays import array_json
+
+        return array_json(manifest_type(kind), stored)
+    if kind == "binary":
+        from binascii import b2a_base64
+
+        return b2a_base64(stored, newline=False).decode()
+    return stored
+
+
+def _array(value):
+    from appdb._array_type import array_type
+    from appdb._types import Kind
+
+    kind = Kind(array_type((tuple(value.shape), value.dtype)))
+    try:
+        return kind, wire_value(kind, value)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise AppFileError(f"The constant array cannot be stored: {error}.", "Use finite numbers.") from None
+
+
 def literal_text(kind, value, wire):
     """Prints a constant as a person would write it."""
     if kind in ("timestamp", "date", "uuid"):
         return f"{display(kind)}({wire!r})"
-    return repr(value)
+    return wire if kind == "array" else repr(value)
 
 
 def _encodable(text):

@@ -8,7 +8,7 @@ from appdb._casts import casting
 from appdb._elements import MAPPING, compile_dict, compile_element, compile_item, compile_list, compile_path
 from appdb._operators import OPERATORS
 from appdb._types import PYTHON_NAMES
-from appdb.values import WrongType, decoder, encoder
+from appdb.values import WrongType, array_reader, decoder, encoder
 
 
 class CellError(Exception):
@@ -31,7 +31,7 @@ def compile_step(expr, places, functions):
     if expr["node"] == "column":
         return _stored(places[expr["name"]])
     value = _compile(expr, places, functions)
-    encode, function = encoder(expr["type"]["kind"]), _name(expr)
+    encode, function = encoder(expr["type"]), _name(expr)
     if expr["node"] == "call" and expr["fn"].startswith("op.") and expr["type"]["kind"] in ("bool", "int", "float"):
         return value  # operators check their own results
 
@@ -107,7 +107,7 @@ def _compile(expr, places, functions):
 
 
 def _column(expr, places):
-    place, decode = places[expr["name"]], decoder(expr["type"]["kind"])
+    place, decode = places[expr["name"]], decoder(expr["type"])
     if decode is None:
         return _stored(place)
 
@@ -129,10 +129,14 @@ def _literal(expr):
     kind, value = expr["type"]["kind"], expr["value"]
     if value is None:
         return lambda row: None
-    if kind == "json":
-        decode = decoder(kind)
+    if kind in ("json", "array"):
+        decode = decoder(kind) if kind == "json" else array_reader(expr["type"])
         return lambda row: decode(value)  # a value of its own for each call, since a function may change it
     constant = int(value) if kind == "int" else float(value) if kind == "float" else value
+    if kind == "binary":
+        from binascii import a2b_base64
+
+        constant = a2b_base64(value)
     decode = decoder(kind)
     if decode is not None:
         constant = decode(constant)
@@ -177,7 +181,7 @@ def _library_call(expr, args, places, functions):
     kwargs = {key: _compile(arg, places, functions) for key, arg in expr["kwargs"].items()}
     # A null skips the call where the parameter is not nullable: the signature says which are.
     skipping = _skipping(name, len(args))
-    encode, decode = encoder(expr["type"]["kind"]), decoder(expr["type"]["kind"])
+    encode, decode = encoder(expr["type"]), decoder(expr["type"])
     checked = name not in _KEEPS_ITS_TYPE
 
     def library_call(row):
@@ -235,8 +239,8 @@ def _skipping(name, count):
 
 def _udf(expr, places, functions, decode):
     name, udf, kind = expr["function"], functions[expr["function"]], expr["type"]["kind"]
-    function, encode = udf.function, encoder(kind)
-    back = decoder(kind) if decode else None
+    function, encode = udf.function, encoder(expr["type"])
+    back = decoder(expr["type"]) if decode else None
     args = [_compile(arg, places, functions) for arg in expr["args"]]
     kwargs = {key: _compile(arg, places, functions) for key, arg in expr["kwargs"].items()}
     skipping = _skipped_by_null(udf, args, kwargs)

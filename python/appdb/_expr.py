@@ -8,7 +8,7 @@ from appdb import _algebra, _paths
 from appdb._constants import literal_text, literal_value
 from appdb._errors import AppFileError, UnknownAttribute, did_you_mean, later
 from appdb._printing import AND, ATOM, OR, UNARY, inner
-from appdb._types import _Type, display
+from appdb._types import _Type, display, manifest_type
 
 # Deeper trees would exceed what Python, msgpack and PostgreSQL nest.
 _DEEPEST = 200
@@ -21,7 +21,7 @@ class Expr:
     __hash__ = object.__hash__
 
     def __init__(self, kind, nullable, node, text, binds=ATOM, parts=(), function=None):
-        node["type"] = {"kind": kind}
+        node["type"] = manifest_type(kind)
         node["nullable"] = nullable
         self._kind = kind
         self._nullable = nullable
@@ -261,6 +261,20 @@ def item(depth, name):
     return Expr("json", True, {"node": "item", "depth": depth}, name)
 
 
+def array_literal(kind, value):
+    """Makes a constant array of the type from nested lists or a numpy array; only as an argument of a function."""
+    from appdb._constants import wire_value
+
+    refuse = None
+    try:
+        wire = wire_value(kind, value)
+    except (TypeError, ValueError, OverflowError) as error:
+        refuse = str(error)
+    if refuse is not None:
+        raise AppFileError(f"The constant is no {display(kind)}: {refuse}.", "Give it nested lists of numbers.")
+    return Expr(kind, False, {"node": "literal", "value": wire}, wire)
+
+
 def lift(value):
     """Turns an operand into an expression: a constant becomes a literal."""
     return value if isinstance(value, Expr) else literal(value)
@@ -269,8 +283,13 @@ def lift(value):
 def cast(expr, kind, text=None):
     """Converts `expr` to `kind`; without `text` the conversion is implied and not printed."""
     source = expr._kind
-    if source == kind:
+    if source == kind and (kind is source or type(kind) is str or manifest_type(source) == manifest_type(kind)):
         return expr
+    if source == kind == "array":
+        from appdb._array_type import fits
+
+        if fits(source.type, kind.type):
+            return expr
     if kind not in CASTS[source]:
         raise AppFileError(
             f"{expr._text} is {article(expr)} and cannot become {display(kind)}.",
@@ -293,7 +312,9 @@ CASTS = {
     "timestamp": ("string", "date", "json"),
     "date": ("string", "timestamp", "json"),
     "uuid": ("string", "json"),
-    "json": ("string", "int", "float", "bool", "timestamp", "date", "uuid"),
+    "json": ("string", "int", "float", "bool", "timestamp", "date", "uuid", "json"),
+    "array": (),
+    "binary": (),
 }
 
 

@@ -6,6 +6,7 @@ from appdb._declared import BtreeIndex, caller, check_comment, check_metadata
 from appdb._declaring import Phase
 from appdb._errors import AppFileError, UnknownAttribute, did_you_mean, later, listed
 from appdb._expr import ColumnRef
+from appdb._types import DISPLAY
 
 _KEYWORDS = ("name", "has_default_idxs", "comment", "custom_metadata", "media_validation", "renamed_from")
 _LATER_METHODS = frozenset(
@@ -216,10 +217,9 @@ def _indexed(table, index, column):
             did_you_mean(name, table.columns, f"Its columns are {listed(table.columns)}."),
             index.source,
         )
-    if declared.ref._kind in ("json", "bool"):
-        kind = "Json" if declared.ref._kind == "json" else "Bool"
+    if declared.ref._kind in ("json", "bool", "array", "binary"):
         raise AppFileError(
-            f"Column '{name}' is {kind}; a B-tree index does not help there.", "Take the index out.", index.source
+            f"Column '{name}' is {DISPLAY[declared.ref._kind]}; a B-tree index does not help there.", "Take the index out.", index.source
         )
     return name
 

@@ -1,9 +1,26 @@
 """The column types, and how annotations and type hints are read.
 
-Inside the library a type is its kind (`"string"`, `"int"`), nullability beside it.
+Inside the library a type is its kind (`"string"`, `"int"`), nullability beside it. The kind of a type with parameters is
+a Kind: it equals the plain kind and carries the type as the manifest has it.
 """
 
 from appdb._errors import AppFileError, later
+
+
+class Kind(str):
+    """A kind with its type's parameters."""
+
+    __slots__ = ("type",)
+
+    def __new__(cls, type):
+        self = str.__new__(cls, type["kind"])
+        self.type = type
+        return self
+
+
+def manifest_type(kind):
+    """The type as the manifest has it."""
+    return kind.type if type(kind) is Kind else {"kind": kind}
 
 
 class _Type:
@@ -48,11 +65,43 @@ class UUID(_Type):
 class Json(_Type):
     kind = "json"
 
-    def __class_getitem__(cls, schema):
-        raise later("A schema for Json (Json[...])", "Write Json alone.")
+    def __class_getitem__(cls, item):
+        from appdb._json_schema import json_schema
+
+        return cls._of(json_schema(item))
+
+    @classmethod
+    def schema(cls, document):
+        """A Json type whose values meet a JSON Schema (draft 2020-12): `doc: db.Json.schema({"type": "object"})`."""
+        from appdb._json_schema import given_schema
+
+        return cls._of(given_schema(document))
+
+    @classmethod
+    def _of(cls, schema):
+        return _parametrised(cls, {"kind": "json", "schema": schema}) if schema else cls
 
 
-DISPLAY = {t.kind: t.__name__ for t in (String, Int, Float, Bool, Timestamp, Date, UUID, Json)}
+class Array(_Type):
+    kind = "array"
+
+    def __class_getitem__(cls, item):
+        from appdb._array_type import array_type
+
+        return _parametrised(cls, array_type(item))
+
+
+class Binary(_Type):
+    kind = "binary"
+
+
+def _parametrised(cls, full):
+    if type(cls.kind) is Kind:
+        raise AppFileError(f"{display(cls.kind)} has its brackets already.", f"Write {cls.__name__}[...] once.")
+    return type(cls.__name__, (cls,), {"kind": Kind(full), "__module__": __name__})
+
+
+DISPLAY = {t.kind: t.__name__ for t in (String, Int, Float, Bool, Timestamp, Date, UUID, Json, Array, Binary)}
 
 # How Python's own types are called where a result is reported as wrong.
 PYTHON_NAMES = {
@@ -64,6 +113,8 @@ PYTHON_NAMES = {
     "date": "date",
     "uuid": "UUID",
     "json": "a JSON value (dict, list, str, int, float, bool)",
+    "array": "an array (numpy.ndarray, or nested lists)",
+    "binary": "bytes",
 }
 
 # Python's classes by module and name, so that naming them here loads nothing.
@@ -72,6 +123,7 @@ _PYTHON = {
     ("builtins", "int"): "int",
     ("builtins", "float"): "float",
     ("builtins", "bool"): "bool",
+    ("builtins", "bytes"): "binary",
     ("builtins", "dict"): "json",
     ("builtins", "list"): "json",
     ("builtins", "tuple"): "json",
@@ -81,24 +133,32 @@ _PYTHON = {
     ("typing", "Any"): "json",
 }
 _LATER = {
-    ("builtins", "bytes"): "Binary (bytes)",
-    ("builtins", "bytearray"): "Binary (bytearray)",
     ("PIL.Image", "Image"): "Image",
-    ("numpy", "ndarray"): "Array",
 }
 _UNIONS = ("UnionType", "Union", "_UnionGenericAlias")
 
 
 def display(kind, nullable=False):
     """Prints a type as a person writes it: `String`, `Int | None`."""
-    return f"{DISPLAY[kind]} | None" if nullable else DISPLAY[kind]
+    text = DISPLAY[kind] if type(kind) is not Kind else _display_full(kind.type)
+    return f"{text} | None" if nullable else text
+
+
+def _display_full(full):
+    if full["kind"] == "array":
+        from appdb._array_type import display_array
+
+        return display_array(full)
+    from appdb._json_schema import display_json
+
+    return display_json(full.get("schema"))
 
 
 def column_type(annotation, name):
     """Reads a column's annotation: (kind, nullable). Raises AppFileError for all but the library's types."""
     base, nullable = _split_none(annotation)
     if isinstance(base, type) and issubclass(base, _Type) and base is not _Type:
-        return base.kind, nullable
+        return _complete(base, f"Column '{name}'"), nullable
     python = _python_kind(base)
     if python is not None:
         wanted = display(python, nullable)
@@ -117,17 +177,32 @@ def hint_type(hint, where):
     """Reads a type hint of a function: (kind, nullable). `where` names the place for messages."""
     base, nullable = _split_none(hint)
     if isinstance(base, type) and issubclass(base, _Type) and base is not _Type:
-        return base.kind, nullable
+        return _complete(base, where), nullable
     if base is None:
         raise AppFileError(f"{where} is None, which is no type of a column.", "Return a value, for example -> str.")
     python = _python_kind(base)
     if python is not None:
         return python, nullable
+    if getattr(getattr(base, "__origin__", base), "__module__", None) == "numpy":
+        from appdb._array_type import numpy_hint
+
+        array = numpy_hint(base)
+        if array is not None:
+            return Kind(array), nullable
     _refuse_later(base, where)
     raise AppFileError(
         f"{where} has the type hint {_written(base)}, which no column type stands for.",
         "Use str, int, float, bool, datetime, date, UUID, dict, list, or a type of the library; '| None' may follow.",
     )
+
+
+def _complete(base, where):
+    if base.kind == "array" and type(base.kind) is not Kind:
+        raise AppFileError(
+            f"{where} is an Array without a dtype.",
+            "Write db.Array[(768,), db.Float], or db.Array[db.Float] for any shape.",
+        )
+    return base.kind
 
 
 def _split_none(annotation):

@@ -1,7 +1,8 @@
 """The column boundary: Python objects become the values that a column stores, and back.
 
 A stored value travels in the engine's form (packages/contract/src/types.ts): text, bool, an int of 64 bits, a finite
-float, ISO text for a Timestamp (UTC) or Date, hyphened text for a UUID, JSON text for Json, None for null.
+float, ISO text for a Timestamp (UTC) or Date, hyphened text for a UUID, JSON text for Json, bytes for Binary, shape and
+elements for an Array (_arrays.py), None for null.
 """
 
 INT_MIN = -(2**63)
@@ -13,17 +14,39 @@ class WrongType(TypeError):
     """A value of another type than the column's."""
 
 
-def encoder(kind):
-    """Returns the function from a Python object to the stored form.
+def encoder(type):
+    """`type` is a manifest's type, or the kind of one without parameters.
+
+    Returns the function from a Python object to the stored form.
 
     It raises WrongType for another type, ValueError or OverflowError for a value that the column cannot hold.
     """
+    kind = type if isinstance(type, str) else type["kind"]
+    if kind == "array":
+        from appdb._arrays import array_encoder
+
+        return array_encoder(type)
     return _ENCODERS[kind]()
 
 
-def decoder(kind):
-    """Returns the function from the stored form to the Python object, or None where they are the same."""
+def decoder(type):
+    """`type` is a manifest's type, or the kind of one without parameters.
+
+    Returns the function from the stored form to the Python object, or None where they are the same."""
+    kind = type if isinstance(type, str) else type["kind"]
+    if kind == "array":
+        from appdb._arrays import array_decoder
+
+        return array_decoder(type)
     return _DECODERS[kind]()
+
+
+def array_reader(type):
+    """Returns the function from the JSON text of an array to the Python object."""
+    import json
+
+    encode, decode = encoder(type), decoder(type)
+    return lambda text: decode(encode(json.loads(text)))
 
 
 def from_string(value):
@@ -65,6 +88,14 @@ def from_bool(value):
 def to_json(value):
     """Returns the JSON text of a value: key order kept, keys text, numbers finite, None inside as null."""
     return _json_encoder()(value)
+
+
+def from_binary(value):
+    if type(value) is bytes:
+        return value
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return bytes(value)
+    raise _wrong(value, "bytes")
 
 
 def _same():
@@ -222,6 +253,7 @@ _ENCODERS = {
     "date": _date_encoder,
     "uuid": _uuid_encoder,
     "json": _json_encoder,
+    "binary": lambda: from_binary,
 }
 _DECODERS = {
     "string": _same,
@@ -232,4 +264,5 @@ _DECODERS = {
     "date": _date_decoder,
     "uuid": _uuid_decoder,
     "json": _json_decoder,
+    "binary": _same,
 }

@@ -206,9 +206,6 @@ LATER = [
     "A.where(A.n > 1)\n",
     "class V(Base, name='v'):\n    x: db.Image\n",
     "class V(Base, name='v'):\n    x: db.Video | None\n",
-    "class V(Base, name='v'):\n    x: db.Array\n",
-    "class V(Base, name='v'):\n    x: db.Binary\n",
-    "class V(Base, name='v'):\n    x: db.Json[list]\n",
     "class V(Base, name='v'):\n    x: bytes\n",
     "class V(Base, name='v'):\n    n: db.Int\n    x = db.Column(value=n, stored=False)\n",
     "class V(Base, name='v'):\n    n: db.Int\n    x = db.Column(value=n, destination='s3://x')\n",
@@ -220,7 +217,6 @@ LATER = [
     "t = db.get_table('a')\n",
     "@db.udf(batch_size=4)\ndef f(x: int) -> int:\n    return x\n",
     "@db.udf\nasync def f(x: int) -> int:\n    return x\n",
-    "@db.udf\ndef f(x: bytes) -> int:\n    return 1\n",
 ]
 
 

@@ -42,6 +42,12 @@ def test_pyright_knows_the_library(tmp_path):
                 id = db.Column(value=uuid4(), primary_key=True)
                 n: db.Int
                 doc = db.Column(db.Json | None)
+                v: db.Array[(768,), db.Float]
+                m: db.Array[(None, 3), "int32"] | None
+                b: db.Binary
+                tags: db.Json[list[db.String]]
+                point: db.Json[{"x": db.Float, "y": db.Float | None}] | None
+                more_json = db.Column(db.Json.schema({"type": "object"}))
                 s = db.Column(db.String, comment="text")
                 low = lower(s)
                 more = fn.string.find(s, "x", end=3) + n * 2
@@ -57,4 +63,4 @@ def test_pyright_knows_the_library(tmp_path):
         )
     )
     found = pyright(tmp_path)
-    assert [message.split(":")[0] for message in found] == ["23", "24", "25"], found
+    assert [message.split(":")[0] for message in found] == ["29", "30", "31"], found

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { displayJson } from "./display-json.ts";
 
 /** The kinds of a column's type. A kind has one storage type, one JSON form and one Python form (docs/adr/0002-values-and-two-evaluators.md). */
 export const TYPE_KINDS = [
@@ -62,22 +63,28 @@ const DISPLAY = {
 
 /** Prints a type as a person writes it in app.py: `String`, `Int | None`, `Array[(768,), float32]`. */
 export function displayType(type: ColumnType, nullable: boolean): string {
-  const text = type.kind === "array" ? displayArray(type) : DISPLAY[type.kind];
+  const text = displayFull(type);
   return nullable ? `${text} | None` : text;
+}
+
+function displayFull(type: ColumnType): string {
+  if (type.kind === "array") return displayArray(type);
+  return type.kind === "json" ? displayJson(type.schema) : DISPLAY[type.kind];
 }
 
 /** Prints an array type: `Array[(None, 3), int64]`, `Array[float32]` for any shape. */
 export function displayArray({ dtype, shape }: ColumnType): string {
-  if (shape == null) return `Array[${dtype}]`;
+  const element = dtype === "string" ? "str" : dtype;
+  if (shape == null) return `Array[${element}]`;
   const lengths = shape.map((length) => length ?? "None");
-  return `Array[(${lengths.length === 1 ? `${lengths[0]},` : lengths.join(", ")}), ${dtype}]`;
+  return `Array[(${lengths.length === 1 ? `${lengths[0]},` : lengths.join(", ")}), ${element}]`;
 }
 
 /**
- * A value inside the engine and in worker frames, by the kind of its column:
+ * A value inside the engine, by the kind of its column:
  * string -> string; int -> number when safe, else bigint; float -> number (finite); bool -> boolean;
  * timestamp -> `YYYY-MM-DDTHH:MM:SS[.ffffff]Z`; date -> `YYYY-MM-DD`; uuid -> lower-case text with hyphens;
- * json -> JSON text (key order and digits kept); array -> JSON text of the nested list, without spaces, floats in JavaScript's shortest form with a point or an exponent;
- * binary -> bytes; null for null.
+ * json -> JSON text (key order and digits kept); array -> JSON text of the nested list, without spaces, its floats in
+ * JavaScript's shortest form with a point or an exponent; binary -> bytes; null for null.
  */
 export type EngineValue = string | number | bigint | boolean | Uint8Array | null;

@@ -10,7 +10,7 @@ import type { ColumnType, EngineValue } from "./types.ts";
  * descriptors away, so that user code reads an empty stdin and prints to stderr, which the engine sends to the log.
  * Frames of both directions interleave freely; `call` numbers are the engine's and unique per process.
  *
- * Values cross as `EngineValue` says (types.ts). Rows travel column-wise. A float that is integral may arrive as a
+ * Values cross as `EngineValue` says (types.ts), arrays as `WireArray`, bytes as msgpack binary. Rows travel column-wise. A float that is integral may arrive as a
  * msgpack integer: the receiver goes by the declared type.
  *
  * Graphs of plain functions run one row after the other, calls in the order of their `run` frames. A graph is concurrent
@@ -18,6 +18,13 @@ import type { ColumnType, EngineValue } from "./types.ts";
  * way at once, beside other calls, and are answered in whatever order they are ready. `ask` numbers are the worker's.
  */
 export const WORKER_PROTOCOL = 1;
+
+/**
+ * An array: its shape and its elements in C order, as little-endian bytes of its dtype (a bool is one byte), or as texts.
+ * Without elements the shape is [0].
+ */
+export type WireArray = [shape: number[], elements: Uint8Array | string[]];
+export type WireValue = EngineValue | WireArray;
 
 export type ToWorker =
   /** First frame. Modules are imported before `ready` is answered. `memory_bytes` bounds the worker's own growth;
@@ -33,15 +40,15 @@ export type ToWorker =
   /** Defines a graph under a number; a later `run` names it. */
   | { t: "graph"; graph: number; inputs: GraphColumn[]; steps: GraphStep[]; functions: GraphFunction[] }
   /** Runs a graph over `n` rows; `columns[i]` has the n values of input i. */
-  | { t: "run"; call: number; graph: number; n: number; columns: EngineValue[][] }
+  | { t: "run"; call: number; graph: number; n: number; columns: WireValue[][] }
   /** The call that asked may begin: its pool has room. */
   | { t: "grant"; ask: number }
   /** The result of a query that was asked for: a value of the node's type, or why there is none. */
-  | { t: "answer"; ask: number; value: EngineValue; error: QueryError | null }
+  | { t: "answer"; ask: number; value: WireValue; error: QueryError | null }
   /** Begins an aggregation under a call number; `constants` are literals by parameter. */
   | { t: "fold"; call: number; function: GraphFunction; args: FoldArgument[]; constants: Record<string, Expr> }
   /** Rows of an aggregation: row k belongs to group `groups[k]`, `columns[i][k]` is its argument i. */
-  | { t: "feed"; call: number; groups: number[]; columns: EngineValue[][] }
+  | { t: "feed"; call: number; groups: number[]; columns: WireValue[][] }
   /** Ends an aggregation; `groups` are answered even if they had no rows. */
   | { t: "finish"; call: number; groups: number[] }
   /** Forgets an aggregation. */
@@ -121,7 +128,7 @@ export type FromWorker =
       t: "rows";
       call: number;
       rows: number[];
-      columns: EngineValue[][];
+      columns: WireValue[][];
       errors: (Record<string, WorkerError> | null)[] | null;
     }
   /** All rows of the call have been answered. */
@@ -132,14 +139,14 @@ export type FromWorker =
   /** The call that was granted has ended. */
   | { t: "release"; ask: number }
   /** A computed column asks a query of the application; answered by `answer`. */
-  | { t: "query"; ask: number; query: string; args: Record<string, EngineValue> }
+  | { t: "query"; ask: number; query: string; args: Record<string, WireValue> }
   /** A function ran past its limit and cannot be stopped: the worker is to be replaced. `call` is null when nobody knows
    *  whose call it was. */
   | { t: "overdue"; call: number | null; row: number; function: string; timeout_s: number }
   /** Sent each second while rows are under way and once when there are none left. */
   | { t: "beat"; functions: Record<string, FunctionCounts> }
   /** Values of the groups of an aggregation; `errors[k]` is null or why group `groups[k]` has no value. */
-  | { t: "folded"; call: number; groups: number[]; values: EngineValue[]; errors: (WorkerError | null)[] | null };
+  | { t: "folded"; call: number; groups: number[]; values: WireValue[]; errors: (WorkerError | null)[] | null };
 
 /** Why a cell has no value. `kind` `memory` asks for the worker's replacement; `skipped` = a column that it reads failed;
  *  `missing` = the application's code has no such function; `timeout` = an async call was cancelled at its limit. */

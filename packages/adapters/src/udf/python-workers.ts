@@ -6,6 +6,7 @@ import { chargedResult } from "./charge.ts";
 import { ownMemoryBytes } from "./process-memory.ts";
 import { type Row, RowQueue } from "./row-queue.ts";
 import { StartBackoff } from "./start-backoff.ts";
+import { fromWire } from "./wire-values.ts";
 import { type ProgressFrame, type WorkerEnd, WorkerProcess } from "./worker-process.ts";
 import { type Chunk, WorkerSlot } from "./worker-slot.ts";
 import { STUCK_MS, WorkerWatch } from "./worker-watch.ts";
@@ -196,7 +197,8 @@ class PythonWorkers implements UdfRunner {
       case "rows":
         slot.running = undefined;
         slot.answer(frame, (row, k) => {
-          const values = frame.columns.map((column) => column[k] as EngineValue);
+          const { steps } = row.graph.graph;
+          const values = steps.map(({ type }, step) => fromWire(type, frame.columns[step]?.[k] ?? null));
           this.#onResult(slot, row, { values, errors: frame.errors?.[k] ?? null });
         });
         return;

@@ -1,8 +1,8 @@
-import type { EngineValue } from "@appdb/contract/types";
 import type { FromWorker } from "@appdb/contract/worker-protocol";
 import type { Blame } from "./charge.ts";
 import { spellNegativeZero } from "./negative-zero.ts";
 import type { GraphRows, Row } from "./row-queue.ts";
+import { toWire } from "./wire-values.ts";
 import type { WorkerProcess } from "./worker-process.ts";
 
 type RowsFrame = Extract<FromWorker, { t: "rows" }>;
@@ -79,7 +79,9 @@ export class WorkerSlot {
         functions: [...graph.functions],
       });
     }
-    const columns = kinds.map((_, column) => rows.map((row) => row.values[column] as EngineValue));
+    const columns = graph.inputs.map(({ type }, column) => {
+      return rows.map((row) => toWire(type, row.values[column] ?? null));
+    });
     process.sendRun({ t: "run", call, graph: number, n: rows.length, columns }, kinds);
     if (this.chunks.length === 0) this.progress_at = now;
     this.chunks.push({
