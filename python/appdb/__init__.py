@@ -34,14 +34,16 @@ __all__ = list(_HOMES)
 
 
 def __getattr__(name):
-    import importlib
+    import sys
 
     home = _HOMES.get(name)
     if home is not None:
-        value = globals()[name] = getattr(importlib.import_module(home), name)
+        __import__(home)  # importlib would do the same and take a millisecond to load
+        value = globals()[name] = getattr(sys.modules[home], name)
         return value
     if name in ("functions", "serving"):
-        return importlib.import_module(f"appdb.{name}")
+        __import__(f"appdb.{name}")
+        return sys.modules[f"appdb.{name}"]
     if name.startswith("_"):
         raise AttributeError(name)
     from appdb._errors import UnknownAttribute, did_you_mean, later

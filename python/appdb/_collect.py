@@ -78,13 +78,12 @@ def _module_path(root, app):
 
 
 def _load(root, path, module_name):
-    import importlib
-
     sys.path[:] = [root, *(entry for entry in sys.path if entry not in ("", root))]
     taken = sys.modules.get(module_name)
     if taken is not None or module_name == "__main__":
         raise _shadowed(path, module_name)
-    module = importlib.import_module(module_name)
+    __import__(module_name)
+    module = sys.modules[module_name]
     if os.path.realpath(getattr(module, "__file__", None) or "") != path:
         raise _shadowed(path, module_name)
     return module
@@ -267,9 +266,10 @@ def _service(name, router, places):
 def _modules(root):
     """The project's own files among what was imported, with their digests."""
     paths = {}
+    passed_over = _folder(os.__file__), _folder(__file__)  # most modules, told by their names: following links takes longer
     for module in list(sys.modules.values()):
         file = getattr(module, "__file__", None)
-        if isinstance(file, str) and _is_project_file(root, file):
+        if isinstance(file, str) and not file.startswith(passed_over) and _is_project_file(root, file):
             path = os.path.realpath(file)
             paths[os.path.relpath(path, root).replace(os.sep, "/")] = path
     found = []
@@ -279,11 +279,14 @@ def _modules(root):
     return found
 
 
+def _folder(file):
+    return os.path.dirname(os.path.abspath(file)) + os.sep
+
+
 def _is_project_file(root, file):
-    if not below(root, file):
-        return False
     parts = file.split(os.sep)
-    installed = "site-packages" in parts or "dist-packages" in parts
+    if "site-packages" in parts or "dist-packages" in parts or not below(root, file):
+        return False
     environment = below(root, sys.prefix) and below(sys.prefix, file)
     ours = below(os.path.dirname(os.path.abspath(__file__)), file)
-    return not (installed or environment or ours)
+    return not (environment or ours)

@@ -4,9 +4,7 @@ From Python 3.14 on an annotation is not evaluated where it stands, so the body'
 pass by. A later line that uses `title` is answered from here instead.
 """
 
-import _ast
-
-_ONLY_AST = 0x400  # ast.PyCF_ONLY_AST; the module `ast` itself is slow to load
+_ONLY_AST = 0x400  # ast.PyCF_ONLY_AST; the module `ast` itself is slow to load, `_ast` quicker but not free
 
 
 class AnnotatedNames:
@@ -29,6 +27,8 @@ class AnnotatedNames:
         node = self._found[name]
         if node.end_lineno >= before_line:
             raise KeyError(name)
+        import _ast
+
         code = compile(_ast.Expression(node.annotation), self._filename, "eval")
         return eval(code, scope_globals, scope_locals)
 
@@ -59,13 +59,22 @@ def walk(node):
     for field in node._fields:
         value = getattr(node, field, None)
         for item in value if isinstance(value, list) else (value,):
-            if isinstance(item, _ast.AST):
+            if hasattr(item, "_fields"):
                 yield from walk(item)
+
+
+def statements(node):
+    """Yields all statements inside a node. Expressions are not entered: they are most of a tree and hold no statement."""
+    for part in ("body", "orelse", "finalbody", "handlers", "cases"):
+        inner = getattr(node, part, None)
+        for item in inner if isinstance(inner, list) else ():
+            yield item
+            yield from statements(item)
 
 
 def _class_statement(filename, class_name, line):
     tree = parse(filename)
-    for node in walk(tree) if tree is not None else ():
+    for node in statements(tree) if tree is not None else ():
         if type(node).__name__ == "ClassDef" and node.name == class_name and node.lineno <= line <= node.end_lineno:
             return node
     return None

@@ -11,14 +11,21 @@ class Places:
     def __init__(self, root):
         self._root = root
         self._files = {}
+        self._names = {}
 
     def of(self, source, module=None):
-        path = os.path.realpath(source[0])
-        if below(self._root, path):
-            name = os.path.relpath(path, self._root).replace(os.sep, "/")
-        else:  # from an installed package: its module path, as no path of this machine belongs into a manifest
-            name = (module or "").replace(".", "/") + ".py" if module else os.path.basename(path)
+        name = self._name(source[0])
+        if name is None:  # from an installed package: its module path, as no path of this machine belongs into a manifest
+            name = module.replace(".", "/") + ".py" if module else os.path.basename(source[0])
         return {"file": name, "line": source[1]}
+
+    def _name(self, filename):
+        """The file's path from the project's root; None when it lies elsewhere. A big file has thousands of places."""
+        if filename not in self._names:
+            path = os.path.realpath(filename)
+            inside = below(self._root, path)
+            self._names[filename] = os.path.relpath(path, self._root).replace(os.sep, "/") if inside else None
+        return self._names[filename]
 
     def source_text(self, code):
         """The function's lines, decorators included; its bytecode and constants where there is no source."""
@@ -32,7 +39,7 @@ class Places:
         if filename not in self._files:
             ends = {}
             tree = _deferred.parse(filename)
-            for node in _deferred.walk(tree) if tree is not None else ():
+            for node in _deferred.statements(tree) if tree is not None else ():
                 if type(node).__name__ == "FunctionDef":
                     first = node.decorator_list[0].lineno if node.decorator_list else node.lineno
                     ends[first] = node.end_lineno

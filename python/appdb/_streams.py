@@ -6,11 +6,12 @@ import sys
 
 def claim_stdout():
     """Keeps stdout for the program's own use and returns its descriptor: what user code prints goes to stderr."""
-    own = os.dup(1)
-    os.dup2(2, 1)
+    # Before the exchange: a stream that was made for a file asks for its place in it, which a pipe does not have.
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:
             stream.reconfigure(encoding="utf-8", errors="backslashreplace", line_buffering=True)
+    own = os.dup(1)
+    os.dup2(2, 1)
     return own
 
 

@@ -19,13 +19,12 @@ def main(arguments):
     if app is None:
         sys.stderr.write("usage: python -m appdb.manifest [--root DIR] app.py\n")
         return 2
-    import json  # before the project's own modules are on the path
-
     from appdb._bytecode import distrust_new_sources
+    from appdb._json import dumps  # before the project's own modules are on the path
 
     distrust_new_sources()
     document, code = _document(os.path.realpath(root), app)
-    data = json.dumps(document, separators=(",", ":"), allow_nan=False).encode("ascii") + b"\n"
+    data = dumps(document).encode("ascii") + b"\n"
     while data:
         data = data[os.write(out, data) :]
     return code
@@ -59,9 +58,14 @@ def _parsed(arguments):
     return root, app
 
 
-if __name__ == "__main__":
+def run():
+    """The whole program: what `python -m appdb.manifest` does, and the command by `-c`."""
     try:
         status = main(sys.argv[1:])
     except KeyboardInterrupt:
         status = 130
     end(status)
+
+
+if __name__ == "__main__":
+    run()

@@ -14,3 +14,8 @@ export function stream(command, args, options = {}) {
     child.on("close", (code) => resolve(code ?? 1));
   });
 }
+
+/** PYTHONDONTWRITEBYTECODE, PYTHONPATH and their kin change what is tested and measured: without them Python runs as on any machine. */
+export function withoutPython(env) {
+  return Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith("PYTHON")));
+}

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpath
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { nodeBin, ROOT, TOOLS_PYTHON } from "./paths.mjs";
-import { stream } from "./run.mjs";
+import { stream, withoutPython } from "./run.mjs";
 import { say } from "./say.mjs";
 
 /** What tools leave for their next run; here it goes with the folder. */
@@ -25,11 +25,6 @@ export async function runEverything({ faults }) {
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
-}
-
-/** PYTHONDONTWRITEBYTECODE, PYTHONPATH and their kin change what is tested: on each machine Python runs as on a plain one. */
-function withoutPython(env) {
-  return Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith("PYTHON")));
 }
 
 async function ordinary(folder, env) {

@@ -1,9 +1,10 @@
+import { isatty } from "node:tty";
 import type { StricliProcess } from "@stricli/core";
 import { readCliConfig } from "./config.ts";
 import type { Application, ApplicationInput, Prompt, World } from "./context.ts";
 import type { DaemonDeps } from "./daemon/ensure-daemon.ts";
 import { describeLogLine } from "./output/log-line.ts";
-import { createOutput, type Output } from "./output/output.ts";
+import { createOutput, type Output, type TextStream } from "./output/output.ts";
 import type { Program } from "./program.ts";
 
 export interface ContextInput {
@@ -17,7 +18,7 @@ export interface ContextInput {
 /** Everything that commands touch, made of the running process. What costs time is loaded at its first use. */
 export function createContext({ ahead, node, program, signal }: ContextInput): World {
   const config = readCliConfig(node.env);
-  const out = createOutput(node.stdout, node.stderr, config.plain);
+  const out = createOutput(lateStream(node, "stdout"), lateStream(node, "stderr"), config.plain);
   const cwd = node.cwd();
   const daemon: DaemonDeps = { config, program, note: out.note };
   const read = async (input: ApplicationInput): Promise<Application> => {
@@ -33,7 +34,7 @@ export function createContext({ ahead, node, program, signal }: ContextInput): W
     cwd,
     out,
     signal,
-    prompt: node.stdin.isTTY && node.stderr.isTTY ? createPrompt(out) : undefined,
+    prompt: isatty(0) && isatty(2) ? createPrompt(out) : undefined,
     daemon: {
       ensure: async () => (await import("./daemon/ensure-daemon.ts")).ensureDaemon(daemon, signal),
       find: async () => (await import("./daemon/ensure-daemon.ts")).findDaemon(daemon),
@@ -52,10 +53,20 @@ export function createContext({ ahead, node, program, signal }: ContextInput): W
   };
 }
 
+/** A stream of the process that is made at its first use: making them all takes 3 ms, which the application's Python need not wait. */
+function lateStream(node: NodeJS.Process, name: "stdout" | "stderr"): TextStream {
+  return {
+    write: (text) => node[name].write(text),
+    get isTTY() {
+      return node[name].isTTY;
+    },
+  };
+}
+
 /** What the parser of the command line writes to: help goes out, errors are told by us, of which it leaves empty lines. */
 function parserProcess(node: NodeJS.Process): StricliProcess {
   return {
-    stdout: node.stdout,
+    stdout: lateStream(node, "stdout"),
     stderr: { write: (text) => void (text.trim() === "" ? undefined : node.stderr.write(text)) },
     env: {},
   };

@@ -17,13 +17,13 @@ async function start(argv: readonly string[]): Promise<void> {
     interrupt.abort();
   });
   process.on("SIGTERM", () => interrupt.abort());
-  // `cli service logs main/ingest | head`: the reader has what it wanted.
-  process.stdout.on("error", (error: NodeJS.ErrnoException) => process.exit(error.code === "EPIPE" ? 0 : 1));
   const program = locateProgram(import.meta.url, process);
   const ahead = guessApplication(argv);
   const world = createContext({ ahead, node: process, program, signal: interrupt.signal });
   // The application's Python starts now; what follows is loaded while it runs.
   if (ahead !== undefined) await new Promise((resolve) => setImmediate(resolve));
+  // `cli service logs main/ingest | head`: the reader has what it wanted.
+  process.stdout.on("error", (error: NodeJS.ErrnoException) => process.exit(error.code === "EPIPE" ? 0 : 1));
   const { runCommandLine } = await import("./app.ts");
   await runCommandLine(argv, world);
   process.exitCode = Number(world.process.exitCode ?? 0);

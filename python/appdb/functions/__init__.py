@@ -16,14 +16,17 @@ _LATER = frozenset(
 
 
 def __getattr__(name):
-    import importlib
+    import sys
 
     if name in _NAMESPACES:
-        return importlib.import_module(f"appdb.functions.{name}")
+        __import__(f"appdb.functions.{name}")
+        return sys.modules[f"appdb.functions.{name}"]
     if name.startswith("__"):
         raise AttributeError(name)
     if name in _TOP:
-        return getattr(importlib.import_module(f"appdb.functions.{_TOP[name]}"), name)
+        home = f"appdb.functions.{_TOP[name]}"
+        __import__(home)
+        return getattr(sys.modules[home], name)
     from appdb.functions import string, uuid
 
     for module in (string, uuid):

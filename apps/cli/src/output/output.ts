@@ -22,7 +22,7 @@ export interface Output {
 
 /** Makes the output of a pair of streams. */
 export function createOutput(stdout: TextStream, stderr: TextStream, plain: boolean): Output {
-  const rewrites = stderr.isTTY === true && !plain;
+  const rewrites = () => stderr.isTTY === true && !plain;
   let hasStatus = false;
   let hasPayload = false;
   const clear = () => {
@@ -46,7 +46,7 @@ export function createOutput(stdout: TextStream, stderr: TextStream, plain: bool
     },
     note,
     status: (text) => {
-      if (!rewrites) {
+      if (!rewrites()) {
         if (text !== "") stderr.write(`${text}\n`);
         return;
       }

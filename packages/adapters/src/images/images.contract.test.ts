@@ -152,7 +152,7 @@ test("an environment whose library is broken is told from a broken application",
   const runtime = await resolveHere();
   const broken = join(folder, "broken");
   cpSync(join(tools.library ?? "", "appdb"), join(broken, "appdb"), { recursive: true });
-  writeFileSync(join(broken, "appdb", "manifest.py"), "print('{\"manifest_version\": 99}')\n");
+  writeFileSync(join(broken, "appdb", "manifest.py"), "def run():\n    print('{\"manifest_version\": 99}')\n");
   await expect(
     readManifest({ runtime: { ...runtime, library_paths: [broken] }, app_file: "app.py" }),
   ).rejects.toMatchObject({ code: "manifest_too_new" });

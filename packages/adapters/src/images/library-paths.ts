@@ -1,12 +1,13 @@
 import { execFile } from "node:child_process";
-import { createHash, randomBytes } from "node:crypto";
 import { cpSync, existsSync, mkdirSync, renameSync, rmSync, statSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { appError } from "@appdb/contract/errors";
 import { HOME_PATHS } from "@appdb/contract/home";
+import { lateCrypto } from "../processes/late-crypto.ts";
 import type { Tools } from "../tools/locate-tools.ts";
 import { hasPackage, minorVersion, type PythonFacts, probePython } from "./probe-python.ts";
+import { textKey } from "./text-key.ts";
 
 /** The worker's only dependency; the pin is that of the installation's own environment. */
 const MSGPACK = "msgpack==1.2.4";
@@ -71,7 +72,7 @@ async function readOwnVersion(input: LibraryPathsInput, site_packages: string): 
 
 /** Installs msgpack for another version of Python; false when the registry cannot be reached or has none. */
 async function installMsgpack({ env, facts, tools }: LibraryPathsInput, folder: string): Promise<boolean> {
-  const draft = `${folder}.${randomBytes(4).toString("hex")}.tmp`;
+  const draft = `${folder}.${lateCrypto().randomBytes(4).toString("hex")}.tmp`;
   mkdirSync(draft, { recursive: true, mode: 0o700 });
   try {
     if (tools.uv === undefined) return false;
@@ -91,7 +92,7 @@ async function installMsgpack({ env, facts, tools }: LibraryPathsInput, folder: 
 /** msgpack's own Python code without its compiled part, which fits every version. */
 function copyPlain(site_packages: string, folder: string): string {
   if (existsSync(folder)) return folder;
-  const draft = `${folder}.${randomBytes(4).toString("hex")}.tmp`;
+  const draft = `${folder}.${lateCrypto().randomBytes(4).toString("hex")}.tmp`;
   cpSync(join(site_packages, "msgpack"), join(draft, "msgpack"), {
     recursive: true,
     filter: (path) => !/\.(so|pyd)$|__pycache__/.test(path),
@@ -102,11 +103,11 @@ function copyPlain(site_packages: string, folder: string): string {
 
 /** A folder with a link to one package of another folder. */
 function linkPackage(home: string, from: string, name: string, kind: string): string {
-  const key = createHash("sha256").update(from).digest("hex").slice(0, 12);
+  const key = textKey(from);
   const folder = join(home, HOME_PATHS.base, `${kind}-${key}`);
   if (existsSync(join(folder, name, "__init__.py"))) return folder;
   rmSync(folder, { recursive: true, force: true });
-  const draft = `${folder}.${randomBytes(4).toString("hex")}.tmp`;
+  const draft = `${folder}.${lateCrypto().randomBytes(4).toString("hex")}.tmp`;
   mkdirSync(draft, { recursive: true, mode: 0o700 });
   symlinkSync(join(from, name), join(draft, name), "junction");
   renameOnce(draft, folder);

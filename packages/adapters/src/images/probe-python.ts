@@ -1,10 +1,10 @@
 import { execFile } from "node:child_process";
-import { createHash } from "node:crypto";
 import { closeSync, existsSync, openSync, readFileSync, readSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { appError } from "@appdb/contract/errors";
 import { writePrivateFile } from "../processes/private-files.ts";
+import { textKey } from "./text-key.ts";
 
 const PROBE_TIMEOUT_MS = 20_000;
 const OLDEST = [3, 11] as const;
@@ -41,7 +41,7 @@ export async function probePython(input: ProbeInput): Promise<PythonFacts> {
   const { cache_folder, python } = input;
   const stamp = stampOf(python);
   if (stamp === undefined) throw notFound(`There is no Python at ${python}.`);
-  const cache = join(cache_folder, `${createHash("sha256").update(python).digest("hex").slice(0, 32)}.json`);
+  const cache = join(cache_folder, `${textKey(python)}.json`);
   const cached = readCache(cache, stamp);
   if (cached !== undefined) return cached;
   const facts = await askPython(input);
@@ -91,7 +91,7 @@ function stampOf(python: string): string | undefined {
   const file = statSync(python, { throwIfNoEntry: false });
   if (file === undefined || !file.isFile()) return undefined;
   const environment = statSync(join(dirname(python), "..", "pyvenv.cfg"), { throwIfNoEntry: false });
-  return [file.mtimeMs, file.size, file.ino, environment?.mtimeMs ?? 0].join(":");
+  return [python, file.mtimeMs, file.size, file.ino, environment?.mtimeMs ?? 0].join(":");
 }
 
 function readCache(path: string, stamp: string): PythonFacts | undefined {

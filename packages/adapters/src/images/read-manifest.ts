@@ -8,6 +8,8 @@ import { pythonEnvironment } from "./python-environment.ts";
 /** An import may load models or wait for a network; for ever it may not. */
 const TIMEOUT_MS = 5 * 60 * 1000;
 const LAST_WORDS = 2_000;
+/** As `-m appdb.manifest`, less the 4 ms in which Python loads what `-m` takes. */
+const WRITER = "from appdb.manifest import run; run()";
 /** MANIFEST_VERSION of contract/manifest.ts, whose module would load the schemas; a test compares them. */
 export const READS_VERSION = 1;
 
@@ -48,7 +50,7 @@ async function runWriter(
   input: ReadManifestInput,
 ): Promise<{ stdout: string; stderr: string; ending: string | undefined }> {
   const { app_file, runtime, signal } = input;
-  const args = ["-P", "-m", "appdb.manifest", "--root", runtime.project_root, app_file];
+  const args = ["-P", "-c", WRITER, "--root", runtime.project_root, app_file];
   const child = spawn(runtime.python, args, {
     cwd: runtime.project_root,
     env: pythonEnvironment(runtime),

@@ -1,8 +1,8 @@
 import { spawn } from "node:child_process";
-import { createHash, randomBytes } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { appError } from "@appdb/contract/errors";
+import { lateCrypto } from "../processes/late-crypto.ts";
 
 /** Raised when environments are built in another way, so that none of the old way is used again. */
 const BUILDER_VERSION = 1;
@@ -38,7 +38,7 @@ export async function ensureVenvImage(source: PackageSource, input: VenvImageInp
   const folder = join(images_folder, hashEnvironment(source, input));
   if (existsSync(folder)) return interpreterOf(folder);
   mkdirSync(images_folder, { recursive: true, mode: 0o700 });
-  const draft = join(images_folder, `draft-${randomBytes(6).toString("hex")}`);
+  const draft = join(images_folder, `draft-${lateCrypto().randomBytes(6).toString("hex")}`);
   try {
     await build(source, input, draft);
     renameSync(draft, folder);
@@ -58,7 +58,7 @@ export function hashEnvironment(
   input: Pick<VenvImageInput, "project_root" | "base_python">,
 ): string {
   const { base_python, project_root } = input;
-  const hash = createHash("sha256");
+  const hash = lateCrypto().createHash("sha256");
   const parts = [
     String(BUILDER_VERSION),
     process.platform,

@@ -1,14 +1,14 @@
-import { randomBytes } from "node:crypto";
 import { mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { appError } from "@appdb/contract/errors";
+import { lateCrypto } from "./late-crypto.ts";
 
 const FULL = ["ENOSPC", "EDQUOT"];
 
 /** Writes a file that only its owner may read, whole or not at all: readers see the old text or the new one.
  *  @throws disk_full; what the system says otherwise */
 export function writePrivateFile(path: string, text: string): void {
-  const temporary = `${path}.${randomBytes(6).toString("hex")}.tmp`;
+  const temporary = `${path}.${lateCrypto().randomBytes(6).toString("hex")}.tmp`;
   try {
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
     writeFileSync(temporary, text, { mode: 0o600, flag: "wx" });
