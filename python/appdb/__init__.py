@@ -34,16 +34,14 @@ __all__ = list(_HOMES)
 
 
 def __getattr__(name):
-    import sys
+    from appdb._imports import load
 
     home = _HOMES.get(name)
     if home is not None:
-        __import__(home)  # importlib would do the same and take a millisecond to load
-        value = globals()[name] = getattr(sys.modules[home], name)
+        value = globals()[name] = getattr(load(home), name)
         return value
     if name in ("functions", "serving"):
-        __import__(f"appdb.{name}")
-        return sys.modules[f"appdb.{name}"]
+        return load(f"appdb.{name}")
     if name.startswith("_"):
         raise AttributeError(name)
     from appdb._errors import UnknownAttribute, did_you_mean, later

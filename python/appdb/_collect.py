@@ -7,6 +7,7 @@ from appdb import __version__
 from appdb._calls import NO_DEFAULT
 from appdb._constants import wire_value
 from appdb._errors import AppFileError
+from appdb._imports import load
 from appdb._names import service_name
 from appdb._types import manifest_type
 from appdb._sources import Places, below, sha256_hex
@@ -82,8 +83,7 @@ def _load(root, path, module_name):
     taken = sys.modules.get(module_name)
     if taken is not None or module_name == "__main__":
         raise _shadowed(path, module_name)
-    __import__(module_name)
-    module = sys.modules[module_name]
+    module = load(module_name)
     if os.path.realpath(getattr(module, "__file__", None) or "") != path:
         raise _shadowed(path, module_name)
     return module

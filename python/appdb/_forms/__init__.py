@@ -12,6 +12,6 @@ def form(id):
 
 def forms(namespace):
     """Returns all Python forms of a namespace, by name."""
-    import importlib
+    from appdb._imports import load
 
-    return importlib.import_module(f"appdb._forms.{namespace}").FORMS
+    return load(f"appdb._forms.{namespace}").FORMS

@@ -16,17 +16,14 @@ _LATER = frozenset(
 
 
 def __getattr__(name):
-    import sys
+    from appdb._imports import load
 
     if name in _NAMESPACES:
-        __import__(f"appdb.functions.{name}")
-        return sys.modules[f"appdb.functions.{name}"]
+        return load(f"appdb.functions.{name}")
     if name.startswith("__"):
         raise AttributeError(name)
     if name in _TOP:
-        home = f"appdb.functions.{_TOP[name]}"
-        __import__(home)
-        return getattr(sys.modules[home], name)
+        return getattr(load(f"appdb.functions.{_TOP[name]}"), name)
     from appdb.functions import string, uuid
 
     for module in (string, uuid):
@@ -36,7 +33,7 @@ def __getattr__(name):
 
     if name in _LATER:
         raise later(f"appdb.functions.{name}", "Compute it in a function marked @udf.")
-    homes = [home for home in _NAMESPACES if name in importlib.import_module(f"appdb.functions.{home}").FUNCTIONS]
+    homes = [home for home in _NAMESPACES if name in load(f"appdb.functions.{home}").FUNCTIONS]
     known = [*string.FUNCTIONS, *uuid.FUNCTIONS, *_TOP, *_NAMESPACES]
     otherwise = did_you_mean(name, known, "See the list of functions in the docs.")
     hint = f"Write {' or '.join(f'fn.{home}.{name}' for home in homes)}" if homes else otherwise

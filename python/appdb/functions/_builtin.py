@@ -54,7 +54,7 @@ class Namespace:
 
 def find(id):
     """Returns the function of the library with this id: `find("json.get")`."""
-    import importlib
+    from appdb._imports import load
 
     namespace, _, name = id.partition(".")
-    return importlib.import_module(f"appdb.functions.{namespace}").FUNCTIONS[name]
+    return load(f"appdb.functions.{namespace}").FUNCTIONS[name]

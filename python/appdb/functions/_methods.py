@@ -39,11 +39,11 @@ def call_json_method(base, name, args, kwargs):
 
 
 def _methods(kind):
-    import importlib
+    from appdb._imports import load
 
     found = {}
     for home in _HOMES.get(kind, ()):
-        methods = importlib.import_module(f"appdb.functions.{home}").METHODS
+        methods = load(f"appdb.functions.{home}").METHODS
         found |= {name: function for name, function in methods.items() if _takes(function, kind)}
     return found
 
