@@ -5,6 +5,7 @@ import type { SchemaPlan } from "@appdb/contract/plan";
 import type { Progress, Runtime } from "@appdb/contract/routes/local";
 import { watchJobs } from "@appdb/engine/jobs/watch-jobs";
 import type { Clock, Logger } from "@appdb/engine/ports";
+import { compileManifestChecks } from "@appdb/engine/rows/json-checks";
 import { applySchema } from "@appdb/engine/schema/apply-schema";
 import { planInspected } from "@appdb/engine/schema/inspect-plan";
 import { emptyCatalog, loadCatalog } from "@appdb/engine/schema/load-catalog";
@@ -19,11 +20,13 @@ export interface SchemaDeps {
   readonly log: Logger;
 }
 
-/** Plans what an update would do. A database that does not exist is planned against as an empty one and not made. */
+/** Plans what an update would do. A database that does not exist is planned against as an empty one and not made.
+ *  @throws app_invalid for a column whose JSON Schema is none */
 export async function planTarget(
   deps: Pick<SchemaDeps, "databases">,
   input: { manifest: Manifest; target: string },
 ): Promise<SchemaPlan> {
+  await compileManifestChecks(input.manifest);
   const target = parseLocalTarget(input.target);
   const database = await deps.databases.find(target.database);
   if (database === undefined) {
