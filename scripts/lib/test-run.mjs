@@ -20,7 +20,7 @@ export async function runEverything({ faults }) {
   const guard = startGuard(folder);
   try {
     const env = { ...withoutPython(process.env), TMPDIR: temporary, ...(faults ? { APPDB_FAULTS: "long" } : {}) };
-    const parts = faults ? [await vitest(folder, env, ["--project", "e2e", "kills"])] : await ordinary(folder, env);
+    const parts = faults ? await long(folder, env) : await ordinary(folder, env);
     parts.push(nothingLeft(folder, temporary));
     const sum = { passed: 0, failed: 0, skipped: 0 };
     for (const part of parts) for (const kind of Object.keys(sum)) sum[kind] += part[kind];
@@ -34,6 +34,12 @@ export async function runEverything({ faults }) {
 
 async function ordinary(folder, env) {
   return [await staticChecks(), await pytest(folder, env), await vitest(folder, env, [])];
+}
+
+/** What takes an hour: kills under load, and the full proof that SQL and Python compute the same. */
+async function long(folder, env) {
+  const kills = await vitest(folder, env, ["--project", "e2e", "kills"]);
+  return [kills, await vitest(folder, { ...env, FORM_CASES: "20000" }, ["--project", "db", "sql-forms"])];
 }
 
 /** One more check: the tests have left no file and no process behind. */
@@ -64,6 +70,7 @@ async function staticChecks() {
 
 async function vitest(folder, env, filter) {
   const file = join(folder, "vitest.json");
+  rmSync(file, { force: true });
   const reporters = ["--reporter=default", "--reporter=json", `--outputFile.json=${file}`];
   const status = await stream(process.execPath, [nodeBin("vitest", "vitest"), "run", ...reporters, ...filter], {
     cwd: ROOT,

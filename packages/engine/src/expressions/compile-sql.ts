@@ -40,7 +40,7 @@ const MAX_SQL_LENGTH = 10_000;
  */
 export function compileSql(expr: Expr, sources: Sources, forms: Forms = FORMS): string | undefined {
   // A part of a Json value keeps its blanks and digits in SQL, while Python writes it anew.
-  if (expr.node === "path") return undefined;
+  if (expr.node === "path" || (expr.node === "call" && expr.fn === "json.get")) return undefined;
   return compile(expr, sources, forms);
 }
 

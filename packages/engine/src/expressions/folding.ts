@@ -4,7 +4,10 @@ import { partsOf } from "./tree.ts";
 type Call = Extract<Expr, { node: "call" }>;
 
 /** Functions whose value does not follow from one null argument: their SQL is nothing that the planner makes null of. */
-const NOT_STRICT: ReadonlySet<string> = new Set(["string.format", "op.is_null", "op.is_not_null", "op.and", "op.or"]);
+const NOT_STRICT: ReadonlySet<string> = new Set([
+  ...["string.format", "op.is_null", "op.is_not_null", "op.and", "op.or", "json.is_empty"],
+]);
+const VOLATILE: ReadonlySet<string> = new Set(["uuid.uuid4", "uuid.uuid7"]);
 
 /**
  * True when the planner may make null of a call because one argument is null when the statement is planned (a constant,
@@ -18,7 +21,7 @@ export function isFolded(expr: Call): boolean {
 
 /** Forms may repeat their arguments; each copy of a new UUID would be another one. */
 export function isVolatile(expr: Expr): boolean {
-  return (expr.node === "call" && expr.fn.startsWith("uuid.")) || partsOf(expr).some(isVolatile);
+  return (expr.node === "call" && VOLATILE.has(expr.fn)) || partsOf(expr).some(isVolatile);
 }
 
 function mayBeNullConstant(expr: Expr): boolean {

@@ -1,7 +1,10 @@
 import { CAST_FORMS } from "./cast-forms.ts";
 import type { Forms } from "./form.ts";
+import { JSON_FORMS } from "./json-function-forms.ts";
+import { MATH_FORMS } from "./math-forms.ts";
 import { OPERATOR_FORMS } from "./operator-forms.ts";
 import { STRING_FORMS } from "./string-forms.ts";
+import { TIME_FORMS } from "./time-forms.ts";
 
 /**
  * Every function that has an SQL form, with the kinds of its positional arguments; `*` takes any. What is missing runs
@@ -11,7 +14,12 @@ export const FORMS: Forms = {
   ...OPERATOR_FORMS,
   ...CAST_FORMS,
   ...STRING_FORMS,
+  ...JSON_FORMS,
+  ...MATH_FORMS,
+  ...TIME_FORMS,
   "op.mul": { ...OPERATOR_FORMS["op.mul"], ...STRING_FORMS["op.mul"] },
   "uuid.uuid4": { "": () => "gen_random_uuid()" },
   "uuid.uuid7": { "": () => "uuidv7()" },
+  "uuid.to_string": { uuid: ({ args: [id] }) => `${id?.sql}::text` },
+  "uuid.hex": { uuid: ({ args: [id] }) => `replace(${id?.sql}::text, '-', '')` },
 };

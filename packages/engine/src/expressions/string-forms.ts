@@ -62,10 +62,45 @@ const pad = ({ args: [text, width], kwargs: { fillchar } }: FormCall, name: "lpa
   return `${name}(${text?.sql}, greatest(length(${text?.sql}), ${count}), ${quoteLiteral(fill)})`;
 };
 
+/** str.center: of an odd number of blanks, the larger half stands left where the width is odd too. */
+const center: Form = ({ args: [text, width], kwargs: { fillchar } }) => {
+  const count = smallInt(width, MAX_REPEAT);
+  const fill = fillchar === undefined ? " " : constantText(fillchar);
+  if (count === undefined || fill === undefined || [...fill].length !== 1) return undefined;
+  const length = `length(${text?.sql})`;
+  const blanks = `greatest(${count} - ${length}, 0)`;
+  const left = `(${blanks} / 2 + (${blanks} & ${Math.abs(count % 2)}))`;
+  return `rpad(lpad(${text?.sql}, ${length} + ${left}, ${quoteLiteral(fill)}), ${length} + ${blanks}, ${quoteLiteral(fill)})`;
+};
+
 const padSide: Form = (call) => {
   const side = call.kwargs.side === undefined ? "left" : constantText(call.kwargs.side);
   if (side === "left") return pad(call, "lpad");
+  if (side === "both") return center(call);
   return side === "right" ? pad(call, "rpad") : undefined;
+};
+
+/** str.zfill: the zeros stand behind a sign. */
+const zfill: Form = ({ args: [text, width] }) => {
+  const count = smallInt(width, MAX_REPEAT);
+  if (count === undefined) return undefined;
+  const filled = (part: string, length: string) => `lpad(${part}, ${length}, '0')`;
+  const sign = `left(${text?.sql}, 1)`;
+  const length = `greatest(length(${text?.sql}), ${count})`;
+  return (
+    `CASE WHEN ${sign} IN ('+', '-') THEN ${sign} || ${filled(`substr(${text?.sql}, 2)`, `${length} - 1`)}` +
+    ` ELSE ${filled(text?.sql ?? "", length)} END`
+  );
+};
+
+/** The text before `start`, the replacement, and the text from `stop` on; both constants. */
+const sliceReplace: Form = ({ args: [text], kwargs: { start, stop, repl } }) => {
+  const from = bound(start);
+  const to = bound(stop);
+  if (from === undefined || to === undefined) return undefined;
+  const head = `left(${text?.sql}, ${from ?? 0})`;
+  const tail = to === null ? "''" : to < 0 ? `right(${text?.sql}, ${-to})` : `substr(${text?.sql}, ${to + 1})`;
+  return `(${head} || ${repl === undefined ? "''" : `coalesce(${repl.sql}, '')`} || ${tail})`;
 };
 
 /** `text[start:stop]` for constants: the tail is cut first, then the head. */
@@ -87,6 +122,13 @@ const slice: Form = ({ args: [text], kwargs: { start, stop, step } }) => {
 
 const find: Form = ({ args: [text, part], kwargs }) =>
   Object.keys(kwargs).length === 0 ? `(strpos(${text?.sql}, ${part?.sql}) - 1)::int8` : undefined;
+
+/** As find, but what is not there raises, which Python then reports. */
+const index: Form = ({ args: [text, part], kwargs }) => {
+  const place = `strpos(${text?.sql}, ${part?.sql})`;
+  if (Object.keys(kwargs).length > 0) return undefined;
+  return raiseWhere(`(${place} = 0)`, place, "int8", `(${place} - 1)::int8`);
+};
 
 const removePrefix: Form = ({ args: [text, prefix] }) =>
   `substr(${text?.sql}, 1 + length(${prefix?.sql}) * starts_with(${text?.sql}, ${prefix?.sql})::int4)`;
@@ -128,7 +170,12 @@ export const STRING_FORMS: Forms = {
   "string.removesuffix": { "string,string": removeSuffix },
   "string.replace": { "string,string,string": replace },
   "string.find": { "string,string": find },
+  "string.index": { "string,string": index },
+  "string.isspace": first((text) => `(${text} <> '' AND btrim(${text}, ${quoteLiteral(WHITESPACE)}) = '')`),
   "string.slice": { string: slice },
+  "string.slice_replace": { string: sliceReplace },
+  "string.zfill": { "string,int": zfill },
+  "string.center": { "string,int": center },
   "string.repeat": { "string,int": repeat },
   "string.ljust": { "string,int": (call) => pad(call, "rpad") },
   "string.rjust": { "string,int": (call) => pad(call, "lpad") },

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import type { Expr } from "@appdb/contract/expressions";
 import { type EngineValue, TYPE_KINDS, type TypeKind } from "@appdb/contract/types";
 import { type SqlConnection, SqlError, type UdfGraph, type UdfResult } from "../../ports.ts";
@@ -7,8 +8,9 @@ import { compileSql, ROW_COLUMNS } from "../compile-sql.ts";
 import type { Forms } from "../form.ts";
 import { literalSql } from "../literal-sql.ts";
 import { Random } from "./random.ts";
-import { literalValue, randomCall, type Signature, type TreeOptions } from "./random-trees.ts";
+import { literalValue, randomCall, type TreeOptions } from "./random-trees.ts";
 import { sampleType, sampleValue } from "./sample-values.ts";
+import type { Signature } from "./signatures.ts";
 
 const COLUMNS = Object.fromEntries(
   TYPE_KINDS.map((kind) => [kind, ["a", "b", "c"].map((letter) => `${kind} "${letter}"`)]),
@@ -58,8 +60,10 @@ export async function checkForms(options: CheckOptions): Promise<CheckReport> {
   const report: CheckReport = { tallies: new Map(), mismatches: [] };
   const trees = options.roots.flatMap((root) => makeTrees(root, Math.ceil(options.cases / ROWS), random, options));
   shuffle(trees, random);
+  // Whoever asks may have another zone set; no form may depend on it.
+  await options.connection.query({ text: "set time zone 'America/St_Johns'" });
   for (let start = 0; start < trees.length; start += TREES_PER_BATCH) {
-    await checkBatch(trees.slice(start, start + TREES_PER_BATCH), start, random, options, report);
+    await checkBatch(trees.slice(start, start + TREES_PER_BATCH), random, options, report);
   }
   return report;
 }
@@ -84,7 +88,6 @@ function makeTrees(signature: Signature, count: number, random: Random, options:
 
 async function checkBatch(
   trees: readonly Tree[],
-  number: number,
   random: Random,
   options: CheckOptions,
   report: CheckReport,
@@ -94,7 +97,9 @@ async function checkBatch(
   );
   await fillTable(options.connection, rows);
   const steps = trees.map(({ expr }, i) => ({ name: `step${i}`, type: expr.type, nullable: true, expr }));
-  const graph: UdfGraph = { key: `forms ${options.seed} ${number}`, inputs: INPUTS, steps, functions: [] };
+  // A worker keeps the graphs that it has been told, by key: other trees need another one.
+  const key = createHash("sha256").update(JSON.stringify(steps)).digest("hex");
+  const graph: UdfGraph = { key, inputs: INPUTS, steps, functions: [] };
   const answers = await Promise.all(rows.map((row) => options.runPython(graph, row)));
   for (const [index, tree] of trees.entries()) {
     const values = await evaluateSql(options.connection, tree);
@@ -130,7 +135,10 @@ function valueSql(value: EngineValue, input: number): string {
 
 /** The values of a tree on all rows as text; undefined where SQL raises class 22 or 54. */
 async function evaluateSql(connection: SqlConnection, { sql, expr }: Tree): Promise<(string | null | undefined)[]> {
-  const text = expr.type.kind === "timestamp" ? `to_char(${sql}, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')` : `(${sql})::text`;
+  const text =
+    expr.type.kind === "timestamp"
+      ? `to_char(${sql} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`
+      : `(${sql})::text`;
   try {
     const { rows } = await connection.query({ text: `select ${text} from sample order by id` });
     return rows.map(([value]) => sqlText(value ?? null, expr.type.kind));

@@ -1,15 +1,9 @@
 import type { Expr, PathStep } from "@appdb/contract/expressions";
-import { type EngineValue, TYPE_KINDS, type TypeKind } from "@appdb/contract/types";
-import type { Forms } from "../form.ts";
+import type { EngineValue, TypeKind } from "@appdb/contract/types";
 import type { Random } from "./random.ts";
+import { chooseArguments, literal } from "./random-arguments.ts";
 import { sampleType, sampleValue } from "./sample-values.ts";
-
-/** A function for certain kinds of arguments and the kind of what it gives. */
-export interface Signature {
-  readonly fn: string;
-  readonly args: readonly TypeKind[];
-  readonly kind: TypeKind;
-}
+import type { Signature } from "./signatures.ts";
 
 export interface TreeOptions {
   readonly random: Random;
@@ -20,85 +14,20 @@ export interface TreeOptions {
 }
 
 const FORMAT_ARGS: readonly TypeKind[] = ["string", "int", "bool", "date", "uuid"];
-const BOOLEAN = new Set(
-  "eq ne lt le gt ge and or not in is_null is_not_null contains startswith endswith isascii".split(" "),
-);
-const JSON_CONSTANTS = [
-  '"a"',
-  '"\\u00e9\\n"',
-  '""',
-  "true",
-  "false",
-  "0",
-  "1",
-  "-1",
-  "1.5",
-  "1e3",
-  "1.50",
-  "12345678901234",
-  "[1]",
-];
 /** Dict and list literals as if they were functions: they have an SQL form of their own. */
 export const COMPOSED: readonly Signature[] = ["node.dict", "node.list"].map((fn) => ({
   fn,
   args: ["string", "int", "bool", "timestamp", "date", "uuid"],
   kind: "json",
 }));
-const INT = new Set(["string.len", "string.find", "op.floordiv", "op.mod"]);
-
-/** All signatures of the forms; those without a fixed result (`uuid7`) left out, each conversion once per target. */
-export function signaturesOf(forms: Forms): Signature[] {
-  return Object.entries(forms).flatMap(([fn, byKinds]) =>
-    Object.keys(byKinds).flatMap((kinds): Signature[] => {
-      if (fn.startsWith("uuid.")) return [];
-      if (fn === "op.in") {
-        const equal = TYPE_KINDS.filter((kind) => forms["op.eq"]?.[`${kind},${kind}`] !== undefined);
-        return equal.map((kind) => ({ fn, args: [kind, kind, kind], kind: "bool" }));
-      }
-      const args = kinds === "*" ? (["string", "string", "int"] as const) : (kinds.split(",") as TypeKind[]);
-      if (fn === "op.cast") return TYPE_KINDS.filter((kind) => kind !== args[0]).map((kind) => ({ fn, args, kind }));
-      return [{ fn, args, kind: resultKind(fn, args) }];
-    }),
-  );
-}
 
 /** A call of the signature whose arguments are trees of up to `depth` further calls. */
 export function randomCall(signature: Signature, depth: number, options: TreeOptions): Expr {
   const { fn, kind } = signature;
-  const kwargs: Record<string, Expr> = {};
-  let args = signature.args.map((arg) => randomTree(arg, depth, options));
-  const { random } = options;
-  const maybe = (name: string, make: () => Expr): void => {
-    if (random.next() < 0.5) kwargs[name] = make();
-  };
-  const smallInt = (from: number, to: number): Expr => literal("int", String(random.int(from, to)));
-  if (fn === "node.dict" || fn === "node.list") return randomComposed(fn, args, random);
-  // A Json value is compared in SQL with constants alone.
-  if (["op.eq", "op.ne", "op.in"].includes(fn) && signature.args[0] === "json") {
-    args = args.map((arg, i) => (i === 0 ? arg : literal("json", random.pick(JSON_CONSTANTS))));
-  }
-  if (fn === "op.in" && random.next() < 0.3) args.splice(1, random.int(0, 2));
   if (fn === "string.format") return randomFormat(depth, options);
-  if (["string.repeat", "op.mul"].includes(fn) && kind === "string") {
-    args = args.map((arg, i) => (signature.args[i] === "int" ? smallInt(-2, 6) : arg));
-  }
-  if (["string.ljust", "string.rjust", "string.pad"].includes(fn)) {
-    args[1] = smallInt(-1, 9);
-    maybe("fillchar", () => literal("string", random.pick([" ", "x", "é", "😀", "'"])));
-  }
-  if (fn === "string.pad") maybe("side", () => literal("string", random.pick(["left", "right"])));
-  if (fn === "string.slice") {
-    maybe("start", () => random.pick([smallInt(-4, 4), literal("int", null)]));
-    maybe("stop", () => random.pick([smallInt(-4, 4), literal("int", null)]));
-    maybe("step", () => random.pick([literal("int", "1"), literal("int", null)]));
-  }
-  if (["string.strip", "string.lstrip", "string.rstrip"].includes(fn)) {
-    maybe("chars", () =>
-      random.pick([literal("string", null), literal("string", "aX x"), randomTree("string", 0, options)]),
-    );
-  }
-  if (fn === "string.contains") maybe("case", () => literal("bool", random.next() < 0.5));
-  if (fn === "string.replace") maybe("n", () => literal("int", null));
+  const args = signature.args.map((arg) => randomTree(arg, depth, options));
+  if (fn === "node.dict" || fn === "node.list") return randomComposed(fn, args, options.random);
+  const kwargs = chooseArguments(signature, args, options.random, (arg) => randomTree(arg, 0, options));
   return { node: "call", fn, args, kwargs, type: sampleType(kind), nullable: true };
 }
 
@@ -155,20 +84,8 @@ function randomFormat(depth: number, options: TreeOptions): Expr {
   return { node: "call", fn: "string.format", args: [text, ...args], kwargs, type: { kind: "string" }, nullable: true };
 }
 
-function literal(kind: TypeKind, value: string | number | boolean | null): Expr {
-  return { node: "literal", value, type: sampleType(kind), nullable: value === null };
-}
-
 /** A stored value as a literal of a tree holds it. */
 export function literalValue(kind: TypeKind, value: EngineValue): string | number | boolean | null {
   if (value instanceof Uint8Array) return Buffer.from(value).toString("base64");
   return value !== null && kind === "int" ? String(value) : (value as string | number | boolean | null);
-}
-
-function resultKind(fn: string, args: readonly TypeKind[]): TypeKind {
-  const name = fn.split(".")[1] ?? "";
-  if (BOOLEAN.has(name)) return "bool";
-  if (INT.has(fn)) return "int";
-  if (fn.startsWith("string.") || args.includes("string")) return "string";
-  return fn === "op.truediv" || args.includes("float") ? "float" : "int";
 }
