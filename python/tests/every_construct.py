@@ -50,6 +50,11 @@ def half(n: int) -> float:
 
 
 @db.udf
+def size(raw: bytes) -> int:
+    return len(raw)
+
+
+@db.udf
 def risky(n: int) -> int:
     return 100 // n
 
@@ -121,6 +126,9 @@ class Every(Base, name="every"):
     d: db.Date
     u: db.UUID
     j: db.Json
+    raw: db.Binary | None
+    vec: db.Array[(3,), db.Float] | None
+    shaped: db.Json[{"k": int, "tags": list[str]}] | None
 
     columns(vars(), "arithmetic", operators(n, m) + operators(n, 2) + operators(2.5, f) + operators(f, n) + operators(-3, n))
     columns(vars(), "mixed", [n + b, b * 2, s + "x", "x" + s, s * 2, 3 * s, -n, +b, -f, -(n + 1), n - -1, n**-1, (-n) ** 2, -(n**2)])
@@ -137,6 +145,9 @@ class Every(Base, name="every"):
     columns(vars(), "among_more", [t.isin(["2024-01-01"]), d.isin([date(2024, 1, 1)]), u.isin([UUID(int=1)]), j.a.isin([1, "x", None, [1], {"b": n}]), b.isin([True]), (n + 1).isin([n]), n.isin(j.tags), (s + "x").isin(j["*"])])
     columns(vars(), "paths", [j.a, j["a b"], j["it's \"x\" \\"], j.a.b[0], j[-1], j.a["*"].b, j["*"], j.a[1:], j.a[:-1], j.a[::2], j.a[1:9:3].b[0], j["class"], j["astype"], j["errortype"], j[""], j["é"], j["1"], j["_x"]])
     columns(vars(), "json", [j == 1, j.a == "x", j.a != True, j == {"b": 1, "a": [1, 2.5, None]}, j.a == [], j.a == j.b, j.k + 1, -j.k, +j.k, j.k * n, j.k < 5, j.name < "x", abs(j.k), j.k / j.k, t == j.at, j.a == d])
+    columns(vars(), "copies", [n, m, f, s, b, t, d, u, j, raw, vec, shaped])
+    columns(vars(), "bytes", [raw == b"a\x00'\\", raw != None, raw.isin([b"", b"x"]), b"\x00\xff'\\", size(raw), vec == None, size(b"abc")])  # noqa: E711
+    columns(vars(), "shapes", [shaped.k, shaped.tags[0], shaped == {"k": 1, "tags": []}, shaped["tags"]["*"], {"in": shaped}])
     columns(vars(), "casts", [n.astype(db.String), n.astype(db.Float), n.astype(db.Bool), n.astype(db.Json), f.astype(db.Int), f.astype(db.String), f.astype(db.Json), b.astype(db.Int), b.astype(db.String), b.astype(db.Json)])
     columns(vars(), "casts_more", casts(s, [db.Int, db.Float, db.Timestamp, db.Date, db.UUID, db.Json]) + [t.astype(db.String), t.astype(db.Date), t.astype(db.Json), d.astype(db.String), d.astype(db.Timestamp), d.astype(db.Json), u.astype(db.String), u.astype(db.Json), (n + 1).astype(db.String)])
     columns(vars(), "parts", casts(j.a, [db.String, db.Int, db.Float, db.Bool, db.Timestamp, db.Date, db.UUID]))
@@ -158,4 +169,4 @@ class Every(Base, name="every"):
 
 
 every = Router(name="every")
-every.add_insert_route(Every, path="/every", on_error="ignore", inputs=[Every.n, Every.m, Every.f, Every.s, Every.b, Every.c, Every.t, Every.d, Every.u, Every.j])
+every.add_insert_route(Every, path="/every", on_error="ignore", inputs=[Every.n, Every.m, Every.f, Every.s, Every.b, Every.c, Every.t, Every.d, Every.u, Every.j, Every.raw, Every.vec, Every.shaped])

@@ -36,7 +36,7 @@ class Uuid(db.UUID):
         return UUID(text)
 
 names = {**fn.string.FUNCTIONS, **fn.uuid.FUNCTIONS, **{space: getattr(fn, space) for space in app.NAMESPACES if space != "string"}}
-names.update({"abs": abs, "round": round, "mixed": app.mixed, "half": app.half, "risky": app.risky})
+names.update({"abs": abs, "round": round, "mixed": app.mixed, "half": app.half, "risky": app.risky, "size": app.size})
 names.update({kind: getattr(db, kind) for kind in "String Int Float Bool Json".split()})
 names.update({"Timestamp": Timestamp, "Date": Date, "UUID": Uuid})
 columns = app.Every.__appdb_table__.columns

@@ -12,6 +12,7 @@ import { createSilentLog } from "@appdb/testkit/silent-log";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { planCompute, planPython } from "../compute/plan-compute.ts";
 import { openEndpoints } from "../endpoints/open-endpoints.ts";
+import { literalSql } from "../expressions/literal-sql.ts";
 import { startRecompute } from "../jobs/plan-recompute.ts";
 import type { SqlPool, UdfRunner } from "../ports.ts";
 import { layOutRow } from "../rows/row-layout.ts";
@@ -45,13 +46,16 @@ const PLAIN = {
     "a b": null,
     class: 1e3,
   },
+  raw: Buffer.from("a\0'\\").toString("base64"),
+  vec: [1, 2.5, -0],
+  shaped: { k: 1, tags: ["x"] },
 };
 
 /** Rows at which conversions, zones, signs, nulls and failing cells show. */
 const ROWS: readonly Readonly<Record<string, unknown>>[] = [
   PLAIN,
   { ...PLAIN, n: -7, m: null, f: -0.0, b: null, s: "12", j: [1, 2, { a: 1.0 }, [1]], t: "0001-01-01T00:00:00Z" },
-  { ...PLAIN, n: 0, m: 0, f: null, s: "", j: "text", d: "0001-01-01" },
+  { ...PLAIN, raw: null, vec: null, shaped: null, n: 0, m: 0, f: null, s: "", j: "text", d: "0001-01-01" },
   { ...PLAIN, n: -1, m: -2, f: 1e308, s: "2024-02-29T00:00:00Z", j: { a: [], k: 2.5, name: "é\n" } },
 ];
 
@@ -218,12 +222,9 @@ async function pythonOnly(
 
 /** A value as PostgreSQL prints it once it is stored. */
 async function asStored(table: CatalogTable, name: string, value: EngineValue): Promise<string | null> {
-  const kind = table.columns.find((column) => column.name === name)?.type.kind;
-  if (value === null || kind === "string" || kind === "json" || kind === "uuid" || kind === "date") {
-    return value === null ? null : String(value);
-  }
-  if (kind === "bool") return value === true ? "true" : "false";
-  const type = kind === "int" ? "int8" : kind === "float" ? "float8" : "timestamptz";
-  const text = Object.is(value, -0) ? "-0" : String(value);
-  return (await rows(`select '${text}'::${type}::text`))[0]?.[0] ?? null;
+  const type = table.columns.find((column) => column.name === name)?.type ?? { kind: "string" };
+  if (value === null) return null;
+  const wire = value instanceof Uint8Array ? Buffer.from(value).toString("base64") : value;
+  const sql = literalSql(type.kind === "int" ? String(wire) : (wire as string | number | boolean), type);
+  return (await rows(`select (${sql})::text`))[0]?.[0] ?? null;
 }
