@@ -61,7 +61,7 @@ test("S15: dry runs are JSON with --json too, exit 2 when something is pending, 
   const before = await snapshot(place);
   writeFile(place, "more.py", `${HEAD}\nclass More(Base, name="more"):\n    n: db.Int\n`);
   const dry = await expectExit(place, 2, "schema", "update", "more.py", "elsewhere", "--dry-run", "--json");
-  expect(JSON.parse(dry.stdout)).toMatchObject({ in_agreement: false, status: null, summary: { create: 1 } });
+  expect(JSON.parse(dry.stdout)).toMatchObject({ in_agreement: false, status: "skipped", summary: { create: 1 } });
   await expectExit(place, 0, "schema", "update", "app.py", "main", "--dry-run");
   expect(await snapshot(place)).toEqual(before);
 });

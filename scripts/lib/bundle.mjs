@@ -5,8 +5,8 @@ import { ROOT } from "./paths.mjs";
 const VERSION = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")).version;
 /** Only these of swagger-ui are served; the rest of its distribution is for other ways to embed it. */
 const SWAGGER_FILES = ["swagger-ui.css", "swagger-ui-bundle.js", "LICENSE", "NOTICE"];
-/** What `cli service example` prints. */
-const EXAMPLE = join(ROOT, "examples", "quickstart", "app.py");
+/** What `cli service example` and `cli schema example` print. */
+const EXAMPLES = { quickstart: "quickstart/app.py", tables: "tables/app.py", brief: "tables/brief.py" };
 /** `minify`: shorter names as well. Not in the pod, whose stack traces stand in logs. */
 const PROGRAMS = [
   { name: "cli-main", entry: "apps/cli/src/main.ts", minify: true },
@@ -36,7 +36,7 @@ export async function bundle(target) {
       format: "cjs",
       conditions: ["source"],
       define: {
-        EXAMPLE_APP_PY: JSON.stringify(readFileSync(EXAMPLE, "utf8")),
+        EXAMPLE_FILES: JSON.stringify(readExamples()),
         "import.meta.url": "__bundleUrl",
         "import.meta.dirname": "__dirname",
       },
@@ -53,6 +53,12 @@ export async function bundle(target) {
   writeFileSync(join(target, "cli.js"), door.replace("@VERSION@", VERSION));
   writeFileSync(join(target, "package.json"), '{ "type": "commonjs" }\n');
   copySwagger(join(target, "swagger-ui"));
+}
+
+function readExamples() {
+  return Object.fromEntries(
+    Object.entries(EXAMPLES).map(([name, path]) => [name, readFileSync(join(ROOT, "examples", path), "utf8")]),
+  );
 }
 
 function copySwagger(target) {

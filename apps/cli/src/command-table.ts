@@ -47,6 +47,14 @@ export const NOUNS: Readonly<Record<string, Noun>> = {
         brief: "Check the file without a database",
         load: async () => (await import("./commands/schema/check.ts")).check,
       },
+      prune: {
+        brief: "Drop tables that the file does not declare",
+        load: async () => (await import("./commands/schema/prune.ts")).prune,
+      },
+      example: {
+        brief: "Print an example file with tables",
+        load: async () => (await import("./commands/schema/example.ts")).example,
+      },
     },
   },
   service: {

@@ -5,6 +5,7 @@ import type { PostgresProvider } from "@appdb/adapters/postgres/postgres-provide
 import { appError } from "@appdb/contract/errors";
 import { HOME_PATHS } from "@appdb/contract/home";
 import { parseLocalTarget } from "@appdb/contract/names";
+import type { JobDeps } from "@appdb/engine/jobs/job-deps";
 import type { Clock, Logger, UdfRunner } from "@appdb/engine/ports";
 import type { DaemonConfig } from "./config.ts";
 import { OpenDatabases } from "./databases/open-databases.ts";
@@ -24,6 +25,8 @@ export interface DaemonDeps {
   readonly databases: OpenDatabases;
   readonly runtimes: RuntimeStore;
   readonly services: Services;
+  /** Workers in the Python and the environment of a runtime that was stored. */
+  readonly createRunner: JobDeps["udf"];
   /** Ends the daemon in order; returns at once. */
   requestStop(): void;
 }
@@ -43,13 +46,15 @@ export function composeDaemon(input: ComposeInput): DaemonDeps {
   const { config, home, log, postgres, program } = input;
   const clock: Clock = { now: Date.now };
   const runtimes = createRuntimeStore(join(home, HOME_PATHS.runtimes));
+  const createRunner: JobDeps["udf"] = (runtime_id, modules) =>
+    createFillRunner({ config, log, runtimes }, runtime_id, modules);
   const databases = new OpenDatabases({
     postgres,
     clock,
     log,
     // several homes may share a server of one's own; a home has one daemon
     owner: `daemon of ${hostname()}:${home}`,
-    createRunner: (runtime_id, modules) => createFillRunner({ config, log, runtimes }, runtime_id, modules),
+    createRunner,
   });
   const spec_folder = join(home, SPEC_FOLDER);
   // files of services that a killed daemon was starting
@@ -83,6 +88,7 @@ export function composeDaemon(input: ComposeInput): DaemonDeps {
     databases,
     runtimes,
     services,
+    createRunner,
     requestStop: input.requestStop,
   };
 }

@@ -1,5 +1,4 @@
 import { appError, fromProblem, type Problem } from "./errors.ts";
-import type { Manifest } from "./manifest.ts";
 import type { SchemaPlan, ServicePlan } from "./plan.ts";
 import type { App, Health, OpenTarget, Progress, ServiceRecord } from "./routes/local.ts";
 import { LOCAL_ROUTES } from "./routes/local-paths.ts";
@@ -31,16 +30,31 @@ interface EventOptions extends CallOptions {
   readonly onProgress?: ((progress: Progress) => void) | undefined;
 }
 
-export type SchemaApply = App & { readonly catalog_version: number; readonly allow_destructive: boolean };
+export interface SchemaPlanRequest extends Pick<App, "target" | "manifest"> {
+  /** With it the plan shows what columns that would be recomputed become. */
+  readonly runtime?: App["runtime"] | null;
+  readonly recompute?: boolean;
+}
+export type SchemaApply = App & {
+  readonly catalog_version: number;
+  readonly allow_destructive: boolean;
+  readonly recompute?: boolean;
+};
+export interface SchemaPrune extends Pick<App, "target" | "manifest"> {
+  /** The version for which the drops were shown; null only shows them. */
+  readonly catalog_version: number | null;
+}
 export type ServicePlanRequest = App & { readonly service: string | null; readonly port: number | null };
 export type ServiceApply = ServicePlanRequest & { readonly allow_destructive: boolean };
 
 /** The local daemon's API as typed calls. */
 export interface LocalClient {
   health(options?: CallOptions): Promise<Health>;
-  schemaPlan(request: { target: string; manifest: Manifest }, options?: CallOptions): Promise<SchemaPlan>;
+  schemaPlan(request: SchemaPlanRequest, options?: CallOptions): Promise<SchemaPlan>;
   /** Resolves with the plan as it is after the update. */
   schemaApply(request: SchemaApply, options?: EventOptions): Promise<SchemaPlan>;
+  /** Resolves with the plan whose `ops` are the drops. */
+  schemaPrune(request: SchemaPrune, options?: CallOptions): Promise<SchemaPlan>;
   openTarget(request: App, options?: CallOptions): Promise<OpenTarget>;
   servicePlan(request: ServicePlanRequest, options?: CallOptions): Promise<ServicePlan>;
   serviceApply(request: ServiceApply, options?: EventOptions): Promise<ServicePlan>;
@@ -72,6 +86,8 @@ export function createLocalClient(options: LocalClientOptions): LocalClient {
       (await call<{ plan: SchemaPlan }>(LOCAL_ROUTES.schemaPlan, request, given)).plan,
     schemaApply: async (request, given) =>
       (await readEvents<{ plan: SchemaPlan }>(options, LOCAL_ROUTES.schemaApply, request, given)).plan,
+    schemaPrune: async (request, given) =>
+      (await call<{ plan: SchemaPlan }>(LOCAL_ROUTES.schemaPrune, request, given)).plan,
     openTarget: (request, given) => call<OpenTarget>(LOCAL_ROUTES.openTarget, request, given),
     servicePlan: async (request, given) =>
       (await call<{ plan: ServicePlan }>(LOCAL_ROUTES.servicePlan, request, given)).plan,

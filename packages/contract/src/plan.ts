@@ -1,6 +1,12 @@
 import * as z from "zod";
 
 /** Plans as `schema diff` and `service diff` print them; `--json` is this very document. Shapes follow the field (reference 3.4, 4.3). */
+/**
+ * What `details` of an operation on a column may hold beside its types and expressions:
+ * `recompute`: what computing it for all rows means, `{rows, columns, estimate_s, sampled, samples: [{key, old, new, error}], note}`;
+ * `misfits`: values that a narrower definition could not keep, `[{reason, rows, examples: [{key, value}]}]`;
+ * `renamed_from`: the name that it has.
+ */
 export const opSchema = z.strictObject({
   name: z.string().nullable(),
   op: z.enum(["add", "drop", "alter"]),
@@ -26,6 +32,28 @@ export const tablePlanSchema = z.strictObject({
 });
 export type TablePlan = z.infer<typeof tablePlanSchema>;
 
+/** A computed column whose values come from former code of a function; nothing is recomputed unasked. */
+export const staleColumnSchema = z.strictObject({
+  table: z.string(),
+  column: z.string(),
+  /** Ids of the functions whose code changed, or that of a module which they use. */
+  functions: z.array(z.string()),
+  /** What to type to compute it again. */
+  command: z.string(),
+});
+export type StaleColumn = z.infer<typeof staleColumnSchema>;
+
+/** Work of an earlier update that goes on; an update waits for it. */
+export const openJobSchema = z.strictObject({
+  id: z.string(),
+  kind: z.string(),
+  table: z.string(),
+  columns: z.array(z.string()),
+  rows_done: z.int(),
+  rows_total: z.int().nullable(),
+});
+export type OpenJob = z.infer<typeof openJobSchema>;
+
 export const schemaPlanSchema = z.strictObject({
   app_file: z.string(),
   target: z.string(),
@@ -34,7 +62,12 @@ export const schemaPlanSchema = z.strictObject({
   tables: z.array(tablePlanSchema),
   /** Tables of the target that the file does not declare. */
   extras: z.array(z.string()),
+  /** What prune does: a drop for each of `extras`. Empty for diff and update, whose operations are their tables'. */
+  ops: z.array(opSchema),
+  stale: z.array(staleColumnSchema),
+  jobs: z.array(openJobSchema),
   status: z.enum(["applied", "skipped", "refused", "failed"]).nullable(),
+  /** The tables are what the file declares; of an update that was applied, after it. */
   in_agreement: z.boolean(),
   summary: z.strictObject({
     up_to_date: z.int(),

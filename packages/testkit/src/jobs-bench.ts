@@ -22,7 +22,7 @@ export interface JobsBench {
   rows(text: string): Promise<readonly (readonly (string | null)[])[]>;
   catalog(): Promise<Catalog>;
   dsn(): string;
-  apply(manifest: Manifest): Promise<readonly string[]>;
+  apply(manifest: Manifest, options?: { readonly recompute?: boolean }): Promise<readonly string[]>;
   insertDocs(count: number): Promise<void>;
   /** What an older release of a service does: null, marked pending, and the job told in the same statement. */
   insertPending(text: string, columns: readonly string[], on?: SqlConnection): Promise<void>;
@@ -88,10 +88,10 @@ export function useJobsBench(): JobsBench {
     transaction: (work) => sql.transaction(work),
     catalog: () => loadCatalog(sql),
     dsn: () => database.dsn,
-    apply: async (manifest) => {
+    apply: async (manifest, given = {}) => {
       const { version } = await loadCatalog(sql);
       const options = { target: "main", catalog_version: version, allow_destructive: true, runtime_id: "runtime-1" };
-      return (await applySchema(deps(), { manifest, ...options })).jobs;
+      return (await applySchema(deps(), { manifest, ...options, ...given })).jobs;
     },
     insertDocs: async (count) => {
       const text =

@@ -1,6 +1,7 @@
 import type { SchemaPlan, TablePlan } from "@appdb/contract/plan";
 import type { Output } from "./output.ts";
 import { describeOp } from "./plan-op-text.ts";
+import { recomputeLines } from "./recompute-text.ts";
 
 const VERDICTS = {
   up_to_date: ["=", "no change"],
@@ -16,9 +17,21 @@ export function printSchemaPlan(plan: SchemaPlan, out: Output): void {
   for (const table of plan.tables) {
     const [sign, verdict] = VERDICTS[table.resolution];
     out.line(`${sign} ${table.path.padEnd(width)}  ${verdict}`);
-    for (const op of table.ops) out.line(`    ${describeOp(op)}`);
+    for (const op of table.ops) {
+      out.line(`    ${describeOp(op)}`);
+      for (const line of recomputeLines(op)) out.line(`        ${line}`);
+    }
   }
   for (const extra of plan.extras) out.line(`! ${extra.padEnd(width)}  not declared in ${plan.app_file}; left alone`);
+  for (const { table, columns, rows_done, rows_total } of plan.jobs) {
+    const rows = rows_total === null ? "" : ` (${rows_done} of ${rows_total} rows)`;
+    out.line(`* ${plan.target}/${table}: ${columns.join(", ")} still going on${rows}; an update waits for it`);
+  }
+  for (const { table, column, functions, command } of plan.stale) {
+    out.line(
+      `* ${table}: '${column}' has values of former code of ${functions.join(", ")}; compute them again: ${command}`,
+    );
+  }
   out.line();
   out.line(describeSum(plan));
 }

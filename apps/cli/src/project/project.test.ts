@@ -206,14 +206,14 @@ describe("cli init", () => {
 
 describe("cli service example", () => {
   test("prints the very file of the quickstart", async () => {
-    expect((await runCli("service example")).stdout).toBe(exampleText());
-    expect(exampleText()).toContain('path="/docs"');
+    expect((await runCli("service example")).stdout).toBe(exampleText("quickstart"));
+    expect(exampleText("quickstart")).toContain('path="/docs"');
   });
 
   test("writes a file, the same one again, and never over another one", async () => {
     const path = join(folder, "app.py");
     expect((await runCli("service example --out app.py", { cwd: folder })).exit).toBe(0);
-    expect(readFileSync(path, "utf8")).toBe(exampleText());
+    expect(readFileSync(path, "utf8")).toBe(exampleText("quickstart"));
     expect((await runCli("service example --out app.py", { cwd: folder })).exit).toBe(0);
     writeFileSync(path, "# mine\n");
     const refused = await runCli("service example --out app.py", { cwd: folder });
@@ -221,7 +221,7 @@ describe("cli service example", () => {
     expect(refused.stderr).toContain("cli service example --out app.py -f");
     expect(readFileSync(path, "utf8")).toBe("# mine\n");
     expect((await runCli("service example --out app.py -f", { cwd: folder })).exit).toBe(0);
-    expect(readFileSync(path, "utf8")).toBe(exampleText());
+    expect(readFileSync(path, "utf8")).toBe(exampleText("quickstart"));
   });
 
   test("a folder that is not there is told", async () => {

@@ -1,40 +1,76 @@
 import { appError } from "@appdb/contract/errors";
 import type { Manifest } from "@appdb/contract/manifest";
 import { type LocalTarget, parseLocalTarget } from "@appdb/contract/names";
-import type { SchemaPlan } from "@appdb/contract/plan";
+import type { OpenJob, SchemaPlan } from "@appdb/contract/plan";
 import type { Progress, Runtime } from "@appdb/contract/routes/local";
+import type { JobDeps } from "@appdb/engine/jobs/job-deps";
+import { listOpenJobs } from "@appdb/engine/jobs/list-open-jobs";
 import { watchJobs } from "@appdb/engine/jobs/watch-jobs";
-import type { Clock, Logger } from "@appdb/engine/ports";
-import { compileManifestChecks } from "@appdb/engine/rows/json-checks";
+import type { Clock, Logger, SqlPool } from "@appdb/engine/ports";
 import { applySchema } from "@appdb/engine/schema/apply-schema";
+import type { Catalog } from "@appdb/engine/schema/catalog";
+import { NO_FACTS } from "@appdb/engine/schema/facts";
 import { planInspected } from "@appdb/engine/schema/inspect-plan";
 import { emptyCatalog, loadCatalog } from "@appdb/engine/schema/load-catalog";
 import { planSchema } from "@appdb/engine/schema/plan-schema";
+import { previewRecomputes } from "@appdb/engine/schema/preview-recompute";
+import { planPrune, pruneTables } from "@appdb/engine/schema/prune-tables";
+import { isCodeKnown, noticeCode } from "@appdb/engine/schema/remember-code";
+import { folderSchema } from "@appdb/engine/target";
 import type { OpenDatabases } from "./open-databases.ts";
 import type { RuntimeStore } from "./runtime-store.ts";
 
 export interface SchemaDeps {
   readonly databases: OpenDatabases;
   readonly runtimes: RuntimeStore;
+  /** Workers for a sample, by the id of a runtime that was stored. */
+  readonly createRunner: JobDeps["udf"];
   readonly clock: Clock;
   readonly log: Logger;
 }
 
-/** Plans what an update would do. A database that does not exist is planned against as an empty one and not made.
- *  @throws app_invalid for a column whose JSON Schema is none */
+/** Plans what an update would do. A database that does not exist is planned against as an empty one and not made. */
 export async function planTarget(
   deps: Pick<SchemaDeps, "databases">,
   input: { manifest: Manifest; target: string },
 ): Promise<SchemaPlan> {
-  await compileManifestChecks(input.manifest);
+  const target = parseLocalTarget(input.target);
+  const { manifest } = input;
+  const database = await deps.databases.find(target.database);
+  if (database === undefined) return planSchema({ manifest, catalog: emptyCatalog(), target: target.text }).plan;
+  const catalog = await loadCatalog(database.sql);
+  return (await planInspected(database.sql, { manifest, catalog, target: target.text })).plan;
+}
+
+/**
+ * A plan for a person: with the work that goes on, and with what columns that would be recomputed become. Computes some rows
+ * for that and stores nothing of them.
+ */
+export async function planForPerson(
+  deps: SchemaDeps,
+  input: { manifest: Manifest; target: string; runtime: Runtime | null; recompute: boolean },
+  signal: AbortSignal,
+): Promise<SchemaPlan> {
   const target = parseLocalTarget(input.target);
   const database = await deps.databases.find(target.database);
-  if (database === undefined) {
-    return planSchema({ manifest: input.manifest, catalog: emptyCatalog(), target: target.text }).plan;
+  if (database === undefined) return planTarget(deps, input);
+  const { sql } = database;
+  const catalog = await loadCatalog(sql);
+  const question = { manifest: input.manifest, catalog, target: target.text, recompute: input.recompute };
+  const { plan, operations } = await planInspected(sql, question);
+  // From here on a recompute knows that it runs this code.
+  if (!isCodeKnown(input.manifest, catalog)) {
+    await sql.transaction((connection) => noticeCode(connection, input.manifest, catalog));
   }
-  const catalog = await loadCatalog(database.sql);
-  const planned = await planInspected(database.sql, { manifest: input.manifest, catalog, target: target.text });
-  return planned.plan;
+  const jobs = await openJobs(sql, catalog, target.text, plan);
+  const isPossible = plan.summary.unsupported === 0 && operations.length > 0 && input.runtime !== null;
+  if (!isPossible || input.runtime === null) return { ...plan, jobs };
+  const recomputes = await previewRecomputes(
+    { sql, udf: deps.createRunner, clock: deps.clock, log: deps.log },
+    { catalog, functions: input.manifest.functions, operations, runtime_id: deps.runtimes.save(input.runtime) },
+    signal,
+  );
+  return { ...planSchema({ ...question, facts: { ...NO_FACTS, recomputes } }).plan, jobs };
 }
 
 export interface ApplyTargetInput {
@@ -43,10 +79,12 @@ export interface ApplyTargetInput {
   readonly runtime: Runtime;
   readonly catalog_version: number;
   readonly allow_destructive: boolean;
+  readonly recompute: boolean;
 }
 
 /**
- * Applies an update and waits for its fills. When the signal aborts the fills go on without a watcher.
+ * Applies an update and waits for its fills, and for those of earlier updates that still go on. When the signal aborts the
+ * fills go on without a watcher.
  * @throws schema_unsupported, destructive_refused, catalog_moved, schema_lock_timeout, fill_failed
  */
 export async function applyTarget(
@@ -57,18 +95,53 @@ export async function applyTarget(
 ): Promise<SchemaPlan> {
   const target = parseLocalTarget(input.target);
   const { sql } = await deps.databases.open(target.database);
-  const applied = await applySchema(
+  const { manifest, catalog_version, allow_destructive, recompute } = input;
+  const { plan } = await applySchema(
     { sql, clock: deps.clock, log: deps.log },
     {
-      manifest: input.manifest,
-      target: target.text,
-      catalog_version: input.catalog_version,
-      allow_destructive: input.allow_destructive,
+      ...{ manifest, target: target.text, catalog_version, allow_destructive, recompute },
       runtime_id: deps.runtimes.save(input.runtime),
     },
   );
-  await watchJobs({ sql, clock: deps.clock }, applied.jobs, onProgress, signal);
-  return applied.plan;
+  const jobs = await openJobs(sql, await loadCatalog(sql), target.text, plan);
+  await watchJobs(
+    { sql, clock: deps.clock },
+    jobs.map((job) => job.id),
+    onProgress,
+    signal,
+  );
+  return plan;
+}
+
+export interface PruneTargetInput {
+  readonly manifest: Manifest;
+  readonly target: string;
+  /** The version for which the drops were shown; null only shows them. */
+  readonly catalog_version: number | null;
+}
+
+/** Drops the tables that a manifest does not declare, or only says which. @throws catalog_moved, schema_lock_timeout */
+export async function pruneTarget(
+  deps: Pick<SchemaDeps, "databases" | "clock">,
+  { manifest, target: text, catalog_version }: PruneTargetInput,
+): Promise<SchemaPlan> {
+  const target = parseLocalTarget(text);
+  const database = await deps.databases.find(target.database);
+  const input = { manifest, target: target.text };
+  if (database === undefined) return planTarget(deps, input);
+  const { sql } = database;
+  if (catalog_version === null) return planPrune(sql, input, await loadCatalog(sql));
+  return pruneTables({ sql, clock: deps.clock }, { ...input, catalog_version });
+}
+
+/** The work on declared tables that has not ended. */
+async function openJobs(sql: SqlPool, catalog: Catalog, target: string, plan: SchemaPlan): Promise<OpenJob[]> {
+  const folder = folderSchema(target);
+  const paths = new Set(plan.tables.map((table) => table.path));
+  const ids = catalog.tables.flatMap((table) =>
+    table.folder === folder && paths.has(`${target}/${table.name}`) ? [table.id] : [],
+  );
+  return listOpenJobs(sql, ids);
 }
 
 /** How a service reaches its database, once the tables are what the application declares. @throws schema_mismatch */

@@ -7,6 +7,8 @@ export const LOCAL_ROUTES = {
   schemaPlan: { method: "POST", path: "/v1/schema/plan" },
   /** events; `done` carries `{plan: SchemaPlan}` as it is after the update */
   schemaApply: { method: "POST", path: "/v1/schema/apply" },
+  /** `{plan: SchemaPlan}`; its `ops` are the tables dropped, or to be dropped without a version */
+  schemaPrune: { method: "POST", path: "/v1/schema/prune" },
   /** makes sure that the tables are what the manifest says, `schema_mismatch` otherwise */
   openTarget: { method: "POST", path: "/v1/targets/open" },
   servicePlan: { method: "POST", path: "/v1/services/plan" },

@@ -39,11 +39,27 @@ export const healthSchema = z.strictObject({
 });
 export type Health = z.infer<typeof healthSchema>;
 
-export const schemaPlanRequestSchema = z.strictObject({ target: z.string(), manifest: manifestSchema });
+export const schemaPlanRequestSchema = z.strictObject({
+  target: z.string(),
+  manifest: manifestSchema,
+  /** With it the plan shows what columns that would be recomputed become, of a few rows. */
+  runtime: runtimeSchema.nullable().default(null),
+  /** Also recompute what was computed by former code of the application's functions. */
+  recompute: z.boolean().default(false),
+});
 export const schemaApplyRequestSchema = z.strictObject({
   ...appSchema.shape,
   catalog_version: z.int(),
   allow_destructive: z.boolean(),
+  recompute: z.boolean().default(false),
+});
+
+/** Drops the target's tables that the manifest does not declare; `ops` of the answered plan names them. */
+export const schemaPruneRequestSchema = z.strictObject({
+  target: z.string(),
+  manifest: manifestSchema,
+  /** The version that the drops were shown for; null only shows them. */
+  catalog_version: z.int().nullable(),
 });
 
 /** One line of an `events` answer. Rows of a fill: done and total, once a second. */

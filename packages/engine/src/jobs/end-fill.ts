@@ -13,6 +13,7 @@ import {
 } from "../schema/catalog-store.ts";
 import { dropColumn, dropIndex } from "../schema/ddl.ts";
 import { loadCatalog } from "../schema/load-catalog.ts";
+import { rememberCode } from "../schema/remember-code.ts";
 import type { RowFailed } from "./fill-context.ts";
 import type { JobDeps } from "./job-deps.ts";
 import { beginUndoing, endJob, failOpenJobs, type Job, type JobError } from "./job-store.ts";
@@ -34,6 +35,7 @@ export async function finishFill(deps: JobDeps, job: Job): Promise<void> {
         where id = any($1::bigint[]) and (state = 'filling' or (stale and $2))`,
       values: [[...job.column_ids], isOfAllRows],
     });
+    if (isOfAllRows) await rememberCode(connection, (column) => job.column_ids.includes(column.id));
     if (ready.row_count > 0) await bumpCatalog(connection, [job.table_id]);
   });
 }

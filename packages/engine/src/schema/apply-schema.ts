@@ -7,11 +7,13 @@ import { SqlError } from "../ports.ts";
 import { quoteTable } from "../sql/quote.ts";
 import { folderSchema } from "../target.ts";
 import { applyOperations } from "./apply-operations.ts";
-import { bumpCatalog, lockCatalog, rememberRenames, upsertFunctions } from "./catalog-store.ts";
+import type { CatalogColumn } from "./catalog.ts";
+import { bumpCatalog, lockCatalog, rememberRenames } from "./catalog-store.ts";
 import { planInspected, tablesToCheck } from "./inspect-plan.ts";
 import { loadCatalog } from "./load-catalog.ts";
 import type { Operation } from "./operations.ts";
 import { type PlanInput, planSchema } from "./plan-schema.ts";
+import { noticeCode, rememberCode } from "./remember-code.ts";
 
 /** A waiting ALTER queues every reader behind it: it waits this long, lets them pass, and tries again. */
 const LOCK_TIMEOUT_MS = 400;
@@ -30,6 +32,8 @@ export interface ApplyInput {
   /** The version that the printed plan was made against. */
   readonly catalog_version: number;
   readonly allow_destructive: boolean;
+  /** Also recompute what was computed by former code of the functions. */
+  readonly recompute?: boolean;
   /** Names the runtime in which the jobs of this update run the application's functions. */
   readonly runtime_id: string;
 }
@@ -66,12 +70,14 @@ async function applyOnce(
   const version = await lockCatalog(sql);
   if (version !== input.catalog_version) throw moved(input, version);
   const catalog = await loadCatalog(sql);
-  const { plan, operations } = await planChecked(sql, { manifest: input.manifest, catalog, target: input.target });
+  const { plan, operations } = await planChecked(sql, { ...input, catalog });
   refuse(plan, operations, input.allow_destructive);
-  await upsertFunctions(sql, input.manifest.functions);
+  await noticeCode(sql, input.manifest, catalog);
   if (operations.length === 0) return { plan: { ...plan, status: "applied" }, jobs: [] };
   const done = await applyOperations(sql, folderSchema(input.target), operations, input.runtime_id);
   await rememberRenames(sql, folderSchema(input.target), input.manifest.tables);
+  const isNew = (column: CatalogColumn) => column.computed !== null && column.code == null && column.state === "ready";
+  await rememberCode(sql, (column, table) => table.has_rows === false || isNew(column));
   const after = await bumpCatalog(sql, done.table_ids);
   return { plan: planAfter(plan, after), jobs: done.jobs };
 }

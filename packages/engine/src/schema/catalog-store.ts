@@ -1,7 +1,7 @@
 import type { OnError } from "@appdb/contract/jobs";
 import type { ManifestColumn, ManifestFunction, ManifestTable } from "@appdb/contract/manifest";
 import type { SqlConnection } from "../ports.ts";
-import { storableText } from "../sql/quote.ts";
+import { quoteIdent, storableText } from "../sql/quote.ts";
 import type { CatalogColumn } from "./catalog.ts";
 import { CATALOG_CHANNEL, JOBS_CHANNEL } from "./load-catalog.ts";
 import type { PlannedIndex } from "./operations.ts";
@@ -63,6 +63,18 @@ export async function updateTable(sql: SqlConnection, id: number, to: ManifestTa
 /** Remembers where the functions of a table's columns run from now on. */
 export async function updateRuntime(sql: SqlConnection, id: number, runtimeId: string): Promise<void> {
   await sql.query({ text: "update appdb.tables set runtime_id = $2 where id = $1", values: [id, runtimeId] });
+}
+
+/** Forgets a table with its columns and indexes; work that was queued for it ends. */
+export async function deleteTable(sql: SqlConnection, id: number): Promise<void> {
+  const { rows } = await sql.query({
+    text: `update appdb.jobs set state = 'cancelled', ended_at = now(), owner = null, lease_until = null
+      where table_id = $1 and state in ('queued', 'running') returning id`,
+    values: [id],
+  });
+  // Former values that such a job kept.
+  for (const [job] of rows) await sql.query({ text: `drop table if exists appdb.${quoteIdent(`undo ${job}`)}` });
+  await sql.query({ text: "delete from appdb.tables where id = $1", values: [id] });
 }
 
 /** Remembers which renames the applied file declared: they are made, and not made again. */
@@ -201,8 +213,12 @@ export async function deleteIndex(sql: SqlConnection, id: number): Promise<void>
   });
 }
 
-/** Makes the functions of an application known. A digest tells that a body changed; nothing is recomputed for it. */
-export async function upsertFunctions(sql: SqlConnection, functions: readonly ManifestFunction[]): Promise<void> {
+/** Makes the functions of an application known, each with the digest of its code (codeDigests). */
+export async function upsertFunctions(
+  sql: SqlConnection,
+  functions: readonly ManifestFunction[],
+  digests: ReadonlyMap<string, string>,
+): Promise<void> {
   if (functions.length === 0) return;
   await sql.query({
     text: `insert into appdb.functions as f (id, module, name, digest)
@@ -213,7 +229,7 @@ export async function upsertFunctions(sql: SqlConnection, functions: readonly Ma
       functions.map((fn) => fn.id),
       functions.map((fn) => fn.module),
       functions.map((fn) => fn.name),
-      functions.map((fn) => fn.digest),
+      functions.map((fn) => digests.get(fn.id) ?? fn.digest),
     ],
   });
 }

@@ -46,6 +46,8 @@ export interface CatalogColumn {
   readonly state: "ready" | "filling";
   /** Its expression was changed, but recomputing the stored values failed: some are those of the former expression. */
   readonly stale?: boolean;
+  /** Digests of the code that its values were computed by, by function id; null when it calls none, or that is not known. */
+  readonly code?: Readonly<Record<string, string>> | null;
   /** As for a table. */
   readonly renamed_from?: string | null;
   readonly comment: string | null;

@@ -73,6 +73,8 @@ function describeChange(operation: AlterColumn, change: ColumnChange): string {
         : "its expression will change and every row will be computed again";
     case "stale":
       return "its values are partly those of its former expression; every row will be computed again";
+    case "code":
+      return "the code of its functions has changed; every row will be computed again";
     case "comment":
       return "its comment will be updated";
     case "custom_metadata":

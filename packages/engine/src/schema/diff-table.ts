@@ -5,8 +5,12 @@ import { type ColumnChange, declaredIndexes, indexKey, type Operation, type Tabl
 import { isStoredAlike, NULL_CHECK, planTypeChange } from "./type-change.ts";
 
 /** What makes a table of the catalog into what its model declares, in the order of doing it. Pure; declared order of
- *  columns, tables and indexes makes no difference. */
-export function diffTable(table: CatalogTable, to: ManifestTable): readonly Operation[] {
+ *  columns, tables and indexes makes no difference. `recomputed`: columns to compute again although they are as declared. */
+export function diffTable(
+  table: CatalogTable,
+  to: ManifestTable,
+  recomputed: ReadonlySet<string> = new Set(),
+): readonly Operation[] {
   const wanted = new Map(declaredIndexes(to).map((index) => [indexKey(index), index]));
   const existing = new Map(table.indexes.map((index) => [indexKey(index), index]));
   const declared = new Map(to.columns.map((column) => [column.name, column]));
@@ -18,7 +22,9 @@ export function diffTable(table: CatalogTable, to: ManifestTable): readonly Oper
     ...table.columns.flatMap((column): Operation[] => (declared.has(column.name) ? [] : [dropColumn(table, column)])),
     ...to.columns.flatMap((column): Operation[] => {
       const before = stored.get(column.name);
-      return before === undefined ? [addColumn(table, column)] : alterColumn(table, before, column);
+      return before === undefined
+        ? [addColumn(table, column)]
+        : alterColumn(table, before, column, recomputed.has(column.name));
     }),
     ...[...wanted].flatMap(([key, index]): Operation[] =>
       existing.has(key) ? [] : [{ kind: "add_index", severity: "additive", table, index }],
@@ -36,8 +42,14 @@ function addColumn(table: CatalogTable, to: ManifestColumn): Operation {
   return { kind: "add_column", severity: cannot ? "unsupported" : "additive", table, to };
 }
 
-function alterColumn(table: CatalogTable, column: CatalogColumn, to: ManifestColumn): Operation[] {
-  const changes = columnChanges(column, to);
+function alterColumn(
+  table: CatalogTable,
+  column: CatalogColumn,
+  to: ManifestColumn,
+  isRecomputed: boolean,
+): Operation[] {
+  const own = columnChanges(column, to);
+  const changes: readonly ColumnChange[] = isRecomputed && !own.includes("value") ? [...own, "code"] : own;
   if (changes.length === 0) return [];
   const is_remade = column.computed !== null && to.computed !== null && !isStoredAlike(column.type, to.type);
   const type = to.computed === null ? planTypeChange(column.type, to.type) : undefined;
@@ -81,7 +93,7 @@ function isRefused(column: CatalogColumn, to: ManifestColumn, changes: readonly 
   // What people entered would be overwritten by what an expression gives.
   if (changes.includes("stored_or_computed") && to.computed !== null) return true;
   // A key's value is what rows are found by; another one would give rows other names.
-  const touchesKey = ["type", "value", "nullability", "stored_or_computed"] as const;
+  const touchesKey = ["type", "value", "code", "nullability", "stored_or_computed"] as const;
   return (column.primary_key || to.primary_key) && touchesKey.some((change) => changes.includes(change));
 }
 

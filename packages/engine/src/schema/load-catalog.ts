@@ -41,7 +41,7 @@ select s.version,
     'columns', (
       select json_agg(json_build_object(
         'id', c.id, 'name', c.name, 'type', c.type, 'nullable', c.nullable, 'primary_key', c.primary_key,
-        'computed', c.computed, 'state', c.state, 'stale', c.stale, 'renamed_from', c.renamed_from,
+        'computed', c.computed, 'state', c.state, 'stale', c.stale, 'code', c.code, 'renamed_from', c.renamed_from,
         'comment', c.comment,
         'custom_metadata', c.custom_metadata) order by c.id)
       from appdb.columns c where c.table_id = t.id),

@@ -16,6 +16,7 @@ export const MIGRATIONS: readonly CatalogMigration[] = [
   { id: 1, breaking: true, sql: firstCatalog() },
   { id: 2, breaking: false, sql: rememberRenames() },
   { id: 3, breaking: true, sql: jobsOfPeople() },
+  { id: 4, breaking: false, sql: codeOfColumns() },
 ];
 
 /** Tables, columns, indexes, functions and jobs of one database. Locks nothing that anybody uses yet. */
@@ -178,5 +179,12 @@ alter table appdb.jobs
   drop constraint jobs_state_check,
   add constraint jobs_state_check check (state in ('queued', 'running', 'done', 'failed', 'cancelled'));
 create index jobs_ended on appdb.jobs (ended_at) where ended_at is not null;
+`;
+}
+
+/** Which code of the application's functions a column's values come from. Locks a small table of ours for a moment. */
+function codeOfColumns(): string {
+  return `
+alter table appdb.columns add column code json;
 `;
 }

@@ -19,6 +19,7 @@ export type ColumnChange =
   | "stored_or_computed"
   | "value"
   | "stale"
+  | "code"
   | "comment"
   | "custom_metadata";
 
@@ -85,7 +86,7 @@ export function indexKey(index: PlannedIndex): string {
 }
 
 export function isIndexable(column: ManifestColumn): boolean {
-  return !["json", "bool", "array", "binary"].includes(column.type.kind);
+  return column.type.kind !== "json" && column.type.kind !== "bool";
 }
 
 /** A single key column that is no text has a B-tree already, its own; text keys are indexed by their hash. */

@@ -1,14 +1,16 @@
 import { appError } from "@appdb/contract/errors";
 import type { Manifest, ManifestTable } from "@appdb/contract/manifest";
-import type { PlanOp, SchemaPlan, TablePlan } from "@appdb/contract/plan";
+import type { PlanOp, SchemaPlan, StaleColumn, TablePlan } from "@appdb/contract/plan";
 import { folderSchema } from "../target.ts";
 import type { Catalog, CatalogTable } from "./catalog.ts";
+import { type CodeDigests, codeDigests, formerCode } from "./code-digests.ts";
 import { describeOperation } from "./describe-operation.ts";
 import { diffTable } from "./diff-table.ts";
 import { type Facts, factKey, NO_FACTS } from "./facts.ts";
 import { type Match, matchNames } from "./match-names.ts";
 import { declaredIndexes, type Operation } from "./operations.ts";
-import { renameCatalogTable } from "./rename-catalog.ts";
+import { type RenamedTable, renameCatalogTable } from "./rename-catalog.ts";
+import { changedValues, tableAfter } from "./table-after.ts";
 
 export interface PlanInput {
   readonly manifest: Manifest;
@@ -17,6 +19,8 @@ export interface PlanInput {
   readonly target: string;
   /** What the rows tell of the plan, once somebody has looked; without it a narrowed column counts as one that fits. */
   readonly facts?: Facts;
+  /** Also recompute the columns whose values come from former code of a function. */
+  readonly recompute?: boolean;
 }
 
 /** Compares what the application declares with what the target holds. Pure: it changes nothing and asks nobody.
@@ -25,8 +29,11 @@ export function planSchema(input: PlanInput): { plan: SchemaPlan; operations: re
   const folder = folderSchema(input.target);
   const existing = input.catalog.tables.filter((table) => table.folder === folder);
   refuseTwins(input.manifest);
+  const facts = input.facts ?? NO_FACTS;
+  const digests = codeDigests(input.manifest);
+  const recompute = input.recompute ?? false;
   const matches = matchNames(existing, input.manifest.tables);
-  const planned = matches.map((match) => planTable(input.target, match, input.facts ?? NO_FACTS));
+  const planned = matches.map((match) => planTable(input.target, match, { facts, digests, recompute }));
   const matched = new Set(matches.map((match) => match.stored));
   const extras = existing.flatMap((table) => (matched.has(table) ? [] : [table.name])).sort();
   const tables = planned.map(({ plan }) => plan);
@@ -36,6 +43,9 @@ export function planSchema(input: PlanInput): { plan: SchemaPlan; operations: re
     catalog_version: input.catalog.version,
     tables,
     extras: extras.map((name) => `${input.target}/${name}`),
+    ops: [],
+    stale: planned.flatMap(({ stale }) => stale),
+    jobs: [],
     status: null,
     in_agreement: tables.every((table) => table.resolution === "up_to_date"),
     summary: {
@@ -69,29 +79,65 @@ function at(table: ManifestTable): string {
   return `${table.source.file}:${table.source.line}`;
 }
 
+interface Surroundings {
+  readonly facts: Facts;
+  readonly digests: CodeDigests;
+  readonly recompute: boolean;
+}
+
 function planTable(
   target: string,
   { stored, declared, from, refusal }: Match<CatalogTable, ManifestTable>,
-  facts: Facts,
-): { plan: TablePlan; operations: readonly Operation[] } {
-  const operations =
-    stored === undefined
-      ? [createTable(declared)]
-      : changeTable(stored, declared, from, refusal).map((operation) => judged(operation, facts));
+  { facts, digests, recompute }: Surroundings,
+): { plan: TablePlan; operations: readonly Operation[]; stale: readonly StaleColumn[] } {
+  const path = `${target}/${declared.name}`;
+  if (stored === undefined) {
+    const plan = tablePlan(path, declared, [], "create");
+    return { plan, operations: [createTable(declared)], stale: [] };
+  }
+  const renamed = renameCatalogTable(stored, declared, from);
+  const stale = staleColumns(path, renamed.table, digests);
+  const recomputed = new Set(recompute ? stale.map((one) => one.column) : []);
+  const operations = changeTable(renamed, declared, refusal, recomputed).map((operation) => judged(operation, facts));
   const ops = operations.flatMap((operation): PlanOp[] =>
     operation.kind === "create_table" ? [] : [describeOperation(operation, facts)],
   );
-  const plan: TablePlan = {
-    path: `${target}/${declared.name}`,
+  const changed = changedValues(tableAfter(renamed.table, operations), operations);
+  return {
+    plan: tablePlan(path, declared, ops, resolutionOf(ops)),
+    operations,
+    stale: stale.filter((one) => !changed.has(one.column)),
+  };
+}
+
+function tablePlan(
+  path: string,
+  declared: ManifestTable,
+  ops: PlanOp[],
+  resolution: TablePlan["resolution"],
+): TablePlan {
+  return {
+    path,
     model_cls: declared.model,
     kind: "table",
-    exists: stored !== undefined,
-    resolution: stored === undefined ? "create" : resolutionOf(ops),
+    exists: resolution !== "create",
+    resolution,
     ops,
     status: null,
     destructive: ops.some((op) => op.destructive),
   };
-  return { plan, operations };
+}
+
+/** Columns of a table with rows, some of which were computed by former code. A column being filled is computed by the new. */
+function staleColumns(path: string, table: CatalogTable, digests: CodeDigests): readonly StaleColumn[] {
+  if (table.has_rows === false) return [];
+  return table.columns.flatMap((column) => {
+    const functions = column.primary_key || column.state === "filling" ? [] : formerCode(column, digests);
+    if (functions.length === 0) return [];
+    return [
+      { table: path, column: column.name, functions: [...functions], command: `cli recompute ${path} ${column.name}` },
+    ];
+  });
 }
 
 /** What the values do not allow is not possible. */
@@ -108,13 +154,12 @@ function createTable(to: ManifestTable): Operation {
 
 /** Names first: all that comes behind them is told and done under the new ones. */
 function changeTable(
-  stored: CatalogTable,
+  renamed: RenamedTable,
   to: ManifestTable,
-  from: string | null,
   refusal: string | null,
+  recomputed: ReadonlySet<string>,
 ): readonly Operation[] {
-  const renamed = renameCatalogTable(stored, to, from);
-  const { table } = renamed;
+  const { table, from } = renamed;
   const refusals = [...(refusal === null ? [] : [{ name: null, reason: refusal }]), ...renamed.refusals];
   return [
     ...refusals.map(({ name, reason }): Operation => {
@@ -135,7 +180,7 @@ function changeTable(
         ? []
         : [{ kind: "rename_column", severity: "additive", table, column, from: move.from }];
     }),
-    ...diffTable(table, to),
+    ...diffTable(table, to, recomputed),
   ];
 }
 

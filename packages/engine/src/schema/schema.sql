@@ -53,6 +53,7 @@ CREATE TABLE appdb.columns (
     comment text,
     custom_metadata json,
     renamed_from text,
+    code json,
     CONSTRAINT columns_state_check CHECK ((state = ANY (ARRAY['ready'::text, 'filling'::text])))
 );
 

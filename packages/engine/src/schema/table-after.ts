@@ -5,6 +5,8 @@ import type { Operation } from "./operations.ts";
 /** A column that an update adds; it has no id yet. */
 const NEW_ID = -1;
 
+const RECOMPUTED = ["value", "stale", "code"] as const;
+
 /** A table as it will be when operations on it are done. Columns that are added have the id -1. */
 export function tableAfter(table: CatalogTable, operations: readonly Operation[]): CatalogTable {
   const dropped = new Set<string>();
@@ -35,7 +37,8 @@ export function changedValues(after: CatalogTable, operations: readonly Operatio
   for (const operation of operations) {
     if (operation.kind !== "alter_column") continue;
     const { changes, using, is_remade, to } = operation;
-    if (changes.includes("value") || changes.includes("stale") || is_remade || using !== null) changed.add(to.name);
+    const isComputed = RECOMPUTED.some((change) => changes.includes(change));
+    if (isComputed || is_remade || using !== null) changed.add(to.name);
   }
   for (let before = -1; before !== changed.size; ) {
     before = changed.size;

@@ -22,7 +22,7 @@ export const diff = defineCommand<Flags, [file: string, target: string], SchemaP
   },
   run: async (ctx, flags, file, target) => {
     const local = requireLocal(target, "schema diff");
-    return (await planSchema(ctx, { file, target: local, python: flags.python })).plan;
+    return (await planSchema(ctx, { file, target: local, python: flags.python, recompute: false })).plan;
   },
   render: printSchemaPlan,
   exitCode: (plan) => (plan.in_agreement ? EXIT.done : EXIT.pending),

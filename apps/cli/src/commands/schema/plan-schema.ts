@@ -13,10 +13,17 @@ export interface PlannedSchema {
 /** Reads the application and asks the daemon, both at once: what an update would do to the target's tables. */
 export async function planSchema(
   ctx: Pick<Context, "readApplication" | "daemon" | "signal">,
-  input: { readonly file: string; readonly target: LocalTarget; readonly python: string | undefined },
+  input: {
+    readonly file: string;
+    readonly target: LocalTarget;
+    readonly python: string | undefined;
+    /** Also plan to recompute what former code of the functions computed. */
+    readonly recompute: boolean;
+  },
 ): Promise<PlannedSchema> {
   const [app, client] = await readBoth(ctx, input);
-  const request = { target: input.target.text, manifest: app.manifest };
+  const { manifest, runtime } = app;
+  const request = { target: input.target.text, manifest, runtime, recompute: input.recompute };
   return { plan: await client.schemaPlan(request, { signal: ctx.signal }), app, client };
 }
 

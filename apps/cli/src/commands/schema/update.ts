@@ -23,6 +23,7 @@ interface Flags extends JsonFlag {
   readonly force: boolean;
   readonly dryRun: boolean;
   readonly allowDestructive: boolean;
+  readonly recompute: boolean;
 }
 
 /** Applies the very plan that it prints. What destroys data needs `--allow-destructive` and an answer. */
@@ -31,6 +32,7 @@ export const update = defineCommand<Flags, [file: string, target: string], Schem
   examples: [
     ["cli schema update app.py main", "create and extend tables of the local database main"],
     ["cli schema update app.py main --allow-destructive", "also drop what the file no longer declares"],
+    ["cli schema update app.py main --recompute", "also compute again what former code of your functions computed"],
   ],
   parameters: {
     positional: { kind: "tuple", parameters: [FILE, TARGET] },
@@ -39,17 +41,21 @@ export const update = defineCommand<Flags, [file: string, target: string], Schem
       force: FORCE_FLAG,
       dryRun: DRY_RUN_FLAG,
       allowDestructive: DESTRUCTIVE_FLAG,
+      recompute: { kind: "boolean", brief: "Also recompute columns whose functions' code has changed", default: false },
     },
     aliases: { f: "force", n: "dryRun" },
   },
   run: async (ctx, flags, file, target) => {
     const local = requireLocal(target, "schema update");
-    const { plan, app, client } = await planSchema(ctx, { file, target: local, python: flags.python });
+    const { recompute } = flags;
+    const { plan, app, client } = await planSchema(ctx, { file, target: local, python: flags.python, recompute });
     if (!flags.json) printSchemaPlan(plan, ctx.out);
-    if (plan.in_agreement || flags.dryRun) return plan;
+    if (flags.dryRun) return plan.in_agreement ? plan : skipped(plan);
+    // Work of an earlier update that was cut off goes on in the daemon; this one waits for its end.
+    if (plan.in_agreement && plan.jobs.length === 0) return plan;
     refuseUnsupported(plan);
-    const again = (more: readonly string[]) =>
-      commandLine(["schema", "update", file, target, ...(flags.python ? ["--python", flags.python] : []), ...more]);
+    const given = [...(flags.python ? ["--python", flags.python] : []), ...(recompute ? ["--recompute"] : [])];
+    const again = (more: readonly string[]) => commandLine(["schema", "update", file, target, ...given, ...more]);
     await agreeToDestroy(ctx, plan, flags, again);
     const after = await client
       .schemaApply(
@@ -59,6 +65,7 @@ export const update = defineCommand<Flags, [file: string, target: string], Schem
           runtime: app.runtime,
           catalog_version: plan.catalog_version,
           allow_destructive: flags.allowDestructive,
+          recompute,
         },
         { signal: ctx.signal, onProgress: showProgress(ctx.out, flags.json) },
       )
@@ -77,6 +84,14 @@ export const update = defineCommand<Flags, [file: string, target: string], Schem
   exitCode: (plan, flags) => (flags.dryRun && !plan.in_agreement ? EXIT.pending : EXIT.done),
 });
 
+function skipped(plan: SchemaPlan): SchemaPlan {
+  const tables = plan.tables.map((table) => {
+    const ops = table.ops.map((op) => ({ ...op, status: "skipped" as const }));
+    return table.resolution === "up_to_date" ? table : { ...table, ops, status: "skipped" as const };
+  });
+  return { ...plan, tables, status: "skipped" };
+}
+
 /** Ctrl-C ends the watching: tables are changed as a whole or not at all, and fills belong to the daemon. */
 function goesOn(file: string, target: string, cause: unknown): AppError {
   return appError("interrupted", {
@@ -94,7 +109,7 @@ function refuseUnsupported(plan: SchemaPlan): void {
   if (plan.summary.unsupported === 0) return;
   throw appError("schema_unsupported", {
     detail: `${plan.target} cannot become what ${plan.app_file} declares, and nothing was changed: ${ops.join("; ")}.`,
-    hint: "Give the column or table a new name, or declare it as it is.",
+    hint: "Change the file as the plan says, or back to what it was.",
     meta: { plan },
   });
 }

@@ -1,18 +1,10 @@
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
-import { resolve } from "node:path";
-import { appError } from "@appdb/contract/errors";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
+import { type ExampleResult, writeExample } from "../../project/write-example.ts";
 import { commandLine, text } from "../parameters.ts";
 
 interface Flags extends JsonFlag {
   readonly out?: string;
   readonly force: boolean;
-}
-
-interface ExampleResult {
-  /** Null when the text went to stdout. */
-  readonly file: string | null;
-  readonly text: string;
 }
 
 /** The very file that the quickstart serves. */
@@ -31,18 +23,8 @@ export const example = defineCommand<Flags, [], ExampleResult>({
   },
   run: async (ctx, flags) => {
     const { exampleText } = await import("../../project/example-text.ts");
-    const content = exampleText();
-    if (flags.out === undefined) return { file: null, text: content };
-    const path = resolve(ctx.cwd, flags.out);
-    if (existsSync(path) && !flags.force && readFileSync(path, "utf8") !== content) {
-      throw appError("file_exists", {
-        detail: `${flags.out} exists and is another file; nothing was written.`,
-        hint: `Overwrite it: ${commandLine(["service", "example", "--out", flags.out, "-f"])}`,
-        meta: { file: path },
-      });
-    }
-    writeExample(path, flags.out, content);
-    return { file: path, text: content };
+    const again = commandLine(["service", "example", "--out", flags.out ?? "", "-f"]);
+    return writeExample(exampleText("quickstart"), { cwd: ctx.cwd, out: flags.out, force: flags.force, again });
   },
   render: (result, out, flags) => {
     if (result.file === null) {
@@ -54,15 +36,3 @@ export const example = defineCommand<Flags, [], ExampleResult>({
     out.line(`Next: ${commandLine(["schema", "update", flags.out, "main"])}`);
   },
 });
-
-function writeExample(path: string, typed: string, content: string): void {
-  try {
-    writeFileSync(path, content);
-  } catch (cause) {
-    throw appError("usage", {
-      detail: `${typed} cannot be written: ${cause instanceof Error ? cause.message : cause}.`,
-      hint: "Name a file in a folder that is there and that you own.",
-      cause,
-    });
-  }
-}

@@ -1,0 +1,42 @@
+import { defineCommand, type JsonFlag } from "../../define-command.ts";
+import { type ExampleResult, writeExample } from "../../project/write-example.ts";
+import { commandLine, text } from "../parameters.ts";
+
+interface Flags extends JsonFlag {
+  readonly out?: string;
+  readonly brief: boolean;
+  readonly force: boolean;
+}
+
+/** Files that are applied as they are. */
+export const example = defineCommand<Flags, [], ExampleResult>({
+  brief: "Print an example file with tables, or write it to a file",
+  examples: [
+    ["cli schema example --out app.py", "columns of most types, keys, functions and indexes"],
+    ["cli schema example --brief", "two small tables"],
+  ],
+  parameters: {
+    flags: {
+      out: { kind: "parsed", parse: text, optional: true, brief: "File to write", placeholder: "file" },
+      brief: { kind: "boolean", brief: "Two small tables", default: false },
+      force: { kind: "boolean", brief: "Overwrite the file", default: false },
+    },
+    aliases: { f: "force" },
+  },
+  run: async (ctx, flags) => {
+    const { exampleText } = await import("../../project/example-text.ts");
+    const more = [...(flags.brief ? ["--brief"] : []), "-f"];
+    const again = commandLine(["schema", "example", "--out", flags.out ?? "", ...more]);
+    const content = exampleText(flags.brief ? "brief" : "tables");
+    return writeExample(content, { cwd: ctx.cwd, out: flags.out, force: flags.force, again });
+  },
+  render: (result, out, flags) => {
+    if (result.file === null) {
+      out.line(result.text.trimEnd());
+      return;
+    }
+    out.line(`wrote ${flags.out}`);
+    out.line();
+    out.line(`Next: ${commandLine(["schema", "update", flags.out ?? "", "main"])}`);
+  },
+});

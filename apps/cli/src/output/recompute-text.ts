@@ -1,0 +1,48 @@
+import type { PlanOp } from "@appdb/contract/plan";
+
+/** `details.recompute` of an operation (contract/plan.ts). */
+interface Recompute {
+  readonly rows: number;
+  readonly columns: readonly string[];
+  readonly estimate_s: number | null;
+  readonly samples: readonly Sample[];
+  readonly note: string | null;
+}
+
+interface Sample {
+  readonly key: Readonly<Record<string, unknown>>;
+  readonly old: unknown;
+  readonly new: unknown;
+  readonly error: string | null;
+}
+
+/** What computing a column again means: rows and time, then former and new values of a few rows. */
+export function recomputeLines(op: PlanOp): readonly string[] {
+  const recompute = op.details.recompute as Recompute | undefined;
+  if (recompute === undefined) return [];
+  const { rows, columns, estimate_s, samples, note } = recompute;
+  const others = columns.filter((column) => column !== op.name);
+  const count = `${rows.toLocaleString("en")} ${rows === 1 ? "row" : "rows"}`;
+  const also = others.length === 0 ? "" : `, together with ${others.join(", ")}`;
+  const time = estimate_s === null ? "" : `, about ${duration(estimate_s)}`;
+  return [
+    `${count}${time}${also}`,
+    ...(note === null ? [] : [`no sample: ${note}`]),
+    ...samples.map((sample) => sampleLine(sample, op.op === "add")),
+  ];
+}
+
+function sampleLine({ key, old, new: now, error }: Sample, isNew: boolean): string {
+  const where = Object.entries(key).map(([name, value]) => `${name} = ${JSON.stringify(value)}`);
+  const value = error === null ? JSON.stringify(now) : `fails with ${error}`;
+  return `${where.join(", ")}: ${isNew ? "" : `${JSON.stringify(old)} -> `}${value}`;
+}
+
+/** `0.4 s`, `12 s`, `3 min`, `2.5 h`. */
+export function duration(seconds: number): string {
+  if (seconds < 0.1) return "0.1 s";
+  if (seconds < 10) return `${Number(seconds.toFixed(1))} s`;
+  if (seconds < 100) return `${Math.round(seconds)} s`;
+  if (seconds < 6_000) return `${Math.round(seconds / 60)} min`;
+  return `${Number((seconds / 3600).toFixed(1))} h`;
+}

@@ -1,0 +1,37 @@
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { resolve } from "node:path";
+import { appError } from "@appdb/contract/errors";
+
+export interface ExampleResult {
+  /** Null when the text went to stdout. */
+  readonly file: string | null;
+  readonly text: string;
+}
+
+/** Writes an example to the file that a person named, or to none. `again` is the command with `-f`.
+ *  @throws file_exists for another file of that name, unless forced; usage when it cannot be written */
+export function writeExample(
+  text: string,
+  input: { readonly cwd: string; readonly out: string | undefined; readonly force: boolean; readonly again: string },
+): ExampleResult {
+  const { cwd, out, force, again } = input;
+  if (out === undefined) return { file: null, text };
+  const file = resolve(cwd, out);
+  if (existsSync(file) && !force && readFileSync(file, "utf8") !== text) {
+    throw appError("file_exists", {
+      detail: `${out} exists and is another file; nothing was written.`,
+      hint: `Overwrite it: ${again}`,
+      meta: { file },
+    });
+  }
+  try {
+    writeFileSync(file, text);
+  } catch (cause) {
+    throw appError("usage", {
+      detail: `${out} cannot be written: ${cause instanceof Error ? cause.message : cause}.`,
+      hint: "Name a file in a folder that is there and that you own.",
+      cause,
+    });
+  }
+  return { file, text };
+}

@@ -1,0 +1,171 @@
+import { ownErrors, spreadErrors } from "../compute/cell-errors.ts";
+import { planCompute, planPython, type SqlStep } from "../compute/plan-compute.ts";
+import { valuesRead } from "../expressions/needs-python.ts";
+import { type LazyRunner, type StoredRow, startRows } from "../jobs/run-rows.ts";
+import type { SqlConnection, UdfGraph } from "../ports.ts";
+import { SqlError } from "../ports.ts";
+import { valueToJson } from "../rows/value-json.ts";
+import { arrayText, fromSqlText } from "../rows/value-sql.ts";
+import type { Catalog, CatalogColumn, CatalogTable } from "./catalog.ts";
+import { keyColumns, keyOf, shownJson, shownValue } from "./inspect-rows.ts";
+import { computeSample, type Sources, selectSample } from "./sample-statement.ts";
+
+/** A row of a sample: what it is found by, and the values of the computed columns, as plans show them. */
+export interface SampledRow {
+  readonly key: Readonly<Record<string, unknown>>;
+  readonly old: ReadonlyMap<string, unknown>;
+  readonly new: ReadonlyMap<string, unknown>;
+  readonly errors: ReadonlyMap<string, string>;
+}
+
+export interface SampleInput {
+  readonly before: CatalogTable;
+  readonly after: CatalogTable;
+  readonly sources: Sources;
+  /** Computed columns, under their names after. */
+  readonly columns: readonly string[];
+  readonly functions: Catalog["functions"];
+}
+
+export interface SampleDeps {
+  readonly sql: SqlConnection;
+  readonly runner: LazyRunner;
+  /** How long the functions may take for a batch. */
+  readonly wait_ms: number;
+}
+
+/** Rows of the next batch that were computed, and where the one after it begins. */
+export interface SampledBatch {
+  readonly rows: readonly SampledRow[];
+  readonly cursor: string | null;
+  /** False when the time was up before all rows had a result. */
+  readonly is_complete: boolean;
+}
+
+/** Computes columns for some rows as an update would, and stores nothing.
+ *  @throws worker_unavailable, schema_mismatch, the abort's reason */
+export async function sampleBatch(
+  deps: SampleDeps,
+  input: SampleInput,
+  { cursor, limit }: { readonly cursor: string | null; readonly limit: number },
+  signal: AbortSignal,
+): Promise<SampledBatch> {
+  const { graph, sql } = planCompute(input.after, input.functions, input.columns);
+  try {
+    return await compute(deps, input, { graph, steps: sql, cursor, limit }, signal);
+  } catch (error) {
+    // Class 22: SQL refuses a value for which Python may have one, or an exception that says more.
+    if (!(error instanceof SqlError) || !error.sqlstate.startsWith("22") || sql.length === 0) throw error;
+    const python = planPython(input.after, input.functions, input.columns);
+    return compute(deps, input, { graph: python, steps: [], cursor, limit }, signal);
+  }
+}
+
+interface Batch {
+  readonly graph: UdfGraph | null;
+  readonly steps: readonly SqlStep[];
+  readonly cursor: string | null;
+  readonly limit: number;
+}
+
+async function compute(deps: SampleDeps, input: SampleInput, batch: Batch, signal: AbortSignal): Promise<SampledBatch> {
+  const { before, after, sources, columns } = input;
+  const { graph, cursor, limit } = batch;
+  const key = keyColumns(before);
+  const former = columns.flatMap((name) => {
+    const id = after.columns.find((column) => column.name === name)?.id;
+    return before.columns.filter((column) => column.id === id).map((column) => ({ name, column }));
+  });
+  const shown = [...key, ...former.map(({ column }) => column)];
+  const inputs = graph?.inputs ?? [];
+  const text = selectSample(
+    before,
+    shown,
+    inputs.map((one) => one.name),
+    sources,
+  );
+  const read = (await deps.sql.query({ text, values: [cursor, limit] })).rows;
+  const rows = read.map((values): StoredRow => {
+    const given = inputs.map((one, at) => {
+      const value = values[1 + shown.length + at] ?? null;
+      return value === null ? null : fromSqlText(one.type, value);
+    });
+    return { id: values[0] ?? "", xmin: "", inputs: given, failed: null };
+  });
+  const computed = await runGraph(deps, graph, rows, signal);
+  const done = rows.slice(0, computed.length);
+  const stepped = await runSteps(deps, input, batch, done, computed);
+  const sampled = done.map((row, at): SampledRow => {
+    const values = read[at] ?? [];
+    const result = computed[at];
+    const failed = result?.errors == null ? {} : ownErrors(result.errors);
+    const errors = spreadErrors(after, new Set(columns), failed);
+    const old = former.map(({ name, column }, which) => {
+      return [name, shownValue(column, values[1 + key.length + which] ?? null)] as const;
+    });
+    const fromGraph = (graph?.steps ?? []).map((step, which) => {
+      return [step.name, shownJson(valueToJson(step.type.kind, result?.values[which] ?? null))] as const;
+    });
+    return {
+      key: keyOf(key, values.slice(1)),
+      old: new Map(old),
+      new: new Map([...fromGraph, ...(stepped.get(row.id) ?? [])]),
+      errors: new Map(Object.entries(errors).map(([name, error]) => [name, `${error.type}: ${error.message}`])),
+    };
+  });
+  const next = rows.length < limit ? null : (rows.at(-1)?.id ?? null);
+  return { rows: sampled, cursor: next, is_complete: computed.length === rows.length };
+}
+
+type Computed = readonly Awaited<ReturnType<Awaited<ReturnType<LazyRunner["forGraph"]>>["run"]>>[];
+
+async function runGraph(
+  { runner, wait_ms }: SampleDeps,
+  graph: UdfGraph | null,
+  rows: readonly StoredRow[],
+  signal: AbortSignal,
+): Promise<Computed> {
+  if (graph === null) return rows.map(() => ({ values: [], errors: null }));
+  const run = startRows(await runner.forGraph(graph), graph, rows);
+  await run.wait(wait_ms, signal);
+  return Array.from({ length: run.ready }, (_, at) => run.result(at));
+}
+
+async function runSteps(
+  { sql }: SampleDeps,
+  { before, after, sources }: SampleInput,
+  { graph, steps }: Batch,
+  rows: readonly StoredRow[],
+  computed: Computed,
+): Promise<ReadonlyMap<string, readonly (readonly [string, unknown])[]>> {
+  if (steps.length === 0 || rows.length === 0) return new Map();
+  const given = graph?.steps ?? [];
+  const columnOf = new Map(after.columns.map((column) => [column.name, column]));
+  const made = new Set([...given.map((step) => step.name), ...steps.map((step) => step.column)]);
+  const reads = steps.flatMap(({ column }) => {
+    const expr = columnOf.get(column)?.computed?.expr;
+    return expr === undefined ? [] : valuesRead(expr);
+  });
+  const values = computed.map((result) => result.values);
+  const result = await sql.query({
+    text: computeSample(
+      before,
+      given,
+      steps,
+      [...new Set(reads)].filter((name) => !made.has(name)),
+      sources,
+    ),
+    values: [
+      `{${rows.map((row) => row.id).join(",")}}`,
+      ...given.map((step, at) => arrayText(step.type.kind, values, at)),
+    ],
+  });
+  return new Map(
+    result.rows.map(([id, ...cells]) => [
+      id ?? "",
+      steps.map(({ column }, at): readonly [string, unknown] => {
+        return [column, shownValue(columnOf.get(column) as CatalogColumn, cells[at] ?? null)];
+      }),
+    ]),
+  );
+}

@@ -1,0 +1,131 @@
+import { AppError } from "@appdb/contract/errors";
+import type { ManifestFunction } from "@appdb/contract/manifest";
+import type { JobDeps } from "../jobs/job-deps.ts";
+import { createLazyRunner } from "../jobs/run-rows.ts";
+import type { SqlConnection } from "../ports.ts";
+import { quoteTable } from "../sql/quote.ts";
+import type { Catalog, CatalogTable } from "./catalog.ts";
+import { type SampledRow, type SampleInput, sampleBatch } from "./compute-sample.ts";
+import { type Facts, factKey, type Recompute, type Sample } from "./facts.ts";
+import type { Operation } from "./operations.ts";
+import { sourcesOf } from "./sample-statement.ts";
+import { columnsToCompute, tableAfter } from "./table-after.ts";
+
+/** Rows that a plan shows. */
+const SHOWN = 5;
+/** Rows for the estimate, behind those that are shown: few enough not to be felt where a call costs money. */
+const TIMED = 200;
+/** Functions that are slower than this for the rows shown are not called for more. */
+const QUICK_MS = 1_000;
+/** A sample that takes longer is shown as far as it got. */
+const LONGEST_MS = 10_000;
+/** What storing a row takes beside computing it, measured on rows of five columns with former values kept. */
+const WRITE_S = 0.000_03;
+
+export type PreviewDeps = Omit<JobDeps, "owner">;
+
+/**
+ * Says of every table whose columns an update would compute for the rows that are there: how many rows, how long it will
+ * take, and former and new values of five rows. It computes some rows in the application's own Python and stores nothing.
+ */
+export async function previewRecomputes(
+  deps: PreviewDeps,
+  input: {
+    readonly catalog: Catalog;
+    readonly functions: readonly ManifestFunction[];
+    readonly operations: readonly Operation[];
+    readonly runtime_id: string;
+  },
+  signal: AbortSignal,
+): Promise<Facts["recomputes"]> {
+  const { catalog, operations, runtime_id } = input;
+  const functions = new Map([...catalog.functions, ...input.functions.map((fn) => [fn.id, fn] as const)]);
+  const found = new Map<string, Recompute>();
+  for (const before of catalog.tables) {
+    const own = operations.filter((one) => one.kind !== "create_table" && one.table.id === before.id);
+    const [first] = own;
+    if (first === undefined || first.kind === "create_table" || before.has_rows === false) continue;
+    const after = tableAfter(first.table, own);
+    const columns = columnsToCompute(after, own);
+    if (columns.length === 0) continue;
+    const sources = sourcesOf(before, after, own);
+    const known = { ...catalog, functions };
+    const previews = await previewTable(
+      deps,
+      known,
+      { before, after, sources, columns, functions },
+      runtime_id,
+      signal,
+    );
+    for (const [column, preview] of previews) found.set(factKey(before, column), preview);
+  }
+  return found;
+}
+
+async function previewTable(
+  deps: PreviewDeps,
+  catalog: Catalog,
+  input: SampleInput,
+  runtimeId: string,
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, Recompute>> {
+  const rows = await countRows(deps.sql, input.before);
+  await using runner = createLazyRunner({ ...deps, owner: "preview" }, catalog, runtimeId);
+  const sampler = { sql: deps.sql, runner, wait_ms: LONGEST_MS };
+  let note: string | null = null;
+  let estimate: number | null = null;
+  let sampled: readonly SampledRow[] = [];
+  try {
+    let started = deps.clock.now();
+    const shown = await sampleBatch(sampler, input, { cursor: null, limit: SHOWN }, signal);
+    let elapsed = deps.clock.now() - started;
+    let timed = shown.rows.length;
+    sampled = shown.rows;
+    if (!shown.is_complete) {
+      note = `the functions took longer than ${LONGEST_MS / 1000} s for ${SHOWN} rows`;
+    } else if (shown.cursor !== null && elapsed < QUICK_MS + STARTING_MS) {
+      started = deps.clock.now();
+      const more = await sampleBatch(sampler, input, { cursor: shown.cursor, limit: TIMED }, signal);
+      if (more.rows.length > 0) {
+        elapsed = deps.clock.now() - started;
+        timed = more.rows.length;
+        sampled = [...shown.rows, ...more.rows];
+      }
+    }
+    if (timed > 0 && note === null) estimate = rows * (elapsed / 1000 / timed + WRITE_S * input.columns.length);
+  } catch (error) {
+    if (!(error instanceof AppError) || signal.aborted) throw error;
+    note = error.message;
+  }
+  const common = { rows, columns: input.columns, estimate_s: rounded(estimate), sampled: sampled.length, note };
+  return new Map(input.columns.map((column) => [column, { ...common, samples: samplesOf(column, sampled) }]));
+}
+
+/** Starting a worker counts neither as quick nor as slow. */
+const STARTING_MS = 3_000;
+
+/** Rows that fail come first, then those whose value changes: they are what a person wants to see. */
+function samplesOf(column: string, rows: readonly SampledRow[]): readonly Sample[] {
+  const samples = rows.map(
+    (row): Sample => ({
+      key: row.key,
+      old: row.old.get(column) ?? null,
+      new: row.errors.has(column) ? null : (row.new.get(column) ?? null),
+      error: row.errors.get(column) ?? null,
+    }),
+  );
+  const weightOf = ({ old, new: now, error }: Sample): number => {
+    if (error !== null) return 0;
+    return JSON.stringify(old) === JSON.stringify(now) ? 2 : 1;
+  };
+  return samples.sort((a, b) => weightOf(a) - weightOf(b)).slice(0, SHOWN);
+}
+
+function rounded(seconds: number | null): number | null {
+  return seconds === null ? null : Number(seconds.toPrecision(2));
+}
+
+async function countRows(sql: SqlConnection, table: CatalogTable): Promise<number> {
+  const { rows } = await sql.query({ text: `select count(*) from ${quoteTable(table)}` });
+  return Number(rows[0]?.[0]);
+}

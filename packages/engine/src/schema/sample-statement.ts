@@ -1,0 +1,71 @@
+import { ERRORS_INPUT } from "../compute/cell-errors.ts";
+import type { SqlStep } from "../compute/plan-compute.ts";
+import { quoteIdent, quoteTable } from "../sql/quote.ts";
+import { fromTransport, storageType, transportType } from "../sql/storage-type.ts";
+import type { CatalogColumn, CatalogTable } from "./catalog.ts";
+import type { Operation } from "./operations.ts";
+import { VALUE } from "./type-change.ts";
+
+/** Builders of the statements that read a sample of a table as it is and see it as it will be. Names with `#` are ours. */
+
+/** Where the value that a column will have stands in the table as it is: SQL over the table's alias `t`. */
+export type Sources = ReadonlyMap<string, string>;
+
+/** For the stored columns and the computed ones that stay; what an update adds is null. */
+export function sourcesOf(before: CatalogTable, after: CatalogTable, operations: readonly Operation[]): Sources {
+  const conversions = new Map(
+    operations.flatMap((one) =>
+      one.kind === "alter_column" && one.using !== null ? [[one.to.name, one.using] as const] : [],
+    ),
+  );
+  return new Map([
+    [ERRORS_INPUT, "t._errors"],
+    ...after.columns.map((column): [string, string] => {
+      const stored = before.columns.find((candidate) => candidate.id === column.id);
+      if (stored === undefined) return [column.name, `null::${storageType(column.type)}`];
+      const value = `t.${quoteIdent(stored.name)}`;
+      return [column.name, conversions.get(column.name)?.replaceAll(VALUE, () => value) ?? value];
+    }),
+  ]);
+}
+
+/** The first rows behind $1 (null for the very first), at most $2: identity, key, former values, then the inputs. */
+export function selectSample(
+  before: CatalogTable,
+  shown: readonly Pick<CatalogColumn, "name">[],
+  inputs: readonly string[],
+  sources: Sources,
+): string {
+  const id = `t.${quoteIdent(before.identity)}`;
+  const values = [
+    id,
+    ...shown.map((column) => `t.${quoteIdent(column.name)}`),
+    ...inputs.map((name) => sources.get(name) ?? "null"),
+  ];
+  return `select ${values.join(", ")} from ${quoteTable(before)} as t
+    where ($1::uuid is null or ${id} > $1::uuid) order by ${id} limit $2::int`;
+}
+
+/** What the steps make of rows: $1 their identities, then an array per given column. Identity first, then a value per step. */
+export function computeSample(
+  before: CatalogTable,
+  given: readonly Pick<CatalogColumn, "name" | "type">[],
+  steps: readonly SqlStep[],
+  reads: readonly string[],
+  sources: Sources,
+): string {
+  const arrays = given.map((column, at) => `, $${at + 2}::${transportType(column.type)}[]`);
+  const values = given.map(
+    (column, at) => `, ${fromTransport(`u."#${at}"`, column.type)} as ${quoteIdent(column.name)}`,
+  );
+  const stored = reads.map((name) => `, ${sources.get(name) ?? "null"} as ${quoteIdent(name)}`);
+  const laterals = steps.map(
+    (step, at) => `, lateral (select ${step.expression} as ${quoteIdent(step.column)}) as "#step${at}"`,
+  );
+  const made = steps.map((step) => `, ${quoteIdent(step.column)}`);
+  return `select "#row"."#id"${made.join("")} from (
+      select u."#id"${stored.join("")}${values.join("")}
+      from unnest($1::uuid[]${arrays.join("")}) as u("#id"${given.map((_, at) => `, "#${at}"`).join("")})
+      join ${quoteTable(before)} as t on t.${quoteIdent(before.identity)} = u."#id"
+    ) as "#row"${laterals.join("")}`;
+}
