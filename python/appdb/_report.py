@@ -60,6 +60,11 @@ def _unknown_name(error, source):
                 f"'{name}' is read before it is declared: it is declared later, on line {later}.",
                 f"Move the declaration of '{name}' above line {source[1]}; a column reads earlier ones only.",
             )
+        if name in known:
+            return (
+                f"'{name}' is a column of this class; a comprehension, a lambda or a def inside the class does not see it.",
+                f"Write the values out, or make them in a function of the module that is given {name}.",
+            )
         near = nearest(name, [*known, *_global_names(error)])
         if known or near:
             return f"There is no column or name '{name}' here.", did_you_mean(name, [near] if near else (), hint)

@@ -185,6 +185,7 @@ def test_a_stored_cell_error_is_read_from_the_row(project, workers):
         ("x = abs(d)", ["'abs' does not work on Date"]),
         ("x = +s", ["'+' does not work on String: +s"]),
         ("x = j < j", ["'<' does not work on Json: j < j", "astype"]),
+        ("x = [s.astype(k) for k in (db.Int, db.Json)]", ["'s' is a column of this class; a comprehension", "given s"]),
         ("x = f'{n} pieces'", ["An f-string cannot hold the column n", "format('... {} ...', n)"]),
         ("x = __import__('functools').reduce(lambda a, _: a + 1, range(300), n)", ["deeper than 200"]),
         ("x = (lambda v: v.append(v) or v)([n])", ["contains itself"]),
