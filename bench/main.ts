@@ -1,7 +1,9 @@
 // `npm run bench [-- --quick] [--only <group>]...`: the hot paths against what limits them (bare HTTP, PostgreSQL, Node doing
 // nothing), every pair measured in turn in one run, medians with their spread, as one table. No test reads it.
 import { parseArgs } from "node:util";
+import { measureAlter } from "./alter.ts";
 import { type Group, openBench } from "./bench.ts";
+import { measureBigFile } from "./big-file.ts";
 import { measureCommands } from "./commands.ts";
 import { measureInserts } from "./inserts.ts";
 import { measureMemory } from "./memory.ts";
@@ -12,6 +14,8 @@ const GROUPS: Record<string, Group> = {
   memory: measureMemory,
   inserts: measureInserts,
   commands: measureCommands,
+  "big-file": measureBigFile,
+  alter: measureAlter,
 };
 
 const { values } = parseArgs({

@@ -21,6 +21,8 @@ export interface Stage extends AsyncDisposable {
   /** For pgbench. */
   readonly dsn: string;
   readonly binaries: string;
+  /** Folder of the sockets on which the home's PostgreSQL listens. */
+  readonly sockets: string;
   /** Proportional set size of the service's Node and its Python workers, in MB. */
   memory(): Promise<number>;
 }
@@ -79,7 +81,7 @@ export function cliCommand(args: readonly string[]): { program: string; args: re
 }
 
 /** The cluster's socket and programs, as the running postmaster of this home names them. */
-async function findDatabase(home: string): Promise<{ dsn: string; binaries: string }> {
+async function findDatabase(home: string): Promise<Pick<Stage, "dsn" | "binaries" | "sockets">> {
   const clusters = await readdir(join(home, "postgres"), { recursive: true });
   const file = clusters.find((path) => path.endsWith("postmaster.pid"));
   if (file === undefined) throw new Error(`no PostgreSQL runs in ${home}`);
@@ -87,7 +89,7 @@ async function findDatabase(home: string): Promise<{ dsn: string; binaries: stri
   const [program] = (await readFile(`/proc/${pid}/cmdline`, "utf8")).split("\0");
   if (program === undefined || sockets === undefined)
     throw new Error(`the PostgreSQL of ${home} does not say where it is`);
-  return { dsn: `host='${sockets}' user=postgres dbname=${TARGET}`, binaries: join(program, "..") };
+  return { dsn: `host='${sockets}' user=postgres dbname=${TARGET}`, binaries: join(program, ".."), sockets };
 }
 
 async function measureMemory(pid: number): Promise<number> {

@@ -11,6 +11,7 @@ const ROOT = fileURLToPath(new URL("..", import.meta.url));
 /** The built wheel, installed with everything that it runs on. */
 export interface InstalledWheel extends AsyncDisposable {
   readonly cli: string;
+  readonly python: string;
   /** The Node that its command becomes. */
   readonly node: string;
 }
@@ -35,6 +36,7 @@ export async function installWheel(): Promise<InstalledWheel> {
     ]);
     return {
       cli: join(folder, "bin", "cli"),
+      python: join(folder, "bin", "python"),
       node: join(stdout.trim(), "bin", "node"),
       [Symbol.asyncDispose]: dispose,
     };

@@ -72,8 +72,27 @@ def statements(node):
             yield from statements(item)
 
 
+_latest = None  # (which file, its tree): a file with fifty models is parsed once, not fifty times
+
+
+def forget():
+    """Lets go of the latest tree. Whoever stays after the import, the worker, has no use for its megabytes."""
+    global _latest
+    _latest = None
+
+
 def _class_statement(filename, class_name, line):
-    tree = parse(filename)
+    import os
+
+    global _latest
+    try:
+        stat = os.stat(filename)
+    except OSError:
+        return None
+    file = (filename, stat.st_mtime_ns, stat.st_size)
+    if _latest is None or _latest[0] != file:
+        _latest = file, parse(filename)
+    tree = _latest[1]
     for node in statements(tree) if tree is not None else ():
         if type(node).__name__ == "ClassDef" and node.name == class_name and node.lineno <= line <= node.end_lineno:
             return node

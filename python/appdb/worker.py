@@ -68,6 +68,9 @@ def _start(init, writer):
     except BaseException as error:  # SystemExit among them: the application ended the import
         writer.write({"t": "failed", "error": worker_error(module, error, root, "import")})
         return False
+    deferred = sys.modules.get("appdb._deferred")
+    if deferred is not None:
+        deferred.forget()
     Phase.running = True
     _limit_memory(init["memory_bytes"])
     version = ".".join(map(str, sys.version_info[:3]))

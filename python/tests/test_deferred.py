@@ -121,3 +121,26 @@ def test_annotations_of_a_future_import_still_work(declare, monkeypatch):
     scope = {"__name__": "late"}
     exec(compile("from __future__ import annotations\n" + source, "no such file", "exec"), scope)
     assert [c[0] for c in columns(scope["A"])] == ["s", "t"]
+
+
+def test_models_of_one_file_are_each_found_and_an_edited_file_is_read_anew(declare):
+    first = declare("class A(Base, name='a'):\n    x: db.String\n    y = upper(x)\nclass B(Base, name='b'):\n    z: db.Int\n    w = z + 1\n")
+    assert [list(first[name].__appdb_table__.columns) for name in "AB"] == [["x", "y"], ["z", "w"]]
+    second = declare("class A(Base, name='a'):\n    other: db.String\n    y = upper(other)\n")
+    assert list(second["A"].__appdb_table__.columns) == ["other", "y"]
+
+
+def test_a_big_file_is_parsed_in_time_that_grows_with_its_size(declare):
+    import time
+
+    def seconds(models):
+        body = "".join(
+            f"class M{n}(Base, name='m{n}'):\n    a: db.String\n    b: db.String\n    c = upper(a)\n    d = upper(b)\n"
+            for n in range(models)
+        )
+        began = time.perf_counter()
+        declare(body)
+        return time.perf_counter() - began
+
+    few, many = min(seconds(20) for _ in range(3)), min(seconds(200) for _ in range(3))
+    assert many < few * 30

@@ -14,13 +14,11 @@ import {
 import { dropColumn, dropIndex } from "../schema/ddl.ts";
 import { loadCatalog } from "../schema/load-catalog.ts";
 import { rememberCode } from "../schema/remember-code.ts";
+import { LOCK_PAUSE_MS, LOCK_TIMEOUT_MS } from "../schema/table-locks.ts";
 import type { RowFailed } from "./fill-context.ts";
 import type { JobDeps } from "./job-deps.ts";
 import { beginUndoing, endJob, failOpenJobs, type Job, type JobError } from "./job-store.ts";
 import { dropUndoLog, putBack } from "./undo-log.ts";
-
-const LOCK_TIMEOUT_MS = 400;
-const RETRY_DELAY_MS = 150;
 
 /** The short last transaction of a fill or recompute: new columns become visible, none is stale any more. Locks: catalog,
  *  then jobs, as an update does. */
@@ -56,7 +54,7 @@ export async function failFill(deps: JobDeps, job: Job, error: JobError, signal:
       const isInUse = cause instanceof SqlError && (cause.sqlstate === "55P03" || cause.sqlstate === "40P01");
       if (!isInUse) throw cause;
     }
-    await sleep(RETRY_DELAY_MS, undefined, { signal });
+    await sleep(LOCK_PAUSE_MS, undefined, { signal });
   }
 }
 

@@ -336,7 +336,7 @@ test("an update waits for a writer without queueing readers for long, and then g
   }
   await held;
   await updating;
-  expect(Math.max(...waits)).toBeLessThan(700);
+  expect(Math.max(...waits)).toBeLessThan(450);
   expect((await plan(docs([...STORED, aColumn("extra", "int", { nullable: true })]))).in_agreement).toBe(true);
 });
 

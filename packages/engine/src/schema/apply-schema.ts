@@ -14,10 +14,8 @@ import { loadCatalog } from "./load-catalog.ts";
 import type { Operation } from "./operations.ts";
 import { type PlanInput, planSchema } from "./plan-schema.ts";
 import { noticeCode, rememberCode } from "./remember-code.ts";
+import { LOCK_PAUSE_MS, LOCK_TIMEOUT_MS } from "./table-locks.ts";
 
-/** A waiting ALTER queues every reader behind it: it waits this long, lets them pass, and tries again. */
-const LOCK_TIMEOUT_MS = 400;
-const RETRY_DELAY_MS = 150;
 const GIVE_UP_MS = 10_000;
 
 export interface ApplyDeps {
@@ -58,7 +56,7 @@ export async function applySchema(
       if (deps.clock.now() >= giveUpAt) throw lockTimeout(input, error);
       deps.log.debug({ target: input.target }, "tables are in use; the update will try again");
     }
-    await sleep(RETRY_DELAY_MS);
+    await sleep(LOCK_PAUSE_MS);
   }
 }
 
@@ -82,11 +80,11 @@ async function applyOnce(
   return { plan: planAfter(plan, after), jobs: done.jobs };
 }
 
-/** Plans again with what the rows say, which writers can no longer change. */
+/** Plans again with what the rows say, which writers can no longer change; readers go on while all rows are looked at. */
 async function planChecked(sql: SqlConnection, input: PlanInput): Promise<ReturnType<typeof planSchema>> {
   const planned = planSchema(input);
   for (const table of tablesToCheck(input.catalog, planned.operations)) {
-    await sql.query({ text: `lock table ${quoteTable(table)} in access exclusive mode` });
+    await sql.query({ text: `lock table ${quoteTable(table)} in share mode` });
   }
   return planInspected(sql, input);
 }
