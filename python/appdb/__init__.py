@@ -22,10 +22,11 @@ _HOMES = {
     "Column": "appdb._declared",
     "BtreeIndex": "appdb._declared",
     "udf": "appdb._udf",
+    "query": "appdb._named_query",
     "AppFileError": "appdb._errors",
 }
 _LATER = frozenset(
-    "Image Video Audio Document Batch query uda expr_udf iterator Aggregator EmbeddingIndex ConfigVar URI"
+    "Image Video Audio Document Batch uda expr_udf iterator Aggregator EmbeddingIndex ConfigVar URI"
     " retrieval_udf tools tool mcp_udfs create_table create_view create_snapshot get_table drop_table move create_dir"
     " drop_dir list_tables list_dirs ls init list_functions get_dir_contents io".split()
 )

@@ -31,9 +31,10 @@ def manifest(root, app):
     path, module_name = _module_path(root, app)
     module = _load(root, path, module_name)
     places = Places(root)
-    bases, routers = _visible(module, root)
+    bases, routers, queries = _visible(module, root)
     tables = _tables(bases)
-    functions = _functions(tables)
+    queries = _queries(tables, queries)
+    functions = _functions(tables, queries)
     services = _services(routers)
     relative = os.path.relpath(path, root).replace(os.sep, "/")
     if not tables:
@@ -49,6 +50,7 @@ def manifest(root, app):
         "app_file": relative,
         "tables": [_table(table, places) for table in sorted(tables, key=lambda table: table.name)],
         "functions": [_function(udf, places) for udf in sorted(functions, key=lambda udf: udf.id)],
+        "queries": [_query(query, places) for query in sorted(queries, key=lambda query: query.id)],
         "services": [_service(name, router, places) for name, router in sorted(services.items())],
         "modules": _modules(root),
     }
@@ -96,12 +98,14 @@ def _shadowed(path, module_name):
 
 
 def _visible(module, root):
-    """Bases and routers in the globals of the file and of the project's modules that it imported by name, each once."""
+    """Bases, routers and queries in the globals of the file and of the project's modules that it imported by name,
+    each once, with what these name in turn."""
     from appdb._model import ModelMeta
 
-    # A file without routes need not load what serves them.
+    # A file without routes or queries need not load what makes them.
     serving = sys.modules.get("appdb.serving")
-    bases, routers = {}, {}
+    named_query = sys.modules.get("appdb._named_query")
+    bases, routers, queries = {}, {}, {}
     scopes = [module, *(value for value in vars(module).values() if _is_project_module(value, root))]
     for scope in scopes:
         for name, value in list(vars(scope).items()):
@@ -110,11 +114,21 @@ def _visible(module, root):
                 bases[id(base)] = base
             elif serving is not None and isinstance(value, serving.Router):
                 routers.setdefault(id(value), (name, value))
+            elif named_query is not None and isinstance(value, named_query.NamedQuery):
+                queries[id(value)] = value
+    models = []
     for _, router in routers.values():
         for route in router._routes:
-            base = route.model.__mro__[1]
-            bases[id(base)] = base
-    return list(bases.values()), list(routers.values())
+            if route.kind == "query":
+                queries[id(route.query)] = route.query
+            else:
+                models.append(route.model)
+    for query in queries.values():
+        models.extend(query.query._models)
+    for model in models:
+        base = model.__mro__[1]
+        bases[id(base)] = base
+    return list(bases.values()), list(routers.values()), list(queries.values())
 
 
 def _is_project_module(value, root):
@@ -154,23 +168,66 @@ def _services(routers):
     return services
 
 
-def _functions(tables):
-    """The UDFs that the tables' columns call, each found again under its module and name."""
+def _queries(tables, visible):
+    """The queries that are visible, and those that the tables' columns call."""
+    named_query = sys.modules.get("appdb._named_query")
+    if named_query is None:
+        return []
     found = {}
-    for table in tables:
-        for column in table.columns.values():
-            for udf in column.value._functions if column.value is not None else ():
-                found[udf.id] = udf
-                module = sys.modules.get(udf.__module__)
-                if getattr(module, udf.__name__, None) is not udf:
-                    code = udf.written.__code__
-                    raise AppFileError(
-                        f"The name '{udf.__name__}' of module {udf.__module__} is no longer the UDF that column "
-                        f"'{column.name}' calls.",
-                        "Give the function and whatever took its name different names.",
-                        (code.co_filename, code.co_firstlineno),
-                    )
+    called = [
+        function
+        for table in tables
+        for column in table.columns.values()
+        for function in (column.value._functions if column.value is not None else ())
+        if isinstance(function, named_query.NamedQuery)
+    ]
+    for query in [*visible, *called]:
+        before = found.setdefault(query.id, query)
+        if before is not query:
+            raise AppFileError(
+                f"Two queries are called {query.id}.", "Rename one of them.", max(before.source, query.source)
+            )
+        for model in query.query._models:
+            if not any(table is model.__appdb_table__ for table in tables):
+                raise AppFileError(
+                    f"The query {query.__name__} reads the model {model.__name__}, which the file does not show.",
+                    f"Import {model.__name__} into the file.",
+                    query.source,
+                )
     return list(found.values())
+
+
+def _functions(tables, queries):
+    """The UDFs that the tables' columns and the queries call, each found again under its module and name."""
+    from appdb._udf import Udf
+
+    found = {}
+    callers = [
+        (f"column '{column.name}'", column.value)
+        for table in tables
+        for column in table.columns.values()
+        if column.value is not None
+    ]
+    callers += [(f"query '{query.__name__}'", expr) for query in queries for expr in query.query.expressions()]
+    for caller, value in callers:
+        for udf in value._functions:
+            if not isinstance(udf, Udf):
+                continue
+            found[udf.id] = udf
+            _check_name(udf, caller)
+    return list(found.values())
+
+
+def _check_name(udf, caller):
+    module = sys.modules.get(udf.__module__)
+    if getattr(module, udf.__name__, None) is udf:
+        return
+    code = udf.written.__code__
+    raise AppFileError(
+        f"The name '{udf.__name__}' of module {udf.__module__} is no longer the UDF that {caller} calls.",
+        "Give the function and whatever took its name different names.",
+        (code.co_filename, code.co_firstlineno),
+    )
 
 
 def _table(table, places):
@@ -220,6 +277,19 @@ def _function(udf, places):
     }
 
 
+def _query(query, places):
+    return {
+        "id": query.id,
+        "module": query.__module__,
+        "name": query.__name__,
+        "comment": query.__doc__,
+        "parameters": [_parameter(parameter, query) for parameter in query.parameters],
+        "return_scalar": query.return_scalar,
+        "query": query.document,
+        "source": places.of(query.source, query.__module__),
+    }
+
+
 def _parameter(parameter, udf):
     document = {
         "name": parameter.name,
@@ -238,7 +308,7 @@ def _default(parameter, udf):
     try:
         return wire_value(parameter.kind, parameter.default)
     except (TypeError, ValueError, OverflowError) as error:
-        code = udf.written.__code__
+        code = getattr(udf, "written", udf.__wrapped__).__code__
         raise AppFileError(
             f"The default of the parameter '{parameter.name}' of {udf.__name__} does not fit its type: {error}.",
             "Change the default or the type hint.",
@@ -247,20 +317,22 @@ def _default(parameter, udf):
 
 
 def _service(name, router, places):
-    routes = [
-        {
-            "kind": route.kind,
-            "method": "post",
-            "path": route.path,
+    routes = [_route(route, places) for route in router._routes]
+    return {"name": name, "prefix": router._prefix, "routes": routes, "source": places.of(router._source)}
+
+
+def _route(route, places):
+    document = {"kind": route.kind, "method": route.method, "path": route.path}
+    if route.kind == "query":
+        document |= {"query": route.query.id, "inputs": route.inputs, "one_row": route.one_row}
+    else:
+        document |= {
             "table": route.model.__appdb_table__.name,
             "inputs": route.inputs,
             "outputs": route.outputs,
             "on_error": route.on_error,
-            "source": places.of(route.source),
         }
-        for route in router._routes
-    ]
-    return {"name": name, "prefix": router._prefix, "routes": routes, "source": places.of(router._source)}
+    return {**document, "source": places.of(route.source)}
 
 
 def _modules(root):

@@ -10,10 +10,13 @@ from appdb._types import DISPLAY
 
 _KEYWORDS = ("name", "has_default_idxs", "comment", "custom_metadata", "media_validation", "renamed_from")
 _LATER_METHODS = frozenset(
-    "where select order_by limit group_by join distinct sample head tail show collect count insert update delete"
+    "show collect insert update delete"
     " batch_update compute recompute_columns describe get_metadata get_versions history create_all update_all"
     " bind_all diff_all".split()
 )
+
+# What a query begins with. A column of that name wins.
+_VERBS = frozenset("where select order_by limit group_by join distinct sample head tail count".split())
 
 
 class Table:
@@ -78,6 +81,10 @@ class ModelMeta(type):
         if name.startswith("__"):
             raise AttributeError(name)
         table = cls.__dict__.get("__appdb_table__")
+        if table is not None and name in _VERBS:
+            from appdb._query import verb
+
+            return verb(cls, name)
         if name in _LATER_METHODS:
             raise later(f"{cls.__name__}.{name}")
         known = table.columns if table else ()

@@ -1,31 +1,49 @@
 """`Router`: the HTTP routes of a service, declared over models."""
 
 from appdb import _names
+from appdb._calls import NO_DEFAULT
 from appdb._declared import caller
 from appdb._errors import AppFileError, did_you_mean, later, listed
 from appdb._expr import ColumnRef, Expr
 from appdb._model import ModelMeta
 
 _PATH_MARKS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.~/")
+_ROUTES = "add_insert_route, add_compute_route and add_query_route"
 _RESERVED = ("/health", "/openapi.json")
 _LATER = frozenset(
-    "add_update_route add_delete_route add_query_route insert_route update_route compute_route add_api_route"
+    "add_update_route add_delete_route insert_route update_route compute_route add_api_route"
     " include_router get post put patch delete api_route websocket middleware".split()
 )
 
 
 class Route:
-    """One route: a row of `table` in by `inputs`, its `outputs` out."""
+    """One route over a model: a row of it in by `inputs`, its `outputs` out."""
 
-    __slots__ = ("kind", "path", "model", "inputs", "outputs", "on_error", "source")
+    __slots__ = ("kind", "method", "path", "model", "inputs", "outputs", "on_error", "source")
 
     def __init__(self, kind, path, model, inputs, outputs, on_error, source):
         self.kind = kind
+        self.method = "post"
         self.path = path
         self.model = model
         self.inputs = inputs
         self.outputs = outputs
         self.on_error = on_error
+        self.source = source
+
+
+class QueryRoute:
+    """One route over a query: values of the parameters `inputs` in, rows out."""
+
+    __slots__ = ("kind", "method", "path", "query", "inputs", "one_row", "source")
+
+    def __init__(self, method, path, query, inputs, one_row, source):
+        self.kind = "query"
+        self.method = method
+        self.path = path
+        self.query = query
+        self.inputs = inputs
+        self.one_row = one_row
         self.source = source
 
 
@@ -60,10 +78,28 @@ class Router:
         """Serves POST `path`: computes `outputs` from `inputs` and stores nothing. Defaults as of an insert route."""
         self._add("compute", model, path, inputs, outputs, options, caller(1))
 
+    def add_query_route(self, path=None, query=None, inputs=None, one_row=False, method="post", **options):
+        """Serves `path`: runs a function marked @query and answers `{"rows": [...]}`, the bare list of a scalar query.
+
+        `inputs` are the parameters that a request may give, by default all. With `one_row=True` the answer is the row
+        itself: 404 where there is none, 409 where there are several. `method` is "post" (parameters in the body) or
+        "get" (in the URL). Raises AppFileError for unknown parameters and paths that are taken.
+        """
+        _refuse_options("query", options)
+        _check_query(query)
+        verb = method.lower() if isinstance(method, str) else method
+        if verb not in ("post", "get"):
+            raise AppFileError(f"method={method!r} is none of a query route.", 'Write method="get" or method="post"')
+        if one_row is not True and one_row is not False:
+            raise AppFileError(f"one_row= is True or False, not {one_row!r}.", "Write one_row=True")
+        self._check_path("query", path, verb)
+        names = _query_inputs(query, inputs, path)
+        self._routes.append(QueryRoute(verb, path, query, names, one_row, caller(1)))
+
     def __getattr__(self, name):
         if name in _LATER:
-            raise later(f"Router.{name}", "Use add_insert_route and add_compute_route.")
-        raise AttributeError(f"Router has no '{name}'. It has add_insert_route and add_compute_route.")
+            raise later(f"Router.{name}", f"Use {_ROUTES}.")
+        raise AttributeError(f"Router has no '{name}'. It has {_ROUTES}.")
 
     def _add(self, kind, model, path, inputs, outputs, options, source, on_error="abort"):
         _refuse_options(kind, options)
@@ -87,15 +123,15 @@ class Router:
             )
         self._routes.append(Route(kind, path, model, names_in, names_out, on_error, source))
 
-    def _check_path(self, kind, path):
+    def _check_path(self, kind, path, method="post"):
         _check_path(kind, path)
         full = self._prefix + path
         if full in _RESERVED or full.startswith("/_"):
             raise AppFileError(f"The path {full} is kept for the service itself.", "Choose another path.")
         for route in self._routes:
-            if self._prefix + route.path == full:
+            if self._prefix + route.path == full and route.method == method:
                 raise AppFileError(
-                    f"POST {full} is declared twice; the first time on line {route.source[1]}.", "Choose another path."
+                    f"{method.upper()} {full} is declared twice; the first time on line {route.source[1]}.", "Choose another path."
                 )
 
 
@@ -108,12 +144,19 @@ def __getattr__(name):
     raise AttributeError(f"appdb.serving has no '{name}'. It has Router.")
 
 
+_OPTIONS = {
+    "insert": ("path", "inputs", "outputs"),
+    "compute": ("path", "inputs", "outputs"),
+    "query": ("path", "query", "inputs", "one_row", "method"),
+}
+
+
 def _refuse_options(kind, options):
     for name, value in options.items():
         if name not in ("uploadfile_inputs", "return_fileresponse", "export_sql", "background"):
             raise AppFileError(
                 f"add_{kind}_route has no option '{name}'.",
-                did_you_mean(name, ("path", "inputs", "outputs"), "Its options are path, inputs, outputs."),
+                did_you_mean(name, _OPTIONS[kind], f"Its options are {', '.join(_OPTIONS[kind])}."),
             )
         if value:
             raise later(f"{name}= of a route", f"Leave {name}= out.")
@@ -125,6 +168,42 @@ def _check_model(kind, model):
         raise AppFileError(f"add_{kind}_route takes a model first, not {shown}.", "Name the class of the model.")
     if "__appdb_table__" not in model.__dict__:
         raise AppFileError(f"{model.__name__} is the base of the models, not a model.", "Name one of its models.")
+
+
+def _check_query(query):
+    from appdb._named_query import NamedQuery
+
+    if isinstance(query, NamedQuery):
+        return
+    name = getattr(query, "__name__", repr(query))
+    if query is None:
+        raise AppFileError("add_query_route names no query.", 'Write add_query_route(path="/newest", query=newest)')
+    raise AppFileError(f"add_query_route is given {name}, which is no query.", f"Mark {name} with @db.query.")
+
+
+def _query_inputs(query, inputs, path):
+    parameters = {parameter.name: parameter for parameter in query.parameters}
+    if inputs is None:
+        return [*parameters]
+    if isinstance(inputs, str) or not hasattr(inputs, "__iter__"):
+        raise AppFileError("inputs= is a list of parameter names.", 'Write inputs=["name"]')
+    names = []
+    for name in inputs:
+        if name not in parameters:
+            raise AppFileError(
+                f"inputs= names {name!r}, which is no parameter of {query.__name__}.",
+                did_you_mean(str(name), parameters, f"Its parameters are {listed(parameters) or 'none'}."),
+            )
+        if name in names:
+            raise AppFileError(f"inputs= names '{name}' twice.", "Name it once.")
+        names.append(name)
+    missing = [name for name, p in parameters.items() if name not in names and p.default is NO_DEFAULT]
+    if missing:
+        raise AppFileError(
+            f"The inputs of {path} lack {listed(missing)}, which {query.__name__} needs.",
+            f"Add {listed(missing)} to inputs, or give the parameter a default.",
+        )
+    return names
 
 
 def _checked_prefix(prefix):

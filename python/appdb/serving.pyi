@@ -1,7 +1,7 @@
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from . import TableModel
+from . import NamedQuery, TableModel
 
 class Router:
     """The routes of one service. Its name is `name`, or the variable that holds the router."""
@@ -27,5 +27,15 @@ class Router:
         outputs: Sequence[Any] | None = None,
     ) -> None:
         """Serves POST `path`: computes `outputs` from `inputs` and stores nothing."""
+
+    def add_query_route(
+        self,
+        path: str,
+        query: NamedQuery[Any],
+        inputs: Sequence[str] | None = None,
+        one_row: bool = False,
+        method: Literal["post", "get"] = "post",
+    ) -> None:
+        """Serves `path`: runs a query and answers `{"rows": [...]}`, one object with `one_row`, a list when scalar."""
 
 FastAPIRouter = Router

@@ -20,6 +20,16 @@ const SERVICE_LIMITS: Record<keyof typeof DEFAULT_LIMITS, readonly [setting: str
   ],
   body_bytes: ["`SERVICE_BODY_BYTES`", "largest request body, in bytes; past it `payload_too_large`"],
   connections: ["", "connections of a service to PostgreSQL"],
+  statement_timeout_ms: [
+    "`SERVICE_STATEMENT_TIMEOUT_MS`",
+    "time of one statement, in ms; past it a query gets `query_timeout`",
+  ],
+  result_rows: ["`SERVICE_RESULT_ROWS`", "rows of a query's answer; past it `result_too_large`"],
+  result_bytes: ["`SERVICE_RESULT_BYTES`", "bytes of a query's answer; past it `result_too_large`"],
+  rows_in_flight: [
+    "`SERVICE_ROWS_IN_FLIGHT`",
+    "rows that queries hold while Python computes what they are filtered, sorted or grouped by; past it `result_too_large` for one query, `overloaded` for all together",
+  ],
 };
 
 /** The pages of docs/ that are printed from code, by file name. */

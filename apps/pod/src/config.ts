@@ -28,6 +28,13 @@ const environmentSchema = z.object({
   SERVICE_WORKER_MEMORY_MB: count(DEFAULT_LIMITS.worker_memory_mb, 16),
   /** Largest request body. */
   SERVICE_BODY_BYTES: count(DEFAULT_LIMITS.body_bytes, 1),
+  /** Time limit of one statement of a service. */
+  SERVICE_STATEMENT_TIMEOUT_MS: count(DEFAULT_LIMITS.statement_timeout_ms, 1),
+  /** Largest answer of a query. */
+  SERVICE_RESULT_ROWS: count(DEFAULT_LIMITS.result_rows, 1),
+  SERVICE_RESULT_BYTES: count(DEFAULT_LIMITS.result_bytes, 1),
+  /** Rows that queries hold for Python. */
+  SERVICE_ROWS_IN_FLIGHT: count(DEFAULT_LIMITS.rows_in_flight, 1),
   /** Folder for sockets, the system's temporary folder when unset. */
   XDG_RUNTIME_DIR: text,
 });
@@ -63,6 +70,10 @@ export function readDaemonConfig(env: Readonly<Record<string, string | undefined
       function_timeout_ms: found.SERVICE_FUNCTION_TIMEOUT_MS,
       worker_memory_mb: found.SERVICE_WORKER_MEMORY_MB,
       body_bytes: found.SERVICE_BODY_BYTES,
+      statement_timeout_ms: found.SERVICE_STATEMENT_TIMEOUT_MS,
+      result_rows: found.SERVICE_RESULT_ROWS,
+      result_bytes: found.SERVICE_RESULT_BYTES,
+      rows_in_flight: found.SERVICE_ROWS_IN_FLIGHT,
     },
   };
 }

@@ -25,6 +25,12 @@ export const ERRORS = {
   commit_unknown: { status: 503, title: "The connection broke while the row was being committed" },
   disk_full: { status: 507, title: "The disk is full" },
   overloaded: { status: 503, title: "Too many requests are waiting" },
+  // queries
+  row_not_found: { status: 404, title: "The query found no row" },
+  several_rows: { status: 409, title: "The query found more than one row" },
+  query_timeout: { status: 504, title: "A statement ran past its time limit" },
+  result_too_large: { status: 422, title: "The result is larger than the service answers" },
+  query_not_found: { status: 404, title: "There is no such query" },
   // the application file
   app_file_not_found: { status: 404, title: "The application file does not exist" },
   app_invalid: { status: 422, title: "The application file is not valid" },

@@ -111,7 +111,8 @@ export const namedQuerySchema = z.strictObject({
   source: sourceSchema,
 });
 
-export const routeSchema = z.strictObject({
+/** A row in, values of a row out. `insert` stores it, `compute` does not. */
+const rowRouteSchema = z.strictObject({
   kind: z.enum(["insert", "compute"]),
   method: z.enum(["post"]),
   /** Starts with `/`; the service's prefix is not in it. */
@@ -123,6 +124,22 @@ export const routeSchema = z.strictObject({
   on_error: onErrorSchema.default("abort"),
   source: sourceSchema,
 });
+
+/** Values of parameters in, by body or by URL; the rows of a query out. */
+const queryRouteSchema = z.strictObject({
+  kind: z.literal("query"),
+  method: z.enum(["post", "get"]),
+  path: z.string(),
+  /** Id of a query of the manifest. */
+  query: z.string(),
+  /** Names of the parameters that a request may give; the others have their defaults. */
+  inputs: z.array(z.string()),
+  /** The answer is the only row itself; none and several are errors. */
+  one_row: z.boolean(),
+  source: sourceSchema,
+});
+
+export const routeSchema = z.discriminatedUnion("kind", [rowRouteSchema, queryRouteSchema]);
 
 export const serviceSchema = z.strictObject({
   name: z.string(),
@@ -152,7 +169,10 @@ export type ManifestIndex = z.infer<typeof indexSchema>;
 export type ManifestTable = z.infer<typeof tableSchema>;
 export type ManifestFunction = z.infer<typeof functionSchema>;
 export type ManifestQuery = z.infer<typeof namedQuerySchema>;
+export type ManifestParameter = z.infer<typeof parameterSchema>;
 export type ManifestRoute = z.infer<typeof routeSchema>;
+export type ManifestRowRoute = z.infer<typeof rowRouteSchema>;
+export type ManifestQueryRoute = z.infer<typeof queryRouteSchema>;
 export type ResourcePool = z.infer<typeof resourcePoolSchema>;
 export type ManifestService = z.infer<typeof serviceSchema>;
 export type Manifest = z.infer<typeof manifestSchema>;

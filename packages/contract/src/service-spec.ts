@@ -27,6 +27,13 @@ export const serviceSpecSchema = z.strictObject({
     body_bytes: z.int().min(1),
     /** Connections to PostgreSQL per service. */
     connections: z.int().min(2),
+    /** Time limit of one statement in PostgreSQL. */
+    statement_timeout_ms: z.int().min(1),
+    /** Rows and bytes of a query's answer. */
+    result_rows: z.int().min(1),
+    result_bytes: z.int().min(1),
+    /** Rows that queries hold at a time because Python computes something before they are sorted or grouped. */
+    rows_in_flight: z.int().min(1),
   }),
 });
 export type ServiceSpec = z.infer<typeof serviceSpecSchema>;
@@ -38,6 +45,10 @@ export const DEFAULT_LIMITS: ServiceSpec["limits"] = {
   worker_memory_mb: 512,
   body_bytes: 16_000_000,
   connections: 6,
+  statement_timeout_ms: 30_000,
+  result_rows: 100_000,
+  result_bytes: 64_000_000,
+  rows_in_flight: 200_000,
 };
 
 /** What a service process says over its IPC channel, once: it listens (and its workers are started), or it cannot run. */

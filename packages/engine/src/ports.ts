@@ -7,6 +7,21 @@ export interface Statement {
   readonly text: string;
   readonly values?: readonly unknown[];
   readonly name?: string;
+  /** Bytes that the rows of the result may have; a larger one is not read to its end. */
+  readonly most_bytes?: number;
+  /** Cancels the statement, which then throws SqlError 57014. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** A result had more bytes than the statement allowed. */
+export class ResultTooLarge extends Error {
+  readonly most_bytes: number;
+
+  constructor(most_bytes: number) {
+    super(`the result has more than ${most_bytes} bytes`);
+    this.name = "ResultTooLarge";
+    this.most_bytes = most_bytes;
+  }
 }
 
 /** Rows as arrays of PostgreSQL's own text form, null for null: the engine decodes by the column's type. */
@@ -18,7 +33,8 @@ export interface SqlResult {
 /** Runs statements on one connection, in order. */
 export interface SqlConnection {
   /** @throws SqlError with the SQLSTATE when PostgreSQL refuses; `AppError` database_unavailable when the connection is gone
-   *  before the statement was sent; `AppError` commit_unknown when it broke while a statement was running. */
+   *  before the statement was sent; `AppError` commit_unknown when it broke while a statement was running;
+   *  ResultTooLarge, and the connection is closed. */
   query(statement: Statement): Promise<SqlResult>;
 }
 

@@ -9,6 +9,10 @@ const VARIABLES = {
   SERVICE_FUNCTION_TIMEOUT_MS: ["function_timeout_ms", 1],
   SERVICE_WORKER_MEMORY_MB: ["worker_memory_mb", 16],
   SERVICE_BODY_BYTES: ["body_bytes", 1],
+  SERVICE_STATEMENT_TIMEOUT_MS: ["statement_timeout_ms", 1],
+  SERVICE_RESULT_ROWS: ["result_rows", 1],
+  SERVICE_RESULT_BYTES: ["result_bytes", 1],
+  SERVICE_ROWS_IN_FLIGHT: ["rows_in_flight", 1],
 } as const satisfies Record<string, readonly [keyof Limits, number]>;
 
 /** Limits of a service from the environment, all problems told together. @throws config_invalid */

@@ -240,7 +240,16 @@ export const SERVICE: ServiceRecord = {
   app_file: "app.py",
   project_root: "/home/ada/project",
   routes: [
-    { method: "post", path: "/docs", route_type: "insert", table: "docs", inputs: ["title"], outputs: ["title"] },
+    {
+      method: "post",
+      path: "/docs",
+      route_type: "insert",
+      table: "docs",
+      query: null,
+      one_row: false,
+      inputs: ["title"],
+      outputs: ["title"],
+    },
   ],
   log_file: "/home/ada/.service/logs/services/main/ingest.log",
 };

@@ -23,6 +23,7 @@ function fakeEndpoints(services = ["api"], parts: Partial<Endpoints> = {}): Endp
     method: "POST",
     path,
     uses_python: path === "/slow",
+    takes_signal: path === "/slow",
     handle: async (request) => {
       try {
         return { status: 200, headers: JSON_HEADERS, body: await answer(request) };
@@ -33,6 +34,7 @@ function fakeEndpoints(services = ["api"], parts: Partial<Endpoints> = {}): Endp
   });
   return {
     services,
+    answerQuery: async () => "[]",
     routes: services.flatMap((service) => [
       route(service, "/docs", async ({ body }) => Buffer.from(body).toString()),
       route(service, "/bytes", async ({ body }) => JSON.stringify([...Buffer.from(body)])),
@@ -246,6 +248,7 @@ describe("the server", () => {
       method: "POST",
       path: "/slow",
       uses_python: true,
+      takes_signal: true,
       handle: async () => ({
         status: 200,
         headers: JSON_HEADERS,
@@ -274,6 +277,7 @@ describe("the server", () => {
       method: "POST",
       path: "/slow",
       uses_python: true,
+      takes_signal: true,
       handle: async ({ signal }) => {
         seen = signal;
         await new Promise((resolve) => signal?.addEventListener("abort", resolve));

@@ -119,14 +119,20 @@ function addRoute(server: FastifyInstance, connections: Connections, mount: stri
       const { body, id, raw } = request;
       const answer = route.handle({
         body: typeof body === "string" || body instanceof Uint8Array ? body : "",
+        search: searchOf(request.url),
         headers: request.headers,
         id,
-        signal: route.uses_python ? connections.signalOf(raw.socket) : undefined,
+        signal: route.takes_signal ? connections.signalOf(raw.socket) : undefined,
       });
       // The handler never rejects.
       void answer.then((done) => sendWhole(raw, reply.raw, id, done));
     },
   });
+}
+
+function searchOf(url: string): string {
+  const mark = url.indexOf("?");
+  return mark < 0 ? "" : url.slice(mark + 1);
 }
 
 function sendWhole(request: IncomingMessage, response: ServerResponse, id: string, answer: RouteAnswer): void {

@@ -39,6 +39,7 @@ async function serve(spec: ServiceSpec, log: Logger, stop: Promise<string>): Pro
   await using sql = createPgPool({
     dsn: spec.dsn,
     max: spec.limits.connections,
+    statement_timeout_ms: spec.limits.statement_timeout_ms,
     application_name: `appdb service ${spec.services.join(",")}`,
     log,
   });
@@ -47,7 +48,7 @@ async function serve(spec: ServiceSpec, log: Logger, stop: Promise<string>): Pro
   const { manifest, target, services } = spec;
   await using endpoints = await openEndpoints(
     { sql, udf, log, clock: { now: Date.now } },
-    { manifest, target, services },
+    { manifest, target, services, limits: spec.limits },
   );
   const { host, port } = spec;
   const { body_bytes } = spec.limits;

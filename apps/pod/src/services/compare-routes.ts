@@ -1,4 +1,11 @@
-import type { Manifest, ManifestRoute, ManifestService } from "@appdb/contract/manifest";
+import type {
+  Manifest,
+  ManifestQuery,
+  ManifestQueryRoute,
+  ManifestRoute,
+  ManifestRowRoute,
+  ManifestService,
+} from "@appdb/contract/manifest";
 import type { PlanOp } from "@appdb/contract/plan";
 
 /** What changes for the clients of a service between two manifests. Adding never breaks a client; all else may. */
@@ -20,7 +27,7 @@ export function compareRoutes(before: Manifest, after: Manifest, name: string): 
     const previous = known.get(keyOf(route));
     known.delete(keyOf(route));
     if (previous === undefined) ops.push(addedRoute(now, route));
-    else ops.push(...compareRoute(previous, route, after));
+    else ops.push(...compareRoute(previous, route, { before, after }));
   }
   for (const route of known.values()) {
     ops.push({
@@ -65,34 +72,17 @@ function addedRoute(service: ManifestService, route: ManifestRoute): PlanOp {
   };
 }
 
-function compareRoute(before: ManifestRoute, after: ManifestRoute, manifest: Manifest): PlanOp[] {
-  const breaking: string[] = [];
-  const harmless: string[] = [];
-  if (before.kind !== after.kind)
-    breaking.push(`it becomes ${after.kind === "insert" ? "an insert" : "a compute"} route`);
-  if (before.table !== after.table) breaking.push(`it works on ${after.table}`);
-  note(breaking, "input", "no longer taken", missing(before.inputs, after.inputs));
-  note(breaking, "output", "no longer answered", missing(before.outputs, after.outputs));
-  const added = missing(after.inputs, before.inputs);
-  note(
-    breaking,
-    "input",
-    "required",
-    added.filter((name) => !isOptional(manifest, after.table, name)),
-  );
-  note(
-    harmless,
-    "optional input",
-    "added",
-    added.filter((name) => isOptional(manifest, after.table, name)),
-  );
-  note(harmless, "output", "added", missing(after.outputs, before.outputs));
-  if (before.on_error !== after.on_error) {
-    harmless.push(after.on_error === "ignore" ? "a failing cell becomes null" : "a failing cell refuses the row");
-  }
-  if (breaking.length + harmless.length === 0 && !sameOrder(before.outputs, after.outputs)) {
-    harmless.push("its outputs are in another order");
-  }
+function compareRoute(
+  before: ManifestRoute,
+  after: ManifestRoute,
+  manifests: { readonly before: Manifest; readonly after: Manifest },
+): PlanOp[] {
+  const changes: RouteChanges = { breaking: [], harmless: [] };
+  const same = before.kind === after.kind;
+  if (!same) changes.breaking.push(`it becomes ${KINDS[after.kind]} route`);
+  if (before.kind === "query" && after.kind === "query") compareQueries(before, after, manifests, changes);
+  else if (before.kind !== "query" && after.kind !== "query") compareRows(before, after, manifests.after, changes);
+  const { breaking, harmless } = changes;
   if (breaking.length + harmless.length === 0) return [];
   const description = `route '${keyOf(after)}' will be replaced: ${[...breaking, ...harmless].join(", ")}`;
   return [
@@ -102,6 +92,71 @@ function compareRoute(before: ManifestRoute, after: ManifestRoute, manifest: Man
       details: { path: after.path, method: after.method, breaking, harmless },
     },
   ];
+}
+
+const KINDS = { insert: "an insert", compute: "a compute", query: "a query" } as const;
+
+interface RouteChanges {
+  readonly breaking: string[];
+  readonly harmless: string[];
+}
+
+function compareRows(before: ManifestRowRoute, after: ManifestRowRoute, manifest: Manifest, into: RouteChanges): void {
+  if (before.table !== after.table) into.breaking.push(`it works on ${after.table}`);
+  if (before.on_error !== after.on_error) {
+    into.harmless.push(after.on_error === "ignore" ? "a failing cell becomes null" : "a failing cell refuses the row");
+  }
+  compareNames(before, after, (name) => isOptional(manifest, after.table, name), into);
+}
+
+function compareQueries(
+  before: ManifestQueryRoute,
+  after: ManifestQueryRoute,
+  manifests: { readonly before: Manifest; readonly after: Manifest },
+  { breaking, harmless }: RouteChanges,
+): void {
+  const old = manifests.before.queries.find((query) => query.id === before.query);
+  const now = manifests.after.queries.find((query) => query.id === after.query);
+  if (before.one_row !== after.one_row) breaking.push(after.one_row ? "it answers one row" : "it answers many rows");
+  if (old === undefined || now === undefined) return;
+  if (old.return_scalar !== now.return_scalar) {
+    breaking.push(now.return_scalar ? "it answers bare values" : "it answers objects");
+  }
+  const outputsOf = (query: ManifestQuery) => query.query.select.map((value) => value.name);
+  const isOptionalNow = (name: string) => now.parameters.some((known) => known.name === name && "default" in known);
+  compareNames(
+    { inputs: before.inputs, outputs: outputsOf(old) },
+    { inputs: after.inputs, outputs: outputsOf(now) },
+    isOptionalNow,
+    { breaking, harmless },
+  );
+  if (breaking.length + harmless.length > 0) return;
+  if (JSON.stringify([old.query, old.parameters]) !== JSON.stringify([now.query, now.parameters])) {
+    harmless.push("its query changed");
+  }
+}
+
+interface Names {
+  readonly inputs: readonly string[];
+  readonly outputs: readonly string[];
+}
+
+function compareNames(
+  before: Names,
+  after: Names,
+  isOptionalInput: (name: string) => boolean,
+  { breaking, harmless }: RouteChanges,
+): void {
+  const added = missing(after.inputs, before.inputs);
+  const required = added.filter((name) => !isOptionalInput(name));
+  note(breaking, "input", "no longer taken", missing(before.inputs, after.inputs));
+  note(breaking, "output", "no longer answered", missing(before.outputs, after.outputs));
+  note(breaking, "input", "required", required);
+  note(harmless, "optional input", "added", added.filter(isOptionalInput));
+  note(harmless, "output", "added", missing(after.outputs, before.outputs));
+  if (breaking.length + harmless.length === 0 && !sameOrder(before.outputs, after.outputs)) {
+    harmless.push("its outputs are in another order");
+  }
 }
 
 function note(into: string[], what: string, how: string, names: readonly string[]): void {

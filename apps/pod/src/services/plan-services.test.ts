@@ -1,4 +1,4 @@
-import type { Manifest, ManifestRoute } from "@appdb/contract/manifest";
+import type { Manifest, ManifestRoute, ManifestRowRoute } from "@appdb/contract/manifest";
 import type { Runtime } from "@appdb/contract/routes/local";
 import { expect, test } from "vitest";
 import { type PlanServicesInput, type PresentService, planServices } from "./plan-services.ts";
@@ -6,7 +6,7 @@ import type { ServiceState } from "./state.ts";
 
 const source = { file: "app.py", line: 1 };
 
-function makeRoute(changes: Partial<ManifestRoute> = {}): ManifestRoute {
+function makeRoute(changes: Partial<ManifestRowRoute> = {}): ManifestRoute {
   return {
     kind: "insert",
     method: "post",

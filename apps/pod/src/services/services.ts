@@ -4,8 +4,9 @@ import { join } from "node:path";
 import { endProcess } from "@appdb/adapters/processes/end-process";
 import { isAlive, type ProcessIdentity } from "@appdb/adapters/processes/process-identity";
 import { appError } from "@appdb/contract/errors";
+import type { Manifest, ManifestRoute } from "@appdb/contract/manifest";
 import { nearestName } from "@appdb/contract/nearest";
-import type { ServiceRecord } from "@appdb/contract/routes/local";
+import type { ServiceRecord, ServiceRoute } from "@appdb/contract/routes/local";
 import type { Clock, Logger } from "@appdb/engine/ports";
 import { findService } from "./compare-routes.ts";
 import type { PresentService } from "./plan-services.ts";
@@ -244,14 +245,7 @@ export class Services implements AsyncDisposable {
       started_at: process.started_at === undefined ? null : new Date(process.started_at).toISOString(),
       app_file: stored.manifest.app_file,
       project_root: stored.runtime.project_root,
-      routes: (service?.routes ?? []).map((route) => ({
-        method: route.method.toUpperCase(),
-        path: `${service?.prefix ?? ""}${route.path}`,
-        route_type: route.kind,
-        table: route.table,
-        inputs: route.inputs,
-        outputs: route.outputs,
-      })),
+      routes: (service?.routes ?? []).map((route) => describeRoute(stored.manifest, service?.prefix ?? "", route)),
       log_file: entry.log.path,
     };
   }
@@ -260,6 +254,20 @@ export class Services implements AsyncDisposable {
 /** `main/ingest`. */
 export function nameOf(service: { readonly target: string; readonly service: string }): string {
   return `${service.target}/${service.service}`;
+}
+
+function describeRoute(manifest: Manifest, prefix: string, route: ManifestRoute): ServiceRoute {
+  const query = route.kind === "query" ? manifest.queries.find((found) => found.id === route.query) : undefined;
+  return {
+    method: route.method.toUpperCase(),
+    path: `${prefix}${route.path}`,
+    route_type: route.kind,
+    table: route.kind === "query" ? null : route.table,
+    query: query?.name ?? null,
+    one_row: route.kind === "query" && route.one_row,
+    inputs: route.inputs,
+    outputs: route.kind === "query" ? (query?.query.select.map((value) => value.name) ?? []) : route.outputs,
+  };
 }
 
 function isUp(state: ServiceRecord["state"]): boolean {

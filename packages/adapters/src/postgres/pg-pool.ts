@@ -3,6 +3,7 @@ import { SqlError } from "@appdb/engine/ports";
 import { Client, type ClientBase, type ClientConfig, Pool, type PoolClient } from "pg";
 import { isLost, statementError, unavailableError } from "./pg-errors.ts";
 import { listenOn } from "./pg-listen.ts";
+import { run, runBounded } from "./pg-statement.ts";
 
 export interface PgPoolOptions {
   /**
@@ -72,7 +73,7 @@ class PgPool implements SqlPool {
   async query(statement: Statement): Promise<SqlResult> {
     const client = await this.#acquire();
     try {
-      const result = await run(client, statement);
+      const result = await this.#run(client, statement);
       client.release();
       return result;
     } catch (error) {
@@ -84,7 +85,7 @@ class PgPool implements SqlPool {
   async withConnection<T>(work: (connection: SqlConnection) => Promise<T>): Promise<T> {
     const client = await this.#acquire();
     try {
-      const value = await work({ query: (statement) => run(client, statement) });
+      const value = await work({ query: (statement) => this.#run(client, statement) });
       client.release(isInTransaction(client));
       return value;
     } catch (error) {
@@ -96,8 +97,10 @@ class PgPool implements SqlPool {
   async transaction<T>(work: (connection: SqlConnection) => Promise<T>): Promise<T> {
     const client = await this.#acquire();
     try {
-      await runUncommitted(client, { text: "begin" });
-      const value = await work({ query: (statement) => runUncommitted(client, statement) });
+      await uncommitted(() => run(client, { text: "begin" }));
+      const value = await work({
+        query: (statement) => uncommitted(() => this.#run(client, statement)),
+      });
       await commit(client);
       client.release();
       return value;
@@ -115,6 +118,26 @@ class PgPool implements SqlPool {
       signal: AbortSignal.any([signal, this.#closing.signal]),
       log: this.#options.log,
     });
+  }
+
+  #run(client: PoolClient, statement: Statement): Promise<SqlResult> {
+    if (statement.most_bytes === undefined && statement.signal === undefined) return run(client, statement);
+    return runBounded(client, statement, () => this.#cancel(client));
+  }
+
+  /** Resolves once PostgreSQL has been told, so that the next statement of the connection is not hit. */
+  async #cancel(client: PoolClient): Promise<void> {
+    const messenger = new Client({ ...this.#config, connectionTimeoutMillis: CONNECT_TIMEOUT_MS });
+    messenger.on("error", (error) => this.#noteLoss(error));
+    try {
+      await messenger.connect();
+      await messenger.query("select pg_cancel_backend($1)", [backendOf(client)]);
+    } catch (error) {
+      // The statement then ends by itself, at its time limit at the latest.
+      this.#options.log?.warn({ err: error }, "a statement could not be cancelled");
+    } finally {
+      await messenger.end().catch((error: unknown) => this.#noteLoss(error as Error));
+    }
   }
 
   async #acquire(): Promise<PoolClient> {
@@ -141,24 +164,15 @@ async function prepareSession(client: ClientBase, options: PgPoolOptions): Promi
   );
 }
 
-async function run(client: ClientBase, statement: Statement): Promise<SqlResult> {
-  try {
-    const result = await client.query<(string | null)[], unknown[]>({
-      text: statement.text,
-      rowMode: "array",
-      ...(statement.values === undefined ? {} : { values: [...statement.values] }),
-      ...(statement.name === undefined ? {} : { name: statement.name }),
-    });
-    return { rows: result.rows, row_count: result.rowCount ?? 0 };
-  } catch (error) {
-    throw statementError(error);
-  }
+/** The server's process of a connection, which the driver knows and its types do not name. */
+function backendOf(client: ClientBase): number | null {
+  return "processID" in client && typeof client.processID === "number" ? client.processID : null;
 }
 
 /** Before COMMIT is sent nothing of a transaction can stay: a lost connection is no unknown commit. */
-async function runUncommitted(client: ClientBase, statement: Statement): Promise<SqlResult> {
+async function uncommitted(statement: () => Promise<SqlResult>): Promise<SqlResult> {
   try {
-    return await run(client, statement);
+    return await statement();
   } catch (error) {
     throw isLost(error) ? unavailableError(lostCause(error)) : error;
   }

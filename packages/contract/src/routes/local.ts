@@ -88,11 +88,16 @@ export const servicePruneRequestSchema = z.strictObject({ ...appSchema.shape, dr
 export const serviceRouteSchema = z.strictObject({
   method: z.string(),
   path: z.string(),
-  route_type: z.enum(["insert", "compute"]),
-  table: z.string(),
+  route_type: z.enum(["insert", "compute", "query"]),
+  /** Null for a query, which may read several. */
+  table: z.string().nullable(),
+  /** Name of the query; null for a route over a table. */
+  query: z.string().nullable(),
+  one_row: z.boolean(),
   inputs: z.array(z.string()),
   outputs: z.array(z.string()),
 });
+export type ServiceRoute = z.infer<typeof serviceRouteSchema>;
 
 export const SERVICE_STATES = ["STARTING", "AVAILABLE", "STOPPING", "STOPPED", "FAILED"] as const;
 

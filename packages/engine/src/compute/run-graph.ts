@@ -14,6 +14,11 @@ const CODES = {
   timeout: "function_timeout",
 } as const satisfies Record<UdfError["kind"], ErrorCode>;
 
+/** The code that a cell's error is told by. */
+export function cellErrorCode(error: UdfError): ErrorCode {
+  return CODES[error.kind];
+}
+
 /** Where a graph finds its inputs and leaves its results in a row. */
 export interface BoundGraph {
   readonly graph: UdfGraph;

@@ -1,5 +1,12 @@
 import { appError } from "@appdb/contract/errors";
-import type { Manifest, ManifestRoute, ManifestService, ManifestTable } from "@appdb/contract/manifest";
+import type {
+  Manifest,
+  ManifestQueryRoute,
+  ManifestRoute,
+  ManifestRowRoute,
+  ManifestService,
+  ManifestTable,
+} from "@appdb/contract/manifest";
 import { nearestName } from "@appdb/contract/nearest";
 import { referencedColumns } from "../expressions/needs-python.ts";
 
@@ -20,6 +27,10 @@ export function checkRoutes(manifest: Manifest, service: ManifestService): void 
     if (RESERVED.has(path)) refuse(`The path ${path} is answered by every service itself.`);
     if (paths.has(`${route.method} ${path}`)) refuse(`The path ${path} is declared twice.`);
     paths.add(`${route.method} ${path}`);
+    if (route.kind === "query") {
+      checkQuery(manifest, route, refuse);
+      continue;
+    }
     const table = manifest.tables.find((candidate) => candidate.name === route.table);
     if (table === undefined) {
       refuse(`There is no table ${route.table}.`);
@@ -36,12 +47,38 @@ function refuser(service: ManifestService, route: ManifestRoute, path: string): 
     throw appError("app_invalid", {
       detail: `${route.source.file}:${route.source.line}: ${detail}`,
       hint: `Correct the route ${path} of service ${service.name}.`,
-      meta: { service: service.name, path, table: route.table },
+      meta: {
+        service: service.name,
+        path,
+        ...(route.kind === "query" ? { query: route.query } : { table: route.table }),
+      },
     });
   };
 }
 
-function checkColumns(table: ManifestTable, route: ManifestRoute, refuse: Refuse): void {
+function checkQuery(manifest: Manifest, route: ManifestQueryRoute, refuse: Refuse): void {
+  const query = manifest.queries.find((candidate) => candidate.id === route.query);
+  if (query === undefined) {
+    refuse(`There is no query ${route.query}.`);
+    return;
+  }
+  const tables = [query.query.from, ...query.query.joins].map(({ table }) => table);
+  for (const table of tables) {
+    if (!manifest.tables.some((candidate) => candidate.name === table)) refuse(`There is no table ${table}.`);
+  }
+  const names = query.parameters.map(({ name }) => name);
+  for (const name of route.inputs) {
+    if (names.includes(name)) continue;
+    const nearest = nearestName(name, names);
+    refuse(`Query ${query.name} has no parameter ${name}.${nearest === undefined ? "" : ` Did you mean ${nearest}?`}`);
+  }
+  for (const parameter of query.parameters) {
+    if (route.inputs.includes(parameter.name) || parameter.default !== undefined) continue;
+    refuse(`Parameter ${parameter.name} has no default, but is no input of the route.`);
+  }
+}
+
+function checkColumns(table: ManifestTable, route: ManifestRowRoute, refuse: Refuse): void {
   const columns = new Map(table.columns.map((column) => [column.name, column]));
   for (const name of [...route.inputs, ...route.outputs]) {
     if (columns.has(name)) continue;

@@ -1,5 +1,5 @@
 import { createPgPool } from "@appdb/adapters/postgres/pg-pool";
-import type { Manifest, ManifestRoute } from "@appdb/contract/manifest";
+import type { Manifest, ManifestRoute, ManifestRowRoute } from "@appdb/contract/manifest";
 import { createFakeUdfRunner, type FakeStep, type FakeUdfRunner } from "@appdb/testkit/fake-udf-runner";
 import {
   aColumn,
@@ -47,8 +47,8 @@ const route = (
   table: string,
   inputs: string[],
   outputs: string[],
-  parts: Partial<ManifestRoute> = {},
-): ManifestRoute => ({
+  parts: Partial<ManifestRowRoute> = {},
+): ManifestRowRoute => ({
   kind: "insert",
   method: "post",
   path: `/${table}`,

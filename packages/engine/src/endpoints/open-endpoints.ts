@@ -1,7 +1,16 @@
 import { randomUUID } from "node:crypto";
 import { appError } from "@appdb/contract/errors";
-import type { Manifest, ManifestRoute, ManifestService } from "@appdb/contract/manifest";
-import type { Clock, Logger, SqlPool, UdfRunner } from "../ports.ts";
+import type {
+  Manifest,
+  ManifestQueryRoute,
+  ManifestRoute,
+  ManifestRowRoute,
+  ManifestService,
+} from "@appdb/contract/manifest";
+import { DEFAULT_LIMITS } from "@appdb/contract/service-spec";
+import type { Clock, Logger, QueryAnswerer, SqlPool, UdfRunner } from "../ports.ts";
+import { OpenQueries } from "../queries/open-queries.ts";
+import type { QueryLimits } from "../queries/query-limits.ts";
 import { RowComputer } from "../rows/row-computer.ts";
 import { layOutRow, type RowLayout } from "../rows/row-layout.ts";
 import { TableWriter, type TableWriterDeps } from "../rows/table-writer.ts";
@@ -16,6 +25,7 @@ import { cellErrorHeaders } from "./cell-error-header.ts";
 import { checkRoutes } from "./check-routes.ts";
 import { checkTables } from "./check-tables.ts";
 import { describeService, type OpenApiDocument } from "./openapi.ts";
+import { compileQueryRoute } from "./query-routes.ts";
 import { compileOutputs } from "./render-outputs.ts";
 
 export interface EndpointsDeps {
@@ -31,10 +41,14 @@ export interface EndpointsInput {
   /** Parsed local target: `main`, `main/reports`. */
   readonly target: string;
   readonly services: readonly string[];
+  /** The service's own; the defaults when left out. */
+  readonly limits?: QueryLimits;
 }
 
 export interface RouteRequest {
   readonly body: Uint8Array | string;
+  /** The URL's part behind `?`, as it came. */
+  readonly search?: string;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   /** Stands in the answer's problem and in the log. */
   readonly id: string;
@@ -45,11 +59,13 @@ export interface RouteRequest {
 export interface CompiledRoute {
   readonly service: string;
   readonly kind: ManifestRoute["kind"];
-  readonly method: "POST";
+  readonly method: "POST" | "GET";
   /** With the service's prefix; a service's own place (`/<service>`) is added by whoever serves it. */
   readonly path: string;
-  /** True when a request may wait for Python, so that a signal is worth making. */
+  /** True when a request may wait for Python: workers are worth starting ahead. */
   readonly uses_python: boolean;
+  /** True when a request may be ended early once its caller is gone. */
+  readonly takes_signal: boolean;
   /** Answers every request; never rejects. */
   handle(request: RouteRequest): Promise<RouteAnswer>;
 }
@@ -60,6 +76,8 @@ export interface Endpoints extends AsyncDisposable {
   /** True when some route calls a function of the application: workers are worth starting ahead. */
   readonly uses_python: boolean;
   openapi(service: string): OpenApiDocument;
+  /** Runs a query for a computed column that asks it. */
+  readonly answerQuery: QueryAnswerer;
   /** Asks PostgreSQL. @throws database_unavailable */
   checkHealth(): Promise<void>;
 }
@@ -80,6 +98,7 @@ export async function openEndpoints(deps: EndpointsDeps, input: EndpointsInput):
     services: services.map((service) => service.name),
     routes,
     uses_python: routes.some((route) => route.uses_python),
+    answerQuery: (query, args) => compiler.queries.answer(query, args),
     openapi: (name) => describeService(input.manifest, findService(input.manifest, name)),
     checkHealth: async () => void (await deps.sql.query({ text: "select 1", name: "health" })),
     [Symbol.asyncDispose]: () => compiler.drain(),
@@ -94,6 +113,7 @@ class RouteCompiler {
   readonly #functions: ReadonlyMap<string, CatalogFunction>;
   readonly #tables = new Map<string, { layout: RowLayout; writer: TableWriter }>();
   readonly #computers: RowComputer[] = [];
+  readonly queries: OpenQueries;
 
   constructor(deps: EndpointsDeps, input: EndpointsInput, catalog: Catalog) {
     this.#deps = deps;
@@ -101,9 +121,38 @@ class RouteCompiler {
     this.#catalog = catalog;
     this.#functions = new Map(input.manifest.functions.map((fn) => [fn.id, fn]));
     this.#rowDeps = { sql: deps.sql, udf: deps.udf, uuid7: createUuid7(() => deps.clock.now()), uuid4: randomUUID };
+    const { app_file, queries } = input.manifest;
+    this.queries = new OpenQueries(
+      {
+        sql: deps.sql,
+        udf: deps.udf,
+        functions: this.#functions,
+        limits: input.limits ?? DEFAULT_LIMITS,
+        service: { app_file, target: input.target },
+        findTable: (name) => this.#declared(name),
+      },
+      queries,
+    );
   }
 
   compile(service: ManifestService, route: ManifestRoute): CompiledRoute {
+    return route.kind === "query" ? this.#compileQuery(service, route) : this.#compileRow(service, route);
+  }
+
+  #compileQuery(service: ManifestService, route: ManifestQueryRoute): CompiledRoute {
+    const query = this.queries.open(route.query);
+    return {
+      service: service.name,
+      kind: route.kind,
+      method: route.method === "get" ? "GET" : "POST",
+      path: service.prefix + route.path,
+      uses_python: query.runner.uses_python,
+      takes_signal: query.asker.takes_signal,
+      handle: compileQueryRoute(this.#deps, route, query.named, query.asker),
+    };
+  }
+
+  #compileRow(service: ManifestService, route: ManifestRowRoute): CompiledRoute {
     const { layout, writer } = this.#table(route.table);
     const read = compileRowReader(layout, route.inputs);
     const render = compileOutputs(layout, route.outputs);
@@ -117,6 +166,7 @@ class RouteCompiler {
       method: "POST",
       path: service.prefix + route.path,
       uses_python: runner.uses_python,
+      takes_signal: runner.uses_python,
       async handle(request) {
         try {
           const row = read(request.body);
@@ -132,6 +182,7 @@ class RouteCompiler {
   async drain(): Promise<void> {
     await Promise.all([...this.#tables.values()].map(({ writer }) => writer.drain()));
     await Promise.all(this.#computers.map((computer) => computer.drain()));
+    await this.queries.drain();
   }
 
   /** One writer per table, so that the rows of all its routes go out together. */
@@ -166,11 +217,12 @@ class RouteCompiler {
     return { ...table, columns };
   }
 
-  #insertRoutes(table: string): readonly ManifestRoute[] {
+  #insertRoutes(table: string): readonly ManifestRowRoute[] {
     const { manifest, services } = this.#input;
     return manifest.services
       .filter((service) => services.includes(service.name))
-      .flatMap((service) => service.routes.filter((route) => route.kind === "insert" && route.table === table));
+      .flatMap((service) => service.routes)
+      .flatMap((route) => (route.kind === "insert" && route.table === table ? [route] : []));
   }
 
   #computer(layout: RowLayout, outputs: readonly string[]): RowComputer {

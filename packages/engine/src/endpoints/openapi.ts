@@ -1,5 +1,14 @@
 import { ERRORS, type ErrorCode } from "@appdb/contract/errors";
-import type { Manifest, ManifestColumn, ManifestRoute, ManifestService } from "@appdb/contract/manifest";
+import type {
+  Manifest,
+  ManifestColumn,
+  ManifestParameter,
+  ManifestQuery,
+  ManifestQueryRoute,
+  ManifestRoute,
+  ManifestRowRoute,
+  ManifestService,
+} from "@appdb/contract/manifest";
 import type { ArrayDtype, ColumnType, TypeKind } from "@appdb/contract/types";
 import { VERSION } from "@appdb/contract/version";
 import { dtypeOf } from "../sql/storage-type.ts";
@@ -60,6 +69,19 @@ const ROUTE_ERRORS = {
     "worker_out_of_memory",
     "database_unavailable",
   ],
+  query: [
+    "invalid_json",
+    "invalid_request",
+    "schema_changed",
+    "function_failed",
+    "function_timeout",
+    "worker_died",
+    "worker_out_of_memory",
+    "result_too_large",
+    "query_timeout",
+    "database_unavailable",
+    "overloaded",
+  ],
 } as const satisfies Record<ManifestRoute["kind"], readonly ErrorCode[]>;
 
 /** Describes a service as OpenAPI 3.1, from the columns that its validators are compiled from. */
@@ -67,7 +89,9 @@ export function describeService(manifest: Manifest, service: ManifestService): O
   const paths: Record<string, Json> = {};
   for (const route of service.routes) {
     const path = service.prefix + route.path;
-    paths[path] = { [route.method]: describeRoute(manifest, route, path) };
+    const described =
+      route.kind === "query" ? describeQuery(manifest, route, path) : describeRoute(manifest, route, path);
+    paths[path] = { ...(paths[path] as { readonly [key: string]: Json } | undefined), [route.method]: described };
   }
   return {
     openapi: "3.1.0",
@@ -77,12 +101,12 @@ export function describeService(manifest: Manifest, service: ManifestService): O
   };
 }
 
-function describeRoute(manifest: Manifest, route: ManifestRoute, path: string): Json {
+function describeRoute(manifest: Manifest, route: ManifestRowRoute, path: string): Json {
   const table = manifest.tables.find((candidate) => candidate.name === route.table);
   const columns = new Map(table?.columns.map((column) => [column.name, column]));
   const verb = route.kind === "insert" ? "Insert a row into" : "Compute the columns of a row of";
   return {
-    operationId: `${route.kind}_${path.replace(/\W+/g, "_").replace(/^_|_$/g, "")}_${route.method}`,
+    operationId: operationId(route, path),
     summary: `${verb} ${route.table}${route.kind === "insert" ? "" : ", storing nothing"}`,
     ...(table?.comment == null ? {} : { description: table.comment }),
     tags: [route.table],
@@ -101,6 +125,81 @@ function describeRoute(manifest: Manifest, route: ManifestRoute, path: string): 
   };
 }
 
+function operationId(route: ManifestRoute, path: string): string {
+  return `${route.kind}_${path.replace(/\W+/g, "_").replace(/^_|_$/g, "")}_${route.method}`;
+}
+
+function describeQuery(manifest: Manifest, route: ManifestQueryRoute, path: string): Json {
+  const query = manifest.queries.find((candidate) => candidate.id === route.query);
+  if (query === undefined) throw new TypeError(`The manifest has no query ${route.query}.`);
+  const codes = route.one_row
+    ? ([...ROUTE_ERRORS.query, "row_not_found", "several_rows"] as const)
+    : ROUTE_ERRORS.query;
+  return {
+    operationId: operationId(route, path),
+    summary: `Query ${query.name}`,
+    ...(query.comment === null ? {} : { description: query.comment }),
+    tags: [query.query.from.table],
+    ...describeParameters(route, query),
+    responses: {
+      "200": {
+        description: route.one_row ? "The row." : "The rows.",
+        content: { "application/json": { schema: answerSchema(route, query) } },
+      },
+      ...errorResponses(codes),
+    },
+  };
+}
+
+/** Parameters of the URL, or members of the body. */
+function describeParameters(route: ManifestQueryRoute, query: ManifestQuery): { readonly [key: string]: Json } {
+  const parameters = query.parameters.filter(({ name }) => route.inputs.includes(name));
+  const schemas = parameters.map((parameter) => [parameter.name, parameterSchema(parameter)] as const);
+  const required = parameters.filter((parameter) => parameter.default === undefined).map(({ name }) => name);
+  if (route.method === "get") {
+    const inUrl = ([name, schema]: readonly [string, Json]) => {
+      return { name, in: "query", required: required.includes(name), schema };
+    };
+    return { parameters: schemas.map(inUrl) };
+  }
+  const schema = { type: "object", properties: Object.fromEntries(schemas), required, additionalProperties: false };
+  return { requestBody: { required: required.length > 0, content: { "application/json": { schema } } } };
+}
+
+function answerSchema(route: ManifestQueryRoute, { query, return_scalar }: ManifestQuery): Json {
+  // An outer join leaves columns without a value that are never null in their table.
+  const outer = query.joins.some(({ kind }) => kind !== "inner" && kind !== "cross");
+  const values = query.select.map(({ name, expr }) => [name, valueSchema(expr.type, expr.nullable || outer)] as const);
+  const row: Json =
+    return_scalar && values[0] !== undefined
+      ? values[0][1]
+      : {
+          type: "object",
+          properties: Object.fromEntries(values),
+          required: values.map(([name]) => name),
+          additionalProperties: false,
+        };
+  if (route.one_row) return row;
+  const rows = { type: "array", items: row };
+  return return_scalar
+    ? rows
+    : { type: "object", properties: { rows }, required: ["rows"], additionalProperties: false };
+}
+
+function parameterSchema(parameter: ManifestParameter): Json {
+  const schema = valueSchema(parameter.type, parameter.nullable);
+  const { default: value } = parameter;
+  if (value === undefined || value === null) return value === null ? { ...schema, default: null } : schema;
+  const { kind } = parameter.type;
+  const isJson = kind === "json" || kind === "array";
+  return { ...schema, default: kind === "int" ? Number(value) : isJson ? JSON.parse(String(value)) : value };
+}
+
+function valueSchema(type: ColumnType, nullable: boolean): { readonly [key: string]: Json } {
+  const schema = typeSchema(type);
+  return nullable && schema.type !== undefined ? { ...schema, type: [schema.type, "null"] } : schema;
+}
+
 function objectSchema(
   columns: ReadonlyMap<string, ManifestColumn>,
   names: readonly string[],
@@ -115,7 +214,7 @@ function objectSchema(
   };
 }
 
-function sideOf(route: ManifestRoute): "output" | "failing output" {
+function sideOf(route: ManifestRowRoute): "output" | "failing output" {
   return route.on_error === "ignore" ? "failing output" : "output";
 }
 

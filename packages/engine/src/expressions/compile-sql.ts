@@ -44,6 +44,11 @@ export function compileSql(expr: Expr, sources: Sources, forms: Forms = FORMS): 
   return compile(expr, sources, forms);
 }
 
+/** As compileSql, for a value that is shown and not stored: a part of a Json value may keep its blanks and digits. */
+export function compileShown(expr: Expr, sources: Sources): string | undefined {
+  return compile(expr, sources, FORMS);
+}
+
 function compile(expr: Expr, sources: Sources, forms: Forms): string | undefined {
   switch (expr.node) {
     case "dict":

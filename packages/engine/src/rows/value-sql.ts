@@ -27,6 +27,13 @@ function quoteElement(text: string): string {
   return NEEDS_ESCAPE.test(text) ? `"${text.replace(ESCAPED, "\\$&")}"` : `"${text}"`;
 }
 
+/** Writes one value as PostgreSQL's text of its type. */
+export function toSqlText(type: ColumnType, value: EngineValue): string {
+  if (type.kind === "array") return arrayToSql(value as string);
+  if (type.kind === "binary") return `\\x${asBuffer(value).toString("hex")}`;
+  return scalarText(value);
+}
+
 function scalarText(value: EngineValue): string {
   if (value === true) return "t";
   if (value === false) return "f";

@@ -41,7 +41,7 @@ export const check = defineCommand<Flags, [file: string], CheckedServices>({
         route.method.toUpperCase(),
         service.prefix + route.path,
         route.kind,
-        route.table,
+        route.kind === "query" ? (route.query.split(":").at(-1) ?? route.query) : route.table,
       ]);
       for (const line of alignColumns(rows)) out.line(`        ${line}`);
     }

@@ -1,0 +1,70 @@
+import { ResultTooLarge, type SqlResult, type Statement } from "@appdb/engine/ports";
+import { type ClientBase, Query } from "pg";
+import { statementError } from "./pg-errors.ts";
+
+type TextRow = (string | null)[];
+
+/** Runs a statement to its end. @throws SqlError, commit_unknown */
+export async function run(client: ClientBase, statement: Statement): Promise<SqlResult> {
+  try {
+    const result = await client.query<TextRow, unknown[]>(configOf(statement));
+    return { rows: result.rows, row_count: result.rowCount ?? 0 };
+  } catch (error) {
+    throw statementError(error);
+  }
+}
+
+/**
+ * Runs a statement whose result may be too large, or whose caller may go away. Rows beyond `most_bytes` are dropped as
+ * they come; `cancel` tells PostgreSQL to stop, and the statement is over only when that is done.
+ * @throws ResultTooLarge; SqlError, 57014 when it was cancelled; commit_unknown
+ */
+export async function runBounded(
+  client: ClientBase,
+  statement: Statement,
+  cancel: () => Promise<void>,
+): Promise<SqlResult> {
+  const most = statement.most_bytes ?? Number.POSITIVE_INFINITY;
+  const { signal } = statement;
+  const rows: TextRow[] = [];
+  let bytes = 0;
+  let cancelling: Promise<void> | undefined;
+  const stop = () => {
+    cancelling ??= cancel();
+  };
+  try {
+    signal?.addEventListener("abort", stop, { once: true });
+    if (signal?.aborted) stop();
+    const row_count = await new Promise<number>((resolve, reject) => {
+      const query = new Query<TextRow, unknown[]>(configOf(statement));
+      query.on("row", (row) => {
+        if (bytes > most) return;
+        for (const value of row) bytes += value === null ? 0 : value.length;
+        if (bytes <= most) rows.push(row);
+        else {
+          rows.length = 0;
+          stop();
+        }
+      });
+      query.on("end", (result) => resolve(result.rowCount ?? 0));
+      query.on("error", reject);
+      client.query(query);
+    });
+    if (bytes > most) throw new ResultTooLarge(most);
+    return { rows, row_count };
+  } catch (error) {
+    throw bytes > most ? new ResultTooLarge(most) : statementError(error);
+  } finally {
+    signal?.removeEventListener("abort", stop);
+    await cancelling;
+  }
+}
+
+function configOf({ text, values, name }: Statement) {
+  return {
+    text,
+    rowMode: "array" as const,
+    ...(values === undefined ? {} : { values: [...values] }),
+    ...(name === undefined ? {} : { name }),
+  };
+}

@@ -1,0 +1,55 @@
+import { appError } from "@appdb/contract/errors";
+import type { ManifestQuery, ManifestQueryRoute } from "@appdb/contract/manifest";
+import type { Logger } from "../ports.ts";
+import type { QueryAsker } from "../queries/query-asker.ts";
+import type { QueryAnswer } from "../queries/query-runner.ts";
+import { compileParameters } from "../queries/read-parameters.ts";
+import { answerError, JSON_HEADERS, type RouteAnswer } from "./answers.ts";
+import type { RouteRequest } from "./open-endpoints.ts";
+
+export interface QueryRouteDeps {
+  readonly log: Logger;
+}
+
+/** Compiles the handler of a query route. It never rejects. */
+export function compileQueryRoute(
+  deps: QueryRouteDeps,
+  route: ManifestQueryRoute,
+  named: ManifestQuery,
+  asker: QueryAsker,
+): (request: RouteRequest) => Promise<RouteAnswer> {
+  const parameters = compileParameters(named.parameters, route.inputs);
+  const render = renderer(route, named);
+  return async (request) => {
+    try {
+      const args =
+        route.method === "get" ? parameters.fromUrl(request.search ?? "") : parameters.fromBody(request.body);
+      const answer = await asker.ask(args, request.signal);
+      return { status: 200, headers: JSON_HEADERS, body: render(answer) };
+    } catch (error) {
+      return answerError(error, request.id, deps.log);
+    }
+  };
+}
+
+/** @throws row_not_found, several_rows from the writer of a route with one_row */
+function renderer(route: ManifestQueryRoute, named: ManifestQuery): (answer: QueryAnswer) => string {
+  if (!route.one_row) {
+    return named.return_scalar ? ({ text }) => `[${text}]` : ({ text }) => `{"rows":[${text}]}`;
+  }
+  return ({ count, text }) => {
+    if (count === 1) return text;
+    if (count === 0) {
+      throw appError("row_not_found", {
+        detail: `The query ${named.name} found no row.`,
+        hint: "Send other parameters.",
+        meta: { query: named.name },
+      });
+    }
+    throw appError("several_rows", {
+      detail: `The query ${named.name} found ${count} rows; the route answers exactly one.`,
+      hint: "Narrow the query by where(), or take the first with limit(1).",
+      meta: { query: named.name, rows: count },
+    });
+  };
+}

@@ -1,0 +1,37 @@
+import { appError } from "@appdb/contract/errors";
+import { displayType } from "@appdb/contract/types";
+import type { ServiceIdentity } from "../rows/write-target.ts";
+import type { Catalog, CatalogTable } from "../schema/catalog.ts";
+import { folderSchema } from "../target.ts";
+import type { BoundTable } from "./bind-query.ts";
+
+/**
+ * Compares the columns that a query reads with the table as it is now, and gives that table. What the query does not read
+ * does not concern it.
+ * @throws schema_changed for a dropped table, and for a column that was dropped, renamed or retyped
+ */
+export function checkReads(known: BoundTable, catalog: Catalog, service: ServiceIdentity): CatalogTable {
+  const { table } = known;
+  const now = catalog.tables.find((candidate) => candidate.id === table.id);
+  const refuse = (what: string, column?: string) => {
+    throw appError("schema_changed", {
+      detail: `${what} The service was started before that and cannot answer this query.`,
+      hint: `Move the service to the tables as they are now: cli service update ${service.app_file} ${service.target}`,
+      meta: { table: table.name, ...(column === undefined ? {} : { column }), folder: folderSchema(service.target) },
+    });
+  };
+  if (now === undefined) throw refuse(`Table ${table.name} was dropped.`);
+  if (now.name !== table.name) refuse(`Table ${table.name} is called ${now.name} now.`);
+  for (const name of known.reads) {
+    const column = table.columns.find((candidate) => candidate.name === name);
+    const current = now.columns.find((candidate) => candidate.id === column?.id);
+    const path = `${table.name}.${name}`;
+    if (column === undefined || current === undefined) throw refuse(`Column ${path} was dropped.`, name);
+    if (current.name !== name) refuse(`Column ${path} is called ${current.name} now.`, name);
+    if (JSON.stringify(current.type) !== JSON.stringify(column.type)) {
+      const types = `${displayType(column.type, column.nullable)} to ${displayType(current.type, current.nullable)}`;
+      refuse(`Column ${path} was changed from ${types}.`, name);
+    }
+  }
+  return now;
+}

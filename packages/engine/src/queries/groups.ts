@@ -1,0 +1,38 @@
+import type { Expr } from "@appdb/contract/expressions";
+import { mapParts, visit } from "../expressions/tree.ts";
+import { keyOf, standIn } from "./bind-query.ts";
+import type { Clauses } from "./query-plan.ts";
+
+type Aggregate = Extract<Expr, { node: "aggregate" }>;
+
+export function aggregatesOf(clauses: Clauses): Aggregate[] {
+  const found = new Map<string, Aggregate>();
+  for (const { expr } of [...clauses.select, ...clauses.order_by]) {
+    visit(expr, (node) => {
+      if (node.node === "aggregate") found.set(keyOf(node), node);
+    });
+  }
+  return [...found.values()];
+}
+
+export function isGrouped(clauses: Clauses): boolean {
+  return clauses.group_by.length > 0 || aggregatesOf(clauses).length > 0;
+}
+
+export interface GroupNames {
+  /** Keys first, then aggregates. */
+  readonly values: readonly { readonly name: string; readonly expr: Expr }[];
+  readonly keys: number;
+  /** An expression over rows of a group as one over the group's values. */
+  replace(expr: Expr): Expr;
+}
+
+/** Names for what a group is made of. */
+export function groupNames(clauses: Clauses): GroupNames {
+  const keys = clauses.group_by.map((expr, at) => ({ name: `#g${at}`, expr }));
+  const aggregates = aggregatesOf(clauses).map((expr, at) => ({ name: `#a${at}`, expr: expr as Expr }));
+  const values = [...keys, ...aggregates];
+  const byKey = new Map(values.map(({ name, expr }) => [keyOf(expr), standIn(name, expr)]));
+  const replace = (expr: Expr): Expr => byKey.get(keyOf(expr)) ?? mapParts(expr, replace);
+  return { values, keys: keys.length, replace };
+}

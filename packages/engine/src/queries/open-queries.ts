@@ -1,0 +1,58 @@
+import { appError } from "@appdb/contract/errors";
+import type { ManifestQuery } from "@appdb/contract/manifest";
+import type { EngineValue } from "@appdb/contract/types";
+import { createAsker, type QueryAsker } from "./query-asker.ts";
+import { RowsInFlight } from "./query-limits.ts";
+import { QueryRunner, type QueryRunnerDeps } from "./query-runner.ts";
+import { compileParameters, type ParameterReader } from "./read-parameters.ts";
+
+export interface OpenQuery {
+  readonly named: ManifestQuery;
+  readonly runner: QueryRunner;
+  readonly asker: QueryAsker;
+  /** Reads all parameters, whatever a route takes. */
+  readonly parameters: ParameterReader;
+}
+
+/** The queries of an application, each compiled when it is first wanted. */
+export class OpenQueries {
+  readonly #deps: QueryRunnerDeps;
+  readonly #named: ReadonlyMap<string, ManifestQuery>;
+  readonly #open = new Map<string, OpenQuery>();
+
+  constructor(deps: Omit<QueryRunnerDeps, "in_flight">, queries: readonly ManifestQuery[]) {
+    this.#deps = { ...deps, in_flight: new RowsInFlight(deps.limits) };
+    this.#named = new Map(queries.map((query) => [query.id, query]));
+  }
+
+  /** @throws query_not_found, app_invalid */
+  open(id: string): OpenQuery {
+    const known = this.#open.get(id);
+    if (known !== undefined) return known;
+    const named = this.#named.get(id);
+    if (named === undefined) {
+      throw appError("query_not_found", {
+        detail: `The application declares no query ${id}.`,
+        hint: `It declares: ${[...this.#named.keys()].join(", ") || "none"}.`,
+        meta: { query: id },
+      });
+    }
+    const runner = new QueryRunner(this.#deps, named);
+    const asker = createAsker(this.#deps.sql, runner);
+    const opened = { named, runner, asker, parameters: compileParameters(named.parameters) };
+    this.#open.set(id, opened);
+    return opened;
+  }
+
+  /** Answers a computed column that asks a query: its rows as the JSON text of a list. @throws as QueryRunner.run */
+  async answer(id: string, args: Readonly<Record<string, EngineValue>>): Promise<EngineValue> {
+    const { asker, parameters } = this.open(id);
+    const { text } = await asker.ask(parameters.fromValues(args));
+    return `[${text}]`;
+  }
+
+  /** Resolves when no read waits. */
+  async drain(): Promise<void> {
+    await Promise.all([...this.#open.values()].map(({ asker }) => asker.drain()));
+  }
+}

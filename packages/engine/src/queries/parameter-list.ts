@@ -1,0 +1,52 @@
+import type { ManifestParameter } from "@appdb/contract/manifest";
+import type { ColumnType } from "@appdb/contract/types";
+import { storageCollation, storageType, transportType } from "../sql/storage-type.ts";
+
+/** What a place of a statement is filled with: a parameter of the query, an array of values, or a number of the engine. */
+export type Placeholder = { readonly parameter: string } | { readonly array: number } | { readonly version_of: number };
+
+/** The `$1`, `$2` ... of a statement that is being written. No value of a request is ever part of its text. */
+export class ParameterList {
+  readonly #declared: readonly ManifestParameter[];
+  readonly #places: Placeholder[] = [];
+  readonly #byName = new Map<string, string>();
+  #arrays = 0;
+
+  constructor(declared: readonly ManifestParameter[]) {
+    this.#declared = declared;
+  }
+
+  get places(): readonly Placeholder[] {
+    return this.#places;
+  }
+
+  /** SQL of a parameter's value. */
+  value(name: string): string {
+    const known = this.#byName.get(name);
+    if (known !== undefined) return known;
+    const declared = this.#declared.find((parameter) => parameter.name === name);
+    if (declared === undefined) throw new TypeError(`The query has no parameter ${name}.`);
+    const place = `${this.#add({ parameter: name })}::${storageType(declared.type)}`;
+    const collation = storageCollation(declared.type);
+    const sql = collation === "" ? place : `(${place}${collation})`;
+    this.#byName.set(name, sql);
+    return sql;
+  }
+
+  /** SQL of the next array of values. */
+  array(type: ColumnType): string {
+    const place = this.#add({ array: this.#arrays });
+    this.#arrays += 1;
+    return `${place}::${transportType(type)}[]`;
+  }
+
+  /** SQL of the version that a table had when the query was compiled. */
+  version(table_id: number): string {
+    return `${this.#add({ version_of: table_id })}::bigint`;
+  }
+
+  #add(place: Placeholder): string {
+    this.#places.push(place);
+    return `$${this.#places.length}`;
+  }
+}

@@ -1,0 +1,256 @@
+import { createHash } from "node:crypto";
+import { appError } from "@appdb/contract/errors";
+import type { Expr } from "@appdb/contract/expressions";
+import type { ColumnType } from "@appdb/contract/types";
+import { udfsOf } from "../expressions/needs-python.ts";
+import { mapParts, visit } from "../expressions/tree.ts";
+import type { UdfGraph } from "../ports.ts";
+import { type BoundQuery, flatNames, flatTypes, keyOf, parametersAsColumns, standIn } from "./bind-query.ts";
+import { aggregatesOf, groupNames, isGrouped } from "./groups.ts";
+import { ParameterList } from "./parameter-list.ts";
+import { type PythonReason, pythonReason } from "./python-reasons.ts";
+import type { Clauses, FinalStage, MaterialStage, NamedType, PlanOptions, QueryPlan } from "./query-plan.ts";
+import { ExpressionWriter, givenRows, joinTables, type Relation } from "./relation.ts";
+import { StatementWriter } from "./statement-writer.ts";
+
+/** Plans a query: SQL wherever all of a clause has SQL forms, Python for the rest. @throws app_invalid */
+export function planQuery(bound: BoundQuery, options: PlanOptions): QueryPlan {
+  const { query } = bound;
+  const clauses: Clauses = {
+    where: conjuncts(query.where),
+    group_by: query.group_by,
+    select: query.select,
+    order_by: query.order_by,
+  };
+  const planner = new Planner(bound, options);
+  const final = planner.plan(clauses, (parameters) => joinTables(bound, parameters), true);
+  return { bound, materials: planner.materials, final, reasons: planner.reasons };
+}
+
+class Planner {
+  readonly materials: MaterialStage[] = [];
+  readonly reasons: PythonReason[] = [];
+  readonly #bound: BoundQuery;
+  readonly #options: PlanOptions;
+  readonly #types: Map<string, ColumnType>;
+  #made = 0;
+
+  constructor(bound: BoundQuery, options: PlanOptions) {
+    this.#bound = bound;
+    this.#options = options;
+    this.#types = flatTypes(bound);
+  }
+
+  /** Plans clauses over a source; `isTables` when the source is tables, which have versions to be checked. */
+  plan(clauses: Clauses, source: (parameters: ParameterList) => Relation, isTables: boolean): FinalStage {
+    const parameters = new ParameterList(this.#bound.parameters);
+    const writer = new ExpressionWriter(source(parameters), parameters, this.#options.mode);
+    const lacks = (expr: Expr) => !writer.has(expr);
+    const python = { where: clauses.where.filter(lacks), values: this.#valuesBefore(clauses).filter(lacks) };
+    if (python.where.length + python.values.length > 0) return this.#materialize(clauses, python, source, isTables);
+    if (isGrouped(clauses) && this.#valuesAfter(clauses).some((expr) => !this.#hasAfterGrouping(clauses, expr))) {
+      return this.#materializeGroups(clauses, source, isTables);
+    }
+    return this.#finish(clauses, source, isTables);
+  }
+
+  /** What has to be there before rows are grouped, sorted and compared. */
+  #valuesBefore({ group_by, select, order_by }: Clauses): Expr[] {
+    const grouped = isGrouped({ group_by, select, order_by, where: [] });
+    const { distinct } = this.#bound.query;
+    const found = new Map<string, Expr>();
+    const add = (expr: Expr) => found.set(keyOf(expr), expr);
+    for (const expr of group_by) add(expr);
+    for (const aggregate of aggregatesOf({ group_by, select, order_by, where: [] })) {
+      for (const arg of [...aggregate.args, ...Object.values(aggregate.kwargs)]) add(arg);
+    }
+    if (!grouped) {
+      for (const { expr } of order_by) add(expr);
+      if (distinct) for (const { expr } of select) add(expr);
+    }
+    return [...found.values()];
+  }
+
+  /** What groups are sorted by and compared by. */
+  #valuesAfter({ select, order_by }: Clauses): Expr[] {
+    const compared = this.#bound.query.distinct ? select.map(({ expr }) => expr) : [];
+    return [...order_by.map(({ expr }) => expr), ...compared];
+  }
+
+  #hasAfterGrouping(clauses: Clauses, expr: Expr): boolean {
+    const grouped = groupNames(clauses);
+    const anything: Relation = { from: "", where: [], identities: [], column: () => "x" };
+    const parameters = new ParameterList(this.#bound.parameters);
+    return new ExpressionWriter(anything, parameters, this.#options.mode).has(grouped.replace(expr));
+  }
+
+  #materialize(
+    clauses: Clauses,
+    python: { readonly where: readonly Expr[]; readonly values: readonly Expr[] },
+    source: (parameters: ParameterList) => Relation,
+    isTables: boolean,
+  ): FinalStage {
+    for (const expr of python.where) this.reasons.push(this.#reason("where", expr));
+    for (const expr of python.values) this.reasons.push(this.#reason("value", expr));
+    const names = python.values.map((expr) => ({ name: this.#newName(), expr }));
+    const replaced = new Map(names.map(({ name, expr }) => [keyOf(expr), standIn(name, expr)]));
+    const next = replaceIn({ ...clauses, where: [] }, (expr) => replaced.get(keyOf(expr)));
+    const steps = [...python.where.map((expr) => ({ name: this.#newName(), expr })), ...names];
+    const kept = flatNames([...clausesExprs(next), ...steps.map(({ expr }) => expr)]).filter(
+      (name) => !names.some((made) => made.name === name),
+    );
+    const parameters = new ParameterList(this.#bound.parameters);
+    const relation = source(parameters);
+    const statement = new StatementWriter(this.#bound, relation, parameters, this.#options);
+    const written = clauses.where.filter((expr) => !python.where.includes(expr));
+    const { query } = this.#bound;
+    const isOrdered =
+      !isGrouped(clauses) &&
+      !query.distinct &&
+      query.tail === null &&
+      query.sample === null &&
+      python.values.length === 0;
+    const identities = relation.identities.map((_sql, at): NamedType => ({ name: `#id${at}`, type: UUID }));
+    const isNumbered = relation.identities[0]?.includes('"#row"') ?? false;
+    const columns = [...(isNumbered ? [] : identities), ...kept.map((name) => this.#named(name))];
+    const graph = this.#graph(steps);
+    this.materials.push({
+      statement: statement.rows({
+        where: written,
+        columns: columns.map(({ name }) => name),
+        order: isOrdered ? clauses.order_by : [],
+        guards: isTables,
+      }),
+      columns,
+      graph,
+      conditions: python.where.length,
+      is_ordered: isOrdered,
+    });
+    for (const { name, expr } of names) this.#types.set(name, expr.type);
+    const rows = [...columns, ...names.map(({ name, expr }) => ({ name, type: expr.type }))];
+    return this.plan(next, (list) => withIdentities(givenRows(rows, list), isNumbered ? 0 : identities.length), false);
+  }
+
+  /** Groups are made and kept, so that Python computes what they are sorted by. */
+  #materializeGroups(clauses: Clauses, source: (parameters: ParameterList) => Relation, isTables: boolean): FinalStage {
+    const grouped = groupNames(clauses);
+    const parameters = new ParameterList(this.#bound.parameters);
+    const relation = source(parameters);
+    const statement = new StatementWriter(this.#bound, relation, parameters, this.#options);
+    const columns = grouped.values.map(({ name, expr }): NamedType => ({ name, type: expr.type }));
+    for (const { name, type } of columns) this.#types.set(name, type);
+    this.materials.push({
+      statement: statement.groups({ where: clauses.where, grouped, guards: isTables }),
+      columns,
+      graph: null,
+      conditions: 0,
+      is_ordered: false,
+    });
+    const next: Clauses = {
+      where: [],
+      group_by: [],
+      select: clauses.select.map(({ name, expr }) => ({ name, expr: grouped.replace(expr) })),
+      order_by: clauses.order_by.map(({ expr, asc }) => ({ expr: grouped.replace(expr), asc })),
+    };
+    return this.plan(next, (list) => givenRows(columns, list), false);
+  }
+
+  #finish(clauses: Clauses, source: (parameters: ParameterList) => Relation, isTables: boolean): FinalStage {
+    const parameters = new ParameterList(this.#bound.parameters);
+    const statement = new StatementWriter(this.#bound, source(parameters), parameters, this.#options);
+    const finished = statement.answer({ clauses, guards: isTables });
+    const steps = finished.python.map(({ name, expr }) => ({ name, expr }));
+    for (const { expr } of steps) this.reasons.push(this.#reason("select", expr));
+    for (const { name, type } of finished.columns) this.#types.set(name, type);
+    return {
+      statement: finished.statement,
+      columns: finished.columns,
+      outputs: finished.outputs.map((output) => ({ ...output, nullable: this.#mayBeNull(output.place) })),
+      graph: steps.length === 0 ? null : this.#graph(steps),
+    };
+  }
+
+  #mayBeNull(place: number): boolean {
+    const expr = this.#bound.query.select[place]?.expr;
+    if (expr === undefined || expr.nullable) return true;
+    const lacking = this.#bound.tables.filter((table) => table.may_lack).map((table) => `${table.alias}.`);
+    return flatNames([expr]).some((name) => lacking.some((prefix) => name.startsWith(prefix)));
+  }
+
+  /** The graph of steps; each reads inputs alone: columns of rows, and parameters of the request. */
+  #graph(written: readonly { readonly name: string; readonly expr: Expr }[]): UdfGraph {
+    const steps = written.map(({ name, expr }) => ({ name, expr: parametersAsColumns(expr) }));
+    const inputs = new Map<string, { name: string; type: ColumnType; nullable: boolean }>();
+    const functions = new Map<string, { id: string; module: string; name: string }>();
+    for (const { expr } of steps) {
+      visit(expr, (node) => {
+        if (node.node === "column") inputs.set(node.name, { name: node.name, type: node.type, nullable: true });
+      });
+      for (const id of udfsOf(expr)) {
+        const known = this.#options.functions.get(id);
+        if (known === undefined) throw unknownFunction(this.#bound, id);
+        functions.set(id, { id, module: known.module, name: known.name });
+      }
+    }
+    const parts = {
+      inputs: [...inputs.values()],
+      steps: steps.map(({ name, expr }) => ({ name, expr, type: expr.type, nullable: true })),
+      functions: [...functions.values()].sort((a, b) => (a.id < b.id ? -1 : 1)),
+    };
+    const key = createHash("sha256").update(JSON.stringify(parts)).digest("hex");
+    return { key, ...parts };
+  }
+
+  #reason(clause: PythonReason["clause"], expr: Expr): PythonReason {
+    return pythonReason(clause, expr, this.#options.mode);
+  }
+
+  #named(name: string): NamedType {
+    const type = this.#types.get(name);
+    if (type === undefined) throw new TypeError(`The query has no type for ${name}.`);
+    return { name, type };
+  }
+
+  #newName(): string {
+    this.#made += 1;
+    return `#p${this.#made}`;
+  }
+}
+
+const UUID: ColumnType = { kind: "uuid" };
+
+/** The first columns are what told rows apart where they came from. */
+function withIdentities(relation: Relation, count: number): Relation {
+  if (count === 0) return relation;
+  const identities = Array.from({ length: count }, (_none, at) => relation.column(`#id${at}`) ?? "");
+  return { ...relation, identities };
+}
+
+/** The conditions that all have to hold. */
+export function conjuncts(where: Expr | null): Expr[] {
+  if (where === null) return [];
+  if (where.node !== "call" || where.fn !== "op.and") return [where];
+  return where.args.flatMap(conjuncts);
+}
+
+function clausesExprs({ where, group_by, select, order_by }: Clauses): Expr[] {
+  return [...where, ...group_by, ...select.map(({ expr }) => expr), ...order_by.map(({ expr }) => expr)];
+}
+
+function replaceIn(clauses: Clauses, found: (expr: Expr) => Expr | undefined): Clauses {
+  const replace = (expr: Expr): Expr => found(expr) ?? mapParts(expr, replace);
+  return {
+    where: clauses.where.map(replace),
+    group_by: clauses.group_by.map(replace),
+    select: clauses.select.map(({ name, expr }) => ({ name, expr: replace(expr) })),
+    order_by: clauses.order_by.map(({ expr, asc }) => ({ expr: replace(expr), asc })),
+  };
+}
+
+function unknownFunction(bound: BoundQuery, id: string): Error {
+  return appError("app_invalid", {
+    detail: `The query ${bound.id} calls ${id}, which the application does not declare.`,
+    hint: "Run the command again, so that the file is read anew.",
+    meta: { query: bound.id, function: id },
+  });
+}

@@ -1,0 +1,85 @@
+import type { EngineValue } from "@appdb/contract/types";
+import type { UdfGraph, UdfResult, UdfRunner } from "../ports.ts";
+import { fromSqlText } from "../rows/value-sql.ts";
+import { parameterOf } from "./bind-query.ts";
+import type { NamedType } from "./query-plan.ts";
+import { computeError } from "./query-refusals.ts";
+
+/** Rows handed to the workers at a time: enough for full chunks, few enough to leave room for other requests. */
+const IN_FLIGHT = 128;
+
+export type QueryArguments = ReadonlyMap<string, EngineValue>;
+
+/** Decodes a row of texts. */
+export function decodeRow(columns: readonly NamedType[], row: readonly (string | null)[], first = 0): EngineValue[] {
+  return columns.map(({ type }, at) => {
+    const text = row[first + at] ?? null;
+    return text === null ? null : fromSqlText(type, text);
+  });
+}
+
+/** Where a graph finds its inputs: in a row's columns, or among the request's parameters. */
+export function bindInputs(
+  graph: UdfGraph,
+  columns: readonly NamedType[],
+  args: QueryArguments,
+): (row: readonly EngineValue[]) => EngineValue[] {
+  const places = new Map(columns.map(({ name }, at) => [name, at]));
+  const sources = graph.inputs.map(({ name }) => {
+    const parameter = parameterOf(name);
+    if (parameter !== undefined) return { value: args.get(parameter) ?? null };
+    const at = places.get(name);
+    if (at === undefined) throw new TypeError(`The graph reads ${name}, which the rows do not have.`);
+    return { at };
+  });
+  return (row) => sources.map((source) => ("at" in source ? (row[source.at] ?? null) : source.value));
+}
+
+/** Runs a graph over rows, many at a time; results in the order of the rows. @throws worker_unavailable, overloaded */
+export async function computeRows(
+  runner: UdfRunner,
+  graph: UdfGraph,
+  inputs: readonly (readonly EngineValue[])[],
+  signal?: AbortSignal,
+): Promise<readonly UdfResult[]> {
+  const results = new Array<UdfResult>(inputs.length);
+  let next = 0;
+  const runSome = async (): Promise<void> => {
+    for (let at = next++; at < inputs.length; at = next++) {
+      results[at] = await runner.run(graph, inputs[at] ?? [], signal);
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(IN_FLIGHT, inputs.length) }, runSome));
+  return results;
+}
+
+/**
+ * Whether a row meets conditions, the first `count` steps. A row is out as soon as one of them is known not to hold, in
+ * whatever order they stand, as in SQL; an error counts only for a row that nothing else leaves out.
+ * @throws function_failed and its kin
+ */
+export function meetsConditions(query: string, graph: UdfGraph, count: number, result: UdfResult): boolean {
+  let failed: number | undefined;
+  for (let step = 0; step < count; step++) {
+    if (errorOf(graph, step, result) !== undefined) failed ??= step;
+    else if (result.values[step] !== true) return false;
+  }
+  if (failed !== undefined) throwStepError(query, graph, failed, result, "where");
+  return true;
+}
+
+/** @throws function_failed and its kin when a step of the result from `first` on has no value */
+export function refuseErrors(query: string, graph: UdfGraph, first: number, result: UdfResult, what: string): void {
+  if (result.errors === null) return;
+  for (let step = first; step < graph.steps.length; step++) throwStepError(query, graph, step, result, what);
+}
+
+function throwStepError(query: string, graph: UdfGraph, step: number, result: UdfResult, what: string): void {
+  const error = errorOf(graph, step, result);
+  if (error !== undefined) throw computeError(query, what, error);
+}
+
+function errorOf(graph: UdfGraph, step: number, { errors }: UdfResult) {
+  const name = graph.steps[step]?.name;
+  return name === undefined ? undefined : errors?.[name];
+}

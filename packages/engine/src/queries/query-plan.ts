@@ -1,0 +1,71 @@
+import type { Expr } from "@appdb/contract/expressions";
+import type { ColumnType } from "@appdb/contract/types";
+import type { UdfGraph } from "../ports.ts";
+import type { CatalogFunction } from "../schema/catalog.ts";
+import type { BoundQuery } from "./bind-query.ts";
+import type { Placeholder } from "./parameter-list.ts";
+import type { PythonReason } from "./python-reasons.ts";
+import type { SqlMode } from "./relation.ts";
+
+/** A statement with what its places are filled with. The same text has the same name: a connection prepares it once. */
+export interface PlannedStatement {
+  readonly text: string;
+  readonly name: string;
+  readonly places: readonly Placeholder[];
+}
+
+export interface NamedType {
+  readonly name: string;
+  readonly type: ColumnType;
+}
+
+/** What the clauses of a query are while it is planned; they shrink from stage to stage. */
+export interface Clauses {
+  readonly where: readonly Expr[];
+  readonly group_by: readonly Expr[];
+  readonly select: readonly { readonly name: string; readonly expr: Expr }[];
+  readonly order_by: readonly { readonly expr: Expr; readonly asc: boolean }[];
+}
+
+/** Rows that are read and kept, with what Python computes of each: the next stage reads them in place of tables. */
+export interface MaterialStage {
+  readonly statement: PlannedStatement;
+  /** What the statement gives, in order. */
+  readonly columns: readonly NamedType[];
+  readonly graph: UdfGraph | null;
+  /** Steps that are conditions; the rest are values for the next stage, after `columns`. */
+  readonly conditions: number;
+  /** Rows come in the final order, so that no more are needed than the query's limit and offset ask for. */
+  readonly is_ordered: boolean;
+}
+
+export interface Output extends NamedType {
+  readonly nullable: boolean;
+  /** Place in the statement's rows, or the step of the graph that computes it. */
+  readonly from: { readonly sql: number } | { readonly step: number };
+}
+
+export interface FinalStage {
+  readonly statement: PlannedStatement;
+  /** Flat names of the statement's columns behind the outputs, which the graph reads. */
+  readonly columns: readonly NamedType[];
+  readonly outputs: readonly Output[];
+  readonly graph: UdfGraph | null;
+}
+
+/** How a query is answered: rows are read and kept stage by stage, and the last statement gives the answer's rows. */
+export interface QueryPlan {
+  readonly bound: BoundQuery;
+  readonly materials: readonly MaterialStage[];
+  readonly final: FinalStage;
+  /** What Python computes, and why; empty when one statement is all. */
+  readonly reasons: readonly PythonReason[];
+}
+
+export interface PlanOptions {
+  readonly functions: ReadonlyMap<string, CatalogFunction>;
+  /** `bare` leaves every computation to Python, for rows of which SQL refused a value. */
+  readonly mode: SqlMode;
+  /** The answer may have this many rows; one more is asked for, to see that there are more. */
+  readonly most_rows: number;
+}

@@ -1,0 +1,45 @@
+import { AppError, appError } from "@appdb/contract/errors";
+import { cellErrorCode } from "../compute/run-graph.ts";
+import { ResultTooLarge, SqlError, type UdfError } from "../ports.ts";
+import { type QueryLimits, timedOut, tooManyBytes } from "./query-limits.ts";
+
+/** Turns PostgreSQL's refusal of a query into an error for the caller; what no caller could mend passes as it is. */
+export function explainQueryRefusal(query: string, limits: QueryLimits, error: unknown, signal?: AbortSignal): unknown {
+  if (error instanceof ResultTooLarge) return tooManyBytes(query, limits, error);
+  // Nothing was written, so a connection that broke leaves no doubt behind.
+  if (error instanceof AppError && error.code === "commit_unknown") return lost(error);
+  if (!(error instanceof SqlError)) return error;
+  const { sqlstate } = error;
+  if (sqlstate === "57014") {
+    if (!signal?.aborted) return timedOut(query, limits, error);
+    return appError("interrupted", { detail: "The client went away; its statement was cancelled.", cause: error });
+  }
+  if (/^(53|57|25006)/.test(sqlstate)) return lost(error, ` (SQLSTATE ${sqlstate})`);
+  if (sqlstate.startsWith("22") || sqlstate.startsWith("54")) {
+    return appError("function_failed", {
+      detail: `The query ${query} has a value that does not fit its type: a sum beyond Int or Float, or a text beyond what can be held.`,
+      hint: "Convert with .astype(db.Float) before adding up, or ask for fewer rows.",
+      meta: { query, type: "OverflowError", sqlstate },
+      cause: error,
+    });
+  }
+  return error;
+}
+
+/** A value that Python could not compute, told like that of a computed column. */
+export function computeError(query: string, name: string, error: UdfError): Error {
+  const at = error.at === null ? "" : ` (${error.at})`;
+  return appError(cellErrorCode(error), {
+    detail: `The query ${query}, ${name}: ${error.function} raised ${error.type}: ${error.message}${at}`,
+    hint: "Leave such rows out with where(), or change the expression.",
+    meta: { query, function: error.function, type: error.type, message: error.message, at: error.at },
+  });
+}
+
+function lost(cause: unknown, why = ""): Error {
+  return appError("database_unavailable", {
+    detail: `PostgreSQL does not answer the query at this moment${why}.`,
+    hint: "Send the request again in a moment.",
+    cause,
+  });
+}

@@ -1,0 +1,160 @@
+import { appError, type FieldError } from "@appdb/contract/errors";
+import type { ManifestParameter } from "@appdb/contract/manifest";
+import { nearestName } from "@appdb/contract/nearest";
+import { type ColumnType, displayType, type EngineValue } from "@appdb/contract/types";
+import { Misfit } from "../rows/misfit.ts";
+import { parseBody } from "../rows/parse-body.ts";
+import { parseInt64Text } from "../rows/parse-numbers.ts";
+import { parseValue, type RawText } from "../rows/value-parse.ts";
+import { parseInt64 } from "../rows/value-sql.ts";
+import type { QueryArguments } from "./python-rows.ts";
+
+/** Reads values of parameters from what a request carries: a JSON body, or the part of the URL behind `?`. */
+export interface ParameterReader {
+  /** @throws invalid_json, invalid_request with one entry per parameter that does not fit */
+  fromBody(body: Uint8Array | string): QueryArguments;
+  /** Text is converted to the declared types; of a repeated parameter the last one counts. @throws invalid_request */
+  fromUrl(search: string): QueryArguments;
+  /** Values that came from within: a computed column's arguments. */
+  fromValues(values: Readonly<Record<string, EngineValue>>): QueryArguments;
+}
+
+/** Compiles the reader. Parameters that are no `inputs` have their defaults and cannot be given. */
+export function compileParameters(
+  parameters: readonly ManifestParameter[],
+  inputs: readonly string[] = parameters.map(({ name }) => name),
+): ParameterReader {
+  const taken = new Map(parameters.filter(({ name }) => inputs.includes(name)).map((known) => [known.name, known]));
+  const defaults = new Map<string, EngineValue>();
+  for (const parameter of parameters) {
+    if ("default" in parameter && parameter.default !== undefined) defaults.set(parameter.name, defaultOf(parameter));
+  }
+  const read = (given: Iterable<readonly [string, Given]>): QueryArguments => {
+    const args = new Map(defaults);
+    const errors: FieldError[] = [];
+    const seen = new Set<string>();
+    for (const [name, value] of given) {
+      const parameter = taken.get(name);
+      const parsed = parameter === undefined ? new Misfit(unknown(name, taken.keys())) : value(parameter);
+      seen.add(name);
+      if (!(parsed instanceof Misfit)) args.set(name, parsed);
+      else errors.push({ pointer: pointerTo(name) + (parsed.pointer ?? ""), detail: parsed.detail });
+    }
+    for (const name of taken.keys()) {
+      if (seen.has(name) || defaults.has(name)) continue;
+      errors.push({ pointer: pointerTo(name), detail: `The parameter "${name}" is required.` });
+    }
+    if (errors.length > 0) throw refused(errors, taken.values());
+    return args;
+  };
+  return {
+    fromBody(body) {
+      if (body.length === 0) return read([]);
+      const parsed = parseBody(body);
+      return read(
+        Object.entries(parsed.members).map(([name, value]) => [name, fromJson(value, () => parsed.raw(name))] as const),
+      );
+    },
+    fromUrl(search) {
+      if (search === "") return read([]);
+      const last = new Map(new URLSearchParams(search));
+      return read([...last].map(([name, text]) => [name, fromText(text)] as const));
+    },
+    fromValues: (values) =>
+      read(
+        Object.entries(values).map(
+          ([name, value]) => [name, (known: ManifestParameter) => nullable(known, value)] as const,
+        ),
+      ),
+  };
+}
+
+type Given = (parameter: ManifestParameter) => EngineValue | Misfit;
+
+function nullable(parameter: ManifestParameter, value: EngineValue): EngineValue | Misfit {
+  return value === null && !parameter.nullable ? notNull(parameter) : value;
+}
+
+function notNull({ name }: ManifestParameter): Misfit {
+  return new Misfit(`The parameter "${name}" must not be null.`);
+}
+
+function fromJson(value: unknown, raw: RawText): Given {
+  return (parameter) => {
+    if (value === null) return parameter.nullable ? null : notNull(parameter);
+    return parseValue(parameter.type, value, raw);
+  };
+}
+
+function fromText(text: string): Given {
+  return (parameter) => {
+    if (text === "" && parameter.nullable && parameter.type.kind !== "string") return null;
+    return parseText(parameter.type, text);
+  };
+}
+
+function parseText(type: ColumnType, text: string): EngineValue | Misfit {
+  const wrong = () =>
+    new Misfit(`${displayType(type, false)} is wanted, the URL has ${JSON.stringify(shorten(text))}.`);
+  switch (type.kind) {
+    case "int": {
+      if (!/^[+-]?\d+$/.test(text.trim())) return wrong();
+      return parseInt64Text(text.trim().replace(/^\+/, ""), "Int");
+    }
+    case "float": {
+      const value = /\d/.test(text) && /^[+\-.\deE\s]+$/.test(text) ? Number(text) : Number.NaN;
+      return Number.isFinite(value) ? value : wrong();
+    }
+    case "bool": {
+      const word = text.trim().toLowerCase();
+      if (word === "true" || word === "1") return true;
+      return word === "false" || word === "0" ? false : wrong();
+    }
+    case "json":
+    case "array": {
+      try {
+        return parseValue(type, JSON.parse(text), () => text);
+      } catch {
+        return wrong();
+      }
+    }
+    default: {
+      const parsed = parseValue(type, text, () => text);
+      return parsed instanceof Misfit && type.kind !== "string" ? wrong() : parsed;
+    }
+  }
+}
+
+/** A default as the manifest writes it: as a literal of an expression. */
+function defaultOf({ type, default: value }: ManifestParameter): EngineValue {
+  if (value === null || value === undefined) return null;
+  if (type.kind === "int") return parseInt64(String(value));
+  if (type.kind === "binary") return Buffer.from(String(value), "base64");
+  return value;
+}
+
+function refused(errors: FieldError[], taken: Iterable<ManifestParameter>): Error {
+  const first = errors[0];
+  const names = [...taken].map((known) => known.name + (known.default === undefined ? "" : "?"));
+  return appError("invalid_request", {
+    detail:
+      errors.length === 1 && first !== undefined
+        ? `${first.pointer.slice(1)}: ${first.detail}`
+        : `${errors.length} parameters do not fit; \`errors\` names each.`,
+    hint: names.length === 0 ? "The route takes no parameters." : `The route takes: ${names.join(", ")}`,
+    errors,
+  });
+}
+
+function unknown(name: string, known: Iterable<string>): string {
+  const nearest = nearestName(name, known);
+  return `The route takes no parameter "${name}".${nearest === undefined ? "" : ` Did you mean "${nearest}"?`}`;
+}
+
+function pointerTo(name: string): string {
+  return `/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`;
+}
+
+function shorten(text: string): string {
+  return text.length <= 60 ? text : `${text.slice(0, 57)}...`;
+}

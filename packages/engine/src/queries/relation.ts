@@ -1,0 +1,202 @@
+import { appError } from "@appdb/contract/errors";
+import type { Expr } from "@appdb/contract/expressions";
+import type { ColumnType } from "@appdb/contract/types";
+import { compileShown, compileSql, type Sources } from "../expressions/compile-sql.ts";
+import { indexedPrefix, keyExpression } from "../schema/ddl.ts";
+import { quoteIdent, quoteLiteral, quoteTable } from "../sql/quote.ts";
+import { storageCollation, storageType } from "../sql/storage-type.ts";
+import type { BoundQuery, BoundTable } from "./bind-query.ts";
+import type { ParameterList } from "./parameter-list.ts";
+
+/** What a statement reads from: a FROM list, and where each flat name is found in it. */
+export interface Relation {
+  readonly from: string;
+  /** Conditions that are part of it already (WHERE), as SQL. */
+  readonly where: readonly string[];
+  /** SQL of a flat name; undefined for a name that it does not have. */
+  column(name: string): string | undefined;
+  /** What tells its rows apart, in the order in which they were inserted; empty when nothing does. */
+  readonly identities: readonly string[];
+}
+
+/** Which expressions may be SQL: all that have a form, or (for rows that SQL refused) bare values alone. */
+export type SqlMode = "forms" | "bare";
+
+/** Writes expressions over a relation as SQL. */
+export class ExpressionWriter {
+  readonly #relation: Relation;
+  readonly #parameters: ParameterList;
+  readonly #mode: SqlMode;
+
+  constructor(relation: Relation, parameters: ParameterList, mode: SqlMode) {
+    this.#relation = relation;
+    this.#parameters = parameters;
+    this.#mode = mode;
+  }
+
+  /** Whether `write` gives SQL, without taking up parameters of the statement. */
+  has(expr: Expr): boolean {
+    return this.#compile(expr, { columnSql: () => "x", parameterSql: () => "$0" }) !== undefined;
+  }
+
+  /** SQL of the value as a column of its type would store it; undefined when it has no SQL form. */
+  write(expr: Expr): string | undefined {
+    return this.#compile(expr, this.#sources());
+  }
+
+  /** SQL of a value that is only shown: a part of a Json value may keep its blanks. */
+  writeShown(expr: Expr): string | undefined {
+    return this.#mode === "bare" ? this.write(expr) : compileShown(expr, this.#sources());
+  }
+
+  #compile(expr: Expr, sources: Sources): string | undefined {
+    return this.#mode === "bare" && !BARE.has(expr.node) ? undefined : compileSql(expr, sources);
+  }
+
+  #sources(): Sources {
+    return {
+      columnSql: ({ name }) => {
+        const sql = this.#relation.column(name);
+        if (sql === undefined) throw new TypeError(`The query reads ${name}, which its tables do not have.`);
+        return sql;
+      },
+      parameterSql: ({ name }) => this.#parameters.value(name),
+    };
+  }
+}
+
+const BARE: ReadonlySet<Expr["node"]> = new Set(["column", "literal", "parameter"]);
+
+/** The tables of a query with their joins. @throws app_invalid for a join whose condition has no SQL form */
+export function joinTables(bound: BoundQuery, parameters: ParameterList): Relation {
+  const byAlias = new Map(bound.tables.map((table) => [table.alias, table]));
+  const relation: Relation = {
+    from: "",
+    where: [],
+    identities: bound.tables.map(({ alias, table }) => `${quoteIdent(alias)}.${quoteIdent(table.identity)}`),
+    column: (name) => columnOf(byAlias, name),
+  };
+  const writer = new ExpressionWriter(relation, parameters, "forms");
+  const [first, ...others] = bound.tables.map(({ alias, table }) => `${quoteTable(table)} as ${quoteIdent(alias)}`);
+  const joins = others.map((table, at) => {
+    const { kind, on } = bound.query.joins[at] ?? { kind: "cross", on: null };
+    if (on === null) return `cross join ${table}`;
+    const condition = writer.write(on);
+    if (condition === undefined) throw noSqlJoin(bound);
+    return `${kind} join ${table} on ${condition}`;
+  });
+  return { ...relation, from: [first, ...joins].join("\n  ") };
+}
+
+/** Rows given as arrays, parameters in the order of `columns`. */
+export function givenRows(
+  columns: readonly { readonly name: string; readonly type: ColumnType }[],
+  parameters: ParameterList,
+): Relation {
+  const names = columns.map((_column, at) => quoteIdent(`c${at}`));
+  const arrays = columns.map(({ type }) => parameters.array(type));
+  const places = new Map(columns.map(({ name, type }, at) => [name, { at, type }]));
+  return {
+    from: `unnest(${arrays.join(", ")}) with ordinality as given(${[...names, '"#row"'].join(", ")})`,
+    where: [],
+    identities: ['given."#row"'],
+    column(name) {
+      const place = places.get(name);
+      if (place === undefined) return undefined;
+      const sql = `given.${names[place.at]}`;
+      if (place.type.kind === "array") return `(${sql}::${storageType(place.type)}${storageCollation(place.type)})`;
+      const collation = storageCollation(place.type);
+      return collation === "" ? sql : `(${sql}${collation})`;
+    },
+  };
+}
+
+/**
+ * A condition as SQL that an index can serve: B-trees hold the first characters of texts, keys their hashes, so the
+ * comparison is written once more over what the index holds. Undefined when the condition has no SQL form.
+ */
+function writeCondition(expr: Expr, bound: BoundQuery, writer: ExpressionWriter): string | undefined {
+  const sql = writer.write(expr);
+  if (sql === undefined || expr.node !== "call") return sql;
+  const [left, right] = expr.args;
+  if (left === undefined || right === undefined || expr.args.length !== 2) return sql;
+  const hint =
+    indexHint(expr.fn, left, right, bound, writer) ?? indexHint(MIRRORED[expr.fn] ?? "", right, left, bound, writer);
+  return hint === undefined ? sql : `${hint} and ${sql}`;
+}
+
+const MIRRORED: Readonly<Record<string, string>> = {
+  "op.eq": "op.eq",
+  "op.lt": "op.gt",
+  "op.le": "op.ge",
+  "op.gt": "op.lt",
+  "op.ge": "op.le",
+};
+/** What holds of the first characters of two texts when the comparison holds of the texts. */
+const OF_PREFIXES: Readonly<Record<string, string>> = {
+  "op.eq": "=",
+  "op.lt": "<=",
+  "op.le": "<=",
+  "op.gt": ">=",
+  "op.ge": ">=",
+};
+
+function indexHint(
+  fn: string,
+  column: Expr,
+  value: Expr,
+  bound: BoundQuery,
+  writer: ExpressionWriter,
+): string | undefined {
+  const sign = OF_PREFIXES[fn];
+  if (sign === undefined || column.node !== "column" || column.type.kind !== "string") return undefined;
+  if ((value.node !== "literal" && value.node !== "parameter") || value.type.kind !== "string") return undefined;
+  const found = bound.tables.find(({ alias }) => column.name.startsWith(`${alias}.`));
+  if (found === undefined) return undefined;
+  const name = column.name.slice(found.alias.length + 1);
+  const [left, right] = [writer.write(column), writer.write(value)];
+  if (left === undefined || right === undefined) return undefined;
+  const { table } = found;
+  if (fn === "op.eq" && table.primary_key.includes(name)) {
+    return `${keyExpression(left, column.type)} = ${keyExpression(right, column.type)}`;
+  }
+  const index = table.indexes.find((candidate) => candidate.columns[0] === name && candidate.state === "ready");
+  if (index === undefined) return undefined;
+  const kinds = new Map(table.columns.map((known) => [known.name, known.type.kind]));
+  const texts = index.columns.filter((indexed) => kinds.get(indexed) === "string").length;
+  return `${indexedPrefix(left, texts)} ${sign} ${indexedPrefix(right, texts)}`;
+}
+
+function columnOf(byAlias: ReadonlyMap<string, BoundTable>, flat: string): string | undefined {
+  const dot = flat.indexOf(".");
+  const table = byAlias.get(flat.slice(0, dot));
+  if (dot < 0 || table === undefined) return undefined;
+  const [name = "", part] = splitError(flat.slice(dot + 1));
+  const alias = quoteIdent(table.alias);
+  if (part === undefined) return `${alias}.${quoteIdent(name)}`;
+  const cell = `(${alias}._errors -> ${quoteLiteral(name)})`;
+  // A cell that waits for its value has a word in the place of an error.
+  return `(coalesce(${cell} ->> ${quoteLiteral(part)}, CASE jsonb_typeof(${cell}) WHEN 'string' THEN ${cell} #>> '{}' END) collate pg_catalog.pg_unicode_fast)`;
+}
+
+function splitError(name: string): [string, string?] {
+  const mark = name.indexOf("!");
+  return mark < 0 ? [name] : [name.slice(0, mark), name.slice(mark + 1)];
+}
+
+function noSqlJoin(bound: BoundQuery): Error {
+  return appError("app_invalid", {
+    detail: `The query ${bound.id} joins on a condition that has no SQL form.`,
+    hint: "Compare columns in on=; put what Python computes into where(), or into a computed column.",
+    meta: { query: bound.id },
+  });
+}
+
+/** The conditions of a statement as SQL. All have forms: the planner asked before. */
+export function writeConditions(where: readonly Expr[], bound: BoundQuery, writer: ExpressionWriter): string[] {
+  return where.map((expr) => {
+    const sql = writeCondition(expr, bound, writer);
+    if (sql === undefined) throw new TypeError("A condition without SQL form stands in a statement.");
+    return sql;
+  });
+}

@@ -1,0 +1,65 @@
+import type { ColumnType, EngineValue } from "@appdb/contract/types";
+import { floatText } from "../rows/float-text.ts";
+import { valueToJson } from "../rows/value-json.ts";
+import { fromSqlText } from "../rows/value-sql.ts";
+import type { FinalStage, Output } from "./query-plan.ts";
+
+/** A row of PostgreSQL's texts, and what Python computed of it. */
+export interface AnswerRow {
+  readonly sql: readonly (string | null)[];
+  readonly steps?: readonly EngineValue[];
+}
+
+/** Compiles the writer of an answer's rows: JSON objects of exactly what was selected, or bare values. */
+export function compileRows(
+  stage: Pick<FinalStage, "outputs">,
+  return_scalar: boolean,
+): (sql: AnswerRow["sql"], steps?: AnswerRow["steps"]) => string {
+  const [only] = stage.outputs;
+  if (return_scalar && only !== undefined) {
+    const write = outputWriter(only);
+    return (sql, steps) => write(sql, steps);
+  }
+  const outputs = stage.outputs.map((output, at) => ({
+    lead: `${at === 0 ? "{" : ","}${JSON.stringify(output.name)}:`,
+    write: outputWriter(output),
+  }));
+  if (outputs.length === 0) return () => "{}";
+  return (sql, steps) => {
+    let text = "";
+    for (const { lead, write } of outputs) text += lead + write(sql, steps);
+    return `${text}}`;
+  };
+}
+
+type Writer = (sql: AnswerRow["sql"], steps: AnswerRow["steps"]) => string;
+
+function outputWriter({ from, type }: Output): Writer {
+  if ("step" in from) return (_sql, steps) => valueToJson(type.kind, steps?.[from.step] ?? null);
+  const { sql: at } = from;
+  const write = textWriter(type);
+  return (sql) => {
+    const text = sql[at] ?? null;
+    return text === null ? "null" : write(text);
+  };
+}
+
+/** From PostgreSQL's text straight to JSON, without a value between where both are written alike. */
+function textWriter(type: ColumnType): (text: string) => string {
+  switch (type.kind) {
+    case "string":
+      return (text) => JSON.stringify(text);
+    case "int":
+    case "json":
+      return (text) => text;
+    case "float":
+      return (text) => floatText(Number(text));
+    case "bool":
+      return (text) => (text === "t" ? "true" : "false");
+    case "date":
+    case "uuid":
+      return (text) => `"${text}"`;
+    default:
+      return (text) => valueToJson(type.kind, fromSqlText(type, text));
+  }
+}

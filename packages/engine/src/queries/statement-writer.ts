@@ -1,0 +1,345 @@
+import { createHash } from "node:crypto";
+import type { Expr } from "@appdb/contract/expressions";
+import { partsOf } from "../expressions/tree.ts";
+import { quoteIdent } from "../sql/quote.ts";
+import { castToStorage } from "../sql/storage-type.ts";
+import { aggregateSql } from "./aggregate-sql.ts";
+import { type BoundQuery, flatNames } from "./bind-query.ts";
+import { type GroupNames, groupNames, isGrouped } from "./groups.ts";
+import type { ParameterList } from "./parameter-list.ts";
+import type { Clauses, NamedType, Output, PlannedStatement, PlanOptions } from "./query-plan.ts";
+import { ExpressionWriter, type Relation, writeConditions } from "./relation.ts";
+
+type Order = Clauses["order_by"];
+
+export interface WrittenAnswer {
+  readonly statement: PlannedStatement;
+  /** Columns behind the outputs, for Python. */
+  readonly columns: readonly NamedType[];
+  readonly outputs: readonly (Omit<Output, "nullable"> & { readonly place: number })[];
+  readonly python: readonly { readonly name: string; readonly expr: Expr }[];
+}
+
+/** What is selected: values of a statement, and what Python makes of some of them. */
+interface Chosen extends Omit<WrittenAnswer, "statement"> {
+  readonly values: readonly string[];
+}
+
+/** Writes the statements of one query over one relation. */
+export class StatementWriter {
+  readonly #bound: BoundQuery;
+  readonly #relation: Relation;
+  readonly #parameters: ParameterList;
+  readonly #options: PlanOptions;
+
+  constructor(bound: BoundQuery, relation: Relation, parameters: ParameterList, options: PlanOptions) {
+    this.#bound = bound;
+    this.#relation = relation;
+    this.#parameters = parameters;
+    this.#options = options;
+  }
+
+  /** Rows as they are, for Python. */
+  rows(input: {
+    readonly where: readonly Expr[];
+    readonly columns: readonly string[];
+    readonly order: Order;
+    readonly guards: boolean;
+  }): PlannedStatement {
+    const relation = this.#relation;
+    const writer = this.#writer(relation);
+    const values = input.columns.map((name) => identityOf(relation, name) ?? relation.column(name) ?? "null");
+    return this.#prepare([
+      `select ${values.length === 0 ? "1" : values.join(", ")}`,
+      `from ${relation.from}`,
+      ...this.#where([...writeConditions(input.where, this.#bound, writer), ...this.#guards(input.guards)]),
+      ...orderLines(this.#orderTerms(input.order, writer, relation)),
+    ]);
+  }
+
+  /** Groups as they are: keys, then aggregates. */
+  groups(input: {
+    readonly where: readonly Expr[];
+    readonly grouped: GroupNames;
+    readonly guards: boolean;
+  }): PlannedStatement {
+    const relation = this.#group(
+      this.#sampled(
+        input.where,
+        input.grouped.values.map(({ expr }) => expr),
+      ),
+      input.grouped,
+    );
+    const values = input.grouped.values.map(({ name }) => relation.column(name));
+    return this.#prepare([
+      `select ${values.join(", ")}`,
+      `from ${relation.from}`,
+      ...this.#where(this.#guards(input.guards)),
+      ...orderLines(relation.identities.map((sql) => ({ sql, asc: true }))),
+    ]);
+  }
+
+  /** The rows of the answer, up to what Python computes of each. */
+  answer(input: { readonly clauses: Clauses; readonly guards: boolean }): WrittenAnswer {
+    const { clauses } = input;
+    const { query } = this.#bound;
+    const read = [...clauses.select, ...clauses.order_by].map(({ expr }) => expr);
+    let relation = this.#sampled(clauses.where, [...read, ...clauses.group_by]);
+    let { select, order_by } = clauses;
+    if (isGrouped(clauses)) {
+      const grouped = groupNames(clauses);
+      relation = this.#group(relation, grouped);
+      select = select.map(({ name, expr }) => ({ name, expr: grouped.replace(expr) }));
+      order_by = order_by.map(({ expr, asc }) => ({ expr: grouped.replace(expr), asc }));
+    }
+    const writer = this.#writer(relation);
+    const chosen = this.#choose(select, writer, relation);
+    const where = [...relation.where, ...this.#guards(input.guards)];
+    if (query.distinct) return this.#distinct(chosen, order_by, writer, relation, where);
+    const order = this.#orderTerms(order_by, writer, relation);
+    if (query.tail !== null) return this.#tail(chosen, order, relation, where);
+    const statement = this.#prepare([
+      `select ${chosen.values.join(", ") || "1"}`,
+      `from ${relation.from}`,
+      ...this.#where(where),
+      ...orderLines(order),
+      ...this.#limits(),
+    ]);
+    return { ...chosen, statement };
+  }
+
+  /** Values of the answer that have SQL, and the columns that Python needs for the others. */
+  #choose(select: Clauses["select"], writer: ExpressionWriter, relation: Relation): Chosen {
+    const values: string[] = [];
+    const outputs: WrittenAnswer["outputs"][number][] = [];
+    const python: { name: string; expr: Expr }[] = [];
+    select.forEach(({ name, expr }, place) => {
+      const sql = writer.writeShown(expr);
+      if (sql === undefined) {
+        outputs.push({ name, type: expr.type, place, from: { step: python.length } });
+        python.push({ name: `#s${python.length}`, expr });
+        return;
+      }
+      outputs.push({ name, type: expr.type, place, from: { sql: values.length } });
+      values.push(sql);
+    });
+    const columns: NamedType[] = [];
+    const types = new Map(python.flatMap(({ expr }) => typesIn(expr)));
+    for (const name of flatNames(python.map(({ expr }) => expr))) {
+      const type = types.get(name);
+      const sql = relation.column(name);
+      if (type === undefined || sql === undefined) throw new TypeError(`The query lacks ${name}.`);
+      columns.push({ name, type });
+      values.push(sql);
+    }
+    return { values, outputs, columns, python };
+  }
+
+  /** Everything that is selected has SQL here; the order is by what is selected. */
+  #distinct(
+    chosen: Chosen,
+    order_by: Order,
+    writer: ExpressionWriter,
+    relation: Relation,
+    where: readonly string[],
+  ): WrittenAnswer {
+    const places = chosen.values.map((_sql, at) => `d.${quoteIdent(`c${at}`)}`);
+    const wanted = order_by.map(({ expr, asc }) => {
+      const at = chosen.values.indexOf(writer.write(expr) ?? "");
+      return { sql: places[at] ?? "null", asc };
+    });
+    const lines = [
+      `select ${places.join(", ")}`,
+      `from (select distinct ${chosen.values.map((sql, at) => `${sql} as ${quoteIdent(`c${at}`)}`).join(", ")}`,
+      `  from ${relation.from}`,
+      ...this.#where(where),
+      ") as d",
+    ];
+    const order = [...wanted, ...places.map((sql) => ({ sql, asc: true }))];
+    const { tail } = this.#bound.query;
+    if (tail === null) {
+      return { ...chosen, statement: this.#prepare([...lines, ...orderLines(order), ...this.#limits()]) };
+    }
+    const last = [...lines, ...orderLines(reversed(order)), ...this.#limitTo(tail)];
+    const back = order.map(({ sql, asc }) => ({ sql: sql.replace(/^d\./, "t."), asc }));
+    const shown = places.map((sql) => sql.replace(/^d\./, "t."));
+    const statement = this.#prepare([`select ${shown.join(", ")} from (`, ...last, ") as t", ...orderLines(back)]);
+    return { ...chosen, statement };
+  }
+
+  /** The last rows of the order, turned round again. */
+  #tail(chosen: Chosen, order: readonly OrderTerm[], relation: Relation, where: readonly string[]): WrittenAnswer {
+    const names = chosen.values.map((_sql, at) => quoteIdent(`c${at}`));
+    const keys = order.map((_term, at) => quoteIdent(`k${at}`));
+    const inner = [
+      ...chosen.values.map((sql, at) => `${sql} as ${names[at]}`),
+      ...order.map(({ sql }, at) => `${sql} as ${keys[at]}`),
+    ];
+    const { tail } = this.#bound.query;
+    const statement = this.#prepare([
+      `select ${names.join(", ") || "1"} from (`,
+      `select ${inner.join(", ")}`,
+      `from ${relation.from}`,
+      ...this.#where(where),
+      ...orderLines(reversed(order)),
+      ...(tail === null ? [] : this.#limitTo(tail)),
+      ") as t",
+      ...orderLines(order.map(({ asc }, at) => ({ sql: keys[at] ?? "", asc }))),
+    ]);
+    return { ...chosen, statement };
+  }
+
+  /** The relation with its conditions, and of its rows those that are drawn. */
+  #sampled(where: readonly Expr[], read: readonly Expr[]): Relation {
+    const relation = this.#relation;
+    const conditions = [...relation.where, ...writeConditions(where, this.#bound, this.#writer(relation))];
+    const { sample } = this.#bound.query;
+    if (sample === null) return { ...relation, where: conditions };
+    const draw = drawSql(relation, sample.seed);
+    if (sample.fraction !== null) {
+      return { ...relation, where: [...conditions, `${draw} < ${sample.fraction}`] };
+    }
+    const names = flatNames(read);
+    const places = new Map(names.map((name, at) => [name, `sampled.${quoteIdent(`s${at}`)}`]));
+    const values = [
+      ...names.map((name, at) => `${relation.column(name)} as ${quoteIdent(`s${at}`)}`),
+      ...relation.identities.map((sql, at) => `${sql} as ${quoteIdent(`i${at}`)}`),
+    ];
+    const lines = [
+      `(select ${values.join(", ") || "1"} from ${relation.from}`,
+      ...this.#where(conditions),
+      `order by ${draw} limit ${sample.n}) as sampled`,
+    ];
+    return {
+      from: lines.join("\n"),
+      where: [],
+      identities: relation.identities.map((_sql, at) => `sampled.${quoteIdent(`i${at}`)}`),
+      column: (name) => places.get(name),
+    };
+  }
+
+  /** One row for each group. */
+  #group(relation: Relation, grouped: GroupNames): Relation {
+    const writer = this.#writer(relation);
+    const need = (expr: Expr): string => {
+      const sql = writer.write(expr);
+      if (sql === undefined) throw new TypeError("A group's value without SQL form stands in a statement.");
+      return sql;
+    };
+    const places = new Map(grouped.values.map(({ name }, at) => [name, `grouped.${quoteIdent(`g${at}`)}`]));
+    const values = grouped.values.map(({ expr }, at) => {
+      const arg = expr.node === "aggregate" ? expr.args[0] : undefined;
+      const sql =
+        expr.node === "aggregate"
+          ? aggregateSql(expr, arg === undefined ? undefined : need(arg), relation.identities)
+          : castToStorage(need(expr), expr.type);
+      return `${sql} as ${quoteIdent(`g${at}`)}`;
+    });
+    const keys = grouped.values.slice(0, grouped.keys).map((_value, at) => String(at + 1));
+    const lines = [
+      `(select ${values.join(", ") || "1"} from ${relation.from}`,
+      ...this.#where(relation.where),
+      ...(keys.length === 0 ? [] : [`group by ${keys.join(", ")}`]),
+    ];
+    return {
+      from: `${lines.join("\n")}) as grouped`,
+      where: [],
+      identities: grouped.values.slice(0, grouped.keys).map(({ name }) => places.get(name) ?? ""),
+      column: (name) => places.get(name),
+    };
+  }
+
+  #orderTerms(order: Order, writer: ExpressionWriter, relation: Relation): OrderTerm[] {
+    const wanted = order.map(({ expr, asc }) => {
+      const sql = writer.write(expr);
+      if (sql === undefined) throw new TypeError("An order without SQL form stands in a statement.");
+      // A bare number would be the place of a selected value.
+      return { sql: expr.node === "literal" ? `(${sql})` : sql, asc };
+    });
+    const known = new Set(wanted.map(({ sql }) => sql));
+    const rest = relation.identities.filter((sql) => !known.has(sql)).map((sql) => ({ sql, asc: true }));
+    return [...wanted, ...rest];
+  }
+
+  #where(conditions: readonly string[]): string[] {
+    return conditions.length === 0 ? [] : [`where ${conditions.join("\n  and ")}`];
+  }
+
+  /** Nothing comes back when a table has another version than the one that the statement was written for. */
+  #guards(wanted: boolean): string[] {
+    if (!wanted) return [];
+    return this.#bound.tables.map(
+      ({ table }) =>
+        `(select v.version from appdb.tables v where v.id = ${table.id}) = ${this.#parameters.version(table.id)}`,
+    );
+  }
+
+  #limits(): string[] {
+    const { limit, offset } = this.#bound.query;
+    const lines = limit === null ? [`limit ${this.#options.most_rows + 1}`] : this.#limitTo(limit);
+    if (offset === null) return lines;
+    return [...lines, `offset ${this.#count(offset)}`];
+  }
+
+  #limitTo(limit: Expr): string[] {
+    const most = this.#options.most_rows + 1;
+    if (limit.node === "literal") return [`limit ${Math.min(Number(limit.value), most)}`];
+    return [`limit least(${this.#count(limit)}, ${most})`];
+  }
+
+  #count(expr: Expr): string {
+    const sql = this.#writer(this.#relation).write(expr);
+    if (sql === undefined) throw new TypeError("A limit is neither a number nor a parameter.");
+    return sql;
+  }
+
+  #writer(relation: Relation): ExpressionWriter {
+    return new ExpressionWriter(relation, this.#parameters, this.#options.mode);
+  }
+
+  #prepare(lines: readonly string[]): PlannedStatement {
+    const text = lines.join("\n");
+    return {
+      text,
+      name: createHash("sha256").update(text).digest("hex").slice(0, 32),
+      places: this.#parameters.places,
+    };
+  }
+}
+
+interface OrderTerm {
+  readonly sql: string;
+  readonly asc: boolean;
+}
+
+function orderLines(terms: readonly OrderTerm[]): string[] {
+  if (terms.length === 0) return [];
+  return [
+    `order by ${terms.map(({ sql, asc }) => `${sql} ${asc ? "asc nulls last" : "desc nulls first"}`).join(", ")}`,
+  ];
+}
+
+function reversed(terms: readonly OrderTerm[]): OrderTerm[] {
+  return terms.map(({ sql, asc }) => ({ sql, asc: !asc }));
+}
+
+/** A number from 0 to 1 for a row: always the same for one seed, new each time without one. */
+function drawSql(relation: Relation, seed: number | null): string {
+  if (seed === null) return "random()";
+  const identity = relation.identities.map((sql) => `${sql}::text`).join(", ");
+  return `((hashtextextended(concat_ws(',', ${identity}), ${seed}) & 9223372036854775807)::float8 / 9223372036854775808)`;
+}
+
+function identityOf(relation: Relation, name: string): string | undefined {
+  return name.startsWith("#id") ? relation.identities[Number(name.slice(3))] : undefined;
+}
+
+function typesIn(expr: Expr): [string, NamedType["type"]][] {
+  const found: [string, NamedType["type"]][] = [];
+  const walk = (node: Expr): void => {
+    if (node.node === "column") found.push([node.name, node.type]);
+    for (const part of partsOf(node)) walk(part);
+  };
+  walk(expr);
+  return found;
+}

@@ -1,0 +1,90 @@
+"""Expression nodes inside a query: whose columns they read, what they are called, what a group leaves of them."""
+
+
+class TableNames:
+    """The names by which a query's columns name their tables."""
+
+    def __init__(self, models):
+        self._tables = [model.__appdb_table__ for model in models]
+
+    def of(self, model):
+        name = model.__appdb_table__.name
+        return {"table": name, "as": name}
+
+    def placed(self, expr):
+        """The node of an expression with `of` in each of its columns."""
+        owners = {id(ref._node): ref._owner.name for ref in expr._reads}
+        return self._placed(expr._node, owners, {ref._name: ref._owner.name for ref in expr._reads})
+
+    def _placed(self, node, owners, by_name):
+        if isinstance(node, list):
+            return [self._placed(item, owners, by_name) for item in node]
+        if not isinstance(node, dict):
+            return node
+        kind = node.get("node")
+        if kind in ("column", "cell_error"):
+            name = node["name" if kind == "column" else "column"]
+            return {**node, "of": owners.get(id(node)) or by_name.get(name) or self._tables[0].name}
+        return {key: self._placed(value, owners, by_name) for key, value in node.items()}
+
+
+def walk(node):
+    """Yields a node and all nodes inside it."""
+    if isinstance(node, list):
+        for item in node:
+            yield from walk(item)
+    elif isinstance(node, dict):
+        if "node" in node:
+            yield node
+        for value in node.values():
+            if isinstance(value, (dict, list)):
+                yield from walk(value)
+
+
+def contains(node, kind):
+    """True when a node of a kind is inside."""
+    return any(inner["node"] == kind for inner in walk(node))
+
+
+def unplaced(node, groups):
+    """The name of a column that is neither grouped by nor inside of an aggregate; None when there is none."""
+    if isinstance(node, list):
+        parts = node
+    elif not isinstance(node, dict) or node.get("node") == "aggregate" or any(node == group for group in groups):
+        return None
+    elif node.get("node") in ("column", "cell_error"):
+        return node["name" if node["node"] == "column" else "column"]
+    else:
+        parts = node.values()
+    for part in parts:
+        if isinstance(part, (dict, list)):
+            found = unplaced(part, groups)
+            if found is not None:
+                return found
+    return None
+
+
+def default_name(node, place):
+    """What a selected expression without alias is called."""
+    kind = node["node"]
+    if kind == "column":
+        return node["name"]
+    if kind == "path" and node["base"]["node"] == "column":
+        return node["base"]["name"] + "".join(map(_step_name, node["steps"]))
+    if kind == "call" and not node["fn"].startswith("op."):
+        return node["fn"].rpartition(".")[2]
+    if kind == "udf":
+        return node["function"].rpartition(":")[2].partition("#")[0]
+    if kind == "aggregate":
+        return node["fn"].rpartition(":")[2].rpartition(".")[2].partition("#")[0]
+    if kind == "literal":
+        return "literal"
+    if kind == "parameter":
+        return node["name"]
+    return f"col_{place}"
+
+
+def _step_name(step):
+    if "key" in step:
+        return f"_{step['key']}"
+    return str(step["index"]) if "index" in step else "_list"
