@@ -2,6 +2,18 @@ import { describe, expect, test } from "vitest";
 import { listCommands } from "./app.ts";
 import { HEALTH, runCli, SERVICE, schemaPlan, servicePlan } from "./testing/fake-context.ts";
 
+const RECOMPUTED = {
+  table: "main/docs",
+  columns: ["title_upper"],
+  cascade: [],
+  on_error: "abort" as const,
+  errors_only: false,
+  rows: 0,
+  job: "019a",
+  rows_done: 0,
+  errors: 0,
+};
+
 /** A daemon that has nothing to do and does everything. */
 const WILLING = {
   health: async () => HEALTH,
@@ -18,12 +30,21 @@ const WILLING = {
   serviceLogs: async function* () {
     yield "a line";
   },
+  recomputePlan: async () => RECOMPUTED,
+  recompute: async () => RECOMPUTED,
+  errors: async () => [],
+  jobList: async () => [],
+  jobCancel: async () => ({ id: "019a" }),
   stop: async () => undefined,
 };
 
 /** What each command is called with, where it takes something. */
 const ARGUMENTS: Readonly<Record<string, string>> = {
   completions: "bash",
+  recompute: "main/docs -f",
+  errors: "main",
+  "jobs list": "main",
+  "jobs cancel": "main 019a",
   "schema diff": "app.py main",
   "schema update": "app.py main",
   "schema check": "app.py",

@@ -24,6 +24,14 @@ export const LEAVES: Readonly<Record<string, Leaf>> = {
     brief: "Check what this machine has and lacks",
     load: async () => (await import("./commands/root/doctor.ts")).doctor,
   },
+  recompute: {
+    brief: "Compute columns again for the rows that are there",
+    load: async () => (await import("./commands/root/recompute.ts")).recompute,
+  },
+  errors: {
+    brief: "List computed cells that failed",
+    load: async () => (await import("./commands/root/errors.ts")).errors,
+  },
   completions: {
     brief: "Print the completions of a shell",
     load: async () => (await import("./commands/root/completions.ts")).completions,
@@ -100,6 +108,20 @@ export const NOUNS: Readonly<Record<string, Noun>> = {
       example: {
         brief: "Print an example application",
         load: async () => (await import("./commands/service/example.ts")).example,
+      },
+    },
+  },
+  jobs: {
+    brief: "Long work on tables",
+    has_plan: false,
+    verbs: {
+      list: {
+        brief: "Show long work and how far it is",
+        load: async () => (await import("./commands/jobs/list.ts")).list,
+      },
+      cancel: {
+        brief: "End a job",
+        load: async () => (await import("./commands/jobs/cancel.ts")).cancel,
       },
     },
   },

@@ -1,6 +1,15 @@
 import { appError, fromProblem, type Problem } from "./errors.ts";
+import type { JobRecord, OnError, RecomputePlan, RecomputeResult, TableErrors } from "./jobs.ts";
 import type { SchemaPlan, ServicePlan } from "./plan.ts";
-import type { App, Health, OpenTarget, Progress, ServiceRecord } from "./routes/local.ts";
+import type {
+  App,
+  Health,
+  OpenTarget,
+  Progress,
+  RecomputePlanRequest,
+  RecomputeRequest,
+  ServiceRecord,
+} from "./routes/local.ts";
 import { LOCAL_ROUTES } from "./routes/local-paths.ts";
 import { CLIENT_VERSION_HEADER, VERSION } from "./version.ts";
 
@@ -39,10 +48,18 @@ export type SchemaApply = App & {
   readonly catalog_version: number;
   readonly allow_destructive: boolean;
   readonly recompute?: boolean;
+  readonly on_error?: OnError;
 };
 export interface SchemaPrune extends Pick<App, "target" | "manifest"> {
   /** The version for which the drops were shown; null only shows them. */
   readonly catalog_version: number | null;
+}
+export interface ErrorsRequest {
+  readonly target: string;
+  /** All tables of the target when it is left out; counts alone then. */
+  readonly table?: string | undefined;
+  readonly column?: string | undefined;
+  readonly limit: number;
 }
 export type ServicePlanRequest = App & { readonly service: string | null; readonly port: number | null };
 export type ServiceApply = ServicePlanRequest & { readonly allow_destructive: boolean };
@@ -59,6 +76,12 @@ export interface LocalClient {
   servicePlan(request: ServicePlanRequest, options?: CallOptions): Promise<ServicePlan>;
   serviceApply(request: ServiceApply, options?: EventOptions): Promise<ServicePlan>;
   servicePrune(request: App & { readonly dry_run: boolean }, options?: CallOptions): Promise<ServicePlan>;
+  recomputePlan(request: RecomputePlanRequest, options?: CallOptions): Promise<RecomputePlan>;
+  /** Resolves when all rows are done; when the signal aborts the job goes on. */
+  recompute(request: RecomputeRequest, options?: EventOptions): Promise<RecomputeResult>;
+  errors(request: ErrorsRequest, options?: CallOptions): Promise<TableErrors[]>;
+  jobList(request: { target: string; all: boolean }, options?: CallOptions): Promise<JobRecord[]>;
+  jobCancel(request: { target: string; id: string }, options?: CallOptions): Promise<{ id: string }>;
   /** Services of one target, of every target when it is undefined. */
   serviceList(target: string | undefined, options?: CallOptions): Promise<ServiceRecord[]>;
   serviceRestart(name: string, options?: CallOptions): Promise<ServiceRecord>;
@@ -95,6 +118,19 @@ export function createLocalClient(options: LocalClientOptions): LocalClient {
       (await readEvents<{ plan: ServicePlan }>(options, LOCAL_ROUTES.serviceApply, request, given)).plan,
     servicePrune: async (request, given) =>
       (await call<{ plan: ServicePlan }>(LOCAL_ROUTES.servicePrune, request, given)).plan,
+    recomputePlan: async (request, given) =>
+      (await call<{ plan: RecomputePlan }>(LOCAL_ROUTES.recomputePlan, request, given)).plan,
+    recompute: async (request, given) =>
+      (await readEvents<{ result: RecomputeResult }>(options, LOCAL_ROUTES.recompute, request, given)).result,
+    errors: async ({ target, table, column, limit }, given) => {
+      const query = queryText({ target, table, column, limit: String(limit) });
+      return (await call<{ tables: TableErrors[] }>(LOCAL_ROUTES.errors, undefined, given, query)).tables;
+    },
+    jobList: async ({ target, all }, given) => {
+      const query = queryText({ target, all: all ? "1" : "0" });
+      return (await call<{ jobs: JobRecord[] }>(LOCAL_ROUTES.jobList, undefined, given, query)).jobs;
+    },
+    jobCancel: (request, given) => call<{ id: string }>(LOCAL_ROUTES.jobCancel, request, given),
     serviceList: async (target, given) => {
       const query = target === undefined ? "" : `?target=${encodeURIComponent(target)}`;
       return (await call<{ services: ServiceRecord[] }>(LOCAL_ROUTES.serviceList, undefined, given, query)).services;
@@ -106,6 +142,13 @@ export function createLocalClient(options: LocalClientOptions): LocalClient {
       await call<unknown>(LOCAL_ROUTES.stop, {}, given);
     },
   };
+}
+
+function queryText(values: Readonly<Record<string, string | undefined>>): string {
+  const given = Object.entries(values).flatMap(([name, value]) =>
+    value === undefined ? [] : [`${name}=${encodeURIComponent(value)}`],
+  );
+  return `?${given.join("&")}`;
 }
 
 type Route = { readonly method: string; readonly path: string };

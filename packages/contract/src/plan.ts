@@ -29,6 +29,8 @@ export const tablePlanSchema = z.strictObject({
   ops: z.array(opSchema),
   status: z.enum(["applied", "skipped", "refused", "failed"]).nullable(),
   destructive: z.boolean(),
+  /** Computed cells of the table that failed (`cli errors`). */
+  error_count: z.int(),
 });
 export type TablePlan = z.infer<typeof tablePlanSchema>;
 

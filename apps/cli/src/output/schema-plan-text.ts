@@ -16,7 +16,7 @@ export function printSchemaPlan(plan: SchemaPlan, out: Output): void {
   const width = widest(plan);
   for (const table of plan.tables) {
     const [sign, verdict] = VERDICTS[table.resolution];
-    out.line(`${sign} ${table.path.padEnd(width)}  ${verdict}`);
+    out.line(`${sign} ${table.path.padEnd(width)}  ${verdict}${failures(table)}`);
     for (const op of table.ops) {
       out.line(`    ${describeOp(op)}`);
       for (const line of recomputeLines(op)) out.line(`        ${line}`);
@@ -48,6 +48,11 @@ export function printAppliedSchema(plan: SchemaPlan, out: Output): void {
     if (table.resolution === "unsupported") continue;
     out.line(`${words[table.resolution].padEnd(9)}  ${table.path}`);
   }
+}
+
+function failures({ path, error_count }: TablePlan): string {
+  if (error_count === 0) return "";
+  return `  (${error_count} failing cell${error_count === 1 ? "" : "s"}: cli errors ${path})`;
 }
 
 function describeSum(plan: SchemaPlan): string {

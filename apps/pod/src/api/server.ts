@@ -5,6 +5,7 @@ import Fastify, { type FastifyInstance } from "fastify";
 import type { DaemonDeps } from "../compose.ts";
 import { addDaemonRoutes } from "./daemon-routes.ts";
 import { checkClientVersion, checkToken } from "./handshake.ts";
+import { addJobRoutes } from "./job-routes.ts";
 import { addSchemaRoutes } from "./schema-routes.ts";
 import { addServiceRoutes } from "./service-routes.ts";
 
@@ -29,6 +30,7 @@ export function createApi(deps: DaemonDeps): FastifyInstance {
     throw appError("not_found", { detail: `The daemon has no ${request.method} ${request.url.split("?")[0]}.` });
   });
   addDaemonRoutes(app, deps);
+  addJobRoutes(app, deps);
   addSchemaRoutes(app, deps);
   addServiceRoutes(app, deps);
   return app;

@@ -1,4 +1,5 @@
 import { appError } from "@appdb/contract/errors";
+import type { OnError } from "@appdb/contract/jobs";
 import type { Manifest } from "@appdb/contract/manifest";
 import { type LocalTarget, parseLocalTarget } from "@appdb/contract/names";
 import type { OpenJob, SchemaPlan } from "@appdb/contract/plan";
@@ -6,7 +7,8 @@ import type { Progress, Runtime } from "@appdb/contract/routes/local";
 import type { JobDeps } from "@appdb/engine/jobs/job-deps";
 import { listOpenJobs } from "@appdb/engine/jobs/list-open-jobs";
 import { watchJobs } from "@appdb/engine/jobs/watch-jobs";
-import type { Clock, Logger, SqlPool } from "@appdb/engine/ports";
+import type { Clock, Logger, SqlConnection, SqlPool } from "@appdb/engine/ports";
+import { countErrors } from "@appdb/engine/rows/list-errors";
 import { applySchema } from "@appdb/engine/schema/apply-schema";
 import type { Catalog } from "@appdb/engine/schema/catalog";
 import { NO_FACTS } from "@appdb/engine/schema/facts";
@@ -64,13 +66,29 @@ export async function planForPerson(
   }
   const jobs = await openJobs(sql, catalog, target.text, plan);
   const isPossible = plan.summary.unsupported === 0 && operations.length > 0 && input.runtime !== null;
-  if (!isPossible || input.runtime === null) return { ...plan, jobs };
+  if (!isPossible || input.runtime === null) return { ...(await withErrorCounts(sql, catalog, plan)), jobs };
   const recomputes = await previewRecomputes(
     { sql, udf: deps.createRunner, clock: deps.clock, log: deps.log },
     { catalog, functions: input.manifest.functions, operations, runtime_id: deps.runtimes.save(input.runtime) },
     signal,
   );
-  return { ...planSchema({ ...question, facts: { ...NO_FACTS, recomputes } }).plan, jobs };
+  const previewed = planSchema({ ...question, facts: { ...NO_FACTS, recomputes } }).plan;
+  return { ...(await withErrorCounts(sql, catalog, previewed)), jobs };
+}
+
+/** Says with each table how many of its cells failed. */
+async function withErrorCounts(sql: SqlConnection, catalog: Catalog, plan: SchemaPlan): Promise<SchemaPlan> {
+  const own = catalog.tables.filter((table) => table.folder === folderSchema(plan.target));
+  const ids = new Map(own.map((table) => [`${plan.target}/${table.name}`, table.id]));
+  const counts = await countErrors(sql, own);
+  const countOf = (path: string) => Object.values(counts.get(ids.get(path) ?? -1) ?? {});
+  return {
+    ...plan,
+    tables: plan.tables.map((table) => ({
+      ...table,
+      error_count: countOf(table.path).reduce((sum, cells) => sum + cells, 0),
+    })),
+  };
 }
 
 export interface ApplyTargetInput {
@@ -80,6 +98,7 @@ export interface ApplyTargetInput {
   readonly catalog_version: number;
   readonly allow_destructive: boolean;
   readonly recompute: boolean;
+  readonly on_error: OnError;
 }
 
 /**
@@ -101,6 +120,7 @@ export async function applyTarget(
     {
       ...{ manifest, target: target.text, catalog_version, allow_destructive, recompute },
       runtime_id: deps.runtimes.save(input.runtime),
+      on_error: input.on_error,
     },
   );
   const jobs = await openJobs(sql, await loadCatalog(sql), target.text, plan);

@@ -16,6 +16,16 @@ export const LOCAL_ROUTES = {
   serviceApply: { method: "POST", path: "/v1/services/apply" },
   /** `{plan: ServicePlan}`; its `ops` are the services dropped, or to be dropped with `dry_run` */
   servicePrune: { method: "POST", path: "/v1/services/prune" },
+  /** `{table, columns, ...}` -> `{plan: RecomputePlan}` */
+  recomputePlan: { method: "POST", path: "/v1/recompute/plan" },
+  /** events; `done` carries `{result: RecomputeResult}` */
+  recompute: { method: "POST", path: "/v1/recompute" },
+  /** `?target=main&table=docs&column=x&limit=100`; `{tables: TableErrors[]}` */
+  errors: { method: "GET", path: "/v1/errors" },
+  /** `?target=main&all=1`; `{jobs: JobRecord[]}` */
+  jobList: { method: "GET", path: "/v1/jobs" },
+  /** `{target, id}` -> `{id}` */
+  jobCancel: { method: "POST", path: "/v1/jobs/cancel" },
   /** `?target=main`; `{services: ServiceRecord[]}` */
   serviceList: { method: "GET", path: "/v1/services" },
   /** `{name}` -> ServiceRecord */

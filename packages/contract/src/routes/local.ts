@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { onErrorSchema } from "../jobs.ts";
 import { manifestSchema } from "../manifest.ts";
 
 /**
@@ -52,6 +53,8 @@ export const schemaApplyRequestSchema = z.strictObject({
   catalog_version: z.int(),
   allow_destructive: z.boolean(),
   recompute: z.boolean().default(false),
+  /** What a failing cell of a new or changed computed column does: ends the update's fill, or stays null with its error. */
+  on_error: onErrorSchema.default("abort"),
 });
 
 /** Drops the target's tables that the manifest does not declare; `ops` of the answered plan names them. */
@@ -62,6 +65,23 @@ export const schemaPruneRequestSchema = z.strictObject({
   catalog_version: z.int().nullable(),
 });
 
+/** What `recompute` asks for; without columns all computed ones. */
+export const recomputePlanRequestSchema = z.strictObject({
+  /** `main/docs` */
+  table: z.string(),
+  columns: z.array(z.string()),
+  cascade: z.boolean(),
+  on_error: onErrorSchema,
+  errors_only: z.boolean(),
+});
+export const recomputeRequestSchema = z.strictObject({
+  ...recomputePlanRequestSchema.shape,
+  /** Null: as at the last update of the table. */
+  runtime: runtimeSchema.nullable(),
+});
+export type RecomputePlanRequest = z.infer<typeof recomputePlanRequestSchema>;
+export type RecomputeRequest = z.infer<typeof recomputeRequestSchema>;
+
 /** One line of an `events` answer. Rows of a fill: done and total, once a second. */
 export const progressSchema = z.strictObject({
   event: z.literal("progress"),
@@ -69,6 +89,8 @@ export const progressSchema = z.strictObject({
   column: z.string(),
   rows_done: z.int(),
   rows_total: z.int(),
+  /** Cells that got an error so far. */
+  errors: z.int(),
 });
 export type Progress = z.infer<typeof progressSchema>;
 

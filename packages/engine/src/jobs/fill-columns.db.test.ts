@@ -33,6 +33,7 @@ test("a new SQL column over 100,000 rows is filled, and unseen until then", asyn
     column: "louder",
     rows_done: 100_000,
     rows_total: 100_000,
+    errors: 0,
   });
   expect(await rows("select count(*) from docs where louder = upper(title) || '!' and _errors is null")).toEqual([
     ["100000"],

@@ -1,6 +1,7 @@
 import { AppError } from "@appdb/contract/errors";
 import { JOBS_CHANNEL } from "../schema/load-catalog.ts";
 import { buildIndex } from "./build-index.ts";
+import { collectJobs } from "./collect-jobs.ts";
 import { cancelled, explainRowFailure, failFill, finishFill } from "./end-fill.ts";
 import { fillColumns } from "./fill-columns.ts";
 import { JobMoved, RowFailed } from "./fill-context.ts";
@@ -12,6 +13,8 @@ const POLL_MS = 1_000;
 const RETRY_DELAY_MS = 500;
 /** How often a lease is renewed, and so how soon a cancelled job ends. */
 const RENEW_MS = 1_000;
+/** How often ended jobs are looked through for old ones. */
+const COLLECT_MS = 3_600_000;
 /** A job that fails so often without finishing a batch is given up. */
 const MAX_ATTEMPTS = 4;
 
@@ -24,10 +27,15 @@ export async function runJobs(deps: JobDeps, signal: AbortSignal): Promise<void>
   const bell = createBell();
   signal.addEventListener("abort", bell.ring, { once: true });
   let is_listening = false;
+  let collectAt = deps.clock.now();
   while (!signal.aborted) {
     try {
       if (!is_listening) await deps.sql.listen(JOBS_CHANNEL, bell.ring, signal);
       is_listening = true;
+      if (deps.clock.now() >= collectAt) {
+        collectAt = deps.clock.now() + COLLECT_MS;
+        await collectJobs(deps.sql, deps.clock);
+      }
       const job = await leaseJob(deps.sql, deps);
       if (job === undefined) await bell.wait(POLL_MS);
       else await workOn(deps, job, signal);

@@ -16,6 +16,7 @@ interface WatchedJob {
   readonly columns: readonly string[];
   readonly rows_done: number;
   readonly rows_total: number | null;
+  readonly errors: number;
   readonly error: JobError | null;
 }
 
@@ -54,7 +55,7 @@ export async function watchJobs(
 async function readJobs(sql: SqlConnection, ids: readonly string[]): Promise<readonly WatchedJob[]> {
   const { rows } = await sql.query({
     text: `select json_build_object('kind', kind, 'state', state, 'table', table_name, 'columns', to_json(column_names),
-        'rows_done', rows_done, 'rows_total', rows_total, 'error', error)
+        'rows_done', rows_done, 'rows_total', rows_total, 'errors', errors, 'error', error)
       from appdb.jobs where id = any($1::uuid[]) order by seq`,
     values: [[...ids]],
   });
@@ -64,6 +65,6 @@ async function readJobs(sql: SqlConnection, ids: readonly string[]): Promise<rea
 /** An index build has no rows to tell of. */
 function tell(job: WatchedJob, onProgress: (progress: Progress) => void): void {
   if (job.kind === "build_index" || job.rows_total === null) return;
-  const { table, rows_done, rows_total } = job;
-  for (const column of job.columns) onProgress({ event: "progress", table, column, rows_done, rows_total });
+  const { table, rows_done, rows_total, errors } = job;
+  for (const column of job.columns) onProgress({ event: "progress", table, column, rows_done, rows_total, errors });
 }

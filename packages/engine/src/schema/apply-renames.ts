@@ -3,7 +3,7 @@ import { quoteIdent, quoteTable } from "../sql/quote.ts";
 import type { CatalogColumn, CatalogTable } from "./catalog.ts";
 import type { Operation } from "./operations.ts";
 import { renameInExpr } from "./rename-catalog.ts";
-import { identityIndexName, keyIndexName } from "./sql-names.ts";
+import { errorsIndexName, identityIndexName, keyIndexName } from "./sql-names.ts";
 
 /** A table and what of it changes its name. */
 interface Renaming {
@@ -94,6 +94,7 @@ async function indexSteps(sql: SqlConnection, { table, former }: Renaming, holde
   const sqlNames = new Map(rows.map(([id, name]) => [Number(id), name ?? ""]));
   const pairs: readonly (readonly [key: string, from: string, to: string])[] = [
     ["pkey", identityIndexName(former), identityIndexName(table.name)],
+    ["errors", errorsIndexName(former), errorsIndexName(table.name)],
     ...(table.primary_key.length > 0 && table.identity === "_row"
       ? [["key", keyIndexName(former), keyIndexName(table.name)] as const]
       : []),

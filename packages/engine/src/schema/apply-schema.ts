@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type AppError, appError } from "@appdb/contract/errors";
+import type { OnError } from "@appdb/contract/jobs";
 import type { Manifest } from "@appdb/contract/manifest";
 import type { SchemaPlan } from "@appdb/contract/plan";
 import type { Clock, Logger, SqlConnection, SqlPool } from "../ports.ts";
@@ -8,7 +9,7 @@ import { quoteTable } from "../sql/quote.ts";
 import { folderSchema } from "../target.ts";
 import { applyOperations } from "./apply-operations.ts";
 import type { CatalogColumn } from "./catalog.ts";
-import { bumpCatalog, lockCatalog, rememberRenames } from "./catalog-store.ts";
+import { bumpCatalog, keepErrors, lockCatalog, rememberRenames } from "./catalog-store.ts";
 import { planInspected, tablesToCheck } from "./inspect-plan.ts";
 import { loadCatalog } from "./load-catalog.ts";
 import type { Operation } from "./operations.ts";
@@ -34,6 +35,8 @@ export interface ApplyInput {
   readonly recompute?: boolean;
   /** Names the runtime in which the jobs of this update run the application's functions. */
   readonly runtime_id: string;
+  /** What a failing cell does while the jobs of this update run; `abort` unless told. */
+  readonly on_error?: OnError;
 }
 
 /**
@@ -73,6 +76,7 @@ async function applyOnce(
   await noticeCode(sql, input.manifest, catalog);
   if (operations.length === 0) return { plan: { ...plan, status: "applied" }, jobs: [] };
   const done = await applyOperations(sql, folderSchema(input.target), operations, input.runtime_id);
+  if (input.on_error === "ignore") await keepErrors(sql, done.jobs);
   await rememberRenames(sql, folderSchema(input.target), input.manifest.tables);
   const isNew = (column: CatalogColumn) => column.computed !== null && column.code == null && column.state === "ready";
   await rememberCode(sql, (column, table) => table.has_rows === false || isNew(column));

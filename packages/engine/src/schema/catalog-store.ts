@@ -279,6 +279,14 @@ export async function insertJob(sql: SqlConnection, job: NewJob): Promise<string
   return id;
 }
 
+/** Lets jobs that have not begun leave errors in cells. */
+export async function keepErrors(sql: SqlConnection, jobs: readonly string[]): Promise<void> {
+  await sql.query({
+    text: "update appdb.jobs set on_error = 'ignore' where id = any($1::uuid[])",
+    values: [[...jobs]],
+  });
+}
+
 function commentOf(of: { readonly comment: string | null }): string | null {
   return of.comment === null ? null : storableText(of.comment);
 }

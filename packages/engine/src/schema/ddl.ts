@@ -3,7 +3,7 @@ import type { ColumnType } from "@appdb/contract/types";
 import { quoteIdent, quoteLiteral, quoteTable, storableText } from "../sql/quote.ts";
 import { storageCollation, storageType } from "../sql/storage-type.ts";
 import type { PlannedIndex } from "./operations.ts";
-import { identityIndexName, indexName, keyIndexName } from "./sql-names.ts";
+import { errorsIndexName, identityIndexName, indexName, keyIndexName } from "./sql-names.ts";
 import { VALUE } from "./type-change.ts";
 
 /** Builders of the statements that define tables. Pure: they give SQL text and know nothing of a server. */
@@ -41,6 +41,7 @@ export function createTable(
   return [
     `create table ${quoteTable(table)} (\n  ${columns.join(",\n  ")}\n)`,
     ...(to.primary_key.length === 0 || identity !== "_row" ? [] : [createKeyIndex(table, to)]),
+    `create index ${quoteIdent(errorsIndexName(to.name))} on ${quoteTable(table)} (${quoteIdent(identity)}) where ${ERRORS_COLUMN} is not null`,
     ...indexes.map((index) => createIndex(table, index, to.columns, { concurrently: false })),
     ...(to.comment === null ? [] : [commentOnTable(table, to.comment)]),
     ...to.columns.flatMap(({ name, comment }) => (comment === null ? [] : [commentOnColumn(table, name, comment)])),

@@ -125,6 +125,7 @@ function tablePlan(
     ops,
     status: null,
     destructive: ops.some((op) => op.destructive),
+    error_count: 0,
   };
 }
 

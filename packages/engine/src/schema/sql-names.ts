@@ -16,6 +16,11 @@ export function identityIndexName(table: string): string {
   return fit(`${table}.pkey`);
 }
 
+/** The rows with cell errors, which are few: counting them reads nothing else. */
+export function errorsIndexName(table: string): string {
+  return fit(`${table}.errors`);
+}
+
 /** A secondary index: `docs.idx.by_title` when named, `docs(title,body)` when not. */
 export function indexName(table: string, index: { name: string | null; columns: readonly string[] }): string {
   return fit(index.name === null ? `${table}(${index.columns.join(",")})` : `${table}.idx.${index.name}`);

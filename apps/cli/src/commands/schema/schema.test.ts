@@ -28,6 +28,7 @@ function table(resolution: TablePlan["resolution"], ops: PlanOp[] = []): TablePl
     ops,
     status: null,
     destructive,
+    error_count: 0,
   };
 }
 
@@ -185,7 +186,14 @@ describe("schema update", () => {
   });
 
   test("a fill shows its progress on stderr, with --json one object a line", async () => {
-    const progress = { event: "progress", table: "docs", column: "x", rows_done: 50, rows_total: 200 } as const;
+    const progress = {
+      event: "progress",
+      table: "docs",
+      column: "x",
+      rows_done: 50,
+      rows_total: 200,
+      errors: 0,
+    } as const;
     const client = {
       schemaPlan: async () => ADDITIVE,
       schemaApply: async (

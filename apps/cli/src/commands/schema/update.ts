@@ -1,4 +1,5 @@
 import { type AppError, appError } from "@appdb/contract/errors";
+import type { OnError } from "@appdb/contract/jobs";
 import type { SchemaPlan } from "@appdb/contract/plan";
 import { confirm } from "../../context.ts";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
@@ -24,6 +25,7 @@ interface Flags extends JsonFlag {
   readonly dryRun: boolean;
   readonly allowDestructive: boolean;
   readonly recompute: boolean;
+  readonly onError: OnError;
 }
 
 /** Applies the very plan that it prints. What destroys data needs `--allow-destructive` and an answer. */
@@ -42,6 +44,12 @@ export const update = defineCommand<Flags, [file: string, target: string], Schem
       dryRun: DRY_RUN_FLAG,
       allowDestructive: DESTRUCTIVE_FLAG,
       recompute: { kind: "boolean", brief: "Also recompute columns whose functions' code has changed", default: false },
+      onError: {
+        kind: "enum",
+        values: ["abort", "ignore"],
+        default: "abort",
+        brief: "A failing cell of a new or changed column ends the update's fill, or is null with its error kept",
+      },
     },
     aliases: { f: "force", n: "dryRun" },
   },
@@ -54,7 +62,11 @@ export const update = defineCommand<Flags, [file: string, target: string], Schem
     // Work of an earlier update that was cut off goes on in the daemon; this one waits for its end.
     if (plan.in_agreement && plan.jobs.length === 0) return plan;
     refuseUnsupported(plan);
-    const given = [...(flags.python ? ["--python", flags.python] : []), ...(recompute ? ["--recompute"] : [])];
+    const given = [
+      ...(flags.python ? ["--python", flags.python] : []),
+      ...(recompute ? ["--recompute"] : []),
+      ...(flags.onError === "ignore" ? ["--on-error", "ignore"] : []),
+    ];
     const again = (more: readonly string[]) => commandLine(["schema", "update", file, target, ...given, ...more]);
     await agreeToDestroy(ctx, plan, flags, again);
     const after = await client
@@ -66,6 +78,7 @@ export const update = defineCommand<Flags, [file: string, target: string], Schem
           catalog_version: plan.catalog_version,
           allow_destructive: flags.allowDestructive,
           recompute,
+          on_error: flags.onError,
         },
         { signal: ctx.signal, onProgress: showProgress(ctx.out, flags.json) },
       )

@@ -1,0 +1,27 @@
+import { defineCommand, type JsonFlag } from "../../define-command.ts";
+import { requireLocal, TARGET, text } from "../parameters.ts";
+
+interface Cancelled {
+  readonly id: string;
+}
+
+/** What a cancelled job did is undone: new columns go, values come back. One that ignores errors leaves what it did. */
+export const cancel = defineCommand<JsonFlag, [target: string, id: string], Cancelled>({
+  brief: "End a job",
+  examples: [
+    ["cli jobs cancel main 019a", "the job whose id begins so"],
+    ["cli jobs cancel main/reports 019a7c --json", "for a program"],
+  ],
+  parameters: {
+    positional: {
+      kind: "tuple",
+      parameters: [TARGET, { brief: "Its id, or the beginning of it", placeholder: "JOB", parse: text }],
+    },
+  },
+  run: async (ctx, _flags, target, id) => {
+    const local = requireLocal(target, "jobs cancel");
+    const client = await ctx.daemon.ensure();
+    return await client.jobCancel({ target: local.text, id }, { signal: ctx.signal });
+  },
+  render: ({ id }, out) => out.line(`cancelled  ${id}`),
+});

@@ -1,0 +1,52 @@
+import type { JobRecord } from "@appdb/contract/jobs";
+import { defineCommand, type JsonFlag } from "../../define-command.ts";
+import { alignColumns } from "../../output/columns.ts";
+import { requireLocal, TARGET } from "../parameters.ts";
+
+interface Flags extends JsonFlag {
+  readonly all: boolean;
+}
+
+interface JobList {
+  readonly jobs: readonly JobRecord[];
+}
+
+/** Fills, recomputes and index builds, the latest first. */
+export const list = defineCommand<Flags, [target: string], JobList>({
+  brief: "Show long work and how far it is",
+  examples: [
+    ["cli jobs list main", "what runs or waits"],
+    ["cli jobs list main --all --json", "also what has ended in the last days, for a program"],
+  ],
+  parameters: {
+    positional: { kind: "tuple", parameters: [TARGET] },
+    flags: { all: { kind: "boolean", brief: "Also jobs that have ended", default: false } },
+  },
+  run: async (ctx, flags, target) => {
+    const local = requireLocal(target, "jobs list");
+    const client = await ctx.daemon.ensure();
+    return { jobs: await client.jobList({ target: local.text, all: flags.all }, { signal: ctx.signal }) };
+  },
+  render: ({ jobs }, out, flags) => {
+    if (jobs.length === 0) out.note(flags.all ? "There are no jobs." : "No job runs or waits.");
+    const rows = jobs.map((job) => [
+      job.id,
+      job.kind,
+      stateOf(job),
+      `${job.table} (${job.columns.join(", ")})`,
+      progressOf(job),
+    ]);
+    for (const line of alignColumns(rows)) out.line(line);
+    for (const job of jobs) if (job.error !== null && job.state === "failed") out.line(`    ${job.id}: ${job.error}`);
+  },
+});
+
+function stateOf(job: JobRecord): string {
+  return job.is_cancelled && job.state === "running" ? "ending" : job.state;
+}
+
+function progressOf(job: JobRecord): string {
+  if (job.rows_total === null) return "";
+  const errors = job.errors === 0 ? "" : `, ${job.errors} failed`;
+  return `${job.rows_done} of ${job.rows_total} rows${errors}`;
+}

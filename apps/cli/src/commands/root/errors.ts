@@ -1,0 +1,81 @@
+import type { CellErrorRecord, TableErrors } from "@appdb/contract/jobs";
+import { parseTarget } from "@appdb/contract/names";
+import { defineCommand, type JsonFlag } from "../../define-command.ts";
+import { alignColumns } from "../../output/columns.ts";
+import type { Output } from "../../output/output.ts";
+import { count } from "../../output/plan-op-text.ts";
+import { parseCount, requireLocal, text } from "../parameters.ts";
+
+const LONGEST_MESSAGE = 160;
+
+interface Flags extends JsonFlag {
+  readonly column?: string;
+  readonly limit: number;
+}
+
+/** A target's tables with counts, or one table's cells. `main/reports` may be either: the daemon looks for a table first. */
+export const errors = defineCommand<Flags, [path: string], TableErrors[]>({
+  brief: "List computed cells that failed",
+  examples: [
+    ["cli errors main", "how many each table of main has"],
+    ["cli errors main/docs", "the failing cells of a table: key, column, error"],
+    ["cli errors main/docs --column summary --json", "those of one column, for a program"],
+  ],
+  parameters: {
+    positional: {
+      kind: "tuple",
+      parameters: [{ brief: "A database, or one table: main, main/docs", placeholder: "TARGET[/TABLE]", parse: text }],
+    },
+    flags: {
+      column: { kind: "parsed", parse: text, optional: true, brief: "Only this column", placeholder: "name" },
+      limit: {
+        kind: "parsed",
+        parse: parseCount,
+        default: "100",
+        brief: "At most so many cells",
+        placeholder: "number",
+      },
+    },
+  },
+  run: async (ctx, flags, typed) => {
+    const local = requireLocal(parseTarget(typed.replaceAll(".", "/")).text, "errors");
+    const client = await ctx.daemon.ensure();
+    const rest = { column: flags.column?.toLowerCase(), limit: flags.limit };
+    const options = { signal: ctx.signal };
+    const cut = local.text.lastIndexOf("/");
+    if (cut < 0) return await client.errors({ target: local.text, limit: flags.limit }, options);
+    return await client.errors(
+      { target: local.text.slice(0, cut), table: local.text.slice(cut + 1), ...rest },
+      options,
+    );
+  },
+  render: (tables, out) => {
+    const failing = tables.filter((table) => table.rows > 0);
+    for (const table of failing) printTable(table, out);
+    if (failing.length === 0) out.note("No cell has failed.");
+  },
+});
+
+function printTable(table: TableErrors, out: Output): void {
+  const counts = Object.entries(table.counts).map(([column, cells]) => `${column}: ${cells}`);
+  out.line(`${table.table}  ${count(table.rows, "row")} with failing cells  (${counts.join(", ")})`);
+  const cells = table.errors.map((error) => [
+    Object.values(error.key).map(String).join(", "),
+    error.column,
+    error.errortype,
+    `${shorten(error.errormsg)}${whereOf(error)}`,
+  ]);
+  for (const line of alignColumns(cells)) out.line(`    ${line}`);
+  const all = Object.values(table.counts).reduce((sum, cells) => sum + cells, 0);
+  if (table.errors.length > 0 && table.errors.length < all)
+    out.note(`${all - table.errors.length} more: --limit ${all}`);
+}
+
+function whereOf({ function: name, cause }: CellErrorRecord): string {
+  return name === null || cause !== null ? "" : `  (${name})`;
+}
+
+function shorten(message: string): string {
+  const line = message.replace(/\s+/g, " ");
+  return line.length <= LONGEST_MESSAGE ? line : `${line.slice(0, LONGEST_MESSAGE - 3)}...`;
+}

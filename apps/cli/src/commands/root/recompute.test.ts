@@ -1,0 +1,175 @@
+import { appError } from "@appdb/contract/errors";
+import type { RecomputePlan, TableErrors } from "@appdb/contract/jobs";
+import type { Progress, RecomputePlanRequest, RecomputeRequest } from "@appdb/contract/routes/local";
+import { expect, test } from "vitest";
+import { runCli, schemaPlan } from "../../testing/fake-context.ts";
+
+const PLAN: RecomputePlan = {
+  table: "main/docs",
+  columns: ["summary"],
+  cascade: ["loud"],
+  on_error: "abort",
+  errors_only: false,
+  rows: 1200,
+};
+const PROGRESS: Progress = {
+  event: "progress",
+  table: "docs",
+  column: "summary",
+  rows_done: 300,
+  rows_total: 1200,
+  errors: 2,
+};
+
+function daemon(asked: RecomputeRequest[] = []) {
+  return {
+    recomputePlan: async ({ on_error, errors_only }: RecomputePlanRequest) => ({ ...PLAN, on_error, errors_only }),
+    recompute: async (request: RecomputeRequest, options?: { onProgress?: ((line: Progress) => void) | undefined }) => {
+      asked.push(request);
+      options?.onProgress?.(PROGRESS);
+      return { ...PLAN, job: "019a", rows_done: 1200, errors: 2 };
+    },
+  };
+}
+
+test("a recompute says what it will do, shows its progress and counts what failed", async () => {
+  const asked: RecomputeRequest[] = [];
+  const ran = await runCli("recompute main.docs summary -f", { client: daemon(asked) });
+  expect(ran.exit).toBe(0);
+  expect(asked).toEqual([
+    {
+      table: "main/docs",
+      columns: ["summary"],
+      cascade: true,
+      on_error: "abort",
+      errors_only: false,
+      runtime: null,
+    },
+  ]);
+  expect(ran.stdout).toContain("summary, and loud, which reads them; 1200 rows; a failing cell puts everything back");
+  expect(ran.stdout).toContain("recomputed summary, loud of main/docs: 1200 rows, 2 cells failed");
+  expect(ran.stderr).toContain("computing docs.summary: 300 of 1200 rows (25 %), 2 cells failed");
+  expect(ran.stderr).toContain("cli errors main/docs");
+});
+
+test("only failing cells are null again when they fail again, unless that is told otherwise", async () => {
+  const asked: RecomputeRequest[] = [];
+  await runCli("recompute main/docs summary --errors-only --no-cascade -f", { client: daemon(asked) });
+  await runCli("recompute main/docs --errors-only --on-error abort -f", { client: daemon(asked) });
+  expect(asked).toMatchObject([
+    { errors_only: true, on_error: "ignore", cascade: false, columns: ["summary"] },
+    { errors_only: true, on_error: "abort", cascade: true, columns: [] },
+  ]);
+});
+
+test("with --json progress is one object a line on stderr and the result alone on stdout", async () => {
+  const ran = await runCli("recompute main/docs summary -f --json", { client: daemon() });
+  expect(JSON.parse(ran.stderr)).toEqual(PROGRESS);
+  expect(JSON.parse(ran.stdout)).toMatchObject({ rows_done: 1200, errors: 2, job: "019a" });
+});
+
+test("a recompute asks first; a dry run does not, and computes nothing", async () => {
+  const asked: RecomputeRequest[] = [];
+  const refused = await runCli("recompute main/docs summary", { client: daemon(asked) });
+  expect(refused.exit).toBe(3);
+  expect(refused.stderr).toContain("cli recompute main/docs summary -f");
+  const dry = await runCli("recompute main/docs summary -n --json", { client: daemon(asked) });
+  expect(JSON.parse(dry.stdout)).toMatchObject({ rows: 1200, cascade: ["loud"] });
+  expect(dry.exit).toBe(0);
+  expect(asked).toEqual([]);
+});
+
+test("Ctrl-C says that the recompute goes on and how to end it", async () => {
+  const interrupt = new AbortController();
+  const client = {
+    ...daemon(),
+    recompute: async () => {
+      interrupt.abort();
+      throw appError("interrupted", { detail: "The command was interrupted." });
+    },
+  };
+  const ran = await runCli("recompute main/docs -f", { client, context: { signal: interrupt.signal } });
+  expect(ran.exit).toBe(130);
+  expect(ran.stderr).toContain("cli jobs cancel main");
+});
+
+const FAILING: TableErrors = {
+  table: "main/docs",
+  rows: 3,
+  counts: { summary: 3, loud: 3 },
+  errors: [
+    {
+      key: { id: 7 },
+      column: "summary",
+      errortype: "ValueError",
+      errormsg: "no\nluck",
+      function: "udfs:sum",
+      cause: null,
+    },
+    {
+      key: { id: 7 },
+      column: "loud",
+      errortype: "CellError",
+      errormsg: "summary has no value: ValueError: no luck",
+      function: "udfs:sum",
+      cause: "summary",
+    },
+  ],
+};
+
+test("failing cells are listed with key, column, type, message and function, and counted", async () => {
+  const asked: object[] = [];
+  const client = {
+    errors: async (request: object) => {
+      asked.push(request);
+      return [FAILING];
+    },
+  };
+  const ran = await runCli("errors main/docs --column Summary --limit 2", { client });
+  expect(asked).toEqual([{ target: "main", table: "docs", column: "summary", limit: 2 }]);
+  expect(ran.stdout).toContain("main/docs  3 rows with failing cells  (summary: 3, loud: 3)");
+  expect(ran.stdout).toContain("7  summary  ValueError  no luck  (udfs:sum)");
+  expect(ran.stderr).toContain("4 more: --limit 6");
+  await runCli("errors main", { client });
+  expect(asked.at(-1)).toEqual({ target: "main", limit: 100 });
+});
+
+test("where tables are listed, those with failing cells say so", async () => {
+  const table = {
+    path: "main/docs",
+    model_cls: "Docs",
+    kind: "table" as const,
+    exists: true,
+    resolution: "up_to_date" as const,
+    ops: [],
+    status: null,
+    destructive: false,
+    error_count: 12,
+  };
+  const ran = await runCli("schema diff app.py main", {
+    client: { schemaPlan: async () => schemaPlan({ tables: [table] }) },
+  });
+  expect(ran.stdout).toContain("no change  (12 failing cells: cli errors main/docs)");
+});
+
+test("jobs are listed with how far they are, and one that ends on request says so", async () => {
+  const job = {
+    id: "019a7c00-0000-7000-8000-000000000001",
+    kind: "recompute" as const,
+    state: "running" as const,
+    table: "main/docs",
+    columns: ["summary", "loud"],
+    on_error: "ignore" as const,
+    rows_done: 500,
+    rows_total: 1200,
+    errors: 4,
+    is_cancelled: true,
+    error: null,
+    created_at: "2026-11-20T10:00:00Z",
+    ended_at: null,
+  };
+  const ran = await runCli("jobs list main", { client: { jobList: async () => [job] } });
+  expect(ran.stdout).toContain("recompute  ending  main/docs (summary, loud)  500 of 1200 rows, 4 failed");
+  const cancelled = await runCli("jobs cancel main 019a7c", { client: { jobCancel: async () => ({ id: job.id }) } });
+  expect(cancelled.stdout).toContain(`cancelled  ${job.id}`);
+});

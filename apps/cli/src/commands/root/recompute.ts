@@ -1,0 +1,150 @@
+import { type AppError, appError } from "@appdb/contract/errors";
+import type { OnError, RecomputePlan, RecomputeResult } from "@appdb/contract/jobs";
+import { parseTablePath } from "@appdb/contract/names";
+import type { RecomputePlanRequest } from "@appdb/contract/routes/local";
+import { confirm } from "../../context.ts";
+import { defineCommand, type JsonFlag } from "../../define-command.ts";
+import type { Output } from "../../output/output.ts";
+import { count } from "../../output/plan-op-text.ts";
+import { showProgress } from "../../output/progress.ts";
+import { commandLine, DRY_RUN_FLAG, FORCE_FLAG, PYTHON_FLAG, requireLocal, text } from "../parameters.ts";
+
+interface Flags extends JsonFlag {
+  readonly app?: string;
+  readonly python?: string;
+  readonly errorsOnly: boolean;
+  readonly noCascade: boolean;
+  readonly onError?: OnError;
+  readonly force: boolean;
+  readonly dryRun: boolean;
+}
+
+/** With `abort` a failing cell puts every row back; where only failing cells are computed there is nothing to put back. */
+export const recompute = defineCommand<Flags, string[], RecomputePlan | RecomputeResult>({
+  brief: "Compute columns again for the rows that are there",
+  examples: [
+    ["cli recompute main/docs summary", "the column summary and what reads it"],
+    ["cli recompute main/docs summary --errors-only", "only cells that failed"],
+    ["cli recompute main/docs --on-error ignore", "all computed columns; failing cells become null"],
+  ],
+  parameters: {
+    positional: {
+      kind: "array",
+      parameter: {
+        brief: "The table, then columns; all computed ones when none is named",
+        placeholder: "TABLE COLUMN",
+        parse: text,
+      },
+      minimum: 1,
+    },
+    flags: {
+      app: {
+        kind: "parsed",
+        parse: text,
+        optional: true,
+        brief:
+          "Run the functions in this file's Python and with this terminal's environment, not as at the last update",
+        placeholder: "file",
+      },
+      python: PYTHON_FLAG,
+      errorsOnly: { kind: "boolean", brief: "Only rows with a failing cell in these columns", default: false },
+      noCascade: {
+        kind: "boolean",
+        brief: "Leave the columns that read them as they are",
+        default: false,
+        withNegated: false,
+      },
+      onError: {
+        kind: "enum",
+        values: ["abort", "ignore"],
+        optional: true,
+        brief:
+          "A failing cell puts everything back (abort), or is null with its error kept (ignore; the default with --errors-only)",
+      },
+      force: FORCE_FLAG,
+      dryRun: DRY_RUN_FLAG,
+    },
+    aliases: { f: "force", n: "dryRun" },
+  },
+  run: async (ctx, flags, table = "", ...columns) => {
+    const path = parseTablePath(table);
+    requireLocal(path.target.text, "recompute");
+    const request: RecomputePlanRequest = {
+      table: path.text,
+      columns,
+      cascade: !flags.noCascade,
+      on_error: flags.onError ?? (flags.errorsOnly ? "ignore" : "abort"),
+      errors_only: flags.errorsOnly,
+    };
+    const [app, client] = await Promise.all([
+      flags.app === undefined ? undefined : ctx.readApplication({ file: flags.app, python: flags.python }),
+      ctx.daemon.ensure(),
+    ]);
+    const plan = await client.recomputePlan(request, { signal: ctx.signal });
+    if (!flags.json) printPlan(plan, ctx.out);
+    if (flags.dryRun || plan.columns.length === 0) return plan;
+    await confirm(ctx, {
+      question: `Compute ${describe(plan)} again?`,
+      force: flags.force,
+      again: commandLine([...wordsOf(flags, table, columns), "-f"]),
+    });
+    const result = await client
+      .recompute(
+        { ...request, runtime: app?.runtime ?? null },
+        { signal: ctx.signal, onProgress: showProgress(ctx.out, flags.json, "computing") },
+      )
+      .catch((error: unknown) => {
+        throw ctx.signal.aborted ? goesOn(path.target.text, error) : error;
+      });
+    ctx.out.status("");
+    return result;
+  },
+  render: (result, out, flags) => {
+    if (!("job" in result)) return;
+    out.line(
+      `recomputed ${describe(result)}: ${count(result.rows_done, "row")}, ${count(result.errors, "cell")} failed`,
+    );
+    if (result.errors > 0) out.note(`hint: See them: ${commandLine(["errors", result.table])}`);
+    if (flags.errorsOnly && result.rows_done === 0) out.note("No row has a failing cell in these columns.");
+  },
+});
+
+function printPlan(plan: RecomputePlan, out: Output): void {
+  if (plan.columns.length === 0) {
+    out.line(`${plan.table} has no computed column that could be computed again.`);
+    return;
+  }
+  const readers =
+    plan.cascade.length === 0
+      ? ""
+      : `, and ${plan.cascade.join(", ")}, which read${plan.cascade.length === 1 ? "s" : ""} them`;
+  const which = plan.errors_only ? "rows with failing cells" : "rows";
+  const failing = plan.on_error === "abort" ? "a failing cell puts everything back" : "failing cells become null";
+  out.line(`${plan.table}: ${plan.columns.join(", ")}${readers}; ${plan.rows} ${which}; ${failing}`);
+}
+
+function describe(plan: RecomputePlan): string {
+  return `${[...plan.columns, ...plan.cascade].join(", ")} of ${plan.table}`;
+}
+
+function wordsOf(flags: Flags, table: string, columns: readonly string[]): string[] {
+  return [
+    "recompute",
+    table,
+    ...columns,
+    ...(flags.app === undefined ? [] : ["--app", flags.app]),
+    ...(flags.python === undefined ? [] : ["--python", flags.python]),
+    ...(flags.errorsOnly ? ["--errors-only"] : []),
+    ...(flags.noCascade ? ["--no-cascade"] : []),
+    ...(flags.onError === undefined ? [] : ["--on-error", flags.onError]),
+  ];
+}
+
+/** Ctrl-C ends the watching: the work belongs to the daemon. */
+function goesOn(target: string, cause: unknown): AppError {
+  return appError("interrupted", {
+    detail: "The command was interrupted; the recompute goes on in the daemon.",
+    hint: `See where it is, or end it: cli jobs list ${target}; cli jobs cancel ${target} <id>`,
+    cause,
+  });
+}

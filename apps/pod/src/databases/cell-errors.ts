@@ -1,0 +1,61 @@
+import { appError } from "@appdb/contract/errors";
+import type { TableErrors } from "@appdb/contract/jobs";
+import { nearestName } from "@appdb/contract/nearest";
+import type { SqlConnection } from "@appdb/engine/ports";
+import { countErrors, listErrors } from "@appdb/engine/rows/list-errors";
+import type { CatalogTable } from "@appdb/engine/schema/catalog";
+import { loadCatalog } from "@appdb/engine/schema/load-catalog";
+import { folderSchema } from "@appdb/engine/target";
+import type { OpenDatabases } from "./open-databases.ts";
+import { openKnown } from "./open-known.ts";
+
+export interface ErrorsInput {
+  readonly target: string;
+  readonly table?: string | undefined;
+  readonly column?: string | undefined;
+  readonly limit: number;
+}
+
+/**
+ * Failing cells: of one table its first ones, of a target the counts of each table that has some. What is no table may be a
+ * folder.
+ * @throws table_not_found, column_not_found
+ */
+export async function findErrors(
+  deps: { readonly databases: OpenDatabases },
+  { target: text, table: name, column, limit }: ErrorsInput,
+): Promise<TableErrors[]> {
+  const { sql, target } = await openKnown(deps, text);
+  const catalog = await loadCatalog(sql);
+  const inFolder = (of: string) => catalog.tables.filter((table) => table.folder === folderSchema(of));
+  const tables = inFolder(target.text);
+  if (name === undefined) return await countTables(sql, target.text, tables);
+  const table = tables.find((candidate) => candidate.name === name);
+  const folder = `${target.text}/${name}`;
+  if (table === undefined && inFolder(folder).length > 0) return await countTables(sql, folder, inFolder(folder));
+  if (table === undefined) throw missing("table_not_found", `There is no table ${target.text}/${name}.`, name, tables);
+  if (column !== undefined && !table.columns.some((candidate) => candidate.name === column)) {
+    throw missing("column_not_found", `Table ${name} has no column ${column}.`, column, table.columns);
+  }
+  return [await listErrors(sql, table, { path: `${target.text}/${name}`, column: column ?? null, limit })];
+}
+
+async function countTables(sql: SqlConnection, path: string, tables: readonly CatalogTable[]): Promise<TableErrors[]> {
+  const counts = await countErrors(sql, tables);
+  const failing = tables.filter((table) => counts.has(table.id));
+  return await Promise.all(
+    failing.map((table) => listErrors(sql, table, { path: `${path}/${table.name}`, column: null, limit: 0 })),
+  );
+}
+
+function missing(
+  code: "table_not_found" | "column_not_found",
+  detail: string,
+  name: string,
+  known: readonly { readonly name: string }[],
+): Error {
+  const names = known.map((one) => one.name);
+  const near = nearestName(name, names);
+  const hint = near === undefined ? `There are: ${names.join(", ") || "none"}` : `Did you mean ${near}?`;
+  return appError(code, { detail, hint, meta: { name } });
+}

@@ -1,0 +1,18 @@
+import { appError } from "@appdb/contract/errors";
+import { type LocalTarget, parseLocalTarget } from "@appdb/contract/names";
+import type { OpenDatabase, OpenDatabases } from "./open-databases.ts";
+
+/** The database of a target, which an update must have made. @throws table_not_found, invalid_target */
+export async function openKnown(
+  { databases }: { readonly databases: OpenDatabases },
+  text: string,
+): Promise<OpenDatabase & { readonly target: LocalTarget }> {
+  const target = parseLocalTarget(text);
+  const database = await databases.find(target.database);
+  if (database !== undefined) return { ...database, target };
+  throw appError("table_not_found", {
+    detail: `There is no database ${target.database}.`,
+    hint: `Make its tables first: cli schema update <file> ${target.text}`,
+    meta: { target: target.text },
+  });
+}

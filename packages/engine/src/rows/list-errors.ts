@@ -1,0 +1,96 @@
+import type { CellErrorRecord, TableErrors } from "@appdb/contract/jobs";
+import type { CellError } from "../compute/cell-errors.ts";
+import { type SqlConnection, SqlError } from "../ports.ts";
+import type { CatalogTable } from "../schema/catalog.ts";
+import { quoteIdent, quoteLiteral, quoteTable } from "../sql/quote.ts";
+import { valueToJson } from "./value-json.ts";
+import { fromSqlText } from "./value-sql.ts";
+
+/** A cell that waits for its value is not a failing one. */
+const FAILING = `_errors is not null and _errors @? '$.* ? (@ != "pending")'`;
+
+/** Failing cells of each column, by table id; tables and columns without one are left out. One statement for all tables. */
+export async function countErrors(
+  sql: SqlConnection,
+  tables: readonly CatalogTable[],
+): Promise<ReadonlyMap<number, Readonly<Record<string, number>>>> {
+  const counted = new Map<number, Record<string, number>>();
+  const computing = tables.filter((table) => table.columns.some((column) => column.computed !== null));
+  if (computing.length === 0) return counted;
+  const parts = computing.map(
+    (table) => `select ${table.id}::text, key, count(*) from ${quoteTable(table)}, jsonb_each(_errors)
+      where _errors is not null and value <> '"pending"' group by key`,
+  );
+  let rows: readonly (readonly (string | null)[])[];
+  try {
+    ({ rows } = await sql.query({ text: parts.join(" union all ") }));
+  } catch (error) {
+    // Somebody with psql took a table away: the others are counted all the same.
+    if (!(error instanceof SqlError && ["42P01", "42703"].includes(error.sqlstate))) throw error;
+    if (tables.length === 1) return counted;
+    const single = await Promise.all(computing.map((table) => countErrors(sql, [table])));
+    return new Map(single.flatMap((of) => [...of]));
+  }
+  for (const [id, column, count] of rows) {
+    const of = counted.get(Number(id)) ?? {};
+    of[column ?? ""] = Number(count);
+    counted.set(Number(id), of);
+  }
+  return counted;
+}
+
+/** The first failing cells of a table, in the order in which its rows were inserted, and how many each column has. */
+export async function listErrors(
+  sql: SqlConnection,
+  table: CatalogTable,
+  input: { readonly path: string; readonly column: string | null; readonly limit: number },
+): Promise<TableErrors> {
+  const keys = table.columns.filter((column) => column.primary_key);
+  const shown = [quoteIdent(table.identity), ...keys.map((column) => quoteIdent(column.name))];
+  const ofColumn = input.column === null ? "" : ` and _errors ? ${quoteLiteral(input.column)}`;
+  const [counts, total, found] = await Promise.all([
+    countErrors(sql, [table]),
+    sql.query({ text: `select count(*) from ${quoteTable(table)} where ${FAILING}` }),
+    sql.query({
+      text: `select _errors, ${shown.join(", ")} from ${quoteTable(table)} where ${FAILING}${ofColumn}
+        order by ${quoteIdent(table.identity)} limit $1::int`,
+      values: [input.limit],
+    }),
+  ]);
+  const errors = found.rows.flatMap(([text, identity, ...values]): CellErrorRecord[] => {
+    const named = keys.map((column, at) => {
+      const value = values[at] ?? null;
+      return [column.name, value === null ? null : plainJson(column, value)];
+    });
+    const key = keys.length === 0 ? { [table.identity]: identity } : Object.fromEntries(named);
+    return cellsOf(text ?? "{}", input.column).map((cell) => ({ key, ...cell }));
+  });
+  return {
+    table: input.path,
+    rows: Number(total.rows[0]?.[0]),
+    counts: counts.get(table.id) ?? {},
+    errors: errors.slice(0, input.limit),
+  };
+}
+
+function cellsOf(text: string, only: string | null): Omit<CellErrorRecord, "key">[] {
+  return Object.entries(JSON.parse(text) as Record<string, CellError | "pending">).flatMap(([column, error]) =>
+    error === "pending" || (only !== null && column !== only)
+      ? []
+      : [
+          {
+            column,
+            errortype: error.type,
+            errormsg: error.message,
+            function: error.function ?? null,
+            cause: error.column ?? null,
+          },
+        ],
+  );
+}
+
+/** As HTTP would answer it; a whole number beyond what JSON readers keep exact stays text. */
+function plainJson({ type }: CatalogTable["columns"][number], text: string): unknown {
+  const value = fromSqlText(type, text);
+  return typeof value === "bigint" ? String(value) : JSON.parse(valueToJson(type.kind, value));
+}
