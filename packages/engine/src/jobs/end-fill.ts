@@ -72,6 +72,11 @@ async function failOnce(
   if (!(await endJob(sql, job, deps.owner, error))) return;
   await dropUndoLog(sql, job);
   if (table === undefined || job.kind === "close_pending") return;
+  const index = table.indexes.find((candidate) => candidate.id === job.index_id);
+  if (index !== undefined) {
+    await sql.query({ text: dropIndex(table.folder, index.sql_name, { concurrently: false }) });
+    await deleteIndex(sql, index.id);
+  }
   const own = table.columns.filter((column) => job.column_ids.includes(column.id));
   const dropped = withTheirReaders(
     table,

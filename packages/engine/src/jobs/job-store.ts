@@ -89,7 +89,7 @@ export async function renewLease(
   return rows[0][0] === "t" && !job.is_cancelled ? "cancelled" : "kept";
 }
 
-/** Moves the cursor in the transaction that wrote the rows, if the job is still ours and the table what we think it is.
+/** Moves the cursor in the transaction that wrote the rows, if the job is still ours and wanted and the table what we think it is.
  *  False means that this transaction must be undone. */
 export async function advanceJob(
   sql: SqlConnection,
@@ -105,7 +105,7 @@ export async function advanceJob(
 ): Promise<boolean> {
   const { row_count } = await sql.query({
     text: `update appdb.jobs set cursor = $3, rows_done = rows_done + $4, errors = errors + $6, attempts = 0
-      where id = $1 and owner = $2 and state = 'running'
+      where id = $1 and owner = $2 and state = 'running' and not is_cancelled
         and (select version from appdb.tables where id = table_id) = $5`,
     values: [job.id, owner, step.cursor, step.rows, step.table_version, step.errors],
   });
@@ -134,11 +134,11 @@ export interface JobError {
   readonly meta: Readonly<Record<string, unknown>>;
 }
 
-/** Ends a job of ours. False when it is not ours any more. */
+/** Ends a job of ours. False when it is not ours any more, or was cancelled and is done now: then it has to be undone. */
 export async function endJob(sql: SqlConnection, job: Job, owner: string, error: JobError | null): Promise<boolean> {
   const { row_count } = await sql.query({
     text: `update appdb.jobs set state = $3, error = $4, ended_at = now(), owner = null, lease_until = null
-      where id = $1 and owner = $2 and state = 'running'`,
+      where id = $1 and owner = $2 and state = 'running' and not ($3 = 'done' and is_cancelled)`,
     values: [job.id, owner, stateAfter(error), error === null ? null : JSON.stringify(error)],
   });
   return row_count === 1;

@@ -54,7 +54,7 @@ async function workOn(deps: JobDeps, job: Job, signal: AbortSignal): Promise<voi
   try {
     await doJob(deps, job, lease.signal);
   } catch (error) {
-    if (lease.is_cancelled && !signal.aborted) {
+    if (!signal.aborted && (lease.is_cancelled || (await wasCancelled(deps, job, error)))) {
       await failFill(deps, job, cancelled(job), signal);
       return;
     }
@@ -70,6 +70,11 @@ async function workOn(deps: JobDeps, job: Job, signal: AbortSignal): Promise<voi
     deps.log.error({ job: job.id, table: job.table_name, error: String(error) }, "a job was given up");
     await giveUp(deps, job, error, lease.signal);
   }
+}
+
+/** A batch finds out first that its job is not wanted any more. */
+async function wasCancelled(deps: JobDeps, job: Job, error: unknown): Promise<boolean> {
+  return error instanceof JobMoved && (await renewLease(deps.sql, job, deps)) === "cancelled";
 }
 
 async function doJob(deps: JobDeps, job: Job, signal: AbortSignal): Promise<void> {

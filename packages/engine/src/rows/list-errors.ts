@@ -7,7 +7,7 @@ import { valueToJson } from "./value-json.ts";
 import { fromSqlText } from "./value-sql.ts";
 
 /** A cell that waits for its value is not a failing one. */
-const FAILING = `_errors is not null and _errors @? '$.* ? (@ != "pending")'`;
+const FAILING = `_errors is not null and _errors @? '$.* ? (@.type() == "object")'`;
 
 /** Failing cells of each column, by table id; tables and columns without one are left out. One statement for all tables. */
 export async function countErrors(

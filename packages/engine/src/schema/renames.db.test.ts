@@ -55,6 +55,7 @@ test("a renamed table with renamed columns keeps rows, key, indexes, errors and 
   ]);
   expect(await rows("select indexname from pg_indexes where schemaname = 'public' order by 1")).toEqual([
     ["notes(headline)"],
+    ["notes.errors"],
     ["notes.idx.both"],
     ["notes.key"],
     ["notes.pkey"],

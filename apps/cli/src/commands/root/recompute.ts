@@ -118,9 +118,9 @@ function printPlan(plan: RecomputePlan, out: Output): void {
     plan.cascade.length === 0
       ? ""
       : `, and ${plan.cascade.join(", ")}, which read${plan.cascade.length === 1 ? "s" : ""} them`;
-  const which = plan.errors_only ? "rows with failing cells" : "rows";
+  const which = `${count(plan.rows, "row")}${plan.errors_only ? " with failing cells" : ""}`;
   const failing = plan.on_error === "abort" ? "a failing cell puts everything back" : "failing cells become null";
-  out.line(`${plan.table}: ${plan.columns.join(", ")}${readers}; ${plan.rows} ${which}; ${failing}`);
+  out.line(`${plan.table}: ${plan.columns.join(", ")}${readers}; ${which}; ${failing}`);
 }
 
 function describe(plan: RecomputePlan): string {

@@ -1,0 +1,58 @@
+import { docs, excerptColumn, upperColumn, useJobsBench } from "@appdb/testkit/jobs-bench";
+import { expect, test } from "vitest";
+import { countErrors, listErrors } from "./list-errors.ts";
+
+const { apply, catalog, deps, execute, insertDocs, insertPending } = useJobsBench();
+
+const error = (type: string, column?: string) => ({
+  type,
+  message: `why "${type}"`,
+  function: "app:excerpt",
+  ...(column === undefined ? {} : { column }),
+});
+
+async function fail(n: number, errors: object): Promise<void> {
+  await execute({ text: "update docs set _errors = $1 where n = $2", values: [JSON.stringify(errors), n] });
+}
+
+test("failing cells are counted by column and listed in the order of their rows; pending ones are none", async () => {
+  await apply(docs(excerptColumn(), upperColumn("loud", "excerpt")));
+  await insertDocs(10);
+  await insertPending("later", ["excerpt"]);
+  await fail(3, { excerpt: error("ValueError"), loud: error("CellError", "excerpt") });
+  await fail(7, { excerpt: error("KeyError"), loud: "pending" });
+  const { tables } = await catalog();
+  const [table] = tables;
+  if (table === undefined) throw new Error("no table");
+  expect(await countErrors(deps().sql, tables)).toEqual(new Map([[table.id, { excerpt: 2, loud: 1 }]]));
+  const all = await listErrors(deps().sql, table, { path: "main/docs", column: null, limit: 10 });
+  expect(all).toMatchObject({ table: "main/docs", rows: 2, counts: { excerpt: 2, loud: 1 } });
+  expect(all.errors.map(({ column, errortype, cause }) => [column, errortype, cause])).toEqual([
+    ["loud", "CellError", "excerpt"],
+    ["excerpt", "ValueError", null],
+    ["excerpt", "KeyError", null],
+  ]);
+  const some = await listErrors(deps().sql, table, { path: "main/docs", column: "loud", limit: 10 });
+  expect(some.errors).toEqual([
+    {
+      key: { _row: expect.stringMatching(/^[0-9a-f-]{36}$/) },
+      column: "loud",
+      errortype: "CellError",
+      errormsg: 'why "CellError"',
+      function: "app:excerpt",
+      cause: "excerpt",
+    },
+  ]);
+  expect((await listErrors(deps().sql, table, { path: "main/docs", column: null, limit: 1 })).errors).toHaveLength(1);
+});
+
+test("counting reads the rows with errors alone, and a table that somebody dropped hides no other", async () => {
+  await apply(docs(excerptColumn()));
+  await insertDocs(5);
+  await fail(2, { excerpt: error("ValueError") });
+  const { tables } = await catalog();
+  const [table] = tables;
+  if (table === undefined) throw new Error("no table");
+  const counts = await countErrors(deps().sql, [{ ...table, id: 999, name: "gone" }, table]);
+  expect(counts).toEqual(new Map([[table.id, { excerpt: 1 }]]));
+});
