@@ -53,6 +53,11 @@ def test_pyright_knows_the_library(tmp_path):
                 more = fn.string.find(s, "x", end=3) + n * 2
                 path = doc.a["b"][0].astype(db.Float)
                 cond = (n > 1) & ~(n == None) | fn.contains(s, "x")
+                part = abs(n) + round(doc.k, 2) - -doc.k
+                list = doc.a["*"].b[1:]
+                pair = {"a": n, "b": [s, doc.x, None]}
+                known = doc.k.isin([1, 2]) & s.isin(doc.names)
+                why = low.errormsg
 
             r = FastAPIRouter(prefix="/v1")
             r.add_insert_route(A, path="/a", inputs=[A.n, A.doc, "s"], outputs=[A.id])
@@ -63,4 +68,4 @@ def test_pyright_knows_the_library(tmp_path):
         )
     )
     found = pyright(tmp_path)
-    assert [message.split(":")[0] for message in found] == ["29", "30", "31"], found
+    assert [message.split(":")[0] for message in found] == ["34", "35", "36"], found
