@@ -167,7 +167,7 @@ def _constant_of(kind, text):
 def _mismatch(sign, text, *operands):
     kinds = " and ".join(dict.fromkeys(display(operand._kind) for operand in operands))
     both = len(operands) == 2 and operands[0]._kind == operands[1]._kind
-    hint = "Convert one side, for example with .astype(db.String)."
+    hint = f"Convert one side, for example {_conversion(operands) or 'with .astype(db.String)'}."
     if "json" in [operand._kind for operand in operands]:
         hint = "Say what the Json value is, for example with .astype(db.Int)."
     elif sign in "&|":
@@ -175,3 +175,13 @@ def _mismatch(sign, text, *operands):
     elif len(operands) == 1 or both:
         hint = "Compute it in a function marked @udf."
     return AppFileError(f"'{sign}' does not work on {kinds}: {_expr.shortened(text, 300)}", hint)
+
+
+def _conversion(operands):
+    """How one of two operands would be made into the other's type, where that is possible and no constant is meant."""
+    if len(operands) != 2:
+        return None
+    for one, other in (operands, operands[::-1]):
+        if one._node["node"] != "literal" and other._kind in _expr.CASTS[one._kind]:
+            return f"{_expr.shortened(inner(one, ATOM))}.astype(db.{display(other._kind)})"
+    return None

@@ -169,7 +169,9 @@ def test_a_stored_cell_error_is_read_from_the_row(project, workers):
     ("written", "words"),
     [
         ("x = n.errortype", ["n.errortype", "no computed column"]),
-        ("x = s + 1", ["'+' does not work on String and Int: s + 1"]),
+        ("x = s + 1", ["'+' does not work on String and Int: s + 1", "for example s.astype(db.Int)"]),
+        ("x = (n + 1) + s", ["Convert one side, for example (n + 1).astype(db.String)."]),
+        ("x = d < t", ["'<' does not work on Date and Timestamp", "d.astype(db.Timestamp)"]),
         ("x = d < 'tomorrow'", ["'tomorrow' is no Date", "2024-12-31"]),
         ("x = {1: n}", ["text as keys, not 1", "'1'"]),
         ("x = {'a': object(), 'b': n}", ["object"]),
