@@ -5,6 +5,21 @@ from appdb._types import _Type, display
 from appdb.values import INT_MAX, INT_MIN, encoder, short_int
 
 
+def plain(value):
+    """A constant without its box: a member of a StrEnum or IntEnum is its text or number, a NumPy scalar its value."""
+    if type(value) in (str, int, float, bool, dict, list):
+        return value
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, int):
+        return int.__index__(value)
+    if isinstance(value, float):
+        return float.__float__(value)
+    if hasattr(value, "dtype") and getattr(value, "ndim", None) == 0:
+        return value.item()
+    return value
+
+
 def literal_value(value):
     """Returns (kind, value as it stands in the manifest) of a Python constant."""
     kind = type(value)

@@ -5,7 +5,7 @@ underscore, because on a Json column every other name is a key of the value.
 """
 
 from appdb import _algebra, _paths
-from appdb._constants import literal_text, literal_value
+from appdb._constants import literal_text, literal_value, plain
 from appdb._errors import AppFileError, UnknownAttribute, did_you_mean, later
 from appdb._printing import AND, ATOM, OR, UNARY, inner
 from appdb._types import _Type, display, manifest_type
@@ -234,6 +234,7 @@ def literal(value):
         from appdb._literals import composed
 
         return composed(value)
+    value = plain(value)
     kind, wire = literal_value(value)
     if kind == "float" and value == 0 and str(value) == "-0.0":
         return -literal(0.0)  # most writers of JSON lose the sign of a zero

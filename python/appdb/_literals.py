@@ -1,7 +1,7 @@
 """Dict and list literals: Json constants, or Json values made of parts where a column stands inside."""
 
 from appdb import _expr
-from appdb._constants import literal_value
+from appdb._constants import literal_value, plain
 from appdb._errors import AppFileError
 from appdb._printing import ATOM
 
@@ -77,8 +77,8 @@ def _key(key):
             f"A dict that becomes a Json value has text as keys, not {_expr.shortened(repr(key))}.",
             f"Write {str(key)!r} in quotes." if isinstance(key, (int, float)) else "Use text.",
         )
-    literal_value(str(key))
-    return str(key)
+    literal_value(plain(key))
+    return plain(key)
 
 
 def _plain(value):
@@ -90,4 +90,4 @@ def _plain(value):
     if type(value).__module__ in ("datetime", "uuid"):
         kind, wire = literal_value(value)
         return wire
-    return value
+    return plain(value)

@@ -1,7 +1,7 @@
 """Steps into a Json value: `doc.tags[0]`, `doc['a b']`, `doc.items[1:]`, `doc.items['*'].price`."""
 
 from appdb import _expr
-from appdb._constants import literal_value
+from appdb._constants import literal_value, plain
 from appdb._errors import AppFileError
 from appdb._printing import ATOM, inner, key_text, slice_text
 
@@ -18,8 +18,8 @@ def item_of(base, step):
     if isinstance(step, str):
         if step == "*":
             return _path(base, {"wildcard": True}, "['*']")
-        literal_value(str(step))  # refuses what no text of a column may hold
-        return key_of(base, str(step))
+        literal_value(plain(step))  # refuses what no text of a column may hold
+        return key_of(base, plain(step))
     if type(step) is int and abs(step) < _MOST:
         return _path(base, {"index": step}, f"[{step}]")
     if type(step) is slice:

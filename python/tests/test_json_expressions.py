@@ -165,6 +165,42 @@ def test_a_stored_cell_error_is_read_from_the_row(project, workers):
     assert errors == {}
 
 
+def test_members_of_enums_and_numpy_scalars_are_what_they_stand_for(project):
+    columns = project.columns(
+        """
+        from enum import Enum, IntEnum
+        import numpy as np
+        class Kind(str, Enum):
+            NEW = "new"
+        class Level(IntEnum):
+            HIGH = 3
+        class A(Base, name='a'):
+            s: db.String
+            n: db.Int
+            x1 = s == Kind.NEW
+            x2 = n + Level.HIGH
+            x3 = s.isin(list(Kind))
+            x4 = {"kind": Kind.NEW, "level": [Level.HIGH, n], "half": np.float64(0.5)}
+            x5 = n * np.int32(2)
+            x6 = Kind.NEW
+            x7 = {Kind.NEW: n}[Kind.NEW] + n
+            x8 = {Kind.NEW: s}
+            x9 = x4[Kind.NEW]
+        """
+    )
+    assert [c["computed"]["text"] for c in columns.values() if c["computed"]] == [
+        "s == 'new'",
+        "n + 3",
+        "s.isin(['new'])",
+        "{'kind': 'new', 'level': [3, n], 'half': 0.5}",
+        "n * 2",
+        "'new'",
+        "n + n",
+        "{'new': s}",
+        "x4.new",
+    ]
+
+
 @pytest.mark.parametrize(
     ("written", "words"),
     [
