@@ -71,13 +71,16 @@ def comparison(function, sign, left, right):
 
 def one_of(value, options):
     """`value.isin(options)`: as SQL's IN, so null where the value is, or where it is none of them and one is null."""
+    if isinstance(options, _expr.Expr) and options._kind == "json":
+        text = f"{inner(value, ATOM)}.isin({options._text})"
+        return _expr.call("op.in", [_expr.cast(value, "json")], "bool", True, text, kwargs={"options": options})
     if isinstance(options, (set, frozenset)):
         # A set has no order; printed and compared it must have one.
         options = sorted(options, key=lambda option: (type(option).__name__, repr(option)))
     if not isinstance(options, (list, tuple)):
         raise AppFileError(
             f"isin wants a list of values, not {_expr.shown(options)}.",
-            "Write for example .isin(['a', 'b']), or .contains(...) of a Json list.",
+            "Write for example .isin(['a', 'b']), or give it a Json value that is a list.",
         )
     parts = [_expr.null(value._kind) if option is None else _operand("isin", option, value) for option in options]
     text = f"{inner(value, ATOM)}.isin([{', '.join(part._text for part in parts)}])"

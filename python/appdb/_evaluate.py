@@ -6,7 +6,7 @@ in order. Each closure takes the row and returns a Python object, None for null.
 
 from appdb._casts import casting
 from appdb._elements import MAPPING, compile_dict, compile_element, compile_item, compile_list, compile_path
-from appdb._operators import OPERATORS
+from appdb._operators import OPERATORS, one_of_list
 from appdb._types import PYTHON_NAMES
 from appdb.values import WrongType, array_reader, decoder, encoder
 
@@ -101,6 +101,8 @@ def _compile(expr, places, functions):
     if expr["fn"] == "op.cast":
         convert = casting(expr["args"][0]["type"]["kind"], expr["type"]["kind"])
         return _guarded("op.cast", convert, args[0])
+    if expr["fn"] == "op.in" and expr["kwargs"]:
+        return one_of_list(args[0], _compile(expr["kwargs"]["options"], places, functions))
     if expr["fn"] in OPERATORS:
         return OPERATORS[expr["fn"]](args, expr, CellError)
     return _library_call(expr, args, places, functions)

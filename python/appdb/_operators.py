@@ -115,6 +115,20 @@ def _in(args, expr, failure):
     return in_ if constants is None else in_constants
 
 
+def one_of_list(value, options):
+    """`op.in` over the elements of a Json value; null where that is no list."""
+
+    def in_list(row):
+        found, others = value(row), options(row)
+        if type(others) is not list or (found is None and others):
+            return None
+        if any(other is not None and _equal(found, other) for other in others):
+            return True
+        return None if None in others else False
+
+    return in_list
+
+
 def _constants(options, expr):
     """The options as a set where all of them are constants without null that a set tells apart as == does; else None."""
     literals = [arg["node"] == "literal" and arg["value"] is not None for arg in expr["args"][1:]]

@@ -142,7 +142,7 @@ class Every(Base, name="every"):
     columns(vars(), "nulls", [n == None, m != None, j == None, j.a != None, (n + 1) == None])  # noqa: E711
     columns(vars(), "logic", [b & c, b | c, ~b, ~(b & c) | (n > 1), (b | c) & ~c, b & (n == 1) & (s == "x"), b & True])
     columns(vars(), "among", [n.isin([1, 2]), n.isin([1, None, m]), n.isin([]), n.isin({3, 1, 2}), s.isin({"b", "a", "é"}), f.isin([1, 2.5])])
-    columns(vars(), "among_more", [t.isin(["2024-01-01"]), d.isin([date(2024, 1, 1)]), u.isin([UUID(int=1)]), j.a.isin([1, "x", None, [1], {"b": n}]), b.isin([True]), (n + 1).isin([n])])
+    columns(vars(), "among_more", [t.isin(["2024-01-01"]), d.isin([date(2024, 1, 1)]), u.isin([UUID(int=1)]), j.a.isin([1, "x", None, [1], {"b": n}]), b.isin([True]), (n + 1).isin([n]), n.isin(j.tags), (s + "x").isin(j["*"])])
     columns(vars(), "paths", [j.a, j["a b"], j["it's \"x\" \\"], j.a.b[0], j[-1], j.a["*"].b, j["*"], j.a[1:], j.a[:-1], j.a[::2], j.a[1:9:3].b[0], j["class"], j["astype"], j["errortype"], j[""], j["é"], j["1"], j["_x"]])
     columns(vars(), "json", [j == 1, j.a == "x", j.a != True, j == {"b": 1, "a": [1, 2.5, None]}, j.a == [], j.a == j.b, j.k + 1, -j.k, +j.k, j.k * n, j.k < 5, j.name < "x", abs(j.k), j.k / j.k, t == j.at, j.a == d])
     columns(vars(), "copies", [n, m, f, s, b, t, d, u, j, raw, vec, shaped])

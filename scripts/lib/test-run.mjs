@@ -1,9 +1,12 @@
+import { spawn } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { nodeBin, ROOT, TOOLS_PYTHON } from "./paths.mjs";
 import { stream, withoutPython } from "./run.mjs";
 import { say } from "./say.mjs";
+import { processesNaming } from "./test-leftovers.mjs";
 
 /** What tools leave for their next run; here it goes with the folder. */
 const CACHES = /^(tsx-|node-compile-cache$|uv-\w+\.lock$)/;
@@ -14,6 +17,7 @@ export async function runEverything({ faults }) {
   const folder = mkdtempSync(join(realpathSync(tmpdir()), "appdb-test-"));
   const temporary = join(folder, "t");
   mkdirSync(temporary);
+  const guard = startGuard(folder);
   try {
     const env = { ...withoutPython(process.env), TMPDIR: temporary, ...(faults ? { APPDB_FAULTS: "long" } : {}) };
     const parts = faults ? await long(folder, env) : await ordinary(folder, env);
@@ -24,6 +28,7 @@ export async function runEverything({ faults }) {
     return sum.failed === 0 ? 0 : 1;
   } finally {
     rmSync(folder, { recursive: true, force: true });
+    guard.end();
   }
 }
 
@@ -40,27 +45,20 @@ async function long(folder, env) {
 /** One more check: the tests have left no file and no process behind. */
 function nothingLeft(folder, temporary) {
   const files = readdirSync(temporary).filter((name) => !CACHES.test(name));
-  const processes = processesNaming(folder);
+  const processes = processesNaming(folder).map(({ pid, command }) => `process ${pid} (${command})`);
   if (files.length === 0 && processes.length === 0) return { passed: 1, failed: 0, skipped: 0 };
   return oneFailure(`The tests left behind: ${[...files, ...processes].join(", ")}`);
 }
 
-/** Where the system has /proc: processes whose environment or command line names the folder, other than this one. */
-function processesNaming(folder) {
-  if (!existsSync("/proc/self/environ")) return [];
-  return readdirSync("/proc")
-    .filter((pid) => /^\d+$/.test(pid) && Number(pid) !== process.pid)
-    .filter((pid) => ["environ", "cmdline"].some((file) => readProcess(pid, file).includes(folder)))
-    .map((pid) => `process ${pid} (${readProcess(pid, "cmdline").replaceAll("\0", " ").trim()})`);
-}
-
-function readProcess(pid, file) {
-  try {
-    return readFileSync(join("/proc", pid, file), "utf8");
-  } catch {
-    // it has ended, or belongs to somebody else
-    return "";
-  }
+/** A process of its own that cleans up when this one is killed; `end` tells it that nobody needs it. */
+function startGuard(folder) {
+  const guard = spawn(process.execPath, [fileURLToPath(new URL("./test-guard.mjs", import.meta.url))], {
+    detached: true,
+    stdio: ["pipe", "ignore", "inherit"],
+  });
+  guard.stdin.write(`${folder}\n`);
+  guard.unref();
+  return { end: () => guard.stdin.end("ended\n") };
 }
 
 async function staticChecks() {

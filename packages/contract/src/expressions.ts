@@ -8,8 +8,8 @@ import { type ColumnType, columnTypeSchema } from "./types.ts";
  * - `literal`: `value` is JSON text for json and array, decimal text for int, ISO text for timestamp and date, text for
  *   uuid, base64 for binary, a JSON string, number or boolean for string, float and bool; null for null.
  * - `call`: a function of ours, an operator among them (`op.add`, `string.upper`); OPERATORS below lists the operators.
- *   `op.in` takes the value, then the values that it may be. The mapping functions (`map`, `filter`, `sort`) take the
- *   list, then an expression over `item`.
+ *   `op.in` takes the value, then the values that it may be, or by name `options`, a Json list of them. The mapping
+ *   functions (`map`, `filter`, `sort`) take the list, then an expression over `item`.
  * - `udf`: a function of the application, by its id in the manifest.
  * - `path`: steps into a Json value; a missing key or index gives null.
  * - `dict`, `list`: a Json value made of parts.

@@ -8,6 +8,7 @@ import type { JobDeps } from "@appdb/engine/jobs/job-deps";
 import { listOpenJobs } from "@appdb/engine/jobs/list-open-jobs";
 import { watchJobs } from "@appdb/engine/jobs/watch-jobs";
 import type { Clock, Logger, SqlConnection, SqlPool } from "@appdb/engine/ports";
+import { compileManifestChecks } from "@appdb/engine/rows/json-checks";
 import { countErrors } from "@appdb/engine/rows/list-errors";
 import { applySchema } from "@appdb/engine/schema/apply-schema";
 import type { Catalog } from "@appdb/engine/schema/catalog";
@@ -31,11 +32,13 @@ export interface SchemaDeps {
   readonly log: Logger;
 }
 
-/** Plans what an update would do. A database that does not exist is planned against as an empty one and not made. */
+/** Plans what an update would do. A database that does not exist is planned against as an empty one and not made.
+ *  @throws app_invalid for a column whose JSON Schema is none */
 export async function planTarget(
   deps: Pick<SchemaDeps, "databases">,
   input: { manifest: Manifest; target: string },
 ): Promise<SchemaPlan> {
+  await compileManifestChecks(input.manifest);
   const target = parseLocalTarget(input.target);
   const { manifest } = input;
   const database = await deps.databases.find(target.database);
@@ -53,6 +56,7 @@ export async function planForPerson(
   input: { manifest: Manifest; target: string; runtime: Runtime | null; recompute: boolean },
   signal: AbortSignal,
 ): Promise<SchemaPlan> {
+  await compileManifestChecks(input.manifest);
   const target = parseLocalTarget(input.target);
   const database = await deps.databases.find(target.database);
   if (database === undefined) return planTarget(deps, input);

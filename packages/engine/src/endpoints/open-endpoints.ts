@@ -8,9 +8,11 @@ import type {
   ManifestService,
 } from "@appdb/contract/manifest";
 import { DEFAULT_LIMITS } from "@appdb/contract/service-spec";
+import { withJsonChecks } from "../compute/checked-runner.ts";
 import type { Clock, Logger, QueryAnswerer, SqlPool, UdfRunner } from "../ports.ts";
 import { OpenQueries } from "../queries/open-queries.ts";
 import type { QueryLimits } from "../queries/query-limits.ts";
+import { compileManifestChecks, type JsonChecks } from "../rows/json-checks.ts";
 import { RowComputer } from "../rows/row-computer.ts";
 import { layOutRow, type RowLayout } from "../rows/row-layout.ts";
 import { TableWriter, type TableWriterDeps } from "../rows/table-writer.ts";
@@ -92,7 +94,8 @@ export async function openEndpoints(deps: EndpointsDeps, input: EndpointsInput):
   for (const service of services) checkRoutes(input.manifest, service);
   const catalog = (await hasCatalog(deps.sql)) ? await loadCatalog(deps.sql) : emptyCatalog();
   checkTables(input, catalog);
-  const compiler = new RouteCompiler(deps, input, catalog);
+  const checks = await compileManifestChecks(input.manifest);
+  const compiler = new RouteCompiler(deps, input, catalog, checks);
   const routes = services.flatMap((service) => service.routes.map((route) => compiler.compile(service, route)));
   return {
     services: services.map((service) => service.name),
@@ -110,17 +113,24 @@ class RouteCompiler {
   readonly #rowDeps: TableWriterDeps;
   readonly #input: EndpointsInput;
   readonly #catalog: Catalog;
+  readonly #checks: JsonChecks;
   readonly #functions: ReadonlyMap<string, CatalogFunction>;
   readonly #tables = new Map<string, { layout: RowLayout; writer: TableWriter }>();
   readonly #computers: RowComputer[] = [];
   readonly queries: OpenQueries;
 
-  constructor(deps: EndpointsDeps, input: EndpointsInput, catalog: Catalog) {
+  constructor(deps: EndpointsDeps, input: EndpointsInput, catalog: Catalog, checks: JsonChecks) {
+    this.#checks = checks;
     this.#deps = deps;
     this.#input = input;
     this.#catalog = catalog;
     this.#functions = new Map(input.manifest.functions.map((fn) => [fn.id, fn]));
-    this.#rowDeps = { sql: deps.sql, udf: deps.udf, uuid7: createUuid7(() => deps.clock.now()), uuid4: randomUUID };
+    this.#rowDeps = {
+      sql: deps.sql,
+      udf: checkedRunner(deps.udf, checks),
+      uuid7: createUuid7(() => deps.clock.now()),
+      uuid4: randomUUID,
+    };
     const { app_file, queries } = input.manifest;
     this.queries = new OpenQueries(
       {
@@ -154,7 +164,7 @@ class RouteCompiler {
 
   #compileRow(service: ManifestService, route: ManifestRowRoute): CompiledRoute {
     const { layout, writer } = this.#table(route.table);
-    const read = compileRowReader(layout, route.inputs);
+    const read = compileRowReader(layout, route.inputs, this.#checks);
     const render = compileOutputs(layout, route.outputs);
     const runner = route.kind === "insert" ? writer : this.#computer(layout, route.outputs);
     const { log } = this.#deps;
@@ -230,6 +240,16 @@ class RouteCompiler {
     this.#computers.push(computer);
     return computer;
   }
+}
+
+/** The runner is made when it is first asked for, and then wrapped once. */
+function checkedRunner(udf: () => UdfRunner, checks: JsonChecks): () => UdfRunner {
+  let wrapped: { readonly inner: UdfRunner; readonly outer: UdfRunner } | undefined;
+  return () => {
+    const inner = udf();
+    if (wrapped?.inner !== inner) wrapped = { inner, outer: withJsonChecks(inner, checks) };
+    return wrapped.outer;
+  };
 }
 
 function findService(manifest: Manifest, name: string): ManifestService {

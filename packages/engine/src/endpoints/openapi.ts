@@ -235,9 +235,22 @@ const CELL_ERROR_HEADERS: Json = {
 function columnJsonSchema(column: ManifestColumn): Json {
   const schema = typeSchema(column.type);
   const { type } = schema;
+  if (column.type.schema !== undefined) return jsonSchema(column, column.type.schema as { [key: string]: Json });
   return {
     ...schema,
     ...(column.nullable && type !== undefined ? { type: [type, "null"] } : {}),
+    ...(column.comment === null ? {} : { description: column.comment }),
+  };
+}
+
+/** A schema of the application's own stands as it is; its references, if it has any, are to itself. */
+function jsonSchema(column: ManifestColumn, schema: { readonly [key: string]: Json }): Json {
+  const own =
+    "$id" in schema || !JSON.stringify(schema).includes('"$ref"')
+      ? schema
+      : { $id: `urn:column:${column.name}`, ...schema };
+  return {
+    ...(column.nullable ? { anyOf: [own, { type: "null" }] } : own),
     ...(column.comment === null ? {} : { description: column.comment }),
   };
 }

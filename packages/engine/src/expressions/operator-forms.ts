@@ -76,7 +76,8 @@ const nullTest = (word: "IS NULL" | "IS NOT NULL"): Readonly<Record<string, Form
 };
 
 /** As IN: null where the value is, or where it is none of the options and one of them is null. All are evaluated. */
-const oneOf: Form = ({ args: [value, ...options] }) => {
+const oneOf: Form = ({ args: [value, ...options], kwargs }) => {
+  if (kwargs.options !== undefined) return undefined;
   const kind = value?.expr.type.kind;
   if (kind === undefined || options.some((option) => option.expr.type.kind !== kind)) return undefined;
   if (options.length === 0) return `(${value?.sql} IS NULL AND ${value?.sql} IS NOT NULL)`;

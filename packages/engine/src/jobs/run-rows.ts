@@ -1,7 +1,9 @@
 import { appError } from "@appdb/contract/errors";
 import type { EngineValue } from "@appdb/contract/types";
 import type { CellError, CellErrors } from "../compute/cell-errors.ts";
+import { withJsonChecks } from "../compute/checked-runner.ts";
 import type { SqlResult, UdfGraph, UdfResult, UdfRunner } from "../ports.ts";
+import { compileJsonChecks } from "../rows/json-checks.ts";
 import { fromSqlText } from "../rows/value-sql.ts";
 import type { Catalog } from "../schema/catalog.ts";
 import type { JobDeps } from "./job-deps.ts";
@@ -128,5 +130,6 @@ async function start(deps: JobDeps, catalog: Catalog, runtimeId: string | null, 
     });
   }
   const modules = graph.functions.map((fn) => catalog.functions.get(fn.id)?.module ?? fn.module);
-  return deps.udf(runtimeId, [...new Set(modules)].sort());
+  const checks = await compileJsonChecks(catalog.tables.flatMap((table) => table.columns.map((column) => column.type)));
+  return withJsonChecks(await deps.udf(runtimeId, [...new Set(modules)].sort()), checks);
 }

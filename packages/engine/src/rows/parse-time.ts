@@ -16,7 +16,7 @@ export function parseDate(text: string): string | Misfit {
 
 /**
  * Reads an ISO 8601 timestamp and gives it in UTC with microseconds when there are any. Without a zone it counts as UTC,
- * without a time as midnight. Digits beyond microseconds must be zero: they would be lost.
+ * without a time as midnight; 24:00 is the midnight after. Digits beyond microseconds must be zero: they would be lost.
  */
 export function parseTimestamp(text: string): string | Misfit {
   const parts = TIMESTAMP.exec(text);
@@ -24,7 +24,10 @@ export function parseTimestamp(text: string): string | Misfit {
   const [, year, month, day, hour = "00", minute = "00", second = "00", fraction = "", zone = "Z"] = parts;
   const day0 = dayMs(year, month, day);
   const offset = offsetMinutes(zone);
-  const isTime = Number(hour) < 24 && Number(minute) < 60 && Number(second) < 60;
+  // The end of a day, as ISO 8601 has it: the next one's midnight.
+  const isEnd = hour === "24" && !/[1-9]/.test(minute + second + fraction);
+  if (second === "60" && day0 !== undefined) return leapSecond(text);
+  const isTime = (Number(hour) < 24 || isEnd) && Number(minute) < 60 && Number(second) < 60;
   if (day0 === undefined || offset === undefined || !isTime) return notTimestamp(text);
   const digits = fraction.padEnd(9, "0");
   if (!digits.endsWith("000")) {
@@ -38,6 +41,12 @@ export function parseTimestamp(text: string): string | Misfit {
   }
   const micros = digits.slice(0, 6);
   return `${utc.toISOString().slice(0, 19)}${micros === "000000" ? "" : `.${micros}`}Z`;
+}
+
+function leapSecond(text: string): Misfit {
+  return new Misfit(
+    `${JSON.stringify(text)} is a leap second, which a Timestamp does not count; send second 59 or the next minute.`,
+  );
 }
 
 function notTimestamp(text: string): Misfit {

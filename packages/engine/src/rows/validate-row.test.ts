@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import type { CatalogColumn, CatalogTable } from "../schema/catalog.ts";
+import { compileJsonChecks } from "./json-checks.ts";
 import { layOutRow } from "./row-layout.ts";
 import { compileRowReader } from "./validate-row.ts";
 
@@ -51,7 +52,7 @@ const TABLE: CatalogTable = {
 };
 
 const layout = layOutRow(TABLE);
-const read = compileRowReader(layout, ["title", "body", "count", "a/b~c"]);
+const read = compileRowReader(layout, ["title", "body", "count", "a/b~c"], await compileJsonChecks([]));
 
 function refusal(body: string): { message: string; hint: string; errors: { pointer: string; detail: string }[] } {
   try {

@@ -1,6 +1,7 @@
 import { appError, type FieldError } from "@appdb/contract/errors";
 import { nearestName } from "@appdb/contract/nearest";
 import type { ColumnType, EngineValue } from "@appdb/contract/types";
+import type { JsonCheck, JsonChecks } from "./json-checks.ts";
 import { Misfit } from "./misfit.ts";
 import { type ParsedBody, parseBody } from "./parse-body.ts";
 import type { Row, RowLayout } from "./row-layout.ts";
@@ -14,17 +15,18 @@ interface Input {
   readonly name: string;
   readonly type: ColumnType;
   readonly nullable: boolean;
+  readonly check: JsonCheck | undefined;
   readonly slot: number;
 }
 
 /** Compiles the reader of a route's body: one look-up and one check a field, and words only when something is wrong. */
-export function compileRowReader(layout: RowLayout, inputs: readonly string[]): RowReader {
+export function compileRowReader(layout: RowLayout, inputs: readonly string[], checks: JsonChecks): RowReader {
   const fields = new Map<string, Input>();
   for (const name of inputs) {
     const slot = layout.index.get(name);
     const column = slot === undefined ? undefined : layout.slots[slot];
     if (slot === undefined || column === undefined) throw new TypeError(`${layout.table.name} has no column ${name}`);
-    fields.set(name, { name, type: column.type, nullable: column.nullable, slot });
+    fields.set(name, { name, type: column.type, nullable: column.nullable, check: checks.of(column.type), slot });
   }
   const blank: Row = layout.slots.map(() => null);
   return (bytes) => {
@@ -50,7 +52,8 @@ export function compileRowReader(layout: RowLayout, inputs: readonly string[]): 
 }
 
 function parseField(field: Input, value: unknown, body: ParsedBody): EngineValue | Misfit {
-  return parseValue(field.type, value, () => body.raw(field.name));
+  const parsed = parseValue(field.type, value, () => body.raw(field.name));
+  return field.check === undefined || parsed instanceof Misfit ? parsed : (field.check(value) ?? parsed);
 }
 
 function lacksRequired(fields: ReadonlyMap<string, Input>, body: ParsedBody): boolean {

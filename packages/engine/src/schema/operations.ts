@@ -86,7 +86,7 @@ export function indexKey(index: PlannedIndex): string {
 }
 
 export function isIndexable(column: ManifestColumn): boolean {
-  return column.type.kind !== "json" && column.type.kind !== "bool";
+  return !["json", "bool", "array", "binary"].includes(column.type.kind);
 }
 
 /** A single key column that is no text has a B-tree already, its own; text keys are indexed by their hash. */

@@ -1,0 +1,69 @@
+import type { EngineValue } from "@appdb/contract/types";
+import { referencedColumns } from "../expressions/needs-python.ts";
+import type { UdfError, UdfGraph, UdfResult, UdfRunner } from "../ports.ts";
+import type { JsonCheck, JsonChecks } from "../rows/json-checks.ts";
+
+type Steps = UdfGraph["steps"];
+
+/**
+ * The same runner, whose results meet the schemas of the columns that they are for: one that does not is an error of its
+ * cell, and what reads the cell is skipped, as if the function had raised.
+ */
+export function withJsonChecks(runner: UdfRunner, checks: JsonChecks): UdfRunner {
+  const compiled = new WeakMap<UdfGraph, readonly (JsonCheck | undefined)[] | null>();
+  const checksOf = (graph: UdfGraph): readonly (JsonCheck | undefined)[] | null => {
+    let found = compiled.get(graph);
+    if (found === undefined) {
+      const each = graph.steps.map((step) => checks.of(step.type));
+      found = each.some((check) => check !== undefined) ? each : null;
+      compiled.set(graph, found);
+    }
+    return found;
+  };
+  return {
+    async run(graph, row, signal) {
+      const result = await runner.run(graph, row, signal);
+      const each = checksOf(graph);
+      return each === null ? result : checked(graph.steps, each, result);
+    },
+    start: () => runner.start(),
+    stats: () => runner.stats(),
+    [Symbol.asyncDispose]: () => runner[Symbol.asyncDispose](),
+  };
+}
+
+function checked(steps: Steps, checks: readonly (JsonCheck | undefined)[], result: UdfResult): UdfResult {
+  let values: EngineValue[] | undefined;
+  const errors: Record<string, UdfError> = { ...result.errors };
+  for (const [at, step] of steps.entries()) {
+    if (errors[step.name] !== undefined) continue;
+    const error = misfitOf(step, checks[at], result.values[at] ?? null) ?? causeOf(step, values, errors);
+    if (error === undefined) continue;
+    values ??= [...result.values];
+    values[at] = null;
+    errors[step.name] = error;
+  }
+  return values === undefined ? result : { ...result, values, errors };
+}
+
+function misfitOf(step: Steps[number], check: JsonCheck | undefined, value: EngineValue): UdfError | undefined {
+  const misfit = check === undefined || value === null ? undefined : check(JSON.parse(String(value)));
+  if (misfit === undefined) return undefined;
+  const { expr } = step;
+  const name = expr.node === "udf" ? expr.function : expr.node === "call" ? expr.fn : expr.node;
+  const place = misfit.pointer === "" ? "" : `${misfit.pointer}: `;
+  return { kind: "wrong_type", function: name, type: "ValueError", message: place + misfit.detail, at: null };
+}
+
+/** The error of a step that read a value which was refused here; what the worker skipped has its error already. */
+function causeOf(
+  step: Steps[number],
+  values: readonly EngineValue[] | undefined,
+  errors: Readonly<Record<string, UdfError>>,
+): UdfError | undefined {
+  if (values === undefined) return undefined;
+  const cause = referencedColumns(step.expr)
+    .map((name) => errors[name])
+    .find((error) => error !== undefined);
+  return cause === undefined ? undefined : { ...cause, kind: "skipped" };
+}

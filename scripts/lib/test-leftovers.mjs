@@ -1,0 +1,53 @@
+import { execFileSync } from "node:child_process";
+import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+
+/** Where the system has /proc: processes whose environment or command line names the folder, other than this one. */
+export function processesNaming(folder) {
+  if (!existsSync("/proc/self/environ")) return [];
+  return readdirSync("/proc")
+    .filter((pid) => /^\d+$/.test(pid) && Number(pid) !== process.pid)
+    .filter((pid) => ["environ", "cmdline"].some((file) => readProcess(pid, file).includes(folder)))
+    .map((pid) => ({ pid: Number(pid), command: readProcess(pid, "cmdline").replaceAll("\0", " ").trim() }));
+}
+
+/** Ends every process that names the folder, also those that others of them start meanwhile, and removes the folder. */
+export async function removeAll(folder) {
+  for (let quiet = 0, round = 0; quiet < 3 && round < 100; round += 1) {
+    const found = processesNaming(folder);
+    quiet = found.length === 0 ? quiet + 1 : 0;
+    for (const { pid } of found) killIfThere(pid);
+    await sleep(100);
+  }
+  for (const mount of mountsBelow(folder)) execFileSync("umount", ["--lazy", mount]);
+  rmSync(folder, { recursive: true, force: true });
+}
+
+function killIfThere(pid) {
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch (error) {
+    if (error.code !== "ESRCH") throw error;
+  }
+}
+
+function mountsBelow(folder) {
+  if (!existsSync("/proc/self/mounts")) return [];
+  return readFileSync("/proc/self/mounts", "utf8")
+    .split("\n")
+    .map((line) =>
+      (line.split(" ")[1] ?? "").replace(/\\([0-7]{3})/g, (_, octal) => String.fromCharCode(Number.parseInt(octal, 8))),
+    )
+    .map((path) => Buffer.from(path, "latin1").toString("utf8"))
+    .filter((path) => path.startsWith(`${folder}/`));
+}
+
+function readProcess(pid, file) {
+  try {
+    return readFileSync(join("/proc", pid, file), "utf8");
+  } catch {
+    // it has ended, or belongs to somebody else
+    return "";
+  }
+}

@@ -1,0 +1,43 @@
+import { spawn } from "node:child_process";
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { eventually } from "@appdb/testkit/eventually";
+import { expect, test } from "vitest";
+
+const GUARD = fileURLToPath(new URL("./lib/test-guard.mjs", import.meta.url));
+
+test("a test run that is killed leaves no process and no file behind", async () => {
+  const { folder, sleeper, guard } = startRun();
+  guard.stdin.write(`${folder}\n`);
+  guard.stdin.end();
+  await eventually(() => {
+    expect(existsSync(folder)).toBe(false);
+    expect(sleeper.signalCode).toBe("SIGKILL");
+    expect(guard.exitCode).toBe(0);
+  });
+});
+
+test("a test run that has ended is left alone", async () => {
+  const { folder, sleeper, guard } = startRun();
+  try {
+    guard.stdin.end(`${folder}\nended\n`);
+    await eventually(() => expect(guard.exitCode).toBe(0));
+    expect(existsSync(folder)).toBe(true);
+    expect(sleeper.signalCode).toBeNull();
+  } finally {
+    sleeper.kill("SIGKILL");
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
+
+/** A folder with a file, a process that names it as a test's do, and a guard that has been told nothing yet. */
+function startRun() {
+  const folder = mkdtempSync(join(tmpdir(), "appdb-guard-"));
+  writeFileSync(join(folder, "row"), "1");
+  const script = "setInterval(() => {}, 1000)";
+  const sleeper = spawn(process.execPath, ["-e", script], { env: { TMPDIR: folder }, stdio: "ignore" });
+  const guard = spawn(process.execPath, [GUARD], { stdio: ["pipe", "ignore", "inherit"] });
+  return { folder, sleeper, guard };
+}
