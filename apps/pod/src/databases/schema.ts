@@ -50,6 +50,7 @@ export async function planTarget(
 /**
  * A plan for a person: with the work that goes on, and with what columns that would be recomputed become. Computes some rows
  * for that and stores nothing of them.
+ * @throws app_invalid for a column whose JSON Schema is none
  */
 export async function planForPerson(
   deps: SchemaDeps,
