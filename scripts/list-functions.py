@@ -1,7 +1,6 @@
 """Prints the library's functions as JSON, for the page of the docs and for the test of their SQL forms.
 
-A list of {id, namespace, name, parameters: [{name, type, nullable, default?}], type, nullable, is_property}: `type` is a
-kind (`string`) or null for any. Aggregates have the namespace `aggregates`, those of the top level `""`.
+A list of {id, namespace, name, parameters: [{name, type, nullable, default?}], takes_more, type, nullable, is_property}. A type is a kind (`string`); of a parameter it may be several, of a result null for that of the argument.
 """
 
 import importlib
@@ -14,38 +13,49 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
 
 def main():
     from appdb.functions import _NAMESPACES
+    from appdb._types import DISPLAY
     from appdb.functions._aggregates import AGGREGATES
+    from appdb.functions.lists import METHODS as LISTS
 
     listed = []
     for namespace in _NAMESPACES:
         functions = importlib.import_module(f"appdb.functions.{namespace}").FUNCTIONS
         listed += [described(namespace, function) for function in functions.values()]
     for name, aggregate in AGGREGATES.items():
-        kinds = aggregate.kinds
-        listed.append(
-            {
-                "id": name,
-                "namespace": "aggregates",
-                "name": name,
-                "parameters": [{"name": "expr", "type": list(kinds) if kinds else None, "nullable": True}],
-                "type": aggregate.result,
-                "nullable": aggregate.nullable,
-                "is_property": False,
-            }
-        )
+        expr = {"name": "expr", "type": list(aggregate.kinds or DISPLAY), "nullable": True}
+        listed.append(entry(name, "aggregates", [expr], aggregate.result, aggregate.nullable))
+    body = {"name": "fn", "type": [], "nullable": False}
+    for name in LISTS:
+        key = {**body, "name": "key", "default": "None"} if name == "sort" else body
+        parameters = [{"name": "expr", "type": "json", "nullable": True}, key]
+        if name == "sort":
+            parameters.append({"name": "asc", "type": "bool", "nullable": False, "default": "True"})
+        listed.append(entry(name, "lists", parameters, "json", True))
     json.dump(listed, sys.stdout)
 
 
 def described(namespace, function):
+    return entry(
+        function.id,
+        namespace,
+        [parameter(one) for one in function.parameters],
+        function.kind,
+        function.nullable,
+        takes_more=function.bind is not None,
+        is_property=function.is_property,
+    )
+
+
+def entry(id, namespace, parameters, type, nullable, takes_more=False, is_property=False):
     return {
-        "id": function.id,
+        "id": id,
         "namespace": namespace,
-        "name": function.name,
-        "parameters": [parameter(one) for one in function.parameters],
-        "takes_more": function.bind is not None,
-        "type": function.kind,
-        "nullable": function.nullable,
-        "is_property": function.is_property,
+        "name": id.rpartition(".")[2],
+        "parameters": parameters,
+        "takes_more": takes_more,
+        "type": type,
+        "nullable": nullable,
+        "is_property": is_property,
     }
 
 

@@ -103,11 +103,13 @@ def _argument(display_name, parameter, value):
         return null(parameter.kind)
     if parameter.kind == "json" and isinstance(value, (dict, list, tuple)):
         return json_literal(value)
-    if parameter.kind == "array" and not isinstance(value, Expr):
+    # A function of ours takes any array; one of the application says which.
+    is_any_array = parameter.kind == "array" and type(parameter.kind) is str
+    if parameter.kind == "array" and not is_any_array and not isinstance(value, Expr):
         return array_literal(parameter.kind, value)
     expr = lift(value)
     if expr._kind == parameter.kind:
-        return expr if parameter.kind != "array" else _array_argument(display_name, parameter, expr)
+        return expr if parameter.kind != "array" or is_any_array else _array_argument(display_name, parameter, expr)
     if expr._kind == "int" and parameter.kind == "float" and not isinstance(value, Expr):
         return lift(float(value))
     if parameter.kind == "json" or (expr._kind, parameter.kind) in _IMPLIED or expr._kind == "json":

@@ -148,13 +148,14 @@ def _literal(expr):
 def _mapping(expr, values, element):
     """A function over the elements of a list: its form gets the list and a function of one element. No list, no value."""
     name, form = expr["fn"], MAPPING[expr["fn"]]
+    options = {key: arg["value"] for key, arg in expr["kwargs"].items()}
 
     def mapping(row):
         found = values(row)
         if type(found) is not list:
             return None
         try:
-            return form(found, element(row))
+            return form(found, element(row), **options)
         except CellError:
             raise
         except Exception as error:

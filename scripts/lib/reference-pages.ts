@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { ERRORS } from "@appdb/contract/errors";
 import { MAX_NAME_LENGTH, MAX_ORGANIZATION_LENGTH } from "@appdb/contract/names";
 import { DEFAULT_LIMITS } from "@appdb/contract/service-spec";
+import { functionsPage } from "./functions-page.ts";
 import { ROOT } from "./paths.mjs";
 
 const GENERATED = "<!-- Made by `npm run docs` from the code it describes; a test compares the two. -->";
@@ -34,7 +35,7 @@ const SERVICE_LIMITS: Record<keyof typeof DEFAULT_LIMITS, readonly [setting: str
 
 /** The pages of docs/ that are printed from code, by file name. */
 export function referencePages(): Record<string, string> {
-  return { "errors.md": errorsPage(), "limits.md": limitsPage() };
+  return { "errors.md": errorsPage(), "limits.md": limitsPage(), "functions.md": functionsPage(GENERATED) };
 }
 
 function errorsPage(): string {

@@ -5,9 +5,9 @@ Each namespace has its module, loaded when one of its functions is first called.
 
 
 def form(id):
-    """Returns the Python form of a function of the library: `form("json.get")`, `form("map")`."""
-    namespace, _, name = id.rpartition(".")
-    return forms(namespace or "lists")[name]
+    """Returns the Python form of a function of the library: `form("json.get")`."""
+    namespace, _, name = id.partition(".")
+    return forms(namespace)[name]
 
 
 def forms(namespace):

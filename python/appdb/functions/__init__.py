@@ -4,14 +4,15 @@ Each namespace is a module. Functions of text and those that make UUIDs may also
 function of the top level has the same name (`count`).
 """
 
-_NAMESPACES = ("string", "json", "math", "timestamp", "date", "uuid")
+_NAMESPACES = ("string", "json", "math", "timestamp", "date", "uuid", "array")
 _TOP = {
     **dict.fromkeys(("sum", "count", "min", "max", "mean", "make_list"), "_aggregates"),
+    **dict.fromkeys(("map", "filter", "sort"), "lists"),
     "cast": "_convert",
 }
 _LATER = frozenset(
-    "image video audio document net array vision globals openai anthropic gemini huggingface whisper document_splitter"
-    " string_splitter list_iterator frame_iterator video_splitter audio_splitter tile_iterator map filter sort".split()
+    "image video audio document net vision globals openai anthropic gemini huggingface whisper document_splitter"
+    " string_splitter list_iterator frame_iterator video_splitter audio_splitter tile_iterator".split()
 )
 
 

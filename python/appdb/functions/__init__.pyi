@@ -1,4 +1,4 @@
-from . import date as date, json as json, math as math, string as string, timestamp as timestamp, uuid as uuid
+from . import array as array, date as date, json as json, math as math, string as string, timestamp as timestamp, uuid as uuid
 from ._aggregates import (
     count as count,
     make_list as make_list,
@@ -8,6 +8,7 @@ from ._aggregates import (
     sum as sum,
 )
 from ._convert import cast as cast
+from .lists import filter as filter, map as map, sort as sort
 from .string import (
     capitalize as capitalize,
     casefold as casefold,

@@ -10,7 +10,8 @@ _HOMES = {
     "timestamp": ("timestamp",),
     "date": ("date",),
     "uuid": ("uuid",),
-    "json": ("json",),
+    "json": ("json", "lists"),
+    "array": ("array",),
 }
 
 

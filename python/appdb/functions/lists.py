@@ -1,0 +1,139 @@
+"""Functions over the elements of a list in a Json value: `map(doc.tags, lambda tag: tag.name)`; also methods of it.
+
+The function that is given is called once, while the file is read, with a stand-in for the element. Of a value that is
+no list the result is null.
+"""
+
+import builtins
+
+from appdb._calls import Parameter, has_columns
+from appdb._declaring import Phase
+from appdb._errors import AppFileError
+from appdb._expr import Expr, call, cast, item, lift
+from appdb._types import display
+
+# How the element is called in printed forms, by how many functions it is nested in.
+_LETTERS = ("x", "y", "z", "u", "v", "w")
+
+
+class _Nesting:
+    """How many functions over elements are being written down at this moment."""
+
+    depth = 0
+
+
+class _Mapping:
+    """One of map, filter and sort. Over a Json value it gives an expression, over plain values what Python's own does."""
+
+    __slots__ = ("name", "parameters", "build", "plain")
+
+    def __init__(self, name, build, plain):
+        self.name = name
+        self.parameters = (Parameter("expr", "json"),)
+        self.build = build
+        self.plain = plain
+
+    def __call__(self, *args, **kwargs):
+        if Phase.running or not has_columns(args, kwargs):
+            return self.plain(*args, **kwargs)
+        return self.build(*args, **kwargs)
+
+    def __repr__(self):
+        return f"<function {self.name}>"
+
+
+def _map(expr, fn):
+    body, text = _body("map", fn)
+    return _over("map", expr, body, text)
+
+
+def _filter(expr, predicate):
+    body, text = _body("filter", predicate)
+    if body._kind not in ("bool", "json"):
+        raise AppFileError(
+            f"The function given to filter() gives {display(body._kind)}; it says which elements stay.",
+            "Give it a comparison, for example filter(doc.tags, lambda tag: tag.name == 'a')",
+        )
+    return _over("filter", expr, body, text)
+
+
+def _sort(expr, key=None, *, asc=True):
+    if type(asc) is not bool:
+        raise AppFileError("asc of sort() is True or False.", "Write asc=False for the largest first.")
+    body, text = _body("sort", (lambda element: element) if key is None else key)
+    if body._kind in ("json", "string", "int", "float", "bool", "timestamp", "date", "uuid"):
+        kwargs = {} if asc else {"asc": lift(False)}
+    else:
+        raise AppFileError(f"{display(body._kind)} has no order to sort by.", "Give sort() a function of a part of it.")
+    return _over("sort", expr, body, None if key is None else text, kwargs)
+
+
+def _body(name, function):
+    if not callable(function) or isinstance(function, Expr):
+        raise AppFileError(
+            f"{name}() takes a function of one element, not {function!r}.",
+            f"Write for example {name}(doc.tags, lambda tag: tag.name)",
+        )
+    level = _Nesting.depth
+    letter = _LETTERS[level] if level < len(_LETTERS) else f"x{level}"
+    # Counted from outside, below zero, while functions are nested; _placed makes of it a depth from inside.
+    element = item(-1 - level, letter)
+    missing = None
+    _Nesting.depth += 1
+    try:
+        result = function(element)
+    except NameError as error:
+        missing = error.name
+    finally:
+        _Nesting.depth -= 1
+    if missing is not None:
+        raise AppFileError(
+            f"The function given to {name}() knows no '{missing}': a lambda sees no column of the class it stands in.",
+            f"Hand the column to it: lambda {letter}, {missing}={missing}: ...",
+        )
+    body = lift(result)
+    return body, f"lambda {letter}: {body._text}"
+
+
+def _over(name, expr, body, text, kwargs=None):
+    source = lift(expr)
+    if source._kind != "json":
+        raise AppFileError(
+            f"{name}() goes over the elements of a Json value; {source._text} is {display(source._kind)}.",
+            "Convert it, or compute it in a function marked @udf.",
+        )
+    value = cast(body, "json") if name == "map" else body
+    printed = ", ".join(
+        [source._text, *([text] if text else []), *(f"{key}={one._text}" for key, one in (kwargs or {}).items())]
+    )
+    made = call(name, [source, value], "json", True, f"{name}({printed})", kwargs=kwargs)
+    if _Nesting.depth == 0:
+        made._node = _placed(made._node, 0)
+    return made
+
+
+def _placed(node, nesting):
+    """Copies a tree in which each element is named by the depth of its function, seen from where it is read."""
+    if isinstance(node, (list, tuple)):
+        return [_placed(part, nesting) for part in node]
+    if not isinstance(node, dict):
+        return node
+    if node.get("node") == "item" and node["depth"] < 0:
+        return {**node, "depth": nesting + node["depth"]}
+    if node.get("node") == "call" and node["fn"] in ("map", "filter", "sort"):
+        source, body = node["args"]
+        args = [_placed(source, nesting), _placed(body, nesting + 1)]
+        return {**node, "args": args}
+    return {key: _placed(part, nesting) for key, part in node.items()}
+
+
+def _sorted(values, key=None, *, asc=True):
+    return builtins.sorted(values, key=key, reverse=not asc)
+
+
+map = _Mapping("map", _map, builtins.map)
+filter = _Mapping("filter", _filter, builtins.filter)
+sort = _Mapping("sort", _sort, _sorted)
+
+METHODS = {"map": map, "filter": filter, "sort": sort}
+FUNCTIONS = METHODS

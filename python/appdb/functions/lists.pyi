@@ -1,0 +1,18 @@
+"""Functions over the elements of a list in a Json value; also methods of it."""
+
+from collections.abc import Callable
+from typing import Any
+
+from appdb import Json
+
+FUNCTIONS: dict[str, Any]
+METHODS: dict[str, Any]
+
+def map(expr: Any, fn: Callable[[Any], Any]) -> Json:
+    """What `fn` gives for each element; null where the value is no list."""
+
+def filter(expr: Any, predicate: Callable[[Any], Any]) -> Json:
+    """The elements for which `predicate` holds; null where the value is no list."""
+
+def sort(expr: Any, key: Callable[[Any], Any] | None = None, *, asc: bool = True) -> Json:
+    """The elements in the order of their keys, nulls last (first if not `asc`); null where the value is no list."""
