@@ -76,6 +76,14 @@ class Project:
 
 
 @pytest.fixture
+def no_body(monkeypatch):
+    """As in a new process: a class body that failed in another test of this one is still counted."""
+    from appdb._declaring import Phase
+
+    monkeypatch.setattr(Phase, "bodies", 0)
+
+
+@pytest.fixture
 def project(tmp_path):
     return Project(tmp_path)
 

@@ -77,14 +77,6 @@ def given(tmp_path_factory):
     return {(one, value): pair for (one, value, _), pair in zip(GIVES, zip(values, nulls))}
 
 
-@pytest.fixture
-def no_body(monkeypatch):
-    """As in a new process: a class body that failed in another test of this one is still counted."""
-    from appdb._declaring import Phase
-
-    monkeypatch.setattr(Phase, "bodies", 0)
-
-
 @pytest.mark.parametrize(("expression", "value", "wanted"), GIVES)
 def test_gives(given, expression, value, wanted):
     result, of_null = given[expression, value]

@@ -81,7 +81,7 @@ def test_what_is_wrong_with_a_function_over_elements_is_said(project):
         assert said in error["detail"], error
 
 
-def test_a_file_may_use_python_s_own_map_and_filter_after_importing_ours():
+def test_a_file_may_use_python_s_own_map_and_filter_after_importing_ours(no_body):
     from appdb.functions import filter, map
 
     assert list(map(str, filter(None, [0, 1]))) == ["1"]
