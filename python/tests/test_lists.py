@@ -87,7 +87,7 @@ def test_a_file_may_use_python_s_own_map_and_filter_after_importing_ours(no_body
     assert list(map(str, filter(None, [0, 1]))) == ["1"]
 
 
-def test_an_array_becomes_nested_lists(project):
+def test_an_array_becomes_nested_lists(project, no_body):
     column = project.columns("class A(Base, name='a'):\n    a: db.Array[(2, 2), db.Float]\n    x = a.to_list()\n")["x"]
     assert (column["type"], column["computed"]["expr"]["fn"]) == ({"kind": "json"}, "array.to_list")
 
