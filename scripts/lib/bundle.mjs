@@ -10,11 +10,24 @@ const EXAMPLES = { quickstart: "quickstart/app.py", tables: "tables/app.py", bri
 /** `minify`: shorter names as well. Not in the pod, whose stack traces stand in logs. */
 const PROGRAMS = [
   { name: "cli-main", entry: "apps/cli/src/main.ts", minify: true },
+  { name: "cli-program", entry: "apps/cli/src/run-program.ts", minify: true },
+  { name: "cli-config", entry: "apps/cli/src/project/read-config.ts", minify: true },
   { name: "pod", entry: "apps/pod/src/main.ts", minify: false },
 ];
 
+/** What a bundle of the command leaves to another one, loaded when it is called for: the less is read before Python is started, the better. */
+const APART = {
+  name: "apart",
+  setup(build) {
+    const apart = { "run-program.ts": "./cli-program.js", "read-config.ts": "./cli-config.js" };
+    build.onResolve({ filter: /\/(run-program|read-config)\.ts$/ }, ({ kind, path }) =>
+      kind === "dynamic-import" ? { path: apart[path.slice(path.lastIndexOf("/") + 1)], external: true } : undefined,
+    );
+  },
+};
+
 /**
- * Bundles the command and the pod, and puts what they read beside them: `cli.js` (the door), `cli-main.js`, `pod.js`,
+ * Bundles the command and the pod, and puts what they read beside them: `cli.js` (the door), `cli-*.js`, `pod.js`,
  * `package.json` (so that Node takes them for CommonJS wherever they lie) and `swagger-ui/`.
  *
  * CommonJS, because a bundle of ES modules loads all of Node's modules that any command imports before its first line
@@ -34,6 +47,8 @@ export async function bundle(target) {
       platform: "node",
       target: "node20.19",
       format: "cjs",
+      // import() of another bundle becomes require(): Node's loader of ES modules would take longer than the bundle
+      supported: { "dynamic-import": false },
       conditions: ["source"],
       define: {
         EXAMPLE_FILES: JSON.stringify(readExamples()),
@@ -46,6 +61,7 @@ export async function bundle(target) {
       minifyIdentifiers: minify,
       legalComments: "none",
       logLevel: "warning",
+      plugins: [APART],
     });
     renameSync(written, join(target, `${name}.js`));
   }

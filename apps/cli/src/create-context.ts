@@ -6,10 +6,11 @@ import type { DaemonDeps } from "./daemon/ensure-daemon.ts";
 import { describeLogLine } from "./output/log-line.ts";
 import { createOutput, type Output, type TextStream } from "./output/output.ts";
 import type { Program } from "./program.ts";
+import type { Ahead } from "./project/read-ahead.ts";
 
 export interface ContextInput {
-  /** An application that the command will most likely ask for: it is read at once. */
-  readonly ahead: ApplicationInput | undefined;
+  /** An application that the command will most likely ask for. */
+  readonly ahead: Ahead | undefined;
   readonly node: NodeJS.Process;
   readonly program: Program;
   readonly signal: AbortSignal;
@@ -25,9 +26,7 @@ export function createContext({ ahead, node, program, signal }: ContextInput): W
     const { readApplication } = await import("./project/read-application.ts");
     return await readApplication({ config, cwd, out, program, signal }, input);
   };
-  const reading = ahead === undefined ? undefined : read(ahead);
-  // Whoever asks for it gets its error; a command that does not ask has another one to tell.
-  reading?.catch(() => undefined);
+  ahead?.listen(out.note);
   return {
     process: parserProcess(node),
     config,
@@ -41,8 +40,8 @@ export function createContext({ ahead, node, program, signal }: ContextInput): W
       waitUntilGone: async (pid) => (await import("./daemon/ensure-daemon.ts")).waitUntilGone(pid),
     },
     readApplication: async (input) => {
-      const isAhead = reading !== undefined && input.file === ahead?.file && input.python === ahead.python;
-      return await (isAhead ? reading : read(input));
+      const isAhead = ahead !== undefined && input.file === ahead.input.file && input.python === ahead.input.python;
+      return await (isAhead ? ahead.reading : read(input));
     },
     startService: async (spec, raw) => {
       const { startService } = await import("./pod/start-service.ts");

@@ -1,15 +1,12 @@
 /**
- * Entry of the command `cli`. What a person typed goes through app.ts to one file of commands/; create-context.ts makes what
- * the commands may touch. Until then nothing is imported: `cli --version` has to answer as fast as Node starts.
+ * Entry of the command `cli`. A command that reads an application file waits longest for Python, so that is started first, by
+ * what little is imported here; run-program.ts, a bundle of its own, is loaded while Python runs.
  */
 import { VERSION } from "@appdb/contract/version";
+import { locateProgram } from "./program.ts";
+import { guessApplication } from "./project/guess-application.ts";
 
 async function start(argv: readonly string[]): Promise<void> {
-  const [{ createContext }, { locateProgram }, { guessApplication }] = await Promise.all([
-    import("./create-context.ts"),
-    import("./program.ts"),
-    import("./project/guess-application.ts"),
-  ]);
   const interrupt = new AbortController();
   process.on("SIGINT", () => {
     // The second one means it: whatever still waits is left.
@@ -18,15 +15,16 @@ async function start(argv: readonly string[]): Promise<void> {
   });
   process.on("SIGTERM", () => interrupt.abort());
   const program = locateProgram(import.meta.url, process);
-  const ahead = guessApplication(argv);
-  const world = createContext({ ahead, node: process, program, signal: interrupt.signal });
-  // The application's Python starts now; what follows is loaded while it runs.
+  const input = guessApplication(argv);
+  const { signal } = interrupt;
+  const ahead =
+    input === undefined
+      ? undefined
+      : (await import("./project/read-ahead.ts")).readAhead(input, { node: process, program, signal });
+  // Python is started in this turn of the event loop.
   if (ahead !== undefined) await new Promise((resolve) => setImmediate(resolve));
-  // `cli service logs main/ingest | head`: the reader has what it wanted.
-  process.stdout.on("error", (error: NodeJS.ErrnoException) => process.exit(error.code === "EPIPE" ? 0 : 1));
-  const { runCommandLine } = await import("./app.ts");
-  await runCommandLine(argv, world);
-  process.exitCode = Number(world.process.exitCode ?? 0);
+  const { runProgram } = await import("./run-program.ts");
+  await runProgram({ argv, ahead, program, signal });
 }
 
 const argv = process.argv.slice(2);

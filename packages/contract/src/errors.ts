@@ -114,6 +114,11 @@ export class AppError extends Error {
     this.errors = input.errors;
   }
 
+  /** By name: the command is several bundles, each with its own copy of this class, and knows an error of the others. */
+  static override [Symbol.hasInstance](value: unknown): value is AppError {
+    return value instanceof Error && value.name === "AppError";
+  }
+
   get status(): number {
     return ERRORS[this.code].status;
   }
