@@ -162,6 +162,15 @@ class Every(Base, name="every"):
     columns(vars(), "long", ["-".join(["part"] * 500) + s, s.isin([f"value {k}" for k in range(500)])])
     deep = sums(n, 150)
     deeper = nested(n, 60)
+    # Columns that read others, which they must see as these are stored.
+    berlin = t.astimezone("Europe/Berlin")
+    read = [berlin.hour, berlin.isoformat(), berlin == t, t.astimezone("Europe/Berlin").hour]
+    packed = {"f": f, "t": berlin, "n": n, "j": j}
+    unpacked = [packed.f, packed.t, packed.j["*"], packed == {"n": n, "j": j, "t": berlin, "f": f}, packed.n + 1]
+    halves = half(n)
+    quarter = halves / 2 + n
+    cased = s.upper() + "ß"
+    cased_again = cased.lower() == s + "ß"
     risk = risky(n)
     failed = risk.errortype
     told = fn.string.format("{}: {}", risk.errortype, risk.errormsg)
