@@ -159,6 +159,7 @@ class Every(Base, name="every"):
     columns(vars(), "format", [fn.string.format("{} {x:>4} {{}} {}", s, n, x=f), fn.string.format(s), fn.string.format("{0}{0}", None)])
     columns(vars(), "ids_made", [fn.uuid.uuid4(), fn.uuid.uuid7(), fn.uuid.uuid4().astype(db.String)])
     columns(vars(), "methods", [s.upper().lower().strip("x"), s.len() + 1, fn.string.upper(s + "x").replace("a", "b"), t.year + t.month, j.tags.len()])
+    columns(vars(), "lists", [fn.map(j.a.b, lambda x: x.b), fn.map(j.tags, lambda x, n=n: {"t": x, "n": n}), fn.filter(j.tags, lambda x: x != "b"), fn.sort(j.tags), fn.sort(j.l, lambda x: -x), fn.map(j.ll, lambda x, s=s: fn.map(x, lambda y: [x, y, s])), fn.sort(j.tags, asc=False), j.tags.map(lambda x: x.astype(db.String).upper()), fn.map(j.ll, lambda x: half(x.astype(db.Int)))])
     columns(vars(), "long", ["-".join(["part"] * 500) + s, s.isin([f"value {k}" for k in range(500)])])
     deep = sums(n, 150)
     deeper = nested(n, 60)

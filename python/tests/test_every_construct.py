@@ -36,7 +36,7 @@ class Uuid(db.UUID):
         return UUID(text)
 
 names = {**fn.string.FUNCTIONS, **fn.uuid.FUNCTIONS, **{space: getattr(fn, space) for space in app.NAMESPACES if space != "string"}}
-names.update({"abs": abs, "round": round, "mixed": app.mixed, "half": app.half, "risky": app.risky, "size": app.size})
+names.update({"abs": abs, "round": round, "map": fn.map, "filter": fn.filter, "sort": fn.sort, "mixed": app.mixed, "half": app.half, "risky": app.risky, "size": app.size})
 names.update({kind: getattr(db, kind) for kind in "String Int Float Bool Json".split()})
 names.update({"Timestamp": Timestamp, "Date": Date, "UUID": Uuid})
 columns = app.Every.__appdb_table__.columns
@@ -127,7 +127,7 @@ def test_the_same_file_gives_the_same_document_in_every_process(every, document)
 def test_no_kind_of_node_is_forgotten(document):
     text = json.dumps(document)
     found = set(re.findall(r'"node": "(\w+)"', text))
-    assert found == {"column", "literal", "call", "udf", "path", "dict", "list", "cell_error"}
+    assert found == {"column", "literal", "call", "udf", "path", "dict", "list", "cell_error", "item"}
     operators = set(re.findall(r'"fn": "op\.(\w+)"', text))
     assert operators == set(
         "add sub mul truediv floordiv mod pow neg eq ne lt le gt ge and or not is_null is_not_null cast in abs round".split()
