@@ -104,6 +104,7 @@ def _compile(expr, places, functions):
     if expr["fn"] == "op.in" and expr["kwargs"]:
         return one_of_list(args[0], _compile(expr["kwargs"]["options"], places, functions))
     if expr["fn"] in OPERATORS:
+        args = [_zoned(arg) if _may_lack_zone(part) else arg for part, arg in zip(expr["args"], args)]
         return OPERATORS[expr["fn"]](args, expr, CellError)
     return _library_call(expr, args, places, functions)
 
@@ -143,6 +144,21 @@ def _literal(expr):
     if decode is not None:
         constant = decode(constant)
     return lambda row: constant
+
+
+def _may_lack_zone(expr):
+    return expr["type"]["kind"] == "timestamp" and expr["node"] == "call"
+
+
+def _zoned(timestamp):
+    """Gives a time that has lost its zone (`ts.strip_timezone()`) UTC, as a column does, so that it can be compared."""
+    from datetime import timezone
+
+    def zoned(row):
+        value = timestamp(row)
+        return value if value is None or value.tzinfo is not None else value.replace(tzinfo=timezone.utc)
+
+    return zoned
 
 
 def _mapping(expr, values, element):

@@ -40,6 +40,7 @@ GIVES = [
     ("ts.astimezone('America/New_York').hour", TS, 18), ("ts.astimezone('Asia/Tokyo').date()", TS, "2024-12-31"), ("ts.astimezone('Asia/Tokyo')", TS, TS),
     ("ts.astimezone('No/Where')", TS, ERROR), ("ts.astimezone('Asia/Tokyo').strip_timezone()", TS, "2024-12-31T08:30:15.123456Z"),
     ("ts.strip_timezone().isoformat()", TS, "2024-12-30T23:30:15.123456"), ("ts.strip_timezone().posix_timestamp()", TS, 1735601415.123456),
+    ("ts.astimezone('Asia/Tokyo').strip_timezone() > ts", TS, True), ("ts.strip_timezone() == ts", TS, True), ("ts.strip_timezone().isin([ts])", TS, True),
     ("ts.strip_timezone().astimezone('Asia/Tokyo').hour", TS, 8), ("ts.replace(year=2023, microsecond=0)", TS, "2023-12-30T23:30:15Z"),
     ("ts.replace(2023, None, 1).day", TS, 1), ("ts.replace(month=2)", TS, ERROR), ("ts.isoformat()", TS, "2024-12-30T23:30:15.123456+00:00"),
     ("ts.isoformat(sep=' ', timespec='seconds')", TS, "2024-12-30 23:30:15+00:00"), ("ts.isoformat(timespec='week')", TS, ERROR),

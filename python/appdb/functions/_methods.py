@@ -17,7 +17,7 @@ _HOMES = {
 
 def attribute(expr, name):
     """Returns the method or property `name` of a value, None where its type has none."""
-    function = _methods(expr._kind).get(name)
+    function = _method(expr._kind, name)
     if function is None:
         return None
     return function(expr) if getattr(function, "is_property", False) else _bound(function, expr)
@@ -25,28 +25,33 @@ def attribute(expr, name):
 
 def names(kind):
     """Returns the names of the methods and properties of a value of this kind."""
-    return list(_methods(kind))
+    return [name for methods in _homes(kind) for name, function in methods.items() if _takes(function, kind)]
 
 
 def call_json_method(base, name, args, kwargs):
     """Calls a method of a Json value; raises AppFileError for a name that is none."""
-    methods = _methods("json")
-    if name in methods:
-        return methods[name](base, *args, **kwargs)
-    hint = did_you_mean(name, methods, "A key of a Json value is read without parentheses.")
-    if name in _methods("string"):
+    method = _method("json", name)
+    if method is not None:
+        return method(base, *args, **kwargs)
+    hint = did_you_mean(name, names("json"), "A key of a Json value is read without parentheses.")
+    if _method("string", name) is not None:
         hint = f"Say that it is text first: {base._text}.astype(db.String).{name}(...)"
     raise AppFileError(f"A Json value such as {base._text} has no method '{name}'.", hint)
 
 
-def _methods(kind):
+def _method(kind, name):
+    for methods in _homes(kind):
+        function = methods.get(name)
+        if function is not None and _takes(function, kind):
+            return function
+    return None
+
+
+def _homes(kind):
     from appdb._imports import load
 
-    found = {}
     for home in _HOMES.get(kind, ()):
-        methods = load(f"appdb.functions.{home}").METHODS
-        found |= {name: function for name, function in methods.items() if _takes(function, kind)}
-    return found
+        yield load(f"appdb.functions.{home}").METHODS
 
 
 def _takes(function, kind):
