@@ -56,3 +56,11 @@ test("counting reads the rows with errors alone, and a table that somebody dropp
   const counts = await countErrors(deps().sql, [{ ...table, id: 999, name: "gone" }, table]);
   expect(counts).toEqual(new Map([[table.id, { excerpt: 1 }]]));
 });
+
+test("columns that are called key and value are counted too", async () => {
+  await apply(docs(excerptColumn(), upperColumn("key", "excerpt"), upperColumn("value", "excerpt")));
+  await insertDocs(2);
+  await fail(1, { excerpt: error("ValueError"), key: error("CellError", "excerpt") });
+  const { tables } = await catalog();
+  expect([...(await countErrors(deps().sql, tables)).values()]).toEqual([{ excerpt: 1, key: 1 }]);
+});

@@ -18,8 +18,8 @@ export async function countErrors(
   const computing = tables.filter((table) => table.columns.some((column) => column.computed !== null));
   if (computing.length === 0) return counted;
   const parts = computing.map(
-    (table) => `select ${table.id}::text, key, count(*) from ${quoteTable(table)}, jsonb_each(_errors)
-      where _errors is not null and value <> '"pending"' group by key`,
+    (table) => `select ${table.id}::text, e.key, count(*) from ${quoteTable(table)} t, jsonb_each(t._errors) e
+      where t._errors is not null and e.value <> '"pending"' group by e.key`,
   );
   let rows: readonly (readonly (string | null)[])[];
   try {
