@@ -23,10 +23,15 @@ _HOMES = {
     "BtreeIndex": "appdb._declared",
     "udf": "appdb._udf",
     "query": "appdb._named_query",
+    "uda": "appdb._uda",
+    "Aggregator": "appdb._uda",
+    "expr_udf": "appdb._expr_udf",
+    "Batch": "appdb._signatures",
+    "ResourcePool": "appdb._pools",
     "AppFileError": "appdb._errors",
 }
 _LATER = frozenset(
-    "Image Video Audio Document Batch uda expr_udf iterator Aggregator EmbeddingIndex ConfigVar URI"
+    "Image Video Audio Document iterator EmbeddingIndex ConfigVar URI"
     " retrieval_udf tools tool mcp_udfs create_table create_view create_snapshot get_table drop_table move create_dir"
     " drop_dir list_tables list_dirs ls init list_functions get_dir_contents io".split()
 )

@@ -1,4 +1,4 @@
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Generic, ParamSpec, TypeVar, overload
 
 from . import functions as functions, serving as serving
@@ -171,6 +171,67 @@ class Udf(Generic[_P, _R]):
     function: Callable[_P, _R]
     id: str
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+    def overload(self, function: Callable[..., Any]) -> Udf[_P, _R]:
+        """Adds a signature: `@f.overload` above another def. A call takes the first whose parameters fit."""
+    def using(self, **fixed: Any) -> Using:
+        """The function with some parameters fixed: `embed.using(model="small")`."""
 
-def udf(function: Callable[_P, _R]) -> Udf[_P, _R]:
+class Using:
+    """A function some of whose parameters are fixed."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+    def using(self, **fixed: Any) -> Using: ...
+
+@overload
+def udf(function: Callable[_P, _R], /) -> Udf[_P, _R]:
     """Marks a function, at the top of a module and with type hints, as one that computes columns."""
+
+@overload
+def udf(
+    *,
+    batch_size: int | None = None,
+    timeout: float | None = None,
+    resource_pool: str | ResourcePool | None = None,
+    type_substitutions: Sequence[dict[Any, Any]] | None = None,
+) -> Callable[[Callable[_P, _R]], Udf[_P, _R]]: ...
+
+Batch = list
+"""A list with a value for each row: a parameter or the result of a function with `@udf(batch_size=...)`."""
+
+class ResourcePool:
+    """Limits for calls to a provider, across all workers of a service: `@udf(resource_pool=...)` keeps to them."""
+
+    name: str
+    def __init__(
+        self, name: str, *, max_concurrent: int | None = None, per_minute: int | None = None, retries: int = 3
+    ) -> None: ...
+
+class Aggregator:
+    """The base of aggregates: `__init__` begins a group, `update` takes a row, `value` ends it."""
+
+class Uda:
+    """An aggregate of the application: over columns it is a value of many rows, in a query."""
+
+    made: type
+    id: str
+    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+
+@overload
+def uda(made: type, /) -> Uda:
+    """Marks a class with `update()` and `value()` as an aggregate."""
+
+@overload
+def uda(
+    *,
+    requires_order_by: bool = False,
+    allows_std_agg: bool = True,
+    allows_window: bool = False,
+) -> Callable[[type], Uda]: ...
+
+class ExprUdf(Generic[_P]):
+    """A function whose body is an expression; a call stands for that expression."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+
+def expr_udf(function: Callable[_P, Any]) -> ExprUdf[_P]:
+    """Marks a function that makes an expression of its arguments; it runs while the file is read, never over rows."""

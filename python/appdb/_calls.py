@@ -20,6 +20,11 @@ class Parameter:
         self.default = default
         self.mode = mode
 
+    @property
+    def goes_by_place(self):
+        """In a printed call: parameters without default go by position, the others by name."""
+        return self.mode == "positional_only" or (self.mode == "positional" and self.default is NO_DEFAULT)
+
 
 def bind(display_name, parameters, args, kwargs):
     """Binds a call: (positional Exprs, keyword Exprs, whether a null can skip the call).
@@ -44,14 +49,38 @@ def bind(display_name, parameters, args, kwargs):
             given[parameter.name] = parameter.default
         value = _argument(display_name, parameter, given[parameter.name])
         skips = skips or (value._nullable and not parameter.nullable)
-        by_position = parameter.mode == "positional_only" or (
-            parameter.mode == "positional" and parameter.default is NO_DEFAULT
-        )
-        if by_position:
+        if parameter.goes_by_place:
             positional.append(value)
         else:
             named[parameter.name] = value
     return positional, named, skips
+
+
+def in_order(display_name, parameters, args, kwargs, fixed):
+    """Arguments of a call of a function some of whose parameters are `fixed`: (args, kwargs) as the function takes them.
+
+    Positional arguments go to the parameters that are not fixed; `kwargs` has those that are.
+    """
+    free = [p for p in parameters if p.mode != "keyword_only" and p.name not in fixed]
+    if len(args) > len(free):
+        raise AppFileError(
+            f"{display_name}() takes {len(free)} positional arguments besides those fixed by .using(); "
+            f"{len(args)} are given.",
+            f"It takes: {', '.join(p.name for p in free) or 'nothing'}",
+        )
+    given = dict(kwargs)
+    for parameter, arg in zip(free, args):
+        if parameter.name in given:
+            raise AppFileError(
+                f"{display_name}() is given its argument '{parameter.name}' twice.", "Give it once."
+            )
+        given[parameter.name] = arg
+    first = []
+    for parameter in parameters:
+        if parameter.mode != "positional_only" or parameter.name not in given:
+            break
+        first.append(given.pop(parameter.name))
+    return first, given
 
 
 def printed(name, args, kwargs):

@@ -4,13 +4,12 @@ import os
 import sys
 
 from appdb import __version__
-from appdb._calls import NO_DEFAULT
-from appdb._constants import wire_value
+from appdb._called import called_functions, function_documents, module_documents, pool_documents, query_document
 from appdb._errors import AppFileError
 from appdb._imports import load
 from appdb._names import service_name
+from appdb._sources import Places, below
 from appdb._types import manifest_type
-from appdb._sources import Places, below, sha256_hex
 
 MANIFEST_VERSION = 1
 
@@ -34,7 +33,7 @@ def manifest(root, app):
     bases, routers, queries = _visible(module, root)
     tables = _tables(bases)
     queries = _queries(tables, queries)
-    functions = _functions(tables, queries)
+    functions = called_functions(_callers(tables, queries))
     services = _services(routers)
     relative = os.path.relpath(path, root).replace(os.sep, "/")
     if not tables:
@@ -43,16 +42,18 @@ def manifest(root, app):
             'Write Base = db.model_base() and class Docs(Base, name="docs"): with a column inside.',
             (path, 1),
         )
+    modules = _modules(root)
     return {
         "manifest_version": MANIFEST_VERSION,
         "library_version": __version__,
         "python_version": ".".join(map(str, sys.version_info[:3])),
         "app_file": relative,
         "tables": [_table(table, places) for table in sorted(tables, key=lambda table: table.name)],
-        "functions": [_function(udf, places) for udf in sorted(functions, key=lambda udf: udf.id)],
-        "queries": [_query(query, places) for query in sorted(queries, key=lambda query: query.id)],
+        "functions": function_documents(functions, places, modules),
+        "queries": [query_document(query, places) for query in sorted(queries, key=lambda query: query.id)],
+        "resource_pools": pool_documents(functions),
         "services": [_service(name, router, places) for name, router in sorted(services.items())],
-        "modules": _modules(root),
+        "modules": module_documents(modules),
     }
 
 
@@ -197,37 +198,14 @@ def _queries(tables, visible):
     return list(found.values())
 
 
-def _functions(tables, queries):
-    """The UDFs that the tables' columns and the queries call, each found again under its module and name."""
-    from appdb._udf import Udf
-
-    found = {}
-    callers = [
-        (f"column '{column.name}'", column.value)
-        for table in tables
-        for column in table.columns.values()
-        if column.value is not None
-    ]
-    callers += [(f"query '{query.__name__}'", expr) for query in queries for expr in query.query.expressions()]
-    for caller, value in callers:
-        for udf in value._functions:
-            if not isinstance(udf, Udf):
-                continue
-            found[udf.id] = udf
-            _check_name(udf, caller)
-    return list(found.values())
-
-
-def _check_name(udf, caller):
-    module = sys.modules.get(udf.__module__)
-    if getattr(module, udf.__name__, None) is udf:
-        return
-    code = udf.written.__code__
-    raise AppFileError(
-        f"The name '{udf.__name__}' of module {udf.__module__} is no longer the UDF that {caller} calls.",
-        "Give the function and whatever took its name different names.",
-        (code.co_filename, code.co_firstlineno),
-    )
+def _callers(tables, queries):
+    """All expressions of the file, each with where it stands."""
+    for table in tables:
+        for column in table.columns.values():
+            yield f"column '{column.name}'", column.value
+    for query in queries:
+        for expr in query.query.expressions():
+            yield f"query '{query.__name__}'", expr
 
 
 def _table(table, places):
@@ -263,59 +241,6 @@ def _column(column, places):
     }
 
 
-def _function(udf, places):
-    code = udf.written.__code__
-    kind, nullable = udf.result
-    return {
-        "id": udf.id,
-        "module": udf.__module__,
-        "name": udf.__name__,
-        "parameters": [_parameter(parameter, udf) for parameter in udf.parameters],
-        "result": {"type": manifest_type(kind), "nullable": nullable},
-        "digest": sha256_hex(places.source_text(code).encode("utf-8", "surrogatepass")),
-        "source": places.of((code.co_filename, code.co_firstlineno), udf.__module__),
-    }
-
-
-def _query(query, places):
-    return {
-        "id": query.id,
-        "module": query.__module__,
-        "name": query.__name__,
-        "comment": query.__doc__,
-        "parameters": [_parameter(parameter, query) for parameter in query.parameters],
-        "return_scalar": query.return_scalar,
-        "query": query.document,
-        "source": places.of(query.source, query.__module__),
-    }
-
-
-def _parameter(parameter, udf):
-    document = {
-        "name": parameter.name,
-        "type": manifest_type(parameter.kind),
-        "nullable": parameter.nullable,
-        "kind": "keyword_only" if parameter.mode == "keyword_only" else "positional",
-    }
-    if parameter.default is not NO_DEFAULT:
-        document["default"] = _default(parameter, udf)
-    return document
-
-
-def _default(parameter, udf):
-    if parameter.default is None:
-        return None
-    try:
-        return wire_value(parameter.kind, parameter.default)
-    except (TypeError, ValueError, OverflowError) as error:
-        code = getattr(udf, "written", udf.__wrapped__).__code__
-        raise AppFileError(
-            f"The default of the parameter '{parameter.name}' of {udf.__name__} does not fit its type: {error}.",
-            "Change the default or the type hint.",
-            (code.co_filename, code.co_firstlineno),
-        ) from None
-
-
 def _service(name, router, places):
     routes = [_route(route, places) for route in router._routes]
     return {"name": name, "prefix": router._prefix, "routes": routes, "source": places.of(router._source)}
@@ -336,19 +261,15 @@ def _route(route, places):
 
 
 def _modules(root):
-    """The project's own files among what was imported, with their digests."""
+    """The project's own files among what was imported: path for people by real path."""
     paths = {}
     passed_over = _folder(os.__file__), _folder(__file__)  # most modules, told by their names: following links takes longer
     for module in list(sys.modules.values()):
         file = getattr(module, "__file__", None)
         if isinstance(file, str) and not file.startswith(passed_over) and _is_project_file(root, file):
             path = os.path.realpath(file)
-            paths[os.path.relpath(path, root).replace(os.sep, "/")] = path
-    found = []
-    for name in sorted(paths):
-        with open(paths[name], "rb") as file:
-            found.append({"path": name, "sha256": sha256_hex(file.read())})
-    return found
+            paths[path] = os.path.relpath(path, root).replace(os.sep, "/")
+    return paths
 
 
 def _folder(file):

@@ -4,20 +4,11 @@ A tree is compiled once to closures. A row is a list of stored values (values.py
 in order. Each closure takes the row and returns a Python object, None for null.
 """
 
+from appdb._calling import Call, CellError, compile_call
 from appdb._casts import casting
 from appdb._elements import MAPPING, compile_dict, compile_element, compile_item, compile_list, compile_path
 from appdb._operators import OPERATORS, one_of_list
-from appdb._types import PYTHON_NAMES
-from appdb.values import WrongType, array_reader, decoder, encoder
-
-
-class CellError(Exception):
-    """A cell without a value: `function` is what failed, `cause` what it raised (WrongType for a wrong result)."""
-
-    def __init__(self, function, cause):
-        super().__init__(function)
-        self.function = function
-        self.cause = cause
+from appdb.values import array_reader, decoder, encoder
 
 
 def compile_step(expr, places, functions):
@@ -90,6 +81,8 @@ def _compile(expr, places, functions):
         return _stored(places[expr["column"], expr["part"]])
     if node == "udf":
         return _udf(expr, places, functions, decode=True)
+    if node == "query":
+        return _query(expr, places, functions)
     if node == "dict":
         keys = [entry["key"] for entry in expr["entries"]]
         return compile_dict(keys, [_compile(part, places, functions) for part in parts_of(expr)])
@@ -257,58 +250,35 @@ def _skipping(name, count):
 
 
 def _udf(expr, places, functions, decode):
-    name, udf, kind = expr["function"], functions[expr["function"]], expr["type"]["kind"]
-    function, encode = udf.function, encoder(expr["type"])
-    back = decoder(expr["type"]) if decode else None
     args = [_compile(arg, places, functions) for arg in expr["args"]]
     kwargs = {key: _compile(arg, places, functions) for key, arg in expr["kwargs"].items()}
-    skipping = _skipped_by_null(udf, args, kwargs)
-
-    def finish(result):
-        if result is None:
-            if udf.result[1]:
-                return None
-            raise CellError(name, WrongType(f"expected {PYTHON_NAMES[kind]}, got None"))
-        try:
-            stored = encode(result)
-            return stored if back is None else back(stored)
-        except Exception as error:
-            raise CellError(name, error) from error
-
-    def call_udf(row):
-        values = [arg(row) for arg in args]
-        named = {key: arg(row) for key, arg in kwargs.items()}
-        for key in skipping:
-            if (named[key] if type(key) is str else values[key]) is None:
-                return None
-        try:
-            result = function(*values, **named)
-        except BaseException as error:  # SystemExit and KeyboardInterrupt are this row's own
-            raise CellError(name, error) from error
-        return finish(result)
-
-    def call_with_one(row):
-        value = first(row)
-        if value is None and skipping:
-            return None
-        try:
-            result = function(value)
-        except BaseException as error:
-            raise CellError(name, error) from error
-        return finish(result)
-
-    if len(args) == 1 and not kwargs:
-        first = args[0]
-        return call_with_one
-    return call_udf
+    return compile_call(expr, functions, args, kwargs, decode)
 
 
-def _skipped_by_null(udf, args, kwargs):
-    """Places and names of the arguments whose null skips the call: those of parameters that are not nullable."""
-    by_place = [parameter for parameter in udf.parameters if parameter.mode != "keyword_only"]
-    by_name = {parameter.name: parameter for parameter in udf.parameters}
-    places = [place for place in range(len(args)) if not by_place[place].nullable]
-    return tuple(places + [key for key in kwargs if not by_name[key].nullable])
+def compile_arguments(expr, places, functions):
+    """Compiles a `udf` node for who runs it later: its Call, whose results are as stored."""
+    args = [_compile(arg, places, functions) for arg in expr["args"]]
+    kwargs = {key: _compile(arg, places, functions) for key, arg in expr["kwargs"].items()}
+    return Call(expr, functions, args, kwargs, decode=False)
+
+
+def _query(expr, places, functions):
+    """A query whose result is needed at once, as over the elements of a list."""
+    arguments, decode, ask = compile_query(expr, places, functions), decoder(expr["type"]), functions.outside
+
+    def query(row):
+        value = ask.query(*arguments(row))
+        return None if value is None else decode(value)
+
+    return query
+
+
+def compile_query(expr, places, functions):
+    """Compiles a `query` node for who asks it later: from a row to (its id, stored values and types by parameter)."""
+    name = expr["query"]
+    types = {key: arg["type"] for key, arg in expr["args"].items()}
+    args = {key: compile_step(arg, places, functions) for key, arg in expr["args"].items()}
+    return lambda row: (name, {key: arg(row) for key, arg in args.items()}, types)
 
 
 def _name(expr):

@@ -7,16 +7,25 @@ from appdb.values import WrongType
 _LONGEST_MESSAGE = 2000
 
 
+class TooLate(TimeoutError):
+    """An async call that was cancelled at its time limit."""
+
+
+class Missing(Exception):
+    """The application's code has no such function."""
+
+
+# What an exception of ours is told as: (kind, class name).
+_TOLD = {WrongType: ("wrong_type", "TypeError"), TooLate: ("timeout", "TimeoutError"), Missing: ("missing", "Missing")}
+
+
 def worker_error(function, error, project_root, kind=None):
     """Describes what `function` raised: class, message, and the innermost line of the project's own files."""
-    if kind is None:
-        kind = (
-            "memory" if isinstance(error, MemoryError) else "wrong_type" if isinstance(error, WrongType) else "raised"
-        )
+    own = _TOLD.get(type(error), ("memory" if isinstance(error, MemoryError) else "raised", type(error).__name__))
     return {
-        "kind": kind,
+        "kind": kind or own[0],
         "function": function,
-        "type": "TypeError" if isinstance(error, WrongType) else type(error).__name__,
+        "type": own[1],
         "message": _message(error),
         "at": _place(error, project_root),
     }

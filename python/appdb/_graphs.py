@@ -1,10 +1,8 @@
 """Graphs of a worker: computed columns compiled to one function from a row to its results."""
 
-import sys
-
-from appdb._evaluate import CellError, cell_errors_read, columns_read, compile_step
+from appdb._calling import CellError
+from appdb._evaluate import cell_errors_read, columns_read, compile_step
 from appdb._failures import skipped, worker_error
-from appdb._udf import Udf
 
 # The input that holds a row's stored cell errors, where a step reads one of a column that is no step.
 _STORED_ERRORS = "_errors"
@@ -13,12 +11,11 @@ _STORED_ERRORS = "_errors"
 class Graph:
     """`run_row(row)` returns (results, errors by step name or None); the row's list grows by the results."""
 
-    def __init__(self, frame, project_root):
+    def __init__(self, frame, functions, project_root):
         self.inputs = frame["inputs"]
         self.names = [step["name"] for step in frame["steps"]]
-        self.floats = [n for n, column in enumerate(self.inputs) if column["type"]["kind"] == "float"]
+        self.floats = float_places(self.inputs)
         self._root = project_root
-        functions = {function["id"]: _imported(function) for function in frame["functions"]}
         places = {column["name"]: n for n, column in enumerate(self.inputs)}
         self._steps, self._reads = [], []
         for number, step in enumerate(frame["steps"]):
@@ -26,7 +23,7 @@ class Graph:
             # What these say stands behind the row while the step runs.
             behind = {read: len(self.inputs) + number + at for at, read in enumerate(watched)}
             compiled = compile_step(step["expr"], {**places, **behind}, functions)
-            self._steps.append((compiled, _watching(watched, self.names[:number], places)))
+            self._steps.append((compiled, watching_errors(watched, self.names[:number], places)))
             self._reads.append(columns_read(step["expr"]))
             places[step["name"]] = len(self.inputs) + number
         only, watching = self._steps[0]
@@ -59,7 +56,7 @@ class Graph:
         return worker_error(self.names[number], error, self._root)
 
 
-def _watching(reads, before, places):
+def watching_errors(reads, before, places):
     """Returns the function that puts cell errors behind a row; None where a step reads none.
 
     Those of earlier steps are of this very run, all others are stored with the row.
@@ -93,11 +90,14 @@ def _parsed(text):
     return {} if text is None else loads(text)
 
 
-def _imported(function):
-    import importlib
+def float_places(inputs):
+    """Which inputs are Floats: a whole number among them may come as an int."""
+    return [n for n, column in enumerate(inputs) if column["type"]["kind"] == "float"]
 
-    module = sys.modules.get(function["module"]) or importlib.import_module(function["module"])
-    found = getattr(module, function["name"], None)
-    if not isinstance(found, Udf):
-        raise ImportError(f"module {function['module']} has no function '{function['name']}' marked @udf")
-    return found
+
+class Broken:
+    """A graph that could not be compiled: each of its rows is answered with the reason."""
+
+    def __init__(self, frame, error):
+        self.names = [step["name"] for step in frame["steps"]]
+        self.error = error

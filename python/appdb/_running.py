@@ -1,130 +1,141 @@
-"""Calls in flight: rows are computed one after the other, results leave as they become ready."""
+"""The worker's main thread: rows of plain graphs one after the other, plain functions among concurrent rows, folds."""
 
-import _thread
 import time
 
+from appdb._calling import Callees
+from appdb._concurrent import ConcurrentGraph, is_concurrent
 from appdb._failures import worker_error
-from appdb._graphs import Graph
-
-_TICK = 0.005  # a row that runs longer is named to the engine
-_FLUSH = 0.02  # results wait no longer than this
-_IDLE_TICKS = 40  # then the second thread sleeps until the next call
+from appdb._graphs import Broken, Graph
+from appdb._loading import loaded
+from appdb._outbox import TICK, Outbox
+from appdb._watching import Watch
 
 
 class Runner:
-    """Runs graphs over rows. `run` computes; `_watch`, the second thread, sends and names slow rows meanwhile."""
+    """Runs what frames ask for. With the first concurrent graph the frames are read by a thread of their own."""
 
-    def __init__(self, writer, project_root):
-        self._writer = writer
+    def __init__(self, writer, project_root, limit_s):
         self._root = project_root
+        self._limit_s = limit_s
         self._graphs = {}
-        self._lock = _thread.allocate_lock()  # held by whoever writes, and while `_call` changes
-        self._wake = _thread.allocate_lock()
-        self._wake.acquire()
-        self._parked = False
-        self._call = None
-        _thread.start_new_thread(self._watch, ())
+        self._counts = {}
+        self._folds = None
+        self._flow = None
+        self._queue = None
+        self._outbox = Outbox(writer, project_root)
+        self._watch = Watch(self._outbox, self._counts, limit_s)
 
-    def define(self, frame):
-        """Compiles a graph. One that cannot be compiled answers each of its rows with the reason."""
-        try:
-            self._graphs[frame["graph"]] = Graph(frame, self._root)
-        except Exception as error:
-            function = frame["functions"][0]["id"] if frame["functions"] else "graph"
-            self._graphs[frame["graph"]] = _Broken(frame, worker_error(function, error, self._root, "import"))
-
-    def run(self, frame):
-        """Computes the rows of a call and sends their results and its end."""
-        call = _Call(frame, self._graphs[frame["graph"]])
-        with self._lock:
-            self._call = call
-        if self._parked:
-            self._parked = False
-            self._wake.release()
-        call.compute(self._before_row)
-        with self._lock:
-            self._call = None
-            self._finish(call)
-
-    def _finish(self, call):
-        done = {"t": "done", "call": call.id}
-        try:
-            if call.sent < call.n:
-                self._writer.write(call.rows(call.sent, call.n), done)
+    def serve(self, reader):
+        """Serves frames until the input ends or the engine asks for the end."""
+        while self._flow is None:
+            frame = reader.read()
+            if frame is None or frame["t"] == "exit":
                 return
-        except MemoryError as error:
-            self._send_singly(call, call.n, error)
-        self._writer.write(done)
+            self._take(frame)
+        import _thread
 
-    def _send(self, call, ready):
-        """Sends the rows that are ready and were not sent; the lock is held."""
-        if ready > call.sent:
-            try:
-                self._writer.write(call.rows(call.sent, ready))
-            except MemoryError as error:
-                self._send_singly(call, ready, error)
-            call.sent = ready
-            call.sent_at = time.monotonic()
+        _thread.start_new_thread(self._read, (reader,))
+        while (work := self._queue.get()) is not None:
+            if callable(work):
+                work()
+            else:
+                self._take(work)
 
-    def _send_singly(self, call, ready, error):
-        """Some result is too large to be packed: the others still go, that one is answered by an error."""
-        for row in range(call.sent, ready):
+    def _read(self, reader):
+        """Hands frames on: concurrent rows to the event loop at once, whatever the main thread is busy with."""
+        while (frame := reader.read()) is not None and frame["t"] != "exit":
+            kind = frame["t"]
+            if kind in ("grant", "answer"):
+                self._flow.answer(frame)
+            elif kind == "graph" or (kind == "run" and isinstance(self._graphs[frame["graph"]], ConcurrentGraph)):
+                self._take(frame)
+            else:
+                self._queue.put(frame)
+        self._queue.put(None)
+
+    def _take(self, frame):
+        kind = frame["t"]
+        if kind == "run":
+            self._run(frame, self._graphs[frame["graph"]])
+        elif kind == "graph":
+            self._define(frame)
+        else:
+            self._fold(frame)
+
+    def _define(self, frame):
+        """Compiles a graph. One that cannot be compiled answers each of its rows with the reason."""
+        function = frame["functions"][0]["id"] if frame["functions"] else "graph"
+        try:
+            overloads = {}
+            for wanted in frame["functions"]:
+                function = wanted["id"]
+                overloads[function] = loaded(wanted)
+            functions = Callees(overloads, self._counts)
+            if is_concurrent(frame, functions):
+                functions.outside = self._begin_flow()
+                made = ConcurrentGraph(frame, functions, self._root)
+            else:
+                made = Graph(frame, functions, self._root)
+        except Exception as error:
+            told = worker_error(function, error, self._root)
+            made = Broken(frame, told if told["kind"] == "missing" else {**told, "kind": "import"})
+        self._graphs[frame["graph"]] = made
+
+    def _begin_flow(self):
+        if self._flow is None:
+            from queue import SimpleQueue
+
+            from appdb._flow import Flow
+
+            self._queue = SimpleQueue()
+            self._flow = self._watch.flow = Flow(self._outbox.send, self._to_main, self._root, self._limit_s)
+        return self._flow
+
+    def _to_main(self, key, limited, work):
+        """Has the main thread run a plain function of a concurrent row; `limited` is (function, limit) where it is known."""
+
+        def run():
+            self._watch.step = (key, limited, time.monotonic())
             try:
-                self._writer.write(call.rows(row, row + 1))
-            except MemoryError:
-                call.fail(row, worker_error("worker", error, self._root))
-                self._writer.write(call.rows(row, row + 1))
+                work()
+            finally:
+                self._watch.step = None
+
+        self._queue.put(run)
+
+    def _run(self, frame, graph):
+        """Computes the rows of a call and sends their results and its end; concurrent ones go to the event loop."""
+        if isinstance(graph, ConcurrentGraph):
+            self._flow.run(frame, graph)
+            self._watch.rouse()
+            return
+        call = Call(frame, graph)
+        self._watch.begin(call)
+        call.compute(self._before_row)
+        self._watch.end(call)
 
     def _before_row(self, call, row):
         """Called before each row while rows are slow. Whoever was named is answered before the next row begins: a
         row that then holds the interpreter for ever cannot be mistaken for the one before it."""
         now = time.monotonic()
-        with self._lock:
-            self._send(call, row)
-            if now - call.began_at < _TICK:
+        with self._outbox.lock:
+            self._outbox.send_ready(call, row)
+            if now - call.began_at < TICK:
                 call.is_slow = False
                 return
             call.began_at = now
-            self._name(call, row)
+            self._outbox.name(call, row)
 
-    def _name(self, call, row):
-        if call.named != row:
-            self._writer.write({"t": "at", "call": call.id, "row": row})
-            call.named = row
+    def _fold(self, frame):
+        if self._folds is None:
+            from appdb._folds import Folds
 
-    def _watch(self):
-        seen, seen_at, idle = None, 0.0, 0
-        while True:
-            time.sleep(_TICK)
-            with self._lock:
-                call = self._call
-                if call is not None:
-                    idle = 0
-                    seen, seen_at = self._look(call, seen, seen_at)
-                    continue
-                idle += 1
-                if idle < _IDLE_TICKS:
-                    continue
-                self._parked = True
-            self._wake.acquire()
-            seen, idle = None, 0
-
-    def _look(self, call, seen, seen_at):
-        """Sends what is ready and finds out whether rows are slow. Returns which row ran, and when; the lock is held."""
-        row, now = call.row, time.monotonic()
-        is_same_call = seen is not None and seen[0] == call.id
-        if is_same_call and (now - seen_at) / max(1, row - seen[1]) >= _TICK:
-            call.is_slow = True
-        # Read again after `is_slow` was set: a row that begins from now on names itself.
-        is_same_row = is_same_call and call.row == row == seen[1]
-        if is_same_row or now - call.sent_at >= _FLUSH:
-            self._send(call, row)
-        if is_same_row:
-            self._name(call, row)
-        return (call.id, row), now
+            self._folds = Folds(self._outbox.send, self._root, self._counts)
+        self._watch.rouse()
+        self._folds.take(frame)
 
 
-class _Call:
+class Call:
     """The rows of one `run` frame and their results so far. `row` is the row being computed."""
 
     def __init__(self, frame, graph):
@@ -144,7 +155,7 @@ class _Call:
     def compute(self, before_row):
         """Fills the results. Each row is appended whole before `row` moves on."""
         graph = self._graph
-        if isinstance(graph, _Broken):
+        if isinstance(graph, Broken):
             for row in range(self.n):
                 self._append((None,) * len(graph.names))
                 self._errors[row] = dict.fromkeys(graph.names, graph.error)
@@ -202,11 +213,3 @@ class _Call:
         whole = start == 0 and stop == self.n
         columns = self._results if whole else [results[start:stop] for results in self._results]
         return {"t": "rows", "call": self.id, "rows": list(range(start, stop)), "columns": columns, "errors": errors}
-
-
-class _Broken:
-    """A graph that could not be compiled."""
-
-    def __init__(self, frame, error):
-        self.names = [step["name"] for step in frame["steps"]]
-        self.error = error

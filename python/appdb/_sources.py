@@ -27,28 +27,74 @@ class Places:
             self._names[filename] = os.path.relpath(path, self._root).replace(os.sep, "/") if inside else None
         return self._names[filename]
 
-    def source_text(self, code):
-        """The function's lines, decorators included; its bytecode and constants where there is no source."""
-        lines, ends = self._parsed(code.co_filename)
-        last = ends.get(code.co_firstlineno)
+    def source_text(self, written):
+        """The lines of a function or class, decorators included; its bytecode and constants where there is no source."""
+        file, line = first_line(written)
+        lines, ends = self._parsed(file)[:2]
+        last = ends.get(line)
         if last is None:
-            return repr((code.co_code, code.co_names, [c for c in code.co_consts if not hasattr(c, "co_code")]))
-        return "\n".join(line.rstrip() for line in lines[code.co_firstlineno - 1 : last])
+            return repr([_bytecode(code) for code in _codes(written)])
+        return "\n".join(line.rstrip() for line in lines[line - 1 : last])
+
+    def imported_names(self, filename, module):
+        """Full names of what a module's imports name: modules, and what may be modules inside them."""
+        found = set()
+        for node in self._parsed(filename)[2]:
+            if type(node).__name__ == "Import":
+                found.update(alias.name for alias in node.names)
+                continue
+            base = _imported_from(node, module, os.path.basename(filename) == "__init__.py")
+            found.add(base)
+            found.update(f"{base}.{alias.name}" for alias in node.names)
+        return found
 
     def _parsed(self, filename):
+        """(lines, last line by first line of each def and class, imports)"""
         if filename not in self._files:
-            ends = {}
+            ends, imports = {}, []
             tree = _deferred.parse(filename)
             for node in _deferred.statements(tree) if tree is not None else ():
-                if type(node).__name__ == "FunctionDef":
+                kind = type(node).__name__
+                if kind in ("FunctionDef", "AsyncFunctionDef", "ClassDef"):
                     first = node.decorator_list[0].lineno if node.decorator_list else node.lineno
                     ends[first] = node.end_lineno
+                elif kind in ("Import", "ImportFrom"):
+                    imports.append(node)
             lines = []
             if ends:
                 with open(filename, encoding="utf-8", errors="surrogateescape", newline=None) as file:
                     lines = file.read().split("\n")
-            self._files[filename] = (lines, ends)
+            self._files[filename] = (lines, ends, imports)
         return self._files[filename]
+
+
+def first_line(written):
+    """(file, line) of a function or of a class that says where it stands (`source`)."""
+    place = getattr(written, "source", None)
+    if place is not None:
+        return place
+    code = written.__code__
+    return code.co_filename, code.co_firstlineno
+
+
+def _codes(written):
+    if hasattr(written, "__code__"):
+        return [written.__code__]
+    return [member.__code__ for _, member in sorted(vars(written.made).items()) if hasattr(member, "__code__")]
+
+
+def _bytecode(code):
+    return code.co_code, code.co_names, [const for const in code.co_consts if not hasattr(const, "co_code")]
+
+
+def _imported_from(node, module, is_package):
+    """The absolute name of the module in `from ..pkg import x`."""
+    if not node.level:
+        return node.module
+    package = module if is_package else module.rpartition(".")[0]
+    for _ in range(node.level - 1):
+        package = package.rpartition(".")[0]
+    return f"{package}.{node.module}" if node.module and package else node.module or package
 
 
 def below(folder, file):

@@ -1,33 +1,50 @@
-"""`@udf`: a function of the application that computes columns."""
+"""`@udf`: a function of the application that computes columns; its overloads, and `.using()`."""
 
-from appdb._calls import NO_DEFAULT, Parameter, bind, has_columns, printed
+from appdb._calls import bind, has_columns, in_order, printed
 from appdb._declaring import Phase
-from appdb._errors import AppFileError, later
+from appdb._errors import AppFileError, did_you_mean, later
 from appdb._expr import Expr
-from appdb._types import hint_type
+from appdb._signatures import COROUTINE, check_body, check_importable, innermost, refused, signature_of
 
-_VARARGS, _VARKEYWORDS, _GENERATOR, _COROUTINE, _ASYNC_GENERATOR = 0x04, 0x08, 0x20, 0x80, 0x200
+_MAX_BATCH = 10_000
+_MAX_TIMEOUT_S = 3600
 
 
-class Udf:
-    """A function known by its module and name. Over columns it gives an expression, over plain values it just runs."""
+class Overload:
+    """One signature of a UDF. `number` counts from 0; the id of the others than the first ends in `#1`, `#2` ..."""
 
-    def __init__(self, function):
+    def __init__(self, udf, function, signature, number):
+        self.udf = udf
         self.function = function
-        self.id = f"{function.__module__}:{function.__qualname__}"
-        self.__module__ = function.__module__
-        self.__name__ = function.__name__
-        self.__qualname__ = function.__qualname__
-        self.__doc__ = function.__doc__
-        self.__wrapped__ = function
-        self.written = _innermost(function)
-        self.parameters, self.result = _signature(self.written)
+        self.written = innermost(function)
+        self.signature = signature
+        self.parameters = signature.parameters
+        self.result = signature.result
+        self.number = number
+        self.id = udf.id if number == 0 else f"{udf.id}#{number}"
+        self.is_async = bool(self.written.__code__.co_flags & COROUTINE)
+        self.batch_size = udf.batch_size
+        self.timeout_s = udf.timeout_s
+        self.resource_pool = udf.resource_pool
 
-    def __call__(self, *args, **kwargs):
-        if Phase.running or not has_columns(args, kwargs):
-            return self.function(*args, **kwargs)
-        name = self.__name__
+    kind = "scalar"
+
+    @property
+    def owner(self):
+        """What the module holds under the function's name."""
+        return self.udf
+
+    @property
+    def is_concurrent(self):
+        """True when many of its calls run at once, beside other functions."""
+        return self.is_async or self.batch_size is not None or self.resource_pool is not None
+
+    def call(self, args, kwargs):
+        """The expression of a call over columns. Raises AppFileError when the arguments do not fit."""
+        name = self.udf.__name__
         positional, named, skips = bind(name, self.parameters, args, kwargs)
+        if self.batch_size is not None:
+            self._check_constants(positional, named)
         node = {
             "node": "udf",
             "function": self.id,
@@ -38,116 +55,210 @@ class Udf:
         parts = (*positional, *named.values())
         return Expr(kind, nullable or skips, node, printed(name, positional, named), parts=parts, function=self)
 
+    def _check_constants(self, positional, named):
+        places = [p.name for p in self.parameters if p.mode != "keyword_only"]
+        for name, arg in (*zip(places, positional), *named.items()):
+            if name not in self.signature.batched and arg._reads:
+                raise AppFileError(
+                    f"{self.udf.__name__}() gets one '{name}' for all rows of a batch; {arg._text} differs by row.",
+                    f"Give it a constant, or declare the parameter as {name}: db.Batch[...]",
+                )
+
+
+class Udf:
+    """A function known by its module and name. Over columns it gives an expression, over plain values it just runs."""
+
+    def __init__(self, function, batch_size=None, timeout_s=None, resource_pool=None, substitutions=(None,)):
+        self.function = function
+        self.id = f"{function.__module__}:{function.__qualname__}"
+        self.__module__ = function.__module__
+        self.__name__ = function.__name__
+        self.__qualname__ = function.__qualname__
+        self.__doc__ = function.__doc__
+        self.__wrapped__ = function
+        self.batch_size = batch_size
+        self.timeout_s = timeout_s
+        self.resource_pool = resource_pool
+        self.overloads = []
+        for substitution in substitutions:
+            self._add(function, substitution)
+        self.parameters, self.result = self.overloads[0].parameters, self.overloads[0].result
+
+    def overload(self, function):
+        """Adds a signature: `@f.overload` above another def. A call takes the first whose parameters fit."""
+        if not hasattr(function, "__code__"):
+            raise AppFileError(f"@{self.__name__}.overload marks no function written with def.", "Write it with def.")
+        check_body(innermost(function))
+        if function.__module__ != self.__module__ or "<locals>" in function.__qualname__:
+            detail = f"An overload of {self.__name__} stands outside of its module's top."
+            raise refused(innermost(function), detail, f"Put it below {self.__name__}, in the module {self.__module__}.")
+        self._add(function, None)
+        return self
+
+    def using(self, **fixed):
+        """The function with some parameters fixed: `embed.using(model="small")`."""
+        return Using(self, fixed)
+
+    def __call__(self, *args, **kwargs):
+        if Phase.running or not has_columns(args, kwargs):
+            if len(self.overloads) == 1:
+                return self.function(*args, **kwargs)
+            return self._run(args, kwargs)
+        if len(self.overloads) == 1:
+            return self.overloads[0].call(args, kwargs)
+        for overload in self.overloads:
+            try:
+                return overload.call(args, kwargs)
+            except AppFileError:
+                continue
+        raise AppFileError(
+            f"{self.__name__}({_shown(args, kwargs)}) fits none of the signatures of {self.__name__}.",
+            f"It has: {'; '.join(overload.signature.shown(self.__name__) for overload in self.overloads)}",
+        )
+
+    def _run(self, args, kwargs):
+        """Runs the overload that plain values fit, by the same rule as columns."""
+        for overload in self.overloads:
+            try:
+                bind(self.__name__, overload.parameters, args, kwargs)
+            except AppFileError:
+                continue
+            return overload.function(*args, **kwargs)
+        return self.function(*args, **kwargs)
+
+    def _add(self, function, substitution):
+        signature = signature_of(innermost(function), "UDF", 0, substitution)
+        _check_batches(innermost(function), signature, self.batch_size)
+        self.overloads.append(Overload(self, function, signature, len(self.overloads)))
+
     def __repr__(self):
         return f"<udf {self.id}>"
 
 
-def udf(function=None, **options):
+class Using:
+    """A UDF with some of its parameters fixed. Prints, and computes, as the call with them written out."""
+
+    def __init__(self, udf, fixed):
+        known = [parameter.name for overload in udf.overloads for parameter in overload.parameters]
+        for name, value in fixed.items():
+            if name not in known:
+                raise AppFileError(
+                    f"{udf.__name__} has no parameter '{name}' that .using() could fix.",
+                    did_you_mean(name, known, f"It takes: {', '.join(known) or 'nothing'}"),
+                )
+            if isinstance(value, Expr):
+                raise AppFileError(
+                    f"{udf.__name__}.using({name}=...) fixes a constant, not the column {value._text}.",
+                    f"Give the column in the call: {udf.__name__}(..., {name}={value._text})",
+                )
+        self.udf = udf
+        self.fixed = fixed
+        self.__name__ = udf.__name__
+
+    def using(self, **fixed):
+        """Fixes further parameters."""
+        return Using(self.udf, {**self.fixed, **fixed})
+
+    def __call__(self, *args, **kwargs):
+        for name in kwargs:
+            if name in self.fixed:
+                raise AppFileError(
+                    f"{self.__name__}() is given '{name}', which .using({name}=...) has fixed.", "Give it once."
+                )
+        args, kwargs = in_order(self.__name__, self.udf.parameters, args, {**self.fixed, **kwargs}, self.fixed)
+        return self.udf(*args, **kwargs)
+
+    def __repr__(self):
+        return f"<udf {self.udf.id} using {', '.join(f'{k}={v!r}' for k, v in self.fixed.items())}>"
+
+
+def udf(function=None, *, batch_size=None, timeout=None, resource_pool=None, type_substitutions=None, **options):
     """Marks a function as one that computes columns: `@udf` above a function with type hints, at the top of a module.
 
-    Raises AppFileError when another process could not import the function by its module and name, when a parameter or
-    the result has no hint that a column type stands for, and for options of later versions.
+    `async def` lets many calls be under way at once. `batch_size` hands over lists of rows (`db.Batch[T]`), `timeout`
+    limits one call (seconds), `resource_pool` names the pool whose limits its calls keep to, `type_substitutions` gives
+    one signature for each dict from type variables to types. Raises AppFileError when another process could not import
+    the function by its module and name, when a hint stands for no column type, and for options of later versions.
     """
     if options:
-        raise later(f"@udf({', '.join(f'{name}=' for name in options)})", "Write @udf alone.")
+        raise later(f"@udf({', '.join(f'{name}=' for name in options)})", "Leave it out.")
+    settings = {
+        "batch_size": _batch_size(batch_size),
+        "timeout_s": _timeout(timeout),
+        "resource_pool": _pool_name(resource_pool),
+        "substitutions": _substitutions(type_substitutions),
+    }
     if function is None:
-        raise AppFileError("@udf() marks nothing.", "Write @udf without brackets above the function.")
+        return lambda marked: _mark(marked, settings)
+    return _mark(function, settings)
+
+
+def _mark(function, settings):
     if isinstance(function, Udf):
         raise AppFileError(f"{function.__name__} is marked @udf twice.", "Mark it once.")
     if not hasattr(function, "__code__"):
         name = getattr(function, "__name__", type(function).__name__)
         raise AppFileError(f"@udf marks {name}, which is not a function written with def.", "Wrap it in a def.")
-    _check_importable(function)
-    _check_kind(_innermost(function))
-    return Udf(function)
+    check_importable(function, "a UDF")
+    check_body(innermost(function))
+    return Udf(function, **settings)
 
 
-def _check_importable(function):
+def _check_batches(function, signature, batch_size):
     name = function.__name__
-    if name == "<lambda>":
-        raise _refused(function, "A lambda cannot be a UDF: no other process can import it.", "Write it with def.")
-    if "<locals>" in function.__qualname__:
-        raise _refused(
-            function,
-            f"The UDF {name} is defined inside a function; no other process can import it.",
-            "Move it to the top of its module.",
+    if batch_size is None:
+        if signature.batched or signature.result_batched:
+            detail = f"The UDF {name} has db.Batch in its signature and no batch_size."
+            raise refused(function, detail, "Write @udf(batch_size=32) above it.")
+        return
+    if not signature.batched:
+        detail = f"The UDF {name} has a batch_size and no parameter that is a batch."
+        raise refused(function, detail, "Declare what differs by row as db.Batch[str], or another type.")
+    if not signature.result_batched:
+        detail = f"The UDF {name} has a batch_size; its result must be a batch too."
+        raise refused(function, detail, "Write -> db.Batch[str], or another type, and return a list.")
+
+
+def _batch_size(value):
+    if value is not None and (type(value) is not int or not 1 <= value <= _MAX_BATCH):
+        raise AppFileError(f"@udf has batch_size={value!r}.", f"Give a whole number from 1 to {_MAX_BATCH}.")
+    return value
+
+
+def _timeout(value):
+    if value is None:
+        return None
+    if type(value) not in (int, float) or not 0 < value <= _MAX_TIMEOUT_S:
+        raise AppFileError(f"@udf has timeout={value!r}.", f"Give seconds, more than 0 and at most {_MAX_TIMEOUT_S}.")
+    return float(value)
+
+
+def _pool_name(value):
+    from appdb._pools import ResourcePool
+
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, ResourcePool):
+        return value.name
+    raise AppFileError(f"@udf has resource_pool={value!r}.", 'Give a db.ResourcePool, or its name: "openai".')
+
+
+def _substitutions(value):
+    if value is None:
+        return (None,)
+    if not isinstance(value, (list, tuple)) or not value or not all(isinstance(one, dict) and one for one in value):
+        raise AppFileError(
+            f"@udf has type_substitutions={value!r}.", "Give a list of dicts: [{T: db.Int}, {T: db.String}]"
         )
-    if function.__qualname__ != name:
-        raise _refused(function, f"The UDF {function.__qualname__} is a method.", "Move it to the top of its module.")
-    if function.__module__ == "__main__":
-        raise _refused(
-            function,
-            f"The UDF {name} stands in the file that was started as a program.",
-            "Put it into a module that is imported, or start the file through `cli`.",
-        )
+    return tuple(value)
 
 
-def _check_kind(function):
-    name, code = function.__name__, function.__code__
-    if code.co_flags & (_COROUTINE | _ASYNC_GENERATOR):
-        error = later(f"An `async def` as UDF ({name})", "Write it with def.")
-        raise _refused(function, error.detail, error.hint)
-    if code.co_flags & _GENERATOR:
-        raise _refused(function, f"The UDF {name} yields; a UDF returns one value.", "Return a list instead.")
+def _shown(args, kwargs):
+    shown = [_one(arg) for arg in args] + [f"{name}={_one(arg)}" for name, arg in kwargs.items()]
+    return ", ".join(shown)
 
 
-def _innermost(function):
-    """The function as it was written, below decorators that keep it as `__wrapped__` (functools.wraps)."""
-    while hasattr(getattr(function, "__wrapped__", None), "__code__"):
-        function = function.__wrapped__
-    return function
+def _one(arg):
+    return arg._text if isinstance(arg, Expr) else repr(arg)
 
 
-def _signature(function):
-    code, name = function.__code__, function.__name__
-    if code.co_flags & (_VARARGS | _VARKEYWORDS):
-        raise _refused(function, f"The UDF {name} takes *args or **kwargs.", "Name each parameter, with a type hint.")
-    hints = _hints(function)
-    count, keyword_only = code.co_argcount, code.co_kwonlyargcount
-    defaults = dict(function.__kwdefaults__ or {})
-    positional_defaults = function.__defaults__ or ()
-    defaults.update(zip(code.co_varnames[count - len(positional_defaults) : count], positional_defaults))
-    parameters = []
-    for number, parameter in enumerate(code.co_varnames[: count + keyword_only]):
-        mode = "keyword_only" if number >= count else "positional"
-        if number < code.co_posonlyargcount:
-            mode = "positional_only"
-        if parameter not in hints:
-            raise _refused(
-                function,
-                f"The parameter '{parameter}' of {name} has no type hint.",
-                f"Write {parameter}: str, or another type.",
-            )
-        kind, nullable = _typed(function, hints[parameter], f"The parameter '{parameter}' of {name}")
-        default = defaults.get(parameter, NO_DEFAULT)
-        parameters.append(Parameter(parameter, kind, nullable or default is None, default, mode))
-    if "return" not in hints:
-        raise _refused(function, f"The UDF {name} does not say what it returns.", "Write -> str, or another type.")
-    return parameters, _typed(function, hints["return"], f"The result of {name}")
-
-
-def _hints(function):
-    try:
-        hints = dict(function.__annotations__)
-        for name, hint in hints.items():
-            if isinstance(hint, str):
-                hints[name] = eval(hint, function.__globals__)
-    except NameError as error:
-        raise _refused(
-            function,
-            f"A type hint of {function.__name__} names '{error.name}', which the module does not have.",
-            "Import it at the top of the module, not only while type checking.",
-        ) from None
-    return hints
-
-
-def _typed(function, hint, where):
-    try:
-        return hint_type(hint, where)
-    except AppFileError as error:
-        raise _refused(function, error.detail, error.hint) from None
-
-
-def _refused(function, detail, hint):
-    code = function.__code__
-    return AppFileError(detail, hint, (code.co_filename, code.co_firstlineno))

@@ -2,7 +2,8 @@
 
 Started and fed by the engine (packages/adapters/src/udf) over inherited pipes; the frames are those of
 packages/contract/src/worker-protocol.ts. One thread computes, row by row; a second one wakes every few milliseconds to
-send what is ready and to say which row takes long (_running.py).
+send what is ready and to say which row takes long (_watching.py). Async and batched functions, and those that keep to
+a pool, run in an event loop's thread (_flow.py).
 """
 
 import os
@@ -35,15 +36,7 @@ def main():
 
     from appdb._running import Runner
 
-    runner = Runner(writer, init["project_root"])
-    while (frame := reader.read()) is not None:
-        kind = frame["t"]
-        if kind == "run":
-            runner.run(frame)
-        elif kind == "graph":
-            runner.define(frame)
-        elif kind == "exit":
-            break
+    Runner(writer, init["project_root"], init["function_timeout_ms"] / 1000).serve(reader)
     return 0
 
 
@@ -59,12 +52,18 @@ def _start(init, writer):
     distrust_new_sources()
     root = init["project_root"]
     sys.path[:] = [root, *(entry for entry in sys.path if entry not in ("", root))]
-    module = ""
+    missing, module = {}, ""
     try:
-        import importlib
+        from appdb._imports import load
+        from appdb._loading import described, is_missing
 
         for module in init["modules"]:
-            importlib.import_module(module)
+            try:
+                load(module)
+            except ModuleNotFoundError as error:
+                if not is_missing(module, error):
+                    raise
+                missing[module] = worker_error(module, error, root, "missing")
     except BaseException as error:  # SystemExit among them: the application ended the import
         writer.write({"t": "failed", "error": worker_error(module, error, root, "import")})
         return False
@@ -73,8 +72,19 @@ def _start(init, writer):
         deferred.forget()
     Phase.running = True
     _limit_memory(init["memory_bytes"])
-    version = ".".join(map(str, sys.version_info[:3]))
-    writer.write({"t": "ready", "protocol": PROTOCOL, "pid": os.getpid(), "python": version})
+    from appdb import _pools
+
+    writer.write(
+        {
+            "t": "ready",
+            "protocol": PROTOCOL,
+            "pid": os.getpid(),
+            "python": ".".join(map(str, sys.version_info[:3])),
+            "functions": described(init["modules"]),
+            "resource_pools": [pool.document() for pool in _pools.ResourcePool.declared.values()],
+            "missing": missing,
+        }
+    )
     return True
 
 

@@ -107,8 +107,10 @@ class Worker:
                 "project_root": str(project_root or root),
                 "modules": modules,
                 "memory_bytes": memory,
+                "function_timeout_ms": 30_000,
             }
         )
+        self.beats = []
         self.first = self.receive()
         self.calls = 0
 
@@ -118,13 +120,18 @@ class Worker:
         self.process.stdin.flush()
 
     def receive(self):
-        head = self.process.stdout.read(4)
-        if len(head) < 4:
-            raise EOFError(self.process.stderr.read().decode(errors="replace"))
-        return msgpack.unpackb(self.process.stdout.read(struct.unpack(">I", head)[0]))
+        """The next frame; beats are kept apart."""
+        while True:
+            head = self.process.stdout.read(4)
+            if len(head) < 4:
+                raise EOFError(self.process.stderr.read().decode(errors="replace"))
+            frame = msgpack.unpackb(self.process.stdout.read(struct.unpack(">I", head)[0]))
+            if frame["t"] != "beat":
+                return frame
+            self.beats.append(frame)
 
     def receive_raw(self):
-        """As receive, past the buffer of the pipe object, so that `select` tells the truth."""
+        """As receive, past the buffer of the pipe object, so that `select` tells the truth. Gives beats too."""
         head = self._exactly(4)
         return msgpack.unpackb(self._exactly(struct.unpack(">I", head)[0]))
 
@@ -136,6 +143,16 @@ class Worker:
 
     def _ended(self):
         raise EOFError(self.process.stderr.read().decode(errors="replace"))
+
+    def counts(self):
+        """Counts by function, as the beats so far add up."""
+        total = {}
+        for beat in self.beats:
+            for name, counts in beat["functions"].items():
+                of = total.setdefault(name, dict.fromkeys(counts, 0))
+                for key, value in counts.items():
+                    of[key] = value if key == "running" else of[key] + value
+        return total
 
     def define(self, table, functions, graph=1):
         """Defines the graph of all computed columns of a manifest's table."""

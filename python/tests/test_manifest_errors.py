@@ -208,13 +208,10 @@ LATER = [
     "class V(Base, name='v'):\n    x: bytes\n",
     "class V(Base, name='v'):\n    n: db.Int\n    x = db.Column(value=n, stored=False)\n",
     "class V(Base, name='v'):\n    n: db.Int\n    x = db.Column(value=n, destination='s3://x')\n",
-    "@db.uda\nclass U: pass\n",
     "i = db.EmbeddingIndex\n",
     "from appdb.functions import openai\n",
     "x = fn.image.resize\n",
     "t = db.get_table('a')\n",
-    "@db.udf(batch_size=4)\ndef f(x: int) -> int:\n    return x\n",
-    "@db.udf\nasync def f(x: int) -> int:\n    return x\n",
 ]
 
 
@@ -241,7 +238,6 @@ UDFS = {
     "a hint that is no type": ("@db.udf\ndef f(x: set) -> int:\n    return 1\n", ["'x'", "set"]),
     "a hint that is not known": ("@db.udf\ndef f(x: 'Nope') -> int:\n    return 1\n", ["'Nope'"]),
     "a class": ("@db.udf\nclass F:\n    pass\n", ["F", "def"]),
-    "a mark with brackets": ("@db.udf()\ndef f(x: int) -> int:\n    return x\n", ["without brackets"]),
 }
 
 

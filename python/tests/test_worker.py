@@ -150,7 +150,7 @@ def read_until_silent(started):
         frame = started.receive_raw()
         if frame["t"] == "rows":
             answered += frame["rows"]
-        else:
+        elif frame["t"] == "at":
             named = frame["row"]
     started.process.kill()
     return answered, named
@@ -299,7 +299,7 @@ def test_a_function_that_is_gone_is_told_for_each_row(project, workers):
     started.define(document["tables"][0], document["functions"])
     values, errors, _ = started.run([[0, 1]])
     assert values == {0: {"s": None}, 1: {"s": None}}
-    assert {error["s"]["kind"] for error in errors.values()} == {"import"}
+    assert {error["s"]["kind"] for error in errors.values()} == {"missing"}
     assert "'f'" in errors[0]["s"]["message"]
 
 

@@ -139,12 +139,20 @@ export type FromWorker =
   /** The call that was granted has ended. */
   | { t: "release"; ask: number }
   /** A computed column asks a query of the application; answered by `answer`. */
-  | { t: "query"; ask: number; query: string; args: Record<string, WireValue> }
+  | {
+      t: "query";
+      ask: number;
+      query: string;
+      args: Record<string, WireValue>;
+      types: Record<string, ColumnType>;
+    }
   /** A function ran past its limit and cannot be stopped: the worker is to be replaced. `call` is null when nobody knows
    *  whose call it was. */
   | { t: "overdue"; call: number | null; row: number; function: string; timeout_s: number }
   /** Sent each second while rows are under way and once when there are none left. */
   | { t: "beat"; functions: Record<string, FunctionCounts> }
+  /** The rows of a `feed` have been taken. */
+  | { t: "fed"; call: number }
   /** Values of the groups of an aggregation; `errors[k]` is null or why group `groups[k]` has no value. */
   | { t: "folded"; call: number; groups: number[]; values: WireValue[]; errors: (WorkerError | null)[] | null };
 

@@ -1,6 +1,12 @@
 import type { Expr } from "@appdb/contract/expressions";
 import type { ColumnType, EngineValue } from "@appdb/contract/types";
-import type { FoldArgument, GraphFunction, GraphStep, WorkerError } from "@appdb/contract/worker-protocol";
+import type {
+  FoldArgument,
+  FunctionCounts,
+  GraphFunction,
+  GraphStep,
+  WorkerError,
+} from "@appdb/contract/worker-protocol";
 
 /** A statement for PostgreSQL. `name` makes it a prepared statement of the connection. */
 export interface Statement {
@@ -90,6 +96,8 @@ export interface UdfResult {
 /** An aggregate of the application (`@uda`) over the rows of groups: what `UdfRunner.fold` takes. */
 export interface UdfAggregation {
   readonly function: GraphFunction;
+  /** Type of the aggregate's value. */
+  readonly result: ColumnType;
   /** What each row brings: the `aggregate` node's args (`name` null), then those of its kwargs that are no literals. */
   readonly args: readonly FoldArgument[];
   /** The kwargs that are literals, as nodes; parameters of a query are replaced by their values before. */
@@ -123,6 +131,10 @@ export interface UdfStats {
   /** Rows that were answered. */
   readonly calls: number;
   readonly restarts: number;
+  /** By function id, since the runner was made; a second late. */
+  readonly functions: Readonly<Record<string, FunctionCounts>>;
+  /** By name: calls that run, calls that wait for room. */
+  readonly pools: Readonly<Record<string, { readonly running: number; readonly waiting: number }>>;
 }
 
 /**
@@ -135,6 +147,9 @@ export interface UdfRunner extends AsyncDisposable {
   run(graph: UdfGraph, row: readonly EngineValue[], signal?: AbortSignal): Promise<UdfResult>;
   /** Starts the workers ahead of the first call. */
   start(): Promise<void>;
+  /** Begins an aggregation in one of the workers, starting it if need be.
+   *  @throws AppError worker_unavailable, overloaded; function_missing when the code has no such aggregate */
+  fold(aggregation: UdfAggregation): Promise<UdfFold>;
   /** Numbers for `/metrics` and for deciding how many rows to hand over at once. */
   stats(): UdfStats;
 }

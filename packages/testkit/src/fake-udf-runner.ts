@@ -25,7 +25,18 @@ export function createFakeUdfRunner(steps: Readonly<Record<string, FakeStep>>): 
       return runSteps(graph, row, steps);
     },
     start: async () => undefined,
-    stats: () => ({ workers: 1, waiting: 0, running: 0, calls: calls.length, restarts: 0 }),
+    fold: async ({ function: fn }) => {
+      throw new Error(`The test gives no aggregate ${fn.id}.`);
+    },
+    stats: () => ({
+      workers: 1,
+      waiting: 0,
+      running: 0,
+      calls: calls.length,
+      restarts: 0,
+      functions: {},
+      pools: {},
+    }),
     [Symbol.asyncDispose]: async () => {
       is_disposed = true;
     },

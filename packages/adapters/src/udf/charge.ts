@@ -1,19 +1,21 @@
 import type { Expr } from "@appdb/contract/expressions";
-import { partsOf } from "@appdb/engine/expressions/tree";
+import { partsOf, visit } from "@appdb/engine/expressions/tree";
 import type { UdfError, UdfGraph, UdfResult } from "@appdb/engine/ports";
 
 /** How a worker ended while it ran a row. */
 export type Blame =
   | { kind: "died"; reason: string }
-  | { kind: "timeout"; timeout_ms: number }
+  /** `function` is the one that ran, where it is known. */
+  | { kind: "timeout"; timeout_ms: number; function?: string }
   | { kind: "memory"; memory_mb: number };
 
 /** The result of a row that ended its worker: no values; its steps that call functions carry the blame, all others are skipped. */
 export function chargedResult(graph: UdfGraph, blame: Blame): UdfResult {
   const errors: Record<string, UdfError> = {};
-  const charged = graph.steps.filter((step) => firstFunction(step.expr) !== undefined);
+  const known = blame.kind === "timeout" ? blame.function : undefined;
+  const charged = graph.steps.filter((step) => chargedFunction(step.expr, known) !== undefined);
   for (const step of graph.steps) {
-    const name = firstFunction(step.expr);
+    const name = chargedFunction(step.expr, known);
     // A graph without functions can still run out of memory; then every step is charged.
     if (name !== undefined || charged.length === 0) errors[step.name] = blameError(name ?? step.name, blame);
     else errors[step.name] = skippedError(step.name);
@@ -53,6 +55,20 @@ function blameError(name: string, blame: Blame): UdfError {
 function skippedError(step: string): UdfError {
   const message = "was not computed because the worker process ended";
   return { kind: "skipped", function: step, type: "Skipped", message, at: null };
+}
+
+/** The function of a step that is charged: the one that is known to have run, else the first. */
+function chargedFunction(expr: Expr, known: string | undefined): string | undefined {
+  if (known === undefined) return firstFunction(expr);
+  return functionsOf(expr).includes(known) ? known : undefined;
+}
+
+function functionsOf(expr: Expr): string[] {
+  const found: string[] = [];
+  visit(expr, (node) => {
+    if (node.node === "udf") found.push(node.function);
+  });
+  return found;
 }
 
 /** The first function of the application in the order in which the tree is written. */

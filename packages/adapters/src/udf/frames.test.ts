@@ -16,7 +16,7 @@ test("a run frame keeps Ints of 64 bits as integers and Floats with the sign of 
     [-0, 1.5, null, 0, 2 ** 60, -1],
     ["a", "é", "", null, "\u{1f600}", "b"],
   ];
-  const frame = createFrameCodec().encodeRun({ ...run, n: 6, columns }, ["int", "float", "string"]);
+  const frame = createFrameCodec().encodeColumns({ ...run, n: 6, columns }, ["int", "float", "string"]);
   const { columns: got, ...head } = decoded(frame) as { columns: unknown[][] };
   expect(head).toEqual({ ...run, n: 6 });
   expect(got[0]).toEqual([2n ** 40n, -(2n ** 40n), 2n ** 63n - 1n, -(2n ** 63n), 5, null]);
@@ -41,7 +41,7 @@ test("frames are read whole, however their bytes are cut", () => {
 test("an Int beyond 53 bits comes back as a bigint, a smaller one as a number", () => {
   const codec = createFrameCodec();
   const frame = { ...run, n: 3, columns: [[2n ** 63n - 1n, 2 ** 40, 7]] };
-  codec.push(codec.encodeRun(frame, ["int"]), (got) => {
+  codec.push(codec.encodeColumns(frame, ["int"]), (got) => {
     expect((got as unknown as typeof frame).columns).toEqual([[2n ** 63n - 1n, 2 ** 40, 7]]);
   });
   expect.assertions(1);

@@ -3,7 +3,8 @@ import type { FromWorker, ToWorker } from "@appdb/contract/worker-protocol";
 // The subpath is the build without the native addon.
 import { Packr } from "msgpackr/pack";
 
-type RunFrame = Extract<ToWorker, { t: "run" }>;
+/** Frames that carry columns of values. */
+export type ColumnFrame = Extract<ToWorker, { t: "run" | "feed" }>;
 
 /** A frame longer than this is a broken stream, not a frame. */
 const MAX_FRAME_BYTES = 1 << 30;
@@ -13,9 +14,9 @@ const UINT32_MAX = 0xffff_ffff;
 
 /** Writes and reads the frames of one worker: 4 bytes of length, then one msgpack value. */
 export interface FrameCodec {
-  encode(frame: Exclude<ToWorker, RunFrame>): Buffer;
-  /** Encodes a `run` frame whose columns have these kinds. Ints beyond 32 bits and a negative zero keep their value. */
-  encodeRun(frame: RunFrame, kinds: readonly TypeKind[]): Buffer;
+  encode(frame: Exclude<ToWorker, ColumnFrame>): Buffer;
+  /** Encodes a frame whose columns have these kinds. Ints beyond 32 bits and a negative zero keep their value. */
+  encodeColumns(frame: ColumnFrame, kinds: readonly TypeKind[]): Buffer;
   /** Takes bytes as they come and calls back for every frame that they complete.
    *  @throws Error when the bytes are no frames; the stream is of no use afterwards */
   push(bytes: Buffer, onFrame: (frame: FromWorker) => void): void;
@@ -50,12 +51,12 @@ export function createFrameCodec(): FrameCodec {
 
   return {
     encode: (frame) => withLength([packr.pack(frame)]),
-    encodeRun: (frame, kinds) => withLength(packRun(packr, frame, kinds)),
+    encodeColumns: (frame, kinds) => withLength(packColumns(packr, frame, kinds)),
     push,
   };
 }
 
-function packRun(packr: Packr, frame: RunFrame, kinds: readonly TypeKind[]): Buffer[] {
+function packColumns(packr: Packr, frame: ColumnFrame, kinds: readonly TypeKind[]): Buffer[] {
   let hasNegativeZero = false;
   const columns = frame.columns.map((column, index) => {
     if (kinds[index] === "int") return column.map(wideInt);

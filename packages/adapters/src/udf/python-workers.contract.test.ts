@@ -8,7 +8,8 @@ import type { UdfGraph, UdfResult, UdfRunner } from "@appdb/engine/ports";
 import { eventually } from "@appdb/testkit/eventually";
 import { findCheckout } from "@appdb/testkit/postgres-binaries";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import { createPythonWorkers, type PythonWorkersOptions } from "./python-workers.ts";
+import { createPythonWorkers } from "./python-workers.ts";
+import type { PythonWorkersOptions } from "./python-workers-options.ts";
 
 const CHECKOUT = findCheckout(import.meta.dirname);
 const FUNCTIONS = `

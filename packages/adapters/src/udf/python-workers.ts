@@ -1,37 +1,22 @@
 import { appError } from "@appdb/contract/errors";
-import type { Runtime } from "@appdb/contract/routes/local";
 import type { EngineValue } from "@appdb/contract/types";
-import type { Logger, UdfGraph, UdfResult, UdfRunner } from "@appdb/engine/ports";
-import { chargedResult } from "./charge.ts";
+import type { UdfAggregation, UdfFold, UdfGraph, UdfResult, UdfRunner, UdfStats } from "@appdb/engine/ports";
+import { type Blame, chargedResult } from "./charge.ts";
+import { Fold } from "./fold.ts";
 import { ownMemoryBytes } from "./process-memory.ts";
+import type { PythonWorkersOptions } from "./python-workers-options.ts";
+import { leastBusy, RowDispatch } from "./row-dispatch.ts";
 import { type Row, RowQueue } from "./row-queue.ts";
 import { StartBackoff } from "./start-backoff.ts";
 import { fromWire } from "./wire-values.ts";
-import { type ProgressFrame, type WorkerEnd, WorkerProcess } from "./worker-process.ts";
+import { type ProgressFrame, type ReadyFrame, type WorkerEnd, WorkerProcess } from "./worker-process.ts";
+import { WorkerRequests } from "./worker-requests.ts";
 import { type Chunk, WorkerSlot } from "./worker-slot.ts";
-import { STUCK_MS, WorkerWatch } from "./worker-watch.ts";
+import { WorkerWatch } from "./worker-watch.ts";
 
 const DEFAULT_MAX_WAITING = 10_000;
-/** Chunks in flight per worker: the second waits in the pipe while the first runs. */
-const MAX_CHUNKS = 2;
-/** Waiting rows are shared out among workers, but not into chunks smaller than this. */
-const MIN_SHARE_ROWS = 8;
 /** A worker that ends by itself so soon after its start, without work, has not started well. */
 const SETTLED_MS = 1_000;
-
-export interface PythonWorkersOptions {
-  readonly runtime: Runtime;
-  readonly modules: readonly string[];
-  readonly workers: number;
-  /** Limit of one row. */
-  readonly function_timeout_ms: number;
-  /** How much a worker may grow after its start. */
-  readonly worker_memory_mb: number;
-  readonly max_waiting?: number;
-  readonly log: Logger;
-  /** Takes one line that user code printed. */
-  onOutput(line: string): void;
-}
 
 /** Runs graphs in long-lived Python processes (`python -m appdb.worker`). Processes start at `start()` or the first row. */
 export function createPythonWorkers(options: PythonWorkersOptions): UdfRunner {
@@ -44,10 +29,12 @@ class PythonWorkers implements UdfRunner {
   readonly #slots: WorkerSlot[];
   readonly #backoff = new StartBackoff();
   readonly #watch: WorkerWatch;
+  readonly #dispatch: RowDispatch;
+  readonly #requests: WorkerRequests;
+  #foldWaiters: { resolve: (slot: WorkerSlot) => void; reject: (error: unknown) => void }[] = [];
   #startWaiters: { resolve: () => void; reject: (error: unknown) => void }[] = [];
   #isPumping = false;
   #isClosed = false;
-  #lastCall = 0;
   #answered = 0;
   #restarts = 0;
   #retryTimer: NodeJS.Timeout | undefined;
@@ -56,8 +43,12 @@ class PythonWorkers implements UdfRunner {
   constructor(options: PythonWorkersOptions) {
     this.#options = options;
     this.#slots = Array.from({ length: options.workers }, () => new WorkerSlot());
+    this.#requests = new WorkerRequests(options);
+    const { functions } = this.#requests;
+    this.#dispatch = new RowDispatch(this.#queue, this.#slots, functions);
     this.#watch = new WorkerWatch(this.#slots, options, {
-      onTimeout: (row, blame) => this.#resolve(row, chargedResult(row.graph.graph, blame)),
+      rowLimitMs: (graph) => functions.rowLimitMs(graph, options.function_timeout_ms),
+      onTimeout: (row, blame) => this.#charge(row, blame),
       mayMove: () => this.#queue.waiting === 0 && this.#slots.some((slot) => slot.isIdle),
       onMove: (graph, rows) => {
         this.#queue.addFirst(graph, rows);
@@ -88,6 +79,18 @@ class PythonWorkers implements UdfRunner {
     });
   }
 
+  async fold(aggregation: UdfAggregation): Promise<UdfFold> {
+    const refusal = this.#refusal(undefined);
+    if (refusal !== undefined) throw refusal;
+    this.#ensureProcesses();
+    const slot = leastBusy(this.#slots.filter((one) => one.isOpen)) ?? (await this.#openSlot());
+    const call = this.#dispatch.nextCall();
+    const fold = new Fold(call, aggregation, slot.process as WorkerProcess, () => slot.folds.delete(call));
+    slot.folds.set(call, fold);
+    this.#watch.begin();
+    return fold;
+  }
+
   start(): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#startWaiters.push({ resolve, reject });
@@ -96,13 +99,15 @@ class PythonWorkers implements UdfRunner {
     });
   }
 
-  stats(): ReturnType<UdfRunner["stats"]> {
+  stats(): UdfStats {
     return {
       workers: this.#slots.filter((slot) => slot.isOpen).length,
       waiting: this.#queue.waiting,
-      running: this.#slots.reduce((sum, slot) => sum + slot.chunks.reduce((rows, chunk) => rows + chunk.left, 0), 0),
+      running: this.#slots.reduce((sum, slot) => sum + slot.rows, 0),
       calls: this.#answered,
       restarts: this.#restarts,
+      functions: this.#requests.totals.all(),
+      pools: this.#requests.pools.stats(),
     };
   }
 
@@ -110,7 +115,7 @@ class PythonWorkers implements UdfRunner {
     this.#isClosed = true;
     clearTimeout(this.#retryTimer);
     const stopping = appError("worker_unavailable", { detail: "The workers are being stopped." });
-    for (const waiter of this.#startWaiters.splice(0)) waiter.reject(stopping);
+    for (const waiter of [...this.#startWaiters.splice(0), ...this.#foldWaiters.splice(0)]) waiter.reject(stopping);
     for (const row of this.#queue.takeAll()) this.#reject(row, stopping);
     for (const slot of this.#slots) slot.process?.exit();
     while (this.#slots.some((slot) => slot.process !== undefined)) {
@@ -119,6 +124,7 @@ class PythonWorkers implements UdfRunner {
       });
     }
     this.#watch.end();
+    this.#requests.end();
   }
 
   #refusal(signal: AbortSignal | undefined): unknown {
@@ -126,12 +132,7 @@ class PythonWorkers implements UdfRunner {
     if (this.#isClosed) return appError("worker_unavailable", { detail: "The workers are being stopped." });
     if (this.#isDown()) return this.#backoff.error(this.#options.modules);
     const limit = this.#options.max_waiting ?? DEFAULT_MAX_WAITING;
-    if (this.#queue.waiting < limit) return undefined;
-    return appError("overloaded", {
-      detail: `${this.#queue.waiting} rows wait for a worker; ${limit} may.`,
-      hint: "Send the request again in a moment, or raise the number of workers.",
-      meta: { waiting: this.#queue.waiting, max_waiting: limit },
-    });
+    return this.#queue.waiting < limit ? undefined : overloaded(this.#queue.waiting, limit);
   }
 
   #listen(row: Row, signal: AbortSignal): void {
@@ -155,61 +156,75 @@ class PythonWorkers implements UdfRunner {
   }
 
   #pump(): void {
-    const now = performance.now();
-    while (this.#queue.hasSuspects) {
-      const slot = this.#slots.find((one) => one.isIdle);
-      const suspect = slot === undefined ? undefined : this.#queue.takeSuspect();
-      if (slot === undefined || suspect === undefined) break;
-      slot.run(++this.#lastCall, [suspect], true, now);
-    }
-    // Rows that run alone need an idle worker: none is given more until they have one.
-    while (!this.#queue.hasSuspects) {
-      const graph = this.#queue.next();
-      if (graph === undefined) break;
-      const places = this.#places(graph.pace.isFast, now);
-      const slot = places[0];
-      if (slot === undefined) break;
-      const share = Math.max(MIN_SHARE_ROWS, Math.ceil((graph.rows.length - graph.head) / places.length));
-      slot.run(++this.#lastCall, this.#queue.take(Math.min(share, graph.pace.chunkRows)), false, now);
-    }
-    if (this.#slots.some((slot) => slot.chunks.length > 0)) this.#watch.begin();
+    this.#dispatch.run(performance.now());
+    if (this.#slots.some((slot) => slot.isBusy)) this.#watch.begin();
   }
 
-  /** Places for a chunk, idle workers first; a worker has a second one when rows are fast and its first is not stuck. */
-  #places(isFast: boolean, now: number): WorkerSlot[] {
-    const idle = this.#slots.filter((slot) => slot.isIdle);
-    if (!isFast) return idle;
-    const second = this.#slots.filter((slot) => {
-      const first = slot.chunks[0];
-      if (!slot.isOpen || first === undefined || slot.chunks.length >= MAX_CHUNKS) return false;
-      return !first.is_solo && first.graph.pace.isFast && now - first.began_at < STUCK_MS;
-    });
-    return [...idle, ...second, ...idle];
+  /** Resolves with the next worker that is ready. */
+  #openSlot(): Promise<WorkerSlot> {
+    return new Promise((resolve, reject) => this.#foldWaiters.push({ resolve, reject }));
   }
 
   #onFrame(slot: WorkerSlot, frame: ProgressFrame): void {
     const now = performance.now();
-    slot.progress_at = now;
+    slot.heard_at = now;
     switch (frame.t) {
       case "at":
+        slot.progress_at = now;
         slot.running = { call: frame.call, row: frame.row };
         return;
       case "rows":
-        slot.running = undefined;
+        slot.noteRows(frame.call, now);
         slot.answer(frame, (row, k) => {
           const { steps } = row.graph.graph;
           const values = steps.map(({ type }, step) => fromWire(type, frame.columns[step]?.[k] ?? null));
           this.#onResult(slot, row, { values, errors: frame.errors?.[k] ?? null });
         });
+        if (this.#queue.waiting > 0 && slot.flows.has(frame.call)) this.#pumpSoon();
         return;
-      case "done": {
-        const chunk = slot.done(frame.call, now);
-        this.#backoff.succeeded();
-        chunk.graph.pace.note(chunk.rows.length, now - chunk.began_at);
-        if (slot.is_retiring && slot.chunks.length === 0) slot.process?.exit();
-        if (this.#queue.waiting > 0) this.#pumpSoon();
-      }
+      case "done":
+        this.#onDone(slot, frame.call, now);
+        return;
+      case "overdue":
+        this.#onOverdue(slot, frame);
+        return;
+      case "fed":
+      case "folded":
+        slot.progress_at = now;
+        slot.folds.get(frame.call)?.take(frame);
+        return;
+      default:
+        this.#requests.take(slot, frame);
     }
+  }
+
+  #onDone(slot: WorkerSlot, call: number, now: number): void {
+    const isPlain = !slot.flows.has(call);
+    const chunk = slot.done(call, now);
+    if (isPlain) {
+      slot.progress_at = now;
+      chunk.graph.pace.note(chunk.rows.length, now - chunk.began_at);
+    }
+    this.#backoff.succeeded();
+    if (slot.is_retiring && !slot.isBusy) slot.process?.exit();
+    if (this.#queue.waiting > 0) this.#pumpSoon();
+  }
+
+  #onOverdue(slot: WorkerSlot, frame: Extract<ProgressFrame, { t: "overdue" }>): void {
+    const culprit = frame.call === null ? undefined : slot.takeRow(frame.call, frame.row);
+    const timeout_ms = frame.timeout_s * 1000;
+    const { functions } = this.#requests;
+    const known = functions.knows(frame.function) ? { function: frame.function } : {};
+    this.#watch.closeDown(slot, { kind: "timeout", timeout_ms, ...known }, culprit);
+  }
+
+  /** Answers a row whose worker it has ended. */
+  #charge(row: Row, blame: Blame): void {
+    const result = chargedResult(row.graph.graph, blame);
+    for (const error of Object.values(result.errors ?? {})) {
+      if (error.kind !== "skipped") this.#requests.totals.failed(error.function);
+    }
+    this.#resolve(row, result);
   }
 
   #onResult(slot: WorkerSlot, row: Row, result: UdfResult): void {
@@ -223,12 +238,18 @@ class PythonWorkers implements UdfRunner {
   #onEnd(slot: WorkerSlot, end: WorkerEnd): void {
     const { pid } = slot.process as WorkerProcess;
     const [first, ...later] = slot.chunks;
+    const flows = [...slot.flows.values()];
+    const folds = [...slot.folds.values()];
+    const blame = slot.blame ?? { kind: "died", reason: end.reason };
     const lived_ms = performance.now() - slot.ready_at;
-    const isFailedStart = !end.was_ready || (!slot.has_worked && first === undefined && lived_ms < SETTLED_MS);
+    const isFailedStart = !end.was_ready || (!slot.has_worked && !slot.isBusy && lived_ms < SETTLED_MS);
     slot.process = undefined;
     slot.chunks = [];
+    slot.flows = new Map();
+    this.#requests.drop(slot);
+    for (const fold of folds) fold.fail(fold.lost(blame));
     if (this.#isClosed) {
-      this.#rejectChunks(first === undefined ? [] : [first, ...later]);
+      this.#rejectChunks([...(first === undefined ? [] : [first, ...later]), ...flows]);
       this.#onProcessEnd?.();
       return;
     }
@@ -236,7 +257,7 @@ class PythonWorkers implements UdfRunner {
     if (isFailedStart) this.#backoff.failed(end, performance.now());
     else this.#backoff.succeeded();
     this.#restarts += 1;
-    if (first !== undefined) this.#retry(slot, first, end);
+    for (const chunk of first === undefined ? flows : [first, ...flows]) this.#retry(slot, chunk, blame);
     for (const chunk of later) this.#queue.addFirst(chunk.graph, openRows(chunk));
     this.#ensureProcesses();
     if (this.#isDown()) this.#rejectAll();
@@ -245,15 +266,14 @@ class PythonWorkers implements UdfRunner {
   }
 
   /** Decides what becomes of the rows whose worker ended: each runs again, the proven culprit is charged. */
-  #retry(slot: WorkerSlot, chunk: Chunk, end: WorkerEnd): void {
+  #retry(slot: WorkerSlot, chunk: Chunk, blame: Blame): void {
     const suspectIndex = slot.running?.call === chunk.call ? slot.running.row : -1;
     const suspect = chunk.rows[suspectIndex];
     const rows = openRows(chunk);
     if (slot.is_charged) {
       this.#queue.addFirst(chunk.graph, rows);
     } else if (chunk.is_solo) {
-      const blame = slot.blame ?? { kind: "died", reason: end.reason };
-      for (const row of rows) this.#resolve(row, chargedResult(row.graph.graph, blame));
+      for (const row of rows) this.#charge(row, blame);
     } else {
       // The prime suspect comes last, so that it holds up no other.
       const others = rows.filter((row) => row !== suspect);
@@ -285,19 +305,21 @@ class PythonWorkers implements UdfRunner {
         memory_bytes: worker_memory_mb * 1024 * 1024,
         function_timeout_ms,
         onOutput,
-        onReady: () => void this.#onReady(slot),
+        onReady: (frame) => void this.#onReady(slot, frame),
         onFrame: (frame) => this.#onFrame(slot, frame),
         onEnd: (end) => this.#onEnd(slot, end),
       }),
     );
   }
 
-  async #onReady(slot: WorkerSlot): Promise<void> {
+  async #onReady(slot: WorkerSlot, frame: ReadyFrame): Promise<void> {
     const { process } = slot;
+    this.#requests.learn(frame);
     if (process?.pid === undefined) return;
     slot.ready_at = performance.now();
     if (this.#isClosed) return;
     this.#tellStarters();
+    for (const waiter of this.#foldWaiters.splice(0)) waiter.resolve(slot);
     this.#pump();
     const bytes = await ownMemoryBytes(process.pid);
     if (slot.process === process) slot.base_bytes = bytes;
@@ -321,6 +343,7 @@ class PythonWorkers implements UdfRunner {
   #rejectAll(): void {
     const error = this.#backoff.error(this.#options.modules);
     for (const row of this.#queue.takeAll()) this.#reject(row, error);
+    for (const waiter of this.#foldWaiters.splice(0)) waiter.reject(error);
   }
 
   #rejectChunks(chunks: readonly Chunk[]): void {
@@ -342,6 +365,14 @@ class PythonWorkers implements UdfRunner {
     row.forget?.();
     row.reject(error);
   }
+}
+
+function overloaded(waiting: number, max_waiting: number): unknown {
+  return appError("overloaded", {
+    detail: `${waiting} rows wait for a worker; ${max_waiting} may.`,
+    hint: "Send the request again in a moment, or raise the number of workers.",
+    meta: { waiting, max_waiting },
+  });
 }
 
 function openRows(chunk: Chunk): Row[] {

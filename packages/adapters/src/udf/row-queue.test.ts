@@ -1,6 +1,6 @@
 import type { UdfGraph } from "@appdb/engine/ports";
 import { expect, test } from "vitest";
-import { type Row, RowQueue } from "./row-queue.ts";
+import { type GraphRows, type Row, RowQueue } from "./row-queue.ts";
 
 function graph(key: string): UdfGraph {
   return { key, inputs: [{ name: "x", type: { kind: "string" }, nullable: false }], steps: [], functions: [] };
@@ -20,13 +20,20 @@ function add(queue: RowQueue, key: string, text: string): Row {
   return row;
 }
 
+const NONE: ReadonlySet<GraphRows> = new Set();
+
+function take(queue: RowQueue, count: number): Row[] {
+  const next = queue.next(NONE);
+  return next === undefined ? [] : queue.take(next, count);
+}
+
 const texts = (rows: readonly Row[]) => rows.map((row) => row.values[0]);
 
 test("graphs take turns, the rows of one keep their order", () => {
   const queue = new RowQueue();
   for (const text of ["a1", "a2", "a3"]) add(queue, "a", text);
   for (const text of ["b1", "b2"]) add(queue, "b", text);
-  expect([2, 2, 2, 2].map((count) => texts(queue.take(count)))).toEqual([["a1", "a2"], ["b1", "b2"], ["a3"], []]);
+  expect([2, 2, 2, 2].map((count) => texts(take(queue, count)))).toEqual([["a1", "a2"], ["b1", "b2"], ["a3"], []]);
   expect(queue.waiting).toBe(0);
 });
 
@@ -36,23 +43,23 @@ test("a row whose caller went away is passed over and counted no more", () => {
   (first as Row).state = "answered";
   queue.drop();
   expect(queue.waiting).toBe(1);
-  expect(texts(queue.take(5))).toEqual(["here"]);
+  expect(texts(take(queue, 5))).toEqual(["here"]);
 });
 
 test("rows that were sent but not run come before all others again, in their order", () => {
   const queue = new RowQueue();
   for (const text of ["1", "2", "3", "4"]) add(queue, "a", text);
-  const sent = queue.take(3);
+  const sent = take(queue, 3);
   queue.addFirst((sent[0] as Row).graph, sent.slice(1));
   expect(queue.waiting).toBe(3);
-  expect(texts(queue.take(9))).toEqual(["2", "3", "4"]);
+  expect(texts(take(queue, 9))).toEqual(["2", "3", "4"]);
 });
 
 test("suspects wait apart and count their strikes", () => {
   const queue = new RowQueue();
   for (const text of ["1", "2"]) add(queue, "a", text);
-  queue.addSuspects(queue.take(2));
-  expect(queue.next()).toBeUndefined();
+  queue.addSuspects(take(queue, 2));
+  expect(queue.next(NONE)).toBeUndefined();
   expect([queue.takeSuspect(), queue.takeSuspect(), queue.takeSuspect()].map((row) => row?.strikes)).toEqual([
     1,
     1,
@@ -64,7 +71,7 @@ test("suspects wait apart and count their strikes", () => {
 test("long rows are not piled up in one chunk", () => {
   const queue = new RowQueue();
   for (let i = 0; i < 5; i++) add(queue, "a", "x".repeat(600_000));
-  expect([9, 9, 9].map((count) => queue.take(count).length)).toEqual([2, 2, 1]);
+  expect([9, 9, 9].map((count) => take(queue, count).length)).toEqual([2, 2, 1]);
 });
 
 test("a queue that was emptied has nothing left and takes rows again", () => {
@@ -73,5 +80,12 @@ test("a queue that was emptied has nothing left and takes rows again", () => {
   expect(texts(queue.takeAll())).toEqual(["1"]);
   expect(queue.waiting).toBe(0);
   add(queue, "a", "2");
-  expect(texts(queue.take(1))).toEqual(["2"]);
+  expect(texts(take(queue, 1))).toEqual(["2"]);
+});
+
+test("a graph that finds no worker lets the next one pass", () => {
+  const queue = new RowQueue();
+  const [a, b] = [add(queue, "a", "a1"), add(queue, "b", "b1")];
+  expect(queue.next(new Set([(a as Row).graph]))).toBe((b as Row).graph);
+  expect(queue.next(new Set([(a as Row).graph, (b as Row).graph]))).toBeUndefined();
 });

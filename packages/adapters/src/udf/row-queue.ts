@@ -1,6 +1,7 @@
 import type { EngineValue, TypeKind } from "@appdb/contract/types";
 import type { UdfGraph, UdfResult } from "@appdb/engine/ports";
 import { Pace } from "./pace.ts";
+import { asksQueries } from "./worker-functions.ts";
 
 /** A chunk holds no more text and bytes than this, one long row excepted: it lies in memory on both sides. */
 const MAX_CHUNK_CHARACTERS = 1_000_000;
@@ -23,6 +24,7 @@ export interface GraphRows {
   readonly graph: UdfGraph;
   readonly kinds: readonly TypeKind[];
   readonly pace: Pace;
+  readonly asks_queries: boolean;
   rows: Row[];
   /** Index of the first waiting row in `rows`. */
   head: number;
@@ -44,7 +46,8 @@ export class RowQueue {
     let rows = this.#graphs.get(graph.key);
     if (rows === undefined) {
       const kinds = graph.inputs.map((input) => input.type.kind);
-      rows = { graph, kinds, pace: new Pace(), rows: [], head: 0, is_listed: false };
+      const asks_queries = asksQueries(graph.steps);
+      rows = { graph, kinds, pace: new Pace(), asks_queries, rows: [], head: 0, is_listed: false };
       this.#graphs.set(graph.key, rows);
     }
     return rows;
@@ -86,24 +89,19 @@ export class RowQueue {
     this.waiting -= 1;
   }
 
-  /** The graph whose rows come next. */
-  next(): GraphRows | undefined {
-    while (this.#turns.length > 0) {
-      const first = this.#turns[0] as GraphRows;
-      skipAnswered(first);
-      if (first.head < first.rows.length) return first;
-      first.rows = [];
-      first.head = 0;
-      first.is_listed = false;
-      this.#turns.shift();
-    }
-    return undefined;
+  /** The graph whose rows come next, but for those in `blocked`. */
+  next(blocked: ReadonlySet<GraphRows>): GraphRows | undefined {
+    this.#turns = this.#turns.filter((graph) => {
+      skipAnswered(graph);
+      if (graph.head < graph.rows.length) return true;
+      Object.assign(graph, { rows: [], head: 0, is_listed: false });
+      return false;
+    });
+    return this.#turns.find((graph) => !blocked.has(graph));
   }
 
-  /** Takes up to `count` rows of the graph that is next; the graph's next turn comes after the others'. */
-  take(count: number): Row[] {
-    const graph = this.next();
-    if (graph === undefined) return [];
+  /** Takes up to `count` rows of a graph; its next turn comes after the others'. */
+  take(graph: GraphRows, count: number): Row[] {
     const taken: Row[] = [];
     let characters = 0;
     while (taken.length < count && characters < MAX_CHUNK_CHARACTERS && graph.head < graph.rows.length) {
@@ -120,7 +118,7 @@ export class RowQueue {
       graph.rows = graph.rows.slice(graph.head);
       graph.head = 0;
     }
-    if (this.#turns.length > 1) this.#turns.push(this.#turns.shift() as GraphRows);
+    if (this.#turns.length > 1) this.#turns = [...this.#turns.filter((other) => other !== graph), graph];
     return taken;
   }
 

@@ -3,7 +3,7 @@ import { delimiter } from "node:path";
 import type { Runtime } from "@appdb/contract/routes/local";
 import type { TypeKind } from "@appdb/contract/types";
 import { type FromWorker, type ToWorker, WORKER_PROTOCOL, type WorkerError } from "@appdb/contract/worker-protocol";
-import { createFrameCodec, type FrameCodec } from "./frames.ts";
+import { type ColumnFrame, createFrameCodec, type FrameCodec } from "./frames.ts";
 import { createLineSplitter } from "./output-lines.ts";
 
 /** A worker that has not imported the application's modules by then is ended. */
@@ -13,7 +13,8 @@ const DRAIN_MS = 250;
 /** How long a worker that was asked to exit may take. */
 const EXIT_MS = 1_000;
 
-export type ProgressFrame = Exclude<FromWorker, { t: "ready" } | { t: "failed" }>;
+export type ReadyFrame = Extract<FromWorker, { t: "ready" }>;
+export type ProgressFrame = Exclude<FromWorker, ReadyFrame | { t: "failed" }>;
 
 export interface WorkerProcessOptions {
   readonly runtime: Runtime;
@@ -21,7 +22,7 @@ export interface WorkerProcessOptions {
   readonly memory_bytes: number;
   readonly function_timeout_ms: number;
   onOutput(line: string): void;
-  onReady(): void;
+  onReady(frame: ReadyFrame): void;
   onFrame(frame: ProgressFrame): void;
   /** Called once, after the last frame. */
   onEnd(end: WorkerEnd): void;
@@ -80,13 +81,13 @@ export class WorkerProcess {
   }
 
   /** Sends a frame with all others of this turn of the event loop. */
-  send(frame: Exclude<ToWorker, { t: "run" }>): void {
+  send(frame: Exclude<ToWorker, ColumnFrame>): void {
     this.#write(this.#codec.encode(frame));
   }
 
-  /** Sends a `run` frame; `kinds` are those of its columns. */
-  sendRun(frame: Extract<ToWorker, { t: "run" }>, kinds: readonly TypeKind[]): void {
-    this.#write(this.#codec.encodeRun(frame, kinds));
+  /** Sends a frame that carries columns; `kinds` are theirs. */
+  sendColumns(frame: ColumnFrame, kinds: readonly TypeKind[]): void {
+    this.#write(this.#codec.encodeColumns(frame, kinds));
   }
 
   /** Lets the worker end what it runs, then ends it; by force after a second. */
@@ -141,7 +142,7 @@ export class WorkerProcess {
         return;
       }
       this.#state = "ready";
-      this.#options.onReady();
+      this.#options.onReady(frame);
     } else if (frame.t === "failed") {
       this.#importError = frame.error;
     } else {

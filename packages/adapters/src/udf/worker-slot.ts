@@ -1,5 +1,6 @@
 import type { FromWorker } from "@appdb/contract/worker-protocol";
 import type { Blame } from "./charge.ts";
+import type { Fold } from "./fold.ts";
 import { spellNegativeZero } from "./negative-zero.ts";
 import type { GraphRows, Row } from "./row-queue.ts";
 import { toWire } from "./wire-values.ts";
@@ -22,10 +23,16 @@ export interface Chunk {
 /** A place for one worker: the process that holds it now and what that process runs. */
 export class WorkerSlot {
   process: WorkerProcess | undefined;
-  /** Sent and not done, oldest first: the worker runs them in this order. */
+  /** Of plain graphs, sent and not done, oldest first: the worker runs them in this order. */
   chunks: Chunk[] = [];
-  /** When the worker last showed that a row was begun or ended. */
+  /** Of concurrent graphs, sent and not done, by call. */
+  flows = new Map<number, Chunk>();
+  /** Aggregations that live in this worker, by call. */
+  folds = new Map<number, Fold>();
+  /** When the worker last showed that its main thread moves: a plain row begun or ended, rows of a fold taken. */
   progress_at = 0;
+  /** When the worker last showed that it lives. */
+  heard_at = 0;
   /** The row that the worker said it runs. */
   running: { call: number; row: number } | undefined;
   /** Takes no more rows and is replaced when it has none left. */
@@ -45,6 +52,8 @@ export class WorkerSlot {
   begin(process: WorkerProcess): void {
     this.process = process;
     this.chunks = [];
+    this.flows = new Map();
+    this.folds = new Map();
     this.running = undefined;
     this.is_retiring = false;
     this.has_worked = false;
@@ -54,8 +63,30 @@ export class WorkerSlot {
     this.#graphs.clear();
   }
 
+  /** Whether nothing at all runs in it. */
   get isIdle(): boolean {
-    return this.isOpen && this.chunks.length === 0;
+    return this.isOpen && this.chunks.length === 0 && this.flows.size === 0 && this.folds.size === 0;
+  }
+
+  /** Whether rows of a fold are on their way. */
+  get isFed(): boolean {
+    return [...this.folds.values()].some((fold) => fold.isFed);
+  }
+
+  get isBusy(): boolean {
+    return this.chunks.length > 0 || this.flows.size > 0 || this.isFed;
+  }
+
+  /** Rows of concurrent graphs that are under way. */
+  get flowing(): number {
+    let rows = 0;
+    for (const chunk of this.flows.values()) rows += chunk.left;
+    return rows;
+  }
+
+  /** All rows that are under way. */
+  get rows(): number {
+    return this.chunks.reduce((sum, chunk) => sum + chunk.left, this.flowing);
   }
 
   /** Whether it may be given rows at all. */
@@ -64,7 +95,7 @@ export class WorkerSlot {
   }
 
   /** Sends rows of one graph under a call number, and the graph before if the process does not know it. */
-  run(call: number, rows: Row[], is_solo: boolean, now: number): void {
+  run(call: number, rows: Row[], how: { is_solo: boolean; is_concurrent: boolean }, now: number): void {
     const process = this.process as WorkerProcess;
     const { graph, kinds } = (rows[0] as Row).graph;
     let number = this.#graphs.get(graph.key);
@@ -82,23 +113,36 @@ export class WorkerSlot {
     const columns = graph.inputs.map(({ type }, column) => {
       return rows.map((row) => toWire(type, row.values[column] ?? null));
     });
-    process.sendRun({ t: "run", call, graph: number, n: rows.length, columns }, kinds);
-    if (this.chunks.length === 0) this.progress_at = now;
-    this.chunks.push({
+    process.sendColumns({ t: "run", call, graph: number, n: rows.length, columns }, kinds);
+    const { is_solo } = how;
+    const chunk = {
       call,
       graph: (rows[0] as Row).graph,
       rows: [...rows],
       is_solo,
       left: rows.length,
       began_at: now,
-    });
+    };
+    if (!this.isBusy) this.heard_at = now;
+    if (how.is_concurrent) {
+      this.flows.set(call, chunk);
+      return;
+    }
+    if (this.chunks.length === 0) this.progress_at = now;
+    this.chunks.push(chunk);
   }
 
   /** The chunk of a call. @throws Error when the worker names a call that is not its own */
   chunk(call: number): Chunk {
-    const chunk = this.chunks.find((one) => one.call === call);
+    const chunk = this.chunks.find((one) => one.call === call) ?? this.flows.get(call);
     if (chunk === undefined) throw new Error(`call ${call} is not in flight`);
     return chunk;
+  }
+
+  /** Takes note that rows of a call have come. */
+  noteRows(call: number, now: number): void {
+    if (!this.flows.has(call)) this.progress_at = now;
+    if (this.running?.call === call) this.running = undefined;
   }
 
   /** Takes the rows that a `rows` frame answers out of their chunk; `k` is a row's place in the frame. */
@@ -118,9 +162,10 @@ export class WorkerSlot {
   done(call: number, now: number): Chunk {
     const chunk = this.chunk(call);
     if (chunk.left > 0) throw new Error(`call ${call} ended without an answer for ${chunk.left} rows`);
-    this.chunks.splice(this.chunks.indexOf(chunk), 1);
-    this.running = undefined;
     this.has_worked = true;
+    if (this.running?.call === call) this.running = undefined;
+    if (this.flows.delete(call)) return chunk;
+    this.chunks.splice(this.chunks.indexOf(chunk), 1);
     const next = this.chunks[0];
     if (next !== undefined) next.began_at = now;
     return chunk;
@@ -132,11 +177,13 @@ export class WorkerSlot {
     if (chunk === undefined) return undefined;
     const named = this.running?.call === chunk.call ? this.running.row : -1;
     const index = chunk.rows[named] === undefined && chunk.left === 1 ? chunk.rows.findIndex(Boolean) : named;
-    const row = chunk.rows[index];
-    if (row === undefined) return undefined;
-    chunk.rows[index] = undefined;
-    chunk.left -= 1;
-    return row;
+    return takeOne(chunk, index);
+  }
+
+  /** Takes a row that the worker named out of its chunk. */
+  takeRow(call: number, index: number): Row | undefined {
+    const chunk = this.chunks.find((one) => one.call === call) ?? this.flows.get(call);
+    return chunk === undefined ? undefined : takeOne(chunk, index);
   }
 
   /** Takes all rows that are not begun, for another worker: those after the one that runs now. */
@@ -146,6 +193,14 @@ export class WorkerSlot {
     const from = this.running.row + 1;
     return [takeFrom(first, from), ...later.map((chunk) => takeFrom(chunk, 0))].filter(({ rows }) => rows.length > 0);
   }
+}
+
+function takeOne(chunk: Chunk, index: number): Row | undefined {
+  const row = chunk.rows[index];
+  if (row === undefined) return undefined;
+  chunk.rows[index] = undefined;
+  chunk.left -= 1;
+  return row;
 }
 
 function takeFrom(chunk: Chunk, from: number): { graph: GraphRows; rows: Row[] } {

@@ -8,6 +8,8 @@ export const STUCK_MS = 50;
 /** How often time limits and memory are looked at while rows run. */
 const WATCH_MS = 100;
 const MEMORY_EVERY_TICKS = 2;
+/** A worker with concurrent rows is heard from each second; past its limit by so long, its interpreter is held. */
+const SILENCE_MS = 3_000;
 
 export interface WatchLimits {
   readonly function_timeout_ms: number;
@@ -15,6 +17,8 @@ export interface WatchLimits {
 }
 
 export interface WatchEvents {
+  /** The limit of one row of a plain graph. */
+  rowLimitMs(graph: GraphRows): number;
   /** The row that ran past its limit, taken out of its chunk; its worker is being ended. */
   onTimeout(row: Row, blame: Blame): void;
   /** Whether rows that are not begun would find a free worker. */
@@ -51,6 +55,15 @@ export class WorkerWatch {
     this.#timer = undefined;
   }
 
+  /** Ends a worker that ran past a limit, and charges the row that is to blame, if it is known. */
+  closeDown(slot: WorkerSlot, blame: Blame & { kind: "timeout" }, culprit: Row | undefined): void {
+    if (slot.blame !== undefined) return;
+    slot.blame = blame;
+    slot.is_charged = culprit !== undefined;
+    if (culprit !== undefined) this.#events.onTimeout(culprit, blame);
+    slot.process?.kill(`a row ran longer than ${blame.timeout_ms} ms`);
+  }
+
   #look(interval_ms: number): void {
     const now = performance.now();
     // When this process itself was held up, answers may lie unread: they come first.
@@ -58,7 +71,7 @@ export class WorkerWatch {
     this.#looked_at = now;
     if (isLate) return;
     this.#ticks += 1;
-    const busy = this.#slots.filter((slot) => slot.process !== undefined && slot.chunks.length > 0);
+    const busy = this.#slots.filter((slot) => slot.process !== undefined && slot.isBusy);
     for (const slot of busy) this.#lookAt(slot, now);
     if (busy.length === 0) this.end();
   }
@@ -66,12 +79,15 @@ export class WorkerWatch {
   #lookAt(slot: WorkerSlot, now: number): void {
     const { function_timeout_ms } = this.#limits;
     const ran_ms = now - slot.progress_at;
-    if (ran_ms > function_timeout_ms && slot.blame === undefined) {
-      slot.blame = { kind: "timeout", timeout_ms: function_timeout_ms };
-      const culprit = slot.takeRunning();
-      slot.is_charged = culprit !== undefined;
-      if (culprit !== undefined) this.#events.onTimeout(culprit, slot.blame);
-      slot.process?.kill(`a row ran longer than ${function_timeout_ms} ms`);
+    const first = slot.chunks[0];
+    const limit_ms = first === undefined ? function_timeout_ms : this.#events.rowLimitMs(first.graph);
+    const isLate = (first !== undefined || slot.isFed) && ran_ms > limit_ms;
+    if (isLate && slot.blame === undefined) {
+      this.closeDown(slot, { kind: "timeout", timeout_ms: limit_ms }, slot.takeRunning());
+    } else if (slot.flows.size > 0 && now - slot.heard_at > function_timeout_ms + SILENCE_MS) {
+      const { running } = slot;
+      const held = running === undefined ? undefined : slot.takeRow(running.call, running.row);
+      this.closeDown(slot, { kind: "timeout", timeout_ms: function_timeout_ms }, held);
     } else if (ran_ms > STUCK_MS && this.#events.mayMove()) {
       for (const { graph, rows } of slot.takeUnbegun()) this.#events.onMove(graph, rows);
     }

@@ -27,6 +27,7 @@ export function withJsonChecks(runner: UdfRunner, checks: JsonChecks): UdfRunner
       return each === null ? result : checked(graph.steps, each, result);
     },
     start: () => runner.start(),
+    fold: (aggregation) => runner.fold(aggregation),
     stats: () => runner.stats(),
     [Symbol.asyncDispose]: () => runner[Symbol.asyncDispose](),
   };

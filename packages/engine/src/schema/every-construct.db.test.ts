@@ -180,6 +180,7 @@ async function recomputeAll(): Promise<void> {
   const shared: UdfRunner = {
     run: (graph, row, signal) => runner.run(graph, row, signal),
     start: () => Promise.resolve(),
+    fold: (aggregation) => runner.fold(aggregation),
     stats: () => runner.stats(),
     [Symbol.asyncDispose]: () => Promise.resolve(),
   };

@@ -1,0 +1,122 @@
+import { beforeEach, expect, test } from "vitest";
+import { CallPools } from "./call-pools.ts";
+
+let now = 0;
+let timers: { at: number; work: () => void }[] = [];
+let granted: number[] = [];
+let pools: CallPools;
+const worker = {};
+
+beforeEach(() => {
+  now = 0;
+  timers = [];
+  granted = [];
+  pools = new CallPools({
+    now: () => now,
+    random: () => 0,
+    after(ms, work) {
+      const timer = { at: now + ms, work };
+      timers.push(timer);
+      return () => {
+        timers = timers.filter((one) => one !== timer);
+      };
+    },
+  });
+});
+
+/** Moves time, running what falls due on the way. */
+function pass(ms: number): void {
+  const until = now + ms;
+  for (;;) {
+    const next = timers.filter((timer) => timer.at <= until).sort((a, b) => a.at - b.at)[0];
+    if (next === undefined) break;
+    timers = timers.filter((timer) => timer !== next);
+    now = next.at;
+    next.work();
+  }
+  now = until;
+}
+
+function ask(number: number, attempt = 0, retry_after_s: number | null = null, owner: object = worker): void {
+  pools.acquire(owner, number, "api", attempt, retry_after_s, () => granted.push(number));
+}
+
+function declare(limits: { max_concurrent?: number; per_minute?: number }): void {
+  pools.declare([{ name: "api", max_concurrent: null, per_minute: null, retries: 3, ...limits }]);
+}
+
+test("no more calls run at once than the pool allows, whichever worker they come from", () => {
+  declare({ max_concurrent: 2 });
+  ask(1);
+  ask(2, 0, null, {});
+  ask(3);
+  expect(granted).toEqual([1, 2]);
+  expect(pools.stats()).toEqual({ api: { running: 2, waiting: 1 } });
+  pools.release(worker, 1);
+  expect(granted).toEqual([1, 2, 3]);
+});
+
+test("no more calls begin in a minute than the pool allows", () => {
+  declare({ per_minute: 3 });
+  for (let call = 1; call <= 4; call++) {
+    ask(call);
+    if (call < 4) pools.release(worker, call);
+    pass(10_000);
+  }
+  expect(granted).toEqual([1, 2, 3]);
+  pass(19_999);
+  expect(granted).toEqual([1, 2, 3]);
+  pass(1);
+  expect(granted).toEqual([1, 2, 3, 4]);
+});
+
+test("a call that was turned away waits twice as long each time, at least half of that", () => {
+  declare({});
+  ask(1, 1);
+  pass(499);
+  expect(granted).toEqual([]);
+  pass(1);
+  expect(granted).toEqual([1]);
+  ask(2, 3);
+  pass(1_999);
+  expect(granted).toEqual([1]);
+  pass(1);
+  expect(granted).toEqual([1, 2]);
+});
+
+test("a pause that the provider names holds for the whole pool", () => {
+  declare({});
+  ask(1, 1, 7);
+  ask(2);
+  pass(6_999);
+  expect(granted).toEqual([]);
+  pass(1);
+  expect(granted).toEqual([1, 2]);
+});
+
+test("a call that waits for its next try does not hold up the others", () => {
+  declare({ max_concurrent: 1 });
+  ask(1, 4);
+  ask(2);
+  expect(granted).toEqual([2]);
+  pools.release(worker, 2);
+  pass(4_000);
+  expect(granted).toEqual([2, 1]);
+});
+
+test("calls of a worker that ended give their places back", () => {
+  declare({ max_concurrent: 1 });
+  ask(1);
+  ask(2);
+  ask(3, 0, null, {});
+  pools.drop(worker);
+  expect(granted).toEqual([1, 3]);
+});
+
+test("nothing is granted after the end", () => {
+  declare({});
+  ask(1, 1);
+  pools.end();
+  pass(100_000);
+  expect(granted).toEqual([]);
+});

@@ -1,0 +1,248 @@
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Expr } from "@appdb/contract/expressions";
+import type { UdfGraph, UdfRunner } from "@appdb/engine/ports";
+import { eventually } from "@appdb/testkit/eventually";
+import { findCheckout } from "@appdb/testkit/postgres-binaries";
+import { createSilentLog } from "@appdb/testkit/silent-log";
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { createPythonWorkers } from "./python-workers.ts";
+import type { PythonWorkersOptions } from "./python-workers-options.ts";
+
+const CHECKOUT = findCheckout(import.meta.dirname);
+const FUNCTIONS = `
+import asyncio, os, time
+import appdb as db
+
+db.ResourcePool("api", max_concurrent=3, retries=2)
+under_way = 0
+most = 0
+
+@db.udf
+async def wait(n: int) -> int:
+    await asyncio.sleep(30 if n < 0 else 0.05)
+    return n + 1
+
+@db.udf(timeout=0.3)
+async def block(n: int) -> int:
+    if n == 13:
+        time.sleep(60)
+    await asyncio.sleep(0.4 if n == 12 else 0.01)
+    return n
+
+@db.udf(timeout=0.3)
+def hang(n: int) -> int:
+    if n == 13:
+        time.sleep(60)
+    return n
+
+@db.udf
+async def fatal(n: int) -> int:
+    await asyncio.sleep(0.02)
+    if n == 13:
+        os._exit(3)
+    return n
+
+@db.udf(resource_pool="api")
+def ask(n: int) -> int:
+    global under_way, most
+    under_way += 1
+    most = max(most, under_way)
+    time.sleep(0.02)
+    under_way -= 1
+    return most
+
+@db.udf(batch_size=16)
+def lengths(texts: db.Batch[str]) -> db.Batch[int]:
+    return [len(texts)] * len(texts)
+
+@db.uda
+class total(db.Aggregator):
+    def __init__(self):
+        self.sum = 0
+    def update(self, n: int) -> None:
+        if n == 13:
+            os._exit(3)
+        self.sum += n
+    def value(self) -> int:
+        return self.sum
+`;
+
+let folder: string;
+let runners: UdfRunner[] = [];
+
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), "appdb-concurrent-"));
+  writeFileSync(join(folder, "functions.py"), FUNCTIONS);
+});
+
+afterEach(async () => {
+  await Promise.all(runners.map((runner) => runner[Symbol.asyncDispose]()));
+  runners = [];
+});
+
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+function createRunner(options: Partial<PythonWorkersOptions> = {}): UdfRunner {
+  const tools = join(CHECKOUT, ".tools", "lib");
+  const runner = createPythonWorkers({
+    runtime: {
+      python: join(CHECKOUT, ".tools", "bin", "python"),
+      python_source: "test",
+      project_root: folder,
+      library_paths: [
+        join(CHECKOUT, "python"),
+        ...readdirSync(tools).map((name) => join(tools, name, "site-packages")),
+      ],
+      env: { PATH: process.env.PATH ?? "", PYTHONDONTWRITEBYTECODE: "1" },
+    },
+    modules: ["functions"],
+    workers: 1,
+    function_timeout_ms: 5_000,
+    worker_memory_mb: 200,
+    log: createSilentLog(),
+    onOutput: () => {},
+    ...options,
+  });
+  runners.push(runner);
+  return runner;
+}
+
+const INT = { type: { kind: "int" }, nullable: false } as const;
+
+function graphOf(name: string, kind: "int" | "string" = "int"): UdfGraph {
+  const id = `functions:${name}`;
+  const input = { name: "x", type: { kind }, nullable: false };
+  const expr: Expr = { node: "udf", function: id, args: [{ node: "column", ...input }], kwargs: {}, ...INT };
+  const functions = [{ id, module: "functions", name }];
+  return { key: name, inputs: [input], steps: [{ name: "y", ...INT, expr }], functions };
+}
+
+const value = async (runner: UdfRunner, graph: UdfGraph, x: number | string) => {
+  const { values, errors } = await runner.run(graph, [x]);
+  return errors === null ? values[0] : errors.y?.kind;
+};
+
+test("many calls of an async function are under way at once", async () => {
+  const runner = createRunner();
+  await runner.start();
+  const began = performance.now();
+  const results = await Promise.all(Array.from({ length: 256 }, (_, n) => value(runner, graphOf("wait"), n)));
+  expect(results).toEqual(Array.from({ length: 256 }, (_, n) => n + 1));
+  expect(performance.now() - began).toBeLessThan(2_000);
+  await eventually(() => expect(runner.stats().functions["functions:wait"]).toMatchObject({ rows: 256, running: 0 }));
+});
+
+test("an async call past the general limit is cancelled and the worker goes on", async () => {
+  const runner = createRunner({ function_timeout_ms: 300 });
+  expect(await Promise.all([-1, 1, 2].map((n) => value(runner, graphOf("wait"), n)))).toEqual(["timeout", 2, 3]);
+  expect(runner.stats().restarts).toBe(0);
+});
+
+test("an async function that holds its worker is charged, and its neighbours succeed in the next one", async () => {
+  const runner = createRunner();
+  const results = await Promise.all([1, 13, 2].map((n) => value(runner, graphOf("block"), n)));
+  expect(results).toEqual([1, "timeout", 2]);
+  expect(runner.stats().restarts).toBe(1);
+  expect(runner.stats().functions["functions:block"]?.errors).toBe(1);
+});
+
+test("a plain function past its own limit is charged there, long before the general limit", async () => {
+  const runner = createRunner({ function_timeout_ms: 60_000 });
+  await runner.start();
+  const began = performance.now();
+  const { errors } = await runner.run(graphOf("hang"), [13]);
+  expect(errors?.y).toMatchObject({ kind: "timeout", function: "functions:hang", message: "ran longer than 0.3 s" });
+  expect(performance.now() - began).toBeLessThan(3_000);
+  expect(await value(runner, graphOf("hang"), 5)).toBe(5);
+});
+
+test("the row that ends its worker is found among many that were under way", async () => {
+  const runner = createRunner({ workers: 2 });
+  const results = await Promise.all([...Array(20).keys()].map((n) => value(runner, graphOf("fatal"), n)));
+  expect(results).toEqual([...Array(20).keys()].map((n) => (n === 13 ? "died" : n)));
+});
+
+test("a pool's limit holds over all calls", async () => {
+  const runner = createRunner();
+  const results = await Promise.all([...Array(30).keys()].map((n) => value(runner, graphOf("ask"), n)));
+  expect(Math.max(...results.map(Number))).toBe(3);
+  expect(runner.stats().pools).toEqual({ api: { running: 0, waiting: 0 } });
+});
+
+test("a batched function gets rows of many callers together", async () => {
+  const runner = createRunner();
+  await runner.start();
+  const results = await Promise.all(
+    [...Array(64).keys()].map((n) => value(runner, graphOf("lengths", "string"), `t${n}`)),
+  );
+  expect(Math.max(...results.map(Number))).toBe(16);
+});
+
+test("a slow async row does not hold up rows of plain functions", async () => {
+  const runner = createRunner();
+  await runner.start();
+  const slow = value(runner, graphOf("wait"), -1);
+  for (let n = 0; n < 50; n++) expect(await value(runner, graphOf("hang"), n === 13 ? 0 : n)).toBe(n === 13 ? 0 : n);
+  expect(await slow).toBe("timeout");
+});
+
+test("a column's query is answered by whoever made the runner", async () => {
+  const asked: unknown[] = [];
+  const runner = createRunner({
+    onQuery: async (query, args) => {
+      asked.push([query, args]);
+      return `[${args.k}]`;
+    },
+  });
+  const json = { type: { kind: "json" }, nullable: true } as const;
+  const expr: Expr = { node: "query", query: "app:top", args: { k: { node: "column", name: "x", ...INT } }, ...json };
+  const graph = { key: "q", inputs: [{ name: "x", ...INT }], steps: [{ name: "y", ...json, expr }], functions: [] };
+  expect(await runner.run(graph, [9007199254740993n])).toMatchObject({ values: ["[9007199254740993]"], errors: null });
+  expect(asked).toEqual([["app:top", { k: 9007199254740993n }]]);
+});
+
+const TOTAL = {
+  function: { id: "functions:total", module: "functions", name: "total" },
+  result: { kind: "int" },
+  args: [{ name: null, ...INT }],
+  constants: {},
+} as const;
+
+test("an aggregate takes rows of many groups, streamed, with Ints of any size", async () => {
+  const runner = createRunner();
+  await using fold = await runner.fold(TOTAL);
+  for (let part = 0; part < 20; part++) {
+    await fold.add(
+      Array.from({ length: 500 }, (_, n) => n % 7),
+      [Array.from({ length: 500 }, () => 2n ** 40n)],
+    );
+  }
+  const folded = await fold.finish([99]);
+  expect([...folded.keys()].sort((a, b) => a - b)).toEqual([0, 1, 2, 3, 4, 5, 6, 99]);
+  const sum = [...folded.values()].reduce((total, { value }) => total + BigInt(value as number), 0n);
+  expect(sum).toBe(10_000n * 2n ** 40n);
+});
+
+test("a fold whose worker ends fails as a whole, and the next one runs", async () => {
+  const runner = createRunner();
+  await using lost = await runner.fold(TOTAL);
+  await expect(
+    (async () => {
+      await lost.add([0, 0], [[1, 13]]);
+      await lost.finish([]);
+    })(),
+  ).rejects.toMatchObject({ code: "worker_died" });
+  await using next = await runner.fold(TOTAL);
+  await next.add([0], [[5]]);
+  expect(await next.finish([])).toEqual(new Map([[0, { value: 5, error: null }]]));
+});
+
+test("a function that the code no longer has is told by its name; those beside it run", async () => {
+  const runner = createRunner({ modules: ["functions", "gone"] });
+  const gone = graphOf("wait");
+  const missing = { ...gone, key: "gone", functions: [{ id: "functions:wait", module: "gone", name: "wait" }] };
+  expect((await runner.run(missing, [1])).errors?.y).toMatchObject({ kind: "missing", function: "functions:wait" });
+  expect(await value(runner, graphOf("wait"), 1)).toBe(2);
+});

@@ -1,0 +1,100 @@
+import type { GraphRows, RowQueue } from "./row-queue.ts";
+import type { WorkerFunctions } from "./worker-functions.ts";
+import type { WorkerSlot } from "./worker-slot.ts";
+import { STUCK_MS } from "./worker-watch.ts";
+
+/** Chunks of plain graphs in flight per worker: the second waits in the pipe while the first runs. */
+const MAX_CHUNKS = 2;
+/** Waiting rows are shared out among workers, but not into chunks smaller than this. */
+const MIN_SHARE_ROWS = 8;
+
+/** Hands waiting rows to workers that have room. */
+export class RowDispatch {
+  readonly #queue: RowQueue;
+  readonly #slots: readonly WorkerSlot[];
+  readonly #functions: WorkerFunctions;
+  #lastCall = 0;
+
+  constructor(queue: RowQueue, slots: readonly WorkerSlot[], functions: WorkerFunctions) {
+    this.#queue = queue;
+    this.#slots = slots;
+    this.#functions = functions;
+  }
+
+  /** A number that no call of this runner has had. */
+  nextCall(): number {
+    this.#lastCall += 1;
+    return this.#lastCall;
+  }
+
+  /** Hands out rows until none waits or no worker has room. */
+  run(now: number): void {
+    this.#runSuspects(now);
+    // A suspect needs a worker without any other row: the one that is nearest to that is given no more.
+    const open = this.#slots.filter((slot) => slot.isOpen);
+    const reserved = this.#queue.hasSuspects ? leastBusy(open) : undefined;
+    const slots = open.filter((slot) => slot !== reserved);
+    const blocked = new Set<GraphRows>();
+    for (let graph = this.#queue.next(blocked); graph !== undefined; graph = this.#queue.next(blocked)) {
+      if (!this.#runSome(graph, slots, now)) blocked.add(graph);
+    }
+  }
+
+  #runSuspects(now: number): void {
+    while (this.#queue.hasSuspects) {
+      const slot = this.#slots.find((one) => one.isIdle);
+      const suspect = slot === undefined ? undefined : this.#queue.takeSuspect();
+      if (slot === undefined || suspect === undefined) return;
+      const is_concurrent = this.#functions.concurrency(suspect.graph) !== undefined;
+      slot.run(this.nextCall(), [suspect], { is_solo: true, is_concurrent }, now);
+    }
+  }
+
+  /** Hands out one chunk; false when no worker has room for the graph. */
+  #runSome(graph: GraphRows, slots: readonly WorkerSlot[], now: number): boolean {
+    const waiting = graph.rows.length - graph.head;
+    const room = this.#functions.concurrency(graph);
+    if (room === undefined) {
+      const places = plainPlaces(slots, graph.pace.isFast, now);
+      const slot = places[0];
+      if (slot === undefined) return false;
+      const share = Math.max(MIN_SHARE_ROWS, Math.ceil(waiting / places.length));
+      const rows = this.#queue.take(graph, Math.min(share, graph.pace.chunkRows));
+      slot.run(this.nextCall(), rows, { is_solo: false, is_concurrent: false }, now);
+      return true;
+    }
+    const places = slots.filter((slot) => slot.flowing < room && !isSolo(slot));
+    const slot = leastBusy(places);
+    if (slot === undefined) return false;
+    const share = Math.max(MIN_SHARE_ROWS, Math.ceil(waiting / places.length));
+    const rows = this.#queue.take(graph, Math.min(share, room - slot.flowing));
+    slot.run(this.nextCall(), rows, { is_solo: false, is_concurrent: true }, now);
+    return true;
+  }
+}
+
+/** Places for a chunk, idle workers first; a worker has a second one when rows are fast and its first is not stuck. */
+function plainPlaces(slots: readonly WorkerSlot[], isFast: boolean, now: number): WorkerSlot[] {
+  const idle = slots.filter((slot) => slot.chunks.length === 0 && !isSolo(slot));
+  if (!isFast) return idle;
+  const second = slots.filter((slot) => {
+    const first = slot.chunks[0];
+    if (first === undefined || slot.chunks.length >= MAX_CHUNKS) return false;
+    return !first.is_solo && first.graph.pace.isFast && now - first.began_at < STUCK_MS;
+  });
+  return [...idle, ...second, ...idle];
+}
+
+/** Whether a suspect runs in it, alone. */
+function isSolo(slot: WorkerSlot): boolean {
+  if (slot.chunks[0]?.is_solo) return true;
+  for (const chunk of slot.flows.values()) return chunk.is_solo;
+  return false;
+}
+
+/** The one of some workers that has the fewest rows under way. */
+export function leastBusy(slots: readonly WorkerSlot[]): WorkerSlot | undefined {
+  let least: WorkerSlot | undefined;
+  for (const slot of slots) if (least === undefined || slot.rows < least.rows) least = slot;
+  return least;
+}

@@ -1,0 +1,93 @@
+import { AppError } from "@appdb/contract/errors";
+import type { FromWorker } from "@appdb/contract/worker-protocol";
+import type { Logger, QueryAnswerer } from "@appdb/engine/ports";
+import { CallPools } from "./call-pools.ts";
+import { FunctionTotals } from "./function-totals.ts";
+import { fromWire } from "./wire-values.ts";
+import { WorkerFunctions } from "./worker-functions.ts";
+import type { ReadyFrame } from "./worker-process.ts";
+import type { WorkerSlot } from "./worker-slot.ts";
+
+export type RequestFrame = Extract<FromWorker, { t: "acquire" | "release" | "query" | "beat" }>;
+
+export interface WorkerRequestsOptions {
+  readonly onQuery?: QueryAnswerer;
+  readonly log: Logger;
+}
+
+/** What workers ask and tell beside the results of rows: room in pools, queries, counts. */
+export class WorkerRequests {
+  readonly pools: CallPools;
+  readonly functions: WorkerFunctions;
+  readonly totals = new FunctionTotals();
+  readonly #options: WorkerRequestsOptions;
+
+  constructor(options: WorkerRequestsOptions) {
+    this.#options = options;
+    this.pools = new CallPools({
+      now: () => performance.now(),
+      random: Math.random,
+      after(ms, work) {
+        const timer = setTimeout(work, ms);
+        return () => clearTimeout(timer);
+      },
+    });
+    this.functions = new WorkerFunctions(this.pools);
+  }
+
+  /** Takes what a worker says at its start. */
+  learn(frame: ReadyFrame): void {
+    this.functions.learn(frame.functions);
+    this.pools.declare(frame.resource_pools);
+    for (const [module, error] of Object.entries(frame.missing)) {
+      this.#options.log.warn({ module, reason: error.message }, "a module of the application is missing");
+    }
+  }
+
+  take(slot: WorkerSlot, frame: RequestFrame): void {
+    switch (frame.t) {
+      case "acquire": {
+        const { process } = slot;
+        const { ask, pool, attempt, retry_after_s } = frame;
+        this.pools.acquire(slot, ask, pool, attempt, retry_after_s, () => process?.send({ t: "grant", ask }));
+        return;
+      }
+      case "release":
+        this.pools.release(slot, frame.ask);
+        return;
+      case "beat":
+        this.totals.add(slot, frame.functions);
+        return;
+      case "query":
+        void this.#answer(slot, frame);
+    }
+  }
+
+  /** Forgets what a worker that ended asked for. */
+  drop(slot: WorkerSlot): void {
+    this.pools.drop(slot);
+    this.totals.drop(slot);
+  }
+
+  end(): void {
+    this.pools.end();
+  }
+
+  async #answer(slot: WorkerSlot, frame: Extract<RequestFrame, { t: "query" }>): Promise<void> {
+    const { process } = slot;
+    const { ask, query, types } = frame;
+    try {
+      const { onQuery } = this.#options;
+      if (onQuery === undefined) throw new Error("nobody answers queries here");
+      const args = Object.fromEntries(
+        Object.entries(types).map(([name, type]) => [name, fromWire(type, frame.args[name] ?? null)]),
+      );
+      process?.send({ t: "answer", ask, value: await onQuery(query, args), error: null });
+    } catch (error) {
+      const known = error instanceof AppError ? error : undefined;
+      if (known === undefined) this.#options.log.error({ err: error, query }, "a column's query failed");
+      const message = known?.message ?? "An unexpected error was met; the log has it.";
+      process?.send({ t: "answer", ask, value: null, error: { code: known?.code ?? "internal_error", message } });
+    }
+  }
+}
