@@ -7,6 +7,7 @@ import { measureBigFile } from "./big-file.ts";
 import { measureCommands } from "./commands.ts";
 import { measureInserts } from "./inserts.ts";
 import { measureMemory } from "./memory.ts";
+import { measureRecompute } from "./recompute.ts";
 import { type Measure, report } from "./report.ts";
 
 /** In the order in which they run and stand in the table; memory first, while the service is young. */
@@ -16,6 +17,7 @@ const GROUPS: Record<string, Group> = {
   commands: measureCommands,
   "big-file": measureBigFile,
   alter: measureAlter,
+  recompute: measureRecompute,
 };
 
 const { values } = parseArgs({

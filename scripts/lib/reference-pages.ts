@@ -3,6 +3,8 @@ import { join } from "node:path";
 import { ERRORS } from "@appdb/contract/errors";
 import { MAX_NAME_LENGTH, MAX_ORGANIZATION_LENGTH } from "@appdb/contract/names";
 import { DEFAULT_LIMITS } from "@appdb/contract/service-spec";
+import { KEEP_ENDED_JOBS_DAYS } from "@appdb/engine/jobs/collect-jobs";
+import { MOST_LISTED_JOBS } from "@appdb/engine/jobs/list-jobs";
 import { functionsPage } from "./functions-page.ts";
 import { ROOT } from "./paths.mjs";
 
@@ -86,6 +88,13 @@ function limitsPage(): string {
     "| limit | default | variable | meaning |",
     "|---|---|---|---|",
     ...service,
+    "",
+    "## Of jobs",
+    "",
+    "| limit | number |",
+    "|---|---|",
+    `| days for which a job that has ended is listed (\`cli jobs list --all\`) | ${KEEP_ENDED_JOBS_DAYS} |`,
+    `| jobs in a list | ${MOST_LISTED_JOBS.toLocaleString("en")} |`,
     "",
     "## Of names",
     "",

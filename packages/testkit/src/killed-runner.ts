@@ -8,7 +8,7 @@ const dsn = process.argv[2];
 if (dsn === undefined) throw new Error("usage: killed-runner.ts <dsn>");
 const runner = createFakeUdfRunner({
   excerpt: async (row) => {
-    await new Promise((resolve) => setTimeout(resolve, 5));
+    await new Promise((resolve) => setTimeout(resolve, 150));
     return `<${row.title}>`;
   },
 });

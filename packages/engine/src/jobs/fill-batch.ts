@@ -20,15 +20,13 @@ export async function storeRows(
   mode: FillMode,
   batch: { readonly rows: readonly StoredRow[]; readonly results: readonly UdfResult[]; readonly cursor: string },
 ): Promise<void> {
-  const ready = new Map<string, ReadyRow>();
-  for (const row of await resolveRows(context, mode, batch.rows, batch.results)) ready.set(row.id, row);
+  let ready = await resolveRows(context, mode, batch.rows, batch.results);
   for (;;) {
-    const missed = await tryStore(context, mode, [...ready.values()], batch.cursor, batch.rows.length);
-    if (missed.length === 0) return;
-    for (const id of missed) ready.delete(id);
-    const rows = await readAgain(context, mode, missed);
+    const missed = new Set(await tryStore(context, mode, ready, batch.cursor, batch.rows.length));
+    if (missed.size === 0) return;
+    const rows = await readAgain(context, mode, [...missed]);
     const results = mode.graph === null ? [] : await runAll(context, mode.graph, rows);
-    for (const row of await resolveRows(context, mode, rows, results)) ready.set(row.id, row);
+    ready = [...ready.filter((row) => !missed.has(row.id)), ...(await resolveRows(context, mode, rows, results))];
   }
 }
 
@@ -92,10 +90,11 @@ async function writeRows(
   mode: FillMode,
   ready: readonly ReadyRow[],
 ): Promise<readonly string[]> {
-  const written = new Set<string>();
-  for (const is_whole of [false, true]) {
-    const rows = ready.filter((row) => row.is_whole === is_whole);
-    if (rows.length === 0) continue;
+  const whole = ready.filter((row) => row.is_whole);
+  const parts = whole.length === 0 ? [ready] : [ready.filter((row) => !row.is_whole), whole];
+  const missed: string[] = [];
+  for (const rows of parts.filter((part) => part.length > 0)) {
+    const is_whole = rows === whole;
     const given = is_whole ? fill.columns : (mode.graph?.steps ?? []);
     const values = rows.map((row) => row.values);
     const result = await connection.query({
@@ -104,15 +103,19 @@ async function writeRows(
         `{${rows.map((row) => row.id).join(",")}}`,
         `{${rows.map((row) => row.xmin).join(",")}}`,
         ...given.map((column, at) => arrayText(column.type.kind, values, at)),
-        arrayText(
-          "json",
-          rows.map((row) => [row.errors === null ? null : JSON.stringify(row.errors)]),
-          0,
-        ),
+        errorsText(rows),
       ],
     });
-    if (result.row_count === rows.length) for (const row of rows) written.add(row.id);
-    else for (const [id] of result.rows) written.add(id ?? "");
+    if (result.row_count === rows.length) continue;
+    const written = new Set(result.rows.map(([id]) => id));
+    for (const { id } of rows) if (!written.has(id)) missed.push(id);
   }
-  return ready.flatMap((row) => (written.has(row.id) ? [] : [row.id]));
+  return missed;
+}
+
+/** Nearly always no row has an error: then there is nothing to send. */
+function errorsText(rows: readonly ReadyRow[]): string | null {
+  if (rows.every((row) => row.errors === null)) return null;
+  const errors = rows.map((row) => [row.errors === null ? null : JSON.stringify(row.errors)]);
+  return arrayText("json", errors, 0);
 }

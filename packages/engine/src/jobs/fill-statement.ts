@@ -97,7 +97,7 @@ export interface UndoShape {
 
 /**
  * Writes rows by id: $1 their identities, $2 their xmin, then an array per given column, at last the cell errors that
- * rows get (jsonb, null for none). It gives the identities of the rows that it wrote. Steps see stored columns, given ones
+ * rows get (jsonb, null for none; null instead of the array when no row has one). It gives the identities of the rows that it wrote. Steps see stored columns, given ones
  * and earlier steps under their own names.
  */
 export function updateRows(shape: FillShape): string {
@@ -106,7 +106,8 @@ export function updateRows(shape: FillShape): string {
   const list = `array[${columns.map(quoteLiteral).join(", ")}]::text[]`;
   const update = `update ${quoteTable(table)} as "#target" set
     ${columns.map((name) => `${quoteIdent(name)} = "#new".${quoteIdent(name)}`).join(",\n    ")},
-    _errors = nullif((coalesce("#target"._errors, '{}') - ${list}) || coalesce("#new"."#errors", '{}'), '{}')
+    _errors = case when "#target"._errors is null and "#new"."#errors" is null then null
+      else nullif((coalesce("#target"._errors, '{}') - ${list}) || coalesce("#new"."#errors", '{}'), '{}') end
   from ${steps.length === 0 ? givenRows(shape) : steppedRows(shape)} as "#new"
   where "#target".${id} = "#new"."#id" and "#target".xmin = "#new"."#xmin"`;
   if (undo === null) return `${update}\n  returning "#target".${id}`;

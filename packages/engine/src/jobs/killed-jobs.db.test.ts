@@ -1,0 +1,99 @@
+import { spawn } from "node:child_process";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { eventually } from "@appdb/testkit/eventually";
+import { docs, excerptColumn, fakeWorkers, upperColumn, useJobsBench } from "@appdb/testkit/jobs-bench";
+import { expect, test } from "vitest";
+import { startRecompute } from "./plan-recompute.ts";
+
+const { rows, apply, execute, insertDocs, deps, dsn, finish, isInAgreement, transaction } = useJobsBench();
+const ROWS = 6_000;
+const TIMEOUT = 120_000;
+
+/** Runs the job in a process of its own and kills that at a random moment after it has written something. */
+async function runAndKill(job: string): Promise<void> {
+  const script = fileURLToPath(import.meta.resolve("@appdb/testkit/killed-runner"));
+  const done = async () => Number((await rows(`select rows_done from appdb.jobs where id = '${job}'`))[0]?.[0]);
+  const before = await done();
+  // the lease of the one that was killed before
+  await execute({ text: "update appdb.jobs set lease_until = '-infinity' where state = 'running'" });
+  const child = spawn(process.execPath, ["--conditions=source", "--import=tsx", script, dsn()], { stdio: "inherit" });
+  const ended = new Promise((resolve) => child.once("exit", (_code, signal) => resolve(signal)));
+  try {
+    await eventually(async () => expect(await done()).toBeGreaterThan(before), { timeout_ms: 30_000 });
+    await sleep(Math.random() * 40);
+  } finally {
+    child.kill("SIGKILL");
+  }
+  expect(await ended).toBe("SIGKILL");
+}
+
+/** A runner that comes when every lease has run out. */
+function survivor(excerpt: (title: string) => string) {
+  const workers = fakeWorkers({ excerpt: (row) => excerpt(String(row.title)) });
+  return deps({ udf: workers.udf, owner: "survivor", clock: { now: () => Date.now() + 20_000 } });
+}
+
+async function fillDocs(): Promise<void> {
+  await apply(docs());
+  await insertDocs(ROWS);
+  const quick = fakeWorkers({ excerpt: (row) => `old ${row.title}` });
+  await finish(await apply(docs(excerptColumn(), upperColumn("loud", "excerpt"))), deps({ udf: quick.udf }));
+}
+
+async function recompute(on_error: "abort" | "ignore"): Promise<string> {
+  let job: string | undefined;
+  const request = { folder: "public", table: "docs", columns: ["excerpt"], cascade: true, errors_only: false };
+  await transaction(async (connection) => {
+    job = (await startRecompute(connection, { ...request, on_error })).job;
+  });
+  return job ?? "";
+}
+
+const RIGHT =
+  "select count(*) from docs where excerpt = '<' || title || '>' and loud = upper(excerpt) and _errors is null";
+
+test.each(["abort", "ignore"] as const)(
+  "a recompute (%s) that is killed again and again is finished, and every row is right",
+  { timeout: TIMEOUT },
+  async (on_error) => {
+    await fillDocs();
+    const job = await recompute(on_error);
+    for (let kill = 0; kill < 3; kill++) await runAndKill(job);
+    const progress = await finish(
+      [job],
+      survivor((title) => `<${title}>`),
+    );
+    expect(progress.at(-1)).toMatchObject({ rows_done: ROWS, rows_total: ROWS, errors: 0 });
+    expect(await rows(RIGHT)).toEqual([[String(ROWS)]]);
+    expect(await rows("select count(*) from pg_tables where tablename like 'undo%'")).toEqual([["0"]]);
+  },
+);
+
+test("a recompute that is killed and then fails puts every row back to what it was", { timeout: TIMEOUT }, async () => {
+  await fillDocs();
+  const before = await rows("select md5(string_agg(excerpt || loud, '' order by _row)) from docs");
+  const job = await recompute("abort");
+  for (let kill = 0; kill < 2; kill++) await runAndKill(job);
+  const failing = survivor((title) => {
+    if (title === `title ${ROWS - 1}`) throw new Error("unlucky");
+    return `<${title}>`;
+  });
+  await expect(finish([job], failing)).rejects.toMatchObject({ code: "recompute_failed" });
+  expect(await rows("select md5(string_agg(excerpt || loud, '' order by _row)) from docs")).toEqual(before);
+  expect(await rows("select count(*) from docs where _errors is not null")).toEqual([["0"]]);
+});
+
+test("a fill that is killed again and again is finished, and every row is right", { timeout: TIMEOUT }, async () => {
+  await apply(docs());
+  await insertDocs(ROWS);
+  const manifest = docs(excerptColumn(), upperColumn("loud", "excerpt"));
+  const [job = ""] = await apply(manifest);
+  for (let kill = 0; kill < 3; kill++) await runAndKill(job);
+  await finish(
+    [job],
+    survivor((title) => `<${title}>`),
+  );
+  expect(await rows(RIGHT)).toEqual([[String(ROWS)]]);
+  expect(await isInAgreement(manifest)).toBe(true);
+});
