@@ -185,3 +185,15 @@ def test_an_aggregate_is_refused_where_one_row_is_computed(project):
     assert "many rows" in error["detail"] and "@query" in error["hint"]
     error = project.error("class A(Base, name='a'):\n    s: db.String\nx = fn.sum(A.s)\n")
     assert error["detail"] == "sum() takes Int or Float; s is String."
+
+
+def test_a_file_that_uses_text_alone_loads_no_other_namespace(project):
+    project.write(
+        app="import sys\nimport appdb as db\nfrom appdb.functions import upper\nBase = db.model_base()\n"
+        "class A(Base, name='a'):\n    s: db.String\n    x = upper(s)\n    y = s.lower()\n"
+        "loaded = [name for name in sys.modules if name.startswith('appdb.functions.') or name == 'difflib']\n"
+        "print(sorted(loaded), file=sys.stderr)\n"
+    )
+    done = project.run()
+    wanted = ["appdb.functions._builtin", "appdb.functions._methods", "appdb.functions.string"]
+    assert done.returncode == 0 and done.stderr.decode().strip() == str(wanted)

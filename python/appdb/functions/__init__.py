@@ -21,21 +21,21 @@ def __getattr__(name):
 
     if name in _NAMESPACES:
         return load(f"appdb.functions.{name}")
-    if name.startswith("__"):
-        raise AttributeError(name)
+    if name.startswith("_"):
+        raise AttributeError(name)  # a module of ours that is about to be imported, or one of Python's own names
     if name in _TOP:
         return getattr(load(f"appdb.functions.{_TOP[name]}"), name)
-    from appdb.functions import string, uuid
-
-    for module in (string, uuid):
-        if name in module.FUNCTIONS:
-            return module.FUNCTIONS[name]
+    for home in ("string", "uuid"):
+        functions = load(f"appdb.functions.{home}").FUNCTIONS
+        if name in functions:
+            return functions[name]
     from appdb._errors import UnknownAttribute, did_you_mean, later
 
     if name in _LATER:
         raise later(f"appdb.functions.{name}", "Compute it in a function marked @udf.")
-    homes = [home for home in _NAMESPACES if name in load(f"appdb.functions.{home}").FUNCTIONS]
-    known = [*string.FUNCTIONS, *uuid.FUNCTIONS, *_TOP, *_NAMESPACES]
+    found = {home: load(f"appdb.functions.{home}").FUNCTIONS for home in _NAMESPACES}
+    homes = [home for home in _NAMESPACES if name in found[home]]
+    known = [*found["string"], *found["uuid"], *_TOP, *_NAMESPACES]
     otherwise = did_you_mean(name, known, "See the list of functions in the docs.")
     hint = f"Write {' or '.join(f'fn.{home}.{name}' for home in homes)}" if homes else otherwise
     raise UnknownAttribute(f"appdb.functions has no '{name}'.", hint)
