@@ -13,6 +13,9 @@ from appdb._streams import claim_stdout, end, forget_current_folder
 
 def main(arguments):
     """Writes the document of one file; returns the exit code."""
+    import gc
+
+    gc.set_threshold(200_000)  # a short process that only makes things: looking for garbage as often as usual is a tenth of it
     out = claim_stdout()
     forget_current_folder()
     root, app = _parsed(arguments)

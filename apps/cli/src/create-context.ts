@@ -1,7 +1,7 @@
 import { isatty } from "node:tty";
 import type { StricliProcess } from "@stricli/core";
 import { readCliConfig } from "./config.ts";
-import type { Application, ApplicationInput, Prompt, World } from "./context.ts";
+import type { Application, ApplicationInput, FoundDaemon, Prompt, World } from "./context.ts";
 import type { DaemonDeps } from "./daemon/ensure-daemon.ts";
 import { describeLogLine } from "./output/log-line.ts";
 import { createOutput, type Output, type TextStream } from "./output/output.ts";
@@ -11,13 +11,15 @@ import type { Ahead } from "./project/read-ahead.ts";
 export interface ContextInput {
   /** An application that the command will most likely ask for. */
   readonly ahead: Ahead | undefined;
+  /** False for a command that reads an application and leaves the daemon alone. */
+  readonly calls_daemon: boolean;
   readonly node: NodeJS.Process;
   readonly program: Program;
   readonly signal: AbortSignal;
 }
 
 /** Everything that commands touch, made of the running process. What costs time is loaded at its first use. */
-export function createContext({ ahead, node, program, signal }: ContextInput): World {
+export function createContext({ ahead, calls_daemon, node, program, signal }: ContextInput): World {
   const config = readCliConfig(node.env);
   const out = createOutput(lateStream(node, "stdout"), lateStream(node, "stderr"), config.plain);
   const cwd = node.cwd();
@@ -27,6 +29,7 @@ export function createContext({ ahead, node, program, signal }: ContextInput): W
     return await readApplication({ config, cwd, out, program, signal }, input);
   };
   ahead?.listen(out.note);
+  let found = ahead !== undefined && calls_daemon ? findAhead(daemon) : undefined;
   return {
     process: parserProcess(node),
     config,
@@ -35,7 +38,11 @@ export function createContext({ ahead, node, program, signal }: ContextInput): W
     signal,
     prompt: isatty(0) && isatty(2) ? createPrompt(out) : undefined,
     daemon: {
-      ensure: async () => (await import("./daemon/ensure-daemon.ts")).ensureDaemon(daemon, signal),
+      ensure: async () => {
+        const deps = { ...daemon, found };
+        found = undefined; // true of the moment in which it was asked
+        return (await import("./daemon/ensure-daemon.ts")).ensureDaemon(deps, signal);
+      },
       find: async () => (await import("./daemon/ensure-daemon.ts")).findDaemon(daemon),
       waitUntilGone: async (pid) => (await import("./daemon/ensure-daemon.ts")).waitUntilGone(pid),
     },
@@ -50,6 +57,14 @@ export function createContext({ ahead, node, program, signal }: ContextInput): W
     listCommands: async () => await (await import("./app.ts")).listCommands(),
     doctor: async () => (await import("./doctor/check-machine.ts")).checkMachine({ config, program }),
   };
+}
+
+/** Asks for the daemon while Python runs: its answer is there when it is needed. Starts none. */
+function findAhead(daemon: DaemonDeps): Promise<FoundDaemon | undefined> {
+  const found = import("./daemon/ensure-daemon.ts").then(({ findDaemon }) => findDaemon(daemon));
+  // Whoever needs the daemon gets its error.
+  found.catch(() => undefined);
+  return found;
 }
 
 /** A stream of the process that is made at its first use: making them all takes 3 ms, which the application's Python need not wait. */

@@ -1,4 +1,3 @@
-import { runCommandLine } from "./app.ts";
 import { createContext } from "./create-context.ts";
 import type { Program } from "./program.ts";
 import type { Ahead } from "./project/read-ahead.ts";
@@ -11,9 +10,14 @@ export async function runProgram(input: {
   readonly signal: AbortSignal;
 }): Promise<void> {
   const { ahead, argv, program, signal } = input;
-  const world = createContext({ ahead, node: process, program, signal });
+  const world = createContext({ ahead, calls_daemon: argv[1] !== "check", node: process, program, signal });
   // `cli service logs main/ingest | head`: the reader has what it wanted.
   process.stdout.on("error", (error: NodeJS.ErrnoException) => process.exit(error.code === "EPIPE" ? 0 : 1));
+  // Python runs, and a daemon is asked whether it is there: one turn sends that, and the rest is loaded while it answers.
+  if (ahead !== undefined) await new Promise((resolve) => setImmediate(resolve));
+  const { runCommandLine } = await import("./app.ts");
   await runCommandLine(argv, world);
   process.exitCode = Number(world.process.exitCode ?? 0);
+  // The command has ended. Left alone, Node would take its heap down piece by piece; but what is still to be written goes out first.
+  if (process.stdout.writableLength === 0 && process.stderr.writableLength === 0) process.exit();
 }

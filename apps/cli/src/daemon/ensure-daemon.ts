@@ -15,6 +15,8 @@ export interface DaemonDeps {
   readonly program: Program;
   /** A word to the person: starting a daemon on an empty home takes a second or two. */
   readonly note: (text: string) => void;
+  /** What `findDaemon` answers, when it was asked a moment ago. */
+  readonly found?: Promise<FoundDaemon | undefined> | undefined;
 }
 
 /** A home that is made first takes some seconds; far more means that something hangs. */
@@ -26,7 +28,7 @@ const POLL_MS = 15;
  *  lock leaves one daemon, and all of them find it. An older daemon that is idle is replaced.
  *  @throws daemon_failed with the last lines of its log; daemon_busy; home_not_writable */
 export async function ensureDaemon(deps: DaemonDeps, signal: AbortSignal): Promise<LocalClient> {
-  const found = await findDaemon(deps);
+  const found = await (deps.found ?? findDaemon(deps));
   if (found === undefined) return await startDaemon(deps, signal);
   if (compareVersions(found.health.version, VERSION) >= 0) return found.client;
   if (found.health.busy > 0) throw busyError(found);

@@ -15,7 +15,7 @@ _cli_completions; printf '%s\\n' "\${COMPREPLY[@]}"`;
 describe("bash completes", () => {
   test("commands, verbs and options", () => {
     expect(complete("sch")).toEqual(["schema"]);
-    expect(complete("schema", "")).toEqual(["diff", "update", "check"]);
+    expect(complete("schema", "")).toEqual(["diff", "update", "check", "prune", "example"]);
     expect(complete("schema", "update", "app.py", "--al")).toEqual(["--allow-destructive"]);
     expect(complete("init", "--j")).toEqual(["--json"]);
     expect(complete("completions", "--h")).toEqual(["--help"]);
