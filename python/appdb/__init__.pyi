@@ -52,6 +52,8 @@ class Expr:
         """Converts to another type: `n.astype(db.String)`."""
     def isin(self, values: Iterable[Any]) -> Expr:
         """True where the value is one of `values`; as SQL's IN where there are nulls."""
+    def apply(self, function: Callable[[Any], Any], col_type: Any = None) -> Any:
+        """Calls a function of a module with the value: `title.apply(slug, col_type=db.String)`."""
     errortype: Any
     """Of a computed column: the class name of the exception for which a cell has no value."""
     errormsg: Any

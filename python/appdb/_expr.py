@@ -144,6 +144,12 @@ class Expr:
         """True where the value is one of `values`."""
         return _algebra.one_of(self, values)
 
+    def apply(self, function, col_type=None):
+        """Calls a function of a module with the value: `title.apply(slug, col_type=db.String)`."""
+        from appdb._apply import applied
+
+        return applied(self, function, col_type)
+
     def __getitem__(self, step):
         return _paths.item_of(self, step)
 
@@ -154,7 +160,7 @@ class Expr:
             return _cell_error(self, name)
         if self._kind == "json":
             return _paths.key_of(self, name)
-        if name in ("apply", "fileurl", "localpath", "similarity"):
+        if name in ("fileurl", "localpath", "similarity"):
             raise later(f"{self._text}.{name}")
         from appdb.functions import _methods
 
@@ -320,7 +326,7 @@ CASTS = {
 
 
 # What every expression has beside the functions of its type.
-_OWN = ("astype", "isin")
+_OWN = ("astype", "isin", "apply")
 _CELL_ERRORS = {"errortype": "type", "errormsg": "message"}
 
 

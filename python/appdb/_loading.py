@@ -10,6 +10,12 @@ def loaded(function):
     module = _module(function["module"])
     name, _, number = function["id"].partition(":")[2].partition("#")
     found = getattr(module, name, None)
+    if number == "apply":
+        from appdb._apply import Applied
+
+        if not callable(found):
+            raise Missing(f"module {function['module']} has no function '{name}'")
+        return Applied(found)
     overloads = getattr(found, "overloads", None) or [found]
     place = int(number or 0)
     if not hasattr(found, "owner") and not hasattr(found, "overloads"):

@@ -114,6 +114,10 @@ def calls(by_kind):
     return made
 
 
+def slug(text: str) -> str:
+    return text.lower().replace(" ", "-")
+
+
 class Every(Base, name="every"):
     id = db.Column(value=uuid7(), primary_key=True)
     n: db.Int
@@ -155,6 +159,7 @@ class Every(Base, name="every"):
     columns(vars(), "constants_more", [datetime(2024, 2, 29, 1, 2, 3, 4, tzinfo=timezone.utc), datetime(1, 1, 1), date(9999, 12, 31), UUID(int=2**128 - 1), {}, [], {"b": 1, "a": [1, 2.0, -0.0, 10**30, None, True, "é\n"]}, [[[]], {}], {"": {"é'\"": "\\"}}, [date(2024, 1, 1), UUID(int=1)], (1, 2)])
     columns(vars(), "composed", [{"a": n, "b": [1, s, {"c": None, "d": f}], "e": {}}, [n, 1, "é", 1.5, True, None, -1, date(2024, 1, 1)], {"t": t, "d": d, "u": u, "j": j, "p": j.a["*"]}, [[n]], {"": n, "é'\"\\\n": m}, (n, [j.k + 1, j]), {"a": n > 1, "b": n == None}, {"x": half(n)}])  # noqa: E711
     columns(vars(), "calls", [mixed(s, f, m, j, tags=[1, n]), mixed(s, 2, None, {"a": n}, tags=[]), mixed("x", n, 1, {}, t, tags=j.tags, limit=9, note=s), mixed(s, n, m, j.a, datetime(2024, 1, 1), tags=[], note=None), half(n + 1), half(half(n).astype(db.Int)) + 1])
+    columns(vars(), "applied", [s.apply(slug), (n + 1).apply(str), s.apply(ascii, col_type=db.String), j.apply(repr, db.String), s.apply(slug).upper()])
     columns(vars(), "fn", calls({"string": s, "int": n, "float": f, "bool": b, "timestamp": t, "date": d, "uuid": u, "json": j}))
     columns(vars(), "format", [fn.string.format("{} {x:>4} {{}} {}", s, n, x=f), fn.string.format(s), fn.string.format("{0}{0}", None)])
     columns(vars(), "ids_made", [fn.uuid.uuid4(), fn.uuid.uuid7(), fn.uuid.uuid4().astype(db.String)])

@@ -37,6 +37,7 @@ class Uuid(db.UUID):
 
 names = {**fn.string.FUNCTIONS, **fn.uuid.FUNCTIONS, **{space: getattr(fn, space) for space in app.NAMESPACES if space != "string"}}
 names.update({"abs": abs, "round": round, "map": fn.map, "filter": fn.filter, "sort": fn.sort, "mixed": app.mixed, "half": app.half, "risky": app.risky, "size": app.size})
+names.update({"slug": app.slug, "str": str, "ascii": ascii, "repr": repr})
 names.update({kind: getattr(db, kind) for kind in "String Int Float Bool Json".split()})
 names.update({"Timestamp": Timestamp, "Date": Date, "UUID": Uuid})
 columns = app.Every.__appdb_table__.columns
