@@ -32,7 +32,7 @@ _HOMES = {
 }
 _LATER = frozenset(
     "Image Video Audio Document iterator EmbeddingIndex ConfigVar URI"
-    " retrieval_udf tools tool mcp_udfs create_table create_view create_snapshot get_table drop_table move create_dir"
+    " retrieval_udf tools tool mcp_udfs create_table create_view get_table drop_table move create_dir"
     " drop_dir list_tables list_dirs ls init list_functions get_dir_contents io".split()
 )
 
@@ -50,8 +50,10 @@ def __getattr__(name):
         return load(f"appdb.{name}")
     if name.startswith("_"):
         raise AttributeError(name)
-    from appdb._errors import UnknownAttribute, did_you_mean, later
+    from appdb._errors import VERSIONS, UnknownAttribute, did_you_mean, later, no_versions
 
+    if name in VERSIONS:
+        raise no_versions(f"appdb.{name}", name)
     if name in _LATER:
         raise later(f"appdb.{name}")
     raise UnknownAttribute(f"appdb has no '{name}'.", did_you_mean(name, _HOMES, f"It has {', '.join(_HOMES)}."))

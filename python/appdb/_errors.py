@@ -25,6 +25,24 @@ def later(what, instead="Leave it out for now."):
     return AppFileError(f"{what} is not supported yet.", instead)
 
 
+# What the nearest system keeps past versions of tables by, and has its names for.
+VERSIONS = {
+    "create_snapshot": "a snapshot of a table",
+    "get_versions": "the versions of a table",
+    "history": "the versions of a table",
+    "revert": "going back to a former version of a table",
+}
+
+
+def no_versions(what, name):
+    """Makes the error for the names under which elsewhere past versions of tables are kept."""
+    return AppFileError(
+        f"{what} does not exist: tables keep no versions, and so {VERSIONS[name]} cannot be had.",
+        "A later version brings branches of a database and its restore to any moment; until then copy what must stay with"
+        " pg_dump.",
+    )
+
+
 def nearest(name, known):
     """Returns the known name that a person most likely meant, or None."""
     import difflib  # only on the way to an error: it is slow to load

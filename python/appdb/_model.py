@@ -4,14 +4,14 @@ from appdb import _names
 from appdb._body import open_body
 from appdb._declared import BtreeIndex, caller, check_comment, check_metadata
 from appdb._declaring import Phase
-from appdb._errors import AppFileError, UnknownAttribute, did_you_mean, later, listed
+from appdb._errors import VERSIONS, AppFileError, UnknownAttribute, did_you_mean, later, listed, no_versions
 from appdb._expr import ColumnRef
 from appdb._types import DISPLAY
 
 _KEYWORDS = ("name", "has_default_idxs", "comment", "custom_metadata", "media_validation", "renamed_from")
 _LATER_METHODS = frozenset(
     "show collect insert update delete"
-    " batch_update compute recompute_columns describe get_metadata get_versions history create_all update_all"
+    " batch_update compute recompute_columns describe get_metadata create_all update_all"
     " bind_all diff_all".split()
 )
 
@@ -85,6 +85,8 @@ class ModelMeta(type):
             from appdb._query import verb
 
             return verb(cls, name)
+        if name in VERSIONS:
+            raise no_versions(f"{cls.__name__}.{name}", name)
         if name in _LATER_METHODS:
             raise later(f"{cls.__name__}.{name}")
         known = table.columns if table else ()

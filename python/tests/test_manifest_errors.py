@@ -19,6 +19,10 @@ def check(error, line, *words):
 
 
 CASES = {
+    "a snapshot": ("x = db.create_snapshot('a', 'b')\n", "create_snapshot", ["no versions", "branches", "restore to any moment"]),
+    "versions of a table": (MODEL + "x = A.get_versions()\n", "A.get_versions", ["A.get_versions", "no versions", "restore"]),
+    "going back a version": (MODEL + "A.revert()\n", "A.revert", ["no versions", "restore"]),
+    "a past version by its number": ("x = db.get_table('a:3')\n", "get_table", ["not supported"]),
     "two columns that had one name": (
         "class A(Base, name='a'):\n    x = db.Column(db.Int, renamed_from='n')\n    y = db.Column(db.Int, renamed_from='N')\n",
         "y = db.Column", ["renamed_from='n'", "'x'", "'y'"]

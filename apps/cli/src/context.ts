@@ -29,6 +29,8 @@ export interface World {
   readonly daemon: DaemonControl;
   /** Reads an application file: finds the project, checks its configuration, runs the file's Python. */
   readApplication(input: ApplicationInput): Promise<Application>;
+  /** Lets the engine look through an application without a database. */
+  checkApplication(manifest: Manifest): Promise<void>;
   /** Starts a service in the foreground; its log goes to stderr, as it is when `raw` is set. */
   startService(spec: ServiceSpec, raw: boolean): Promise<RunningService>;
   /** Every command, for completions. */

@@ -50,6 +50,10 @@ export function createContext({ ahead, calls_daemon, node, program, signal }: Co
       const isAhead = ahead !== undefined && input.file === ahead.input.file && input.python === ahead.input.python;
       return await (isAhead ? ahead.reading : read(input));
     },
+    checkApplication: async (manifest) => {
+      const { checkApplication } = await import("./pod/check-application.ts");
+      await checkApplication(program, manifest, signal);
+    },
     startService: async (spec, raw) => {
       const { startService } = await import("./pod/start-service.ts");
       return startService(program, spec, (line) => out.note(raw ? line : describeLogLine(line)));

@@ -60,6 +60,7 @@ export async function runCli(words: string, world: FakeWorld = {}): Promise<Ran>
       if (app instanceof Error) throw app;
       return app;
     },
+    checkApplication: async () => undefined,
     startService: () => {
       throw new Error("The test starts no service.");
     },

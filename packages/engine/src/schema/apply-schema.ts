@@ -10,7 +10,7 @@ import { folderSchema } from "../target.ts";
 import { applyOperations } from "./apply-operations.ts";
 import type { CatalogColumn } from "./catalog.ts";
 import { bumpCatalog, keepErrors, lockCatalog, rememberRenames } from "./catalog-store.ts";
-import { planInspected, tablesToCheck } from "./inspect-plan.ts";
+import { inspectAhead, planInspected, tablesToCheck } from "./inspect-plan.ts";
 import { loadCatalog } from "./load-catalog.ts";
 import type { Operation } from "./operations.ts";
 import { type PlanInput, planSchema } from "./plan-schema.ts";
@@ -51,9 +51,10 @@ export async function applySchema(
   input: ApplyInput,
 ): Promise<{ plan: SchemaPlan; jobs: readonly string[] }> {
   const giveUpAt = deps.clock.now() + GIVE_UP_MS;
+  const since = await inspectAhead(deps.sql, { ...input, catalog: await loadCatalog(deps.sql) });
   for (;;) {
     try {
-      return await deps.sql.transaction((connection) => applyOnce(connection, input));
+      return await deps.sql.transaction((connection) => applyOnce(connection, input, since));
     } catch (error) {
       if (!isLockConflict(error)) throw explain(error, input);
       if (deps.clock.now() >= giveUpAt) throw lockTimeout(input, error);
@@ -66,12 +67,13 @@ export async function applySchema(
 async function applyOnce(
   sql: SqlConnection,
   input: ApplyInput,
+  since: string | null,
 ): Promise<{ plan: SchemaPlan; jobs: readonly string[] }> {
   await sql.query({ text: `set local lock_timeout = ${LOCK_TIMEOUT_MS}` });
   const version = await lockCatalog(sql);
   if (version !== input.catalog_version) throw moved(input, version);
   const catalog = await loadCatalog(sql);
-  const { plan, operations } = await planChecked(sql, { ...input, catalog });
+  const { plan, operations } = await planChecked(sql, { ...input, catalog }, since);
   refuse(plan, operations, input.allow_destructive);
   await noticeCode(sql, input.manifest, catalog);
   if (operations.length === 0) return { plan: { ...plan, status: "applied" }, jobs: [] };
@@ -85,12 +87,16 @@ async function applyOnce(
 }
 
 /** Plans again with what the rows say, which writers can no longer change; readers go on while all rows are looked at. */
-async function planChecked(sql: SqlConnection, input: PlanInput): Promise<ReturnType<typeof planSchema>> {
+async function planChecked(
+  sql: SqlConnection,
+  input: PlanInput,
+  since: string | null,
+): Promise<ReturnType<typeof planSchema>> {
   const planned = planSchema(input);
   for (const table of tablesToCheck(input.catalog, planned.operations)) {
     await sql.query({ text: `lock table ${quoteTable(table)} in share mode` });
   }
-  return planInspected(sql, input);
+  return planInspected(sql, input, since);
 }
 
 /** Unsupported comes first: allowing destruction would not help a plan that cannot be carried out. */

@@ -7,8 +7,8 @@ import { SqlError } from "../ports.ts";
 import { valueToJson } from "../rows/value-json.ts";
 import { arrayText, fromSqlText } from "../rows/value-sql.ts";
 import type { Catalog, CatalogColumn, CatalogTable } from "./catalog.ts";
-import { keyColumns, keyOf, shownJson, shownValue } from "./inspect-rows.ts";
 import { computeSample, type Sources, selectSample } from "./sample-statement.ts";
+import { keyColumns, keyOf, shownJson, shownValue } from "./shown-values.ts";
 
 /** A row of a sample: what it is found by, and the values of the computed columns, as plans show them. */
 export interface SampledRow {

@@ -66,6 +66,7 @@ function alterColumn(
       changes,
       using: type?.using ?? null,
       checks: isImpossible || table.has_rows === false ? [] : checks,
+      schema: isImpossible || table.has_rows === false ? null : (type?.schema ?? null),
       is_remade,
     },
   ];

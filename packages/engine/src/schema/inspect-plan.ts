@@ -2,14 +2,18 @@ import type { SqlConnection } from "../ports.ts";
 import { quoteTable } from "../sql/quote.ts";
 import type { Catalog, CatalogTable } from "./catalog.ts";
 import { type Facts, NO_FACTS } from "./facts.ts";
-import { findMisfits } from "./inspect-rows.ts";
+import { findMisfits, isChecked } from "./inspect-rows.ts";
 import type { Operation } from "./operations.ts";
 import { type PlanInput, planSchema } from "./plan-schema.ts";
 
 /** A plan with what the rows say of it, which a writer may change until it is applied. */
-export async function planInspected(sql: SqlConnection, input: PlanInput): Promise<ReturnType<typeof planSchema>> {
+export async function planInspected(
+  sql: SqlConnection,
+  input: PlanInput,
+  since: string | null = null,
+): Promise<ReturnType<typeof planSchema>> {
   const planned = planSchema(input);
-  const facts = await inspectRows(sql, input.catalog, planned.operations);
+  const facts = await inspectRows(sql, input.catalog, planned.operations, since);
   return facts === NO_FACTS ? planned : planSchema({ ...input, facts });
 }
 
@@ -21,6 +25,7 @@ export async function inspectRows(
   sql: SqlConnection,
   catalog: Catalog,
   operations: readonly Operation[],
+  since: string | null,
 ): Promise<Facts> {
   const before = new Map(catalog.tables.map((table) => [table.id, table]));
   const rows = new Map<number, number>();
@@ -29,14 +34,28 @@ export async function inspectRows(
     const table = before.get(operation.table.id);
     if (table !== undefined && !rows.has(table.id)) rows.set(table.id, await countRows(sql, table));
   }
-  const misfits = await findMisfits(sql, operations, before);
+  const misfits = await findMisfits(sql, operations, before, since);
   return rows.size === 0 && misfits.size === 0 ? NO_FACTS : { ...NO_FACTS, rows, misfits };
+}
+
+/**
+ * Looks through values for which only reading them all can say whether they fit, before anything is locked. Gives the
+ * transaction id from which on rows still have to be looked at, null when that is all of them.
+ */
+export async function inspectAhead(sql: SqlConnection, input: PlanInput): Promise<string | null> {
+  const { operations } = planSchema(input);
+  const slow = operations.filter((one) => one.kind === "alter_column" && one.schema !== null);
+  if (slow.length === 0) return null;
+  const { rows } = await sql.query({ text: "select pg_snapshot_xmin(pg_current_snapshot())::xid" });
+  const before = new Map(input.catalog.tables.map((table) => [table.id, table]));
+  const misfits = await findMisfits(sql, slow, before, null);
+  return misfits.size === 0 ? (rows[0]?.[0] ?? null) : null;
 }
 
 /** The tables, as they are called now, whose values must not change while they are looked through. */
 export function tablesToCheck(catalog: Catalog, operations: readonly Operation[]): readonly CatalogTable[] {
   const ids = new Set(
-    operations.flatMap((one) => (one.kind === "alter_column" && one.checks.length > 0 ? [one.table.id] : [])),
+    operations.flatMap((one) => (one.kind !== "create_table" && isChecked(one) ? [one.table.id] : [])),
   );
   return catalog.tables.filter((table) => ids.has(table.id));
 }

@@ -1,29 +1,26 @@
 import type { SqlConnection } from "../ports.ts";
-import { valueToJson } from "../rows/value-json.ts";
-import { fromSqlText } from "../rows/value-sql.ts";
 import { quoteIdent, quoteTable } from "../sql/quote.ts";
 import type { CatalogColumn, CatalogTable } from "./catalog.ts";
 import { factKey, type Misfit } from "./facts.ts";
+import { EXAMPLES, findUnfitJson } from "./inspect-json.ts";
 import type { Operation } from "./operations.ts";
+import { keyColumns, keyOf, shownValue } from "./shown-values.ts";
 import { type Check, VALUE } from "./type-change.ts";
-
-/** Values that a plan shows of those that do not fit. */
-const EXAMPLES = 5;
-/** Characters that a plan shows of a long value. */
-const SHOWN = 120;
 
 /**
  * Looks through the columns that a plan would narrow, and gives the values that would not fit, by `factKey`; a column
  * whose values all fit is not in it. Reads the tables under the names that PostgreSQL knows by now: `before` says them.
+ * `since`: values that were there before this transaction id meet their new schema, as somebody has seen already.
  */
 export async function findMisfits(
   sql: SqlConnection,
   operations: readonly Operation[],
   before: ReadonlyMap<number, CatalogTable>,
+  since: string | null,
 ): Promise<ReadonlyMap<string, readonly Misfit[]>> {
   const found = new Map<string, readonly Misfit[]>();
   for (const operation of operations) {
-    if (operation.kind !== "alter_column" || operation.checks.length === 0) continue;
+    if (operation.kind !== "alter_column" || !isChecked(operation)) continue;
     const table = before.get(operation.table.id) ?? operation.table;
     const column = table.columns.find((candidate) => candidate.id === operation.column.id) ?? operation.column;
     const misfits: Misfit[] = [];
@@ -31,9 +28,18 @@ export async function findMisfits(
       const misfit = await findMisfit(sql, table, column, check);
       if (misfit !== undefined) misfits.push(misfit);
     }
+    if (operation.schema !== null) {
+      const misfit = await findUnfitJson(sql, { table, column, schema: operation.schema, since });
+      if (misfit !== undefined) misfits.push(misfit);
+    }
     if (misfits.length > 0) found.set(factKey(table, operation.to.name), misfits);
   }
   return found;
+}
+
+/** True when an operation hangs on the values that are there. */
+export function isChecked(operation: Operation): boolean {
+  return operation.kind === "alter_column" && (operation.checks.length > 0 || operation.schema !== null);
 }
 
 async function findMisfit(
@@ -60,31 +66,4 @@ async function findMisfit(
       value: shownValue(column, values[key.length] ?? null),
     })),
   };
-}
-
-/** What a person finds a row by: the declared key, else the row's identity. */
-export function keyColumns(table: CatalogTable): readonly Pick<CatalogColumn, "name" | "type">[] {
-  const declared = table.columns.filter((column) => table.primary_key.includes(column.name));
-  return declared.length > 0 ? declared : [{ name: table.identity, type: { kind: "uuid" } }];
-}
-
-/** The key of a row, from the first values of it. */
-export function keyOf(
-  key: readonly Pick<CatalogColumn, "name" | "type">[],
-  values: readonly (string | null)[],
-): Readonly<Record<string, unknown>> {
-  return Object.fromEntries(key.map((column, at) => [column.name, shownValue(column, values[at] ?? null)]));
-}
-
-/** A stored value as a plan shows it: its JSON, long ones cut. */
-export function shownValue({ type }: Pick<CatalogColumn, "type">, text: string | null): unknown {
-  if (text === null) return null;
-  return shownJson(valueToJson(type.kind, fromSqlText(type, text)));
-}
-
-/** JSON as a plan shows it; what is long, or would lose digits, is shown as text. */
-export function shownJson(json: string): unknown {
-  if (json.length > SHOWN) return `${json.slice(0, SHOWN)}…`;
-  const value: unknown = JSON.parse(json);
-  return typeof value === "number" && Number.isInteger(value) && !Number.isSafeInteger(value) ? json : value;
 }

@@ -147,3 +147,20 @@ test("an array may be let take more shapes, not fewer, and a Json lose its schem
   expect(await isInAgreement(array(null))).toBe(true);
   await expect(apply(array([3]))).rejects.toMatchObject({ code: "schema_unsupported" });
 });
+
+test("a schema for Json is checked against the values that are there, and forgotten at any time", async () => {
+  const json = (schema?: Record<string, unknown>) =>
+    of(aColumn("j", "json", { nullable: true, type: { kind: "json", ...(schema === undefined ? {} : { schema }) } }));
+  const schema = { type: "object", properties: { a: { type: "integer" } }, required: ["a"] };
+  await apply(json());
+  await execute(`insert into t (_row, code, j) values (uuidv7(), 'good', '{"a": 1}'), (uuidv7(), 'null', null)`);
+  await apply(json(schema));
+  expect(await isInAgreement(json(schema))).toBe(true);
+  await apply(json());
+  await execute(`insert into t (_row, code, j) values (uuidv7(), 'bad', '{"a": "x"}')`);
+  await expect(apply(json(schema))).rejects.toMatchObject({
+    code: "schema_unsupported",
+    message: expect.stringMatching(/1 row does not fit: .*\(code = "bad" has \{"a":"x"\}\)/),
+  });
+  expect(await isInAgreement(json())).toBe(true);
+});

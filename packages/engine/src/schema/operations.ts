@@ -56,6 +56,8 @@ export type Operation = { readonly severity: Severity } & (
       readonly using: string | null;
       /** What its values are looked through for before the change is made, and again while it is. */
       readonly checks: readonly Check[];
+      /** A JSON Schema that the values have to meet from now on; they are looked through likewise. */
+      readonly schema: Readonly<Record<string, unknown>> | null;
       /** A computed column whose values cannot stay where they are: it is made anew and filled. */
       readonly is_remade: boolean;
     }

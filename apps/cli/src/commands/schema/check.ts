@@ -10,6 +10,9 @@ interface Flags extends JsonFlag {
 interface CheckedFile {
   readonly file: string;
   readonly valid: true;
+  /** Empty in a valid file; what is wrong with another one is the problem that is printed instead. */
+  readonly errors: readonly string[];
+  readonly warnings: readonly string[];
   readonly tables: readonly { readonly name: string; readonly columns: number }[];
   readonly functions: readonly string[];
   readonly python: string;
@@ -28,9 +31,12 @@ export const check = defineCommand<Flags, [file: string], CheckedFile>({
   },
   run: async (ctx, flags, file) => {
     const { manifest, runtime } = await ctx.readApplication({ file, python: flags.python });
+    await ctx.checkApplication(manifest);
     return {
       file: manifest.app_file,
       valid: true,
+      errors: [],
+      warnings: [],
       tables: manifest.tables.map((table) => ({ name: table.name, columns: table.columns.length })),
       functions: manifest.functions.map((fn) => fn.id),
       python: runtime.python,

@@ -1,0 +1,154 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { eventually } from "@appdb/testkit/eventually";
+import { expect, test } from "vitest";
+import type { Place } from "./support/place.ts";
+import { expectExit, makeProject, query, writeFile } from "./support/served.ts";
+import { findVictims, kill } from "./support/victims.ts";
+
+/** An update that changes everything at once, cut off anywhere by the end of its daemon, is finished by running it again. */
+const LONG = process.env.APPDB_FAULTS === "long";
+const POINTS = LONG ? 40 : 20;
+const ROWS = 1_500;
+const MANY = LONG ? 1_000_000 : 8_000;
+
+const HEAD = `import appdb as db
+from appdb.functions import lower, upper
+Base = db.model_base()
+
+@db.udf
+def measure(text: str) -> int:
+    return len(text)
+`;
+const BEFORE = `${HEAD}
+class Docs(Base, name="docs"):
+    title: db.String
+    n: db.Int
+    note: db.String | None
+    up = upper(title)
+`;
+/** Renames, an alteration, a fill by SQL and one by Python, another type, an index, a column less. */
+const AFTER = `${HEAD}
+class Papers(Base, name="papers", renamed_from="docs", comment="renamed"):
+    headline = db.Column(db.String, renamed_from="title")
+    n: db.Float
+    up = lower(headline)
+    size = measure(headline)
+    twice = size + size
+    __indexes__ = [db.BtreeIndex(up)]
+`;
+
+async function prepare(place: Place, database: string, rows: number): Promise<void> {
+  await expectExit(place, 0, "schema", "update", "before.py", database);
+  const insert = `insert into docs (_row, title, n, note, up)
+    select uuidv7(), 'Title ' || i, i, 'x', upper('Title ' || i) from generate_series(1, ${rows}) i`;
+  await query(place, insert, database);
+}
+
+function update(place: Place, database: string) {
+  return place.cli("schema", "update", "after.py", database, "--allow-destructive", "-f");
+}
+
+/** Ends the daemon as a crash does, when there is one. */
+function killDaemon(place: Place): void {
+  for (const pid of findVictims("daemon", place.home)) kill(pid);
+}
+
+async function expectDone(place: Place, database: string, rows: number): Promise<void> {
+  await expectExit(place, 0, "schema", "diff", "after.py", database);
+  const ask = async (text: string) => (await query(place, text, database)).map((row) => row.map(String));
+  expect(
+    await ask(`select count(*), count(*) filter (where up = lower(headline) and size = length(headline)
+      and twice = 2 * size and headline = 'Title ' || n::text and _errors is null) from papers`),
+  ).toEqual([[String(rows), String(rows)]]);
+  expect(await ask("select to_regclass('docs') is null")).toEqual([["true"]]);
+  const columns = `select string_agg(column_name || ' ' || data_type, ', ' order by column_name)
+    from information_schema.columns where table_name = 'papers' and column_name !~ '^_'`;
+  expect(await ask(columns)).toEqual([["headline text, n double precision, size bigint, twice bigint, up text"]]);
+  const indexes = `select c.relname, i.indisvalid from pg_index i join pg_class c on c.oid = i.indexrelid
+    where i.indrelid = 'papers'::regclass order by 1`;
+  expect(await ask(indexes)).toEqual([
+    ["papers(up)", "true"],
+    ["papers.errors", "true"],
+    ["papers.pkey", "true"],
+  ]);
+  expect(await ask("select state, count(*) from appdb.jobs where state in ('queued', 'running') group by 1")).toEqual(
+    [],
+  );
+  expect(await ask("select count(*) from pg_class where relname like 'undo %'")).toEqual([["0"]]);
+}
+
+test(
+  `an update is whole after its daemon is killed at ${POINTS} moments of it and the command is run again`,
+  async () => {
+    await using place = await makeProject("");
+    writeFile(place, "before.py", BEFORE);
+    writeFile(place, "after.py", AFTER);
+    let took = Number.POSITIVE_INFINITY;
+    for (const database of ["whole", "again"]) {
+      await prepare(place, database, ROWS);
+      const started = performance.now();
+      expect((await update(place, database)).code).toBe(0);
+      took = Math.min(took, performance.now() - started);
+      await expectDone(place, database, ROWS);
+    }
+
+    let cut = 0;
+    for (let point = 0; cut < POINTS; point += 1) {
+      expect(point, "most moments must lie inside of the update").toBeLessThan(POINTS * 2);
+      const database = `d${point}`;
+      await prepare(place, database, ROWS);
+      const started = performance.now();
+      const first = update(place, database);
+      await sleep((took * ((point % POINTS) + 0.5)) / POINTS);
+      killDaemon(place);
+      if ((await first).code !== 0) cut += 1;
+      else took = Math.min(took, performance.now() - started);
+      await finish(place, database);
+      await expectDone(place, database, ROWS);
+    }
+  },
+  LONG ? 3_600_000 : 600_000,
+);
+
+/** Types the command again, as the hint says, until it has nothing to complain of. */
+async function finish(place: Place, database: string): Promise<void> {
+  await eventually(
+    async () => {
+      const again = await update(place, database);
+      expect(again.code, again.stdout + again.stderr).toBe(0);
+    },
+    { timeout_ms: 90_000 },
+  );
+}
+
+test(
+  `an update of ${MANY.toLocaleString("en")} rows that is killed halfway goes on where it was, by running it again`,
+  async () => {
+    await using place = await makeProject("");
+    writeFile(place, "before.py", BEFORE);
+    writeFile(place, "after.py", AFTER);
+    await prepare(place, "main", MANY);
+    const first = update(place, "main");
+    const progress = "select rows_done from appdb.jobs where kind in ('fill', 'recompute') order by seq desc limit 1";
+    const half = await eventually(
+      async () => {
+        const [[done] = [0]] = await query(place, progress);
+        expect(Number(done)).toBeGreaterThan(MANY / 4);
+        return Number(done);
+      },
+      { timeout_ms: LONG ? 1_200_000 : 60_000, interval_ms: 5 },
+    );
+    killDaemon(place);
+    expect((await first).code).not.toBe(0);
+    const again = update(place, "main");
+    const resumed = await eventually(async () => Number((await query(place, progress))[0]?.[0] ?? 0), {
+      timeout_ms: 60_000,
+    });
+    // What was done is not done again.
+    expect(resumed).toBeGreaterThanOrEqual(half);
+    const ended = await again;
+    expect(ended.code, ended.stdout + ended.stderr).toBe(0);
+    await expectDone(place, "main", MANY);
+  },
+  LONG ? 3_600_000 : 240_000,
+);

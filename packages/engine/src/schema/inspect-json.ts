@@ -1,0 +1,51 @@
+import type { ColumnType } from "@appdb/contract/types";
+import type { SqlConnection } from "../ports.ts";
+import { compileJsonChecks } from "../rows/json-checks.ts";
+import { quoteIdent, quoteTable } from "../sql/quote.ts";
+import type { CatalogColumn, CatalogTable } from "./catalog.ts";
+import type { Misfit } from "./facts.ts";
+import { keyColumns, keyOf, shownValue } from "./shown-values.ts";
+
+/** Values that a plan shows of those that do not fit. */
+export const EXAMPLES = 5;
+/** Values that are held at a time. */
+const BATCH = 1_000;
+
+export interface JsonInspection {
+  readonly table: CatalogTable;
+  readonly column: CatalogColumn;
+  readonly schema: NonNullable<ColumnType["schema"]>;
+  /** Only rows that were written by this transaction or later ones; null for all. */
+  readonly since: string | null;
+}
+
+/** Counts the values of a Json column that do not meet a schema, batch by batch. Null has no schema. */
+export async function findUnfitJson(sql: SqlConnection, inspection: JsonInspection): Promise<Misfit | undefined> {
+  const { table, column, schema, since } = inspection;
+  const check = (await compileJsonChecks([{ kind: "json", schema }])).of({ kind: "json", schema });
+  if (check === undefined) return undefined;
+  const key = keyColumns(table);
+  const id = quoteIdent(table.identity);
+  const values = [id, ...key.map((part) => quoteIdent(part.name)), quoteIdent(column.name)];
+  const text = `select ${values.join(", ")} from ${quoteTable(table)}
+    where ${quoteIdent(column.name)} is not null and ($1::uuid is null or ${id} > $1::uuid)
+      and ($2::xid is null or age(xmin) <= age($2::xid))
+    order by ${id} limit ${BATCH}`;
+  const examples: Misfit["examples"][number][] = [];
+  let count = 0;
+  let reason = "";
+  for (let cursor: string | null = null; ; ) {
+    const { rows } = await sql.query({ text, values: [cursor, since] });
+    for (const row of rows) {
+      const json = row[key.length + 1] ?? "null";
+      const misfit = check(JSON.parse(json));
+      if (misfit === undefined) continue;
+      count += 1;
+      if (reason === "") reason = `${misfit.pointer === "" ? "" : `at ${misfit.pointer}: `}${misfit.detail}`;
+      if (examples.length < EXAMPLES) examples.push({ key: keyOf(key, row.slice(1)), value: shownValue(column, json) });
+    }
+    if (rows.length < BATCH) break;
+    cursor = rows.at(-1)?.[0] ?? null;
+  }
+  return count === 0 ? undefined : { reason: `not what the schema says. ${reason}`, rows: count, examples };
+}
