@@ -170,7 +170,7 @@ async function checkRows(pool: pg.Pool, rows: number): Promise<void> {
 
 async function daemonPid(stage: Stage): Promise<number> {
   const said = await command(stage.env, stage.project, ["daemon", "status", "--json"]);
-  return (JSON.parse(said) as { pid: number }).pid;
+  return (JSON.parse(said) as { health: { pid: number } }).health.pid;
 }
 
 /** The daemon's Node with the workers of its jobs, and the largest process of its PostgreSQL. */
