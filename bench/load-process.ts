@@ -1,5 +1,5 @@
 // The loader for machines without wrk: raw sockets, one prepared request, answers counted by their length.
-import { connect } from "node:net";
+import { connect, type Socket } from "node:net";
 import type { Load, LoadResult } from "./load.ts";
 
 process.on("message", async (load: Load) => {
@@ -8,16 +8,17 @@ process.on("message", async (load: Load) => {
 
 async function drive(load: Load): Promise<LoadResult> {
   const url = new URL(load.url);
-  const request = Buffer.from(
-    `POST ${url.pathname} HTTP/1.1\r\nhost: ${url.host}\r\ncontent-type: application/json\r\n` +
-      `content-length: ${Buffer.byteLength(load.body)}\r\n\r\n${load.body}`,
-  );
+  const request = written(url, load.body);
+  const beside = load.beside === undefined ? undefined : written(url, load.beside.body);
+  const apart = new Set<Socket>();
+  let asked = 0;
   const times: number[] = [];
   let failed = 0;
   const began = performance.now();
   const end = began + load.seconds * 1000;
   const cpu = process.cpuUsage();
   await Promise.all(Array.from({ length: load.connections }, () => converse()));
+  for (const socket of apart) socket.destroy();
   const used = process.cpuUsage(cpu);
   const seconds = (performance.now() - began) / 1000;
   times.sort((a, b) => a - b);
@@ -29,6 +30,19 @@ async function drive(load: Load): Promise<LoadResult> {
     loader_cpu: (used.user + used.system) / 1e6 / seconds,
   };
 
+  function sendApart(bytes: Buffer): void {
+    const socket = connect(Number(url.port), url.hostname, () => socket.write(bytes));
+    apart.add(socket);
+    socket.on("data", (chunk) => {
+      if (!chunk.toString("latin1").startsWith("HTTP/1.1 200")) failed += 1;
+      socket.destroy();
+    });
+    socket.on("error", () => {
+      failed += 1;
+    });
+    socket.on("close", () => apart.delete(socket));
+  }
+
   function converse(): Promise<void> {
     return new Promise((resolve, reject) => {
       const socket = connect(Number(url.port), url.hostname);
@@ -37,6 +51,8 @@ async function drive(load: Load): Promise<LoadResult> {
       let pending = "";
       const ask = () => {
         sent = performance.now();
+        asked += 1;
+        if (beside !== undefined && asked % (load.beside?.one_in ?? 1) === 0) sendApart(beside);
         socket.write(request);
       };
       socket.on("connect", ask);
@@ -54,6 +70,13 @@ async function drive(load: Load): Promise<LoadResult> {
       });
     });
   }
+}
+
+function written(url: URL, body: string): Buffer {
+  return Buffer.from(
+    `POST ${url.pathname} HTTP/1.1\r\nhost: ${url.host}\r\ncontent-type: application/json\r\n` +
+      `content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+  );
 }
 
 function answerLength(text: string): number | undefined {

@@ -14,6 +14,8 @@ export interface Load {
   readonly body: string;
   readonly connections: number;
   readonly seconds: number;
+  /** With every so many requests another body is sent on a connection of its own, which nobody counts or waits for. */
+  readonly beside?: { readonly body: string; readonly one_in: number };
 }
 
 export interface LoadResult {
@@ -71,7 +73,8 @@ end
 `;
 }
 
-async function loadWithProcess(load: Load): Promise<LoadResult> {
+/** Drives load from a process of its own; the only way to send another body beside. */
+export async function loadWithProcess(load: Load): Promise<LoadResult> {
   const child = fork(new URL("./load-process.ts", import.meta.url), { execArgv: process.execArgv });
   try {
     child.send(load);

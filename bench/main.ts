@@ -5,6 +5,7 @@ import { measureAlter } from "./alter.ts";
 import { type Group, openBench } from "./bench.ts";
 import { measureBigFile } from "./big-file.ts";
 import { measureCommands } from "./commands.ts";
+import { measureFunctions } from "./functions.ts";
 import { measureInserts } from "./inserts.ts";
 import { measureMemory } from "./memory.ts";
 import { measureRecompute } from "./recompute.ts";
@@ -14,6 +15,7 @@ import { type Measure, report } from "./report.ts";
 const GROUPS: Record<string, Group> = {
   memory: measureMemory,
   inserts: measureInserts,
+  functions: measureFunctions,
   commands: measureCommands,
   "big-file": measureBigFile,
   alter: measureAlter,

@@ -1,10 +1,10 @@
-"""Four tables of the same two columns, so that an insert's cost can be told apart: key, SQL, Python."""
+"""Tables of the same two columns, so that an insert's cost can be told apart: key, SQL, Python, much Python, waiting."""
 
 import appdb as db
 from appdb.functions import upper, uuid7
 from appdb.serving import Router
 
-from shorten import shorten
+from shorten import ask, shorten
 
 TableModel = db.model_base()
 
@@ -34,6 +34,24 @@ class Shortened(TableModel, name="shortened"):
     summary = shorten(body)
 
 
+class Chained(TableModel, name="chained"):
+    id = db.Column(value=uuid7(), primary_key=True)
+    title: db.String
+    body: db.String
+    first = shorten(body)
+    second = shorten(first)
+    third = shorten(second)
+    fourth = shorten(third)
+    fifth = shorten(fourth)
+
+
+class Asked(TableModel, name="asked"):
+    id = db.Column(value=uuid7(), primary_key=True)
+    title: db.String
+    body: db.String
+    answer = ask(title)
+
+
 bench = Router(name="bench")
 bench.add_insert_route(Plain, path="/plain", inputs=[Plain.title, Plain.body], outputs=[Plain.title])
 bench.add_insert_route(Keyed, path="/keyed", inputs=[Keyed.title, Keyed.body], outputs=[Keyed.id])
@@ -43,3 +61,7 @@ bench.add_insert_route(
 )
 bench.add_compute_route(Cased, path="/upper", inputs=[Cased.title], outputs=[Cased.title_upper])
 bench.add_compute_route(Shortened, path="/summary", inputs=[Shortened.body], outputs=[Shortened.summary])
+bench.add_insert_route(
+    Chained, path="/chained", inputs=[Chained.title, Chained.body], outputs=[Chained.id, Chained.fifth]
+)
+bench.add_insert_route(Asked, path="/asked", inputs=[Asked.title, Asked.body], outputs=[Asked.id, Asked.answer])

@@ -1,4 +1,6 @@
-"""A user function as people write them: a few string operations."""
+"""User functions as people write them: a few string operations, and a call that waits for somebody."""
+
+import asyncio
 
 import appdb as db
 
@@ -7,3 +9,9 @@ import appdb as db
 def shorten(text: str) -> str:
     words = text.split()
     return " ".join(words[:3]) + ("..." if len(words) > 3 else "")
+
+
+@db.udf
+async def ask(text: str) -> str:
+    await asyncio.sleep(5 if text == "slow" else 0.002)
+    return text.upper()
