@@ -13,5 +13,5 @@ def shorten(text: str) -> str:
 
 @db.udf
 async def ask(text: str) -> str:
-    await asyncio.sleep(5 if text == "slow" else 0.002)
+    await asyncio.sleep(5 if text == "slow" else 0.05)
     return text.upper()
