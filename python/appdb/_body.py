@@ -122,6 +122,11 @@ class Body(dict):
                 f"Write {name}: db.String | None for a column that may be null.",
             )
         expr = value if isinstance(value, Expr) else literal(value)
+        if _aggregates(expr._node):
+            raise AppFileError(
+                f"Column '{name}' is {expr._text}, a value of many rows; a column is computed from its own row.",
+                "Ask for it in a query: select(...) in a function marked @db.query.",
+            )
         for ref in expr._reads:
             if ref._owner is not self.table:
                 raise AppFileError(
@@ -177,3 +182,10 @@ def open_body(table, class_name, depth):
     body = Body(table, class_name, sys._getframe(depth + 1))
     Phase.bodies += 1
     return body
+
+
+def _aggregates(node):
+    """True when an aggregate is inside a node."""
+    if isinstance(node, dict):
+        return node.get("node") == "aggregate" or any(map(_aggregates, node.values()))
+    return isinstance(node, list) and any(map(_aggregates, node))

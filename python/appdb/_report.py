@@ -26,7 +26,7 @@ def _worded(error, source, root, app):
     if isinstance(error, ModuleNotFoundError) and error.name:
         return _missing_module(error, source, root)
     if isinstance(error, ImportError):
-        return f"An import failed: {_text(error)}.", "Check the name, and that the package's version has it."
+        return _failed_import(error)
     if isinstance(error, NameError) and error.name:
         return _unknown_name(error, source)
     if isinstance(error, SystemExit):
@@ -36,6 +36,14 @@ def _worded(error, source, root, app):
         )
     detail = f"{type(error).__name__} while the file was read: {_text(error)}"
     return detail, "Correct the line; code that must not run at import belongs into functions."
+
+
+def _failed_import(error):
+    # Python adds where the module's file lies, which is nobody's business.
+    text = _text(error).replace(f" ({error.path})", "") if error.path else _text(error)
+    if "circular import" in text:
+        return f"Modules import each other in a circle: {text}.", "Move what both need into a third module."
+    return f"An import failed: {text}.", "Check the name, and that the package's version has it."
 
 
 def _missing_module(error, source, root):
