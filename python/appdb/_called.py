@@ -5,6 +5,7 @@ import sys
 
 from appdb._calls import NO_DEFAULT
 from appdb._constants import wire_value
+from appdb._code_text import code_text
 from appdb._errors import AppFileError
 from appdb._sources import first_line, sha256_hex
 from appdb._types import manifest_type
@@ -100,7 +101,7 @@ def _document(function, places, users):
             for parameter in function.parameters
         ],
         "result": {"type": manifest_type(kind), "nullable": nullable},
-        "digest": sha256_hex(places.source_text(function.written).encode("utf-8", "surrogatepass")),
+        "digest": sha256_hex(code_text(function.written, places).encode("utf-8", "surrogatepass")),
         "uses": users.of(owner.__module__),
         "kind": function.kind,
         "overload": function.number,

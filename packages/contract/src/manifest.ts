@@ -69,7 +69,7 @@ export const functionSchema = z.strictObject({
   name: z.string(),
   parameters: z.array(parameterSchema),
   result: z.strictObject({ type: columnTypeSchema, nullable: z.boolean() }),
-  /** sha256 hex of the function's source text. */
+  /** sha256 hex of the function's source text, with what it calls of its own module and the constants that it names there. */
   digest: z.string(),
   /** Paths of the project's modules (as in `modules`) whose code the function may use: its own and what that imports. */
   uses: z.array(z.string()).default([]),

@@ -1,0 +1,126 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Place } from "./support/place.ts";
+import { editFile, expectExit, expectProblem, makeProject, query, snapshot, writeFile } from "./support/served.ts";
+
+/** How tables change under a person's hands: what the plan says before, and what is there after. */
+const APP = `import appdb as db
+from appdb.functions import upper
+Base = db.model_base()
+
+@db.udf
+def short(text: str) -> str:
+    return text[:3]
+
+class Docs(Base, name="docs"):
+    code = db.Column(db.String, primary_key=True)
+    title: db.String
+    n: db.Int | None
+    up = upper(title)
+    s = short(title)
+`;
+
+let place: Place;
+
+beforeAll(async () => {
+  place = await makeProject(APP);
+  await expectExit(place, 0, "schema", "update", "app.py", "main");
+  await query(
+    place,
+    `insert into docs (_row, code, title, n, up, s) select uuidv7(), 'k' || i, 'Title ' || i, nullif(i % 3, 0),
+      upper('Title ' || i), 'Tit' from generate_series(1, 30) i`,
+  );
+});
+
+afterAll(async () => {
+  await place[Symbol.asyncDispose]();
+});
+
+test("both examples are applied as they are, are what was printed, and then there is no difference", async () => {
+  for (const more of [[], ["--brief"]]) {
+    const file = `example${more.length}.py`;
+    const printed = await expectExit(place, 0, "schema", "example", ...more);
+    expect((await expectExit(place, 0, "schema", "example", ...more, "--out", file)).stdout).toContain(`wrote ${file}`);
+    await expectExit(place, 0, "schema", "check", file);
+    await expectExit(place, 0, "schema", "update", file, `example${more.length}`);
+    await expectExit(place, 0, "schema", "diff", file, `example${more.length}`);
+    const written = JSON.parse((await expectExit(place, 0, "schema", "example", ...more, "--json")).stdout).text;
+    expect(printed.stdout.trimEnd()).toBe(written.trimEnd());
+  }
+});
+
+test("a changed expression is shown with rows and five examples before, and recomputed by the update", async () => {
+  editFile(place, "app.py", "up = upper(title)", 'up = title + "!"');
+  const before = await snapshot(place);
+  for (const command of ["diff", "update"]) {
+    const dry = command === "update" ? ["-n"] : [];
+    const shown = await expectExit(place, 2, "schema", command, "app.py", "main", ...dry);
+    expect(shown.stdout).toContain("30 rows, about");
+    expect(shown.stdout).toContain('code = "k1": "TITLE 1" -> "Title 1!"');
+  }
+  const planned = JSON.parse((await expectExit(place, 2, "schema", "diff", "app.py", "main", "--json")).stdout);
+  expect(planned.tables[0].ops[0].details.recompute).toMatchObject({
+    rows: 30,
+    columns: ["up"],
+    samples: { length: 5 },
+  });
+  expect(await snapshot(place)).toEqual(before);
+  await expectExit(place, 0, "schema", "update", "app.py", "main");
+  expect(await query(place, "select count(*) from docs where up = title || '!'")).toEqual([["30"]]);
+});
+
+test("a changed function is noticed, never recomputed unasked, and recomputed when asked", async () => {
+  editFile(place, "app.py", "text[:3]", "text[:4]");
+  const noticed = await expectExit(place, 0, "schema", "diff", "app.py", "main");
+  expect(noticed.stdout).toContain("cli recompute main/docs s");
+  const plan = JSON.parse((await expectExit(place, 0, "schema", "diff", "app.py", "main", "--json")).stdout);
+  expect(plan).toMatchObject({ in_agreement: true, stale: [{ column: "s", functions: ["app:short"] }] });
+  await expectExit(place, 0, "schema", "update", "app.py", "main");
+  expect(await query(place, "select distinct s from docs")).toEqual([["Tit"]]);
+  await expectExit(place, 0, "schema", "update", "app.py", "main", "--recompute");
+  expect(await query(place, "select distinct s from docs")).toEqual([["Titl"]]);
+  expect((await expectExit(place, 0, "schema", "diff", "app.py", "main")).stdout).not.toContain("recompute");
+});
+
+test("what does not fit a narrower column is counted and shown by key, and nothing is changed", async () => {
+  const before = await snapshot(place);
+  editFile(place, "app.py", "n: db.Int | None", "n: db.Int");
+  expect((await expectExit(place, 2, "schema", "diff", "app.py", "main")).stdout).toContain(
+    '10 rows do not fit: no value (code = "k3"; code = "k6"',
+  );
+  expect((await expectProblem(place, 1, "schema", "update", "app.py", "main")).code).toBe("schema_unsupported");
+  expect(await snapshot(place)).toEqual(before);
+  await query(place, "update docs set n = 0 where n is null");
+  await expectExit(place, 0, "schema", "update", "app.py", "main");
+});
+
+test("a declared rename keeps all rows, and the word about it may stay or go", async () => {
+  editFile(
+    place,
+    "app.py",
+    'class Docs(Base, name="docs"):',
+    'class Papers(Base, name="papers", renamed_from="docs"):',
+  );
+  editFile(place, "app.py", "title: db.String", 'headline = db.Column(db.String, renamed_from="title")');
+  editFile(place, "app.py", 'up = title + "!"', 'up = headline + "!"');
+  editFile(place, "app.py", "s = short(title)", "s = short(headline)");
+  const shown = await expectExit(place, 2, "schema", "diff", "app.py", "main");
+  expect(shown.stdout).not.toContain("DESTRUCTIVE");
+  await expectExit(place, 0, "schema", "update", "app.py", "main");
+  expect(await query(place, "select count(*) from papers where up = headline || '!'")).toEqual([["30"]]);
+  await expectExit(place, 0, "schema", "diff", "app.py", "main");
+  editFile(place, "app.py", ', renamed_from="title"', "");
+  await expectExit(place, 0, "schema", "diff", "app.py", "main");
+});
+
+test("prune asks, shows what it would drop, and leaves what the file declares", async () => {
+  writeFile(place, "more.py", 'import appdb as db\nclass M(db.model_base(), name="more"):\n    n: db.Int\n');
+  await expectExit(place, 0, "schema", "update", "more.py", "main");
+  expect((await expectProblem(place, 3, "schema", "prune", "more.py", "main")).code).toBe("confirmation_required");
+  const dry = await expectExit(place, 2, "schema", "prune", "more.py", "main", "-n");
+  expect(dry.stdout).toContain("would drop  main/papers  (table 'papers' will be dropped with 30 rows)");
+  const planned = JSON.parse((await expectExit(place, 2, "schema", "prune", "more.py", "main", "-n", "--json")).stdout);
+  expect(planned).toMatchObject({ status: "skipped", ops: [{ name: "main/papers", op: "drop", status: "skipped" }] });
+  await expectExit(place, 0, "schema", "prune", "more.py", "main", "-f");
+  expect(await query(place, "select name from appdb.tables")).toEqual([["more"]]);
+  expect((await expectExit(place, 0, "schema", "prune", "more.py", "main")).stdout).toContain("nothing to prune");
+});
