@@ -60,6 +60,35 @@ function post(url: string, body: string | Uint8Array<ArrayBuffer>, headers: Reco
   return fetch(url, { method: "POST", body, headers: { "content-type": "application/json", ...headers } });
 }
 
+const NUMBERS = { text: "appdb_workers 2\n", content_type: "text/plain; version=0.0.4" };
+
+async function serveWithMetrics(endpoints: Endpoints): Promise<string> {
+  const options = { host: "127.0.0.1", port: 0, log, body_bytes: 1_000, metrics: async () => NUMBERS };
+  const one = await serveEndpoints(endpoints, options);
+  served.push(one);
+  return `http://${one.address}:${one.port}`;
+}
+
+describe("metrics", () => {
+  test("this machine reads the numbers", async () => {
+    const answer = await fetch(`${await serveWithMetrics(fakeEndpoints())}/metrics`);
+    expect([answer.status, answer.headers.get("content-type"), await answer.text()]).toEqual([
+      200,
+      "text/plain; version=0.0.4",
+      "appdb_workers 2\n",
+    ]);
+  });
+
+  test("a route of the application at this path wins", async () => {
+    const endpoints = fakeEndpoints();
+    const [first] = endpoints.routes;
+    const routes = [...endpoints.routes, { ...(first as CompiledRoute), path: "/metrics" }];
+    const url = await serveWithMetrics({ ...endpoints, routes });
+    expect((await fetch(`${url}/metrics`)).status).toBe(405);
+    expect(await (await post(`${url}/metrics`, "mine")).text()).toBe("mine");
+  });
+});
+
 describe("one service", () => {
   test("a route gets the bytes as they came, and its answer goes out as it is", async () => {
     const url = await serve(fakeEndpoints());

@@ -17,6 +17,7 @@ import { answerBadHttp, fromHttpError, methodNotAllowed, notFound, unsupportedMe
 import { corsHeaders, preflightHeaders } from "./loopback-origins.ts";
 import { readBody } from "./read-body.ts";
 import { createRequestIds, REQUEST_ID_HEADER } from "./request-id.ts";
+import type { MetricsPage } from "./service-metrics.ts";
 
 export interface ServeOptions {
   readonly host: string;
@@ -25,6 +26,8 @@ export interface ServeOptions {
   readonly log: Logger;
   /** Largest request body. */
   readonly body_bytes: number;
+  /** Prints the numbers of `/metrics`; without it there is no such page. */
+  readonly metrics?: () => Promise<MetricsPage>;
 }
 
 export interface ServedEndpoints extends AsyncDisposable {
@@ -39,7 +42,7 @@ const SWEEP_MS = 20;
 
 /**
  * Listens and answers: one service at the root, several each under `/<service>`; beside the routes `/docs`,
- * `/openapi.json` and `/health`. Disposing takes no new connection and waits for the requests that are running.
+ * `/openapi.json` and `/health`, for this machine alone also `/metrics`. Disposing takes no new connection and waits for the requests that are running.
  * @throws port_taken
  */
 export async function serveEndpoints(endpoints: Endpoints, options: ServeOptions): Promise<ServedEndpoints> {
@@ -58,6 +61,8 @@ export async function serveEndpoints(endpoints: Endpoints, options: ServeOptions
     addOwnPages(server, paths, endpoints, service, mount);
   }
   if (!places.some(({ mount }) => mount === "")) addHealth(server, paths, endpoints, "");
+  // A route of the person's at this path wins.
+  if (paths.methodsOf("/metrics").length === 0 && options.metrics !== undefined) addMetrics(server, options.metrics);
   server.setNotFoundHandler((request, reply) => answerElsewhere(request, reply, paths, options.log));
   server.setErrorHandler((error, request, reply) =>
     send(request, reply, answerError(fromHttpError(error), request.id, options.log)),
@@ -178,6 +183,23 @@ function addHealth(server: FastifyInstance, paths: PathMethods, endpoints: Endpo
     return reply;
   });
   paths.add("GET", `${mount}/health`);
+}
+
+/** For scrapers on this machine: what functions an application has is nobody else's business. */
+function addMetrics(server: FastifyInstance, metrics: () => Promise<MetricsPage>): void {
+  server.get("/metrics", async (request, reply) => {
+    if (!isLoopback(request.raw.socket.remoteAddress)) {
+      reply.callNotFound();
+      return reply;
+    }
+    const { text, content_type } = await metrics();
+    send(request, reply, { status: 200, headers: { "content-type": content_type }, body: text });
+    return reply;
+  });
+}
+
+function isLoopback(address: string | undefined): boolean {
+  return address === "::1" || /^(::ffff:)?127\./.test(address ?? "");
 }
 
 /** 404, 405, and what a browser asks before it posts. */

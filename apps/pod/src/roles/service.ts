@@ -8,10 +8,11 @@ import { createPgPool } from "@appdb/adapters/postgres/pg-pool";
 import { createPythonWorkers } from "@appdb/adapters/udf/python-workers";
 import { appError, toProblem } from "@appdb/contract/errors";
 import { type ServiceMessage, type ServiceSpec, serviceSpecSchema } from "@appdb/contract/service-spec";
-import { openEndpoints } from "@appdb/engine/endpoints/open-endpoints";
-import type { Logger, UdfRunner } from "@appdb/engine/ports";
+import { type Endpoints, openEndpoints } from "@appdb/engine/endpoints/open-endpoints";
+import type { Logger, QueryAnswerer, UdfRunner, UdfStats } from "@appdb/engine/ports";
 import { pino } from "pino";
 import { serveEndpoints } from "../http/serve-endpoints.ts";
+import { printMetrics } from "../http/service-metrics.ts";
 
 /** Below the daemon's own patience, so that a service ends by itself. */
 const DRAIN_MS = 8_000;
@@ -43,7 +44,8 @@ async function serve(spec: ServiceSpec, log: Logger, stop: Promise<string>): Pro
     application_name: `appdb service ${spec.services.join(",")}`,
     log,
   });
-  await using workers = new LazyWorkers(spec, log);
+  // The workers ask back for columns that call queries; they are made after the endpoints, by the first row.
+  await using workers = new LazyWorkers(spec, log, (query, args) => endpoints.answerQuery(query, args));
   const udf = () => workers.get();
   const { manifest, target, services } = spec;
   await using endpoints = await openEndpoints(
@@ -52,8 +54,14 @@ async function serve(spec: ServiceSpec, log: Logger, stop: Promise<string>): Pro
   );
   const { host, port } = spec;
   const { body_bytes } = spec.limits;
-  await using server = await serveEndpoints(endpoints, { host, port, log, body_bytes });
-  if (endpoints.uses_python) await udf().start();
+  await using server = await serveEndpoints(endpoints, {
+    host,
+    port,
+    log,
+    body_bytes,
+    metrics: () => printMetrics(workers.stats()),
+  });
+  if (endpoints.uses_python) await startWorkers(udf(), endpoints, log);
   log.info({ services, target, address: server.address, port: server.port }, "service listens");
   await tellParent({ event: "listening", address: server.address, port: server.port });
   const reason = await stop;
@@ -62,15 +70,32 @@ async function serve(spec: ServiceSpec, log: Logger, stop: Promise<string>): Pro
   setTimeout(() => process.exit(0), DRAIN_MS).unref();
 }
 
+/**
+ * Starts the workers ahead of the first row. When they cannot be started the service goes on for the routes that need
+ * none, and the others say why.
+ * @throws worker_unavailable when every route needs them
+ */
+async function startWorkers(udf: UdfRunner, endpoints: Endpoints, log: Logger): Promise<void> {
+  try {
+    await udf.start();
+  } catch (error) {
+    if (endpoints.routes.every((route) => route.uses_python)) throw error;
+    const { code, detail } = toProblem(error);
+    log.error({ code, detail }, "the workers cannot be started; routes that need them will say so");
+  }
+}
+
 /** Python is started by the first row that needs it, or ahead of it. */
 class LazyWorkers implements AsyncDisposable {
   readonly #spec: ServiceSpec;
   readonly #log: Logger;
+  readonly #onQuery: QueryAnswerer;
   #runner: UdfRunner | undefined;
 
-  constructor(spec: ServiceSpec, log: Logger) {
+  constructor(spec: ServiceSpec, log: Logger, onQuery: QueryAnswerer) {
     this.#spec = spec;
     this.#log = log;
+    this.#onQuery = onQuery;
   }
 
   get(): UdfRunner {
@@ -82,9 +107,15 @@ class LazyWorkers implements AsyncDisposable {
       function_timeout_ms: limits.function_timeout_ms,
       worker_memory_mb: limits.worker_memory_mb,
       log: this.#log,
+      onQuery: this.#onQuery,
       onOutput: (line) => this.#log.info({ line }, "output"),
     });
     return this.#runner;
+  }
+
+  /** What the workers count; undefined before the first is wanted. */
+  stats(): UdfStats | undefined {
+    return this.#runner?.stats();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
