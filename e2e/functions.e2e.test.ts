@@ -1,0 +1,148 @@
+import { eventually } from "@appdb/testkit/eventually";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Place } from "./support/place.ts";
+import { expectExit, listServices, makeProject, post, query, serveProject, writeFile } from "./support/served.ts";
+
+/** User functions of every kind served together, and what becomes of a service whose functions go away. */
+const APP = `
+import appdb as db
+from appdb.functions import upper
+from appdb.serving import Router
+from kinds import ask, lengths, shown, hasty
+from words import short
+
+Base = db.model_base()
+
+class Docs(Base, name="docs"):
+    title: db.String
+    n: db.Int
+    answer = ask.using(mark="?")(title)
+    size = lengths(title)
+    a = shown(title)
+    b = shown(n)
+    checked = hasty(n)
+
+class Notes(Base, name="notes"):
+    text: db.String
+    start = short(text)
+
+class Plain(Base, name="plain"):
+    text: db.String
+    loud = upper(text)
+
+mixed = Router()
+mixed.add_insert_route(Docs, path="/docs", inputs=["title", "n"], outputs=["answer", "size", "a", "b", "checked"])
+mixed.add_insert_route(Notes, path="/notes", inputs=["text"], outputs=["start"])
+mixed.add_insert_route(Plain, path="/plain", inputs=["text"], outputs=["loud"])
+`;
+const KINDS = `
+import asyncio
+import appdb as db
+
+api = db.ResourcePool("api", max_concurrent=4, retries=2)
+tried = set()
+
+class Busy(Exception):
+    status_code = 429
+    retry_after = 0.05
+
+@db.udf(resource_pool=api)
+async def ask(text: str, mark: str = "!") -> str:
+    await asyncio.sleep(0.01)
+    if text == "busy" and text not in tried:
+        tried.add(text)
+        raise Busy("come back later")
+    return text + mark
+
+@db.udf(batch_size=8)
+def lengths(texts: db.Batch[str]) -> db.Batch[int]:
+    return [len(text) for text in texts]
+
+@db.udf
+def shown(x: str) -> str:
+    return x.upper()
+
+@shown.overload
+def _(x: int) -> str:
+    return "#" + str(x)
+
+@db.udf(timeout=0.5)
+async def hasty(n: int) -> int:
+    await asyncio.sleep(60 if n < 0 else 0)
+    return n
+`;
+const WORDS = "import appdb as db\n\n@db.udf\ndef short(text: str) -> str:\n    return text[:3]\n";
+
+let place: Place;
+let url: string;
+
+beforeAll(async () => {
+  place = await makeProject(APP);
+  writeFile(place, "kinds.py", KINDS);
+  writeFile(place, "words.py", WORDS);
+  url = await serveProject(place);
+});
+
+afterAll(async () => {
+  await place[Symbol.asyncDispose]();
+});
+
+async function restartAlone(): Promise<void> {
+  const before = (await listServices(place))[0]?.pid ?? 0;
+  process.kill(before, "SIGKILL");
+  await eventually(
+    async () => {
+      const [now] = await listServices(place);
+      expect(now?.state).toBe("AVAILABLE");
+      expect(now?.pid).not.toBe(before);
+    },
+    { timeout_ms: 20_000 },
+  );
+}
+
+test("functions of every kind compute one row, and a provider that is busy is asked again", async () => {
+  expect(await post(`${url}/docs`, { title: "hello", n: 3 })).toMatchObject({
+    status: 200,
+    json: { answer: "hello?", size: 5, a: "HELLO", b: "#3", checked: 3 },
+  });
+  expect((await post(`${url}/docs`, { title: "busy", n: 3 })).json.answer).toBe("busy?");
+  const failed = await post(`${url}/docs`, { title: "late", n: -1 });
+  expect([failed.status, failed.json.code, failed.json.meta.column]).toEqual([400, "function_timeout", "checked"]);
+});
+
+test("what functions count stands at /metrics", async () => {
+  await eventually(async () => {
+    const text = await (await fetch(`${url}/metrics`)).text();
+    expect(text).toMatch(/^appdb_function_rows_total\{function="kinds:shown#1"\} [1-9]/m);
+    expect(text).toMatch(/^appdb_function_retries_total\{function="kinds:ask"\} 1$/m);
+    expect(text).toMatch(/^appdb_function_errors_total\{function="kinds:hasty"\} 1$/m);
+  });
+});
+
+test("a function that is gone is named by the inserts that need it; reads and all other routes go on", async () => {
+  await post(`${url}/notes`, { text: "before" });
+  writeFile(place, "words.py", WORDS.replace("def short", "def brief"));
+  await restartAlone();
+  const refused = await post(`${url}/notes`, { text: "after" });
+  expect([refused.status, refused.json.code]).toEqual([409, "function_missing"]);
+  expect(refused.json.detail).toContain("words:short");
+  expect((await post(`${url}/docs`, { title: "still", n: 1 })).status).toBe(200);
+  expect((await post(`${url}/plain`, { text: "here" })).json).toEqual({ loud: "HERE" });
+  expect(await query(place, "select start from notes")).toEqual([["bef"]]);
+});
+
+test("without any of its modules a service still serves what needs none, and tables can be dropped", async () => {
+  writeFile(place, "words.py", "raise RuntimeError('no words')\n");
+  writeFile(place, "kinds.py", "raise RuntimeError('no kinds')\n");
+  await restartAlone();
+  expect((await post(`${url}/plain`, { text: "alone" })).json).toEqual({ loud: "ALONE" });
+  const refused = await post(`${url}/docs`, { title: "x", n: 1 });
+  expect([refused.status, refused.json.code]).toEqual([503, "worker_unavailable"]);
+  writeFile(
+    place,
+    "less.py",
+    'import appdb as db\n\nclass Other(db.model_base(), name="other"):\n    text: db.String\n',
+  );
+  await expectExit(place, 0, "schema", "prune", "less.py", "main", "-f");
+  expect(await query(place, "select count(*) from pg_tables where schemaname = 'public'")).toEqual([["0"]]);
+});
