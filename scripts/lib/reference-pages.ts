@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { CONCURRENT_ROWS } from "@appdb/adapters/udf/worker-functions";
 import { ERRORS } from "@appdb/contract/errors";
 import { MAX_NAME_LENGTH, MAX_ORGANIZATION_LENGTH } from "@appdb/contract/names";
 import { DEFAULT_LIMITS } from "@appdb/contract/service-spec";
@@ -57,6 +58,14 @@ function errorsPage(): string {
   return `${lines.join("\n")}\n`;
 }
 
+/** A number that a module of the Python library names. */
+function pythonNumber(file: string, name: string): string {
+  const source = readFileSync(join(ROOT, "python/appdb", file), "utf8");
+  const found = new RegExp(`^${name} = ([\\d_.]+)$`, "m").exec(source)?.[1];
+  if (found === undefined) throw new Error(`python/appdb/${file} names no ${name}`);
+  return Number(found.replaceAll("_", "")).toLocaleString("en");
+}
+
 /** The catalogue's comments are its headings: `// rows and functions` opens a group. */
 function groupsOfErrors(): [heading: string, codes: (keyof typeof ERRORS)[]][] {
   const source = readFileSync(join(ROOT, "packages/contract/src/errors.ts"), "utf8");
@@ -88,6 +97,15 @@ function limitsPage(): string {
     "| limit | default | variable | meaning |",
     "|---|---|---|---|",
     ...service,
+    "",
+    "## Of functions",
+    "",
+    "| limit | number |",
+    "|---|---|",
+    `| rows of async and batched functions under way in one worker, where no pool or batch asks for more | ${CONCURRENT_ROWS} |`,
+    `| \`batch_size\` of a function | ${pythonNumber("_udf.py", "_MAX_BATCH")} |`,
+    `| \`timeout\` of a function, in seconds | ${pythonNumber("_udf.py", "_MAX_TIMEOUT_S")} |`,
+    `| pause that a provider may ask for and that is still waited for, in seconds | ${pythonNumber("_providers.py", "LONGEST_PAUSE_S")} |`,
     "",
     "## Of jobs",
     "",

@@ -5,7 +5,7 @@ import type { GraphRows } from "./row-queue.ts";
 
 /** Rows of concurrent graphs that are under way in one worker, where neither pool nor batch asks for more: enough for slow
  *  ones beside quick ones, and well below the files that a process may have open. Pools set narrower limits. */
-const CONCURRENT_ROWS = 256;
+export const CONCURRENT_ROWS = 256;
 /** Batches of a function that are under way at once: one runs, others fill. */
 const BATCHES = 4;
 
