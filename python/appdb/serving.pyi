@@ -31,7 +31,7 @@ class Router:
     def add_query_route(
         self,
         path: str,
-        query: NamedQuery[Any],
+        query: NamedQuery[...],
         inputs: Sequence[str] | None = None,
         one_row: bool = False,
         method: Literal["post", "get"] = "post",
