@@ -71,6 +71,43 @@ CASES = {
     "a column name that is too long": (
         f"class A(Base, name='a'):\n    {'x' * 64}: db.Int\n", "xxx", ["64 bytes", "63"]
     ),
+    "a primary key that is an array": (
+        "class A(Base, name='a'):\n    v = db.Column(type=db.Array[(3,), db.Float], primary_key=True)\n",
+        "v = db.Column",
+        ["Array", "cannot be a primary key"],
+    ),
+    "a primary key of bytes": (
+        "class A(Base, name='a'):\n    v = db.Column(type=db.Binary, primary_key=True)\n",
+        "v = db.Column",
+        ["Binary", "cannot be a primary key"],
+    ),
+    "an index on an array": (
+        "class A(Base, name='a'):\n    v: db.Array[db.Float]\n    __indexes__ = [db.BtreeIndex(v)]\n",
+        "__indexes__",
+        ["Array", "B-tree index does not help"],
+    ),
+    "an index on bytes": (
+        "class A(Base, name='a'):\n    v: db.Binary\n    __indexes__ = [db.BtreeIndex(v)]\n",
+        "__indexes__",
+        ["Binary", "B-tree index does not help"],
+    ),
+    "arrays that are compared": (
+        "class A(Base, name='a'):\n    v: db.Array[db.Float]\n    w = v == v\n",
+        "w = v",
+        ["'==' does not work on Array[float32]"],
+    ),
+    "an array for a parameter of another shape": (
+        "@db.udf\ndef f(v: db.Array[(3,), db.Float]) -> int:\n    return 1\n"
+        "class A(Base, name='a'):\n    v: db.Array[(4,), db.Float]\n    w = f(v)\n",
+        "w = f(v)",
+        ["takes Array[(3,), float32] for 'v'", "is Array[(4,), float32]"],
+    ),
+    "a constant that is no array of the parameter": (
+        "@db.udf\ndef f(v: db.Array[(3,), db.Float]) -> int:\n    return 1\n"
+        "class A(Base, name='a'):\n    w = f([1, 2])\n",
+        "w = f(",
+        ["The constant is no Array[(3,), float32]", "shape (3,), got shape (2,)"],
+    ),
     "a table name that is too long": (f"class A(Base, name='{'x' * 64}'):\n    n: db.Int\n", "class A", ["64 bytes"]),
     "a column name that is not English letters": ("class A(Base, name='a'):\n    größe: db.Int\n", "größe", ["größe"]),
     "a table name with a dot": ("class A(Base, name='a.b'):\n    n: db.Int\n", "class A", ["a.b"]),

@@ -128,6 +128,8 @@ function limitsPage(): string {
     "| Int | -9223372036854775808 to 9223372036854775807, also in JSON | 422 for input; a cell error when computed |",
     "| Float | 64-bit floating point, finite | 422 for input; a cell error when computed |",
     "| String | any Unicode but NUL | 422 for input; a cell error when computed |",
-    "| Timestamp | microseconds, stored in UTC | 422 for input |",
+    "| Timestamp | years 1 to 9999 in UTC, microseconds | 422 for input; a cell error when computed |",
+    "| Json | 500 levels deep, finite numbers | 422 for input; a cell error when computed |",
+    "| Array | 6 dimensions, the dtype's range, finite floats | 422 for input; a cell error when computed |",
   ].join("\n")}\n`;
 }

@@ -375,3 +375,46 @@ test("20 clients with overlapping keys in any order all get an answer", async ()
   expect(answers.filter((answer) => answer.status === 200)).toHaveLength(300);
   expect(answers.filter((answer) => answer.status === 409)).toHaveLength(1_700);
 });
+
+test("a Json value that does not meet its column's schema is refused with its place, and nothing is stored", async () => {
+  const schema = {
+    type: "object",
+    properties: { a: { type: "integer" } },
+    required: ["a"],
+    additionalProperties: false,
+  };
+  const doc = aColumn("doc", "json", { nullable: true, type: { kind: "json", schema } });
+  const vector = aColumn("v", "array", { type: { kind: "array", dtype: "float32", shape: [2] } });
+  const post = await serve({ tables: [aTable("t", [doc, vector])] }, [route("t", ["doc", "v"], ["doc", "v"])]);
+  const good = await post("/t", '{"doc": {"a": 12345678901234567890}, "v": [1, 0.1]}');
+  expect(good.text).toBe('{"doc":{"a": 12345678901234567890},"v":[1.0,0.1]}');
+  const bad = await post("/t", '{"doc": {"a": "x"}, "v": [1]}');
+  expect(bad.status).toBe(422);
+  expect(bad.json.errors).toEqual([
+    { pointer: "/doc/a", detail: 'Int is wanted, the value is "x".' },
+    { pointer: "/v", detail: "The list has 1 element; Array[(2,), float32] wants 2." },
+  ]);
+  expect((await post("/t", { doc: null, v: [1, 2] })).status).toBe(200);
+  const { rows } = await sql.query({ text: "select doc, v from t order by _row" });
+  expect(rows).toEqual([
+    ['{"a": 12345678901234567890}', "{1,0.1}"],
+    [null, "{1,2}"],
+  ]);
+});
+
+test("a computed Json value that does not meet its column's schema fails as its function would", async () => {
+  const type = { kind: "json" as const, schema: { type: "array", items: { type: "integer" } } };
+  const list = aComputed("list", { ...udf("udfs:list", "json", col("n", "int")), type }, { type });
+  const post = await serve(
+    { tables: [aTable("t", [aColumn("n", "int"), list])], functions: [aFunction("udfs:list", "json")] },
+    [route("t", ["n"], ["list"]), route("t", ["n"], ["list"], { kind: "compute", path: "/compute" })],
+  );
+  steps.list = ({ n }) => (n === 1 ? "[1,2]" : '["x"]');
+  expect((await post("/t", { n: 1 })).json).toEqual({ list: [1, 2] });
+  for (const path of ["/t", "/compute"]) {
+    const failed = await post(path, { n: 2 });
+    expect([failed.status, failed.json.code]).toEqual([400, "function_failed"]);
+    expect(failed.json.detail).toContain('udfs:list returned the wrong type: /0: Int is wanted, the value is "x"');
+  }
+  expect((await sql.query({ text: "select count(*) from t" })).rows).toEqual([["1"]]);
+});
