@@ -3,14 +3,31 @@ export function floatText(value: number): string {
   return marked(value, String(value));
 }
 
-/** Writes a number as the float32 nearest to it: the shortest digits that read back as the same float32. */
+/** Writes a number as the float32 nearest to it: the fewest digits that read back as the same float32. */
 export function float32Text(value: number): string {
   const single = Math.fround(value);
   if (Number.isInteger(single) && Math.abs(single) < 2 ** 24) return marked(single, String(single));
-  // Nine digits always suffice; most values need eight or nine, so the search begins there.
-  let digits = 9;
-  while (digits > 1 && Math.fround(Number(single.toPrecision(digits - 1))) === single) digits -= 1;
-  return marked(single, String(Number(single.toPrecision(digits))));
+  // Nine digits always suffice, and most values need eight or nine: the search begins there.
+  let shortest = rounded(single, 9);
+  for (let digits = 8; digits > 0; digits--) {
+    const candidate = rounded(single, digits);
+    if (Math.fround(candidate) !== single) break;
+    shortest = candidate;
+  }
+  return marked(single, String(shortest));
+}
+
+/** Powers of ten that a double holds exactly. */
+const EXACT_POWERS = 22;
+
+/** The double of a number's decimal digits. */
+function rounded(value: number, digits: number): number {
+  const size = Math.abs(value);
+  const shift = digits - 1 - Math.floor(Math.log10(size));
+  if (shift < 0 || shift > EXACT_POWERS) return Number(value.toPrecision(digits));
+  // A whole number below 2^53 by an exact power: one rounding, as reading the decimal text would be.
+  const power = 10 ** shift;
+  return (Math.sign(value) * Math.round(size * power)) / power;
 }
 
 /** Floats stay floats for readers that tell them from integers. */
