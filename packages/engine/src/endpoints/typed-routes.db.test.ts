@@ -1,0 +1,101 @@
+import { createPgPool } from "@appdb/adapters/postgres/pg-pool";
+import type { Manifest, ManifestRowRoute } from "@appdb/contract/manifest";
+import { createFakeUdfRunner, type FakeStep } from "@appdb/testkit/fake-udf-runner";
+import { aColumn, aComputed, aFunction, aManifest, aTable, col, udf } from "@appdb/testkit/manifest-builder";
+import { createSilentLog } from "@appdb/testkit/silent-log";
+import { createTestDatabase, type TestDatabase } from "@appdb/testkit/test-database";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import type { SqlPool } from "../ports.ts";
+import { applySchema } from "../schema/apply-schema.ts";
+import { ensureCatalog } from "../schema/ensure-catalog.ts";
+import { loadCatalog } from "../schema/load-catalog.ts";
+import { openEndpoints } from "./open-endpoints.ts";
+
+let database: TestDatabase;
+let sql: SqlPool;
+const steps: Record<string, FakeStep> = {};
+
+beforeEach(async () => {
+  database = await createTestDatabase();
+  sql = createPgPool({ dsn: database.dsn, max: 4, application_name: "types test" });
+  await ensureCatalog(sql);
+});
+
+afterEach(async () => {
+  await sql[Symbol.asyncDispose]();
+  await database.drop();
+});
+
+test("a Json value that does not meet its column's schema is refused with its place, and nothing is stored", async () => {
+  const schema = {
+    type: "object",
+    properties: { a: { type: "integer" } },
+    required: ["a"],
+    additionalProperties: false,
+  };
+  const doc = aColumn("doc", "json", { nullable: true, type: { kind: "json", schema } });
+  const vector = aColumn("v", "array", { type: { kind: "array", dtype: "float32", shape: [2] } });
+  const post = await serve({ tables: [aTable("t", [doc, vector])] }, [route("t", ["doc", "v"], ["doc", "v"])]);
+  const good = await post("/t", '{"doc": {"a": 12345678901234567890}, "v": [1, 0.1]}');
+  expect(good.text).toBe('{"doc":{"a": 12345678901234567890},"v":[1.0,0.1]}');
+  const bad = await post("/t", '{"doc": {"a": "x"}, "v": [1]}');
+  expect(bad.status).toBe(422);
+  expect(bad.json.errors).toEqual([
+    { pointer: "/doc/a", detail: 'Int is wanted, the value is "x".' },
+    { pointer: "/v", detail: "The list has 1 element; Array[(2,), float32] wants 2." },
+  ]);
+  expect((await post("/t", { doc: null, v: [1, 2] })).status).toBe(200);
+  const { rows } = await sql.query({ text: "select doc, v from t order by _row" });
+  expect(rows).toEqual([
+    ['{"a": 12345678901234567890}', "{1,0.1}"],
+    [null, "{1,2}"],
+  ]);
+});
+
+test("a computed Json value that does not meet its column's schema fails as its function would", async () => {
+  const type = { kind: "json" as const, schema: { type: "array", items: { type: "integer" } } };
+  const list = aComputed("list", { ...udf("udfs:list", "json", col("n", "int")), type }, { type });
+  const post = await serve(
+    { tables: [aTable("t", [aColumn("n", "int"), list])], functions: [aFunction("udfs:list", "json")] },
+    [route("t", ["n"], ["list"]), route("t", ["n"], ["list"], { kind: "compute", path: "/compute" })],
+  );
+  steps.list = ({ n }) => (n === 1 ? "[1,2]" : '["x"]');
+  expect((await post("/t", { n: 1 })).json).toEqual({ list: [1, 2] });
+  for (const path of ["/t", "/compute"]) {
+    const failed = await post(path, { n: 2 });
+    expect([failed.status, failed.json.code]).toEqual([400, "function_failed"]);
+    expect(failed.json.detail).toContain('udfs:list returned the wrong type: /0: Int is wanted, the value is "x"');
+  }
+  expect((await sql.query({ text: "select count(*) from t" })).rows).toEqual([["1"]]);
+});
+
+function route(
+  table: string,
+  inputs: string[],
+  outputs: string[],
+  parts: Partial<ManifestRowRoute> = {},
+): ManifestRowRoute {
+  const source = { file: "app.py", line: 9 };
+  const path = `/${table}`;
+  return { kind: "insert", method: "post", path, table, inputs, outputs, on_error: "abort", source, ...parts };
+}
+
+async function serve(parts: Partial<Manifest>, routes: ManifestRowRoute[]) {
+  const service = { name: "api", prefix: "", routes, source: { file: "app.py", line: 1 } };
+  const manifest = aManifest({ ...parts, services: [service] });
+  const { version } = await loadCatalog(sql);
+  const deps = { sql, clock: { now: Date.now }, log: createSilentLog() };
+  const input = { manifest, target: "main", catalog_version: version, allow_destructive: false, runtime_id: "r1" };
+  await applySchema(deps, input);
+  const runner = createFakeUdfRunner(steps);
+  const endpoints = await openEndpoints(
+    { ...deps, udf: () => runner },
+    { manifest, target: "main", services: ["api"] },
+  );
+  return async (path: string, body: unknown) => {
+    const found = endpoints.routes.find((candidate) => candidate.path === path);
+    const text = typeof body === "string" ? body : JSON.stringify(body);
+    const answer = await found?.handle({ body: Buffer.from(text), headers: {}, id: "req-1" });
+    return { status: answer?.status, text: answer?.body, json: JSON.parse(answer?.body ?? "") };
+  };
+}
