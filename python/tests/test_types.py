@@ -69,3 +69,40 @@ def test_pyright_knows_the_library(tmp_path):
     )
     found = pyright(tmp_path)
     assert [message.split(":")[0] for message in found] == ["34", "35", "36"], found
+
+
+def test_pyright_takes_queries_with_parameters_and_columns_called_like_verbs(tmp_path):
+    (tmp_path / "app.py").write_text(
+        textwrap.dedent(
+            """
+            import appdb as db
+            from appdb.serving import Router
+
+            Base = db.model_base()
+
+            class Books(Base, name="books"):
+                count = db.Column(db.Int)
+                limit: db.Int
+                where: db.String
+
+            class Plain(Base, name="plain"):
+                n = db.Column(db.Int)
+
+            @db.query
+            def few(least: int, *, n: int = 3):
+                return Books.select(Books.count, Books.limit).order_by(Books.count.astype(db.Float)).limit(n)
+
+            @db.query(return_scalar=True)
+            def every():
+                return Plain.where(Plain.n > 1).select(Plain.n)
+
+            r = Router()
+            r.add_query_route(path="/few", query=few, method="get")
+            r.add_query_route(path="/every", query=every)
+            r.add_query_route(path="/none", query=len)
+            Plain.whre(Plain.n > 1)
+            """
+        )
+    )
+    found = pyright(tmp_path)
+    assert [message.split(":")[0] for message in found] == ["26", "27"], found
