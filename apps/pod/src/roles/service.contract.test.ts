@@ -259,7 +259,18 @@ test("a service that cannot run says why", async () => {
     problem: { code: "schema_mismatch", hint: expect.stringContaining("cli schema update app.py main") },
   });
   writeFileSync(join(folder, "app.py"), "raise RuntimeError('broken on import')\n");
-  const broken = await start(spec);
+  const partly = await start(spec);
+  expect(partly.message.event).toBe("listening");
+  expect(await partly.post("/keys", { key: "k", value: 1 })).toMatchObject({ status: 200 });
+  expect((await partly.post("/words", { text: "x", n: 1 })).json).toMatchObject({
+    code: "worker_unavailable",
+    detail: expect.stringContaining("broken on import"),
+  });
+  const services = spec.manifest.services.map((service) => ({
+    ...service,
+    routes: service.routes.filter((route) => route.path === "/words"),
+  }));
+  const broken = await start({ ...spec, manifest: { ...spec.manifest, services } });
   expect(broken.message).toMatchObject({
     event: "failed",
     problem: { code: "worker_unavailable", detail: expect.stringContaining("broken on import") },
