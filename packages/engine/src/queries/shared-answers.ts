@@ -1,3 +1,5 @@
+import { setMaxListeners } from "node:events";
+
 /**
  * Lets requests that ask the same at the same time share one run. A request never gets the answer of a run that began
  * before it came: it joins the one that is next, so that everybody reads what was stored before they asked.
@@ -44,6 +46,8 @@ class Shared<Answer> {
 
   constructor(start: (signal: AbortSignal) => Promise<Answer>) {
     this.#start = start;
+    // Each row that is with Python listens.
+    setMaxListeners(0, this.#controller.signal);
     this.#answer = new Promise((resolve) => {
       this.#settle = resolve;
     });

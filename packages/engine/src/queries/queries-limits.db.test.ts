@@ -1,0 +1,168 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterEach, expect, test } from "vitest";
+import { openQueriesStage, type QueriesStage } from "./testing/queries-stage.ts";
+
+/** What a query may take, and what becomes of it when its tables change under the service. */
+const APP = `
+import appdb as db
+import appdb.functions as fn
+from appdb.serving import Router
+
+Base = db.model_base()
+
+
+class Items(Base, name="items"):
+    sku = db.Column(db.String, primary_key=True)
+    n: db.Int
+    body: db.String | None
+    # more columns
+
+
+@db.udf
+def same(x: int) -> int:
+    return x
+
+
+@db.query(return_scalar=True)
+def every(): return Items.order_by(Items.sku).select(Items.sku)
+@db.query(return_scalar=True)
+def some(lim: int): return Items.order_by(Items.sku).select(Items.sku).limit(lim)
+@db.query(return_scalar=True)
+def bodies(): return Items.select(Items.body)
+@db.query(return_scalar=True)
+def by_python(): return Items.order_by(same(Items.n)).select(Items.sku)
+@db.query(return_scalar=True)
+def slow(): return Items.join(Other, how="cross").select(fn.count())
+@db.query
+def by_sku(sku: str): return Items.where(Items.sku == sku).select(Items.n)
+
+
+r = Router(name="q")
+for made in (every, some, bodies, by_python, slow, by_sku):
+    r.add_query_route(path="/" + made.__name__, query=made, method="get")
+`.replace(
+  "@db.udf",
+  `class Other(Base, name="other"):
+    n: db.Int
+
+
+@db.udf`,
+);
+
+let stage: QueriesStage;
+afterEach(async () => {
+  await stage?.[Symbol.asyncDispose]();
+});
+
+async function fill(rows: number): Promise<void> {
+  await stage.sql.query({
+    text: `insert into items (_row, sku, n, body) select uuidv7(), 'i' || lpad(i::text, 6, '0'), i, repeat('x', 100) from generate_series(1, ${rows}) i`,
+  });
+}
+
+test("an answer has no more rows than the service grants; the error names limit and setting", async () => {
+  stage = await openQueriesStage(APP, { result_rows: 10 });
+  await fill(11);
+  expect(await stage.get("/every")).toMatchObject({
+    status: 422,
+    json: {
+      code: "result_too_large",
+      detail: expect.stringContaining("more than 10 rows"),
+      hint: expect.stringContaining("SERVICE_RESULT_ROWS"),
+    },
+  });
+  expect((await stage.get("/some?lim=10")).json).toHaveLength(10);
+  expect((await stage.get("/some?lim=11")).status).toBe(422);
+  expect((await stage.get("/some?lim=0")).json).toEqual([]);
+});
+
+test("an answer has no more bytes than the service grants, and the connection goes on working", async () => {
+  stage = await openQueriesStage(APP, { result_bytes: 50_000 });
+  await fill(5_000);
+  for (let time = 0; time < 10; time++) {
+    expect(await stage.get("/bodies")).toMatchObject({
+      status: 422,
+      json: { code: "result_too_large", hint: expect.stringContaining("SERVICE_RESULT_BYTES") },
+    });
+    expect((await stage.get("/some?lim=3")).json).toEqual(["i000001", "i000002", "i000003"]);
+  }
+});
+
+test("queries hold no more rows for Python than the service grants", async () => {
+  stage = await openQueriesStage(APP, { rows_in_flight: 600 });
+  await fill(600);
+  expect((await stage.get("/by_python")).json).toHaveLength(600);
+  await stage.sql.query({ text: "insert into items (_row, sku, n) values (uuidv7(), 'more', 1)" });
+  expect(await stage.get("/by_python")).toMatchObject({
+    status: 422,
+    json: { code: "result_too_large", hint: expect.stringContaining("SERVICE_ROWS_IN_FLIGHT") },
+  });
+});
+
+test("a statement that takes too long is ended; the error names limit and setting", async () => {
+  stage = await openQueriesStage(APP, { statement_timeout_ms: 200 });
+  await fill(2_000);
+  await stage.sql.query({ text: "insert into other (_row, n) select uuidv7(), i from generate_series(1, 5000) i" });
+  expect(await stage.get("/slow")).toMatchObject({
+    status: 504,
+    json: {
+      code: "query_timeout",
+      detail: expect.stringContaining("200 ms"),
+      hint: expect.stringContaining("SERVICE_STATEMENT_TIMEOUT_MS"),
+    },
+  });
+});
+
+test("a client that goes away takes its statement with it", async () => {
+  stage = await openQueriesStage(APP);
+  await fill(20_000);
+  await stage.sql.query({ text: "insert into other (_row, n) select uuidv7(), i from generate_series(1, 20000) i" });
+  const client = new AbortController();
+  const answer = stage.get("/slow", client.signal);
+  const running = async () => {
+    const found = await stage.sql.query({
+      text: "select count(*) from pg_stat_activity where state = 'active' and query like '%cross join%' and pid <> pg_backend_pid()",
+    });
+    return Number(found.rows[0]?.[0]);
+  };
+  while ((await running()) === 0) await sleep(10);
+  client.abort();
+  expect((await answer).json.code).toBe("interrupted");
+  expect(await running()).toBe(0);
+  expect((await stage.get("/some?lim=1")).json).toHaveLength(1);
+});
+
+test("what an update adds does not concern a query, what it takes away is 409", async () => {
+  stage = await openQueriesStage(APP);
+  await fill(2);
+  expect((await stage.get("/every")).json).toHaveLength(2);
+  expect((await stage.get("/by_sku?sku=i000001")).json.rows).toEqual([{ n: 1 }]);
+  await stage.update(APP.replace("# more columns", "note: db.String | None"));
+  expect((await stage.get("/every")).json).toHaveLength(2);
+  expect((await stage.get("/by_sku?sku=i000002")).json.rows).toEqual([{ n: 2 }]);
+  await stage.update(
+    APP.replace("    body: db.String | None\n", "").replace("Items.select(Items.body)", "Items.select(Items.sku)"),
+  );
+  expect((await stage.get("/every")).json).toHaveLength(2);
+  expect((await stage.get("/by_sku?sku=i000002")).json.rows).toEqual([{ n: 2 }]);
+  expect(await stage.get("/bodies")).toMatchObject({
+    status: 409,
+    json: {
+      code: "schema_changed",
+      detail: expect.stringContaining("items.body was dropped"),
+      hint: expect.stringContaining("cli service update"),
+    },
+  });
+});
+
+test("a table that is gone is 409, for reads by key too", async () => {
+  stage = await openQueriesStage(APP);
+  await fill(2);
+  expect((await stage.get("/by_sku?sku=i000001")).status).toBe(200);
+  await stage.update(APP.replace('class Items(Base, name="items")', 'class Items(Base, name="goods")'));
+  await stage.sql.query({ text: "drop table items" });
+  await stage.sql.query({ text: "delete from appdb.tables where name = 'items'" });
+  for (const path of ["/every", "/by_sku?sku=i000001", "/by_python"]) {
+    expect(await stage.get(path)).toMatchObject({ status: 409, json: { code: "schema_changed" } });
+  }
+});
