@@ -1,4 +1,4 @@
-// The loader for machines without wrk: raw sockets, one prepared request, answers counted by their length.
+// The loader for machines without wrk: raw sockets, prepared requests, answers counted by their length.
 import { connect, type Socket } from "node:net";
 import type { Load, LoadResult } from "./load.ts";
 
@@ -8,7 +8,7 @@ process.on("message", async (load: Load) => {
 
 async function drive(load: Load): Promise<LoadResult> {
   const url = new URL(load.url);
-  const request = written(url, load.body);
+  const requests = (typeof load.body === "string" ? [load.body] : load.body).map((body) => written(url, body));
   const beside = load.beside === undefined ? undefined : written(url, load.beside.body);
   const apart = new Set<Socket>();
   let asked = 0;
@@ -53,7 +53,7 @@ async function drive(load: Load): Promise<LoadResult> {
         sent = performance.now();
         asked += 1;
         if (beside !== undefined && asked % (load.beside?.one_in ?? 1) === 0) sendApart(beside);
-        socket.write(request);
+        socket.write(requests[asked % requests.length] ?? "");
       };
       socket.on("connect", ask);
       socket.on("error", reject);

@@ -11,7 +11,8 @@ const run = promisify(execFile);
 
 export interface Load {
   readonly url: string;
-  readonly body: string;
+  /** One for all requests, or several that are sent in turn. */
+  readonly body: string | readonly string[];
   readonly connections: number;
   readonly seconds: number;
   /** With every so many requests another body is sent on a connection of its own, which nobody counts or waits for. */
@@ -59,11 +60,21 @@ async function loadWithWrk(load: Load): Promise<LoadResult> {
   }
 }
 
-function wrkScript(body: string): string {
+function wrkScript(body: Load["body"]): string {
+  const bodies = (typeof body === "string" ? [body] : body).map((one) => JSON.stringify(one));
   return `
 wrk.method = "POST"
-wrk.body = ${JSON.stringify(body)}
 wrk.headers["content-type"] = "application/json"
+local bodies = {${bodies.join(", ")}}
+local requests = {}
+local turn = 0
+function init(args)
+  for i, body in ipairs(bodies) do requests[i] = wrk.format(nil, nil, nil, body) end
+end
+function request()
+  turn = turn % #requests + 1
+  return requests[turn]
+end
 function done(summary, latency, requests)
   local errors = summary.errors
   local failed = errors.connect + errors.read + errors.write + errors.status + errors.timeout

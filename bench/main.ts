@@ -8,6 +8,7 @@ import { measureCommands } from "./commands.ts";
 import { measureFunctions } from "./functions.ts";
 import { measureInserts } from "./inserts.ts";
 import { measureMemory } from "./memory.ts";
+import { measureReads } from "./reads.ts";
 import { measureRecompute } from "./recompute.ts";
 import { type Measure, report } from "./report.ts";
 
@@ -16,6 +17,7 @@ const GROUPS: Record<string, Group> = {
   memory: measureMemory,
   inserts: measureInserts,
   functions: measureFunctions,
+  reads: measureReads,
   commands: measureCommands,
   "big-file": measureBigFile,
   alter: measureAlter,

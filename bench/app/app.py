@@ -1,4 +1,5 @@
-"""Tables of the same two columns, so that an insert's cost can be told apart: key, SQL, Python, much Python, waiting."""
+"""Tables of the same two columns, so that an insert's cost can be told apart: key, SQL, Python, much Python, waiting;
+and one to read from."""
 
 import appdb as db
 from appdb.functions import upper, uuid7
@@ -52,6 +53,27 @@ class Asked(TableModel, name="asked"):
     answer = ask(title)
 
 
+class Listed(TableModel, name="listed"):
+    id = db.Column(value=uuid7(), primary_key=True)
+    title: db.String
+    n: db.Int
+    price: db.Float
+    made_at: db.Timestamp
+    note: db.String | None
+    __indexes__ = [db.BtreeIndex(n)]
+
+
+@db.query
+def by_id(id: db.UUID):
+    return Listed.where(Listed.id == id).select(Listed.title, Listed.n)
+
+
+@db.query
+def listed(first: int):
+    chosen = Listed.where(Listed.n >= first).order_by(Listed.n).limit(100)
+    return chosen.select(Listed.title, Listed.n, Listed.price, Listed.made_at, Listed.note)
+
+
 bench = Router(name="bench")
 bench.add_insert_route(Plain, path="/plain", inputs=[Plain.title, Plain.body], outputs=[Plain.title])
 bench.add_insert_route(Keyed, path="/keyed", inputs=[Keyed.title, Keyed.body], outputs=[Keyed.id])
@@ -65,3 +87,5 @@ bench.add_insert_route(
     Chained, path="/chained", inputs=[Chained.title, Chained.body], outputs=[Chained.id, Chained.fifth]
 )
 bench.add_insert_route(Asked, path="/asked", inputs=[Asked.title, Asked.body], outputs=[Asked.id, Asked.answer])
+bench.add_query_route(path="/by_id", query=by_id, one_row=True)
+bench.add_query_route(path="/listed", query=listed)
