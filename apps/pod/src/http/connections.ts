@@ -1,3 +1,4 @@
+import { setMaxListeners } from "node:events";
 import type { Server } from "node:http";
 import type { Socket } from "node:net";
 
@@ -17,8 +18,12 @@ export class Connections {
 
   /** Aborts when the connection closes. One for all its requests: a signal for each would cost as much as the request. */
   signalOf(connection: Socket): AbortSignal {
-    const controller = this.#open.get(connection) ?? new AbortController();
+    const known = this.#open.get(connection);
+    if (known !== undefined) return known.signal;
     if (!this.#open.has(connection)) return AbortSignal.abort();
+    const controller = new AbortController();
+    // Each row of a request that is with Python listens.
+    setMaxListeners(0, controller.signal);
     this.#open.set(connection, controller);
     return controller.signal;
   }

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { openQueriesStage, type QueriesStage } from "@appdb/testkit/queries-stage";
 import { afterEach, expect, test } from "vitest";
-import { openQueriesStage, type QueriesStage } from "./testing/queries-stage.ts";
 
 /** What a query may take, and what becomes of it when its tables change under the service. */
 const APP = `

@@ -1,5 +1,5 @@
+import { openQueriesStage, type QueriesStage } from "@appdb/testkit/queries-stage";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { openQueriesStage, type QueriesStage } from "./testing/queries-stage.ts";
 
 /** Every verb of a query over a real database, through routes; SQL's answers against Python's where both can give one. */
 const APP = `

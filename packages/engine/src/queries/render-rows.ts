@@ -48,12 +48,14 @@ function outputWriter({ from, type }: Output): Writer {
 function textWriter(type: ColumnType): (text: string) => string {
   switch (type.kind) {
     case "string":
-      return (text) => JSON.stringify(text);
+      return stringToJson;
     case "int":
     case "json":
       return (text) => text;
     case "float":
-      return (text) => floatText(Number(text));
+      return floatToJson;
+    case "timestamp":
+      return timestampToJson;
     case "bool":
       return (text) => (text === "t" ? "true" : "false");
     case "date":
@@ -63,3 +65,29 @@ function textWriter(type: ColumnType): (text: string) => string {
       return (text) => valueToJson(type.kind, fromSqlText(type, text));
   }
 }
+
+/** What JSON writes otherwise than it stands: quotes, backslashes, control characters. PostgreSQL holds no lone surrogates. */
+const NEEDS_ESCAPE = /[^ !#-[\]-\uffff]/;
+
+function stringToJson(text: string): string {
+  return NEEDS_ESCAPE.test(text) ? JSON.stringify(text) : `"${text}"`;
+}
+
+/** Both sides write the fewest digits that tell a number apart, and the same ones unless there is an exponent. */
+function floatToJson(text: string): string {
+  if (text.includes("e") || text.includes("N") || text.includes("I")) return floatText(Number(text));
+  return text.includes(".") ? text : `${text}.0`;
+}
+
+/** `2024-01-02 03:04:05.6+00`, as sessions in UTC write it. */
+function timestampToJson(text: string): string {
+  const end = text.length - 3;
+  const day = text.slice(0, 10);
+  if (end < 19 || !text.endsWith("+00") || text[10] !== " ") {
+    return valueToJson("timestamp", fromSqlText({ kind: "timestamp" }, text));
+  }
+  if (end === 19) return `"${day}T${text.slice(11, 19)}Z"`;
+  return `"${day}T${text.slice(11, end)}${ZEROS.slice(end - 20)}Z"`;
+}
+
+const ZEROS = "000000";

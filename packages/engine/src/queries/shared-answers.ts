@@ -8,15 +8,20 @@ export class SharedAnswers<Answer> {
   readonly #runs = new Map<string, Runs<Answer>>();
 
   /** Runs `start` for a key, or joins whoever runs it next. The run's signal aborts when all who wait for it are gone. */
-  run(key: string, start: (signal: AbortSignal) => Promise<Answer>, signal?: AbortSignal): Promise<Answer> {
+  run(key: string, start: (signal: AbortSignal | undefined) => Promise<Answer>, signal?: AbortSignal): Promise<Answer> {
     const runs = this.#runs.get(key) ?? { running: 0, next: undefined };
     this.#runs.set(key, runs);
-    if (runs.running < AT_A_TIME) return this.#begin(key, runs, new Shared(start)).wait(signal);
+    if (runs.running < AT_A_TIME) {
+      const shared = new Shared(start);
+      const answer = shared.wait(signal);
+      this.#begin(key, runs, shared);
+      return answer;
+    }
     runs.next ??= new Shared(start);
     return runs.next.wait(signal);
   }
 
-  #begin(key: string, runs: Runs<Answer>, shared: Shared<Answer>): Shared<Answer> {
+  #begin(key: string, runs: Runs<Answer>, shared: Shared<Answer>): void {
     runs.running += 1;
     shared.begin(() => {
       runs.running -= 1;
@@ -25,7 +30,6 @@ export class SharedAnswers<Answer> {
       if (next !== undefined) this.#begin(key, runs, next);
       else if (runs.running === 0) this.#runs.delete(key);
     });
-    return shared;
   }
 }
 
@@ -38,36 +42,60 @@ interface Runs<Answer> {
 }
 
 class Shared<Answer> {
-  readonly #start: (signal: AbortSignal) => Promise<Answer>;
-  readonly #controller = new AbortController();
+  readonly #start: (signal: AbortSignal | undefined) => Promise<Answer>;
   readonly #answer: Promise<Answer>;
   #settle: (answer: Promise<Answer>) => void = () => undefined;
-  #waiting = 0;
+  /** Of those who wait; undefined for one who cannot leave. */
+  readonly #signals: (AbortSignal | undefined)[] = [];
 
-  constructor(start: (signal: AbortSignal) => Promise<Answer>) {
+  constructor(start: (signal: AbortSignal | undefined) => Promise<Answer>) {
     this.#start = start;
-    // Each row that is with Python listens.
-    setMaxListeners(0, this.#controller.signal);
     this.#answer = new Promise((resolve) => {
       this.#settle = resolve;
     });
   }
 
   begin(onEnd: () => void): void {
-    const answer = this.#start(this.#controller.signal);
+    const { signal, release } = joinSignals(this.#signals);
+    const answer = this.#start(signal);
     this.#settle(answer);
-    answer.then(onEnd, onEnd);
+    const end = () => {
+      release();
+      onEnd();
+    };
+    answer.then(end, end);
   }
 
   wait(signal: AbortSignal | undefined): Promise<Answer> {
-    this.#waiting += 1;
-    if (signal === undefined) return this.#answer;
-    const leave = () => {
-      this.#waiting -= 1;
-      if (this.#waiting === 0) this.#controller.abort();
-    };
-    if (signal.aborted) leave();
-    else signal.addEventListener("abort", leave, { once: true });
-    return this.#answer.finally(() => signal.removeEventListener("abort", leave));
+    this.#signals.push(signal);
+    return this.#answer;
   }
+}
+
+/** A signal that aborts when all who wait are gone. Nobody joins a run that has begun, so they are known by then. */
+function joinSignals(signals: readonly (AbortSignal | undefined)[]): {
+  readonly signal: AbortSignal | undefined;
+  release(): void;
+} {
+  if (signals.length === 1 || signals.includes(undefined))
+    return { signal: signals.length === 1 ? signals[0] : undefined, release: () => undefined };
+  const controller = new AbortController();
+  // Each row that is with Python listens.
+  setMaxListeners(0, controller.signal);
+  const left = new Set(signals);
+  const leave = (signal: AbortSignal) => () => {
+    left.delete(signal);
+    if (left.size === 0) controller.abort();
+  };
+  const listeners = signals.flatMap((signal) => (signal === undefined ? [] : [{ signal, onAbort: leave(signal) }]));
+  for (const { signal, onAbort } of listeners) {
+    if (signal.aborted) onAbort();
+    else signal.addEventListener("abort", onAbort, { once: true });
+  }
+  return {
+    signal: controller.signal,
+    release: () => {
+      for (const { signal, onAbort } of listeners) signal.removeEventListener("abort", onAbort);
+    },
+  };
 }

@@ -6,15 +6,15 @@ import { createPgPool } from "@appdb/adapters/postgres/pg-pool";
 import { createPythonWorkers } from "@appdb/adapters/udf/python-workers";
 import { type Manifest, manifestSchema } from "@appdb/contract/manifest";
 import { DEFAULT_LIMITS } from "@appdb/contract/service-spec";
-import { findCheckout } from "@appdb/testkit/postgres-binaries";
-import { createSilentLog } from "@appdb/testkit/silent-log";
-import { createTestDatabase } from "@appdb/testkit/test-database";
-import { type Endpoints, openEndpoints } from "../../endpoints/open-endpoints.ts";
-import type { SqlPool, Statement, UdfRunner } from "../../ports.ts";
-import { applySchema } from "../../schema/apply-schema.ts";
-import { ensureCatalog } from "../../schema/ensure-catalog.ts";
-import { loadCatalog } from "../../schema/load-catalog.ts";
-import type { QueryLimits } from "../query-limits.ts";
+import { type Endpoints, openEndpoints } from "@appdb/engine/endpoints/open-endpoints";
+import type { SqlPool, Statement, UdfRunner } from "@appdb/engine/ports";
+import type { QueryLimits } from "@appdb/engine/queries/query-limits";
+import { applySchema } from "@appdb/engine/schema/apply-schema";
+import { ensureCatalog } from "@appdb/engine/schema/ensure-catalog";
+import { loadCatalog } from "@appdb/engine/schema/load-catalog";
+import { findCheckout } from "./postgres-binaries.ts";
+import { createSilentLog } from "./silent-log.ts";
+import { createTestDatabase } from "./test-database.ts";
 
 export interface Answer {
   readonly status: number;
