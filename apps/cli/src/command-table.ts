@@ -65,6 +65,16 @@ export const NOUNS: Readonly<Record<string, Noun>> = {
       },
     },
   },
+  query: {
+    brief: "Queries of an application",
+    has_plan: false,
+    verbs: {
+      explain: {
+        brief: "Show a query's statement, what runs where, and PostgreSQL's plan",
+        load: async () => (await import("./commands/query/explain.ts")).explain,
+      },
+    },
+  },
   service: {
     brief: "HTTP services of a database",
     has_plan: true,

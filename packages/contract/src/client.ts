@@ -6,6 +6,8 @@ import type {
   Health,
   OpenTarget,
   Progress,
+  QueryExplainRequest,
+  QueryExplanation,
   RecomputePlanRequest,
   RecomputeRequest,
   ServiceRecord,
@@ -72,6 +74,7 @@ export interface LocalClient {
   schemaApply(request: SchemaApply, options?: EventOptions): Promise<SchemaPlan>;
   /** Resolves with the plan whose `ops` are the drops. */
   schemaPrune(request: SchemaPrune, options?: CallOptions): Promise<SchemaPlan>;
+  queryExplain(request: QueryExplainRequest, options?: CallOptions): Promise<QueryExplanation>;
   openTarget(request: App, options?: CallOptions): Promise<OpenTarget>;
   servicePlan(request: ServicePlanRequest, options?: CallOptions): Promise<ServicePlan>;
   serviceApply(request: ServiceApply, options?: EventOptions): Promise<ServicePlan>;
@@ -111,6 +114,7 @@ export function createLocalClient(options: LocalClientOptions): LocalClient {
       (await readEvents<{ plan: SchemaPlan }>(options, LOCAL_ROUTES.schemaApply, request, given)).plan,
     schemaPrune: async (request, given) =>
       (await call<{ plan: SchemaPlan }>(LOCAL_ROUTES.schemaPrune, request, given)).plan,
+    queryExplain: (request, given) => call<QueryExplanation>(LOCAL_ROUTES.queryExplain, request, given),
     openTarget: (request, given) => call<OpenTarget>(LOCAL_ROUTES.openTarget, request, given),
     servicePlan: async (request, given) =>
       (await call<{ plan: ServicePlan }>(LOCAL_ROUTES.servicePlan, request, given)).plan,

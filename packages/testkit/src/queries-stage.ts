@@ -27,6 +27,7 @@ export interface Answer {
 /** An application file, applied to a database and served, with real Python workers. */
 export interface QueriesStage extends AsyncDisposable {
   readonly sql: SqlPool;
+  readonly manifest: Manifest;
   readonly endpoints: Endpoints;
   /** Statements that went to PostgreSQL since the last call. */
   statements(): readonly Statement[];
@@ -93,6 +94,7 @@ export async function openQueriesStage(app: string, limits: Partial<QueryLimits>
   };
   return {
     sql: pool,
+    manifest,
     endpoints,
     statements: () => seen.splice(0),
     get: (path, signal) => {

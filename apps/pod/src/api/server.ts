@@ -6,6 +6,7 @@ import type { DaemonDeps } from "../compose.ts";
 import { addDaemonRoutes } from "./daemon-routes.ts";
 import { checkClientVersion, checkToken } from "./handshake.ts";
 import { addJobRoutes } from "./job-routes.ts";
+import { addQueryRoutes } from "./query-routes.ts";
 import { addSchemaRoutes } from "./schema-routes.ts";
 import { addServiceRoutes } from "./service-routes.ts";
 
@@ -32,6 +33,7 @@ export function createApi(deps: DaemonDeps): FastifyInstance {
   addDaemonRoutes(app, deps);
   addJobRoutes(app, deps);
   addSchemaRoutes(app, deps);
+  addQueryRoutes(app, deps);
   addServiceRoutes(app, deps);
   return app;
 }

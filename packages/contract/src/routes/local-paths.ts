@@ -11,6 +11,8 @@ export const LOCAL_ROUTES = {
   schemaPrune: { method: "POST", path: "/v1/schema/prune" },
   /** makes sure that the tables are what the manifest says, `schema_mismatch` otherwise */
   openTarget: { method: "POST", path: "/v1/targets/open" },
+  /** QueryExplainRequest -> QueryExplanation */
+  queryExplain: { method: "POST", path: "/v1/queries/explain" },
   servicePlan: { method: "POST", path: "/v1/services/plan" },
   /** `{plan: ServicePlan}` after the update; waits until each started service is AVAILABLE or FAILED */
   serviceApply: { method: "POST", path: "/v1/services/apply" },

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { onErrorSchema } from "../jobs.ts";
-import { manifestSchema } from "../manifest.ts";
+import { manifestSchema, sourceSchema } from "../manifest.ts";
 
 /**
  * The local daemon's API, on loopback. Every request carries `authorization: Bearer <token of the home>` and the
@@ -120,6 +120,37 @@ export const serviceRouteSchema = z.strictObject({
   outputs: z.array(z.string()),
 });
 export type ServiceRoute = z.infer<typeof serviceRouteSchema>;
+
+export const queryExplainRequestSchema = z.strictObject({
+  target: z.string(),
+  manifest: manifestSchema,
+  /** A query's name or id. */
+  query: z.string(),
+  /** Values as a URL would carry them. */
+  params: z.record(z.string(), z.string()),
+  analyze: z.boolean(),
+});
+export type QueryExplainRequest = z.infer<typeof queryExplainRequestSchema>;
+
+/** How a query is answered. */
+export const queryExplanationSchema = z.strictObject({
+  query: z.string(),
+  source: sourceSchema,
+  /** In the order in which they run; each one after the first reads what Python made of the rows before. */
+  statements: z.array(z.string()),
+  parts: z.array(
+    z.strictObject({
+      clause: z.string(),
+      runs_in: z.enum(["SQL", "Python"]),
+      what: z.string(),
+      /** Why Python computes it. */
+      why: z.string().nullable(),
+    }),
+  ),
+  /** PostgreSQL's plan of the first statement, line by line. */
+  plan: z.array(z.string()),
+});
+export type QueryExplanation = z.infer<typeof queryExplanationSchema>;
 
 export const SERVICE_STATES = ["STARTING", "AVAILABLE", "STOPPING", "STOPPED", "FAILED"] as const;
 

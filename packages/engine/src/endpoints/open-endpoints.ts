@@ -19,13 +19,13 @@ import { TableWriter, type TableWriterDeps } from "../rows/table-writer.ts";
 import { createUuid7 } from "../rows/uuid7.ts";
 import { compileRowReader } from "../rows/validate-row.ts";
 import { planWriteTarget } from "../rows/write-target.ts";
-import type { Catalog, CatalogColumn, CatalogFunction, CatalogTable } from "../schema/catalog.ts";
+import type { Catalog, CatalogFunction } from "../schema/catalog.ts";
 import { emptyCatalog, hasCatalog, loadCatalog } from "../schema/load-catalog.ts";
-import { folderSchema } from "../target.ts";
 import { answerError, JSON_HEADERS, type RouteAnswer } from "./answers.ts";
 import { cellErrorHeaders } from "./cell-error-header.ts";
 import { checkRoutes } from "./check-routes.ts";
 import { checkTables } from "./check-tables.ts";
+import { declaredTable } from "./declared-table.ts";
 import { describeService, type OpenApiDocument } from "./openapi.ts";
 import { compileQueryRoute } from "./query-routes.ts";
 import { compileOutputs } from "./render-outputs.ts";
@@ -139,7 +139,7 @@ class RouteCompiler {
         functions: this.#functions,
         limits: input.limits ?? DEFAULT_LIMITS,
         service: { app_file, target: input.target },
-        findTable: (name) => this.#declared(name),
+        findTable: (name) => declaredTable(this.#input, this.#catalog, name),
       },
       queries,
     );
@@ -200,7 +200,7 @@ class RouteCompiler {
     const known = this.#tables.get(name);
     if (known !== undefined) return known;
     const service = { app_file: this.#input.manifest.app_file, target: this.#input.target };
-    const layout = layOutRow(this.#declared(name));
+    const layout = layOutRow(declaredTable(this.#input, this.#catalog, name));
     const routes = this.#insertRoutes(name);
     const writer = new TableWriter(this.#rowDeps, {
       layout,
@@ -213,18 +213,6 @@ class RouteCompiler {
     const opened = { layout, writer };
     this.#tables.set(name, opened);
     return opened;
-  }
-
-  /** The table as the application declares it: what an update has added since is not this service's to compute. */
-  #declared(name: string): CatalogTable {
-    const table = findTable(this.#catalog, this.#input.target, name);
-    const declared = this.#input.manifest.tables.find((candidate) => candidate.name === name);
-    const columns = (declared?.columns ?? []).map((column): CatalogColumn => {
-      const stored = table.columns.find((candidate) => candidate.name === column.name);
-      if (stored === undefined) throw new TypeError(`The catalog has no column ${name}.${column.name}.`);
-      return { ...stored, nullable: column.nullable, computed: column.computed };
-    });
-    return { ...table, columns };
   }
 
   #insertRoutes(table: string): readonly ManifestRowRoute[] {
@@ -261,12 +249,4 @@ function findService(manifest: Manifest, name: string): ManifestService {
     hint: "Name one of the services that the file declares.",
     meta: { service: name },
   });
-}
-
-function findTable(catalog: Catalog, target: string, name: string): CatalogTable {
-  const folder = folderSchema(target);
-  const table = catalog.tables.find((candidate) => candidate.folder === folder && candidate.name === name);
-  // checkTables has seen every table of the manifest, and checkRoutes every route's table in the manifest.
-  if (table === undefined) throw new TypeError(`The catalog has no table ${name}.`);
-  return table;
 }

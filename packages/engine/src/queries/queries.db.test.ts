@@ -1,5 +1,7 @@
+import { DEFAULT_LIMITS } from "@appdb/contract/service-spec";
 import { openQueriesStage, type QueriesStage } from "@appdb/testkit/queries-stage";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { explainQuery } from "./explain-query.ts";
 
 /** Every verb of a query over a real database, through routes; SQL's answers against Python's where both can give one. */
 const APP = `
@@ -461,4 +463,32 @@ test("an equality on an indexed text is served by its index, one on a key by the
   }
   expect(plans[0]).toContain('"items(kind)"');
   expect(plans[1]).toContain('"items.key"');
+});
+
+test("explaining a query names its statements, what Python computes and why, and the plan", async () => {
+  const explain = (query: string, params: Record<string, string> = {}, analyze = false) =>
+    explainQuery(stage.sql, {
+      manifest: stage.manifest,
+      target: "main",
+      query,
+      params,
+      analyze,
+      limits: DEFAULT_LIMITS,
+    });
+  const plain = await explain("by_kind");
+  expect(plain.statements).toHaveLength(1);
+  expect(plain.parts.every((part) => part.runs_in === "SQL")).toBe(true);
+  expect(plain.plan.join("\n")).toContain('"items(kind)"');
+  const measured = await explain("by_kind", { kind: "k1" }, true);
+  expect(measured.plan.join("\n")).toMatch(/actual time/);
+  const both = await explain("app:filtered_python", { n: "1" });
+  expect(both.statements).toHaveLength(2);
+  expect(both.parts).toContainEqual({
+    clause: "where",
+    runs_in: "Python",
+    what: "app:yes",
+    why: "app:yes is a function of the application",
+  });
+  await expect(explain("by_kinds")).rejects.toMatchObject({ code: "query_not_found", hint: "Did you mean by_kind?" });
+  await expect(explain("by_kind", { kinds: "a" })).rejects.toMatchObject({ code: "invalid_request" });
 });

@@ -1,0 +1,77 @@
+import type { QueryExplanation } from "@appdb/contract/routes/local";
+import { defineCommand, type JsonFlag } from "../../define-command.ts";
+import { alignColumns } from "../../output/columns.ts";
+import type { Output } from "../../output/output.ts";
+import { FILE, PYTHON_FLAG, requireLocal, TARGET, text } from "../parameters.ts";
+import { readBoth } from "../schema/plan-schema.ts";
+
+interface Flags extends JsonFlag {
+  readonly python?: string;
+  readonly param?: readonly (readonly [name: string, value: string])[];
+  readonly analyze: boolean;
+}
+
+export const explain = defineCommand<Flags, [file: string, target: string, query: string], QueryExplanation>({
+  brief: "Show a query's statement, what runs where, and PostgreSQL's plan",
+  examples: [
+    ["cli query explain app.py main newest", "the statement and its plan for any values"],
+    ["cli query explain app.py main by_title --param title=Hello", "the plan for these values"],
+    ["cli query explain app.py main by_title --param title=Hello --analyze", "run it and show where the time goes"],
+  ],
+  parameters: {
+    positional: {
+      kind: "tuple",
+      parameters: [FILE, TARGET, { brief: "Name of the query's function", placeholder: "QUERY", parse: text }],
+    },
+    flags: {
+      python: PYTHON_FLAG,
+      param: {
+        kind: "parsed",
+        parse: parseParameter,
+        optional: true,
+        variadic: true,
+        brief: "Value of a parameter, name=value; may be repeated",
+        placeholder: "name=value",
+      },
+      analyze: { kind: "boolean", brief: "Run the statement and measure it", default: false },
+    },
+  },
+  run: async (ctx, flags, file, target, query) => {
+    const local = requireLocal(target, "query explain");
+    const [app, client] = await readBoth(ctx, { file, python: flags.python });
+    return await client.queryExplain(
+      {
+        target: local.text,
+        manifest: app.manifest,
+        query,
+        params: Object.fromEntries(flags.param ?? []),
+        analyze: flags.analyze,
+      },
+      { signal: ctx.signal },
+    );
+  },
+  render: printExplanation,
+});
+
+/** `name=value`; the value may hold anything. */
+function parseParameter(input: string): [string, string] {
+  const sign = input.indexOf("=");
+  if (sign > 0) return [input.slice(0, sign), input.slice(sign + 1)];
+  throw new Error("a parameter is name=value");
+}
+
+function printExplanation(found: QueryExplanation, out: Output): void {
+  const inPython = found.parts.filter((part) => part.runs_in === "Python").length;
+  const where = inPython === 0 ? "one SQL statement" : "SQL and Python";
+  out.line(`${found.query} (${found.source.file}:${found.source.line}): ${where}`);
+  const rows = found.parts.map((part) => [part.clause, part.runs_in, part.why ?? part.what]);
+  for (const line of alignColumns(rows)) out.line(`    ${line}`);
+  found.statements.forEach((statement, at) => {
+    out.line("");
+    out.line(found.statements.length === 1 ? "Statement:" : `Statement ${at + 1} of ${found.statements.length}:`);
+    for (const line of statement.split("\n")) out.line(`    ${line}`);
+  });
+  out.line("");
+  out.line("PostgreSQL's plan:");
+  for (const line of found.plan) out.line(`    ${line}`);
+}

@@ -1,0 +1,24 @@
+import type { Manifest } from "@appdb/contract/manifest";
+import type { Catalog, CatalogColumn, CatalogTable } from "../schema/catalog.ts";
+import { folderSchema } from "../target.ts";
+
+/**
+ * A table as the application declares it, with the ids that it has in the catalog: what an update has added since is not
+ * this application's to compute or to read. The table must be there: checkTables has seen every table of the manifest.
+ */
+export function declaredTable(
+  { manifest, target }: { readonly manifest: Manifest; readonly target: string },
+  catalog: Catalog,
+  name: string,
+): CatalogTable {
+  const folder = folderSchema(target);
+  const table = catalog.tables.find((candidate) => candidate.folder === folder && candidate.name === name);
+  if (table === undefined) throw new TypeError(`The catalog has no table ${name}.`);
+  const declared = manifest.tables.find((candidate) => candidate.name === name);
+  const columns = (declared?.columns ?? []).map((column): CatalogColumn => {
+    const stored = table.columns.find((candidate) => candidate.name === column.name);
+    if (stored === undefined) throw new TypeError(`The catalog has no column ${name}.${column.name}.`);
+    return { ...stored, nullable: column.nullable, computed: column.computed };
+  });
+  return { ...table, columns };
+}
