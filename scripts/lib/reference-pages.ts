@@ -26,7 +26,7 @@ const SERVICE_LIMITS: Record<keyof typeof DEFAULT_LIMITS, readonly [setting: str
   connections: ["", "connections of a service to PostgreSQL"],
   statement_timeout_ms: [
     "`SERVICE_STATEMENT_TIMEOUT_MS`",
-    "time of one statement, in ms; past it a query gets `query_timeout`",
+    "time of one statement, in ms; past it the request gets `query_timeout`",
   ],
   result_rows: ["`SERVICE_RESULT_ROWS`", "rows of a query's answer; past it `result_too_large`"],
   result_bytes: ["`SERVICE_RESULT_BYTES`", "bytes of a query's answer; past it `result_too_large`"],

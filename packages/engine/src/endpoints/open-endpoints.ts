@@ -130,6 +130,7 @@ class RouteCompiler {
       udf: checkedRunner(deps.udf, checks),
       uuid7: createUuid7(() => deps.clock.now()),
       uuid4: randomUUID,
+      limits: input.limits ?? DEFAULT_LIMITS,
     };
     const { app_file, queries } = input.manifest;
     this.queries = new OpenQueries(

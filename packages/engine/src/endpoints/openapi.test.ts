@@ -74,7 +74,7 @@ test("where failing cells are null, computed outputs may be, and a header names 
 
 test("every error that a route may answer is declared as a problem", () => {
   const { responses } = describe().paths["/v1/docs-in"].post;
-  expect(Object.keys(responses).sort()).toEqual(["200", "400", "409", "413", "415", "422", "503", "507"]);
+  expect(Object.keys(responses).sort()).toEqual(["200", "400", "409", "413", "415", "422", "503", "504", "507"]);
   expect(responses["409"].description).toContain("unique_violation");
   expect(responses["422"].content["application/problem+json"].schema.$ref).toBe("#/components/schemas/Problem");
   expect(describe().components.schemas.Problem.required).toContain("code");

@@ -54,6 +54,7 @@ const ROUTE_ERRORS = {
     "function_timeout",
     "worker_died",
     "worker_out_of_memory",
+    "query_timeout",
     "database_unavailable",
     "commit_unknown",
     "disk_full",
@@ -67,6 +68,7 @@ const ROUTE_ERRORS = {
     "function_timeout",
     "worker_died",
     "worker_out_of_memory",
+    "query_timeout",
     "database_unavailable",
   ],
   query: [

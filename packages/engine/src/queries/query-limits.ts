@@ -26,6 +26,17 @@ export function timedOut(query: string, limits: QueryLimits, cause: unknown): Er
   });
 }
 
+/** The same for a row that is being stored or computed. */
+export function rowTimedOut(table: string, limits: Pick<QueryLimits, "statement_timeout_ms">, cause: unknown): Error {
+  const { statement_timeout_ms: most } = limits;
+  return appError("query_timeout", {
+    detail: `The statement for a row of ${table} ran past the time limit of a statement, ${most} ms. Nothing was stored.`,
+    hint: `Something holds the table or keeps the database busy (psql: select * from pg_stat_activity). Send the request again later, or raise ${LIMIT_SETTINGS.statement_timeout_ms}.`,
+    meta: { table, limit: "statement_timeout_ms", value: most },
+    cause,
+  });
+}
+
 export function tooManyRows(query: string, limits: QueryLimits): Error {
   return appError("result_too_large", {
     detail: `The query ${query} has more than ${limits.result_rows} rows, the most that an answer may have.`,

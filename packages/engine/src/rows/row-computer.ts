@@ -94,7 +94,7 @@ export class RowComputer {
   /** Nothing is stored here, so a connection that broke leaves no doubt behind. */
   #explain(row: Row, error: unknown): unknown {
     if (!(error instanceof AppError && error.code === "commit_unknown")) {
-      return explainRefusal(this.#input.layout, row, error);
+      return explainRefusal(this.#input.layout, row, error, this.#deps.limits);
     }
     return appError("database_unavailable", {
       detail: "The connection to PostgreSQL broke while the row was being computed.",

@@ -31,6 +31,7 @@ const TABLE: CatalogTable = {
   })),
   indexes: [],
 };
+const LIMITS = { statement_timeout_ms: 30_000 };
 const layout = layOutRow(TABLE);
 const refused = (sqlstate: string, column?: string) => new SqlError("inner words", { sqlstate, column });
 
@@ -42,22 +43,31 @@ test("a duplicate names the key's columns and values, long ones shortened", () =
 
 test.each([
   ["53100", "disk_full"],
-  ["57014", "database_unavailable"],
+  ["57014", "query_timeout"],
   ["53300", "database_unavailable"],
   ["54000", "invalid_request"],
   ["23502", "invalid_request"],
   ["23505", "unique_violation"],
 ])("SQLSTATE %s becomes %s without PostgreSQL's words", (sqlstate, code) => {
-  const error = explainRefusal(layout, ["a", 1, null], refused(sqlstate, "hall"));
+  const error = explainRefusal(layout, ["a", 1, null], refused(sqlstate, "hall"), LIMITS);
   expect(error).toMatchObject({ code });
   expect(String(error)).not.toContain("inner words");
 });
 
+test("a statement that was ended for its time names the limit and its setting", () => {
+  const error = explainRefusal(layout, undefined, refused("57014"), { statement_timeout_ms: 250 });
+  expect(error).toMatchObject({
+    message: expect.stringContaining("250 ms"),
+    hint: expect.stringContaining("SERVICE_STATEMENT_TIMEOUT_MS"),
+    meta: { table: "seats", limit: "statement_timeout_ms", value: 250 },
+  });
+});
+
 test("what no caller can mend passes as it is", () => {
   const strange = refused("XX000");
-  expect(explainRefusal(layout, undefined, strange)).toBe(strange);
+  expect(explainRefusal(layout, undefined, strange, LIMITS)).toBe(strange);
   const ours = appError("commit_unknown", { detail: "?" });
-  expect(explainRefusal(layout, undefined, ours)).toBe(ours);
+  expect(explainRefusal(layout, undefined, ours, LIMITS)).toBe(ours);
 });
 
 test("only refusals for what is in a row are looked for row by row", () => {

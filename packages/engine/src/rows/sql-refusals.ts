@@ -1,5 +1,6 @@
 import { appError } from "@appdb/contract/errors";
 import { SqlError } from "../ports.ts";
+import { type QueryLimits, rowTimedOut } from "../queries/query-limits.ts";
 import type { Row, RowLayout } from "./row-layout.ts";
 import { valueToJson } from "./value-json.ts";
 
@@ -41,10 +42,16 @@ export function uniqueViolation(layout: RowLayout, row: Row): Error {
 }
 
 /** Turns PostgreSQL's refusal of a write into an error for the caller; what no caller could mend passes as it is. */
-export function explainRefusal(layout: RowLayout, row: Row | undefined, error: unknown): unknown {
+export function explainRefusal(
+  layout: RowLayout,
+  row: Row | undefined,
+  error: unknown,
+  limits: Pick<QueryLimits, "statement_timeout_ms">,
+): unknown {
   if (!(error instanceof SqlError)) return error;
   const { sqlstate } = error;
   if (sqlstate === "23505" && row !== undefined) return uniqueViolation(layout, row);
+  if (sqlstate === "57014") return rowTimedOut(layout.table.name, limits, error);
   if (sqlstate === "53100") {
     return appError("disk_full", {
       detail: "The disk of the database is full; the row was not stored.",

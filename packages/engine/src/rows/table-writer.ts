@@ -2,6 +2,7 @@ import type { OnError } from "@appdb/contract/jobs";
 import { planCompute, planPython } from "../compute/plan-compute.ts";
 import { type BoundGraph, bindGraph, runGraph } from "../compute/run-graph.ts";
 import type { SqlPool, UdfRunner } from "../ports.ts";
+import type { QueryLimits } from "../queries/query-limits.ts";
 import type { CatalogFunction } from "../schema/catalog.ts";
 import { loadCatalog } from "../schema/load-catalog.ts";
 import { arrayParameters, fillRow, type PlacedSlot, rowBytes } from "./batch-sql.ts";
@@ -21,6 +22,8 @@ export interface TableWriterDeps {
   readonly udf: () => UdfRunner;
   readonly uuid7: MakeUuid7;
   readonly uuid4: () => string;
+  /** Of the pool, for the errors that name it. */
+  readonly limits: Pick<QueryLimits, "statement_timeout_ms">;
 }
 
 export interface TableWriterInput {
@@ -80,7 +83,7 @@ export class TableWriter {
    * Stores a row; afterwards its slots hold all values as they are stored. Either the row is there and this resolves, or
    * it rejects and nothing is stored, commit_unknown alone excepted.
    * @throws function_failed and its kin, unique_violation, invalid_request, schema_changed, disk_full, overloaded,
-   *  database_unavailable, commit_unknown, worker_unavailable
+   *  query_timeout, database_unavailable, commit_unknown, worker_unavailable
    */
   run(row: Row, signal?: AbortSignal, on_error: OnError = "abort"): Promise<void> {
     this.#makeIds(row);
@@ -139,7 +142,7 @@ export class TableWriter {
   /** What becomes of a row that PostgreSQL refused by itself. A value that SQL cannot make may be one that Python can. */
   #alone(row: Row, error: unknown): Outcome<void> {
     if (isValueRefusal(error) && this.#sqlSteps.length > 0) return { later: () => this.#storeByPython(row) };
-    return { error: explainRefusal(this.#input.layout, row, error) };
+    return { error: explainRefusal(this.#input.layout, row, error, this.#deps.limits) };
   }
 
   async #storeByPython(row: Row): Promise<void> {
@@ -155,7 +158,7 @@ export class TableWriter {
       const [outcome] = await this.#store([row], "given");
       if (outcome !== undefined && "error" in outcome) throw outcome.error;
     } catch (error) {
-      throw explainRefusal(layout, row, error);
+      throw explainRefusal(layout, row, error, this.#deps.limits);
     }
   }
 

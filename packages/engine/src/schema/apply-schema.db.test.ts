@@ -314,10 +314,27 @@ test("of two updates made against one plan one wins, the other is told that the 
     ),
   );
   expect(results.filter((result) => result.status === "fulfilled")).toHaveLength(1);
+  const columns = (await loadCatalog(sql)).tables[0]?.columns.map((column) => column.name);
+  expect(columns).toHaveLength(3);
   for (const result of results) {
-    if (result.status === "rejected") expect(result.reason).toMatchObject({ code: "catalog_moved" });
+    if (result.status !== "rejected") continue;
+    expect(result.reason).toMatchObject({ code: "catalog_moved" });
+    expect(String(result.reason)).toContain(`main/docs: column '${columns?.[2]}' was added.`);
   }
-  expect((await loadCatalog(sql)).tables[0]?.columns).toHaveLength(3);
+});
+
+test("whoever planned before other updates is told all that they changed, and only that", async () => {
+  await apply(docs());
+  const { version } = await loadCatalog(sql);
+  await apply(docs([...STORED, aColumn("x", "int", { nullable: true })]));
+  await apply(docs([...STORED.slice(1)], { indexes: [] }), { allow_destructive: true });
+  await apply(aManifest({ tables: [aTable("notes", [aColumn("n", "int")])] }), { target: "main/reports" });
+  const refused = await apply(docs(), { catalog_version: version }).catch(String);
+  expect(refused).toContain("main/docs: column 'x' was added; main/docs: ");
+  expect(refused).toContain("column 'x' was dropped");
+  expect(refused).toContain("main/reports/notes: the table was made. This update changed nothing.");
+  const late = await apply(docs(), { catalog_version: (await loadCatalog(sql)).version - 1 }).catch(String);
+  expect(late).not.toContain("'x'");
 });
 
 test("an update waits for a writer without queueing readers for long, and then goes through", async () => {

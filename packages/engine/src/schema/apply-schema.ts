@@ -10,6 +10,7 @@ import { folderSchema } from "../target.ts";
 import { applyOperations } from "./apply-operations.ts";
 import type { CatalogColumn } from "./catalog.ts";
 import { bumpCatalog, keepErrors, lockCatalog, rememberRenames } from "./catalog-store.ts";
+import { rememberChanges, tellChangesSince } from "./changes.ts";
 import { inspectAhead, planInspected, tablesToCheck } from "./inspect-plan.ts";
 import { loadCatalog } from "./load-catalog.ts";
 import type { Operation } from "./operations.ts";
@@ -71,7 +72,9 @@ async function applyOnce(
 ): Promise<{ plan: SchemaPlan; jobs: readonly string[] }> {
   await sql.query({ text: `set local lock_timeout = ${LOCK_TIMEOUT_MS}` });
   const version = await lockCatalog(sql);
-  if (version !== input.catalog_version) throw moved(input, version);
+  if (version !== input.catalog_version) {
+    throw moved(input, version, await tellChangesSince(sql, input.catalog_version));
+  }
   const catalog = await loadCatalog(sql);
   const { plan, operations } = await planChecked(sql, { ...input, catalog }, since);
   refuse(plan, operations, input.allow_destructive);
@@ -83,6 +86,7 @@ async function applyOnce(
   const isNew = (column: CatalogColumn) => column.computed !== null && column.code == null && column.state === "ready";
   await rememberCode(sql, (column, table) => table.has_rows === false || isNew(column));
   const after = await bumpCatalog(sql, done.table_ids);
+  await rememberChanges(sql, after, plan);
   return { plan: planAfter(plan, after), jobs: done.jobs };
 }
 
@@ -146,9 +150,9 @@ function planAfter(plan: SchemaPlan, version: number): SchemaPlan {
   };
 }
 
-function moved(input: ApplyInput, version: number): AppError {
+function moved(input: ApplyInput, version: number, changes: string): AppError {
   return appError("catalog_moved", {
-    detail: `The tables of ${input.target} were changed by somebody else since the plan was made (version ${input.catalog_version} then, ${version} now). Nothing was changed.`,
+    detail: `The tables of ${input.target} were changed by somebody else since the plan was made. ${changes} This update changed nothing.`,
     hint: `Look at the new plan: cli schema diff ${input.manifest.app_file} ${input.target}`,
     meta: { planned_version: input.catalog_version, version },
   });

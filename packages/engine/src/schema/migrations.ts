@@ -17,6 +17,7 @@ export const MIGRATIONS: readonly CatalogMigration[] = [
   { id: 2, breaking: false, sql: rememberRenames() },
   { id: 3, breaking: true, sql: jobsOfPeople() },
   { id: 4, breaking: false, sql: codeOfColumns() },
+  { id: 5, breaking: false, sql: whatUpdatesChanged() },
 ];
 
 /** Tables, columns, indexes, functions and jobs of one database. Locks nothing that anybody uses yet. */
@@ -186,5 +187,18 @@ create index jobs_ended on appdb.jobs (ended_at) where ended_at is not null;
 function codeOfColumns(): string {
   return `
 alter table appdb.columns add column code json;
+`;
+}
+
+/** What each update changed: whoever planned before it is told (`catalog_moved`). Locks nothing. */
+function whatUpdatesChanged(): string {
+  return `
+create table appdb.changes (
+  id bigint generated always as identity primary key,
+  version bigint not null,
+  what text not null,
+  made_at timestamptz not null default now()
+);
+create index changes_version on appdb.changes (version);
 `;
 }

@@ -8,6 +8,7 @@ import { quoteTable } from "../sql/quote.ts";
 import { folderSchema } from "../target.ts";
 import type { Catalog, CatalogTable } from "./catalog.ts";
 import { bumpCatalog, deleteTable, lockCatalog } from "./catalog-store.ts";
+import { rememberChanges, tellChangesSince } from "./changes.ts";
 import { loadCatalog } from "./load-catalog.ts";
 import { planSchema } from "./plan-schema.ts";
 
@@ -66,8 +67,9 @@ async function pruneOnce(
   await sql.query({ text: `set local lock_timeout = ${LOCK_TIMEOUT_MS}` });
   const version = await lockCatalog(sql);
   if (version !== input.catalog_version) {
+    const changes = await tellChangesSince(sql, input.catalog_version);
     throw appError("catalog_moved", {
-      detail: `The tables of ${input.target} were changed by somebody else since the drops were shown (version ${input.catalog_version} then, ${version} now). Nothing was dropped.`,
+      detail: `The tables of ${input.target} were changed by somebody else since the drops were shown. ${changes} Nothing was dropped.`,
       hint: `Look at them again: cli schema prune ${input.manifest.app_file} ${input.target} -n`,
       meta: { planned_version: input.catalog_version, version },
     });
@@ -81,6 +83,7 @@ async function pruneOnce(
     await deleteTable(sql, table.id);
   }
   const after = await bumpCatalog(sql, []);
+  await rememberChanges(sql, after, { ...plan, tables: [] });
   const done = planSchema({ ...input, catalog: await loadCatalog(sql) }).plan;
   const ops = plan.ops.map((op) => ({ ...op, status: "applied" as const }));
   return { ...withOps(done, ops), catalog_version: after, status: "applied" };

@@ -40,6 +40,22 @@ begin
 end
 $$;
 
+CREATE TABLE appdb.changes (
+    id bigint NOT NULL,
+    version bigint NOT NULL,
+    what text NOT NULL,
+    made_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
+ALTER TABLE appdb.changes ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME appdb.changes_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
 CREATE TABLE appdb.columns (
     id bigint NOT NULL,
     table_id bigint NOT NULL,
@@ -174,6 +190,9 @@ ALTER TABLE appdb.tables ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     CACHE 1
 );
 
+ALTER TABLE ONLY appdb.changes
+    ADD CONSTRAINT changes_pkey PRIMARY KEY (id);
+
 ALTER TABLE ONLY appdb.columns
     ADD CONSTRAINT columns_pkey PRIMARY KEY (id);
 
@@ -203,6 +222,8 @@ ALTER TABLE ONLY appdb.tables
 
 ALTER TABLE ONLY appdb.tables
     ADD CONSTRAINT tables_pkey PRIMARY KEY (id);
+
+CREATE INDEX changes_version ON appdb.changes USING btree (version);
 
 CREATE INDEX jobs_ended ON appdb.jobs USING btree (ended_at) WHERE (ended_at IS NOT NULL);
 
