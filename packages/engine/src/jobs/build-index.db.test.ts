@@ -24,6 +24,7 @@ test("an index on a table with rows is built beside its writers, over a column t
     ),
   ).toEqual([
     ["docs(up)", "t"],
+    ["docs.errors", "t"],
     ["docs.idx.by_n", "t"],
     ["docs.pkey", "t"],
   ]);
