@@ -1,0 +1,31 @@
+import { expect, test } from "vitest";
+import { aggregateSql } from "./aggregate-sql.ts";
+
+const aggregate = (fn: string, is_udf = false) =>
+  aggregateSql(
+    {
+      node: "aggregate",
+      fn,
+      is_udf,
+      args: [{ node: "column", name: "docs.n", type: { kind: "int" }, nullable: true }],
+      kwargs: {},
+      type: { kind: "int" },
+      nullable: true,
+    },
+    "x",
+    ["id"],
+  );
+
+test("a sum of Ints is made an Int again, so that one that does not fit raises", () => {
+  expect(aggregate("sum")).toBe("sum(x)::int8");
+});
+
+test("a list keeps the order of the rows and leaves nulls out", () => {
+  expect(aggregate("make_list")).toBe("coalesce(json_agg(x order by id) filter (where x is not null), '[]'::json)");
+});
+
+test("an aggregate of the application is refused by name", () => {
+  expect(() => aggregate("app:total", true)).toThrow(
+    expect.objectContaining({ code: "app_invalid", message: expect.stringContaining("app:total") }),
+  );
+});
