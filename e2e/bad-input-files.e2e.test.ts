@@ -86,7 +86,7 @@ afterAll(async () => {
   await place[Symbol.asyncDispose]();
 });
 
-describe("an application file", () => {
+describe("behaviour 12: an application file", () => {
   test.each(MISTAKES)("with %s is refused where it stands, and nothing is made", async (_what, lines, detail, hint) => {
     writeFile(place, "bad.py", `${FIRST}${lines}`);
     const problem = await expectProblem(place, 1, "schema", "update", "bad.py", "main");

@@ -82,22 +82,25 @@ function expectFailure(answer: Answer, failure: (typeof FAILURES)[number]): void
   expect(answer.json.detail).toMatch(detail);
 }
 
-test.each(FAILURES)("a function that does %j fails its own request, its neighbours succeed", async (...failure) => {
-  const [what] = failure;
-  const neighbours = (side: string) =>
-    Array.from({ length: NEIGHBOURS }, (_, index) => post(`${url}/jobs`, { what: `${what} ${side} ${index}` }));
-  const [before, bad, after] = [neighbours("before"), post(`${url}/jobs`, { what }), neighbours("after")];
-  expectFailure(await bad, failure);
-  for (const answer of await Promise.all([...before, ...after])) expect(answer.status, answer.text).toBe(200);
-  const [stored] = await query(
-    place,
-    `select count(*), count(*) filter (where result = length(what)), count(*) filter (where what = '${what}'),
+test.each(FAILURES)(
+  "behaviour 14: a function that does %j fails its own request, its neighbours succeed",
+  async (...failure) => {
+    const [what] = failure;
+    const neighbours = (side: string) =>
+      Array.from({ length: NEIGHBOURS }, (_, index) => post(`${url}/jobs`, { what: `${what} ${side} ${index}` }));
+    const [before, bad, after] = [neighbours("before"), post(`${url}/jobs`, { what }), neighbours("after")];
+    expectFailure(await bad, failure);
+    for (const answer of await Promise.all([...before, ...after])) expect(answer.status, answer.text).toBe(200);
+    const [stored] = await query(
+      place,
+      `select count(*), count(*) filter (where result = length(what)), count(*) filter (where what = '${what}'),
        count(_errors) from jobs where what like '${what}%'`,
-  );
-  expect(stored).toEqual([String(2 * NEIGHBOURS), String(2 * NEIGHBOURS), "0", "0"]);
-  // the next caller finds a worker that works
-  expect((await post(`${url}/try`, { what: "fine" })).json).toEqual({ result: 4 });
-});
+    );
+    expect(stored).toEqual([String(2 * NEIGHBOURS), String(2 * NEIGHBOURS), "0", "0"]);
+    // the next caller finds a worker that works
+    expect((await post(`${url}/try`, { what: "fine" })).json).toEqual({ result: 4 });
+  },
+);
 
 test("a function fails a compute route as it fails an insert", async () => {
   const [raised, , , exited] = FAILURES;

@@ -78,7 +78,7 @@ async function expectRefused(answer: Answer, status: number, code: string): Prom
   expect(await query(place, "select sku, n, _errors from items")).toEqual([["first", "1", null]]);
 }
 
-describe("a body that", () => {
+describe("behaviour 13: a body that", () => {
   test.each(FIELDS)("%s is 422 with the field", async (_what, body, pointer, detail) => {
     const answer = await post(`${url}/items`, body);
     await expectRefused(answer, 422, "invalid_request");
@@ -136,7 +136,7 @@ describe("a request", () => {
     expect(answer.json.detail).toContain("Did you mean /items?");
   });
 
-  test("with a key that is there is 409, and the row that was there is untouched", async () => {
+  test("behaviour 14: with a key that is there is 409, and the row that was there is untouched", async () => {
     const answer = await post(`${url}/items`, { sku: "first", n: 2 });
     await expectRefused(answer, 409, "unique_violation");
     expect(answer.json.detail).toMatch(/items .*\(sku\) = \("first"\).*unique constraint/);

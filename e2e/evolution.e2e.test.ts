@@ -35,7 +35,7 @@ afterAll(async () => {
   await place[Symbol.asyncDispose]();
 });
 
-test("both examples are applied as they are, are what was printed, and then there is no difference", async () => {
+test("behaviour 11: both examples are applied as they are, are what was printed, and then there is no difference", async () => {
   for (const more of [[], ["--brief"]]) {
     const file = `example${more.length}.py`;
     const printed = await expectExit(place, 0, "schema", "example", ...more);
@@ -48,7 +48,7 @@ test("both examples are applied as they are, are what was printed, and then ther
   }
 });
 
-test("a changed expression is shown with rows and five examples before, and recomputed by the update", async () => {
+test("behaviour 9, ours better: a changed expression is shown with rows and five examples before, and recomputed by the update", async () => {
   editFile(place, "app.py", "up = upper(title)", 'up = title + "!"');
   const before = await snapshot(place);
   for (const command of ["diff", "update"]) {
@@ -112,7 +112,7 @@ test("a declared rename keeps all rows, and the word about it may stay or go", a
   await expectExit(place, 0, "schema", "diff", "app.py", "main");
 });
 
-test("prune asks, shows what it would drop, and leaves what the file declares", async () => {
+test("behaviour 8: prune asks, shows what it would drop, and leaves what the file declares", async () => {
   writeFile(place, "more.py", 'import appdb as db\nclass M(db.model_base(), name="more"):\n    n: db.Int\n');
   await expectExit(place, 0, "schema", "update", "more.py", "main");
   expect((await expectProblem(place, 3, "schema", "prune", "more.py", "main")).code).toBe("confirmation_required");

@@ -1,7 +1,18 @@
 import { eventually } from "@appdb/testkit/eventually";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Place } from "./support/place.ts";
-import { expectExit, listServices, makeProject, post, query, serveProject, writeFile } from "./support/served.ts";
+import {
+  type Answer,
+  expectExit,
+  expectProblem,
+  listServices,
+  makeProject,
+  post,
+  query,
+  read,
+  serveProject,
+  writeFile,
+} from "./support/served.ts";
 
 /** User functions of every kind served together, and what becomes of a service whose functions go away. */
 const APP = `
@@ -30,7 +41,17 @@ class Plain(Base, name="plain"):
     text: db.String
     loud = upper(text)
 
+@db.query(return_scalar=True)
+def starts():
+    return Notes.order_by(Notes.text).select(Notes.start)
+
+@db.query(return_scalar=True)
+def shortened():
+    return Notes.order_by(Notes.text).select(short(Notes.text))
+
 mixed = Router()
+mixed.add_query_route(path="/starts", query=starts, method="get")
+mixed.add_query_route(path="/shortened", query=shortened, method="get")
 mixed.add_insert_route(Docs, path="/docs", inputs=["title", "n"], outputs=["answer", "size", "a", "b", "checked"])
 mixed.add_insert_route(Notes, path="/notes", inputs=["text"], outputs=["start"])
 mixed.add_insert_route(Plain, path="/plain", inputs=["text"], outputs=["loud"])
@@ -87,6 +108,10 @@ afterAll(async () => {
   await place[Symbol.asyncDispose]();
 });
 
+async function get(path: string): Promise<Answer> {
+  return read(await fetch(url + path));
+}
+
 async function restartAlone(): Promise<void> {
   const before = (await listServices(place))[0]?.pid ?? 0;
   process.kill(before, "SIGKILL");
@@ -129,6 +154,11 @@ test("a function that is gone is named by the inserts that need it; reads and al
   expect((await post(`${url}/docs`, { title: "still", n: 1 })).status).toBe(200);
   expect((await post(`${url}/plain`, { text: "here" })).json).toEqual({ loud: "HERE" });
   expect(await query(place, "select start from notes")).toEqual([["bef"]]);
+  expect((await get("/starts")).json).toEqual(["bef"]);
+  expect((await get("/shortened")).json).toMatchObject({ code: "function_missing", meta: { function: "words:short" } });
+  const recomputed = await expectProblem(place, 1, "recompute", "main/notes", "start", "-f");
+  expect(recomputed.detail).toContain("words:short");
+  expect((await get("/starts")).json).toEqual(["bef"]);
 });
 
 test("without any of its modules a service still serves what needs none, and tables can be dropped", async () => {
@@ -136,6 +166,8 @@ test("without any of its modules a service still serves what needs none, and tab
   writeFile(place, "kinds.py", "raise RuntimeError('no kinds')\n");
   await restartAlone();
   expect((await post(`${url}/plain`, { text: "alone" })).json).toEqual({ loud: "ALONE" });
+  expect((await get("/starts")).json).toEqual(["bef"]);
+  expect((await get("/shortened")).json.code).toBe("worker_unavailable");
   const refused = await post(`${url}/docs`, { title: "x", n: 1 });
   expect([refused.status, refused.json.code]).toEqual([503, "worker_unavailable"]);
   writeFile(

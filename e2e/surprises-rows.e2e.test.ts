@@ -159,7 +159,7 @@ test("S5: an expression gives one value: in SQL, in Python, stored, computed, an
   const failed = await expectProblem(place, 1, "schema", "update", "app.py", "main");
   expect(failed).toMatchObject({
     code: "fill_failed",
-    detail: expect.stringMatching(/numbers\.bad.*ZeroDivisionError/),
+    detail: expect.stringMatching(/numbers\.bad.*ZeroDivisionError.*for the row id = /),
   });
   editFile(place, "app.py", "    bad = a / (b - 2)\n", "");
   await expectExit(place, 0, "schema", "diff", "app.py", "main");
@@ -181,7 +181,9 @@ test("S7: a function whose module is gone stops neither other files nor commands
     detail: expect.stringContaining("moved"),
   });
   await expectExit(place, 0, "schema", "diff", "app.py", "main");
-  await expectExit(place, 0, "service", "list", "main");
+  for (const verb of ["service list", "errors", "jobs list"]) await expectExit(place, 0, ...verb.split(" "), "main");
+  const prune = await expectExit(place, 2, "schema", "prune", "app.py", "main", "-n");
+  expect(prune.stdout).toContain("would drop  main/gone");
   expect((await post(`${url}/numbers`, { a: 1, b: 1 })).status).toBe(200);
   writeFile(place, "gone.py", moved(""));
   await expectExit(place, 0, "schema", "update", "gone.py", "main", "--allow-destructive", "-f");

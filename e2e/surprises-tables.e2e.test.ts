@@ -14,6 +14,7 @@ class Docs(Base, name="docs"):
     body: db.String | None
     flag: db.Bool | None
 `;
+const QUERY = "\n@db.query\ndef titled(title: str):\n    return Docs.where(Docs.title == title)\n";
 const [FLAG, BODY] = ["    flag: db.Bool | None\n", "    body: db.String | None\n"];
 
 let place: Place;
@@ -75,9 +76,11 @@ test("S20: a route that could never work is refused when the file is checked", a
     ["r.add_insert_route(Docs, path='/docs', inputs=['body'])", /'title'/],
     ["r.add_insert_route(Docs, path='/health')", /\/health/],
     ["r.add_insert_route(Docs, path='/x'); r.add_compute_route(Docs, path='/x')", /\/x/],
+    ["r.add_query_route(path='/q', query=titled, inputs=['nope'])", /'nope'/],
+    ["r.add_query_route(path='/q', query=titled, method='put')", /method/],
   ];
   for (const [route, said] of wrong) {
-    writeFile(place, "routes.py", `${APP}\nr = Router()\n${route}\n`);
+    writeFile(place, "routes.py", `${APP}${QUERY}\nr = Router()\n${route}\n`);
     const problem = await expectProblem(place, 1, "service", "check", "routes.py");
     expect(problem.code, route).toBe("app_invalid");
     expect(`${problem.detail} ${problem.hint}`, route).toMatch(said);

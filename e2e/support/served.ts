@@ -88,6 +88,28 @@ export async function read(answer: Response): Promise<Answer> {
 
 /** Asks the database past everything of ours: by PostgreSQL's own protocol, on the running cluster's socket. */
 export async function query(place: Place, text: string, database = "main"): Promise<unknown[][]> {
+  const client = await connect(place, database);
+  try {
+    return (await client.query({ text, rowMode: "array" })).rows;
+  } finally {
+    await client.end();
+  }
+}
+
+/** Takes locks by a statement, as somebody with psql does, and keeps them until it is disposed. */
+export async function hold(place: Place, text: string): Promise<AsyncDisposable> {
+  const client = await connect(place, "main");
+  await client.query("begin");
+  await client.query(text);
+  return {
+    [Symbol.asyncDispose]: async () => {
+      await client.query("commit");
+      await client.end();
+    },
+  };
+}
+
+async function connect(place: Place, database: string): Promise<pg.Client> {
   const pid_file = join(place.home, "postgres", "18", "postmaster.pid");
   expect(existsSync(pid_file), "PostgreSQL does not run").toBe(true);
   const client = new pg.Client({
@@ -96,11 +118,7 @@ export async function query(place: Place, text: string, database = "main"): Prom
     database,
   });
   await client.connect();
-  try {
-    return (await client.query({ text, rowMode: "array" })).rows;
-  } finally {
-    await client.end();
-  }
+  return client;
 }
 
 /** Everything that a refused command must leave as it was: databases, catalog and tables. */

@@ -3,7 +3,7 @@ import type { UdfGraph, UdfResult, UdfRunner } from "../ports.ts";
 import { fromSqlText } from "../rows/value-sql.ts";
 import { parameterOf } from "./bind-query.ts";
 import type { NamedType } from "./query-plan.ts";
-import { computeError } from "./query-refusals.ts";
+import { computeError, type FailedAt } from "./query-refusals.ts";
 
 /** Rows handed to the workers at a time: enough for full chunks, few enough to leave room for other requests. */
 const IN_FLIGHT = 128;
@@ -64,19 +64,25 @@ export function meetsConditions(query: string, graph: UdfGraph, count: number, r
     if (errorOf(graph, step, result) !== undefined) failed ??= step;
     else if (result.values[step] !== true) return false;
   }
-  if (failed !== undefined) throwStepError(query, graph, failed, result, "where");
+  if (failed !== undefined) throwStepError(query, graph, failed, result, { clause: "where" });
   return true;
 }
 
 /** @throws function_failed and its kin when a step of the result from `first` on has no value */
-export function refuseErrors(query: string, graph: UdfGraph, first: number, result: UdfResult, what: string): void {
+export function refuseErrors(
+  query: string,
+  graph: UdfGraph,
+  first: number,
+  result: UdfResult,
+  where: (step: number) => FailedAt,
+): void {
   if (result.errors === null) return;
-  for (let step = first; step < graph.steps.length; step++) throwStepError(query, graph, step, result, what);
+  for (let step = first; step < graph.steps.length; step++) throwStepError(query, graph, step, result, where(step));
 }
 
-function throwStepError(query: string, graph: UdfGraph, step: number, result: UdfResult, what: string): void {
+function throwStepError(query: string, graph: UdfGraph, step: number, result: UdfResult, where: FailedAt): void {
   const error = errorOf(graph, step, result);
-  if (error !== undefined) throw computeError(query, what, error);
+  if (error !== undefined) throw computeError(query, where, error);
 }
 
 function errorOf(graph: UdfGraph, step: number, { errors }: UdfResult) {

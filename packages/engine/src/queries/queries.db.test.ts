@@ -378,6 +378,8 @@ test("a function that raises is told with its name", async () => {
     type: "ValueError",
     message: "no 3",
   });
+  expect(json.meta).toMatchObject({ query: "failing", column: "fails", row: 1 });
+  expect(json.detail).toContain("column fails of row 1");
 });
 
 test("parts of Json values", async () => {

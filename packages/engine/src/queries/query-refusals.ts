@@ -26,13 +26,19 @@ export function explainQueryRefusal(query: string, limits: QueryLimits, error: u
   return error;
 }
 
+/** Where a query met a value that failed: in a clause, or in a column of its answer's nth row. */
+export type FailedAt = { readonly clause: string } | { readonly column: string; readonly row: number };
+
 /** A value that Python could not compute, told like that of a computed column. */
-export function computeError(query: string, name: string, error: UdfError): Error {
+export function computeError(query: string, where: FailedAt, error: UdfError): Error {
   const at = error.at === null ? "" : ` (${error.at})`;
   return appError(cellErrorCode(error), {
-    detail: `The query ${query}, ${name}: ${error.function} raised ${error.type}: ${error.message}${at}`,
+    detail: `The query ${query}, ${"clause" in where ? where.clause : `column ${where.column} of row ${where.row}`}: ${error.function} raised ${error.type}: ${error.message}${at}`,
     hint: "Leave such rows out with where(), or change the expression.",
-    meta: { query, function: error.function, type: error.type, message: error.message, at: error.at },
+    meta: {
+      ...{ query, column: null, row: null, ...where },
+      ...{ function: error.function, type: error.type, message: error.message, at: error.at },
+    },
   });
 }
 

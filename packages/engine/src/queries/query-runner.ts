@@ -19,8 +19,8 @@ import {
   refuseErrors,
 } from "./python-rows.ts";
 import { type QueryLimits, type RowsInFlight, tooManyBytes, tooManyRows } from "./query-limits.ts";
-import type { MaterialStage, PlannedStatement, QueryPlan } from "./query-plan.ts";
-import { explainQueryRefusal } from "./query-refusals.ts";
+import type { FinalStage, MaterialStage, PlannedStatement, QueryPlan } from "./query-plan.ts";
+import { explainQueryRefusal, type FailedAt } from "./query-refusals.ts";
 import { compileRows } from "./render-rows.ts";
 
 export interface QueryRunnerDeps {
@@ -55,6 +55,9 @@ interface Plans {
 interface CompiledPlan extends QueryPlan {
   readonly render: ReturnType<typeof compileRows>;
 }
+
+/** Values that rows are sorted, grouped or counted by are computed before there is an answer. */
+const SORTED = { clause: "order_by or group_by" };
 
 /** Runs one query of the application. */
 export class QueryRunner {
@@ -169,7 +172,7 @@ export class QueryRunner {
       result.rows.forEach((row, at) => {
         const made = computed[at];
         if (made === undefined) throw new TypeError("Python answered fewer rows than it was given.");
-        refuseErrors(this.#named.name, graph, 0, made, "select");
+        refuseErrors(this.#named.name, graph, 0, made, (step) => failedOutput(final, step, at + 1));
         const shown = render(row, made.values);
         text += at === 0 ? shown : `,${shown}`;
       });
@@ -211,7 +214,7 @@ export class QueryRunner {
           const computed = await computeRows(this.#deps.udf(), graph, rows.map(inputs), signal);
           computed.forEach((result, at) => {
             if (!meetsConditions(this.#named.name, graph, conditions, result)) return;
-            refuseErrors(this.#named.name, graph, conditions, result, "order_by or group_by");
+            refuseErrors(this.#named.name, graph, conditions, result, () => SORTED);
             take([...(rows[at] ?? []), ...result.values.slice(conditions)]);
           });
         }
@@ -323,4 +326,9 @@ export class QueryRunner {
       hint: "Send the request again when the update is done.",
     });
   }
+}
+
+function failedOutput({ outputs }: FinalStage, step: number, row: number): FailedAt {
+  const output = outputs.find(({ from }) => "step" in from && from.step === step);
+  return output === undefined ? { clause: "select" } : { column: output.name, row };
 }
