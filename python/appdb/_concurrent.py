@@ -40,6 +40,13 @@ class ConcurrentGraph:
         """The error of a step that reads the failed one."""
         return skipped(error) if self.steps[failed].is_visible else error
 
+    def cause(self, step, failed, causes):
+        """The column for which a step that reads the failed one has no value: {name: column}. A call of the column's
+        own that failed is no other column."""
+        read = self.steps[failed]
+        column = causes.get(read.name, read.name if read.is_visible else None)
+        return {} if column is None else {step.name: column}
+
     def _lowered(self, expr, steps):
         """The expression without concurrent calls; those become hidden steps before it."""
         expr = self._parts_lowered(expr, steps)

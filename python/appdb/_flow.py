@@ -86,12 +86,13 @@ class Flow:
         if row.errors:
             for at in step.reads:
                 if at in row.errors:
+                    row.causes.update(row.call.graph.cause(step, at, row.causes))
                     self._set(row, step, None, row.call.graph.passed_on(at, row.errors[at]))
                     return
         values = row.values
         if step.watching is not None:
             names = row.call.graph.steps
-            values = step.watching(values, {names[at].name: error for at, error in row.errors.items()})
+            values = step.watching(values, {names[at].name: error for at, error in row.errors.items()}, row.causes)
         if step.kind is INLINE:
             try:
                 self._set(row, step, step.run(values), None)
@@ -198,9 +199,9 @@ class _Call:
 
 
 class _Row:
-    """Values of the inputs and of the steps that are done; errors by step."""
+    """Values of the inputs and of the steps that are done; errors by step; which column failed first, by name."""
 
-    __slots__ = ("call", "number", "values", "state", "errors", "left")
+    __slots__ = ("call", "number", "values", "state", "errors", "causes", "left")
 
     def __init__(self, call, number, values):
         self.call = call
@@ -208,6 +209,7 @@ class _Row:
         self.values = values
         self.state = bytearray(len(call.graph.steps))
         self.errors = {}
+        self.causes = {}
         self.left = len(call.graph.steps)
 
 

@@ -150,6 +150,20 @@ def test_an_async_call_past_its_limit_is_cancelled_and_its_neighbours_go_on(begu
     assert rows[1][1]["s"]["message"] == "ran longer than 0.2 s" and rows[1][1]["t"]["kind"] == "skipped"
 
 
+def test_errors_of_concurrent_columns_can_be_read_by_others(begun):
+    worker = begun(
+        "    s = hasty(n)\n    t = s + hasty(n)\n    u = t * 2\n    k = s.errortype\n"
+        "    m = fn.string.format('{}: {}', t.errortype, u.errormsg)\n"
+    )
+    worker.start([[0, 2]])
+    rows, _ = collect(worker, 2)
+    assert rows[0] == ({"s": 0, "t": 0, "u": 0, "k": None, "m": "None: None"}, None)
+    assert rows[1][0] == {
+        "s": None, "t": None, "u": None, "k": "ValueError", "m": "CellError: s has no value: ValueError: no two",
+    }  # fmt: skip
+    assert sorted(rows[1][1]) == ["s", "t", "u"]
+
+
 @pytest.mark.parametrize("name", ["stuck", "stubborn", "late"])
 def test_what_cannot_be_cancelled_is_told_with_its_row(begun, name):
     worker = begun(f"    s = {name}(n)\n")
