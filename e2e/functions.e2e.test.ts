@@ -1,3 +1,5 @@
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
 import { eventually } from "@appdb/testkit/eventually";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Place } from "./support/place.ts";
@@ -20,6 +22,7 @@ import appdb as db
 from appdb.functions import upper
 from appdb.serving import Router
 from kinds import ask, lengths, shown, hasty
+from parts.texts import marked
 from words import short
 
 Base = db.model_base()
@@ -32,6 +35,7 @@ class Docs(Base, name="docs"):
     a = shown(title)
     b = shown(n)
     checked = hasty(n)
+    mark = marked(title)
 
 class Notes(Base, name="notes"):
     text: db.String
@@ -52,7 +56,7 @@ def shortened():
 mixed = Router()
 mixed.add_query_route(path="/starts", query=starts, method="get")
 mixed.add_query_route(path="/shortened", query=shortened, method="get")
-mixed.add_insert_route(Docs, path="/docs", inputs=["title", "n"], outputs=["answer", "size", "a", "b", "checked"])
+mixed.add_insert_route(Docs, path="/docs", inputs=["title", "n"], outputs=["answer", "size", "a", "b", "checked", "mark"])
 mixed.add_insert_route(Notes, path="/notes", inputs=["text"], outputs=["start"])
 mixed.add_insert_route(Plain, path="/plain", inputs=["text"], outputs=["loud"])
 `;
@@ -92,6 +96,26 @@ async def hasty(n: int) -> int:
     await asyncio.sleep(60 if n < 0 else 0)
     return n
 `;
+/** A package whose modules import each other, by relative names, as Python allows. */
+const TEXTS = `
+import appdb as db
+from . import measures
+from .measures import OPEN
+
+CLOSE = ")"
+
+@db.udf
+def marked(text: str) -> str:
+    return text + OPEN + str(measures.size(text)) + CLOSE
+`;
+const MEASURES = `
+from . import texts
+
+OPEN = " ("
+
+def size(text):
+    return len(text) if texts.CLOSE else 0
+`;
 const WORDS = "import appdb as db\n\n@db.udf\ndef short(text: str) -> str:\n    return text[:3]\n";
 
 let place: Place;
@@ -101,6 +125,9 @@ beforeAll(async () => {
   place = await makeProject(APP);
   writeFile(place, "kinds.py", KINDS);
   writeFile(place, "words.py", WORDS);
+  mkdirSync(join(place.project, "parts"));
+  writeFile(place, "parts/texts.py", TEXTS);
+  writeFile(place, "parts/measures.py", MEASURES);
   url = await serveProject(place);
 });
 
@@ -128,7 +155,7 @@ async function restartAlone(): Promise<void> {
 test("functions of every kind compute one row, and a provider that is busy is asked again", async () => {
   expect(await post(`${url}/docs`, { title: "hello", n: 3 })).toMatchObject({
     status: 200,
-    json: { answer: "hello?", size: 5, a: "HELLO", b: "#3", checked: 3 },
+    json: { answer: "hello?", size: 5, a: "HELLO", b: "#3", checked: 3, mark: "hello (5)" },
   });
   expect((await post(`${url}/docs`, { title: "busy", n: 3 })).json.answer).toBe("busy?");
   const failed = await post(`${url}/docs`, { title: "late", n: -1 });
@@ -156,7 +183,7 @@ test("a function that is gone is named by the inserts that need it; reads and al
   expect(await query(place, "select start from notes")).toEqual([["bef"]]);
   expect((await get("/starts")).json).toEqual(["bef"]);
   expect((await get("/shortened")).json).toMatchObject({ code: "function_missing", meta: { function: "words:short" } });
-  const recomputed = await expectProblem(place, 1, "recompute", "main/notes", "start", "-f");
+  const recomputed = await expectProblem(place, 1, "recompute", "main/notes", "start", "-f", "--on-error", "ignore");
   expect(recomputed.detail).toContain("words:short");
   expect((await get("/starts")).json).toEqual(["bef"]);
 });

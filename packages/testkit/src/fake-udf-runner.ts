@@ -10,6 +10,9 @@ export interface FakeUdfRunner extends UdfRunner {
   readonly is_disposed: boolean;
 }
 
+/** Thrown by a step: the application's code does not have its function. */
+export class FunctionGone extends Error {}
+
 /** A UdfRunner without Python: steps are functions of the test. A step without one is an error of the test. */
 export function createFakeUdfRunner(steps: Readonly<Record<string, FakeStep>>): FakeUdfRunner {
   const calls: (readonly EngineValue[])[] = [];
@@ -68,10 +71,11 @@ async function runSteps(
 }
 
 function raised(graph: UdfGraph, error: unknown): UdfError {
+  const isGone = error instanceof FunctionGone;
   return {
-    kind: "raised",
+    kind: isGone ? "missing" : "raised",
     function: graph.functions[0]?.id ?? "op.call",
-    type: "ValueError",
+    type: isGone ? "Missing" : "ValueError",
     message: error instanceof Error ? error.message : String(error),
     at: "app.py:7",
   };

@@ -57,9 +57,10 @@ export function ownErrors(errors: Readonly<Record<string, UdfError>>): CellError
   );
 }
 
-/** True for an error that says nothing of the row: the application's code could not be loaded. It is never left in cells. */
+/** True for an error that says nothing of the row: the application's code could not be loaded, or lacks the function. It is
+ *  never left in cells that had a value. */
 export function isOfApplication(errors: Readonly<Record<string, UdfError>>): boolean {
-  return Object.values(errors).some((error) => error.kind === "import");
+  return Object.values(errors).some(({ kind }) => kind === "import" || kind === "missing");
 }
 
 function carry(read: string, cause: CellError): CellError {

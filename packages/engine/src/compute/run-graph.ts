@@ -90,7 +90,8 @@ export function cellError(table: string, errors: Readonly<Record<string, UdfErro
   });
 }
 
-function whatHappened(error: UdfError): string {
+/** What a function did or lacked, for whoever asked for the value. */
+export function whatHappened(error: UdfError): string {
   switch (error.kind) {
     case "raised":
       return `${error.function} raised ${error.type}: ${error.message}`;

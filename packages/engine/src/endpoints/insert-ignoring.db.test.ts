@@ -1,6 +1,6 @@
 import { createPgPool } from "@appdb/adapters/postgres/pg-pool";
 import type { ManifestRoute, ManifestTable } from "@appdb/contract/manifest";
-import { createFakeUdfRunner, type FakeStep } from "@appdb/testkit/fake-udf-runner";
+import { createFakeUdfRunner, type FakeStep, FunctionGone } from "@appdb/testkit/fake-udf-runner";
 import { aColumn, aComputed, aFunction, aManifest, aTable, call, col, lit, udf } from "@appdb/testkit/manifest-builder";
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { createTestDatabase, type TestDatabase } from "@appdb/testkit/test-database";
@@ -122,6 +122,20 @@ test("a value that SQL refuses is null with Python's error, and the row's other 
     json: { km: 0, fare: 0, tax: 0, part: null },
     failed: 'part;type="ValueError"',
   });
+});
+
+test("a function that the application lacks is no failing cell: the row is refused, and the function named", async () => {
+  steps.fare = () => {
+    throw new FunctionGone("module udfs has no function 'fare'");
+  };
+  const post = await serve(aTable("rides", RIDES));
+  for (const path of ["/in", "/strict"]) {
+    expect(await post({ km: 5 }, path)).toMatchObject({
+      status: 409,
+      json: { code: "function_missing", detail: expect.stringContaining("it needs udfs:fare, which is missing") },
+    });
+  }
+  expect(await rows("select count(*) from rides")).toEqual([["0"]]);
 });
 
 test("the same table's other routes refuse what fails", async () => {

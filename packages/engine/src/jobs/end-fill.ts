@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { whatHappened } from "../compute/run-graph.ts";
 import { referencedColumns } from "../expressions/needs-python.ts";
 import type { SqlConnection, SqlPool } from "../ports.ts";
 import { SqlError } from "../ports.ts";
@@ -136,20 +137,23 @@ export async function explainRowFailure(sql: SqlPool, job: Job, failure: RowFail
     text: "select rows_done, rows_total from appdb.jobs where id = $1",
     values: [job.id],
   });
-  const [done, total] = (counted.rows[0] ?? []).map((count) => Number(count ?? 0));
+  const [done = 0, total = 0] = (counted.rows[0] ?? []).map((count) => Number(count ?? 0));
   const isNew = table?.columns.find((candidate) => candidate.name === column)?.state === "filling";
   const where = error.at === null ? "" : ` (${error.at})`;
   const identity = table?.identity ?? "_row";
   const isAsked = job.kind === "recompute" && job.undo.length === 0;
+  const isMissing = error.kind === "missing";
+  const what = isMissing
+    ? whatHappened(error)
+    : `${error.function} failed with ${error.type}: ${error.message}${where} for the row ${identity} = ${failure.row}`;
   return {
     code: isAsked ? "recompute_failed" : "fill_failed",
-    detail:
-      `Column ${job.table_name}.${column}: ${error.function} failed with ${error.type}: ${error.message}${where} ` +
-      `for the row ${identity} = ${failure.row}; ${done} of ${total} rows were done. ` +
-      whatStays(job, isNew),
-    hint: isAsked
-      ? "Correct the function or that row and try again, or let failing cells be null: --on-error ignore"
-      : "Correct the function or that row, then run the update again.",
+    detail: `Column ${job.table_name}.${column}: ${what}; ${done} of ${total} rows were done. ${whatStays(job, isNew, done)}`,
+    hint: isMissing
+      ? "Put the function back, or change the column and run `cli schema update`."
+      : isAsked
+        ? "Correct the function or that row and try again, or let failing cells be null: --on-error ignore"
+        : "Correct the function or that row, then run the update again.",
     meta: {
       table: job.table_name,
       column,
@@ -164,10 +168,12 @@ export async function explainRowFailure(sql: SqlPool, job: Job, failure: RowFail
   };
 }
 
-function whatStays(job: Job, isNew: boolean): string {
+function whatStays(job: Job, isNew: boolean, done: number): string {
   if (isNew) return "The new column was dropped.";
   if (job.undo.length > 0) return "The column keeps its former expression and values.";
-  return job.on_error === "abort" ? "Every row keeps its former value." : "Rows before it have their new values.";
+  return job.on_error === "abort" || done === 0
+    ? "Every row keeps its former value."
+    : "Rows before it have their new values.";
 }
 
 /** What a cancelled job says. */

@@ -1,5 +1,6 @@
 import type { OnError } from "@appdb/contract/jobs";
 import { eventually } from "@appdb/testkit/eventually";
+import { FunctionGone } from "@appdb/testkit/fake-udf-runner";
 import { docs, excerptColumn, fakeWorkers, upperColumn, useJobsBench } from "@appdb/testkit/jobs-bench";
 import { aComputed, call, col, lit } from "@appdb/testkit/manifest-builder";
 import { expect, test } from "vitest";
@@ -91,6 +92,24 @@ test("with abort a failing cell puts every row back to what it was", async () =>
   expect(await rows("select title, excerpt, loud, _errors from docs order by _row")).toEqual(before);
   expect((await catalog()).tables[0]?.columns.some((column) => column.stale)).toBe(false);
   expect(await rows("select count(*) from pg_tables where tablename like 'undo%'")).toEqual([["0"]]);
+});
+
+test("a function that the application lacks takes no value away, with ignore neither", async () => {
+  await fillDocs(40);
+  const before = await rows("select title, excerpt, loud, _errors from docs order by _row");
+  const gone = fakeWorkers({
+    excerpt: () => {
+      throw new FunctionGone("module app has no function 'excerpt'");
+    },
+  });
+  for (const on_error of ["ignore", "abort"] as const) {
+    await expect(finish([await start(request(["excerpt"], on_error))], deps({ udf: gone.udf }))).rejects.toMatchObject({
+      code: "recompute_failed",
+      message: expect.stringMatching(/it needs app:excerpt, which is missing: .*Every row keeps its former value/),
+      hint: expect.stringContaining("Put the function back"),
+    });
+    expect(await rows("select title, excerpt, loud, _errors from docs order by _row")).toEqual(before);
+  }
 });
 
 test("only the failing cells are computed again when that is asked for", async () => {

@@ -1,5 +1,5 @@
 import { AppError, appError } from "@appdb/contract/errors";
-import { cellErrorCode } from "../compute/run-graph.ts";
+import { cellErrorCode, whatHappened } from "../compute/run-graph.ts";
 import { ResultTooLarge, SqlError, type UdfError } from "../ports.ts";
 import { type QueryLimits, timedOut, tooManyBytes } from "./query-limits.ts";
 
@@ -33,8 +33,11 @@ export type FailedAt = { readonly clause: string } | { readonly column: string; 
 export function computeError(query: string, where: FailedAt, error: UdfError): Error {
   const at = error.at === null ? "" : ` (${error.at})`;
   return appError(cellErrorCode(error), {
-    detail: `The query ${query}, ${"clause" in where ? where.clause : `column ${where.column} of row ${where.row}`}: ${error.function} raised ${error.type}: ${error.message}${at}`,
-    hint: "Leave such rows out with where(), or change the expression.",
+    detail: `The query ${query}, ${"clause" in where ? where.clause : `column ${where.column} of row ${where.row}`}: ${whatHappened(error)}${at}`,
+    hint:
+      error.kind === "missing"
+        ? "Put the function back, or change the query and run `cli service update`."
+        : "Leave such rows out with where(), or change the expression.",
     meta: {
       ...{ query, column: null, row: null, ...where },
       ...{ function: error.function, type: error.type, message: error.message, at: error.at },
