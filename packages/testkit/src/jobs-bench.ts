@@ -22,7 +22,10 @@ export interface JobsBench {
   rows(text: string): Promise<readonly (readonly (string | null)[])[]>;
   catalog(): Promise<Catalog>;
   dsn(): string;
-  apply(manifest: Manifest, options?: { readonly recompute?: boolean }): Promise<readonly string[]>;
+  apply(
+    manifest: Manifest,
+    options?: { readonly recompute?: boolean; readonly runtime_id?: string; readonly target?: string },
+  ): Promise<readonly string[]>;
   insertDocs(count: number): Promise<void>;
   /** What an older release of a service does: null, marked pending, and the job told in the same statement. */
   insertPending(text: string, columns: readonly string[], on?: SqlConnection): Promise<void>;

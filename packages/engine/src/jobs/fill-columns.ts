@@ -44,16 +44,21 @@ async function computeAll(context: FillContext, stop: (error: unknown) => void):
   const size = () => (mode.graph === null ? SQL_BATCH : pace.rows);
   const writer = createWriter(context, mode, stop);
   let reading = readNext(context, mode, job.cursor, size());
-  for (;;) {
-    signal.throwIfAborted();
-    const rows = await reading;
-    const last = rows.at(-1);
-    if (last === undefined) return writer.end();
-    reading = readNext(context, mode, last.id, size());
-    // its error is met when it is awaited; an earlier one of the batch before may come first
-    reading.catch(() => undefined);
-    await computeBatch(context, mode, rows, writer);
-    pace.batchDone();
+  try {
+    for (;;) {
+      signal.throwIfAborted();
+      const rows = await reading;
+      const last = rows.at(-1);
+      if (last === undefined) return await writer.end();
+      reading = readNext(context, mode, last.id, size());
+      // its error is met when it is awaited; an earlier one of the batch before may come first
+      reading.catch(() => undefined);
+      await computeBatch(context, mode, rows, writer);
+      pace.batchDone();
+    }
+  } finally {
+    // Whoever gives the job back or undoes it must not be overtaken by a write; its error has come by `stop`.
+    await writer.end().catch(() => undefined);
   }
 }
 

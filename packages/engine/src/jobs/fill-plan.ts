@@ -2,6 +2,7 @@ import { planCompute, planPython, type SqlStep } from "../compute/plan-compute.t
 import { valuesRead } from "../expressions/needs-python.ts";
 import type { UdfGraph } from "../ports.ts";
 import type { Catalog, CatalogColumn, CatalogFunction, CatalogTable } from "../schema/catalog.ts";
+import { undoTable } from "../schema/sql-names.ts";
 import { type RowScope, selectRows, type UndoShape, updateRows } from "./fill-statement.ts";
 import type { Job } from "./job-store.ts";
 
@@ -68,11 +69,6 @@ export function planFill(catalog: Catalog, job: Job): Fill | undefined {
   };
 }
 
-/** The table that keeps former values while a job runs that may have to give them back. */
-export function undoTableOf(job: Pick<Job, "id">): string {
-  return `appdb."undo ${job.id}"`;
-}
-
 function scopeOf(job: Job, columns: readonly string[]): RowScope | null {
   if (job.kind === "close_pending") return { kind: "pending", columns };
   return job.errors_only ? { kind: "errors", columns } : null;
@@ -82,7 +78,7 @@ function scopeOf(job: Job, columns: readonly string[]): RowScope | null {
 function undoOf(job: Job, columns: readonly CatalogColumn[]): UndoShape | null {
   if (job.kind === "close_pending" || job.on_error === "ignore") return null;
   const former = columns.filter((column) => column.state === "ready");
-  return former.length === 0 ? null : { table: undoTableOf(job), columns: former };
+  return former.length === 0 ? null : { table: undoTable(job.id), columns: former };
 }
 
 function readOutside(table: CatalogTable, columns: readonly CatalogColumn[]): ReadonlySet<string> {

@@ -105,7 +105,7 @@ export async function advanceJob(
 ): Promise<boolean> {
   const { row_count } = await sql.query({
     text: `update appdb.jobs set cursor = $3, rows_done = rows_done + $4, errors = errors + $6, attempts = 0
-      where id = $1 and owner = $2 and state = 'running' and not is_cancelled
+      where id = $1 and owner = $2 and state = 'running' and not is_cancelled and undoing is null
         and (select version from appdb.tables where id = table_id) = $5`,
     values: [job.id, owner, step.cursor, step.rows, step.table_version, step.errors],
   });

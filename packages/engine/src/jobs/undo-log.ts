@@ -1,8 +1,9 @@
 import type { SqlConnection, SqlPool } from "../ports.ts";
 import type { CatalogColumn, CatalogTable } from "../schema/catalog.ts";
 import { loadCatalog } from "../schema/load-catalog.ts";
+import { undoTable } from "../schema/sql-names.ts";
 import { quoteIdent, quoteTable } from "../sql/quote.ts";
-import { type Fill, undoTableOf } from "./fill-plan.ts";
+import type { Fill } from "./fill-plan.ts";
 import type { Job } from "./job-store.ts";
 
 /**
@@ -26,7 +27,7 @@ export async function openUndoLog(sql: SqlConnection, { table, undo }: Fill): Pr
 
 /** Removes the table, in the transaction that ends the job. */
 export async function dropUndoLog(sql: SqlConnection, job: Job): Promise<void> {
-  await sql.query({ text: `drop table if exists ${undoTableOf(job)}` });
+  await sql.query({ text: `drop table if exists ${undoTable(job.id)}` });
 }
 
 /**
@@ -37,7 +38,7 @@ export async function putBack(sql: SqlPool, job: Job, signal: AbortSignal): Prom
   const table = (await loadCatalog(sql)).tables.find((candidate) => candidate.id === job.table_id);
   const columns = await keptColumns(sql, job, table);
   if (table === undefined || columns === undefined) return false;
-  const text = putBackRows(table, undoTableOf(job), columns);
+  const text = putBackRows(table, undoTable(job.id), columns);
   for (;;) {
     signal.throwIfAborted();
     const { rows } = await sql.query({ text });
@@ -54,11 +55,12 @@ async function keptColumns(
   const { rows } = await sql.query({
     text: `select a.attname from pg_catalog.pg_attribute a
       where a.attrelid = to_regclass($1) and a.attnum > 0 and not a.attisdropped`,
-    values: [undoTableOf(job)],
+    values: [undoTable(job.id)],
   });
   if (rows.length === 0) return undefined;
   const kept = new Set(rows.map(([name]) => name));
-  return table?.columns.filter((column) => kept.has(`#${column.id}`)) ?? [];
+  // One that was made anew since waits for its own values.
+  return table?.columns.filter((column) => kept.has(`#${column.id}`) && column.state === "ready") ?? [];
 }
 
 function putBackRows(table: CatalogTable, undo: string, columns: readonly CatalogColumn[]): string {

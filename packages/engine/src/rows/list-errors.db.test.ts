@@ -1,5 +1,6 @@
 import { docs, excerptColumn, upperColumn, useJobsBench } from "@appdb/testkit/jobs-bench";
 import { expect, test } from "vitest";
+import type { SqlConnection, Statement } from "../ports.ts";
 import { countErrors, listErrors } from "./list-errors.ts";
 
 const { apply, catalog, deps, execute, insertDocs, insertPending } = useJobsBench();
@@ -63,4 +64,25 @@ test("columns that are called key and value are counted too", async () => {
   await fail(1, { excerpt: error("ValueError"), key: error("CellError", "excerpt") });
   const { tables } = await catalog();
   expect([...(await countErrors(deps().sql, tables)).values()]).toEqual([{ excerpt: 1, key: 1 }]);
+});
+
+test("a large table that PostgreSQL has not analysed yet is not looked through to find that it has no failing row", async () => {
+  await apply(docs(excerptColumn()));
+  await execute({ text: "alter table docs set (autovacuum_enabled = false)" });
+  await insertDocs(100_000);
+  const plans: string[] = [];
+  const explaining: SqlConnection = {
+    query: async (statement: Statement) => {
+      const { rows } = await deps().sql.query({ ...statement, text: `explain ${statement.text}` });
+      plans.push(rows.flat().join("\n"));
+      return deps().sql.query(statement);
+    },
+  };
+  const { tables } = await catalog();
+  expect(await countErrors(explaining, tables)).toEqual(new Map());
+  expect(plans).toHaveLength(1);
+  expect(plans[0]).toContain('Scan using "docs.errors"');
+  expect(plans[0]).not.toContain("Seq Scan");
+  await fail(70_000, { excerpt: error("ValueError") });
+  expect([...(await countErrors(explaining, tables)).values()]).toEqual([{ excerpt: 1 }]);
 });

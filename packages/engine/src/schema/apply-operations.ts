@@ -18,10 +18,10 @@ import {
   markFilling,
   type NewJob,
   updateColumn,
-  updateRuntime,
   updateTable,
 } from "./catalog-store.ts";
 import * as ddl from "./ddl.ts";
+import { followErrors, followRewrite, undoTablesOf } from "./follow-undo.ts";
 import { identityOf, type Operation } from "./operations.ts";
 import { changedValues, tableAfter } from "./table-after.ts";
 
@@ -71,7 +71,9 @@ async function changeTable(
 ): Promise<readonly string[]> {
   // Waits for writers that are under way: whatever is written from here on sees the table's new version.
   await sql.query({ text: `lock table ${quoteTable(table)} in access exclusive mode` });
+  const undoTables = operations.some(isRewriting) ? await undoTablesOf(sql, table.id) : [];
   for (const operation of operations) {
+    for (const undo of undoTables) await follow(sql, undo, table, operation);
     for (const text of statementsOf(table, operation)) await sql.query({ text });
   }
   const { rows } = await sql.query({ text: `select exists (select from ${quoteTable(table)})` });
@@ -92,8 +94,30 @@ async function changeTable(
     else await sql.query({ text: ddl.createIndex(table, index, after.columns, { concurrently: false }) });
     built.push({ id: index.id, columns: index.columns });
   }
-  await updateRuntime(sql, table.id, runtimeId);
   return hasRows ? queueJobs(sql, table, operations, { filling, built, runtimeId }) : [];
+}
+
+/** Operations that make new versions of rows. */
+function isRewriting(operation: Operation): boolean {
+  if (operation.kind === "drop_column") return true;
+  if (operation.kind !== "alter_column") return false;
+  return operation.using !== null || losesErrors(operation);
+}
+
+/** An operation with the former values that a job keeps: they stay those of its rows. */
+async function follow(sql: SqlConnection, undo: string, table: CatalogTable, operation: Operation): Promise<void> {
+  if (operation.kind !== "drop_column" && operation.kind !== "alter_column") return;
+  const { name } = operation.column;
+  const isConverted = operation.kind === "alter_column" && operation.using !== null;
+  if (isConverted) await followRewrite(sql, undo, table, "all");
+  if (operation.kind === "alter_column" && !losesErrors(operation)) return;
+  if (!isConverted) await followRewrite(sql, undo, table, [name]);
+  await followErrors(sql, undo, [{ from: name, to: null }]);
+}
+
+/** A column that is made anew, or whose values no function computes any more. */
+function losesErrors(operation: Changed<"alter_column">): boolean {
+  return operation.is_remade || operation.changes.includes("stored_or_computed");
 }
 
 /** Columns that nobody sees before they are filled. */

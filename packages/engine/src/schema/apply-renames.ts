@@ -1,6 +1,7 @@
 import type { SqlConnection } from "../ports.ts";
 import { quoteIdent, quoteTable } from "../sql/quote.ts";
 import type { CatalogColumn, CatalogTable } from "./catalog.ts";
+import { followErrors, followRewrite, undoTablesOf } from "./follow-undo.ts";
 import type { Operation } from "./operations.ts";
 import { renameInExpr } from "./rename-catalog.ts";
 import { errorsIndexName, identityIndexName, keyIndexName } from "./sql-names.ts";
@@ -34,6 +35,7 @@ export async function applyRenames(sql: SqlConnection, operations: readonly Oper
     await sql.query({ text: `lock table ${quoteTable({ ...table, name: former })} in access exclusive mode` });
   }
   for (const renaming of renamings) {
+    await followRenames(sql, renaming);
     for (const text of await statementsOf(sql, renaming, "away")) await sql.query({ text });
     await moveErrors(sql, renaming);
   }
@@ -120,6 +122,17 @@ function renameSql({ kind, table }: Step, from: string, to: string): string {
     case "index":
       // One that a job has yet to build is not there.
       return `alter index if exists ${quoteTable({ folder: table.folder, name: from })} rename to ${target}`;
+  }
+}
+
+/** The errors of renamed columns are moved, which makes new versions of their rows. */
+async function followRenames(sql: SqlConnection, { table, former, columns }: Renaming): Promise<void> {
+  if (columns.length === 0) return;
+  const identity = columns.find((column) => column.to === table.identity)?.from ?? table.identity;
+  const names = columns.map((column) => column.from);
+  for (const undo of await undoTablesOf(sql, table.id)) {
+    await followRewrite(sql, undo, { ...table, name: former, identity }, names);
+    await followErrors(sql, undo, columns);
   }
 }
 

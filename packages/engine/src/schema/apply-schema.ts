@@ -9,7 +9,7 @@ import { quoteTable } from "../sql/quote.ts";
 import { folderSchema } from "../target.ts";
 import { applyOperations } from "./apply-operations.ts";
 import type { CatalogColumn } from "./catalog.ts";
-import { bumpCatalog, keepErrors, lockCatalog, rememberRenames } from "./catalog-store.ts";
+import { bumpCatalog, keepErrors, lockCatalog, rememberRenames, rememberRuntime } from "./catalog-store.ts";
 import { rememberChanges, tellChangesSince } from "./changes.ts";
 import { inspectAhead, planInspected, tablesToCheck } from "./inspect-plan.ts";
 import { loadCatalog } from "./load-catalog.ts";
@@ -43,7 +43,8 @@ export interface ApplyInput {
 /**
  * Makes the tables of a target what the manifest declares: all definitions in one transaction, or nothing. What takes
  * long (filling and recomputing columns, building indexes on tables with rows) is queued as jobs, whose ids it gives;
- * a column that is being filled is unseen until its job has ended. The plan that it gives tells the state after.
+ * a column that is being filled is unseen until its job has ended. The plan that it gives tells the state after. With
+ * nothing to do it still remembers the runtime of the tables, in which later jobs run the application's functions.
  * @throws catalog_moved when the tables changed since the plan; schema_unsupported, before destructive_refused, and
  *   then nothing is applied; schema_lock_timeout; disk_full
  */
@@ -79,10 +80,14 @@ async function applyOnce(
   const { plan, operations } = await planChecked(sql, { ...input, catalog }, since);
   refuse(plan, operations, input.allow_destructive);
   await noticeCode(sql, input.manifest, catalog);
-  if (operations.length === 0) return { plan: { ...plan, status: "applied" }, jobs: [] };
+  if (operations.length === 0) {
+    await rememberRuntime(sql, folderSchema(input.target), input.manifest.tables, input.runtime_id);
+    return { plan: { ...plan, status: "applied" }, jobs: [] };
+  }
   const done = await applyOperations(sql, folderSchema(input.target), operations, input.runtime_id);
   if (input.on_error === "ignore") await keepErrors(sql, done.jobs);
   await rememberRenames(sql, folderSchema(input.target), input.manifest.tables);
+  await rememberRuntime(sql, folderSchema(input.target), input.manifest.tables, input.runtime_id);
   const isNew = (column: CatalogColumn) => column.computed !== null && column.code == null && column.state === "ready";
   await rememberCode(sql, (column, table) => table.has_rows === false || isNew(column));
   const after = await bumpCatalog(sql, done.table_ids);

@@ -1,11 +1,11 @@
 import type { OnError } from "@appdb/contract/jobs";
 import type { ManifestColumn, ManifestFunction, ManifestTable } from "@appdb/contract/manifest";
 import type { SqlConnection } from "../ports.ts";
-import { quoteIdent, storableText } from "../sql/quote.ts";
+import { storableText } from "../sql/quote.ts";
 import type { CatalogColumn } from "./catalog.ts";
 import { CATALOG_CHANNEL, JOBS_CHANNEL } from "./load-catalog.ts";
 import type { PlannedIndex } from "./operations.ts";
-import { indexName } from "./sql-names.ts";
+import { indexName, undoTable } from "./sql-names.ts";
 
 /** Writers of the catalog's rows; all run inside the transaction of an update or of a job's last step. */
 
@@ -60,9 +60,18 @@ export async function updateTable(sql: SqlConnection, id: number, to: ManifestTa
   });
 }
 
-/** Remembers where the functions of a table's columns run from now on. */
-export async function updateRuntime(sql: SqlConnection, id: number, runtimeId: string): Promise<void> {
-  await sql.query({ text: "update appdb.tables set runtime_id = $2 where id = $1", values: [id, runtimeId] });
+/** Remembers where the functions of these tables' columns run from now on: jobs that are started later ask for it. */
+export async function rememberRuntime(
+  sql: SqlConnection,
+  folder: string,
+  tables: readonly ManifestTable[],
+  runtimeId: string,
+): Promise<void> {
+  await sql.query({
+    text: `update appdb.tables set runtime_id = $3
+      where folder = $1 and name = any($2::text[]) and runtime_id is distinct from $3`,
+    values: [folder, tables.map((table) => table.name), runtimeId],
+  });
 }
 
 /** Forgets a table with its columns and indexes; work that was queued for it ends. */
@@ -73,7 +82,7 @@ export async function deleteTable(sql: SqlConnection, id: number): Promise<void>
     values: [id],
   });
   // Former values that such a job kept.
-  for (const [job] of rows) await sql.query({ text: `drop table if exists appdb.${quoteIdent(`undo ${job}`)}` });
+  for (const [job] of rows) await sql.query({ text: `drop table if exists ${undoTable(job ?? "")}` });
   await sql.query({ text: "delete from appdb.tables where id = $1", values: [id] });
 }
 

@@ -26,6 +26,11 @@ export function indexName(table: string, index: { name: string | null; columns: 
   return fit(index.name === null ? `${table}(${index.columns.join(",")})` : `${table}.idx.${index.name}`);
 }
 
+/** The table, quoted, that keeps former values while a job runs that may have to give them back. */
+export function undoTable(jobId: string): string {
+  return `appdb."undo ${jobId}"`;
+}
+
 /** PostgreSQL would cut longer names silently, and two of them could become one. */
 function fit(name: string): string {
   if (Buffer.byteLength(name) <= LONGEST_SQL_NAME) return name;

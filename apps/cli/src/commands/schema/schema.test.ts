@@ -145,9 +145,19 @@ describe("schema update", () => {
     expect(ran.stdout).toContain("updated    main/docs");
   });
 
-  test("nothing to do applies nothing", async () => {
+  test("nothing to do is told as such, and the daemon learns all the same which Python runs the functions", async () => {
     const world = daemon(AGREED);
-    expect((await runCli("schema update app.py main", world)).exit).toBe(0);
+    const ran = await runCli("schema update app.py main", world);
+    expect(ran.exit).toBe(0);
+    expect(ran.stdout).toContain("up to date");
+    expect(ran.stdout).not.toContain("updated");
+    expect(world.applied).toEqual([{ catalog_version: 7, allow_destructive: false }]);
+    expect(JSON.parse((await runCli("schema update app.py main --json", world)).stdout)).toEqual(AGREED);
+  });
+
+  test("nothing to do with --dry-run tells the daemon nothing", async () => {
+    const world = daemon(AGREED);
+    expect((await runCli("schema update app.py main -n", world)).exit).toBe(0);
     expect(world.applied).toEqual([]);
   });
 

@@ -60,7 +60,9 @@ export const update = defineCommand<Flags, [file: string, target: string], Schem
     if (!flags.json) printSchemaPlan(plan, ctx.out);
     if (flags.dryRun) return plan.in_agreement ? plan : skipped(plan);
     // Work of an earlier update that was cut off goes on in the daemon; this one waits for its end.
-    if (plan.in_agreement && plan.jobs.length === 0) return plan;
+    const isDone = plan.in_agreement && plan.jobs.length === 0;
+    // Without tables there is nobody whose runtime could be remembered, and perhaps no database.
+    if (isDone && plan.tables.length === 0) return plan;
     refuseUnsupported(plan);
     const given = [
       ...(flags.python ? ["--python", flags.python] : []),
@@ -69,6 +71,7 @@ export const update = defineCommand<Flags, [file: string, target: string], Schem
     ];
     const again = (more: readonly string[]) => commandLine(["schema", "update", file, target, ...given, ...more]);
     await agreeToDestroy(ctx, plan, flags, again);
+    // Also where nothing is to be done: from now on the tables' functions run in this Python, with this environment.
     const after = await client
       .schemaApply(
         {
@@ -86,6 +89,7 @@ export const update = defineCommand<Flags, [file: string, target: string], Schem
         throw ctx.signal.aborted ? goesOn(file, target, error) : error;
       });
     ctx.out.status("");
+    if (isDone) return plan;
     if (!flags.json) {
       ctx.out.line();
       printAppliedSchema(plan, ctx.out);

@@ -1,0 +1,137 @@
+import type { ManifestColumn } from "@appdb/contract/manifest";
+import { eventually } from "@appdb/testkit/eventually";
+import { excerptColumn, fakeWorkers, upperColumn, useJobsBench } from "@appdb/testkit/jobs-bench";
+import { aColumn, aFunction, aManifest, aTable } from "@appdb/testkit/manifest-builder";
+import { beforeEach, expect, test } from "vitest";
+import { startRecompute } from "./plan-recompute.ts";
+import { runJobs } from "./run-jobs.ts";
+
+const { rows, apply, execute, insertDocs, deps, finish, transaction } = useJobsBench();
+
+const ROWS = 2_000;
+const STORED = [aColumn("title", "string"), aColumn("n", "int", { nullable: true })];
+const upTitle = upperColumn("up", "title");
+
+function of(columns: readonly ManifestColumn[], name = "docs", renamed_from: string | null = null) {
+  return aManifest({
+    tables: [aTable(name, columns, { renamed_from })],
+    functions: [aFunction("app:excerpt", "string")],
+  });
+}
+
+/** Rows of which every third has an error in `up` and every fifth one in `excerpt`. */
+beforeEach(async () => {
+  await apply(of(STORED));
+  await insertDocs(ROWS);
+  const quick = fakeWorkers({ excerpt: (row) => `old ${row.title}` });
+  await finish(await apply(of([...STORED, excerptColumn(), upTitle])), deps({ udf: quick.udf }));
+  await execute({
+    text: `update docs set up = case when n % 3 = 0 then null else up end, excerpt = case when n % 5 = 0 then null else excerpt end,
+      _errors = nullif(case when n % 3 = 0 then '{"up": {"type": "E"}}'::jsonb else '{}' end
+        || case when n % 5 = 0 then '{"excerpt": {"type": "F"}}'::jsonb else '{}' end, '{}')`,
+  });
+});
+
+/** Stops a recompute of `excerpt` when it has written some rows, changes the tables, and lets it go on to a row that fails. */
+async function failAfter(change: () => Promise<unknown>): Promise<void> {
+  const request = { folder: "public", table: "docs", columns: ["excerpt"], cascade: false, errors_only: false };
+  let job = "";
+  await transaction(async (connection) => {
+    job = (await startRecompute(connection, { ...request, on_error: "abort" })).job ?? "";
+  });
+  const stuck = fakeWorkers({
+    excerpt: (row) => {
+      return Number(String(row.title).slice(6)) > ROWS / 2 ? new Promise<never>(() => undefined) : `new ${row.title}`;
+    },
+  });
+  const stop = new AbortController();
+  const running = runJobs(deps({ udf: stuck.udf }), stop.signal);
+  await eventually(async () => {
+    expect(await rows(`select rows_done > 100 from appdb.jobs where id = '${job}'`)).toEqual([["t"]]);
+  });
+  stop.abort();
+  await running;
+  expect(await rows(`select rows_done < ${ROWS} from appdb.jobs where id = '${job}'`)).toEqual([["t"]]);
+  await change();
+  const unlucky = (row: Readonly<Record<string, unknown>>) => {
+    if (row.title === `title ${ROWS}`) throw new Error("unlucky");
+    return "new";
+  };
+  const failing = fakeWorkers({ excerpt: unlucky, summary: unlucky });
+  await expect(finish([job], deps({ udf: failing.udf }))).rejects.toMatchObject({ code: "recompute_failed" });
+  expect(await rows("select count(*) from pg_tables where tablename like 'undo%'")).toEqual([["0"]]);
+}
+
+const valuesOf = (excerpt: string, up: string, table = "docs") =>
+  rows(`select n, title, ${excerpt}, ${up}, _errors->'${excerpt}', _errors->'${up}' from ${table} order by n`);
+
+test("columns and a table that are renamed meanwhile get their former values and errors back, failing rows too", async () => {
+  const before = await valuesOf("excerpt", "up");
+  await failAfter(() =>
+    apply(
+      of(
+        [
+          ...STORED,
+          { ...excerptColumn(), name: "summary", renamed_from: "excerpt" },
+          { ...upTitle, name: "loud", renamed_from: "up" },
+        ],
+        "notes",
+        "docs",
+      ),
+    ),
+  );
+  expect(await valuesOf("summary", "loud", "notes")).toEqual(before);
+  expect(await rows("select distinct jsonb_object_keys(_errors) from notes order by 1")).toEqual([
+    ["loud"],
+    ["summary"],
+  ]);
+});
+
+test("a stored column that gets another type meanwhile keeps no row from getting its former value back", async () => {
+  const before = await valuesOf("excerpt", "up");
+  const [title, n] = STORED;
+  if (title === undefined || n === undefined) throw new Error("no columns");
+  await failAfter(() => apply(of([title, { ...n, type: { kind: "float" } }, excerptColumn(), upTitle])));
+  expect(await valuesOf("excerpt", "up")).toEqual(before);
+});
+
+test("a column that is dropped meanwhile leaves no error behind, and the others get their former values back", async () => {
+  const before = await rows("select n, excerpt, _errors->'excerpt' from docs order by n");
+  await failAfter(() => apply(of([...STORED, excerptColumn()])));
+  expect(await rows("select n, excerpt, _errors->'excerpt' from docs order by n")).toEqual(before);
+  expect(await rows("select count(*) from docs where _errors ? 'up'")).toEqual([["0"]]);
+});
+
+test("a row that a person changed meanwhile keeps what it has", async () => {
+  await failAfter(() => execute({ text: "update docs set excerpt = 'mine', _errors = null where n = 3" }));
+  expect(await rows("select n, excerpt from docs where excerpt not like 'old %'")).toEqual([["3", "mine"]]);
+});
+
+test("a runner that stops gives its job back when what it writes is written, and not before", async () => {
+  const quick = fakeWorkers({ excerpt: (row) => `new ${row.title}` });
+  const request = { folder: "public", table: "docs", columns: ["excerpt"], cascade: false, errors_only: false };
+  await transaction(async (connection) => {
+    await startRecompute(connection, { ...request, on_error: "abort" });
+  });
+  const stop = new AbortController();
+  let running: Promise<void> | undefined;
+  let has_ended = false;
+  await transaction(async (other) => {
+    await other.query({ text: "select from docs where n = 1 for update" });
+    running = runJobs(deps({ udf: quick.udf }), stop.signal).then(() => {
+      has_ended = true;
+    });
+    const waiting =
+      "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
+    await eventually(async () => expect(await rows(waiting)).toEqual([["1"]]));
+    stop.abort();
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    expect(has_ended).toBe(false);
+  });
+  await running;
+  const [[done, written] = []] = await rows(
+    "select (select rows_done from appdb.jobs order by seq desc limit 1), (select count(*) from docs where excerpt like 'new %')",
+  );
+  expect(Number(done)).toBeGreaterThan(0);
+  expect(written).toBe(done);
+});
