@@ -3,7 +3,7 @@ import { aColumn, aManifest, aTable } from "@appdb/testkit/manifest-builder";
 import { expect, test } from "vitest";
 import { planPrune, pruneTables } from "./prune-tables.ts";
 
-const { rows, catalog, apply, insertDocs, deps, isInAgreement } = useJobsBench();
+const { rows, catalog, apply, finish, insertDocs, deps, isInAgreement } = useJobsBench();
 const KEPT = aTable("kept", [aColumn("n", "int")]);
 const FILE = aManifest({ tables: [KEPT] });
 const input = { manifest: FILE, target: "main" };
@@ -28,6 +28,18 @@ test("tables that the file does not declare are dropped with rows and queued wor
   expect(await isInAgreement(FILE)).toBe(true);
   const again = await pruneTables(deps(), { ...input, catalog_version: done.catalog_version });
   expect(again.ops).toEqual([]);
+});
+
+test("when only work of an earlier update has ended since, that is what is told", async () => {
+  await apply(docs());
+  await insertDocs(3);
+  const jobs = await apply(docs(upperColumn("up", "title")));
+  const { version } = await catalog();
+  await finish(jobs);
+  await expect(pruneTables(deps(), { ...input, catalog_version: version })).rejects.toMatchObject({
+    code: "catalog_moved",
+    message: expect.stringContaining("Work that an earlier update had begun has ended. Nothing was dropped."),
+  });
 });
 
 test("tables of other folders are not touched, and a prune of a catalog that moved drops nothing", async () => {
