@@ -103,7 +103,10 @@ def _no_value(value):
         )
     if callable(value):
         name = getattr(value, "__name__", None) or getattr(value, "name", type(value).__name__)
-        return AppFileError(f"The function {name} stands where a value is wanted.", f"Call it: {name}(...)")
+        return AppFileError(
+            f"The function {name} stands where a value is wanted.",
+            f"Call it: {name}(...), or give it its name above the class.",
+        )
     return AppFileError(
         f"A value of the Python type {type(value).__name__} cannot be a constant of a column.",
         "Use text, a number, True or False, a datetime, a date, a UUID, a dict or a list.",

@@ -227,8 +227,11 @@ def _indexed(table, index, column):
             index.source,
         )
     if declared.ref._kind in ("json", "bool", "array", "binary"):
+        is_json = declared.ref._kind == "json"
         raise AppFileError(
-            f"Column '{name}' is {DISPLAY[declared.ref._kind]}; a B-tree index does not help there.", "Take the index out.", index.source
+            f"Column '{name}' is {DISPLAY[declared.ref._kind]}; a B-tree index does not help there.",
+            f"Index a column with its text, {name}.astype(db.String), or take the index out." if is_json else "Take the index out.",
+            index.source,
         )
     return name
 

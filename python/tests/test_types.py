@@ -5,6 +5,8 @@ import subprocess
 import textwrap
 from pathlib import Path
 
+import pytest
+
 CHECKOUT = Path(__file__).resolve().parents[2]
 
 
@@ -20,8 +22,9 @@ def pyright(folder):
     return [f"{found['range']['start']['line'] + 1}: {found['message']}" for found in report["generalDiagnostics"]]
 
 
-def test_pyright_reports_nothing_on_the_example(tmp_path):
-    (tmp_path / "app.py").write_text((CHECKOUT / "examples" / "quickstart" / "app.py").read_text())
+@pytest.mark.parametrize("example", ["quickstart/app.py", "tables/app.py", "tables/brief.py"])
+def test_pyright_reports_nothing_on_the_examples_that_commands_print(tmp_path, example):
+    (tmp_path / "app.py").write_text((CHECKOUT / "examples" / example).read_text())
     assert pyright(tmp_path) == []
 
 

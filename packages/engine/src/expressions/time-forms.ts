@@ -108,7 +108,8 @@ const makeTimestamp: Form = ({ args: [year, month, day], kwargs }) => {
 const addDays: Form = ({ args: [day, n] }) =>
   raiseWhere(
     `(${n?.sql} NOT BETWEEN ('0001-01-01'::date - ${day?.sql}) AND ('9999-12-31'::date - ${day?.sql}))`,
-    n?.sql ?? "",
+    // of both, as one of them may be a constant
+    `${n?.sql} + (${day?.sql} - ${day?.sql})`,
     "date",
     `(${day?.sql} + ${n?.sql}::int4)`,
   );
