@@ -6,7 +6,8 @@ import { appError } from "@appdb/contract/errors";
 import { HOME_PATHS } from "@appdb/contract/home";
 import { parseLocalTarget } from "@appdb/contract/names";
 import type { JobDeps } from "@appdb/engine/jobs/job-deps";
-import type { Clock, Logger, UdfRunner } from "@appdb/engine/ports";
+import type { Clock, Logger, QueryAnswerer, UdfRunner } from "@appdb/engine/ports";
+import type { QueryLimits } from "@appdb/engine/queries/query-limits";
 import type { DaemonConfig } from "./config.ts";
 import { OpenDatabases } from "./databases/open-databases.ts";
 import { createRuntimeStore, type RuntimeStore } from "./databases/runtime-store.ts";
@@ -27,6 +28,8 @@ export interface DaemonDeps {
   readonly services: Services;
   /** Workers in the Python and the environment of a runtime that was stored. */
   readonly createRunner: JobDeps["udf"];
+  /** Limits of the queries that columns ask while jobs compute them. */
+  readonly query_limits: QueryLimits;
   /** Ends the daemon in order; returns at once. */
   requestStop(): void;
 }
@@ -46,8 +49,8 @@ export function composeDaemon(input: ComposeInput): DaemonDeps {
   const { config, home, log, postgres, program } = input;
   const clock: Clock = { now: Date.now };
   const runtimes = createRuntimeStore(join(home, HOME_PATHS.runtimes));
-  const createRunner: JobDeps["udf"] = (runtime_id, modules) =>
-    createFillRunner({ config, log, runtimes }, runtime_id, modules);
+  const createRunner: JobDeps["udf"] = (runtime_id, modules, onQuery) =>
+    createFillRunner({ config, log, runtimes }, runtime_id, modules, onQuery);
   const databases = new OpenDatabases({
     postgres,
     clock,
@@ -55,6 +58,7 @@ export function composeDaemon(input: ComposeInput): DaemonDeps {
     // several homes may share a server of one's own; a home has one daemon
     owner: `daemon of ${hostname()}:${home}`,
     createRunner,
+    query_limits: config.limits,
   });
   const spec_folder = join(home, SPEC_FOLDER);
   // files of services that a killed daemon was starting
@@ -89,6 +93,7 @@ export function composeDaemon(input: ComposeInput): DaemonDeps {
     runtimes,
     services,
     createRunner,
+    query_limits: config.limits,
     requestStop: input.requestStop,
   };
 }
@@ -106,6 +111,7 @@ async function createFillRunner(
   deps: FillRunnerDeps,
   runtime_id: string,
   modules: readonly string[],
+  onQuery: QueryAnswerer,
 ): Promise<UdfRunner> {
   const { config, log, runtimes } = deps;
   const runtime = runtimes.find(runtime_id);
@@ -122,6 +128,7 @@ async function createFillRunner(
     workers: config.limits.workers,
     function_timeout_ms: config.limits.function_timeout_ms,
     worker_memory_mb: config.limits.worker_memory_mb,
+    onQuery,
     log,
     onOutput: (line) => log.info({ line }, "output"),
   });

@@ -5,13 +5,18 @@ import { readManifest } from "@appdb/adapters/images/read-manifest";
 import { createPgPool } from "@appdb/adapters/postgres/pg-pool";
 import { createPythonWorkers } from "@appdb/adapters/udf/python-workers";
 import { type Manifest, manifestSchema } from "@appdb/contract/manifest";
+import type { SchemaPlan } from "@appdb/contract/plan";
 import { DEFAULT_LIMITS } from "@appdb/contract/service-spec";
 import { type Endpoints, openEndpoints } from "@appdb/engine/endpoints/open-endpoints";
-import type { SqlPool, Statement, UdfRunner } from "@appdb/engine/ports";
+import type { JobDeps } from "@appdb/engine/jobs/job-deps";
+import { runJobs } from "@appdb/engine/jobs/run-jobs";
+import { watchJobs } from "@appdb/engine/jobs/watch-jobs";
+import type { QueryAnswerer, SqlPool, Statement, UdfRunner } from "@appdb/engine/ports";
 import type { QueryLimits } from "@appdb/engine/queries/query-limits";
 import { applySchema } from "@appdb/engine/schema/apply-schema";
 import { ensureCatalog } from "@appdb/engine/schema/ensure-catalog";
 import { loadCatalog } from "@appdb/engine/schema/load-catalog";
+import { planSchema } from "@appdb/engine/schema/plan-schema";
 import { findCheckout } from "./postgres-binaries.ts";
 import { createSilentLog } from "./silent-log.ts";
 import { createTestDatabase } from "./test-database.ts";
@@ -24,17 +29,27 @@ export interface Answer {
   readonly text: string;
 }
 
-/** An application file, applied to a database and served, with real Python workers. */
-export interface QueriesStage extends AsyncDisposable {
-  readonly sql: SqlPool;
-  readonly manifest: Manifest;
+/** Routes of an application file, with real Python workers. */
+export interface ServedApp extends AsyncDisposable {
   readonly endpoints: Endpoints;
-  /** Statements that went to PostgreSQL since the last call. */
-  statements(): readonly Statement[];
   get(path: string, signal?: AbortSignal): Promise<Answer>;
   post(path: string, body: unknown): Promise<Answer>;
-  /** Applies another version of the file; the endpoints stay those of the first. */
-  update(app: string): Promise<void>;
+}
+
+/** An application file, applied to a database and served, with real Python workers. */
+export interface QueriesStage extends ServedApp {
+  readonly sql: SqlPool;
+  readonly manifest: Manifest;
+  /** Statements that went to PostgreSQL since the last call. */
+  statements(): readonly Statement[];
+  /** Serves another version of the file, which has been applied. */
+  serve(app: string): Promise<ServedApp>;
+  /** Applies another version of the file; the endpoints stay those of the first. Gives the jobs that it queued. */
+  update(app: string): Promise<readonly string[]>;
+  /** What an update by another version of the file would do. */
+  diff(app: string): Promise<SchemaPlan>;
+  /** Runs jobs until those that are named have ended. @throws what `watchJobs` throws */
+  finish(jobs: readonly string[]): Promise<void>;
 }
 
 const CHECKOUT = findCheckout(import.meta.dirname);
@@ -60,52 +75,85 @@ export async function openQueriesStage(app: string, limits: Partial<QueryLimits>
     env: { PATH: process.env.PATH ?? "", PYTHONDONTWRITEBYTECODE: "1" },
   };
   const log = createSilentLog();
-  let runner: UdfRunner | undefined;
-  const udf = () => {
-    runner ??= createPythonWorkers({
+  const workers = (modules: readonly string[], onQuery: QueryAnswerer) =>
+    createPythonWorkers({
       runtime,
-      modules: ["app"],
+      modules,
       workers: 1,
       function_timeout_ms: 30_000,
       worker_memory_mb: 1_000,
+      onQuery,
       log,
       onOutput: (line) => process.stderr.write(`${line}\n`),
     });
-    return runner;
-  };
-  const apply = async (source: string): Promise<Manifest> => {
+  const clock = { now: Date.now };
+  const read = async (source: string): Promise<Manifest> => {
     writeFileSync(join(project, "app.py"), source);
-    const manifest = manifestSchema.parse(await readManifest({ runtime, app_file: "app.py" }));
+    return manifestSchema.parse(await readManifest({ runtime, app_file: "app.py" }));
+  };
+  const apply = async (manifest: Manifest): Promise<readonly string[]> => {
     const { version: catalog_version } = await loadCatalog(pool);
     const input = { manifest, target: "main", catalog_version, allow_destructive: true, runtime_id: "r1" };
-    await applySchema({ sql: pool, clock: { now: Date.now }, log }, input);
-    return manifest;
+    return (await applySchema({ sql: pool, clock, log }, input)).jobs;
+  };
+  const finish = async (jobs: readonly string[]): Promise<void> => {
+    const forJobs: JobDeps["udf"] = async (_runtime, modules, onQuery) => workers(modules, onQuery);
+    const jobDeps = { sql: pool, udf: forJobs, clock, log, owner: "stage", query_limits: all };
+    const stop = new AbortController();
+    const running = runJobs(jobDeps, stop.signal);
+    try {
+      await watchJobs(jobDeps, jobs, () => undefined, stop.signal);
+    } finally {
+      stop.abort();
+      await running;
+    }
   };
   await ensureCatalog(pool);
-  const manifest = await apply(app);
-  const services = manifest.services.map((service) => service.name);
-  const deps = { sql, udf, log, clock: { now: Date.now } };
-  const endpoints = await openEndpoints(deps, { manifest, target: "main", services, limits: all });
-  const ask = async (method: string, path: string, body: string, search: string, signal?: AbortSignal) => {
-    const route = endpoints.routes.find((known) => known.method === method && known.path === path);
-    if (route === undefined) throw new Error(`no route ${method} ${path}`);
-    const answer = await route.handle({ body, search, headers: {}, id: "req-1", signal });
-    return { status: answer.status, text: answer.body, json: JSON.parse(answer.body) };
+  const manifest = await read(app);
+  await apply(manifest);
+  const serve = async (app: Manifest): Promise<ServedApp> => {
+    let runner: UdfRunner | undefined;
+    const udf = () => {
+      runner ??= workers(["app"], (query, args) => endpoints.answerQuery(query, args));
+      return runner;
+    };
+    const services = app.services.map((service) => service.name);
+    const endpoints = await openEndpoints(
+      { sql, udf, log, clock },
+      { manifest: app, target: "main", services, limits: all },
+    );
+    const ask = async (method: string, path: string, body: string, search: string, signal?: AbortSignal) => {
+      const route = endpoints.routes.find((known) => known.method === method && known.path === path);
+      if (route === undefined) throw new Error(`no route ${method} ${path}`);
+      const answer = await route.handle({ body, search, headers: {}, id: "req-1", signal });
+      return { status: answer.status, text: answer.body, json: JSON.parse(answer.body) };
+    };
+    return {
+      endpoints,
+      get: (path, signal) => {
+        const [place = "", search = ""] = path.split("?", 2);
+        return ask("GET", place, "", search, signal);
+      },
+      post: (path, body) => ask("POST", path, typeof body === "string" ? body : JSON.stringify(body), ""),
+      async [Symbol.asyncDispose]() {
+        await endpoints[Symbol.asyncDispose]();
+        await runner?.[Symbol.asyncDispose]();
+      },
+    };
   };
+  const served = await serve(manifest);
   return {
+    ...served,
     sql: pool,
     manifest,
-    endpoints,
     statements: () => seen.splice(0),
-    get: (path, signal) => {
-      const [place = "", search = ""] = path.split("?", 2);
-      return ask("GET", place, "", search, signal);
-    },
-    post: (path, body) => ask("POST", path, typeof body === "string" ? body : JSON.stringify(body), ""),
-    update: async (source) => void (await apply(source)),
+    serve: async (source) => serve(await read(source)),
+    update: async (source) => apply(await read(source)),
+    diff: async (source) =>
+      planSchema({ manifest: await read(source), catalog: await loadCatalog(pool), target: "main" }).plan,
+    finish,
     async [Symbol.asyncDispose]() {
-      await endpoints[Symbol.asyncDispose]();
-      await runner?.[Symbol.asyncDispose]();
+      await served[Symbol.asyncDispose]();
       await pool[Symbol.asyncDispose]();
       await database.drop();
       rmSync(project, { recursive: true, force: true });

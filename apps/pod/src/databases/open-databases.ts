@@ -3,8 +3,10 @@ import { withClient } from "@appdb/adapters/postgres/database-admin";
 import { createPgPool } from "@appdb/adapters/postgres/pg-pool";
 import type { PostgresProvider } from "@appdb/adapters/postgres/postgres-provider";
 import { appError } from "@appdb/contract/errors";
+import type { JobDeps } from "@appdb/engine/jobs/job-deps";
 import { runJobs } from "@appdb/engine/jobs/run-jobs";
-import type { Clock, Logger, SqlPool, UdfRunner } from "@appdb/engine/ports";
+import type { Clock, Logger, SqlPool } from "@appdb/engine/ports";
+import type { QueryLimits } from "@appdb/engine/queries/query-limits";
 import { ensureCatalog } from "@appdb/engine/schema/ensure-catalog";
 
 const CONNECTIONS = 4;
@@ -18,7 +20,8 @@ export interface OpenDatabasesDeps {
   /** Who runs jobs: the same after a restart, so that a daemon goes on at once with what a killed one held. */
   readonly owner: string;
   /** Workers for a fill, by the id of the runtime that its update stored. */
-  readonly createRunner: (runtime_id: string, modules: readonly string[]) => Promise<UdfRunner>;
+  readonly createRunner: JobDeps["udf"];
+  readonly query_limits: QueryLimits;
 }
 
 export interface OpenDatabase {
@@ -129,11 +132,11 @@ export class OpenDatabases implements AsyncDisposable {
 
   /** Runs the jobs until the signal; a loop that fails, because PostgreSQL was away for example, begins again. */
   async #runJobs(name: string, sql: SqlPool, signal: AbortSignal): Promise<void> {
-    const { clock, createRunner, log, owner } = this.#deps;
+    const { clock, createRunner, log, owner, query_limits } = this.#deps;
     for (let pause = FIRST_RETRY_MS; !signal.aborted; pause = Math.min(pause * 2, LONGEST_RETRY_MS)) {
       const started = clock.now();
       try {
-        await runJobs({ sql, udf: createRunner, clock, log, owner }, signal);
+        await runJobs({ sql, udf: createRunner, clock, log, owner, query_limits }, signal);
         return;
       } catch (error) {
         if (signal.aborted) return;

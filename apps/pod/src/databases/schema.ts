@@ -8,6 +8,7 @@ import type { JobDeps } from "@appdb/engine/jobs/job-deps";
 import { listOpenJobs } from "@appdb/engine/jobs/list-open-jobs";
 import { watchJobs } from "@appdb/engine/jobs/watch-jobs";
 import type { Clock, Logger, SqlConnection, SqlPool } from "@appdb/engine/ports";
+import type { QueryLimits } from "@appdb/engine/queries/query-limits";
 import { compileManifestChecks } from "@appdb/engine/rows/json-checks";
 import { countErrors } from "@appdb/engine/rows/list-errors";
 import { applySchema } from "@appdb/engine/schema/apply-schema";
@@ -28,6 +29,7 @@ export interface SchemaDeps {
   readonly runtimes: RuntimeStore;
   /** Workers for a sample, by the id of a runtime that was stored. */
   readonly createRunner: JobDeps["udf"];
+  readonly query_limits: QueryLimits;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -73,7 +75,7 @@ export async function planForPerson(
   const isPossible = plan.summary.unsupported === 0 && operations.length > 0 && input.runtime !== null;
   if (!isPossible || input.runtime === null) return { ...(await withErrorCounts(sql, catalog, plan)), jobs };
   const recomputes = await previewRecomputes(
-    { sql, udf: deps.createRunner, clock: deps.clock, log: deps.log },
+    { sql, udf: deps.createRunner, clock: deps.clock, log: deps.log, query_limits: deps.query_limits },
     { catalog, functions: input.manifest.functions, operations, runtime_id: deps.runtimes.save(input.runtime) },
     signal,
   );

@@ -1,5 +1,6 @@
 import type { Manifest } from "@appdb/contract/manifest";
 import type { Catalog, CatalogColumn, CatalogTable } from "../schema/catalog.ts";
+import { computedWithQueries } from "../schema/column-queries.ts";
 import { folderSchema } from "../target.ts";
 
 /**
@@ -18,7 +19,7 @@ export function declaredTable(
   const columns = (declared?.columns ?? []).map((column): CatalogColumn => {
     const stored = table.columns.find((candidate) => candidate.name === column.name);
     if (stored === undefined) throw new TypeError(`The catalog has no column ${name}.${column.name}.`);
-    return { ...stored, nullable: column.nullable, computed: column.computed };
+    return { ...stored, nullable: column.nullable, computed: computedWithQueries(manifest, column) };
   });
   return { ...table, columns };
 }

@@ -30,7 +30,11 @@ export async function fillColumns(deps: JobDeps, job: Job, signal: AbortSignal):
     await setTotal(deps.sql, job, Number(rows[0]?.[0]));
   }
   await openUndoLog(deps.sql, fill);
-  await using runner = createLazyRunner(deps, catalog, job.runtime_id);
+  await using runner = createLazyRunner(
+    deps,
+    { catalog, folder: fill.table.folder, columns: fill.columns },
+    job.runtime_id,
+  );
   const failed = new AbortController();
   const stopped = AbortSignal.any([signal, failed.signal]);
   await computeAll({ deps, job, fill, runner, signal: stopped }, (error) => failed.abort(error));

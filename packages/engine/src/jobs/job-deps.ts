@@ -1,9 +1,13 @@
-import type { Clock, Logger, SqlPool, UdfRunner } from "../ports.ts";
+import type { Clock, Logger, QueryAnswerer, SqlPool, UdfRunner } from "../ports.ts";
+import type { QueryLimits } from "../queries/query-limits.ts";
 
 export interface JobDeps {
   readonly sql: SqlPool;
-  /** Starts workers in the application's runtime, with its modules; the caller disposes of them. */
-  readonly udf: (runtime_id: string, modules: readonly string[]) => Promise<UdfRunner>;
+  /** Starts workers in the application's runtime, with its modules; `onQuery` answers what their columns ask. The caller
+   *  disposes of them. */
+  readonly udf: (runtime_id: string, modules: readonly string[], onQuery: QueryAnswerer) => Promise<UdfRunner>;
+  /** Limits of the queries that columns ask; a service's defaults when left out. */
+  readonly query_limits?: QueryLimits;
   readonly clock: Clock;
   readonly log: Logger;
   /** Unique among the runners of a database: names whoever holds a lease. */

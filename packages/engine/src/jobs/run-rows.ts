@@ -5,7 +5,8 @@ import { withJsonChecks } from "../compute/checked-runner.ts";
 import type { SqlResult, UdfGraph, UdfResult, UdfRunner } from "../ports.ts";
 import { compileJsonChecks } from "../rows/json-checks.ts";
 import { fromSqlText } from "../rows/value-sql.ts";
-import type { Catalog } from "../schema/catalog.ts";
+import { functionsBehind } from "../schema/column-queries.ts";
+import { type ComputedHere, createJobQueries } from "./answer-queries.ts";
 import type { JobDeps } from "./job-deps.ts";
 
 /** A row as it was read: `xmin` tells whether it is still the same when its values are written. */
@@ -106,11 +107,11 @@ export interface LazyRunner extends AsyncDisposable {
 }
 
 /** @throws worker_unavailable from `forGraph` when nobody has said how the application's Python is run */
-export function createLazyRunner(deps: JobDeps, catalog: Catalog, runtimeId: string | null): LazyRunner {
+export function createLazyRunner(deps: JobDeps, here: ComputedHere, runtimeId: string | null): LazyRunner {
   let started: Promise<UdfRunner> | undefined;
   return {
     forGraph(graph) {
-      started ??= start(deps, catalog, runtimeId, graph);
+      started ??= start(deps, here, runtimeId, graph);
       return started;
     },
     async [Symbol.asyncDispose]() {
@@ -122,14 +123,26 @@ export function createLazyRunner(deps: JobDeps, catalog: Catalog, runtimeId: str
   };
 }
 
-async function start(deps: JobDeps, catalog: Catalog, runtimeId: string | null, graph: UdfGraph): Promise<UdfRunner> {
+async function start(deps: JobDeps, here: ComputedHere, runtimeId: string | null, graph: UdfGraph): Promise<UdfRunner> {
+  const { catalog, columns } = here;
   if (runtimeId === null) {
     throw appError("worker_unavailable", {
       detail: "No update has said yet in which Python the functions of this table run.",
       hint: "Run the update of this application again: cli schema update <app file> <target>",
     });
   }
-  const modules = graph.functions.map((fn) => catalog.functions.get(fn.id)?.module ?? fn.module);
+  const behind = columns.flatMap(({ computed }) => (computed?.queries === undefined ? [] : functionsBehind(computed)));
+  const modules = [
+    ...graph.functions.map((fn) => catalog.functions.get(fn.id)?.module ?? fn.module),
+    ...behind.flatMap((id) => catalog.functions.get(id)?.module ?? []),
+  ];
   const checks = await compileJsonChecks(catalog.tables.flatMap((table) => table.columns.map((column) => column.type)));
-  return withJsonChecks(await deps.udf(runtimeId, [...new Set(modules)].sort()), checks);
+  let workers: UdfRunner | undefined;
+  const udf = (): UdfRunner => {
+    if (workers === undefined) throw new TypeError("A query was asked before there were workers.");
+    return workers;
+  };
+  const queries = createJobQueries({ sql: deps.sql, udf, query_limits: deps.query_limits }, here);
+  workers = await deps.udf(runtimeId, [...new Set(modules)].sort(), queries.answer);
+  return withJsonChecks(queries.guard(workers), checks);
 }

@@ -97,7 +97,8 @@ function flatten(expr: Expr): Expr {
   }
 }
 
-function mapExpressions(query: Query, change: (expr: Expr) => Expr): Query {
+/** The query with each of its expressions replaced. */
+export function mapExpressions(query: Query, change: (expr: Expr) => Expr): Query {
   const orNull = (expr: Expr | null) => (expr === null ? null : change(expr));
   return {
     ...query,

@@ -10,14 +10,22 @@ import type { BoundTable } from "./bind-query.ts";
  * does not concern it.
  * @throws schema_changed for a dropped table, and for a column that was dropped, renamed or retyped
  */
-export function checkReads(known: BoundTable, catalog: Catalog, service: ServiceIdentity): CatalogTable {
+export function checkReads(known: BoundTable, catalog: Catalog, service: ServiceIdentity | null): CatalogTable {
   const { table } = known;
   const now = catalog.tables.find((candidate) => candidate.id === table.id);
   const refuse = (what: string, column?: string) => {
+    const meta = { table: table.name, ...(column === undefined ? {} : { column }) };
+    if (service === null) {
+      throw appError("schema_changed", {
+        detail: `${what} A query that a computed column asks reads it.`,
+        hint: "Update the tables by the file that declares the query: cli schema update <app file> <target>",
+        meta,
+      });
+    }
     throw appError("schema_changed", {
       detail: `${what} The service was started before that and cannot answer this query.`,
       hint: `Move the service to the tables as they are now: cli service update ${service.app_file} ${service.target}`,
-      meta: { table: table.name, ...(column === undefined ? {} : { column }), folder: folderSchema(service.target) },
+      meta: { ...meta, folder: folderSchema(service.target) },
     });
   };
   if (now === undefined) throw refuse(`Table ${table.name} was dropped.`);

@@ -29,7 +29,8 @@ export interface QueryRunnerDeps {
   readonly functions: ReadonlyMap<string, CatalogFunction>;
   readonly limits: QueryLimits;
   readonly in_flight: RowsInFlight;
-  readonly service: ServiceIdentity;
+  /** Null for a job, which computes columns by the catalog. */
+  readonly service: ServiceIdentity | null;
   /** A table of the application as it declares it, with the catalog's ids. */
   readonly findTable: (name: string) => CatalogTable;
 }

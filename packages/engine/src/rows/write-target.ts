@@ -2,6 +2,7 @@ import { appError } from "@appdb/contract/errors";
 import { displayType } from "@appdb/contract/types";
 import { referencedColumns } from "../expressions/needs-python.ts";
 import type { Catalog, CatalogColumn, CatalogTable } from "../schema/catalog.ts";
+import { changedQueries } from "../schema/column-queries.ts";
 import { isSameType } from "../schema/compare.ts";
 import { folderSchema } from "../target.ts";
 import type { RowLayout } from "./row-layout.ts";
@@ -98,6 +99,7 @@ function pendingColumns(
   for (const column of known.columns) {
     const now = current.columns.find((candidate) => candidate.id === column.id);
     if (canonical(now?.computed?.expr) !== canonical(column.computed?.expr)) stale.add(column.name);
+    else if (asksAnother(now?.computed, column.computed)) stale.add(column.name);
   }
   // Readers of what is stale are stale; as they may be listed before it, go round until nothing is added.
   for (let before = -1; before !== stale.size; ) {
@@ -107,6 +109,12 @@ function pendingColumns(
     }
   }
   return current.columns.filter((column) => stale.has(column.name)).map(({ name, id }) => ({ name, id }));
+}
+
+/** A catalog of an earlier version says nothing of queries: then the service's are taken for the same. */
+function asksAnother(now: CatalogColumn["computed"] | undefined, known: CatalogColumn["computed"]): boolean {
+  if (now == null || known === null || now.queries === undefined) return false;
+  return changedQueries(now, known).length > 0;
 }
 
 /** JSON text that does not hang on the order of object keys, which storage may change. */

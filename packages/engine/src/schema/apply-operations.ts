@@ -42,11 +42,32 @@ export async function applyOperations(
     else touched.set(operation.table.id, operation.table);
   }
   const jobs: string[] = [];
-  for (const table of touched.values()) {
-    const own = operations.filter((operation) => operation.kind !== "create_table" && operation.table.id === table.id);
+  for (const { table, own } of inReadingOrder([...touched.values()], operations)) {
     jobs.push(...(await changeTable(sql, table, own, runtimeId)));
   }
   return { table_ids: [...touched.keys()], jobs };
+}
+
+interface Change {
+  readonly table: CatalogTable;
+  readonly own: readonly Operation[];
+}
+
+/** A table comes behind those that the queries of its columns read, so that their columns are filled before. */
+function inReadingOrder(tables: readonly CatalogTable[], operations: readonly Operation[]): readonly Change[] {
+  const ordered = new Map<number, Change>();
+  const seen = new Set<number>();
+  const add = (table: CatalogTable): void => {
+    if (seen.has(table.id)) return;
+    seen.add(table.id);
+    const own = operations.filter((operation) => operation.kind !== "create_table" && operation.table.id === table.id);
+    const queries = tableAfter(table, own).columns.flatMap(({ computed }) => computed?.queries ?? []);
+    const read = new Set(queries.flatMap(({ query }) => [query.from, ...query.joins].map((ref) => ref.table)));
+    for (const other of tables) if (read.has(other.name)) add(other);
+    ordered.set(table.id, { table, own });
+  };
+  for (const table of tables) add(table);
+  return [...ordered.values()];
 }
 
 async function createTable(

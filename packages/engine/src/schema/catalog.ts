@@ -1,4 +1,5 @@
 import type { Expr } from "@appdb/contract/expressions";
+import type { ManifestQuery } from "@appdb/contract/manifest";
 import type { ColumnType } from "@appdb/contract/types";
 
 /**
@@ -41,7 +42,12 @@ export interface CatalogColumn {
   readonly type: ColumnType;
   readonly nullable: boolean;
   readonly primary_key: boolean;
-  readonly computed: { readonly text: string; readonly expr: Expr } | null;
+  readonly computed: {
+    readonly text: string;
+    readonly expr: Expr;
+    /** The queries that it asks, as they were when it was applied (column-queries.ts); absent for none. */
+    readonly queries?: readonly ManifestQuery[];
+  } | null;
   /** `filling`: added by an update whose fill job has not ended; nullable in PostgreSQL and unseen by readers. */
   readonly state: "ready" | "filling";
   /** Its expression was changed, but recomputing the stored values failed: some are those of the former expression. */

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { Manifest, ManifestFunction } from "@appdb/contract/manifest";
-import { udfsOf } from "../expressions/needs-python.ts";
 import type { CatalogColumn, CatalogFunction } from "./catalog.ts";
+import { functionsBehind } from "./column-queries.ts";
 
 /** What the code of the application's functions is called: another digest, other code. By function id. */
 export type CodeDigests = ReadonlyMap<string, string>;
@@ -25,7 +25,7 @@ function digestOf(fn: ManifestFunction, modules: ReadonlyMap<string, string>, ap
 /** The functions of which a column's values were computed by former code. A column that does not know its code is not stale. */
 export function formerCode(column: Pick<CatalogColumn, "computed" | "code">, digests: CodeDigests): readonly string[] {
   if (column.computed === null) return [];
-  return udfsOf(column.computed.expr).filter((id) => {
+  return functionsBehind(column.computed).filter((id) => {
     const [known, now] = [column.code?.[id], digests.get(id)];
     return known !== undefined && now !== undefined && known !== now;
   });
@@ -37,7 +37,7 @@ export function codeOf(
   functions: ReadonlyMap<string, CatalogFunction>,
 ): Readonly<Record<string, string>> | null {
   if (column.computed === null) return null;
-  const known = udfsOf(column.computed.expr).flatMap((id) => {
+  const known = functionsBehind(column.computed).flatMap((id) => {
     const digest = functions.get(id)?.digest;
     return digest === undefined ? [] : [[id, digest] as const];
   });

@@ -45,7 +45,7 @@ function schemaMeaning(schema: unknown): unknown {
 }
 
 /** The tree without what follows from it. A Json literal is text: it means its value, whatever the order of its keys. */
-function meaning(expr: Expr): unknown {
+export function meaning(expr: Expr): unknown {
   const { nullable: _derived, ...node } = mapParts(expr, (part) => meaning(part) as Expr);
   // What a column's values are checked against when they are written is nothing that its readers depend on.
   if (node.node === "column") return { ...node, type: { kind: node.type.kind } };
@@ -62,7 +62,8 @@ function parseExact(text: string): unknown {
   return JSON.parse(tagged);
 }
 
-function canonicalJson(value: unknown): string {
+/** JSON text that does not hang on the order of keys. */
+export function canonicalJson(value: unknown): string {
   return JSON.stringify(value, (_key, inner: unknown) =>
     inner !== null && typeof inner === "object" && !Array.isArray(inner)
       ? Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : 1)))

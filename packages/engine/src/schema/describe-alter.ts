@@ -1,6 +1,8 @@
 import { assertNever } from "@appdb/contract/assert";
 import type { PlanOp } from "@appdb/contract/plan";
 import { displayType } from "@appdb/contract/types";
+import { changedQueries } from "./column-queries.ts";
+import { isSameExpr } from "./compare.ts";
 import { type Facts, factKey, type Misfit } from "./facts.ts";
 import type { ColumnChange, Operation } from "./operations.ts";
 
@@ -70,7 +72,7 @@ function describeChange(operation: AlterColumn, change: ColumnChange): string {
     case "value":
       return to.primary_key
         ? "its expression would change, but it is the key, by which rows are found"
-        : "its expression will change and every row will be computed again";
+        : `${describeValue(operation)} and every row will be computed again`;
     case "stale":
       return "its values are partly those of its former expression; every row will be computed again";
     case "code":
@@ -82,6 +84,13 @@ function describeChange(operation: AlterColumn, change: ColumnChange): string {
     default:
       return assertNever(change);
   }
+}
+
+function describeValue({ column, to }: AlterColumn): string {
+  const [before, after] = [column.computed, to.computed];
+  if (before === null || after === null || !isSameExpr(before.expr, after.expr)) return "its expression will change";
+  const names = changedQueries(before, after);
+  return `the ${names.length === 1 ? "query" : "queries"} ${names.join(", ")} that it asks will change`;
 }
 
 function describeType({ severity, using, is_remade, to, changes }: AlterColumn, before: string, after: string): string {

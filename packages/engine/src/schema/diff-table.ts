@@ -1,5 +1,6 @@
 import type { ManifestColumn, ManifestTable } from "@appdb/contract/manifest";
 import type { CatalogColumn, CatalogTable } from "./catalog.ts";
+import { changedQueries } from "./column-queries.ts";
 import { isSameExpr, isSameJson, isSameText, isSameType } from "./compare.ts";
 import { type ColumnChange, declaredIndexes, indexKey, type Operation, type TableChange } from "./operations.ts";
 import { isStoredAlike, NULL_CHECK, planTypeChange } from "./type-change.ts";
@@ -75,7 +76,10 @@ function alterColumn(
 function columnChanges(column: CatalogColumn, to: ManifestColumn): readonly ColumnChange[] {
   const before = column.computed;
   const after = to.computed;
-  const isOther = before !== null && after !== null && !isSameExpr(before.expr, after.expr);
+  const isOther =
+    before !== null &&
+    after !== null &&
+    (!isSameExpr(before.expr, after.expr) || changedQueries(before, after).length > 0);
   const changes: readonly [ColumnChange, boolean][] = [
     ["type", !isSameType(column.type, to.type)],
     ["nullability", column.nullable !== to.nullable],

@@ -4,6 +4,7 @@ import type { PlanOp, SchemaPlan, StaleColumn, TablePlan } from "@appdb/contract
 import { folderSchema } from "../target.ts";
 import type { Catalog, CatalogTable } from "./catalog.ts";
 import { type CodeDigests, codeDigests, formerCode } from "./code-digests.ts";
+import { withQueries } from "./column-queries.ts";
 import { describeOperation } from "./describe-operation.ts";
 import { diffTable } from "./diff-table.ts";
 import { type Facts, factKey, NO_FACTS } from "./facts.ts";
@@ -32,7 +33,7 @@ export function planSchema(input: PlanInput): { plan: SchemaPlan; operations: re
   const facts = input.facts ?? NO_FACTS;
   const digests = codeDigests(input.manifest);
   const recompute = input.recompute ?? false;
-  const matches = matchNames(existing, input.manifest.tables);
+  const matches = matchNames(existing, withQueries(input.manifest).tables);
   const planned = matches.map((match) => planTable(input.target, match, { facts, digests, recompute }));
   const matched = new Set(matches.map((match) => match.stored));
   const extras = existing.flatMap((table) => (matched.has(table) ? [] : [table.name])).sort();

@@ -70,7 +70,11 @@ async function previewTable(
   signal: AbortSignal,
 ): Promise<ReadonlyMap<string, Recompute>> {
   const rows = await countRows(deps.sql, input.before);
-  await using runner = createLazyRunner({ ...deps, owner: "preview" }, catalog, runtimeId);
+  await using runner = createLazyRunner(
+    { ...deps, owner: "preview" },
+    { catalog, folder: input.before.folder, columns: input.after.columns },
+    runtimeId,
+  );
   const sampler = { sql: deps.sql, runner, wait_ms: LONGEST_MS };
   let note: string | null = null;
   let estimate: number | null = null;

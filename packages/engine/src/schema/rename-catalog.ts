@@ -73,5 +73,8 @@ function renamedComputed(
   if (column.computed === null) return null;
   const expr = renameInExpr(column.computed.expr, names);
   const declared = to.columns.find((candidate) => candidate.name === column.name)?.computed;
-  return declared != null && isSameExpr(declared.expr, expr) ? declared : { ...column.computed, expr };
+  // Queries stay as they are: one that reads what is renamed now is another definition, and its column is computed again.
+  return declared != null && isSameExpr(declared.expr, expr)
+    ? { ...column.computed, text: declared.text, expr: declared.expr }
+    : { ...column.computed, expr };
 }

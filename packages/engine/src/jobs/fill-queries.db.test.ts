@@ -1,0 +1,165 @@
+import { openQueriesStage, type QueriesStage } from "@appdb/testkit/queries-stage";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { startRecompute } from "./plan-recompute.ts";
+
+/** Columns that ask queries, computed for rows that were there before them: real PostgreSQL, real workers. */
+const APP = `
+import appdb as db
+import appdb.functions as fn
+from appdb.serving import Router
+
+Base = db.model_base()
+
+
+class Kinds(Base, name="kinds"):
+    name = db.Column(db.String, primary_key=True)
+    rank: db.Int
+    note: db.String | None
+
+
+@db.udf
+def loud(text: str) -> str:
+    return text.upper() + "!"
+
+
+@db.query
+def of_kind(kind: str, least: int = 0):
+    """Its kind."""
+    return Kinds.where((Kinds.name == kind) & (Kinds.rank >= least)).select(Kinds.rank, name=loud(Kinds.name))
+
+
+class Items(Base, name="items"):
+    sku = db.Column(db.String, primary_key=True)
+    kind: db.String
+    # more columns
+
+
+r = Router(name="q")
+r.add_insert_route(Items, path="/items", inputs=["sku", "kind"])
+r.add_insert_route(Kinds, path="/kinds")
+r.add_query_route(path="/of_kind", query=of_kind)
+`;
+const FOUND = "found = of_kind(kind)";
+const ASKING = APP.replace("# more columns", FOUND);
+
+let stage: QueriesStage;
+
+beforeEach(async () => {
+  stage = await openQueriesStage(APP);
+  for (const [name, rank] of [
+    ["tool", 3],
+    ["toy", 1],
+  ]) {
+    await stage.post("/kinds", { name, rank });
+  }
+  await stage.sql.query({
+    text: `insert into items (_row, sku, kind)
+      select uuidv7(), 'i' || i, (array['tool', 'toy', 'none'])[1 + i % 3] from generate_series(1, 600) i`,
+  });
+});
+
+afterEach(async () => {
+  await stage[Symbol.asyncDispose]();
+});
+
+async function found(): Promise<unknown[][]> {
+  const { rows } = await stage.sql.query({
+    text: "select kind, found::text, count(*) from items group by 1, 2 order by 1",
+  });
+  return rows.map(([kind, value, count]) => [kind, JSON.parse(value ?? "null"), Number(count)]);
+}
+
+async function recompute(column: string): Promise<void> {
+  const { job } = await startRecompute(stage.sql, {
+    ...{ folder: "public", table: "items", columns: [column] },
+    ...{ cascade: false, on_error: "abort", errors_only: false },
+  });
+  await stage.finish([job ?? ""]);
+}
+
+test("a column that asks a query gets the same values for rows that are there, inserted and computed again", async () => {
+  await stage.finish(await stage.update(ASKING));
+  const tool = [{ rank: 3, name: "TOOL!" }];
+  const toy = [{ rank: 1, name: "TOY!" }];
+  expect(await found()).toEqual([
+    ["none", [], 200],
+    ["tool", tool, 200],
+    ["toy", toy, 200],
+  ]);
+  expect((await stage.diff(ASKING)).in_agreement).toBe(true);
+  await using serving = await stage.serve(ASKING);
+  expect((await serving.post("/items", { sku: "new", kind: "tool" })).json).toMatchObject({ found: tool });
+  await stage.sql.query({ text: "update items set found = null where kind = 'toy'" });
+  await recompute("found");
+  expect(await found()).toEqual([
+    ["none", [], 200],
+    ["tool", tool, 201],
+    ["toy", toy, 200],
+  ]);
+});
+
+test("another definition of a query is a change of the columns that ask it, and computes them again", async () => {
+  await stage.finish(await stage.update(ASKING));
+  const moved = ASKING.replace('"""Its kind."""', '"""Told otherwise, further down."""\n').replace(
+    "Base =",
+    "\nBase =",
+  );
+  expect((await stage.diff(moved)).in_agreement).toBe(true);
+  const changed = ASKING.replace("Kinds.rank >= least", "Kinds.rank > least + 1");
+  const [table] = (await stage.diff(changed)).tables.filter(({ ops }) => ops.length > 0);
+  expect(table?.ops.map(({ description }) => description)).toEqual([
+    "column 'found': the query of_kind that it asks will change and every row will be computed again",
+  ]);
+  await stage.finish(await stage.update(changed));
+  expect((await found()).map(([kind, value]) => [kind, (value as unknown[]).length])).toEqual([
+    ["none", 0],
+    ["tool", 1],
+    ["toy", 0],
+  ]);
+  expect((await stage.diff(changed)).in_agreement).toBe(true);
+});
+
+test("other code of a function in a query is told as former code of the columns that ask it", async () => {
+  await stage.finish(await stage.update(ASKING));
+  expect((await stage.diff(ASKING)).stale).toEqual([]);
+  const plan = await stage.diff(ASKING.replace('text.upper() + "!"', 'text.upper() + "?"'));
+  expect(plan.stale).toMatchObject([{ table: "main/items", column: "found", functions: ["app:loud"] }]);
+});
+
+test("a service of before the change leaves cells pending, and a job closes them by the later definition", async () => {
+  await stage.finish(await stage.update(ASKING));
+  await using former = await stage.serve(ASKING);
+  const changed = ASKING.replace("Kinds.rank >= least", "Kinds.rank > 5");
+  await stage.finish(await stage.update(changed));
+  await former.post("/items", { sku: "late", kind: "tool" });
+  const open = await stage.sql.query({ text: "select id from appdb.jobs where state = 'queued'" });
+  await stage.finish(open.rows.map(([id]) => id ?? ""));
+  const { rows } = await stage.sql.query({ text: "select found::text, _errors from items where sku = 'late'" });
+  expect(rows).toEqual([["[]", null]]);
+});
+
+test("a query that refuses says so for the row, and the column is not added", async () => {
+  const strict = ASKING.replace("Kinds.rank >= least", "Kinds.rank / (Kinds.rank - 3) >= least");
+  await expect(stage.update(strict).then((jobs) => stage.finish(jobs))).rejects.toMatchObject({
+    code: "fill_failed",
+    meta: { column: "found", type: "QueryFailed", message: expect.stringContaining("of_kind") },
+  });
+});
+
+test("a column that a query reads is filled before the column that asks it, in one update", async () => {
+  const louder = '@db.udf\ndef louder(text: str) -> str:\n    return text.upper() + "!"\n\n\nclass Kinds';
+  const both = ASKING.replace("class Kinds", louder)
+    .replace("note: db.String | None", "note: db.String | None\n    loud_name = louder(name)")
+    .replace("name=loud(Kinds.name)", "name=Kinds.loud_name");
+  await stage.finish(await stage.update(both));
+  expect((await found())[1]).toEqual(["tool", [{ rank: 3, name: "TOOL!" }], 200]);
+});
+
+test("a query that reads a column which nobody has filled yet is told, not answered with nulls", async () => {
+  await stage.finish(await stage.update(ASKING));
+  await stage.sql.query({ text: "update appdb.columns set state = 'filling' where name = 'rank'" });
+  await expect(recompute("found")).rejects.toMatchObject({
+    code: "recompute_failed",
+    meta: { message: "The query app:of_kind reads kinds.rank, which is being filled itself." },
+  });
+});
