@@ -135,13 +135,32 @@ test("a taken port is refused by name before anything is changed", { timeout: TI
   expect(await findService(client, "ports/ingest")).toMatchObject({ pid: served.pid, port: served.port });
 });
 
-test("a service whose code cannot be imported is FAILED with the reason", { timeout: TIMEOUT }, async () => {
+test("without a Python a service serves what needs none; one whose routes all need it is FAILED with the reason", {
+  timeout: TIMEOUT,
+}, async () => {
   const app = await harness.readApp("fails");
   await serveExample(client, app);
   const broken = { ...app, runtime: { ...app.runtime, python: join(harness.folder, "no-python") } };
-  await expect(
-    client.serviceApply({ ...broken, service: null, port: null, allow_destructive: false }),
-  ).rejects.toMatchObject({ code: "service_failed", hint: "cli service logs fails/ingest" });
+  const options = { service: null, port: null, allow_destructive: true };
+  await client.serviceApply({ ...broken, ...options });
+  const { endpoint } = await findService(client, "fails/ingest");
+  const post = async (path: string) => {
+    const headers = { "content-type": "application/json" };
+    const answer = await fetch(`${endpoint}${path}`, { method: "POST", headers, body: '{"title":"a"}' });
+    return await answer.json();
+  };
+  expect(await post("/titles")).toEqual({ title_upper: "A" });
+  expect(await post("/docs")).toMatchObject({ status: 503, code: "worker_unavailable" });
+
+  const services = app.manifest.services.map((service) => ({
+    ...service,
+    routes: service.routes.filter((route) => route.path === "/docs"),
+  }));
+  const needing = { ...broken, manifest: { ...app.manifest, services } };
+  await expect(client.serviceApply({ ...needing, ...options })).rejects.toMatchObject({
+    code: "service_failed",
+    hint: "cli service logs fails/ingest",
+  });
   const failed = await findService(client, "fails/ingest");
   expect(failed).toMatchObject({ state: "FAILED", pid: null });
   expect(failed.error).not.toBe("");
