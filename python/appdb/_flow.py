@@ -6,6 +6,7 @@ All of this runs in one thread, that of the event loop. Plain functions among th
 
 import asyncio
 import threading
+import traceback
 
 from appdb._awaiting import Awaiting
 from appdb._batching import Batches, checked, together
@@ -73,14 +74,25 @@ class Flow:
             self._advance(_Row(call, number, [*values, *empty]))
 
     def _advance(self, row):
+        """Goes on with a row. What fails here is a fault of ours; the row is answered all the same, or it would wait for ever."""
+        try:
+            self._begin_ready(row)
+        except BaseException as error:
+            traceback.print_exc()  # into the log of whoever started the worker
+            told = worker_error("worker", error, self._root)
+            for step in row.call.graph.steps:
+                if row.state[step.at] != _DONE:
+                    self._set(row, step, None, told)
+        if row.left == 0:
+            self._ready(row)
+
+    def _begin_ready(self, row):
         """Begins all steps that may; the results of those that are quick are there for the next."""
         state = row.state
         for step in row.call.graph.steps:
             if state[step.at] == _WAITING and all(state[at] == _DONE for at in step.needs):
                 state[step.at] = _BEGUN
                 self._begin(row, step)
-        if row.left == 0:
-            self._ready(row)
 
     def _begin(self, row, step):
         if row.errors:
@@ -144,6 +156,8 @@ class Flow:
         self._advance(row)
 
     def _set(self, row, step, value, error):
+        if row.state[step.at] == _DONE:  # given up meanwhile
+            return
         row.values[step.place] = value
         if error is not None:
             row.errors[step.at] = error

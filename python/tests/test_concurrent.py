@@ -1,10 +1,15 @@
 """Async and batched functions, resource pools, queries and aggregates in the worker process."""
 
 import json
+import queue
 import signal
 import time
+from types import SimpleNamespace
 
 import pytest
+
+from appdb._concurrent import INLINE
+from appdb._flow import Flow
 
 FUNCTIONS = """
 import asyncio, time, os
@@ -162,6 +167,28 @@ def test_errors_of_concurrent_columns_can_be_read_by_others(begun):
         "s": None, "t": None, "u": None, "k": "ValueError", "m": "CellError: s has no value: ValueError: no two",
     }  # fmt: skip
     assert sorted(rows[1][1]) == ["s", "t", "u"]
+
+
+def test_a_fault_of_the_worker_itself_answers_the_row_and_is_in_the_log(capfd):
+    def fails(values):
+        raise RuntimeError("a step that cannot begin")
+
+    def step(at, name, needs):
+        run = dict(kind=INLINE, run=fails, watching=None, is_visible=True)
+        return SimpleNamespace(at=at, place=at, name=name, needs=needs, reads=[], **run)
+
+    steps = [step(0, "a", set()), step(1, "b", {0})]
+    steps[0].run = lambda values: 1
+    steps[1].watching = lambda *_: fails(None)
+    frames = queue.Queue()
+    flow = Flow(lambda *sent: [frames.put(frame) for frame in sent], None, "/nowhere", 1)
+    flow.run({"call": 1, "n": 1, "columns": []}, SimpleNamespace(floats=[], steps=steps, visible=steps))
+    rows = frames.get(timeout=5)
+    assert rows["columns"] == [[1], [None]]
+    told = rows["errors"][0]
+    assert [*told] == ["b"] and told["b"]["message"] == "a step that cannot begin"
+    assert frames.get(timeout=5) == {"t": "done", "call": 1}
+    assert "RuntimeError: a step that cannot begin" in capfd.readouterr().err
 
 
 @pytest.mark.parametrize("name", ["stuck", "stubborn", "late"])
