@@ -15,6 +15,12 @@ export interface Statement {
   readonly name?: string;
   /** Bytes that the rows of the result may have; a larger one is not read to its end. */
   readonly most_bytes?: number;
+  /**
+   * Takes each row as it comes, in place of the result's `rows`: `bytes` from `start` to `end` are the number of fields (2
+   * bytes, big-endian) and for each field its length (4 bytes; -1 for null) and PostgreSQL's text of it. They are lent for
+   * the time of the call. It must not throw.
+   */
+  readonly take_row?: (bytes: Buffer, start: number, end: number) => void;
   /** Cancels the statement, which then throws SqlError 57014. */
   readonly signal?: AbortSignal | undefined;
 }

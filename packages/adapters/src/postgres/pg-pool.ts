@@ -4,6 +4,7 @@ import { Client, type ClientBase, type ClientConfig, Pool, type PoolClient } fro
 import { isLost, statementError, unavailableError } from "./pg-errors.ts";
 import { listenOn } from "./pg-listen.ts";
 import { run, runBounded } from "./pg-statement.ts";
+import { openStream, RowTap } from "./row-tap.ts";
 
 export interface PgPoolOptions {
   /**
@@ -39,6 +40,7 @@ class PgPool implements SqlPool {
   readonly #options: PgPoolOptions;
   readonly #config: ClientConfig;
   readonly #pool: Pool;
+  readonly #taps: WeakMap<ClientBase, RowTap>;
   readonly #closing = new AbortController();
 
   constructor(options: PgPoolOptions) {
@@ -48,7 +50,9 @@ class PgPool implements SqlPool {
       application_name: options.application_name,
       types: RAW_TYPES,
     };
-    const config = { ...this.#config, connectionTimeoutMillis: CONNECT_TIMEOUT_MS };
+    const config = { ...this.#config, stream: openStream, connectionTimeoutMillis: CONNECT_TIMEOUT_MS };
+    const taps = new WeakMap<ClientBase, RowTap>();
+    this.#taps = taps;
     this.#pool = new Pool({
       max: options.max,
       idleTimeoutMillis: IDLE_TIMEOUT_MS,
@@ -56,6 +60,7 @@ class PgPool implements SqlPool {
       Client: class extends Client {
         constructor() {
           super(config);
+          taps.set(this, new RowTap(this));
         }
       },
       onConnect: (client: ClientBase) => prepareSession(client, options),
@@ -121,8 +126,11 @@ class PgPool implements SqlPool {
   }
 
   #run(client: PoolClient, statement: Statement): Promise<SqlResult> {
-    if (statement.most_bytes === undefined && statement.signal === undefined) return run(client, statement);
-    return runBounded(client, statement, () => this.#cancel(client));
+    const { most_bytes, take_row, signal } = statement;
+    if (most_bytes === undefined && take_row === undefined && signal === undefined) return run(client, statement);
+    const tap = this.#taps.get(client);
+    if (tap === undefined) throw new TypeError("A connection of the pool has no tap.");
+    return runBounded(client, tap, statement, () => this.#cancel(client));
   }
 
   /** Resolves once PostgreSQL has been told, so that the next statement of the connection is not hit. */

@@ -1,6 +1,7 @@
 import { ResultTooLarge, type SqlResult, type Statement } from "@appdb/engine/ports";
 import { type ClientBase, Query } from "pg";
 import { statementError } from "./pg-errors.ts";
+import type { RowTap } from "./row-tap.ts";
 
 type TextRow = (string | null)[];
 
@@ -15,23 +16,31 @@ export async function run(client: ClientBase, statement: Statement): Promise<Sql
 }
 
 /**
- * Runs a statement whose result may be too large, or whose caller may go away. Rows beyond `most_bytes` are dropped as
+ * Runs a statement whose result may be too large, whose rows are taken as bytes, or whose caller may go away. Rows beyond `most_bytes` are dropped as
  * they come; `cancel` tells PostgreSQL to stop, and the statement is over only when that is done.
  * @throws ResultTooLarge; SqlError, 57014 when it was cancelled; commit_unknown
  */
 export async function runBounded(
   client: ClientBase,
+  tap: RowTap,
   statement: Statement,
   cancel: () => Promise<void>,
 ): Promise<SqlResult> {
   const most = statement.most_bytes ?? Number.POSITIVE_INFINITY;
-  const { signal } = statement;
+  const { signal, take_row } = statement;
   const rows: TextRow[] = [];
   let bytes = 0;
   let cancelling: Promise<void> | undefined;
   const stop = () => {
     cancelling ??= cancel();
   };
+  if (take_row !== undefined) {
+    tap.take = (row, start, end) => {
+      bytes += end - start;
+      if (bytes <= most) take_row(row, start, end);
+      else stop();
+    };
+  }
   try {
     signal?.addEventListener("abort", stop, { once: true });
     if (signal?.aborted) stop();
@@ -55,6 +64,7 @@ export async function runBounded(
   } catch (error) {
     throw bytes > most ? new ResultTooLarge(most) : statementError(error);
   } finally {
+    tap.take = undefined;
     signal?.removeEventListener("abort", stop);
     await cancelling;
   }

@@ -1,7 +1,7 @@
 import { appError } from "@appdb/contract/errors";
 import type { ManifestQuery } from "@appdb/contract/manifest";
 import type { ColumnType, EngineValue } from "@appdb/contract/types";
-import type { SqlConnection, SqlPool, UdfRunner } from "../ports.ts";
+import type { SqlConnection, SqlPool, SqlResult, UdfGraph, UdfRunner } from "../ports.ts";
 import { isShapeRefusal, isValueRefusal } from "../rows/sql-refusals.ts";
 import { arrayText, toSqlText } from "../rows/value-sql.ts";
 import type { ServiceIdentity } from "../rows/write-target.ts";
@@ -9,6 +9,7 @@ import type { Catalog, CatalogFunction, CatalogTable } from "../schema/catalog.t
 import { loadCatalog } from "../schema/load-catalog.ts";
 import { type BoundQuery, bindQuery } from "./bind-query.ts";
 import { checkReads } from "./check-reads.ts";
+import { compileJsonRows } from "./json-rows.ts";
 import { planQuery } from "./plan-query.ts";
 import {
   bindInputs,
@@ -55,6 +56,7 @@ interface Plans {
 
 interface CompiledPlan extends QueryPlan {
   readonly render: ReturnType<typeof compileRows>;
+  readonly begin: ReturnType<typeof compileJsonRows>;
 }
 
 /** Values that rows are sorted, grouped or counted by are computed before there is an answer. */
@@ -152,34 +154,50 @@ export class QueryRunner {
     signal?: AbortSignal,
   ): Promise<QueryAnswer | undefined> {
     const { limits, sql } = this.#deps;
-    const { final, render } = plan;
-    const result = await sql.query({
+    const { final } = plan;
+    const statement = {
       ...this.#statement(plans, final.statement, arrays, args),
       most_bytes: limits.result_bytes,
       signal,
-    });
-    if (result.rows.length === 0 && plan.materials.length === 0 && !(await this.#isCurrent(plans, sql)))
-      return undefined;
-    if (result.rows.length > limits.result_rows) throw tooManyRows(this.#named.name, limits);
-    let text = "";
+    };
+    const isUnseen = async () => plan.materials.length === 0 && !(await this.#isCurrent(plans, sql));
     if (final.graph === null) {
-      for (const row of result.rows) text += text === "" ? render(row) : `,${render(row)}`;
-    } else {
-      const { graph } = final;
-      const first = final.outputs.filter(({ from }) => "sql" in from).length;
-      const inputs = bindInputs(graph, final.columns, args);
-      const rows = result.rows.map((row) => inputs(decodeRow(final.columns, row, first)));
-      const computed = await computeRows(this.#deps.udf(), graph, rows, signal);
-      result.rows.forEach((row, at) => {
-        const made = computed[at];
-        if (made === undefined) throw new TypeError("Python answered fewer rows than it was given.");
-        refuseErrors(this.#named.name, graph, 0, made, (step) => failedOutput(final, step, at + 1));
-        const shown = render(row, made.values);
-        text += at === 0 ? shown : `,${shown}`;
-      });
+      const rows = plan.begin(limits.result_bytes);
+      await sql.query({ ...statement, take_row: rows.take_row });
+      if (rows.count === 0 && (await isUnseen())) return undefined;
+      if (rows.count > limits.result_rows) throw tooManyRows(this.#named.name, limits);
+      if (rows.is_full) throw tooManyBytes(this.#named.name, limits);
+      return { count: rows.count, text: rows.finish() };
     }
+    const { rows } = await sql.query(statement);
+    if (rows.length === 0 && (await isUnseen())) return undefined;
+    if (rows.length > limits.result_rows) throw tooManyRows(this.#named.name, limits);
+    return this.#compute(plan, final.graph, rows, args, signal);
+  }
+
+  /** Has Python compute what it must of the answer's rows. */
+  async #compute(
+    { final, render }: CompiledPlan,
+    graph: UdfGraph,
+    given: SqlResult["rows"],
+    args: QueryArguments,
+    signal?: AbortSignal,
+  ): Promise<QueryAnswer> {
+    const { limits } = this.#deps;
+    const first = final.outputs.filter(({ from }) => "sql" in from).length;
+    const inputs = bindInputs(graph, final.columns, args);
+    const rows = given.map((row) => inputs(decodeRow(final.columns, row, first)));
+    const computed = await computeRows(this.#deps.udf(), graph, rows, signal);
+    let text = "";
+    given.forEach((row, at) => {
+      const made = computed[at];
+      if (made === undefined) throw new TypeError("Python answered fewer rows than it was given.");
+      refuseErrors(this.#named.name, graph, 0, made, (step) => failedOutput(final, step, at + 1));
+      const shown = render(row, made.values);
+      text += at === 0 ? shown : `,${shown}`;
+    });
     if (text.length > limits.result_bytes) throw tooManyBytes(this.#named.name, limits);
-    return { count: result.rows.length, text };
+    return { count: given.length, text };
   }
 
   /** Reads rows by a cursor, has Python compute what it must, and keeps what the next statement needs, as array texts. */
@@ -317,7 +335,12 @@ export class QueryRunner {
   #plan(bound: BoundQuery, mode: "forms" | "bare"): CompiledPlan {
     const { functions, limits } = this.#deps;
     const plan = planQuery(bound, { functions, mode, most_rows: limits.result_rows });
-    return { ...plan, render: compileRows(plan.final, bound.return_scalar) };
+    const { final } = plan;
+    return {
+      ...plan,
+      render: compileRows(final, bound.return_scalar),
+      begin: compileJsonRows(final.outputs, bound.return_scalar),
+    };
   }
 
   #movesOn(): Error {

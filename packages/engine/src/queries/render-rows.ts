@@ -45,7 +45,7 @@ function outputWriter({ from, type }: Output): Writer {
 }
 
 /** From PostgreSQL's text straight to JSON, without a value between where both are written alike. */
-function textWriter(type: ColumnType): (text: string) => string {
+export function textWriter(type: ColumnType): (text: string) => string {
   switch (type.kind) {
     case "string":
       return stringToJson;

@@ -1,0 +1,122 @@
+import { type ConnectOpts, Socket, type SocketConstructorOpts } from "node:net";
+import type { Statement } from "@appdb/engine/ports";
+import type { ClientBase } from "pg";
+
+type TakeRow = NonNullable<Statement["take_row"]>;
+
+/** Where a connection of the driver begins to read what its stream brings. */
+interface Listening {
+  attachListeners(stream: Source): void;
+}
+
+interface Source {
+  on(event: string, listener: (chunk: Buffer) => void): unknown;
+}
+
+/** Type and length of a message; the length counts itself. */
+const HEADER = 5;
+const DATA_ROW = "D".charCodeAt(0);
+const READY_FOR_QUERY = "Z".charCodeAt(0);
+const READ_BYTES = 64 * 1024;
+
+/**
+ * The stream of a connection: each reads into one buffer. A new one for every piece is memory outside of the heap, so much of
+ * it under load that the whole heap is collected again and again. Encrypted connections are read by their own stream.
+ */
+export function openStream(config?: { readonly ssl?: unknown }): Socket {
+  if (config?.ssl) return new Socket();
+  const buffer = Buffer.allocUnsafeSlow(READ_BYTES);
+  const options: SocketConstructorOpts & ConnectOpts = {
+    onread: {
+      buffer,
+      callback(bytes) {
+        socket.emit("data", buffer.subarray(0, bytes));
+        return true;
+      },
+    },
+  };
+  const socket: Socket = new Socket(options);
+  return socket;
+}
+
+/**
+ * Stands between a connection's stream and the driver's reader, which makes a string of every field. While somebody takes
+ * rows they get their bytes from here; everything else goes on to the driver, whole messages at a time.
+ */
+export class RowTap {
+  /** Whoever takes the rows of the running statement. */
+  take: TakeRow | undefined;
+  /** The beginning of a message whose rest has not come yet. */
+  #parts: Buffer[] = [];
+  #bytes = 0;
+  #wanted = 0;
+  /** While a connection is being made the driver keeps what it reads. */
+  #isReady = false;
+
+  /** Taps a client that has not connected yet. */
+  constructor(client: ClientBase) {
+    const connection: unknown = "connection" in client ? client.connection : undefined;
+    if (!isListening(connection)) throw new TypeError("This release of pg reads its connections in another way.");
+    const attach = connection.attachListeners.bind(connection);
+    connection.attachListeners = (stream) => {
+      attach({
+        on: (event, listener) => stream.on(event, event === "data" ? (chunk) => this.#read(chunk, listener) : listener),
+      });
+    };
+  }
+
+  #read(chunk: Buffer, pass: (messages: Buffer) => void): void {
+    const bytes = this.#complete(chunk);
+    if (bytes === undefined) return;
+    let passed = 0;
+    let at = 0;
+    let size = HEADER;
+    while (bytes.length - at >= HEADER) {
+      size = 1 + bytes.readUInt32BE(at + 1);
+      if (bytes.length - at < size) break;
+      if (bytes[at] === DATA_ROW && this.take !== undefined) {
+        if (passed < at) pass(bytes.subarray(passed, at));
+        this.take(bytes, at + HEADER, at + size);
+        passed = at + size;
+      }
+      at += size;
+      size = HEADER;
+    }
+    if (passed < at) pass(this.#isReady ? bytes.subarray(passed, at) : this.#copy(bytes.subarray(passed, at)));
+    // The stream's buffer is used again for the next chunk.
+    if (at < bytes.length) this.#keep(Buffer.from(bytes.subarray(at)), size);
+  }
+
+  #copy(messages: Buffer): Buffer {
+    for (let at = 0; at < messages.length; at += 1 + messages.readUInt32BE(at + 1)) {
+      if (messages[at] === READY_FOR_QUERY) this.#isReady = true;
+    }
+    return Buffer.from(messages);
+  }
+
+  /** The chunk after what was kept; undefined while a message still lacks its end. */
+  #complete(chunk: Buffer): Buffer | undefined {
+    if (this.#bytes === 0) return chunk;
+    this.#keep(Buffer.from(chunk), this.#wanted);
+    if (this.#bytes < this.#wanted) return undefined;
+    const whole = Buffer.concat(this.#parts, this.#bytes);
+    this.#parts = [];
+    this.#bytes = 0;
+    return whole;
+  }
+
+  #keep(part: Buffer, wanted: number): void {
+    this.#parts.push(part);
+    this.#bytes += part.length;
+    this.#wanted = wanted;
+  }
+}
+
+function isListening(connection: unknown): connection is Listening {
+  return (
+    typeof connection === "object" &&
+    connection !== null &&
+    "attachListeners" in connection &&
+    typeof connection.attachListeners === "function"
+  );
+}
