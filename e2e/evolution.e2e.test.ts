@@ -81,6 +81,18 @@ test("a changed function is noticed, never recomputed unasked, and recomputed wh
   expect((await expectExit(place, 0, "schema", "diff", "app.py", "main")).stdout).not.toContain("recompute");
 });
 
+test("a recompute right after an edit runs the code as it is now, and no diff says that its values are of former code", async () => {
+  editFile(place, "app.py", "text[:4]", "text[:5]");
+  await expectExit(place, 0, "recompute", "main/docs", "s", "-f");
+  expect(await query(place, "select distinct s from docs")).toEqual([["Title"]]);
+  const plan = JSON.parse((await expectExit(place, 0, "schema", "diff", "app.py", "main", "--json")).stdout);
+  expect(plan).toMatchObject({ in_agreement: true, stale: [] });
+  editFile(place, "app.py", "text[:5]", "text[1:5]");
+  await expectExit(place, 0, "recompute", "main/docs", "s", "-f", "--app", "app.py");
+  expect(await query(place, "select distinct s from docs")).toEqual([["itle"]]);
+  expect((await expectExit(place, 0, "schema", "diff", "app.py", "main")).stdout).not.toContain("recompute");
+});
+
 test("what does not fit a narrower column is counted and shown by key, and nothing is changed", async () => {
   const before = await snapshot(place);
   editFile(place, "app.py", "n: db.Int | None", "n: db.Int");

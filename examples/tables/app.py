@@ -1,4 +1,4 @@
-"""Tables with columns of most types, keys, computed columns, functions and indexes. Take what you need, then:
+"""Tables with columns of most types, keys, computed columns, functions, indexes and a query. Take what you need, then:
 
 cli schema check app.py
 cli schema update app.py main
@@ -11,6 +11,7 @@ from typing import TypedDict
 
 import appdb as db
 from appdb.functions import lower, upper, uuid7
+from appdb.serving import Router
 
 Base = db.model_base()
 
@@ -42,7 +43,7 @@ class Customers(Base, name="customers", comment="Whoever buys something."):
     # Stored columns: what a request sends. `| None` means that it may be left out.
     name: db.String
     email = db.Column(type=db.String, comment="Where the receipt goes.")
-    address: db.Json[Address] | None
+    address = db.Column(type=db.Json[Address] | None)
     born: db.Date | None
     is_member: db.Bool
     signed_up: db.Timestamp
@@ -72,3 +73,17 @@ class Articles(Base, name="articles", has_default_idxs=True):
     class_of_price = price_class(cents, limit=10_000)
     # Computed columns may read each other.
     shown = title_upper + " (" + class_of_price + ")"
+
+
+@db.query
+def in_shop(shop: str, above: int = 0):
+    """A question with parameters: the next twenty articles of a shop. A route asks it with values."""
+    wanted = (Articles.shop == shop) & (Articles.number > above)
+    return Articles.where(wanted).order_by(Articles.number).select(Articles.number, Articles.shown).limit(20)
+
+
+# A service is called after its variable. Start it with: cli service run app.py main
+reports = Router()
+
+# GET /articles?shop=here&above=20 answers {"rows": [...]}; without a value `above` is 0.
+reports.add_query_route(path="/articles", query=in_shop, method="get")

@@ -53,7 +53,11 @@ def __getattr__(name):
     from appdb._errors import VERSIONS, UnknownAttribute, did_you_mean, later, no_versions
 
     if name in VERSIONS:
-        raise no_versions(f"appdb.{name}", name)
+        raise no_versions(f"appdb.{name}", VERSIONS[name])
+    if name == "get_table":
+        from appdb._errors import get_table
+
+        return get_table
     if name in _LATER:
         raise later(f"appdb.{name}")
     raise UnknownAttribute(f"appdb has no '{name}'.", did_you_mean(name, _HOMES, f"It has {', '.join(_HOMES)}."))

@@ -8,6 +8,7 @@ from appdb._called import called_functions, function_documents, module_documents
 from appdb._errors import AppFileError
 from appdb._imports import load
 from appdb._names import service_name
+from appdb._shadowing import shadowed_modules
 from appdb._sources import Places, below
 from appdb._types import manifest_type
 
@@ -54,6 +55,7 @@ def manifest(root, app):
         "resource_pools": pool_documents(functions),
         "services": [_service(name, router, places) for name, router in sorted(services.items())],
         "modules": module_documents(modules),
+        "warnings": shadowed_modules(root, relative),
     }
 
 

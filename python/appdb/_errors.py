@@ -34,13 +34,21 @@ VERSIONS = {
 }
 
 
-def no_versions(what, name):
+def no_versions(what, wanted):
     """Makes the error for the names under which elsewhere past versions of tables are kept."""
     return AppFileError(
-        f"{what} does not exist: tables keep no versions, and so {VERSIONS[name]} cannot be had.",
+        f"{what} does not exist: tables keep no versions, and so {wanted} cannot be had.",
         "A later version brings branches of a database and its restore to any moment; until then copy what must stay with"
         " pg_dump.",
     )
+
+
+def get_table(path, *_, **__):
+    """What an application calls that names a table by its path: the path says which of the two is not there."""
+    version = path.rpartition(":")[2] if isinstance(path, str) and ":" in path else ""
+    if version.isdecimal():
+        raise no_versions(f"{path!r}", f"version {version} of a table")
+    raise later("appdb.get_table")
 
 
 def nearest(name, known):

@@ -86,7 +86,7 @@ class ModelMeta(type):
 
             return verb(cls, name)
         if name in VERSIONS:
-            raise no_versions(f"{cls.__name__}.{name}", name)
+            raise no_versions(f"{cls.__name__}.{name}", VERSIONS[name])
         if name in _LATER_METHODS:
             raise later(f"{cls.__name__}.{name}")
         known = table.columns if table else ()

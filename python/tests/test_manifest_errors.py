@@ -22,7 +22,8 @@ CASES = {
     "a snapshot": ("x = db.create_snapshot('a', 'b')\n", "create_snapshot", ["no versions", "branches", "restore to any moment"]),
     "versions of a table": (MODEL + "x = A.get_versions()\n", "A.get_versions", ["A.get_versions", "no versions", "restore"]),
     "going back a version": (MODEL + "A.revert()\n", "A.revert", ["no versions", "restore"]),
-    "a past version by its number": ("x = db.get_table('a:3')\n", "get_table", ["not supported"]),
+    "a past version by its number": ("x = db.get_table('a:3')\n", "get_table('a:3')", ["'a:3'", "no versions", "restore to any moment"]),
+    "a table by its path": ("x = db.get_table('a')\n", "get_table('a')", ["appdb.get_table is not supported"]),
     "two columns that had one name": (
         "class A(Base, name='a'):\n    x = db.Column(db.Int, renamed_from='n')\n    y = db.Column(db.Int, renamed_from='N')\n",
         "y = db.Column", ["renamed_from='n'", "'x'", "'y'"]

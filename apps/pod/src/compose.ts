@@ -114,8 +114,8 @@ async function createFillRunner(
   onQuery: QueryAnswerer,
 ): Promise<UdfRunner> {
   const { config, log, runtimes } = deps;
-  const runtime = runtimes.find(runtime_id);
-  if (runtime === undefined) {
+  const kept = runtimes.find(runtime_id);
+  if (kept === undefined) {
     throw appError("fill_failed", {
       detail: "The Python environment of the update is not kept any more.",
       hint: "Run cli schema update again.",
@@ -123,7 +123,7 @@ async function createFillRunner(
   }
   const { createPythonWorkers } = await import("@appdb/adapters/udf/python-workers");
   return createPythonWorkers({
-    runtime,
+    runtime: kept.runtime,
     modules,
     workers: config.limits.workers,
     function_timeout_ms: config.limits.function_timeout_ms,

@@ -161,6 +161,8 @@ export const manifestSchema = z.strictObject({
   services: z.array(serviceSchema),
   /** Files below the project root that importing the application read, with the sha256 hex of their bytes. */
   modules: z.array(z.strictObject({ path: z.string(), sha256: z.string() })),
+  /** What is no mistake of the file and may yet surprise, as sentences: modules of the project that others shadow. */
+  warnings: z.array(z.string()).default([]),
 });
 
 export type Source = z.infer<typeof sourceSchema>;

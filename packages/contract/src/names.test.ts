@@ -107,6 +107,16 @@ describe("a hosted target", () => {
     expect(error.message).toContain(text.slice(0, 40));
   });
 
+  test.each(["main:3", "main/reports:12", "cloud://acme:main/reports:3"])(
+    "%s is told that there are no versions",
+    (text) => {
+      const error = refusal(() => parseTarget(text));
+      expect(error.code).toBe("invalid_target");
+      expect(error.message).toContain("tables keep no versions");
+      expect(error.hint).toMatch(/^Leave ':[0-9]+' out\. .*restore to any moment/);
+    },
+  );
+
   test("29 characters of an organization are not too many", () => {
     expect(parseDatabaseUri(`cloud://${"a".repeat(29)}:main`).organization).toHaveLength(29);
   });
@@ -129,6 +139,13 @@ describe("the address of a table or a service", () => {
     expect(parseTablePath("main/docs").text).toBe("main/docs");
     expect(parseTablePath("main.reports.docs").text).toBe("main/reports/docs");
     expect(parseTablePath("cloud://acme:main/docs")).toMatchObject({ table: "docs", target: { kind: "hosted" } });
+  });
+
+  test("a past version of a table is told to be none", () => {
+    for (const text of ["main/docs:3", "main.docs:3", "cloud://acme:main/docs:3"]) {
+      expect(refusal(() => parseTablePath(text)).message).toContain(`'${text}' asks for version 3 of a table`);
+    }
+    expect(refusal(() => parseTablePath("cloud://acme:3")).message).not.toContain("version");
   });
 
   test("a service stands behind its target", () => {

@@ -91,6 +91,7 @@ export function parseLocalTarget(text: string): LocalTarget {
 /** Parses a target, local (`main`, `main/reports`) or hosted (`cloud://acme:main`, `cloud://acme:main/reports`).
  *  @throws invalid_target */
 export function parseTarget(text: string): Target {
+  refuseVersion(text);
   if (isHosted(text)) return parseHostedTarget(text);
   refuseNoName(text, "target", "main");
   if (text.includes(".")) {
@@ -119,6 +120,7 @@ export function parseDatabaseUri(text: string): DatabaseUri {
 /** Parses where a table is: `main.docs`, `main/docs`, `main/reports/docs`, `cloud://acme:main/docs`.
  *  @throws invalid_target */
 export function parseTablePath(text: string): TablePath {
+  refuseVersion(text);
   const { target, name } = parseAddress("table", isHosted(text) ? text : text.replaceAll(".", "/"), text);
   return branded<TablePath>({ target, table: name, text: `${target.text}/${name}` });
 }
@@ -277,6 +279,20 @@ function refuseNoName(text: string, what: string, example: string): void {
     detail: `The ${what} is empty.`,
     hint: `Write for example: ${example}`,
     meta: { target: text },
+  });
+}
+
+/** `main/docs:3` is how a past version of a table is named where tables keep versions. */
+function refuseVersion(text: string): void {
+  const local = isHosted(text) ? text.slice(HOSTED_SCHEME.length).replace(/^[^/:]*:/, "") : text;
+  const version = /:([0-9]+)$/.exec(local)?.[1];
+  if (version === undefined) return;
+  throw appError("invalid_target", {
+    detail: `'${shown(text)}' asks for version ${shown(version)} of a table: tables keep no versions, and so a past one cannot be had.`,
+    hint:
+      `Leave ':${shown(version)}' out. A later version brings branches of a database and its restore to any moment; ` +
+      "until then copy what must stay with pg_dump.",
+    meta: { target: text.slice(0, 200) },
   });
 }
 

@@ -13,6 +13,7 @@ export function aManifest(parts: Partial<Manifest> = {}): Manifest {
   return {
     manifest_version: 1,
     library_version: "0.8.0",
+    warnings: [],
     python_version: "3.11.2",
     app_file: "app.py",
     tables: [],

@@ -105,6 +105,7 @@ const SOURCE = { file: "app.py", line: 1 };
 export const MANIFEST: Manifest = {
   manifest_version: 1,
   library_version: "0.8.0",
+  warnings: [],
   python_version: "3.11.7",
   app_file: "app.py",
   tables: [

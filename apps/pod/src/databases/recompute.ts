@@ -1,6 +1,9 @@
+import { readManifest } from "@appdb/adapters/images/read-manifest";
 import type { RecomputePlan, RecomputeResult } from "@appdb/contract/jobs";
+import { type Manifest, manifestSchema } from "@appdb/contract/manifest";
 import { parseTablePath } from "@appdb/contract/names";
 import type { Progress, RecomputePlanRequest, RecomputeRequest } from "@appdb/contract/routes/local";
+import { udfsOf } from "@appdb/engine/expressions/needs-python";
 import {
   countRecompute,
   type RecomputeRequest as EngineRequest,
@@ -9,8 +12,10 @@ import {
   startRecompute,
 } from "@appdb/engine/jobs/plan-recompute";
 import { watchJobs } from "@appdb/engine/jobs/watch-jobs";
-import type { SqlConnection } from "@appdb/engine/ports";
+import type { SqlConnection, SqlPool } from "@appdb/engine/ports";
+import { readRuntime } from "@appdb/engine/schema/catalog-store";
 import { loadCatalog } from "@appdb/engine/schema/load-catalog";
+import { isCodeKnown, noticeCode } from "@appdb/engine/schema/remember-code";
 import { folderSchema } from "@appdb/engine/target";
 import { openKnown } from "./open-known.ts";
 import type { SchemaDeps } from "./schema.ts";
@@ -30,12 +35,13 @@ export async function planTableRecompute(
  */
 export async function recomputeTable(
   deps: SchemaDeps,
-  { runtime, ...request }: RecomputeRequest,
+  { runtime, manifest, ...request }: RecomputeRequest,
   onProgress: (progress: Progress) => void,
   signal: AbortSignal,
 ): Promise<RecomputeResult> {
   const { sql } = await openKnown(deps, parseTablePath(request.table).target.text);
-  const runtime_id = runtime === null ? undefined : deps.runtimes.save(runtime);
+  const runtime_id = runtime === null ? undefined : deps.runtimes.save(runtime, manifest?.app_file ?? null);
+  await noticePresentCode(deps, sql, { ...toEngine(request, runtime_id), manifest }, signal);
   const { job, plan } = await sql.transaction((connection) =>
     startRecompute(connection, toEngine(request, runtime_id)),
   );
@@ -48,6 +54,45 @@ export async function recomputeTable(
   };
   await watchJobs({ sql, clock: deps.clock }, [job], keep, signal);
   return { ...described, job, rows_done: last.rows_done, errors: last.errors };
+}
+
+/**
+ * Makes known what the code of the functions is that a recompute of all rows will run: the values come from the files as they
+ * are now, which no diff or update may have read yet. A file that cannot be read fails the recompute itself if a function of
+ * it is needed; else the columns may once more be told to come from former code.
+ */
+async function noticePresentCode(
+  deps: SchemaDeps,
+  sql: SqlPool,
+  request: EngineRequest & { readonly manifest: Manifest | null },
+  signal: AbortSignal,
+): Promise<void> {
+  const catalog = await loadCatalog(sql);
+  const { table, columns, cascade } = planRecompute(catalog, request);
+  const calls = [...columns, ...cascade].some(({ computed }) => computed !== null && udfsOf(computed.expr).length > 0);
+  if (!calls || request.errors_only) return;
+  const manifest = request.manifest ?? (await readPresent(deps, await readRuntime(sql, table.id), signal));
+  if (manifest === undefined || isCodeKnown(manifest, catalog)) return;
+  await sql.transaction((connection) => noticeCode(connection, manifest, catalog));
+}
+
+async function readPresent(
+  deps: SchemaDeps,
+  runtime_id: string | null,
+  signal: AbortSignal,
+): Promise<Manifest | undefined> {
+  const kept = runtime_id === null ? undefined : deps.runtimes.find(runtime_id);
+  if (kept === undefined || kept.app_file === null) return undefined;
+  try {
+    return manifestSchema.parse(await readManifest({ runtime: kept.runtime, app_file: kept.app_file, signal }));
+  } catch (error) {
+    signal.throwIfAborted();
+    deps.log.info(
+      { app_file: kept.app_file, error: String(error) },
+      "the code of a recompute could not be read before",
+    );
+    return undefined;
+  }
 }
 
 async function describe(

@@ -3,6 +3,7 @@ import { existsSync, readdirSync, readFileSync, rmSync, statSync, utimesSync } f
 import { join } from "node:path";
 import { writePrivateFile } from "@appdb/adapters/processes/private-files";
 import { type Runtime, runtimeSchema } from "@appdb/contract/routes/local";
+import * as z from "zod";
 
 /** A fill that waits longer than this for its runtime has been forgotten by its person. */
 const KEEP_MS = 30 * 24 * 3600 * 1000;
@@ -12,18 +13,29 @@ const KEEP_MS = 30 * 24 * 3600 * 1000;
  * the environment of the command, secrets among it, so the files are private.
  */
 export interface RuntimeStore {
-  /** Keeps a runtime and returns its id. */
-  save(runtime: Runtime): string;
+  /** Keeps a runtime with the application file that it runs, and returns its id. */
+  save(runtime: Runtime, app_file: string | null): string;
   /** The runtime of an id, undefined when it is not kept any more. */
-  find(id: string): Runtime | undefined;
+  find(id: string): KeptRuntime | undefined;
   /** Removes the runtimes that nobody has used for a month. */
   clean(now: number): void;
 }
 
+const keptSchema = z.strictObject({
+  ...runtimeSchema.shape,
+  /** From the project root; null in what an older release has kept. */
+  app_file: z.string().nullable().default(null),
+});
+
+export interface KeptRuntime {
+  readonly runtime: Runtime;
+  readonly app_file: string | null;
+}
+
 export function createRuntimeStore(folder: string): RuntimeStore {
   return {
-    save(runtime) {
-      const text = JSON.stringify(runtime);
+    save(runtime, app_file) {
+      const text = JSON.stringify({ ...runtime, app_file });
       const id = createHash("sha256").update(text).digest("hex");
       const path = join(folder, `${id}.json`);
       const now = new Date();
@@ -33,9 +45,9 @@ export function createRuntimeStore(folder: string): RuntimeStore {
     },
     find(id) {
       const path = join(folder, `${id}.json`);
-      return /^[0-9a-f]{64}$/.test(id) && existsSync(path)
-        ? runtimeSchema.parse(JSON.parse(readFileSync(path, "utf8")))
-        : undefined;
+      if (!/^[0-9a-f]{64}$/.test(id) || !existsSync(path)) return undefined;
+      const { app_file, ...runtime } = keptSchema.parse(JSON.parse(readFileSync(path, "utf8")));
+      return { runtime, app_file };
     },
     clean(now) {
       if (!existsSync(folder)) return;

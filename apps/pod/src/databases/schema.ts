@@ -76,7 +76,12 @@ export async function planForPerson(
   if (!isPossible || input.runtime === null) return { ...(await withErrorCounts(sql, catalog, plan)), jobs };
   const recomputes = await previewRecomputes(
     { sql, udf: deps.createRunner, clock: deps.clock, log: deps.log, query_limits: deps.query_limits },
-    { catalog, functions: input.manifest.functions, operations, runtime_id: deps.runtimes.save(input.runtime) },
+    {
+      catalog,
+      functions: input.manifest.functions,
+      operations,
+      runtime_id: deps.runtimes.save(input.runtime, input.manifest.app_file),
+    },
     signal,
   );
   const previewed = planSchema({ ...question, facts: { ...NO_FACTS, recomputes } }).plan;
@@ -126,7 +131,7 @@ export async function applyTarget(
     { sql, clock: deps.clock, log: deps.log },
     {
       ...{ manifest, target: target.text, catalog_version, allow_destructive, recompute },
-      runtime_id: deps.runtimes.save(input.runtime),
+      runtime_id: deps.runtimes.save(input.runtime, manifest.app_file),
       on_error: input.on_error,
     },
   );

@@ -35,6 +35,7 @@ function makeManifest(routes: ManifestRoute[], changes: Partial<Manifest> = {}):
   return {
     manifest_version: 1,
     library_version: "0.8.0",
+    warnings: [],
     python_version: "3.11.7",
     app_file: "app.py",
     tables: [

@@ -59,6 +59,7 @@ async function makeStored(service: string): Promise<StoredService> {
   const manifest: Manifest = {
     manifest_version: 1,
     library_version: "0.8.0",
+    warnings: [],
     python_version: "3.11.7",
     app_file: "app.py",
     tables: [],

@@ -78,6 +78,8 @@ export const recomputeRequestSchema = z.strictObject({
   ...recomputePlanRequestSchema.shape,
   /** Null: as at the last update of the table. */
   runtime: runtimeSchema.nullable(),
+  /** What the application declares that the runtime is of: it says what the code of the functions is. Null with the other. */
+  manifest: manifestSchema.nullable().default(null),
 });
 export type RecomputePlanRequest = z.infer<typeof recomputePlanRequestSchema>;
 export type RecomputeRequest = z.infer<typeof recomputeRequestSchema>;

@@ -74,6 +74,12 @@ export async function rememberRuntime(
   });
 }
 
+/** Where the functions of a table's columns run; null when no update has said it. */
+export async function readRuntime(sql: SqlConnection, tableId: number): Promise<string | null> {
+  const { rows } = await sql.query({ text: "select runtime_id from appdb.tables where id = $1", values: [tableId] });
+  return rows[0]?.[0] ?? null;
+}
+
 /** Forgets a table with its columns and indexes; work that was queued for it ends. */
 export async function deleteTable(sql: SqlConnection, id: number): Promise<void> {
   const { rows } = await sql.query({

@@ -44,6 +44,7 @@ test("a recompute says what it will do, shows its progress and counts what faile
       on_error: "abort",
       errors_only: false,
       runtime: null,
+      manifest: null,
     },
   ]);
   expect(ran.stdout).toContain("summary, and loud, which reads them; 1200 rows; a failing cell puts everything back");

@@ -90,7 +90,7 @@ export const recompute = defineCommand<Flags, string[], RecomputePlan | Recomput
     });
     const result = await client
       .recompute(
-        { ...request, runtime: app?.runtime ?? null },
+        { ...request, runtime: app?.runtime ?? null, manifest: app?.manifest ?? null },
         { signal: ctx.signal, onProgress: showProgress(ctx.out, flags.json, "computing") },
       )
       .catch((error: unknown) => {

@@ -36,7 +36,8 @@ export const check = defineCommand<Flags, [file: string], CheckedFile>({
       file: manifest.app_file,
       valid: true,
       errors: [],
-      warnings: [],
+      // what an older library wrote has none
+      warnings: manifest.warnings ?? [],
       tables: manifest.tables.map((table) => ({ name: table.name, columns: table.columns.length })),
       functions: manifest.functions.map((fn) => fn.id),
       python: runtime.python,
@@ -49,5 +50,6 @@ export const check = defineCommand<Flags, [file: string], CheckedFile>({
     );
     for (const table of checked.tables) out.line(`    ${table.name}  ${count(table.columns, "column")}`);
     out.line(`Python: ${checked.python} (${checked.python_source})`);
+    for (const warning of checked.warnings) out.note(`warning: ${warning}`);
   },
 });

@@ -12,7 +12,7 @@ interface Flags extends JsonFlag {
 export const example = defineCommand<Flags, [], ExampleResult>({
   brief: "Print an example file with tables, or write it to a file",
   examples: [
-    ["cli schema example --out app.py", "columns of most types, keys, functions and indexes"],
+    ["cli schema example --out app.py", "columns of most types, keys, functions, indexes and a query"],
     ["cli schema example --brief", "two small tables"],
   ],
   parameters: {

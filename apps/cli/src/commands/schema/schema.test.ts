@@ -1,7 +1,7 @@
 import { appError } from "@appdb/contract/errors";
 import type { PlanOp, SchemaPlan, TablePlan } from "@appdb/contract/plan";
 import { describe, expect, test } from "vitest";
-import { runCli, schemaPlan } from "../../testing/fake-context.ts";
+import { APPLICATION, runCli, schemaPlan } from "../../testing/fake-context.ts";
 
 function op(severity: PlanOp["severity"], description: string): PlanOp {
   return {
@@ -254,5 +254,17 @@ describe("schema check", () => {
     const ran = await runCli("schema check app.py");
     expect(ran.exit).toBe(0);
     expect(ran.stdout).toContain("app.py is valid: 1 table");
+  });
+
+  test("what may surprise is a warning, on stderr for people and beside what was found for programs", async () => {
+    const warning = "json.py is shadowed by Python's own module json: `import json` gives that one. Rename json.py.";
+    const app = { ...APPLICATION, manifest: { ...APPLICATION.manifest, warnings: [warning] } };
+    const ran = await runCli("schema check app.py", { app });
+    expect(ran.exit).toBe(0);
+    expect(ran.stderr).toContain(`warning: ${warning}`);
+    expect(JSON.parse((await runCli("schema check app.py --json", { app })).stdout)).toMatchObject({
+      valid: true,
+      warnings: [warning],
+    });
   });
 });
