@@ -1,6 +1,7 @@
 """The back office of a small web shop: products, customers, orders, and what the owner wants to know each morning.
 
-Every computed column and query of this file runs inside PostgreSQL: no function of ours is needed.
+No function of ours is needed. `cli query explain app.py main to_reorder` says what of a query PostgreSQL computes; the
+little that it would compute otherwise than Python, such as rounding to two digits, is computed in Python.
 
     cli schema update app.py main
     cli service run app.py main
