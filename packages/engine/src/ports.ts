@@ -99,6 +99,19 @@ export interface UdfResult {
   readonly errors: Readonly<Record<string, UdfError>> | null;
 }
 
+/** Rows that were handed over together and are on their way. What is ready stays as it is. */
+export interface UdfBatch {
+  /** Rows from the first one on that all have their result. */
+  readonly ready: number;
+  /** `columns[s][k]`: the value of step s for row k, of those that are ready. */
+  readonly columns: readonly (readonly EngineValue[])[];
+  /** The errors of rows that have some, by the row's place, then by step name; in no order. */
+  readonly errors: ReadonlyMap<number, Readonly<Record<string, UdfError>>>;
+  /** Resolves when all rows have their result, or `ms` have passed.
+   *  @throws AppError worker_unavailable, overloaded; the abort's reason */
+  wait(ms: number, signal: AbortSignal): Promise<void>;
+}
+
 /** An aggregate of the application (`@uda`) over the rows of groups: what `UdfRunner.fold` takes. */
 export interface UdfAggregation {
   readonly function: GraphFunction;
@@ -151,6 +164,9 @@ export interface UdfRunner extends AsyncDisposable {
   /** Runs one row. Resolves also when the function failed (see `errors`).
    *  @throws AppError worker_unavailable when no worker can be started, with the reason; overloaded when too many rows wait */
   run(graph: UdfGraph, row: readonly EngineValue[], signal?: AbortSignal): Promise<UdfResult>;
+  /** Runs `rows` rows that come column-wise, `columns[i][k]` being row k's input i, at a cost per row that is a fraction of
+   *  `run`'s. They go behind rows that callers wait for one by one. */
+  runBatch(graph: UdfGraph, columns: readonly (readonly EngineValue[])[], rows: number): UdfBatch;
   /** Starts the workers ahead of the first call. */
   start(): Promise<void>;
   /** Begins an aggregation in one of the workers, starting it if need be.

@@ -1,4 +1,5 @@
 import type { EngineValue } from "@appdb/contract/types";
+import { runRowWise } from "@appdb/engine/compute/batch-results";
 import type { UdfError, UdfGraph, UdfResult, UdfRunner } from "@appdb/engine/ports";
 
 /** Computes a step from the graph's inputs and the steps before it, by name; throwing is the function's raising. */
@@ -17,16 +18,18 @@ export class FunctionGone extends Error {}
 export function createFakeUdfRunner(steps: Readonly<Record<string, FakeStep>>): FakeUdfRunner {
   const calls: (readonly EngineValue[])[] = [];
   let is_disposed = false;
+  const run: UdfRunner["run"] = async (graph, row, signal) => {
+    signal?.throwIfAborted();
+    calls.push(row);
+    return runSteps(graph, row, steps);
+  };
   return {
     calls,
     get is_disposed() {
       return is_disposed;
     },
-    async run(graph, row, signal) {
-      signal?.throwIfAborted();
-      calls.push(row);
-      return runSteps(graph, row, steps);
-    },
+    run,
+    runBatch: (graph, columns, rows) => runRowWise(run, graph, columns, rows),
     start: async () => undefined,
     fold: async ({ function: fn }) => {
       throw new Error(`The test gives no aggregate ${fn.id}.`);

@@ -1,17 +1,20 @@
 import { appError } from "@appdb/contract/errors";
 import type { EngineValue } from "@appdb/contract/types";
-import type { UdfAggregation, UdfFold, UdfGraph, UdfResult, UdfRunner, UdfStats } from "@appdb/engine/ports";
+import type { UdfAggregation, UdfBatch, UdfFold, UdfGraph, UdfResult, UdfRunner, UdfStats } from "@appdb/engine/ports";
 import { type Blame, chargedResult } from "./charge.ts";
+import { type Chunk, isOfMemory, type RowsFrame } from "./chunk.ts";
 import { Fold } from "./fold.ts";
+import { overloaded } from "./overloaded.ts";
 import { ownMemoryBytes } from "./process-memory.ts";
 import type { PythonWorkersOptions } from "./python-workers-options.ts";
+import { RowBatch } from "./row-batch.ts";
 import { leastBusy, RowDispatch } from "./row-dispatch.ts";
 import { type Row, RowQueue } from "./row-queue.ts";
 import { StartBackoff } from "./start-backoff.ts";
 import { fromWire } from "./wire-values.ts";
 import { type ProgressFrame, type ReadyFrame, type WorkerEnd, WorkerProcess } from "./worker-process.ts";
 import { WorkerRequests } from "./worker-requests.ts";
-import { type Chunk, WorkerSlot } from "./worker-slot.ts";
+import { WorkerSlot } from "./worker-slot.ts";
 import { WorkerWatch } from "./worker-watch.ts";
 
 const DEFAULT_MAX_WAITING = 10_000;
@@ -79,6 +82,17 @@ class PythonWorkers implements UdfRunner {
     });
   }
 
+  runBatch(graph: UdfGraph, columns: readonly (readonly EngineValue[])[], rows: number): UdfBatch {
+    const batch = new RowBatch(this.#queue.graphRows(graph), columns, rows);
+    const refusal = this.#refusal(undefined);
+    if (refusal !== undefined) batch.results.fail(refusal);
+    else if (rows > 0) {
+      this.#queue.addBatch(batch);
+      this.#pumpSoon();
+    }
+    return batch.results;
+  }
+
   async fold(aggregation: UdfAggregation): Promise<UdfFold> {
     const refusal = this.#refusal(undefined);
     if (refusal !== undefined) throw refusal;
@@ -116,7 +130,7 @@ class PythonWorkers implements UdfRunner {
     clearTimeout(this.#retryTimer);
     const stopping = appError("worker_unavailable", { detail: "The workers are being stopped." });
     for (const waiter of [...this.#startWaiters.splice(0), ...this.#foldWaiters.splice(0)]) waiter.reject(stopping);
-    for (const row of this.#queue.takeAll()) this.#reject(row, stopping);
+    this.#rejectWaiting(stopping);
     for (const slot of this.#slots) slot.process?.exit();
     while (this.#slots.some((slot) => slot.process !== undefined)) {
       await new Promise<void>((resolve) => {
@@ -175,11 +189,7 @@ class PythonWorkers implements UdfRunner {
         return;
       case "rows":
         slot.noteRows(frame.call, now);
-        slot.answer(frame, (row, k) => {
-          const { steps } = row.graph.graph;
-          const values = steps.map(({ type }, step) => fromWire(type, frame.columns[step]?.[k] ?? null));
-          this.#onResult(slot, row, { values, errors: frame.errors?.[k] ?? null });
-        });
+        this.#onRows(slot, frame);
         if (this.#queue.waiting > 0 && slot.flows.has(frame.call)) this.#pumpSoon();
         return;
       case "done":
@@ -198,12 +208,21 @@ class PythonWorkers implements UdfRunner {
     }
   }
 
+  #onRows(slot: WorkerSlot, frame: RowsFrame): void {
+    const taken = slot.answer(frame, (row, k) => {
+      const { steps } = row.graph.graph;
+      const values = steps.map(({ type }, step) => fromWire(type, frame.columns[step]?.[k] ?? null));
+      this.#onResult(slot, row, { values, errors: frame.errors?.[k] ?? null });
+    });
+    this.#answered += taken;
+  }
+
   #onDone(slot: WorkerSlot, call: number, now: number): void {
     const isPlain = !slot.flows.has(call);
     const chunk = slot.done(call, now);
     if (isPlain) {
       slot.progress_at = now;
-      chunk.graph.pace.note(chunk.rows.length, now - chunk.began_at);
+      chunk.graph.pace.note(chunk.size, now - chunk.began_at);
     }
     this.#backoff.succeeded();
     if (slot.is_retiring && !slot.isBusy) slot.process?.exit();
@@ -228,7 +247,7 @@ class PythonWorkers implements UdfRunner {
   }
 
   #onResult(slot: WorkerSlot, row: Row, result: UdfResult): void {
-    const isMemory = result.errors !== null && Object.values(result.errors).some((error) => error.kind === "memory");
+    const isMemory = result.errors !== null && isOfMemory(result.errors);
     if (isMemory) slot.is_retiring = true;
     // What the rows before it left in memory may be to blame: such a row gets a second try in another process.
     if (isMemory && row.strikes === 0) this.#queue.addSuspects([row]);
@@ -342,8 +361,13 @@ class PythonWorkers implements UdfRunner {
 
   #rejectAll(): void {
     const error = this.#backoff.error(this.#options.modules);
-    for (const row of this.#queue.takeAll()) this.#reject(row, error);
+    this.#rejectWaiting(error);
     for (const waiter of this.#foldWaiters.splice(0)) waiter.reject(error);
+  }
+
+  #rejectWaiting(error: unknown): void {
+    for (const batch of this.#queue.takeBatches()) batch.results.fail(error);
+    for (const row of this.#queue.takeAll()) this.#reject(row, error);
   }
 
   #rejectChunks(chunks: readonly Chunk[]): void {
@@ -365,14 +389,6 @@ class PythonWorkers implements UdfRunner {
     row.forget?.();
     row.reject(error);
   }
-}
-
-function overloaded(waiting: number, max_waiting: number): unknown {
-  return appError("overloaded", {
-    detail: `${waiting} rows wait for a worker; ${max_waiting} may.`,
-    hint: "Send the request again in a moment, or raise the number of workers.",
-    meta: { waiting, max_waiting },
-  });
 }
 
 function openRows(chunk: Chunk): Row[] {

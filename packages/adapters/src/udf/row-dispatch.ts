@@ -1,4 +1,4 @@
-import type { GraphRows, RowQueue } from "./row-queue.ts";
+import { type GraphRows, type RowQueue, waitingRows } from "./row-queue.ts";
 import type { WorkerFunctions } from "./worker-functions.ts";
 import type { WorkerSlot } from "./worker-slot.ts";
 import { STUCK_MS } from "./worker-watch.ts";
@@ -46,21 +46,22 @@ export class RowDispatch {
       const suspect = slot === undefined ? undefined : this.#queue.takeSuspect();
       if (slot === undefined || suspect === undefined) return;
       const is_concurrent = this.#functions.concurrency(suspect.graph) !== undefined;
-      slot.run(this.nextCall(), [suspect], { is_solo: true, is_concurrent }, now);
+      slot.run(this.nextCall(), suspect.graph, [suspect], { is_solo: true, is_concurrent }, now);
     }
   }
 
   /** Hands out one chunk; false when no worker has room for the graph. */
   #runSome(graph: GraphRows, slots: readonly WorkerSlot[], now: number): boolean {
-    const waiting = graph.rows.length - graph.head;
+    const waiting = waitingRows(graph);
     const room = this.#functions.concurrency(graph);
     if (room === undefined) {
       const places = plainPlaces(slots, graph.pace.isFast, now);
       const slot = places[0];
       if (slot === undefined) return false;
       const share = Math.max(MIN_SHARE_ROWS, Math.ceil(waiting / places.length));
-      const rows = this.#queue.take(graph, Math.min(share, graph.pace.chunkRows));
-      slot.run(this.nextCall(), rows, { is_solo: false, is_concurrent: false }, now);
+      const part = this.#queue.takePart(graph, Math.min(share, graph.pace.partRows));
+      const load = part ?? this.#queue.take(graph, Math.min(share, graph.pace.chunkRows));
+      slot.run(this.nextCall(), graph, load, { is_solo: false, is_concurrent: false }, now);
       return true;
     }
     const places = slots.filter((slot) => slot.flowing < room && !isSolo(slot));
@@ -68,7 +69,7 @@ export class RowDispatch {
     if (slot === undefined) return false;
     const share = Math.max(MIN_SHARE_ROWS, Math.ceil(waiting / places.length));
     const rows = this.#queue.take(graph, Math.min(share, room - slot.flowing));
-    slot.run(this.nextCall(), rows, { is_solo: false, is_concurrent: true }, now);
+    slot.run(this.nextCall(), graph, rows, { is_solo: false, is_concurrent: true }, now);
     return true;
   }
 }

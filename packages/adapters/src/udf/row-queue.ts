@@ -1,6 +1,7 @@
 import type { EngineValue, TypeKind } from "@appdb/contract/types";
 import type { UdfGraph, UdfResult } from "@appdb/engine/ports";
 import { Pace } from "./pace.ts";
+import type { BatchPart, RowBatch } from "./row-batch.ts";
 import { asksQueries } from "./worker-functions.ts";
 
 /** A chunk holds no more text and bytes than this, one long row excepted: it lies in memory on both sides. */
@@ -28,6 +29,8 @@ export interface GraphRows {
   rows: Row[];
   /** Index of the first waiting row in `rows`. */
   head: number;
+  /** Batches with rows that nobody has taken, oldest first; they come after `rows`. */
+  batches: RowBatch[];
   is_listed: boolean;
 }
 
@@ -47,7 +50,7 @@ export class RowQueue {
     if (rows === undefined) {
       const kinds = graph.inputs.map((input) => input.type.kind);
       const asks_queries = asksQueries(graph.steps);
-      rows = { graph, kinds, pace: new Pace(), asks_queries, rows: [], head: 0, is_listed: false };
+      rows = { graph, kinds, pace: new Pace(), asks_queries, rows: [], head: 0, batches: [], is_listed: false };
       this.#graphs.set(graph.key, rows);
     }
     return rows;
@@ -61,6 +64,12 @@ export class RowQueue {
     row.graph.rows.push(row);
     this.waiting += 1;
     this.#list(row.graph);
+  }
+
+  addBatch(batch: RowBatch): void {
+    batch.graph.batches.push(batch);
+    this.waiting += batch.left;
+    this.#list(batch.graph);
   }
 
   /** Puts rows of a graph that were sent but not run before all others of it. */
@@ -93,14 +102,27 @@ export class RowQueue {
   next(blocked: ReadonlySet<GraphRows>): GraphRows | undefined {
     this.#turns = this.#turns.filter((graph) => {
       skipAnswered(graph);
-      if (graph.head < graph.rows.length) return true;
+      if (waitingRows(graph) > 0) return true;
       Object.assign(graph, { rows: [], head: 0, is_listed: false });
       return false;
     });
     return this.#turns.find((graph) => !blocked.has(graph));
   }
 
-  /** Takes up to `count` rows of a graph; its next turn comes after the others'. */
+  /** Takes up to `count` rows of a graph's oldest batch, unless rows wait that come before; its next turn comes after the
+   *  others'. */
+  takePart(graph: GraphRows, count: number): BatchPart | undefined {
+    const [batch] = graph.batches;
+    skipAnswered(graph);
+    if (batch === undefined || graph.head < graph.rows.length) return undefined;
+    const part = batch.take(count, MAX_CHUNK_CHARACTERS);
+    if (batch.left === 0) graph.batches.shift();
+    this.waiting -= part.count;
+    this.#endTurn(graph);
+    return part;
+  }
+
+  /** Takes up to `count` rows of a graph, those of batches last; its next turn comes after the others'. */
   take(graph: GraphRows, count: number): Row[] {
     const taken: Row[] = [];
     let characters = 0;
@@ -112,13 +134,17 @@ export class RowQueue {
         if (typeof value === "string" || value instanceof Uint8Array) characters += value.length;
       taken.push(row);
     }
+    if (taken.length === 0) {
+      const part = this.takePart(graph, count);
+      return part === undefined ? [] : Array.from({ length: part.count }, (_, k) => part.batch.row(part.first + k));
+    }
     this.waiting -= taken.length;
     // Let go of rows that were taken, at a cost that stays linear.
     if (graph.head > 1024 && graph.head * 2 > graph.rows.length) {
       graph.rows = graph.rows.slice(graph.head);
       graph.head = 0;
     }
-    if (this.#turns.length > 1) this.#turns = [...this.#turns.filter((other) => other !== graph), graph];
+    this.#endTurn(graph);
     return taken;
   }
 
@@ -142,11 +168,27 @@ export class RowQueue {
     return rows.filter((row) => row.state === "waiting");
   }
 
+  /** Empties the queue of batches. */
+  takeBatches(): RowBatch[] {
+    const batches = this.#turns.flatMap((graph) => graph.batches.splice(0));
+    for (const batch of batches) this.waiting -= batch.left;
+    return batches;
+  }
+
+  #endTurn(graph: GraphRows): void {
+    if (this.#turns.length > 1) this.#turns = [...this.#turns.filter((other) => other !== graph), graph];
+  }
+
   #list(graph: GraphRows): void {
     if (graph.is_listed) return;
     graph.is_listed = true;
     this.#turns.push(graph);
   }
+}
+
+/** Rows of a graph that wait; of those that callers await one by one some may have been given up. */
+export function waitingRows(graph: GraphRows): number {
+  return graph.batches.reduce((sum, batch) => sum + batch.left, graph.rows.length - graph.head);
 }
 
 function skipAnswered(graph: GraphRows): void {

@@ -1,24 +1,12 @@
-import type { FromWorker } from "@appdb/contract/worker-protocol";
+import type { WireValue } from "@appdb/contract/worker-protocol";
 import type { Blame } from "./charge.ts";
+import { Chunk, type RowsFrame, takeFrom, takeOne } from "./chunk.ts";
 import type { Fold } from "./fold.ts";
 import { spellNegativeZero } from "./negative-zero.ts";
+import type { BatchPart } from "./row-batch.ts";
 import type { GraphRows, Row } from "./row-queue.ts";
 import { toWire } from "./wire-values.ts";
 import type { WorkerProcess } from "./worker-process.ts";
-
-type RowsFrame = Extract<FromWorker, { t: "rows" }>;
-
-/** Rows that were sent together. A row that was answered or handed to another worker leaves its place empty. */
-export interface Chunk {
-  readonly call: number;
-  readonly graph: GraphRows;
-  readonly rows: (Row | undefined)[];
-  /** A suspect runs alone: nothing else is in flight in its worker. */
-  readonly is_solo: boolean;
-  left: number;
-  /** When the worker began it, as far as is known. */
-  began_at: number;
-}
 
 /** A place for one worker: the process that holds it now and what that process runs. */
 export class WorkerSlot {
@@ -95,9 +83,15 @@ export class WorkerSlot {
   }
 
   /** Sends rows of one graph under a call number, and the graph before if the process does not know it. */
-  run(call: number, rows: Row[], how: { is_solo: boolean; is_concurrent: boolean }, now: number): void {
+  run(
+    call: number,
+    rows: GraphRows,
+    load: readonly Row[] | BatchPart,
+    how: { is_solo: boolean; is_concurrent: boolean },
+    now: number,
+  ): void {
     const process = this.process as WorkerProcess;
-    const { graph, kinds } = (rows[0] as Row).graph;
+    const { graph, kinds } = rows;
     let number = this.#graphs.get(graph.key);
     if (number === undefined) {
       number = this.#graphs.size + 1;
@@ -110,19 +104,8 @@ export class WorkerSlot {
         functions: [...graph.functions],
       });
     }
-    const columns = graph.inputs.map(({ type }, column) => {
-      return rows.map((row) => toWire(type, row.values[column] ?? null));
-    });
-    process.sendColumns({ t: "run", call, graph: number, n: rows.length, columns }, kinds);
-    const { is_solo } = how;
-    const chunk = {
-      call,
-      graph: (rows[0] as Row).graph,
-      rows: [...rows],
-      is_solo,
-      left: rows.length,
-      began_at: now,
-    };
+    const chunk = new Chunk({ call, graph: rows, load, is_solo: how.is_solo, began_at: now });
+    process.sendColumns({ t: "run", call, graph: number, n: chunk.size, columns: columnsOf(rows, load) }, kinds);
     if (!this.isBusy) this.heard_at = now;
     if (how.is_concurrent) {
       this.flows.set(call, chunk);
@@ -145,9 +128,11 @@ export class WorkerSlot {
     if (this.running?.call === call) this.running = undefined;
   }
 
-  /** Takes the rows that a `rows` frame answers out of their chunk; `k` is a row's place in the frame. */
-  answer(frame: RowsFrame, onRow: (row: Row, k: number) => void): void {
+  /** Takes the rows that a `rows` frame answers out of their chunk: those of a batch go to their places in it, whose number
+   *  it gives back; `onRow` gets the others, `k` being a row's place in the frame. */
+  answer(frame: RowsFrame, onRow: (row: Row, k: number) => void): number {
     const chunk = this.chunk(frame.call);
+    if (chunk.takeColumns(frame)) return frame.rows.length;
     for (let k = 0; k < frame.rows.length; k++) {
       const index = frame.rows[k] as number;
       const row = chunk.rows[index];
@@ -156,6 +141,7 @@ export class WorkerSlot {
       chunk.left -= 1;
       onRow(row, k);
     }
+    return 0;
   }
 
   /** Ends a chunk and lets the next begin. @throws Error when rows of it have no answer */
@@ -195,22 +181,10 @@ export class WorkerSlot {
   }
 }
 
-function takeOne(chunk: Chunk, index: number): Row | undefined {
-  const row = chunk.rows[index];
-  if (row === undefined) return undefined;
-  chunk.rows[index] = undefined;
-  chunk.left -= 1;
-  return row;
-}
-
-function takeFrom(chunk: Chunk, from: number): { graph: GraphRows; rows: Row[] } {
-  const rows: Row[] = [];
-  for (let index = from; index < chunk.rows.length; index++) {
-    const row = chunk.rows[index];
-    if (row === undefined) continue;
-    chunk.rows[index] = undefined;
-    chunk.left -= 1;
-    rows.push(row);
-  }
-  return { graph: chunk.graph, rows };
+function columnsOf({ graph, kinds }: GraphRows, load: readonly Row[] | BatchPart): WireValue[][] {
+  return graph.inputs.map(({ type }, at) => {
+    if (!("batch" in load)) return load.map((row) => toWire(type, row.values[at] ?? null));
+    const values = load.batch.inputs[at]?.slice(load.first, load.first + load.count) ?? [];
+    return kinds[at] === "array" ? values.map((value) => toWire(type, value)) : values;
+  });
 }

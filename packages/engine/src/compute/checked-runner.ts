@@ -2,6 +2,7 @@ import type { EngineValue } from "@appdb/contract/types";
 import { referencedColumns } from "../expressions/needs-python.ts";
 import type { UdfError, UdfGraph, UdfResult, UdfRunner } from "../ports.ts";
 import type { JsonCheck, JsonChecks } from "../rows/json-checks.ts";
+import { runRowWise } from "./batch-results.ts";
 
 type Steps = UdfGraph["steps"];
 
@@ -20,11 +21,16 @@ export function withJsonChecks(runner: UdfRunner, checks: JsonChecks): UdfRunner
     }
     return found;
   };
+  const run: UdfRunner["run"] = async (graph, row, signal) => {
+    const result = await runner.run(graph, row, signal);
+    const each = checksOf(graph);
+    return each === null ? result : checked(graph.steps, each, result);
+  };
   return {
-    async run(graph, row, signal) {
-      const result = await runner.run(graph, row, signal);
-      const each = checksOf(graph);
-      return each === null ? result : checked(graph.steps, each, result);
+    run,
+    runBatch: (graph, columns, rows) => {
+      if (checksOf(graph) === null) return runner.runBatch(graph, columns, rows);
+      return runRowWise(run, graph, columns, rows);
     },
     start: () => runner.start(),
     fold: (aggregation) => runner.fold(aggregation),

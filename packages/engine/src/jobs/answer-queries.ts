@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { AppError, appError } from "@appdb/contract/errors";
 import { DEFAULT_LIMITS } from "@appdb/contract/service-spec";
+import { runRowWise } from "../compute/batch-results.ts";
 import type { QueryAnswerer, SqlPool, UdfRunner } from "../ports.ts";
 import { OpenQueries } from "../queries/open-queries.ts";
 import type { QueryLimits } from "../queries/query-limits.ts";
@@ -70,17 +71,22 @@ export function createJobQueries(deps: JobQueriesDeps, { catalog, folder, column
   };
   return {
     answer,
-    guard: (runner) => ({
-      async run(graph, row, signal) {
+    guard: (runner) => {
+      if (queries.length === 0) return runner;
+      const run: UdfRunner["run"] = async (graph, row, signal) => {
         const result = await runner.run(graph, row, signal);
         if (result.errors !== null && passing !== undefined) throw passing;
         return result;
-      },
-      start: () => runner.start(),
-      fold: (aggregation) => runner.fold(aggregation),
-      stats: () => runner.stats(),
-      [Symbol.asyncDispose]: () => runner[Symbol.asyncDispose](),
-    }),
+      };
+      return {
+        run,
+        runBatch: (graph, columns, rows) => runRowWise(run, graph, columns, rows),
+        start: () => runner.start(),
+        fold: (aggregation) => runner.fold(aggregation),
+        stats: () => runner.stats(),
+        [Symbol.asyncDispose]: () => runner[Symbol.asyncDispose](),
+      };
+    },
   };
 }
 

@@ -1,14 +1,22 @@
-import type { UdfResult } from "../ports.ts";
 import { SqlError } from "../ports.ts";
 import { loadCatalog } from "../schema/load-catalog.ts";
 import { createBatchPace } from "./batch-pace.ts";
-import { readAgain, runAll, storeRows } from "./fill-batch.ts";
+import { readAgain, storeRows } from "./fill-batch.ts";
 import { type FillContext, JobMoved } from "./fill-context.ts";
 import { type FillMode, planFill } from "./fill-plan.ts";
 import { countRows } from "./fill-statement.ts";
 import type { JobDeps } from "./job-deps.ts";
 import { type Job, setTotal } from "./job-store.ts";
-import { createLazyRunner, readRows, type StoredRow, startRows } from "./run-rows.ts";
+import {
+  createLazyRunner,
+  NO_RESULTS,
+  type RowResults,
+  readRows,
+  runAll,
+  type StoredRows,
+  sliceResults,
+  sliceRows,
+} from "./run-rows.ts";
 import { openUndoLog } from "./undo-log.ts";
 
 /** Rows of a transaction where SQL computes all of it. */
@@ -52,9 +60,9 @@ async function computeAll(context: FillContext, stop: (error: unknown) => void):
     for (;;) {
       signal.throwIfAborted();
       const rows = await reading;
-      const last = rows.at(-1);
+      const last = rows.ids.at(-1);
       if (last === undefined) return await writer.end();
-      reading = readNext(context, mode, last.id, size());
+      reading = readNext(context, mode, last, size());
       // its error is met when it is awaited; an earlier one of the batch before may come first
       reading.catch(() => undefined);
       await computeBatch(context, mode, rows, writer);
@@ -70,28 +78,26 @@ async function computeAll(context: FillContext, stop: (error: unknown) => void):
 async function computeBatch(
   { runner, signal }: FillContext,
   mode: FillMode,
-  rows: readonly StoredRow[],
+  rows: StoredRows,
   writer: Writer,
 ): Promise<void> {
   const { graph } = mode;
-  if (graph === null) return writer.write(rows, []);
-  const run = startRows(await runner.forGraph(graph), graph, rows);
-  for (let written = 0; written < rows.length; ) {
-    await run.wait(WRITE_AFTER_MS, signal);
-    const { ready } = run;
+  if (graph === null) return writer.write(rows, NO_RESULTS);
+  const count = rows.ids.length;
+  const batch = (await runner.forGraph(graph)).runBatch(graph, rows.inputs, count);
+  for (let written = 0; written < count; ) {
+    await batch.wait(WRITE_AFTER_MS, signal);
+    const { ready } = batch;
     if (ready === written) continue;
-    const part = rows.slice(written, ready);
-    await writer.write(
-      part,
-      part.map((_, at) => run.result(written + at)),
-    );
+    if (ready - written === count) await writer.write(rows, batch);
+    else await writer.write(sliceRows(rows, written, ready), sliceResults(batch, written, ready));
     written = ready;
   }
 }
 
 interface Writer {
   /** Writes rows behind those before; resolves when the former have been written. */
-  write(rows: readonly StoredRow[], results: readonly UdfResult[]): Promise<void>;
+  write(rows: StoredRows, results: RowResults): Promise<void>;
   /** Resolves when everything has been written. */
   end(): Promise<void>;
 }
@@ -114,7 +120,7 @@ async function readNext(
   mode: FillMode,
   cursor: string | null,
   limit: number,
-): Promise<readonly StoredRow[]> {
+): Promise<StoredRows> {
   try {
     const result = await deps.sql.query({ text: mode.select, values: [cursor, limit, null] });
     return readRows(result, mode.graph?.inputs ?? [], fill.outside);
@@ -123,13 +129,8 @@ async function readNext(
   }
 }
 
-async function storeBatch(
-  context: FillContext,
-  mode: FillMode,
-  rows: readonly StoredRow[],
-  results: readonly UdfResult[],
-): Promise<void> {
-  const cursor = rows.at(-1)?.id ?? "";
+async function storeBatch(context: FillContext, mode: FillMode, rows: StoredRows, results: RowResults): Promise<void> {
+  const cursor = rows.ids.at(-1) ?? "";
   try {
     await storeRows(context, mode, { rows, results, cursor });
   } catch (error) {
@@ -142,18 +143,9 @@ async function storeBatch(
   }
 }
 
-async function storeByPython(
-  context: FillContext,
-  python: FillMode,
-  rows: readonly StoredRow[],
-  cursor: string,
-): Promise<void> {
-  const again = await readAgain(
-    context,
-    python,
-    rows.map((row) => row.id),
-  );
-  const results = python.graph === null ? [] : await runAll(context, python.graph, again);
+async function storeByPython(context: FillContext, python: FillMode, rows: StoredRows, cursor: string): Promise<void> {
+  const again = await readAgain(context, python, rows.ids);
+  const results = python.graph === null ? NO_RESULTS : await runAll(context, python.graph, again);
   try {
     await storeRows(context, python, { rows: again, results, cursor });
   } catch (error) {

@@ -29,7 +29,12 @@ export interface SelectShape {
   readonly has_errors: boolean;
 }
 
-/** Rows behind the cursor ($1, null for the first), in identity order, at most $2; of them those in $3 alone, unless null. */
+/**
+ * Rows behind the cursor ($1, null for the first), in identity order, at most $2; of them those in $3 alone, unless null.
+ * All of them come as one row of columns: the identities and the xmin as PostgreSQL's text of arrays, which a later
+ * statement takes as they are, then each input, and the cell errors if they are asked for, as a JSON list. The driver takes
+ * much longer over thousands of small rows.
+ */
 export function selectRows({ table, inputs, scope, has_errors }: SelectShape): string {
   const id = quoteIdent(table.identity);
   const names = inputs.map((input) => quoteIdent(input.name));
@@ -39,14 +44,40 @@ export function selectRows({ table, inputs, scope, has_errors }: SelectShape): s
     'xmin as "#xmin"',
     ...names.map((name, at) => `${name} as "#${at}"`),
     ...(has_errors ? ['_errors as "#errors"'] : []),
+    ...(sizes.length === 0 ? [] : [`${sizes.join(" + ")} as "#size"`]),
   ];
-  const rows = `select ${columns.join(", ")}${sizes.length === 0 ? "" : `, ${sizes.join(" + ")} as "#size"`} from ${quoteTable(table)}
+  const rows = `select ${columns.join(", ")} from ${quoteTable(table)}
     where ($1::uuid is null or ${id} > $1::uuid) and ($3::uuid[] is null or ${id} = any($3::uuid[]))${condition(scope)} order by ${id} limit $2::int`;
-  if (sizes.length === 0) return rows;
-  const shown = ['"#id"', '"#xmin"', ...names.map((_, at) => `"#${at}"`), ...(has_errors ? ['"#errors"'] : [])];
-  return `select ${shown.join(", ")} from (
+  const lists = [
+    'array_agg("#id" order by "#id")::text',
+    'array_agg("#xmin" order by "#id")::text',
+    ...inputs.map((input, at) => `json_agg(${listed(input.type, `"#${at}"`)} order by "#id")`),
+    ...(has_errors ? ['json_agg("#errors"::text order by "#id")'] : []),
+  ];
+  if (sizes.length === 0) return `select ${lists.join(", ")} from (${rows}) as "#rows"`;
+  return `select ${lists.join(", ")} from (
     select *, sum("#size") over (order by "#id" rows unbounded preceding) - "#size" as "#before" from (${rows}) as "#rows"
-  ) as "#sized" where "#before" < ${BATCH_BYTES} order by "#id"`;
+  ) as "#sized" where "#before" < ${BATCH_BYTES}`;
+}
+
+/** An input as an element of a JSON list: itself where JSON has its like to the last digit, else PostgreSQL's text of it. */
+function listed(type: ColumnType, column: string): string {
+  return isListedAsItIs(type) ? column : `${column}::text`;
+}
+
+/** Whether the elements of a list of such values are the values themselves. */
+export function isListedAsItIs(type: ColumnType): boolean {
+  return type.kind === "string" || type.kind === "bool";
+}
+
+/** For a transaction that runs `updateRows` or puts rows back: thousands of rows are found by their key. PostgreSQL knows
+ *  how many come in an array, and for so many would go through the whole table, again for each batch. */
+export const BY_KEY = "select set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true)";
+
+/** Those among rows ($1 identities, $2 xmin) that are not any more what they were. */
+export function changedRows(table: CatalogTable): string {
+  return `select u.id from unnest($1::uuid[], $2::xid[]) as u(id, xmin)
+    where not exists (select from ${quoteTable(table)} as t where t.${quoteIdent(table.identity)} = u.id and t.xmin = u.xmin)`;
 }
 
 /** Counts what a job has before it. */
@@ -54,15 +85,15 @@ export function countRows(table: CatalogTable, scope: RowScope | null): string {
   return `select count(*) from ${quoteTable(table)} where true${condition(scope)}`;
 }
 
-/** Of text and bytes PostgreSQL knows the size without unpacking them. */
+/** Of text and bytes PostgreSQL knows the size without unpacking them. A float8 neither overflows nor is slow to add up. */
 function sizeOf(type: ColumnType, column: string): readonly string[] {
   switch (type.kind) {
     case "string":
     case "binary":
-      return [`coalesce(octet_length(${column}), 0)::int8`];
+      return [`coalesce(octet_length(${column}), 0)::float8`];
     case "json":
     case "array":
-      return [`coalesce(pg_column_size(${column}), 0)::int8 * ${UNPACKED}`];
+      return [`coalesce(pg_column_size(${column}), 0)::float8 * ${UNPACKED}`];
     default:
       return [];
   }
@@ -97,8 +128,8 @@ export interface UndoShape {
 
 /**
  * Writes rows by id: $1 their identities, $2 their xmin, then an array per given column, at last the cell errors that
- * rows get (jsonb, null for none; null instead of the array when no row has one). It gives the identities of the rows that it wrote. Steps see stored columns, given ones
- * and earlier steps under their own names.
+ * rows get (jsonb, null for none; null instead of the array when no row has one). It gives no rows: their count tells
+ * whether all were written. Steps see stored columns, given ones and earlier steps under their own names.
  */
 export function updateRows(shape: FillShape): string {
   const { table, columns, steps, undo } = shape;
@@ -110,17 +141,15 @@ export function updateRows(shape: FillShape): string {
       else nullif((coalesce("#target"._errors, '{}') - ${list}) || coalesce("#new"."#errors", '{}'), '{}') end
   from ${steps.length === 0 ? givenRows(shape) : steppedRows(shape)} as "#new"
   where "#target".${id} = "#new"."#id" and "#target".xmin = "#new"."#xmin"`;
-  if (undo === null) return `${update}\n  returning "#target".${id}`;
+  if (undo === null) return update;
   const old = undo.columns.map(({ id: of, name }) => `, old.${quoteIdent(name)} as "#${of}"`).join("");
   const kept = undo.columns.map(({ id: of }) => `, "#${of}"`).join("");
   return `with "#written" as (
   ${update}
   returning old.${id} as "#id", old._errors as "#errors"${old}
-), "#kept" as (
-  insert into ${undo.table} ("#id", "#xid", "#errors"${kept})
-  select "#id", pg_current_xact_id()::xid, "#errors"${kept} from "#written"
 )
-select "#id" from "#written"`;
+insert into ${undo.table} ("#id", "#xid", "#errors"${kept})
+select "#id", pg_current_xact_id()::xid, "#errors"${kept} from "#written"`;
 }
 
 /** The parameters as rows: `#id`, `#xmin`, the given columns, `#errors`. */

@@ -1,24 +1,22 @@
 import type { EngineValue } from "@appdb/contract/types";
 import { type CellErrors, isOfApplication, ownErrors, spreadErrors } from "../compute/cell-errors.ts";
 import { planPython } from "../compute/plan-compute.ts";
-import type { UdfError, UdfGraph, UdfResult } from "../ports.ts";
+import type { UdfError, UdfGraph } from "../ports.ts";
 import { type FillContext, RowFailed } from "./fill-context.ts";
 import type { Fill, FillMode } from "./fill-plan.ts";
 import { selectRows } from "./fill-statement.ts";
-import { readRows, type StoredRow, startRows } from "./run-rows.ts";
+import { NO_RESULTS, type RowResults, readRows, runAll, type StoredRows } from "./run-rows.ts";
 
-/** A row with what is to be written of it. */
-export interface ReadyRow {
-  readonly id: string;
-  readonly xmin: string;
+/** Rows with what is to be written of them, column by column. */
+export interface ReadyRows {
+  readonly ids: readonly string[];
+  readonly xmins: readonly string[];
   /** The values of all columns of the job (`is_whole`), else those of the mode's graph: SQL computes the others. */
-  readonly values: readonly EngineValue[];
+  readonly columns: readonly (readonly EngineValue[])[];
   readonly is_whole: boolean;
-  /** Errors of the job's columns; null for none. */
-  readonly errors: CellErrors | null;
+  /** Errors of the job's columns, by the row's place. */
+  readonly errors: ReadonlyMap<number, CellErrors>;
 }
-
-const LOOK_MS = 1_000;
 
 /**
  * Decides what is written of rows. A cell that reads a failed one has no value either, which SQL cannot know: such a row
@@ -28,66 +26,81 @@ const LOOK_MS = 1_000;
 export async function resolveRows(
   context: FillContext,
   mode: FillMode,
-  rows: readonly StoredRow[],
-  results: readonly UdfResult[],
-): Promise<readonly ReadyRow[]> {
+  rows: StoredRows,
+  results: RowResults,
+): Promise<readonly ReadyRows[]> {
   const { fill } = context;
-  const steps = mode.steps.map((step) => step.column);
-  const ready: ReadyRow[] = [];
-  const rest: RestRow[] = [];
-  for (const [at, row] of rows.entries()) {
-    const result = results[at];
-    const found = result?.errors ?? null;
-    if (found !== null) refuseFailure(fill, context.job.kind, row, found);
-    const values = result?.values ?? [];
-    if (found === null && row.failed === null) {
-      ready.push({ id: row.id, xmin: row.xmin, values, is_whole: false, errors: null });
-      continue;
-    }
-    const errors = errorsOf(fill, row, found);
-    const hasReaders = row.failed !== null || steps.some((name) => errors[name] !== undefined);
-    if (hasReaders) rest.push({ row, known: knownValues(mode, result, errors), errors });
-    else ready.push({ id: row.id, xmin: row.xmin, values, is_whole: false, errors: orNull(errors) });
+  const { ids, xmins } = rows;
+  const { columns } = results;
+  const errors = new Map<number, CellErrors>();
+  const rest = new Map<number, RestRow>();
+  for (const at of [...new Set([...results.errors.keys(), ...rows.failed.keys()])].sort((a, b) => a - b)) {
+    const found = results.errors.get(at) ?? null;
+    const failed = rows.failed.get(at) ?? null;
+    const id = ids[at] ?? "";
+    if (found !== null) refuseFailure(fill, context.job.kind, id, found);
+    const own = errorsOf(fill, failed, found);
+    const hasReaders = failed !== null || mode.steps.some((step) => own[step.column] !== undefined);
+    if (hasReaders) {
+      const known = knownValues(mode, results, at, own);
+      rest.set(at, { id, xmin: xmins[at] ?? "", failed, known, errors: own });
+    } else if (Object.keys(own).length > 0) errors.set(at, own);
   }
-  return rest.length === 0 ? ready : [...ready, ...(await completeRows(context, rest))];
+  const ready: ReadyRows = { ids, xmins, columns, is_whole: false, errors };
+  if (rest.size === 0) return [ready];
+  return [withoutRows(ready, (_, at) => rest.has(at)), await completeRows(context, [...rest.values()])];
+}
+
+/** The rows but for those that `isLeftOut` names, by identity and place. */
+export function withoutRows(rows: ReadyRows, isLeftOut: (id: string, at: number) => boolean): ReadyRows {
+  const kept = rows.ids.flatMap((id, at) => (isLeftOut(id, at) ? [] : [at]));
+  const pick = <T>(values: readonly T[]): T[] => kept.map((at) => values[at] as T);
+  const errors = new Map<number, CellErrors>();
+  for (const [place, at] of kept.entries()) {
+    const own = rows.errors.get(at);
+    if (own !== undefined) errors.set(place, own);
+  }
+  return { ...rows, ids: pick(rows.ids), xmins: pick(rows.xmins), columns: rows.columns.map(pick), errors };
 }
 
 /** A row of which SQL may not compute the rest. */
 interface RestRow {
-  readonly row: StoredRow;
+  readonly id: string;
+  readonly xmin: string;
+  readonly failed: CellErrors | null;
   readonly known: ReadonlyMap<string, EngineValue>;
   readonly errors: CellErrors;
 }
 
 /** An error of the application itself would be in every row: it ends the job whatever becomes of failing cells. */
-function refuseFailure(fill: Fill, kind: string, row: StoredRow, errors: Readonly<Record<string, UdfError>>): void {
+function refuseFailure(fill: Fill, kind: string, id: string, errors: Readonly<Record<string, UdfError>>): void {
   if (fill.keeps_errors && (kind === "close_pending" || !isOfApplication(errors))) return;
   const entries = Object.entries(errors);
   const [column, error] = entries.find(([, candidate]) => candidate.kind !== "skipped") ?? entries[0] ?? [];
   if (column === undefined || error === undefined) throw new TypeError("A failed row came without an error.");
-  throw new RowFailed(row.id, column, error);
+  throw new RowFailed(id, column, error);
 }
 
-function errorsOf(fill: Fill, row: StoredRow, found: Readonly<Record<string, UdfError>> | null): CellErrors {
-  const all = spreadErrors(fill.table, fill.names, { ...row.failed, ...(found === null ? {} : ownErrors(found)) });
+function errorsOf(fill: Fill, failed: CellErrors | null, found: Readonly<Record<string, UdfError>> | null): CellErrors {
+  const all = spreadErrors(fill.table, fill.names, { ...failed, ...(found === null ? {} : ownErrors(found)) });
   return Object.fromEntries(Object.entries(all).filter(([name]) => fill.names.has(name)));
 }
 
 function knownValues(
   mode: FillMode,
-  result: UdfResult | undefined,
+  results: RowResults,
+  at: number,
   errors: CellErrors,
 ): ReadonlyMap<string, EngineValue> {
   const known = new Map<string, EngineValue>(Object.keys(errors).map((name) => [name, null]));
-  if (result === undefined || mode.graph === null) return known;
-  for (const [at, step] of mode.graph.steps.entries()) {
-    if (!known.has(step.name)) known.set(step.name, result.values[at] ?? null);
+  for (const [which, step] of (mode.graph?.steps ?? []).entries()) {
+    if (!known.has(step.name)) known.set(step.name, results.columns[which]?.[at] ?? null);
   }
   return known;
 }
 
 /** Computes the columns that rows still lack in Python, rows that lack the same together. */
-async function completeRows(context: FillContext, rows: readonly RestRow[]): Promise<readonly ReadyRow[]> {
+async function completeRows(context: FillContext, rows: readonly RestRow[]): Promise<ReadyRows> {
   const { fill } = context;
   const groups = new Map<string, { lacking: readonly string[]; rows: RestRow[] }>();
   for (const rest of rows) {
@@ -96,49 +109,48 @@ async function completeRows(context: FillContext, rows: readonly RestRow[]): Pro
     group.rows.push(rest);
     groups.set(lacking.join(), group);
   }
-  const ready: ReadyRow[] = [];
+  const done: { row: RestRow; values: readonly EngineValue[]; errors: CellErrors }[] = [];
   for (const group of groups.values()) {
     const graph = planPython(fill.table, fill.functions, group.lacking);
-    const results = graph === null ? [] : await runRest(context, graph, group.rows);
-    for (const [at, rest] of group.rows.entries()) ready.push(wholeRow(context, rest, graph, results[at]));
+    const results = graph === null ? NO_RESULTS : await runRest(context, graph, group.rows);
+    for (const [at, row] of group.rows.entries()) done.push({ row, ...wholeRow(context, row, graph, results, at) });
   }
-  return ready;
+  const errors = done.flatMap((row, at) => (Object.keys(row.errors).length === 0 ? [] : [[at, row.errors] as const]));
+  return {
+    ids: done.map(({ row }) => row.id),
+    xmins: done.map(({ row }) => row.xmin),
+    columns: fill.columns.map((_, which) => done.map(({ values }) => values[which] ?? null)),
+    is_whole: true,
+    errors: new Map(errors),
+  };
 }
 
 /** Inputs that this job makes itself are known from the row; the others are read as they are stored. */
-async function runRest(
-  { deps, fill, runner, signal }: FillContext,
-  graph: UdfGraph,
-  rows: readonly RestRow[],
-): Promise<readonly UdfResult[]> {
+async function runRest(context: FillContext, graph: UdfGraph, rows: readonly RestRow[]): Promise<RowResults> {
+  const { deps, fill } = context;
   const text = selectRows({ table: fill.table, inputs: graph.inputs, scope: null, has_errors: false });
-  const ids = rows.map(({ row }) => row.id);
-  const read = readRows(await deps.sql.query({ text, values: [null, ids.length, ids] }), graph.inputs, new Set());
-  const stored = new Map(read.map((row) => [row.id, row.inputs]));
-  const inputs = rows.map(({ row, known }): StoredRow => {
-    const own = stored.get(row.id) ?? [];
-    return { ...row, inputs: graph.inputs.map(({ name }, at) => known.get(name) ?? own[at] ?? null) };
+  const ids = rows.map((row) => row.id);
+  const stored = readRows(await deps.sql.query({ text, values: [null, ids.length, ids] }), graph.inputs, new Set());
+  const places = new Map(stored.ids.map((id, at) => [id, at]));
+  const inputs = graph.inputs.map(({ name }, which) => {
+    return rows.map(({ id, known }) => known.get(name) ?? stored.inputs[which]?.[places.get(id) ?? -1] ?? null);
   });
-  const run = startRows(await runner.forGraph(graph), graph, inputs);
-  while (run.ready < rows.length) await run.wait(LOOK_MS, signal);
-  return rows.map((_, at) => run.result(at));
+  return runAll(context, graph, { ids, inputs });
 }
 
 function wholeRow(
   { fill, job }: FillContext,
-  { row, known, errors }: RestRow,
+  { id, failed, known, errors }: RestRow,
   graph: UdfGraph | null,
-  result: UdfResult | undefined,
-): ReadyRow {
-  const found = result?.errors ?? null;
-  if (found !== null) refuseFailure(fill, job.kind, row, found);
+  results: RowResults,
+  at: number,
+): { values: readonly EngineValue[]; errors: CellErrors } {
+  const found = results.errors.get(at) ?? null;
+  if (found !== null) refuseFailure(fill, job.kind, id, found);
   const all = new Map(known);
-  for (const [at, step] of (graph?.steps ?? []).entries()) all.set(step.name, result?.values[at] ?? null);
-  const own = found === null ? errors : { ...errors, ...errorsOf(fill, row, found) };
-  const values = fill.columns.map((column) => all.get(column.name) ?? null);
-  return { id: row.id, xmin: row.xmin, values, is_whole: true, errors: orNull(own) };
-}
-
-function orNull(errors: CellErrors): CellErrors | null {
-  return Object.keys(errors).length === 0 ? null : errors;
+  for (const [which, step] of (graph?.steps ?? []).entries()) {
+    all.set(step.name, results.columns[which]?.[at] ?? null);
+  }
+  const own = found === null ? errors : { ...errors, ...errorsOf(fill, failed, found) };
+  return { values: fill.columns.map((column) => all.get(column.name) ?? null), errors: own };
 }

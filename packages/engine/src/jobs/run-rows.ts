@@ -1,104 +1,105 @@
 import { appError } from "@appdb/contract/errors";
-import type { EngineValue } from "@appdb/contract/types";
+import type { ColumnType, EngineValue } from "@appdb/contract/types";
 import type { CellError, CellErrors } from "../compute/cell-errors.ts";
 import { withJsonChecks } from "../compute/checked-runner.ts";
-import type { SqlResult, UdfGraph, UdfResult, UdfRunner } from "../ports.ts";
+import type { SqlResult, UdfBatch, UdfGraph, UdfRunner } from "../ports.ts";
 import { compileJsonChecks } from "../rows/json-checks.ts";
 import { fromSqlText } from "../rows/value-sql.ts";
 import { functionsBehind } from "../schema/column-queries.ts";
 import { type ComputedHere, createJobQueries } from "./answer-queries.ts";
+import type { FillContext } from "./fill-context.ts";
+import { isListedAsItIs } from "./fill-statement.ts";
 import type { JobDeps } from "./job-deps.ts";
 
-/** A row as it was read: `xmin` tells whether it is still the same when its values are written. */
-export interface StoredRow {
-  readonly id: string;
-  readonly xmin: string;
-  readonly inputs: readonly EngineValue[];
-  /** What failed in columns that were asked for; null for nothing. */
-  readonly failed: CellErrors | null;
+/** Rows as they were read, column by column: `xmins` tell whether they are still the same when their values are written. */
+export interface StoredRows {
+  readonly ids: readonly string[];
+  readonly xmins: readonly string[];
+  /** By input of the graph. */
+  readonly inputs: readonly (readonly EngineValue[])[];
+  /** What failed in columns that were asked for, by the row's place. */
+  readonly failed: ReadonlyMap<number, CellErrors>;
 }
 
 /** Decodes what `selectRows` gives. `outside`: the columns whose errors count; the cell errors then come last. */
-export function readRows(
-  result: SqlResult,
-  inputs: UdfGraph["inputs"],
-  outside: ReadonlySet<string>,
-): readonly StoredRow[] {
-  return result.rows.map((row) => ({
-    id: row[0] ?? "",
-    xmin: row[1] ?? "",
-    inputs: inputs.map((input, at) => {
-      const text = row[at + 2] ?? null;
-      return text === null ? null : fromSqlText(input.type, text);
-    }),
-    failed: outside.size === 0 ? null : failedCells(row[inputs.length + 2] ?? null, outside),
-  }));
+export function readRows(result: SqlResult, inputs: UdfGraph["inputs"], outside: ReadonlySet<string>): StoredRows {
+  const [ids, xmins, ...lists] = result.rows[0] ?? [];
+  return {
+    ids: elements(ids),
+    xmins: elements(xmins),
+    inputs: inputs.map((input, at) => valuesOf(input.type, lists[at])),
+    failed: outside.size === 0 ? new Map() : failedRows(lists[inputs.length], outside),
+  };
+}
+
+/** Elements of an array whose text needs no quotes. */
+function elements(text: string | null | undefined): readonly string[] {
+  return text == null ? [] : text.slice(1, -1).split(",");
+}
+
+function valuesOf(type: ColumnType, list: string | null | undefined): readonly EngineValue[] {
+  if (list == null) return [];
+  const values = JSON.parse(list) as (string | boolean | null)[];
+  if (isListedAsItIs(type)) return values;
+  return values.map((text) => (text === null ? null : fromSqlText(type, String(text))));
+}
+
+function failedRows(list: string | null | undefined, outside: ReadonlySet<string>): ReadonlyMap<number, CellErrors> {
+  const found = new Map<number, CellErrors>();
+  if (list == null) return found;
+  for (const [row, text] of (JSON.parse(list) as (string | null)[]).entries()) {
+    const failed = text === null ? null : failedCells(text, outside);
+    if (failed !== null) found.set(row, failed);
+  }
+  return found;
 }
 
 /** A pending cell is no failed one: its job comes first and has closed it, or a later one computes all of the row again. */
-function failedCells(text: string | null, outside: ReadonlySet<string>): CellErrors | null {
-  if (text === null) return null;
+function failedCells(text: string, outside: ReadonlySet<string>): CellErrors | null {
   const cells = Object.entries(JSON.parse(text) as Record<string, CellError | "pending">);
   const failed = cells.flatMap(([name, error]) => (error === "pending" || !outside.has(name) ? [] : [[name, error]]));
   return failed.length === 0 ? null : (Object.fromEntries(failed) as CellErrors);
 }
 
-/** Rows on their way through a graph. */
-export interface RowsRun {
-  /** Rows from the first one on that all have their result. */
-  readonly ready: number;
-  /** The result of a row that is ready. */
-  result(at: number): UdfResult;
-  /** Waits until all rows have their result, or `ms` have passed. @throws worker_unavailable, overloaded; the abort's reason */
-  wait(ms: number, signal: AbortSignal): Promise<void>;
+/** What a graph made of rows, column by column; `errors` by the row's place. */
+export type RowResults = Pick<UdfBatch, "columns" | "errors">;
+
+/** The results of rows of which a graph computes nothing. */
+export const NO_RESULTS: RowResults = { columns: [], errors: new Map() };
+
+/** Those rows from `from` up to `to`. */
+export function sliceRows(rows: StoredRows, from: number, to: number): StoredRows {
+  return {
+    ids: rows.ids.slice(from, to),
+    xmins: rows.xmins.slice(from, to),
+    inputs: rows.inputs.map((column) => column.slice(from, to)),
+    failed: sliceMap(rows.failed, from, to),
+  };
 }
 
-/** Hands rows to a runner, all at once: it cuts them into chunks and takes them as its workers get free. */
-export function startRows(runner: UdfRunner, graph: UdfGraph, rows: readonly StoredRow[]): RowsRun {
-  const results = new Array<UdfResult | undefined>(rows.length);
-  let ready = 0;
-  let failure: { readonly error: unknown } | undefined;
-  let wake: (() => void) | undefined;
-  rows.forEach((row, at) => {
-    runner.run(graph, row.inputs).then(
-      (result) => {
-        results[at] = result;
-        while (ready < rows.length && results[ready] !== undefined) ready += 1;
-        if (ready === rows.length) wake?.();
-      },
-      (error: unknown) => {
-        failure ??= { error };
-        wake?.();
-      },
-    );
-  });
-  return {
-    get ready() {
-      return ready;
-    },
-    result: (at) => {
-      const result = results[at];
-      if (result === undefined) throw new TypeError(`row ${at} has no result yet`);
-      return result;
-    },
-    wait: async (ms, signal) => {
-      if (ready < rows.length && failure === undefined && !signal.aborted) {
-        await new Promise<void>((resolve) => {
-          const timer = setTimeout(end, ms);
-          signal.addEventListener("abort", end, { once: true });
-          wake = end;
-          function end(): void {
-            clearTimeout(timer);
-            signal.removeEventListener("abort", end);
-            resolve();
-          }
-        });
-        wake = undefined;
-      }
-      if (failure !== undefined) throw failure.error;
-      signal.throwIfAborted();
-    },
-  };
+/** Their results. */
+export function sliceResults({ columns, errors }: RowResults, from: number, to: number): RowResults {
+  return { columns: columns.map((column) => column.slice(from, to)), errors: sliceMap(errors, from, to) };
+}
+
+function sliceMap<T>(map: ReadonlyMap<number, T>, from: number, to: number): ReadonlyMap<number, T> {
+  const slice = new Map<number, T>();
+  for (const [at, value] of map) if (at >= from && at < to) slice.set(at - from, value);
+  return slice;
+}
+
+/** How long one look at unfinished results lasts. */
+const LOOK_MS = 1_000;
+
+/** Runs a graph over rows and waits for all of them. @throws as `UdfBatch.wait` */
+export async function runAll(
+  { runner, signal }: Pick<FillContext, "runner" | "signal">,
+  graph: UdfGraph,
+  rows: Pick<StoredRows, "ids" | "inputs">,
+): Promise<RowResults> {
+  const batch = (await runner.forGraph(graph)).runBatch(graph, rows.inputs, rows.ids.length);
+  while (batch.ready < rows.ids.length) await batch.wait(LOOK_MS, signal);
+  return batch;
 }
 
 /** Workers for a job, started with the first graph that needs them. */

@@ -4,6 +4,7 @@ import { loadCatalog } from "../schema/load-catalog.ts";
 import { undoTable } from "../schema/sql-names.ts";
 import { quoteIdent, quoteTable } from "../sql/quote.ts";
 import type { Fill } from "./fill-plan.ts";
+import { BY_KEY } from "./fill-statement.ts";
 import type { Job } from "./job-store.ts";
 
 /**
@@ -41,7 +42,10 @@ export async function putBack(sql: SqlPool, job: Job, signal: AbortSignal): Prom
   const text = putBackRows(table, undoTable(job.id), columns);
   for (;;) {
     signal.throwIfAborted();
-    const { rows } = await sql.query({ text });
+    const { rows } = await sql.transaction(async (connection) => {
+      await connection.query({ text: BY_KEY });
+      return connection.query({ text });
+    });
     if (Number(rows[0]?.[0]) === 0) return true;
   }
 }

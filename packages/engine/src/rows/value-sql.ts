@@ -9,18 +9,30 @@ const UTC_SUFFIX = /\+00$/;
 
 /** Writes one column of many rows as PostgreSQL's array text, made in one pass: the driver's own is several times slower. */
 export function arrayText(kind: TypeKind, rows: readonly (readonly EngineValue[])[], column: number): string {
-  const quoted = kind === "string" || kind === "json";
   let text = "{";
   for (let index = 0; index < rows.length; index++) {
-    const value = rows[index]?.[column] ?? null;
     if (index > 0) text += ",";
-    if (value === null) text += "NULL";
-    else if (quoted) text += quoteElement(value as string);
-    else if (kind === "array") text += quoteElement(arrayToSql(value as string));
-    else if (kind === "binary") text += `"\\\\x${asBuffer(value).toString("hex")}"`;
-    else text += scalarText(value);
+    text += elementText(kind, rows[index]?.[column] ?? null);
   }
   return `${text}}`;
+}
+
+/** Writes the values of one column as PostgreSQL's array text. */
+export function columnText(kind: TypeKind, values: readonly EngineValue[]): string {
+  let text = "{";
+  for (let index = 0; index < values.length; index++) {
+    if (index > 0) text += ",";
+    text += elementText(kind, values[index] ?? null);
+  }
+  return `${text}}`;
+}
+
+function elementText(kind: TypeKind, value: EngineValue): string {
+  if (value === null) return "NULL";
+  if (kind === "string" || kind === "json") return quoteElement(value as string);
+  if (kind === "array") return quoteElement(arrayToSql(value as string));
+  if (kind === "binary") return `"\\\\x${asBuffer(value).toString("hex")}"`;
+  return scalarText(value);
 }
 
 function quoteElement(text: string): string {

@@ -1,8 +1,10 @@
+import type { EngineValue } from "@appdb/contract/types";
+import { resultOf } from "../compute/batch-results.ts";
 import { ownErrors, spreadErrors } from "../compute/cell-errors.ts";
 import { planCompute, planPython, type SqlStep } from "../compute/plan-compute.ts";
 import { valuesRead } from "../expressions/needs-python.ts";
-import { type LazyRunner, type StoredRow, startRows } from "../jobs/run-rows.ts";
-import type { SqlConnection, UdfGraph } from "../ports.ts";
+import type { LazyRunner } from "../jobs/run-rows.ts";
+import type { SqlConnection, UdfGraph, UdfResult } from "../ports.ts";
 import { SqlError } from "../ports.ts";
 import { valueToJson } from "../rows/value-json.ts";
 import { arrayText, fromSqlText } from "../rows/value-sql.ts";
@@ -85,12 +87,12 @@ async function compute(deps: SampleDeps, input: SampleInput, batch: Batch, signa
     sources,
   );
   const read = (await deps.sql.query({ text, values: [cursor, limit] })).rows;
-  const rows = read.map((values): StoredRow => {
+  const rows = read.map((values): ReadRow => {
     const given = inputs.map((one, at) => {
       const value = values[1 + shown.length + at] ?? null;
       return value === null ? null : fromSqlText(one.type, value);
     });
-    return { id: values[0] ?? "", xmin: "", inputs: given, failed: null };
+    return { id: values[0] ?? "", inputs: given };
   });
   const computed = await runGraph(deps, graph, rows, signal);
   const done = rows.slice(0, computed.length);
@@ -117,25 +119,31 @@ async function compute(deps: SampleDeps, input: SampleInput, batch: Batch, signa
   return { rows: sampled, cursor: next, is_complete: computed.length === rows.length };
 }
 
-type Computed = readonly Awaited<ReturnType<Awaited<ReturnType<LazyRunner["forGraph"]>>["run"]>>[];
+interface ReadRow {
+  readonly id: string;
+  readonly inputs: readonly EngineValue[];
+}
+
+type Computed = readonly UdfResult[];
 
 async function runGraph(
   { runner, wait_ms }: SampleDeps,
   graph: UdfGraph | null,
-  rows: readonly StoredRow[],
+  rows: readonly ReadRow[],
   signal: AbortSignal,
 ): Promise<Computed> {
   if (graph === null) return rows.map(() => ({ values: [], errors: null }));
-  const run = startRows(await runner.forGraph(graph), graph, rows);
-  await run.wait(wait_ms, signal);
-  return Array.from({ length: run.ready }, (_, at) => run.result(at));
+  const columns = graph.inputs.map((_, at) => rows.map((row) => row.inputs[at] ?? null));
+  const batch = (await runner.forGraph(graph)).runBatch(graph, columns, rows.length);
+  await batch.wait(wait_ms, signal);
+  return Array.from({ length: batch.ready }, (_, at) => resultOf(batch, at));
 }
 
 async function runSteps(
   { sql }: SampleDeps,
   { before, after, sources }: SampleInput,
   { graph, steps }: Batch,
-  rows: readonly StoredRow[],
+  rows: readonly ReadRow[],
   computed: Computed,
 ): Promise<ReadonlyMap<string, readonly (readonly [string, unknown])[]>> {
   if (steps.length === 0 || rows.length === 0) return new Map();

@@ -179,6 +179,7 @@ async function recomputeAll(): Promise<void> {
   expect(job).toBeDefined();
   const shared: UdfRunner = {
     run: (graph, row, signal) => runner.run(graph, row, signal),
+    runBatch: (graph, columns, rows) => runner.runBatch(graph, columns, rows),
     start: () => Promise.resolve(),
     fold: (aggregation) => runner.fold(aggregation),
     stats: () => runner.stats(),

@@ -1,0 +1,214 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { EngineValue, TypeKind } from "@appdb/contract/types";
+import type { UdfBatch, UdfGraph, UdfRunner } from "@appdb/engine/ports";
+import { findCheckout } from "@appdb/testkit/postgres-binaries";
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { createPythonWorkers } from "./python-workers.ts";
+import type { PythonWorkersOptions } from "./python-workers-options.ts";
+
+const CHECKOUT = findCheckout(import.meta.dirname);
+const FUNCTIONS = `
+import asyncio, os, time
+from appdb import udf
+
+@udf
+def act(text: str) -> str:
+    kind, _, rest = text.partition(" ")
+    with open(os.environ["NOTES"], "a") as file:
+        file.write(text + "\\n")
+    if kind == "raise":
+        raise ValueError("no " + rest)
+    if kind == "exit":
+        os._exit(int(rest))
+    if kind == "sleep":
+        time.sleep(float(rest))
+    if kind == "gulp":
+        bytearray(int(rest)).find(b"x")
+    return text.upper()
+
+@udf
+def same_int(n: int) -> int:
+    return n
+
+@udf
+def same_float(x: float) -> float:
+    return x
+
+@udf
+async def later(text: str) -> str:
+    await asyncio.sleep(0.01)
+    return text.upper()
+`;
+const never = new AbortController().signal;
+
+let folder: string;
+let runner: UdfRunner | undefined;
+
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), "appdb-batch-"));
+  writeFileSync(join(folder, "functions.py"), FUNCTIONS);
+  writeFileSync(join(folder, "broken.py"), "raise RuntimeError('not today')\n");
+});
+
+afterEach(async () => {
+  await runner?.[Symbol.asyncDispose]();
+  rmSync(join(folder, "notes"), { force: true });
+});
+
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+function createRunner(options: Partial<PythonWorkersOptions> = {}): UdfRunner {
+  const tools = join(CHECKOUT, ".tools", "lib");
+  const silent = (): void => {};
+  runner = createPythonWorkers({
+    runtime: {
+      python: join(CHECKOUT, ".tools", "bin", "python"),
+      python_source: "test",
+      project_root: folder,
+      library_paths: [
+        join(CHECKOUT, "python"),
+        ...readdirSync(tools).map((name) => join(tools, name, "site-packages")),
+      ],
+      env: { PATH: process.env.PATH ?? "", NOTES: join(folder, "notes"), PYTHONDONTWRITEBYTECODE: "1" },
+    },
+    modules: ["functions"],
+    workers: 1,
+    function_timeout_ms: 5_000,
+    worker_memory_mb: 200,
+    log: { debug: silent, info: silent, warn: silent, error: silent },
+    onOutput: silent,
+    ...options,
+  });
+  return runner;
+}
+
+function graphOf(name: string, kind: TypeKind = "string"): UdfGraph {
+  const type = { kind };
+  const id = `functions:${name}`;
+  const args = [{ node: "column" as const, name: "x", type, nullable: true }];
+  const expr = { node: "udf" as const, function: id, args, kwargs: {}, type, nullable: true };
+  return {
+    key: name,
+    inputs: [{ name: "x", type, nullable: true }],
+    steps: [{ name: "y", type, nullable: true, expr }],
+    functions: [{ id, module: "functions", name }],
+  };
+}
+
+async function whole(batch: UdfBatch, rows: number): Promise<UdfBatch> {
+  while (batch.ready < rows) await batch.wait(1_000, never);
+  return batch;
+}
+
+async function run(graph: UdfGraph, column: readonly EngineValue[], of = createRunner()): Promise<UdfBatch> {
+  return whole(of.runBatch(graph, [column], column.length), column.length);
+}
+
+function ran(text: string): number {
+  return readFileSync(join(folder, "notes"), "utf8")
+    .split("\n")
+    .filter((line) => line === text).length;
+}
+
+const many = (count: number) => Array.from({ length: count }, (_, n) => `row ${n}`);
+
+test("thousands of rows come back in their places, and the runner counts them", async () => {
+  const texts = many(5_000);
+  const of = createRunner({ workers: 2 });
+  const batch = await run(graphOf("act"), texts, of);
+  expect(batch.columns).toEqual([texts.map((text) => text.toUpperCase())]);
+  expect(batch.errors.size).toBe(0);
+  expect(of.stats()).toMatchObject({ waiting: 0, running: 0, calls: 5_000 });
+});
+
+test("values of every width come back from a batch as they are", async () => {
+  const ints = [0, -1, 2 ** 40, -(2 ** 53) + 1, 9_223_372_036_854_775_807n, null];
+  const floats = [0.1, -0, 3, 1e300, null];
+  const of = createRunner();
+  expect((await run(graphOf("same_float", "float"), floats, of)).columns).toEqual([floats]);
+  expect((await run(graphOf("same_int", "int"), ints, of)).columns).toEqual([ints]);
+});
+
+test("rows that raise have their errors, their neighbours their values", async () => {
+  const texts = many(600).map((text, n) => (n % 100 === 7 ? `raise ${n}` : text));
+  const batch = await run(graphOf("act"), texts);
+  expect([...batch.errors.keys()]).toEqual([7, 107, 207, 307, 407, 507]);
+  expect(batch.errors.get(107)).toMatchObject({ y: { kind: "raised", type: "ValueError", message: "no 107" } });
+  expect([batch.columns[0]?.[107], batch.columns[0]?.[108]]).toEqual([null, "ROW 108"]);
+});
+
+test("a row that ends its worker is charged after a second try alone, the others of the batch succeed", async () => {
+  const texts = many(2_000).with(1_234, "exit 3");
+  const batch = await run(graphOf("act"), texts);
+  expect([...batch.errors.keys()]).toEqual([1_234]);
+  expect(batch.errors.get(1_234)).toMatchObject({
+    y: { kind: "died", message: expect.stringContaining("exit code 3") },
+  });
+  expect(batch.columns[0]).toEqual(texts.map((text, n) => (n === 1_234 ? null : text.toUpperCase())));
+  expect(ran("exit 3")).toBe(2);
+});
+
+test("a row that runs past its limit is charged and run once, the others succeed", async () => {
+  const texts = many(500).with(300, "sleep 60");
+  const batch = await run(graphOf("act"), texts, createRunner({ function_timeout_ms: 400 }));
+  expect([...batch.errors.keys()]).toEqual([300]);
+  expect(batch.errors.get(300)).toMatchObject({ y: { kind: "timeout" } });
+  expect(batch.columns[0]?.filter((value) => value !== null)).toHaveLength(499);
+  expect(ran("sleep 60")).toBe(1);
+});
+
+test("a row that asks for too much memory is tried again in another process before it is charged", async () => {
+  const texts = many(300).with(150, "gulp 900000000");
+  const batch = await run(graphOf("act"), texts);
+  expect([...batch.errors.keys()]).toEqual([150]);
+  expect(batch.errors.get(150)).toMatchObject({ y: { kind: "memory" } });
+  expect(batch.columns[0]?.filter((value) => value !== null)).toHaveLength(299);
+  expect(ran("gulp 900000000")).toBe(2);
+});
+
+test("what is ready of a batch is there while a slow row of it still runs", async () => {
+  const batch = createRunner().runBatch(graphOf("act"), [["a", "b", "sleep 1.5", "c"]], 4);
+  while (batch.ready === 0) await batch.wait(50, never);
+  expect(batch.ready).toBe(2);
+  expect(batch.columns[0]?.slice(0, 2)).toEqual(["A", "B"]);
+  await whole(batch, 4);
+  expect(batch.columns).toEqual([["A", "B", "SLEEP 1.5", "C"]]);
+});
+
+test("rows that wait behind a slow one of a batch move to a worker that is free", async () => {
+  const of = createRunner({ workers: 2, function_timeout_ms: 20_000 });
+  await of.start();
+  await run(graphOf("act"), many(500), of);
+  const texts = many(400).with(0, "sleep 3");
+  const batch = of.runBatch(graphOf("act"), [texts], 400);
+  const began = performance.now();
+  while (batch.columns[0]?.slice(1).includes(null)) await batch.wait(20, never);
+  expect(performance.now() - began).toBeLessThan(2_500);
+  expect(batch.ready).toBe(0);
+  expect((await whole(batch, 400)).columns[0]?.[0]).toBe("SLEEP 3");
+});
+
+test("a batch of an async function runs many rows at once", async () => {
+  const texts = many(1_000);
+  const began = performance.now();
+  const batch = await run(graphOf("later"), texts);
+  expect(batch.columns).toEqual([texts.map((text) => text.toUpperCase())]);
+  expect(performance.now() - began).toBeLessThan(8_000);
+});
+
+test("a batch ends when its workers are stopped or cannot start, and its caller may stop waiting", async () => {
+  const of = createRunner();
+  const batch = of.runBatch(graphOf("act"), [["sleep 30", ...many(3_000)]], 3_001);
+  const gone = new AbortController();
+  const waiting = batch.wait(60_000, gone.signal);
+  gone.abort(new Error("not wanted"));
+  await expect(waiting).rejects.toThrow("not wanted");
+  await of[Symbol.asyncDispose]();
+  await expect(batch.wait(1_000, never)).rejects.toMatchObject({ code: "worker_unavailable" });
+  const broken = createRunner({ modules: ["broken"] });
+  await expect(broken.runBatch(graphOf("act"), [["a"]], 1).wait(20_000, never)).rejects.toMatchObject({
+    code: "worker_unavailable",
+  });
+});

@@ -1,0 +1,104 @@
+import type { EngineValue } from "@appdb/contract/types";
+import type { FromWorker } from "@appdb/contract/worker-protocol";
+import type { BatchPart } from "./row-batch.ts";
+import type { GraphRows, Row } from "./row-queue.ts";
+import { fromWire } from "./wire-values.ts";
+
+export type RowsFrame = Extract<FromWorker, { t: "rows" }>;
+
+export interface ChunkPlan {
+  readonly call: number;
+  readonly graph: GraphRows;
+  /** Rows that callers await one by one, or a part of a batch. */
+  readonly load: readonly Row[] | BatchPart;
+  readonly is_solo: boolean;
+  readonly began_at: number;
+}
+
+/** Rows that were sent together. A row that was answered or handed to another worker leaves its place empty. */
+export class Chunk {
+  readonly call: number;
+  readonly graph: GraphRows;
+  /** A suspect runs alone: nothing else is in flight in its worker. */
+  readonly is_solo: boolean;
+  /** How many rows were sent. */
+  readonly size: number;
+  left: number;
+  /** When the worker began it, as far as is known. */
+  began_at: number;
+  #rows: (Row | undefined)[];
+  /** Rows of a batch whose answers have come in turn so far: of none there is a `Row` yet. */
+  #part: BatchPart | undefined;
+
+  constructor({ call, graph, load, is_solo, began_at }: ChunkPlan) {
+    const isPart = "batch" in load;
+    this.call = call;
+    this.graph = graph;
+    this.is_solo = is_solo;
+    this.began_at = began_at;
+    this.#part = isPart ? load : undefined;
+    this.#rows = isPart ? [] : [...load];
+    this.size = isPart ? load.count : load.length;
+    this.left = this.size;
+  }
+
+  /** The rows by their places. Who asks for them has one of them to treat in its own way; a part of a batch becomes rows. */
+  get rows(): (Row | undefined)[] {
+    const part = this.#part;
+    if (part !== undefined) {
+      const answered = this.size - this.left;
+      this.#rows = Array.from({ length: this.size }, (_, at) => {
+        return at < answered ? undefined : part.batch.row(part.first + at);
+      });
+      this.#part = undefined;
+    }
+    return this.#rows;
+  }
+
+  /** Takes what a frame answers straight into the columns of the batch; false when its rows have to be taken one by one. */
+  takeColumns(frame: RowsFrame): boolean {
+    const part = this.#part;
+    const count = frame.rows.length;
+    const answered = this.size - this.left;
+    if (part === undefined || count > this.left || !isInTurn(frame.rows, answered)) return false;
+    if (frame.errors?.some((errors) => errors !== null && isOfMemory(errors))) return false;
+    const { steps } = this.graph.graph;
+    const columns = steps.map(({ type }, step) => {
+      const column = frame.columns[step] ?? [];
+      // Of arrays alone the engine has another form.
+      return type.kind === "array" ? column.map((value) => fromWire(type, value)) : (column as EngineValue[]);
+    });
+    this.left -= count;
+    part.batch.results.putColumns(part.first + answered, count, columns, frame.errors);
+    return true;
+  }
+}
+
+function isInTurn(rows: readonly number[], first: number): boolean {
+  for (let k = 0; k < rows.length; k++) if (rows[k] !== first + k) return false;
+  return true;
+}
+
+/** Whether a row ran out of memory: it may get a second try. */
+export function isOfMemory(errors: Readonly<Record<string, { readonly kind: string }>>): boolean {
+  return Object.values(errors).some((error) => error.kind === "memory");
+}
+
+/** Takes one row out of its chunk. */
+export function takeOne(chunk: Chunk, index: number): Row | undefined {
+  const row = chunk.rows[index];
+  if (row === undefined) return undefined;
+  chunk.rows[index] = undefined;
+  chunk.left -= 1;
+  return row;
+}
+
+/** Takes all rows from a place on out of their chunk. */
+export function takeFrom(chunk: Chunk, from: number): { graph: GraphRows; rows: Row[] } {
+  const rows: Row[] = [];
+  for (let index = from; index < chunk.rows.length; index++) {
+    const row = takeOne(chunk, index);
+    if (row !== undefined) rows.push(row);
+  }
+  return { graph: chunk.graph, rows };
+}
