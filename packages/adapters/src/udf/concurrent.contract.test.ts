@@ -24,6 +24,20 @@ async def wait(n: int) -> int:
     await asyncio.sleep(30 if n < 0 else 0.05)
     return n + 1
 
+met = 0
+all_there = None
+
+@db.udf
+async def meet(n: int) -> int:
+    """Returns when 256 calls are under way at once, and never before."""
+    global met, all_there
+    all_there = all_there or asyncio.Event()
+    met += 1
+    if met == 256:
+        all_there.set()
+    await all_there.wait()
+    return n + 1
+
 @db.udf(timeout=0.3)
 async def block(n: int) -> int:
     if n == 13:
@@ -127,11 +141,9 @@ const value = async (runner: UdfRunner, graph: UdfGraph, x: number | string) => 
 test("many calls of an async function are under way at once", async () => {
   const runner = createRunner();
   await runner.start();
-  const began = performance.now();
-  const results = await Promise.all(Array.from({ length: 256 }, (_, n) => value(runner, graphOf("wait"), n)));
+  const results = await Promise.all(Array.from({ length: 256 }, (_, n) => value(runner, graphOf("meet"), n)));
   expect(results).toEqual(Array.from({ length: 256 }, (_, n) => n + 1));
-  expect(performance.now() - began).toBeLessThan(2_000);
-  await eventually(() => expect(runner.stats().functions["functions:wait"]).toMatchObject({ rows: 256, running: 0 }));
+  await eventually(() => expect(runner.stats().functions["functions:meet"]).toMatchObject({ rows: 256, running: 0 }));
 });
 
 test("an async call past the general limit is cancelled and the worker goes on", async () => {
@@ -151,10 +163,8 @@ test("an async function that holds its worker is charged, and its neighbours suc
 test("a plain function past its own limit is charged there, long before the general limit", async () => {
   const runner = createRunner({ function_timeout_ms: 60_000 });
   await runner.start();
-  const began = performance.now();
   const { errors } = await runner.run(graphOf("hang"), [13]);
   expect(errors?.y).toMatchObject({ kind: "timeout", function: "functions:hang", message: "ran longer than 0.3 s" });
-  expect(performance.now() - began).toBeLessThan(3_000);
   expect(await value(runner, graphOf("hang"), 5)).toBe(5);
 });
 
