@@ -141,12 +141,15 @@ function searchOf(url: string): string {
 }
 
 function sendWhole(request: IncomingMessage, response: ServerResponse, id: string, answer: RouteAnswer): void {
-  const headers = [REQUEST_ID_HEADER, id, "content-length", String(Buffer.byteLength(answer.body))];
+  const { body } = answer;
+  const bytes = Buffer.byteLength(body);
+  const headers = [REQUEST_ID_HEADER, id, "content-length", String(bytes)];
   for (const name in answer.headers) headers.push(name, answer.headers[name] ?? "");
   const origin = request.headers.origin;
   if (origin !== undefined) headers.push(...Object.entries(corsHeaders(origin)).flat());
   response.writeHead(answer.status, headers);
-  response.end(answer.body);
+  // Node makes room for three bytes a character of UTF-8, outside of the heap; ASCII is the same in both.
+  response.end(body, bytes === body.length ? "latin1" : "utf8");
 }
 
 function addOwnPages(

@@ -7,6 +7,7 @@ type TakeRow = NonNullable<Statement["take_row"]>;
 /** Where a connection of the driver begins to read what its stream brings. */
 interface Listening {
   attachListeners(stream: Source): void;
+  describe(message: unknown): void;
 }
 
 interface Source {
@@ -58,6 +59,11 @@ export class RowTap {
     const connection: unknown = "connection" in client ? client.connection : undefined;
     if (!isListening(connection)) throw new TypeError("This release of pg reads its connections in another way.");
     const attach = connection.attachListeners.bind(connection);
+    const describe = connection.describe.bind(connection);
+    // Whoever takes rows as bytes knows their fields: PostgreSQL need not name them each time.
+    connection.describe = (message) => {
+      if (this.take === undefined) describe(message);
+    };
     connection.attachListeners = (stream) => {
       attach({
         on: (event, listener) => stream.on(event, event === "data" ? (chunk) => this.#read(chunk, listener) : listener),
@@ -72,23 +78,25 @@ export class RowTap {
     let at = 0;
     let size = HEADER;
     while (bytes.length - at >= HEADER) {
-      size = 1 + bytes.readUInt32BE(at + 1);
+      size = 1 + lengthAt(bytes, at + 1);
       if (bytes.length - at < size) break;
       if (bytes[at] === DATA_ROW && this.take !== undefined) {
-        if (passed < at) pass(bytes.subarray(passed, at));
+        if (passed < at) pass(this.#lent(bytes.subarray(passed, at)));
         this.take(bytes, at + HEADER, at + size);
         passed = at + size;
       }
       at += size;
       size = HEADER;
     }
-    if (passed < at) pass(this.#isReady ? bytes.subarray(passed, at) : this.#copy(bytes.subarray(passed, at)));
+    if (passed < at) pass(this.#lent(bytes.subarray(passed, at)));
     // The stream's buffer is used again for the next chunk.
     if (at < bytes.length) this.#keep(Buffer.from(bytes.subarray(at)), size);
   }
 
-  #copy(messages: Buffer): Buffer {
-    for (let at = 0; at < messages.length; at += 1 + messages.readUInt32BE(at + 1)) {
+  /** Messages for the driver: theirs to keep until the connection is ready, lent from then on. */
+  #lent(messages: Buffer): Buffer {
+    if (this.#isReady) return messages;
+    for (let at = 0; at < messages.length; at += 1 + lengthAt(messages, at + 1)) {
       if (messages[at] === READY_FOR_QUERY) this.#isReady = true;
     }
     return Buffer.from(messages);
@@ -112,11 +120,23 @@ export class RowTap {
   }
 }
 
+/** A message's length, less than 2^31. The runtime's own way of reading four bytes takes several times as long. */
+function lengthAt(bytes: Buffer, at: number): number {
+  return (
+    ((bytes[at] as number) << 24) |
+    ((bytes[at + 1] as number) << 16) |
+    ((bytes[at + 2] as number) << 8) |
+    (bytes[at + 3] as number)
+  );
+}
+
 function isListening(connection: unknown): connection is Listening {
   return (
     typeof connection === "object" &&
     connection !== null &&
     "attachListeners" in connection &&
-    typeof connection.attachListeners === "function"
+    typeof connection.attachListeners === "function" &&
+    "describe" in connection &&
+    typeof connection.describe === "function"
   );
 }

@@ -41,7 +41,7 @@ export function compileJsonRows(
       let at = start + FIELDS_BYTES;
       for (let index = 0; index < fields.length; index++) {
         const field = fields[index] as (typeof fields)[number];
-        const length = row.readInt32BE(at);
+        const length = lengthAt(row, at);
         at += LENGTH_BYTES;
         sheet.room(field.lead.length + Math.max(length, 0) + MORE);
         sheet.copy(field.lead, 0, field.lead.length);
@@ -90,6 +90,16 @@ const ZERO = 0x30;
 const POINT = 0x2e;
 /** Longer pieces are copied by the runtime; below that its call costs more than a loop. */
 const LONG = 48;
+
+/** A field's length; -1 for null. The runtime's own way of reading four bytes takes several times as long. */
+function lengthAt(row: Buffer, at: number): number {
+  return (
+    ((row[at] as number) << 24) |
+    ((row[at + 1] as number) << 16) |
+    ((row[at + 2] as number) << 8) |
+    (row[at + 3] as number)
+  );
+}
 
 /** Bytes that grow. */
 class Sheet {
