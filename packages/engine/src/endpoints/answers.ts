@@ -9,10 +9,19 @@ export interface RouteAnswer {
 }
 
 export const JSON_HEADERS = { "content-type": "application/json; charset=utf-8" } as const;
+/** What web servers call a request that its client has left. */
+const CLIENT_GONE = 499;
 const PROBLEM_HEADERS = { "content-type": "application/problem+json; charset=utf-8" } as const;
 
-/** Turns whatever a request threw into its answer, and logs it once: ours with all there is, the caller's as info. */
-export function answerError(error: unknown, id: string, log: Logger): RouteAnswer {
+/**
+ * Turns whatever a request threw into its answer, and logs it once: ours with all there is, the caller's as info.
+ * `signal` is that of a request whose client may have gone away, which is nobody's fault and read by nobody.
+ */
+export function answerError(error: unknown, id: string, log: Logger, signal?: AbortSignal): RouteAnswer {
+  if (signal?.aborted === true && error === signal.reason) {
+    log.info({ req: id }, "client went away");
+    return { status: CLIENT_GONE, headers: {}, body: "" };
+  }
   const problem = toProblem(error, id);
   const fields = { req: id, code: problem.code, status: problem.status, detail: problem.detail };
   if (!(error instanceof AppError)) log.error({ ...fields, err: error }, "request failed");

@@ -184,7 +184,7 @@ class RouteCompiler {
           await runner.run(row, request.signal, on_error);
           return { status: 200, headers: headersOf(row), body: render(row) };
         } catch (error) {
-          return answerError(error, request.id, log);
+          return answerError(error, request.id, log, request.signal);
         }
       },
     };

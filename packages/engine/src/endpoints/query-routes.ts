@@ -27,7 +27,7 @@ export function compileQueryRoute(
       const answer = await asker.ask(args, request.signal);
       return { status: 200, headers: JSON_HEADERS, body: render(answer) };
     } catch (error) {
-      return answerError(error, request.id, deps.log);
+      return answerError(error, request.id, deps.log, request.signal);
     }
   };
 }
