@@ -22,6 +22,23 @@ def loud(text: str) -> str:
     return text.upper() + "!"
 
 
+@db.uda
+class longest(db.Aggregator):
+    def __init__(self):
+        self.found = ""
+
+    def update(self, text: str):
+        self.found = max(self.found, text, key=len)
+
+    def value(self) -> str:
+        return self.found
+
+
+@db.query
+def ranks(low: int):
+    return Kinds.where(Kinds.rank >= low).select(longest=longest(Kinds.name), count=fn.count())
+
+
 @db.query
 def of_kind(kind: str, least: int = 0):
     """Its kind."""
@@ -95,6 +112,16 @@ test("a column that asks a query gets the same values for rows that are there, i
     ["none", [], 200],
     ["tool", tool, 201],
     ["toy", toy, 200],
+  ]);
+});
+
+test("a column may ask a query with aggregates of the application, for many rows at once", async () => {
+  const folding = APP.replace("# more columns", "found = ranks(kind.len() - 3)");
+  await stage.finish(await stage.update(folding));
+  expect(await found()).toEqual([
+    ["none", [{ longest: "tool", count: 2 }], 200],
+    ["tool", [{ longest: "tool", count: 2 }], 200],
+    ["toy", [{ longest: "tool", count: 2 }], 200],
   ]);
 });
 

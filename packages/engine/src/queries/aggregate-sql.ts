@@ -10,13 +10,7 @@ type Aggregate = Extract<Expr, { node: "aggregate" }>;
  */
 export function aggregateSql(aggregate: Aggregate, argument: string | undefined, order: readonly string[]): string {
   const kind = aggregate.args[0]?.type.kind;
-  if (aggregate.is_udf) {
-    throw appError("app_invalid", {
-      detail: `A query uses ${aggregate.fn}, an aggregate of the application, which queries do not support yet.`,
-      hint: "Select make_list(...) and give the list to a function marked @udf.",
-      meta: { function: aggregate.fn },
-    });
-  }
+  if (aggregate.is_udf) throw new TypeError(`${aggregate.fn} is folded by Python and has no SQL.`);
   if (argument === undefined) return "count(*)";
   switch (aggregate.fn) {
     case "count":

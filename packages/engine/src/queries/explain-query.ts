@@ -39,7 +39,13 @@ export async function explainQuery(sql: SqlConnection, input: ExplainInput): Pro
   const bound = bindQuery(named, (name) => declaredTable(input, catalog, name));
   const functions = new Map(input.manifest.functions.map((fn) => [fn.id, fn]));
   const plan = planQuery(bound, { functions, mode: "forms", most_rows: input.limits.result_rows });
-  const statements = [...plan.materials.map(({ statement }) => statement), plan.final.statement];
+  const statements = [
+    ...plan.materials.flatMap((stage) => {
+      if (!("folds" in stage)) return [stage.statement];
+      return stage.groups === null ? [stage.rows] : [stage.groups, stage.rows];
+    }),
+    plan.final.statement,
+  ];
   const [first] = statements;
   return {
     query: named.id,
@@ -79,7 +85,10 @@ function partsOf(plan: QueryPlan): QueryExplanation["parts"] {
   );
   const inSql: [clause: string, what: string][] = [];
   if (query.joins.length > 0) inSql.push(["join", query.joins.map(({ kind, table }) => `${kind} ${table}`).join(", ")]);
-  const shown = plan.final.outputs.filter(({ from }) => "sql" in from).map(({ name }) => name);
+  const folded = new Set(plan.materials.flatMap((stage) => ("folds" in stage ? stage.folds : [])).map((f) => f.output));
+  const shown = plan.final.outputs
+    .filter(({ from, name }) => "sql" in from && !folded.has(name))
+    .map(({ name }) => name);
   if (shown.length > 0) inSql.push(["select", shown.join(", ")]);
   const clauses: [clause: string, isThere: boolean][] = [
     ["where", query.where !== null],
@@ -97,7 +106,12 @@ function partsOf(plan: QueryPlan): QueryExplanation["parts"] {
   return [...inSql.map(([clause, what]) => ({ clause, runs_in: "SQL", what, why: null }) as const), ...python];
 }
 
-const CLAUSES = { where: "where", value: "order_by, group_by, distinct", select: "select" } as const;
+const CLAUSES = {
+  where: "where",
+  value: "order_by, group_by, distinct",
+  select: "select",
+  aggregate: "aggregates",
+} as const;
 
 async function planOf(
   sql: SqlConnection,

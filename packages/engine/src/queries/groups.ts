@@ -15,8 +15,35 @@ export function aggregatesOf(clauses: Clauses): Aggregate[] {
   return [...found.values()];
 }
 
+/** The aggregates of the application, which Python folds. */
+export function foldsOf(clauses: Clauses): Aggregate[] {
+  return aggregatesOf(clauses).filter((aggregate) => aggregate.is_udf);
+}
+
 export function isGrouped(clauses: Clauses): boolean {
   return clauses.group_by.length > 0 || aggregatesOf(clauses).length > 0;
+}
+
+/** The same groups without what Python folds. */
+export function withoutFolds(grouped: GroupNames): GroupNames {
+  return { ...grouped, values: grouped.values.filter(({ expr }) => expr.node !== "aggregate" || !expr.is_udf) };
+}
+
+/** The part of an aggregate's arguments that each row brings; what reads no row is a constant. */
+export function rowArguments(aggregate: Aggregate): { readonly name: string | null; readonly expr: Expr }[] {
+  const named = Object.entries(aggregate.kwargs).map(([name, expr]) => ({ name, expr }));
+  return [
+    ...aggregate.args.map((expr) => ({ name: null, expr })),
+    ...named.filter(({ expr }) => !aggregate.is_udf || readsRows(expr)),
+  ];
+}
+
+export function readsRows(expr: Expr): boolean {
+  let found = false;
+  visit(expr, (node) => {
+    found ||= node.node === "column";
+  });
+  return found;
 }
 
 export interface GroupNames {

@@ -1,15 +1,24 @@
 import { createHash } from "node:crypto";
-import { appError } from "@appdb/contract/errors";
 import type { Expr } from "@appdb/contract/expressions";
 import type { ColumnType } from "@appdb/contract/types";
 import { udfsOf } from "../expressions/needs-python.ts";
 import { mapParts, visit } from "../expressions/tree.ts";
 import type { UdfGraph } from "../ports.ts";
 import { type BoundQuery, flatNames, flatTypes, keyOf, parametersAsColumns, standIn } from "./bind-query.ts";
-import { aggregatesOf, groupNames, isGrouped } from "./groups.ts";
+import { aggregatesOf, foldsOf, type GroupNames, groupNames, isGrouped, rowArguments, withoutFolds } from "./groups.ts";
 import { ParameterList } from "./parameter-list.ts";
+import { keyLabel, planFolds, unknownFunction } from "./plan-folds.ts";
 import { type PythonReason, pythonReason } from "./python-reasons.ts";
-import type { Clauses, FinalStage, MaterialStage, NamedType, PlanOptions, QueryPlan } from "./query-plan.ts";
+import type {
+  Clauses,
+  FinalStage,
+  FoldStage,
+  MaterialStage,
+  NamedType,
+  PlannedStatement,
+  PlanOptions,
+  QueryPlan,
+} from "./query-plan.ts";
 import { ExpressionWriter, givenRows, joinTables, type Relation } from "./relation.ts";
 import { StatementWriter } from "./statement-writer.ts";
 
@@ -28,9 +37,9 @@ export function planQuery(bound: BoundQuery, options: PlanOptions): QueryPlan {
 }
 
 class Planner {
-  readonly materials: MaterialStage[] = [];
+  readonly materials: (MaterialStage | FoldStage)[] = [];
   readonly reasons: PythonReason[] = [];
-  readonly #bound: BoundQuery;
+  #bound: BoundQuery;
   readonly #options: PlanOptions;
   readonly #types: Map<string, ColumnType>;
   #made = 0;
@@ -48,6 +57,7 @@ class Planner {
     const lacks = (expr: Expr) => !writer.has(expr);
     const python = { where: clauses.where.filter(lacks), values: this.#valuesBefore(clauses).filter(lacks) };
     if (python.where.length + python.values.length > 0) return this.#materialize(clauses, python, source, isTables);
+    if (foldsOf(clauses).length > 0) return this.#foldGroups(clauses, source, isTables);
     if (isGrouped(clauses) && this.#valuesAfter(clauses).some((expr) => !this.#hasAfterGrouping(clauses, expr))) {
       return this.#materializeGroups(clauses, source, isTables);
     }
@@ -62,7 +72,7 @@ class Planner {
     const add = (expr: Expr) => found.set(keyOf(expr), expr);
     for (const expr of group_by) add(expr);
     for (const aggregate of aggregatesOf({ group_by, select, order_by, where: [] })) {
-      for (const arg of [...aggregate.args, ...Object.values(aggregate.kwargs)]) add(arg);
+      for (const { expr } of rowArguments(aggregate)) add(expr);
     }
     if (!grouped) {
       for (const { expr } of order_by) add(expr);
@@ -138,14 +148,48 @@ class Planner {
     const relation = source(parameters);
     const statement = new StatementWriter(this.#bound, relation, parameters, this.#options);
     const columns = grouped.values.map(({ name, expr }): NamedType => ({ name, type: expr.type }));
-    for (const { name, type } of columns) this.#types.set(name, type);
     this.materials.push({
-      statement: statement.groups({ where: clauses.where, grouped, guards: isTables }),
+      statement: statement.groups({ where: clauses.where, grouped, guards: isTables, is_repeated: false }),
       columns,
       graph: null,
       conditions: 0,
       is_ordered: false,
     });
+    return this.#afterGroups(clauses, grouped, columns);
+  }
+
+  /** Groups with aggregates of the application: their rows are streamed to Python. */
+  #foldGroups(clauses: Clauses, source: (parameters: ParameterList) => Relation, isTables: boolean): FinalStage {
+    const grouped = groupNames(clauses);
+    const own = withoutFolds(grouped);
+    const write = (work: (writer: StatementWriter) => PlannedStatement) => {
+      const parameters = new ParameterList(this.#bound.parameters);
+      return work(new StatementWriter(this.#bound, source(parameters), parameters, this.#options));
+    };
+    const { where } = clauses;
+    const taken = planFolds(this.#bound, clauses, grouped, this.#options.functions);
+    for (const aggregate of foldsOf(clauses)) this.reasons.push(this.#reason("aggregate", aggregate));
+    const columns = own.values.map(({ name, expr }): NamedType => ({ name, type: expr.type }));
+    const keys = clauses.group_by;
+    this.materials.push({
+      groups:
+        columns.length === 0
+          ? null
+          : write((writer) => writer.groups({ where, grouped: own, guards: false, is_repeated: true })),
+      columns,
+      keys: keys.map((expr, at) => keyLabel(clauses, expr, at)),
+      rows: write((writer) => writer.members({ where, keys, values: taken.exprs })),
+      arguments: taken.exprs.map((expr, at) => ({ name: `#f${at}`, type: expr.type })),
+      folds: taken.folds,
+      tables: isTables ? this.#bound.tables.map(({ table }) => table) : [],
+    });
+    return this.#afterGroups(clauses, grouped, [...columns, ...taken.folds.map(({ name, type }) => ({ name, type }))]);
+  }
+
+  /** Plans what is left over groups that have been made. Rows were drawn before: groups are not. */
+  #afterGroups(clauses: Clauses, grouped: GroupNames, columns: readonly NamedType[]): FinalStage {
+    for (const { name, type } of columns) this.#types.set(name, type);
+    this.#bound = { ...this.#bound, query: { ...this.#bound.query, sample: null } };
     const next: Clauses = {
       where: [],
       group_by: [],
@@ -245,12 +289,4 @@ function replaceIn(clauses: Clauses, found: (expr: Expr) => Expr | undefined): C
     select: clauses.select.map(({ name, expr }) => ({ name, expr: replace(expr) })),
     order_by: clauses.order_by.map(({ expr, asc }) => ({ expr: replace(expr), asc })),
   };
-}
-
-function unknownFunction(bound: BoundQuery, id: string): Error {
-  return appError("app_invalid", {
-    detail: `The query ${bound.id} calls ${id}, which the application does not declare.`,
-    hint: "Run the command again, so that the file is read anew.",
-    meta: { query: bound.id, function: id },
-  });
 }

@@ -4,7 +4,7 @@ import type { SqlMode } from "./relation.ts";
 
 /** Why a part of a query is computed by Python: for `cli query explain`. */
 export interface PythonReason {
-  readonly clause: "where" | "value" | "select";
+  readonly clause: "where" | "value" | "select" | "aggregate";
   /** What it computes with: functions and columns. */
   readonly what: string;
   readonly why: string;
@@ -12,6 +12,9 @@ export interface PythonReason {
 
 /** Words the reason; `bare` is the run in which SQL had refused a value. */
 export function pythonReason(clause: PythonReason["clause"], expr: Expr, mode: SqlMode): PythonReason {
+  if (expr.node === "aggregate") {
+    return { clause, what: expr.fn, why: `${expr.fn} is an aggregate of the application` };
+  }
   const udfs = new Set<string>();
   const calls = new Set<string>();
   visit(expr, (node) => {

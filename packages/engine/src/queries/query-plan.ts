@@ -1,7 +1,8 @@
 import type { Expr } from "@appdb/contract/expressions";
 import type { ColumnType } from "@appdb/contract/types";
+import type { FoldArgument, GraphFunction } from "@appdb/contract/worker-protocol";
 import type { UdfGraph } from "../ports.ts";
-import type { CatalogFunction } from "../schema/catalog.ts";
+import type { CatalogFunction, CatalogTable } from "../schema/catalog.ts";
 import type { BoundQuery } from "./bind-query.ts";
 import type { Placeholder } from "./parameter-list.ts";
 import type { PythonReason } from "./python-reasons.ts";
@@ -39,6 +40,33 @@ export interface MaterialStage {
   readonly is_ordered: boolean;
 }
 
+/** Groups with aggregates of the application: the next stage reads them in place of tables. */
+export interface FoldStage {
+  /** Keys, then our own aggregates, in the order of the keys; null when there is neither: all rows are one group. */
+  readonly groups: PlannedStatement | null;
+  /** What `groups` gives. */
+  readonly columns: readonly NamedType[];
+  /** What people call the keys, which are the first columns. */
+  readonly keys: readonly string[];
+  /** Rows in their order: the place of the group among `groups`, then the arguments. */
+  readonly rows: PlannedStatement;
+  readonly arguments: readonly NamedType[];
+  readonly folds: readonly PlannedFold[];
+  /** Tables that the statements read; empty when they read what an earlier stage kept. */
+  readonly tables: readonly CatalogTable[];
+}
+
+/** An aggregate of the application; its values come behind the columns of `groups`. */
+export interface PlannedFold extends NamedType {
+  readonly function: GraphFunction;
+  /** `at`: place among the stage's arguments. */
+  readonly args: readonly (FoldArgument & { readonly at: number })[];
+  /** Expressions of literals and parameters. */
+  readonly constants: Readonly<Record<string, Expr>>;
+  /** What is selected of it, or the clause that reads it. */
+  readonly output: string;
+}
+
 export interface Output extends NamedType {
   readonly nullable: boolean;
   /** Place in the statement's rows, or the step of the graph that computes it. */
@@ -56,7 +84,7 @@ export interface FinalStage {
 /** How a query is answered: rows are read and kept stage by stage, and the last statement gives the answer's rows. */
 export interface QueryPlan {
   readonly bound: BoundQuery;
-  readonly materials: readonly MaterialStage[];
+  readonly materials: readonly (MaterialStage | FoldStage)[];
   readonly final: FinalStage;
   /** What Python computes, and why; empty when one statement is all. */
   readonly reasons: readonly PythonReason[];

@@ -26,14 +26,18 @@ export function explainQueryRefusal(query: string, limits: QueryLimits, error: u
   return error;
 }
 
-/** Where a query met a value that failed: in a clause, or in a column of its answer's nth row. */
-export type FailedAt = { readonly clause: string } | { readonly column: string; readonly row: number };
+/** Where a query met a value that failed: in a clause, in a column of its answer's nth row, or in an aggregate of a group,
+ *  which its keys tell. */
+export type FailedAt =
+  | { readonly clause: string }
+  | { readonly column: string; readonly row: number }
+  | { readonly column: string; readonly group: Readonly<Record<string, unknown>> };
 
 /** A value that Python could not compute, told like that of a computed column. */
 export function computeError(query: string, where: FailedAt, error: UdfError): Error {
   const at = error.at === null ? "" : ` (${error.at})`;
   return appError(cellErrorCode(error), {
-    detail: `The query ${query}, ${"clause" in where ? where.clause : `column ${where.column} of row ${where.row}`}: ${whatHappened(error)}${at}`,
+    detail: `The query ${query}, ${placeOf(where)}: ${whatHappened(error)}${at}`,
     hint:
       error.kind === "missing"
         ? "Put the function back, or change the query and run `cli service update`."
@@ -43,6 +47,13 @@ export function computeError(query: string, where: FailedAt, error: UdfError): E
       ...{ function: error.function, type: error.type, message: error.message, at: error.at },
     },
   });
+}
+
+function placeOf(where: FailedAt): string {
+  if ("clause" in where) return where.clause;
+  if ("row" in where) return `column ${where.column} of row ${where.row}`;
+  const keys = Object.entries(where.group).map(([name, value]) => `${name} = ${JSON.stringify(value)}`);
+  return `column ${where.column}${keys.length === 0 ? "" : ` of the group ${keys.join(", ")}`}`;
 }
 
 function lost(cause: unknown, why = ""): Error {

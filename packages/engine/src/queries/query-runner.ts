@@ -9,6 +9,7 @@ import type { Catalog, CatalogFunction, CatalogTable } from "../schema/catalog.t
 import { loadCatalog } from "../schema/load-catalog.ts";
 import { type BoundQuery, bindQuery } from "./bind-query.ts";
 import { checkReads } from "./check-reads.ts";
+import { foldGroups } from "./fold-groups.ts";
 import { compileJsonRows } from "./json-rows.ts";
 import { planQuery } from "./plan-query.ts";
 import {
@@ -20,7 +21,7 @@ import {
   refuseErrors,
 } from "./python-rows.ts";
 import { type QueryLimits, type RowsInFlight, tooManyBytes, tooManyRows } from "./query-limits.ts";
-import type { FinalStage, MaterialStage, PlannedStatement, QueryPlan } from "./query-plan.ts";
+import type { FinalStage, FoldStage, MaterialStage, PlannedStatement, QueryPlan } from "./query-plan.ts";
 import { explainQueryRefusal, type FailedAt } from "./query-refusals.ts";
 import { compileRows } from "./render-rows.ts";
 
@@ -136,7 +137,10 @@ export class QueryRunner {
     try {
       let arrays: readonly string[] = [];
       for (const stage of plan.materials) {
-        const rows = await this.#materialize(plans, stage, arrays, args, hold, signal);
+        const rows =
+          "folds" in stage
+            ? await this.#fold(plans, stage, arrays, args, hold, signal)
+            : await this.#materialize(plans, stage, arrays, args, hold, signal);
         if (rows === undefined) return undefined;
         arrays = rows;
       }
@@ -245,6 +249,20 @@ export class QueryRunner {
     if (!isCurrent) return undefined;
     const types = [...columns, ...made];
     return types.map(({ type }, at) => arrayText(type.kind, kept, at));
+  }
+
+  #fold(
+    plans: Plans,
+    stage: FoldStage,
+    arrays: readonly string[],
+    args: QueryArguments,
+    hold: (rows: number) => void,
+    signal: AbortSignal | undefined,
+  ): Promise<readonly string[] | undefined> {
+    const { limits, sql, udf } = this.#deps;
+    const fill = (planned: PlannedStatement) => this.#statement(plans, planned, arrays, args);
+    const isCurrent = (connection: SqlConnection) => this.#isCurrent(plans, connection);
+    return foldGroups(sql, { query: this.#named.name, stage, args, limits, udf, fill, isCurrent, hold, signal });
   }
 
   /** Rows of the final order that the limit and the offset can ask for. */

@@ -62,11 +62,14 @@ export class StatementWriter {
     readonly where: readonly Expr[];
     readonly grouped: GroupNames;
     readonly guards: boolean;
+    /** Another statement of the transaction reads the same rows: a sample is to be the same. */
+    readonly is_repeated: boolean;
   }): PlannedStatement {
     const relation = this.#group(
       this.#sampled(
         input.where,
         input.grouped.values.map(({ expr }) => expr),
+        input.is_repeated,
       ),
       input.grouped,
     );
@@ -75,6 +78,27 @@ export class StatementWriter {
       `select ${values.join(", ")}`,
       `from ${relation.from}`,
       ...this.#where(this.#guards(input.guards)),
+      ...orderLines(relation.identities.map((sql) => ({ sql, asc: true }))),
+    ]);
+  }
+
+  /** The rows of groups, one by one: the group's place among those of `groups`, then values. */
+  members(input: {
+    readonly where: readonly Expr[];
+    readonly keys: readonly Expr[];
+    readonly values: readonly Expr[];
+  }): PlannedStatement {
+    const { keys, values } = input;
+    const relation = this.#sampled(input.where, [...keys, ...values], true);
+    const writer = this.#writer(relation);
+    const [keysSql, valuesSql] = [keys, values].map((exprs) =>
+      exprs.map((expr) => castToStorage(needed(writer, expr), expr.type)),
+    );
+    const place = keys.length === 0 ? "0" : `dense_rank() over (order by ${keysSql?.join(", ")}) - 1`;
+    return this.#prepare([
+      `select ${[place, ...(valuesSql ?? [])].join(", ")}`,
+      `from ${relation.from}`,
+      ...this.#where(relation.where),
       ...orderLines(relation.identities.map((sql) => ({ sql, asc: true }))),
     ]);
   }
@@ -190,12 +214,12 @@ export class StatementWriter {
   }
 
   /** The relation with its conditions, and of its rows those that are drawn. */
-  #sampled(where: readonly Expr[], read: readonly Expr[]): Relation {
+  #sampled(where: readonly Expr[], read: readonly Expr[], isRepeated = false): Relation {
     const relation = this.#relation;
     const conditions = [...relation.where, ...writeConditions(where, this.#bound, this.#writer(relation))];
     const { sample } = this.#bound.query;
     if (sample === null) return { ...relation, where: conditions };
-    const draw = drawSql(relation, sample.seed);
+    const draw = drawSql(relation, sample.seed ?? (isRepeated ? OF_TRANSACTION : null));
     if (sample.fraction !== null) {
       return { ...relation, where: [...conditions, `${draw} < ${sample.fraction}`] };
     }
@@ -221,18 +245,13 @@ export class StatementWriter {
   /** One row for each group. */
   #group(relation: Relation, grouped: GroupNames): Relation {
     const writer = this.#writer(relation);
-    const need = (expr: Expr): string => {
-      const sql = writer.write(expr);
-      if (sql === undefined) throw new TypeError("A group's value without SQL form stands in a statement.");
-      return sql;
-    };
     const places = new Map(grouped.values.map(({ name }, at) => [name, `grouped.${quoteIdent(`g${at}`)}`]));
     const values = grouped.values.map(({ expr }, at) => {
       const arg = expr.node === "aggregate" ? expr.args[0] : undefined;
       const sql =
         expr.node === "aggregate"
-          ? aggregateSql(expr, arg === undefined ? undefined : need(arg), relation.identities)
-          : castToStorage(need(expr), expr.type);
+          ? aggregateSql(expr, arg === undefined ? undefined : needed(writer, arg), relation.identities)
+          : castToStorage(needed(writer, expr), expr.type);
       return `${sql} as ${quoteIdent(`g${at}`)}`;
     });
     const keys = grouped.values.slice(0, grouped.keys).map((_value, at) => String(at + 1));
@@ -323,8 +342,18 @@ function reversed(terms: readonly OrderTerm[]): OrderTerm[] {
   return terms.map(({ sql, asc }) => ({ sql, asc: !asc }));
 }
 
+/** SQL of a value of a group or of its rows; the planner asked before whether there is one. */
+function needed(writer: ExpressionWriter, expr: Expr): string {
+  const sql = writer.write(expr);
+  if (sql === undefined) throw new TypeError("A group's value without SQL form stands in a statement.");
+  return sql;
+}
+
+/** A seed that is the same for the statements of a transaction, and another for the next one. */
+const OF_TRANSACTION = "(extract(epoch from transaction_timestamp()) * 1000000)::bigint";
+
 /** A number from 0 to 1 for a row: always the same for one seed, new each time without one. */
-function drawSql(relation: Relation, seed: number | null): string {
+function drawSql(relation: Relation, seed: number | string | null): string {
   if (seed === null) return "random()";
   const identity = relation.identities.map((sql) => `${sql}::text`).join(", ");
   return `((hashtextextended(concat_ws(',', ${identity}), ${seed}) & 9223372036854775807)::float8 / 9223372036854775808)`;

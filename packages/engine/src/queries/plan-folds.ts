@@ -1,0 +1,71 @@
+import { appError } from "@appdb/contract/errors";
+import type { Expr } from "@appdb/contract/expressions";
+import { visit } from "../expressions/tree.ts";
+import type { BoundQuery } from "./bind-query.ts";
+import { keyOf } from "./bind-query.ts";
+import { foldsOf, type GroupNames, readsRows, rowArguments } from "./groups.ts";
+import type { Clauses, PlannedFold, PlanOptions } from "./query-plan.ts";
+
+/** The aggregates of the application in a query, and the expressions over rows that they take, each once.
+ *  @throws app_invalid when the application has no such aggregate */
+export function planFolds(
+  bound: BoundQuery,
+  clauses: Clauses,
+  grouped: GroupNames,
+  functions: PlanOptions["functions"],
+): { readonly folds: readonly PlannedFold[]; readonly exprs: readonly Expr[] } {
+  const places = new Map<string, number>();
+  const exprs: Expr[] = [];
+  const placeOf = (expr: Expr): number => {
+    const known = places.get(keyOf(expr));
+    if (known !== undefined) return known;
+    places.set(keyOf(expr), exprs.length);
+    return exprs.push(expr) - 1;
+  };
+  const folds = foldsOf(clauses).map((aggregate): PlannedFold => {
+    const known = functions.get(aggregate.fn);
+    if (known === undefined) throw unknownFunction(bound, aggregate.fn);
+    const named = grouped.values.find(({ expr }) => keyOf(expr) === keyOf(aggregate));
+    return {
+      name: named?.name ?? "",
+      type: aggregate.type,
+      function: { id: known.id, module: known.module, name: known.name },
+      // A join may leave out the table whose column is declared without nulls.
+      args: rowArguments(aggregate).map(({ name, expr }) => ({
+        ...{ name, type: expr.type, nullable: true },
+        at: placeOf(expr),
+      })),
+      constants: Object.fromEntries(Object.entries(aggregate.kwargs).filter(([, expr]) => !readsRows(expr))),
+      output: outputOf(clauses, aggregate),
+    };
+  });
+  return { folds, exprs };
+}
+
+/** What people call a key: the name under which it is selected, or the column's own. */
+export function keyLabel({ select }: Clauses, key: Expr, at: number): string {
+  const selected = select.find(({ expr }) => keyOf(expr) === keyOf(key));
+  if (selected !== undefined) return selected.name;
+  return key.node === "column" && !key.name.startsWith("#") ? key.name : `group_by ${at + 1}`;
+}
+
+/** The error of a function that is called and not declared. */
+export function unknownFunction(bound: BoundQuery, id: string): Error {
+  return appError("app_invalid", {
+    detail: `The query ${bound.id} calls ${id}, which the application does not declare.`,
+    hint: "Run the command again, so that the file is read anew.",
+    meta: { query: bound.id, function: id },
+  });
+}
+
+function outputOf({ select }: Clauses, aggregate: Expr): string {
+  const key = keyOf(aggregate);
+  const selected = select.find(({ expr }) => {
+    let found = false;
+    visit(expr, (node) => {
+      found ||= keyOf(node) === key;
+    });
+    return found;
+  });
+  return selected?.name ?? "order_by";
+}
