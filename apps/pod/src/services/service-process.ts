@@ -207,7 +207,7 @@ async function exitOf(child: ChildProcess): Promise<string> {
 /** The error of a service that did not become AVAILABLE. */
 export function serviceFailed(name: string, reason: string): AppError {
   return appError("service_failed", {
-    detail: `The service ${name} did not start: ${reason}.`,
+    detail: `The service ${name} did not start: ${reason.replace(/\.$/, "")}.`,
     hint: `cli service logs ${name}`,
     meta: { service: name },
   });

@@ -2,12 +2,12 @@ import { appError } from "@appdb/contract/errors";
 import type { Manifest } from "@appdb/contract/manifest";
 import { parseLocalTarget } from "@appdb/contract/names";
 import type { PlanOp, ServicePlan, ServicePlanItem } from "@appdb/contract/plan";
-import type { Runtime } from "@appdb/contract/routes/local";
+import type { Runtime, ServiceRecord } from "@appdb/contract/routes/local";
 import type { Clock } from "@appdb/engine/ports";
 import type { OpenDatabases } from "../databases/open-databases.ts";
 import { planTarget } from "../databases/schema.ts";
 import { op } from "./compare-routes.ts";
-import { chooseFreePort, isPortFree } from "./free-port.ts";
+import { chooseFreePort, isPortFree, retryLostPort } from "./free-port.ts";
 import { planServices, summarizePlan } from "./plan-services.ts";
 import { serviceFailed } from "./service-process.ts";
 import type { Services } from "./services.ts";
@@ -56,25 +56,36 @@ export async function updateServices(
   if (input.port !== null && changing.some((item) => portOf(item.name) !== input.port)) {
     await refuseTakenPort(input.port, services);
   }
-  for (const item of changing) {
-    const name = `${plan.target}/${item.name}`;
-    const port = input.port ?? portOf(item.name) ?? (await chooseFreePort(name, services.ports()));
-    await services.replace({
+  const start = (service: string, port: number): Promise<void> =>
+    services.replace({
       format: 1,
       target: plan.target,
-      service: item.name,
+      service,
       port,
       desired: "running",
       manifest: input.manifest,
       runtime: input.runtime,
       updated_at: new Date(deps.clock.now()).toISOString(),
     });
+  for (const item of changing) {
+    await start(item.name, input.port ?? portOf(item.name) ?? (await choosePort(services, plan.target, item.name)));
   }
   for (const item of changing) {
-    const record = await services.settled(`${plan.target}/${item.name}`);
+    const name = `${plan.target}/${item.name}`;
+    const is_chosen = input.port === null && portOf(item.name) === undefined;
+    const startElsewhere = async (): Promise<ServiceRecord> => {
+      await start(item.name, await choosePort(services, plan.target, item.name));
+      return await services.settled(name);
+    };
+    const first = await services.settled(name);
+    const record = is_chosen ? await retryLostPort(first, startElsewhere) : first;
     if (record.state === "FAILED") throw serviceFailed(record.name, record.error ?? "it ended");
   }
   return describeAfter(plan, services);
+}
+
+function choosePort(services: UpdateServicesDeps["services"], target: string, service: string): Promise<number> {
+  return chooseFreePort(`${target}/${service}`, services.ports());
 }
 
 export interface PruneServicesInput extends Pick<UpdateServicesInput, "manifest" | "target"> {
