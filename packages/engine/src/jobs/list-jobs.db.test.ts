@@ -18,14 +18,30 @@ const slow = () =>
     },
   });
 
+/** Computes half of the rows at once, and the others when the gate opens: a job that is sure to be on its way. */
+const held = (gate: AbortSignal) => {
+  let calls = 0;
+  return fakeWorkers({
+    excerpt: async (row) => {
+      calls += 1;
+      if (calls > 1_500 && !gate.aborted) {
+        await new Promise((resolve) => gate.addEventListener("abort", resolve, { once: true }));
+      }
+      return `new ${row.title}`;
+    },
+  });
+};
+
 /** Runs a job until some rows are done, cancels it, and waits for its end. */
 async function cancelMidway(job: string): Promise<void> {
   const stop = new AbortController();
-  const running = runJobs(deps({ udf: slow().udf }), stop.signal);
+  const gate = new AbortController();
+  const running = runJobs(deps({ udf: held(gate.signal).udf }), stop.signal);
   await eventually(async () => {
     expect(await rows(`select rows_done > 0 from appdb.jobs where id = '${job}'`)).toEqual([["t"]]);
   });
   await cancelJob(deps().sql, job);
+  gate.abort();
   const watched = watchJobs(deps(), [job], () => undefined, stop.signal);
   await expect(watched).rejects.toMatchObject({ code: "job_cancelled" });
   stop.abort();
@@ -84,7 +100,7 @@ test("a job that puts values back goes on where its runner was killed", async ()
   await fillDocs();
   const job = await recompute("abort");
   const stop = new AbortController();
-  const running = runJobs(deps({ udf: slow().udf }), stop.signal);
+  const running = runJobs(deps({ udf: held(stop.signal).udf }), stop.signal);
   await eventually(async () => {
     expect(await rows(`select rows_done > 500 from appdb.jobs where id = '${job}'`)).toEqual([["t"]]);
   });
