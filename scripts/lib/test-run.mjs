@@ -33,9 +33,7 @@ export async function runEverything({ faults }) {
 }
 
 async function ordinary(folder, env) {
-  // Python's tests wait for processes most of the time: the checkers have the processors meanwhile.
-  const beside = await Promise.all([staticChecks(), pytest(folder, env)]);
-  return [...beside, await vitest(folder, env, [])];
+  return [await staticChecks(), await pytest(folder, env), await vitest(folder, env, [])];
 }
 
 /** What takes an hour: kills under load, and the full proof that SQL and Python compute the same. */

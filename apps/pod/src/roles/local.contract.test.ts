@@ -171,7 +171,7 @@ test("stop ends daemon, PostgreSQL, services and workers and leaves no socket", 
   await waitFor(() => !running.some(isAlive) && harness.findPostgres() === undefined);
   await waitFor(() => !workers.some((pid) => existsSync(`/proc/${pid}/cwd`)));
   await waitFor(() => harness.readDaemonFile() === undefined);
-  expect(existsSync(socket_folder)).toBe(false);
+  await waitFor(() => !existsSync(socket_folder));
   await expect(createLocalClient({ port: daemon?.port ?? 0, token: "x" }).health()).rejects.toMatchObject({
     code: "daemon_not_running",
   });
