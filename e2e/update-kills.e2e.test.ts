@@ -7,7 +7,7 @@ import { findVictims, kill } from "./support/victims.ts";
 
 /** An update that changes everything at once, cut off anywhere by the end of its daemon, is finished by running it again. */
 const LONG = process.env.APPDB_FAULTS === "long";
-const POINTS = LONG ? 40 : 5;
+const POINTS = LONG ? 40 : 8;
 const ROWS = 1_500;
 const MANY = LONG ? 1_000_000 : 8_000;
 

@@ -22,6 +22,11 @@ Base = db.model_base()
 """
 
 
+def texts(table):
+    """The printed form of each column of a table in a manifest; None for a stored one."""
+    return {column["name"]: column["computed"] and column["computed"]["text"] for column in table["columns"]}
+
+
 def environment(**more):
     msgpack_folder = str(Path(msgpack.__file__).resolve().parents[1])
     env = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}

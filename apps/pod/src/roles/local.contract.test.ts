@@ -171,7 +171,9 @@ test("stop ends daemon, PostgreSQL, services and workers and leaves no socket", 
   await waitFor(() => !running.some(isAlive) && harness.findPostgres() === undefined);
   await waitFor(() => !workers.some((pid) => existsSync(`/proc/${pid}/cwd`)));
   await waitFor(() => harness.readDaemonFile() === undefined);
-  await waitFor(() => !existsSync(socket_folder));
+  // the file goes first, so that no command finds a daemon that stops; its process ends when all else has
+  await waitFor(() => !existsSync(`/proc/${daemon?.pid}/cwd`));
+  expect(existsSync(socket_folder)).toBe(false);
   await expect(createLocalClient({ port: daemon?.port ?? 0, token: "x" }).health()).rejects.toMatchObject({
     code: "daemon_not_running",
   });
