@@ -7,8 +7,8 @@ const database = ["./packages/testkit/src/postgres-global-setup.ts"];
 /** The suffix of a test file says what it needs: nothing, a PostgreSQL, an adapter's technology, or the whole product. */
 export default defineConfig({
   test: {
-    // most tests wait for processes: two files at a time, also where there are two cores
-    maxWorkers: 2,
+    // most tests wait for processes: three files at a time, also where there are two cores
+    maxWorkers: 3,
     projects: [
       {
         resolve,
