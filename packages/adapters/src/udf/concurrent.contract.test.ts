@@ -78,6 +78,8 @@ class total(db.Aggregator):
     def update(self, n: int) -> None:
         if n == 13:
             os._exit(3)
+        if n in (11, 12):
+            time.sleep(60 if n == 11 else 0.4)
         self.sum += n
     def value(self) -> int:
         return self.sum
@@ -233,6 +235,19 @@ test("an aggregate takes rows of many groups, streamed, with Ints of any size", 
   expect([...folded.keys()].sort((a, b) => a - b)).toEqual([0, 1, 2, 3, 4, 5, 6, 99]);
   const sum = [...folded.values()].reduce((total, { value }) => total + BigInt(value as number), 0n);
   expect(sum).toBe(10_000n * 2n ** 40n);
+});
+
+test("the time of a fold begins with its rows, and one that hangs after a pause is ended", async () => {
+  const runner = createRunner({ function_timeout_ms: 1_500 });
+  await runner.start();
+  await new Promise((resolve) => setTimeout(resolve, 1_600));
+  await using fold = await runner.fold(TOTAL);
+  await fold.add([0], [[12]]);
+  expect(await fold.finish([])).toEqual(new Map([[0, { value: 12, error: null }]]));
+  await using hung = await runner.fold(TOTAL);
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  await hung.add([0], [[11]]);
+  await expect(hung.finish([])).rejects.toMatchObject({ code: "function_timeout" });
 });
 
 test("a fold whose worker ends fails as a whole, and the next one runs", async () => {

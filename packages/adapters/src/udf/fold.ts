@@ -15,6 +15,7 @@ export class Fold implements UdfFold {
   readonly #aggregation: UdfAggregation;
   readonly #kinds: readonly TypeKind[];
   readonly #process: WorkerProcess;
+  readonly #onWork: () => void;
   readonly #onEnd: () => void;
   #feeds = 0;
   #error: AppError | undefined;
@@ -22,11 +23,18 @@ export class Fold implements UdfFold {
   #folded: ReadonlyMap<number, UdfFolded> | undefined;
   #isFinishing = false;
 
-  constructor(call: number, aggregation: UdfAggregation, process: WorkerProcess, onEnd: () => void) {
+  /** `onWork` is told each time before the worker gets something to do. */
+  constructor(
+    call: number,
+    aggregation: UdfAggregation,
+    process: WorkerProcess,
+    { onWork, onEnd }: { readonly onWork: () => void; readonly onEnd: () => void },
+  ) {
     this.#call = call;
     this.#aggregation = aggregation;
     this.#kinds = aggregation.args.map((argument) => argument.type.kind);
     this.#process = process;
+    this.#onWork = onWork;
     this.#onEnd = onEnd;
     const { function: fn, args, constants } = aggregation;
     process.send({ t: "fold", call, function: fn, args: [...args], constants: { ...constants } });
@@ -39,6 +47,7 @@ export class Fold implements UdfFold {
 
   async add(groups: readonly number[], columns: readonly (readonly EngineValue[])[]): Promise<void> {
     this.#throwIfOver();
+    this.#onWork();
     this.#feeds += 1;
     const { args } = this.#aggregation;
     const wire = args.map(({ type }, at) => (columns[at] ?? []).map((value) => toWire(type, value)));
@@ -49,6 +58,7 @@ export class Fold implements UdfFold {
 
   async finish(groups: readonly number[]): Promise<ReadonlyMap<number, UdfFolded>> {
     this.#throwIfOver();
+    this.#onWork();
     this.#isFinishing = true;
     this.#process.send({ t: "finish", call: this.#call, groups: [...groups] });
     while (this.#folded === undefined && this.#error === undefined) await this.#change();

@@ -99,9 +99,13 @@ class PythonWorkers implements UdfRunner {
     this.#ensureProcesses();
     const slot = leastBusy(this.#slots.filter((one) => one.isOpen)) ?? (await this.#openSlot());
     const call = this.#dispatch.nextCall();
-    const fold = new Fold(call, aggregation, slot.process as WorkerProcess, () => slot.folds.delete(call));
+    const onWork = () => {
+      slot.noteFold(performance.now());
+      this.#watch.begin();
+    };
+    const onEnd = () => slot.folds.delete(call);
+    const fold = new Fold(call, aggregation, slot.process as WorkerProcess, { onWork, onEnd });
     slot.folds.set(call, fold);
-    this.#watch.begin();
     return fold;
   }
 

@@ -122,6 +122,12 @@ export class WorkerSlot {
     return chunk;
   }
 
+  /** Takes note that a fold is about to give the worker something to do: its time begins now if nothing else runs. */
+  noteFold(now: number): void {
+    if (this.chunks.length === 0 && !this.isFed) this.progress_at = now;
+    if (!this.isBusy) this.heard_at = now;
+  }
+
   /** Takes note that rows of a call have come. */
   noteRows(call: number, now: number): void {
     if (!this.flows.has(call)) this.progress_at = now;
