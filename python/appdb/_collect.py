@@ -122,10 +122,8 @@ def _visible(module, root):
     models = []
     for _, router in routers.values():
         for route in router._routes:
-            if route.kind == "query":
-                queries[id(route.query)] = route.query
-            else:
-                models.append(route.model)
+            queries.update((id(query), query) for query in route.queries)
+            models.extend(route.models)
     for query in queries.values():
         models.extend(query.query._models)
     for model in models:
@@ -244,22 +242,8 @@ def _column(column, places):
 
 
 def _service(name, router, places):
-    routes = [_route(route, places) for route in router._routes]
+    routes = [{**route.document(), "source": places.of(route.source)} for route in router._routes]
     return {"name": name, "prefix": router._prefix, "routes": routes, "source": places.of(router._source)}
-
-
-def _route(route, places):
-    document = {"kind": route.kind, "method": route.method, "path": route.path}
-    if route.kind == "query":
-        document |= {"query": route.query.id, "inputs": route.inputs, "one_row": route.one_row}
-    else:
-        document |= {
-            "table": route.model.__appdb_table__.name,
-            "inputs": route.inputs,
-            "outputs": route.outputs,
-            "on_error": route.on_error,
-        }
-    return {**document, "source": places.of(route.source)}
 
 
 def _modules(root):

@@ -1,34 +1,37 @@
 import { appError } from "@appdb/contract/errors";
-import type { ManifestQuery, ManifestQueryRoute } from "@appdb/contract/manifest";
-import type { Logger } from "../ports.ts";
-import type { QueryAsker } from "../queries/query-asker.ts";
+import type { ManifestQuery, ManifestQueryRoute, ManifestService } from "@appdb/contract/manifest";
 import type { QueryAnswer } from "../queries/query-runner.ts";
 import { compileParameters } from "../queries/read-parameters.ts";
-import { answerError, JSON_HEADERS, type RouteAnswer } from "./answers.ts";
-import type { RouteRequest } from "./open-endpoints.ts";
+import { answerError, JSON_HEADERS } from "./answers.ts";
+import type { CompiledRoute } from "./route.ts";
+import type { RouteContext } from "./route-context.ts";
 
-export interface QueryRouteDeps {
-  readonly log: Logger;
-}
-
-/** Compiles the handler of a query route. It never rejects. */
+/** Compiles a route that takes values of a query's parameters and answers its rows. */
 export function compileQueryRoute(
-  deps: QueryRouteDeps,
+  context: RouteContext,
+  service: ManifestService,
   route: ManifestQueryRoute,
-  named: ManifestQuery,
-  asker: QueryAsker,
-): (request: RouteRequest) => Promise<RouteAnswer> {
+): CompiledRoute {
+  const { named, asker, runner } = context.queries.open(route.query);
   const parameters = compileParameters(named.parameters, route.inputs);
   const render = renderer(route, named);
-  return async (request) => {
-    try {
-      const args =
-        route.method === "get" ? parameters.fromUrl(request.search ?? "") : parameters.fromBody(request.body);
-      const answer = await asker.ask(args, request.signal);
-      return { status: 200, headers: JSON_HEADERS, body: render(answer) };
-    } catch (error) {
-      return answerError(error, request.id, deps.log, request.signal);
-    }
+  return {
+    service: service.name,
+    kind: route.kind,
+    method: route.method === "get" ? "GET" : "POST",
+    path: service.prefix + route.path,
+    uses_python: runner.uses_python,
+    takes_signal: asker.takes_signal,
+    async handle(request) {
+      try {
+        const args =
+          route.method === "get" ? parameters.fromUrl(request.search ?? "") : parameters.fromBody(request.body);
+        const answer = await asker.ask(args, request.signal);
+        return { status: 200, headers: JSON_HEADERS, body: render(answer) };
+      } catch (error) {
+        return answerError(error, request.id, context.deps.log, request.signal);
+      }
+    },
   };
 }
 

@@ -1,0 +1,124 @@
+import { randomUUID } from "node:crypto";
+import type { Manifest, ManifestRowRoute } from "@appdb/contract/manifest";
+import { DEFAULT_LIMITS } from "@appdb/contract/service-spec";
+import { withJsonChecks } from "../compute/checked-runner.ts";
+import type { Clock, Logger, SqlPool, UdfRunner } from "../ports.ts";
+import { OpenQueries } from "../queries/open-queries.ts";
+import type { QueryLimits } from "../queries/query-limits.ts";
+import type { JsonChecks } from "../rows/json-checks.ts";
+import { RowComputer } from "../rows/row-computer.ts";
+import { layOutRow, type RowLayout } from "../rows/row-layout.ts";
+import { TableWriter, type TableWriterDeps } from "../rows/table-writer.ts";
+import { createUuid7 } from "../rows/uuid7.ts";
+import { planWriteTarget } from "../rows/write-target.ts";
+import type { Catalog, CatalogFunction } from "../schema/catalog.ts";
+import { declaredTable } from "./declared-table.ts";
+
+export interface EndpointsDeps {
+  readonly sql: SqlPool;
+  /** Called when a row needs Python for the first time at the latest. */
+  readonly udf: () => UdfRunner;
+  readonly log: Logger;
+  readonly clock: Clock;
+}
+
+export interface EndpointsInput {
+  readonly manifest: Manifest;
+  /** Parsed local target: `main`, `main/reports`. */
+  readonly target: string;
+  readonly services: readonly string[];
+  /** The service's own; the defaults when left out. */
+  readonly limits?: QueryLimits;
+}
+
+/** What the routes of one process share: a writer per table, the queries, and the state of the tables when it started. */
+export class RouteContext {
+  readonly deps: EndpointsDeps;
+  readonly input: EndpointsInput;
+  readonly checks: JsonChecks;
+  readonly functions: ReadonlyMap<string, CatalogFunction>;
+  readonly queries: OpenQueries;
+  readonly #rowDeps: TableWriterDeps;
+  readonly #catalog: Catalog;
+  readonly #tables = new Map<string, { layout: RowLayout; writer: TableWriter }>();
+  readonly #computers: RowComputer[] = [];
+
+  constructor(deps: EndpointsDeps, input: EndpointsInput, catalog: Catalog, checks: JsonChecks) {
+    this.checks = checks;
+    this.deps = deps;
+    this.input = input;
+    this.#catalog = catalog;
+    this.functions = new Map(input.manifest.functions.map((fn) => [fn.id, fn]));
+    this.#rowDeps = {
+      sql: deps.sql,
+      udf: checkedRunner(deps.udf, checks),
+      uuid7: createUuid7(() => deps.clock.now()),
+      uuid4: randomUUID,
+      limits: input.limits ?? DEFAULT_LIMITS,
+    };
+    const { app_file, queries } = input.manifest;
+    this.queries = new OpenQueries(
+      {
+        sql: deps.sql,
+        udf: deps.udf,
+        functions: this.functions,
+        limits: input.limits ?? DEFAULT_LIMITS,
+        service: { app_file, target: input.target },
+        findTable: (name) => declaredTable(this.input, this.#catalog, name),
+      },
+      queries,
+    );
+  }
+
+  /** One writer per table, so that the rows of all its routes go out together. */
+  table(name: string): { layout: RowLayout; writer: TableWriter } {
+    const known = this.#tables.get(name);
+    if (known !== undefined) return known;
+    const service = { app_file: this.input.manifest.app_file, target: this.input.target };
+    const layout = layOutRow(declaredTable(this.input, this.#catalog, name));
+    const routes = this.#insertRoutes(name);
+    const writer = new TableWriter(this.#rowDeps, {
+      layout,
+      functions: this.functions,
+      read: new Set(routes.flatMap((route) => route.outputs)),
+      keeps_errors: routes.some((route) => route.on_error === "ignore"),
+      service,
+      target: planWriteTarget(layout, this.#catalog, service),
+    });
+    const opened = { layout, writer };
+    this.#tables.set(name, opened);
+    return opened;
+  }
+
+  /** Computes `outputs` of rows that nobody stores. */
+  computer(layout: RowLayout, outputs: readonly string[]): RowComputer {
+    const computer = new RowComputer(this.#rowDeps, { layout, functions: this.functions, outputs });
+    this.#computers.push(computer);
+    return computer;
+  }
+
+  /** Resolves when no row and no query is on its way. */
+  async drain(): Promise<void> {
+    await Promise.all([...this.#tables.values()].map(({ writer }) => writer.drain()));
+    await Promise.all(this.#computers.map((computer) => computer.drain()));
+    await this.queries.drain();
+  }
+
+  #insertRoutes(table: string): readonly ManifestRowRoute[] {
+    const { manifest, services } = this.input;
+    return manifest.services
+      .filter((service) => services.includes(service.name))
+      .flatMap((service) => service.routes)
+      .flatMap((route) => (route.kind === "insert" && route.table === table ? [route] : []));
+  }
+}
+
+/** The runner is made when it is first asked for, and then wrapped once. */
+function checkedRunner(udf: () => UdfRunner, checks: JsonChecks): () => UdfRunner {
+  let wrapped: { readonly inner: UdfRunner; readonly outer: UdfRunner } | undefined;
+  return () => {
+    const inner = udf();
+    if (wrapped?.inner !== inner) wrapped = { inner, outer: withJsonChecks(inner, checks) };
+    return wrapped.outer;
+  };
+}

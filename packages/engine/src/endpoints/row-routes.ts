@@ -1,0 +1,39 @@
+import type { ManifestRowRoute, ManifestService } from "@appdb/contract/manifest";
+import { compileRowReader } from "../rows/validate-row.ts";
+import { answerError, JSON_HEADERS } from "./answers.ts";
+import { cellErrorHeaders } from "./cell-error-header.ts";
+import { compileOutputs } from "./render-outputs.ts";
+import type { CompiledRoute } from "./route.ts";
+import type { RouteContext } from "./route-context.ts";
+
+/** Compiles a route that takes a row and answers values of it: an insert stores the row, a compute does not. */
+export function compileRowRoute(
+  context: RouteContext,
+  service: ManifestService,
+  route: ManifestRowRoute,
+): CompiledRoute {
+  const { layout, writer } = context.table(route.table);
+  const read = compileRowReader(layout, route.inputs, context.checks);
+  const render = compileOutputs(layout, route.outputs);
+  const runner = route.kind === "insert" ? writer : context.computer(layout, route.outputs);
+  const { log } = context.deps;
+  const { on_error } = route;
+  const headersOf = on_error === "ignore" ? cellErrorHeaders(layout) : () => JSON_HEADERS;
+  return {
+    service: service.name,
+    kind: route.kind,
+    method: "POST",
+    path: service.prefix + route.path,
+    uses_python: runner.uses_python,
+    takes_signal: runner.uses_python,
+    async handle(request) {
+      try {
+        const row = read(request.body);
+        await runner.run(row, request.signal, on_error);
+        return { status: 200, headers: headersOf(row), body: render(row) };
+      } catch (error) {
+        return answerError(error, request.id, log, request.signal);
+      }
+    },
+  };
+}
