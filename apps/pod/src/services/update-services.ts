@@ -39,7 +39,7 @@ export async function planServiceUpdate(
 
 /**
  * Applies a `service update`: starts what is missing, restarts what changed, leaves alone what did not. Resolves when each
- * is AVAILABLE; the answered plan is as it is then.
+ * that the plan names is AVAILABLE; the answered plan is as it is then.
  * @throws schema_mismatch, destructive_refused, port_taken, service_failed
  */
 export async function updateServices(
@@ -79,6 +79,11 @@ export async function updateServices(
     };
     const first = await services.settled(name);
     const record = is_chosen ? await retryLostPort(first, startElsewhere) : first;
+    if (record.state === "FAILED") throw serviceFailed(record.name, record.error ?? "it ended");
+  }
+  // What is as it has to be may just be starting, after the daemon did.
+  for (const item of plan.services) {
+    const record = await services.settled(`${plan.target}/${item.name}`);
     if (record.state === "FAILED") throw serviceFailed(record.name, record.error ?? "it ended");
   }
   return describeAfter(plan, services);

@@ -59,19 +59,23 @@ export const update = defineCommand<Flags, [file: string, target: string, servic
         ...more,
       ]);
     refuseBlocked(plan, commandLine(["schema", "update", file, target]));
-    if (plan.in_agreement || flags.dryRun) return plan;
-    refuseDestructive(plan, flags, again(["--allow-destructive", "-f"]));
-    await confirm(ctx, {
-      question: `Start or restart ${count(countChanged(plan), "service")} of ${plan.target}?`,
-      force: flags.force,
-      again: again([...(flags.allowDestructive ? ["--allow-destructive"] : []), "-f"]),
-    });
+    // A daemon that has just started may still be starting its services: whoever asks for them waits.
+    const isStarting = plan.services.some((one) => one.state === "STARTING");
+    if (flags.dryRun || (plan.in_agreement && !isStarting)) return plan;
+    if (!plan.in_agreement) {
+      refuseDestructive(plan, flags, again(["--allow-destructive", "-f"]));
+      await confirm(ctx, {
+        question: `Start or restart ${count(countChanged(plan), "service")} of ${plan.target}?`,
+        force: flags.force,
+        again: again([...(flags.allowDestructive ? ["--allow-destructive"] : []), "-f"]),
+      });
+    }
     const after = await client.serviceApply(
       { ...request, allow_destructive: flags.allowDestructive },
       { signal: ctx.signal, onProgress: showProgress(ctx.out, flags.json) },
     );
     refuseFailed(after);
-    if (!flags.json) {
+    if (!flags.json && !plan.in_agreement) {
       ctx.out.line();
       printAppliedServices(plan, after, ctx.out);
     }
