@@ -8,7 +8,7 @@ def describe(value: bool) -> str:
     return "yes" if value else "no"
 
 
-# A call takes the first signature that fits: Bool stands before Int, because a Bool is an Int too.
+# A call takes the signature that is nearest: a Bool is an Int too, and still is described as a Bool.
 @describe.overload
 def describe_number(value: int) -> str:
     return f"the number {value}"

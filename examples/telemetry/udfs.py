@@ -65,8 +65,7 @@ def label(value: int, limit: int, unit: str = "") -> str:
 
 @label.overload
 def label_of_a_measure(value: float, limit: float, unit: str = " °C") -> str:
-    """The same function for another type. A call takes the first signature that fits, and an Int fits a Float's place:
-    so the one for Int stands first."""
+    """The same function for another type. An Int fits a Float's place, too; a call takes the signature that is nearest."""
     return f"{value:.1f}{unit}{' !' if value > limit else ''}"
 
 

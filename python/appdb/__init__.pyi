@@ -165,7 +165,7 @@ class Udf(Generic[_P, _R]):
     id: str
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
     def overload(self, function: Callable[..., Any]) -> Udf[_P, _R]:
-        """Adds a signature: `@f.overload` above another def. A call takes the first whose parameters fit."""
+        """Adds a signature: `@f.overload` above another def. A call takes the one whose types are nearest."""
     def using(self, **fixed: Any) -> Using:
         """The function with some parameters fixed: `embed.using(model="small")`."""
 

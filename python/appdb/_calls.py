@@ -141,7 +141,7 @@ def _argument(display_name, parameter, value):
         return expr if parameter.kind != "array" or is_any_array else _array_argument(display_name, parameter, expr)
     if expr._kind == "int" and parameter.kind == "float" and not isinstance(value, Expr):
         return lift(float(value))
-    if parameter.kind == "json" or (expr._kind, parameter.kind) in _IMPLIED or expr._kind == "json":
+    if parameter.kind == "json" or (expr._kind, parameter.kind) in IMPLIED or expr._kind == "json":
         return cast(expr, parameter.kind)
     raise AppFileError(
         f"{display_name}() takes {display(parameter.kind)} for '{parameter.name}'; "
@@ -164,4 +164,4 @@ def _array_argument(display_name, parameter, expr):
 
 
 # Bool is a kind of Int, Int a kind of Float; a Json value is looked at when it is there.
-_IMPLIED = (("bool", "int"), ("int", "float"))
+IMPLIED = (("bool", "int"), ("int", "float"))

@@ -85,7 +85,7 @@ class Udf:
         self.parameters, self.result = self.overloads[0].parameters, self.overloads[0].result
 
     def overload(self, function):
-        """Adds a signature: `@f.overload` above another def. A call takes the first whose parameters fit."""
+        """Adds a signature: `@f.overload` above another def. A call takes the one whose types are nearest."""
         if not hasattr(function, "__code__"):
             raise AppFileError(f"@{self.__name__}.overload marks no function written with def.", "Write it with def.")
         check_body(innermost(function))
@@ -106,11 +106,9 @@ class Udf:
             return self._run(args, kwargs)
         if len(self.overloads) == 1:
             return self.overloads[0].call(args, kwargs)
-        for overload in self.overloads:
-            try:
-                return overload.call(args, kwargs)
-            except AppFileError:
-                continue
+        overload = self._choose(args, kwargs)
+        if overload is not None:
+            return overload.call(args, kwargs)
         raise AppFileError(
             f"{self.__name__}({_shown(args, kwargs)}) fits none of the signatures of {self.__name__}.",
             f"It has: {'; '.join(overload.signature.shown(self.__name__) for overload in self.overloads)}",
@@ -118,18 +116,22 @@ class Udf:
 
     def _run(self, args, kwargs):
         """Runs the overload that plain values fit, by the same rule as columns."""
-        for overload in self.overloads:
-            try:
-                bind(self.__name__, overload.parameters, args, kwargs)
-            except AppFileError:
-                continue
-            return overload.function(*args, **kwargs)
-        return self.function(*args, **kwargs)
+        overload = self._choose(args, kwargs)
+        return (self if overload is None else overload).function(*args, **kwargs)
+
+    def _choose(self, args, kwargs):
+        from appdb._overloads import choose
+
+        return choose(self.__name__, self.overloads, args, kwargs)
 
     def _add(self, function, substitution):
         signature = signature_of(innermost(function), "UDF", 0, substitution)
         _check_batches(innermost(function), signature, self.batch_size)
         self.overloads.append(Overload(self, function, signature, len(self.overloads)))
+        if len(self.overloads) > 1:
+            from appdb._overloads import check_pairs
+
+            check_pairs(self.__name__, self.overloads)
 
     def __repr__(self):
         return f"<udf {self.id}>"

@@ -28,7 +28,7 @@ def functions(document):
     return {function["id"]: function for function in document["functions"]}
 
 
-def test_a_call_takes_the_first_signature_that_fits(project):
+def test_a_call_takes_the_signature_that_fits(project):
     document = project.manifest(
         OVERLOADS + "    a = shown(n)\n    b = shown(s, mark='?')\n    c = shown(n, f)\n    d = twice(s)\n    e = shown(s)\n"
     )
