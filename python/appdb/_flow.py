@@ -22,7 +22,9 @@ class Flow:
 
     def __init__(self, send, to_main, root, limit_s):
         self.loop = asyncio.new_event_loop()
-        self.rows = 0  # under way
+        # Each is counted by one thread alone, whatever the loop is held up by.
+        self._taken = 0
+        self._sent = 0
         self._send = send
         self._to_main = to_main
         self._root = root
@@ -31,8 +33,14 @@ class Flow:
         self._batches = Batches(self.loop, self.awaiting, self._settle, self._spawn)
         threading.Thread(target=self._serve, name="calls", daemon=True).start()
 
+    @property
+    def rows(self):
+        """How many rows are under way, those included that the loop has not seen yet."""
+        return self._taken - self._sent
+
     def run(self, frame, graph):
         """Begins the rows of a `run` frame; called from another thread."""
+        self._taken += frame["n"]
         self.loop.call_soon_threadsafe(self._begin_call, frame, graph)
 
     def answer(self, frame):
@@ -68,7 +76,6 @@ class Flow:
         for place in graph.floats:
             columns[place] = [float(v) if type(v) is int else v for v in columns[place]]
         call = _Call(frame, graph)
-        self.rows += call.left
         empty = [None] * len(graph.steps)
         for number, values in enumerate(zip(*columns) if columns else [()] * frame["n"]):
             self._advance(_Row(call, number, [*values, *empty]))
@@ -180,7 +187,7 @@ class Flow:
         """Sends the rows of a call that became ready in this turn of the loop."""
         rows, call.ready = call.ready, []
         call.left -= len(rows)
-        self.rows -= len(rows)
+        self._sent += len(rows)
         done = ({"t": "done", "call": call.id},) if call.left == 0 else ()
         try:
             self._send(_frame(call, rows), *done)

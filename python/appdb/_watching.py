@@ -27,6 +27,7 @@ class Watch:
         self._beat_at = 0.0
         self._named = None
         self._overdue = None
+        self._turn = None  # asked of the event loop: (when, list that it empties)
         self._parked = False
         self._wake = _thread.allocate_lock()
         self._wake.acquire()
@@ -109,6 +110,22 @@ class Watch:
         present = self.flow.awaiting.present if self.flow is not None else None
         if present is not None and now - present[3] > present[2]:
             self._tell(present, present[0], present[1], present[2])
+        elif present is None and self.flow is not None:
+            self._look_at_loop(now)
+
+    def _look_at_loop(self, now):
+        """Tells of an event loop that takes no turn for longer than a call may run, though no call of a row holds it: a
+        task or a callback that some function left behind does."""
+        turn = self._turn
+        if not self._has_rows():
+            self._turn = None
+        elif turn is None or not turn[1]:
+            if turn is None or now - turn[0] >= _BEAT:
+                asked = [True]
+                self._turn = (now, asked)
+                self.flow.loop.call_soon_threadsafe(asked.clear)
+        elif now - turn[0] > self._limit_s:
+            self._tell(turn, None, "worker", self._limit_s)
 
     def _tell(self, what, key, function, limit):
         if self._overdue is what:

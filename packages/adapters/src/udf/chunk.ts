@@ -102,3 +102,8 @@ export function takeFrom(chunk: Chunk, from: number): { graph: GraphRows; rows: 
   }
   return { graph: chunk.graph, rows };
 }
+
+/** The rows of a chunk that have no answer. */
+export function openRows(chunk: Chunk): Row[] {
+  return chunk.rows.filter((row) => row !== undefined);
+}

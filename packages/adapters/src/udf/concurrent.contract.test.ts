@@ -12,7 +12,7 @@ import type { PythonWorkersOptions } from "./python-workers-options.ts";
 
 const CHECKOUT = findCheckout(import.meta.dirname);
 const FUNCTIONS = `
-import asyncio, os, time
+import asyncio, ctypes, os, time
 import appdb as db
 
 db.ResourcePool("api", max_concurrent=3, retries=2)
@@ -43,6 +43,22 @@ async def block(n: int) -> int:
     if n == 13:
         time.sleep(60)
     await asyncio.sleep(0.4 if n == 12 else 0.01)
+    return n
+
+@db.udf(timeout=0.3)
+async def seize(n: int) -> int:
+    """Holds the interpreter in C code: not even the thread that watches runs."""
+    if n == 13:
+        ctypes.PyDLL(None).sleep(60)
+    await asyncio.sleep(0.01)
+    return n
+
+@db.udf
+async def leave(n: int) -> int:
+    """Leaves a callback behind that holds the event loop, and waits for it only if it is 13."""
+    if n >= 13:
+        asyncio.get_running_loop().call_later(0.02, time.sleep, 60)
+    await asyncio.sleep(0.1 if n == 13 else 0)
     return n
 
 @db.udf(timeout=0.3)
@@ -160,6 +176,24 @@ test("an async function that holds its worker is charged, and its neighbours suc
   expect(results).toEqual([1, "timeout", 2]);
   expect(runner.stats().restarts).toBe(1);
   expect(runner.stats().functions["functions:block"]?.errors).toBe(1);
+});
+
+test("an async function whose C code silences its worker is charged, and its neighbours run again", async () => {
+  const runner = createRunner({ function_timeout_ms: 60_000 });
+  const results = await Promise.all([1, 13, 2].map((n) => value(runner, graphOf("seize"), n)));
+  expect(results).toEqual([1, "timeout", 2]);
+  expect(runner.stats()).toMatchObject({ restarts: 2, running: 0 });
+});
+
+test("a callback that holds the event loop ends its worker, whose rows run again", async () => {
+  const runner = createRunner({ function_timeout_ms: 500 });
+  expect(await Promise.all([1, 13, 2].map((n) => value(runner, graphOf("leave"), n)))).toEqual([1, "timeout", 2]);
+  const { restarts } = runner.stats();
+  // its row is answered, and those that come while nobody takes turns are not lost
+  expect(await value(runner, graphOf("leave"), 14)).toBe(14);
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  expect(await Promise.all([5, 6].map((n) => value(runner, graphOf("leave"), n)))).toEqual([5, 6]);
+  expect(runner.stats().restarts).toBe(restarts + 1);
 });
 
 test("a plain function past its own limit is charged there, long before the general limit", async () => {

@@ -2,7 +2,7 @@ import { appError } from "@appdb/contract/errors";
 import type { EngineValue } from "@appdb/contract/types";
 import type { UdfAggregation, UdfBatch, UdfFold, UdfGraph, UdfResult, UdfRunner, UdfStats } from "@appdb/engine/ports";
 import { type Blame, chargedResult } from "./charge.ts";
-import { type Chunk, isOfMemory, type RowsFrame } from "./chunk.ts";
+import { type Chunk, isOfMemory, openRows, type RowsFrame } from "./chunk.ts";
 import { Fold } from "./fold.ts";
 import { overloaded } from "./overloaded.ts";
 import { ownMemoryBytes } from "./process-memory.ts";
@@ -393,8 +393,4 @@ class PythonWorkers implements UdfRunner {
     row.forget?.();
     row.reject(error);
   }
-}
-
-function openRows(chunk: Chunk): Row[] {
-  return chunk.rows.filter((row) => row !== undefined);
 }

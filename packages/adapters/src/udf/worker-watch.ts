@@ -8,7 +8,7 @@ export const STUCK_MS = 50;
 /** How often time limits and memory are looked at while rows run. */
 const WATCH_MS = 100;
 const MEMORY_EVERY_TICKS = 2;
-/** A worker with concurrent rows is heard from each second; past its limit by so long, its interpreter is held. */
+/** A worker with concurrent rows is heard from each second; silent for so long past all its limits, its interpreter is held. */
 const SILENCE_MS = 3_000;
 
 export interface WatchLimits {
@@ -84,14 +84,19 @@ export class WorkerWatch {
     const isLate = (first !== undefined || slot.isFed) && ran_ms > limit_ms;
     if (isLate && slot.blame === undefined) {
       this.closeDown(slot, { kind: "timeout", timeout_ms: limit_ms }, slot.takeRunning());
-    } else if (slot.flows.size > 0 && now - slot.heard_at > function_timeout_ms + SILENCE_MS) {
+    } else if (slot.flows.size > 0 && now - slot.heard_at > SILENCE_MS + this.#longestMs(slot)) {
       const { running } = slot;
       const held = running === undefined ? undefined : slot.takeRow(running.call, running.row);
-      this.closeDown(slot, { kind: "timeout", timeout_ms: function_timeout_ms }, held);
+      this.closeDown(slot, { kind: "timeout", timeout_ms: this.#longestMs(slot) }, held);
     } else if (ran_ms > STUCK_MS && this.#events.mayMove()) {
       for (const { graph, rows } of slot.takeUnbegun()) this.#events.onMove(graph, rows);
     }
     if (this.#ticks % MEMORY_EVERY_TICKS === 0) void this.#lookAtMemory(slot);
+  }
+
+  /** How long the interpreter may be held by whatever is under way: the longest of the limits. */
+  #longestMs(slot: WorkerSlot): number {
+    return Math.max(...[...slot.flows.values(), ...slot.chunks].map(({ graph }) => this.#events.rowLimitMs(graph)));
   }
 
   async #lookAtMemory(slot: WorkerSlot): Promise<void> {
