@@ -15,7 +15,7 @@ from uuid import UUID
 import appdb as db
 import appdb.functions as fn
 from appdb.serving import Router
-from udfs import calibrated, checksum, indoor_label, label, smoothed, swing
+from udfs import calibrated, checksum, indoor_label, label, smoothed, swing, trend
 
 Base = db.model_base()
 
@@ -67,6 +67,7 @@ def per_day(sensor: str):
             mean=round(fn.mean(Readings.celsius), 3),
             highest=fn.max(Readings.celsius),
             largest_swing=fn.max(Readings.swing),
+            trend=trend(Readings.hour, Readings.celsius, digits=2),
             hours=fn.make_list(Readings.hour),
         )
         .order_by(Readings.day)

@@ -305,11 +305,14 @@ def read(ids):
     for row in answer["rows"]:
         row["hours"].sort()  # a list is in the order in which the rows came in
     days = [
-        {"day": "2024-06-01", "readings": 1, "mean": 20.5, "highest": 20.5, "largest_swing": 0.0, "hours": [6]},
-        {"day": "2024-06-02", "readings": 2, "mean": 24.312, "highest": 27.0, "largest_swing": 8.0, "hours": [4, 18]},
-        {"day": "2024-12-30", "readings": 1, "mean": 18.5, "highest": 18.5, "largest_swing": 8.0, "hours": [7]},
+        {"day": "2024-06-01", "readings": 1, "mean": 20.5, "highest": 20.5, "largest_swing": 0.0},
+        {"day": "2024-06-02", "readings": 2, "mean": 24.312, "highest": 27.0, "largest_swing": 8.0},
+        {"day": "2024-12-30", "readings": 1, "mean": 18.5, "highest": 18.5, "largest_swing": 8.0},
     ]
-    check("days of a sensor", (status, answer), (200, {"rows": days}))
+    # one reading has no slope; two are a line: from 21.625 degrees at 4 to 27 degrees at 18 o'clock
+    for day, trend, hours in zip(days, (None, 0.38, None), ([6], [4, 18], [7]), strict=True):
+        day.update(trend=trend, hours=hours)
+    check("days of a sensor, with an aggregate of the application's own", (status, answer), (200, {"rows": days}))
     between = [
         {"sensor": "attic", "taken": "2024-06-02T04:30:00Z", "keep_until": "2024-07-02"},
         {"sensor": "cellar", "taken": "2024-06-02T09:15:00Z", "keep_until": "2024-07-02"},

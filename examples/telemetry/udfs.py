@@ -71,3 +71,24 @@ def label_of_a_measure(value: float, limit: float, unit: str = " °C") -> str:
 
 # Some parameters fixed: what is left is given where it is used.
 indoor_label = label.using(limit=25.0)
+
+
+@db.uda
+class trend(db.Aggregator):
+    """The slope of the straight line nearest to a day's values, in degrees an hour. It needs no order, and keeps five
+    sums, not the values: a day may have any number of them."""
+
+    def __init__(self, digits: int = 3):
+        self.digits = digits
+        self.n = self.x = self.y = self.xx = self.xy = 0.0
+
+    def update(self, hour: int, value: float):
+        self.n += 1
+        self.x += hour
+        self.y += value
+        self.xx += hour * hour
+        self.xy += hour * value
+
+    def value(self) -> float | None:
+        spread = self.n * self.xx - self.x * self.x
+        return round((self.n * self.xy - self.x * self.y) / spread, self.digits) if spread else None
