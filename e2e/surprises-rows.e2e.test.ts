@@ -159,7 +159,7 @@ test("S5: an expression gives one value: in SQL, in Python, stored, computed, an
   const failed = await expectProblem(place, 1, "schema", "update", "app.py", "main");
   expect(failed).toMatchObject({
     code: "fill_failed",
-    detail: expect.stringMatching(/numbers\.bad.*ZeroDivisionError.*for the row id = /),
+    detail: expect.stringMatching(/numbers\.bad: a \/ \(b - 2\) failed with ZeroDivisionError.*for the row id = /),
   });
   editFile(place, "app.py", "    bad = a / (b - 2)\n", "");
   await expectExit(place, 0, "schema", "diff", "app.py", "main");

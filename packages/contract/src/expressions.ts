@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { OPERATORS } from "./operators.ts";
 import { type ColumnType, columnTypeSchema } from "./types.ts";
 
 /**
@@ -7,8 +8,8 @@ import { type ColumnType, columnTypeSchema } from "./types.ts";
  * - `column`: the stored value of a column of the same row; in a query `of` names the table's alias (query.ts).
  * - `literal`: `value` is JSON text for json and array, decimal text for int, ISO text for timestamp and date, text for
  *   uuid, base64 for binary, a JSON string, number or boolean for string, float and bool; null for null.
- * - `call`: a function of ours, an operator among them (`op.add`, `string.upper`); OPERATORS below lists the operators.
- *   `op.in` takes the value, then the values that it may be, or by name `options`, a Json list of them. The mapping
+ * - `call`: a function of ours, an operator among them (`op.add`, `string.upper`); operators.ts lists the operators,
+ *   whose arguments are positional. `op.cast` takes its target from the node's type, `op.in` the value, then the values that it may be, or by name `options`, a Json list of them. The mapping
  *   functions (`map`, `filter`, `sort`) take the list, then an expression over `item`.
  * - `udf`: a function of the application, by its id in the manifest.
  * - `path`: steps into a Json value; a missing key or index gives null.
@@ -54,15 +55,6 @@ export type PathStep =
   | { index: number }
   | { slice: [number | null, number | null, number | null] }
   | { wildcard: true };
-
-/** Names of the operators in `call` nodes. Arguments are positional. `op.cast` takes its target from the node's type. */
-const OPERATORS: ReadonlySet<string> = new Set(
-  [
-    "add sub mul truediv floordiv mod pow neg",
-    "eq ne lt le gt ge",
-    "and or not is_null is_not_null cast in abs round",
-  ].flatMap((family) => family.split(" ").map((name) => `op.${name}`)),
-);
 
 const pathStepSchema: z.ZodType<PathStep> = z.union([
   z.strictObject({ key: z.string() }),

@@ -224,7 +224,11 @@ test("a division by zero in a column is an error of the function's kind, whoever
   const answer = await post("/words", { text: "x", n: 5 });
   expect(answer).toMatchObject({
     status: 400,
-    json: { code: "function_failed", meta: { column: "half", type: "ZeroDivisionError" } },
+    json: {
+      code: "function_failed",
+      detail: "Column words.half: n // (n - 5) raised ZeroDivisionError: integer division or modulo by zero",
+      meta: { column: "half", function: "op.floordiv", type: "ZeroDivisionError" },
+    },
   });
   expect(await rows(dsn, "select count(*) from words")).toEqual([["0"]]);
 });

@@ -1,6 +1,8 @@
 import { type AppError, appError, type ErrorCode } from "@appdb/contract/errors";
+import { OPERATORS, shownFunction } from "@appdb/contract/operators";
 import type { EngineValue } from "@appdb/contract/types";
 import type { UdfError, UdfGraph, UdfResult, UdfRunner } from "../ports.ts";
+import type { CatalogTable } from "../schema/catalog.ts";
 import { ERRORS_INPUT } from "./cell-errors.ts";
 
 const CODES = {
@@ -13,6 +15,9 @@ const CODES = {
   died: "worker_died",
   timeout: "function_timeout",
 } as const satisfies Record<UdfError["kind"], ErrorCode>;
+
+/** An expression that is longer is cut in messages. */
+const LONGEST_TEXT = 80;
 
 /** The code that a cell's error is told by. */
 export function cellErrorCode(error: UdfError): ErrorCode {
@@ -49,7 +54,7 @@ export function bindGraph(graph: UdfGraph, index: ReadonlyMap<string, number>): 
  */
 export async function runGraph(
   udf: UdfRunner,
-  table: string,
+  table: CatalogTable,
   bound: BoundGraph,
   row: EngineValue[],
   signal?: AbortSignal,
@@ -78,23 +83,31 @@ export async function runCells(
 }
 
 /** The error of a row: that of the first column which failed by itself, not of those that only read a failed one. */
-export function cellError(table: string, errors: Readonly<Record<string, UdfError>>): AppError {
+export function cellError(table: CatalogTable, errors: Readonly<Record<string, UdfError>>): AppError {
   const failed = Object.entries(errors);
   const [column, error] = failed.find(([, candidate]) => candidate.kind !== "skipped") ?? failed[0] ?? [];
   if (column === undefined || error === undefined) throw new TypeError("A failed row came without an error.");
   const at = error.at === null ? "" : ` (${error.at})`;
+  const text = table.columns.find(({ name }) => name === column)?.computed?.text;
   return appError(CODES[error.kind], {
-    detail: `Column ${table}.${column}: ${whatHappened(error)}${at}`,
+    detail: `Column ${table.name}.${column}: ${whatHappened(error, text)}${at}`,
     hint: hintFor(error),
-    meta: { table, column, function: error.function, type: error.type, message: error.message, at: error.at },
+    meta: {
+      table: table.name,
+      column,
+      function: error.function,
+      type: error.type,
+      message: error.message,
+      at: error.at,
+    },
   });
 }
 
-/** What a function did or lacked, for whoever asked for the value. */
-export function whatHappened(error: UdfError): string {
+/** What a function did or lacked, for whoever asked for the value. `text` is the expression of the column, as printed. */
+export function whatHappened(error: UdfError, text?: string): string {
   switch (error.kind) {
     case "raised":
-      return `${error.function} raised ${error.type}: ${error.message}`;
+      return `${whatFailed(error, text)} raised ${error.type}: ${error.message}`;
     case "wrong_type":
       return `${error.function} returned the wrong type: ${error.message}`;
     case "missing":
@@ -104,6 +117,15 @@ export function whatHappened(error: UdfError): string {
     default:
       return `${error.function}: ${error.message}`;
   }
+}
+
+/** What raised: a function by its name; an operator by the expression that it stands in, or by its sign. */
+export function whatFailed(error: UdfError, text?: string): string {
+  if (!OPERATORS.has(error.function)) return error.function;
+  if (text === undefined) return `the operator ${shownFunction(error.function)}`;
+  return text.length <= LONGEST_TEXT
+    ? text
+    : `${shownFunction(error.function)} in ${text.slice(0, LONGEST_TEXT - 3)}...`;
 }
 
 function hintFor(error: UdfError): string {

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { whatHappened } from "../compute/run-graph.ts";
+import { whatFailed, whatHappened } from "../compute/run-graph.ts";
 import { referencedColumns } from "../expressions/needs-python.ts";
 import type { SqlConnection, SqlPool } from "../ports.ts";
 import { SqlError } from "../ports.ts";
@@ -138,14 +138,15 @@ export async function explainRowFailure(sql: SqlPool, job: Job, failure: RowFail
     values: [job.id],
   });
   const [done = 0, total = 0] = (counted.rows[0] ?? []).map((count) => Number(count ?? 0));
-  const isNew = table?.columns.find((candidate) => candidate.name === column)?.state === "filling";
+  const failing = table?.columns.find((candidate) => candidate.name === column);
+  const isNew = failing?.state === "filling";
   const where = error.at === null ? "" : ` (${error.at})`;
   const identity = table?.identity ?? "_row";
   const isAsked = job.kind === "recompute" && job.undo.length === 0;
   const isMissing = error.kind === "missing";
   const what = isMissing
     ? whatHappened(error)
-    : `${error.function} failed with ${error.type}: ${error.message}${where} for the row ${identity} = ${failure.row}`;
+    : `${whatFailed(error, failing?.computed?.text)} failed with ${error.type}: ${error.message}${where} for the row ${identity} = ${failure.row}`;
   return {
     code: isAsked ? "recompute_failed" : "fill_failed",
     detail: `Column ${job.table_name}.${column}: ${what}; ${done} of ${total} rows were done. ${whatStays(job, isNew, done)}`,

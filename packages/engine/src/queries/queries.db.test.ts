@@ -180,6 +180,9 @@ test("-7 % 3 is 2 and -7 // 2 is -4 in a query as in a column; division by zero 
     type: "ZeroDivisionError",
   });
   expect(json.meta.message).toBe("division by zero");
+  expect(json.detail).toMatch(
+    /^The query divided, column .*: the operator \/ raised ZeroDivisionError: division by zero$/,
+  );
   expect(await rows("/divided_guarded")).toEqual(["c", "z"]);
   expect((await stage.get("/divided_unguarded")).json.meta.type).toBe("ZeroDivisionError");
 });

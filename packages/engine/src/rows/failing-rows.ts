@@ -65,7 +65,7 @@ export class FailingRows {
     const before = this.#errors.get(row) ?? {};
     const errors = spreadErrors(layout.table, this.#computed, { ...before, ...ownErrors(found) });
     const hasNoKey = layout.table.primary_key.some((name) => errors[name] !== undefined);
-    if (hasNoKey || isOfApplication(found)) throw cellError(layout.table.name, found);
+    if (hasNoKey || isOfApplication(found)) throw cellError(layout.table, found);
     this.#errors.set(row, errors);
     row[layout.errors] = JSON.stringify(errors);
     return errors;

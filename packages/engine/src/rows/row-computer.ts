@@ -59,7 +59,7 @@ export class RowComputer {
       if (origin === "uuid7") row[at] = this.#deps.uuid7();
       else if (origin === "uuid4") row[at] = this.#deps.uuid4();
     }
-    if (this.#graph !== null) await runGraph(this.#deps.udf(), table.name, this.#graph, row, signal);
+    if (this.#graph !== null) await runGraph(this.#deps.udf(), table, this.#graph, row, signal);
     if (this.#made.length > 0) await this.#coalescer.submit(row);
   }
 
@@ -88,7 +88,7 @@ export class RowComputer {
   #alone(row: Row, error: unknown): Outcome<void> {
     const rest = this.#rest;
     if (!isValueRefusal(error) || rest === null) return { error: this.#explain(row, error) };
-    return { later: () => runGraph(this.#deps.udf(), this.#input.layout.table.name, rest, row) };
+    return { later: () => runGraph(this.#deps.udf(), this.#input.layout.table, rest, row) };
   }
 
   /** Nothing is stored here, so a connection that broke leaves no doubt behind. */

@@ -89,8 +89,8 @@ export class TableWriter {
     this.#makeIds(row);
     if (on_error === "ignore") return this.#runKeeping(row, signal);
     if (this.#graph === null) return this.#coalescer.submit(row);
-    const { name } = this.#input.layout.table;
-    return runGraph(this.#deps.udf(), name, this.#graph, row, signal).then(() => this.#coalescer.submit(row));
+    const { table } = this.#input.layout;
+    return runGraph(this.#deps.udf(), table, this.#graph, row, signal).then(() => this.#coalescer.submit(row));
   }
 
   /** Stores a row whatever its computed columns do: a cell that fails is null, its error stands in the layout's `errors`. */
@@ -152,7 +152,7 @@ export class TableWriter {
     } else {
       const columns = this.#sqlSteps.map((step) => step.column);
       const graph = planPython(layout.table, functions, columns);
-      if (graph !== null) await runGraph(this.#deps.udf(), layout.table.name, bindGraph(graph, layout.index), row);
+      if (graph !== null) await runGraph(this.#deps.udf(), layout.table, bindGraph(graph, layout.index), row);
     }
     try {
       const [outcome] = await this.#store([row], "given");

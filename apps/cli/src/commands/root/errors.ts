@@ -1,5 +1,6 @@
 import type { CellErrorRecord, TableErrors } from "@appdb/contract/jobs";
 import { parseTarget } from "@appdb/contract/names";
+import { shownFunction } from "@appdb/contract/operators";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
 import { alignColumns } from "../../output/columns.ts";
 import type { Output } from "../../output/output.ts";
@@ -72,7 +73,7 @@ function printTable(table: TableErrors, out: Output): void {
 }
 
 function whereOf({ function: name, cause }: CellErrorRecord): string {
-  return name === null || cause !== null ? "" : `  (${name})`;
+  return name === null || cause !== null ? "" : `  (${shownFunction(name)})`;
 }
 
 function shorten(message: string): string {

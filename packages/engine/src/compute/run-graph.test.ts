@@ -1,0 +1,21 @@
+import { expect, test } from "vitest";
+import type { UdfError } from "../ports.ts";
+import { whatHappened } from "./run-graph.ts";
+
+function raised(fn: string): UdfError {
+  return { kind: "raised", function: fn, type: "ZeroDivisionError", message: "division by zero", at: null };
+}
+
+test("an operator that raised is told as it was written: by the expression of its column, or by its sign", () => {
+  expect(whatHappened(raised("op.truediv"), "a / b")).toBe("a / b raised ZeroDivisionError: division by zero");
+  expect(whatHappened(raised("op.truediv"))).toBe("the operator / raised ZeroDivisionError: division by zero");
+  const long = `n // m + ${"n + ".repeat(30)}1`;
+  expect(whatHappened(raised("op.floordiv"), long)).toBe(
+    `// in ${long.slice(0, 77)}... raised ZeroDivisionError: division by zero`,
+  );
+});
+
+test("a function that raised is told by its own name, whatever it stands in", () => {
+  expect(whatHappened(raised("udfs:share"), "share(a) / b")).toMatch(/^udfs:share raised /);
+  expect(whatHappened(raised("string.index"), "title.index('x')")).toMatch(/^string\.index raised /);
+});
