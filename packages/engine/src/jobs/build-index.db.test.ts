@@ -41,3 +41,15 @@ test("an index that a killed runner left half built is built anew", async () => 
   await finish(jobs);
   expect(await rows(`select indisvalid from pg_index where indexrelid = '"docs(n)"'::regclass`)).toEqual([["t"]]);
 });
+
+test("what a new index is over is counted for the planner as soon as it is built", async () => {
+  await apply(docs());
+  await execute({ text: "alter table docs set (autovacuum_enabled = false)" });
+  await insertDocs(2_000);
+  await finish(
+    await apply({ ...docs(), tables: docs().tables.map((table) => ({ ...table, indexes: [anIndex(["title"])] })) }),
+  );
+  expect(await rows("select count(*) > 0 from pg_stats where tablename = 'docs(title)'")).toEqual([["t"]]);
+  const plan = await rows("explain select n from docs where left(title, 600) = 'title 7' and title = 'title 7'");
+  expect(plan.flat().join("\n")).toContain('using "docs(title)"');
+});

@@ -1,5 +1,6 @@
 import { AppError } from "@appdb/contract/errors";
 import { JOBS_CHANNEL } from "../schema/load-catalog.ts";
+import { analyzeTable } from "./analyze-table.ts";
 import { buildIndex } from "./build-index.ts";
 import { collectJobs } from "./collect-jobs.ts";
 import { cancelled, explainRowFailure, failFill, finishFill } from "./end-fill.ts";
@@ -80,9 +81,13 @@ async function wasCancelled(deps: JobDeps, job: Job, error: unknown): Promise<bo
 async function doJob(deps: JobDeps, job: Job, signal: AbortSignal): Promise<void> {
   if (job.undoing !== null) return failFill(deps, job, job.undoing, signal);
   if (job.is_cancelled) return failFill(deps, job, cancelled(job), signal);
-  if (job.kind === "build_index") return buildIndex(deps, job);
-  await fillColumns(deps, job, signal);
-  await finishFill(deps, job);
+  if (job.kind === "build_index") await buildIndex(deps, job);
+  else {
+    await fillColumns(deps, job, signal);
+    await finishFill(deps, job);
+  }
+  // Nobody waits for this: the job has ended.
+  if (job.kind !== "close_pending" && !job.errors_only) await analyzeTable(deps, job.table_id);
 }
 
 async function giveUp(deps: JobDeps, job: Job, error: unknown, signal: AbortSignal): Promise<void> {

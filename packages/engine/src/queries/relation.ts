@@ -2,7 +2,6 @@ import { appError } from "@appdb/contract/errors";
 import type { Expr } from "@appdb/contract/expressions";
 import type { ColumnType } from "@appdb/contract/types";
 import { compileShown, compileSql, type Sources } from "../expressions/compile-sql.ts";
-import { indexedPrefix, keyExpression } from "../schema/ddl.ts";
 import { quoteIdent, quoteLiteral, quoteTable } from "../sql/quote.ts";
 import { storageCollation, storageType } from "../sql/storage-type.ts";
 import type { BoundQuery, BoundTable } from "./bind-query.ts";
@@ -17,6 +16,8 @@ export interface Relation {
   column(name: string): string | undefined;
   /** What tells its rows apart, in the order in which they were inserted; empty when nothing does. */
   readonly identities: readonly string[];
+  /** Its rows are those of the query's tables, which have indexes. */
+  readonly is_tables?: boolean;
 }
 
 /** Which expressions may be SQL: all that have a form, or (for rows that SQL refused) bare values alone. */
@@ -75,6 +76,7 @@ export function joinTables(bound: BoundQuery, parameters: ParameterList): Relati
     where: [],
     identities: bound.tables.map(({ alias, table }) => `${quoteIdent(alias)}.${quoteIdent(table.identity)}`),
     column: (name) => columnOf(byAlias, name),
+    is_tables: true,
   };
   const writer = new ExpressionWriter(relation, parameters, "forms");
   const [first, ...others] = bound.tables.map(({ alias, table }) => `${quoteTable(table)} as ${quoteIdent(alias)}`);
@@ -111,62 +113,6 @@ export function givenRows(
   };
 }
 
-/**
- * A condition as SQL that an index can serve: B-trees hold the first characters of texts, keys their hashes, so the
- * comparison is written once more over what the index holds. Undefined when the condition has no SQL form.
- */
-function writeCondition(expr: Expr, bound: BoundQuery, writer: ExpressionWriter): string | undefined {
-  const sql = writer.write(expr);
-  if (sql === undefined || expr.node !== "call") return sql;
-  const [left, right] = expr.args;
-  if (left === undefined || right === undefined || expr.args.length !== 2) return sql;
-  const hint =
-    indexHint(expr.fn, left, right, bound, writer) ?? indexHint(MIRRORED[expr.fn] ?? "", right, left, bound, writer);
-  return hint === undefined ? sql : `${hint} and ${sql}`;
-}
-
-const MIRRORED: Readonly<Record<string, string>> = {
-  "op.eq": "op.eq",
-  "op.lt": "op.gt",
-  "op.le": "op.ge",
-  "op.gt": "op.lt",
-  "op.ge": "op.le",
-};
-/** What holds of the first characters of two texts when the comparison holds of the texts. */
-const OF_PREFIXES: Readonly<Record<string, string>> = {
-  "op.eq": "=",
-  "op.lt": "<=",
-  "op.le": "<=",
-  "op.gt": ">=",
-  "op.ge": ">=",
-};
-
-function indexHint(
-  fn: string,
-  column: Expr,
-  value: Expr,
-  bound: BoundQuery,
-  writer: ExpressionWriter,
-): string | undefined {
-  const sign = OF_PREFIXES[fn];
-  if (sign === undefined || column.node !== "column" || column.type.kind !== "string") return undefined;
-  if ((value.node !== "literal" && value.node !== "parameter") || value.type.kind !== "string") return undefined;
-  const found = bound.tables.find(({ alias }) => column.name.startsWith(`${alias}.`));
-  if (found === undefined) return undefined;
-  const name = column.name.slice(found.alias.length + 1);
-  const [left, right] = [writer.write(column), writer.write(value)];
-  if (left === undefined || right === undefined) return undefined;
-  const { table } = found;
-  if (fn === "op.eq" && table.primary_key.includes(name)) {
-    return `${keyExpression(left, column.type)} = ${keyExpression(right, column.type)}`;
-  }
-  const index = table.indexes.find((candidate) => candidate.columns[0] === name && candidate.state === "ready");
-  if (index === undefined) return undefined;
-  const kinds = new Map(table.columns.map((known) => [known.name, known.type.kind]));
-  const texts = index.columns.filter((indexed) => kinds.get(indexed) === "string").length;
-  return `${indexedPrefix(left, texts)} ${sign} ${indexedPrefix(right, texts)}`;
-}
-
 function columnOf(byAlias: ReadonlyMap<string, BoundTable>, flat: string): string | undefined {
   const dot = flat.indexOf(".");
   const table = byAlias.get(flat.slice(0, dot));
@@ -189,14 +135,5 @@ function noSqlJoin(bound: BoundQuery): Error {
     detail: `The query ${bound.id} joins on a condition that has no SQL form.`,
     hint: "Compare columns in on=; put what Python computes into where(), or into a computed column.",
     meta: { query: bound.id },
-  });
-}
-
-/** The conditions of a statement as SQL. All have forms: the planner asked before. */
-export function writeConditions(where: readonly Expr[], bound: BoundQuery, writer: ExpressionWriter): string[] {
-  return where.map((expr) => {
-    const sql = writeCondition(expr, bound, writer);
-    if (sql === undefined) throw new TypeError("A condition without SQL form stands in a statement.");
-    return sql;
   });
 }

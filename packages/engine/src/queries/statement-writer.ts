@@ -6,9 +6,10 @@ import { castToStorage } from "../sql/storage-type.ts";
 import { aggregateSql } from "./aggregate-sql.ts";
 import { type BoundQuery, flatNames } from "./bind-query.ts";
 import { type GroupNames, groupNames, isGrouped } from "./groups.ts";
+import { chooseHeld, type HeldTexts, writeConditions, writeOrderHint } from "./index-terms.ts";
 import type { ParameterList } from "./parameter-list.ts";
 import type { Clauses, NamedType, Output, PlannedStatement, PlanOptions } from "./query-plan.ts";
-import { ExpressionWriter, type Relation, writeConditions } from "./relation.ts";
+import { ExpressionWriter, type Relation } from "./relation.ts";
 
 type Order = Clauses["order_by"];
 
@@ -49,11 +50,12 @@ export class StatementWriter {
     const relation = this.#relation;
     const writer = this.#writer(relation);
     const values = input.columns.map((name) => identityOf(relation, name) ?? relation.column(name) ?? "null");
+    const held = this.#held(relation, input.where, input.order);
     return this.#prepare([
       `select ${values.length === 0 ? "1" : values.join(", ")}`,
       `from ${relation.from}`,
-      ...this.#where([...writeConditions(input.where, this.#bound, writer), ...this.#guards(input.guards)]),
-      ...orderLines(this.#orderTerms(input.order, writer, relation)),
+      ...this.#where([...writeConditions(input.where, held, writer), ...this.#guards(input.guards)]),
+      ...orderLines(this.#orderTerms(input.order, writer, relation, held)),
     ]);
   }
 
@@ -69,7 +71,7 @@ export class StatementWriter {
       this.#sampled(
         input.where,
         input.grouped.values.map(({ expr }) => expr),
-        input.is_repeated,
+        { is_repeated: input.is_repeated },
       ),
       input.grouped,
     );
@@ -89,7 +91,7 @@ export class StatementWriter {
     readonly values: readonly Expr[];
   }): PlannedStatement {
     const { keys, values } = input;
-    const relation = this.#sampled(input.where, [...keys, ...values], true);
+    const relation = this.#sampled(input.where, [...keys, ...values], { is_repeated: true });
     const writer = this.#writer(relation);
     const [keysSql, valuesSql] = [keys, values].map((exprs) =>
       exprs.map((expr) => castToStorage(needed(writer, expr), expr.type)),
@@ -108,7 +110,8 @@ export class StatementWriter {
     const { clauses } = input;
     const { query } = this.#bound;
     const read = [...clauses.select, ...clauses.order_by].map(({ expr }) => expr);
-    let relation = this.#sampled(clauses.where, [...read, ...clauses.group_by]);
+    const held = this.#held(this.#relation, clauses.where, isGrouped(clauses) ? [] : clauses.order_by);
+    let relation = this.#sampled(clauses.where, [...read, ...clauses.group_by], { held });
     let { select, order_by } = clauses;
     if (isGrouped(clauses)) {
       const grouped = groupNames(clauses);
@@ -120,7 +123,7 @@ export class StatementWriter {
     const chosen = this.#choose(select, writer, relation);
     const where = [...relation.where, ...this.#guards(input.guards)];
     if (query.distinct) return this.#distinct(chosen, order_by, writer, relation, where);
-    const order = this.#orderTerms(order_by, writer, relation);
+    const order = this.#orderTerms(order_by, writer, relation, held);
     if (query.tail !== null) return this.#tail(chosen, order, relation, where);
     const statement = this.#prepare([
       `select ${chosen.values.join(", ") || "1"}`,
@@ -214,12 +217,17 @@ export class StatementWriter {
   }
 
   /** The relation with its conditions, and of its rows those that are drawn. */
-  #sampled(where: readonly Expr[], read: readonly Expr[], isRepeated = false): Relation {
+  #sampled(
+    where: readonly Expr[],
+    read: readonly Expr[],
+    options: { readonly is_repeated?: boolean; readonly held?: HeldTexts },
+  ): Relation {
     const relation = this.#relation;
-    const conditions = [...relation.where, ...writeConditions(where, this.#bound, this.#writer(relation))];
+    const held = options.held ?? this.#held(relation, where, []);
+    const conditions = [...relation.where, ...writeConditions(where, held, this.#writer(relation))];
     const { sample } = this.#bound.query;
     if (sample === null) return { ...relation, where: conditions };
-    const draw = drawSql(relation, sample.seed ?? (isRepeated ? OF_TRANSACTION : null));
+    const draw = drawSql(relation, sample.seed ?? (options.is_repeated === true ? OF_TRANSACTION : null));
     if (sample.fraction !== null) {
       return { ...relation, where: [...conditions, `${draw} < ${sample.fraction}`] };
     }
@@ -268,7 +276,16 @@ export class StatementWriter {
     };
   }
 
-  #orderTerms(order: Order, writer: ExpressionWriter, relation: Relation): OrderTerm[] {
+  /** What the indexes hold of the texts that a statement over `relation` compares or is sorted by. */
+  #held(relation: Relation, where: readonly Expr[], order: Order): HeldTexts {
+    return relation.is_tables === true ? chooseHeld(this.#bound, where, order[0]?.expr) : new Map();
+  }
+
+  #orderTerms(order: Order, writer: ExpressionWriter, relation: Relation, held: HeldTexts): OrderTerm[] {
+    const [first] = order;
+    const hint =
+      first === undefined ? undefined : relation.is_tables === true && writeOrderHint(first.expr, held, writer);
+    const hinted = first === undefined || !hint ? [] : [{ sql: hint, asc: first.asc }];
     const wanted = order.map(({ expr, asc }) => {
       const sql = writer.write(expr);
       if (sql === undefined) throw new TypeError("An order without SQL form stands in a statement.");
@@ -277,7 +294,7 @@ export class StatementWriter {
     });
     const known = new Set(wanted.map(({ sql }) => sql));
     const rest = relation.identities.filter((sql) => !known.has(sql)).map((sql) => ({ sql, asc: true }));
-    return [...wanted, ...rest];
+    return [...hinted, ...wanted, ...rest];
   }
 
   #where(conditions: readonly string[]): string[] {

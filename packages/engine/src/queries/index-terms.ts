@@ -1,0 +1,199 @@
+import type { Expr } from "@appdb/contract/expressions";
+import type { CatalogTable } from "../schema/catalog.ts";
+import { indexedPrefix, keyExpression } from "../schema/ddl.ts";
+import type { BoundQuery } from "./bind-query.ts";
+import type { ExpressionWriter } from "./relation.ts";
+
+/**
+ * Conditions and orders as SQL that an index can serve: B-trees hold the first characters of texts, keys their hashes, so
+ * what compares a text is written once more over what the index holds.
+ */
+
+/** What the index that serves a statement best holds of a text column: its hash, or its first characters, of which there
+ *  are the fewer the more texts the index has (`indexedPrefix`): this is their number. */
+export type Held = "hash" | number;
+
+/** By flat name; a text without an entry has no index that could serve the statement. */
+export type HeldTexts = ReadonlyMap<string, Held>;
+
+/** An index as far as choosing goes: its columns by flat name, and what it holds of those that are texts. */
+interface Candidate {
+  readonly columns: readonly string[];
+  readonly held: Held;
+}
+
+/** Comparisons that PostgreSQL answers without an error, whatever the values: the order in which it does is free. */
+const COMPARISONS: ReadonlySet<string> = new Set(["op.eq", "op.lt", "op.le", "op.gt", "op.ge"]);
+const COMPARABLE: ReadonlySet<string> = new Set(["string", "int", "float", "timestamp", "date", "uuid"]);
+const MIRRORED: Readonly<Record<string, string>> = {
+  "op.eq": "op.eq",
+  "op.lt": "op.gt",
+  "op.le": "op.ge",
+  "op.gt": "op.lt",
+  "op.ge": "op.le",
+};
+/** What holds of the first characters of two texts when the comparison holds of the texts. */
+const OF_PREFIXES: Readonly<Record<string, string>> = {
+  "op.eq": "=",
+  "op.lt": "<=",
+  "op.le": "<=",
+  "op.gt": ">=",
+  "op.ge": ">=",
+};
+
+/** Chooses, for each text column that a statement compares or sorts by, what is compared instead. An index counts by how
+ *  many of its first columns are fixed, and whether the next one is bounded or sorted by. */
+export function chooseHeld(bound: BoundQuery, where: readonly Expr[], order: Expr | undefined): HeldTexts {
+  const fixed = new Set<string>();
+  const bounded = new Set<string>();
+  for (const name of where.flatMap(comparedIn)) (name.isFixed ? fixed : bounded).add(name.column);
+  const sorted = order?.node === "column" ? order.name : undefined;
+  const scored = bound.tables
+    .flatMap(({ alias, table }) => candidatesOf(alias, table))
+    .map((candidate) => ({ candidate, used: usedColumns(candidate, fixed, bounded, sorted) }))
+    .filter(({ used }) => used.length > 0)
+    .sort((a, b) => b.used.length - a.used.length);
+  const held = new Map<string, Held>();
+  for (const { candidate, used } of scored) {
+    for (const name of used) if (!held.has(name)) held.set(name, candidate.held);
+  }
+  return held;
+}
+
+function candidatesOf(alias: string, table: CatalogTable): readonly Candidate[] {
+  const kinds = new Map(table.columns.map((column) => [column.name, column.type.kind]));
+  const flat = (columns: readonly string[]) => columns.map((name) => `${alias}.${name}`);
+  const indexes = table.indexes
+    .filter(({ state }) => state === "ready")
+    .map(({ columns }) => {
+      const texts = columns.filter((name) => kinds.get(name) === "string").length;
+      return { columns: flat(columns), held: texts };
+    });
+  return [{ columns: flat(table.primary_key), held: "hash" }, ...indexes];
+}
+
+function usedColumns(
+  { columns, held }: Candidate,
+  fixed: ReadonlySet<string>,
+  bounded: ReadonlySet<string>,
+  sorted: string | undefined,
+): readonly string[] {
+  const count = columns.findIndex((name) => !fixed.has(name));
+  if (count < 0) return columns;
+  const next = columns[count] ?? "";
+  const isUsed = held !== "hash" && (bounded.has(next) || next === sorted);
+  return columns.slice(0, isUsed ? count + 1 : count);
+}
+
+/** The columns that a condition compares with values known before the rows are. */
+function comparedIn(expr: Expr): readonly { readonly column: string; readonly isFixed: boolean }[] {
+  if (expr.node !== "call") return [];
+  const [left, right] = expr.args;
+  if (expr.fn === "op.or" || expr.fn === "op.and") return expr.args.flatMap(comparedIn);
+  if (left === undefined) return [];
+  if (expr.fn === "op.is_null" && left.node === "column") return [{ column: left.name, isFixed: true }];
+  if (expr.fn === "op.in" && left.node === "column" && expr.args.slice(1).every(isGiven)) {
+    return [{ column: left.name, isFixed: true }];
+  }
+  if (right === undefined || !COMPARISONS.has(expr.fn)) return [];
+  const column = left.node === "column" ? left : right;
+  const value = left.node === "column" ? right : left;
+  if (column.node !== "column" || !isGiven(value)) return [];
+  return [{ column: column.name, isFixed: expr.fn === "op.eq" }];
+}
+
+function isGiven(expr: Expr): boolean {
+  return expr.node === "literal" || expr.node === "parameter";
+}
+
+/** The conditions of a statement as SQL. All have forms: the planner asked before. */
+export function writeConditions(where: readonly Expr[], held: HeldTexts, writer: ExpressionWriter): string[] {
+  return where.map((expr) => {
+    const sql = writeCondition(expr, held, writer);
+    if (sql === undefined) throw new TypeError("A condition without SQL form stands in a statement.");
+    return sql;
+  });
+}
+
+/** A condition as SQL that an index can serve; undefined when it has no SQL form. */
+function writeCondition(expr: Expr, held: HeldTexts, writer: ExpressionWriter): string | undefined {
+  if (expr.node === "call" && (expr.fn === "op.or" || expr.fn === "op.and") && isPlain(expr)) {
+    const parts = expr.args.map((arg) => writeCondition(arg, held, writer));
+    // The form of `|` and `&` evaluates both sides, which no index can serve; these cannot fail.
+    if (!parts.includes(undefined)) return `(${parts.join(expr.fn === "op.or" ? " or " : " and ")})`;
+  }
+  const sql = writer.write(expr);
+  if (sql === undefined || expr.node !== "call") return sql;
+  const hint = hintFor(expr, held, writer);
+  return hint === undefined ? sql : `${hint} and ${sql}`;
+}
+
+/** The first key of an order as SQL that an index gives; undefined when there is nothing to add. */
+export function writeOrderHint(expr: Expr, held: HeldTexts, writer: ExpressionWriter): string | undefined {
+  if (expr.node !== "column" || expr.type.kind !== "string") return undefined;
+  const how = held.get(expr.name);
+  const sql = writer.write(expr);
+  return typeof how !== "number" || sql === undefined ? undefined : indexedPrefix(sql, how);
+}
+
+/** Comparisons of columns with given values alone, and what `|` and `&` make of them. */
+function isPlain(expr: Expr): boolean {
+  if (expr.node !== "call" || Object.keys(expr.kwargs).length > 0) return false;
+  const [first, ...others] = expr.args;
+  if (first === undefined) return false;
+  if (expr.fn === "op.or" || expr.fn === "op.and") return expr.args.every(isPlain);
+  if (!expr.args.every((arg) => arg.node === "column" || isGiven(arg))) return false;
+  const { kind } = first.type;
+  if (!COMPARABLE.has(kind) || others.some((arg) => arg.type.kind !== kind)) return false;
+  return COMPARISONS.has(expr.fn) || ["op.in", "op.is_null", "op.is_not_null"].includes(expr.fn);
+}
+
+type Call = Extract<Expr, { node: "call" }>;
+
+function hintFor(expr: Call, held: HeldTexts, writer: ExpressionWriter): string | undefined {
+  const [left, right, ...more] = expr.args;
+  if (left === undefined) return undefined;
+  if (expr.fn === "op.is_null") return compared(left, held, writer, (over) => `${over(left)} is null`);
+  if (right === undefined) return undefined;
+  if (expr.fn === "op.in") {
+    const options = expr.args.slice(1);
+    if (!options.every(isGiven) || options.some(({ type }) => type.kind !== "string")) return undefined;
+    return compared(left, held, writer, (over) => `${over(left)} = any (array[${options.map(over).join(", ")}])`);
+  }
+  if (more.length > 0) return undefined;
+  return (
+    comparisonHint(expr.fn, left, right, held, writer) ??
+    comparisonHint(MIRRORED[expr.fn] ?? "", right, left, held, writer)
+  );
+}
+
+function comparisonHint(
+  fn: string,
+  column: Expr,
+  value: Expr,
+  held: HeldTexts,
+  writer: ExpressionWriter,
+): string | undefined {
+  const sign = OF_PREFIXES[fn];
+  if (sign === undefined || !isGiven(value) || value.type.kind !== "string") return undefined;
+  const isHash = column.node === "column" && held.get(column.name) === "hash";
+  if (isHash && fn !== "op.eq") return undefined;
+  return compared(column, held, writer, (over) => `${over(column)} ${sign} ${over(value)}`);
+}
+
+/** What `write` makes of texts turned into what the index of `column` holds of them. */
+function compared(
+  column: Expr,
+  held: HeldTexts,
+  writer: ExpressionWriter,
+  write: (over: (text: Expr) => string) => string,
+): string | undefined {
+  if (column.node !== "column" || column.type.kind !== "string") return undefined;
+  const how = held.get(column.name);
+  if (how === undefined) return undefined;
+  return write((text) => {
+    const sql = writer.write(text);
+    if (sql === undefined) throw new TypeError("A column or a given value has no SQL.");
+    return how === "hash" ? keyExpression(sql, column.type) : indexedPrefix(sql, how);
+  });
+}
