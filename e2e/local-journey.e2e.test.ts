@@ -38,7 +38,7 @@ test("a person makes a project, serves it, changes it while it runs, and ends it
   expect(refused.stderr).toContain("cli service update app.py main -f");
   await expectExit(place, 0, "service", "update", "app.py", "main", "-f");
   const first = await onlyService(place);
-  expect(first).toMatchObject({ name: "main/ingest", state: "AVAILABLE" });
+  expect(first).toMatchObject({ name: "ingest", catalog_path: "main", state: "AVAILABLE" });
   const row = await post(`${first.endpoint}/docs`, { title: "Hello", body: "World" });
   expect(row).toMatchObject({ status: 200, body: { title_upper: "HELLO", summary: "Hello" } });
   expect((await post(`${first.endpoint}/titles`, { title: "x" })).body).toEqual({ title_upper: "X" });

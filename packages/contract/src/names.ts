@@ -132,6 +132,11 @@ export function parseServiceName(text: string): ServiceName {
   return branded<ServiceName>({ target, service: name, text: `${target.text}/${name}` });
 }
 
+/** What commands call a service: `main/ingest`. */
+export function serviceText(service: { readonly catalog_path: string; readonly name: string }): string {
+  return `${service.catalog_path}/${service.name}`;
+}
+
 /** True for an address that still holds a placeholder of our templates, `cloud://<your-org>:main`. */
 export function isPlaceholder(text: string): boolean {
   return isHosted(text) && /<[^<>]*>/.test(text);

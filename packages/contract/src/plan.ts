@@ -85,6 +85,7 @@ export type SchemaPlan = z.infer<typeof schemaPlanSchema>;
 
 export const servicePlanItemSchema = z.strictObject({
   name: z.string(),
+  catalog_path: z.string(),
   exists: z.boolean(),
   state: z.string().nullable(),
   endpoint: z.string().nullable(),

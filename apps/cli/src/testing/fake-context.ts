@@ -229,9 +229,8 @@ export function servicePlan(
 }
 
 export const SERVICE: ServiceRecord = {
-  name: "main/ingest",
-  target: "main",
-  service: "ingest",
+  name: "ingest",
+  catalog_path: "main",
   endpoint: "http://127.0.0.1:42697",
   port: 42697,
   state: "AVAILABLE",

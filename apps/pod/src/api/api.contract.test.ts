@@ -126,6 +126,17 @@ test("a follower of a log sees lines as they come, until it goes away", { timeou
   });
 });
 
+test("a plan, a list and what a command answers call a service the same", { timeout: TIMEOUT }, async () => {
+  const app = await harness.readApp("named/twice");
+  const called = { name: "ingest", catalog_path: "named/twice" };
+  expect((await client.servicePlan({ ...app, service: null, port: null })).services).toMatchObject([called]);
+  await serveExample(client, app);
+  expect((await client.servicePlan({ ...app, service: null, port: null })).services).toMatchObject([called]);
+  expect(await client.serviceList("named/twice")).toMatchObject([called]);
+  expect(await client.serviceRestart("named/twice/ingest")).toMatchObject(called);
+  expect(await client.serviceStop("named/twice/ingest")).toMatchObject(called);
+});
+
 test("a taken port is refused by name before anything is changed", { timeout: TIMEOUT }, async () => {
   const app = await harness.readApp("ports");
   const served = await serveExample(client, app);

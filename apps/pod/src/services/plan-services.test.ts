@@ -105,7 +105,13 @@ function plan(changes: Partial<PlanServicesInput>) {
 
 test("a service that does not run is created with its routes", () => {
   const found = plan({});
-  expect(found.services[0]).toMatchObject({ name: "ingest", exists: false, resolution: "create", destructive: false });
+  expect(found.services[0]).toMatchObject({
+    name: "ingest",
+    catalog_path: "main",
+    exists: false,
+    resolution: "create",
+    destructive: false,
+  });
   expect(found.services[0]?.ops).toMatchObject([
     { op: "add", target: "route", severity: "additive", name: "POST /docs" },
   ]);

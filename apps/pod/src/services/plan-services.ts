@@ -87,6 +87,7 @@ function planService(input: PlanServicesInput, name: string): ServicePlanItem {
   if (present !== undefined) refuseConflict(input, present);
   const item = {
     name,
+    catalog_path: input.target,
     exists: present !== undefined,
     state: present?.state ?? null,
     endpoint: present?.endpoint ?? null,

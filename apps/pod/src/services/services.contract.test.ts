@@ -87,7 +87,8 @@ test("a started service listens on its port, is listed and writes its log", asyn
   await services.replace(stored);
   const record = await services.settled("main/reports/ingest");
   expect(record).toMatchObject({
-    name: "main/reports/ingest",
+    name: "ingest",
+    catalog_path: "main/reports",
     state: "AVAILABLE",
     endpoint: `http://127.0.0.1:${stored.port}`,
     restarts: 0,

@@ -233,9 +233,8 @@ export class Services implements AsyncDisposable {
     const { process, stored } = entry;
     const service = findService(stored.manifest, stored.service);
     return {
-      name: nameOf(stored),
-      target: stored.target,
-      service: stored.service,
+      name: stored.service,
+      catalog_path: stored.target,
       endpoint: endpointOf(entry),
       port: stored.port,
       state: process.state,

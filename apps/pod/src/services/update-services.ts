@@ -1,6 +1,6 @@
 import { appError } from "@appdb/contract/errors";
 import type { Manifest } from "@appdb/contract/manifest";
-import { parseLocalTarget } from "@appdb/contract/names";
+import { parseLocalTarget, serviceText } from "@appdb/contract/names";
 import type { PlanOp, ServicePlan, ServicePlanItem } from "@appdb/contract/plan";
 import type { Runtime, ServiceRecord } from "@appdb/contract/routes/local";
 import type { Clock } from "@appdb/engine/ports";
@@ -79,12 +79,12 @@ export async function updateServices(
     };
     const first = await services.settled(name);
     const record = is_chosen ? await retryLostPort(first, startElsewhere) : first;
-    if (record.state === "FAILED") throw serviceFailed(record.name, record.error ?? "it ended");
+    if (record.state === "FAILED") throw serviceFailed(serviceText(record), record.error ?? "it ended");
   }
   // What is as it has to be may just be starting, after the daemon did.
   for (const item of plan.services) {
     const record = await services.settled(`${plan.target}/${item.name}`);
-    if (record.state === "FAILED") throw serviceFailed(record.name, record.error ?? "it ended");
+    if (record.state === "FAILED") throw serviceFailed(serviceText(record), record.error ?? "it ended");
   }
   return describeAfter(plan, services);
 }
@@ -106,18 +106,18 @@ export async function pruneServices(
   const target = parseLocalTarget(input.target).text;
   const extras = services
     .list(target)
-    .filter((record) => !input.manifest.services.some((service) => service.name === record.service));
+    .filter((record) => !input.manifest.services.some((service) => service.name === record.name));
   const ops: PlanOp[] = [];
   for (const record of extras) {
-    if (!input.dry_run) await services.forget(record.name);
+    if (!input.dry_run) await services.forget(serviceText(record));
     ops.push({
       ...op(
         "drop",
         "service",
         "destructive",
-        `service '${record.service}' of ${record.app_file} will be stopped and forgotten`,
+        `service '${record.name}' of ${record.app_file} will be stopped and forgotten`,
       ),
-      name: record.service,
+      name: record.name,
       requires_restart: false,
       status: input.dry_run ? null : "applied",
       details: { app_file: record.app_file, project_root: record.project_root, port: record.port },
@@ -127,7 +127,7 @@ export async function pruneServices(
     app_file: input.manifest.app_file,
     target,
     services: [],
-    extras: input.dry_run ? extras.map((record) => record.service) : [],
+    extras: input.dry_run ? extras.map((record) => record.name) : [],
     ops,
     status: input.dry_run ? null : "applied",
   });

@@ -1,4 +1,5 @@
 import type { LocalClient } from "@appdb/contract/client";
+import { serviceText } from "@appdb/contract/names";
 import type { App, ServiceRecord } from "@appdb/contract/routes/local";
 import { waitFor } from "./daemon-harness.ts";
 
@@ -12,7 +13,7 @@ export async function serveExample(client: LocalClient, app: App): Promise<Servi
 
 /** A service as it is listed. */
 export async function findService(client: LocalClient, name: string): Promise<ServiceRecord> {
-  const found = (await client.serviceList(undefined)).find((record) => record.name === name);
+  const found = (await client.serviceList(undefined)).find((record) => serviceText(record) === name);
   if (found === undefined) throw new Error(`There is no service ${name}.`);
   return found;
 }

@@ -157,10 +157,10 @@ export type QueryExplanation = z.infer<typeof queryExplanationSchema>;
 export const SERVICE_STATES = ["STARTING", "AVAILABLE", "STOPPING", "STOPPED", "FAILED"] as const;
 
 export const serviceRecordSchema = z.strictObject({
-  /** `main/ingest`: target and service. */
+  /** As the file calls it, here as in plans; behind `catalog_path` it is what commands take: `main/ingest`. */
   name: z.string(),
-  target: z.string(),
-  service: z.string(),
+  /** The target that it serves: `main`, `main/reports`. */
+  catalog_path: z.string(),
   endpoint: z.string().nullable(),
   port: z.int(),
   state: z.enum(SERVICE_STATES),

@@ -1,3 +1,4 @@
+import { serviceText } from "@appdb/contract/names";
 import type { ServiceRecord } from "@appdb/contract/routes/local";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
 import { alignColumns } from "../../output/columns.ts";
@@ -8,7 +9,7 @@ interface ServiceList {
   readonly services: readonly ServiceRecord[];
 }
 
-/** `--json` is read by tools: name, endpoint, state and routes of each service. */
+/** `--json` is read by tools: name, catalog_path, endpoint, state and routes of each service. */
 export const list = defineCommand<JsonFlag, [target?: string], ServiceList>({
   brief: "Show services, addresses and routes",
   examples: [
@@ -37,7 +38,7 @@ export const list = defineCommand<JsonFlag, [target?: string], ServiceList>({
 /** `main/ingest  http://127.0.0.1:42697  AVAILABLE  pid 7920  app.py`, its error, its routes. */
 export function printService(service: ServiceRecord, out: Output): void {
   const pid = service.pid === null ? [] : [`pid ${service.pid}`];
-  out.line([service.name, service.endpoint ?? "-", service.state, ...pid, service.app_file].join("  "));
+  out.line([serviceText(service), service.endpoint ?? "-", service.state, ...pid, service.app_file].join("  "));
   if (service.error !== null) out.line(`    error: ${service.error.trimEnd().replaceAll("\n", "\n    ")}`);
   const routes = service.routes.map((route) => [
     route.method.toUpperCase(),

@@ -11,6 +11,7 @@ interface Flags extends JsonFlag {
 
 interface LogResult {
   readonly name: string;
+  readonly catalog_path: string;
   readonly lines: readonly string[];
 }
 
@@ -54,7 +55,8 @@ export const logs = defineCommand<Flags, [name: string], LogResult | undefined>(
       // Ctrl-C is how following ends; there is nothing to say about it.
       if (!flags.follow || !ctx.signal.aborted) throw error;
     }
-    return flags.json && !flags.follow ? { name: address.text, lines } : undefined;
+    const { service: name, target } = address;
+    return flags.json && !flags.follow ? { name, catalog_path: target.text, lines } : undefined;
   },
   // A person's lines are printed as they come.
   render: () => undefined,

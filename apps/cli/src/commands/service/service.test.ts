@@ -8,6 +8,7 @@ import { APPLICATION, MANIFEST, runCli, SERVICE, servicePlan } from "../../testi
 function item(resolution: ServicePlanItem["resolution"], ops: PlanOp[] = []): ServicePlanItem {
   return {
     name: "ingest",
+    catalog_path: "main",
     exists: resolution !== "create",
     state: null,
     endpoint: resolution === "create" ? null : SERVICE.endpoint,
@@ -186,7 +187,8 @@ describe("service logs", () => {
   test("--json is one object, with --follow a JSON text a line", async () => {
     const once = await runCli("service logs main/ingest --json", { client: { serviceLogs: lines } });
     expect(JSON.parse(once.stdout)).toMatchObject({
-      name: "main/ingest",
+      name: "ingest",
+      catalog_path: "main",
       lines: [expect.any(String), expect.any(String), "Traceback"],
     });
     const followed = await runCli("service logs main/ingest --json -f", { client: { serviceLogs: lines } });
@@ -222,7 +224,7 @@ describe("service restart and stop", () => {
     const client = {
       serviceStop: async (name: string) => {
         stopped.push(name);
-        return { ...SERVICE, name };
+        return { ...SERVICE, name: name.replace("main/", "") };
       },
     };
     const wrong = await runCli("service stop main/ingest ingest", { client });

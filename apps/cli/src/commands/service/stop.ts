@@ -1,4 +1,4 @@
-import { parseServiceName } from "@appdb/contract/names";
+import { parseServiceName, serviceText } from "@appdb/contract/names";
 import type { ServiceRecord } from "@appdb/contract/routes/local";
 import type { Context } from "../../context.ts";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
@@ -15,7 +15,7 @@ export const stop = defineCommand<JsonFlag, string[], ServiceRecord[]>({
   run: async (ctx, _flags, ...names) =>
     await eachService(ctx, names, "service stop", (client, name) => client.serviceStop(name, { signal: ctx.signal })),
   render: (services, out) => {
-    for (const service of services) out.line(`stopped  ${service.name}`);
+    for (const service of services) out.line(`stopped  ${serviceText(service)}`);
   },
 });
 
