@@ -36,6 +36,9 @@ test.each(FIT)("%j lets %j pass", async (schema, value) => {
 
 const MISFIT: [Record<string, unknown>, unknown, string, RegExp][] = [
   [closed({ a: INT }), {}, "", /The key "a" is missing/],
+  [closed({ a: INT, b: INT, c: INT, d: INT }), { b: 1 }, "", /^The keys "a", "c" and "d" are missing\.$/],
+  [closed({ o: closed({ k: INT, "l m": INT }) }), { o: {} }, "/o", /^The keys "k" and "l m" are missing\.$/],
+  [{ type: "array", items: closed({ a: INT, b: INT }) }, [{ a: 1, b: 2 }, {}], "/1", /"a" and "b" are missing/],
   [closed({ a: INT }), { a: 1, "b/c~d": 2 }, "/b~1c~0d", /The key "b\/c~d" has no place here/],
   [closed({ a: INT }), { a: 1.5 }, "/a", /^Int is wanted, the value is 1.5/],
   [closed({ a: { type: ["string", "null"] } }), { a: [1] }, "/a", /^String \| None is wanted, the value is an array/],

@@ -17,7 +17,8 @@ export interface JsonChecks {
 
 /**
  * Compiles the schemas of types (JSON Schema, draft 2020-12). `format` counts for date-time, date and uuid, which mean
- * what they mean in a column of that type. A check stops at the first place that does not fit.
+ * what they mean in a column of that type. A check stops at the first place that does not fit, and names all
+ * keys that are missing there.
  * @throws Error with the compiler's words for a schema that is none
  */
 export async function compileJsonChecks(types: Iterable<ColumnType>): Promise<JsonChecks> {
@@ -87,10 +88,10 @@ function misfitOf(validate: ValidateFunction): Misfit {
   return new Misfit(wordsOf(error), instancePath);
 }
 
-function wordsOf({ keyword, params, parentSchema, data, message }: ErrorObject): string {
+function wordsOf({ keyword, parentSchema, data, message }: ErrorObject): string {
   switch (keyword) {
     case "required":
-      return `The key ${JSON.stringify(params.missingProperty)} is missing.`;
+      return missingKeys(parentSchema?.required, data);
     case "type":
     case "format":
     case "anyOf":
@@ -99,6 +100,15 @@ function wordsOf({ keyword, params, parentSchema, data, message }: ErrorObject):
     default:
       return `The value ${message ?? "does not meet its schema"}; it is ${describe(data)}.`;
   }
+}
+
+/** The compiler's check stops at the first key that an object lacks; whoever sent it wants to hear of all. */
+function missingKeys(required: readonly string[], data: unknown): string {
+  const missing = required.filter((key) => !Object.hasOwn(Object(data), key)).map((key) => JSON.stringify(key));
+  const last = missing.pop();
+  return missing.length === 0
+    ? `The key ${last} is missing.`
+    : `The keys ${missing.join(", ")} and ${last} are missing.`;
 }
 
 /** What a schema is called in app.py, else what it says itself. */
