@@ -7,6 +7,7 @@ export const ERRORS = {
   invalid_json: { status: 400, title: "The body is not JSON" },
   invalid_request: { status: 422, title: "The request does not fit the route" },
   unsupported_media_type: { status: 415, title: "The content type is not served here" },
+  request_timeout: { status: 408, title: "The request did not come in time" },
   payload_too_large: { status: 413, title: "The body is too large" },
   not_found: { status: 404, title: "There is nothing at this path" },
   method_not_allowed: { status: 405, title: "The path does not answer this method" },

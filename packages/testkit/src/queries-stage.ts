@@ -7,6 +7,7 @@ import { createPythonWorkers } from "@appdb/adapters/udf/python-workers";
 import { type Manifest, manifestSchema } from "@appdb/contract/manifest";
 import type { SchemaPlan } from "@appdb/contract/plan";
 import { DEFAULT_LIMITS } from "@appdb/contract/service-spec";
+import { wholeText } from "@appdb/engine/endpoints/answers";
 import { type Endpoints, openEndpoints } from "@appdb/engine/endpoints/open-endpoints";
 import type { JobDeps } from "@appdb/engine/jobs/job-deps";
 import { runJobs } from "@appdb/engine/jobs/run-jobs";
@@ -126,7 +127,7 @@ export async function openQueriesStage(app: string, limits: Partial<QueryLimits>
       const route = endpoints.routes.find((known) => known.method === method && known.path === path);
       if (route === undefined) throw new Error(`no route ${method} ${path}`);
       const answer = await route.handle({ body, search, headers: {}, id: "req-1", signal });
-      return { status: answer.status, text: answer.body, json: JSON.parse(answer.body) };
+      return { status: answer.status, text: wholeText(answer), json: JSON.parse(wholeText(answer)) };
     };
     return {
       endpoints,

@@ -4,9 +4,14 @@ import type { Socket } from "node:net";
 
 /** The open connections of a server. */
 export class Connections {
+  readonly #draining = new AbortController();
   readonly #open = new Map<Socket, AbortController | undefined>();
 
+  /** Aborts when the server takes no more requests. */
+  readonly draining = this.#draining.signal;
+
   constructor(server: Server) {
+    setMaxListeners(0, this.draining);
     server.on("connection", (connection: Socket) => {
       this.#open.set(connection, undefined);
       connection.once("close", () => {
@@ -26,6 +31,11 @@ export class Connections {
     setMaxListeners(0, controller.signal);
     this.#open.set(connection, controller);
     return controller.signal;
+  }
+
+  /** Tells the answers that have no end of their own. */
+  beginDrain(): void {
+    this.#draining.abort();
   }
 
   /** Closes what was opened ahead of a request that never came; Node counts it as busy. */

@@ -51,16 +51,29 @@ export function answerBadHttp(error: Error & { code?: string }, socket: Socket):
     socket.destroy();
     return;
   }
-  const tooLarge = error.code === "HPE_HEADER_OVERFLOW";
-  const problem = toProblem(
-    appError(tooLarge ? "payload_too_large" : "invalid_request", {
-      detail: tooLarge ? "The request's headers are too large." : "The request is not valid HTTP.",
-    }),
-  );
-  const status = tooLarge ? 431 : 400;
-  const body = JSON.stringify({ ...problem, status });
+  const [status, reason, refusal] = refusalOf(error.code);
+  const body = JSON.stringify({ ...toProblem(refusal), status });
   socket.end(
-    `HTTP/1.1 ${status} ${tooLarge ? "Request Header Fields Too Large" : "Bad Request"}\r\n` +
+    `HTTP/1.1 ${status} ${reason}\r\n` +
       `content-type: application/problem+json; charset=utf-8\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
   );
+}
+
+function refusalOf(code: string | undefined): [status: number, reason: string, error: AppError] {
+  switch (code) {
+    case "HPE_HEADER_OVERFLOW":
+      return [
+        431,
+        "Request Header Fields Too Large",
+        appError("payload_too_large", { detail: "The request's headers are too large." }),
+      ];
+    case "ERR_HTTP_REQUEST_TIMEOUT":
+      return [
+        408,
+        "Request Timeout",
+        appError("request_timeout", { detail: "The request's headers did not come in time." }),
+      ];
+    default:
+      return [400, "Bad Request", appError("invalid_request", { detail: "The request is not valid HTTP." })];
+  }
 }

@@ -1,6 +1,10 @@
 import { isUtf8 } from "node:buffer";
 import type { IncomingMessage } from "node:http";
 import { appError } from "@appdb/contract/errors";
+import { timedOut } from "./body-stream.ts";
+
+/** A client has this long to send its whole body. */
+const BODY_MS = 120_000;
 
 type Done = (error: Error | null, body?: string | Buffer) => void;
 
@@ -38,8 +42,10 @@ export function readBody(request: IncomingMessage, body_bytes: number, done: Don
     request.removeListener("data", onData);
     request.removeListener("end", onEnd);
     request.removeListener("error", onError);
+    clearTimeout(timer);
     done(error, body);
   };
+  const timer = setTimeout(() => settle(timedOut(BODY_MS)), BODY_MS);
   request.on("data", onData);
   request.on("end", onEnd);
   request.on("error", onError);

@@ -5,7 +5,21 @@ import type { Logger } from "../ports.ts";
 export interface RouteAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body: string;
+  /**
+   * A stream goes out as fast as the caller reads it, and is left (`return()`) when the caller goes away. One that throws ends
+   * the connection in the middle of the answer, which is how a caller can tell.
+   */
+  readonly body: string | Buffer | AsyncIterable<Uint8Array | string>;
+  /** Of a stream without an end of its own: it is left when the service stops, which would wait for it otherwise. */
+  readonly is_endless?: boolean;
+}
+
+/** The text of an answer that does not stream. */
+export function wholeText(answer: RouteAnswer): string {
+  const { body } = answer;
+  if (typeof body === "string") return body;
+  if (Buffer.isBuffer(body)) return body.toString("utf8");
+  throw new TypeError("The answer streams.");
 }
 
 export const JSON_HEADERS = { "content-type": "application/json; charset=utf-8" } as const;

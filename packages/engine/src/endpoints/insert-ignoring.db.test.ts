@@ -9,6 +9,7 @@ import type { SqlPool, UdfRunner } from "../ports.ts";
 import { applySchema } from "../schema/apply-schema.ts";
 import { ensureCatalog } from "../schema/ensure-catalog.ts";
 import { loadCatalog } from "../schema/load-catalog.ts";
+import { wholeText } from "./answers.ts";
 import { type Endpoints, openEndpoints } from "./open-endpoints.ts";
 
 let database: TestDatabase;
@@ -72,7 +73,7 @@ async function serve(table: ManifestTable, on_error: "abort" | "ignore" = "ignor
     const found = endpoints.routes.find((candidate) => candidate.path === path);
     const answer = await found?.handle({ body: JSON.stringify(body), headers: {}, id: "req-1" });
     if (answer === undefined) throw new Error("no route");
-    return { status: answer.status, json: JSON.parse(answer.body), failed: answer.headers["x-cell-errors"] };
+    return { status: answer.status, json: JSON.parse(wholeText(answer)), failed: answer.headers["x-cell-errors"] };
   };
 }
 

@@ -20,6 +20,7 @@ import type { SqlPool } from "../ports.ts";
 import { applySchema } from "../schema/apply-schema.ts";
 import { ensureCatalog } from "../schema/ensure-catalog.ts";
 import { loadCatalog } from "../schema/load-catalog.ts";
+import { wholeText } from "./answers.ts";
 import { type Endpoints, openEndpoints } from "./open-endpoints.ts";
 
 let database: TestDatabase;
@@ -124,7 +125,7 @@ async function open(manifest: Manifest) {
     if (found === undefined) throw new Error(`no route ${path}`);
     const text = typeof body === "string" ? body : JSON.stringify(body);
     const answer = await found.handle({ body: Buffer.from(text), headers: {}, id: "req-1" });
-    return { status: answer.status, text: answer.body, json: JSON.parse(answer.body) };
+    return { status: answer.status, text: wholeText(answer), json: JSON.parse(wholeText(answer)) };
   };
 }
 

@@ -3,13 +3,19 @@ import type { RouteAnswer } from "./answers.ts";
 
 /** A request to a compiled route, as whoever carries it hands it over: nothing of it was looked at but its path. */
 export interface RouteRequest {
+  /** Empty when the body comes as `stream`. */
   readonly body: Uint8Array | string;
+  /**
+   * In place of `body`, for content types that the route names in `streams`: the next piece is read when it is asked for. May
+   * be left before its end. Throws when it breaks off: the signal's reason when the caller has gone.
+   */
+  readonly stream?: AsyncIterable<Uint8Array> | undefined;
   /** The URL's part behind `?`, as it came. */
   readonly search?: string;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   /** Stands in the answer's problem and in the log. */
   readonly id: string;
-  /** Ends the wait for a function when the caller is gone. */
+  /** Ends the wait for a function when the caller is gone. A request with a stream always has one. */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -23,6 +29,8 @@ export interface CompiledRoute {
   readonly uses_python: boolean;
   /** True when a request may be ended early once its caller is gone. */
   readonly takes_signal: boolean;
+  /** Content types, in lower case and without parameters, whose bodies come as `stream`; `*` is every one, and none. */
+  readonly streams?: readonly string[];
   /** Answers every request; never rejects. */
   handle(request: RouteRequest): Promise<RouteAnswer>;
 }

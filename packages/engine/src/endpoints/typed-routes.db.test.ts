@@ -9,6 +9,7 @@ import type { SqlPool } from "../ports.ts";
 import { applySchema } from "../schema/apply-schema.ts";
 import { ensureCatalog } from "../schema/ensure-catalog.ts";
 import { loadCatalog } from "../schema/load-catalog.ts";
+import { wholeText } from "./answers.ts";
 import { openEndpoints } from "./open-endpoints.ts";
 
 let database: TestDatabase;
@@ -96,6 +97,7 @@ async function serve(parts: Partial<Manifest>, routes: ManifestRowRoute[]) {
     const found = endpoints.routes.find((candidate) => candidate.path === path);
     const text = typeof body === "string" ? body : JSON.stringify(body);
     const answer = await found?.handle({ body: Buffer.from(text), headers: {}, id: "req-1" });
-    return { status: answer?.status, text: answer?.body, json: JSON.parse(answer?.body ?? "") };
+    if (answer === undefined) throw new Error("no route");
+    return { status: answer.status, text: wholeText(answer), json: JSON.parse(wholeText(answer)) };
   };
 }

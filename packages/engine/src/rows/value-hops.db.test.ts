@@ -10,6 +10,7 @@ import { findCheckout } from "@appdb/testkit/postgres-binaries";
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { createTestDatabase, type TestDatabase } from "@appdb/testkit/test-database";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { wholeText } from "../endpoints/answers.ts";
 import { openEndpoints } from "../endpoints/open-endpoints.ts";
 import { Random } from "../expressions/testing/random.ts";
 import { runJobs } from "../jobs/run-jobs.ts";
@@ -194,8 +195,8 @@ async function sendRows({ sql: pool, runner, samples: rows, first, has_numpy = t
       const members = [...row].map(([spec, sample]) => `"v_${spec.name}": ${sample.json}`);
       const body = `{"n": ${first + at}, ${members.join(", ")}}`;
       const answer = await route?.handle({ body, headers: {}, id: `row-${at}` });
-      if (answer?.status !== 200) return [`row ${at}: ${answer?.body}`];
-      const texts = scanMembers(answer.body);
+      if (answer?.status !== 200) return [`row ${at}: ${answer && wholeText(answer)}`];
+      const texts = scanMembers(wholeText(answer));
       return [...row].flatMap(([spec, sample]) => answerDifferences(spec, sample, texts, has_numpy));
     }),
   );

@@ -11,6 +11,7 @@ import { findCheckout } from "@appdb/testkit/postgres-binaries";
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { planCompute, planPython } from "../compute/plan-compute.ts";
+import { wholeText } from "../endpoints/answers.ts";
 import { openEndpoints } from "../endpoints/open-endpoints.ts";
 import { literalSql } from "../expressions/literal-sql.ts";
 import { startRecompute } from "../jobs/plan-recompute.ts";
@@ -163,7 +164,7 @@ async function insertRows(declared: Manifest): Promise<void> {
   try {
     for (const row of ROWS) {
       const answer = await endpoints.routes[0]?.handle({ body: JSON.stringify(row), headers: {}, id: "1" });
-      expect(answer?.status, answer?.body).toBe(200);
+      expect(answer?.status, answer && wholeText(answer)).toBe(200);
     }
   } finally {
     await endpoints[Symbol.asyncDispose]();

@@ -1,0 +1,93 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { CompiledRoute } from "@appdb/engine/endpoints/route";
+import type { Logger } from "@appdb/engine/ports";
+import type { FastifyInstance, FastifyRequest } from "fastify";
+import { BodyStream } from "./body-stream.ts";
+import type { Connections } from "./connections.ts";
+import { sendAnswer } from "./send-answer.ts";
+
+declare module "fastify" {
+  interface FastifyContextConfig {
+    /** As a compiled route says it. */
+    streams?: readonly string[];
+  }
+}
+
+export interface Carrier {
+  readonly connections: Connections;
+  readonly log: Logger;
+  /** Where the route's service lies: empty, or `/<service>`. */
+  readonly mount: string;
+}
+
+/** Lets requests for a compiled route through to it, and its answers back. */
+export function addRoute(server: FastifyInstance, carrier: Carrier, route: CompiledRoute): void {
+  const { connections } = carrier;
+  server.route({
+    method: route.method,
+    url: carrier.mount + route.path,
+    config: { streams: route.streams ?? [] },
+    handler: (request, reply) => {
+      // The answer is complete when it comes: Fastify's own way of sending it would cost a third of the request.
+      reply.hijack();
+      if (isStreamed(request)) {
+        void carryStream(carrier, route, request, reply.raw);
+        return;
+      }
+      const { body, id, raw } = request;
+      const answer = route.handle({
+        body: typeof body === "string" || body instanceof Uint8Array ? body : "",
+        search: searchOf(request.url),
+        headers: request.headers,
+        id,
+        signal: route.takes_signal ? connections.signalOf(raw.socket) : undefined,
+      });
+      // The handler never rejects.
+      void answer.then((done) => sendAnswer(sendingOf(carrier, id, raw, reply.raw), done));
+    },
+  });
+}
+
+/** True when the route of a request takes its content type as a stream. */
+export function isStreamed(request: FastifyRequest): boolean {
+  const { streams } = request.routeOptions.config;
+  if (streams === undefined || streams.length === 0) return false;
+  const type = request.headers["content-type"];
+  return streams.includes("*") || (type !== undefined && streams.includes(mediaType(type)));
+}
+
+async function carryStream(
+  carrier: Carrier,
+  route: CompiledRoute,
+  request: FastifyRequest,
+  response: ServerResponse,
+): Promise<void> {
+  const { id, raw } = request;
+  const signal = carrier.connections.signalOf(raw.socket);
+  const stream = new BodyStream(raw, signal);
+  const answer = await route.handle({
+    body: "",
+    stream,
+    search: searchOf(request.url),
+    headers: request.headers,
+    id,
+    signal,
+  });
+  // An answer that streams may read the body while it goes out.
+  if (typeof answer.body === "string" || Buffer.isBuffer(answer.body)) stream.drop();
+  await sendAnswer(sendingOf(carrier, id, raw, response), answer);
+  stream.drop();
+}
+
+function sendingOf({ log, connections }: Carrier, id: string, request: IncomingMessage, response: ServerResponse) {
+  return { request, response, id, log, draining: connections.draining };
+}
+
+function mediaType(content_type: string): string {
+  return content_type.split(";", 1)[0]?.trim().toLowerCase() ?? "";
+}
+
+function searchOf(url: string): string {
+  const mark = url.indexOf("?");
+  return mark < 0 ? "" : url.slice(mark + 1);
+}

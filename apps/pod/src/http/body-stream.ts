@@ -1,0 +1,94 @@
+import type { IncomingMessage } from "node:http";
+import { appError } from "@appdb/contract/errors";
+
+/** So much is read ahead of whoever takes the pieces. */
+const AHEAD_BYTES = 262_144;
+/** A client that sends nothing for so long, while its next piece is waited for, has lost its turn. */
+const IDLE_MS = 60_000;
+/** What a route did not want of a body is taken and dropped, since a client that writes reads no answer before it is through. */
+const DROPPED_BYTES = 64_000_000;
+const DROPPING_MS = 30_000;
+
+/** A request's body, piece by piece, at the pace of whoever takes them. */
+export class BodyStream implements AsyncIterable<Uint8Array> {
+  readonly #request: IncomingMessage;
+  readonly #signal: AbortSignal;
+  readonly #idle_ms: number;
+  #pieces: Buffer[] = [];
+  #bytes = 0;
+  #dropped: number | undefined;
+  #has_ended = false;
+  #error: unknown;
+  #wake = (): void => undefined;
+
+  /** `signal` aborts when the client goes away. */
+  constructor(request: IncomingMessage, signal: AbortSignal, idle_ms = IDLE_MS) {
+    this.#request = request;
+    this.#signal = signal;
+    this.#idle_ms = idle_ms;
+    request.on("data", (piece: Buffer) => this.#take(piece));
+    request.on("end", () => {
+      this.#has_ended = true;
+      this.#wake();
+    });
+    request.on("error", (error) => {
+      this.#error = this.#signal.aborted ? this.#signal.reason : error;
+      this.#wake();
+    });
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array, void> {
+    for (;;) {
+      for (let piece = this.#pieces.shift(); piece !== undefined; piece = this.#pieces.shift()) {
+        this.#bytes -= piece.length;
+        yield piece;
+      }
+      if (this.#error !== undefined) throw this.#error;
+      if (this.#has_ended || this.#dropped !== undefined) return;
+      await this.#arrival();
+    }
+  }
+
+  /** Lets the rest of the body go, so that the connection serves the next request; closes it when there is too much. */
+  drop(): void {
+    if (this.#has_ended || this.#error !== undefined) return;
+    this.#dropped = 0;
+    this.#pieces = [];
+    this.#wake();
+    const timer = setTimeout(() => this.#request.socket.destroy(), DROPPING_MS);
+    this.#wake = () => clearTimeout(timer);
+    this.#request.resume();
+  }
+
+  #take(piece: Buffer): void {
+    if (this.#dropped !== undefined) {
+      this.#dropped += piece.length;
+      if (this.#dropped > DROPPED_BYTES) this.#request.socket.destroy();
+      return;
+    }
+    this.#pieces.push(piece);
+    this.#bytes += piece.length;
+    if (this.#bytes >= AHEAD_BYTES) this.#request.pause();
+    this.#wake();
+  }
+
+  #arrival(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => reject(timedOut(this.#idle_ms)), this.#idle_ms);
+      this.#wake = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+      this.#request.resume();
+    });
+  }
+}
+
+/** What a client is told that sent nothing, or not all, for `ms` milliseconds. */
+export function timedOut(ms: number): Error {
+  return appError("request_timeout", {
+    detail: `The rest of the request did not come within ${ms / 1_000} seconds.`,
+    hint: "Send the request again, without a pause in it.",
+    meta: { timeout_ms: ms },
+  });
+}

@@ -1,0 +1,68 @@
+import type { AddressInfo } from "node:net";
+import { appError } from "@appdb/contract/errors";
+import { answerError } from "@appdb/engine/endpoints/answers";
+import { type FastifyInstance, fastify } from "fastify";
+import { isStreamed } from "./add-route.ts";
+import { answerBadHttp, fromHttpError, unsupportedMediaType } from "./http-errors.ts";
+import { readBody } from "./read-body.ts";
+import { createRequestIds } from "./request-id.ts";
+import { sendReply } from "./send-reply.ts";
+import type { ServeOptions } from "./serve-endpoints.ts";
+
+const KEEP_ALIVE_MS = 72_000;
+
+/** Makes the server: how bodies are read, and what is answered to what is no request. */
+export function createServer(options: ServeOptions): FastifyInstance {
+  const server = fastify({
+    logger: false,
+    genReqId: createRequestIds(),
+    requestIdHeader: false,
+    // readBody refuses what is too large: Fastify would close the connection under a client that still writes.
+    bodyLimit: Number.MAX_SAFE_INTEGER,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    // How long a body may take is for who reads it to say: one that streams may take hours.
+    requestTimeout: 0,
+    // While it drains, a connection that is there is still served, once, and told to close.
+    return503OnClosing: false,
+    forceCloseConnections: "idle",
+    clientErrorHandler: answerBadHttp,
+    frameworkErrors: (error, request, reply) =>
+      sendReply(request, reply, answerError(fromHttpError(error), request.id, options.log)),
+  });
+  server.removeAllContentTypeParsers();
+  // Bodies stay text: the route's own reader keeps digits that JSON.parse would lose.
+  server.addContentTypeParser("application/json", (request, payload, done) =>
+    isStreamed(request) ? done(null) : readBody(payload, options.body_bytes, done),
+  );
+  server.addContentTypeParser("*", (request, _payload, done) =>
+    // One that streams is left where it is.
+    done(isStreamed(request) ? null : unsupportedMediaType(request.headers["content-type"])),
+  );
+  return server;
+}
+
+/** @throws port_taken */
+export async function listen(
+  server: FastifyInstance,
+  options: Pick<ServeOptions, "host" | "port">,
+): Promise<AddressInfo> {
+  try {
+    await server.listen({ host: options.host, port: options.port });
+  } catch (error) {
+    await server.close();
+    const code = error instanceof Error && "code" in error ? error.code : undefined;
+    if (code !== "EADDRINUSE" && code !== "EACCES") throw error;
+    throw appError("port_taken", {
+      detail:
+        code === "EACCES"
+          ? `Port ${options.port} on ${options.host} may not be used by this user.`
+          : `Port ${options.port} on ${options.host} is in use by another program.`,
+      hint: "Choose another port: --port <number>",
+      meta: { host: options.host, port: options.port },
+      cause: error,
+    });
+  }
+  const address = server.server.address();
+  if (address === null || typeof address === "string") throw new Error("The server listens on no TCP port.");
+  return address;
+}

@@ -1,0 +1,62 @@
+import { VERSION } from "@appdb/contract/version";
+import type { Endpoints } from "@appdb/engine/endpoints/open-endpoints";
+import type { FastifyInstance } from "fastify";
+import { addDocsPage } from "./docs-page.ts";
+import type { PathMethods } from "./path-methods.ts";
+import { sendReply } from "./send-reply.ts";
+import type { MetricsPage } from "./service-metrics.ts";
+
+/** What a service answers beside its routes: its description and its docs. */
+export function addOwnPages(
+  server: FastifyInstance,
+  paths: PathMethods,
+  endpoints: Endpoints,
+  service: string,
+  mount: string,
+): void {
+  const description = JSON.stringify(describe(endpoints, service, mount));
+  server.get(`${mount}/openapi.json`, (request, reply) => {
+    sendReply(request, reply, {
+      status: 200,
+      headers: { "content-type": "application/json; charset=utf-8" },
+      body: description,
+    });
+  });
+  paths.add("GET", `${mount}/openapi.json`);
+  addHealth(server, paths, endpoints, mount);
+  addDocsPage(server, mount, service);
+  paths.add("GET", `${mount}/docs`);
+}
+
+function describe(endpoints: Endpoints, service: string, mount: string): object {
+  const document = endpoints.openapi(service);
+  return mount === "" ? document : { ...document, servers: [{ url: mount }] };
+}
+
+/** Answers whether PostgreSQL can be asked. */
+export function addHealth(server: FastifyInstance, paths: PathMethods, endpoints: Endpoints, mount: string): void {
+  server.get(`${mount}/health`, async (request, reply) => {
+    await endpoints.checkHealth();
+    const body = JSON.stringify({ status: "ok", version: VERSION, services: endpoints.services });
+    sendReply(request, reply, { status: 200, headers: { "content-type": "application/json; charset=utf-8" }, body });
+    return reply;
+  });
+  paths.add("GET", `${mount}/health`);
+}
+
+/** For scrapers on this machine: what functions an application has is nobody else's business. */
+export function addMetrics(server: FastifyInstance, metrics: () => Promise<MetricsPage>): void {
+  server.get("/metrics", async (request, reply) => {
+    if (!isLoopback(request.raw.socket.remoteAddress)) {
+      reply.callNotFound();
+      return reply;
+    }
+    const { text, content_type } = await metrics();
+    sendReply(request, reply, { status: 200, headers: { "content-type": content_type }, body: text });
+    return reply;
+  });
+}
+
+function isLoopback(address: string | undefined): boolean {
+  return address === "::1" || /^(::ffff:)?127\./.test(address ?? "");
+}

@@ -1,0 +1,13 @@
+import type { RouteAnswer } from "@appdb/engine/endpoints/answers";
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { corsHeaders } from "./loopback-origins.ts";
+import { REQUEST_ID_HEADER } from "./request-id.ts";
+
+/** Sends what no route answered. */
+export function sendReply(request: FastifyRequest, reply: FastifyReply, answer: RouteAnswer): void {
+  reply.code(answer.status).header(REQUEST_ID_HEADER, request.id);
+  for (const name in answer.headers) reply.header(name, answer.headers[name]);
+  const origin = request.headers.origin;
+  if (origin !== undefined) reply.headers(corsHeaders(origin));
+  reply.send(answer.body);
+}

@@ -1,0 +1,267 @@
+import { once } from "node:events";
+import { Agent, type IncomingMessage, request as openRequest } from "node:http";
+import { createConnection } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+import { JSON_HEADERS, type RouteAnswer } from "@appdb/engine/endpoints/answers";
+import type { Endpoints } from "@appdb/engine/endpoints/open-endpoints";
+import type { CompiledRoute, RouteRequest } from "@appdb/engine/endpoints/route";
+import { eventually } from "@appdb/testkit/eventually";
+import { createSilentLog } from "@appdb/testkit/silent-log";
+import { afterEach, expect, test } from "vitest";
+import { type ServedEndpoints, serveEndpoints } from "./serve-endpoints.ts";
+
+const LINES = "application/x-ndjson";
+let log = createSilentLog();
+const stopping: (() => Promise<void>)[] = [];
+
+afterEach(async () => {
+  for (const stop of stopping.splice(0)) await stop();
+});
+
+type Handle = (request: RouteRequest) => Promise<Partial<RouteAnswer>>;
+
+async function serve(handle: Handle, method: "POST" | "GET" = "POST"): Promise<ServedEndpoints> {
+  log = createSilentLog();
+  const route: CompiledRoute = {
+    service: "api",
+    kind: "insert",
+    method,
+    path: "/rows",
+    uses_python: false,
+    takes_signal: method === "GET",
+    streams: [LINES],
+    handle: async (request) => ({ status: 200, headers: JSON_HEADERS, body: "", ...(await handle(request)) }),
+  };
+  const endpoints: Endpoints = {
+    services: ["api"],
+    routes: [route],
+    uses_python: false,
+    openapi: () => ({}),
+    answerQuery: async () => "[]",
+    checkHealth: async () => undefined,
+    [Symbol.asyncDispose]: async () => undefined,
+  };
+  const served = await serveEndpoints(endpoints, { host: "127.0.0.1", port: 0, log, body_bytes: 1_000 });
+  stopping.push(async () => served[Symbol.asyncDispose]());
+  return served;
+}
+
+function send(port: number, method = "POST", agent?: Agent, type = LINES) {
+  const headers = method === "POST" ? { "content-type": type } : {};
+  return openRequest({ port, host: "127.0.0.1", path: "/rows", method, headers, ...(agent && { agent }) });
+}
+
+async function answerOf(request: ReturnType<typeof send>): Promise<IncomingMessage> {
+  const [answer] = (await once(request, "response")) as [IncomingMessage];
+  return answer;
+}
+
+async function textOf(answer: IncomingMessage): Promise<string> {
+  let text = "";
+  for await (const piece of answer.setEncoding("utf8")) text += piece;
+  return text;
+}
+
+async function count(stream: AsyncIterable<Uint8Array> | undefined): Promise<number> {
+  let bytes = 0;
+  for await (const piece of stream ?? []) bytes += piece.length;
+  return bytes;
+}
+
+test("a body beyond every limit of whole bodies reaches the route piece by piece, bytes as they came", async () => {
+  const wrong: number[] = [];
+  let bytes = 0;
+  const { port } = await serve(async ({ stream, body }) => {
+    for await (const piece of stream ?? []) {
+      for (const byte of piece) if (byte !== bytes++ % 251) wrong.push(bytes);
+    }
+    return { body: JSON.stringify({ bytes, body }) };
+  });
+  const request = send(port);
+  const block = Buffer.from(Array.from({ length: 251 * 1_000 }, (_, at) => at % 251));
+  for (let at = 0; at < 40; at += 1) if (!request.write(block)) await once(request, "drain");
+  request.end();
+  expect(await textOf(await answerOf(request))).toBe(`{"bytes":${block.length * 40},"body":""}`);
+  expect(wrong).toEqual([]);
+});
+
+test("a route that reads slowly slows its client down", async () => {
+  let goOn = (): void => undefined;
+  const { port } = await serve(async ({ stream }) => {
+    await new Promise<void>((resolve) => {
+      goOn = resolve;
+    });
+    return { body: String(await count(stream)) };
+  });
+  const request = send(port);
+  const block = Buffer.alloc(1_000_000);
+  let written = 0;
+  request.on("drain", () => undefined);
+  // As much as the two sockets hold, and then no more.
+  while (written < 200) {
+    written += 1;
+    if (request.write(block)) continue;
+    const more = await Promise.race([once(request, "drain"), sleep(300)]);
+    if (more === undefined) break;
+  }
+  expect(written).toBeLessThan(100);
+  goOn();
+  request.end();
+  expect(await textOf(await answerOf(request))).toBe(String(written * block.length));
+});
+
+test("a client that goes away in the middle of its body is told to the route, by stream and signal", async () => {
+  const seen: unknown[] = [];
+  const { port } = await serve(async ({ stream, signal }) => {
+    try {
+      await count(stream);
+    } catch (error) {
+      seen.push(error === signal?.reason, signal?.aborted);
+    }
+    return {};
+  });
+  const request = send(port);
+  request.on("error", () => undefined);
+  request.write("first");
+  await sleep(30);
+  request.destroy();
+  await eventually(() => expect(seen).toEqual([true, true]));
+});
+
+test("a route that leaves its body answers at once, and the connection serves the next request", async () => {
+  const { port } = await serve(async ({ stream }) => {
+    for await (const _ of stream ?? []) break;
+    return { status: 422, body: "no" };
+  });
+  const client = createConnection(port, "127.0.0.1");
+  stopping.unshift(async () => void client.destroy());
+  let received = "";
+  client.on("data", (data) => (received += data));
+  for (let time = 1; time <= 3; time += 1) {
+    client.write(`POST /rows HTTP/1.1\r\nhost: a\r\ncontent-type: ${LINES}\r\ncontent-length: 20000000\r\n\r\n`);
+    for (let at = 0; at < 20; at += 1) if (!client.write(Buffer.alloc(1_000_000))) await once(client, "drain");
+    await eventually(() => expect(received.match(/HTTP\/1.1 422 .*?\r\n\r\nno/gs)).toHaveLength(time));
+  }
+});
+
+test("other content types of a route that streams come whole, or are refused", async () => {
+  const { port } = await serve(async ({ body, stream }) => ({ body: `${body} ${stream === undefined}` }));
+  const json = send(port, "POST", undefined, "application/json");
+  json.end("{}");
+  expect(await textOf(await answerOf(json))).toBe("{} true");
+  const parameters = send(port, "POST", undefined, "Application/X-NDJSON; charset=utf-8");
+  parameters.end("{}");
+  expect(await textOf(await answerOf(parameters))).toBe(" false");
+  const csv = send(port, "POST", undefined, "text/csv");
+  csv.end("a,b");
+  expect((await answerOf(csv)).statusCode).toBe(415);
+});
+
+test("an answer streams at the pace of its reader, and comes whole", async () => {
+  let made = 0;
+  const block = "x".repeat(100_000);
+  const { port } = await serve(async () => ({
+    body: (async function* () {
+      for (; made < 300; made += 1) yield block;
+    })(),
+  }));
+  const request = send(port);
+  request.end("{}");
+  const answer = await answerOf(request);
+  await sleep(200);
+  expect(made).toBeLessThan(200);
+  expect((await textOf(answer)).length).toBe(300 * block.length);
+  expect(answer.headers).toMatchObject({ "transfer-encoding": "chunked", "x-request-id": expect.any(String) });
+});
+
+test("a reader who goes away ends the stream of an answer", async () => {
+  let has_ended = false;
+  const { port } = await serve(async () => ({
+    body: (async function* () {
+      try {
+        for (;;) yield "x".repeat(10_000);
+      } finally {
+        has_ended = true;
+      }
+    })(),
+  }));
+  const request = send(port);
+  request.on("error", () => undefined);
+  request.end("{}");
+  const answer = await answerOf(request);
+  answer.on("error", () => undefined);
+  answer.destroy();
+  await eventually(() => expect(has_ended).toBe(true));
+  expect(log.lines.filter(({ level }) => level === "error")).toEqual([]);
+});
+
+test("an answer that breaks off is seen as broken by its reader, and logged under the request's id", async () => {
+  const { port } = await serve(async () => ({
+    body: (async function* () {
+      yield "[1,";
+      await sleep(10);
+      throw new Error("the rest is lost");
+    })(),
+  }));
+  const request = send(port);
+  request.end("{}");
+  const answer = await answerOf(request);
+  await expect(textOf(answer)).rejects.toThrow("aborted");
+  expect(log.lines).toMatchObject([
+    { level: "error", fields: { req: answer.headers["x-request-id"], err: { message: "the rest is lost" } } },
+  ]);
+  // HTTP/1.0 knows no pieces: an end of the connection would be the end of the body.
+  const old = createConnection(port, "127.0.0.1");
+  old.write("POST /rows HTTP/1.0\r\ncontent-type: application/x-ndjson\r\ncontent-length: 2\r\n\r\n{}");
+  const [error] = (await once(old, "error")) as [NodeJS.ErrnoException];
+  expect(error.code).toBe("ECONNRESET");
+});
+
+test("HEAD runs nothing of a stream, and its connection goes on", async () => {
+  let runs = 0;
+  const { port } = await serve(
+    async () => ({
+      body: (async function* () {
+        runs += 1;
+        yield "rows";
+      })(),
+    }),
+    "GET",
+  );
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  stopping.unshift(async () => agent.destroy());
+  const texts: string[] = [];
+  for (const method of ["HEAD", "GET", "HEAD", "GET"]) {
+    const request = send(port, method, agent);
+    request.end();
+    texts.push(await textOf(await answerOf(request)));
+  }
+  expect(texts).toEqual(["", "rows", "", "rows"]);
+  expect(runs).toBe(2);
+});
+
+test("stopping waits for a stream that ends, and ends one that would not", async () => {
+  const streams = [true, false].map((is_endless) => async () => ({
+    is_endless,
+    body: (async function* () {
+      yield "first,";
+      await sleep(150);
+      yield "second,";
+      while (is_endless) {
+        yield "more,";
+        await sleep(20);
+      }
+      yield "last";
+    })(),
+  }));
+  for (const stream of streams) {
+    const served = await serve(stream);
+    const request = send(served.port);
+    request.end("{}");
+    const text = answerOf(request).then(textOf);
+    await sleep(50);
+    await served[Symbol.asyncDispose]();
+    stopping.pop();
+    expect(await text).toMatch(stream === streams[0] ? /^first,$/ : /^first,second,last$/);
+  }
+});
