@@ -34,6 +34,10 @@ const SERVICE_LIMITS: Record<keyof typeof DEFAULT_LIMITS, readonly [setting: str
     "`SERVICE_ROWS_IN_FLIGHT`",
     "rows that queries hold while Python computes what they are filtered, sorted or grouped by; past it `result_too_large` for one query, `overloaded` for all together",
   ],
+  idempotency_keep_s: [
+    "`SERVICE_IDEMPOTENCY_KEEP_S`",
+    "time for which the answer of a request with an `Idempotency-Key` is kept, in s; a repetition after that is a new request",
+  ],
 };
 
 /** The pages of docs/ that are printed from code, by file name. */

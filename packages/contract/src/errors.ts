@@ -11,6 +11,8 @@ export const ERRORS = {
   payload_too_large: { status: 413, title: "The body is too large" },
   not_found: { status: 404, title: "There is nothing at this path" },
   method_not_allowed: { status: 405, title: "The path does not answer this method" },
+  invalid_idempotency_key: { status: 400, title: "The Idempotency-Key is not valid" },
+  idempotency_mismatch: { status: 422, title: "The Idempotency-Key came before with another request" },
   unauthorized: { status: 401, title: "The credential is missing or wrong" },
   client_too_old: { status: 426, title: "The command is older than the server accepts" },
   // rows and functions

@@ -34,6 +34,8 @@ export const serviceSpecSchema = z.strictObject({
     result_bytes: z.int().min(1),
     /** Rows that queries hold at a time because Python computes something before they are sorted or grouped. */
     rows_in_flight: z.int().min(1),
+    /** How long the answer of a request with an Idempotency-Key is kept. */
+    idempotency_keep_s: z.int().min(1),
   }),
 });
 export type ServiceSpec = z.infer<typeof serviceSpecSchema>;
@@ -49,6 +51,7 @@ export const DEFAULT_LIMITS: ServiceSpec["limits"] = {
   result_rows: 100_000,
   result_bytes: 64_000_000,
   rows_in_flight: 200_000,
+  idempotency_keep_s: 86_400,
 };
 
 /** What a service process says over its IPC channel, once: it listens (and its workers are started), or it cannot run. */

@@ -36,6 +36,7 @@ function fakeEndpoints(services = ["api"], parts: Partial<Endpoints> = {}): Endp
   return {
     services,
     answerQuery: async () => "[]",
+    collect: async () => 0,
     routes: services.flatMap((service) => [
       route(service, "/docs", async ({ body }) => Buffer.from(body).toString()),
       route(service, "/bytes", async ({ body }) => JSON.stringify([...Buffer.from(body)])),

@@ -13,6 +13,7 @@ import type { Logger, QueryAnswerer, UdfRunner, UdfStats } from "@appdb/engine/p
 import { pino } from "pino";
 import { serveEndpoints } from "../http/serve-endpoints.ts";
 import { printMetrics } from "../http/service-metrics.ts";
+import { collectHourly } from "./collect-hourly.ts";
 
 /** Below the daemon's own patience, so that a service ends by itself. */
 const DRAIN_MS = 8_000;
@@ -52,6 +53,7 @@ async function serve(spec: ServiceSpec, log: Logger, stop: Promise<string>): Pro
     { sql, udf, log, clock: { now: Date.now } },
     { manifest, target, services, limits: spec.limits },
   );
+  using _collecting = collectHourly(endpoints, log);
   const { host, port } = spec;
   const { body_bytes } = spec.limits;
   await using server = await serveEndpoints(endpoints, {

@@ -19,6 +19,8 @@ export interface Endpoints extends AsyncDisposable {
   openapi(service: string): OpenApiDocument;
   /** Runs a query for a computed column that asks it. */
   readonly answerQuery: QueryAnswerer;
+  /** Removes answers to requests with a key that have expired; gives how many. @throws database_unavailable */
+  collect(): Promise<number>;
   /** Asks PostgreSQL. @throws database_unavailable */
   checkHealth(): Promise<void>;
 }
@@ -41,6 +43,7 @@ export async function openEndpoints(deps: EndpointsDeps, input: EndpointsInput):
     routes,
     uses_python: routes.some((route) => route.uses_python),
     answerQuery: (query, args) => context.queries.answer(query, args),
+    collect: () => context.once.collect(),
     openapi: (name) => describeService(input.manifest, findService(input.manifest, name)),
     checkHealth: async () => void (await deps.sql.query({ text: "select 1", name: "health" })),
     [Symbol.asyncDispose]: () => context.drain(),

@@ -69,7 +69,7 @@ test("where failing cells are null, computed outputs may be, and a header names 
   const { properties } = responses["200"].content["application/json"].schema;
   expect(properties.loud).toEqual({ type: ["string", "null"] });
   expect(properties.id).toEqual({ type: "string", format: "uuid" });
-  expect(Object.keys(responses["200"].headers)).toEqual(["x-cell-errors"]);
+  expect(Object.keys(responses["200"].headers)).toEqual(["idempotency-replayed", "x-cell-errors"]);
 });
 
 test("every error that a route may answer is declared as a problem", () => {
@@ -78,4 +78,10 @@ test("every error that a route may answer is declared as a problem", () => {
   expect(responses["409"].description).toContain("unique_violation");
   expect(responses["422"].content["application/problem+json"].schema.$ref).toBe("#/components/schemas/Problem");
   expect(describe().components.schemas.Problem.required).toContain("code");
+});
+
+test("a route that stores says how a request is repeated safely", () => {
+  const { parameters, responses } = describe().paths["/v1/docs-in"].post;
+  expect(parameters).toEqual([expect.objectContaining({ name: "Idempotency-Key", in: "header", required: false })]);
+  expect(Object.keys(responses["200"].headers)).toEqual(["idempotency-replayed"]);
 });

@@ -11,6 +11,7 @@ import type {
 } from "@appdb/contract/manifest";
 import type { ArrayDtype, ColumnType, TypeKind } from "@appdb/contract/types";
 import { VERSION } from "@appdb/contract/version";
+import { IDEMPOTENCY_HEADERS, IDEMPOTENCY_PARAMETER } from "../once/describe-once.ts";
 import { dtypeOf } from "../sql/storage-type.ts";
 import { CELL_ERRORS_HEADER } from "./cell-error-header.ts";
 
@@ -46,6 +47,8 @@ const ROUTE_ERRORS = {
   insert: [
     "invalid_json",
     "invalid_request",
+    "invalid_idempotency_key",
+    "idempotency_mismatch",
     "unsupported_media_type",
     "payload_too_large",
     "unique_violation",
@@ -112,6 +115,7 @@ function describeRoute(manifest: Manifest, route: ManifestRowRoute, path: string
     summary: `${verb} ${route.table}${route.kind === "insert" ? "" : ", storing nothing"}`,
     ...(table?.comment == null ? {} : { description: table.comment }),
     tags: [route.table],
+    ...(route.kind === "insert" ? { parameters: [IDEMPOTENCY_PARAMETER] } : {}),
     requestBody: {
       required: true,
       content: { "application/json": { schema: objectSchema(columns, route.inputs, "input") } },
@@ -119,7 +123,7 @@ function describeRoute(manifest: Manifest, route: ManifestRowRoute, path: string
     responses: {
       "200": {
         description: route.kind === "insert" ? "The row was stored." : "The values.",
-        ...(route.on_error === "ignore" ? { headers: CELL_ERROR_HEADERS } : {}),
+        ...answerHeaders(route),
         content: { "application/json": { schema: objectSchema(columns, route.outputs, sideOf(route)) } },
       },
       ...errorResponses(ROUTE_ERRORS[route.kind]),
@@ -227,7 +231,15 @@ function mayFail(column: ManifestColumn, side: string): ManifestColumn {
     : column;
 }
 
-const CELL_ERROR_HEADERS: Json = {
+function answerHeaders(route: ManifestRowRoute): { readonly [key: string]: Json } {
+  const headers = {
+    ...(route.kind === "insert" ? IDEMPOTENCY_HEADERS : {}),
+    ...(route.on_error === "ignore" ? CELL_ERROR_HEADERS : {}),
+  };
+  return Object.keys(headers).length === 0 ? {} : { headers };
+}
+
+const CELL_ERROR_HEADERS: { readonly [key: string]: Json } = {
   [CELL_ERRORS_HEADER]: {
     description: 'Columns that failed and are null, with the type of their error: `fare;type="ZeroDivisionError"`',
     schema: { type: "string" },

@@ -1,7 +1,9 @@
 import { randomUUID } from "node:crypto";
 import type { Manifest, ManifestRowRoute } from "@appdb/contract/manifest";
-import { DEFAULT_LIMITS } from "@appdb/contract/service-spec";
+import { DEFAULT_LIMITS, type ServiceSpec } from "@appdb/contract/service-spec";
 import { withJsonChecks } from "../compute/checked-runner.ts";
+import { AnswerOnce } from "../once/answer-once.ts";
+import { RequestStore } from "../once/request-store.ts";
 import type { Clock, Logger, SqlPool, UdfRunner } from "../ports.ts";
 import { OpenQueries } from "../queries/open-queries.ts";
 import type { QueryLimits } from "../queries/query-limits.ts";
@@ -28,7 +30,7 @@ export interface EndpointsInput {
   readonly target: string;
   readonly services: readonly string[];
   /** The service's own; the defaults when left out. */
-  readonly limits?: QueryLimits;
+  readonly limits?: QueryLimits & Pick<ServiceSpec["limits"], "idempotency_keep_s">;
 }
 
 /** What the routes of one process share: a writer per table, the queries, and the state of the tables when it started. */
@@ -38,6 +40,7 @@ export class RouteContext {
   readonly checks: JsonChecks;
   readonly functions: ReadonlyMap<string, CatalogFunction>;
   readonly queries: OpenQueries;
+  readonly once: AnswerOnce;
   readonly #rowDeps: TableWriterDeps;
   readonly #catalog: Catalog;
   readonly #tables = new Map<string, { layout: RowLayout; writer: TableWriter }>();
@@ -49,7 +52,11 @@ export class RouteContext {
     this.input = input;
     this.#catalog = catalog;
     this.functions = new Map(input.manifest.functions.map((fn) => [fn.id, fn]));
+    const { idempotency_keep_s: keep_s } = input.limits ?? DEFAULT_LIMITS;
+    const requests = new RequestStore({ sql: deps.sql, clock: deps.clock, keep_s });
+    this.once = new AnswerOnce(requests);
     this.#rowDeps = {
+      requests,
       sql: deps.sql,
       udf: checkedRunner(deps.udf, checks),
       uuid7: createUuid7(() => deps.clock.now()),
@@ -101,7 +108,7 @@ export class RouteContext {
   async drain(): Promise<void> {
     await Promise.all([...this.#tables.values()].map(({ writer }) => writer.drain()));
     await Promise.all(this.#computers.map((computer) => computer.drain()));
-    await this.queries.drain();
+    await Promise.all([this.queries.drain(), this.once.drain()]);
   }
 
   #insertRoutes(table: string): readonly ManifestRowRoute[] {

@@ -1,4 +1,5 @@
 import type { ManifestRoute } from "@appdb/contract/manifest";
+import type { Once } from "../once/request-store.ts";
 import type { RouteAnswer } from "./answers.ts";
 
 /** A request to a compiled route, as whoever carries it hands it over: nothing of it was looked at but its path. */
@@ -15,6 +16,10 @@ export interface RouteRequest {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   /** Stands in the answer's problem and in the log. */
   readonly id: string;
+  /** Whose request it is, as far as keys of requests are concerned; one name for all callers on this machine. */
+  readonly caller?: string;
+  /** Given to a changing route, it does the request once; in place of what the header Idempotency-Key says. */
+  readonly once?: Once;
   /** Ends the wait for a function when the caller is gone. A request with a stream always has one. */
   readonly signal?: AbortSignal | undefined;
 }

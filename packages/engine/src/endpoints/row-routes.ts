@@ -1,9 +1,11 @@
 import type { ManifestRowRoute, ManifestService } from "@appdb/contract/manifest";
+import { readOnce } from "../once/idempotency-key.ts";
+import type { KeptAnswer, Once } from "../once/request-store.ts";
 import { compileRowReader } from "../rows/validate-row.ts";
 import { answerError, JSON_HEADERS } from "./answers.ts";
 import { cellErrorHeaders } from "./cell-error-header.ts";
 import { compileOutputs } from "./render-outputs.ts";
-import type { CompiledRoute } from "./route.ts";
+import type { CompiledRoute, RouteRequest } from "./route.ts";
 import type { RouteContext } from "./route-context.ts";
 
 /** Compiles a route that takes a row and answers values of it: an insert stores the row, a compute does not. */
@@ -19,18 +21,30 @@ export function compileRowRoute(
   const { log } = context.deps;
   const { on_error } = route;
   const headersOf = on_error === "ignore" ? cellErrorHeaders(layout) : () => JSON_HEADERS;
+  const path = service.prefix + route.path;
+  const place = `${context.input.target} ${service.name} POST ${path}`;
+  const run = async (request: RouteRequest, once?: Once): Promise<KeptAnswer> => {
+    const row = read(request.body);
+    let made: KeptAnswer | undefined;
+    const answer = (): KeptAnswer => {
+      made ??= { status: 200, headers: headersOf(row), body: render(row) };
+      return made;
+    };
+    await runner.run(row, request.signal, on_error, once === undefined ? undefined : { ...once, answer });
+    return answer();
+  };
   return {
     service: service.name,
     kind: route.kind,
     method: "POST",
-    path: service.prefix + route.path,
+    path,
     uses_python: runner.uses_python,
     takes_signal: runner.uses_python,
     async handle(request) {
       try {
-        const row = read(request.body);
-        await runner.run(row, request.signal, on_error);
-        return { status: 200, headers: headersOf(row), body: render(row) };
+        const once = route.kind === "insert" ? readOnce(request, place) : undefined;
+        if (once === undefined) return await run(request);
+        return await context.once.run(once, runner.uses_python, () => run(request, once));
       } catch (error) {
         return answerError(error, request.id, log, request.signal);
       }

@@ -1,7 +1,8 @@
 import type { OnError } from "@appdb/contract/jobs";
 import { planCompute, planPython } from "../compute/plan-compute.ts";
 import { type BoundGraph, bindGraph, runGraph } from "../compute/run-graph.ts";
-import type { SqlPool, UdfRunner } from "../ports.ts";
+import { AnsweredBefore, isKeyTaken, onceId, type RequestStore, type RequestToKeep } from "../once/request-store.ts";
+import type { SqlConnection, SqlPool, UdfRunner } from "../ports.ts";
 import type { QueryLimits } from "../queries/query-limits.ts";
 import type { CatalogFunction } from "../schema/catalog.ts";
 import { loadCatalog } from "../schema/load-catalog.ts";
@@ -24,6 +25,7 @@ export interface TableWriterDeps {
   readonly uuid4: () => string;
   /** Of the pool, for the errors that name it. */
   readonly limits: Pick<QueryLimits, "statement_timeout_ms">;
+  readonly requests: RequestStore;
 }
 
 export interface TableWriterInput {
@@ -60,6 +62,10 @@ export class TableWriter {
   readonly #sqlSteps: ReturnType<typeof planCompute>["sql"];
   readonly #coalescer: Coalescer<Row, void>;
   readonly #failing: FailingRows;
+  /** Requests whose answer is kept with their row. */
+  readonly #requests = new WeakMap<Row, RequestToKeep>();
+  /** The last batch had rows whose requests were answered before: the next is likely to be repeated too. */
+  #meetsRepeated = false;
   #statements: Statements;
   #reloading: Promise<void> | undefined;
 
@@ -83,9 +89,10 @@ export class TableWriter {
    * Stores a row; afterwards its slots hold all values as they are stored. Either the row is there and this resolves, or
    * it rejects and nothing is stored, commit_unknown alone excepted.
    * @throws function_failed and its kin, unique_violation, invalid_request, schema_changed, disk_full, overloaded,
-   *  query_timeout, database_unavailable, commit_unknown, worker_unavailable
+   *  query_timeout, database_unavailable, commit_unknown, worker_unavailable; AnsweredBefore when the request was
    */
-  run(row: Row, signal?: AbortSignal, on_error: OnError = "abort"): Promise<void> {
+  run(row: Row, signal?: AbortSignal, on_error: OnError = "abort", request?: RequestToKeep): Promise<void> {
+    if (request !== undefined) this.#requests.set(row, request);
     this.#makeIds(row);
     if (on_error === "ignore") return this.#runKeeping(row, signal);
     if (this.#graph === null) return this.#coalescer.submit(row);
@@ -164,13 +171,20 @@ export class TableWriter {
 
   /** Writes rows in one transaction. @throws SqlError when PostgreSQL refuses, schema_changed */
   async #store(rows: readonly Row[], kind: "computing" | "given"): Promise<readonly Outcome<void>[]> {
+    const answered = new Map<Row, Outcome<void>>();
+    if (this.#meetsRepeated) await this.#findAnswered(rows, answered);
     for (let attempt = 1; ; attempt++) {
       const statements = this.#statements;
+      const left = answered.size === 0 ? rows : rows.filter((row) => !answered.has(row));
       try {
-        const outcomes = await this.#execute(statements.target, statements[kind], rows);
-        if (outcomes !== undefined) return outcomes;
+        const outcomes = left.length === 0 ? [] : await this.#attempt(statements.target, statements[kind], left);
+        if (outcomes !== undefined) return merge(rows, left, outcomes, answered);
       } catch (error) {
         if (attempt < MOST_ATTEMPTS && isUndone(error)) continue;
+        if (attempt < MOST_ATTEMPTS && isKeyTaken(error)) {
+          await this.#findAnswered(left, answered);
+          continue;
+        }
         if (!isShapeRefusal(error) || attempt === MOST_ATTEMPTS) throw error;
         await this.#reload(statements);
         // The table is as this service knows it: the statement itself was wrong, which no new attempt mends.
@@ -185,8 +199,44 @@ export class TableWriter {
     }
   }
 
+  /** Finds the rows whose requests were answered before, and what becomes of them. */
+  async #findAnswered(rows: readonly Row[], answered: Map<Row, Outcome<void>>): Promise<void> {
+    const asked = rows.flatMap((row) => {
+      const request = this.#requests.get(row);
+      return request === undefined ? [] : [{ row, request }];
+    });
+    if (asked.length === 0) return;
+    const found = await this.#deps.requests.find(asked.map(({ request }) => request));
+    this.#meetsRepeated = found.size > 0;
+    for (const { row, request } of asked) {
+      const kept = found.get(onceId(request));
+      if (kept !== undefined) answered.set(row, { error: new AnsweredBefore(kept) });
+    }
+  }
+
+  /** One attempt, with the answers of requests that are to be done once in its own transaction. */
+  #attempt(
+    target: WriteTarget,
+    statement: Statement,
+    rows: readonly Row[],
+  ): Promise<readonly Outcome<void>[] | undefined> {
+    const { sql, requests } = this.#deps;
+    if (!rows.some((row) => this.#requests.has(row))) return this.#execute(sql, target, statement, rows);
+    return sql.transaction(async (connection) => {
+      const outcomes = await this.#execute(connection, target, statement, rows);
+      const stored = rows.flatMap((row, at) => {
+        const outcome = outcomes?.[at];
+        const request = this.#requests.get(row);
+        return request !== undefined && outcome !== undefined && "answer" in outcome ? [request] : [];
+      });
+      if (stored.length > 0) await requests.keep(connection, stored);
+      return outcomes;
+    });
+  }
+
   /** One attempt; undefined when the table has another version by now and nothing was written. */
   async #execute(
+    sql: SqlConnection,
     target: WriteTarget,
     statement: Statement,
     rows: readonly Row[],
@@ -198,8 +248,8 @@ export class TableWriter {
       values.push(`{${target.pending.map((column) => column.id).join(",")}}`);
       values.push(JSON.stringify(Object.fromEntries(target.pending.map((column) => [column.name, "pending"]))));
     }
-    const result = await this.#deps.sql.query({ text: statement.text, name: statement.name, values });
-    if (result.row_count === 0 && !(target.has_key && (await this.#isCurrent(target)))) return undefined;
+    const result = await sql.query({ text: statement.text, name: statement.name, values });
+    if (result.row_count === 0 && !(target.has_key && (await this.#isCurrent(sql, target)))) return undefined;
     if (statement.returned.length === 0) return rows.map(() => ({ answer: undefined }));
     const identity = this.#input.layout.identity;
     // Rows come back in the order given, short of those whose key exists; the identity proves it.
@@ -217,8 +267,8 @@ export class TableWriter {
     return outcomes;
   }
 
-  async #isCurrent(target: WriteTarget): Promise<boolean> {
-    const { rows } = await this.#deps.sql.query({
+  async #isCurrent(sql: SqlConnection, target: WriteTarget): Promise<boolean> {
+    const { rows } = await sql.query({
       name: "table_version",
       text: "select version from appdb.tables where id = $1::bigint",
       values: [target.table_id],
@@ -281,4 +331,16 @@ export class TableWriter {
     });
     return { ...prepared, given, returned };
   }
+}
+
+/** Outcomes of all rows, in their order, from those that were settled before and those that `left` got. */
+function merge(
+  rows: readonly Row[],
+  left: readonly Row[],
+  outcomes: readonly Outcome<void>[],
+  settled: ReadonlyMap<Row, Outcome<void>>,
+): readonly Outcome<void>[] {
+  if (settled.size === 0) return outcomes;
+  const of = new Map(left.map((row, at) => [row, outcomes[at]]));
+  return rows.map((row) => settled.get(row) ?? of.get(row) ?? { error: new Error("A row has no outcome.") });
 }

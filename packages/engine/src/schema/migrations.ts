@@ -18,6 +18,7 @@ export const MIGRATIONS: readonly CatalogMigration[] = [
   { id: 3, breaking: true, sql: jobsOfPeople() },
   { id: 4, breaking: false, sql: codeOfColumns() },
   { id: 5, breaking: false, sql: whatUpdatesChanged() },
+  { id: 6, breaking: false, sql: answersOfRequests() },
 ];
 
 /** Tables, columns, indexes, functions and jobs of one database. Locks nothing that anybody uses yet. */
@@ -200,5 +201,25 @@ create table appdb.changes (
   made_at timestamptz not null default now()
 );
 create index changes_version on appdb.changes (version);
+`;
+}
+
+/** Answers of requests that came with a key. Locks nothing. */
+function answersOfRequests(): string {
+  return `
+create table appdb.requests (
+  -- Target, service, route and caller.
+  scope text not null,
+  key text not null,
+  digest text not null,
+  status int not null,
+  headers json not null,
+  body text not null,
+  created_at timestamptz not null default now(),
+  expires_at timestamptz not null,
+  constraint "appdb.requests.key" primary key (scope, key)
+);
+-- Rows expire in about the order in which they were written, and are looked through once an hour.
+create index requests_expiry on appdb.requests using brin (expires_at);
 `;
 }

@@ -159,6 +159,17 @@ CREATE TABLE appdb.migrations (
     applied_at timestamp with time zone DEFAULT now() NOT NULL
 );
 
+CREATE TABLE appdb.requests (
+    scope text NOT NULL,
+    key text NOT NULL,
+    digest text NOT NULL,
+    status integer NOT NULL,
+    headers json NOT NULL,
+    body text NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    expires_at timestamp with time zone NOT NULL
+);
+
 CREATE TABLE appdb.state (
     only_row boolean DEFAULT true NOT NULL,
     version bigint DEFAULT 0 NOT NULL,
@@ -189,6 +200,9 @@ ALTER TABLE appdb.tables ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     NO MAXVALUE
     CACHE 1
 );
+
+ALTER TABLE ONLY appdb.requests
+    ADD CONSTRAINT "appdb.requests.key" PRIMARY KEY (scope, key);
 
 ALTER TABLE ONLY appdb.changes
     ADD CONSTRAINT changes_pkey PRIMARY KEY (id);
@@ -230,6 +244,8 @@ CREATE INDEX jobs_ended ON appdb.jobs USING btree (ended_at) WHERE (ended_at IS 
 CREATE INDEX jobs_open ON appdb.jobs USING btree (seq) WHERE (state = ANY (ARRAY['queued'::text, 'running'::text]));
 
 CREATE UNIQUE INDEX jobs_pending ON appdb.jobs USING btree (table_id) WHERE ((kind = 'close_pending'::text) AND (state = 'queued'::text));
+
+CREATE INDEX requests_expiry ON appdb.requests USING brin (expires_at);
 
 ALTER TABLE ONLY appdb.columns
     ADD CONSTRAINT columns_table_id_fkey FOREIGN KEY (table_id) REFERENCES appdb.tables(id) ON DELETE CASCADE;

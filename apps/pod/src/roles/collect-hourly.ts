@@ -1,0 +1,20 @@
+import { toProblem } from "@appdb/contract/errors";
+import type { Endpoints } from "@appdb/engine/endpoints/open-endpoints";
+import type { Logger } from "@appdb/engine/ports";
+
+const HOUR_MS = 3_600_000;
+
+/** Removes what a service keeps for a time, now and then once an hour, until it is disposed. */
+export function collectHourly(endpoints: Pick<Endpoints, "collect">, log: Logger): Disposable {
+  const collect = (): void => {
+    endpoints.collect().then(
+      (removed) => log.debug({ removed }, "expired answers removed"),
+      // The next hour tries again; what is left only takes room.
+      (error: unknown) => log.warn({ code: toProblem(error).code, err: error }, "expired answers could not be removed"),
+    );
+  };
+  const timer = setInterval(collect, HOUR_MS);
+  timer.unref();
+  collect();
+  return { [Symbol.dispose]: () => clearInterval(timer) };
+}

@@ -1,0 +1,300 @@
+import { createPgPool } from "@appdb/adapters/postgres/pg-pool";
+import { appError } from "@appdb/contract/errors";
+import type { Manifest, ManifestRowRoute } from "@appdb/contract/manifest";
+import { createFakeUdfRunner, type FakeStep } from "@appdb/testkit/fake-udf-runner";
+import {
+  aColumn,
+  aComputed,
+  aFunction,
+  aManifest,
+  aTable,
+  aUuid7Key,
+  call,
+  col,
+  udf,
+} from "@appdb/testkit/manifest-builder";
+import { createSilentLog } from "@appdb/testkit/silent-log";
+import { createTestDatabase, type TestDatabase } from "@appdb/testkit/test-database";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import type { SqlPool } from "../ports.ts";
+import { applySchema } from "../schema/apply-schema.ts";
+import { ensureCatalog } from "../schema/ensure-catalog.ts";
+import { wholeText } from "./answers.ts";
+import { type Endpoints, openEndpoints } from "./open-endpoints.ts";
+
+let database: TestDatabase;
+let sql: SqlPool;
+let steps: Record<string, FakeStep>;
+let opened: Endpoints[] = [];
+let now: number;
+
+const route = (table: string, inputs: string[], outputs: string[], parts = {}): ManifestRowRoute => ({
+  kind: "insert",
+  method: "post",
+  path: `/${table}`,
+  table,
+  inputs,
+  outputs,
+  on_error: "abort",
+  source: { file: "app.py", line: 9 },
+  ...parts,
+});
+
+const MANIFEST: Manifest = aManifest({
+  tables: [
+    aTable("docs", [
+      aUuid7Key(),
+      aColumn("title", "string"),
+      aComputed("loud", call("string.upper", "string", col("title", "string"))),
+    ]),
+    aTable("items", [aColumn("sku", "string", { primary_key: true }), aColumn("n", "int")]),
+    aTable("rides", [
+      aUuid7Key(),
+      aColumn("km", "int"),
+      aComputed("fare", udf("udfs:fare", "float", col("km", "int"))),
+    ]),
+  ],
+  functions: [aFunction("udfs:fare", "float")],
+  services: [
+    {
+      name: "api",
+      prefix: "",
+      source: { file: "app.py", line: 1 },
+      routes: [
+        route("docs", ["title"], ["id", "loud"]),
+        route("docs", ["title"], ["loud"], { path: "/others" }),
+        route("items", ["sku", "n"], ["sku", "n"]),
+        route("rides", ["km"], ["id", "fare"]),
+        route("rides", ["km"], ["id", "fare"], { path: "/ignoring", on_error: "ignore" }),
+      ],
+    },
+  ],
+});
+
+beforeEach(async () => {
+  now = Date.now();
+  database = await createTestDatabase();
+  sql = createPgPool({ dsn: database.dsn, max: 6, application_name: "once test" });
+  steps = { fare: (row) => Number(row.km) * 2 };
+  opened = [];
+  await ensureCatalog(sql);
+  await applySchema(
+    { sql, clock: { now: () => now }, log: createSilentLog() },
+    { manifest: MANIFEST, target: "main", catalog_version: 0, allow_destructive: false, runtime_id: "r1" },
+  );
+});
+
+afterEach(async () => {
+  for (const endpoints of opened) await endpoints[Symbol.asyncDispose]();
+  await sql[Symbol.asyncDispose]();
+  await database.drop();
+});
+
+interface Answered {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly text: string;
+  // biome-ignore lint/suspicious/noExplicitAny: answers are looked at, not worked with
+  readonly json: any;
+}
+type Post = (path: string, body: unknown, key?: string) => Promise<Answered>;
+
+/** Serves the application as one process does. */
+async function serve(pool: SqlPool = sql): Promise<Post> {
+  const runner = createFakeUdfRunner(steps);
+  const endpoints = await openEndpoints(
+    { sql: pool, udf: () => runner, log: createSilentLog(), clock: { now: () => now } },
+    { manifest: MANIFEST, target: "main", services: ["api"] },
+  );
+  opened.push(endpoints);
+  return async (path, body, key) => {
+    const found = endpoints.routes.find((candidate) => candidate.path === path);
+    if (found === undefined) throw new Error(`no route ${path}`);
+    const headers = key === undefined ? {} : { "idempotency-key": key };
+    const answer = await found.handle({ body: JSON.stringify(body), headers, id: "req-1" });
+    const text = wholeText(answer);
+    return { status: answer.status, headers: answer.headers, text, json: JSON.parse(text) };
+  };
+}
+
+async function count(table: string): Promise<number> {
+  return Number((await sql.query({ text: `select count(*) from ${table}` })).rows[0]?.[0]);
+}
+
+test("a repeated insert is answered what the first one was answered, and its row is stored once", async () => {
+  const post = await serve();
+  const first = await post("/docs", { title: "straße" }, "k1");
+  expect(first).toMatchObject({ status: 200, json: { loud: "STRASSE" } });
+  expect(first.headers).not.toHaveProperty("idempotency-replayed");
+  const again = await post("/docs", { title: "straße" }, "k1");
+  expect(again).toMatchObject({ status: 200, text: first.text });
+  expect(again.headers).toEqual({ ...first.headers, "idempotency-replayed": "true" });
+  expect(await count("docs")).toBe(1);
+});
+
+test("a key is of one route, and its second row is another request", async () => {
+  const post = await serve();
+  expect((await post("/docs", { title: "a" }, "k1")).status).toBe(200);
+  expect((await post("/others", { title: "a" }, "k1")).headers).not.toHaveProperty("idempotency-replayed");
+  expect((await post("/docs", { title: "a" }, "k2")).headers).not.toHaveProperty("idempotency-replayed");
+  expect((await post("/docs", { title: "a" })).status).toBe(200);
+  expect(await count("docs")).toBe(4);
+});
+
+test("a key that comes again with another body is refused and nothing is stored", async () => {
+  const post = await serve();
+  await post("/docs", { title: "a" }, "k1");
+  const refused = await post("/docs", { title: "b" }, "k1");
+  expect(refused).toMatchObject({ status: 422, json: { code: "idempotency_mismatch", meta: { key: "k1" } } });
+  expect(await count("docs")).toBe(1);
+});
+
+test("a key that is none is refused before anything is stored", async () => {
+  const post = await serve();
+  const refused = await post("/docs", { title: "a" }, "a b");
+  expect(refused).toMatchObject({ status: 400, json: { code: "invalid_idempotency_key" } });
+  expect(await count("docs")).toBe(0);
+});
+
+test("a key of 255 characters, quotes and backslashes among them, is taken", async () => {
+  const post = await serve();
+  const key = `"{\\,}'${"k".repeat(249)}`;
+  const first = await post("/docs", { title: "a" }, key);
+  expect(await post("/docs", { title: "a" }, key)).toMatchObject({ status: 200, text: first.text });
+  expect(await count("docs")).toBe(1);
+});
+
+test("a request that failed is not remembered: its repetition runs again", async () => {
+  const post = await serve();
+  await post("/items", { sku: "a", n: 1 });
+  expect(await post("/items", { sku: "a", n: 2 }, "k1")).toMatchObject({
+    status: 409,
+    json: { code: "unique_violation" },
+  });
+  await sql.query({ text: "delete from items" });
+  expect(await post("/items", { sku: "a", n: 2 }, "k1")).toMatchObject({ status: 200, json: { n: 2 } });
+  expect(await post("/docs", { title: 1 }, "k2")).toMatchObject({ status: 422 });
+  expect(await post("/docs", { title: "1" }, "k2")).toMatchObject({ status: 200 });
+});
+
+test("a row that brings its own key is answered again too, not refused as a second one", async () => {
+  const post = await serve();
+  const first = await post("/items", { sku: "a", n: 1 }, "k1");
+  const again = await post("/items", { sku: "a", n: 1 }, "k1");
+  expect(again).toMatchObject({ status: 200, text: first.text, headers: { "idempotency-replayed": "true" } });
+});
+
+test("a function is not asked again, and a table that is gone is no reason to deny what was stored", async () => {
+  const post = await serve();
+  const first = await post("/rides", { km: 4 }, "k1");
+  expect(first.json.fare).toBe(8);
+  steps.fare = () => {
+    throw new Error("the provider is away");
+  };
+  expect(await post("/rides", { km: 4 }, "k1")).toMatchObject({ status: 200, text: first.text });
+  const doc = await post("/docs", { title: "a" }, "k1");
+  await sql.query({ text: "drop table docs" });
+  expect(await post("/docs", { title: "a" }, "k1")).toMatchObject({ status: 200, text: doc.text });
+});
+
+test("the header that names failing cells comes again as well", async () => {
+  steps.fare = () => {
+    throw new Error("no");
+  };
+  const post = await serve();
+  const first = await post("/ignoring", { km: 4 }, "k1");
+  expect(first.headers["x-cell-errors"]).toContain("fare;type=");
+  const again = await post("/ignoring", { km: 4 }, "k1");
+  expect(again.headers).toEqual({ ...first.headers, "idempotency-replayed": "true" });
+});
+
+test("requests of one key that come at the same time wait for the first and are answered alike", async () => {
+  const post = await serve();
+  const answers = await Promise.all(Array.from({ length: 50 }, () => post("/docs", { title: "a" }, "k1")));
+  expect(new Set(answers.map(({ status, text }) => `${status} ${text}`)).size).toBe(1);
+  expect(answers.filter(({ headers }) => "idempotency-replayed" in headers)).toHaveLength(49);
+  expect(await count("docs")).toBe(1);
+});
+
+test("of a crowd with and without keys, new and repeated, each gets its own answer", async () => {
+  const post = await serve();
+  const before = await Promise.all(Array.from({ length: 60 }, (_, n) => post("/items", { sku: `s${n}`, n }, `k${n}`)));
+  await post("/items", { sku: "taken", n: 0 });
+  const after = await Promise.all(
+    Array.from({ length: 300 }, (_, n) => {
+      if (n % 100 === 99) return post("/items", { sku: "taken", n }, `k${n}`);
+      return post("/items", { sku: `s${n}`, n }, n % 3 === 2 && n >= 60 ? undefined : `k${n}`);
+    }),
+  );
+  after.forEach(({ status, json, headers }, n) => {
+    expect(status).toBe(n % 100 === 99 ? 409 : 200);
+    if (status === 200) expect(json).toEqual({ sku: `s${n}`, n });
+    expect("idempotency-replayed" in headers).toBe(n < 60);
+  });
+  expect(before.every(({ status }) => status === 200)).toBe(true);
+  expect(await count("items")).toBe(298);
+  expect(await count("appdb.requests")).toBe(after.filter((_, n) => n % 100 !== 99 && (n < 60 || n % 3 !== 2)).length);
+});
+
+test("two processes that get the same requests at the same time store each row once", async () => {
+  await using otherPool = createPgPool({ dsn: database.dsn, max: 6, application_name: "other process" });
+  const processes = [await serve(), await serve(otherPool)];
+  const answers = await Promise.all(
+    Array.from({ length: 400 }, (_, n) => processes[n % 2]?.("/docs", { title: `t${n >> 1}` }, `k${n >> 1}`)),
+  );
+  expect(answers.every((answer) => answer?.status === 200)).toBe(true);
+  for (let n = 0; n < 400; n += 2) expect(answers[n]?.text).toBe(answers[n + 1]?.text);
+  expect(await count("docs")).toBe(200);
+});
+
+test("after a commit whose outcome is unknown, a repetition with the key stores exactly one row", async () => {
+  let is_broken = true;
+  const breaking: SqlPool = {
+    ...asPool(sql),
+    transaction: async (work) => {
+      const value = await sql.transaction(work);
+      if (!is_broken) return value;
+      is_broken = false;
+      throw appError("commit_unknown", { detail: "The connection broke." });
+    },
+  };
+  const post = await serve(breaking);
+  // The row is there, so even the first one can be answered.
+  const first = await post("/docs", { title: "a" }, "k1");
+  expect(first).toMatchObject({ status: 200, json: { loud: "A" } });
+  expect(await post("/docs", { title: "a" }, "k1")).toMatchObject({ status: 200, text: first.text });
+  expect(await count("docs")).toBe(1);
+});
+
+test("when a row cannot be stored its answer is not kept, and the other way round", async () => {
+  const post = await serve();
+  await sql.query({ text: "alter table appdb.requests add constraint refusing check (key <> 'bad')" });
+  const answers = await Promise.all(["good", "bad", "fine"].map((key) => post("/docs", { title: key }, key)));
+  expect(answers.map(({ status }) => status)).toEqual([200, 422, 200]);
+  expect((await sql.query({ text: "select title from docs order by 1" })).rows).toEqual([["fine"], ["good"]]);
+});
+
+test("an answer is kept for a day, then its key is free and its row is collected", async () => {
+  const post = await serve();
+  const first = await post("/docs", { title: "a" }, "k1");
+  await post("/docs", { title: "b" }, "k2");
+  now += 86_400_000 - 1_000;
+  expect((await post("/docs", { title: "a" }, "k1")).text).toBe(first.text);
+  now += 2_000;
+  const anew = await post("/docs", { title: "other" }, "k1");
+  expect(anew).toMatchObject({ status: 200, json: { loud: "OTHER" } });
+  expect(await count("appdb.requests")).toBe(2);
+  expect(await opened[0]?.collect()).toBe(1);
+  expect((await sql.query({ text: "select key from appdb.requests" })).rows).toEqual([["k1"]]);
+});
+
+/** The methods of a pool as an object of its own, whose parts can be exchanged. */
+function asPool(pool: SqlPool): SqlPool {
+  return {
+    query: (statement) => pool.query(statement),
+    withConnection: (work) => pool.withConnection(work),
+    transaction: (work) => pool.transaction(work),
+    listen: (channel, onNotify, signal) => pool.listen(channel, onNotify, signal),
+    [Symbol.asyncDispose]: () => pool[Symbol.asyncDispose](),
+  };
+}

@@ -1,0 +1,101 @@
+import { AppError, appError } from "@appdb/contract/errors";
+import { Coalescer } from "../rows/coalescer.ts";
+import { BATCHING } from "../rows/limits.ts";
+import {
+  AnsweredBefore,
+  type KeptAnswer,
+  type KeptRequest,
+  type Once,
+  onceId,
+  type RequestStore,
+} from "./request-store.ts";
+
+/** Stands in an answer that was given before, to the same request. */
+export const REPLAYED_HEADER = "idempotency-replayed";
+
+/**
+ * Lets each request of a key be done once. Another one with its key waits while it runs, and is then answered the same,
+ * or done itself when nothing was stored. In one process the waiting is here; between processes it is PostgreSQL's, at
+ * the row of the key.
+ */
+export class AnswerOnce {
+  readonly #store: RequestStore;
+  readonly #running = new Map<string, Promise<unknown>>();
+  readonly #finds: Coalescer<Once, KeptRequest | undefined>;
+
+  constructor(store: RequestStore) {
+    this.#store = store;
+    this.#finds = new Coalescer({
+      ...BATCHING,
+      weigh: ({ scope, key }) => scope.length + key.length + 64,
+      run: async (requests) => {
+        const found = await store.find(requests);
+        return requests.map((once) => ({ answer: found.get(onceId(once)) }));
+      },
+    });
+  }
+
+  /**
+   * Answers what `work` answers, or what the first request of this key was answered. `work` must hand the request to
+   * whoever stores its rows, so that the answer is kept with them. `looks_first`: work is dear, so a kept answer is looked
+   * for before it and not only when the key turns out to be taken.
+   * @throws idempotency_mismatch; whatever `work` throws, if no answer is kept
+   */
+  async run(once: Once, looks_first: boolean, work: () => Promise<KeptAnswer>): Promise<KeptAnswer> {
+    const id = onceId(once);
+    let has_waited = false;
+    for (let before = this.#running.get(id); before !== undefined; before = this.#running.get(id)) {
+      has_waited = true;
+      await before.catch(() => undefined);
+    }
+    const answer = this.#first(once, looks_first || has_waited, work);
+    this.#running.set(id, answer);
+    try {
+      return await answer;
+    } finally {
+      this.#running.delete(id);
+    }
+  }
+
+  /** Resolves when nothing is looked for. */
+  drain(): Promise<void> {
+    return this.#finds.drain();
+  }
+
+  /** Removes the answers that have expired. Gives how many. */
+  collect(): Promise<number> {
+    return this.#store.collect();
+  }
+
+  async #first(once: Once, looks_first: boolean, work: () => Promise<KeptAnswer>): Promise<KeptAnswer> {
+    const kept = looks_first ? await this.#finds.submit(once) : undefined;
+    if (kept !== undefined) return replay(once, kept);
+    try {
+      return await work();
+    } catch (error) {
+      // An error says that nothing was stored. That must not be said of a request that was stored the first time: its
+      // function may fail at the second, its table may have changed.
+      const stored = error instanceof AnsweredBefore ? error.kept : await this.#findAfter(once, error);
+      if (stored === undefined) throw error;
+      return replay(once, stored);
+    }
+  }
+
+  async #findAfter(once: Once, error: unknown): Promise<KeptRequest | undefined> {
+    try {
+      return await this.#finds.submit(once);
+    } catch (failure) {
+      // An error that asks for a new attempt stands; one that says that nothing was stored is not known to be true.
+      throw error instanceof AppError && error.status === 503 ? error : failure;
+    }
+  }
+}
+
+function replay(once: Once, { digest, answer }: KeptRequest): KeptAnswer {
+  if (digest === once.digest) return { ...answer, headers: { ...answer.headers, [REPLAYED_HEADER]: "true" } };
+  throw appError("idempotency_mismatch", {
+    detail: `Idempotency-Key ${once.key} came before, with another request to this route.`,
+    hint: "Send the request with a new key; a key stands for one request and its repetitions.",
+    meta: { key: once.key },
+  });
+}
