@@ -38,6 +38,7 @@ async function serve(handle: Handle, method: "POST" | "GET" = "POST"): Promise<S
     uses_python: false,
     openapi: () => ({}),
     answerQuery: async () => "[]",
+    collect: async () => 0,
     checkHealth: async () => undefined,
     [Symbol.asyncDispose]: async () => undefined,
   };
