@@ -1,6 +1,7 @@
 import { appError } from "@appdb/contract/errors";
 import type { EngineValue } from "@appdb/contract/types";
 import type { UdfAggregation, UdfBatch, UdfFold, UdfGraph, UdfResult, UdfRunner, UdfStats } from "@appdb/engine/ports";
+import { AbortWatch } from "./abort-watch.ts";
 import { type Blame, chargedResult } from "./charge.ts";
 import { type Chunk, isOfMemory, openRows, type RowsFrame } from "./chunk.ts";
 import { Fold } from "./fold.ts";
@@ -29,6 +30,7 @@ export function createPythonWorkers(options: PythonWorkersOptions): UdfRunner {
 class PythonWorkers implements UdfRunner {
   readonly #options: PythonWorkersOptions;
   readonly #queue = new RowQueue();
+  readonly #aborts = new AbortWatch();
   readonly #slots: WorkerSlot[];
   readonly #backoff = new StartBackoff();
   readonly #watch: WorkerWatch;
@@ -158,8 +160,7 @@ class PythonWorkers implements UdfRunner {
       if (row.state === "waiting") this.#queue.drop();
       this.#reject(row, signal.reason);
     };
-    signal.addEventListener("abort", onAbort, { once: true });
-    row.forget = () => signal.removeEventListener("abort", onAbort);
+    row.forget = this.#aborts.add(signal, onAbort);
   }
 
   /** Rows of one turn of the event loop go out together. */

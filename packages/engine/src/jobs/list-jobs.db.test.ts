@@ -21,12 +21,11 @@ const slow = () =>
 /** Computes half of the rows at once, and the others when the gate opens: a job that is sure to be on its way. */
 const held = (gate: AbortSignal) => {
   let calls = 0;
+  const opened = new Promise((resolve) => gate.addEventListener("abort", resolve, { once: true }));
   return fakeWorkers({
     excerpt: async (row) => {
       calls += 1;
-      if (calls > 1_500 && !gate.aborted) {
-        await new Promise((resolve) => gate.addEventListener("abort", resolve, { once: true }));
-      }
+      if (calls > 1_500) await opened;
       return `new ${row.title}`;
     },
   });
