@@ -13,7 +13,10 @@ const GENERATED = "<!-- Made by `npm run docs` from the code it describes; a tes
 
 /** Where each limit is changed, and what happens at it. The compiler asks for a line when a limit is added. */
 const SERVICE_LIMITS: Record<keyof typeof DEFAULT_LIMITS, readonly [setting: string, meaning: string]> = {
-  workers: ["`SERVICE_WORKERS`", "Python processes of a service; rows of functions wait their turn"],
+  workers: [
+    "`SERVICE_WORKERS`",
+    "Python processes of a service; rows of functions wait their turn. `workers` of the local database in service.toml goes before it",
+  ],
   function_timeout_ms: [
     "`SERVICE_FUNCTION_TIMEOUT_MS`",
     "time of one row in a function, in ms; past it the request gets `function_timeout` and the worker is replaced",

@@ -28,7 +28,7 @@ const databaseEntryShape = {
     .regex(/^3\.\d{1,2}(\.\d{1,2})?$/, 'must be a Python version such as "3.12" or "3.12.8"')
     .optional(),
   system_packages: z.array(systemPackage).optional(),
-  /** Further options of `uv sync`. */
+  /** Further options of `uv sync`, or of `uv pip install` for a requirements.txt; words with spaces in quotes. */
   uv_options: z.string().optional(),
   cpu: z.number("must be a number").positive("must be more than 0").optional(),
   memory_mb: positive.optional(),
@@ -82,6 +82,17 @@ export function parseServiceConfig(value: unknown, place: ConfigPlace): ServiceC
 /** The entry of the local database: the one without a name; empty when the project has none. */
 export function localEntry(config: ServiceConfig): DatabaseEntry {
   return config.database?.find((entry) => entry.name === undefined) ?? {};
+}
+
+/** What shapes a hosted database, its machine or its image. Of the local entry it is checked and has no effect. */
+const HOSTED_KEYS = [
+  ...["cpu", "memory_mb", "disk_gb", "sleep_after", "wake_on_request", "system_packages"],
+  ...["vars", "db_input_media_dest", "db_output_media_dest"],
+] as const satisfies readonly (keyof DatabaseEntry)[];
+
+/** Keys of the local entry that have no effect on this machine. */
+export function ignoredLocally(entry: DatabaseEntry): string[] {
+  return Object.keys(entry).filter((key) => (HOSTED_KEYS as readonly string[]).includes(key));
 }
 
 interface ConfigProblem {

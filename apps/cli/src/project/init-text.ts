@@ -4,6 +4,8 @@ export const SERVICE_TOML = `# The root of this project, and what its databases 
 # The database on this machine; it has no name.
 [[service.database]]
 # exclude = ["notebooks/"]          # files that are not part of the application
+# python_version = "3.12"           # the Python that runs your functions
+# workers = 2                       # processes of it in each service
 
 # A hosted database, when you have one. Put your organization in and remove the # signs.
 # [[service.database]]

@@ -2,6 +2,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { readManifest } from "@appdb/adapters/images/read-manifest";
 import { resolveRuntime } from "@appdb/adapters/images/resolve-runtime";
 import { locateTools } from "@appdb/adapters/tools/locate-tools";
+import type { DatabaseEntry } from "@appdb/contract/service-toml";
 import type { CliConfig } from "../config.ts";
 import type { Application, ApplicationInput } from "../context.ts";
 import type { Output } from "../output/output.ts";
@@ -21,30 +22,58 @@ export interface ReadApplicationDeps {
 export async function readApplication(deps: ReadApplicationDeps, input: ApplicationInput): Promise<Application> {
   const { config, cwd, program, signal } = deps;
   const { project, app_file } = findApplication(cwd, input.file);
-  const runtime = await resolveRuntime({
+  // What chooses the Python has to be known before it starts; all else is read while it runs.
+  const early = choosesPython(project.text) ? await readEntry(project) : undefined;
+  const resolved = await resolveRuntime({
     project_root: project.root,
     python: input.python,
+    python_version: early?.python_version,
+    uv_options: early?.uv_options,
     env: config.application_env,
     home: config.home,
     tools: locateTools({ program_url: program.url, postgres_bin: undefined }),
   });
   // What the file prints while it is imported is the person's own message to themselves.
   const onOutput = (text: string) => deps.out.note(text.trimEnd());
-  const reading = readManifest({ runtime, app_file, signal, onOutput });
-  const checking = checkConfig(project);
-  const [checked, read] = await Promise.allSettled([checking, reading]);
+  const reading = readManifest({ runtime: resolved, app_file, signal, onOutput });
+  const [checked, read] = await Promise.allSettled([early ?? readEntryLater(project), reading]);
   if (checked.status === "rejected") throw checked.reason;
   if (read.status === "rejected") throw read.reason;
-  return { manifest: read.value, runtime };
+  const { ignored, workers } = checked.value;
+  if (ignored.length > 0) deps.out.note(warningOf(project, ignored));
+  return { manifest: read.value, runtime: workers === undefined ? resolved : { ...resolved, workers } };
+}
+
+/** What the entry of the local database says that has an effect here, and the keys that have none. */
+interface LocalSettings extends Pick<DatabaseEntry, "python_version" | "uv_options" | "workers"> {
+  readonly ignored: readonly string[];
+}
+
+/** Whether some entry may say which Python it wants; what stands in comments, as `cli init` writes it, does not count. */
+function choosesPython(text: string): boolean {
+  return !saysNothing(text) && /^[^#\n]*\b(python_version|uv_options)\b/m.test(text);
+}
+
+async function readEntry(project: Project): Promise<LocalSettings> {
+  const [{ readConfig }, { ignoredLocally, localEntry }] = await Promise.all([
+    import("./read-config.ts"),
+    import("@appdb/contract/service-toml"),
+  ]);
+  const entry = localEntry(readConfig(project));
+  return { ...entry, ignored: ignoredLocally(entry) };
+}
+
+function warningOf({ config_file }: Project, ignored: readonly string[]): string {
+  const keys = ignored.join(", ");
+  return `warning: ${config_file}: ${keys} of the local database ${ignored.length === 1 ? "has" : "have"} no effect; only hosted databases have them.`;
 }
 
 /** Checks the configuration while Python runs. Loading the schema takes half as long as that and holds up whatever else the
  *  command does, so it comes last: the first turn is for the parser of the command line, the second for calling the
  *  daemon. A file as `cli init` writes it has nothing in it that could be wrong. */
-async function checkConfig(project: Project): Promise<void> {
-  if (saysNothing(project.text)) return;
+async function readEntryLater(project: Project): Promise<LocalSettings> {
+  if (saysNothing(project.text)) return { ignored: [] };
   await nextTurn();
   await nextTurn();
-  const { readConfig } = await import("./read-config.ts");
-  readConfig(project);
+  return await readEntry(project);
 }

@@ -218,6 +218,12 @@ test("a function that raises, prints, ends its process, hangs or grows fails its
   expect(printed).toContain("hello from a function");
 });
 
+test("a service has as many workers as the project says, before what all services have", async () => {
+  const spec = await specFor(await testDsn());
+  const { url } = await start({ ...spec, runtime: { ...spec.runtime, workers: 2 } });
+  expect(await (await fetch(`${url}/metrics`)).text()).toMatch(/^appdb_workers 2$/m);
+});
+
 test("a division by zero in a column is an error of the function's kind, whoever computed it", async () => {
   const dsn = await testDsn();
   const { post } = await start(await specFor(dsn));

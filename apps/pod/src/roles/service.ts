@@ -105,7 +105,7 @@ class LazyWorkers implements AsyncDisposable {
     this.#runner ??= createPythonWorkers({
       runtime,
       modules: [...new Set(manifest.functions.map((fn) => fn.module))],
-      workers: limits.workers,
+      workers: runtime.workers ?? limits.workers,
       function_timeout_ms: limits.function_timeout_ms,
       worker_memory_mb: limits.worker_memory_mb,
       log: this.#log,

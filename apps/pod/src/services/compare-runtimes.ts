@@ -28,6 +28,14 @@ export function compareRuntimes(
     // names only: values are secrets
     ops.push({ ...op("alter", "project", "additive", `environment: ${list(variables)}`), details: { variables } });
   }
+  const { workers } = after.runtime;
+  if (workers !== before.runtime.workers) {
+    const text = workers === undefined ? "as many workers as services have" : `${workers} workers`;
+    ops.push({
+      ...op("alter", "project", "additive", `${text}, set in the configuration`),
+      details: { workers: workers ?? null },
+    });
+  }
   return ops;
 }
 

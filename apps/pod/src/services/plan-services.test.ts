@@ -177,6 +177,16 @@ test("a changed variable is named without its value", () => {
   expect(JSON.stringify(found)).not.toMatch(/secret/);
 });
 
+test("another number of workers in the configuration restarts the service", () => {
+  const manifest = makeManifest([makeRoute()]);
+  const changed = plan({ manifest, runtime: makeRuntime({ workers: 3 }), present: [makePresent(manifest)] });
+  expect(changed.services[0]).toMatchObject({
+    resolution: "update_additive",
+    requires_restart: true,
+    ops: [{ description: "3 workers, set in the configuration", details: { workers: 3 } }],
+  });
+});
+
 test("--port moves an unchanged running service, and the same port does nothing", () => {
   const manifest = makeManifest([makeRoute()]);
   const present = [makePresent(manifest)];

@@ -8,7 +8,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { locateTools } from "../tools/locate-tools.ts";
 import { probePython } from "./probe-python.ts";
 import { READS_VERSION, readManifest } from "./read-manifest.ts";
-import { resolveRuntime } from "./resolve-runtime.ts";
+import { type ResolveRuntimeInput, resolveRuntime } from "./resolve-runtime.ts";
 
 const tools = locateTools({ program_url: import.meta.url, postgres_bin: undefined });
 const BASE_PYTHON = tools.base_python ?? "";
@@ -44,9 +44,11 @@ function ownEnv(extra: Record<string, string> = {}): Record<string, string> {
   return { ...Object.fromEntries(own), ...extra };
 }
 
-async function resolveHere(python?: string, env = ownEnv()): Promise<Runtime> {
-  return await resolveRuntime({ project_root, python, env, home, tools });
+async function resolveHere(python?: string, env = ownEnv(), wishes: Wishes = {}): Promise<Runtime> {
+  return await resolveRuntime({ project_root, python, env, home, tools, ...wishes });
 }
+
+type Wishes = Pick<ResolveRuntimeInput, "python_version" | "uv_options">;
 
 test("without anything the installation's own Python reads the application", async () => {
   const runtime = await resolveHere();
@@ -106,6 +108,67 @@ test("a uv.lock decides before a requirements.txt", async () => {
   expect(runtime.python_source).toBe("uv.lock");
   writeFileSync(join(project_root, "app.py"), `import iniconfig\n${APP}`);
   expect((await readManifest({ runtime, app_file: "app.py" })).tables).toHaveLength(1);
+});
+
+test("the project's version chooses the Python: the installation's own, else one of the PATH, --python before both", async () => {
+  const { version } = await probePython({ python: BASE_PYTHON, cache_folder: join(home, "pythons"), env: ownEnv() });
+  const own = version.join(".");
+  const wanting = (python_version: string, env = ownEnv()) => resolveHere(undefined, env, { python_version });
+  expect((await wanting(own)).python_source).toBe("base library");
+  expect((await wanting(version.slice(0, 2).join("."))).python).toBe((await wanting(own)).python);
+  await expect(wanting("3.98")).rejects.toMatchObject({
+    code: "python_not_found",
+    message: "There is no python3.98 on the PATH.",
+  });
+  const bin = join(folder, "bin");
+  mkdirSync(bin);
+  const answer = '{"version":[3,98,1],"executable":"","paths":[]}';
+  writeFileSync(join(bin, "python3.98"), `#!/bin/sh\necho '${answer}'\n`, { mode: 0o755 });
+  const env = ownEnv({ PATH: `${bin}:${process.env.PATH}` });
+  await expect(wanting("3.98.2", env)).rejects.toMatchObject({
+    code: "python_not_found",
+    message: expect.stringMatching(/wants Python 3\.98\.2; .* has 3\.98\.1\.$/),
+  });
+  expect((await resolveHere(BASE_PYTHON, env, { python_version: "3.98" })).python_source).toBe("--python");
+});
+
+test("an active environment of another version than the project's is refused, for its packages would be missed", async () => {
+  const venv = join(folder, "venv");
+  execFileSync(tools.uv ?? "uv", ["venv", "--quiet", "--python", BASE_PYTHON, venv], { env: ownEnv() });
+  await expect(resolveHere(undefined, ownEnv({ VIRTUAL_ENV: venv }), { python_version: "3.98" })).rejects.toMatchObject(
+    {
+      code: "python_not_found",
+      message: expect.stringContaining(`wants Python 3.98; the active environment ${venv} has 3.`),
+    },
+  );
+});
+
+test("an environment is built with the project's Python and options of uv, and anew when they change", async () => {
+  writeFileSync(
+    join(project_root, "pyproject.toml"),
+    '[project]\nname = "thing"\nversion = "1"\nrequires-python = ">=3.11"\ndependencies = []\n' +
+      '[project.optional-dependencies]\nmore = ["iniconfig"]\n',
+  );
+  execFileSync(tools.uv ?? "uv", ["lock", "--quiet", "--directory", project_root], { env: ownEnv() });
+  writeFileSync(join(project_root, "app.py"), `import iniconfig\n${APP}`);
+  const plain = await resolveHere();
+  await expect(readManifest({ runtime: plain, app_file: "app.py" })).rejects.toMatchObject({ code: "app_invalid" });
+  const { version } = await probePython({ python: BASE_PYTHON, cache_folder: join(home, "pythons"), env: ownEnv() });
+  const wishes = { python_version: version.slice(0, 2).join("."), uv_options: "--extra 'more'" };
+  const runtime = await resolveHere(undefined, ownEnv(), wishes);
+  expect(runtime.python).not.toBe(plain.python);
+  expect((await readManifest({ runtime, app_file: "app.py" })).tables).toHaveLength(1);
+  expect((await resolveHere(undefined, ownEnv(), wishes)).python).toBe(runtime.python);
+  await expect(resolveHere(undefined, ownEnv(), { uv_options: "--extra nothing" })).rejects.toMatchObject({
+    code: "environment_failed",
+    message: expect.stringContaining("nothing"),
+  });
+  rmSync(join(project_root, "uv.lock"));
+  writeFileSync(join(project_root, "requirements.txt"), "iniconfig==2.3.1\n");
+  await expect(resolveHere(undefined, ownEnv(), { uv_options: "--require-hashes" })).rejects.toMatchObject({
+    code: "environment_failed",
+    message: expect.stringContaining("--require-hashes"),
+  });
 });
 
 test("a package that does not exist is named, and no half environment stays", async () => {

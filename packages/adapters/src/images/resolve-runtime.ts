@@ -6,13 +6,17 @@ import { homeError } from "@appdb/contract/home-error";
 import type { Runtime } from "@appdb/contract/routes/local";
 import type { Tools } from "../tools/locate-tools.ts";
 import { findLibraryPaths } from "./library-paths.ts";
-import { probePython } from "./probe-python.ts";
+import { type PythonFacts, probePython } from "./probe-python.ts";
 import { ensureVenvImage, findPackageSource, interpreterOf } from "./venv-images.ts";
 
 export interface ResolveRuntimeInput {
   readonly project_root: string;
   /** `--python`: a path, a program on PATH, or a version such as `3.12`. */
   readonly python: string | undefined;
+  /** The project's own wish, `3.12` or `3.12.8`; `--python` goes before it. */
+  readonly python_version?: string | undefined;
+  /** Options of uv where it builds an environment. */
+  readonly uv_options?: string | undefined;
   /** Environment that the application shall see. */
   readonly env: Readonly<Record<string, string>>;
   readonly home: string;
@@ -22,6 +26,8 @@ export interface ResolveRuntimeInput {
 /**
  * Chooses the Python of an application, the first that applies: `--python`; an environment built from its `uv.lock` or
  * `requirements.txt`; the active virtual environment; the base library alone. In the usual case no process is started.
+ * A project that wants a version gets an environment of that version, or a Python of it from the PATH; a virtual
+ * environment of another version is refused, for the packages in it would be missed elsewhere.
  * @throws python_not_found, environment_failed; home_not_writable, disk_full where something has to be made in the home
  */
 export async function resolveRuntime(input: ResolveRuntimeInput): Promise<Runtime> {
@@ -38,6 +44,7 @@ async function resolve(input: ResolveRuntimeInput): Promise<Runtime> {
   const env = { ...input.env };
   const { python, source } = await choosePython(input);
   const facts = await probePython({ python, cache_folder: join(home, HOME_PATHS.pythons), env });
+  if (source === "virtual environment" || source === "base library") refuseVersion(input, source, facts);
   const library_paths = await findLibraryPaths({ facts, tools, home, env });
   return { python: facts.executable || python, python_source: source, project_root, library_paths, env };
 }
@@ -54,12 +61,36 @@ async function choosePython(input: ResolveRuntimeInput): Promise<{ python: strin
       });
     }
     const images_folder = join(home, HOME_PATHS.images);
-    const image = { uv: tools.uv, project_root, base_python: tools.base_python, images_folder, env };
+    const { python_version, uv_options } = input;
+    const base_python = tools.base_python;
+    const image = { uv: tools.uv, project_root, base_python, python_version, uv_options, images_folder, env };
     return { python: await ensureVenvImage(source, image), source };
   }
   const active = env.VIRTUAL_ENV;
   if (active !== undefined && active !== "") return { python: interpreterOf(active), source: "virtual environment" };
-  return { python: tools.base_python ?? findNamed("python3", env), source: "base library" };
+  return { python: await findBase(input), source: "base library" };
+}
+
+/** The installation's own Python, else the one of the version that the project wants. */
+async function findBase({ env, home, python_version, tools }: ResolveRuntimeInput): Promise<string> {
+  const base = tools.base_python ?? findNamed("python3", env);
+  if (python_version === undefined) return base;
+  const facts = await probePython({ python: base, cache_folder: join(home, HOME_PATHS.pythons), env });
+  return isOfVersion(facts, python_version) ? base : findNamed(python_version.split(".", 2).join("."), env);
+}
+
+/** @throws python_not_found when the project wants another version than was found */
+function refuseVersion({ env, python_version }: ResolveRuntimeInput, source: string, facts: PythonFacts): void {
+  if (python_version === undefined || isOfVersion(facts, python_version)) return;
+  const found = source === "virtual environment" ? `the active environment ${env.VIRTUAL_ENV}` : facts.executable;
+  throw appError("python_not_found", {
+    detail: `The project's local database wants Python ${python_version}; ${found} has ${facts.version.join(".")}.`,
+    hint: `Name a Python of that version: --python /path/to/python${python_version.split(".", 2).join(".")}, or change python_version.`,
+  });
+}
+
+function isOfVersion(facts: PythonFacts, wanted: string): boolean {
+  return wanted.split(".").every((part, at) => Number(part) === facts.version[at]);
 }
 
 /** The interpreter that a person named. @throws python_not_found */

@@ -14,6 +14,10 @@ export interface VenvImageInput {
   readonly project_root: string;
   /** Python for a requirements.txt that says nothing; `uv.lock` says its own. */
   readonly base_python: string | undefined;
+  /** The Python that the project's configuration asks for: `3.12`, `3.12.8`. */
+  readonly python_version?: string | undefined;
+  /** Further options of uv where it installs, as a person types them. */
+  readonly uv_options?: string | undefined;
   /** Folder of all environments. */
   readonly images_folder: string;
   readonly env: Readonly<Record<string, string>>;
@@ -55,9 +59,9 @@ export async function ensureVenvImage(source: PackageSource, input: VenvImageInp
 /** Names an environment by all that goes into it. */
 export function hashEnvironment(
   source: PackageSource,
-  input: Pick<VenvImageInput, "project_root" | "base_python">,
+  input: Pick<VenvImageInput, "project_root" | "base_python" | "python_version" | "uv_options">,
 ): string {
-  const { base_python, project_root } = input;
+  const { base_python, project_root, python_version, uv_options } = input;
   const hash = lateCrypto().createHash("sha256");
   const parts = [
     String(BUILDER_VERSION),
@@ -67,6 +71,8 @@ export function hashEnvironment(
     readPythonVersion(project_root) ?? "",
   ];
   if (source === "requirements.txt") parts.push(base_python ?? "");
+  if (python_version !== undefined) parts.push(`python ${python_version}`);
+  if (uv_options !== undefined) parts.push(`options ${uv_options}`);
   const files = source === "uv.lock" ? [join(project_root, source)] : requirementFiles(join(project_root, source));
   for (const part of [...parts, ...files.map((file) => readFileSync(file, "utf8"))]) {
     hash.update(`${Buffer.byteLength(part)}:${part}`);
@@ -75,19 +81,26 @@ export function hashEnvironment(
 }
 
 async function build(source: PackageSource, input: VenvImageInput, draft: string): Promise<void> {
-  const { base_python, project_root, uv } = input;
-  const root = ["--directory", project_root];
+  const { base_python, project_root, python_version, uv } = input;
+  const root = ["--directory", project_root, ...splitOptions(input.uv_options ?? "")];
   if (source === "uv.lock") {
     const env = { ...input.env, UV_PROJECT_ENVIRONMENT: draft };
-    const args = ["sync", "--frozen", "--no-dev", "--no-install-project", "--no-progress", ...root];
+    const version = python_version === undefined ? [] : ["--python", python_version];
+    const args = ["sync", "--frozen", "--no-dev", "--no-install-project", "--no-progress", ...version, ...root];
     await runUv(uv, args, env, project_root);
     return;
   }
-  const wanted = readPythonVersion(project_root) ?? base_python;
+  const wanted = python_version ?? readPythonVersion(project_root) ?? base_python;
   const python = wanted === undefined ? [] : ["--python", wanted];
   await runUv(uv, ["venv", "--no-project", "--no-progress", ...python, draft], input.env, project_root);
   const args = ["pip", "install", "--no-progress", "--python", interpreterOf(draft), "-r", source, ...root];
   await runUv(uv, args, input.env, project_root);
+}
+
+/** The words of a line of options; what stands in quotes is one word. */
+function splitOptions(text: string): string[] {
+  const words = text.match(/(?:"[^"]*"|'[^']*'|[^\s"'])+/g) ?? [];
+  return words.map((word) => word.replace(/"([^"]*)"|'([^']*)'/g, "$1$2"));
 }
 
 async function runUv(
@@ -110,7 +123,7 @@ async function runUv(
   if (failure === undefined) return;
   throw appError("environment_failed", {
     detail: `The environment of ${project_root} could not be built: ${explain(said) || failure}`,
-    hint: "Correct the lock or requirements file, or choose a Python that has the packages: --python",
+    hint: "Correct the lock or requirements file, or python_version and uv_options; or choose a Python that has the packages: --python",
     meta: { project_root },
   });
 }

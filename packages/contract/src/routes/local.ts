@@ -17,6 +17,8 @@ export const runtimeSchema = z.strictObject({
   /** Folders put on PYTHONPATH so that `appdb` and msgpack import when the environment lacks them. */
   library_paths: z.array(z.string()),
   env: z.record(z.string(), z.string()),
+  /** Worker processes of each service, where the project's entry of the local database says how many. */
+  workers: z.int().min(1).optional(),
 });
 export type Runtime = z.infer<typeof runtimeSchema>;
 

@@ -1,0 +1,64 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import type { Application } from "../context.ts";
+import { locateProgram } from "../program.ts";
+import { SERVICE_TOML } from "./init-text.ts";
+import { readApplication } from "./read-application.ts";
+
+const APP = `import appdb as db
+
+Base = db.model_base()
+
+
+class Docs(Base, name="docs"):
+    title: db.String
+`;
+
+let folder: string;
+let notes: string[];
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "appdb-read-"));
+  writeFileSync(join(folder, "app.py"), APP);
+  notes = [];
+});
+
+afterEach(() => rmSync(folder, { recursive: true }));
+
+async function read(text: string): Promise<Application> {
+  writeFileSync(join(folder, "service.toml"), text);
+  const config = { home: join(folder, "home"), application_env: { PATH: process.env.PATH ?? "" } };
+  const out = { note: (line: string) => notes.push(line) };
+  const program = locateProgram(import.meta.url, process);
+  const signal = new AbortController().signal;
+  return await readApplication({ config, cwd: folder, out, program, signal }, { file: "app.py", python: undefined });
+}
+
+test("workers of the local database go with the application; what only hosted databases have is told", async () => {
+  const { manifest, runtime } = await read(
+    "[[service.database]]\nworkers = 3\nmemory_mb = 512\nvars = { bucket = 'x' }\nexclude = ['notes/']\n",
+  );
+  expect(manifest.tables).toHaveLength(1);
+  expect(runtime.workers).toBe(3);
+  expect(notes).toEqual([
+    "warning: service.toml: vars, memory_mb of the local database have no effect; only hosted databases have them.",
+  ]);
+});
+
+test("the Python that the local database wants has to be there", async () => {
+  await expect(read("[[service.database]]\npython_version = '3.98'\n")).rejects.toMatchObject({
+    code: "python_not_found",
+    message: "There is no python3.98 on the PATH.",
+  });
+  await expect(read("[[service.database]]\npython_version = 3\n")).rejects.toMatchObject({ code: "config_invalid" });
+});
+
+test.each([
+  ["as `cli init` writes it", SERVICE_TOML],
+  ["of a hosted database", "[[service.database]]\nname = 'cloud://acme:main'\npython_version = '3.98'\nworkers = 9\n"],
+])("a wish %s is nobody's here", async (_where, text) => {
+  expect((await read(text)).runtime.workers).toBeUndefined();
+  expect(notes).toEqual([]);
+});
