@@ -9,6 +9,8 @@ type TakeRow = NonNullable<Statement["take_row"]>;
 /** An answer's rows as they come from PostgreSQL, joined by commas. */
 export interface JsonRows {
   readonly take_row: TakeRow;
+  /** Forgets what was written. */
+  readonly restart: () => void;
   readonly count: number;
   /** More rows than `most_bytes` holds came; those beyond are not there. */
   readonly is_full: boolean;
@@ -29,21 +31,25 @@ export function compileJsonRows(
     lead: Buffer.from(isBare ? "" : `${at === 0 ? "{" : ","}${JSON.stringify(name)}:`),
     write: fieldWriter(type),
   }));
-  const end = isBare ? "" : outputs.length === 0 ? "{}" : "}";
+  const end = Buffer.from(isBare ? "" : outputs.length === 0 ? "{}" : "}");
+  /** Beyond PostgreSQL's own bytes of a row, whose lengths of fields make up for quotes and nulls. */
+  const more = fields.reduce((sum, { lead }) => sum + lead.length + MORE, end.length + 1);
   // Written on again and again: memory outside of the heap for each answer would call for collections of the whole heap.
   const blank: Sheet[] = [];
   return (most_bytes) => {
-    const sheet = blank.pop() ?? new Sheet();
+    // Taken by the first row: most of those who begin wait for others.
+    let sheet: Sheet | undefined;
     let count = 0;
-    const take_row: TakeRow = (row, start) => {
+    const take_row: TakeRow = (row, start, stop) => {
+      sheet ??= blank.pop() ?? new Sheet();
       if (sheet.at > most_bytes) return;
+      sheet.begin(stop - start + more);
       if (count++ > 0) sheet.add(COMMA);
       let at = start + FIELDS_BYTES;
       for (let index = 0; index < fields.length; index++) {
         const field = fields[index] as (typeof fields)[number];
         const length = lengthAt(row, at);
         at += LENGTH_BYTES;
-        sheet.room(field.lead.length + Math.max(length, 0) + MORE);
         sheet.copy(field.lead, 0, field.lead.length);
         if (length < 0) sheet.copy(NULL, 0, NULL.length);
         else {
@@ -51,17 +57,22 @@ export function compileJsonRows(
           at += length;
         }
       }
-      sheet.addText(end);
+      sheet.copy(end, 0, end.length);
     };
     return {
       take_row,
+      restart() {
+        count = 0;
+        if (sheet !== undefined) sheet.at = 0;
+      },
       get count() {
         return count;
       },
       get is_full() {
-        return sheet.at > most_bytes;
+        return sheet !== undefined && sheet.at > most_bytes;
       },
       finish() {
+        if (sheet === undefined) return "";
         const text = sheet.text();
         sheet.at = 0;
         if (blank.length < MOST_BLANK && sheet.bytes.length <= LARGEST_BLANK) blank.push(sheet);
@@ -105,10 +116,17 @@ function lengthAt(row: Buffer, at: number): number {
 class Sheet {
   bytes = Buffer.allocUnsafeSlow(FIRST_BYTES);
   at = 0;
+  #of_row = 0;
 
   text(): string {
     const written = this.bytes.subarray(0, this.at);
     return written.toString(isAscii(written) ? "latin1" : "utf8");
+  }
+
+  /** Makes room for a row. */
+  begin(most: number): void {
+    this.#of_row = most;
+    this.room(most);
   }
 
   /** Makes room for so many more bytes. */
@@ -119,13 +137,14 @@ class Sheet {
     this.bytes = grown;
   }
 
+  /** Adds a byte for which there is room. */
   add(byte: number): void {
-    this.room(1);
     this.bytes[this.at++] = byte;
   }
 
+  /** Adds any text in place of PostgreSQL's, beside the row's room. */
   addText(text: string): void {
-    this.room(text.length * 3);
+    this.room(text.length * 3 + this.#of_row);
     this.at += this.bytes.write(text, this.at);
   }
 
@@ -176,6 +195,11 @@ function fieldWriter(type: ColumnType): FieldWriter {
 
 const T = "t".charCodeAt(0);
 
+/** 1 for what JSON writes in another way: one look at it for each byte. */
+const ESCAPED = Uint8Array.from({ length: 256 }, (_none, byte) =>
+  byte < SPACE || byte === QUOTE || byte === BACKSLASH ? 1 : 0,
+);
+
 /** Copies up to the first character that JSON escapes; one that has such a character is written anew. */
 function writeString(sheet: Sheet, row: Buffer, start: number, end: number, other: FieldWriter): void {
   const { bytes } = sheet;
@@ -183,7 +207,7 @@ function writeString(sheet: Sheet, row: Buffer, start: number, end: number, othe
   bytes[at++] = QUOTE;
   for (let from = start; from < end; from++) {
     const byte = row[from] as number;
-    if (byte < SPACE || byte === QUOTE || byte === BACKSLASH) {
+    if (ESCAPED[byte] === 1) {
       other(sheet, row, start, end);
       return;
     }
