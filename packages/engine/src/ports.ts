@@ -21,6 +21,11 @@ export interface Statement {
    * the time of the call. It must not throw.
    */
   readonly take_row?: (bytes: Buffer, start: number, end: number) => void;
+  /**
+   * Says that what was taken counts no more: the rows come again from the first. Whoever has this, and a name, may go to
+   * PostgreSQL together with others, each still a transaction of its own; it must only read.
+   */
+  readonly restart?: () => void;
   /** Cancels the statement, which then throws SqlError 57014. */
   readonly signal?: AbortSignal | undefined;
 }

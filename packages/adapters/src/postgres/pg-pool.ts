@@ -5,6 +5,7 @@ import { isLost, statementError, unavailableError } from "./pg-errors.ts";
 import { listenOn } from "./pg-listen.ts";
 import { run, runBounded } from "./pg-statement.ts";
 import { openStream, RowTap } from "./row-tap.ts";
+import { isNamedRead, SharedTrips } from "./shared-trips.ts";
 
 export interface PgPoolOptions {
   /**
@@ -41,6 +42,7 @@ class PgPool implements SqlPool {
   readonly #config: ClientConfig;
   readonly #pool: Pool;
   readonly #taps: WeakMap<ClientBase, RowTap>;
+  readonly #trips: SharedTrips;
   readonly #closing = new AbortController();
 
   constructor(options: PgPoolOptions) {
@@ -65,6 +67,12 @@ class PgPool implements SqlPool {
       },
       onConnect: (client: ClientBase) => prepareSession(client, options),
     });
+    this.#trips = new SharedTrips({
+      connections: options.max,
+      acquire: () => this.#acquire(),
+      tapOf: (client) => this.#tapOf(client),
+      cancel: (client) => this.#cancel(client),
+    });
     // Idle connections whose server went away, and lent ones to which the pool does not listen: the pool drops them and
     // a running statement tells its caller, but an unheard 'error' event would end the process.
     this.#pool.on("error", (error) => this.#noteLoss(error));
@@ -75,7 +83,11 @@ class PgPool implements SqlPool {
     this.#options.log?.debug({ error: error.message }, "connection to PostgreSQL lost");
   }
 
-  async query(statement: Statement): Promise<SqlResult> {
+  query(statement: Statement): Promise<SqlResult> {
+    return isNamedRead(statement) ? this.#trips.read(statement) : this.#query(statement);
+  }
+
+  async #query(statement: Statement): Promise<SqlResult> {
     const client = await this.#acquire();
     try {
       const result = await this.#run(client, statement);
@@ -128,9 +140,13 @@ class PgPool implements SqlPool {
   #run(client: PoolClient, statement: Statement): Promise<SqlResult> {
     const { most_bytes, take_row, signal } = statement;
     if (most_bytes === undefined && take_row === undefined && signal === undefined) return run(client, statement);
+    return runBounded(client, this.#tapOf(client), statement, () => this.#cancel(client));
+  }
+
+  #tapOf(client: PoolClient): RowTap {
     const tap = this.#taps.get(client);
     if (tap === undefined) throw new TypeError("A connection of the pool has no tap.");
-    return runBounded(client, tap, statement, () => this.#cancel(client));
+    return tap;
   }
 
   /** Resolves once PostgreSQL has been told, so that the next statement of the connection is not hit. */

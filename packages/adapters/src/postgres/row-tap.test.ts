@@ -30,6 +30,7 @@ function read(chunks: readonly Buffer[], isTaking: boolean): { rows: string[]; p
 /** Keeps what it is given, as the driver does while a connection is being made. */
 class Driver {
   readonly seen: Buffer[] = [];
+  readonly parsedStatements = {};
 
   attachListeners(stream: Pick<EventEmitter, "on">): void {
     stream.on("data", (chunk: Buffer) => this.seen.push(chunk));

@@ -8,6 +8,18 @@ type TakeRow = NonNullable<Statement["take_row"]>;
 interface Listening {
   attachListeners(stream: Source): void;
   describe(message: unknown): void;
+  /** Texts of statements by name. */
+  readonly parsedStatements: Readonly<Record<string, string>>;
+}
+
+/** Whoever takes everything that answers what they sent. */
+export interface TapListener {
+  /** As `Statement.take_row`. */
+  takeRow(bytes: Buffer, start: number, end: number): void;
+  /** The fields of what PostgreSQL refused; false leaves it to the driver. */
+  takeError(fields: Buffer): boolean;
+  /** A statement is over; false when it was the last, which the driver is told. */
+  takeReady(): boolean;
 }
 
 interface Source {
@@ -18,6 +30,9 @@ interface Source {
 const HEADER = 5;
 const DATA_ROW = "D".charCodeAt(0);
 const READY_FOR_QUERY = "Z".charCodeAt(0);
+const ERROR = "E".charCodeAt(0);
+const BIND_COMPLETE = "2".charCodeAt(0);
+const COMMAND_COMPLETE = "C".charCodeAt(0);
 const READ_BYTES = 64 * 1024;
 
 /**
@@ -47,6 +62,9 @@ export function openStream(config?: { readonly ssl?: unknown }): Socket {
 export class RowTap {
   /** Whoever takes the rows of the running statement. */
   take: TakeRow | undefined;
+  /** Whoever takes all that answers the running statements. */
+  listener: TapListener | undefined;
+  readonly #connection: Listening;
   /** The beginning of a message whose rest has not come yet. */
   #parts: Buffer[] = [];
   #bytes = 0;
@@ -58,6 +76,7 @@ export class RowTap {
   constructor(client: ClientBase) {
     const connection: unknown = "connection" in client ? client.connection : undefined;
     if (!isListening(connection)) throw new TypeError("This release of pg reads its connections in another way.");
+    this.#connection = connection;
     const attach = connection.attachListeners.bind(connection);
     const describe = connection.describe.bind(connection);
     // Whoever takes rows as bytes knows their fields: PostgreSQL need not name them each time.
@@ -71,6 +90,11 @@ export class RowTap {
     };
   }
 
+  /** Whether the connection has this statement under its name. */
+  hasPrepared({ name, text }: Statement): boolean {
+    return name !== undefined && this.#connection.parsedStatements[name] === text;
+  }
+
   #read(chunk: Buffer, pass: (messages: Buffer) => void): void {
     const bytes = this.#complete(chunk);
     if (bytes === undefined) return;
@@ -80,9 +104,8 @@ export class RowTap {
     while (bytes.length - at >= HEADER) {
       size = 1 + lengthAt(bytes, at + 1);
       if (bytes.length - at < size) break;
-      if (bytes[at] === DATA_ROW && this.take !== undefined) {
+      if (this.#takes(bytes, at, at + size)) {
         if (passed < at) pass(this.#lent(bytes.subarray(passed, at)));
-        this.take(bytes, at + HEADER, at + size);
         passed = at + size;
       }
       at += size;
@@ -91,6 +114,28 @@ export class RowTap {
     if (passed < at) pass(this.#lent(bytes.subarray(passed, at)));
     // The stream's buffer is used again for the next chunk.
     if (at < bytes.length) this.#keep(Buffer.from(bytes.subarray(at)), size);
+  }
+
+  /** Gives a message to whoever takes it. */
+  #takes(bytes: Buffer, start: number, end: number): boolean {
+    const type = bytes[start];
+    const { listener } = this;
+    if (listener === undefined) {
+      if (type !== DATA_ROW || this.take === undefined) return false;
+      this.take(bytes, start + HEADER, end);
+      return true;
+    }
+    switch (type) {
+      case DATA_ROW:
+        listener.takeRow(bytes, start + HEADER, end);
+        return true;
+      case READY_FOR_QUERY:
+        return listener.takeReady();
+      case ERROR:
+        return listener.takeError(bytes.subarray(start + HEADER, end));
+      default:
+        return type === BIND_COMPLETE || type === COMMAND_COMPLETE;
+    }
   }
 
   /** Messages for the driver: theirs to keep until the connection is ready, lent from then on. */
@@ -136,6 +181,8 @@ function isListening(connection: unknown): connection is Listening {
     connection !== null &&
     "attachListeners" in connection &&
     typeof connection.attachListeners === "function" &&
+    "parsedStatements" in connection &&
+    typeof connection.parsedStatements === "object" &&
     "describe" in connection &&
     typeof connection.describe === "function"
   );

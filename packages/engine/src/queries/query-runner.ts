@@ -167,7 +167,7 @@ export class QueryRunner {
     const isUnseen = async () => plan.materials.length === 0 && !(await this.#isCurrent(plans, sql));
     if (final.graph === null) {
       const rows = plan.begin(limits.result_bytes);
-      await sql.query({ ...statement, take_row: rows.take_row });
+      await sql.query({ ...statement, take_row: rows.take_row, restart: rows.restart });
       if (rows.count === 0 && (await isUnseen())) return undefined;
       if (rows.count > limits.result_rows) throw tooManyRows(this.#named.name, limits);
       if (rows.is_full) throw tooManyBytes(this.#named.name, limits);

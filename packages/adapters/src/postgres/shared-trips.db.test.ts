@@ -1,0 +1,142 @@
+import { ResultTooLarge, type SqlPool, type Statement } from "@appdb/engine/ports";
+import { eventually } from "@appdb/testkit/eventually";
+import { createTestDatabase, type TestDatabase } from "@appdb/testkit/test-database";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { createPgPool } from "./pg-pool.ts";
+
+let database: TestDatabase;
+let pool: SqlPool;
+/** One connection: whoever comes while it is busy goes with others. */
+let single: SqlPool;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  pool = createPgPool({ dsn: database.dsn, max: 3, application_name: "shared-trips test" });
+  single = createPgPool({ dsn: database.dsn, max: 1, application_name: "victim" });
+});
+
+afterAll(async () => {
+  await single[Symbol.asyncDispose]();
+  await pool[Symbol.asyncDispose]();
+  await database.drop();
+});
+
+/** Runs a statement whose rows are taken, and gives the texts of their first fields. */
+async function read(sql: SqlPool, statement: Statement): Promise<(string | null)[]> {
+  let rows: (string | null)[] = [];
+  const { row_count } = await sql.query({
+    ...statement,
+    take_row: (bytes, start) => {
+      const length = bytes.readInt32BE(start + 2);
+      rows.push(length < 0 ? null : bytes.toString("utf8", start + 6, start + 6 + length));
+    },
+    restart: () => {
+      rows = [];
+    },
+  });
+  expect(row_count).toBe(rows.length);
+  return rows;
+}
+
+/** Every connection has the statement, and it is known to be quick. */
+async function warm(sql: SqlPool, statement: Statement): Promise<void> {
+  for (let times = 0; times < 40; times++) await read(sql, statement);
+}
+
+const SERIES = "select g::text || $2 from generate_series(1, $1::int) g";
+
+test("reads that wait together get each their own rows, in order", async () => {
+  const of = (rows: number, tail: string | null): Statement => ({ name: "series", text: SERIES, values: [rows, tail] });
+  await warm(single, of(1, ""));
+  for (const sql of [single, pool]) {
+    const reads = Array.from({ length: 60 }, (_none, at) => read(sql, of(at * 7, `é${at}`)));
+    expect(await Promise.all([...reads, read(sql, of(2, null))])).toEqual([
+      ...reads.map((_none, at) => Array.from({ length: at * 7 }, (_row, row) => `${row + 1}é${at}`)),
+      [null, null],
+    ]);
+  }
+});
+
+test("a read that PostgreSQL refuses is refused alone", async () => {
+  const of = (by: number): Statement => ({ name: "divide", text: "select 12 / $1::int", values: [by] });
+  await warm(single, of(1));
+  const outcomes = await Promise.allSettled([1, 0, 2, 0, 3].map((by) => read(single, of(by))));
+  expect(outcomes).toMatchObject([
+    { value: ["12"] },
+    { reason: { name: "SqlError", sqlstate: "22012" } },
+    { value: ["6"] },
+    { reason: { name: "SqlError", sqlstate: "22012" } },
+    { value: ["4"] },
+  ]);
+  expect(await read(single, of(4))).toEqual(["3"]);
+});
+
+test("a result that is too large is refused alone, and those behind it get all their rows once", async () => {
+  const of = (rows: number): Statement => ({ name: "series", text: SERIES, values: [rows, ""], most_bytes: 100_000 });
+  await warm(single, of(1));
+  const sizes = [5, 3_000_000, 5000, 3_000_000, 7, 9000];
+  const outcomes = await Promise.allSettled(sizes.map((rows) => read(single, of(rows))));
+  const numbers = (to: number) => Array.from({ length: to }, (_none, at) => String(at + 1));
+  expect(outcomes).toEqual([
+    { status: "fulfilled", value: numbers(5) },
+    { status: "rejected", reason: expect.any(ResultTooLarge) },
+    { status: "fulfilled", value: numbers(5000) },
+    { status: "rejected", reason: expect.any(ResultTooLarge) },
+    { status: "fulfilled", value: numbers(7) },
+    { status: "fulfilled", value: [...numbers(9000)] },
+  ]);
+});
+
+test("a caller that goes away takes its own read with it, running or waiting, and no other", async () => {
+  const of = (seconds: number): Statement => ({
+    name: "sleep",
+    text: "select $1::float8::text, pg_sleep($1::float8)",
+    values: [seconds],
+  });
+  await warm(single, of(0));
+  const away = [new AbortController(), new AbortController(), new AbortController()];
+  const [before, running, waiting] = away.map(({ signal }) => signal);
+  away[0]?.abort();
+  const outcomes = Promise.allSettled([
+    read(single, { ...of(0), signal: before }),
+    read(single, of(0)),
+    read(single, { ...of(60), signal: running }),
+    read(single, of(0)),
+    read(single, { ...of(60), signal: waiting }),
+    read(single, of(0)),
+  ]);
+  await eventually(async () => {
+    const seen = await pool.query({
+      text: "select count(*) from pg_stat_activity where wait_event = 'PgSleep' and datname = $1",
+      values: [database.name],
+    });
+    expect(seen.rows).toEqual([["1"]]);
+  });
+  away[2]?.abort();
+  away[1]?.abort();
+  const left = { reason: { name: "SqlError", sqlstate: "57014" } };
+  expect(await outcomes).toMatchObject([left, { value: ["0"] }, left, { value: ["0"] }, left, { value: ["0"] }]);
+});
+
+test("a connection that breaks ends the reads that were sent, and the next ones get another", async () => {
+  const of = (seconds: number): Statement => ({
+    name: "sleep",
+    text: "select $1::float8::text, pg_sleep($1::float8)",
+    values: [seconds],
+  });
+  await warm(single, of(0));
+  const outcomes = Promise.allSettled([read(single, of(60)), read(single, of(60))]);
+  for (let ended = 0; ended < 2; ) {
+    const { rows } = await pool.query({
+      text: `select pg_terminate_backend(pid) from pg_stat_activity
+        where application_name = 'victim' and wait_event = 'PgSleep' and datname = $1`,
+      values: [database.name],
+    });
+    ended += rows.length;
+    const done = await Promise.race([outcomes.then(() => true), new Promise((resolve) => setTimeout(resolve, 20))]);
+    if (done === true) break;
+  }
+  const broke = { reason: { code: "commit_unknown" } };
+  expect(await outcomes).toMatchObject([broke, broke]);
+  expect(await read(single, of(0))).toEqual(["0"]);
+});
