@@ -9,8 +9,10 @@ _PATH_MARKS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ012
 _RESERVED = ("/health", "/openapi.json")
 
 _OPTIONS = {
-    "insert": ("path", "inputs", "outputs"),
+    "insert": ("path", "inputs", "outputs", "on_error"),
     "compute": ("path", "inputs", "outputs"),
+    "update": ("path", "inputs", "outputs", "on_error"),
+    "delete": ("path", "match_columns"),
     "query": ("path", "query", "inputs", "one_row", "method"),
 }
 
@@ -34,6 +36,12 @@ def check_model(kind, model):
         raise AppFileError(f"add_{kind}_route takes a model first, not {shown}.", "Name the class of the model.")
     if "__appdb_table__" not in model.__dict__:
         raise AppFileError(f"{model.__name__} is the base of the models, not a model.", "Name one of its models.")
+
+
+def check_on_error(on_error):
+    """Raises AppFileError unless `on_error` is one of its two words."""
+    if on_error not in ("abort", "ignore"):
+        raise AppFileError(f"on_error= is 'abort' or 'ignore', not {on_error!r}.", 'Write on_error="ignore"')
 
 
 def check_query(query):

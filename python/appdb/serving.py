@@ -6,6 +6,7 @@ from appdb._errors import AppFileError, did_you_mean, later, listed
 from appdb._route_checks import (
     check_full_path,
     check_model,
+    check_on_error,
     check_path,
     check_query,
     checked_prefix,
@@ -15,10 +16,11 @@ from appdb._route_checks import (
     refuse_options,
 )
 from appdb._routes import QueryRoute, RowRoute
+from appdb._write_routes import DeleteRoute, UpdateRoute, delete_columns, update_columns
 
-_ROUTES = "add_insert_route, add_compute_route and add_query_route"
+_ROUTES = "add_insert_route, add_update_route, add_delete_route, add_compute_route and add_query_route"
 _LATER = frozenset(
-    "add_update_route add_delete_route insert_route update_route compute_route add_api_route"
+    "insert_route update_route compute_route add_api_route"
     " include_router get post put patch delete api_route websocket middleware".split()
 )
 
@@ -46,13 +48,38 @@ class Router:
         null, and its error is kept beside it. Raises AppFileError when a column is unknown, a needed one is left out, or
         the path is taken.
         """
-        if on_error not in ("abort", "ignore"):
-            raise AppFileError(f"on_error= is 'abort' or 'ignore', not {on_error!r}.", 'Write on_error="ignore"')
+        check_on_error(on_error)
         self._add("insert", model, path, inputs, outputs, options, caller(1), on_error)
 
     def add_compute_route(self, model, path=None, inputs=None, outputs=None, **options):
         """Serves POST `path`: computes `outputs` from `inputs` and stores nothing. Defaults as of an insert route."""
         self._add("compute", model, path, inputs, outputs, options, caller(1))
+
+    def add_update_route(self, model, path=None, inputs=None, outputs=None, on_error="abort", **options):
+        """Serves POST `path`: changes the row of a primary key and answers its `outputs`, by default all columns.
+
+        A body is the key and any of `inputs`, by default all other columns that are not computed: what it leaves out
+        keeps its value, null clears. What is computed from changed columns is computed anew; if that fails the row stays
+        as it was, or, with `on_error="ignore"`, the cell is null and its error is kept beside it. 404 where there is no
+        such row. Raises AppFileError for a model without a key, and for inputs of the key or computed ones.
+        """
+        refuse_options("update", options)
+        check_on_error(on_error)
+        check_model("update", model)
+        self._take_path("update", path)
+        key, names_in, names_out = update_columns(model, path, inputs, outputs)
+        self._routes.append(UpdateRoute(path, model, key, names_in, names_out, on_error, caller(1)))
+
+    def add_delete_route(self, model, path=None, match_columns=None, **options):
+        """Serves POST `path`: deletes the rows that have all values of a body and answers `{"num_rows": n}`.
+
+        A body names each of `match_columns`, by default the primary key; null finds rows without a value. Raises
+        AppFileError for an empty list, and for a model without a key where no columns are named.
+        """
+        refuse_options("delete", options)
+        check_model("delete", model)
+        self._take_path("delete", path)
+        self._routes.append(DeleteRoute(path, model, delete_columns(model, path, match_columns), caller(1)))
 
     def add_query_route(self, path=None, query=None, inputs=None, one_row=False, method="post", **options):
         """Serves `path`: runs a function marked @query and answers `{"rows": [...]}`, the bare list of a scalar query.

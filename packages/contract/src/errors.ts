@@ -29,7 +29,7 @@ export const ERRORS = {
   disk_full: { status: 507, title: "The disk is full" },
   overloaded: { status: 503, title: "Too many requests are waiting" },
   // queries
-  row_not_found: { status: 404, title: "The query found no row" },
+  row_not_found: { status: 404, title: "There is no such row" },
   several_rows: { status: 409, title: "The query found more than one row" },
   query_timeout: { status: 504, title: "A statement ran past its time limit" },
   result_too_large: { status: 422, title: "The result is larger than the service answers" },

@@ -125,6 +125,30 @@ const rowRouteSchema = z.strictObject({
   source: sourceSchema,
 });
 
+/** A key and values in, values of the updated row out. A field that a request leaves out keeps its value. */
+const updateRouteSchema = z.strictObject({
+  kind: z.literal("update"),
+  method: z.enum(["post"]),
+  path: z.string(),
+  table: z.string(),
+  /** The table's primary key, which every request brings. */
+  key: z.array(z.string()).min(1),
+  inputs: z.array(z.string()).min(1),
+  outputs: z.array(z.string()),
+  on_error: onErrorSchema.default("abort"),
+  source: sourceSchema,
+});
+
+/** Values in; the rows that have all of them go, and their number comes back. */
+const deleteRouteSchema = z.strictObject({
+  kind: z.literal("delete"),
+  method: z.enum(["post"]),
+  path: z.string(),
+  table: z.string(),
+  match_columns: z.array(z.string()).min(1),
+  source: sourceSchema,
+});
+
 /** Values of parameters in, by body or by URL; the rows of a query out. */
 const queryRouteSchema = z.strictObject({
   kind: z.literal("query"),
@@ -139,7 +163,12 @@ const queryRouteSchema = z.strictObject({
   source: sourceSchema,
 });
 
-export const routeSchema = z.discriminatedUnion("kind", [rowRouteSchema, queryRouteSchema]);
+export const routeSchema = z.discriminatedUnion("kind", [
+  rowRouteSchema,
+  updateRouteSchema,
+  deleteRouteSchema,
+  queryRouteSchema,
+]);
 
 export const serviceSchema = z.strictObject({
   name: z.string(),
@@ -174,6 +203,8 @@ export type ManifestQuery = z.infer<typeof namedQuerySchema>;
 export type ManifestParameter = z.infer<typeof parameterSchema>;
 export type ManifestRoute = z.infer<typeof routeSchema>;
 export type ManifestRowRoute = z.infer<typeof rowRouteSchema>;
+export type ManifestUpdateRoute = z.infer<typeof updateRouteSchema>;
+export type ManifestDeleteRoute = z.infer<typeof deleteRouteSchema>;
 export type ManifestQueryRoute = z.infer<typeof queryRouteSchema>;
 export type ResourcePool = z.infer<typeof resourcePoolSchema>;
 export type ManifestService = z.infer<typeof serviceSchema>;

@@ -28,6 +28,7 @@ export interface Answer {
   // biome-ignore lint/suspicious/noExplicitAny: the shape is what the test asserts
   readonly json: any;
   readonly text: string;
+  readonly headers: Readonly<Record<string, string>>;
 }
 
 /** Routes of an application file, with real Python workers. */
@@ -127,7 +128,8 @@ export async function openQueriesStage(app: string, limits: Partial<QueryLimits>
       const route = endpoints.routes.find((known) => known.method === method && known.path === path);
       if (route === undefined) throw new Error(`no route ${method} ${path}`);
       const answer = await route.handle({ body, search, headers: {}, id: "req-1", signal });
-      return { status: answer.status, text: wholeText(answer), json: JSON.parse(wholeText(answer)) };
+      const text = wholeText(answer);
+      return { status: answer.status, text, json: text === "" ? null : JSON.parse(text), headers: answer.headers };
     };
     return {
       endpoints,

@@ -1,10 +1,12 @@
 import type {
   Manifest,
+  ManifestDeleteRoute,
   ManifestQuery,
   ManifestQueryRoute,
   ManifestRoute,
   ManifestRowRoute,
   ManifestService,
+  ManifestUpdateRoute,
 } from "@appdb/contract/manifest";
 import type { PlanOp } from "@appdb/contract/plan";
 
@@ -81,7 +83,8 @@ function compareRoute(
   const same = before.kind === after.kind;
   if (!same) changes.breaking.push(`it becomes ${KINDS[after.kind]} route`);
   if (before.kind === "query" && after.kind === "query") compareQueries(before, after, manifests, changes);
-  else if (before.kind !== "query" && after.kind !== "query") compareRows(before, after, manifests.after, changes);
+  else if (before.kind === "delete" && after.kind === "delete") compareDeletes(before, after, changes);
+  else if (isOverRow(before) && isOverRow(after)) compareRows(before, after, manifests.after, changes);
   const { breaking, harmless } = changes;
   if (breaking.length + harmless.length === 0) return [];
   const description = `route '${keyOf(after)}' will be replaced: ${[...breaking, ...harmless].join(", ")}`;
@@ -94,19 +97,47 @@ function compareRoute(
   ];
 }
 
-const KINDS = { insert: "an insert", compute: "a compute", query: "a query" } as const;
+const KINDS = {
+  insert: "an insert",
+  update: "an update",
+  delete: "a delete",
+  compute: "a compute",
+  query: "a query",
+} as const satisfies Record<ManifestRoute["kind"], string>;
+
+/** A row's values in, a row's values out. */
+type OverRow = ManifestRowRoute | ManifestUpdateRoute;
+
+function isOverRow(route: ManifestRoute): route is OverRow {
+  return route.kind === "insert" || route.kind === "compute" || route.kind === "update";
+}
 
 interface RouteChanges {
   readonly breaking: string[];
   readonly harmless: string[];
 }
 
-function compareRows(before: ManifestRowRoute, after: ManifestRowRoute, manifest: Manifest, into: RouteChanges): void {
+function compareRows(before: OverRow, after: OverRow, manifest: Manifest, into: RouteChanges): void {
   if (before.table !== after.table) into.breaking.push(`it works on ${after.table}`);
   if (before.on_error !== after.on_error) {
     into.harmless.push(after.on_error === "ignore" ? "a failing cell becomes null" : "a failing cell refuses the row");
   }
-  compareNames(before, after, (name) => isOptional(manifest, after.table, name), into);
+  // The fields of an update may all be left out, short of the key.
+  const isOptionalNow = (name: string) => after.kind === "update" || isOptional(manifest, after.table, name);
+  compareKeys(before, after, into);
+  compareNames(before, after, isOptionalNow, into);
+}
+
+function compareKeys(before: OverRow, after: OverRow, { breaking }: RouteChanges): void {
+  if (before.kind !== "update" || after.kind !== "update") return;
+  note(breaking, "key column", "no longer taken", missing(before.key, after.key));
+  note(breaking, "key column", "required", missing(after.key, before.key));
+}
+
+function compareDeletes(before: ManifestDeleteRoute, after: ManifestDeleteRoute, { breaking }: RouteChanges): void {
+  if (before.table !== after.table) breaking.push(`it works on ${after.table}`);
+  note(breaking, "match column", "no longer taken", missing(before.match_columns, after.match_columns));
+  note(breaking, "match column", "required", missing(after.match_columns, before.match_columns));
 }
 
 function compareQueries(

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { endProcess } from "@appdb/adapters/processes/end-process";
 import { isAlive, type ProcessIdentity } from "@appdb/adapters/processes/process-identity";
 import { appError } from "@appdb/contract/errors";
-import type { Manifest, ManifestRoute } from "@appdb/contract/manifest";
+import type { Manifest, ManifestQuery, ManifestRoute } from "@appdb/contract/manifest";
 import { nearestName } from "@appdb/contract/nearest";
 import type { ServiceRecord, ServiceRoute } from "@appdb/contract/routes/local";
 import type { Clock, Logger } from "@appdb/engine/ports";
@@ -264,9 +264,20 @@ function describeRoute(manifest: Manifest, prefix: string, route: ManifestRoute)
     table: route.kind === "query" ? null : route.table,
     query: query?.name ?? null,
     one_row: route.kind === "query" && route.one_row,
-    inputs: route.inputs,
-    outputs: route.kind === "query" ? (query?.query.select.map((value) => value.name) ?? []) : route.outputs,
+    inputs: inputsOf(route),
+    outputs: outputsOf(route, query),
   };
+}
+
+/** What a request may bring. */
+function inputsOf(route: ManifestRoute): string[] {
+  if (route.kind === "delete") return route.match_columns;
+  return route.kind === "update" ? [...route.key, ...route.inputs] : route.inputs;
+}
+
+function outputsOf(route: ManifestRoute, query: ManifestQuery | undefined): string[] {
+  if (route.kind === "query") return query?.query.select.map((value) => value.name) ?? [];
+  return route.kind === "delete" ? ["num_rows"] : route.outputs;
 }
 
 function isUp(state: ServiceRecord["state"]): boolean {

@@ -6,6 +6,7 @@ import type {
   ManifestRowRoute,
   ManifestService,
   ManifestTable,
+  ManifestUpdateRoute,
 } from "@appdb/contract/manifest";
 import { nearestName } from "@appdb/contract/nearest";
 import { referencedColumns } from "../expressions/needs-python.ts";
@@ -36,7 +37,9 @@ export function checkRoutes(manifest: Manifest, service: ManifestService): void 
       refuse(`There is no table ${route.table}.`);
       continue;
     }
-    checkColumns(table, route, refuse);
+    if (route.kind === "update") checkUpdate(table, route, refuse);
+    else if (route.kind === "delete") checkNames(table, route.match_columns, refuse);
+    else checkColumns(table, route, refuse);
   }
 }
 
@@ -78,16 +81,38 @@ function checkQuery(manifest: Manifest, route: ManifestQueryRoute, refuse: Refus
   }
 }
 
-function checkColumns(table: ManifestTable, route: ManifestRowRoute, refuse: Refuse): void {
-  const columns = new Map(table.columns.map((column) => [column.name, column]));
-  for (const name of [...route.inputs, ...route.outputs]) {
-    if (columns.has(name)) continue;
-    const nearest = nearestName(name, columns.keys());
+function checkUpdate(table: ManifestTable, route: ManifestUpdateRoute, refuse: Refuse): void {
+  checkNames(table, [...route.inputs, ...route.outputs], refuse);
+  checkInputs(table, route.inputs, refuse);
+  if (table.primary_key.length === 0) refuse(`Table ${table.name} has no primary key to find a row by.`);
+  if (table.primary_key.join() !== route.key.join()) {
+    refuse(`The route's key is (${route.key.join(", ")}), the table's is (${table.primary_key.join(", ")}).`);
+  }
+  const read = readBy(table, table.primary_key);
+  for (const name of route.inputs) {
+    if (read.has(name)) refuse(`The primary key is, or is computed from, ${name}, which cannot be an input.`);
+  }
+}
+
+function checkNames(table: ManifestTable, names: readonly string[], refuse: Refuse): void {
+  const known = table.columns.map((column) => column.name);
+  for (const name of names) {
+    if (known.includes(name)) continue;
+    const nearest = nearestName(name, known);
     refuse(`Table ${table.name} has no column ${name}.${nearest === undefined ? "" : ` Did you mean ${nearest}?`}`);
   }
-  for (const name of route.inputs) {
-    if (columns.get(name)?.computed != null) refuse(`Column ${name} is computed and cannot be an input.`);
+}
+
+function checkInputs(table: ManifestTable, inputs: readonly string[], refuse: Refuse): void {
+  for (const { name, computed } of table.columns) {
+    if (computed !== null && inputs.includes(name)) refuse(`Column ${name} is computed and cannot be an input.`);
   }
+}
+
+function checkColumns(table: ManifestTable, route: ManifestRowRoute, refuse: Refuse): void {
+  const columns = new Map(table.columns.map((column) => [column.name, column]));
+  checkNames(table, [...route.inputs, ...route.outputs], refuse);
+  checkInputs(table, route.inputs, refuse);
   const needed = route.kind === "insert" ? new Set(columns.keys()) : readBy(table, route.outputs);
   for (const column of table.columns) {
     if (column.computed !== null || column.nullable || !needed.has(column.name)) continue;

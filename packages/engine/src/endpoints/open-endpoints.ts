@@ -5,11 +5,14 @@ import { compileManifestChecks } from "../rows/json-checks.ts";
 import { emptyCatalog, hasCatalog, loadCatalog } from "../schema/load-catalog.ts";
 import { checkRoutes } from "./check-routes.ts";
 import { checkTables } from "./check-tables.ts";
-import { describeService, type OpenApiDocument } from "./openapi.ts";
+import { compileDeleteRoute } from "./delete-routes.ts";
+import { describeService } from "./openapi.ts";
+import type { OpenApiDocument } from "./openapi-schemas.ts";
 import { compileQueryRoute } from "./query-routes.ts";
 import type { CompiledRoute } from "./route.ts";
 import { type EndpointsDeps, type EndpointsInput, RouteContext } from "./route-context.ts";
 import { compileRowRoute } from "./row-routes.ts";
+import { compileUpdateRoute } from "./update-routes.ts";
 
 export interface Endpoints extends AsyncDisposable {
   readonly services: readonly string[];
@@ -56,6 +59,10 @@ function compileRoute(context: RouteContext, service: ManifestService, route: Ma
     case "insert":
     case "compute":
       return compileRowRoute(context, service, route);
+    case "update":
+      return compileUpdateRoute(context, service, route);
+    case "delete":
+      return compileDeleteRoute(context, service, route);
     case "query":
       return compileQueryRoute(context, service, route);
   }

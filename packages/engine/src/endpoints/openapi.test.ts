@@ -29,6 +29,25 @@ const manifest = aManifest({
           on_error: "abort",
           source,
         },
+        {
+          kind: "update",
+          method: "post",
+          path: "/docs-change",
+          table: "docs",
+          key: ["id"],
+          inputs: ["title", "n"],
+          outputs: ["loud"],
+          on_error: "abort",
+          source,
+        },
+        {
+          kind: "delete",
+          method: "post",
+          path: "/docs-drop",
+          table: "docs",
+          match_columns: ["n", "loud"],
+          source,
+        },
       ],
     },
   ],
@@ -84,4 +103,28 @@ test("a route that stores says how a request is repeated safely", () => {
   const { parameters, responses } = describe().paths["/v1/docs-in"].post;
   expect(parameters).toEqual([expect.objectContaining({ name: "Idempotency-Key", in: "header", required: false })]);
   expect(Object.keys(responses["200"].headers)).toEqual(["idempotency-replayed"]);
+});
+
+test("an update requires the key alone, and answers null for a cell that may have failed before", () => {
+  const operation = describe().paths["/v1/docs-change"].post;
+  expect(operation.operationId).toBe("update_v1_docs_change_post");
+  const body = operation.requestBody.content["application/json"].schema;
+  expect(Object.keys(body.properties)).toEqual(["id", "title", "n"]);
+  expect([body.required, body.additionalProperties]).toEqual([["id"], false]);
+  const answer = operation.responses["200"].content["application/json"].schema;
+  expect(answer.properties.loud.type).toEqual(["string", "null"]);
+  expect(Object.keys(operation.responses)).toContain("404");
+});
+
+test("a delete requires every column that it matches, and answers a number", () => {
+  const operation = describe().paths["/v1/docs-drop"].post;
+  const body = operation.requestBody.content["application/json"].schema;
+  expect(body.required).toEqual(["n", "loud"]);
+  expect([body.properties.n.type, body.properties.loud.type]).toEqual([
+    ["integer", "null"],
+    ["string", "null"],
+  ]);
+  const answer = operation.responses["200"].content["application/json"].schema;
+  expect(answer.required).toEqual(["num_rows"]);
+  expect(Object.keys(operation.responses)).not.toContain("404");
 });

@@ -1,101 +1,27 @@
-import { ERRORS, type ErrorCode } from "@appdb/contract/errors";
 import type {
   Manifest,
   ManifestColumn,
+  ManifestDeleteRoute,
   ManifestParameter,
   ManifestQuery,
   ManifestQueryRoute,
   ManifestRoute,
   ManifestRowRoute,
   ManifestService,
+  ManifestUpdateRoute,
 } from "@appdb/contract/manifest";
-import type { ArrayDtype, ColumnType, TypeKind } from "@appdb/contract/types";
 import { VERSION } from "@appdb/contract/version";
 import { IDEMPOTENCY_HEADERS, IDEMPOTENCY_PARAMETER } from "../once/describe-once.ts";
-import { dtypeOf } from "../sql/storage-type.ts";
 import { CELL_ERRORS_HEADER } from "./cell-error-header.ts";
-
-type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json };
-export type OpenApiDocument = { readonly [key: string]: Json };
-
-const SCHEMAS = {
-  string: { type: "string" },
-  int: { type: "integer", format: "int64" },
-  float: { type: "number", format: "double" },
-  bool: { type: "boolean" },
-  timestamp: { type: "string", format: "date-time" },
-  date: { type: "string", format: "date" },
-  uuid: { type: "string", format: "uuid" },
-  json: {},
-  binary: { type: "string", contentEncoding: "base64" },
-} as const satisfies Record<Exclude<TypeKind, "array">, { readonly [key: string]: Json }>;
-
-const ELEMENT_SCHEMAS = {
-  bool: { type: "boolean" },
-  uint8: { type: "integer", minimum: 0, maximum: 255 },
-  int8: { type: "integer", minimum: -128, maximum: 127 },
-  int16: { type: "integer", minimum: -32_768, maximum: 32_767 },
-  int32: { type: "integer", format: "int32" },
-  int64: { type: "integer", format: "int64" },
-  float32: { type: "number", format: "float" },
-  float64: { type: "number", format: "double" },
-  string: { type: "string" },
-} as const satisfies Record<ArrayDtype, { readonly [key: string]: Json }>;
-
-/** Errors that a route may answer, by status; several codes may share one. */
-const ROUTE_ERRORS = {
-  insert: [
-    "invalid_json",
-    "invalid_request",
-    "invalid_idempotency_key",
-    "idempotency_mismatch",
-    "unsupported_media_type",
-    "payload_too_large",
-    "unique_violation",
-    "schema_changed",
-    "function_failed",
-    "function_timeout",
-    "worker_died",
-    "worker_out_of_memory",
-    "query_timeout",
-    "database_unavailable",
-    "commit_unknown",
-    "disk_full",
-  ],
-  compute: [
-    "invalid_json",
-    "invalid_request",
-    "unsupported_media_type",
-    "payload_too_large",
-    "function_failed",
-    "function_timeout",
-    "worker_died",
-    "worker_out_of_memory",
-    "query_timeout",
-    "database_unavailable",
-  ],
-  query: [
-    "invalid_json",
-    "invalid_request",
-    "schema_changed",
-    "function_failed",
-    "function_timeout",
-    "worker_died",
-    "worker_out_of_memory",
-    "result_too_large",
-    "query_timeout",
-    "database_unavailable",
-    "overloaded",
-  ],
-} as const satisfies Record<ManifestRoute["kind"], readonly ErrorCode[]>;
+import { errorResponses, PROBLEM_SCHEMA, ROUTE_ERRORS } from "./openapi-errors.ts";
+import { type Json, type OpenApiDocument, objectSchema, valueSchema } from "./openapi-schemas.ts";
 
 /** Describes a service as OpenAPI 3.1, from the columns that its validators are compiled from. */
 export function describeService(manifest: Manifest, service: ManifestService): OpenApiDocument {
   const paths: Record<string, Json> = {};
   for (const route of service.routes) {
     const path = service.prefix + route.path;
-    const described =
-      route.kind === "query" ? describeQuery(manifest, route, path) : describeRoute(manifest, route, path);
+    const described = describe(manifest, route, path);
     paths[path] = { ...(paths[path] as { readonly [key: string]: Json } | undefined), [route.method]: described };
   }
   return {
@@ -106,23 +32,40 @@ export function describeService(manifest: Manifest, service: ManifestService): O
   };
 }
 
-function describeRoute(manifest: Manifest, route: ManifestRowRoute, path: string): Json {
+function describe(manifest: Manifest, route: ManifestRoute, path: string): Json {
+  switch (route.kind) {
+    case "query":
+      return describeQuery(manifest, route, path);
+    case "delete":
+      return describeDelete(manifest, route, path);
+    default:
+      return describeRoute(manifest, route, path);
+  }
+}
+
+const WORDS = {
+  insert: { summary: (table: string) => `Insert a row into ${table}`, answer: "The row was stored." },
+  update: { summary: (table: string) => `Update a row of ${table}`, answer: "The row was updated." },
+  compute: {
+    summary: (table: string) => `Compute the columns of a row of ${table}, storing nothing`,
+    answer: "The values.",
+  },
+} as const;
+
+function describeRoute(manifest: Manifest, route: ManifestRowRoute | ManifestUpdateRoute, path: string): Json {
   const table = manifest.tables.find((candidate) => candidate.name === route.table);
   const columns = new Map(table?.columns.map((column) => [column.name, column]));
-  const verb = route.kind === "insert" ? "Insert a row into" : "Compute the columns of a row of";
+  const body = route.kind === "update" ? changeSchema(columns, route) : objectSchema(columns, route.inputs, "input");
   return {
     operationId: operationId(route, path),
-    summary: `${verb} ${route.table}${route.kind === "insert" ? "" : ", storing nothing"}`,
+    summary: WORDS[route.kind].summary(route.table),
     ...(table?.comment == null ? {} : { description: table.comment }),
     tags: [route.table],
     ...(route.kind === "insert" ? { parameters: [IDEMPOTENCY_PARAMETER] } : {}),
-    requestBody: {
-      required: true,
-      content: { "application/json": { schema: objectSchema(columns, route.inputs, "input") } },
-    },
+    requestBody: { required: true, content: { "application/json": { schema: body } } },
     responses: {
       "200": {
-        description: route.kind === "insert" ? "The row was stored." : "The values.",
+        description: WORDS[route.kind].answer,
         ...answerHeaders(route),
         content: { "application/json": { schema: objectSchema(columns, route.outputs, sideOf(route)) } },
       },
@@ -130,6 +73,42 @@ function describeRoute(manifest: Manifest, route: ManifestRowRoute, path: string
     },
   };
 }
+
+/** The key, and whatever is to change. */
+function changeSchema(columns: ReadonlyMap<string, ManifestColumn>, route: ManifestUpdateRoute): Json {
+  const key = objectSchema(columns, route.key, "key");
+  const inputs = objectSchema(columns, route.inputs, "input");
+  return { ...key, properties: { ...key.properties, ...inputs.properties } };
+}
+
+function describeDelete(manifest: Manifest, route: ManifestDeleteRoute, path: string): Json {
+  const table = manifest.tables.find((candidate) => candidate.name === route.table);
+  const columns = new Map(table?.columns.map((column) => [column.name, column]));
+  return {
+    operationId: operationId(route, path),
+    summary: `Delete rows of ${route.table}`,
+    description: "Deletes the rows that have all of these values; null stands for rows without a value.",
+    tags: [route.table],
+    requestBody: {
+      required: true,
+      content: { "application/json": { schema: objectSchema(columns, route.match_columns, "match") } },
+    },
+    responses: {
+      "200": {
+        description: "The number of rows that were deleted.",
+        content: { "application/json": { schema: COUNT } },
+      },
+      ...errorResponses(ROUTE_ERRORS.delete),
+    },
+  };
+}
+
+const COUNT: Json = {
+  type: "object",
+  properties: { num_rows: { type: "integer", minimum: 0 } },
+  required: ["num_rows"],
+  additionalProperties: false,
+};
 
 function operationId(route: ManifestRoute, path: string): string {
   return `${route.kind}_${path.replace(/\W+/g, "_").replace(/^_|_$/g, "")}_${route.method}`;
@@ -201,37 +180,12 @@ function parameterSchema(parameter: ManifestParameter): Json {
   return { ...schema, default: kind === "int" ? Number(value) : isJson ? JSON.parse(String(value)) : value };
 }
 
-function valueSchema(type: ColumnType, nullable: boolean): { readonly [key: string]: Json } {
-  const schema = typeSchema(type);
-  return nullable && schema.type !== undefined ? { ...schema, type: [schema.type, "null"] } : schema;
+/** A row that is updated may have cells that failed before, in columns that the update does not compute. */
+function sideOf(route: ManifestRowRoute | ManifestUpdateRoute): "output" | "failing output" {
+  return route.on_error === "ignore" || route.kind === "update" ? "failing output" : "output";
 }
 
-function objectSchema(
-  columns: ReadonlyMap<string, ManifestColumn>,
-  names: readonly string[],
-  side: "input" | "output" | "failing output",
-): Json {
-  const chosen = names.flatMap((name) => columns.get(name) ?? []);
-  return {
-    type: "object",
-    properties: Object.fromEntries(chosen.map((column) => [column.name, columnJsonSchema(mayFail(column, side))])),
-    required: chosen.filter((column) => side !== "input" || !column.nullable).map((column) => column.name),
-    additionalProperties: false,
-  };
-}
-
-function sideOf(route: ManifestRowRoute): "output" | "failing output" {
-  return route.on_error === "ignore" ? "failing output" : "output";
-}
-
-/** A cell that failed is null whatever its column's type says. */
-function mayFail(column: ManifestColumn, side: string): ManifestColumn {
-  return side === "failing output" && column.computed !== null && !column.primary_key
-    ? { ...column, nullable: true }
-    : column;
-}
-
-function answerHeaders(route: ManifestRowRoute): { readonly [key: string]: Json } {
+function answerHeaders(route: ManifestRowRoute | ManifestUpdateRoute): { readonly [key: string]: Json } {
   const headers = {
     ...(route.kind === "insert" ? IDEMPOTENCY_HEADERS : {}),
     ...(route.on_error === "ignore" ? CELL_ERROR_HEADERS : {}),
@@ -244,75 +198,4 @@ const CELL_ERROR_HEADERS: { readonly [key: string]: Json } = {
     description: 'Columns that failed and are null, with the type of their error: `fare;type="ZeroDivisionError"`',
     schema: { type: "string" },
   },
-};
-
-function columnJsonSchema(column: ManifestColumn): Json {
-  const schema = typeSchema(column.type);
-  const { type } = schema;
-  if (column.type.schema !== undefined) return jsonSchema(column, column.type.schema as { [key: string]: Json });
-  return {
-    ...schema,
-    ...(column.nullable && type !== undefined ? { type: [type, "null"] } : {}),
-    ...(column.comment === null ? {} : { description: column.comment }),
-  };
-}
-
-/** A schema of the application's own stands as it is; its references, if it has any, are to itself. */
-function jsonSchema(column: ManifestColumn, schema: { readonly [key: string]: Json }): Json {
-  const own =
-    "$id" in schema || !JSON.stringify(schema).includes('"$ref"')
-      ? schema
-      : { $id: `urn:column:${column.name}`, ...schema };
-  return {
-    ...(column.nullable ? { anyOf: [own, { type: "null" }] } : own),
-    ...(column.comment === null ? {} : { description: column.comment }),
-  };
-}
-
-function typeSchema(type: ColumnType): { readonly [key: string]: Json } {
-  if (type.kind !== "array") return SCHEMAS[type.kind];
-  const element = ELEMENT_SCHEMAS[dtypeOf(type)];
-  if (type.shape == null) return { type: "array", description: `Nested lists of ${type.dtype}, of any shape` };
-  return type.shape.reduceRight<{ readonly [key: string]: Json }>(
-    (items, length) => ({ type: "array", items, ...(length === null ? {} : { minItems: length, maxItems: length }) }),
-    element,
-  );
-}
-
-function errorResponses(codes: readonly ErrorCode[]): Record<string, Json> {
-  const byStatus = new Map<number, ErrorCode[]>();
-  for (const code of codes) byStatus.set(ERRORS[code].status, [...(byStatus.get(ERRORS[code].status) ?? []), code]);
-  return Object.fromEntries(
-    [...byStatus].map(([status, same]) => [
-      String(status),
-      {
-        description: same.map((code) => `\`${code}\`: ${ERRORS[code].title}`).join("; "),
-        content: { "application/problem+json": { schema: { $ref: "#/components/schemas/Problem" } } },
-      },
-    ]),
-  );
-}
-
-const PROBLEM_SCHEMA: Json = {
-  type: "object",
-  description: "RFC 9457 problem details",
-  properties: {
-    type: { type: "string", format: "uri" },
-    title: { type: "string" },
-    status: { type: "integer" },
-    detail: { type: "string", description: "What happened, with the real values" },
-    code: { type: "string", description: "Permanent name of the error" },
-    hint: { type: "string", description: "One next step" },
-    instance: { type: "string", description: "The request's id, as in the header x-request-id" },
-    errors: {
-      type: "array",
-      items: {
-        type: "object",
-        properties: { pointer: { type: "string" }, detail: { type: "string" } },
-        required: ["pointer", "detail"],
-      },
-    },
-    meta: { type: "object" },
-  },
-  required: ["type", "title", "status", "detail", "code"],
 };

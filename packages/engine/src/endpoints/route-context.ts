@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { Manifest, ManifestRowRoute } from "@appdb/contract/manifest";
+import type { Manifest, ManifestRoute } from "@appdb/contract/manifest";
 import { DEFAULT_LIMITS, type ServiceSpec } from "@appdb/contract/service-spec";
 import { withJsonChecks } from "../compute/checked-runner.ts";
 import { AnswerOnce } from "../once/answer-once.ts";
@@ -8,8 +8,11 @@ import type { Clock, Logger, SqlPool, UdfRunner } from "../ports.ts";
 import { OpenQueries } from "../queries/open-queries.ts";
 import type { QueryLimits } from "../queries/query-limits.ts";
 import type { JsonChecks } from "../rows/json-checks.ts";
+import { MovingTarget } from "../rows/moving-target.ts";
 import { RowComputer } from "../rows/row-computer.ts";
+import { RowDeleter } from "../rows/row-deleter.ts";
 import { layOutRow, type RowLayout } from "../rows/row-layout.ts";
+import { RowUpdater } from "../rows/row-updater.ts";
 import { TableWriter, type TableWriterDeps } from "../rows/table-writer.ts";
 import { createUuid7 } from "../rows/uuid7.ts";
 import { planWriteTarget } from "../rows/write-target.ts";
@@ -43,8 +46,10 @@ export class RouteContext {
   readonly once: AnswerOnce;
   readonly #rowDeps: TableWriterDeps;
   readonly #catalog: Catalog;
+  readonly #layouts = new Map<string, { layout: RowLayout; target: MovingTarget }>();
   readonly #tables = new Map<string, { layout: RowLayout; writer: TableWriter }>();
-  readonly #computers: RowComputer[] = [];
+  readonly #updaters = new Map<string, RowUpdater>();
+  readonly #draining: { drain(): Promise<void> }[] = [];
 
   constructor(deps: EndpointsDeps, input: EndpointsInput, catalog: Catalog, checks: JsonChecks) {
     this.checks = checks;
@@ -81,44 +86,79 @@ export class RouteContext {
   table(name: string): { layout: RowLayout; writer: TableWriter } {
     const known = this.#tables.get(name);
     if (known !== undefined) return known;
-    const service = { app_file: this.input.manifest.app_file, target: this.input.target };
-    const layout = layOutRow(declaredTable(this.input, this.#catalog, name));
-    const routes = this.#insertRoutes(name);
+    const { layout, target } = this.layout(name);
+    const routes = this.#routes(name, "insert");
     const writer = new TableWriter(this.#rowDeps, {
       layout,
       functions: this.functions,
       read: new Set(routes.flatMap((route) => route.outputs)),
       keeps_errors: routes.some((route) => route.on_error === "ignore"),
-      service,
-      target: planWriteTarget(layout, this.#catalog, service),
+      target,
     });
     const opened = { layout, writer };
     this.#tables.set(name, opened);
+    this.#draining.push(writer);
     return opened;
+  }
+
+  /** How a table's rows are laid out, and where they go: everything that writes to it shares both. */
+  layout(name: string): { layout: RowLayout; target: MovingTarget } {
+    const known = this.#layouts.get(name);
+    if (known !== undefined) return known;
+    const service = { app_file: this.input.manifest.app_file, target: this.input.target };
+    const layout = layOutRow(declaredTable(this.input, this.#catalog, name));
+    const now = planWriteTarget(layout, this.#catalog, service);
+    const opened = { layout, target: new MovingTarget(this.deps.sql, layout, service, now) };
+    this.#layouts.set(name, opened);
+    return opened;
+  }
+
+  /** One updater per table, so that the updates of all its routes go out together. */
+  updater(name: string): RowUpdater {
+    const known = this.#updaters.get(name);
+    if (known !== undefined) return known;
+    const routes = this.#routes(name, "update");
+    const updater = new RowUpdater(this.#rowDeps, {
+      ...this.layout(name),
+      functions: this.functions,
+      read: new Set(routes.flatMap((route) => route.outputs)),
+    });
+    this.#updaters.set(name, updater);
+    this.#draining.push(updater);
+    return updater;
+  }
+
+  /** Deletes rows of a table by the values of some columns. */
+  deleter(name: string, match: readonly string[]): RowDeleter {
+    const deleter = new RowDeleter(this.#rowDeps, { ...this.layout(name), match });
+    this.#draining.push(deleter);
+    return deleter;
   }
 
   /** Computes `outputs` of rows that nobody stores. */
   computer(layout: RowLayout, outputs: readonly string[]): RowComputer {
     const computer = new RowComputer(this.#rowDeps, { layout, functions: this.functions, outputs });
-    this.#computers.push(computer);
+    this.#draining.push(computer);
     return computer;
   }
 
   /** Resolves when no row and no query is on its way. */
   async drain(): Promise<void> {
-    await Promise.all([...this.#tables.values()].map(({ writer }) => writer.drain()));
-    await Promise.all(this.#computers.map((computer) => computer.drain()));
+    await Promise.all(this.#draining.map((one) => one.drain()));
     await Promise.all([this.queries.drain(), this.once.drain()]);
   }
 
-  #insertRoutes(table: string): readonly ManifestRowRoute[] {
+  /** The routes of a kind over a table that are served here. */
+  #routes<Kind extends "insert" | "update">(table: string, kind: Kind): readonly RouteOf<Kind>[] {
     const { manifest, services } = this.input;
     return manifest.services
       .filter((service) => services.includes(service.name))
       .flatMap((service) => service.routes)
-      .flatMap((route) => (route.kind === "insert" && route.table === table ? [route] : []));
+      .filter((route): route is RouteOf<Kind> => route.kind === kind && "table" in route && route.table === table);
   }
 }
+
+type RouteOf<Kind extends ManifestRoute["kind"]> = ManifestRoute & { readonly kind: Kind };
 
 /** The runner is made when it is first asked for, and then wrapped once. */
 function checkedRunner(udf: () => UdfRunner, checks: JsonChecks): () => UdfRunner {

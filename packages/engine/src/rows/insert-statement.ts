@@ -73,6 +73,6 @@ export function buildCompute(given: readonly Slot[], steps: readonly SqlStep[]):
 }
 
 /** The same text has the same name, so a connection prepares it once. */
-function prepare(text: string): Prepared {
+export function prepare(text: string): Prepared {
   return { text, name: createHash("sha256").update(text).digest("hex").slice(0, 32) };
 }

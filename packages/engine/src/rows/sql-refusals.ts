@@ -29,16 +29,21 @@ export function isUndone(error: unknown): boolean {
 /** The row's key exists already. */
 export function uniqueViolation(layout: RowLayout, row: Row): Error {
   const { name, primary_key } = layout.table;
-  const values = primary_key.map((column) => {
+  return appError("unique_violation", {
+    detail: `${name} has a row with (${primary_key.join(", ")}) = (${shownKey(layout, row)}) already; its unique constraint refuses a second one.`,
+    hint: "Send another key; the row that is there was not touched.",
+    meta: { table: name, columns: primary_key },
+  });
+}
+
+/** A row's key for people, long values cut. */
+export function shownKey(layout: RowLayout, row: Row): string {
+  const values = layout.table.primary_key.map((column) => {
     const slot = layout.index.get(column) ?? -1;
     const kind = layout.slots[slot]?.type.kind ?? "string";
     return shorten(valueToJson(kind, row[slot] ?? null));
   });
-  return appError("unique_violation", {
-    detail: `${name} has a row with (${primary_key.join(", ")}) = (${values.join(", ")}) already; its unique constraint refuses a second one.`,
-    hint: "Send another key; the row that is there was not touched.",
-    meta: { table: name, columns: primary_key },
-  });
+  return values.join(", ");
 }
 
 /** Turns PostgreSQL's refusal of a write into an error for the caller; what no caller could mend passes as it is. */

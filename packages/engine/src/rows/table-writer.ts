@@ -5,18 +5,18 @@ import { AnsweredBefore, isKeyTaken, onceId, type RequestStore, type RequestToKe
 import type { SqlConnection, SqlPool, UdfRunner } from "../ports.ts";
 import type { QueryLimits } from "../queries/query-limits.ts";
 import type { CatalogFunction } from "../schema/catalog.ts";
-import { loadCatalog } from "../schema/load-catalog.ts";
 import { arrayParameters, fillRow, type PlacedSlot, rowBytes } from "./batch-sql.ts";
 import { Coalescer, type Outcome } from "./coalescer.ts";
 import { FailingRows } from "./failing-rows.ts";
 import { buildInsert, type Prepared } from "./insert-statement.ts";
 import { isolate } from "./isolate.ts";
 import { BATCHING } from "./limits.ts";
+import type { MovingTarget } from "./moving-target.ts";
 import type { Row, RowLayout } from "./row-layout.ts";
-import { explainRefusal, isShapeRefusal, isUndone, isValueRefusal, uniqueViolation } from "./sql-refusals.ts";
+import { explainRefusal, isValueRefusal, uniqueViolation } from "./sql-refusals.ts";
 import type { MakeUuid7 } from "./uuid7.ts";
 import { arrayText } from "./value-sql.ts";
-import { planWriteTarget, type ServiceIdentity, schemaChanged, type WriteTarget } from "./write-target.ts";
+import type { WriteTarget } from "./write-target.ts";
 
 export interface TableWriterDeps {
   readonly sql: SqlPool;
@@ -33,14 +33,10 @@ export interface TableWriterInput {
   readonly functions: ReadonlyMap<string, CatalogFunction>;
   /** Columns whose values somebody will read after the write. */
   readonly read: ReadonlySet<string>;
-  readonly service: ServiceIdentity;
-  readonly target: WriteTarget;
+  readonly target: MovingTarget;
   /** Some rows may keep the errors of cells that failed. */
   readonly keeps_errors: boolean;
 }
-
-/** How often a batch starts over because the table moved, or because PostgreSQL undid it in favour of another one. */
-const MOST_ATTEMPTS = 8;
 
 interface Statement extends Prepared {
   readonly given: readonly PlacedSlot[];
@@ -67,7 +63,6 @@ export class TableWriter {
   /** The last batch had rows whose requests were answered before: the next is likely to be repeated too. */
   #meetsRepeated = false;
   #statements: Statements;
-  #reloading: Promise<void> | undefined;
 
   constructor(deps: TableWriterDeps, input: TableWriterInput) {
     this.#deps = deps;
@@ -77,7 +72,7 @@ export class TableWriter {
     this.#graph = plan.graph === null ? null : bindGraph(plan.graph, layout.index);
     this.#sqlSteps = plan.sql;
     this.#failing = new FailingRows({ udf: deps.udf, layout, functions, sql: plan.sql.map((step) => step.column) });
-    this.#statements = this.#prepare(input.target);
+    this.#statements = this.#prepare(input.target.current);
     this.#coalescer = new Coalescer({ ...BATCHING, weigh: rowBytes, run: (rows) => this.#runBatch(rows) });
   }
 
@@ -173,30 +168,18 @@ export class TableWriter {
   async #store(rows: readonly Row[], kind: "computing" | "given"): Promise<readonly Outcome<void>[]> {
     const answered = new Map<Row, Outcome<void>>();
     if (this.#meetsRepeated) await this.#findAnswered(rows, answered);
-    for (let attempt = 1; ; attempt++) {
-      const statements = this.#statements;
-      const left = answered.size === 0 ? rows : rows.filter((row) => !answered.has(row));
-      try {
-        const outcomes = left.length === 0 ? [] : await this.#attempt(statements.target, statements[kind], left);
-        if (outcomes !== undefined) return merge(rows, left, outcomes, answered);
-      } catch (error) {
-        if (attempt < MOST_ATTEMPTS && isUndone(error)) continue;
-        if (attempt < MOST_ATTEMPTS && isKeyTaken(error)) {
-          await this.#findAnswered(left, answered);
-          continue;
-        }
-        if (!isShapeRefusal(error) || attempt === MOST_ATTEMPTS) throw error;
-        await this.#reload(statements);
-        // The table is as this service knows it: the statement itself was wrong, which no new attempt mends.
-        if (this.#statements.target.version === statements.target.version) throw error;
-        continue;
-      }
-      if (attempt === MOST_ATTEMPTS) {
-        const { name } = statements.target;
-        throw schemaChanged(this.#input.service, `Table ${name} changes again and again.`, { table: name });
-      }
-      await this.#reload(statements);
-    }
+    const left = () => (answered.size === 0 ? rows : rows.filter((row) => !answered.has(row)));
+    const attempt = async (target: WriteTarget) => {
+      if (this.#statements.target !== target) this.#statements = this.#prepare(target);
+      const now = left();
+      const outcomes = now.length === 0 ? [] : await this.#attempt(target, this.#statements[kind], now);
+      return outcomes === undefined ? undefined : merge(rows, now, outcomes, answered);
+    };
+    return this.#input.target.run(attempt, async (error) => {
+      if (!isKeyTaken(error)) return false;
+      await this.#findAnswered(left(), answered);
+      return true;
+    });
   }
 
   /** Finds the rows whose requests were answered before, and what becomes of them. */
@@ -249,7 +232,8 @@ export class TableWriter {
       values.push(JSON.stringify(Object.fromEntries(target.pending.map((column) => [column.name, "pending"]))));
     }
     const result = await sql.query({ text: statement.text, name: statement.name, values });
-    if (result.row_count === 0 && !(target.has_key && (await this.#isCurrent(sql, target)))) return undefined;
+    const { target: moving } = this.#input;
+    if (result.row_count === 0 && !(target.has_key && (await moving.isCurrent(target, sql)))) return undefined;
     if (statement.returned.length === 0) return rows.map(() => ({ answer: undefined }));
     const identity = this.#input.layout.identity;
     // Rows come back in the order given, short of those whose key exists; the identity proves it.
@@ -265,29 +249,6 @@ export class TableWriter {
     });
     if (next !== result.row_count) throw new Error("PostgreSQL answered rows in another order than they were sent.");
     return outcomes;
-  }
-
-  async #isCurrent(sql: SqlConnection, target: WriteTarget): Promise<boolean> {
-    const { rows } = await sql.query({
-      name: "table_version",
-      text: "select version from appdb.tables where id = $1::bigint",
-      values: [target.table_id],
-    });
-    return Number(rows[0]?.[0]) === target.version;
-  }
-
-  /** Looks at the table anew, once for all batches that found it changed. @throws schema_changed */
-  async #reload(seen: Statements): Promise<void> {
-    if (this.#statements !== seen) return;
-    this.#reloading ??= this.#load().finally(() => {
-      this.#reloading = undefined;
-    });
-    await this.#reloading;
-  }
-
-  async #load(): Promise<void> {
-    const catalog = await loadCatalog(this.#deps.sql);
-    this.#statements = this.#prepare(planWriteTarget(this.#input.layout, catalog, this.#input.service));
   }
 
   #prepare(target: WriteTarget): Statements {

@@ -11,10 +11,20 @@ import { parseValue } from "./value-parse.ts";
  *  @throws invalid_json, invalid_request with one entry per field that does not fit */
 export type RowReader = (body: Uint8Array | string) => Row;
 
+/** Reads a request's body into the key and the new values of a row, and says which inputs it has, in the route's order.
+ *  @throws as RowReader */
+export type ChangeReader = (body: Uint8Array | string) => RowChange;
+
+export interface RowChange {
+  readonly row: Row;
+  readonly sent: readonly string[];
+}
+
 interface Input {
   readonly name: string;
   readonly type: ColumnType;
   readonly nullable: boolean;
+  readonly required: boolean;
   readonly check: JsonCheck | undefined;
   readonly slot: number;
 }
@@ -22,15 +32,52 @@ interface Input {
 /** Compiles the reader of a route's body: one look-up and one check a field, and words only when something is wrong. */
 export function compileRowReader(layout: RowLayout, inputs: readonly string[], checks: JsonChecks): RowReader {
   const fields = new Map<string, Input>();
-  for (const name of inputs) {
-    const slot = layout.index.get(name);
-    const column = slot === undefined ? undefined : layout.slots[slot];
-    if (slot === undefined || column === undefined) throw new TypeError(`${layout.table.name} has no column ${name}`);
-    fields.set(name, { name, type: column.type, nullable: column.nullable, check: checks.of(column.type), slot });
-  }
-  const blank: Row = layout.slots.map(() => null);
+  for (const name of inputs) fields.set(name, inputOf(layout, name, checks));
+  const read = compileReader(layout, fields);
+  return (bytes) => read(parseBody(bytes));
+}
+
+/** Compiles the reader of bodies that name a row by its key, which is required, and any of the inputs. */
+export function compileChangeReader(
+  layout: RowLayout,
+  { key, inputs }: { readonly key: readonly string[]; readonly inputs: readonly string[] },
+  checks: JsonChecks,
+): ChangeReader {
+  const fields = new Map<string, Input>();
+  for (const name of key) fields.set(name, { ...inputOf(layout, name, checks), nullable: false, required: true });
+  for (const name of inputs) fields.set(name, { ...inputOf(layout, name, checks), required: false });
+  const read = compileReader(layout, fields);
   return (bytes) => {
     const body = parseBody(bytes);
+    const row = read(body);
+    return { row, sent: inputs.filter((name) => Object.hasOwn(body.members, name)) };
+  };
+}
+
+/** Compiles the reader of bodies that have a value, null where the column may be null, for each of `columns`. */
+export function compileMatchReader(layout: RowLayout, columns: readonly string[], checks: JsonChecks): RowReader {
+  const fields = new Map<string, Input>();
+  for (const name of columns) {
+    const input = inputOf(layout, name, checks);
+    // A computed cell may be null whatever its column's type says.
+    const isComputed = layout.computed.includes(name) && !layout.table.primary_key.includes(name);
+    fields.set(name, { ...input, nullable: input.nullable || isComputed, required: true });
+  }
+  const read = compileReader(layout, fields);
+  return (bytes) => read(parseBody(bytes));
+}
+
+function inputOf(layout: RowLayout, name: string, checks: JsonChecks): Input {
+  const slot = layout.index.get(name);
+  const column = slot === undefined ? undefined : layout.slots[slot];
+  if (slot === undefined || column === undefined) throw new TypeError(`${layout.table.name} has no column ${name}`);
+  const { type, nullable } = column;
+  return { name, type, nullable, required: !nullable, check: checks.of(type), slot };
+}
+
+function compileReader(layout: RowLayout, fields: ReadonlyMap<string, Input>): (body: ParsedBody) => Row {
+  const blank: Row = layout.slots.map(() => null);
+  return (body) => {
     const row = blank.slice();
     let found = 0;
     for (const name in body.members) {
@@ -58,7 +105,7 @@ function parseField(field: Input, value: unknown, body: ParsedBody): EngineValue
 
 function lacksRequired(fields: ReadonlyMap<string, Input>, body: ParsedBody): boolean {
   for (const field of fields.values()) {
-    if (!field.nullable && !Object.hasOwn(body.members, field.name)) return true;
+    if (field.required && !Object.hasOwn(body.members, field.name)) return true;
   }
   return false;
 }
@@ -75,7 +122,7 @@ function refuse(layout: RowLayout, fields: ReadonlyMap<string, Input>, body: Par
     }
   }
   for (const field of fields.values()) {
-    if (field.nullable || Object.hasOwn(body.members, field.name)) continue;
+    if (!field.required || Object.hasOwn(body.members, field.name)) continue;
     errors.push({ pointer: pointerTo(field.name), detail: `The field "${field.name}" is required.` });
   }
   const first = errors[0];
@@ -84,7 +131,7 @@ function refuse(layout: RowLayout, fields: ReadonlyMap<string, Input>, body: Par
       errors.length === 1 && first !== undefined
         ? `${first.pointer.slice(1) || "The body"}: ${first.detail}`
         : `${errors.length} values do not fit; \`errors\` names each.`,
-    hint: `The route takes: ${[...fields.values()].map((field) => field.name + (field.nullable ? "?" : "")).join(", ")}`,
+    hint: `The route takes: ${[...fields.values()].map((field) => field.name + (field.required ? "" : "?")).join(", ")}`,
     meta: { table: layout.table.name },
     errors,
   });

@@ -63,8 +63,8 @@ test("a new nullable column is no concern, a new computed one is pending, and so
     column(5, "early", call("string.lower", col("title"))),
   ];
   expect(plan(added).pending).toEqual([
-    { name: "late", id: 6 },
-    { name: "early", id: 5 },
+    { name: "late", id: 6, reads: new Set(["early", "title"]) },
+    { name: "early", id: 5, reads: new Set(["title"]) },
   ]);
 });
 

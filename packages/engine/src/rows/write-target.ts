@@ -1,5 +1,6 @@
 import { appError } from "@appdb/contract/errors";
 import { displayType } from "@appdb/contract/types";
+import { computedClosure } from "../compute/plan-compute.ts";
 import { referencedColumns } from "../expressions/needs-python.ts";
 import type { Catalog, CatalogColumn, CatalogTable } from "../schema/catalog.ts";
 import { changedQueries } from "../schema/column-queries.ts";
@@ -15,7 +16,14 @@ export interface WriteTarget {
   readonly name: string;
   readonly has_key: boolean;
   /** Computed columns that this service cannot give the right value: new ones, changed ones, and their readers. */
-  readonly pending: readonly { readonly name: string; readonly id: number }[];
+  readonly pending: readonly PendingColumn[];
+}
+
+export interface PendingColumn {
+  readonly name: string;
+  readonly id: number;
+  /** All columns that it hangs on as it is computed now. */
+  readonly reads: ReadonlySet<string>;
 }
 
 export interface ServiceIdentity {
@@ -90,11 +98,7 @@ function isOwnKey(table: CatalogTable): boolean {
   return table.primary_key.length === 1 && table.primary_key[0] === table.identity;
 }
 
-function pendingColumns(
-  known: CatalogTable,
-  current: CatalogTable,
-  added: readonly CatalogColumn[],
-): { name: string; id: number }[] {
+function pendingColumns(known: CatalogTable, current: CatalogTable, added: readonly CatalogColumn[]): PendingColumn[] {
   const stale = new Set(added.filter((column) => column.computed !== null).map((column) => column.name));
   for (const column of known.columns) {
     const now = current.columns.find((candidate) => candidate.id === column.id);
@@ -108,7 +112,17 @@ function pendingColumns(
       if (computed !== null && referencedColumns(computed.expr).some((read) => stale.has(read))) stale.add(name);
     }
   }
-  return current.columns.filter((column) => stale.has(column.name)).map(({ name, id }) => ({ name, id }));
+  return current.columns
+    .filter((column) => stale.has(column.name))
+    .map(({ name, id }) => ({ name, id, reads: allReads(current, name) }));
+}
+
+function allReads(table: CatalogTable, name: string): ReadonlySet<string> {
+  const closure = computedClosure(table, [name]);
+  const reads = table.columns.flatMap(({ name: of, computed }) =>
+    computed === null || !closure.has(of) ? [] : referencedColumns(computed.expr),
+  );
+  return new Set(reads);
 }
 
 /** A catalog of an earlier version says nothing of queries: then the service's are taken for the same. */

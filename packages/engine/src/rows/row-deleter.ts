@@ -1,0 +1,140 @@
+import { createHash } from "node:crypto";
+import { indexedPrefix } from "../schema/ddl.ts";
+import { quoteIdent, quoteTable } from "../sql/quote.ts";
+import { storageCollation, storageType } from "../sql/storage-type.ts";
+import { arrayParameters, type PlacedSlot, rowBytes } from "./batch-sql.ts";
+import { Coalescer, type Outcome } from "./coalescer.ts";
+import { isolate } from "./isolate.ts";
+import { keyOf, keySlots } from "./keyed-rows.ts";
+import { BATCHING } from "./limits.ts";
+import { matchKey } from "./match-key.ts";
+import type { MovingTarget } from "./moving-target.ts";
+import type { Row, RowLayout } from "./row-layout.ts";
+import { explainRefusal } from "./sql-refusals.ts";
+import type { TableWriterDeps } from "./table-writer.ts";
+import { buildDeleteByKey } from "./update-statement.ts";
+import { toSqlText } from "./value-sql.ts";
+import type { WriteTarget } from "./write-target.ts";
+
+export interface RowDeleterInput {
+  readonly layout: RowLayout;
+  /** Columns whose values a row must all have to be deleted. */
+  readonly match: readonly string[];
+  readonly target: MovingTarget;
+}
+
+/** Deletes rows of one table for one route. Those that are named by their key are deleted together. */
+export class RowDeleter {
+  readonly #deps: Pick<TableWriterDeps, "sql" | "limits">;
+  readonly #input: RowDeleterInput;
+  readonly #match: readonly PlacedSlot[];
+  readonly #coalescer: Coalescer<Row, number> | undefined;
+
+  constructor(deps: Pick<TableWriterDeps, "sql" | "limits">, input: RowDeleterInput) {
+    this.#deps = deps;
+    this.#input = input;
+    const { layout, match } = input;
+    this.#match = layout.slots.flatMap((slot, at) => (match.includes(slot.name) ? [{ ...slot, at }] : []));
+    const { primary_key } = layout.table;
+    const isKey = primary_key.length === match.length && primary_key.every((name) => match.includes(name));
+    if (isKey) {
+      this.#coalescer = new Coalescer({ ...BATCHING, weigh: rowBytes, run: (rows) => this.#deleteBatch(rows) });
+    }
+  }
+
+  /**
+   * Deletes the rows that have the values of this one in the columns of the route; null finds rows without a value. Gives
+   * their number.
+   * @throws schema_changed, overloaded, query_timeout, database_unavailable, commit_unknown
+   */
+  async run(row: Row): Promise<number> {
+    if (this.#coalescer !== undefined) return this.#coalescer.submit(row);
+    try {
+      return await this.#input.target.run((target) => this.#deleteMatching(target, row));
+    } catch (error) {
+      throw explainRefusal(this.#input.layout, row, error, this.#deps.limits);
+    }
+  }
+
+  /** Resolves when no delete waits for others. */
+  async drain(): Promise<void> {
+    await this.#coalescer?.drain();
+  }
+
+  async #deleteBatch(rows: readonly Row[]): Promise<readonly Outcome<number>[]> {
+    const { layout, target } = this.#input;
+    // In the order in which updates lock rows too.
+    const sorted = rows.map((row) => ({ row, key: keyOf(layout, row) })).sort((a, b) => (a.key < b.key ? -1 : 1));
+    const found = await isolate(
+      sorted,
+      (part) =>
+        target.run((now) =>
+          this.#deleteByKey(
+            now,
+            part.map(({ row }) => row),
+          ),
+        ),
+      ({ row }, error) => ({ error: explainRefusal(layout, row, error, this.#deps.limits) }),
+    );
+    const outcomes = new Map(sorted.map(({ row }, at) => [row, found[at]]));
+    return rows.map((row) => outcomes.get(row) ?? { error: new Error("A row has no outcome.") });
+  }
+
+  async #deleteByKey(now: WriteTarget, rows: readonly Row[]): Promise<readonly Outcome<number>[] | undefined> {
+    const { layout, target } = this.#input;
+    const key = keySlots(layout);
+    const statement = buildDeleteByKey({ table: now, identity: layout.table.identity, key });
+    const values = [...arrayParameters(key, rows), now.table_id, now.version];
+    const result = await this.#deps.sql.query({ ...statement, values });
+    if (result.row_count === 0 && !(await target.isCurrent(now))) return undefined;
+    const deleted = new Set(result.rows.map(([at]) => Number(at) - 1));
+    return rows.map((_, at) => ({ answer: deleted.has(at) ? 1 : 0 }));
+  }
+
+  async #deleteMatching(now: WriteTarget, row: Row): Promise<number | undefined> {
+    const values = this.#match.flatMap((slot) => {
+      const value = row[slot.at] ?? null;
+      return value === null ? [] : [toSqlText(slot.type, value)];
+    });
+    const text = deleteMatching(this.#input.layout, now, this.#match, row);
+    const name = createHash("sha256").update(text).digest("hex").slice(0, 32);
+    const result = await this.#deps.sql.query({ text, name, values: [now.table_id, now.version, ...values] });
+    if (result.row_count === 0 && !(await this.#input.target.isCurrent(now))) return undefined;
+    return result.row_count;
+  }
+}
+
+/** A DELETE of the rows that have the values of `row` in some columns. Parameters: the table's id and version, then the
+ *  values that are not null. Conditions are written as the indexes are. */
+function deleteMatching(layout: RowLayout, now: WriteTarget, match: readonly PlacedSlot[], row: Row): string {
+  const { table } = layout;
+  const hasKey =
+    table.primary_key.length > 0 && table.primary_key.every((name) => match.some((slot) => slot.name === name));
+  let parameters = 2;
+  const conditions = match.flatMap((slot): string[] => {
+    const column = `t.${quoteIdent(slot.name)}`;
+    if ((row[slot.at] ?? null) === null) return [`${column} is null`];
+    parameters += 1;
+    const asked = `$${parameters}::${storageType(slot.type)}${storageCollation(slot.type)}`;
+    if (slot.type.kind === "json") return [`${column}::jsonb = ${asked}::jsonb`];
+    if (hasKey && table.primary_key.includes(slot.name)) {
+      return [matchKey("t", [{ name: slot.name, type: slot.type, sql: asked }])];
+    }
+    return [`${column} = ${asked}`, ...prefixConditions(layout, slot, column, asked)];
+  });
+  return [
+    `delete from ${quoteTable(now)} as t`,
+    `where (select v.version from appdb.tables v where v.id = $1::bigint) = $2::bigint`,
+    `  and ${conditions.join("\n  and ")}`,
+  ].join("\n");
+}
+
+/** An index holds only the beginning of a text: the same is asked of it. */
+function prefixConditions(layout: RowLayout, slot: PlacedSlot, column: string, asked: string): string[] {
+  if (slot.type.kind !== "string") return [];
+  const kinds = new Map(layout.slots.map(({ name, type }) => [name, type.kind]));
+  const lengths = layout.table.indexes
+    .filter((index) => index.columns.includes(slot.name))
+    .map((index) => index.columns.filter((name) => kinds.get(name) === "string").length);
+  return [...new Set(lengths)].map((texts) => `${indexedPrefix(column, texts)} = ${indexedPrefix(asked, texts)}`);
+}

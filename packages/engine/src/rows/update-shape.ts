@@ -1,0 +1,88 @@
+import { planCompute, planPython, type SqlStep } from "../compute/plan-compute.ts";
+import { type BoundGraph, bindGraph } from "../compute/run-graph.ts";
+import { referencedColumns } from "../expressions/needs-python.ts";
+import type { CatalogFunction } from "../schema/catalog.ts";
+import type { PlacedSlot } from "./batch-sql.ts";
+import type { RowLayout } from "./row-layout.ts";
+
+/** What follows from the columns that an update sends: updates that send the same are written together. */
+export interface UpdateShape {
+  readonly sent: readonly PlacedSlot[];
+  /** Computed columns that hang on what is sent: these alone are computed anew. */
+  readonly dependents: readonly PlacedSlot[];
+  /** Those of them that need Python, with what these read of them. */
+  readonly graph: BoundGraph | null;
+  /** The other ones, computed inside the statement. */
+  readonly sql: readonly SqlStep[];
+  /** Stored columns that `sql` reads. */
+  readonly sql_reads: readonly PlacedSlot[];
+  /** Stored columns that all dependents read together. */
+  readonly reads: readonly PlacedSlot[];
+  /** Computed columns that dependents read and that are not computed anew: one that failed has no value to give. */
+  readonly unsure: readonly string[];
+  /** Whether connections keep its statements. */
+  readonly is_kept: boolean;
+}
+
+/** @throws schema_mismatch when an expression names a function that `functions` lacks */
+export function planUpdate(
+  layout: RowLayout,
+  functions: ReadonlyMap<string, CatalogFunction>,
+  sent: readonly string[],
+): Omit<UpdateShape, "is_kept"> {
+  const { table } = layout;
+  const dependents = dependentsOf(layout, sent);
+  const plan = planCompute(table, functions, dependents);
+  const steps = new Set(plan.sql.map((step) => step.column));
+  const made = new Set([...sent, ...dependents]);
+  const readBy = (names: Iterable<string>): Set<string> => {
+    const read = [...names].flatMap((name) => readsOf(layout, name));
+    return new Set(read.filter((name) => !made.has(name)));
+  };
+  const reads = readBy(dependents);
+  const computed = new Set(table.columns.filter((column) => column.computed !== null).map((column) => column.name));
+  return {
+    sent: place(layout, sent),
+    dependents: place(layout, dependents),
+    graph: plan.graph === null ? null : bindGraph(plan.graph, layout.index),
+    sql: plan.sql,
+    sql_reads: place(layout, [...readBy(steps)]),
+    reads: place(layout, [...reads]),
+    unsure: [...reads].filter((name) => computed.has(name)),
+  };
+}
+
+/** The graph that computes some of a shape's dependents in Python; null for none. @throws as planUpdate */
+export function planRest(
+  layout: RowLayout,
+  functions: ReadonlyMap<string, CatalogFunction>,
+  columns: readonly string[],
+): BoundGraph | null {
+  const graph = planPython(layout.table, functions, columns);
+  return graph === null ? null : bindGraph(graph, layout.index);
+}
+
+/** The computed columns that hang on some of `names`, in the layout's order. */
+function dependentsOf(layout: RowLayout, names: readonly string[]): string[] {
+  const moved = new Set(names);
+  // Readers may be listed before what they read, so go round until nothing is added.
+  for (let before = -1; before !== moved.size; ) {
+    before = moved.size;
+    for (const name of layout.computed) if (readsOf(layout, name).some((read) => moved.has(read))) moved.add(name);
+  }
+  return layout.computed.filter((name) => moved.has(name));
+}
+
+function readsOf(layout: RowLayout, name: string): readonly string[] {
+  const expr = layout.table.columns.find((column) => column.name === name)?.computed?.expr;
+  return expr === undefined ? [] : referencedColumns(expr);
+}
+
+function place(layout: RowLayout, names: readonly string[]): PlacedSlot[] {
+  return names.map((name) => {
+    const at = layout.index.get(name);
+    const slot = at === undefined ? undefined : layout.slots[at];
+    if (at === undefined || slot === undefined) throw new TypeError(`${layout.table.name} has no column ${name}.`);
+    return { ...slot, at };
+  });
+}
