@@ -6,6 +6,7 @@ from appdb._expr import ColumnRef, Expr
 from appdb._model import ModelMeta
 
 _PATH_MARKS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.~/")
+_PAGES = ("page_size", "cursor")
 _RESERVED = ("/health", "/openapi.json")
 
 _OPTIONS = {
@@ -59,6 +60,12 @@ def check_query(query):
 def query_inputs(query, inputs, path):
     """The parameters of `query` that a route takes. Raises AppFileError for unknown, doubled and missing ones."""
     parameters = {parameter.name: parameter for parameter in query.parameters}
+    for name in _PAGES:
+        if name in parameters:
+            raise AppFileError(
+                f"The query {query.__name__} has a parameter '{name}', by which clients of {path} ask for pages.",
+                "Call the parameter otherwise.",
+            )
     if inputs is None:
         return [*parameters]
     if isinstance(inputs, str) or not hasattr(inputs, "__iter__"):

@@ -33,6 +33,8 @@ export const ERRORS = {
   several_rows: { status: 409, title: "The query found more than one row" },
   query_timeout: { status: 504, title: "A statement ran past its time limit" },
   result_too_large: { status: 422, title: "The result is larger than the service answers" },
+  invalid_cursor: { status: 422, title: "The cursor does not belong to this request" },
+  not_pageable: { status: 422, title: "The query cannot be read in pages" },
   query_not_found: { status: 404, title: "There is no such query" },
   // the application file
   app_file_not_found: { status: 404, title: "The application file does not exist" },

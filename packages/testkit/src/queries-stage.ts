@@ -31,11 +31,16 @@ export interface Answer {
   readonly headers: Readonly<Record<string, string>>;
 }
 
+export interface AskOptions {
+  readonly signal?: AbortSignal;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
 /** Routes of an application file, with real Python workers. */
 export interface ServedApp extends AsyncDisposable {
   readonly endpoints: Endpoints;
-  get(path: string, signal?: AbortSignal): Promise<Answer>;
-  post(path: string, body: unknown): Promise<Answer>;
+  get(path: string, options?: AskOptions): Promise<Answer>;
+  post(path: string, body: unknown, options?: AskOptions): Promise<Answer>;
 }
 
 /** An application file, applied to a database and served, with real Python workers. */
@@ -124,20 +129,19 @@ export async function openQueriesStage(app: string, limits: Partial<QueryLimits>
       { sql, udf, log, clock },
       { manifest: app, target: "main", services, limits: all },
     );
-    const ask = async (method: string, path: string, body: string, search: string, signal?: AbortSignal) => {
+    const ask = async (method: string, address: string, body: string, options: AskOptions = {}) => {
+      const [path = "", search = ""] = address.split("?", 2);
       const route = endpoints.routes.find((known) => known.method === method && known.path === path);
       if (route === undefined) throw new Error(`no route ${method} ${path}`);
-      const answer = await route.handle({ body, search, headers: {}, id: "req-1", signal });
+      const { signal, headers = {} } = options;
+      const answer = await route.handle({ body, search, headers, id: "req-1", signal });
       const text = wholeText(answer);
-      return { status: answer.status, text, json: text === "" ? null : JSON.parse(text), headers: answer.headers };
+      return { status: answer.status, text, headers: answer.headers, json: text === "" ? null : JSON.parse(text) };
     };
     return {
       endpoints,
-      get: (path, signal) => {
-        const [place = "", search = ""] = path.split("?", 2);
-        return ask("GET", place, "", search, signal);
-      },
-      post: (path, body) => ask("POST", path, typeof body === "string" ? body : JSON.stringify(body), ""),
+      get: (path, options) => ask("GET", path, "", options),
+      post: (path, body, options) => ask("POST", path, typeof body === "string" ? body : JSON.stringify(body), options),
       async [Symbol.asyncDispose]() {
         await endpoints[Symbol.asyncDispose]();
         await runner?.[Symbol.asyncDispose]();

@@ -10,6 +10,7 @@ import type {
 } from "@appdb/contract/manifest";
 import { nearestName } from "@appdb/contract/nearest";
 import { referencedColumns } from "../expressions/needs-python.ts";
+import { PAGE_PARAMETERS } from "./page-request.ts";
 
 /** Paths that every service answers itself. A person's own GET of /docs would win; the others cannot be taken. */
 const RESERVED = new Set(["/health", "/openapi.json"]);
@@ -70,6 +71,9 @@ function checkQuery(manifest: Manifest, route: ManifestQueryRoute, refuse: Refus
     if (!manifest.tables.some((candidate) => candidate.name === table)) refuse(`There is no table ${table}.`);
   }
   const names = query.parameters.map(({ name }) => name);
+  for (const name of PAGE_PARAMETERS) {
+    if (names.includes(name)) refuse(`Query ${query.name} has a parameter ${name}, by which clients ask for pages.`);
+  }
   for (const name of route.inputs) {
     if (names.includes(name)) continue;
     const nearest = nearestName(name, names);

@@ -12,6 +12,7 @@ import { compileQueryRoute } from "./query-routes.ts";
 import type { CompiledRoute } from "./route.ts";
 import { type EndpointsDeps, type EndpointsInput, RouteContext } from "./route-context.ts";
 import { compileRowRoute } from "./row-routes.ts";
+import { withTiming } from "./timing.ts";
 import { compileUpdateRoute } from "./update-routes.ts";
 
 export interface Endpoints extends AsyncDisposable {
@@ -40,7 +41,9 @@ export async function openEndpoints(deps: EndpointsDeps, input: EndpointsInput):
   checkTables(input, catalog);
   const checks = await compileManifestChecks(input.manifest);
   const context = new RouteContext(deps, input, catalog, checks);
-  const routes = services.flatMap((service) => service.routes.map((route) => compileRoute(context, service, route)));
+  const routes = services.flatMap((service) =>
+    service.routes.map((route) => withTiming(compileRoute(context, service, route))),
+  );
   return {
     services: services.map((service) => service.name),
     routes,

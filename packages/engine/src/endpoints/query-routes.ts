@@ -1,9 +1,14 @@
+import { hash } from "node:crypto";
 import { appError } from "@appdb/contract/errors";
 import type { ManifestQuery, ManifestQueryRoute, ManifestService } from "@appdb/contract/manifest";
-import type { QueryAnswer } from "../queries/query-runner.ts";
+import type { QueryAnswer } from "../queries/final-answer.ts";
+import type { QueryArguments } from "../queries/python-rows.ts";
 import { compileParameters } from "../queries/read-parameters.ts";
-import { answerError, JSON_HEADERS } from "./answers.ts";
-import type { CompiledRoute } from "./route.ts";
+import { answerError, JSON_HEADERS, type RouteAnswer } from "./answers.ts";
+import { writeCursor } from "./cursor.ts";
+import { withEtag } from "./etag.ts";
+import { linkToNext, type PageRequest, readPage, refusePages, splitSearch } from "./page-request.ts";
+import type { CompiledRoute, RouteRequest } from "./route.ts";
 import type { RouteContext } from "./route-context.ts";
 
 /** Compiles a route that takes values of a query's parameters and answers its rows. */
@@ -15,25 +20,52 @@ export function compileQueryRoute(
   const { named, asker, runner } = context.queries.open(route.query);
   const parameters = compileParameters(named.parameters, route.inputs);
   const render = renderer(route, named);
+  const { limits, deps } = context;
+  /** Makes a cursor of another query, or of the query as it was before an update, one that does not fit. */
+  const shape = hash("sha256", JSON.stringify([named.id, named.query]));
+  const isGet = route.method === "get";
+
+  async function answerList(
+    args: QueryArguments,
+    rest: string,
+    asked: PageRequest | undefined,
+    request: RouteRequest,
+  ): Promise<TextAnswer> {
+    const { signal, timing } = request;
+    if (asked === undefined) {
+      return { status: 200, headers: JSON_HEADERS, body: render(await asker.ask(args, { signal, timing })) };
+    }
+    if (route.one_row) refusePages();
+    const scope = `${shape} ${asker.keyOf(args)}`;
+    const page = readPage(asked, scope, limits.result_rows);
+    const answer = await asker.ask(args, { signal, timing, page });
+    const body = render(answer);
+    if (answer.next == null) return { status: 200, headers: JSON_HEADERS, body };
+    const link = linkToNext(isGet ? rest : "", page.size, writeCursor(scope, page.size, answer.next));
+    return { status: 200, headers: { ...JSON_HEADERS, link }, body };
+  }
+
   return {
     service: service.name,
     kind: route.kind,
-    method: route.method === "get" ? "GET" : "POST",
+    method: isGet ? "GET" : "POST",
     path: service.prefix + route.path,
     uses_python: runner.uses_python,
     takes_signal: asker.takes_signal,
     async handle(request) {
       try {
-        const args =
-          route.method === "get" ? parameters.fromUrl(request.search ?? "") : parameters.fromBody(request.body);
-        const answer = await asker.ask(args, request.signal);
-        return { status: 200, headers: JSON_HEADERS, body: render(answer) };
+        const { asked, rest } = splitSearch(request.search ?? "");
+        const args = isGet ? parameters.fromUrl(rest) : parameters.fromBody(request.body);
+        const answer = await answerList(args, rest, asked, request);
+        return isGet ? withEtag(answer, request.headers) : answer;
       } catch (error) {
-        return answerError(error, request.id, context.deps.log, request.signal);
+        return answerError(error, request.id, deps.log, request.signal);
       }
     },
   };
 }
+
+type TextAnswer = RouteAnswer & { readonly body: string };
 
 /** @throws row_not_found, several_rows from the writer of a route with one_row */
 function renderer(route: ManifestQueryRoute, named: ManifestQuery): (answer: QueryAnswer) => string {

@@ -44,6 +44,7 @@ export class RouteContext {
   readonly functions: ReadonlyMap<string, CatalogFunction>;
   readonly queries: OpenQueries;
   readonly once: AnswerOnce;
+  readonly limits: QueryLimits;
   readonly #rowDeps: TableWriterDeps;
   readonly #catalog: Catalog;
   readonly #layouts = new Map<string, { layout: RowLayout; target: MovingTarget }>();
@@ -56,6 +57,7 @@ export class RouteContext {
     this.deps = deps;
     this.input = input;
     this.#catalog = catalog;
+    this.limits = input.limits ?? DEFAULT_LIMITS;
     this.functions = new Map(input.manifest.functions.map((fn) => [fn.id, fn]));
     const { idempotency_keep_s: keep_s } = input.limits ?? DEFAULT_LIMITS;
     const requests = new RequestStore({ sql: deps.sql, clock: deps.clock, keep_s });
@@ -66,7 +68,7 @@ export class RouteContext {
       udf: checkedRunner(deps.udf, checks),
       uuid7: createUuid7(() => deps.clock.now()),
       uuid4: randomUUID,
-      limits: input.limits ?? DEFAULT_LIMITS,
+      limits: this.limits,
     };
     const { app_file, queries } = input.manifest;
     this.queries = new OpenQueries(
@@ -74,7 +76,7 @@ export class RouteContext {
         sql: deps.sql,
         udf: deps.udf,
         functions: this.functions,
-        limits: input.limits ?? DEFAULT_LIMITS,
+        limits: this.limits,
         service: { app_file, target: input.target },
         findTable: (name) => declaredTable(this.input, this.#catalog, name),
       },

@@ -1,5 +1,6 @@
 import type { ManifestRoute } from "@appdb/contract/manifest";
 import type { Once } from "../once/request-store.ts";
+import type { Timing } from "../timing.ts";
 import type { RouteAnswer } from "./answers.ts";
 
 /** A request to a compiled route, as whoever carries it hands it over: nothing of it was looked at but its path. */
@@ -22,6 +23,8 @@ export interface RouteRequest {
   readonly once?: Once;
   /** Ends the wait for a function when the caller is gone. A request with a stream always has one. */
   readonly signal?: AbortSignal | undefined;
+  /** Takes down where the time goes, when the client wants to know. */
+  readonly timing?: Timing | undefined;
 }
 
 export interface CompiledRoute {

@@ -30,7 +30,8 @@ export function compileRowRoute(
       made ??= { status: 200, headers: headersOf(row), body: render(row) };
       return made;
     };
-    await runner.run(row, request.signal, on_error, once === undefined ? undefined : { ...once, answer });
+    const kept = once === undefined ? undefined : { ...once, answer };
+    await runner.run(row, request.signal, on_error, kept, request.timing);
     return answer();
   };
   return {

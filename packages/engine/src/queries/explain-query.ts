@@ -148,6 +148,7 @@ function valuesFor(
   const types = new Map(named.parameters.map(({ name, type }) => [name, type]));
   return places.map((place) => {
     if ("array" in place) return "{}";
+    if ("page_key" in place || "page_rows" in place) throw new TypeError("A page is not explained.");
     if ("version_of" in place) return versions.get(place.version_of);
     const value = args.get(place.parameter) ?? null;
     const type = types.get(place.parameter);

@@ -1,11 +1,12 @@
 import type { Expr } from "@appdb/contract/expressions";
 import type { EngineValue } from "@appdb/contract/types";
 import { mapParts } from "../expressions/tree.ts";
-import type { SqlConnection, SqlPool, UdfFold, UdfFolded, UdfRunner } from "../ports.ts";
+import type { SqlConnection, UdfFold, UdfFolded, UdfRunner } from "../ports.ts";
 import { asBuffer, valueToJson } from "../rows/value-json.ts";
 import { arrayText } from "../rows/value-sql.ts";
 import { shownJson } from "../schema/shown-values.ts";
 import { quoteTable } from "../sql/quote.ts";
+import type { StatementPool } from "../timing.ts";
 import { decodeRow, type QueryArguments } from "./python-rows.ts";
 import { type QueryLimits, tooManyBytes } from "./query-limits.ts";
 import type { FoldStage, PlannedFold, PlannedStatement } from "./query-plan.ts";
@@ -35,7 +36,7 @@ export interface FoldInput {
  * groups as array texts; undefined when a table has another version by now.
  * @throws function_failed and its kin, worker_died, result_too_large, worker_unavailable, overloaded
  */
-export function foldGroups(sql: SqlPool, input: FoldInput): Promise<readonly string[] | undefined> {
+export function foldGroups(sql: StatementPool, input: FoldInput): Promise<readonly string[] | undefined> {
   const { stage, query, limits } = input;
   return sql.transaction(async (connection) => {
     await connection.query({ text: "set transaction isolation level repeatable read" });

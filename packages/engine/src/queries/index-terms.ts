@@ -128,12 +128,18 @@ function writeCondition(expr: Expr, held: HeldTexts, writer: ExpressionWriter): 
   return hint === undefined ? sql : `${hint} and ${sql}`;
 }
 
-/** The first key of an order as SQL that an index gives; undefined when there is nothing to add. */
-export function writeOrderHint(expr: Expr, held: HeldTexts, writer: ExpressionWriter): string | undefined {
+/** The first key of an order as SQL that an index gives, and how it makes it; undefined when there is nothing to add. */
+export function writeOrderHint(
+  expr: Expr,
+  held: HeldTexts,
+  writer: ExpressionWriter,
+): { readonly sql: string; readonly hint: (sql: string) => string } | undefined {
   if (expr.node !== "column" || expr.type.kind !== "string") return undefined;
   const how = held.get(expr.name);
   const sql = writer.write(expr);
-  return typeof how !== "number" || sql === undefined ? undefined : indexedPrefix(sql, how);
+  if (typeof how !== "number" || sql === undefined) return undefined;
+  const hint = (text: string) => indexedPrefix(text, how);
+  return { sql: hint(sql), hint };
 }
 
 /** Comparisons of columns with given values alone, and what `|` and `&` make of them. */

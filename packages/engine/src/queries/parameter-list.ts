@@ -2,8 +2,16 @@ import type { ManifestParameter } from "@appdb/contract/manifest";
 import type { ColumnType } from "@appdb/contract/types";
 import { storageCollation, storageType, transportType } from "../sql/storage-type.ts";
 
-/** What a place of a statement is filled with: a parameter of the query, an array of values, or a number of the engine. */
-export type Placeholder = { readonly parameter: string } | { readonly array: number } | { readonly version_of: number };
+/**
+ * What a place of a statement is filled with: a parameter of the query, an array of values, or something of the engine's:
+ * a table's version, a value of the row that a page begins behind, how many rows the page reads.
+ */
+export type Placeholder =
+  | { readonly parameter: string }
+  | { readonly array: number }
+  | { readonly version_of: number }
+  | { readonly page_key: number }
+  | { readonly page_rows: true };
 
 /** The `$1`, `$2` ... of a statement that is being written. No value of a request is ever part of its text. */
 export class ParameterList {
@@ -43,6 +51,18 @@ export class ParameterList {
   /** SQL of the version that a table had when the query was compiled. */
   version(table_id: number): string {
     return `${this.#add({ version_of: table_id })}::bigint`;
+  }
+
+  /** SQL of a value of the row that a page begins behind: the one of its `at`th sort key. */
+  pageKey(at: number, type: ColumnType): string {
+    const place = `${this.#add({ page_key: at })}::${storageType(type)}`;
+    const collation = storageCollation(type);
+    return collation === "" ? place : `(${place}${collation})`;
+  }
+
+  /** SQL of the number of rows that a page reads. */
+  pageRows(): string {
+    return `${this.#add({ page_rows: true })}::bigint`;
   }
 
   #add(place: Placeholder): string {

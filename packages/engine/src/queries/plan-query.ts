@@ -211,6 +211,7 @@ class Planner {
       columns: finished.columns,
       outputs: finished.outputs.map((output) => ({ ...output, nullable: this.#mayBeNull(output.place) })),
       graph: steps.length === 0 ? null : this.#graph(steps),
+      marks: finished.marks,
     };
   }
 

@@ -9,9 +9,10 @@ import { keyExpression } from "../schema/ddl.ts";
 import { quoteIdent, quoteTable } from "../sql/quote.ts";
 import { fromTransport, transportType } from "../sql/storage-type.ts";
 import type { BoundQuery } from "./bind-query.ts";
+import type { QueryAnswer } from "./final-answer.ts";
 import { ParameterList } from "./parameter-list.ts";
 import type { QueryArguments } from "./python-rows.ts";
-import type { QueryAnswer, QueryRunner } from "./query-runner.ts";
+import type { QueryRunner } from "./query-runner.ts";
 import { ExpressionWriter, joinTables } from "./relation.ts";
 import { compileRows } from "./render-rows.ts";
 

@@ -118,7 +118,7 @@ test("a client that goes away takes its statement with it", async () => {
   await fill(20_000);
   await stage.sql.query({ text: "insert into other (_row, n) select uuidv7(), i from generate_series(1, 20000) i" });
   const client = new AbortController();
-  const answer = stage.get("/slow", client.signal);
+  const answer = stage.get("/slow", { signal: client.signal });
   const running = async () => {
     const found = await stage.sql.query({
       text: "select count(*) from pg_stat_activity where state = 'active' and query like '%cross join%' and pid <> pg_backend_pid()",

@@ -1,33 +1,54 @@
 import type { SqlPool } from "../ports.ts";
+import { measured, Timing } from "../timing.ts";
+import type { QueryAnswer } from "./final-answer.ts";
 import { PointReads } from "./point-reads.ts";
 import type { QueryArguments } from "./python-rows.ts";
-import type { QueryAnswer, QueryRunner } from "./query-runner.ts";
+import type { QueryRunner, RunOptions } from "./query-runner.ts";
 import { SharedAnswers } from "./shared-answers.ts";
+
+export type AskOptions = Pick<RunOptions, "signal" | "page" | "timing">;
 
 /** How a query is asked by all of its routes: equal requests share a run, reads by key a statement. */
 export interface QueryAsker {
   readonly takes_signal: boolean;
-  ask(args: QueryArguments, signal?: AbortSignal): Promise<QueryAnswer>;
+  ask(args: QueryArguments, options?: AskOptions): Promise<QueryAnswer>;
+  /** Equal arguments have equal keys. */
+  keyOf(args: QueryArguments): string;
   drain(): Promise<void>;
 }
 
 /** Makes the asker of a query. */
 export function createAsker(sql: SqlPool, runner: QueryRunner): QueryAsker {
-  const points = PointReads.of(sql, runner);
-  if (points !== undefined) {
-    return { takes_signal: false, ask: (args) => points.run(args), drain: () => points.drain() };
-  }
-  const shared = new SharedAnswers<QueryAnswer>();
   const names = runner.plan.bound.parameters.map(({ name }) => name);
+  const keyOf = (args: QueryArguments) => argumentsKey(names, args);
+  const shared = new SharedAnswers<QueryAnswer>();
+  const askShared: QueryAsker["ask"] = (args, { signal, page, timing } = {}) => {
+    const key = page === undefined ? keyOf(args) : `${keyOf(args)} ${JSON.stringify(page)}`;
+    if (timing === undefined) return shared.run(key, (all) => runner.run(args, { signal: all, page }), signal);
+    // For one who joins another's run all of it is a wait for PostgreSQL.
+    let isOwn = false;
+    const start = (all: AbortSignal | undefined) => {
+      isOwn = true;
+      return runner.run(args, { signal: all, page, timing });
+    };
+    const joined = new Timing();
+    return joined.measure("db", shared.run(key, start, signal)).finally(() => {
+      if (!isOwn) timing.db += joined.db;
+    });
+  };
+  const points = PointReads.of(sql, runner);
+  if (points === undefined) return { takes_signal: true, ask: askShared, keyOf, drain: async () => undefined };
   return {
-    takes_signal: true,
-    ask: (args, signal) => shared.run(keyOf(names, args), (all) => runner.run(args, all), signal),
-    drain: async () => undefined,
+    takes_signal: false,
+    ask: (args, options) =>
+      options?.page === undefined ? measured(options?.timing, "db", points.run(args)) : askShared(args, options),
+    keyOf,
+    drain: () => points.drain(),
   };
 }
 
 /** Equal arguments have equal keys: one order, and lengths that keep values apart from one another. */
-function keyOf(names: readonly string[], args: QueryArguments): string {
+function argumentsKey(names: readonly string[], args: QueryArguments): string {
   let key = "";
   for (const name of names) {
     const value = args.get(name) ?? null;

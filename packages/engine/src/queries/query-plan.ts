@@ -79,6 +79,8 @@ export interface FinalStage {
   readonly columns: readonly NamedType[];
   readonly outputs: readonly Output[];
   readonly graph: UdfGraph | null;
+  /** Columns behind all others that tell a row's place or identity, when the plan was asked for them. */
+  readonly marks: number;
 }
 
 /** How a query is answered: rows are read and kept stage by stage, and the last statement gives the answer's rows. */
@@ -96,4 +98,14 @@ export interface PlanOptions {
   readonly mode: SqlMode;
   /** The answer may have this many rows; one more is asked for, to see that there are more. */
   readonly most_rows: number;
+  /** Rows come with values that mark them; without it they come bare. */
+  readonly marked?: RowMarks | undefined;
 }
+
+/**
+ * What marks a row. Of a page: the values that rows are sorted by, its identity last; `after` says which of them are null
+ * in the row that the page begins behind, and is null for the first page. Else its identity alone.
+ */
+export type RowMarks =
+  | { readonly by: "place"; readonly after: readonly boolean[] | null }
+  | { readonly by: "identity" };

@@ -1,16 +1,19 @@
 import { appError } from "@appdb/contract/errors";
 import type { ManifestQuery } from "@appdb/contract/manifest";
 import type { ColumnType, EngineValue } from "@appdb/contract/types";
-import type { SqlConnection, SqlPool, SqlResult, UdfGraph, UdfRunner } from "../ports.ts";
+import type { SqlConnection, SqlPool, UdfRunner } from "../ports.ts";
 import { isShapeRefusal, isValueRefusal } from "../rows/sql-refusals.ts";
 import { arrayText, toSqlText } from "../rows/value-sql.ts";
 import type { ServiceIdentity } from "../rows/write-target.ts";
 import type { Catalog, CatalogFunction, CatalogTable } from "../schema/catalog.ts";
 import { loadCatalog } from "../schema/load-catalog.ts";
+import { measured, type Timing } from "../timing.ts";
 import { type BoundQuery, bindQuery } from "./bind-query.ts";
 import { checkReads } from "./check-reads.ts";
+import { answerFinal, type CompiledPlan, type QueryAnswer } from "./final-answer.ts";
 import { foldGroups } from "./fold-groups.ts";
 import { compileJsonRows } from "./json-rows.ts";
+import { marksOf, type PageOf, type PagePosition, refuseUnpageable } from "./pages.ts";
 import { planQuery } from "./plan-query.ts";
 import {
   bindInputs,
@@ -20,9 +23,10 @@ import {
   type QueryArguments,
   refuseErrors,
 } from "./python-rows.ts";
-import { type QueryLimits, type RowsInFlight, tooManyBytes, tooManyRows } from "./query-limits.ts";
-import type { FinalStage, FoldStage, MaterialStage, PlannedStatement, QueryPlan } from "./query-plan.ts";
-import { explainQueryRefusal, type FailedAt } from "./query-refusals.ts";
+import { type QueryLimits, type RowsInFlight, tooManyBytes } from "./query-limits.ts";
+import type { FoldStage, MaterialStage, PlannedStatement, QueryPlan, RowMarks } from "./query-plan.ts";
+import { explainQueryRefusal } from "./query-refusals.ts";
+import type { SqlMode } from "./relation.ts";
 import { compileRows } from "./render-rows.ts";
 
 export interface QueryRunnerDeps {
@@ -37,27 +41,26 @@ export interface QueryRunnerDeps {
   readonly findTable: (name: string) => CatalogTable;
 }
 
-/** Rows as JSON texts, joined by commas. */
-export interface QueryAnswer {
-  readonly count: number;
-  readonly text: string;
-}
-
 /** How often a query starts over because a table moved. */
 const MOST_ATTEMPTS = 8;
 /** Rows that a cursor fetches at a time, for Python. */
 const FETCHED = 500;
 
+/** How a query is run. */
+export interface RunOptions {
+  readonly signal?: AbortSignal | undefined;
+  readonly timing?: Timing | undefined;
+  /** A part of the rows, in place of all. */
+  readonly page?: PageOf | undefined;
+  /** Rows come one by one with their identities (`QueryAnswer.rows`). */
+  readonly is_identified?: boolean;
+}
+
 interface Plans {
   readonly versions: ReadonlyMap<number, number>;
   readonly forms: CompiledPlan;
-  /** Made when SQL refuses a value for the first time. */
-  bare?: CompiledPlan;
-}
-
-interface CompiledPlan extends QueryPlan {
-  readonly render: ReturnType<typeof compileRows>;
-  readonly begin: ReturnType<typeof compileJsonRows>;
+  /** The same with rows that are marked, and without SQL beyond bare values, made when they are wanted. */
+  readonly others: Map<string, CompiledPlan>;
 }
 
 /** Values that rows are sorted, grouped or counted by are computed before there is an answer. */
@@ -89,13 +92,13 @@ export class QueryRunner {
 
   /**
    * @throws schema_changed, function_failed and its kin, result_too_large, query_timeout, invalid_request for a negative
-   *  limit, database_unavailable, worker_unavailable, overloaded
+   *  limit, not_pageable, database_unavailable, worker_unavailable, overloaded
    */
-  async run(args: QueryArguments, signal?: AbortSignal): Promise<QueryAnswer> {
+  async run(args: QueryArguments, options: RunOptions = {}): Promise<QueryAnswer> {
     this.#checkBounds(args);
     for (let attempt = 1; ; attempt++) {
       const plans = this.#plans;
-      const answer = await this.#attempt(plans, args, signal);
+      const answer = await this.#attempt(plans, args, options);
       if (answer !== undefined) return answer;
       if (attempt === MOST_ATTEMPTS) throw this.#movesOn();
       await this.#reload(plans);
@@ -103,19 +106,30 @@ export class QueryRunner {
   }
 
   /** One attempt; undefined when a table has another version by now. */
-  async #attempt(plans: Plans, args: QueryArguments, signal?: AbortSignal): Promise<QueryAnswer | undefined> {
+  async #attempt(plans: Plans, args: QueryArguments, options: RunOptions): Promise<QueryAnswer | undefined> {
+    const { signal } = options;
+    const marked = marksOf(options);
     try {
-      return await this.#execute(plans, plans.forms, args, signal);
+      return await this.#execute(plans, this.#planOf(plans, "forms", marked), args, options);
     } catch (error) {
       if (isShapeRefusal(error) && !(await this.#isCurrent(plans, this.#deps.sql))) return undefined;
       if (!isValueRefusal(error)) throw this.#explain(error, signal);
     }
-    plans.bare ??= this.#plan(plans.forms.bound, "bare");
     try {
-      return await this.#execute(plans, plans.bare, args, signal);
+      return await this.#execute(plans, this.#planOf(plans, "bare", marked), args, options);
     } catch (error) {
       throw this.#explain(error, signal);
     }
+  }
+
+  #planOf(plans: Plans, mode: SqlMode, marked: RowMarks | undefined): CompiledPlan {
+    const { forms, others } = plans;
+    if (mode === "forms" && marked === undefined) return forms;
+    const key = mode + JSON.stringify(marked);
+    const known = others.get(key) ?? this.#plan(forms.bound, mode, marked);
+    others.set(key, known);
+    if (marked?.by === "place") refuseUnpageable(this.#named.name, known);
+    return known;
   }
 
   #explain(error: unknown, signal: AbortSignal | undefined): unknown {
@@ -126,9 +140,9 @@ export class QueryRunner {
     plans: Plans,
     plan: CompiledPlan,
     args: QueryArguments,
-    signal?: AbortSignal,
+    options: RunOptions,
   ): Promise<QueryAnswer | undefined> {
-    if (plan.materials.length === 0) return this.#answer(plans, plan, [], args, signal);
+    if (plan.materials.length === 0) return this.#answer(plans, plan, [], args, options);
     let held = 0;
     const hold = (rows: number) => {
       this.#deps.in_flight.take(this.#named.name, rows, held + rows);
@@ -139,69 +153,40 @@ export class QueryRunner {
       for (const stage of plan.materials) {
         const rows =
           "folds" in stage
-            ? await this.#fold(plans, stage, arrays, args, hold, signal)
-            : await this.#materialize(plans, stage, arrays, args, hold, signal);
+            ? await this.#fold(plans, stage, arrays, args, hold, options)
+            : await this.#materialize(plans, stage, arrays, args, hold, options);
         if (rows === undefined) return undefined;
         arrays = rows;
       }
-      return await this.#answer(plans, plan, arrays, args, signal);
+      return await this.#answer(plans, plan, arrays, args, options);
     } finally {
       this.#deps.in_flight.give(held);
     }
   }
 
-  async #answer(
+  #answer(
     plans: Plans,
     plan: CompiledPlan,
     arrays: readonly string[],
     args: QueryArguments,
-    signal?: AbortSignal,
+    { signal, page, timing }: RunOptions,
   ): Promise<QueryAnswer | undefined> {
-    const { limits, sql } = this.#deps;
-    const { final } = plan;
-    const statement = {
-      ...this.#statement(plans, final.statement, arrays, args),
-      most_bytes: limits.result_bytes,
-      signal,
-    };
-    const isUnseen = async () => plan.materials.length === 0 && !(await this.#isCurrent(plans, sql));
-    if (final.graph === null) {
-      const rows = plan.begin(limits.result_bytes);
-      await sql.query({ ...statement, take_row: rows.take_row, restart: rows.restart });
-      if (rows.count === 0 && (await isUnseen())) return undefined;
-      if (rows.count > limits.result_rows) throw tooManyRows(this.#named.name, limits);
-      if (rows.is_full) throw tooManyBytes(this.#named.name, limits);
-      return { count: rows.count, text: rows.finish() };
-    }
-    const { rows } = await sql.query(statement);
-    if (rows.length === 0 && (await isUnseen())) return undefined;
-    if (rows.length > limits.result_rows) throw tooManyRows(this.#named.name, limits);
-    return this.#compute(plan, final.graph, rows, args, signal);
+    const { limits, udf } = this.#deps;
+    const sql = timing?.sql(this.#deps.sql) ?? this.#deps.sql;
+    const most = page === undefined ? 0 : this.#pageRows(page, args);
+    const filled = this.#statement(plans, plan.final.statement, arrays, args, { ...page, rows: most });
+    return answerFinal({
+      query: this.#named.name,
+      ...{ plan, args, signal, page, timing, limits, sql, udf },
+      statement: { ...filled, most_bytes: limits.result_bytes, signal },
+      isUnseen: async () => plan.materials.length === 0 && !(await this.#isCurrent(plans, sql)),
+    });
   }
 
-  /** Has Python compute what it must of the answer's rows. */
-  async #compute(
-    { final, render }: CompiledPlan,
-    graph: UdfGraph,
-    given: SqlResult["rows"],
-    args: QueryArguments,
-    signal?: AbortSignal,
-  ): Promise<QueryAnswer> {
-    const { limits } = this.#deps;
-    const first = final.outputs.filter(({ from }) => "sql" in from).length;
-    const inputs = bindInputs(graph, final.columns, args);
-    const rows = given.map((row) => inputs(decodeRow(final.columns, row, first)));
-    const computed = await computeRows(this.#deps.udf(), graph, rows, signal);
-    let text = "";
-    given.forEach((row, at) => {
-      const made = computed[at];
-      if (made === undefined) throw new TypeError("Python answered fewer rows than it was given.");
-      refuseErrors(this.#named.name, graph, 0, made, (step) => failedOutput(final, step, at + 1));
-      const shown = render(row, made.values);
-      text += at === 0 ? shown : `,${shown}`;
-    });
-    if (text.length > limits.result_bytes) throw tooManyBytes(this.#named.name, limits);
-    return { count: given.length, text };
+  /** Rows that a page reads: one more than it shows, unless the query's own limit ends it before. */
+  #pageRows({ size, after }: PageOf, args: QueryArguments): number {
+    const limit = this.#bound(this.#plans.forms.bound.query.limit, args) ?? Number.POSITIVE_INFINITY;
+    return Math.max(0, Math.min(size + 1, limit - (after?.given ?? 0)));
   }
 
   /** Reads rows by a cursor, has Python compute what it must, and keeps what the next statement needs, as array texts. */
@@ -211,8 +196,9 @@ export class QueryRunner {
     arrays: readonly string[],
     args: QueryArguments,
     hold: (rows: number) => void,
-    signal?: AbortSignal,
+    { signal, timing }: RunOptions,
   ): Promise<readonly string[] | undefined> {
+    const sql = timing?.sql(this.#deps.sql) ?? this.#deps.sql;
     const { graph, columns, conditions } = stage;
     const made = graph?.steps.slice(conditions) ?? [];
     const wanted = stage.is_ordered ? this.#enough(args) : Number.POSITIVE_INFINITY;
@@ -223,7 +209,7 @@ export class QueryRunner {
       for (const value of row) bytes += typeof value === "string" ? value.length : 8;
       kept.push(row);
     };
-    const isCurrent = await this.#deps.sql.transaction(async (connection) => {
+    const isCurrent = await sql.transaction(async (connection) => {
       const statement = this.#statement(plans, stage.statement, arrays, args);
       await connection.query({ text: `declare rows no scroll cursor for ${statement.text}`, values: statement.values });
       for (let count = 0; kept.length < wanted; ) {
@@ -234,7 +220,8 @@ export class QueryRunner {
         const before = kept.length;
         if (graph === null || inputs === undefined) for (const row of rows) take(row);
         else {
-          const computed = await computeRows(this.#deps.udf(), graph, rows.map(inputs), signal);
+          const made = computeRows(this.#deps.udf(), graph, rows.map(inputs), signal);
+          const computed = await measured(timing, "py", made);
           computed.forEach((result, at) => {
             if (!meetsConditions(this.#named.name, graph, conditions, result)) return;
             refuseErrors(this.#named.name, graph, conditions, result, () => SORTED);
@@ -257,12 +244,24 @@ export class QueryRunner {
     arrays: readonly string[],
     args: QueryArguments,
     hold: (rows: number) => void,
-    signal: AbortSignal | undefined,
+    { signal, timing }: RunOptions,
   ): Promise<readonly string[] | undefined> {
-    const { limits, sql, udf } = this.#deps;
+    const { limits, udf } = this.#deps;
+    const sql = timing?.sql(this.#deps.sql) ?? this.#deps.sql;
     const fill = (planned: PlannedStatement) => this.#statement(plans, planned, arrays, args);
     const isCurrent = (connection: SqlConnection) => this.#isCurrent(plans, connection);
-    return foldGroups(sql, { query: this.#named.name, stage, args, limits, udf, fill, isCurrent, hold, signal });
+    const folded = foldGroups(sql, {
+      query: this.#named.name,
+      stage,
+      args,
+      limits,
+      udf,
+      fill,
+      isCurrent,
+      hold,
+      signal,
+    });
+    return timing === undefined ? folded : timing.restOf(folded);
   }
 
   /** Rows of the final order that the limit and the offset can ask for. */
@@ -297,8 +296,11 @@ export class QueryRunner {
     { text, name, places }: PlannedStatement,
     arrays: readonly string[],
     args: QueryArguments,
+    page?: { readonly after?: PagePosition | null; readonly rows: number },
   ): { text: string; name: string; values: unknown[] } {
     const values = places.map((place): unknown => {
+      if ("page_rows" in place) return page?.rows;
+      if ("page_key" in place) return page?.after?.keys[place.page_key];
       if ("array" in place) return arrays[place.array];
       if ("version_of" in place) return plans.versions.get(place.version_of);
       const value = args.get(place.parameter) ?? null;
@@ -347,12 +349,12 @@ export class QueryRunner {
 
   #compile(bound: BoundQuery): Plans {
     const versions = new Map(bound.tables.map(({ table }) => [table.id, table.version]));
-    return { versions, forms: this.#plan(bound, "forms") };
+    return { versions, forms: this.#plan(bound, "forms"), others: new Map() };
   }
 
-  #plan(bound: BoundQuery, mode: "forms" | "bare"): CompiledPlan {
+  #plan(bound: BoundQuery, mode: SqlMode, marked?: RowMarks): CompiledPlan {
     const { functions, limits } = this.#deps;
-    const plan = planQuery(bound, { functions, mode, most_rows: limits.result_rows });
+    const plan = planQuery(bound, { functions, mode, most_rows: limits.result_rows, marked });
     const { final } = plan;
     return {
       ...plan,
@@ -368,9 +370,4 @@ export class QueryRunner {
       hint: "Send the request again when the update is done.",
     });
   }
-}
-
-function failedOutput({ outputs }: FinalStage, step: number, row: number): FailedAt {
-  const output = outputs.find(({ from }) => "step" in from && from.step === step);
-  return output === undefined ? { clause: "select" } : { column: output.name, row };
 }

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import type { Expr } from "@appdb/contract/expressions";
+import type { ColumnType } from "@appdb/contract/types";
 import { partsOf } from "../expressions/tree.ts";
 import { quoteIdent } from "../sql/quote.ts";
 import { castToStorage } from "../sql/storage-type.ts";
@@ -7,11 +8,15 @@ import { aggregateSql } from "./aggregate-sql.ts";
 import { type BoundQuery, flatNames } from "./bind-query.ts";
 import { type GroupNames, groupNames, isGrouped } from "./groups.ts";
 import { chooseHeld, type HeldTexts, writeConditions, writeOrderHint } from "./index-terms.ts";
+import { type OrderTerm, orderLines, pageConditions, reversed, sortKeys } from "./order-terms.ts";
 import type { ParameterList } from "./parameter-list.ts";
 import type { Clauses, NamedType, Output, PlannedStatement, PlanOptions } from "./query-plan.ts";
 import { ExpressionWriter, type Relation } from "./relation.ts";
+import { drawSql, OF_TRANSACTION } from "./sample-sql.ts";
 
 type Order = Clauses["order_by"];
+
+const UUID: ColumnType = { kind: "uuid" };
 
 export interface WrittenAnswer {
   readonly statement: PlannedStatement;
@@ -19,10 +24,12 @@ export interface WrittenAnswer {
   readonly columns: readonly NamedType[];
   readonly outputs: readonly (Omit<Output, "nullable"> & { readonly place: number })[];
   readonly python: readonly { readonly name: string; readonly expr: Expr }[];
+  /** Columns behind all others that mark a row. */
+  readonly marks: number;
 }
 
 /** What is selected: values of a statement, and what Python makes of some of them. */
-interface Chosen extends Omit<WrittenAnswer, "statement"> {
+interface Chosen extends Omit<WrittenAnswer, "statement" | "marks"> {
   readonly values: readonly string[];
 }
 
@@ -55,7 +62,7 @@ export class StatementWriter {
       `select ${values.length === 0 ? "1" : values.join(", ")}`,
       `from ${relation.from}`,
       ...this.#where([...writeConditions(input.where, held, writer), ...this.#guards(input.guards)]),
-      ...orderLines(this.#orderTerms(input.order, writer, relation, held)),
+      ...orderLines(this.#orderTerms(input.order, writer, relation, { held })),
     ]);
   }
 
@@ -80,7 +87,7 @@ export class StatementWriter {
       `select ${values.join(", ")}`,
       `from ${relation.from}`,
       ...this.#where(this.#guards(input.guards)),
-      ...orderLines(relation.identities.map((sql) => ({ sql, asc: true }))),
+      ...orderLines(relation.identities.map((sql) => ({ sql, asc: true, type: UUID }))),
     ]);
   }
 
@@ -101,7 +108,7 @@ export class StatementWriter {
       `select ${[place, ...(valuesSql ?? [])].join(", ")}`,
       `from ${relation.from}`,
       ...this.#where(relation.where),
-      ...orderLines(relation.identities.map((sql) => ({ sql, asc: true }))),
+      ...orderLines(relation.identities.map((sql) => ({ sql, asc: true, type: UUID }))),
     ]);
   }
 
@@ -113,8 +120,10 @@ export class StatementWriter {
     const held = this.#held(this.#relation, clauses.where, isGrouped(clauses) ? [] : clauses.order_by);
     let relation = this.#sampled(clauses.where, [...read, ...clauses.group_by], { held });
     let { select, order_by } = clauses;
+    let identityTypes: readonly ColumnType[] = relation.identities.map(() => UUID);
     if (isGrouped(clauses)) {
       const grouped = groupNames(clauses);
+      identityTypes = clauses.group_by.map(({ type }) => type);
       relation = this.#group(relation, grouped);
       select = select.map(({ name, expr }) => ({ name, expr: grouped.replace(expr) }));
       order_by = order_by.map(({ expr, asc }) => ({ expr: grouped.replace(expr), asc }));
@@ -123,16 +132,31 @@ export class StatementWriter {
     const chosen = this.#choose(select, writer, relation);
     const where = [...relation.where, ...this.#guards(input.guards)];
     if (query.distinct) return this.#distinct(chosen, order_by, writer, relation, where);
-    const order = this.#orderTerms(order_by, writer, relation, held);
+    const order = this.#orderTerms(order_by, writer, relation, { held, identities: identityTypes });
     if (query.tail !== null) return this.#tail(chosen, order, relation, where);
+    const marks = this.#marks(order, relation);
     const statement = this.#prepare([
-      `select ${chosen.values.join(", ") || "1"}`,
+      `select ${[...chosen.values, ...marks].join(", ") || "1"}`,
       `from ${relation.from}`,
-      ...this.#where(where),
+      ...this.#where([...where, ...this.#behind(order)]),
       ...orderLines(order),
       ...this.#limits(),
     ]);
-    return { ...chosen, statement };
+    return { ...chosen, statement, marks: marks.length };
+  }
+
+  /** SQL of what marks a row, if that is wanted. */
+  #marks(order: readonly OrderTerm[], relation: Relation): readonly string[] {
+    const { marked } = this.#options;
+    if (marked === undefined) return [];
+    return marked.by === "place" ? sortKeys(order).map(({ sql }) => sql) : relation.identities;
+  }
+
+  /** Conditions that let through what comes behind the last row of the page before. */
+  #behind(order: readonly OrderTerm[]): readonly string[] {
+    const { marked } = this.#options;
+    if (marked?.by !== "place" || marked.after === null) return [];
+    return pageConditions(order, marked.after, (at, type) => this.#parameters.pageKey(at, type));
   }
 
   /** Values of the answer that have SQL, and the columns that Python needs for the others. */
@@ -173,7 +197,7 @@ export class StatementWriter {
     const places = chosen.values.map((_sql, at) => `d.${quoteIdent(`c${at}`)}`);
     const wanted = order_by.map(({ expr, asc }) => {
       const at = chosen.values.indexOf(writer.write(expr) ?? "");
-      return { sql: places[at] ?? "null", asc };
+      return { sql: places[at] ?? "null", asc, type: expr.type };
     });
     const lines = [
       `select ${places.join(", ")}`,
@@ -182,16 +206,17 @@ export class StatementWriter {
       ...this.#where(where),
       ") as d",
     ];
-    const order = [...wanted, ...places.map((sql) => ({ sql, asc: true }))];
+    const order = [...wanted, ...places.map((sql, at) => ({ sql, asc: true, type: chosen.outputs[at]?.type ?? UUID }))];
     const { tail } = this.#bound.query;
     if (tail === null) {
-      return { ...chosen, statement: this.#prepare([...lines, ...orderLines(order), ...this.#limits()]) };
+      const statement = this.#prepare([...lines, ...orderLines(order), ...this.#limits()]);
+      return { ...chosen, statement, marks: 0 };
     }
     const last = [...lines, ...orderLines(reversed(order)), ...this.#limitTo(tail)];
-    const back = order.map(({ sql, asc }) => ({ sql: sql.replace(/^d\./, "t."), asc }));
+    const back = order.map((term) => ({ ...term, sql: term.sql.replace(/^d\./, "t.") }));
     const shown = places.map((sql) => sql.replace(/^d\./, "t."));
     const statement = this.#prepare([`select ${shown.join(", ")} from (`, ...last, ") as t", ...orderLines(back)]);
-    return { ...chosen, statement };
+    return { ...chosen, statement, marks: 0 };
   }
 
   /** The last rows of the order, turned round again. */
@@ -211,9 +236,9 @@ export class StatementWriter {
       ...orderLines(reversed(order)),
       ...(tail === null ? [] : this.#limitTo(tail)),
       ") as t",
-      ...orderLines(order.map(({ asc }, at) => ({ sql: keys[at] ?? "", asc }))),
+      ...orderLines(order.map((term, at) => ({ ...term, sql: keys[at] ?? "" }))),
     ]);
-    return { ...chosen, statement };
+    return { ...chosen, statement, marks: 0 };
   }
 
   /** The relation with its conditions, and of its rows those that are drawn. */
@@ -281,20 +306,25 @@ export class StatementWriter {
     return relation.is_tables === true ? chooseHeld(this.#bound, where, order[0]?.expr) : new Map();
   }
 
-  #orderTerms(order: Order, writer: ExpressionWriter, relation: Relation, held: HeldTexts): OrderTerm[] {
+  #orderTerms(
+    order: Order,
+    writer: ExpressionWriter,
+    relation: Relation,
+    known: { readonly held: HeldTexts; readonly identities?: readonly ColumnType[] },
+  ): OrderTerm[] {
     const [first] = order;
     const hint =
-      first === undefined ? undefined : relation.is_tables === true && writeOrderHint(first.expr, held, writer);
-    const hinted = first === undefined || !hint ? [] : [{ sql: hint, asc: first.asc }];
+      first === undefined ? undefined : relation.is_tables === true && writeOrderHint(first.expr, known.held, writer);
+    const hinted = first === undefined || !hint ? [] : [{ ...hint, asc: first.asc, type: first.expr.type }];
     const wanted = order.map(({ expr, asc }) => {
       const sql = writer.write(expr);
       if (sql === undefined) throw new TypeError("An order without SQL form stands in a statement.");
       // A bare number would be the place of a selected value.
-      return { sql: expr.node === "literal" ? `(${sql})` : sql, asc };
+      return { sql: expr.node === "literal" ? `(${sql})` : sql, asc, type: expr.type };
     });
-    const known = new Set(wanted.map(({ sql }) => sql));
-    const rest = relation.identities.filter((sql) => !known.has(sql)).map((sql) => ({ sql, asc: true }));
-    return [...hinted, ...wanted, ...rest];
+    const given = new Set(wanted.map(({ sql }) => sql));
+    const rest = relation.identities.map((sql, at) => ({ sql, asc: true, type: known.identities?.[at] ?? UUID }));
+    return [...hinted, ...wanted, ...rest.filter(({ sql }) => !given.has(sql))];
   }
 
   #where(conditions: readonly string[]): string[] {
@@ -312,6 +342,12 @@ export class StatementWriter {
 
   #limits(): string[] {
     const { limit, offset } = this.#bound.query;
+    const { marked } = this.#options;
+    if (marked?.by === "place") {
+      const isFirst = marked.after === null;
+      const rows = `limit ${this.#parameters.pageRows()}`;
+      return offset === null || !isFirst ? [rows] : [rows, `offset ${this.#count(offset)}`];
+    }
     const lines = limit === null ? [`limit ${this.#options.most_rows + 1}`] : this.#limitTo(limit);
     if (offset === null) return lines;
     return [...lines, `offset ${this.#count(offset)}`];
@@ -343,37 +379,11 @@ export class StatementWriter {
   }
 }
 
-interface OrderTerm {
-  readonly sql: string;
-  readonly asc: boolean;
-}
-
-function orderLines(terms: readonly OrderTerm[]): string[] {
-  if (terms.length === 0) return [];
-  return [
-    `order by ${terms.map(({ sql, asc }) => `${sql} ${asc ? "asc nulls last" : "desc nulls first"}`).join(", ")}`,
-  ];
-}
-
-function reversed(terms: readonly OrderTerm[]): OrderTerm[] {
-  return terms.map(({ sql, asc }) => ({ sql, asc: !asc }));
-}
-
 /** SQL of a value of a group or of its rows; the planner asked before whether there is one. */
 function needed(writer: ExpressionWriter, expr: Expr): string {
   const sql = writer.write(expr);
   if (sql === undefined) throw new TypeError("A group's value without SQL form stands in a statement.");
   return sql;
-}
-
-/** A seed that is the same for the statements of a transaction, and another for the next one. */
-const OF_TRANSACTION = "(extract(epoch from transaction_timestamp()) * 1000000)::bigint";
-
-/** A number from 0 to 1 for a row: always the same for one seed, new each time without one. */
-function drawSql(relation: Relation, seed: number | string | null): string {
-  if (seed === null) return "random()";
-  const identity = relation.identities.map((sql) => `${sql}::text`).join(", ");
-  return `((hashtextextended(concat_ws(',', ${identity}), ${seed}) & 9223372036854775807)::float8 / 9223372036854775808)`;
 }
 
 function identityOf(relation: Relation, name: string): string | undefined {

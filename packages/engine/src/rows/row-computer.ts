@@ -1,7 +1,9 @@
 import { AppError, appError } from "@appdb/contract/errors";
+import type { OnError } from "@appdb/contract/jobs";
 import { planCompute, planPython } from "../compute/plan-compute.ts";
 import { type BoundGraph, bindGraph, runGraph } from "../compute/run-graph.ts";
 import type { CatalogFunction } from "../schema/catalog.ts";
+import { measured, type Timing } from "../timing.ts";
 import { arrayParameters, fillRow, type PlacedSlot, rowBytes } from "./batch-sql.ts";
 import { Coalescer, type Outcome } from "./coalescer.ts";
 import { buildCompute } from "./insert-statement.ts";
@@ -52,15 +54,23 @@ export class RowComputer {
    * Fills the slots of the computed columns that the outputs hang on.
    * @throws function_failed and its kin, overloaded, database_unavailable, worker_unavailable
    */
-  async run(row: Row, signal?: AbortSignal): Promise<void> {
+  async run(
+    row: Row,
+    signal?: AbortSignal,
+    _on_error?: OnError,
+    _request?: undefined | object,
+    timing?: Timing,
+  ): Promise<void> {
     const { slots, table } = this.#input.layout;
     for (let at = 0; at < slots.length; at++) {
       const origin = slots[at]?.origin;
       if (origin === "uuid7") row[at] = this.#deps.uuid7();
       else if (origin === "uuid4") row[at] = this.#deps.uuid4();
     }
-    if (this.#graph !== null) await runGraph(this.#deps.udf(), table, this.#graph, row, signal);
-    if (this.#made.length > 0) await this.#coalescer.submit(row);
+    if (this.#graph !== null) {
+      await measured(timing, "py", runGraph(this.#deps.udf(), table, this.#graph, row, signal));
+    }
+    if (this.#made.length > 0) await measured(timing, "db", this.#coalescer.submit(row));
   }
 
   /** Resolves when no row waits. */

@@ -5,6 +5,7 @@ import { AnsweredBefore, isKeyTaken, onceId, type RequestStore, type RequestToKe
 import type { SqlConnection, SqlPool, UdfRunner } from "../ports.ts";
 import type { QueryLimits } from "../queries/query-limits.ts";
 import type { CatalogFunction } from "../schema/catalog.ts";
+import { measured, type Timing } from "../timing.ts";
 import { arrayParameters, fillRow, type PlacedSlot, rowBytes } from "./batch-sql.ts";
 import { Coalescer, type Outcome } from "./coalescer.ts";
 import { FailingRows } from "./failing-rows.ts";
@@ -86,22 +87,29 @@ export class TableWriter {
    * @throws function_failed and its kin, unique_violation, invalid_request, schema_changed, disk_full, overloaded,
    *  query_timeout, database_unavailable, commit_unknown, worker_unavailable; AnsweredBefore when the request was
    */
-  run(row: Row, signal?: AbortSignal, on_error: OnError = "abort", request?: RequestToKeep): Promise<void> {
+  run(
+    row: Row,
+    signal?: AbortSignal,
+    on_error: OnError = "abort",
+    request?: RequestToKeep,
+    timing?: Timing,
+  ): Promise<void> {
     if (request !== undefined) this.#requests.set(row, request);
     this.#makeIds(row);
-    if (on_error === "ignore") return this.#runKeeping(row, signal);
-    if (this.#graph === null) return this.#coalescer.submit(row);
+    if (on_error === "ignore") return this.#runKeeping(row, signal, timing);
+    const submit = () => measured(timing, "db", this.#coalescer.submit(row));
+    if (this.#graph === null) return submit();
     const { table } = this.#input.layout;
-    return runGraph(this.#deps.udf(), table, this.#graph, row, signal).then(() => this.#coalescer.submit(row));
+    return measured(timing, "py", runGraph(this.#deps.udf(), table, this.#graph, row, signal)).then(submit);
   }
 
   /** Stores a row whatever its computed columns do: a cell that fails is null, its error stands in the layout's `errors`. */
-  async #runKeeping(row: Row, signal?: AbortSignal): Promise<void> {
+  async #runKeeping(row: Row, signal?: AbortSignal, timing?: Timing): Promise<void> {
     this.#failing.admit(row);
-    if (this.#graph !== null && !(await this.#failing.run(this.#graph, row, signal))) {
+    if (this.#graph !== null && !(await measured(timing, "py", this.#failing.run(this.#graph, row, signal)))) {
       return this.#storeByPython(row);
     }
-    await this.#coalescer.submit(row);
+    await measured(timing, "db", this.#coalescer.submit(row));
   }
 
   /** Resolves when no row waits to be stored. */

@@ -1,0 +1,52 @@
+import { appError } from "@appdb/contract/errors";
+import type { PageOf } from "../queries/pages.ts";
+import { readCursor } from "./cursor.ts";
+
+/** The URL parameters that ask a list for a page of its rows. */
+export const PAGE_PARAMETERS = ["page_size", "cursor"] as const;
+
+export interface PageRequest {
+  readonly page_size: string | undefined;
+  readonly cursor: string | undefined;
+}
+
+/** Takes what asks for a page out of a URL's part behind `?`: the rest are the query's own parameters. */
+export function splitSearch(search: string): { readonly asked: PageRequest | undefined; readonly rest: string } {
+  if (!search.includes("page_size") && !search.includes("cursor")) return { asked: undefined, rest: search };
+  const given = new URLSearchParams(search);
+  if (PAGE_PARAMETERS.every((name) => !given.has(name))) return { asked: undefined, rest: search };
+  const last = (name: string) => given.getAll(name).at(-1);
+  const asked = { page_size: last("page_size"), cursor: last("cursor") };
+  for (const name of PAGE_PARAMETERS) given.delete(name);
+  return { asked, rest: given.toString() };
+}
+
+/** @throws invalid_request for a size that is no number from 1 to `most`; invalid_cursor */
+export function readPage({ page_size, cursor }: PageRequest, scope: string, most: number): PageOf {
+  const size = page_size === undefined ? undefined : Number(page_size);
+  if (size !== undefined && !(/^\d{1,9}$/.test(page_size ?? "") && size >= 1 && size <= most)) {
+    const detail = `A page has 1 to ${most} rows; the URL has ${JSON.stringify(page_size?.slice(0, 60))}.`;
+    throw appError("invalid_request", {
+      detail: `page_size: ${detail}`,
+      hint: "Send a smaller page_size, such as 100.",
+      errors: [{ pointer: "/page_size", detail }],
+    });
+  }
+  if (cursor === undefined) return { size: size ?? most, after: null };
+  const page = readCursor(scope, cursor);
+  return { size: size ?? page.size, after: page.after };
+}
+
+/** A `Link` to the next page. It is relative, so that it holds behind any prefix and any gateway. */
+export function linkToNext(rest: string, size: number, cursor: string): string {
+  return `<?${rest === "" ? "" : `${rest}&`}page_size=${size}&cursor=${cursor}>; rel="next"`;
+}
+
+/** @throws invalid_request for a route that answers one row */
+export function refusePages(): never {
+  throw appError("invalid_request", {
+    detail: "The route answers one row and has no pages.",
+    hint: "Leave page_size= and cursor= out.",
+    errors: PAGE_PARAMETERS.map((name) => ({ pointer: `/${name}`, detail: "The route answers one row." })),
+  });
+}

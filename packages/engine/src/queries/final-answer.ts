@@ -1,0 +1,104 @@
+import type { SqlResult, Statement, UdfGraph, UdfRunner } from "../ports.ts";
+import { measured, type StatementPool, type Timing } from "../timing.ts";
+import type { compileJsonRows } from "./json-rows.ts";
+import type { PageOf, PagePosition } from "./pages.ts";
+import { bindInputs, computeRows, decodeRow, type QueryArguments, refuseErrors } from "./python-rows.ts";
+import { type QueryLimits, tooManyBytes, tooManyRows } from "./query-limits.ts";
+import type { FinalStage, QueryPlan } from "./query-plan.ts";
+import type { FailedAt } from "./query-refusals.ts";
+import type { compileRows } from "./render-rows.ts";
+
+/** Rows as JSON texts, joined by commas. */
+export interface QueryAnswer {
+  readonly count: number;
+  readonly text: string;
+  /** Of a page: where the next one begins; null when there is none. */
+  readonly next?: PagePosition | null;
+  /** One by one with what tells each apart, where that was asked for and the query has it. */
+  readonly rows?: readonly IdentifiedRow[];
+}
+
+export interface IdentifiedRow {
+  readonly id: string;
+  readonly text: string;
+}
+
+export interface CompiledPlan extends QueryPlan {
+  readonly render: ReturnType<typeof compileRows>;
+  readonly begin: ReturnType<typeof compileJsonRows>;
+}
+
+export interface FinalRun {
+  readonly query: string;
+  readonly plan: CompiledPlan;
+  readonly statement: Statement;
+  readonly args: QueryArguments;
+  readonly signal: AbortSignal | undefined;
+  readonly page: PageOf | undefined;
+  readonly limits: QueryLimits;
+  readonly sql: StatementPool;
+  readonly timing: Timing | undefined;
+  readonly udf: () => UdfRunner;
+  /** Whether no row came because a table has another version by now. */
+  isUnseen(): Promise<boolean>;
+}
+
+/** Runs the last statement of a query; undefined when a table has another version by now. */
+export async function answerFinal(run: FinalRun): Promise<QueryAnswer | undefined> {
+  const { query, plan, limits, sql, statement } = run;
+  const { final } = plan;
+  if (final.graph === null && final.marks === 0) {
+    const rows = plan.begin(limits.result_bytes);
+    await sql.query({ ...statement, take_row: rows.take_row, restart: rows.restart });
+    if (rows.count === 0 && (await run.isUnseen())) return undefined;
+    if (rows.count > limits.result_rows) throw tooManyRows(query, limits);
+    if (rows.is_full) throw tooManyBytes(query, limits);
+    return { count: rows.count, text: rows.finish() };
+  }
+  const { rows } = await sql.query(statement);
+  if (rows.length === 0 && (await run.isUnseen())) return undefined;
+  const shown = run.page === undefined ? rows : rows.slice(0, run.page.size);
+  if (shown.length > limits.result_rows) throw tooManyRows(query, limits);
+  const texts = await renderRows(run, final.graph, shown);
+  const text = texts.join(",");
+  if (text.length > limits.result_bytes) throw tooManyBytes(query, limits);
+  const answer = { count: shown.length, text };
+  if (run.page !== undefined) return { ...answer, next: nextPosition(run.page, plan, rows) };
+  if (final.marks === 0) return answer;
+  return { ...answer, rows: shown.map((row, at) => ({ id: identityOf(row, final.marks), text: texts[at] ?? "" })) };
+}
+
+/** Has Python compute what it must of the rows, and writes them. */
+async function renderRows(run: FinalRun, graph: UdfGraph | null, given: SqlResult["rows"]): Promise<string[]> {
+  const { render, final } = run.plan;
+  if (graph === null) return given.map((row) => render(row));
+  const first = final.outputs.filter(({ from }) => "sql" in from).length;
+  const inputs = bindInputs(graph, final.columns, run.args);
+  const rows = given.map((row) => inputs(decodeRow(final.columns, row, first)));
+  const computed = await measured(run.timing, "py", computeRows(run.udf(), graph, rows, run.signal));
+  return given.map((row, at) => {
+    const made = computed[at];
+    if (made === undefined) throw new TypeError("Python answered fewer rows than it was given.");
+    refuseErrors(run.query, graph, 0, made, (step) => failedOutput(final, step, at + 1));
+    return render(row, made.values);
+  });
+}
+
+function nextPosition({ size, after }: PageOf, { final }: CompiledPlan, rows: SqlResult["rows"]): PagePosition | null {
+  const last = rows[size - 1];
+  if (last === undefined || rows.length <= size) return null;
+  return { keys: last.slice(-final.marks), given: (after?.given ?? 0) + size };
+}
+
+/** What an outer join left without a row has no identity. */
+function identityOf(row: SqlResult["rows"][number], marks: number): string {
+  return row
+    .slice(-marks)
+    .map((mark) => (mark === null ? "" : marks === 1 ? mark : encodeURIComponent(mark)))
+    .join(",");
+}
+
+function failedOutput({ outputs }: FinalStage, step: number, row: number): FailedAt {
+  const output = outputs.find(({ from }) => "step" in from && from.step === step);
+  return output === undefined ? { clause: "select" } : { column: output.name, row };
+}
