@@ -25,7 +25,7 @@ export function createServer(options: ServeOptions): FastifyInstance {
     // While it drains, a connection that is there is still served, once, and told to close.
     return503OnClosing: false,
     forceCloseConnections: "idle",
-    clientErrorHandler: answerBadHttp,
+    clientErrorHandler: (error, socket) => answerBadHttp(error, socket, options.log),
     frameworkErrors: (error, request, reply) =>
       sendReply(request, reply, answerError(fromHttpError(error), request.id, options.log)),
   });

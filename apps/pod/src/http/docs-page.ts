@@ -2,7 +2,8 @@ import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
-import type { FastifyInstance } from "fastify";
+import type { FastifyInstance, FastifyRequest } from "fastify";
+import { REQUEST_ID_HEADER } from "./request-id.ts";
 
 const ASSETS = [
   { file: "swagger-ui.css", type: "text/css; charset=utf-8" },
@@ -16,25 +17,32 @@ const SECURITY = {
 
 /**
  * Adds the page that shows a service's routes, `<mount>/docs`, with everything it needs: it loads without the internet.
- * A person's own GET of that path wins; their POST stands beside it.
+ * A person's own GET of that path wins; their POST stands beside it. Gives the paths that it added.
  */
-export function addDocsPage(server: FastifyInstance, mount: string, service: string): void {
-  if (server.hasRoute({ method: "GET", url: `${mount}/docs` })) return;
+export function addDocsPage(server: FastifyInstance, mount: string, service: string): readonly string[] {
+  const place = `${mount}/docs`;
+  if (server.hasRoute({ method: "GET", url: place })) return [];
   const folder = docsAssets();
-  server.get(`${mount}/docs`, (_request, reply) =>
-    reply.headers(SECURITY).type("text/html; charset=utf-8").send(page(mount, service)),
+  const files = `${place}/assets`;
+  server.get(place, (request, reply) =>
+    reply.headers(headersFor(request)).type("text/html; charset=utf-8").send(page(mount, service)),
   );
-  server.get(`${mount}/docs/assets/start.js`, (_request, reply) =>
-    reply.headers(SECURITY).type("text/javascript; charset=utf-8").send(startScript(mount)),
+  server.get(`${files}/start.js`, (request, reply) =>
+    reply.headers(headersFor(request)).type("text/javascript; charset=utf-8").send(startScript(mount)),
   );
   for (const asset of ASSETS) {
-    server.get(`${mount}/docs/assets/${asset.file}`, async (_request, reply) =>
+    server.get(`${files}/${asset.file}`, async (request, reply) =>
       reply
-        .headers({ ...SECURITY, "cache-control": "max-age=3600" })
+        .headers({ ...headersFor(request), "cache-control": "max-age=3600" })
         .type(asset.type)
         .send(await readFile(join(folder, asset.file))),
     );
   }
+  return [place, `${files}/start.js`, ...ASSETS.map(({ file }) => `${files}/${file}`)];
+}
+
+function headersFor(request: FastifyRequest): Record<string, string> {
+  return { ...SECURITY, [REQUEST_ID_HEADER]: request.id };
 }
 
 /** Beside the bundled program, or the package in a checkout. */

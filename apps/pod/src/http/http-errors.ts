@@ -1,5 +1,8 @@
+import { randomUUID } from "node:crypto";
 import type { Socket } from "node:net";
 import { AppError, appError, toProblem } from "@appdb/contract/errors";
+import type { Logger } from "@appdb/engine/ports";
+import { REQUEST_ID_HEADER } from "./request-id.ts";
 
 /** Turns what the HTTP server itself refuses into an error of ours; anything else passes as it is. */
 export function fromHttpError(error: unknown): unknown {
@@ -46,15 +49,17 @@ export function methodNotAllowed(method: string, path: string, allowed: readonly
 }
 
 /** Answers bytes that are no HTTP: there is no request to reply to, only a socket. */
-export function answerBadHttp(error: Error & { code?: string }, socket: Socket): void {
+export function answerBadHttp(error: Error & { code?: string }, socket: Socket, log: Logger): void {
   if (error.code === "ECONNRESET" || !socket.writable) {
     socket.destroy();
     return;
   }
   const [status, reason, refusal] = refusalOf(error.code);
-  const body = JSON.stringify({ ...toProblem(refusal), status });
+  const id = randomUUID();
+  const body = JSON.stringify({ ...toProblem(refusal, id), status });
+  log.info({ req: id, code: refusal.code, status, detail: refusal.message }, "request refused");
   socket.end(
-    `HTTP/1.1 ${status} ${reason}\r\n` +
+    `HTTP/1.1 ${status} ${reason}\r\n${REQUEST_ID_HEADER}: ${id}\r\n` +
       `content-type: application/problem+json; charset=utf-8\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
   );
 }

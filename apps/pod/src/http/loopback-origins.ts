@@ -8,7 +8,7 @@ export function corsHeaders(origin: string): Record<string, string> {
   if (!LOOPBACK_ORIGIN.test(origin)) return {};
   return {
     "access-control-allow-origin": origin,
-    "access-control-expose-headers": "x-request-id, idempotency-replayed",
+    "access-control-expose-headers": "x-request-id, x-cell-errors, link, etag, server-timing, idempotency-replayed",
     vary: "origin",
   };
 }
@@ -20,7 +20,8 @@ export function preflightHeaders(origin: string, methods: string): Record<string
   return {
     ...allowed,
     "access-control-allow-methods": methods,
-    "access-control-allow-headers": "content-type, idempotency-key, x-request-id, x-api-key, authorization",
+    "access-control-allow-headers":
+      "content-type, x-request-id, x-api-key, authorization, prefer, idempotency-key, if-none-match, last-event-id",
     "access-control-max-age": "600",
   };
 }

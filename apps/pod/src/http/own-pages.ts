@@ -24,8 +24,8 @@ export function addOwnPages(
   });
   paths.add("GET", `${mount}/openapi.json`);
   addHealth(server, paths, endpoints, mount);
-  addDocsPage(server, mount, service);
   paths.add("GET", `${mount}/docs`);
+  for (const path of addDocsPage(server, mount, service)) paths.add("GET", path);
 }
 
 function describe(endpoints: Endpoints, service: string, mount: string): object {
@@ -45,7 +45,8 @@ export function addHealth(server: FastifyInstance, paths: PathMethods, endpoints
 }
 
 /** For scrapers on this machine: what functions an application has is nobody else's business. */
-export function addMetrics(server: FastifyInstance, metrics: () => Promise<MetricsPage>): void {
+export function addMetrics(server: FastifyInstance, paths: PathMethods, metrics: () => Promise<MetricsPage>): void {
+  paths.add("GET", "/metrics");
   server.get("/metrics", async (request, reply) => {
     if (!isLoopback(request.raw.socket.remoteAddress)) {
       reply.callNotFound();

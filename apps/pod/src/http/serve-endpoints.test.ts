@@ -152,6 +152,58 @@ describe("one service", () => {
     expect(await answer.json()).toMatchObject({ code: "method_not_allowed", status: 405 });
   });
 
+  const PAGES = [
+    "/docs",
+    "/docs/assets/start.js",
+    "/docs/assets/swagger-ui.css",
+    "/openapi.json",
+    "/health",
+    "/metrics",
+  ];
+
+  test.each([...PAGES, "/list"])(
+    "%s answers HEAD as GET without a body, and OPTIONS with what it allows",
+    async (path) => {
+      const list: CompiledRoute = {
+        ...(fakeEndpoints().routes[0] as CompiledRoute),
+        ...{ kind: "query", method: "GET", path: "/list" },
+        handle: async () => ({ status: 200, headers: { ...JSON_HEADERS, etag: '"tag"' }, body: '{"rows":[]}' }),
+      };
+      const endpoints = fakeEndpoints();
+      const url = (await serveWithMetrics({ ...endpoints, routes: [...endpoints.routes, list] })) + path;
+      const own = { headers: { "x-request-id": `look-${path.length}` } };
+      const [get, head, options] = [
+        await fetch(url, own),
+        await fetch(url, { ...own, method: "HEAD" }),
+        await fetch(url, { ...own, method: "OPTIONS" }),
+      ];
+      expect([get.status, head.status, options.status]).toEqual([200, 200, 204]);
+      for (const name of ["content-type", "content-length", "etag", "x-request-id"]) {
+        expect(head.headers.get(name), name).toBe(get.headers.get(name));
+      }
+      expect(options.headers.get("allow")).toMatch(/GET, HEAD, OPTIONS$/);
+      expect(options.headers.get("x-request-id")).toBe(`look-${path.length}`);
+      expect(get.headers.get("x-request-id")).toBe(`look-${path.length}`);
+      expect((await head.arrayBuffer()).byteLength).toBe(0);
+      expect(options.headers.get("content-type")).toBeNull();
+    },
+  );
+
+  test.each([
+    ["GET", "/nowhere", 404],
+    ["OPTIONS", "/nowhere", 404],
+    ["HEAD", "/broken", 405],
+    ["POST", "/docs/", 404],
+    ["GET", "/bro%ZZken", 400],
+  ])("%s %s is told with the request's id", async (method, path, status) => {
+    const url = await serve(fakeEndpoints());
+    const id = `told-${method}-${status}`;
+    const answer = await fetch(url + path, { method, headers: { "x-request-id": id } });
+    expect([answer.status, answer.headers.get("x-request-id")]).toEqual([status, id]);
+    if (method !== "HEAD") expect(await answer.json()).toMatchObject({ instance: id });
+    expect(log.lines.some((line) => "req" in line.fields && line.fields.req === id)).toBe(true);
+  });
+
   test("an unknown path names the nearest one", async () => {
     const url = await serve(fakeEndpoints());
     const answer = await post(`${url}/dosc`, "{}");
@@ -266,6 +318,9 @@ describe("the server", () => {
       socket.on("error", reject);
     });
     expect(text).toContain("HTTP/1.1 400");
+    const id = /x-request-id: (\S+)/.exec(text)?.[1];
+    expect(text).toContain(`"instance":"${id}"`);
+    expect(log.lines.filter((line) => "req" in line.fields && line.fields.req === id)).toHaveLength(1);
     expect(text).toContain("application/problem+json");
     expect((await fetch(`${url}health`)).status).toBe(200);
   });

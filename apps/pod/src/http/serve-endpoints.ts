@@ -57,7 +57,8 @@ export async function serveEndpoints(endpoints: Endpoints, options: ServeOptions
   }
   if (!places.some(({ mount }) => mount === "")) addHealth(server, paths, endpoints, "");
   // A route of the person's at this path wins.
-  if (paths.methodsOf("/metrics").length === 0 && options.metrics !== undefined) addMetrics(server, options.metrics);
+  if (paths.methodsOf("/metrics").length === 0 && options.metrics !== undefined)
+    addMetrics(server, paths, options.metrics);
   server.setNotFoundHandler((request, reply) => answerElsewhere(request, reply, paths, options.log));
   server.setErrorHandler((error, request, reply) =>
     sendReply(request, reply, answerError(fromHttpError(error), request.id, options.log)),

@@ -14,6 +14,7 @@ import { VERSION } from "@appdb/contract/version";
 import { IDEMPOTENCY_HEADERS, IDEMPOTENCY_PARAMETER } from "../once/describe-once.ts";
 import { CELL_ERRORS_HEADER } from "./cell-error-header.ts";
 import { errorResponses, PROBLEM_SCHEMA, ROUTE_ERRORS } from "./openapi-errors.ts";
+import { describeHeaders, isMaybePageable, PAGE_PARAMETERS_DESCRIBED } from "./openapi-pages.ts";
 import { type Json, type OpenApiDocument, objectSchema, valueSchema } from "./openapi-schemas.ts";
 
 /** Describes a service as OpenAPI 3.1, from the columns that its validators are compiled from. */
@@ -117,9 +118,12 @@ function operationId(route: ManifestRoute, path: string): string {
 function describeQuery(manifest: Manifest, route: ManifestQueryRoute, path: string): Json {
   const query = manifest.queries.find((candidate) => candidate.id === route.query);
   if (query === undefined) throw new TypeError(`The manifest has no query ${route.query}.`);
-  const codes = route.one_row
-    ? ([...ROUTE_ERRORS.query, "row_not_found", "several_rows"] as const)
-    : ROUTE_ERRORS.query;
+  const isPaged = !route.one_row && isMaybePageable(query);
+  const codes = [
+    ...ROUTE_ERRORS.query,
+    ...(route.one_row ? (["row_not_found", "several_rows"] as const) : []),
+    ...(isPaged ? (["invalid_cursor", "not_pageable"] as const) : []),
+  ];
   return {
     operationId: operationId(route, path),
     summary: `Query ${query.name}`,
@@ -129,8 +133,10 @@ function describeQuery(manifest: Manifest, route: ManifestQueryRoute, path: stri
     responses: {
       "200": {
         description: route.one_row ? "The row." : "The rows.",
+        ...describeHeaders(route, isPaged),
         content: { "application/json": { schema: answerSchema(route, query) } },
       },
+      ...(route.method === "get" ? { "304": { description: "The client has this answer already." } } : {}),
       ...errorResponses(codes),
     },
   };
@@ -141,14 +147,18 @@ function describeParameters(route: ManifestQueryRoute, query: ManifestQuery): { 
   const parameters = query.parameters.filter(({ name }) => route.inputs.includes(name));
   const schemas = parameters.map((parameter) => [parameter.name, parameterSchema(parameter)] as const);
   const required = parameters.filter((parameter) => parameter.default === undefined).map(({ name }) => name);
+  const pages = !route.one_row && isMaybePageable(query) ? PAGE_PARAMETERS_DESCRIBED : [];
   if (route.method === "get") {
     const inUrl = ([name, schema]: readonly [string, Json]) => {
       return { name, in: "query", required: required.includes(name), schema };
     };
-    return { parameters: schemas.map(inUrl) };
+    return { parameters: [...schemas.map(inUrl), ...pages] };
   }
   const schema = { type: "object", properties: Object.fromEntries(schemas), required, additionalProperties: false };
-  return { requestBody: { required: required.length > 0, content: { "application/json": { schema } } } };
+  return {
+    ...(pages.length === 0 ? {} : { parameters: pages }),
+    requestBody: { required: required.length > 0, content: { "application/json": { schema } } },
+  };
 }
 
 function answerSchema(route: ManifestQueryRoute, { query, return_scalar }: ManifestQuery): Json {

@@ -159,3 +159,12 @@ export function flatTypes(bound: BoundQuery): Map<string, ColumnType> {
   }
   return types;
 }
+
+/** The columns that an expression reads, each as often as it stands there, with their types. */
+export function typesIn(expr: Expr): [string, ColumnType][] {
+  const found: [string, ColumnType][] = [];
+  visit(expr, (node) => {
+    if (node.node === "column") found.push([node.name, node.type]);
+  });
+  return found;
+}

@@ -1,11 +1,10 @@
 import { createHash } from "node:crypto";
 import type { Expr } from "@appdb/contract/expressions";
 import type { ColumnType } from "@appdb/contract/types";
-import { partsOf } from "../expressions/tree.ts";
 import { quoteIdent } from "../sql/quote.ts";
 import { castToStorage } from "../sql/storage-type.ts";
 import { aggregateSql } from "./aggregate-sql.ts";
-import { type BoundQuery, flatNames } from "./bind-query.ts";
+import { type BoundQuery, flatNames, typesIn } from "./bind-query.ts";
 import { type GroupNames, groupNames, isGrouped } from "./groups.ts";
 import { chooseHeld, type HeldTexts, writeConditions, writeOrderHint } from "./index-terms.ts";
 import { type OrderTerm, orderLines, pageConditions, reversed, sortKeys } from "./order-terms.ts";
@@ -388,14 +387,4 @@ function needed(writer: ExpressionWriter, expr: Expr): string {
 
 function identityOf(relation: Relation, name: string): string | undefined {
   return name.startsWith("#id") ? relation.identities[Number(name.slice(3))] : undefined;
-}
-
-function typesIn(expr: Expr): [string, NamedType["type"]][] {
-  const found: [string, NamedType["type"]][] = [];
-  const walk = (node: Expr): void => {
-    if (node.node === "column") found.push([node.name, node.type]);
-    for (const part of partsOf(node)) walk(part);
-  };
-  walk(expr);
-  return found;
 }
