@@ -9,6 +9,7 @@ from appdb._outbox import TICK
 _FLUSH = 0.02  # results wait no longer than this
 _SLOW_TICK = 0.05  # while only async calls are under way
 _IDLE_S = 0.2  # then this thread sleeps until the next call
+_HELD_S = 0.3  # this thread wakes more often where the interpreter is free
 _BEAT = 1.0  # how often the engine hears that the interpreter runs, and the counts of functions
 
 
@@ -28,6 +29,7 @@ class Watch:
         self._named = None
         self._overdue = None
         self._turn = None  # asked of the event loop: (when, list that it empties)
+        self._looked_at = 0.0
         self._parked = False
         self._wake = _thread.allocate_lock()
         self._wake.acquire()
@@ -116,8 +118,11 @@ class Watch:
     def _look_at_loop(self, now):
         """Tells of an event loop that takes no turn for longer than a call may run, though no call of a row holds it: a
         task or a callback that some function left behind does."""
+        # While this thread did not run either, something held the interpreter: the loop had no chance to take a turn.
+        was_held = now - self._looked_at > _HELD_S
+        self._looked_at = now
         turn = self._turn
-        if not self._has_rows():
+        if was_held or not self._has_rows():
             self._turn = None
         elif turn is None or not turn[1]:
             if turn is None or now - turn[0] >= _BEAT:
