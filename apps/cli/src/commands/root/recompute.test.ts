@@ -135,6 +135,14 @@ test("failing cells are listed with key, column, type, message and function, and
   expect(asked.at(-1)).toEqual({ target: "main", limit: 100 });
 });
 
+test("an operator that failed is listed as a person writes it", async () => {
+  const error = { key: { id: 8 }, column: "ratio", errortype: "ZeroDivisionError", errormsg: "division by zero" };
+  const errors = [{ ...error, function: "op.truediv", cause: null }];
+  const client = { errors: async () => [{ table: "main/docs", rows: 1, counts: { ratio: 1 }, errors }] };
+  const ran = await runCli("errors main/docs", { client });
+  expect(ran.stdout).toContain("8  ratio  ZeroDivisionError  division by zero  (/)");
+});
+
 test("where tables are listed, those with failing cells say so", async () => {
   const table = {
     path: "main/docs",
