@@ -104,7 +104,7 @@ class Awaiting:
         task, late = asyncio.current_task(), []
         handle = self._loop.call_later(limit, self._cancel, task, late, call, key, limit)
         try:
-            result = await _Driven(call.function(*args, **kwargs), self, (key, call.id, limit))
+            result = await Driven(call.function(*args, **kwargs), self, (key, call.id, limit))
         except BaseException as error:
             if not late:
                 raise
@@ -165,7 +165,7 @@ class Awaiting:
             threading.stack_size(before)
 
 
-class _Driven:
+class Driven:
     """A coroutine that says when it runs: one that holds the loop for too long can be named."""
 
     def __init__(self, awaitable, awaiting, what):

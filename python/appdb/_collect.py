@@ -242,6 +242,9 @@ def _column(column, places):
 
 
 def _service(name, router, places):
+    for route in router._routes:
+        if getattr(route, "check_name", None) is not None:
+            route.check_name()
     routes = [{**route.document(), "source": places.of(route.source)} for route in router._routes]
     return {"name": name, "prefix": router._prefix, "routes": routes, "source": places.of(router._source)}
 

@@ -27,7 +27,7 @@ def worker_error(function, error, project_root, kind=None):
         "function": function,
         "type": own[1],
         "message": _message(error),
-        "at": _place(error, project_root),
+        "at": place_of(error, project_root),
     }
 
 
@@ -48,7 +48,7 @@ def _message(error):
     return text.encode("utf-8", "backslashreplace").decode().replace("\0", "\\0")
 
 
-def _place(error, project_root):
+def place_of(error, project_root):
     root = project_root.rstrip(os.sep) + os.sep
     found, trace = None, error.__traceback__
     while trace is not None:

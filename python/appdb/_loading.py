@@ -7,7 +7,7 @@ from appdb._failures import Missing
 
 def loaded(function):
     """The Overload or Uda of a GraphFunction. Raises Missing when its module or its name is gone."""
-    module = _module(function["module"])
+    module = module_of(function["module"])
     name, _, number = function["id"].partition(":")[2].partition("#")
     found = getattr(module, name, None)
     if number == "apply":
@@ -43,7 +43,7 @@ def described(modules):
     return list(found.values())
 
 
-def _module(name):
+def module_of(name):
     from appdb._imports import load
 
     try:

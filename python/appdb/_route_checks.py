@@ -103,12 +103,21 @@ def checked_prefix(prefix):
     return prefix
 
 
+def shape_of(path):
+    """The path without the names of its parameters: two routes of one shape are one."""
+    return "/".join("{}" if part.startswith("{") else part for part in path.split("/"))
+
+
 def check_path(kind, path):
     """Raises AppFileError unless `path` is one that a route of this kind can have."""
     if not isinstance(path, str):
         raise AppFileError(f"The route has no path ({path!r}).", f'Write add_{kind}_route(Model, path="/docs")')
     if not path.startswith("/"):
         raise AppFileError(f"The path '{path}' does not begin with '/'.", f"Write '/{path}'")
+    if kind == "handler":
+        from appdb._handler_checks import without_parameters
+
+        path = without_parameters(path)
     if "{" in path or ":" in path:
         raise AppFileError(f"The path '{path}' has a parameter; routes take none.", "Send the value in the body.")
     wrong = [mark for mark in path if mark not in _PATH_MARKS]

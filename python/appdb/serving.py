@@ -14,14 +14,16 @@ from appdb._route_checks import (
     query_inputs,
     read_by,
     refuse_options,
+    shape_of,
 )
 from appdb._routes import QueryRoute, RowRoute
 from appdb._write_routes import DeleteRoute, UpdateRoute, delete_columns, update_columns
 
+_VERBS = ("get", "post", "put", "patch", "delete")
 _ROUTES = "add_insert_route, add_update_route, add_delete_route, add_compute_route and add_query_route"
 _LATER = frozenset(
     "insert_route update_route compute_route add_api_route"
-    " include_router get post put patch delete api_route websocket middleware".split()
+    " include_router api_route middleware".split()
 )
 
 
@@ -100,6 +102,12 @@ class Router:
         self._routes.append(QueryRoute(verb, path, query, names, one_row, caller(1)))
 
     def __getattr__(self, name):
+        if name in _VERBS:
+            return lambda path=None, **options: self._handler(name, path, options, caller(1))
+        if name.startswith("websocket"):
+            from appdb._http_types import no_websockets
+
+            raise no_websockets(f"Router.{name}")
         if name in _LATER:
             raise later(f"Router.{name}", f"Use {_ROUTES}.")
         raise AttributeError(f"Router has no '{name}'. It has {_ROUTES}.")
@@ -126,12 +134,29 @@ class Router:
             )
         self._routes.append(RowRoute(kind, path, model, names_in, names_out, on_error, source))
 
+    def _handler(self, method, path, options, source):
+        """The decorator of a handler: `@router.get("/items/{item_id}")`."""
+        from appdb._handler_checks import check_options
+
+        check_options(method, options)
+        self._take_path("handler", path, method)
+
+        def mark(function):
+            from appdb._handler_routes import HandlerRoute
+            from appdb._handlers import check_function
+
+            check_function(function, path)
+            self._routes.append(HandlerRoute(method, path, function, options, source))
+            return function
+
+        return mark
+
     def _take_path(self, kind, path, method="post"):
         check_path(kind, path)
         full = self._prefix + path
         check_full_path(full)
         for route in self._routes:
-            if self._prefix + route.path == full and route.method == method:
+            if shape_of(self._prefix + route.path) == shape_of(full) and route.method == method:
                 raise AppFileError(
                     f"{method.upper()} {full} is declared twice; the first time on line {route.source[1]}.", "Choose another path."
                 )
@@ -140,7 +165,17 @@ class Router:
 FastAPIRouter = Router
 
 
+_HTTP = frozenset(
+    "Request Response StreamingResponse JSONResponse PlainTextResponse HTMLResponse RedirectResponse HTTPError".split()
+)
+
+
 def __getattr__(name):
+    if name in _HTTP or name == "HTTPException":
+        from appdb import _http_types
+
+        value = globals()[name] = getattr(_http_types, "HTTPError" if name == "HTTPException" else name)
+        return value
     if name == "SqlExport":
         raise later("appdb.serving.SqlExport")
     raise AttributeError(f"appdb.serving has no '{name}'. It has Router.")

@@ -33,6 +33,11 @@ def main():
         return 0
     if not _start(init, writer):
         return 1
+    if init["http"] is not None:
+        from appdb._http_worker import HttpWorker
+
+        HttpWorker(writer, init["project_root"], init["function_timeout_ms"] / 1000).serve(reader)
+        return 0
 
     from appdb._running import Runner
 

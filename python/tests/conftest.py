@@ -113,6 +113,7 @@ class Worker:
                 "modules": modules,
                 "memory_bytes": memory,
                 "function_timeout_ms": 30_000,
+                "http": None,
             }
         )
         self.beats = []

@@ -17,10 +17,12 @@ export const ERRORS = {
   client_too_old: { status: 426, title: "The command is older than the server accepts" },
   // rows and functions
   unique_violation: { status: 409, title: "A row with this key exists" },
-  function_failed: { status: 400, title: "A computed column failed" },
+  function_failed: { status: 400, title: "A function of the application failed" },
   function_missing: { status: 409, title: "The application's code lacks a function that a column calls" },
   function_timeout: { status: 400, title: "A function ran past its time limit" },
   worker_died: { status: 400, title: "A function ended its worker process" },
+  handler_failed: { status: 400, title: "The application refused the request" },
+  handler_interrupted: { status: 503, title: "The process that ran the request ended" },
   worker_out_of_memory: { status: 400, title: "A function used more memory than its worker may" },
   worker_unavailable: { status: 503, title: "No worker can be started" },
   schema_changed: { status: 409, title: "The table has changed under the service" },
@@ -85,6 +87,11 @@ export const ERRORS = {
 } as const satisfies Record<string, { status: number; title: string }>;
 
 export type ErrorCode = keyof typeof ERRORS;
+
+/** Whether a text is a code of the catalogue. */
+export function isErrorCode(text: string): text is ErrorCode {
+  return Object.hasOwn(ERRORS, text);
+}
 
 /** One error of one field: `pointer` is a JSON pointer into the body (`/title`). */
 export interface FieldError {
@@ -168,7 +175,7 @@ export function toProblem(error: unknown, instance?: string): Problem {
 
 /** Rebuilds the AppError of a problem that came over the wire; an unknown code becomes `internal_error`. */
 export function fromProblem(problem: Problem): AppError {
-  const code = problem.code in ERRORS ? problem.code : "internal_error";
+  const code = isErrorCode(problem.code) ? problem.code : "internal_error";
   return new AppError(code, {
     detail: problem.detail,
     hint: problem.hint,

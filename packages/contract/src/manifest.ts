@@ -11,6 +11,8 @@ import { columnTypeSchema } from "./types.ts";
  */
 export const MANIFEST_VERSION = 1;
 
+export const HANDLER_METHODS = ["get", "post", "put", "patch", "delete"] as const;
+
 /** Where something was written: file relative to the project root, 1-based line. */
 export const sourceSchema = z.strictObject({ file: z.string(), line: z.int().min(1) });
 
@@ -163,11 +165,26 @@ const queryRouteSchema = z.strictObject({
   source: sourceSchema,
 });
 
+/** A function of the application that answers requests itself. */
+const handlerRouteSchema = z.strictObject({
+  kind: z.literal("handler"),
+  method: z.enum(HANDLER_METHODS),
+  /** May have parts `{name}`. */
+  path: z.string(),
+  handler: z.strictObject({ id: z.string(), module: z.string(), name: z.string() }),
+  /** Its operation object, as in OpenAPI 3.1, without `operationId`; null: it is not shown. */
+  openapi: z.record(z.string(), z.unknown()).nullable(),
+  /** Seconds that it may take to begin its answer; null: the workers' own limit. */
+  timeout_s: z.number().positive().nullable().default(null),
+  source: sourceSchema,
+});
+
 export const routeSchema = z.discriminatedUnion("kind", [
   rowRouteSchema,
   updateRouteSchema,
   deleteRouteSchema,
   queryRouteSchema,
+  handlerRouteSchema,
 ]);
 
 export const serviceSchema = z.strictObject({
@@ -206,6 +223,7 @@ export type ManifestRowRoute = z.infer<typeof rowRouteSchema>;
 export type ManifestUpdateRoute = z.infer<typeof updateRouteSchema>;
 export type ManifestDeleteRoute = z.infer<typeof deleteRouteSchema>;
 export type ManifestQueryRoute = z.infer<typeof queryRouteSchema>;
+export type ManifestHandlerRoute = z.infer<typeof handlerRouteSchema>;
 export type ResourcePool = z.infer<typeof resourcePoolSchema>;
 export type ManifestService = z.infer<typeof serviceSchema>;
 export type Manifest = z.infer<typeof manifestSchema>;

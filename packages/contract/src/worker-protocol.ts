@@ -36,6 +36,8 @@ export type ToWorker =
       modules: string[];
       memory_bytes: number;
       function_timeout_ms: number;
+      /** The worker answers HTTP requests and nothing else; null: it runs graphs and folds. */
+      http: HttpInit | null;
     }
   /** Defines a graph under a number; a later `run` names it. */
   | { t: "graph"; graph: number; inputs: GraphColumn[]; steps: GraphStep[]; functions: GraphFunction[] }
@@ -53,8 +55,63 @@ export type ToWorker =
   | { t: "finish"; call: number; groups: number[] }
   /** Forgets an aggregation. */
   | { t: "drop"; call: number }
+  /** Begins a request under a call number, with the body's first bytes. */
+  | {
+      t: "http";
+      call: number;
+      /** The handler that answers; null: the application object. */
+      handler: GraphFunction | null;
+      request: HttpHead;
+      timeout_s: number;
+      data: Uint8Array;
+      more: boolean;
+    }
+  /** More of a request's body. */
+  | { t: "http_body"; call: number; data: Uint8Array; more: boolean }
+  /** The client took so many bytes of an answer; see `http_data`. */
+  | { t: "http_taken"; call: number; bytes: number }
+  /** The client is gone, or its request broke off: nobody waits for the answer. */
+  | { t: "http_gone"; call: number }
   /** Ends the worker when what it runs now is done. */
   | { t: "exit" };
+
+/** Bytes of one body that may be under way between engine and worker, each way, before the receiver has taken some. */
+export const HTTP_WINDOW_BYTES = 1 << 20;
+
+export interface HttpInit {
+  /** An ASGI application in the globals of a module; its lifespan begins before `ready`. */
+  app: GraphFunction | null;
+}
+
+/** Names in lower case, values as ISO 8859-1 text, in the order in which they came. */
+export type HttpHeaders = [name: string, value: string][];
+
+export interface HttpHead {
+  method: string;
+  scheme: "http" | "https";
+  /** As the client sent it, without what stands behind `?`; a service's own place (`/<service>`) is `root_path`. */
+  path: string;
+  root_path: string;
+  search: string;
+  headers: HttpHeaders;
+  /** Values of the path's parameters, decoded. */
+  params: Record<string, string>;
+  client: [host: string, port: number] | null;
+  /** Stands in the answer's problem and in the log. */
+  id: string;
+}
+
+/** Why a request has no answer of the application's. */
+export interface HttpFailure {
+  /** A code of errors.ts; null for an error that a handler raised to be told, with its own `status`. */
+  code: string | null;
+  status: number | null;
+  detail: string;
+  hint: string | null;
+  headers: HttpHeaders;
+  errors: { pointer: string; detail: string }[] | null;
+  meta: Record<string, unknown>;
+}
 
 export interface GraphColumn {
   name: string;
@@ -151,6 +208,16 @@ export type FromWorker =
   | { t: "overdue"; call: number | null; row: number; function: string; timeout_s: number }
   /** Sent each second while rows are under way and once when there are none left. */
   | { t: "beat"; functions: Record<string, FunctionCounts> }
+  /** An answer begins, with the body's first bytes. */
+  | { t: "http_start"; call: number; status: number; headers: HttpHeaders; data: Uint8Array; more: boolean }
+  /** More of an answer's body. No more than `HTTP_WINDOW_BYTES` are sent ahead of what was taken. */
+  | { t: "http_data"; call: number; data: Uint8Array; more: boolean }
+  /** The application took so many bytes of a request's body, of which no more than `HTTP_WINDOW_BYTES` are sent ahead. */
+  | { t: "http_taken"; call: number; bytes: number }
+  /** There is no answer, or it broke off. The call has ended. */
+  | { t: "http_failed"; call: number; failure: HttpFailure }
+  /** What a call runs cannot be stopped: the worker is to be replaced. `is_loop`: nothing else in it can go on. */
+  | { t: "http_held"; call: number | null; function: string; timeout_s: number; is_loop: boolean }
   /** The rows of a `feed` have been taken. */
   | { t: "fed"; call: number }
   /** Values of the groups of an aggregation; `errors[k]` is null or why group `groups[k]` has no value. */

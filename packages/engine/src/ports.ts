@@ -5,6 +5,9 @@ import type {
   FunctionCounts,
   GraphFunction,
   GraphStep,
+  HttpFailure,
+  HttpHead,
+  HttpHeaders,
   WorkerError,
 } from "@appdb/contract/worker-protocol";
 
@@ -179,6 +182,48 @@ export interface UdfRunner extends AsyncDisposable {
   fold(aggregation: UdfAggregation): Promise<UdfFold>;
   /** Numbers for `/metrics` and for deciding how many rows to hand over at once. */
   stats(): UdfStats;
+}
+
+/** A request for a function of the application, or for its application object. */
+export interface HandlerRequest {
+  readonly head: HttpHead;
+  /** The handler that answers; null: the application object. */
+  readonly handler: GraphFunction | null;
+  /** How long it may take to begin its answer; null: as long as any function. */
+  readonly timeout_ms: number | null;
+  readonly body: Uint8Array | AsyncIterable<Uint8Array>;
+  /** Ends the handler when the caller is gone. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface HandlerAnswer {
+  readonly status: number;
+  readonly headers: HttpHeaders;
+  /** Whole, or in pieces as they come. Iteration throws when the answer breaks off; leaving it early ends the handler. */
+  readonly body: Uint8Array | AsyncIterable<Uint8Array>;
+}
+
+/** The application refused a request in its own words, or could not answer it. */
+export class HandlerFailed extends Error {
+  readonly failure: HttpFailure;
+
+  constructor(failure: HttpFailure) {
+    super(failure.detail);
+    this.name = "HandlerFailed";
+    this.failure = failure;
+  }
+}
+
+/**
+ * Runs hand-written handlers in Python, in processes of their own, so that none of them holds up or ends what computes
+ * rows. Many requests are under way in each. A request whose process ends is not sent again: what it has done is unknown.
+ */
+export interface HandlerRunner extends AsyncDisposable {
+  /** Resolves when the answer begins. @throws HandlerFailed; AppError function_timeout, worker_died, worker_unavailable,
+   *  overloaded; the abort's reason */
+  serve(request: HandlerRequest): Promise<HandlerAnswer>;
+  /** Starts the processes ahead of the first request. */
+  start(): Promise<void>;
 }
 
 /** Milliseconds since the epoch; injected so that tests move time. */

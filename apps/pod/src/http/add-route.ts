@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { CompiledRoute } from "@appdb/engine/endpoints/route";
+import type { CompiledRoute, RoutePlace } from "@appdb/engine/endpoints/route";
 import type { Logger } from "@appdb/engine/ports";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { BodyStream } from "./body-stream.ts";
@@ -10,6 +10,7 @@ declare module "fastify" {
   interface FastifyContextConfig {
     /** As a compiled route says it. */
     streams?: readonly string[];
+    takes_any_body?: boolean;
   }
 }
 
@@ -25,8 +26,8 @@ export function addRoute(server: FastifyInstance, carrier: Carrier, route: Compi
   const { connections } = carrier;
   server.route({
     method: route.method,
-    url: carrier.mount + route.path,
-    config: { streams: route.streams ?? [] },
+    url: carrier.mount + routerPath(route.path),
+    config: { streams: route.streams ?? [], takes_any_body: route.takes_any_body ?? false },
     handler: (request, reply) => {
       // The answer is complete when it comes: Fastify's own way of sending it would cost a third of the request.
       reply.hijack();
@@ -41,6 +42,7 @@ export function addRoute(server: FastifyInstance, carrier: Carrier, route: Compi
         headers: request.headers,
         id,
         signal: route.takes_signal ? connections.signalOf(raw.socket) : undefined,
+        ...(route.takes_any_body ? { place: placeOf(carrier, request) } : {}),
       });
       // The handler never rejects.
       void answer.then((done) => sendAnswer(sendingOf(carrier, id, raw, reply.raw), done));
@@ -72,6 +74,7 @@ async function carryStream(
     headers: request.headers,
     id,
     signal,
+    place: placeOf(carrier, request),
   });
   // An answer that streams may read the body while it goes out.
   if (typeof answer.body === "string" || Buffer.isBuffer(answer.body)) stream.drop();
@@ -85,6 +88,26 @@ function sendingOf({ log, connections }: Carrier, id: string, request: IncomingM
 
 function mediaType(content_type: string): string {
   return content_type.split(";", 1)[0]?.trim().toLowerCase() ?? "";
+}
+
+/** A route's path as Fastify writes it: `/items/:item_id`. */
+function routerPath(path: string): string {
+  return path.replace(/\{(\w+)\}/g, ":$1");
+}
+
+function placeOf({ mount }: Carrier, request: FastifyRequest): RoutePlace {
+  const { method, url, params, raw } = request;
+  const { remoteAddress, remotePort } = raw.socket;
+  const path = url.split("?", 1)[0] ?? url;
+  return {
+    method,
+    scheme: "http",
+    path: path.slice(mount.length) || "/",
+    root_path: mount,
+    // Fastify has decoded them.
+    params: params as Record<string, string>,
+    client: remoteAddress === undefined ? null : [remoteAddress, remotePort ?? 0],
+  };
 }
 
 function searchOf(url: string): string {

@@ -34,10 +34,12 @@ export function createServer(options: ServeOptions): FastifyInstance {
   server.addContentTypeParser("application/json", (request, payload, done) =>
     isStreamed(request) ? done(null) : readBody(payload, options.body_bytes, done),
   );
-  server.addContentTypeParser("*", (request, _payload, done) =>
+  server.addContentTypeParser("*", (request, payload, done) => {
     // One that streams is left where it is.
-    done(isStreamed(request) ? null : unsupportedMediaType(request.headers["content-type"])),
-  );
+    if (isStreamed(request)) done(null);
+    else if (request.routeOptions.config.takes_any_body) readBody(payload, options.body_bytes, done);
+    else done(unsupportedMediaType(request.headers["content-type"]));
+  });
   return server;
 }
 

@@ -34,6 +34,7 @@ const SENT = Promise.resolve();
 function headersOf({ request, id }: Sending, answer: RouteAnswer, headers: string[]): string[] {
   headers.push(REQUEST_ID_HEADER, id);
   for (const name in answer.headers) headers.push(name, answer.headers[name] ?? "");
+  if (answer.more_headers !== undefined) headers.push(...answer.more_headers.flat());
   const { origin } = request.headers;
   if (origin !== undefined) headers.push(...Object.entries(corsHeaders(origin)).flat());
   return headers;

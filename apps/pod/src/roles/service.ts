@@ -5,15 +5,16 @@
  */
 import { readFileSync, rmSync } from "node:fs";
 import { createPgPool } from "@appdb/adapters/postgres/pg-pool";
-import { createPythonWorkers } from "@appdb/adapters/udf/python-workers";
 import { appError, toProblem } from "@appdb/contract/errors";
 import { type ServiceMessage, type ServiceSpec, serviceSpecSchema } from "@appdb/contract/service-spec";
 import { type Endpoints, openEndpoints } from "@appdb/engine/endpoints/open-endpoints";
-import type { Logger, QueryAnswerer, UdfRunner, UdfStats } from "@appdb/engine/ports";
+import type { CompiledRoute } from "@appdb/engine/endpoints/route";
+import type { HandlerRunner, Logger, UdfRunner } from "@appdb/engine/ports";
 import { pino } from "pino";
 import { serveEndpoints } from "../http/serve-endpoints.ts";
 import { printMetrics } from "../http/service-metrics.ts";
 import { collectHourly } from "./collect-hourly.ts";
+import { LazyHandlers, LazyWorkers } from "./lazy-workers.ts";
 
 /** Below the daemon's own patience, so that a service ends by itself. */
 const DRAIN_MS = 8_000;
@@ -48,9 +49,10 @@ async function serve(spec: ServiceSpec, log: Logger, stop: Promise<string>): Pro
   // The workers ask back for columns that call queries; they are made after the endpoints, by the first row.
   await using workers = new LazyWorkers(spec, log, (query, args) => endpoints.answerQuery(query, args));
   const udf = () => workers.get();
+  await using handlers = new LazyHandlers(spec, log);
   const { manifest, target, services } = spec;
   await using endpoints = await openEndpoints(
-    { sql, udf, log, clock: { now: Date.now } },
+    { sql, udf, handlers: () => handlers.get(), log, clock: { now: Date.now } },
     { manifest, target, services, limits: spec.limits },
   );
   using _collecting = collectHourly(endpoints, log);
@@ -64,6 +66,7 @@ async function serve(spec: ServiceSpec, log: Logger, stop: Promise<string>): Pro
     metrics: () => printMetrics(workers.stats()),
   });
   if (endpoints.uses_python) await startWorkers(udf(), endpoints, log);
+  if (endpoints.routes.some(isHandler)) await startHandlers(handlers.get(), endpoints, log);
   log.info({ services, target, address: server.address, port: server.port }, "service listens");
   await tellParent({ event: "listening", address: server.address, port: server.port });
   const reason = await stop;
@@ -87,42 +90,19 @@ async function startWorkers(udf: UdfRunner, endpoints: Endpoints, log: Logger): 
   }
 }
 
-/** Python is started by the first row that needs it, or ahead of it. */
-class LazyWorkers implements AsyncDisposable {
-  readonly #spec: ServiceSpec;
-  readonly #log: Logger;
-  readonly #onQuery: QueryAnswerer;
-  #runner: UdfRunner | undefined;
-
-  constructor(spec: ServiceSpec, log: Logger, onQuery: QueryAnswerer) {
-    this.#spec = spec;
-    this.#log = log;
-    this.#onQuery = onQuery;
+/** As `startWorkers`, for the processes that run handlers. @throws worker_unavailable when every route needs them */
+async function startHandlers(handlers: HandlerRunner, endpoints: Endpoints, log: Logger): Promise<void> {
+  try {
+    await handlers.start();
+  } catch (error) {
+    if (endpoints.routes.every(isHandler)) throw error;
+    const { code, detail } = toProblem(error);
+    log.error({ code, detail }, "the handlers' workers cannot be started; handlers will say so");
   }
+}
 
-  get(): UdfRunner {
-    const { runtime, manifest, limits } = this.#spec;
-    this.#runner ??= createPythonWorkers({
-      runtime,
-      modules: [...new Set(manifest.functions.map((fn) => fn.module))],
-      workers: runtime.workers ?? limits.workers,
-      function_timeout_ms: limits.function_timeout_ms,
-      worker_memory_mb: limits.worker_memory_mb,
-      log: this.#log,
-      onQuery: this.#onQuery,
-      onOutput: (line) => this.#log.info({ line }, "output"),
-    });
-    return this.#runner;
-  }
-
-  /** What the workers count; undefined before the first is wanted. */
-  stats(): UdfStats | undefined {
-    return this.#runner?.stats();
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#runner?.[Symbol.asyncDispose]();
-  }
+function isHandler(route: CompiledRoute): boolean {
+  return route.kind === "handler";
 }
 
 function readSpec(file: string): ServiceSpec {

@@ -1,6 +1,7 @@
 import type {
   Manifest,
   ManifestDeleteRoute,
+  ManifestHandlerRoute,
   ManifestQuery,
   ManifestQueryRoute,
   ManifestRoute,
@@ -9,6 +10,7 @@ import type {
   ManifestUpdateRoute,
 } from "@appdb/contract/manifest";
 import type { PlanOp } from "@appdb/contract/plan";
+import { handlerNames } from "./handler-names.ts";
 
 /** What changes for the clients of a service between two manifests. Adding never breaks a client; all else may. */
 export function compareRoutes(before: Manifest, after: Manifest, name: string): PlanOp[] {
@@ -84,6 +86,7 @@ function compareRoute(
   if (!same) changes.breaking.push(`it becomes ${KINDS[after.kind]} route`);
   if (before.kind === "query" && after.kind === "query") compareQueries(before, after, manifests, changes);
   else if (before.kind === "delete" && after.kind === "delete") compareDeletes(before, after, changes);
+  else if (before.kind === "handler" && after.kind === "handler") compareHandlers(before, after, changes);
   else if (isOverRow(before) && isOverRow(after)) compareRows(before, after, manifests.after, changes);
   const { breaking, harmless } = changes;
   if (breaking.length + harmless.length === 0) return [];
@@ -103,6 +106,7 @@ const KINDS = {
   delete: "a delete",
   compute: "a compute",
   query: "a query",
+  handler: "a hand-written",
 } as const satisfies Record<ManifestRoute["kind"], string>;
 
 /** A row's values in, a row's values out. */
@@ -138,6 +142,13 @@ function compareDeletes(before: ManifestDeleteRoute, after: ManifestDeleteRoute,
   if (before.table !== after.table) breaking.push(`it works on ${after.table}`);
   note(breaking, "match column", "no longer taken", missing(before.match_columns, after.match_columns));
   note(breaking, "match column", "required", missing(after.match_columns, before.match_columns));
+}
+
+function compareHandlers(before: ManifestHandlerRoute, after: ManifestHandlerRoute, into: RouteChanges): void {
+  const now = handlerNames(after);
+  compareNames(handlerNames(before), now, (name) => !now.required.includes(name), into);
+  if (into.breaking.length + into.harmless.length > 0) return;
+  if (JSON.stringify(before.openapi) !== JSON.stringify(after.openapi)) into.harmless.push("its description changed");
 }
 
 function compareQueries(

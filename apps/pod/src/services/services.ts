@@ -4,11 +4,12 @@ import { join } from "node:path";
 import { endProcess } from "@appdb/adapters/processes/end-process";
 import { isAlive, type ProcessIdentity } from "@appdb/adapters/processes/process-identity";
 import { appError } from "@appdb/contract/errors";
-import type { Manifest, ManifestQuery, ManifestRoute } from "@appdb/contract/manifest";
+import type { Manifest, ManifestHandlerRoute, ManifestQuery, ManifestRoute } from "@appdb/contract/manifest";
 import { nearestName } from "@appdb/contract/nearest";
 import type { ServiceRecord, ServiceRoute } from "@appdb/contract/routes/local";
 import type { Clock, Logger } from "@appdb/engine/ports";
 import { findService } from "./compare-routes.ts";
+import { handlerNames } from "./handler-names.ts";
 import type { PresentService } from "./plan-services.ts";
 import { ServiceLog } from "./service-log.ts";
 import { ServiceProcess } from "./service-process.ts";
@@ -256,11 +257,14 @@ export function nameOf(service: { readonly target: string; readonly service: str
 }
 
 function describeRoute(manifest: Manifest, prefix: string, route: ManifestRoute): ServiceRoute {
+  const place = { method: route.method.toUpperCase(), path: `${prefix}${route.path}`, route_type: route.kind };
+  if (route.kind === "handler") {
+    const { inputs, outputs } = handlerNames(route);
+    return { ...place, table: null, query: null, one_row: false, inputs: [...inputs], outputs: [...outputs] };
+  }
   const query = route.kind === "query" ? manifest.queries.find((found) => found.id === route.query) : undefined;
   return {
-    method: route.method.toUpperCase(),
-    path: `${prefix}${route.path}`,
-    route_type: route.kind,
+    ...place,
     table: route.kind === "query" ? null : route.table,
     query: query?.name ?? null,
     one_row: route.kind === "query" && route.one_row,
@@ -269,13 +273,15 @@ function describeRoute(manifest: Manifest, prefix: string, route: ManifestRoute)
   };
 }
 
+type DeclaredRoute = Exclude<ManifestRoute, ManifestHandlerRoute>;
+
 /** What a request may bring. */
-function inputsOf(route: ManifestRoute): string[] {
+function inputsOf(route: DeclaredRoute): string[] {
   if (route.kind === "delete") return route.match_columns;
   return route.kind === "update" ? [...route.key, ...route.inputs] : route.inputs;
 }
 
-function outputsOf(route: ManifestRoute, query: ManifestQuery | undefined): string[] {
+function outputsOf(route: DeclaredRoute, query: ManifestQuery | undefined): string[] {
   if (route.kind === "query") return query?.query.select.map((value) => value.name) ?? [];
   return route.kind === "delete" ? ["num_rows"] : route.outputs;
 }

@@ -2,7 +2,13 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { delimiter } from "node:path";
 import type { Runtime } from "@appdb/contract/routes/local";
 import type { TypeKind } from "@appdb/contract/types";
-import { type FromWorker, type ToWorker, WORKER_PROTOCOL, type WorkerError } from "@appdb/contract/worker-protocol";
+import {
+  type FromWorker,
+  type HttpInit,
+  type ToWorker,
+  WORKER_PROTOCOL,
+  type WorkerError,
+} from "@appdb/contract/worker-protocol";
 import { type ColumnFrame, createFrameCodec, type FrameCodec } from "./frames.ts";
 import { createLineSplitter } from "./output-lines.ts";
 
@@ -21,6 +27,8 @@ export interface WorkerProcessOptions {
   readonly modules: readonly string[];
   readonly memory_bytes: number;
   readonly function_timeout_ms: number;
+  /** It answers HTTP requests and nothing else. */
+  readonly http?: HttpInit;
   onOutput(line: string): void;
   onReady(frame: ReadyFrame): void;
   onFrame(frame: ProgressFrame): void;
@@ -66,6 +74,7 @@ export class WorkerProcess {
       modules: [...options.modules],
       memory_bytes: options.memory_bytes,
       function_timeout_ms: options.function_timeout_ms,
+      http: options.http ?? null,
     });
     this.#after(START_TIMEOUT_MS, () => {
       if (this.#state === "starting") this.kill(`not ready after ${START_TIMEOUT_MS / 1000} s`);

@@ -8,7 +8,7 @@ import { WorkerFunctions } from "./worker-functions.ts";
 import type { ReadyFrame } from "./worker-process.ts";
 import type { WorkerSlot } from "./worker-slot.ts";
 
-export type RequestFrame = Extract<FromWorker, { t: "acquire" | "release" | "query" | "beat" }>;
+export type RequestFrame = Extract<FromWorker, { t: "acquire" | "release" | "query" | "beat" | `http_${string}` }>;
 
 export interface WorkerRequestsOptions {
   readonly onQuery?: QueryAnswerer;
@@ -60,6 +60,8 @@ export class WorkerRequests {
         return;
       case "query":
         void this.#answer(slot, frame);
+        return;
+      default: // a worker of rows answers no HTTP
     }
   }
 

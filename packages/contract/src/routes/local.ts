@@ -114,7 +114,7 @@ export const servicePruneRequestSchema = z.strictObject({ ...appSchema.shape, dr
 export const serviceRouteSchema = z.strictObject({
   method: z.string(),
   path: z.string(),
-  route_type: z.enum(["insert", "compute", "update", "delete", "query"]),
+  route_type: z.enum(["insert", "compute", "update", "delete", "query", "handler"]),
   /** Null for a query, which may read several. */
   table: z.string().nullable(),
   /** Name of the query; null for a route over a table. */

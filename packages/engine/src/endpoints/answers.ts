@@ -5,6 +5,8 @@ import type { Logger } from "../ports.ts";
 export interface RouteAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
+  /** Headers beside these, of which a name may stand there several times, as `set-cookie` does. */
+  readonly more_headers?: readonly (readonly [name: string, value: string])[];
   /**
    * A stream goes out as fast as the caller reads it, and is left (`return()`) when the caller goes away. One that throws ends
    * the connection in the middle of the answer, which is how a caller can tell.
@@ -25,7 +27,7 @@ export function wholeText(answer: RouteAnswer): string {
 export const JSON_HEADERS = { "content-type": "application/json; charset=utf-8" } as const;
 /** What web servers call a request that its client has left. */
 const CLIENT_GONE = 499;
-const PROBLEM_HEADERS = { "content-type": "application/problem+json; charset=utf-8" } as const;
+export const PROBLEM_HEADERS = { "content-type": "application/problem+json; charset=utf-8" } as const;
 
 /**
  * Turns whatever a request threw into its answer, and logs it once: ours with all there is, the caller's as info.

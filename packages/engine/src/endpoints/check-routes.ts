@@ -27,8 +27,11 @@ export function checkRoutes(manifest: Manifest, service: ManifestService): void 
     const refuse = refuser(service, route, path);
     if (!path.startsWith("/")) refuse(`The path ${path} does not start with "/".`);
     if (RESERVED.has(path)) refuse(`The path ${path} is answered by every service itself.`);
-    if (paths.has(`${route.method} ${path}`)) refuse(`The path ${path} is declared twice.`);
-    paths.add(`${route.method} ${path}`);
+    // A parameter is one whatever its name.
+    const place = `${route.method} ${path.replace(/\{[^/]*\}/g, "{}")}`;
+    if (paths.has(place)) refuse(`The path ${path} is declared twice.`);
+    paths.add(place);
+    if (route.kind === "handler") continue;
     if (route.kind === "query") {
       checkQuery(manifest, route, refuse);
       continue;
@@ -54,10 +57,15 @@ function refuser(service: ManifestService, route: ManifestRoute, path: string): 
       meta: {
         service: service.name,
         path,
-        ...(route.kind === "query" ? { query: route.query } : { table: route.table }),
+        ...workedOn(route),
       },
     });
   };
+}
+
+function workedOn(route: ManifestRoute): Record<string, string> {
+  if (route.kind === "handler") return { handler: route.handler.id };
+  return route.kind === "query" ? { query: route.query } : { table: route.table };
 }
 
 function checkQuery(manifest: Manifest, route: ManifestQueryRoute, refuse: Refuse): void {

@@ -6,6 +6,7 @@ import { emptyCatalog, hasCatalog, loadCatalog } from "../schema/load-catalog.ts
 import { checkRoutes } from "./check-routes.ts";
 import { checkTables } from "./check-tables.ts";
 import { compileDeleteRoute } from "./delete-routes.ts";
+import { compileHandlerRoute } from "./handler-routes.ts";
 import { describeService } from "./openapi.ts";
 import type { OpenApiDocument } from "./openapi-schemas.ts";
 import { compileQueryRoute } from "./query-routes.ts";
@@ -68,6 +69,8 @@ function compileRoute(context: RouteContext, service: ManifestService, route: Ma
       return compileDeleteRoute(context, service, route);
     case "query":
       return compileQueryRoute(context, service, route);
+    case "handler":
+      return compileHandlerRoute(context, service, route);
   }
 }
 

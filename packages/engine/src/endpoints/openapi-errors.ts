@@ -75,6 +75,20 @@ export const ROUTE_ERRORS = {
     "database_unavailable",
     "overloaded",
   ],
+  /** What any handler may be answered with beside what it says itself. */
+  handler: [
+    "invalid_json",
+    "function_failed",
+    "function_timeout",
+    "worker_died",
+    "worker_out_of_memory",
+    "unsupported_media_type",
+    "payload_too_large",
+    "invalid_request",
+    "overloaded",
+    "worker_unavailable",
+    "handler_interrupted",
+  ],
 } as const satisfies Record<ManifestRoute["kind"], readonly ErrorCode[]>;
 
 /** The answers of a route that fails. */

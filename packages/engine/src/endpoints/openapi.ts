@@ -14,6 +14,7 @@ import { VERSION } from "@appdb/contract/version";
 import { IDEMPOTENCY_HEADERS, IDEMPOTENCY_PARAMETER } from "../once/describe-once.ts";
 import { CELL_ERRORS_HEADER } from "./cell-error-header.ts";
 import { errorResponses, PROBLEM_SCHEMA, ROUTE_ERRORS } from "./openapi-errors.ts";
+import { describeHandler } from "./openapi-handlers.ts";
 import { describeHeaders, isMaybePageable, PAGE_PARAMETERS_DESCRIBED } from "./openapi-pages.ts";
 import { type Json, type OpenApiDocument, objectSchema, valueSchema } from "./openapi-schemas.ts";
 
@@ -22,6 +23,7 @@ export function describeService(manifest: Manifest, service: ManifestService): O
   const paths: Record<string, Json> = {};
   for (const route of service.routes) {
     const path = service.prefix + route.path;
+    if (route.kind === "handler" && route.openapi === null) continue;
     const described = describe(manifest, route, path);
     paths[path] = { ...(paths[path] as { readonly [key: string]: Json } | undefined), [route.method]: described };
   }
@@ -39,6 +41,8 @@ function describe(manifest: Manifest, route: ManifestRoute, path: string): Json 
       return describeQuery(manifest, route, path);
     case "delete":
       return describeDelete(manifest, route, path);
+    case "handler":
+      return describeHandler(route, operationId(route, path), errorResponses(ROUTE_ERRORS.handler));
     default:
       return describeRoute(manifest, route, path);
   }

@@ -4,7 +4,7 @@ import { DEFAULT_LIMITS, type ServiceSpec } from "@appdb/contract/service-spec";
 import { withJsonChecks } from "../compute/checked-runner.ts";
 import { AnswerOnce } from "../once/answer-once.ts";
 import { RequestStore } from "../once/request-store.ts";
-import type { Clock, Logger, SqlPool, UdfRunner } from "../ports.ts";
+import type { Clock, HandlerRunner, Logger, SqlPool, UdfRunner } from "../ports.ts";
 import { OpenQueries } from "../queries/open-queries.ts";
 import type { QueryLimits } from "../queries/query-limits.ts";
 import type { JsonChecks } from "../rows/json-checks.ts";
@@ -23,6 +23,8 @@ export interface EndpointsDeps {
   readonly sql: SqlPool;
   /** Called when a row needs Python for the first time at the latest. */
   readonly udf: () => UdfRunner;
+  /** Called when a request needs a handler of the application for the first time at the latest. */
+  readonly handlers?: () => HandlerRunner;
   readonly log: Logger;
   readonly clock: Clock;
 }
@@ -135,6 +137,13 @@ export class RouteContext {
     const deleter = new RowDeleter(this.#rowDeps, { ...this.layout(name), match });
     this.#draining.push(deleter);
     return deleter;
+  }
+
+  /** Runs the application's handlers. */
+  handlers(): HandlerRunner {
+    const { handlers } = this.deps;
+    if (handlers === undefined) throw new TypeError("nobody runs handlers here");
+    return handlers();
   }
 
   /** Computes `outputs` of rows that nobody stores. */

@@ -21,17 +21,33 @@ export interface RouteRequest {
   readonly caller?: string;
   /** Given to a changing route, it does the request once; in place of what the header Idempotency-Key says. */
   readonly once?: Once;
+  /** For routes with `takes_any_body` or that stream everything. */
+  readonly place?: RoutePlace;
   /** Ends the wait for a function when the caller is gone. A request with a stream always has one. */
   readonly signal?: AbortSignal | undefined;
   /** Takes down where the time goes, when the client wants to know. */
   readonly timing?: Timing | undefined;
 }
 
+/** Where a request came to, and from where. */
+export interface RoutePlace {
+  /** As the client sent it: `HEAD` for a route that answers GET too. */
+  readonly method: string;
+  readonly scheme: "http" | "https";
+  /** Below the service's own place, as it was sent. */
+  readonly path: string;
+  /** The service's own place: empty, or `/<service>`. */
+  readonly root_path: string;
+  /** Values of the path's parameters, decoded. */
+  readonly params: Readonly<Record<string, string>>;
+  readonly client: readonly [host: string, port: number] | null;
+}
+
 export interface CompiledRoute {
   readonly service: string;
   readonly kind: ManifestRoute["kind"];
-  readonly method: "POST" | "GET";
-  /** With the service's prefix; a service's own place (`/<service>`) is added by whoever serves it. */
+  readonly method: "POST" | "GET" | "PUT" | "PATCH" | "DELETE";
+  /** May have parts `{name}`. With the service's prefix; a service's own place (`/<service>`) is added by whoever serves it. */
   readonly path: string;
   /** True when a request may wait for Python: workers are worth starting ahead. */
   readonly uses_python: boolean;
@@ -39,6 +55,8 @@ export interface CompiledRoute {
   readonly takes_signal: boolean;
   /** Content types, in lower case and without parameters, whose bodies come as `stream`; `*` is every one, and none. */
   readonly streams?: readonly string[];
+  /** Bodies of every content type come, as bytes or text, and the request's place with them. */
+  readonly takes_any_body?: boolean;
   /** Answers every request; never rejects. */
   handle(request: RouteRequest): Promise<RouteAnswer>;
 }

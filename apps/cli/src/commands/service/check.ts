@@ -41,9 +41,15 @@ export const check = defineCommand<Flags, [file: string], CheckedServices>({
         route.method.toUpperCase(),
         service.prefix + route.path,
         route.kind,
-        route.kind === "query" ? (route.query.split(":").at(-1) ?? route.query) : route.table,
+        workOf(route),
       ]);
       for (const line of alignColumns(rows)) out.line(`        ${line}`);
     }
   },
 });
+
+/** The table, query or function that a route works with. */
+function workOf(route: ManifestRoute): string {
+  if (route.kind === "handler") return route.handler.name;
+  return route.kind === "query" ? (route.query.split(":").at(-1) ?? route.query) : route.table;
+}

@@ -1,0 +1,239 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type HandlerService, serveHandlers } from "../testing/handler-service.ts";
+
+const APP = `
+import asyncio
+from dataclasses import dataclass
+from datetime import date
+
+router = Router(name="api", prefix="/v1")
+
+@dataclass
+class Point:
+    x: int
+    y: float = 2.0
+
+@router.get("/items/{item_id}")
+def show(item_id: int, q: str | None = None, n: list[int] = [], day: date = date(2026, 1, 2)):
+    """Shows an item.
+
+    And more of it."""
+    return {"id": item_id, "q": q, "n": n, "day": day}
+
+@router.get("/items/first")
+def first():
+    return "first"
+
+@router.post("/points", status_code=201)
+async def make(point: Point, twice: bool = False):
+    await asyncio.sleep(0.01)
+    return [point, point] if twice else point
+
+@router.put("/pairs")
+def pairs(left: dict, right: dict[str, int], n: int = 1):
+    return [left, right, n]
+
+@router.get("/count")
+def count(to: int = 3):
+    for i in range(to):
+        yield {"i": i}
+
+@router.get("/ticks")
+async def ticks():
+    for i in range(3):
+        await asyncio.sleep(0.01)
+        yield f"tick {i};"
+
+@router.patch("/echo/{name}")
+def echo(name: str, request: Request):
+    return {"name": name, "method": request.method, "path": request.path, "query": request.query,
+            "type": request.headers.get("Content-Type"), "body": list(request.body)}
+
+@router.delete("/items/{item_id}")
+def drop(item_id: int):
+    if item_id == 1:
+        raise HTTPError(404, "There is no item 1.", headers={"x-why": "gone"})
+    if item_id == 2:
+        raise KeyError("secret")
+    if item_id == 3:
+        return Response("<b>3</b>", 202, {"x-one": "1"}, "text/html")
+    if item_id == 4:
+        return object()
+    if item_id == 5:
+        return Response("x", headers={"x-evil": "a\\r\\nset-cookie: b=c"})
+    if item_id == 6:
+        return {"n": float("nan")}
+    if item_id == 7:
+        return b"\\x00\\xff"
+    if item_id == 8:
+        raise SystemExit(3)
+    if item_id == 9:
+        raise HTTPError(409, {"message": "taken", "by": [1]})
+    return None
+`;
+
+let service: HandlerService;
+
+beforeAll(async () => {
+  service = await serveHandlers(APP);
+});
+
+afterAll(async () => {
+  await service[Symbol.asyncDispose]();
+});
+
+function call(method: string, path: string, body?: unknown): Promise<Response> {
+  const init =
+    body === undefined ? {} : { body: JSON.stringify(body), headers: { "content-type": "application/json" } };
+  return fetch(`${service.url}/v1${path}`, { method, ...init });
+}
+
+async function refusal(answer: Response): Promise<[number, string, unknown]> {
+  expect(answer.headers.get("content-type")).toBe("application/problem+json; charset=utf-8");
+  const { status, code, errors } = (await answer.json()) as { status: number; code: string; errors?: unknown };
+  expect(status).toBe(answer.status);
+  return [status, code, errors];
+}
+
+describe("what a handler takes", () => {
+  test("parameters of path and URL, converted to their types", async () => {
+    const answer = await call("GET", "/items/7?q=a%20b&n=1&n=2&day=2026-03-04");
+    expect([answer.status, await answer.json()]).toEqual([200, { id: 7, q: "a b", n: [1, 2], day: "2026-03-04" }]);
+    expect(await (await call("GET", "/items/7")).json()).toEqual({ id: 7, q: null, n: [], day: "2026-01-02" });
+  });
+
+  test("a path without parameters comes before one with them", async () => {
+    expect(await (await call("GET", "/items/first")).json()).toBe("first");
+  });
+
+  test("a body by a dataclass, or by several parameters", async () => {
+    const made = await call("POST", "/points?twice=yes", { x: 1 });
+    expect([made.status, await made.json()]).toEqual([
+      201,
+      [
+        { x: 1, y: 2 },
+        { x: 1, y: 2 },
+      ],
+    ]);
+    const pairs = await call("PUT", "/pairs?n=4", { left: { a: [null] }, right: { b: 2 } });
+    expect(await pairs.json()).toEqual([{ a: [null] }, { b: 2 }, 4]);
+  });
+
+  test("the request itself, with a body of any type", async () => {
+    const answer = await fetch(`${service.url}/v1/echo/%C3%A4%20b?x=1&x=2`, {
+      method: "PATCH",
+      body: new Uint8Array([0, 255, 10]),
+      headers: { "content-type": "image/x-own" },
+    });
+    expect(await answer.json()).toEqual({
+      name: "ä b",
+      method: "PATCH",
+      path: "/v1/echo/%C3%A4%20b",
+      query: { x: "2" },
+      type: "image/x-own",
+      body: [0, 255, 10],
+    });
+  });
+
+  test("what does not fit is refused before the function runs, each value with its place", async () => {
+    expect(await refusal(await call("GET", "/items/seven?n=1&n=x&qq=1"))).toEqual([
+      422,
+      "invalid_request",
+      [
+        { pointer: "/item_id", detail: 'A whole number is wanted, not "seven".' },
+        { pointer: "/n/1", detail: 'A whole number is wanted, not "x".' },
+        { pointer: "/qq", detail: "There is no parameter 'qq'. Did you mean 'q'?" },
+      ],
+    ]);
+    expect(await refusal(await call("POST", "/points", { y: "2", z: 1 }))).toEqual([
+      422,
+      "invalid_request",
+      [
+        { pointer: "/y", detail: "A number is wanted, not a text." },
+        { pointer: "/z", detail: "Point has no member 'z'. Known: x, y." },
+        { pointer: "/x", detail: "The member 'x' is required." },
+      ],
+    ]);
+    const broken = await fetch(`${service.url}/v1/points`, {
+      method: "POST",
+      body: '{"x":',
+      headers: { "content-type": "application/json" },
+    });
+    expect((await refusal(broken)).slice(0, 2)).toEqual([400, "invalid_json"]);
+    const text = await fetch(`${service.url}/v1/points`, { method: "POST", body: "x" });
+    expect((await refusal(text)).slice(0, 2)).toEqual([415, "unsupported_media_type"]);
+  });
+});
+
+describe("what a handler answers", () => {
+  test("nothing, bytes, and a response in all its parts", async () => {
+    expect(await (await call("DELETE", "/items/0")).json()).toBe(null);
+    const bytes = await call("DELETE", "/items/7");
+    expect([bytes.headers.get("content-type"), [...new Uint8Array(await bytes.arrayBuffer())]]).toEqual([
+      "application/octet-stream",
+      [0, 255],
+    ]);
+    const page = await call("DELETE", "/items/3");
+    expect([page.status, page.headers.get("x-one"), page.headers.get("content-type"), await page.text()]).toEqual([
+      202,
+      "1",
+      "text/html; charset=utf-8",
+      "<b>3</b>",
+    ]);
+  });
+
+  test("what it yields goes out piece by piece", async () => {
+    const lines = await call("GET", "/count?to=3");
+    expect([lines.headers.get("content-type"), await lines.text()]).toEqual([
+      "application/x-ndjson",
+      '{"i":0}\n{"i":1}\n{"i":2}\n',
+    ]);
+    const ticks = await call("GET", "/ticks");
+    expect([ticks.headers.get("content-type"), await ticks.text()]).toEqual([
+      "text/plain; charset=utf-8",
+      "tick 0;tick 1;tick 2;",
+    ]);
+    expect(await (await call("GET", "/count?to=0")).text()).toBe("");
+  });
+
+  test("an error that it raises to be told has its status, text and headers", async () => {
+    const gone = await call("DELETE", "/items/1");
+    expect([gone.status, gone.headers.get("x-why")]).toEqual([404, "gone"]);
+    expect(await gone.json()).toMatchObject({ status: 404, code: "handler_failed", detail: "There is no item 1." });
+    expect(await (await call("DELETE", "/items/9")).json()).toMatchObject({
+      status: 409,
+      detail: "taken",
+      meta: { detail: { message: "taken", by: [1] } },
+    });
+  });
+
+  test.each([
+    [2, "KeyError: 'secret' (app.py:"],
+    [4, "what it returned is no JSON: it holds a object"],
+    [5, "the header 'x-evil' holds a control character"],
+    [6, "what it returned is no JSON"],
+    [8, "SystemExit: 3"],
+  ])("a failure is told by name, without its stack (%i)", async (item, detail) => {
+    const answer = await call("DELETE", `/items/${item}`);
+    const problem = (await answer.json()) as { code: string; detail: string; meta: { function: string } };
+    expect([answer.status, problem.code, problem.meta.function]).toEqual([400, "function_failed", "app:drop"]);
+    expect(problem.detail).toContain(detail);
+    expect(JSON.stringify(problem)).not.toContain("Traceback");
+    expect(answer.headers.get("set-cookie")).toBe(null);
+    expect(service.printed.join("\n")).toContain("Traceback");
+  });
+
+  test("HEAD is GET without its body", async () => {
+    const head = await call("HEAD", "/items/7");
+    expect([head.status, head.headers.get("content-type"), await head.text()]).toEqual([200, "application/json", ""]);
+  });
+});
+
+test("its description says what its signature and docstring say", async () => {
+  const document = (await (await fetch(`${service.url}/openapi.json`)).json()) as {
+    paths: Record<string, Record<string, { operationId: string; summary: string; responses: object }>>;
+  };
+  const operation = document.paths["/v1/items/{item_id}"]?.get;
+  expect([operation?.operationId, operation?.summary]).toEqual(["handler_v1_items_item_id_get", "Shows an item"]);
+  expect(Object.keys(operation?.responses ?? {})).toContain("422");
+});

@@ -1,0 +1,78 @@
+import { createHandlerWorkers } from "@appdb/adapters/udf/handler-workers";
+import { createPythonWorkers } from "@appdb/adapters/udf/python-workers";
+import type { ServiceSpec } from "@appdb/contract/service-spec";
+import type { HandlerRunner, Logger, QueryAnswerer, UdfRunner, UdfStats } from "@appdb/engine/ports";
+
+/** Python is started by the first row that needs it, or ahead of it. */
+export class LazyWorkers implements AsyncDisposable {
+  readonly #spec: ServiceSpec;
+  readonly #log: Logger;
+  readonly #onQuery: QueryAnswerer;
+  #runner: UdfRunner | undefined;
+
+  constructor(spec: ServiceSpec, log: Logger, onQuery: QueryAnswerer) {
+    this.#spec = spec;
+    this.#log = log;
+    this.#onQuery = onQuery;
+  }
+
+  get(): UdfRunner {
+    const { runtime, manifest, limits } = this.#spec;
+    this.#runner ??= createPythonWorkers({
+      runtime,
+      modules: [...new Set(manifest.functions.map((fn) => fn.module))],
+      workers: runtime.workers ?? limits.workers,
+      function_timeout_ms: limits.function_timeout_ms,
+      worker_memory_mb: limits.worker_memory_mb,
+      log: this.#log,
+      onQuery: this.#onQuery,
+      onOutput: (line) => this.#log.info({ line }, "output"),
+    });
+    return this.#runner;
+  }
+
+  /** What the workers count; undefined before the first is wanted. */
+  stats(): UdfStats | undefined {
+    return this.#runner?.stats();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#runner?.[Symbol.asyncDispose]();
+  }
+}
+
+/** Processes that run hand-written handlers, as `LazyWorkers`. */
+export class LazyHandlers implements AsyncDisposable {
+  readonly #spec: ServiceSpec;
+  readonly #log: Logger;
+  #runner: HandlerRunner | undefined;
+
+  constructor(spec: ServiceSpec, log: Logger) {
+    this.#spec = spec;
+    this.#log = log;
+  }
+
+  get(): HandlerRunner {
+    const { runtime, limits } = this.#spec;
+    this.#runner ??= createHandlerWorkers({
+      runtime,
+      modules: handlerModules(this.#spec),
+      app: null,
+      workers: runtime.workers ?? limits.workers,
+      function_timeout_ms: limits.function_timeout_ms,
+      worker_memory_mb: limits.worker_memory_mb,
+      log: this.#log,
+      onOutput: (line) => this.#log.info({ line }, "output"),
+    });
+    return this.#runner;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#runner?.[Symbol.asyncDispose]();
+  }
+}
+
+function handlerModules({ manifest, services }: ServiceSpec): string[] {
+  const routes = manifest.services.filter(({ name }) => services.includes(name)).flatMap((service) => service.routes);
+  return [...new Set(routes.flatMap((route) => (route.kind === "handler" ? [route.handler.module] : [])))];
+}

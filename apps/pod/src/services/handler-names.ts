@@ -1,0 +1,44 @@
+import type { ManifestHandlerRoute } from "@appdb/contract/manifest";
+import * as z from "zod";
+
+/** What of a handler's operation names something; the rest is for documents. */
+const operationSchema = z.looseObject({
+  parameters: z.array(z.looseObject({ name: z.string(), required: z.boolean() })).default([]),
+  requestBody: z.unknown(),
+  responses: z.record(z.string(), z.unknown()).default({}),
+});
+const contentSchema = z.looseObject({
+  content: z.looseObject({
+    "application/json": z.looseObject({
+      schema: z.looseObject({
+        properties: z.record(z.string(), z.unknown()).default({}),
+        required: z.array(z.string()).default([]),
+      }),
+    }),
+  }),
+});
+
+export interface HandlerNames {
+  readonly inputs: readonly string[];
+  readonly required: readonly string[];
+  readonly outputs: readonly string[];
+}
+
+/** The names that a handler takes and answers, as far as its signature says them. */
+export function handlerNames(route: ManifestHandlerRoute): HandlerNames {
+  const { parameters, requestBody, responses } = operationSchema.parse(route.openapi ?? {});
+  const body = membersOf(requestBody);
+  const [answer] = Object.values(responses).map(membersOf);
+  return {
+    inputs: [...parameters.map(({ name }) => name), ...body.names],
+    required: [...parameters.filter(({ required }) => required).map(({ name }) => name), ...body.required],
+    outputs: answer?.names ?? [],
+  };
+}
+
+function membersOf(part: unknown): { readonly names: readonly string[]; readonly required: readonly string[] } {
+  const parsed = contentSchema.safeParse(part);
+  if (!parsed.success) return { names: [], required: [] };
+  const { properties, required } = parsed.data.content["application/json"].schema;
+  return { names: Object.keys(properties), required };
+}

@@ -1,0 +1,89 @@
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { readManifest } from "@appdb/adapters/images/read-manifest";
+import { createHandlerWorkers } from "@appdb/adapters/udf/handler-workers";
+import { type Manifest, manifestSchema } from "@appdb/contract/manifest";
+import { compileHandlerRoute } from "@appdb/engine/endpoints/handler-routes";
+import { describeService } from "@appdb/engine/endpoints/openapi";
+import { serveEndpoints } from "../http/serve-endpoints.ts";
+
+const CHECKOUT = join(import.meta.dirname, "..", "..", "..", "..");
+const HEAD = `
+import appdb as db
+from appdb.serving import HTTPError, Request, Response, Router
+
+Base = db.model_base()
+
+class Items(Base, name="items"):
+    id: db.Int
+`;
+
+export interface HandlerService extends AsyncDisposable {
+  readonly url: string;
+  readonly manifest: Manifest;
+  /** What the handlers printed, line by line. */
+  readonly printed: readonly string[];
+}
+
+/** Serves the handlers of an application from real Python over real HTTP; its tables are nowhere. */
+export async function serveHandlers(
+  source: string,
+  options: { workers?: number; function_timeout_ms?: number; body_bytes?: number } = {},
+): Promise<HandlerService> {
+  const folder = mkdtempSync(join(tmpdir(), "appdb-handlers-"));
+  writeFileSync(join(folder, "app.py"), HEAD + source);
+  const tools = join(CHECKOUT, ".tools", "lib");
+  const runtime = {
+    python: join(CHECKOUT, ".tools", "bin", "python"),
+    python_source: "test",
+    project_root: folder,
+    library_paths: [join(CHECKOUT, "python"), ...readdirSync(tools).map((name) => join(tools, name, "site-packages"))],
+    env: { PATH: "/usr/bin:/bin", PYTHONDONTWRITEBYTECODE: "1" },
+  };
+  const manifest = manifestSchema.parse(await readManifest({ runtime, app_file: "app.py" }));
+  const printed: string[] = [];
+  const log = { debug() {}, info() {}, warn() {}, error() {} };
+  const runner = createHandlerWorkers({
+    runtime,
+    modules: ["app"],
+    app: null,
+    workers: options.workers ?? 1,
+    function_timeout_ms: options.function_timeout_ms ?? 20_000,
+    worker_memory_mb: 300,
+    log,
+    onOutput: (line) => printed.push(line),
+  });
+  const context = { deps: { log }, handlers: () => runner };
+  const served = await serveEndpoints(
+    {
+      services: manifest.services.map(({ name }) => name),
+      routes: manifest.services.flatMap((service) =>
+        service.routes.flatMap((route) =>
+          route.kind === "handler" ? [compileHandlerRoute(context, service, route)] : [],
+        ),
+      ),
+      uses_python: false,
+      openapi: (name) => describeService(manifest, manifest.services.find((one) => one.name === name) ?? never(name)),
+      answerQuery: async () => "[]",
+      collect: async () => 0,
+      checkHealth: async () => undefined,
+      [Symbol.asyncDispose]: async () => undefined,
+    },
+    { host: "127.0.0.1", port: 0, log, body_bytes: options.body_bytes ?? 1_000_000 },
+  );
+  return {
+    url: `http://${served.address}:${served.port}`,
+    manifest,
+    printed,
+    async [Symbol.asyncDispose]() {
+      await runner[Symbol.asyncDispose]();
+      await served[Symbol.asyncDispose]();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+function never(name: string): never {
+  throw new Error(`there is no service ${name}`);
+}

@@ -1,0 +1,25 @@
+import type { HandlerCall } from "./handler-call.ts";
+import type { WorkerProcess } from "./worker-process.ts";
+
+/** A process that answers requests, with those that are under way in it. */
+export class HandlerProcess {
+  readonly process: WorkerProcess;
+  readonly calls = new Map<number, HandlerCall>();
+  /** When it last showed that it lives. */
+  heard_at = 0;
+  has_worked = false;
+  onEnd: (() => void) | undefined;
+
+  constructor(process: WorkerProcess) {
+    this.process = process;
+  }
+
+  /** Hands it a request. */
+  begin(call: HandlerCall, now: number): void {
+    if (this.calls.size === 0) this.heard_at = now;
+    this.has_worked = true;
+    this.calls.set(call.number, call);
+    call.home = this;
+    call.begin((frame) => this.process.send(frame));
+  }
+}

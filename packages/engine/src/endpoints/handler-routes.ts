@@ -1,0 +1,105 @@
+import { appError, ERRORS, type ErrorCode, isErrorCode, toProblem } from "@appdb/contract/errors";
+import type { ManifestHandlerRoute, ManifestService } from "@appdb/contract/manifest";
+import type { HttpFailure, HttpHeaders } from "@appdb/contract/worker-protocol";
+import { type HandlerAnswer, HandlerFailed, type HandlerRequest, type HandlerRunner, type Logger } from "../ports.ts";
+import { answerError, PROBLEM_HEADERS, type RouteAnswer } from "./answers.ts";
+import type { CompiledRoute, RouteRequest } from "./route.ts";
+
+/** What answering by Python needs of a `RouteContext`. */
+export interface HandlerContext {
+  readonly deps: { readonly log: Logger };
+  handlers(): HandlerRunner;
+}
+
+const METHODS = { get: "GET", post: "POST", put: "PUT", patch: "PATCH", delete: "DELETE" } as const;
+
+/** Compiles a route that a function of the application answers. */
+export function compileHandlerRoute(
+  context: HandlerContext,
+  service: ManifestService,
+  route: ManifestHandlerRoute,
+): CompiledRoute {
+  const timeout_ms = route.timeout_s === null ? null : route.timeout_s * 1000;
+  return {
+    service: service.name,
+    kind: "handler",
+    method: METHODS[route.method],
+    path: service.prefix + route.path,
+    // Handlers run in processes of their own.
+    uses_python: false,
+    takes_signal: true,
+    takes_any_body: true,
+    // A handler that has a GET answers a HEAD the same, whose body is then left out.
+    handle: (request) =>
+      answerByPython(context, request, { handler: route.handler, timeout_ms, method: METHODS[route.method] }),
+  };
+}
+
+/** Has Python answer a request. Never rejects. */
+export async function answerByPython(
+  context: HandlerContext,
+  request: RouteRequest,
+  how: Pick<HandlerRequest, "handler" | "timeout_ms"> & { readonly method?: string },
+): Promise<RouteAnswer> {
+  const { log } = context.deps;
+  try {
+    const { place, body, id } = request;
+    if (place === undefined) throw new TypeError("the request does not say where it came to");
+    const answer = await context.handlers().serve({
+      head: {
+        method: how.method ?? place.method,
+        scheme: place.scheme,
+        path: place.path,
+        root_path: place.root_path,
+        search: request.search ?? "",
+        headers: pairsOf(request.headers),
+        params: { ...place.params },
+        client: place.client === null ? null : [...place.client],
+        id,
+      },
+      handler: how.handler,
+      timeout_ms: how.timeout_ms,
+      body: request.stream ?? (typeof body === "string" ? Buffer.from(body) : body),
+      signal: request.signal,
+    });
+    return { status: answer.status, headers: {}, more_headers: sendable(answer.headers), body: bodyOf(answer) };
+  } catch (error) {
+    if (error instanceof HandlerFailed) return answerFailure(error.failure, request.id, log);
+    return answerError(error, request.id, log, request.signal);
+  }
+}
+
+function bodyOf({ body }: HandlerAnswer): RouteAnswer["body"] {
+  return body instanceof Uint8Array ? Buffer.from(body.buffer, body.byteOffset, body.byteLength) : body;
+}
+
+function pairsOf(headers: RouteRequest["headers"]): HttpHeaders {
+  return Object.entries(headers).flatMap(([name, value]) =>
+    value === undefined ? [] : [value].flat().map((one): [string, string] => [name, one]),
+  );
+}
+
+/** Without those that the service itself says. */
+function sendable(headers: HttpHeaders): HttpHeaders {
+  return headers.filter(([name]) => name !== "x-request-id");
+}
+
+function answerFailure(failure: HttpFailure, id: string, log: Logger): RouteAnswer {
+  const { code, detail, status, meta } = failure;
+  const known: ErrorCode = code !== null && isErrorCode(code) ? code : "handler_failed";
+  const hint = failure.hint ?? undefined;
+  const error = appError(known, {
+    detail: detail || ERRORS[known].title,
+    hint,
+    meta,
+    errors: failure.errors ?? undefined,
+  });
+  const problem = { ...toProblem(error, id), ...(status === null ? {} : { status }) };
+  log.info({ req: id, code: problem.code, status: problem.status, detail: problem.detail }, "request refused");
+  return {
+    status: problem.status,
+    headers: PROBLEM_HEADERS,
+    more_headers: sendable(failure.headers).filter(([name]) => name !== "content-type"),
+    body: JSON.stringify(problem),
+  };
+}

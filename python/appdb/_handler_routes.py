@@ -1,0 +1,84 @@
+"""Hand-written handlers as routes: how a router keeps one, and how the worker finds it again by its name."""
+
+from appdb._errors import AppFileError
+from appdb._handlers import Handler, operation
+from appdb._signatures import innermost
+
+_ASYNC = 0x80 | 0x200  # coroutine, async generator
+_HOME = "__appdb_routes__"
+
+
+class HandlerRoute:
+    """One route of a handler. A function may have several: `number` says which, in the order of its decorators."""
+
+    kind = "handler"
+    models = ()
+    queries = ()
+
+    def __init__(self, method, path, function, options, source):
+        self.method = method
+        self.path = path
+        self.function = function
+        self.options = options
+        self.source = source
+        inner = innermost(function)
+        self.handler = Handler(inner, path, method)
+        routes = function.__dict__.setdefault(_HOME, [])
+        self.number = len(routes)
+        routes.append(self)
+        self.id = self.handler.id + (f"#{self.number}" if self.number else "")
+        self.is_async = bool(inner.__code__.co_flags & _ASYNC)
+        self.status = options.get("status_code") or 200
+        self.adapter = _adapter(options.get("response_model"))
+
+    def call(self, request):
+        """Reads the arguments from a request and calls the function. Raises Refused for what does not fit."""
+        return self.function(**self.handler.read(request))
+
+    def check_name(self):
+        """Raises AppFileError when the module has another thing by the function's name: nobody would find this one."""
+        import sys
+
+        name = self.handler.function.__name__
+        found = getattr(sys.modules.get(self.handler.function.__module__), name, None)
+        if self not in getattr(found, _HOME, ()):
+            raise AppFileError(
+                f"The handler {name} of {self.path} is covered by something else of that name.",
+                "Give each handler its own name.",
+                self.source,
+            )
+
+    def document(self):
+        """The route as in the manifest, without its source."""
+        function = self.handler.function
+        fragment = operation(self.handler, self.path, self.options)
+        return {
+            "kind": "handler",
+            "method": self.method,
+            "path": self.path,
+            "handler": {"id": self.id, "module": function.__module__, "name": function.__name__},
+            "openapi": fragment if self.options.get("include_in_schema", True) else None,
+            "timeout_s": self.options.get("timeout"),
+        }
+
+
+def route_of(wanted):
+    """The HandlerRoute of a manifest's handler. Raises Missing when the code has none."""
+    from appdb._failures import Missing
+    from appdb._loading import module_of
+
+    module = module_of(wanted["module"])
+    number = int(wanted["id"].partition("#")[2] or 0)
+    routes = getattr(getattr(module, wanted["name"], None), _HOME, ())
+    if number >= len(routes):
+        raise Missing(f"module {wanted['module']} has no handler '{wanted['name']}'")
+    return routes[number]
+
+
+def _adapter(model):
+    if model is None:
+        return None
+    from pydantic import TypeAdapter
+
+    adapter = TypeAdapter(model)
+    return lambda value: adapter.dump_python(adapter.validate_python(value, from_attributes=True), mode="json")

@@ -1,0 +1,56 @@
+"""A small pool of threads whose work may hang: a thread that does is given up and another takes its place."""
+
+import threading
+from queue import SimpleQueue
+
+_STACK = 1 << 20  # the worker's memory limit counts stacks
+
+
+class Threads:
+    """Runs pieces of work in up to `most` threads, in the order in which they come."""
+
+    def __init__(self, most, name):
+        self._most = most
+        self._name = name
+        self._queue = SimpleQueue()
+        self._lock = threading.Lock()
+        self._threads = 0
+        self._idle = 0
+        self._given_up = set()
+
+    def submit(self, work):
+        """Has a thread call `work()`, which must not raise."""
+        with self._lock:
+            self._queue.put(work)
+            if self._queue.qsize() > self._idle and self._threads < self._most:
+                self._start()
+
+    def give_up(self, thread):
+        """Stops counting on a thread (`threading.get_ident()`) that hangs; it ends when its work does."""
+        with self._lock:
+            if thread not in self._given_up:
+                self._given_up.add(thread)
+                self._threads -= 1
+                if not self._queue.empty():
+                    self._start()
+
+    def _start(self):
+        before = threading.stack_size(_STACK)
+        try:
+            threading.Thread(target=self._run, name=self._name, daemon=True).start()
+            self._threads += 1
+        finally:
+            threading.stack_size(before)
+
+    def _run(self):
+        own = threading.get_ident()
+        while True:
+            with self._lock:
+                if own in self._given_up:
+                    self._given_up.discard(own)
+                    return
+                self._idle += 1
+            work = self._queue.get()
+            with self._lock:
+                self._idle -= 1
+            work()
