@@ -62,8 +62,8 @@ export interface SqlConnection {
 export interface SqlPool extends SqlConnection, AsyncDisposable {
   /** Lends one connection for the time of `work`; it is closed rather than reused when `work` throws a lost connection. */
   withConnection<T>(work: (connection: SqlConnection) => Promise<T>): Promise<T>;
-  /** Runs `work` between BEGIN and COMMIT; ROLLBACK when it throws. */
-  transaction<T>(work: (connection: SqlConnection) => Promise<T>): Promise<T>;
+  /** Runs `work` between BEGIN and COMMIT; ROLLBACK when it throws. `settings` are statements that go along with BEGIN. */
+  transaction<T>(work: (connection: SqlConnection) => Promise<T>, settings?: string): Promise<T>;
   /** Calls back for each NOTIFY on `channel` until the signal aborts; reconnects by itself and then calls once with "".
    *  Resolves as soon as it listens. @throws AppError database_unavailable when the first connection cannot be had */
   listen(channel: string, onNotify: (payload: string) => void, signal: AbortSignal): Promise<void>;

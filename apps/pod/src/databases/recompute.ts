@@ -45,15 +45,15 @@ export async function recomputeTable(
   const { job, plan } = await sql.transaction((connection) =>
     startRecompute(connection, toEngine(request, runtime_id)),
   );
-  const described = await describe(sql, request, plan);
-  if (job === undefined) return { ...described, job: "", rows_done: 0, errors: 0 };
-  let last = { rows_done: 0, errors: 0 };
+  if (job === undefined) return { ...(await describe(sql, request, plan)), job: "", rows_done: 0, errors: 0 };
+  let last = { rows_total: 0, rows_done: 0, errors: 0 };
   const keep = (progress: Progress) => {
     last = progress;
     onProgress(progress);
   };
   await watchJobs({ sql, clock: deps.clock }, [job], keep, signal);
-  return { ...described, job, rows_done: last.rows_done, errors: last.errors };
+  const { rows_total: rows, rows_done, errors } = last;
+  return { ...outline(request, plan), rows, job, rows_done, errors };
 }
 
 /**
@@ -100,13 +100,16 @@ async function describe(
   request: RecomputePlanRequest,
   plan: PlannedRecompute,
 ): Promise<RecomputePlan> {
+  return { ...outline(request, plan), rows: await countRecompute(sql, plan, request.errors_only) };
+}
+
+function outline(request: RecomputePlanRequest, plan: PlannedRecompute): Omit<RecomputePlan, "rows"> {
   return {
     table: parseTablePath(request.table).text,
     columns: plan.columns.map((column) => column.name),
     cascade: plan.cascade.map((column) => column.name),
     on_error: request.on_error,
     errors_only: request.errors_only,
-    rows: await countRecompute(sql, plan, request.errors_only),
   };
 }
 

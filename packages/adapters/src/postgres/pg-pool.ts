@@ -111,10 +111,10 @@ class PgPool implements SqlPool {
     }
   }
 
-  async transaction<T>(work: (connection: SqlConnection) => Promise<T>): Promise<T> {
+  async transaction<T>(work: (connection: SqlConnection) => Promise<T>, settings = ""): Promise<T> {
     const client = await this.#acquire();
     try {
-      await uncommitted(() => run(client, { text: "begin" }));
+      await uncommitted(() => run(client, { text: `begin; ${settings}` }));
       const value = await work({
         query: (statement) => uncommitted(() => this.#run(client, statement)),
       });

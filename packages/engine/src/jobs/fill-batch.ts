@@ -51,12 +51,11 @@ async function tryStore(
 ): Promise<boolean> {
   try {
     await deps.sql.transaction(async (connection) => {
-      await connection.query({ text: BY_KEY });
       for (const part of ready) if (!(await writeRows(connection, fill, mode, part))) throw new Missed();
       const errors = ready.reduce((sum, part) => sum + countErrors(part), 0);
       const step = { cursor, rows, errors, table_version: fill.table.version };
       if (!(await advanceJob(connection, job, deps.owner, step))) throw new JobMoved("the job moved on");
-    });
+    }, BY_KEY);
     return true;
   } catch (error) {
     if (error instanceof Missed) return false;
@@ -78,7 +77,7 @@ async function writeRows(connection: SqlConnection, fill: Fill, mode: FillMode, 
     text: rows.is_whole ? fill.given : mode.update,
     values: [
       listText(rows.ids),
-      listText(rows.xmins),
+      listText(isOneForAll(rows.xmins) ? rows.xmins.slice(0, 1) : rows.xmins),
       ...given.map((column, at) => columnText(column.type.kind, rows.columns[at] ?? [])),
       errorsText(rows),
     ],
@@ -92,6 +91,11 @@ async function findChanged({ deps, fill }: FillContext, ready: readonly ReadyRow
   const text = changedRows(fill.table);
   const { rows } = await deps.sql.query({ text, values: [listText(ids), listText(xmins)] });
   return new Set(rows.map(([id]) => id ?? ""));
+}
+
+/** Rows that were written together, as by the last fill: their xmin is read once by PostgreSQL, not for each. */
+function isOneForAll(xmins: readonly string[]): boolean {
+  return xmins.every((xmin) => xmin === xmins[0]);
 }
 
 /** The text of an array whose elements need no quotes. */

@@ -3,7 +3,7 @@ import { loadCatalog } from "../schema/load-catalog.ts";
 import { createBatchPace } from "./batch-pace.ts";
 import { readAgain, storeRows } from "./fill-batch.ts";
 import { type FillContext, JobMoved } from "./fill-context.ts";
-import { type FillMode, planFill } from "./fill-plan.ts";
+import { type Fill, type FillMode, planFill } from "./fill-plan.ts";
 import { countRows } from "./fill-statement.ts";
 import type { JobDeps } from "./job-deps.ts";
 import { type Job, setTotal } from "./job-store.ts";
@@ -33,10 +33,11 @@ export async function fillColumns(deps: JobDeps, job: Job, signal: AbortSignal):
   const catalog = await loadCatalog(deps.sql);
   const fill = planFill(catalog, job);
   if (fill === undefined) return;
-  if (job.rows_total === null) {
-    const { rows } = await deps.sql.query({ text: countRows(fill.table, fill.scope) });
-    await setTotal(deps.sql, job, Number(rows[0]?.[0]));
-  }
+  const counting = job.rows_total === null ? tellTotal(deps, job, fill) : Promise.resolve();
+  // Rows of a scope leave it when they are done. All rows can be counted while the first are read and the workers start;
+  // an error is met at the end.
+  if (fill.scope === null) counting.catch(() => undefined);
+  else await counting;
   await openUndoLog(deps.sql, fill);
   await using runner = createLazyRunner(
     deps,
@@ -46,6 +47,12 @@ export async function fillColumns(deps: JobDeps, job: Job, signal: AbortSignal):
   const failed = new AbortController();
   const stopped = AbortSignal.any([signal, failed.signal]);
   await computeAll({ deps, job, fill, runner, signal: stopped }, (error) => failed.abort(error));
+  await counting;
+}
+
+async function tellTotal({ sql }: JobDeps, job: Job, { table, scope }: Fill): Promise<void> {
+  const { rows } = await sql.query({ text: countRows(table, scope) });
+  await setTotal(sql, job, Number(rows[0]?.[0]));
 }
 
 /** `stop` ends what runs beside a write that failed, with its error. */

@@ -70,9 +70,9 @@ export function isListedAsItIs(type: ColumnType): boolean {
   return type.kind === "string" || type.kind === "bool";
 }
 
-/** For a transaction that runs `updateRows` or puts rows back: thousands of rows are found by their key. PostgreSQL knows
+/** Settings of a transaction that runs `updateRows` or puts rows back: thousands of rows are found by their key. PostgreSQL knows
  *  how many come in an array, and for so many would go through the whole table, again for each batch. */
-export const BY_KEY = "select set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true)";
+export const BY_KEY = "set local enable_hashjoin = off; set local enable_mergejoin = off";
 
 /** Those among rows ($1 identities, $2 xmin) that are not any more what they were. */
 export function changedRows(table: CatalogTable): string {
@@ -127,7 +127,7 @@ export interface UndoShape {
 }
 
 /**
- * Writes rows by id: $1 their identities, $2 their xmin, then an array per given column, at last the cell errors that
+ * Writes rows by id: $1 their identities, $2 their xmin (one alone for all), then an array per given column, at last the cell errors that
  * rows get (jsonb, null for none; null instead of the array when no row has one). It gives no rows: their count tells
  * whether all were written. Steps see stored columns, given ones and earlier steps under their own names.
  */
@@ -140,7 +140,7 @@ export function updateRows(shape: FillShape): string {
     _errors = case when "#target"._errors is null and "#new"."#errors" is null then null
       else nullif((coalesce("#target"._errors, '{}') - ${list}) || coalesce("#new"."#errors", '{}'), '{}') end
   from ${steps.length === 0 ? givenRows(shape) : steppedRows(shape)} as "#new"
-  where "#target".${id} = "#new"."#id" and "#target".xmin = "#new"."#xmin"`;
+  where "#target".${id} = "#new"."#id" and "#target".xmin = coalesce("#new"."#xmin", ($2::xid[])[1])`;
   if (undo === null) return update;
   const old = undo.columns.map(({ id: of, name }) => `, old.${quoteIdent(name)} as "#${of}"`).join("");
   const kept = undo.columns.map(({ id: of }) => `, "#${of}"`).join("");

@@ -42,10 +42,7 @@ export async function putBack(sql: SqlPool, job: Job, signal: AbortSignal): Prom
   const text = putBackRows(table, undoTable(job.id), columns);
   for (;;) {
     signal.throwIfAborted();
-    const { rows } = await sql.transaction(async (connection) => {
-      await connection.query({ text: BY_KEY });
-      return connection.query({ text });
-    });
+    const { rows } = await sql.transaction((connection) => connection.query({ text }), BY_KEY);
     if (Number(rows[0]?.[0]) === 0) return true;
   }
 }
