@@ -219,7 +219,7 @@ def check_refusals(url):
         status, problem = post(f"{url}/responses", {**response, "answers": [value]})
         expect(f"{what} is refused", [status, [error["pointer"] for error in problem["errors"]]], [422, [pointer]])
     status, problem = post(f"{url}/surveys", {"code": "x", "title": "x", "settings": {"lang": "x"}, "questions": []})
-    missing = [{"pointer": "/settings", "detail": 'The key "open" is missing.'}]
+    missing = [{"pointer": "/settings", "detail": 'The keys "open" and "limits" are missing.'}]
     expect("a key that a dict form wants", [status, problem["errors"]], [422, missing])
     stored = post(f"{url}/responses", {**response, "answers": []})[1]
     expect("a survey that nobody knows has no title", [stored["title"], stored["survey"]], [None, "x"])
