@@ -10,6 +10,8 @@ def loaded(function):
     module = module_of(function["module"])
     name, _, number = function["id"].partition(":")[2].partition("#")
     found = getattr(module, name, None)
+    if number == "answer":
+        return _answered(function)
     if number == "apply":
         from appdb._apply import Applied
 
@@ -33,14 +35,32 @@ def described(modules):
     for module in modules:
         for value in list(vars(sys.modules[module]).values()) if module in sys.modules else ():
             for overload in value.overloads if isinstance(value, Udf) else ():
-                found[overload.id] = {
-                    "id": overload.id,
-                    "is_concurrent": overload.is_concurrent,
-                    "batch_size": overload.batch_size,
-                    "timeout_s": overload.timeout_s,
-                    "resource_pool": overload.resource_pool,
-                }
+                found[overload.id] = _shown(overload)
+    answerers = sys.modules.get("appdb._answerers")
+    for answerer in answerers.known.values() if answerers is not None else ():
+        overload = answerers.Answered(answerer.function)
+        found[overload.id] = _shown(overload)
     return list(found.values())
+
+
+def _shown(overload):
+    return {
+        "id": overload.id,
+        "is_concurrent": overload.is_concurrent,
+        "batch_size": overload.batch_size,
+        "timeout_s": overload.timeout_s,
+        "resource_pool": overload.resource_pool,
+    }
+
+
+def _answered(function):
+    """The function of a route; importing its module has made it known."""
+    from appdb._answerers import MARK, Answered, known
+
+    answerer = known.get(function["id"].removesuffix(MARK))
+    if answerer is None:
+        raise Missing(f"module {function['module']} has no function '{function['name']}' that answers a route")
+    return Answered(answerer.function)
 
 
 def module_of(name):

@@ -144,6 +144,17 @@ def names_of(what, table, columns):
     return names
 
 
+def outputs_of(model, outputs, function, on_error):
+    """The Answerer of a decorated function (None without one) and the names of the outputs. Raises AppFileError."""
+    table = model.__appdb_table__
+    names = None if outputs is None else names_of("outputs", table, outputs)
+    if function is None:
+        return None, [*table.columns] if names is None else names
+    from appdb._answerers import answerer_of
+
+    return answerer_of(function, table, names, on_error == "ignore")
+
+
 def _name_of(what, table, column):
     if isinstance(column, ColumnRef):
         if column._owner is not table:

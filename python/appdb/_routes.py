@@ -4,9 +4,9 @@
 class RowRoute:
     """One route over a model: a row of it in by `inputs`, its `outputs` out."""
 
-    __slots__ = ("kind", "method", "path", "model", "inputs", "outputs", "on_error", "source")
+    __slots__ = ("kind", "method", "path", "model", "inputs", "outputs", "on_error", "answerer", "source")
 
-    def __init__(self, kind, path, model, inputs, outputs, on_error, source):
+    def __init__(self, kind, path, model, inputs, outputs, on_error, answerer, source):
         self.kind = kind
         self.method = "post"
         self.path = path
@@ -14,6 +14,7 @@ class RowRoute:
         self.inputs = inputs
         self.outputs = outputs
         self.on_error = on_error
+        self.answerer = answerer
         self.source = source
 
     @property
@@ -36,6 +37,7 @@ class RowRoute:
             "inputs": self.inputs,
             "outputs": self.outputs,
             "on_error": self.on_error,
+            "handler": None if self.answerer is None else self.answerer.document(),
         }
 
 

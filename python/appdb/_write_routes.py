@@ -7,9 +7,9 @@ from appdb._route_checks import names_of, read_by
 class UpdateRoute:
     """One route over a model: the key of a row and new values in by `inputs`, its `outputs` out."""
 
-    __slots__ = ("method", "path", "model", "key", "inputs", "outputs", "on_error", "source")
+    __slots__ = ("method", "path", "model", "key", "inputs", "outputs", "on_error", "answerer", "source")
 
-    def __init__(self, path, model, key, inputs, outputs, on_error, source):
+    def __init__(self, path, model, key, inputs, outputs, on_error, answerer, source):
         self.method = "post"
         self.path = path
         self.model = model
@@ -17,6 +17,7 @@ class UpdateRoute:
         self.inputs = inputs
         self.outputs = outputs
         self.on_error = on_error
+        self.answerer = answerer
         self.source = source
 
     @property
@@ -40,6 +41,7 @@ class UpdateRoute:
             "inputs": self.inputs,
             "outputs": self.outputs,
             "on_error": self.on_error,
+            "handler": None if self.answerer is None else self.answerer.document(),
         }
 
 
@@ -76,8 +78,8 @@ class DeleteRoute:
         }
 
 
-def update_columns(model, path, inputs, outputs):
-    """The (key, inputs, outputs) of an update route, as names. Raises AppFileError for columns that it cannot have."""
+def update_columns(model, path, inputs):
+    """The (key, inputs) of an update route, as names. Raises AppFileError for columns that it cannot have."""
     table = model.__appdb_table__
     key = _key_of(table)
     if not key:
@@ -97,7 +99,7 @@ def update_columns(model, path, inputs, outputs):
             f"The route {path} has no inputs: there is nothing that it could change.",
             "Name a stored column that is not of the primary key in inputs=.",
         )
-    return key, names, [*table.columns] if outputs is None else names_of("outputs", table, outputs)
+    return key, names
 
 
 def delete_columns(model, path, match_columns):

@@ -11,6 +11,7 @@ from appdb._route_checks import (
     check_query,
     checked_prefix,
     names_of,
+    outputs_of,
     query_inputs,
     read_by,
     refuse_options,
@@ -21,10 +22,7 @@ from appdb._write_routes import DeleteRoute, UpdateRoute, delete_columns, update
 
 _VERBS = ("get", "post", "put", "patch", "delete")
 _ROUTES = "add_insert_route, add_update_route, add_delete_route, add_compute_route and add_query_route"
-_LATER = frozenset(
-    "insert_route update_route compute_route add_api_route"
-    " include_router api_route middleware".split()
-)
+_LATER = frozenset("add_api_route include_router api_route middleware".split())
 
 
 class Router:
@@ -65,12 +63,7 @@ class Router:
         as it was, or, with `on_error="ignore"`, the cell is null and its error is kept beside it. 404 where there is no
         such row. Raises AppFileError for a model without a key, and for inputs of the key or computed ones.
         """
-        refuse_options("update", options)
-        check_on_error(on_error)
-        check_model("update", model)
-        self._take_path("update", path)
-        key, names_in, names_out = update_columns(model, path, inputs, outputs)
-        self._routes.append(UpdateRoute(path, model, key, names_in, names_out, on_error, caller(1)))
+        self._update(model, path, inputs, outputs, on_error, options, caller(1))
 
     def add_delete_route(self, model, path=None, match_columns=None, **options):
         """Serves POST `path`: deletes the rows that have all values of a body and answers `{"num_rows": n}`.
@@ -82,6 +75,27 @@ class Router:
         check_model("delete", model)
         self._take_path("delete", path)
         self._routes.append(DeleteRoute(path, model, delete_columns(model, path, match_columns), caller(1)))
+
+    def insert_route(self, model, path=None, inputs=None, outputs=None, on_error="abort", **options):
+        """Decorator: an insert route whose answer is what the function returns.
+
+        The function is given the outputs as keyword-only arguments, by default those that it names, before the row is
+        stored: if it raises, nothing is. It is returned unchanged. Raises AppFileError as `add_insert_route`, and for
+        parameters that are no outputs or of another type.
+        """
+        check_on_error(on_error)
+        source = caller(1)
+        return lambda function: self._add("insert", model, path, inputs, outputs, options, source, on_error, function)
+
+    def update_route(self, model, path=None, inputs=None, outputs=None, on_error="abort", **options):
+        """Decorator: an update route whose answer is what the function returns. As `insert_route` otherwise."""
+        source = caller(1)
+        return lambda function: self._update(model, path, inputs, outputs, on_error, options, source, function)
+
+    def compute_route(self, model, path=None, inputs=None, outputs=None, **options):
+        """Decorator: a compute route whose answer is what the function returns. As `insert_route` otherwise."""
+        source = caller(1)
+        return lambda function: self._add("compute", model, path, inputs, outputs, options, source, "abort", function)
 
     def add_query_route(self, path=None, query=None, inputs=None, one_row=False, method="post", **options):
         """Serves `path`: runs a function marked @query and answers `{"rows": [...]}`, the bare list of a scalar query.
@@ -112,14 +126,24 @@ class Router:
             raise later(f"Router.{name}", f"Use {_ROUTES}.")
         raise AttributeError(f"Router has no '{name}'. It has {_ROUTES}.")
 
-    def _add(self, kind, model, path, inputs, outputs, options, source, on_error="abort"):
+    def _update(self, model, path, inputs, outputs, on_error, options, source, function=None):
+        refuse_options("update", options)
+        check_on_error(on_error)
+        check_model("update", model)
+        self._take_path("update", path)
+        key, names_in = update_columns(model, path, inputs)
+        answerer, names_out = outputs_of(model, outputs, function, on_error)
+        self._routes.append(UpdateRoute(path, model, key, names_in, names_out, on_error, answerer, source))
+        return function
+
+    def _add(self, kind, model, path, inputs, outputs, options, source, on_error="abort", function=None):
         refuse_options(kind, options)
         check_model(kind, model)
         table = model.__appdb_table__
         self._take_path(kind, path)
         stored = [c.name for c in table.columns.values() if c.value is None]
         names_in = stored if inputs is None else names_of("inputs", table, inputs)
-        names_out = [*table.columns] if outputs is None else names_of("outputs", table, outputs)
+        answerer, names_out = outputs_of(model, outputs, function, on_error)
         for name in names_in:
             if table.columns[name].value is not None:
                 raise AppFileError(
@@ -132,7 +156,8 @@ class Router:
             raise AppFileError(
                 f"The inputs of {path} lack {listed(missing)}, which {why}.", f"Add {listed(missing)} to inputs."
             )
-        self._routes.append(RowRoute(kind, path, model, names_in, names_out, on_error, source))
+        self._routes.append(RowRoute(kind, path, model, names_in, names_out, on_error, answerer, source))
+        return function
 
     def _handler(self, method, path, options, source):
         """The decorator of a handler: `@router.get("/items/{item_id}")`."""

@@ -43,6 +43,7 @@ def test_an_update_takes_what_is_stored_and_not_of_the_key(project):
         "inputs": ["n", "s", "opt"],
         "outputs": ["id", "n", "s", "opt", "up"],
         "on_error": "abort",
+        "handler": None,
     }
     pair = route(project, "r.add_update_route(Pair, path='/p', outputs=['z'], on_error='ignore')")
     assert (pair["key"], pair["inputs"], pair["outputs"]) == (["x", "k"], ["z"], ["z"])

@@ -113,6 +113,18 @@ export const namedQuerySchema = z.strictObject({
   source: sourceSchema,
 });
 
+/** A function of the application that is given the outputs of a route by name, and returns its answer. */
+const answererSchema = z.strictObject({
+  /** `<module>:<name>`. */
+  id: z.string(),
+  module: z.string(),
+  name: z.string(),
+  /** Which of the outputs it takes. */
+  parameters: z.array(z.string()),
+  /** A JSON Schema of what it returns; null when it does not say. */
+  response: z.record(z.string(), z.unknown()).nullable(),
+});
+
 /** A row in, values of a row out. `insert` stores it, `compute` does not. */
 const rowRouteSchema = z.strictObject({
   kind: z.enum(["insert", "compute"]),
@@ -124,6 +136,7 @@ const rowRouteSchema = z.strictObject({
   outputs: z.array(z.string()),
   /** What a computed column that fails does to an inserted row: nothing is stored, or the cell is null with its error. */
   on_error: onErrorSchema.default("abort"),
+  handler: answererSchema.nullable().default(null),
   source: sourceSchema,
 });
 
@@ -138,6 +151,7 @@ const updateRouteSchema = z.strictObject({
   inputs: z.array(z.string()).min(1),
   outputs: z.array(z.string()),
   on_error: onErrorSchema.default("abort"),
+  handler: answererSchema.nullable().default(null),
   source: sourceSchema,
 });
 
@@ -219,6 +233,7 @@ export type ManifestFunction = z.infer<typeof functionSchema>;
 export type ManifestQuery = z.infer<typeof namedQuerySchema>;
 export type ManifestParameter = z.infer<typeof parameterSchema>;
 export type ManifestRoute = z.infer<typeof routeSchema>;
+export type ManifestAnswerer = z.infer<typeof answererSchema>;
 export type ManifestRowRoute = z.infer<typeof rowRouteSchema>;
 export type ManifestUpdateRoute = z.infer<typeof updateRouteSchema>;
 export type ManifestDeleteRoute = z.infer<typeof deleteRouteSchema>;

@@ -4,6 +4,7 @@ import type {
   ManifestColumn,
   ManifestFunction,
   ManifestIndex,
+  ManifestRowRoute,
   ManifestTable,
 } from "@appdb/contract/manifest";
 import type { TypeKind } from "@appdb/contract/types";
@@ -76,6 +77,27 @@ export function aUuid7Key(name = "id"): ManifestColumn {
 
 export function anIndex(columns: readonly string[], name: string | null = null): ManifestIndex {
   return { kind: "btree", name, columns: [...columns], source: { file: "app.py", line: 1 } };
+}
+
+/** A route that stores a row, unless told, at the table's name. */
+export function aRowRoute(
+  table: string,
+  inputs: readonly string[],
+  outputs: readonly string[],
+  parts: Partial<ManifestRowRoute> = {},
+): ManifestRowRoute {
+  return {
+    kind: "insert",
+    method: "post",
+    path: `/${table}`,
+    table,
+    inputs: [...inputs],
+    outputs: [...outputs],
+    on_error: "abort",
+    handler: null,
+    source: { file: "app.py", line: 9 },
+    ...parts,
+  };
 }
 
 /** A function known by `module:name`. */

@@ -150,6 +150,7 @@ export const MANIFEST: Manifest = {
           inputs: ["title"],
           outputs: ["title"],
           on_error: "abort",
+          handler: null,
           source: SOURCE,
         },
       ],

@@ -1,5 +1,6 @@
 import { createHandlerWorkers } from "@appdb/adapters/udf/handler-workers";
 import { createPythonWorkers } from "@appdb/adapters/udf/python-workers";
+import type { Manifest } from "@appdb/contract/manifest";
 import type { ServiceSpec } from "@appdb/contract/service-spec";
 import type { HandlerRunner, Logger, QueryAnswerer, UdfRunner, UdfStats } from "@appdb/engine/ports";
 
@@ -20,7 +21,7 @@ export class LazyWorkers implements AsyncDisposable {
     const { runtime, manifest, limits } = this.#spec;
     this.#runner ??= createPythonWorkers({
       runtime,
-      modules: [...new Set(manifest.functions.map((fn) => fn.module))],
+      modules: rowModules(manifest),
       workers: runtime.workers ?? limits.workers,
       function_timeout_ms: limits.function_timeout_ms,
       worker_memory_mb: limits.worker_memory_mb,
@@ -39,6 +40,14 @@ export class LazyWorkers implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#runner?.[Symbol.asyncDispose]();
   }
+}
+
+/** Modules of the functions that columns call, and of those that make answers of rows. */
+function rowModules({ functions, services }: Manifest): string[] {
+  const answerers = services.flatMap(({ routes }) =>
+    routes.flatMap((route) => ("handler" in route && route.kind !== "handler" ? (route.handler ?? []) : [])),
+  );
+  return [...new Set([...functions, ...answerers].map(({ module }) => module))];
 }
 
 /** Processes that run hand-written handlers, as `LazyWorkers`. */

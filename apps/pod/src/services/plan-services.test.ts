@@ -15,6 +15,7 @@ function makeRoute(changes: Partial<ManifestRowRoute> = {}): ManifestRoute {
     inputs: ["title"],
     outputs: ["id"],
     on_error: "abort",
+    handler: null,
     source,
     ...changes,
   };

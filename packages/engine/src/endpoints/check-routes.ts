@@ -96,6 +96,7 @@ function checkQuery(manifest: Manifest, route: ManifestQueryRoute, refuse: Refus
 function checkUpdate(table: ManifestTable, route: ManifestUpdateRoute, refuse: Refuse): void {
   checkNames(table, [...route.inputs, ...route.outputs], refuse);
   checkInputs(table, route.inputs, refuse);
+  checkAnswerer(route, refuse);
   if (table.primary_key.length === 0) refuse(`Table ${table.name} has no primary key to find a row by.`);
   if (table.primary_key.join() !== route.key.join()) {
     refuse(`The route's key is (${route.key.join(", ")}), the table's is (${table.primary_key.join(", ")}).`);
@@ -103,6 +104,13 @@ function checkUpdate(table: ManifestTable, route: ManifestUpdateRoute, refuse: R
   const read = readBy(table, table.primary_key);
   for (const name of route.inputs) {
     if (read.has(name)) refuse(`The primary key is, or is computed from, ${name}, which cannot be an input.`);
+  }
+}
+
+/** The function of a route is given outputs alone. */
+function checkAnswerer(route: ManifestRowRoute | ManifestUpdateRoute, refuse: Refuse): void {
+  for (const name of route.handler?.parameters ?? []) {
+    if (!route.outputs.includes(name)) refuse(`${route.handler?.id} takes ${name}, which is no output of the route.`);
   }
 }
 
@@ -125,6 +133,7 @@ function checkColumns(table: ManifestTable, route: ManifestRowRoute, refuse: Ref
   const columns = new Map(table.columns.map((column) => [column.name, column]));
   checkNames(table, [...route.inputs, ...route.outputs], refuse);
   checkInputs(table, route.inputs, refuse);
+  checkAnswerer(route, refuse);
   const needed = route.kind === "insert" ? new Set(columns.keys()) : readBy(table, route.outputs);
   for (const column of table.columns) {
     if (column.computed !== null || column.nullable || !needed.has(column.name)) continue;

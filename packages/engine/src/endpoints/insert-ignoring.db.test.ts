@@ -1,7 +1,18 @@
 import { createPgPool } from "@appdb/adapters/postgres/pg-pool";
-import type { ManifestRoute, ManifestTable } from "@appdb/contract/manifest";
+import type { ManifestTable } from "@appdb/contract/manifest";
 import { createFakeUdfRunner, type FakeStep, FunctionGone } from "@appdb/testkit/fake-udf-runner";
-import { aColumn, aComputed, aFunction, aManifest, aTable, call, col, lit, udf } from "@appdb/testkit/manifest-builder";
+import {
+  aColumn,
+  aComputed,
+  aFunction,
+  aManifest,
+  aRowRoute,
+  aTable,
+  call,
+  col,
+  lit,
+  udf,
+} from "@appdb/testkit/manifest-builder";
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { createTestDatabase, type TestDatabase } from "@appdb/testkit/test-database";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -45,17 +56,8 @@ async function serve(table: ManifestTable, on_error: "abort" | "ignore" = "ignor
   const source = { file: "app.py", line: 1 };
   const outputs = table.columns.map((column) => column.name);
   const inputs = table.columns.flatMap((column) => (column.computed === null ? [column.name] : []));
-  const route: ManifestRoute = {
-    kind: "insert",
-    method: "post",
-    path: "/in",
-    table: table.name,
-    inputs,
-    outputs,
-    on_error,
-    source,
-  };
-  const strict: ManifestRoute = { ...route, path: "/strict", on_error: "abort" };
+  const route = aRowRoute(table.name, inputs, outputs, { path: "/in", on_error });
+  const strict = { ...route, path: "/strict", on_error: "abort" as const };
   const manifest = aManifest({
     tables: [table],
     functions: [aFunction("udfs:fare", "float")],

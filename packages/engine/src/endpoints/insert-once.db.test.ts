@@ -1,12 +1,13 @@
 import { createPgPool } from "@appdb/adapters/postgres/pg-pool";
 import { appError } from "@appdb/contract/errors";
-import type { Manifest, ManifestRowRoute } from "@appdb/contract/manifest";
+import type { Manifest } from "@appdb/contract/manifest";
 import { createFakeUdfRunner, type FakeStep } from "@appdb/testkit/fake-udf-runner";
 import {
   aColumn,
   aComputed,
   aFunction,
   aManifest,
+  aRowRoute,
   aTable,
   aUuid7Key,
   call,
@@ -27,18 +28,6 @@ let sql: SqlPool;
 let steps: Record<string, FakeStep>;
 let opened: Endpoints[] = [];
 let now: number;
-
-const route = (table: string, inputs: string[], outputs: string[], parts = {}): ManifestRowRoute => ({
-  kind: "insert",
-  method: "post",
-  path: `/${table}`,
-  table,
-  inputs,
-  outputs,
-  on_error: "abort",
-  source: { file: "app.py", line: 9 },
-  ...parts,
-});
 
 const MANIFEST: Manifest = aManifest({
   tables: [
@@ -61,11 +50,11 @@ const MANIFEST: Manifest = aManifest({
       prefix: "",
       source: { file: "app.py", line: 1 },
       routes: [
-        route("docs", ["title"], ["id", "loud"]),
-        route("docs", ["title"], ["loud"], { path: "/others" }),
-        route("items", ["sku", "n"], ["sku", "n"]),
-        route("rides", ["km"], ["id", "fare"]),
-        route("rides", ["km"], ["id", "fare"], { path: "/ignoring", on_error: "ignore" }),
+        aRowRoute("docs", ["title"], ["id", "loud"]),
+        aRowRoute("docs", ["title"], ["loud"], { path: "/others" }),
+        aRowRoute("items", ["sku", "n"], ["sku", "n"]),
+        aRowRoute("rides", ["km"], ["id", "fare"]),
+        aRowRoute("rides", ["km"], ["id", "fare"], { path: "/ignoring", on_error: "ignore" }),
       ],
     },
   ],

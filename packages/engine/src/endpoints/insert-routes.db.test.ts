@@ -1,11 +1,12 @@
 import { createPgPool } from "@appdb/adapters/postgres/pg-pool";
-import type { Manifest, ManifestRoute, ManifestRowRoute } from "@appdb/contract/manifest";
+import type { Manifest, ManifestRoute } from "@appdb/contract/manifest";
 import { createFakeUdfRunner, type FakeStep, type FakeUdfRunner } from "@appdb/testkit/fake-udf-runner";
 import {
   aColumn,
   aComputed,
   aFunction,
   aManifest,
+  aRowRoute,
   aTable,
   aUuid7Key,
   call,
@@ -42,23 +43,6 @@ afterEach(async () => {
   for (const endpoints of opened) await endpoints[Symbol.asyncDispose]();
   await sql[Symbol.asyncDispose]();
   await database.drop();
-});
-
-const route = (
-  table: string,
-  inputs: string[],
-  outputs: string[],
-  parts: Partial<ManifestRowRoute> = {},
-): ManifestRowRoute => ({
-  kind: "insert",
-  method: "post",
-  path: `/${table}`,
-  table,
-  inputs,
-  outputs,
-  on_error: "abort",
-  source: { file: "app.py", line: 9 },
-  ...parts,
 });
 
 const DOCS = aTable("docs", [
@@ -134,7 +118,7 @@ async function rows(text: string): Promise<readonly (readonly (string | null)[])
 }
 
 test("an insert answers exactly its outputs in their order, and the row is stored", async () => {
-  const post = await serve({ tables: [DOCS] }, [route("docs", ["title", "body"], ["title_upper", "id", "body"])]);
+  const post = await serve({ tables: [DOCS] }, [aRowRoute("docs", ["title", "body"], ["title_upper", "id", "body"])]);
   const answer = await post("/docs", { title: "straße", body: null });
   expect(answer.status).toBe(200);
   expect(Object.keys(answer.json)).toEqual(["title_upper", "id", "body"]);
@@ -145,7 +129,7 @@ test("an insert answers exactly its outputs in their order, and the row is store
 });
 
 test("every type goes in and comes out exactly", async () => {
-  const post = await serve({ tables: [ITEMS] }, [route("items", ITEM_INPUTS, [...ITEM_INPUTS, "inv"])]);
+  const post = await serve({ tables: [ITEMS] }, [aRowRoute("items", ITEM_INPUTS, [...ITEM_INPUTS, "inv"])]);
   // An Int beyond 2^53 divided in SQL is refused there, so that Python divides it.
   steps.inv = (row) => 10 / Number(row.n);
   const doc = '{"z": 1.50, "a": [9007199254740993, {"b": null}], "z2":"\\u00e4"}';
@@ -170,7 +154,7 @@ test("every type goes in and comes out exactly", async () => {
 });
 
 test("nullable fields may be left out, and text may hold what looks like SQL", async () => {
-  const post = await serve({ tables: [ITEMS] }, [route("items", ITEM_INPUTS, ["sku", "price", "doc"])]);
+  const post = await serve({ tables: [ITEMS] }, [aRowRoute("items", ITEM_INPUTS, ["sku", "price", "doc"])]);
   const sku = '\'; drop table items; -- {NULL},"x"\n\t\\';
   expect((await post("/items", { sku, n: 1 })).json).toEqual({ sku, price: null, doc: null });
   expect((await post("/items", { sku: "NULL", n: 1 })).json.sku).toBe("NULL");
@@ -179,7 +163,7 @@ test("nullable fields may be left out, and text may hold what looks like SQL", a
 });
 
 test("a second row of one key is refused and the first one stays as it is", async () => {
-  const post = await serve({ tables: [ITEMS] }, [route("items", ITEM_INPUTS, ["sku", "n"])]);
+  const post = await serve({ tables: [ITEMS] }, [aRowRoute("items", ITEM_INPUTS, ["sku", "n"])]);
   const long = "k".repeat(5_000);
   expect((await post("/items", { sku: long, n: 1 })).status).toBe(200);
   expect((await post("/items", { sku: `${long}2`, n: 2 })).status).toBe(200);
@@ -192,7 +176,7 @@ test("a second row of one key is refused and the first one stays as it is", asyn
 });
 
 test("of many rows sent at once each bad one fails alone", async () => {
-  const post = await serve({ tables: [ITEMS] }, [route("items", ITEM_INPUTS, ["sku", "inv"])]);
+  const post = await serve({ tables: [ITEMS] }, [aRowRoute("items", ITEM_INPUTS, ["sku", "inv"])]);
   steps.inv = () => {
     throw new Error("division by zero");
   };
@@ -216,7 +200,7 @@ test("of many rows sent at once each bad one fails alone", async () => {
 });
 
 test("a value that SQL cannot make is made by Python, and stored", async () => {
-  const post = await serve({ tables: [ITEMS] }, [route("items", ITEM_INPUTS, ["sku", "inv"])]);
+  const post = await serve({ tables: [ITEMS] }, [aRowRoute("items", ITEM_INPUTS, ["sku", "inv"])]);
   steps.inv = () => 0.25;
   expect((await post("/items", { sku: "a", n: 0 })).json).toEqual({ sku: "a", inv: 0.25 });
   expect(await rows("select sku, inv from items")).toEqual([["a", "0.25"]]);
@@ -225,7 +209,7 @@ test("a value that SQL cannot make is made by Python, and stored", async () => {
 
 test("a function's column, what it reads and what reads it are computed and stored together", async () => {
   const post = await serve({ tables: [RIDES], functions: [FARE] }, [
-    route("rides", ["km"], ["double_km", "fare", "tax"]),
+    aRowRoute("rides", ["km"], ["double_km", "fare", "tax"]),
   ]);
   steps.double_km = (row) => Number(row.km) * 2;
   steps.fare = (row) => Number(row.double_km) + 0.5;
@@ -235,7 +219,7 @@ test("a function's column, what it reads and what reads it are computed and stor
 });
 
 test("a function that raises fails its own request, and nothing of it is stored", async () => {
-  const post = await serve({ tables: [RIDES], functions: [FARE] }, [route("rides", ["km"], ["fare"])]);
+  const post = await serve({ tables: [RIDES], functions: [FARE] }, [aRowRoute("rides", ["km"], ["fare"])]);
   steps.double_km = (row) => Number(row.km) * 2;
   steps.fare = (row) => {
     if (row.double_km === 26) throw new RangeError("unlucky");
@@ -254,8 +238,8 @@ test("a function that raises fails its own request, and nothing of it is stored"
 
 test("a compute route stores nothing and needs only its inputs", async () => {
   const post = await serve({ tables: [ITEMS, RIDES], functions: [FARE] }, [
-    route("items", ["n"], ["inv", "price"], { kind: "compute" }),
-    route("rides", ["km"], ["tax", "km"], { kind: "compute" }),
+    aRowRoute("items", ["n"], ["inv", "price"], { kind: "compute" }),
+    aRowRoute("rides", ["km"], ["tax", "km"], { kind: "compute" }),
   ]);
   steps.double_km = (row) => Number(row.km) * 2;
   steps.fare = (row) => Number(row.double_km);
@@ -271,7 +255,7 @@ test("a compute route stores nothing and needs only its inputs", async () => {
 });
 
 test("an older service goes on when columns were added: the new ones are null and pending", async () => {
-  const post = await serve({ tables: [DOCS] }, [route("docs", ["title", "body"], ["title_upper"])]);
+  const post = await serve({ tables: [DOCS] }, [aRowRoute("docs", ["title", "body"], ["title_upper"])]);
   await post("/docs", { title: "a" });
   const added = aTable("docs", [
     ...DOCS.columns,
@@ -295,7 +279,7 @@ test("an older service goes on when columns were added: the new ones are null an
 
 test("an older service that starts on tables ahead of it computes what it knows, and leaves the rest pending", async () => {
   const service = { name: "api", prefix: "", source: { file: "app.py", line: 1 } };
-  const routes = [route("docs", ["title", "body"], ["title_upper"])];
+  const routes = [aRowRoute("docs", ["title", "body"], ["title_upper"])];
   const older = aManifest({ tables: [DOCS], services: [{ ...service, routes }] });
   const lower = aComputed("title_upper", call("string.lower", "string", col("title", "string")));
   const columns = DOCS.columns.map((column) => (column.name === "title_upper" ? lower : column));
@@ -310,7 +294,7 @@ test("an older service that starts on tables ahead of it computes what it knows,
 });
 
 test("a service whose column was dropped answers 409 with the command to type, and writes nothing", async () => {
-  const post = await serve({ tables: [ITEMS] }, [route("items", ITEM_INPUTS, ["sku"])]);
+  const post = await serve({ tables: [ITEMS] }, [aRowRoute("items", ITEM_INPUTS, ["sku"])]);
   expect((await post("/items", { sku: "a", n: 1 })).status).toBe(200);
   const without = aTable(
     "items",
@@ -327,7 +311,7 @@ test("a service whose column was dropped answers 409 with the command to type, a
 });
 
 test("a duplicate key is told from a table that changed", async () => {
-  const post = await serve({ tables: [ITEMS] }, [route("items", ITEM_INPUTS, ["sku"])]);
+  const post = await serve({ tables: [ITEMS] }, [aRowRoute("items", ITEM_INPUTS, ["sku"])]);
   await post("/items", { sku: "a", n: 1 });
   const added = aTable("items", [...ITEMS.columns, aColumn("note", "string", { nullable: true })]);
   await update(aManifest({ tables: [added] }));
@@ -339,7 +323,7 @@ test("a service does not open on tables that are not what its file declares", as
   const manifest = aManifest({
     tables: [DOCS],
     services: [
-      { name: "api", prefix: "", routes: [route("docs", ["title"], ["id"])], source: { file: "app.py", line: 1 } },
+      { name: "api", prefix: "", routes: [aRowRoute("docs", ["title"], ["id"])], source: { file: "app.py", line: 1 } },
     ],
   });
   await expect(open(manifest)).rejects.toMatchObject({
@@ -350,11 +334,11 @@ test("a service does not open on tables that are not what its file declares", as
 
 test("a route that could never work is refused before anything is served", async () => {
   const routes: [ManifestRoute, RegExp][] = [
-    [route("docs", ["titel"], []), /app\.py:9: .*no column titel.*title/],
-    [route("docs", ["title", "title_upper"], []), /title_upper is computed/],
-    [route("docs", ["body"], []), /title is required/],
-    [route("nope", [], []), /no table nope/],
-    [route("docs", ["title"], [], { path: "/health" }), /answered by every service/],
+    [aRowRoute("docs", ["titel"], []), /app\.py:9: .*no column titel.*title/],
+    [aRowRoute("docs", ["title", "title_upper"], []), /title_upper is computed/],
+    [aRowRoute("docs", ["body"], []), /title is required/],
+    [aRowRoute("nope", [], []), /no table nope/],
+    [aRowRoute("docs", ["title"], [], { path: "/health" }), /answered by every service/],
   ];
   for (const [bad, message] of routes) {
     const manifest = aManifest({
@@ -369,7 +353,7 @@ test("a route that could never work is refused before anything is served", async
 });
 
 test("20 clients with overlapping keys in any order all get an answer", async () => {
-  const post = await serve({ tables: [ITEMS] }, [route("items", ITEM_INPUTS, ["sku"])]);
+  const post = await serve({ tables: [ITEMS] }, [aRowRoute("items", ITEM_INPUTS, ["sku"])]);
   const answers = await Promise.all(
     Array.from({ length: 2_000 }, (_, index) => post("/items", { sku: `k${(index * 7919) % 300}`, n: 1 })),
   );

@@ -27,6 +27,7 @@ const manifest = aManifest({
           inputs: ["title", "n", "extra"],
           outputs: ["id", "loud", "n"],
           on_error: "abort",
+          handler: null,
           source,
         },
         {
@@ -38,6 +39,7 @@ const manifest = aManifest({
           inputs: ["title", "n"],
           outputs: ["loud"],
           on_error: "abort",
+          handler: null,
           source,
         },
         {
@@ -93,7 +95,7 @@ test("where failing cells are null, computed outputs may be, and a header names 
 
 test("every error that a route may answer is declared as a problem", () => {
   const { responses } = describe().paths["/v1/docs-in"].post;
-  expect(Object.keys(responses).sort()).toEqual(["200", "400", "409", "413", "415", "422", "503", "504", "507"]);
+  expect(Object.keys(responses).sort()).toEqual(["200", "204", "400", "409", "413", "415", "422", "503", "504", "507"]);
   expect(responses["409"].description).toContain("unique_violation");
   expect(responses["422"].content["application/problem+json"].schema.$ref).toBe("#/components/schemas/Problem");
   expect(describe().components.schemas.Problem.required).toContain("code");
@@ -101,8 +103,25 @@ test("every error that a route may answer is declared as a problem", () => {
 
 test("a route that stores says how a request is repeated safely", () => {
   const { parameters, responses } = describe().paths["/v1/docs-in"].post;
-  expect(parameters).toEqual([expect.objectContaining({ name: "Idempotency-Key", in: "header", required: false })]);
+  expect(parameters).toContainEqual(
+    expect.objectContaining({ name: "Idempotency-Key", in: "header", required: false }),
+  );
   expect(Object.keys(responses["200"].headers)).toEqual(["idempotency-replayed"]);
+});
+
+test("a route that changes rows may be asked for no body, and one with a function answers what that returns", () => {
+  const { parameters, responses } = describe().paths["/v1/docs-change"].post;
+  expect(parameters).toEqual([expect.objectContaining({ name: "Prefer", in: "header" })]);
+  expect(Object.keys(responses["204"].headers)).toEqual(["preference-applied"]);
+  const [service] = manifest.services;
+  const [route] = service?.routes ?? [];
+  const response = { type: "array", items: { type: "string" } };
+  const handler = { id: "app:f", module: "app", name: "f", parameters: ["loud"], response };
+  if (service === undefined || route?.kind !== "insert") throw new Error("no service");
+  const changed = { ...service, routes: [{ ...route, handler }] };
+  // biome-ignore lint/suspicious/noExplicitAny: a document is looked at, not worked with
+  const document: any = describeService(manifest, changed);
+  expect(document.paths["/v1/docs-in"].post.responses["200"].content["application/json"].schema).toEqual(response);
 });
 
 test("an update requires the key alone, and answers null for a cell that may have failed before", () => {

@@ -13,6 +13,7 @@ import type {
 import { VERSION } from "@appdb/contract/version";
 import { IDEMPOTENCY_HEADERS, IDEMPOTENCY_PARAMETER } from "../once/describe-once.ts";
 import { CELL_ERRORS_HEADER } from "./cell-error-header.ts";
+import { MINIMAL_RESPONSE, PREFER_PARAMETER } from "./minimal-answer.ts";
 import { errorResponses, PROBLEM_SCHEMA, ROUTE_ERRORS } from "./openapi-errors.ts";
 import { describeHandler } from "./openapi-handlers.ts";
 import { describeHeaders, isMaybePageable, PAGE_PARAMETERS_DESCRIBED } from "./openapi-pages.ts";
@@ -66,17 +67,29 @@ function describeRoute(manifest: Manifest, route: ManifestRowRoute | ManifestUpd
     summary: WORDS[route.kind].summary(route.table),
     ...(table?.comment == null ? {} : { description: table.comment }),
     tags: [route.table],
-    ...(route.kind === "insert" ? { parameters: [IDEMPOTENCY_PARAMETER] } : {}),
+    ...parametersOf(route),
     requestBody: { required: true, content: { "application/json": { schema: body } } },
     responses: {
       "200": {
         description: WORDS[route.kind].answer,
         ...answerHeaders(route),
-        content: { "application/json": { schema: objectSchema(columns, route.outputs, sideOf(route)) } },
+        content: { "application/json": { schema: answerOf(columns, route) } },
       },
+      ...(route.kind === "compute" ? {} : { "204": MINIMAL_RESPONSE }),
       ...errorResponses(ROUTE_ERRORS[route.kind]),
     },
   };
+}
+
+function parametersOf(route: ManifestRowRoute | ManifestUpdateRoute): { readonly [key: string]: Json } {
+  if (route.kind === "compute") return {};
+  return { parameters: [...(route.kind === "insert" ? [IDEMPOTENCY_PARAMETER] : []), PREFER_PARAMETER] };
+}
+
+/** What a function of the application returns is told by its annotation. */
+function answerOf(columns: ReadonlyMap<string, ManifestColumn>, route: ManifestRowRoute | ManifestUpdateRoute): Json {
+  if (route.handler !== null) return (route.handler.response ?? {}) as Json;
+  return objectSchema(columns, route.outputs, sideOf(route));
 }
 
 /** The key, and whatever is to change. */

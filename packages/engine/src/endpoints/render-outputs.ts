@@ -1,4 +1,6 @@
+import type { ManifestAnswerer } from "@appdb/contract/manifest";
 import type { TypeKind } from "@appdb/contract/types";
+import { answerSlot } from "../compute/answer-graph.ts";
 import type { Row, RowLayout } from "../rows/row-layout.ts";
 import { valueToJson } from "../rows/value-json.ts";
 
@@ -9,8 +11,18 @@ interface Output {
   readonly at: number;
 }
 
-/** Compiles the writer of a route's answer: an object of exactly `outputs`, in their order. */
-export function compileOutputs(layout: RowLayout, outputs: readonly string[]): (row: Row) => string {
+/** Compiles the writer of a route's answer: what its function made of the row, or the row's outputs. */
+export function compileAnswer(
+  layout: RowLayout,
+  route: { readonly outputs: readonly string[]; readonly handler: ManifestAnswerer | null },
+): (row: Row) => string {
+  if (route.handler === null) return compileOutputs(layout, route.outputs);
+  const at = answerSlot(layout);
+  return (row) => String(row[at] ?? null);
+}
+
+/** Compiles the writer of an object of exactly `outputs`, in their order. */
+function compileOutputs(layout: RowLayout, outputs: readonly string[]): (row: Row) => string {
   if (outputs.length === 0) return () => "{}";
   const compiled = outputs.map((name, index): Output => {
     const at = layout.index.get(name) ?? -1;

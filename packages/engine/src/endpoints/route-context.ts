@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { Manifest, ManifestRoute } from "@appdb/contract/manifest";
+import type { Manifest, ManifestAnswerer, ManifestRoute } from "@appdb/contract/manifest";
 import { DEFAULT_LIMITS, type ServiceSpec } from "@appdb/contract/service-spec";
 import { withJsonChecks } from "../compute/checked-runner.ts";
 import { AnswerOnce } from "../once/answer-once.ts";
@@ -7,6 +7,7 @@ import { RequestStore } from "../once/request-store.ts";
 import type { Clock, HandlerRunner, Logger, SqlPool, UdfRunner } from "../ports.ts";
 import { OpenQueries } from "../queries/open-queries.ts";
 import type { QueryLimits } from "../queries/query-limits.ts";
+import { AnsweredRows } from "../rows/answered-rows.ts";
 import type { JsonChecks } from "../rows/json-checks.ts";
 import { MovingTarget } from "../rows/moving-target.ts";
 import { RowComputer } from "../rows/row-computer.ts";
@@ -144,6 +145,13 @@ export class RouteContext {
     const { handlers } = this.deps;
     if (handlers === undefined) throw new TypeError("nobody runs handlers here");
     return handlers();
+  }
+
+  /** Rows of which a function makes the answer; stored or not. */
+  answeredRows(name: string, answerer: ManifestAnswerer, isStored: boolean): AnsweredRows {
+    const { layout } = this.layout(name);
+    const writer = isStored ? this.table(name).writer : null;
+    return new AnsweredRows(this.#rowDeps, { layout, functions: this.functions, answerer, writer });
   }
 
   /** Computes `outputs` of rows that nobody stores. */

@@ -4,7 +4,8 @@ import type { KeptAnswer, Once } from "../once/request-store.ts";
 import { compileRowReader } from "../rows/validate-row.ts";
 import { answerError, JSON_HEADERS } from "./answers.ts";
 import { cellErrorHeaders } from "./cell-error-header.ts";
-import { compileOutputs } from "./render-outputs.ts";
+import { minimalAnswer, wantsMinimal } from "./minimal-answer.ts";
+import { compileAnswer } from "./render-outputs.ts";
 import type { CompiledRoute, RouteRequest } from "./route.ts";
 import type { RouteContext } from "./route-context.ts";
 
@@ -14,10 +15,10 @@ export function compileRowRoute(
   service: ManifestService,
   route: ManifestRowRoute,
 ): CompiledRoute {
-  const { layout, writer } = context.table(route.table);
+  const { layout } = context.layout(route.table);
   const read = compileRowReader(layout, route.inputs, context.checks);
-  const render = compileOutputs(layout, route.outputs);
-  const runner = route.kind === "insert" ? writer : context.computer(layout, route.outputs);
+  const render = compileAnswer(layout, route);
+  const runner = runnerOf(context, route);
   const { log } = context.deps;
   const { on_error } = route;
   const headersOf = on_error === "ignore" ? cellErrorHeaders(layout) : () => JSON_HEADERS;
@@ -28,7 +29,7 @@ export function compileRowRoute(
     let made: KeptAnswer | undefined;
     const answer = (): KeptAnswer => {
       made ??= { status: 200, headers: headersOf(row), body: render(row) };
-      return made;
+      return route.kind === "insert" && wantsMinimal(request) ? minimalAnswer(made) : made;
     };
     const kept = once === undefined ? undefined : { ...once, answer };
     await runner.run(row, request.signal, on_error, kept, request.timing);
@@ -51,4 +52,12 @@ export function compileRowRoute(
       }
     },
   };
+}
+
+/** What becomes of a row: stored or only computed, with an answer of the table's own values or a function's. */
+function runnerOf(context: RouteContext, route: ManifestRowRoute) {
+  const { layout } = context.layout(route.table);
+  const isStored = route.kind === "insert";
+  if (route.handler !== null) return context.answeredRows(route.table, route.handler, isStored);
+  return isStored ? context.table(route.table).writer : context.computer(layout, route.outputs);
 }

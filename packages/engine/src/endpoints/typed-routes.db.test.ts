@@ -1,7 +1,7 @@
 import { createPgPool } from "@appdb/adapters/postgres/pg-pool";
 import type { Manifest, ManifestRowRoute } from "@appdb/contract/manifest";
 import { createFakeUdfRunner, type FakeStep } from "@appdb/testkit/fake-udf-runner";
-import { aColumn, aComputed, aFunction, aManifest, aTable, col, udf } from "@appdb/testkit/manifest-builder";
+import { aColumn, aComputed, aFunction, aManifest, aRowRoute, aTable, col, udf } from "@appdb/testkit/manifest-builder";
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { createTestDatabase, type TestDatabase } from "@appdb/testkit/test-database";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -36,7 +36,7 @@ test("a Json value that does not meet its column's schema is refused with its pl
   };
   const doc = aColumn("doc", "json", { nullable: true, type: { kind: "json", schema } });
   const vector = aColumn("v", "array", { type: { kind: "array", dtype: "float32", shape: [2] } });
-  const post = await serve({ tables: [aTable("t", [doc, vector])] }, [route("t", ["doc", "v"], ["doc", "v"])]);
+  const post = await serve({ tables: [aTable("t", [doc, vector])] }, [aRowRoute("t", ["doc", "v"], ["doc", "v"])]);
   const good = await post("/t", '{"doc": {"a": 12345678901234567890}, "v": [1, 0.1]}');
   expect(good.text).toBe('{"doc":{"a": 12345678901234567890},"v":[1.0,0.1]}');
   const bad = await post("/t", '{"doc": {"a": "x"}, "v": [1]}');
@@ -58,7 +58,7 @@ test("a computed Json value that does not meet its column's schema fails as its 
   const list = aComputed("list", { ...udf("udfs:list", "json", col("n", "int")), type }, { type });
   const post = await serve(
     { tables: [aTable("t", [aColumn("n", "int"), list])], functions: [aFunction("udfs:list", "json")] },
-    [route("t", ["n"], ["list"]), route("t", ["n"], ["list"], { kind: "compute", path: "/compute" })],
+    [aRowRoute("t", ["n"], ["list"]), aRowRoute("t", ["n"], ["list"], { kind: "compute", path: "/compute" })],
   );
   steps.list = ({ n }) => (n === 1 ? "[1,2]" : '["x"]');
   expect((await post("/t", { n: 1 })).json).toEqual({ list: [1, 2] });
@@ -69,17 +69,6 @@ test("a computed Json value that does not meet its column's schema fails as its 
   }
   expect((await sql.query({ text: "select count(*) from t" })).rows).toEqual([["1"]]);
 });
-
-function route(
-  table: string,
-  inputs: string[],
-  outputs: string[],
-  parts: Partial<ManifestRowRoute> = {},
-): ManifestRowRoute {
-  const source = { file: "app.py", line: 9 };
-  const path = `/${table}`;
-  return { kind: "insert", method: "post", path, table, inputs, outputs, on_error: "abort", source, ...parts };
-}
 
 async function serve(parts: Partial<Manifest>, routes: ManifestRowRoute[]) {
   const service = { name: "api", prefix: "", routes, source: { file: "app.py", line: 1 } };

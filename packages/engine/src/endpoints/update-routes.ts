@@ -2,7 +2,8 @@ import type { ManifestService, ManifestUpdateRoute } from "@appdb/contract/manif
 import { compileChangeReader } from "../rows/validate-row.ts";
 import { answerError, JSON_HEADERS } from "./answers.ts";
 import { cellErrorHeaders } from "./cell-error-header.ts";
-import { compileOutputs } from "./render-outputs.ts";
+import { minimalAnswer, wantsMinimal } from "./minimal-answer.ts";
+import { compileAnswer } from "./render-outputs.ts";
 import type { CompiledRoute } from "./route.ts";
 import type { RouteContext } from "./route-context.ts";
 
@@ -15,11 +16,11 @@ export function compileUpdateRoute(
   const { layout } = context.layout(route.table);
   const updater = context.updater(route.table);
   const read = compileChangeReader(layout, route, context.checks);
-  const render = compileOutputs(layout, route.outputs);
+  const render = compileAnswer(layout, route);
   const { log } = context.deps;
   const { on_error } = route;
   const headersOf = on_error === "ignore" ? cellErrorHeaders(layout) : () => JSON_HEADERS;
-  const uses_python = updater.usesPython(route.inputs);
+  const uses_python = route.handler !== null || updater.usesPython(route.inputs);
   return {
     service: service.name,
     kind: route.kind,
@@ -30,8 +31,9 @@ export function compileUpdateRoute(
     async handle(request) {
       try {
         const change = read(request.body);
-        await updater.run(change, request.signal, on_error);
-        return { status: 200, headers: headersOf(change.row), body: render(change.row) };
+        await updater.run(change, { signal: request.signal, on_error, answerer: route.handler });
+        const answer = { status: 200, headers: headersOf(change.row), body: render(change.row) };
+        return wantsMinimal(request) ? minimalAnswer(answer) : answer;
       } catch (error) {
         return answerError(error, request.id, log, request.signal);
       }

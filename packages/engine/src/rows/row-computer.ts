@@ -11,7 +11,7 @@ import { isolate } from "./isolate.ts";
 import { BATCHING } from "./limits.ts";
 import { neededComputed, type Row, type RowLayout } from "./row-layout.ts";
 import { explainRefusal, isValueRefusal } from "./sql-refusals.ts";
-import type { TableWriterDeps } from "./table-writer.ts";
+import { makeIds, type TableWriterDeps } from "./table-writer.ts";
 
 export interface RowComputerInput {
   readonly layout: RowLayout;
@@ -61,14 +61,10 @@ export class RowComputer {
     _request?: undefined | object,
     timing?: Timing,
   ): Promise<void> {
-    const { slots, table } = this.#input.layout;
-    for (let at = 0; at < slots.length; at++) {
-      const origin = slots[at]?.origin;
-      if (origin === "uuid7") row[at] = this.#deps.uuid7();
-      else if (origin === "uuid4") row[at] = this.#deps.uuid4();
-    }
+    const { layout } = this.#input;
+    makeIds(layout, this.#deps, row);
     if (this.#graph !== null) {
-      await measured(timing, "py", runGraph(this.#deps.udf(), table, this.#graph, row, signal));
+      await measured(timing, "py", runGraph(this.#deps.udf(), layout.table, this.#graph, row, signal));
     }
     if (this.#made.length > 0) await measured(timing, "db", this.#coalescer.submit(row));
   }

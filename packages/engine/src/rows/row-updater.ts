@@ -1,7 +1,9 @@
 import { appError } from "@appdb/contract/errors";
 import type { OnError } from "@appdb/contract/jobs";
+import type { ManifestAnswerer } from "@appdb/contract/manifest";
+import { planAnswer, rowError } from "../compute/answer-graph.ts";
 import { type CellErrors, isOfApplication, ownErrors, spreadErrors } from "../compute/cell-errors.ts";
-import { type BoundGraph, cellError, runCells } from "../compute/run-graph.ts";
+import { type BoundGraph, runCells } from "../compute/run-graph.ts";
 import type { CatalogFunction } from "../schema/catalog.ts";
 import { type PlacedSlot, rowBytes } from "./batch-sql.ts";
 import { Coalescer, type Outcome } from "./coalescer.ts";
@@ -23,6 +25,14 @@ export interface RowUpdaterInput {
   /** Columns whose values somebody will read after the update. */
   readonly read: ReadonlySet<string>;
   readonly target: MovingTarget;
+}
+
+export interface UpdateOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** What becomes of a computed cell that fails; `abort` when left out. */
+  readonly on_error?: OnError;
+  /** Makes the answer of the row before it is written; it then stands in the answer's slot. */
+  readonly answerer?: ManifestAnswerer | null;
 }
 
 /** How often an update starts over because its row was changed between reading and writing it, by somebody else than us. */
@@ -72,10 +82,12 @@ export class RowUpdater {
    * @throws row_not_found, function_failed and its kin, invalid_request, schema_changed, disk_full, overloaded,
    *  query_timeout, database_unavailable, commit_unknown, worker_unavailable
    */
-  async run({ row, sent }: RowChange, signal?: AbortSignal, on_error: OnError = "abort"): Promise<void> {
-    const shape = this.#shapeOf(sent);
-    if (sent.length === 0) return this.#look(row, shape);
-    const change: Change = { row, shape, signal, on_error };
+  async run({ row, sent }: RowChange, options: UpdateOptions = {}): Promise<void> {
+    const { signal, on_error = "abort", answerer = null } = options;
+    const shape = this.#shapeOf(sent, answerer);
+    const change: Change = { row, shape, signal, on_error, answerer };
+    if (sent.length === 0) return this.#look(change);
+    if (answerer !== null) return this.#inTurn(change, true);
     if (shape.graph !== null) return this.#inTurn(change, false);
     const written = await this.#writes.submit({ row, shape, kind: "computing", stored: null, pending: [] });
     if (written === "written") return;
@@ -138,8 +150,11 @@ export class RowUpdater {
     const made = new Set(isSure && !isWhole ? shape.graph?.graph.steps.map(({ name }) => name) : []);
     const lacking = names.filter((name) => !made.has(name) && !pending.has(name) && errors[name] === undefined);
     for (const slot of shape.dependents) if (!made.has(slot.name)) row[slot.at] = null;
-    const rest = planRest(layout, functions, lacking);
+    const { answerer, on_error } = change;
+    const isOneRun = answerer !== null && on_error === "abort";
+    const rest = isOneRun ? planAnswer(layout, functions, answerer, lacking) : planRest(layout, functions, lacking);
     if (rest !== null) errors = await this.#runGraph(change, rest, before, errors);
+    if (answerer !== null && !isOneRun) await this.#answer(change, answerer);
     row[layout.errors] = Object.keys(errors).length === 0 ? null : JSON.stringify(errors);
     return { row, shape, kind: "given", stored, pending: [...pending] };
   }
@@ -153,9 +168,16 @@ export class RowUpdater {
     row[layout.errors] = JSON.stringify({ ...Object.fromEntries(others), ...errors });
     const found = await runCells(this.#deps.udf(), graph, row, signal);
     if (found === null) return errors;
-    if (on_error === "abort" || isOfApplication(found)) throw cellError(layout.table, found);
+    if (on_error === "abort" || isOfApplication(found)) throw rowError(layout, change.answerer, found);
     const names = new Set(shape.dependents.map(({ name }) => name));
     return spreadErrors(layout.table, names, { ...errors, ...ownErrors(found) });
+  }
+
+  /** Has the function make the answer of a row whose values are all there. @throws as `run` */
+  async #answer({ row, signal }: Change, answerer: ManifestAnswerer): Promise<void> {
+    const { layout, functions } = this.#input;
+    const found = await runCells(this.#deps.udf(), planAnswer(layout, functions, answerer, []), row, signal);
+    if (found !== null) throw rowError(layout, answerer, found);
   }
 
   /** Errors of dependents that read a cell which failed before and is not computed anew. */
@@ -180,10 +202,12 @@ export class RowUpdater {
   }
 
   /** A body that changes nothing is answered with the row as it is. */
-  async #look(row: Row, shape: UpdateShape): Promise<void> {
+  async #look(change: Change): Promise<void> {
+    const { row, shape, answerer } = change;
     const stored = await this.#reads.submit({ row, shape });
     if (stored === undefined) throw this.#notFound(row);
     for (const [at, slot] of shape.reads.entries()) row[slot.at] = stored.values[at] ?? null;
+    if (answerer !== null) await this.#answer(change, answerer);
   }
 
   async #readBatch(reads: readonly Pick<Write, "row" | "shape">[]): Promise<Outcome<StoredRow | undefined>[]> {
@@ -223,15 +247,19 @@ export class RowUpdater {
     return { error: explainRefusal(this.#input.layout, row, error, this.#deps.limits) };
   }
 
-  #shapeOf(sent: readonly string[]): UpdateShape {
-    const key = sent.join("\0");
-    const known = this.#shapes.get(key);
-    if (known !== undefined) return known;
+  #shapeOf(sent: readonly string[], answerer: ManifestAnswerer | null = null): UpdateShape {
+    const key = [...sent, ...(answerer === null ? [] : ["", answerer.id])].join("\0");
+    const kept = this.#shapes.get(key);
+    if (kept !== undefined) return kept;
     const { layout, functions, read } = this.#input;
     const planned = planUpdate(layout, functions, sent);
     const is_kept = this.#shapes.size < KEPT_SHAPES;
+    const known = new Set([...sent, ...layout.table.primary_key, ...planned.dependents.map(({ name }) => name)]);
+    const asked = (answerer?.parameters ?? []).filter((name) => !known.has(name));
     // What changes nothing reads what is answered.
-    const shape = { ...planned, is_kept, ...(sent.length > 0 ? {} : { reads: placed(layout, read) }) };
+    const also = sent.length > 0 ? asked : [...read, ...asked];
+    const names = new Set([...planned.reads.map(({ name }) => name), ...also]);
+    const shape = { ...planned, is_kept, ...(also.length === 0 ? {} : { reads: placed(layout, names) }) };
     if (is_kept) this.#shapes.set(key, shape);
     return shape;
   }
@@ -246,6 +274,7 @@ interface Change {
   readonly shape: UpdateShape;
   readonly signal: AbortSignal | undefined;
   readonly on_error: OnError;
+  readonly answerer: ManifestAnswerer | null;
 }
 
 function isPending(error: unknown): boolean {

@@ -58,6 +58,8 @@ export class TableWriter {
   readonly #graph: BoundGraph | null;
   readonly #sqlSteps: ReturnType<typeof planCompute>["sql"];
   readonly #coalescer: Coalescer<Row, void>;
+  /** Rows whose values are all there. */
+  readonly #given: Coalescer<Row, void>;
   readonly #failing: FailingRows;
   /** Requests whose answer is kept with their row. */
   readonly #requests = new WeakMap<Row, RequestToKeep>();
@@ -74,7 +76,9 @@ export class TableWriter {
     this.#sqlSteps = plan.sql;
     this.#failing = new FailingRows({ udf: deps.udf, layout, functions, sql: plan.sql.map((step) => step.column) });
     this.#statements = this.#prepare(input.target.current);
-    this.#coalescer = new Coalescer({ ...BATCHING, weigh: rowBytes, run: (rows) => this.#runBatch(rows) });
+    const batch = { ...BATCHING, weigh: rowBytes };
+    this.#coalescer = new Coalescer({ ...batch, run: (rows) => this.#runBatch(rows, "computing") });
+    this.#given = new Coalescer({ ...batch, run: (rows) => this.#runBatch(rows, "given") });
   }
 
   get uses_python(): boolean {
@@ -112,25 +116,26 @@ export class TableWriter {
     await measured(timing, "db", this.#coalescer.submit(row));
   }
 
+  /** Stores a row whose ids and computed values are in it, as `run` does. @throws as `run` */
+  runGiven(row: Row, request?: RequestToKeep): Promise<void> {
+    if (request !== undefined) this.#requests.set(row, request);
+    return this.#given.submit(row);
+  }
+
   /** Resolves when no row waits to be stored. */
-  drain(): Promise<void> {
-    return this.#coalescer.drain();
+  async drain(): Promise<void> {
+    await Promise.all([this.#coalescer.drain(), this.#given.drain()]);
   }
 
   #makeIds(row: Row): void {
-    const { slots } = this.#input.layout;
-    for (let at = 0; at < slots.length; at++) {
-      const origin = slots[at]?.origin;
-      if (origin === "uuid7") row[at] = this.#deps.uuid7();
-      else if (origin === "uuid4") row[at] = this.#deps.uuid4();
-    }
+    makeIds(this.#input.layout, this.#deps, row);
   }
 
-  #runBatch(rows: readonly Row[]): Promise<readonly Outcome<void>[]> {
+  #runBatch(rows: readonly Row[], kind: "computing" | "given"): Promise<readonly Outcome<void>[]> {
     return isolate(
       this.#inKeyOrder(rows),
-      (part) => this.#store(part, "computing"),
-      (row, error) => this.#alone(row, error),
+      (part) => this.#store(part, kind),
+      (row, error) => this.#alone(row, error, kind),
     ).then((outcomes) => this.#inOrderOf(rows, outcomes));
   }
 
@@ -150,8 +155,9 @@ export class TableWriter {
   }
 
   /** What becomes of a row that PostgreSQL refused by itself. A value that SQL cannot make may be one that Python can. */
-  #alone(row: Row, error: unknown): Outcome<void> {
-    if (isValueRefusal(error) && this.#sqlSteps.length > 0) return { later: () => this.#storeByPython(row) };
+  #alone(row: Row, error: unknown, kind: "computing" | "given"): Outcome<void> {
+    if (isValueRefusal(error) && kind === "computing" && this.#sqlSteps.length > 0)
+      return { later: () => this.#storeByPython(row) };
     return { error: explainRefusal(this.#input.layout, row, error, this.#deps.limits) };
   }
 
@@ -299,6 +305,16 @@ export class TableWriter {
       skips_duplicates: target.has_key,
     });
     return { ...prepared, given, returned };
+  }
+}
+
+/** Fills the ids that nobody but the engine makes. */
+export function makeIds(layout: RowLayout, make: Pick<TableWriterDeps, "uuid7" | "uuid4">, row: Row): void {
+  const { slots } = layout;
+  for (let at = 0; at < slots.length; at++) {
+    const origin = slots[at]?.origin;
+    if (origin === "uuid7") row[at] = make.uuid7();
+    else if (origin === "uuid4") row[at] = make.uuid4();
   }
 }
 

@@ -1,0 +1,87 @@
+import { createHash } from "node:crypto";
+import { type AppError, appError } from "@appdb/contract/errors";
+import type { ManifestAnswerer } from "@appdb/contract/manifest";
+import type { GraphStep } from "@appdb/contract/worker-protocol";
+import type { UdfError } from "../ports.ts";
+import type { RowLayout } from "../rows/row-layout.ts";
+import type { CatalogFunction } from "../schema/catalog.ts";
+import { planPython } from "./plan-compute.ts";
+import { type BoundGraph, bindGraph, cellError, cellErrorCode, whatHappened } from "./run-graph.ts";
+
+/** The step that makes an answer of a row; no column can be called so. */
+const STEP = "#answer";
+/** What tells the function of an answer from one that columns call. */
+const MARK = "#answer";
+
+/** Where a row has the answer that a route's function made of it, as JSON text; null for null. */
+export function answerSlot(layout: RowLayout): number {
+  return layout.errors + 1;
+}
+
+/**
+ * The graph that computes `columns` in Python and then has a function of the application make the answer of the row.
+ * @throws schema_mismatch when an expression names a function that `functions` lacks
+ */
+export function planAnswer(
+  layout: RowLayout,
+  functions: ReadonlyMap<string, CatalogFunction>,
+  answerer: ManifestAnswerer,
+  columns: readonly string[],
+): BoundGraph {
+  const base = planPython(layout.table, functions, columns);
+  const own = base?.inputs ?? [];
+  const known = new Set([...own, ...(base?.steps ?? [])].map(({ name }) => name));
+  const parameters = answerer.parameters.map((name) => parameterOf(layout, name));
+  const inputs = [...own, ...parameters.filter(({ name }) => !known.has(name))];
+  const fn = { id: answerer.id + MARK, module: answerer.module, name: answerer.name };
+  const answer: GraphStep = {
+    name: STEP,
+    type: { kind: "json" },
+    nullable: true,
+    expr: {
+      node: "udf",
+      function: fn.id,
+      args: [],
+      kwargs: Object.fromEntries(parameters.map((column) => [column.name, { node: "column", ...column }])),
+      type: { kind: "json" },
+      nullable: true,
+    },
+  };
+  const steps = [...(base?.steps ?? []), answer];
+  const used = [...(base?.functions ?? []), fn];
+  const key = createHash("sha256")
+    .update(JSON.stringify([inputs, steps, used]))
+    .digest("hex");
+  const bound = base === null ? { inputs: [], outputs: [] } : bindGraph(base, layout.index);
+  const added = inputs.slice(own.length).map(({ name }) => layout.index.get(name) ?? -1);
+  return {
+    graph: { key, inputs, steps, functions: used },
+    inputs: [...bound.inputs, ...added],
+    outputs: [...bound.outputs, answerSlot(layout)],
+  };
+}
+
+function parameterOf(layout: RowLayout, name: string): Pick<GraphStep, "name" | "type" | "nullable"> {
+  const slot = layout.slots[layout.index.get(name) ?? -1];
+  if (slot === undefined) throw new TypeError(`${layout.table.name} has no column ${name}.`);
+  // A computed cell may be null after an error whatever its column's type says.
+  return { name, type: slot.type, nullable: slot.nullable || slot.origin === "computed" };
+}
+
+/** The error of a row for which a column has no value, or of which the function made no answer. */
+export function rowError(
+  layout: RowLayout,
+  answerer: ManifestAnswerer | null,
+  errors: Readonly<Record<string, UdfError>>,
+): AppError {
+  const failed = errors[STEP];
+  const isOwn = failed !== undefined && failed.kind !== "skipped" && Object.keys(errors).length === 1;
+  if (!isOwn || answerer === null) return cellError(layout.table, errors);
+  const { id } = answerer;
+  const at = failed.at === null ? "" : ` (${failed.at})`;
+  return appError(cellErrorCode(failed), {
+    detail: `The route's answer: ${whatHappened({ ...failed, function: id })}${at}`,
+    hint: "Nothing was stored. Send other values, or correct the function and run `cli service update`.",
+    meta: { table: layout.table.name, function: id, type: failed.type, message: failed.message, at: failed.at },
+  });
+}

@@ -1,0 +1,169 @@
+import { openQueriesStage, type QueriesStage } from "@appdb/testkit/queries-stage";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+
+/** Routes whose answer a function of the application makes. */
+const APP = `
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+import appdb as db
+from appdb.functions import upper, uuid7
+from appdb.serving import Router
+
+Base = db.model_base()
+
+@db.udf
+def half(n: int) -> float:
+    if n == 13:
+        raise ValueError("unlucky")
+    return n / 2
+
+class Docs(Base, name="docs"):
+    id = db.Column(value=uuid7(), primary_key=True)
+    title: db.String
+    n: db.Int
+    at: db.Timestamp | None
+    loud = upper(title)
+    share = half(n)
+    ratio = 10 / n
+
+@dataclass
+class Card:
+    title: str
+    tags: list[str]
+    at: datetime | None = None
+
+api = Router(name="api")
+
+@api.insert_route(Docs, path="/docs", outputs=[Docs.id, Docs.loud, Docs.share, Docs.at])
+def card(*, id: UUID, loud: str, share: float, at: datetime | None) -> Card:
+    if loud == "BAD":
+        raise RuntimeError("no card for this")
+    return Card(title=f"{loud} {share} {type(id).__name__}", tags=["a", "b"], at=at)
+
+@api.insert_route(Docs, path="/docs/try", on_error="ignore")
+async def tried(*, title: str, share: float | None):
+    return [title, share]
+
+@api.compute_route(Docs, path="/docs/look", inputs=[Docs.title])
+def look(*, loud) -> str:
+    return loud + "!"
+
+@api.update_route(Docs, path="/docs/change", inputs=[Docs.title, Docs.n])
+def changed(*, title, loud, ratio, share: float, extra=7) -> dict:
+    if title == "bad":
+        raise KeyError("x")
+    return {"t": title, "l": loud, "r": ratio, "s": share, "e": extra}
+
+@api.update_route(Docs, path="/docs/strange", inputs=[Docs.title])
+def strange(*, title):
+    return object() if title == "object" else float("nan") if title == "nan" else None
+
+api.add_insert_route(Docs, path="/plain", outputs=[Docs.id])
+api.add_update_route(Docs, path="/plain/update", on_error="ignore")
+`;
+
+let stage: QueriesStage;
+
+beforeAll(async () => {
+  stage = await openQueriesStage(APP);
+});
+
+afterAll(async () => {
+  await stage?.[Symbol.asyncDispose]();
+});
+
+beforeEach(async () => {
+  await stage.sql.query({ text: "truncate docs" });
+});
+
+const stored = async (columns = "title, n, loud, share, ratio, _errors") =>
+  (await stage.sql.query({ text: `select ${columns} from docs` })).rows;
+
+test("a function makes the answer of an inserted row from its outputs, computed ones included", async () => {
+  const answer = await stage.post("/docs", { title: "hi", n: 5, at: "2024-01-02T03:04:05+02:00" });
+  expect(answer).toMatchObject({ status: 200 });
+  expect(answer.json).toEqual({ title: "HI 2.5 UUID", tags: ["a", "b"], at: "2024-01-02T01:04:05+00:00" });
+  expect(await stored()).toEqual([["hi", "5", "HI", "2.5", "2", null]]);
+});
+
+test("when the function raises, or a column before it, nothing is stored", async () => {
+  const answer = await stage.post("/docs", { title: "bad", n: 5 });
+  expect(answer).toMatchObject({
+    status: 400,
+    json: {
+      code: "function_failed",
+      meta: { function: "app:card", type: "RuntimeError", message: "no card for this", at: "app.py:38" },
+    },
+  });
+  expect(answer.json.detail).toBe("The route's answer: app:card raised RuntimeError: no card for this (app.py:38)");
+  const column = await stage.post("/docs", { title: "x", n: 13 });
+  expect(column).toMatchObject({ status: 400, json: { meta: { column: "share" } } });
+  const zero = await stage.post("/docs", { title: "x", n: 0 });
+  expect(zero).toMatchObject({ status: 400, json: { meta: { column: "ratio" } } });
+  expect(await stored()).toEqual([]);
+});
+
+test("with on_error=ignore the function of the answer sees null where a column failed", async () => {
+  const answer = await stage.post("/docs/try", { title: "x", n: 13 });
+  expect(answer).toMatchObject({ status: 200, text: '["x",null]' });
+  expect(answer.headers["x-cell-errors"]).toBe('share;type="ValueError"');
+  expect(await stored("title, n, ratio, _errors->'share'->>'type'")).toEqual([
+    ["x", "13", "0.7692307692307693", "ValueError"],
+  ]);
+});
+
+test("a computed answer stores nothing and needs only what it hangs on", async () => {
+  expect(await stage.post("/docs/look", { title: "hi" })).toMatchObject({ status: 200, text: '"HI!"' });
+  expect(await stored()).toEqual([]);
+});
+
+test("an update's answer is made of the row as it becomes; if that fails the row stays as it was", async () => {
+  const { id } = (await stage.post("/plain", { title: "hi", n: 4 })).json;
+  const first = await stage.post("/docs/change", { id, n: 8 });
+  expect(first).toMatchObject({ status: 200, json: { t: "hi", l: "HI", r: 1.25, s: 4, e: 7 } });
+  const bad = await stage.post("/docs/change", { id, title: "bad", n: 2 });
+  expect(bad).toMatchObject({ status: 400, json: { meta: { function: "app:changed", type: "KeyError" } } });
+  expect(await stored()).toEqual([["hi", "8", "HI", "4", "1.25", null]]);
+  const same = await stage.post("/docs/change", { id });
+  expect(same.json).toEqual(first.json);
+  expect((await stage.post("/docs/change", { id: "0192a3b4-0000-7000-8000-000000000000", n: 1 })).status).toBe(404);
+});
+
+test("what is no JSON is refused and nothing is changed; None is null", async () => {
+  const { id } = (await stage.post("/plain", { title: "hi", n: 4 })).json;
+  for (const title of ["object", "nan"]) {
+    expect(await stage.post("/docs/strange", { id, title })).toMatchObject({
+      status: 400,
+      json: { code: "function_failed", meta: { function: "app:strange" } },
+    });
+  }
+  expect(await stored("title")).toEqual([["hi"]]);
+  expect((await stage.post("/docs/strange", { id, title: "none" })).text).toBe("null");
+});
+
+test("20 requests at once to each kind of route are all answered with their own row", async () => {
+  const numbers = Array.from({ length: 20 }, (_, at) => at + 20);
+  const made = await Promise.all(numbers.map((n) => stage.post("/docs/try", { title: `t${n}`, n })));
+  expect(made.map(({ json }) => json)).toEqual(numbers.map((n) => [`t${n}`, n / 2]));
+  const [[id]] = (await stored("id")) as [[string]];
+  const changed = await Promise.all(numbers.map((n) => stage.post("/docs/change", { id, n })));
+  expect(changed.map(({ status, json }) => [status, json.s])).toEqual(numbers.map((n) => [200, n / 2]));
+  expect((await stage.sql.query({ text: `select n, share from docs where id = '${id}'` })).rows).toEqual([
+    ["39", "19.5"],
+  ]);
+});
+
+test("Prefer: return=minimal is answered without a body, and says so", async () => {
+  const prefer = { headers: { prefer: 'respond-async, Return="minimal"; x=1' } };
+  const made = await stage.post("/plain", { title: "hi", n: 4 }, prefer);
+  expect(made).toMatchObject({ status: 204, text: "", headers: { "preference-applied": "return=minimal" } });
+  expect(made.headers).not.toHaveProperty("content-type");
+  const [[id]] = (await stored("id")) as [[string]];
+  const failing = await stage.post("/plain/update", { id, n: 13 }, prefer);
+  expect(failing).toMatchObject({ status: 204, headers: { "x-cell-errors": 'share;type="ValueError"' } });
+  const full = await stage.post("/plain/update", { id, n: 2 }, { headers: { prefer: "return=representation" } });
+  expect(full).toMatchObject({ status: 200, json: { n: 2 } });
+  expect(full.headers).not.toHaveProperty("preference-applied");
+});
