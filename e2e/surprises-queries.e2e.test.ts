@@ -239,6 +239,8 @@ test("behaviours 17 and 20: computing stores nothing, and the description has co
   expect(paths["/get/numbered"].get.parameters).toMatchObject([
     { in: "query", name: "n", required: false, schema: { default: 7 } },
     { in: "query", name: "most", required: false, schema: { default: 10 } },
+    { in: "query", name: "page_size", required: false },
+    { in: "query", name: "cursor", required: false },
   ]);
 });
 
