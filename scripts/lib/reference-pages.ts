@@ -37,6 +37,11 @@ const SERVICE_LIMITS: Record<keyof typeof DEFAULT_LIMITS, readonly [setting: str
     "`SERVICE_ROWS_IN_FLIGHT`",
     "rows that queries hold while Python computes what they are filtered, sorted or grouped by; past it `result_too_large` for one query, `overloaded` for all together",
   ],
+  live_queries: ["`SERVICE_LIVE_QUERIES`", "streams of live queries that are open at a time; past it `overloaded`"],
+  live_bytes: [
+    "`SERVICE_LIVE_BYTES`",
+    "bytes of the answers of all live queries together; past it `overloaded` for the stream that is opened or grows",
+  ],
   idempotency_keep_s: [
     "`SERVICE_IDEMPOTENCY_KEEP_S`",
     "time for which the answer of a request with an `Idempotency-Key` is kept, in s; a repetition after that is a new request",

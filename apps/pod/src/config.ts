@@ -35,6 +35,8 @@ const environmentSchema = z.object({
   SERVICE_RESULT_BYTES: count(DEFAULT_LIMITS.result_bytes, 1),
   /** Rows that queries hold for Python. */
   SERVICE_ROWS_IN_FLIGHT: count(DEFAULT_LIMITS.rows_in_flight, 1),
+  SERVICE_LIVE_QUERIES: count(DEFAULT_LIMITS.live_queries, 1),
+  SERVICE_LIVE_BYTES: count(DEFAULT_LIMITS.live_bytes, 1),
   /** How long answers to requests with a key are kept. */
   SERVICE_IDEMPOTENCY_KEEP_S: count(DEFAULT_LIMITS.idempotency_keep_s, 1),
   /** Folder for sockets, the system's temporary folder when unset. */
@@ -76,6 +78,8 @@ export function readDaemonConfig(env: Readonly<Record<string, string | undefined
       result_rows: found.SERVICE_RESULT_ROWS,
       result_bytes: found.SERVICE_RESULT_BYTES,
       rows_in_flight: found.SERVICE_ROWS_IN_FLIGHT,
+      live_queries: found.SERVICE_LIVE_QUERIES,
+      live_bytes: found.SERVICE_LIVE_BYTES,
       idempotency_keep_s: found.SERVICE_IDEMPOTENCY_KEEP_S,
     },
   };

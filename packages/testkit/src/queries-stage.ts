@@ -18,6 +18,7 @@ import { applySchema } from "@appdb/engine/schema/apply-schema";
 import { ensureCatalog } from "@appdb/engine/schema/ensure-catalog";
 import { loadCatalog } from "@appdb/engine/schema/load-catalog";
 import { planSchema } from "@appdb/engine/schema/plan-schema";
+import { EventReader } from "./event-reader.ts";
 import { findCheckout } from "./postgres-binaries.ts";
 import { createSilentLog } from "./silent-log.ts";
 import { createTestDatabase } from "./test-database.ts";
@@ -41,6 +42,8 @@ export interface ServedApp extends AsyncDisposable {
   readonly endpoints: Endpoints;
   get(path: string, options?: AskOptions): Promise<Answer>;
   post(path: string, body: unknown, options?: AskOptions): Promise<Answer>;
+  /** What a route answers to `accept: text/event-stream`. */
+  stream(path: string, options?: AskOptions): Promise<EventReader>;
 }
 
 /** An application file, applied to a database and served, with real Python workers. */
@@ -129,12 +132,15 @@ export async function openQueriesStage(app: string, limits: Partial<QueryLimits>
       { sql, udf, log, clock },
       { manifest: app, target: "main", services, limits: all },
     );
-    const ask = async (method: string, address: string, body: string, options: AskOptions = {}) => {
+    const send = async (method: string, address: string, body: string, options: AskOptions = {}) => {
       const [path = "", search = ""] = address.split("?", 2);
       const route = endpoints.routes.find((known) => known.method === method && known.path === path);
       if (route === undefined) throw new Error(`no route ${method} ${path}`);
       const { signal, headers = {} } = options;
-      const answer = await route.handle({ body, search, headers, id: "req-1", signal });
+      return route.handle({ body, search, headers, id: "req-1", signal });
+    };
+    const ask = async (method: string, address: string, body: string, options: AskOptions = {}) => {
+      const answer = await send(method, address, body, options);
       const text = wholeText(answer);
       return { status: answer.status, text, headers: answer.headers, json: text === "" ? null : JSON.parse(text) };
     };
@@ -142,6 +148,12 @@ export async function openQueriesStage(app: string, limits: Partial<QueryLimits>
       endpoints,
       get: (path, options) => ask("GET", path, "", options),
       post: (path, body, options) => ask("POST", path, typeof body === "string" ? body : JSON.stringify(body), options),
+      stream: async (path, options) => {
+        const headers = { ...options?.headers, accept: "text/event-stream" };
+        const { status, body } = await send("GET", path, "", { ...options, headers });
+        if (typeof body === "string" || Buffer.isBuffer(body)) throw new Error(`no stream: ${status} ${body}`);
+        return new EventReader(body);
+      },
       async [Symbol.asyncDispose]() {
         await endpoints[Symbol.asyncDispose]();
         await runner?.[Symbol.asyncDispose]();

@@ -13,6 +13,8 @@ const VARIABLES = {
   SERVICE_RESULT_ROWS: ["result_rows", 1],
   SERVICE_RESULT_BYTES: ["result_bytes", 1],
   SERVICE_ROWS_IN_FLIGHT: ["rows_in_flight", 1],
+  SERVICE_LIVE_QUERIES: ["live_queries", 1],
+  SERVICE_LIVE_BYTES: ["live_bytes", 1],
   SERVICE_IDEMPOTENCY_KEEP_S: ["idempotency_keep_s", 1],
 } as const satisfies Record<string, readonly [keyof Limits, number]>;
 

@@ -52,7 +52,8 @@ async function sendStream(
   const iterator = body[Symbol.asyncIterator]();
   const leaving = new Leaving(response, answer.is_endless === true ? draining : undefined);
   try {
-    if (request.method !== "HEAD") await pump(iterator, response, leaving);
+    const patience_ms = answer.is_endless === true ? ENDLESS_PATIENCE_MS : undefined;
+    if (request.method !== "HEAD") await pump(iterator, response, leaving, patience_ms);
     response.end();
   } catch (error) {
     log.error({ req: id, err: error }, "answer broke off");
@@ -70,17 +71,23 @@ async function pump(
   iterator: AsyncIterator<Uint8Array | string>,
   response: ServerResponse,
   leaving: Leaving,
+  patience_ms: number | undefined,
 ): Promise<void> {
   for (;;) {
     const step = await leaving.race(iterator.next());
     if (step === undefined || step.done === true) return;
-    if (!response.write(step.value)) await leaving.race(drained(response));
+    if (!response.write(step.value)) await drained(response, leaving, patience_ms);
     if (leaving.has_left) return;
   }
 }
 
-function drained(response: ServerResponse): Promise<void> {
-  return new Promise((resolve) => response.once("drain", resolve));
+/** Whoever reads nothing of a stream without an end for so long is taken for gone: nobody else would ever end it. */
+const ENDLESS_PATIENCE_MS = 60_000;
+
+async function drained(response: ServerResponse, leaving: Leaving, patience_ms: number | undefined): Promise<void> {
+  const timer = patience_ms === undefined ? undefined : setTimeout(() => response.destroy(), patience_ms);
+  await leaving.race(new Promise<void>((resolve) => response.once("drain", resolve)));
+  clearTimeout(timer);
 }
 
 /** Knows when nobody is there any more to read an answer, or it is to end with the service. */

@@ -12,7 +12,7 @@ export function withEtag(
   const { link } = answer.headers;
   const digest = hash("sha1", link === undefined ? answer.body : `${link}\n${answer.body}`, "base64url");
   const etag = `"${digest}"`;
-  const tagged = { ...answer.headers, etag, "cache-control": CACHE_CONTROL };
+  const tagged = { ...answer.headers, etag, "cache-control": CACHE_CONTROL, vary: "accept" };
   if (!isKnown(headers["if-none-match"], etag)) return { ...answer, headers: tagged };
   const { "content-type": _type, ...kept } = tagged as Record<string, string>;
   return { status: 304, headers: kept, body: "" };

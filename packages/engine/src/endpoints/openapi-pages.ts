@@ -18,6 +18,17 @@ export const PAGE_PARAMETERS_DESCRIBED = [
   },
 ] as const;
 
+/** The same query as a live one. */
+export const EVENT_STREAM_DESCRIBED = {
+  "text/event-stream": {
+    schema: {
+      type: "string",
+      description:
+        "Server-sent events: `result` (`rows`, `ids`), then after commits `change` (`added`, `removed`, `changed`) or `result` anew; `problem` before an early end. `Last-Event-ID` resumes.",
+    },
+  },
+} as const;
+
 /** Whether a query may have pages. Where Python filters or sorts its rows it has none, which is seen when it is planned. */
 export function isMaybePageable({ query }: ManifestQuery): boolean {
   return query.sample === null && query.tail === null && !query.distinct;

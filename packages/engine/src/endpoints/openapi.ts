@@ -16,7 +16,12 @@ import { CELL_ERRORS_HEADER } from "./cell-error-header.ts";
 import { MINIMAL_RESPONSE, PREFER_PARAMETER } from "./minimal-answer.ts";
 import { errorResponses, PROBLEM_SCHEMA, ROUTE_ERRORS } from "./openapi-errors.ts";
 import { describeHandler } from "./openapi-handlers.ts";
-import { describeHeaders, isMaybePageable, PAGE_PARAMETERS_DESCRIBED } from "./openapi-pages.ts";
+import {
+  describeHeaders,
+  EVENT_STREAM_DESCRIBED,
+  isMaybePageable,
+  PAGE_PARAMETERS_DESCRIBED,
+} from "./openapi-pages.ts";
 import { type Json, type OpenApiDocument, objectSchema, valueSchema } from "./openapi-schemas.ts";
 
 /** Describes a service as OpenAPI 3.1, from the columns that its validators are compiled from. */
@@ -151,7 +156,7 @@ function describeQuery(manifest: Manifest, route: ManifestQueryRoute, path: stri
       "200": {
         description: route.one_row ? "The row." : "The rows.",
         ...describeHeaders(route, isPaged),
-        content: { "application/json": { schema: answerSchema(route, query) } },
+        content: { "application/json": { schema: answerSchema(route, query) }, ...EVENT_STREAM_DESCRIBED },
       },
       ...(route.method === "get" ? { "304": { description: "The client has this answer already." } } : {}),
       ...errorResponses(codes),

@@ -7,6 +7,7 @@ import { compileParameters } from "../queries/read-parameters.ts";
 import { answerError, JSON_HEADERS, type RouteAnswer } from "./answers.ts";
 import { writeCursor } from "./cursor.ts";
 import { withEtag } from "./etag.ts";
+import { answerLive, refuseLivePages, wantsEvents } from "./live-answer.ts";
 import { linkToNext, type PageRequest, readPage, refusePages, splitSearch } from "./page-request.ts";
 import type { CompiledRoute, RouteRequest } from "./route.ts";
 import type { RouteContext } from "./route-context.ts";
@@ -17,7 +18,8 @@ export function compileQueryRoute(
   service: ManifestService,
   route: ManifestQueryRoute,
 ): CompiledRoute {
-  const { named, asker, runner } = context.queries.open(route.query);
+  const query = context.queries.open(route.query);
+  const { named, asker, runner } = query;
   const parameters = compileParameters(named.parameters, route.inputs);
   const render = renderer(route, named);
   const { limits, deps } = context;
@@ -56,6 +58,10 @@ export function compileQueryRoute(
       try {
         const { asked, rest } = splitSearch(request.search ?? "");
         const args = isGet ? parameters.fromUrl(rest) : parameters.fromBody(request.body);
+        if (wantsEvents(request)) {
+          if (asked !== undefined) refuseLivePages();
+          return await answerLive(context.live, query, args, request);
+        }
         const answer = await answerList(args, rest, asked, request);
         return isGet ? withEtag(answer, request.headers) : answer;
       } catch (error) {

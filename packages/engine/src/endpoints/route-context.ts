@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { Manifest, ManifestAnswerer, ManifestRoute } from "@appdb/contract/manifest";
 import { DEFAULT_LIMITS, type ServiceSpec } from "@appdb/contract/service-spec";
 import { withJsonChecks } from "../compute/checked-runner.ts";
+import { LiveQueries } from "../live/live-queries.ts";
 import { AnswerOnce } from "../once/answer-once.ts";
 import { RequestStore } from "../once/request-store.ts";
 import type { Clock, HandlerRunner, Logger, SqlPool, UdfRunner } from "../ports.ts";
@@ -48,6 +49,7 @@ export class RouteContext {
   readonly queries: OpenQueries;
   readonly once: AnswerOnce;
   readonly limits: QueryLimits;
+  readonly live: LiveQueries;
   readonly #rowDeps: TableWriterDeps;
   readonly #catalog: Catalog;
   readonly #layouts = new Map<string, { layout: RowLayout; target: MovingTarget }>();
@@ -73,6 +75,7 @@ export class RouteContext {
       uuid4: randomUUID,
       limits: this.limits,
     };
+    this.live = new LiveQueries({ sql: deps.sql, log: deps.log, limits: this.limits });
     const { app_file, queries } = input.manifest;
     this.queries = new OpenQueries(
       {
@@ -163,6 +166,7 @@ export class RouteContext {
 
   /** Resolves when no row and no query is on its way. */
   async drain(): Promise<void> {
+    await this.live[Symbol.asyncDispose]();
     await Promise.all(this.#draining.map((one) => one.drain()));
     await Promise.all([this.queries.drain(), this.once.drain()]);
   }

@@ -1,7 +1,14 @@
 import { expect, test } from "vitest";
 import { RowsInFlight } from "./query-limits.ts";
 
-const LIMITS = { statement_timeout_ms: 1, result_rows: 1, result_bytes: 1, rows_in_flight: 10 };
+const LIMITS = {
+  statement_timeout_ms: 1,
+  result_rows: 1,
+  result_bytes: 1,
+  rows_in_flight: 10,
+  live_queries: 1,
+  live_bytes: 1,
+};
 
 test("queries share the room for rows, and one that finds none is told the limit and how many are held", () => {
   const room = new RowsInFlight(LIMITS);

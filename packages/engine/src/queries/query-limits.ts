@@ -7,6 +7,9 @@ export interface QueryLimits {
   readonly result_bytes: number;
   /** Rows that queries hold at a time because Python computes something before they are sorted or grouped. */
   readonly rows_in_flight: number;
+  /** Streams of live queries, and the bytes of all their answers. */
+  readonly live_queries: number;
+  readonly live_bytes: number;
 }
 
 /** The environment variables that set the limits; errors name them. */
@@ -15,6 +18,8 @@ export const LIMIT_SETTINGS = {
   result_rows: "SERVICE_RESULT_ROWS",
   result_bytes: "SERVICE_RESULT_BYTES",
   rows_in_flight: "SERVICE_ROWS_IN_FLIGHT",
+  live_queries: "SERVICE_LIVE_QUERIES",
+  live_bytes: "SERVICE_LIVE_BYTES",
 } as const satisfies Record<keyof QueryLimits, string>;
 
 export function timedOut(query: string, limits: QueryLimits, cause: unknown): Error {

@@ -1,3 +1,5 @@
+import { liveChanges } from "./live-sql.ts";
+
 /**
  * The catalog's own schema, `appdb`, in numbered steps that only go forward; each runs in one transaction that inserts
  * its number first. `breaking`: an older version of the product cannot work beside it and is told `catalog_too_new`.
@@ -19,6 +21,7 @@ export const MIGRATIONS: readonly CatalogMigration[] = [
   { id: 4, breaking: false, sql: codeOfColumns() },
   { id: 5, breaking: false, sql: whatUpdatesChanged() },
   { id: 6, breaking: false, sql: answersOfRequests() },
+  { id: 7, breaking: false, sql: liveChanges() },
 ];
 
 /** Tables, columns, indexes, functions and jobs of one database. Locks nothing that anybody uses yet. */

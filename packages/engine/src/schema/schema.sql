@@ -40,6 +40,57 @@ begin
 end
 $$;
 
+CREATE FUNCTION appdb.tell_live() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $_$
+declare
+  message text := format('{"table":%s}', tg_argv[0]);
+  source text := case tg_op
+    when 'INSERT' then 'new_rows' when 'DELETE' then 'old_rows'
+    when 'UPDATE' then '(select * from old_rows union all select * from new_rows)' end;
+  watched text[];
+  wanted text;
+  few boolean;
+  parts int;
+begin
+  if source is not null then
+    execute format('select count(*) between 1 and 2000, nullif(count(*), 0)::text from (select from %s as r limit 2001) as some_rows', source)
+      into few, wanted;
+    if wanted is null then
+      return null;
+    end if;
+    select array_agg(a.attname::text order by a.attname),
+      string_agg(format('case when octet_length(r.%1$I::text) > 64 then ''#'' || md5(r.%1$I::text) else ''='' || (r.%1$I::text) end', a.attname), ', ' order by a.attname)
+    into watched, wanted
+    from pg_attribute a
+    where a.attrelid = tg_relid and a.attnum > 0 and not a.attisdropped and a.attname = any (
+      select c from appdb.live_watches w, unnest(w.columns) c where w.table_id = tg_argv[0]::bigint);
+    if few and watched is not null then
+      execute format('select json_build_object(''table'', %s, ''columns'', $1, ''rows'', json_agg(v))::text
+        from (select distinct array[%s] as v from %s as r) as different', tg_argv[0], wanted, source)
+        into message using watched;
+    end if;
+    parts := (length(message) + 1899) / 1900;
+    if parts > 40 then
+      message := format('{"table":%s}', tg_argv[0]);
+      parts := 1;
+    end if;
+  end if;
+  parts := coalesce(parts, 1);
+  if parts = 1 then
+    perform pg_notify('appdb_live', ';1;1;' || message);
+    return null;
+  end if;
+  -- Equal messages of one transaction are sent once: parts of two must not be taken for each other.
+  wanted := gen_random_uuid()::text;
+  for part in 1 .. parts loop
+    perform pg_notify('appdb_live', format('%s;%s;%s;', wanted, part, parts) || substr(message, (part - 1) * 1900 + 1, 1900));
+  end loop;
+  return null;
+end
+$_$;
+
 CREATE TABLE appdb.changes (
     id bigint NOT NULL,
     version bigint NOT NULL,
@@ -152,6 +203,13 @@ ALTER TABLE appdb.jobs ALTER COLUMN seq ADD GENERATED ALWAYS AS IDENTITY (
     CACHE 1
 );
 
+CREATE TABLE appdb.live_watches (
+    table_id bigint NOT NULL,
+    owner uuid NOT NULL,
+    columns text[] DEFAULT '{}'::text[] NOT NULL,
+    until timestamp with time zone NOT NULL
+);
+
 CREATE TABLE appdb.migrations (
     id integer NOT NULL,
     breaking boolean NOT NULL,
@@ -224,6 +282,9 @@ ALTER TABLE ONLY appdb.indexes
 
 ALTER TABLE ONLY appdb.jobs
     ADD CONSTRAINT jobs_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY appdb.live_watches
+    ADD CONSTRAINT live_watches_pkey PRIMARY KEY (table_id, owner);
 
 ALTER TABLE ONLY appdb.migrations
     ADD CONSTRAINT migrations_pkey PRIMARY KEY (id);

@@ -1,0 +1,47 @@
+import { appError } from "@appdb/contract/errors";
+import type { LiveQueries } from "../live/live-queries.ts";
+import type { OpenQuery } from "../queries/open-queries.ts";
+import type { QueryArguments } from "../queries/python-rows.ts";
+import type { RouteAnswer } from "./answers.ts";
+import type { RouteRequest } from "./route.ts";
+
+const EVENT_STREAM = "text/event-stream";
+
+const STREAM_HEADERS = {
+  "content-type": `${EVENT_STREAM}; charset=utf-8`,
+  "cache-control": "no-cache, no-transform",
+  // nginx and its kin would keep events back until a buffer is full.
+  "x-accel-buffering": "no",
+} as const;
+
+/** Whether a request asks for a stream of events: it names that, and does not name JSON before it. */
+export function wantsEvents({ headers }: Pick<RouteRequest, "headers">): boolean {
+  const { accept } = headers;
+  if (accept === undefined) return false;
+  const wanted = String(accept).toLowerCase();
+  const events = wanted.indexOf(EVENT_STREAM);
+  if (events < 0) return false;
+  const json = wanted.indexOf("application/json");
+  return json < 0 || events < json;
+}
+
+/** Opens the stream: `result`, then what changes (live/live-queries.ts). @throws as LiveQueries.open */
+export async function answerLive(
+  live: LiveQueries,
+  query: OpenQuery,
+  args: QueryArguments,
+  request: RouteRequest,
+): Promise<RouteAnswer> {
+  const last = request.headers["last-event-id"];
+  const body = await live.open(query, args, last === undefined ? undefined : String(last));
+  return { status: 200, headers: STREAM_HEADERS, body, is_endless: true };
+}
+
+/** @throws invalid_request for a live query in pages */
+export function refuseLivePages(): never {
+  throw appError("invalid_request", {
+    detail: "A live query answers all its rows and has no pages.",
+    hint: "Leave page_size= and cursor= out, or limit the query itself.",
+    errors: [{ pointer: "/page_size", detail: "A live query has no pages." }],
+  });
+}

@@ -1,0 +1,56 @@
+import { hash } from "node:crypto";
+import type { ColumnType, EngineValue } from "@appdb/contract/types";
+import { LONGEST_VALUE } from "../schema/live-sql.ts";
+
+/** What a commit did to a table: the values of some columns in the rows that it touched; nothing when it may be anything. */
+export interface TableChange {
+  readonly table_id: number;
+  readonly columns: readonly string[];
+  readonly rows: readonly (readonly (string | null)[])[];
+}
+
+/** Messages under way that lack parts; those of one that came in pieces come one behind the other. */
+const MOST_OPEN = 100;
+
+/** Puts messages of the trigger function together again (schema/live-sql.ts). */
+export class ChangeReader {
+  readonly #open = new Map<string, string[]>();
+
+  /** Takes what one NOTIFY carried; undefined as long as parts are missing. */
+  read(payload: string): TableChange | undefined {
+    const [, id = "", part, parts, text = ""] = /^([^;]*);(\d+);(\d+);(.*)$/s.exec(payload) ?? [];
+    if (part === undefined) return undefined;
+    if (parts === "1") return parseChange(text);
+    const known = this.#open.get(id) ?? [];
+    known.push(text);
+    if (known.length < Number(parts)) {
+      this.#open.set(id, known);
+      // A part that was lost with its connection leaves the others behind.
+      if (this.#open.size > MOST_OPEN) this.#open.clear();
+      return undefined;
+    }
+    this.#open.delete(id);
+    return parseChange(known.join(""));
+  }
+}
+
+/** Undefined for what our function does not write: anybody may use the channel. */
+function parseChange(text: string): TableChange | undefined {
+  try {
+    const { table, columns = [], rows = [] } = JSON.parse(text);
+    if (!Number.isInteger(table) || !Array.isArray(columns) || !Array.isArray(rows)) return undefined;
+    return rows.every(Array.isArray) ? { table_id: table, columns, rows } : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** A value as the trigger function writes it; undefined for types whose text hangs on the writer's session. */
+export function watchedValue({ kind }: ColumnType, value: EngineValue): string | undefined {
+  if (value === null || !WATCHED_KINDS.has(kind)) return undefined;
+  const text = String(value);
+  if (Buffer.byteLength(text) <= LONGEST_VALUE) return `=${text}`;
+  return `#${hash("md5", text)}`;
+}
+
+const WATCHED_KINDS: ReadonlySet<ColumnType["kind"]> = new Set(["string", "int", "uuid", "bool"]);

@@ -1,0 +1,436 @@
+import type { EventReader } from "@appdb/testkit/event-reader";
+import { type AskOptions, openQueriesStage, type QueriesStage } from "@appdb/testkit/queries-stage";
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+
+/** Live queries over a real database: what a reader is told after commits of whoever it is. */
+let stage: QueriesStage;
+
+const APP = `
+import appdb as db
+import appdb.functions as fn
+from appdb.serving import Router
+
+Base = db.model_base()
+
+
+class Notes(Base, name="notes"):
+    name = db.Column(db.String, primary_key=True)
+    room: db.String
+    n: db.Int | None
+    doc: db.Json | None
+    loud = fn.upper(name)
+
+
+class Rooms(Base, name="rooms"):
+    room = db.Column(db.String, primary_key=True)
+    title: db.String
+
+
+@db.udf
+def same(x: str) -> str:
+    return x
+
+
+r = Router(name="q")
+r.add_insert_route(Notes, path="/notes")
+
+
+def serve(function, **options):
+    marked = db.query(return_scalar=options.pop("scalar", False))(function)
+    r.add_query_route(path="/" + function.__name__, query=marked, method=options.pop("method", "get"), **options)
+    return marked
+
+
+def in_room(room: str): return Notes.where(Notes.room == room).select(Notes.name, Notes.n).order_by(Notes.n)
+in_room = serve(in_room)
+def named(room: str): return Notes.where(Notes.room == room).select(Notes.name)
+named = serve(named, scalar=True)
+def first(room: str): return Notes.where(Notes.room == room).order_by(Notes.n).select(Notes.name).limit(2)
+first = serve(first)
+def counted(room: str): return Notes.where(Notes.room == room).select(c=fn.count(), total=fn.sum(Notes.n))
+counted = serve(counted, one_row=True)
+def by_room(): return Notes.group_by(Notes.room).select(Notes.room, c=fn.count()).order_by(Notes.room)
+by_room = serve(by_room)
+def titled(room: str): return Notes.join(Rooms, on=Notes.room == Rooms.room, how="left").where(Notes.room == room).select(Notes.name, Rooms.title)
+titled = serve(titled)
+def in_python(room: str): return Notes.where(same(Notes.room) == room).select(Notes.name)
+in_python = serve(in_python)
+def docs(room: str): return Notes.where(Notes.room == room).select(Notes.doc)
+docs = serve(docs)
+def every(): return Notes.select(Notes.name)
+every = serve(every)
+def divided(): return Notes.select(x=fn.sum(Notes.n * 4611686018427387904))
+divided = serve(divided)
+`;
+
+let opened: EventReader[] = [];
+
+beforeAll(async () => {
+  stage = await openQueriesStage(APP, { live_queries: 60, live_bytes: 200_000 });
+}, 60_000);
+
+afterEach(async () => {
+  for (const reader of opened) await reader[Symbol.asyncDispose]();
+  opened = [];
+  await run("truncate notes, rooms");
+});
+
+afterAll(async () => {
+  await stage?.[Symbol.asyncDispose]();
+});
+
+async function stream(path: string, options?: AskOptions): Promise<EventReader> {
+  const reader = await stage.stream(path, options);
+  opened.push(reader);
+  return reader;
+}
+
+const run = (text: string) => stage.sql.query({ text });
+const add = (name: string, room: string, n = 1) => stage.post("/notes", { name, room, n, doc: null });
+const nameOf = (event: Awaited<ReturnType<EventReader["next"]>>) => event?.event;
+
+/** Rebuilds a list from events, as a client does. */
+class Client {
+  rows: unknown[] = [];
+  ids: string[] = [];
+  events = 0;
+  id: string | undefined;
+  readonly reader: EventReader;
+
+  constructor(reader: EventReader) {
+    this.reader = reader;
+  }
+
+  async take(): Promise<string | undefined> {
+    const event = await this.reader.next();
+    if (event === undefined) return undefined;
+    this.events += 1;
+    this.id = event.id;
+    if (event.event === "result") [this.rows, this.ids] = [event.data.rows, event.data.ids];
+    if (event.event !== "change") return event.event;
+    const { added, removed, changed } = event.data;
+    const put = [...changed, ...added].sort((a, b) => a.at - b.at);
+    const gone = new Set([...removed, ...changed.map(({ id }: { id: string }) => id)]);
+    this.rows = this.rows.filter((_row, at) => !gone.has(this.ids[at]));
+    this.ids = this.ids.filter((id) => !gone.has(id));
+    for (const { at, id, row } of put) {
+      this.rows.splice(at, 0, row);
+      this.ids.splice(at, 0, id);
+    }
+    return "change";
+  }
+
+  async until(rows: unknown): Promise<void> {
+    while (JSON.stringify(this.rows) !== JSON.stringify(rows)) expect(await this.take()).toBeDefined();
+  }
+}
+
+test("the result comes first, then what each commit adds, changes and removes, wherever it comes from", async () => {
+  await add("a", "lobby", 1);
+  await add("b", "lobby", 5);
+  await add("x", "hall", 3);
+  const client = new Client(await stream("/in_room?room=lobby"));
+  expect(await client.take()).toBe("result");
+  expect(client.rows).toEqual([
+    { name: "a", n: 1 },
+    { name: "b", n: 5 },
+  ]);
+  for (let at = 0; at < 20; at++) await add(`m${String(at).padStart(2, "0")}`, "lobby", 9);
+  await client.until([
+    { name: "a", n: 1 },
+    { name: "b", n: 5 },
+    ...Array.from({ length: 20 }, (_none, at) => ({ name: `m${String(at).padStart(2, "0")}`, n: 9 })),
+  ]);
+  const events = client.events;
+  // As psql and other programs do.
+  await run("update notes set n = 7 where name = 'a'");
+  expect(await client.take()).toBe("change");
+  expect(client.rows.slice(0, 3)).toEqual([
+    { name: "b", n: 5 },
+    { name: "a", n: 7 },
+    { name: "m00", n: 9 },
+  ]);
+  await run("update notes set room = 'hall' where name = 'b'");
+  expect(await client.take()).toBe("change");
+  expect(client.rows[0]).toEqual({ name: "a", n: 7 });
+  await run("update notes set room = 'lobby', n = 0 where name = 'x'");
+  expect(await client.take()).toBe("change");
+  expect(client.rows[0]).toEqual({ name: "x", n: 0 });
+  await run("delete from notes where name = 'a'");
+  expect(await client.take()).toBe("change");
+  expect(client.rows[1]).toEqual({ name: "m00", n: 9 });
+  await run("truncate notes");
+  await client.until([]);
+  expect(client.events).toBe(events + 5);
+});
+
+test("a commit that touches other rows, or none, runs nothing again", async () => {
+  await add("a", "lobby");
+  const client = new Client(await stream("/in_room?room=lobby"));
+  await client.take();
+  stage.statements();
+  await run("insert into notes (_row, name, room) values (uuidv7(), 'x', 'hall')");
+  await run("update notes set n = 3 where name = 'x'");
+  await run("update notes set n = 3 where name = 'nobody'");
+  await run("insert into notes (_row, name, room, n) values (uuidv7(), 'b', 'lobby', 2)");
+  expect(await client.take()).toBe("change");
+  expect(stage.statements().filter(({ text }) => text.includes('from "public"."notes"'))).toHaveLength(1);
+});
+
+test("what is rolled back is told to nobody, and several statements of one transaction are one event", async () => {
+  for (let at = 0; at < 9; at++) await add(`before ${at}`, "lobby");
+  const client = new Client(await stream("/in_room?room=lobby"));
+  await client.take();
+  await stage.sql
+    .transaction(async (connection) => {
+      await connection.query({ text: "insert into notes (_row, name, room) values (uuidv7(), 'undone', 'lobby')" });
+      throw new Error("undone");
+    })
+    .catch(() => undefined);
+  await stage.sql.transaction(async (connection) => {
+    for (const name of ["a", "b", "c"]) {
+      await connection.query({
+        text: `insert into notes (_row, name, room, n) values (uuidv7(), '${name}', 'lobby', 1)`,
+      });
+    }
+  });
+  expect(await client.take()).toBe("change");
+  expect(client.rows).toHaveLength(12);
+});
+
+test("queries with limits, joins, aggregates, groups and Python are told what they answer now", async () => {
+  await add("a", "lobby", 2);
+  await add("b", "lobby", 4);
+  const open = async (path: string) => new Client(await stream(path));
+  const clients = await Promise.all(
+    [
+      "/first?room=lobby",
+      "/counted?room=lobby",
+      "/by_room",
+      "/titled?room=lobby",
+      "/in_python?room=lobby",
+      "/named?room=lobby",
+    ].map(open),
+  );
+  const [first, counted, grouped, titled, inPython, named] = clients as [
+    Client,
+    Client,
+    Client,
+    Client,
+    Client,
+    Client,
+  ];
+  for (const client of clients) expect(await client.take()).toBe("result");
+  expect([counted.rows, grouped.rows, named.rows]).toEqual([
+    [{ c: 2, total: 6 }],
+    [{ room: "lobby", c: 2 }],
+    ["a", "b"],
+  ]);
+  await add("c", "lobby", 1);
+  await first.until([{ name: "c" }, { name: "a" }]);
+  await counted.until([{ c: 3, total: 7 }]);
+  await grouped.until([{ room: "lobby", c: 3 }]);
+  await named.until(["a", "b", "c"]);
+  await inPython.until([{ name: "a" }, { name: "b" }, { name: "c" }]);
+  expect(inPython.ids).toBeUndefined();
+  await run("insert into rooms (_row, room, title) values (uuidv7(), 'lobby', 'The lobby')");
+  await titled.until(["a", "b", "c"].map((name) => ({ name, title: "The lobby" })));
+  await add("d", "hall", 1);
+  await grouped.until([
+    { room: "hall", c: 1 },
+    { room: "lobby", c: 3 },
+  ]);
+});
+
+test("values that are long, odd or many find their queries", async () => {
+  const rooms = [
+    "",
+    "ü".repeat(60),
+    "x".repeat(300),
+    "a;1;2;\"'\\\n\t",
+    ...Array.from({ length: 40 }, (_none, at) => `room number ${at} ${"y".repeat(60)}`),
+  ];
+  const clients = await Promise.all(
+    rooms.map(async (room) => new Client(await stream(`/in_room?room=${encodeURIComponent(room)}`))),
+  );
+  for (const client of clients) await client.take();
+  await stage.sql.query({
+    text: `insert into notes (_row, name, room, n)
+      select uuidv7(), 'row ' || i, r, 1 from unnest($1::text[]) with ordinality as t(r, i)
+      union all select uuidv7(), 'other ' || i, 'elsewhere ' || i, 1 from generate_series(1, 300) i`,
+    values: [rooms],
+  });
+  for (const [at, client] of clients.entries()) await client.until([{ name: `row ${at + 1}`, n: 1 }]);
+  await run(
+    "insert into notes (_row, name, room, n) select uuidv7(), 'many ' || i, 'elsewhere ' || i, 1 from generate_series(1, 3000) i",
+  );
+  await run("update notes set n = 2 where name = 'row 1'");
+  await clients[0]?.until([{ name: "row 1", n: 2 }]);
+});
+
+test("a reader that comes again with the id of its last event is told nothing it knows", async () => {
+  await add("a", "lobby");
+  const before = await stream("/in_room?room=lobby");
+  const result = await before.next();
+  await before[Symbol.asyncDispose]();
+  const headers = { "last-event-id": result?.id ?? "" };
+  const again = await stream("/in_room?room=lobby", { headers });
+  await add("b", "lobby", 2);
+  expect(await again.next()).toMatchObject({ event: "change", data: { added: [{ at: 1, row: { name: "b", n: 2 } }] } });
+  const missed = await stream("/in_room?room=lobby", { headers });
+  expect(await missed.next()).toMatchObject({ event: "result", data: { rows: [{ name: "a" }, { name: "b" }] } });
+});
+
+test("whoever reads slowly gets many commits as one event", async () => {
+  const [slow, quick] = await Promise.all([stream("/in_room?room=lobby"), stream("/in_room?room=lobby")]);
+  await slow.next();
+  const watching = new Client(quick);
+  await watching.take();
+  for (let at = 0; at < 30; at++) {
+    await add(`n${String(at).padStart(2, "0")}`, "lobby", at);
+    await watching.until(Array.from({ length: at + 1 }, (_none, n) => ({ name: `n${String(n).padStart(2, "0")}`, n })));
+  }
+  const late = await slow.next();
+  expect(nameOf(late)).toBe("result");
+  expect(late?.data.rows).toHaveLength(30);
+});
+
+test("too many streams, too large answers and pages are refused by name", async () => {
+  const readers = await Promise.all(Array.from({ length: 60 }, () => stream("/every")));
+  await expect(stream("/every")).rejects.toThrow(/503.*live_queries|503.*SERVICE_LIVE_QUERIES/);
+  await readers[0]?.[Symbol.asyncDispose]();
+  const client = new Client(await stream("/every"));
+  await client.take();
+  await run(
+    "insert into notes (_row, name, room) select uuidv7(), repeat('x', 900) || i, 'r' from generate_series(1, 200) i",
+  );
+  await readers[1]?.next();
+  expect(await readers[1]?.next()).toMatchObject({
+    event: "problem",
+    data: { code: "overloaded", meta: { limit: "live_bytes" } },
+  });
+  await expect(stream("/every")).rejects.toThrow(/SERVICE_LIVE_BYTES/);
+  expect(await stage.get("/every?page_size=2", { headers: { accept: "text/event-stream" } })).toMatchObject({
+    status: 422,
+    json: { code: "invalid_request" },
+  });
+});
+
+test("a query that fails from now on says so and ends", async () => {
+  await add("a", "lobby", 1);
+  const reader = await stream("/divided");
+  expect(nameOf(await reader.next())).toBe("result");
+  await add("b", "lobby", 3);
+  expect(await reader.next()).toMatchObject({ event: "problem", data: { code: "function_failed", status: 400 } });
+  expect(await reader.next()).toBeUndefined();
+  await expect(stream("/divided")).rejects.toThrow(/400/);
+});
+
+test("a Json value that stands in several lines comes whole", async () => {
+  await stage.sql.query({
+    text: "insert into notes (_row, name, room, doc) values (uuidv7(), 'a', 'lobby', $1)",
+    values: ['{\n "a":\r\n 1}'],
+  });
+  const reader = await stream("/docs?room=lobby");
+  expect((await reader.next())?.data.rows).toEqual([{ doc: { a: 1 } }]);
+});
+
+test("a table that somebody holds is told; afterwards it can be watched", async () => {
+  await using served = await stage.serve(APP);
+  await stage.sql.transaction(async (connection) => {
+    await connection.query({ text: "insert into notes (_row, name, room) values (uuidv7(), 'held', 'lobby')" });
+    await expect(served.stream("/every")).rejects.toThrow(/503.*held by a transaction/);
+  });
+  const client = new Client(await served.stream("/every"));
+  await client.take();
+  expect(client.rows).toEqual([{ name: "held" }]);
+}, 30_000);
+
+test("a writer without any right but to write is not refused, and its commits are told", async () => {
+  const client = new Client(await stream("/in_room?room=lobby"));
+  await client.take();
+  await run("create role scribe; grant insert, update on notes to scribe");
+  await stage.sql.transaction(async (connection) => {
+    await connection.query({ text: "set local role scribe" });
+    await connection.query({ text: "insert into notes (_row, name, room, n) values (uuidv7(), 'a', 'lobby', 1)" });
+  });
+  await client.until([{ name: "a", n: 1 }]);
+  await run("drop owned by scribe; drop role scribe");
+});
+
+test("a transaction that began before anybody watched is told when it writes afterwards", async () => {
+  await stage.sql.transaction(async (connection) => {
+    await connection.query({ text: "set transaction isolation level repeatable read" });
+    await connection.query({ text: "select count(*) from notes" });
+    const client = new Client(await stream("/in_room?room=lobby"));
+    await client.take();
+    await connection.query({ text: "insert into notes (_row, name, room, n) values (uuidv7(), 'a', 'lobby', 1)" });
+    await connection.query({ text: "commit" });
+    await client.until([{ name: "a", n: 1 }]);
+    await connection.query({ text: "begin" });
+  });
+});
+
+test("after the connection that listens was lost, what was missed is told", async () => {
+  const client = new Client(await stream("/in_room?room=lobby"));
+  await client.take();
+  await stage.sql.transaction(async (connection) => {
+    await connection.query({
+      text: "select pg_terminate_backend(pid) from pg_stat_activity where query ilike 'listen%' and datname = current_database()",
+    });
+    await connection.query({ text: "insert into notes (_row, name, room, n) values (uuidv7(), 'a', 'lobby', 1)" });
+  });
+  await client.until([{ name: "a", n: 1 }]);
+});
+
+test("renaming a column or changing a table's shape does not keep anybody from writing", async () => {
+  const client = new Client(await stream("/in_room?room=lobby"));
+  await client.take();
+  await run("alter table notes rename column room to place");
+  await run("insert into notes (_row, name, place, n) values (uuidv7(), 'a', 'lobby', 1)");
+  await run("alter table notes rename column place to room");
+  await run("update notes set n = 2");
+  await client.until([{ name: "a", n: 2 }]);
+});
+
+test("messages of others on the channel are passed over", async () => {
+  const client = new Client(await stream("/in_room?room=lobby"));
+  await client.take();
+  for (const payload of [
+    "x",
+    ";1;1;{",
+    ";1;1;null",
+    ';1;1;{"table":"a"}',
+    "id;1;2;part",
+    ';1;1;{"table":1,"rows":[1]}',
+  ]) {
+    await stage.sql.query({ text: "select pg_notify('appdb_live', $1)", values: [payload] });
+  }
+  await add("a", "lobby");
+  await client.until([{ name: "a", n: 1 }]);
+});
+
+test("equal live queries share their runs, and triggers work only while somebody watches", async () => {
+  await using served = await stage.serve(APP);
+  const enabled = async () => {
+    const { rows } = await run("select count(*) from pg_trigger where tgname like 'appdb_live%' and tgenabled <> 'D'");
+    return Number(rows[0]?.[0]);
+  };
+  await stage.endpoints[Symbol.asyncDispose]();
+  expect(await enabled()).toBe(0);
+  // One whose service is gone without a word.
+  await run(
+    "insert into appdb.live_watches (table_id, owner, until) select id, gen_random_uuid(), now() - interval '1 second' from appdb.tables where name = 'notes'",
+  );
+  const readers = await Promise.all(Array.from({ length: 20 }, () => served.stream("/in_room?room=lobby")));
+  for (const reader of readers) await reader.next();
+  expect(await enabled()).toBe(4);
+  stage.statements();
+  await run("insert into notes (_row, name, room, n) values (uuidv7(), 'a', 'lobby', 2)");
+  for (const reader of readers) expect((await reader.next())?.data.rows).toEqual([{ name: "a", n: 2 }]);
+  expect(stage.statements().filter(({ text }) => text.includes('from "public"."notes"'))).toHaveLength(1);
+  await served.endpoints[Symbol.asyncDispose]();
+  for (const reader of readers) expect(await reader.next()).toBeUndefined();
+  expect(await enabled()).toBe(0);
+  expect((await run("select count(*) from appdb.live_watches")).rows).toEqual([["0"]]);
+});

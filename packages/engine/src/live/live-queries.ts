@@ -1,0 +1,215 @@
+import { appError } from "@appdb/contract/errors";
+import type { Logger, SqlPool } from "../ports.ts";
+import type { BoundQuery } from "../queries/bind-query.ts";
+import type { OpenQuery } from "../queries/open-queries.ts";
+import type { QueryArguments } from "../queries/python-rows.ts";
+import { LIMIT_SETTINGS, type QueryLimits } from "../queries/query-limits.ts";
+import { isShapeRefusal } from "../rows/sql-refusals.ts";
+import type { TableChange } from "./change-message.ts";
+import { LiveIndex } from "./live-index.ts";
+import { isPassing, LiveQuery } from "./live-query.ts";
+import { LiveStream } from "./live-stream.ts";
+import { TableWatches } from "./table-watches.ts";
+import { findWatchedColumns, findWatchPoints, type WatchPoint } from "./watch-points.ts";
+
+export interface LiveQueriesDeps {
+  readonly sql: SqlPool;
+  readonly log: Logger;
+  readonly limits: Pick<QueryLimits, "live_queries" | "live_bytes">;
+}
+
+/** Commits that come this close together are looked at together. */
+const COLLECT_MS = 5;
+/** Queries that run again at a time: the others of the pool's connections are for requests. */
+const AT_A_TIME = 2;
+/** Pause before a run that failed is made again. */
+const RETRY_MS = 1_000;
+
+interface Known {
+  readonly live: LiveQuery;
+  readonly points: readonly WatchPoint[];
+  /** Settles when every commit that concerns it will be told. */
+  readonly ready: Promise<void>;
+}
+
+/** The live queries of one service: who watches what, and which of them run again after a commit. */
+export class LiveQueries implements AsyncDisposable {
+  readonly #deps: LiveQueriesDeps;
+  readonly #watches: TableWatches;
+  readonly #index = new LiveIndex();
+  readonly #known = new Map<string, Known>();
+  readonly #queue = new Set<LiveQuery>();
+  readonly #timers = new Set<NodeJS.Timeout>();
+  #collecting: NodeJS.Timeout | undefined;
+  #running = 0;
+  #streams = 0;
+  #bytes = 0;
+  #isClosed = false;
+
+  constructor(deps: LiveQueriesDeps) {
+    this.#deps = deps;
+    this.#watches = new TableWatches({
+      ...deps,
+      onChange: (change) => this.#onChange(change),
+      onGap: () => {
+        for (const live of this.#index.all()) this.#mark(live);
+      },
+    });
+  }
+
+  /**
+   * Opens a stream of a query's answers: the one that is there after this was called, then what changes. `last_id` is that of
+   * the last event that the reader has.
+   * @throws overloaded when there are too many, and what running the query throws
+   */
+  async open(query: OpenQuery, args: QueryArguments, last_id: string | undefined): Promise<LiveStream> {
+    const { live_queries } = this.#deps.limits;
+    if (this.#streams >= live_queries) throw tooMany(live_queries);
+    this.#streams += 1;
+    const key = `${query.named.id} ${query.asker.keyOf(args)}`;
+    const known = this.#known.get(key) ?? this.#register(new LiveQuery(key, query.runner, args));
+    const { live } = known;
+    live.openers += 1;
+    try {
+      await known.ready;
+      const isRun = live.nextRun();
+      this.#mark(live);
+      await isRun;
+      const stream: LiveStream = new LiveStream(live, last_id, () => this.#close(live, stream));
+      live.streams.add(stream);
+      return stream;
+    } catch (error) {
+      this.#streams -= 1;
+      throw error;
+    } finally {
+      live.openers -= 1;
+      this.#dropUnused(live);
+    }
+  }
+
+  #close(live: LiveQuery, stream: LiveStream): void {
+    this.#streams -= 1;
+    live.streams.delete(stream);
+    this.#dropUnused(live);
+  }
+
+  #register(live: LiveQuery): Known {
+    const { bound } = live.runner.plan;
+    const points = findWatchPoints(bound, live.args);
+    const known = { live, points, ready: this.#watch(bound, points) };
+    this.#known.set(live.key, known);
+    this.#index.add(live, points);
+    return known;
+  }
+
+  /** Watches the tables of a query. What it reads that was dropped or renamed is for its own run to tell. */
+  async #watch(bound: BoundQuery, points: readonly WatchPoint[]): Promise<void> {
+    const watched = findWatchedColumns(bound);
+    const uses = points.map(({ table }) => {
+      const columns = watched.filter(({ table_id }) => table_id === table.id).map(({ column }) => column);
+      return this.#watches.use(table, columns);
+    });
+    for (const use of await Promise.allSettled(uses)) {
+      if (use.status === "rejected" && !isShapeRefusal(use.reason)) throw use.reason;
+    }
+  }
+
+  #dropUnused(live: LiveQuery): void {
+    const known = this.#known.get(live.key);
+    if (live.is_wanted || known?.live !== live) return;
+    this.#known.delete(live.key);
+    this.#queue.delete(live);
+    this.#index.remove(live, known.points);
+    for (const { table } of known.points) this.#watches.leave(table);
+    this.#bytes -= live.state?.bytes ?? 0;
+    live.state = undefined;
+    live.gone.abort();
+  }
+
+  #onChange(change: TableChange): void {
+    for (const live of this.#index.affected(change)) this.#mark(live);
+  }
+
+  /** The query runs once more, after whatever run of it is under way. */
+  #mark(live: LiveQuery): void {
+    this.#queue.add(live);
+    if (this.#isClosed) return;
+    this.#collecting ??= setTimeout(() => {
+      this.#collecting = undefined;
+      this.#runNext();
+    }, COLLECT_MS);
+  }
+
+  #runNext(): void {
+    for (const live of this.#queue) {
+      if (this.#running >= AT_A_TIME) return;
+      if (live.is_running) continue;
+      this.#queue.delete(live);
+      void this.#run(live);
+    }
+  }
+
+  async #run(live: LiveQuery): Promise<void> {
+    this.#running += 1;
+    live.is_running = true;
+    const waiting = live.takeWaiting();
+    try {
+      const answer = await live.runner.run(live.args, { is_identified: true, signal: live.gone.signal });
+      if (!live.gone.signal.aborted) this.#bytes += live.update(answer);
+      if (this.#bytes > this.#deps.limits.live_bytes) throw tooLarge(this.#deps.limits.live_bytes);
+      for (const waiter of waiting) waiter.resolve();
+    } catch (error) {
+      for (const waiter of waiting) waiter.reject(error);
+      this.#onFailure(live, error);
+    } finally {
+      live.is_running = false;
+      this.#running -= 1;
+      this.#runNext();
+    }
+  }
+
+  #onFailure(live: LiveQuery, error: unknown): void {
+    if (live.gone.signal.aborted || live.streams.size === 0) return;
+    if (!isPassing(error) || isOfLive(error)) {
+      this.#deps.log.info({ err: error, query: live.runner.plan.bound.name }, "live query ended");
+      live.fail(error);
+      return;
+    }
+    this.#deps.log.warn({ err: error, query: live.runner.plan.bound.name }, "live query will run again");
+    const timer = setTimeout(() => {
+      this.#timers.delete(timer);
+      this.#mark(live);
+    }, RETRY_MS);
+    this.#timers.add(timer);
+  }
+
+  /** Ends all streams and the watches of their tables. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isClosed = true;
+    clearTimeout(this.#collecting);
+    for (const timer of this.#timers) clearTimeout(timer);
+    for (const { live } of [...this.#known.values()]) for (const stream of [...live.streams]) stream.end();
+    await this.#watches[Symbol.asyncDispose]();
+  }
+}
+
+function tooMany(live_queries: number): Error {
+  return appError("overloaded", {
+    detail: `${live_queries} live queries are open, the most that a service serves at a time.`,
+    hint: `Close some, or raise ${LIMIT_SETTINGS.live_queries}.`,
+    meta: { limit: "live_queries", value: live_queries },
+  });
+}
+
+function tooLarge(live_bytes: number): Error {
+  return appError("overloaded", {
+    detail: `The answers of all live queries together have more than ${live_bytes} bytes, the most that a service holds.`,
+    hint: `Ask for fewer rows or columns, or raise ${LIMIT_SETTINGS.live_bytes}.`,
+    meta: { limit: "live_bytes", value: live_bytes },
+  });
+}
+
+/** Over our own limit: to run again would not help. */
+function isOfLive(error: unknown): boolean {
+  return error instanceof Error && "meta" in error && (error.meta as { limit?: string }).limit === "live_bytes";
+}

@@ -1,0 +1,92 @@
+import type { LiveQuery } from "./live-query.ts";
+import type { LiveState } from "./live-state.ts";
+
+/** A line for proxies and readers that would take silence for the end. */
+const HEARTBEAT = ": \n\n";
+const HEARTBEAT_MS = 15_000;
+/** How soon a reader that lost its connection comes again. */
+const RETRY = "retry: 1000\n\n";
+
+/**
+ * One reader of a live query. It is asked for the next event when the one before has gone out, so whoever reads slowly gets
+ * several changes as one.
+ */
+export class LiveStream implements AsyncIterableIterator<string> {
+  /** The answer that the reader has; undefined when it needs the whole one. */
+  sent: LiveState | undefined;
+  readonly #live: LiveQuery;
+  readonly #onEnd: () => void;
+  #hasBegun = false;
+  #isEnded = false;
+  #last: string | undefined;
+  #wake: (() => void) | undefined;
+
+  constructor(live: LiveQuery, last_id: string | undefined, onEnd: () => void) {
+    this.#live = live;
+    this.#onEnd = onEnd;
+    if (last_id !== undefined && last_id === live.state?.id) this.sent = live.state;
+  }
+
+  async next(): Promise<IteratorResult<string>> {
+    if (!this.#hasBegun) {
+      this.#hasBegun = true;
+      return { done: false, value: RETRY + (this.#take() ?? "") };
+    }
+    for (;;) {
+      if (this.#last !== undefined) {
+        const value = this.#last;
+        this.#last = undefined;
+        return { done: false, value };
+      }
+      if (this.#isEnded) return { done: true, value: undefined };
+      const text = this.#take();
+      if (text !== undefined) return { done: false, value: text };
+      if (await this.#pause()) return { done: false, value: HEARTBEAT };
+    }
+  }
+
+  /** There is something new. */
+  wake(): void {
+    this.#wake?.();
+  }
+
+  /** Ends the stream behind a last event. */
+  end(last?: string): void {
+    if (this.#isEnded) return;
+    this.#isEnded = true;
+    this.#last = last;
+    this.#onEnd();
+    this.wake();
+  }
+
+  async return(): Promise<IteratorResult<string>> {
+    this.end();
+    return { done: true, value: undefined };
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  #take(): string | undefined {
+    const text = this.#live.eventFor(this.sent);
+    this.sent = this.#live.state;
+    return text;
+  }
+
+  /** Waits for news; true when none came in time. */
+  #pause(): Promise<boolean> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(() => this.#settle(resolve, true), HEARTBEAT_MS);
+      this.#wake = () => {
+        clearTimeout(timer);
+        this.#settle(resolve, false);
+      };
+    });
+  }
+
+  #settle(resolve: (isQuiet: boolean) => void, isQuiet: boolean): void {
+    this.#wake = undefined;
+    resolve(isQuiet);
+  }
+}

@@ -1,0 +1,61 @@
+import type { Expr } from "@appdb/contract/expressions";
+import type { EngineValue } from "@appdb/contract/types";
+import type { BoundQuery, BoundTable } from "../queries/bind-query.ts";
+import { conjuncts } from "../queries/plan-query.ts";
+import type { QueryArguments } from "../queries/python-rows.ts";
+import { watchedValue } from "./change-message.ts";
+import type { WatchedTable } from "./live-triggers.ts";
+
+/** Which rows of a table can change a query's answer: those with a value in a column, or all. */
+export interface WatchPoint {
+  readonly table: WatchedTable;
+  readonly only: { readonly column: string; readonly value: string } | null;
+}
+
+/**
+ * Finds, for each table of a query, the rows that matter to it. A condition `column == parameter` that all rows of the
+ * answer have to meet (it is part of `where`, so it holds behind every join) leaves out the rows of other values: neither
+ * before nor after a change can they be part of the answer.
+ */
+export function findWatchPoints(bound: BoundQuery, args: QueryArguments): readonly WatchPoint[] {
+  const conditions = conjuncts(bound.query.where);
+  return bound.tables.map((table) => ({ table: table.table, only: findEquality(table, conditions, args) }));
+}
+
+/** The columns by whose values queries are told apart, whatever the arguments. */
+export function findWatchedColumns(
+  bound: BoundQuery,
+): readonly { readonly table_id: number; readonly column: string }[] {
+  const conditions = conjuncts(bound.query.where);
+  return bound.tables.flatMap((table) =>
+    conditions.flatMap((condition) => {
+      const found = readEquality(table, condition);
+      return found === undefined ? [] : [{ table_id: table.table.id, column: found.column }];
+    }),
+  );
+}
+
+function findEquality(table: BoundTable, conditions: readonly Expr[], args: QueryArguments): WatchPoint["only"] {
+  for (const condition of conditions) {
+    const found = readEquality(table, condition);
+    if (found === undefined) continue;
+    const value = watchedValue(found.given.type, givenValue(found.given, args));
+    if (value !== undefined) return { column: found.column, value };
+  }
+  return null;
+}
+
+function readEquality({ alias }: BoundTable, condition: Expr): { column: string; given: Expr } | undefined {
+  if (condition.node !== "call" || condition.fn !== "op.eq") return undefined;
+  const column = condition.args.find((arg) => arg.node === "column");
+  const given = condition.args.find((arg) => arg.node === "literal" || arg.node === "parameter");
+  if (column?.node !== "column" || given === undefined || column.type.kind !== given.type.kind) return undefined;
+  const prefix = `${alias}.`;
+  if (!column.name.startsWith(prefix) || column.name.includes("!")) return undefined;
+  return { column: column.name.slice(prefix.length), given };
+}
+
+function givenValue(given: Expr, args: QueryArguments): EngineValue {
+  if (given.node === "literal") return given.value;
+  return given.node === "parameter" ? (args.get(given.name) ?? null) : null;
+}

@@ -1,0 +1,78 @@
+/** The channel on which commits that touch watched tables are told. */
+export const LIVE_CHANNEL = "appdb_live";
+
+/** Rows of one statement whose values are told one by one; of more it is only said that the table changed. */
+const MOST_ROWS = 2_000;
+/** Longer values are told by their digest. */
+export const LONGEST_VALUE = 64;
+/** A NOTIFY carries less than 8,000 bytes; a character has at most four. */
+const PART_CHARACTERS = 1_900;
+const MOST_PARTS = 40;
+
+/**
+ * What tells live queries of commits: a function that the triggers of watched tables call once for each statement. A
+ * message is `<id>;<part>;<parts>;<text>`; the parts of one message make JSON: `{"table": 7}` when anything may have
+ * changed, else with `columns` and the different `rows` of their values, former and new ones alike.
+ * Nothing in here may refuse anybody's write: it runs as its owner, whatever the writer may, and knows columns only as they are.
+ */
+export function liveChanges(): string {
+  return `
+-- Which services watch which tables, and by the values of which columns they tell their queries apart.
+create table appdb.live_watches (
+  table_id bigint not null,
+  owner uuid not null,
+  columns text[] not null default '{}',
+  until timestamptz not null,
+  primary key (table_id, owner)
+);
+
+create function appdb.tell_live() returns trigger
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $body$
+declare
+  message text := format('{"table":%s}', tg_argv[0]);
+  source text := case tg_op
+    when 'INSERT' then 'new_rows' when 'DELETE' then 'old_rows'
+    when 'UPDATE' then '(select * from old_rows union all select * from new_rows)' end;
+  watched text[];
+  wanted text;
+  few boolean;
+  parts int;
+begin
+  if source is not null then
+    execute format('select count(*) between 1 and ${MOST_ROWS}, nullif(count(*), 0)::text from (select from %s as r limit ${MOST_ROWS + 1}) as some_rows', source)
+      into few, wanted;
+    if wanted is null then
+      return null;
+    end if;
+    select array_agg(a.attname::text order by a.attname),
+      string_agg(format('case when octet_length(r.%1$I::text) > ${LONGEST_VALUE} then ''#'' || md5(r.%1$I::text) else ''='' || (r.%1$I::text) end', a.attname), ', ' order by a.attname)
+    into watched, wanted
+    from pg_attribute a
+    where a.attrelid = tg_relid and a.attnum > 0 and not a.attisdropped and a.attname = any (
+      select c from appdb.live_watches w, unnest(w.columns) c where w.table_id = tg_argv[0]::bigint);
+    if few and watched is not null then
+      execute format('select json_build_object(''table'', %s, ''columns'', $1, ''rows'', json_agg(v))::text
+        from (select distinct array[%s] as v from %s as r) as different', tg_argv[0], wanted, source)
+        into message using watched;
+    end if;
+    parts := (length(message) + ${PART_CHARACTERS - 1}) / ${PART_CHARACTERS};
+    if parts > ${MOST_PARTS} then
+      message := format('{"table":%s}', tg_argv[0]);
+      parts := 1;
+    end if;
+  end if;
+  parts := coalesce(parts, 1);
+  if parts = 1 then
+    perform pg_notify('${LIVE_CHANNEL}', ';1;1;' || message);
+    return null;
+  end if;
+  -- Equal messages of one transaction are sent once: parts of two must not be taken for each other.
+  wanted := gen_random_uuid()::text;
+  for part in 1 .. parts loop
+    perform pg_notify('${LIVE_CHANNEL}', format('%s;%s;%s;', wanted, part, parts) || substr(message, (part - 1) * ${PART_CHARACTERS} + 1, ${PART_CHARACTERS}));
+  end loop;
+  return null;
+end
+$body$;
+`;
+}
