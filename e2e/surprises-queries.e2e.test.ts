@@ -231,7 +231,7 @@ test("behaviours 17 and 20: computing stores nothing, and the description has co
   expect(await query(place, "select count(*) from notes")).toEqual(before);
 
   const { paths } = (await read(await fetch(`${url}/openapi.json`))).json;
-  const taken = paths["/notes"].post.requestBody.content["application/json"].schema.properties;
+  const taken = paths["/notes"].post.requestBody.content["application/json"].schema.oneOf[0].properties;
   expect(taken.key.description).toBe("what a note is found by");
   const asked = paths["/numbered"].post.requestBody.content["application/json"].schema;
   expect(asked.properties).toMatchObject({ n: { default: 7 }, most: { default: 10 } });

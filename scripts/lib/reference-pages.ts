@@ -25,12 +25,16 @@ const SERVICE_LIMITS: Record<keyof typeof DEFAULT_LIMITS, readonly [setting: str
     "`SERVICE_WORKER_MEMORY_MB`",
     "memory of a worker, in MB; past it the request gets `worker_out_of_memory` and the worker is replaced",
   ],
-  body_bytes: ["`SERVICE_BODY_BYTES`", "largest request body, in bytes; past it `payload_too_large`"],
+  body_bytes: [
+    "`SERVICE_BODY_BYTES`",
+    "largest request body, and longest line of one that is read line by line, in bytes; past it `payload_too_large`",
+  ],
   connections: ["", "connections of a service to PostgreSQL"],
   statement_timeout_ms: [
     "`SERVICE_STATEMENT_TIMEOUT_MS`",
     "time of one statement, in ms; past it the request gets `query_timeout`",
   ],
+  insert_rows: ["`SERVICE_INSERT_ROWS`", "rows that one request may insert; past it `payload_too_large`"],
   result_rows: ["`SERVICE_RESULT_ROWS`", "rows of a query's answer; past it `result_too_large`"],
   result_bytes: ["`SERVICE_RESULT_BYTES`", "bytes of a query's answer; past it `result_too_large`"],
   rows_in_flight: [

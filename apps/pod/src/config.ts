@@ -28,6 +28,8 @@ const environmentSchema = z.object({
   SERVICE_WORKER_MEMORY_MB: count(DEFAULT_LIMITS.worker_memory_mb, 16),
   /** Largest request body. */
   SERVICE_BODY_BYTES: count(DEFAULT_LIMITS.body_bytes, 1),
+  /** Rows that one request may insert. */
+  SERVICE_INSERT_ROWS: count(DEFAULT_LIMITS.insert_rows, 1),
   /** Time limit of one statement of a service. */
   SERVICE_STATEMENT_TIMEOUT_MS: count(DEFAULT_LIMITS.statement_timeout_ms, 1),
   /** Largest answer of a query. */
@@ -74,6 +76,7 @@ export function readDaemonConfig(env: Readonly<Record<string, string | undefined
       function_timeout_ms: found.SERVICE_FUNCTION_TIMEOUT_MS,
       worker_memory_mb: found.SERVICE_WORKER_MEMORY_MB,
       body_bytes: found.SERVICE_BODY_BYTES,
+      insert_rows: found.SERVICE_INSERT_ROWS,
       statement_timeout_ms: found.SERVICE_STATEMENT_TIMEOUT_MS,
       result_rows: found.SERVICE_RESULT_ROWS,
       result_bytes: found.SERVICE_RESULT_BYTES,

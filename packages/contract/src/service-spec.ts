@@ -25,6 +25,8 @@ export const serviceSpecSchema = z.strictObject({
     worker_memory_mb: z.int().min(16),
     /** Largest request body. */
     body_bytes: z.int().min(1),
+    /** Rows that one request may insert. */
+    insert_rows: z.int().min(1),
     /** Connections to PostgreSQL per service. */
     connections: z.int().min(2),
     /** Time limit of one statement in PostgreSQL. */
@@ -50,6 +52,7 @@ export const DEFAULT_LIMITS: ServiceSpec["limits"] = {
   function_timeout_ms: 30_000,
   worker_memory_mb: 512,
   body_bytes: 16_000_000,
+  insert_rows: 10_000_000,
   connections: 6,
   statement_timeout_ms: 30_000,
   result_rows: 100_000,

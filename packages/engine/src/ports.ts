@@ -58,12 +58,19 @@ export interface SqlConnection {
   query(statement: Statement): Promise<SqlResult>;
 }
 
+/** A connection between BEGIN and COMMIT. */
+export interface SqlTransaction extends SqlConnection {
+  /** Runs `COPY ... FROM STDIN` with `rows` in PostgreSQL's text format; gives how many they were.
+   *  @throws as `query`; the SqlError has the line of the refused row */
+  copy(text: string, rows: string): Promise<number>;
+}
+
 /** A pool of connections to one database, session settings `timezone=UTC`, `datestyle=ISO`, `extra_float_digits=1`. */
 export interface SqlPool extends SqlConnection, AsyncDisposable {
   /** Lends one connection for the time of `work`; it is closed rather than reused when `work` throws a lost connection. */
   withConnection<T>(work: (connection: SqlConnection) => Promise<T>): Promise<T>;
   /** Runs `work` between BEGIN and COMMIT; ROLLBACK when it throws. `settings` are statements that go along with BEGIN. */
-  transaction<T>(work: (connection: SqlConnection) => Promise<T>, settings?: string): Promise<T>;
+  transaction<T>(work: (connection: SqlTransaction) => Promise<T>, settings?: string): Promise<T>;
   /** Calls back for each NOTIFY on `channel` until the signal aborts; reconnects by itself and then calls once with "".
    *  Resolves as soon as it listens. @throws AppError database_unavailable when the first connection cannot be had */
   listen(channel: string, onNotify: (payload: string) => void, signal: AbortSignal): Promise<void>;
@@ -74,16 +81,25 @@ export class SqlError extends Error {
   readonly sqlstate: string;
   readonly constraint: string | undefined;
   readonly column: string | undefined;
+  /** Of a COPY: the refused row, from 1. */
+  readonly line: number | undefined;
 
   constructor(
     message: string,
-    fields: { sqlstate: string; constraint?: string | undefined; column?: string | undefined; cause?: unknown },
+    fields: {
+      sqlstate: string;
+      constraint?: string | undefined;
+      column?: string | undefined;
+      line?: number | undefined;
+      cause?: unknown;
+    },
   ) {
     super(message, { cause: fields.cause });
     this.name = "SqlError";
     this.sqlstate = fields.sqlstate;
     this.constraint = fields.constraint;
     this.column = fields.column;
+    this.line = fields.line;
   }
 }
 
@@ -237,4 +253,14 @@ export interface Logger {
   info(fields: object, message: string): void;
   warn(fields: object, message: string): void;
   error(fields: object, message: string): void;
+}
+
+/** Bytes that are written now and read later, of any size, in little memory. Disposing lets go of it. */
+export interface Spool extends AsyncDisposable {
+  /** Written so far; text as UTF-8. */
+  readonly bytes: number;
+  /** Resolves when more may be written. @throws AppError disk_full */
+  write(piece: string | Uint8Array): Promise<void>;
+  /** Gives all that was written, once. */
+  read(): AsyncIterable<Uint8Array>;
 }

@@ -29,7 +29,10 @@ export class Timing {
       query: (statement) => this.measure("db", pool.query(statement)),
       transaction: (work) =>
         pool.transaction((connection) =>
-          work({ query: (statement) => this.measure("db", connection.query(statement)) }),
+          work({
+            query: (statement) => this.measure("db", connection.query(statement)),
+            copy: (text, rows) => this.measure("db", connection.copy(text, rows)),
+          }),
         ),
     };
   }

@@ -195,6 +195,7 @@ function watched(pool: SqlPool, seen: Statement[]): SqlPool {
             seen.push(statement);
             return connection.query(statement);
           },
+          copy: (text, rows) => connection.copy(text, rows),
         }),
       ),
     listen: (channel, onNotify, signal) => pool.listen(channel, onNotify, signal),

@@ -9,6 +9,7 @@ const VARIABLES = {
   SERVICE_FUNCTION_TIMEOUT_MS: ["function_timeout_ms", 1],
   SERVICE_WORKER_MEMORY_MB: ["worker_memory_mb", 16],
   SERVICE_BODY_BYTES: ["body_bytes", 1],
+  SERVICE_INSERT_ROWS: ["insert_rows", 1],
   SERVICE_STATEMENT_TIMEOUT_MS: ["statement_timeout_ms", 1],
   SERVICE_RESULT_ROWS: ["result_rows", 1],
   SERVICE_RESULT_BYTES: ["result_bytes", 1],

@@ -4,6 +4,7 @@
  * to, and when whoever started it goes away.
  */
 import { readFileSync, rmSync } from "node:fs";
+import { createFileSpool } from "@appdb/adapters/files/file-spool";
 import { createPgPool } from "@appdb/adapters/postgres/pg-pool";
 import { appError, toProblem } from "@appdb/contract/errors";
 import { type ServiceMessage, type ServiceSpec, serviceSpecSchema } from "@appdb/contract/service-spec";
@@ -52,7 +53,7 @@ async function serve(spec: ServiceSpec, log: Logger, stop: Promise<string>): Pro
   await using handlers = new LazyHandlers(spec, log);
   const { manifest, target, services } = spec;
   await using endpoints = await openEndpoints(
-    { sql, udf, handlers: () => handlers.get(), log, clock: { now: Date.now } },
+    { sql, udf, handlers: () => handlers.get(), log, clock: { now: Date.now }, openSpool: createFileSpool },
     { manifest, target, services, limits: spec.limits },
   );
   using _collecting = collectHourly(endpoints, log);

@@ -19,6 +19,7 @@ export function statementError(error: unknown): unknown {
       sqlstate: error.code ?? "XX000",
       constraint: error.constraint,
       column: error.column,
+      line: lineOf(error.where),
       cause: error,
     });
   }
@@ -29,6 +30,12 @@ export function statementError(error: unknown): unknown {
     hint: "Look whether the row is there before sending it again.",
     cause: error,
   });
+}
+
+/** `COPY items, line 12, column price: "x"` */
+function lineOf(where: string | undefined): number | undefined {
+  const line = where === undefined ? undefined : /^COPY .*?, line (\d+)(?:[,:]|$)/m.exec(where)?.[1];
+  return line === undefined ? undefined : Number(line);
 }
 
 /** The driver's own words for a connection that it already knew to be dead: nothing went out. */

@@ -69,6 +69,26 @@ test("a transaction that throws leaves nothing behind", async () => {
   expect((await pool.query({ text: "select count(*) from notes" })).rows).toEqual([["0"]]);
 });
 
+test("rows are copied within a transaction, and a refused one is named by its line", async () => {
+  await pool.query({ text: "create table copied (id int primary key, word text)" });
+  const copy = "copy copied (id, word) from stdin";
+  const count = await pool.transaction(async (connection) => {
+    await connection.query({ text: "savepoint here" });
+    return connection.copy(copy, "1\tä\n2\t\\N\n3\tx\\ty\n");
+  });
+  expect(count).toBe(3);
+  const taken = pool.transaction((connection) => connection.copy(copy, "4\ta\n5\tb\n2\tc\n"));
+  await expect(taken).rejects.toMatchObject({ sqlstate: "23505", line: 3 });
+  const mistyped = pool.transaction((connection) => connection.copy(copy, "6\ta\nseven\tb\n"));
+  await expect(mistyped).rejects.toMatchObject({ sqlstate: "22P02", line: 2 });
+  const { rows } = await pool.query({ text: "select id, word from copied order by id" });
+  expect(rows).toEqual([
+    ["1", "ä"],
+    ["2", null],
+    ["3", "x\ty"],
+  ]);
+});
+
 test("a transaction whose failed statement was overlooked does not look committed", async () => {
   const overlooked = pool.transaction(async (connection) => {
     await connection.query({ text: "insert into notes values (2)" });

@@ -1,6 +1,7 @@
-import type { Logger, SqlConnection, SqlPool, SqlResult, Statement } from "@appdb/engine/ports";
+import type { Logger, SqlConnection, SqlPool, SqlResult, SqlTransaction, Statement } from "@appdb/engine/ports";
 import { SqlError } from "@appdb/engine/ports";
 import { Client, type ClientBase, type ClientConfig, Pool, type PoolClient } from "pg";
+import { copyRows } from "./pg-copy.ts";
 import { isLost, statementError, unavailableError } from "./pg-errors.ts";
 import { listenOn } from "./pg-listen.ts";
 import { run, runBounded } from "./pg-statement.ts";
@@ -111,12 +112,13 @@ class PgPool implements SqlPool {
     }
   }
 
-  async transaction<T>(work: (connection: SqlConnection) => Promise<T>, settings = ""): Promise<T> {
+  async transaction<T>(work: (connection: SqlTransaction) => Promise<T>, settings = ""): Promise<T> {
     const client = await this.#acquire();
     try {
       await uncommitted(() => run(client, { text: `begin; ${settings}` }));
       const value = await work({
         query: (statement) => uncommitted(() => this.#run(client, statement)),
+        copy: (text, rows) => uncommitted(() => copyRows(client, text, rows)),
       });
       await commit(client);
       client.release();
@@ -194,7 +196,7 @@ function backendOf(client: ClientBase): number | null {
 }
 
 /** Before COMMIT is sent nothing of a transaction can stay: a lost connection is no unknown commit. */
-async function uncommitted(statement: () => Promise<SqlResult>): Promise<SqlResult> {
+async function uncommitted<T>(statement: () => Promise<T>): Promise<T> {
   try {
     return await statement();
   } catch (error) {

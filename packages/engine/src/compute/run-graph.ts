@@ -1,7 +1,7 @@
 import { type AppError, appError, type ErrorCode } from "@appdb/contract/errors";
 import { OPERATORS, shownFunction } from "@appdb/contract/operators";
 import type { EngineValue } from "@appdb/contract/types";
-import type { UdfError, UdfGraph, UdfResult, UdfRunner } from "../ports.ts";
+import type { UdfBatch, UdfError, UdfGraph, UdfResult, UdfRunner } from "../ports.ts";
 import type { CatalogTable } from "../schema/catalog.ts";
 import { ERRORS_INPUT } from "./cell-errors.ts";
 
@@ -80,6 +80,29 @@ export async function runCells(
     if (slot !== undefined) row[slot] = values[step] ?? null;
   }
   return errors;
+}
+
+/** How long one look at unfinished results lasts. */
+const LOOK_MS = 1_000;
+
+/**
+ * The same for many rows at once: gives what failed by the row's place.
+ * @throws worker_unavailable, overloaded; the signal's reason
+ */
+export async function runBatch(
+  udf: UdfRunner,
+  bound: BoundGraph,
+  rows: readonly EngineValue[][],
+  signal = new AbortController().signal,
+): Promise<UdfBatch["errors"]> {
+  const inputs = bound.inputs.map((slot) => rows.map((row) => row[slot] ?? null));
+  const batch = udf.runBatch(bound.graph, inputs, rows.length);
+  while (batch.ready < rows.length) await batch.wait(LOOK_MS, signal);
+  for (const [step, slot] of bound.outputs.entries()) {
+    const values = batch.columns[step];
+    for (const [at, row] of rows.entries()) row[slot] = values?.[at] ?? null;
+  }
+  return batch.errors;
 }
 
 /** The error of a row: that of the first column which failed by itself, not of those that only read a failed one. */

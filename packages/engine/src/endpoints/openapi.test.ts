@@ -65,7 +65,10 @@ function describe(): any {
 test("a route is described under its prefix with what it takes and what it answers", () => {
   const operation = describe().paths["/v1/docs-in"].post;
   expect(operation.operationId).toBe("insert_v1_docs_in_post");
-  expect(operation.requestBody.content["application/json"].schema).toEqual({
+  const [one, many] = operation.requestBody.content["application/json"].schema.oneOf;
+  expect(many).toEqual({ type: "array", items: one });
+  expect(operation.requestBody.content["application/x-ndjson"].schema.type).toBe("string");
+  expect(one).toEqual({
     type: "object",
     properties: {
       title: { type: "string", description: "What it is called" },
@@ -75,7 +78,10 @@ test("a route is described under its prefix with what it takes and what it answe
     required: ["title"],
     additionalProperties: false,
   });
-  const answer = operation.responses["200"].content["application/json"].schema;
+  const [answer, answers, count] = operation.responses["200"].content["application/json"].schema.oneOf;
+  expect(answers).toEqual({ type: "array", items: answer });
+  expect(count.required).toEqual(["num_rows"]);
+  expect(operation.responses["200"].content["application/x-ndjson"].schema.type).toBe("string");
   expect(Object.keys(answer.properties)).toEqual(["id", "loud", "n"]);
   expect(answer.required).toEqual(["id", "loud", "n"]);
 });
@@ -87,7 +93,7 @@ test("where failing cells are null, computed outputs may be, and a header names 
   const ignoring = { ...service, routes: [{ ...route, on_error: "ignore" as const }] };
   // biome-ignore lint/suspicious/noExplicitAny: a document is looked at, not worked with
   const { responses } = (describeService(manifest, ignoring) as any).paths["/v1/docs-in"].post;
-  const { properties } = responses["200"].content["application/json"].schema;
+  const { properties } = responses["200"].content["application/json"].schema.oneOf[0];
   expect(properties.loud).toEqual({ type: ["string", "null"] });
   expect(properties.id).toEqual({ type: "string", format: "uuid" });
   expect(Object.keys(responses["200"].headers)).toEqual(["idempotency-replayed", "x-cell-errors"]);
@@ -95,7 +101,8 @@ test("where failing cells are null, computed outputs may be, and a header names 
 
 test("every error that a route may answer is declared as a problem", () => {
   const { responses } = describe().paths["/v1/docs-in"].post;
-  expect(Object.keys(responses).sort()).toEqual(["200", "204", "400", "409", "413", "415", "422", "503", "504", "507"]);
+  const statuses = ["200", "204", "400", "408", "409", "413", "415", "422", "503", "504", "507"];
+  expect(Object.keys(responses).sort()).toEqual(statuses);
   expect(responses["409"].description).toContain("unique_violation");
   expect(responses["422"].content["application/problem+json"].schema.$ref).toBe("#/components/schemas/Problem");
   expect(describe().components.schemas.Problem.required).toContain("code");

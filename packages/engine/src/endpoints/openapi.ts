@@ -16,6 +16,7 @@ import { CELL_ERRORS_HEADER } from "./cell-error-header.ts";
 import { MINIMAL_RESPONSE, PREFER_PARAMETER } from "./minimal-answer.ts";
 import { errorResponses, PROBLEM_SCHEMA, ROUTE_ERRORS } from "./openapi-errors.ts";
 import { describeHandler } from "./openapi-handlers.ts";
+import { describeRowsAnswer, describeRowsBody, takesMany } from "./openapi-many.ts";
 import {
   describeHeaders,
   EVENT_STREAM_DESCRIBED,
@@ -67,18 +68,22 @@ function describeRoute(manifest: Manifest, route: ManifestRowRoute | ManifestUpd
   const table = manifest.tables.find((candidate) => candidate.name === route.table);
   const columns = new Map(table?.columns.map((column) => [column.name, column]));
   const body = route.kind === "update" ? changeSchema(columns, route) : objectSchema(columns, route.inputs, "input");
+  const answer = answerOf(columns, route);
   return {
     operationId: operationId(route, path),
     summary: WORDS[route.kind].summary(route.table),
     ...(table?.comment == null ? {} : { description: table.comment }),
     tags: [route.table],
     ...parametersOf(route),
-    requestBody: { required: true, content: { "application/json": { schema: body } } },
+    requestBody: {
+      required: true,
+      content: takesMany(route) ? describeRowsBody(body) : { "application/json": { schema: body } },
+    },
     responses: {
       "200": {
         description: WORDS[route.kind].answer,
         ...answerHeaders(route),
-        content: { "application/json": { schema: answerOf(columns, route) } },
+        content: takesMany(route) ? describeRowsAnswer(answer, COUNT) : { "application/json": { schema: answer } },
       },
       ...(route.kind === "compute" ? {} : { "204": MINIMAL_RESPONSE }),
       ...errorResponses(ROUTE_ERRORS[route.kind]),

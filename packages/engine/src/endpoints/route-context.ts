@@ -1,14 +1,15 @@
 import { randomUUID } from "node:crypto";
-import type { Manifest, ManifestAnswerer, ManifestRoute } from "@appdb/contract/manifest";
+import type { Manifest, ManifestAnswerer, ManifestRoute, ManifestRowRoute } from "@appdb/contract/manifest";
 import { DEFAULT_LIMITS, type ServiceSpec } from "@appdb/contract/service-spec";
 import { withJsonChecks } from "../compute/checked-runner.ts";
 import { LiveQueries } from "../live/live-queries.ts";
 import { AnswerOnce } from "../once/answer-once.ts";
-import { RequestStore } from "../once/request-store.ts";
-import type { Clock, HandlerRunner, Logger, SqlPool, UdfRunner } from "../ports.ts";
+import { RequestStore, type RequestToKeep } from "../once/request-store.ts";
+import type { Clock, HandlerRunner, Logger, Spool, SqlConnection, SqlPool, UdfRunner } from "../ports.ts";
 import { OpenQueries } from "../queries/open-queries.ts";
 import type { QueryLimits } from "../queries/query-limits.ts";
 import { AnsweredRows } from "../rows/answered-rows.ts";
+import { BulkWriter } from "../rows/bulk-writer.ts";
 import type { JsonChecks } from "../rows/json-checks.ts";
 import { MovingTarget } from "../rows/moving-target.ts";
 import { RowComputer } from "../rows/row-computer.ts";
@@ -19,7 +20,9 @@ import { TableWriter, type TableWriterDeps } from "../rows/table-writer.ts";
 import { createUuid7 } from "../rows/uuid7.ts";
 import { planWriteTarget } from "../rows/write-target.ts";
 import type { Catalog, CatalogFunction } from "../schema/catalog.ts";
+import { Admission } from "./admission.ts";
 import { declaredTable } from "./declared-table.ts";
+import { createMemorySpool } from "./memory-spool.ts";
 
 export interface EndpointsDeps {
   readonly sql: SqlPool;
@@ -29,6 +32,8 @@ export interface EndpointsDeps {
   readonly handlers?: () => HandlerRunner;
   readonly log: Logger;
   readonly clock: Clock;
+  /** Where large answers wait until they are read; in memory when left out. */
+  readonly openSpool?: () => Spool;
 }
 
 export interface EndpointsInput {
@@ -37,8 +42,13 @@ export interface EndpointsInput {
   readonly target: string;
   readonly services: readonly string[];
   /** The service's own; the defaults when left out. */
-  readonly limits?: QueryLimits & Pick<ServiceSpec["limits"], "idempotency_keep_s">;
+  readonly limits?: QueryLimits &
+    Pick<ServiceSpec["limits"], "idempotency_keep_s"> &
+    Partial<Pick<ServiceSpec["limits"], "body_bytes" | "insert_rows">>;
 }
+
+/** Requests with many rows that store them at a time: each has a connection to PostgreSQL for as long as its client sends. */
+const MANY_ROWS = { running: 2, waiting: 100 } as const;
 
 /** What the routes of one process share: a writer per table, the queries, and the state of the tables when it started. */
 export class RouteContext {
@@ -48,8 +58,10 @@ export class RouteContext {
   readonly functions: ReadonlyMap<string, CatalogFunction>;
   readonly queries: OpenQueries;
   readonly once: AnswerOnce;
-  readonly limits: QueryLimits;
+  readonly limits: QueryLimits & Pick<ServiceSpec["limits"], "body_bytes" | "insert_rows">;
   readonly live: LiveQueries;
+  readonly admission = new Admission(MANY_ROWS.running, MANY_ROWS.waiting);
+  readonly openSpool: () => Spool;
   readonly #rowDeps: TableWriterDeps;
   readonly #catalog: Catalog;
   readonly #layouts = new Map<string, { layout: RowLayout; target: MovingTarget }>();
@@ -62,7 +74,8 @@ export class RouteContext {
     this.deps = deps;
     this.input = input;
     this.#catalog = catalog;
-    this.limits = input.limits ?? DEFAULT_LIMITS;
+    this.limits = { ...DEFAULT_LIMITS, ...input.limits };
+    this.openSpool = deps.openSpool ?? createMemorySpool;
     this.functions = new Map(input.manifest.functions.map((fn) => [fn.id, fn]));
     const { idempotency_keep_s: keep_s } = input.limits ?? DEFAULT_LIMITS;
     const requests = new RequestStore({ sql: deps.sql, clock: deps.clock, keep_s });
@@ -155,6 +168,18 @@ export class RouteContext {
     const { layout } = this.layout(name);
     const writer = isStored ? this.table(name).writer : null;
     return new AnsweredRows(this.#rowDeps, { layout, functions: this.functions, answerer, writer });
+  }
+
+  /** Writes many rows at once into an insert route's table. */
+  bulkWriter({ table, on_error }: ManifestRowRoute): BulkWriter {
+    const { statements } = this.table(table).writer;
+    const { layout, target } = this.layout(table);
+    return new BulkWriter(this.#rowDeps, { layout, target, functions: this.functions, on_error, statements });
+  }
+
+  /** Keeps the answer of a request in the transaction that stores its rows. @throws as `RequestStore.keep` */
+  keepAnswer(connection: SqlConnection, request: RequestToKeep): Promise<void> {
+    return this.#rowDeps.requests.keep(connection, [request]);
   }
 
   /** Computes `outputs` of rows that nobody stores. */

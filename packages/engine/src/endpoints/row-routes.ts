@@ -4,7 +4,9 @@ import type { KeptAnswer, Once } from "../once/request-store.ts";
 import { compileRowReader } from "../rows/validate-row.ts";
 import { answerError, JSON_HEADERS } from "./answers.ts";
 import { cellErrorHeaders } from "./cell-error-header.ts";
+import { InsertMany, LINES_TYPES } from "./insert-many.ts";
 import { minimalAnswer, wantsMinimal } from "./minimal-answer.ts";
+import { takesMany } from "./openapi-many.ts";
 import { compileAnswer } from "./render-outputs.ts";
 import type { CompiledRoute, RouteRequest } from "./route.ts";
 import type { RouteContext } from "./route-context.ts";
@@ -35,15 +37,18 @@ export function compileRowRoute(
     await runner.run(row, request.signal, on_error, kept, request.timing);
     return answer();
   };
+  const many = takesMany(route) ? new InsertMany(context, { route, layout, read, render, place }) : undefined;
   return {
     service: service.name,
     kind: route.kind,
     method: "POST",
     path,
+    streams: many === undefined ? [] : LINES_TYPES,
     uses_python: runner.uses_python,
     takes_signal: runner.uses_python,
     async handle(request) {
       try {
+        if (many?.takes(request) === true) return await many.run(request);
         const once = route.kind === "insert" ? readOnce(request, place) : undefined;
         if (once === undefined) return await run(request);
         return await context.once.run(once, runner.uses_python, () => run(request, once));

@@ -5,8 +5,8 @@ import { type BoundGraph, runCells } from "../compute/run-graph.ts";
 import type { RequestToKeep } from "../once/request-store.ts";
 import type { CatalogFunction } from "../schema/catalog.ts";
 import { FailingRows } from "./failing-rows.ts";
-import { neededComputed, type Row, type RowLayout } from "./row-layout.ts";
-import { makeIds, type TableWriter, type TableWriterDeps } from "./table-writer.ts";
+import { makeIds, neededComputed, type Row, type RowLayout } from "./row-layout.ts";
+import type { TableWriter, TableWriterDeps } from "./table-writer.ts";
 
 export interface AnsweredRowsInput {
   readonly layout: RowLayout;

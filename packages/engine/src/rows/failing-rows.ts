@@ -1,7 +1,7 @@
 import { type CellErrors, isOfApplication, ownErrors, spreadErrors } from "../compute/cell-errors.ts";
 import { planPython } from "../compute/plan-compute.ts";
 import { type BoundGraph, bindGraph, cellError, runCells } from "../compute/run-graph.ts";
-import type { UdfError, UdfRunner } from "../ports.ts";
+import type { UdfError, UdfResult, UdfRunner } from "../ports.ts";
 import type { CatalogFunction } from "../schema/catalog.ts";
 import type { Row, RowLayout } from "./row-layout.ts";
 
@@ -42,7 +42,11 @@ export class FailingRows {
    * @throws function_failed and its kin, worker_unavailable, overloaded
    */
   async run(graph: BoundGraph, row: Row, signal?: AbortSignal): Promise<boolean> {
-    const found = await runCells(this.#input.udf(), graph, row, signal);
+    return this.take(row, await runCells(this.#input.udf(), graph, row, signal));
+  }
+
+  /** The same for who has run the graph: `found` is what failed. @throws function_failed and its kin */
+  take(row: Row, found: UdfResult["errors"]): boolean {
     if (found === null) return true;
     const errors = this.#note(row, found);
     return !this.#input.sql.some((name) => errors[name] !== undefined);

@@ -57,6 +57,26 @@ export function buildInsert(shape: InsertShape): Prepared {
   return prepare(lines.join("\n"));
 }
 
+/** A COPY of whole rows with their cell errors, which come last. It checks no version: its transaction has done so. */
+export function buildCopy(table: InsertShape["table"], given: readonly Slot[]): string {
+  const names = [...given.map((slot) => slot.name), ERRORS.name].map(quoteIdent);
+  return `copy ${quoteTable(table)} (${names.join(", ")}) from stdin`;
+}
+
+/** Lets rows be written and the table not be changed, until the transaction ends. */
+export function buildLock(table: InsertShape["table"]): string {
+  return `lock table ${quoteTable(table)} in row exclusive mode`;
+}
+
+/** The version of a table. Parameter: its id. */
+export const TABLE_VERSION = {
+  name: "table_version",
+  text: "select version from appdb.tables where id = $1::bigint",
+} as const;
+
+/** Tells the job that computes pending cells. Parameters: the table's id, those of the columns. */
+export const MARK_PENDING = "select appdb.mark_pending($1::bigint, $2::bigint[])";
+
 /** The column of the cell errors; json in an array travels as it is written. */
 const ERRORS = { name: "_errors", type: { kind: "json" } } as const;
 

@@ -1,5 +1,6 @@
 import type { SqlConnection, SqlPool } from "../ports.ts";
 import { loadCatalog } from "../schema/load-catalog.ts";
+import { TABLE_VERSION } from "./insert-statement.ts";
 import type { RowLayout } from "./row-layout.ts";
 import { isShapeRefusal, isUndone } from "./sql-refusals.ts";
 import { planWriteTarget, type ServiceIdentity, schemaChanged, type WriteTarget } from "./write-target.ts";
@@ -60,11 +61,7 @@ export class MovingTarget {
 
   /** Whether the table still has the version that `target` names: a statement that found no row may have met another. */
   async isCurrent(target: WriteTarget, sql: SqlConnection = this.#sql): Promise<boolean> {
-    const { rows } = await sql.query({
-      name: "table_version",
-      text: "select version from appdb.tables where id = $1::bigint",
-      values: [target.table_id],
-    });
+    const { rows } = await sql.query({ ...TABLE_VERSION, values: [target.table_id] });
     return Number(rows[0]?.[0]) === target.version;
   }
 

@@ -9,15 +9,18 @@ export interface ParsedBody {
   raw(name: string): string;
 }
 
+/** What a text is, for the messages: a request's body, or a row of it. */
+export type JsonSource = "body" | "row";
+
 /** @throws invalid_json when it is not JSON in UTF-8; invalid_request when it is not an object */
-export function parseBody(bytes: Uint8Array | string): ParsedBody {
-  const text = typeof bytes === "string" ? bytes : decode(bytes);
-  const value = parseJson(text);
+export function parseBody(bytes: Uint8Array | string, what: JsonSource = "body"): ParsedBody {
+  const text = typeof bytes === "string" ? bytes : decode(bytes, what);
+  const value = parseJson(text, what);
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     throw appError("invalid_request", {
-      detail: `The body must be a JSON object; it is ${nameOf(value)}.`,
+      detail: `The ${what} must be a JSON object; it is ${nameOf(value)}.`,
       hint: 'Send one row as an object: {"column": value}',
-      errors: [{ pointer: "", detail: `An object is wanted, the body is ${nameOf(value)}.` }],
+      errors: [{ pointer: "", detail: `An object is wanted, the ${what} is ${nameOf(value)}.` }],
     });
   }
   let slices: ReadonlyMap<string, string> | undefined;
@@ -30,27 +33,27 @@ export function parseBody(bytes: Uint8Array | string): ParsedBody {
   };
 }
 
-function decode(bytes: Uint8Array): string {
+function decode(bytes: Uint8Array, what: JsonSource): string {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8");
   // Bytes that are no UTF-8 always decode to U+FFFD, so only its presence asks for the second look.
   if (text.includes("\uFFFD") && !isUtf8(bytes)) {
-    throw appError("invalid_json", { detail: "The body is not UTF-8.", hint: "Encode the JSON text as UTF-8." });
+    throw appError("invalid_json", { detail: `The ${what} is not UTF-8.`, hint: "Encode the JSON text as UTF-8." });
   }
   return text;
 }
 
-function parseJson(text: string): unknown {
+function parseJson(text: string, what: JsonSource): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
     if (text.trim() === "") {
-      throw appError("invalid_json", { detail: "The body is empty.", hint: "Send a JSON object as the body." });
+      throw appError("invalid_json", { detail: `The ${what} is empty.`, hint: `Send a JSON object as the ${what}.` });
     }
     throw appError("invalid_json", {
-      detail: `The body is not JSON: ${error instanceof Error ? error.message : String(error)}.`,
+      detail: `The ${what} is not JSON: ${error instanceof Error ? error.message : String(error)}.`,
       hint: /\b(NaN|-?Infinity)\b/.test(text)
         ? "JSON has no NaN and no Infinity: send null, or leave the field out."
-        : "Send a JSON object as the body.",
+        : `Send a JSON object as the ${what}.`,
       cause: error,
     });
   }

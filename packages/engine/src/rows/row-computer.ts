@@ -9,9 +9,9 @@ import { Coalescer, type Outcome } from "./coalescer.ts";
 import { buildCompute } from "./insert-statement.ts";
 import { isolate } from "./isolate.ts";
 import { BATCHING } from "./limits.ts";
-import { neededComputed, type Row, type RowLayout } from "./row-layout.ts";
+import { makeIds, neededComputed, type Row, type RowLayout } from "./row-layout.ts";
 import { explainRefusal, isValueRefusal } from "./sql-refusals.ts";
-import { makeIds, type TableWriterDeps } from "./table-writer.ts";
+import type { TableWriterDeps } from "./table-writer.ts";
 
 export interface RowComputerInput {
   readonly layout: RowLayout;

@@ -54,6 +54,19 @@ export function neededComputed(layout: RowLayout, outputs: readonly string[]): s
   return layout.computed.filter((name) => closure.has(name));
 }
 
+/** Fills the slots of ids that the engine makes. */
+export function makeIds(
+  { slots }: RowLayout,
+  make: { readonly uuid7: () => string; readonly uuid4: () => string },
+  row: Row,
+): void {
+  for (let at = 0; at < slots.length; at++) {
+    const origin = slots[at]?.origin;
+    if (origin === "uuid7") row[at] = make.uuid7();
+    else if (origin === "uuid4") row[at] = make.uuid4();
+  }
+}
+
 function originOf(column: CatalogColumn): Slot["origin"] {
   const expr = column.computed?.expr;
   if (expr === undefined) return "input";

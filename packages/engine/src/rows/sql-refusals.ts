@@ -26,6 +26,15 @@ export function isUndone(error: unknown): boolean {
   return error instanceof SqlError && (error.sqlstate === "40001" || error.sqlstate === "40P01");
 }
 
+/** What the caller of a transaction is told that cannot start over by itself. */
+export function undone(table: string, cause: unknown): Error {
+  return appError("database_unavailable", {
+    detail: `PostgreSQL undid the rows of ${table} in favour of another request that wrote the same keys; nothing was stored.`,
+    hint: "Send the request again.",
+    cause,
+  });
+}
+
 /** The row's key exists already. */
 export function uniqueViolation(layout: RowLayout, row: Row): Error {
   const { name, primary_key } = layout.table;

@@ -6,17 +6,16 @@ import type { SqlConnection, SqlPool, UdfRunner } from "../ports.ts";
 import type { QueryLimits } from "../queries/query-limits.ts";
 import type { CatalogFunction } from "../schema/catalog.ts";
 import { measured, type Timing } from "../timing.ts";
-import { arrayParameters, fillRow, type PlacedSlot, rowBytes } from "./batch-sql.ts";
+import { fillRow, rowBytes } from "./batch-sql.ts";
 import { Coalescer, type Outcome } from "./coalescer.ts";
 import { FailingRows } from "./failing-rows.ts";
-import { buildInsert, type Prepared } from "./insert-statement.ts";
 import { isolate } from "./isolate.ts";
 import { BATCHING } from "./limits.ts";
 import type { MovingTarget } from "./moving-target.ts";
-import type { Row, RowLayout } from "./row-layout.ts";
+import { makeIds, type Row, type RowLayout } from "./row-layout.ts";
 import { explainRefusal, isValueRefusal, uniqueViolation } from "./sql-refusals.ts";
+import { type Statement, TableStatements } from "./table-statements.ts";
 import type { MakeUuid7 } from "./uuid7.ts";
-import { arrayText } from "./value-sql.ts";
 import type { WriteTarget } from "./write-target.ts";
 
 export interface TableWriterDeps {
@@ -39,18 +38,6 @@ export interface TableWriterInput {
   readonly keeps_errors: boolean;
 }
 
-interface Statement extends Prepared {
-  readonly given: readonly PlacedSlot[];
-  readonly returned: readonly PlacedSlot[];
-}
-
-/** The statements for one state of the table: with SQL steps, and for rows whose values Python made. */
-interface Statements {
-  readonly target: WriteTarget;
-  readonly computing: Statement;
-  readonly given: Statement;
-}
-
 /** Writes rows of one table for one service: computes what Python computes, and stores what is ready together. */
 export class TableWriter {
   readonly #deps: TableWriterDeps;
@@ -61,11 +48,11 @@ export class TableWriter {
   /** Rows whose values are all there. */
   readonly #given: Coalescer<Row, void>;
   readonly #failing: FailingRows;
+  readonly #statements: TableStatements;
   /** Requests whose answer is kept with their row. */
   readonly #requests = new WeakMap<Row, RequestToKeep>();
   /** The last batch had rows whose requests were answered before: the next is likely to be repeated too. */
   #meetsRepeated = false;
-  #statements: Statements;
 
   constructor(deps: TableWriterDeps, input: TableWriterInput) {
     this.#deps = deps;
@@ -75,7 +62,7 @@ export class TableWriter {
     this.#graph = plan.graph === null ? null : bindGraph(plan.graph, layout.index);
     this.#sqlSteps = plan.sql;
     this.#failing = new FailingRows({ udf: deps.udf, layout, functions, sql: plan.sql.map((step) => step.column) });
-    this.#statements = this.#prepare(input.target.current);
+    this.#statements = new TableStatements({ ...input, steps: plan.sql });
     const batch = { ...BATCHING, weigh: rowBytes };
     this.#coalescer = new Coalescer({ ...batch, run: (rows) => this.#runBatch(rows, "computing") });
     this.#given = new Coalescer({ ...batch, run: (rows) => this.#runBatch(rows, "given") });
@@ -99,7 +86,7 @@ export class TableWriter {
     timing?: Timing,
   ): Promise<void> {
     if (request !== undefined) this.#requests.set(row, request);
-    this.#makeIds(row);
+    makeIds(this.#input.layout, this.#deps, row);
     if (on_error === "ignore") return this.#runKeeping(row, signal, timing);
     const submit = () => measured(timing, "db", this.#coalescer.submit(row));
     if (this.#graph === null) return submit();
@@ -122,13 +109,14 @@ export class TableWriter {
     return this.#given.submit(row);
   }
 
+  /** The statements, by which many rows at once are written as well. */
+  get statements(): TableStatements {
+    return this.#statements;
+  }
+
   /** Resolves when no row waits to be stored. */
   async drain(): Promise<void> {
     await Promise.all([this.#coalescer.drain(), this.#given.drain()]);
-  }
-
-  #makeIds(row: Row): void {
-    makeIds(this.#input.layout, this.#deps, row);
   }
 
   #runBatch(rows: readonly Row[], kind: "computing" | "given"): Promise<readonly Outcome<void>[]> {
@@ -141,7 +129,7 @@ export class TableWriter {
 
   /** Two batches that wait for each other's keys would deadlock; in one order they only wait. */
   #inKeyOrder(rows: readonly Row[]): readonly Row[] {
-    if (!this.#statements.target.has_key || rows.length === 1) return rows;
+    if (!this.#input.target.current.has_key || rows.length === 1) return rows;
     const { layout } = this.#input;
     const slots = layout.table.primary_key.map((name) => layout.index.get(name) ?? 0);
     const keyed = rows.map((row) => ({ row, key: slots.map((slot) => String(row[slot])).join("\0") }));
@@ -149,7 +137,7 @@ export class TableWriter {
   }
 
   #inOrderOf(rows: readonly Row[], outcomes: readonly Outcome<void>[]): readonly Outcome<void>[] {
-    if (!this.#statements.target.has_key || rows.length === 1) return outcomes;
+    if (!this.#input.target.current.has_key || rows.length === 1) return outcomes;
     const of = new Map(this.#inKeyOrder(rows).map((row, at) => [row, outcomes[at]]));
     return rows.map((row) => of.get(row) ?? { error: new Error("A row has no outcome.") });
   }
@@ -184,9 +172,9 @@ export class TableWriter {
     if (this.#meetsRepeated) await this.#findAnswered(rows, answered);
     const left = () => (answered.size === 0 ? rows : rows.filter((row) => !answered.has(row)));
     const attempt = async (target: WriteTarget) => {
-      if (this.#statements.target !== target) this.#statements = this.#prepare(target);
+      const statements = this.#statements.of(target);
       const now = left();
-      const outcomes = now.length === 0 ? [] : await this.#attempt(target, this.#statements[kind], now);
+      const outcomes = now.length === 0 ? [] : await this.#attempt(target, statements[kind], now);
       return outcomes === undefined ? undefined : merge(rows, now, outcomes, answered);
     };
     return this.#input.target.run(attempt, async (error) => {
@@ -238,13 +226,7 @@ export class TableWriter {
     statement: Statement,
     rows: readonly Row[],
   ): Promise<readonly Outcome<void>[] | undefined> {
-    const values: unknown[] = arrayParameters(statement.given, rows);
-    if (this.#input.keeps_errors) values.push(arrayText("json", rows, this.#input.layout.errors));
-    values.push(target.table_id, target.version);
-    if (target.pending.length > 0) {
-      values.push(`{${target.pending.map((column) => column.id).join(",")}}`);
-      values.push(JSON.stringify(Object.fromEntries(target.pending.map((column) => [column.name, "pending"]))));
-    }
+    const values = this.#statements.valuesOf(target, statement, rows);
     const result = await sql.query({ text: statement.text, name: statement.name, values });
     const { target: moving } = this.#input;
     if (result.row_count === 0 && !(target.has_key && (await moving.isCurrent(target, sql)))) return undefined;
@@ -263,58 +245,6 @@ export class TableWriter {
     });
     if (next !== result.row_count) throw new Error("PostgreSQL answered rows in another order than they were sent.");
     return outcomes;
-  }
-
-  #prepare(target: WriteTarget): Statements {
-    const { slots } = this.#input.layout;
-    const placed = slots.map((slot, at): PlacedSlot => ({ ...slot, at }));
-    const inSql = new Set(this.#sqlSteps.map((step) => step.column));
-    return {
-      target,
-      computing: this.#statement(
-        target,
-        placed.filter((slot) => !inSql.has(slot.name)),
-        this.#sqlSteps,
-      ),
-      given: this.#statement(target, placed, []),
-    };
-  }
-
-  #statement(
-    target: WriteTarget,
-    given: readonly PlacedSlot[],
-    steps: readonly { column: string; expression: string }[],
-  ): Statement {
-    const { layout, read } = this.#input;
-    const made = layout.slots.flatMap((slot, at) => {
-      const isRead = read.has(slot.name) && steps.some((step) => step.column === slot.name);
-      return isRead ? [{ ...slot, at }] : [];
-    });
-    const identity = layout.slots[layout.identity];
-    const returned =
-      identity !== undefined && (made.length > 0 || target.has_key)
-        ? [{ ...identity, at: layout.identity }, ...made]
-        : [];
-    const prepared = buildInsert({
-      table: target,
-      given,
-      steps,
-      returning: returned.map((slot) => slot.name),
-      is_pending: target.pending.length > 0,
-      has_errors: this.#input.keeps_errors,
-      skips_duplicates: target.has_key,
-    });
-    return { ...prepared, given, returned };
-  }
-}
-
-/** Fills the ids that nobody but the engine makes. */
-export function makeIds(layout: RowLayout, make: Pick<TableWriterDeps, "uuid7" | "uuid4">, row: Row): void {
-  const { slots } = layout;
-  for (let at = 0; at < slots.length; at++) {
-    const origin = slots[at]?.origin;
-    if (origin === "uuid7") row[at] = make.uuid7();
-    else if (origin === "uuid4") row[at] = make.uuid4();
   }
 }
 

@@ -3,13 +3,13 @@ import { nearestName } from "@appdb/contract/nearest";
 import type { ColumnType, EngineValue } from "@appdb/contract/types";
 import type { JsonCheck, JsonChecks } from "./json-checks.ts";
 import { Misfit } from "./misfit.ts";
-import { type ParsedBody, parseBody } from "./parse-body.ts";
+import { type JsonSource, type ParsedBody, parseBody } from "./parse-body.ts";
 import type { Row, RowLayout } from "./row-layout.ts";
 import { parseValue } from "./value-parse.ts";
 
 /** Reads a request's body into a row of the layout; slots that the route does not take stay null.
  *  @throws invalid_json, invalid_request with one entry per field that does not fit */
-export type RowReader = (body: Uint8Array | string) => Row;
+export type RowReader = (body: Uint8Array | string, what?: JsonSource) => Row;
 
 /** Reads a request's body into the key and the new values of a row, and says which inputs it has, in the route's order.
  *  @throws as RowReader */
@@ -34,7 +34,7 @@ export function compileRowReader(layout: RowLayout, inputs: readonly string[], c
   const fields = new Map<string, Input>();
   for (const name of inputs) fields.set(name, inputOf(layout, name, checks));
   const read = compileReader(layout, fields);
-  return (bytes) => read(parseBody(bytes));
+  return (bytes, what) => read(parseBody(bytes, what));
 }
 
 /** Compiles the reader of bodies that name a row by its key, which is required, and any of the inputs. */

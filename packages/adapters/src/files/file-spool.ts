@@ -1,0 +1,103 @@
+import { randomUUID } from "node:crypto";
+import { type FileHandle, open, unlink } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { appError } from "@appdb/contract/errors";
+import type { Spool } from "@appdb/engine/ports";
+
+/** So much is held in memory; what is larger goes to a file as a whole. */
+const MEMORY_BYTES = 1_000_000;
+const READ_BYTES = 262_144;
+
+/**
+ * A spool in a file of the folder, by default the system's for what is temporary. The file has no name once it is open, so
+ * nothing is left of it however the process ends.
+ */
+export function createFileSpool(folder = tmpdir()): Spool {
+  return new FileSpool(folder);
+}
+
+class FileSpool implements Spool {
+  readonly #folder: string;
+  #pieces: Buffer[] = [];
+  #held = 0;
+  #bytes = 0;
+  #file: FileHandle | undefined;
+
+  constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  async write(piece: string | Uint8Array): Promise<void> {
+    const written = typeof piece === "string" ? Buffer.from(piece, "utf8") : Buffer.from(piece);
+    this.#pieces.push(written);
+    this.#held += written.length;
+    this.#bytes += written.length;
+    if (this.#held >= MEMORY_BYTES) await this.#flush();
+  }
+
+  async *read(): AsyncGenerator<Uint8Array> {
+    if (this.#file !== undefined) await this.#flush();
+    const file = this.#file;
+    if (file === undefined) {
+      yield* this.#pieces;
+      return;
+    }
+    for (let at = 0; at < this.#bytes; ) {
+      const { buffer, bytesRead } = await file.read(Buffer.allocUnsafe(READ_BYTES), 0, READ_BYTES, at);
+      if (bytesRead === 0) throw new Error(`A spool of ${this.#bytes} bytes ended after ${at}.`);
+      at += bytesRead;
+      yield buffer.subarray(0, bytesRead);
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#pieces = [];
+    const file = this.#file;
+    this.#file = undefined;
+    await file?.close();
+  }
+
+  async #flush(): Promise<void> {
+    const pieces = this.#pieces;
+    this.#pieces = [];
+    this.#held = 0;
+    try {
+      this.#file ??= await openNameless(this.#folder);
+      await writeAll(this.#file, Buffer.concat(pieces));
+    } catch (error) {
+      throw isDiskFull(error) ? diskFull(error) : error;
+    }
+  }
+}
+
+async function openNameless(folder: string): Promise<FileHandle> {
+  const path = join(folder, `appdb-spool-${randomUUID()}`);
+  const file = await open(path, "wx+", 0o600);
+  await unlink(path);
+  return file;
+}
+
+/** One write may take a part of what it is given. */
+async function writeAll(file: FileHandle, bytes: Buffer): Promise<void> {
+  for (let at = 0; at < bytes.length; ) {
+    const { bytesWritten } = await file.write(bytes, at);
+    at += bytesWritten;
+  }
+}
+
+function isDiskFull(error: unknown): boolean {
+  return error instanceof Error && "code" in error && (error.code === "ENOSPC" || error.code === "EDQUOT");
+}
+
+function diskFull(cause: unknown): Error {
+  return appError("disk_full", {
+    detail: "The disk has no room for the request's rows or their answer; nothing was stored.",
+    hint: "Free space on the disk, and send the request again.",
+    cause,
+  });
+}

@@ -1,0 +1,49 @@
+import { appError } from "@appdb/contract/errors";
+
+/** Lets so many do something at a time; the others wait in line. */
+export class Admission {
+  readonly #most: number;
+  readonly #most_waiting: number;
+  readonly #waiting: (() => void)[] = [];
+  #taken = 0;
+
+  constructor(most: number, most_waiting: number) {
+    this.#most = most;
+    this.#most_waiting = most_waiting;
+  }
+
+  /** Does `work` in its turn. @throws overloaded when too many wait; the signal's reason while it waits */
+  async run<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+    if (this.#taken < this.#most) this.#taken += 1;
+    else await this.#wait(signal);
+    try {
+      return await work();
+    } finally {
+      const next = this.#waiting.shift();
+      if (next === undefined) this.#taken -= 1;
+      else next();
+    }
+  }
+
+  #wait(signal: AbortSignal): Promise<void> {
+    if (this.#waiting.length === this.#most_waiting) {
+      throw appError("overloaded", {
+        detail: `${this.#most_waiting} requests with many rows wait already.`,
+        hint: "Send the request again in a moment.",
+        meta: { waiting: this.#most_waiting },
+      });
+    }
+    return new Promise((resolve, reject) => {
+      const leave = (): void => {
+        this.#waiting.splice(this.#waiting.indexOf(enter), 1);
+        reject(signal.reason);
+      };
+      const enter = (): void => {
+        signal.removeEventListener("abort", leave);
+        resolve();
+      };
+      signal.addEventListener("abort", leave, { once: true });
+      this.#waiting.push(enter);
+    });
+  }
+}

@@ -1,0 +1,150 @@
+import { isUtf8 } from "node:buffer";
+import { createHash } from "node:crypto";
+import type { ManifestRowRoute } from "@appdb/contract/manifest";
+import type { CellErrors } from "../compute/cell-errors.ts";
+import { readOnce } from "../once/idempotency-key.ts";
+import type { KeptAnswer, Once } from "../once/request-store.ts";
+import type { Spool } from "../ports.ts";
+import type { BulkSteps, BulkWriter } from "../rows/bulk-writer.ts";
+import { type RowTexts, readRows } from "../rows/many-rows.ts";
+import type { Row, RowLayout } from "../rows/row-layout.ts";
+import { isArrayText, splitArray } from "../rows/split-array.ts";
+import { splitLines } from "../rows/split-lines.ts";
+import type { RowReader } from "../rows/validate-row.ts";
+import { type RouteAnswer, wholeText } from "./answers.ts";
+import { CELL_ERRORS_HEADER } from "./cell-error-header.ts";
+import { wantsMinimal } from "./minimal-answer.ts";
+import type { RouteRequest } from "./route.ts";
+import type { RouteContext } from "./route-context.ts";
+import { LINES_TYPE, RowsAnswer } from "./rows-answer.ts";
+
+/** Content types whose bodies are rows, one a line. */
+export const LINES_TYPES: readonly string[] = [LINES_TYPE, "application/jsonl", "application/jsonlines"];
+
+export interface InsertManyInput {
+  readonly route: ManifestRowRoute;
+  readonly layout: RowLayout;
+  readonly read: RowReader;
+  readonly render: (row: Row) => string;
+  /** Of the route, for the keys of requests. */
+  readonly place: string;
+}
+
+/** Stores the rows of one request, all or none, and answers them in their order. */
+export class InsertMany {
+  readonly #context: RouteContext;
+  readonly #input: InsertManyInput;
+  readonly #writer: BulkWriter;
+
+  constructor(context: RouteContext, input: InsertManyInput) {
+    this.#context = context;
+    this.#input = input;
+    this.#writer = context.bulkWriter(input.route);
+  }
+
+  /** Whether a request has many rows, or is none of one row. */
+  takes(request: RouteRequest): boolean {
+    return request.stream !== undefined || arrayOf(request) !== undefined;
+  }
+
+  /** @throws as `BulkWriter.store`; invalid_idempotency_key, idempotency_mismatch, result_too_large */
+  async run(request: RouteRequest): Promise<RouteAnswer> {
+    const once = readOnce(request, this.#input.place);
+    if (once === undefined) return this.#store(request, request.stream);
+    if (request.stream === undefined) return this.#runOnce(request, once, undefined);
+    // Which request it is shows at the end of its body: so long it waits elsewhere.
+    await using body = this.#context.openSpool();
+    const hash = createHash("sha256")
+      .update(request.search ?? "")
+      .update("\0");
+    for await (const piece of request.stream) {
+      hash.update(piece);
+      await body.write(piece);
+    }
+    const digest = request.once?.digest ?? hash.digest("base64url");
+    return await this.#runOnce(request, { ...once, digest }, body);
+  }
+
+  #runOnce(request: RouteRequest, once: Once, body: Spool | undefined): Promise<KeptAnswer> {
+    return this.#context.once.run(once, true, async () => {
+      const answer = await this.#store(request, body?.read(), once);
+      return { ...answer, body: wholeText(answer) };
+    });
+  }
+
+  /** With `once` the answer is kept with the rows, and is whole. */
+  async #store(
+    request: RouteRequest,
+    stream: AsyncIterable<Uint8Array> | undefined,
+    once?: Once,
+  ): Promise<RouteAnswer> {
+    const { read, route, layout, render } = this.#input;
+    const { limits, admission } = this.#context;
+    const signal = request.signal ?? new AbortController().signal;
+    const source: RowTexts =
+      stream === undefined
+        ? { kind: "array", texts: splitArray(arrayOf(request) ?? "[]") }
+        : { kind: "lines", texts: splitLines(stream, limits.body_bytes) };
+    const failed = new FailedCells(layout);
+    const form = {
+      kind: source.kind,
+      render,
+      is_minimal: wantsMinimal(request),
+      is_kept: once !== undefined,
+    };
+    const answer = new RowsAnswer(form, this.#context.openSpool());
+    let kept: KeptAnswer | undefined;
+    const steps: BulkSteps = {
+      written: async (rows) => {
+        if (route.on_error === "ignore") failed.count(rows);
+        await answer.add(rows);
+      },
+      finish: async (connection) => {
+        if (once === undefined) return;
+        const made = await answer.keep(failed.headers());
+        kept = made;
+        await this.#context.keepAnswer(connection, { ...once, answer: () => made });
+      },
+    };
+    try {
+      await admission.run(signal, () => this.#writer.store(readRows(source, read, limits), steps, signal));
+      return kept ?? (await answer.finish(failed.headers()));
+    } catch (error) {
+      await answer[Symbol.asyncDispose]();
+      throw error;
+    }
+  }
+}
+
+/** How many cells of each column failed, for the header that names them. */
+class FailedCells {
+  readonly #layout: RowLayout;
+  readonly #rows = new Map<string, number>();
+
+  constructor(layout: RowLayout) {
+    this.#layout = layout;
+  }
+
+  count(rows: readonly Row[]): void {
+    for (const row of rows) {
+      const text = row[this.#layout.errors];
+      if (typeof text !== "string") continue;
+      for (const name of Object.keys(JSON.parse(text) as CellErrors)) {
+        this.#rows.set(name, (this.#rows.get(name) ?? 0) + 1);
+      }
+    }
+  }
+
+  /** `fare;rows=3, tax;rows=3` */
+  headers(): Readonly<Record<string, string>> {
+    if (this.#rows.size === 0) return {};
+    return { [CELL_ERRORS_HEADER]: [...this.#rows].map(([name, rows]) => `${name};rows=${rows}`).join(", ") };
+  }
+}
+
+/** Bytes that are no UTF-8 are for the reader of one row to refuse. */
+function arrayOf({ body }: RouteRequest): string | undefined {
+  if (typeof body !== "string" && !isUtf8(body)) return undefined;
+  const text = typeof body === "string" ? body : Buffer.from(body).toString("utf8");
+  return isArrayText(text) ? text : undefined;
+}

@@ -1,0 +1,107 @@
+import { appError } from "@appdb/contract/errors";
+import type { KeptAnswer } from "../once/request-store.ts";
+import type { Spool } from "../ports.ts";
+import type { Row } from "../rows/row-layout.ts";
+import { JSON_HEADERS, type RouteAnswer } from "./answers.ts";
+
+/** An answer that is kept to be given again lies in the database, and comes from there whole. */
+const MOST_KEPT_BYTES = 8_000_000;
+
+export const LINES_TYPE = "application/x-ndjson";
+
+export interface RowsAnswerForm {
+  readonly kind: "lines" | "array";
+  readonly render: (row: Row) => string;
+  /** The number of rows is all that is wanted. */
+  readonly is_minimal: boolean;
+  /** The answer will be kept with its request. */
+  readonly is_kept: boolean;
+}
+
+/** The answer to a request with many rows: their outputs in their order, as an array or as lines; or their number. */
+export class RowsAnswer implements AsyncDisposable {
+  readonly #form: RowsAnswerForm;
+  readonly #spool: Spool;
+  #rows = 0;
+
+  constructor(form: RowsAnswerForm, spool: Spool) {
+    this.#form = form;
+    this.#spool = spool;
+  }
+
+  /** @throws result_too_large when the answer could not be kept; disk_full */
+  async add(rows: readonly Row[]): Promise<void> {
+    const { kind, render, is_minimal, is_kept } = this.#form;
+    if (!is_minimal) {
+      let text = "";
+      for (const row of rows) {
+        if (kind === "lines") text += `${render(row)}\n`;
+        else text += `${this.#rows === 0 && text === "" ? "[" : ","}${render(row)}`;
+      }
+      await this.#spool.write(text);
+    }
+    this.#rows += rows.length;
+    if (is_kept && this.#spool.bytes > MOST_KEPT_BYTES) throw tooLarge();
+  }
+
+  /** Ends the answer. What is not read of it is let go of by `return()` of its body. */
+  async finish(headers: Readonly<Record<string, string>>): Promise<RouteAnswer> {
+    if (this.#form.is_minimal) {
+      await this[Symbol.asyncDispose]();
+      const all = { ...JSON_HEADERS, "preference-applied": "return=minimal", ...headers };
+      return { status: 200, headers: all, body: `{"num_rows":${this.#rows}}` };
+    }
+    if (this.#form.kind === "array") await this.#spool.write(this.#rows === 0 ? "[]" : "]");
+    const type = this.#form.kind === "lines" ? { "content-type": LINES_TYPE } : JSON_HEADERS;
+    const length = { "content-length": String(this.#spool.bytes) };
+    return { status: 200, headers: { ...type, ...length, ...headers }, body: new SpoolReader(this.#spool) };
+  }
+
+  /** The same, whole. */
+  async keep(headers: Readonly<Record<string, string>>): Promise<KeptAnswer> {
+    const { status, headers: all, body } = await this.finish(headers);
+    if (!(body instanceof SpoolReader)) return { status, headers: all, body: String(body) };
+    const pieces: Uint8Array[] = [];
+    for await (const piece of body) pieces.push(piece);
+    const { "content-length": _, ...kept } = all;
+    return { status, headers: kept, body: Buffer.concat(pieces).toString("utf8") };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#spool[Symbol.asyncDispose]();
+  }
+}
+
+/** Reads a spool and lets go of it, also when nobody has begun to read: a generator would not notice. */
+class SpoolReader implements AsyncIterableIterator<Uint8Array> {
+  readonly #spool: Spool;
+  readonly #pieces: AsyncIterator<Uint8Array>;
+
+  constructor(spool: Spool) {
+    this.#spool = spool;
+    this.#pieces = spool.read()[Symbol.asyncIterator]();
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  async next(): Promise<IteratorResult<Uint8Array>> {
+    const step = await this.#pieces.next();
+    if (step.done === true) await this.#spool[Symbol.asyncDispose]();
+    return step;
+  }
+
+  async return(): Promise<IteratorResult<Uint8Array>> {
+    await this.#spool[Symbol.asyncDispose]();
+    return { done: true, value: undefined };
+  }
+}
+
+function tooLarge(): Error {
+  return appError("result_too_large", {
+    detail: `The answer would have more than ${MOST_KEPT_BYTES} bytes, too many to be kept with its Idempotency-Key. Nothing was stored.`,
+    hint: "Send the header Prefer: return=minimal, which answers the number of rows, or fewer rows a request.",
+    meta: { most_bytes: MOST_KEPT_BYTES },
+  });
+}

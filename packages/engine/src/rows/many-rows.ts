@@ -1,0 +1,117 @@
+import { AppError, appError, type FieldError } from "@appdb/contract/errors";
+import type { Row } from "./row-layout.ts";
+import { type RowPlace, rowErrors } from "./row-place.ts";
+import type { RowReader } from "./validate-row.ts";
+
+/** Rows that are written together, and where they stand in their request. */
+export interface RowBatch {
+  readonly rows: readonly Row[];
+  place(at: number): RowPlace;
+}
+
+/** The texts of a request's rows, several at a time: lines, of which blank ones are no rows, or elements of an array. */
+export interface RowTexts {
+  readonly kind: "lines" | "array";
+  readonly texts: AsyncIterable<readonly (string | Uint8Array)[]>;
+}
+
+export interface ManyRowsLimits {
+  /** Rows of one request. */
+  readonly insert_rows: number;
+}
+
+/** How many rows of a request are written together, and held at a time. */
+const BATCH = { rows: 2_000, bytes: 2_000_000 } as const;
+/** So many wrong values are told of one request; and rows behind the first wrong one are looked at for more. */
+const REFUSALS = { errors: 20, rows: 10_000 } as const;
+
+/**
+ * Reads the rows of a request, batch by batch.
+ * @throws invalid_request that names the first rows that do not fit, invalid_json, payload_too_large; whatever `texts` throws
+ */
+export async function* readRows(source: RowTexts, read: RowReader, limits: ManyRowsLimits): AsyncGenerator<RowBatch> {
+  const refused: FieldError[] = [];
+  let firstRefusal: { readonly error: AppError; readonly row: number } | undefined;
+  let rows: Row[] = [];
+  let lines: number[] = [];
+  let bytes = 0;
+  let line = 0;
+  let count = 0;
+  for await (const texts of source.texts) {
+    for (const text of texts) {
+      line += 1;
+      if (source.kind === "lines" && isBlank(text)) continue;
+      if (count === limits.insert_rows) throw tooManyRows(limits);
+      count += 1;
+      try {
+        rows.push(read(text, "row"));
+        lines.push(line);
+        bytes += text.length;
+      } catch (error) {
+        const place = placeOf(source.kind, count - 1, line);
+        if (!(error instanceof AppError)) throw error;
+        // A text that is cut in the wrong place is no array at all.
+        if (source.kind === "array" && error.code === "invalid_json") throw brokenArray(error, place);
+        firstRefusal ??= { error, row: count - 1 };
+        refused.push(...rowErrors(error, place));
+        if (refused.length >= REFUSALS.errors) throw refusal(refused, firstRefusal.error);
+      }
+      if (firstRefusal !== undefined) {
+        rows = [];
+        lines = [];
+        if (count - firstRefusal.row > REFUSALS.rows) throw refusal(refused, firstRefusal.error);
+      } else if (rows.length === BATCH.rows || bytes >= BATCH.bytes) {
+        yield batchOf(source.kind, rows, lines, count);
+        rows = [];
+        lines = [];
+        bytes = 0;
+      }
+    }
+  }
+  if (firstRefusal !== undefined) throw refusal(refused, firstRefusal.error);
+  if (rows.length > 0) yield batchOf(source.kind, rows, lines, count);
+}
+
+function batchOf(kind: RowTexts["kind"], rows: readonly Row[], lines: readonly number[], count: number): RowBatch {
+  const first = count - rows.length;
+  return { rows, place: (at) => placeOf(kind, first + at, lines[at] ?? 0) };
+}
+
+function placeOf(kind: RowTexts["kind"], row: number, line: number): RowPlace {
+  return { row, name: kind === "lines" ? `Line ${line}` : `[${row}]` };
+}
+
+function isBlank(text: string | Uint8Array): boolean {
+  if (typeof text !== "string") return false;
+  return text === "" || (text.charCodeAt(0) <= 0x20 && text.trim() === "");
+}
+
+function refusal(refused: readonly FieldError[], first: AppError): Error {
+  const errors = refused.slice(0, REFUSALS.errors);
+  const more = refused.length >= REFUSALS.errors ? `, the first ${errors.length}` : "";
+  return appError("invalid_request", {
+    detail:
+      errors.length === 1 && errors[0] !== undefined
+        ? `${errors[0].detail} Nothing was stored.`
+        : `${errors.length} values do not fit; \`errors\` names each${more}. Nothing was stored.`,
+    ...(first.hint === undefined ? {} : { hint: first.hint }),
+    meta: first.meta,
+    errors,
+  });
+}
+
+function brokenArray(error: AppError, { name }: RowPlace): Error {
+  return appError("invalid_json", {
+    detail: `The body is no JSON array of rows, at ${name}: ${error.message}`,
+    hint: error.hint ?? "Send an array of objects.",
+    cause: error,
+  });
+}
+
+function tooManyRows({ insert_rows }: ManyRowsLimits): Error {
+  return appError("payload_too_large", {
+    detail: `The body has more than ${insert_rows} rows, the most that one request may store. Nothing was stored.`,
+    hint: "Send fewer rows a request, or raise SERVICE_INSERT_ROWS.",
+    meta: { limit: "insert_rows", value: insert_rows },
+  });
+}

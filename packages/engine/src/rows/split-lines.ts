@@ -1,0 +1,61 @@
+import { isUtf8 } from "node:buffer";
+import { appError } from "@appdb/contract/errors";
+
+const NEWLINE = 0x0a;
+
+/**
+ * Cuts a stream of bytes into its lines, several at a time. A line that is no UTF-8 stays bytes.
+ * @throws payload_too_large for a line of more than `line_bytes`; whatever the stream throws
+ */
+export async function* splitLines(
+  stream: AsyncIterable<Uint8Array>,
+  line_bytes: number,
+): AsyncGenerator<readonly (string | Uint8Array)[]> {
+  let begun: Uint8Array[] = [];
+  let begun_bytes = 0;
+  let lines = 0;
+  for await (const piece of stream) {
+    const end = piece.lastIndexOf(NEWLINE);
+    if (end < 0) {
+      begun.push(piece);
+      begun_bytes += piece.length;
+      if (begun_bytes > line_bytes) throw tooLong(lines + 1, line_bytes);
+      continue;
+    }
+    const whole = begun.length === 0 ? piece.subarray(0, end) : Buffer.concat([...begun, piece.subarray(0, end)]);
+    const texts = linesOf(whole);
+    const long = whole.length <= line_bytes ? -1 : texts.findIndex((text) => byteLength(text) > line_bytes);
+    if (long >= 0) throw tooLong(lines + long + 1, line_bytes);
+    lines += texts.length;
+    yield texts;
+    begun = [piece.subarray(end + 1)];
+    begun_bytes = piece.length - end - 1;
+  }
+  if (begun_bytes > 0) yield linesOf(Buffer.concat(begun));
+}
+
+function linesOf(bytes: Uint8Array): readonly (string | Uint8Array)[] {
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8");
+  // Bytes that are no UTF-8 always decode to U+FFFD, so only its presence asks for the second look.
+  if (!text.includes("\uFFFD") || isUtf8(bytes)) return text.split("\n");
+  const lines: (string | Uint8Array)[] = [];
+  for (let start = 0; start <= bytes.length; ) {
+    const next = bytes.indexOf(NEWLINE, start);
+    const line = bytes.subarray(start, next < 0 ? bytes.length : next);
+    lines.push(isUtf8(line) ? Buffer.from(line).toString("utf8") : line);
+    start = next < 0 ? bytes.length + 1 : next + 1;
+  }
+  return lines;
+}
+
+function byteLength(text: string | Uint8Array): number {
+  return typeof text === "string" ? Buffer.byteLength(text) : text.length;
+}
+
+function tooLong(line: number, line_bytes: number): Error {
+  return appError("payload_too_large", {
+    detail: `Line ${line} is longer than ${line_bytes} bytes. Nothing was stored.`,
+    hint: "Send shorter lines, one row each, or raise SERVICE_BODY_BYTES.",
+    meta: { line, limit: "body_bytes", value: line_bytes },
+  });
+}

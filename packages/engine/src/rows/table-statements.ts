@@ -1,0 +1,103 @@
+import type { SqlStep } from "../compute/plan-compute.ts";
+import { arrayParameters, type PlacedSlot } from "./batch-sql.ts";
+import { buildCopy, buildInsert, type Prepared } from "./insert-statement.ts";
+import type { Row, RowLayout } from "./row-layout.ts";
+import { arrayText } from "./value-sql.ts";
+import type { WriteTarget } from "./write-target.ts";
+
+export interface Statement extends Prepared {
+  readonly given: readonly PlacedSlot[];
+  readonly returned: readonly PlacedSlot[];
+}
+
+/** The statements for one state of the table. */
+export interface Statements {
+  readonly target: WriteTarget;
+  /** With SQL steps. */
+  readonly computing: Statement;
+  /** For rows whose values are all there. */
+  readonly given: Statement;
+  /** The same as COPY. */
+  readonly copy: string;
+}
+
+export interface TableStatementsInput {
+  readonly layout: RowLayout;
+  readonly steps: readonly SqlStep[];
+  /** Columns whose values somebody will read after the write. */
+  readonly read: ReadonlySet<string>;
+  /** Some rows may keep the errors of cells that failed. */
+  readonly keeps_errors: boolean;
+}
+
+/** The statements that write rows of a table. */
+export class TableStatements {
+  readonly #input: TableStatementsInput;
+  #last: Statements | undefined;
+
+  constructor(input: TableStatementsInput) {
+    this.#input = input;
+  }
+
+  /** Those for one state of the table; the last one asked for is at hand. */
+  of(target: WriteTarget): Statements {
+    if (this.#last?.target !== target) this.#last = this.#prepare(target);
+    return this.#last;
+  }
+
+  /** The values of a statement for rows. */
+  valuesOf(target: WriteTarget, statement: Statement, rows: readonly Row[]): unknown[] {
+    const { layout, keeps_errors } = this.#input;
+    const values: unknown[] = arrayParameters(statement.given, rows);
+    if (keeps_errors) values.push(arrayText("json", rows, layout.errors));
+    values.push(target.table_id, target.version);
+    if (target.pending.length > 0) values.push(pendingIds(target), JSON.stringify(pendingErrors(target)));
+    return values;
+  }
+
+  #prepare(target: WriteTarget): Statements {
+    const { layout, steps } = this.#input;
+    const placed = layout.slots.map((slot, at): PlacedSlot => ({ ...slot, at }));
+    const inSql = new Set(steps.map((step) => step.column));
+    const rest = placed.filter((slot) => !inSql.has(slot.name));
+    return {
+      target,
+      computing: this.#statement(target, rest, steps),
+      given: this.#statement(target, placed, []),
+      copy: buildCopy(target, placed),
+    };
+  }
+
+  #statement(target: WriteTarget, given: readonly PlacedSlot[], steps: readonly SqlStep[]): Statement {
+    const { layout, read } = this.#input;
+    const made = layout.slots.flatMap((slot, at) => {
+      const isRead = read.has(slot.name) && steps.some((step) => step.column === slot.name);
+      return isRead ? [{ ...slot, at }] : [];
+    });
+    const identity = layout.slots[layout.identity];
+    const returned =
+      identity !== undefined && (made.length > 0 || target.has_key)
+        ? [{ ...identity, at: layout.identity }, ...made]
+        : [];
+    const prepared = buildInsert({
+      table: target,
+      given,
+      steps,
+      returning: returned.map((slot) => slot.name),
+      is_pending: target.pending.length > 0,
+      has_errors: this.#input.keeps_errors,
+      skips_duplicates: target.has_key,
+    });
+    return { ...prepared, given, returned };
+  }
+}
+
+/** The ids of the columns whose cells are to be computed later, as an array's text. */
+export function pendingIds(target: WriteTarget): string {
+  return `{${target.pending.map((column) => column.id).join(",")}}`;
+}
+
+/** The cell errors that say so. */
+export function pendingErrors(target: WriteTarget): Readonly<Record<string, "pending">> {
+  return Object.fromEntries(target.pending.map((column) => [column.name, "pending"]));
+}
