@@ -10,6 +10,7 @@ export const ERRORS = {
   request_timeout: { status: 408, title: "The request did not come in time" },
   payload_too_large: { status: 413, title: "The body is too large" },
   not_found: { status: 404, title: "There is nothing at this path" },
+  no_websockets: { status: 400, title: "There are no WebSockets" },
   method_not_allowed: { status: 405, title: "The path does not answer this method" },
   invalid_idempotency_key: { status: 400, title: "The Idempotency-Key is not valid" },
   idempotency_mismatch: { status: 422, title: "The Idempotency-Key came before with another request" },

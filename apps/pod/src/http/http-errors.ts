@@ -33,6 +33,13 @@ export function unsupportedMediaType(content_type: string | undefined): AppError
   });
 }
 
+export function noWebSockets(): AppError {
+  return appError("no_websockets", {
+    detail: "The request asks for a WebSocket; services have none.",
+    hint: "To be told of changes, open a query route as a live query: GET it with the header accept: text/event-stream",
+  });
+}
+
 export function notFound(path: string, nearest: string | undefined): AppError {
   return appError("not_found", {
     detail: `There is nothing at ${path.slice(0, 200)}.${nearest === undefined ? "" : ` Did you mean ${nearest}?`}`,

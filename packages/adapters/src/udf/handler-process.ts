@@ -8,6 +8,8 @@ export class HandlerProcess {
   /** When it last showed that it lives. */
   heard_at = 0;
   has_worked = false;
+  /** A handler that could not be stopped ends it, not those that are under way. */
+  is_blamed = false;
   onEnd: (() => void) | undefined;
 
   constructor(process: WorkerProcess) {

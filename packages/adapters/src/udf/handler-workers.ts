@@ -139,8 +139,9 @@ class HandlerWorkers implements HandlerRunner {
         meta: { function: frame.function, timeout_s: frame.timeout_s },
       }),
     );
+    one.is_blamed = true;
+    this.#retire(one);
     if (frame.is_loop) one.process.kill(`${frame.function} ran longer than ${frame.timeout_s} s`);
-    else this.#retire(one);
   }
 
   /** Gives a process no more requests and another its place; it ends with its last request, or when their time is up. */
@@ -218,7 +219,8 @@ class HandlerWorkers implements HandlerRunner {
     const wasRetiring = this.#retiring.delete(one);
     const place = this.#open.indexOf(one);
     if (place >= 0) this.#open[place] = undefined;
-    for (const call of calls) call.fail(calls.length === 1 ? died(call, end.reason) : interrupted(call, end.reason));
+    for (const call of calls)
+      call.fail(calls.length === 1 && !one.is_blamed ? died(call, end.reason) : interrupted(call, end.reason));
     if (this.#isClosed) {
       this.#onProcessEnd?.();
       return;
