@@ -35,7 +35,9 @@ def manifest(root, app):
     tables = _tables(bases)
     queries = _queries(tables, queries)
     functions = called_functions(_callers(tables, queries))
-    services = _services(routers)
+    application = _application(module)
+    alone = [(variable, router) for variable, router in routers if not router._is_included]
+    services = _services(routers if application is not None else alone)
     relative = os.path.relpath(path, root).replace(os.sep, "/")
     if not tables:
         raise AppFileError(
@@ -53,7 +55,7 @@ def manifest(root, app):
         "functions": function_documents(functions, places, modules),
         "queries": [query_document(query, places) for query in sorted(queries, key=lambda query: query.id)],
         "resource_pools": pool_documents(functions),
-        "services": [_service(name, router, places) for name, router in sorted(services.items())],
+        "services": _service_documents(module, application, routers, services, places, root),
         "modules": module_documents(modules),
         "warnings": shadowed_modules(root, relative),
     }
@@ -241,12 +243,34 @@ def _column(column, places):
     }
 
 
+def _application(module):
+    """The application object of the file; what finds it is loaded where something of a file's globals looks like one."""
+    from appdb._applications import application_of
+
+    return application_of(module)
+
+
+def _service_documents(module, application, routers, services, places, root):
+    if application is None:
+        return [_service(name, router, places) for name, router in sorted(services.items())]
+    from appdb._applications import application_service
+
+    return [application_service(module, *application, routers, places, root)]
+
+
 def _service(name, router, places):
     for route in router._routes:
         if getattr(route, "check_name", None) is not None:
             route.check_name()
     routes = [{**route.document(), "source": places.of(route.source)} for route in router._routes]
-    return {"name": name, "prefix": router._prefix, "routes": routes, "source": places.of(router._source)}
+    return {
+        "name": name,
+        "prefix": router._prefix,
+        "routes": routes,
+        "tags": router._tags,
+        "cors": router._cors,
+        "source": places.of(router._source),
+    }
 
 
 def _modules(root):

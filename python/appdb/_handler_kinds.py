@@ -3,8 +3,6 @@
 Own code for what Python itself has; anything else is pydantic's, where that is installed.
 """
 
-import sys
-
 from appdb._errors import nearest
 
 _UNIONS = ("UnionType", "Union", "_UnionGenericAlias")
@@ -49,7 +47,9 @@ def kind_of(hint):
     if getattr(hint, "_name", None) == "Any" or name == "_AnyMeta" or hint is object:
         return Kind(_same, _same, {})
     if hasattr(hint, "__metadata__"):  # Annotated: what stands beside the type is pydantic's to read
-        return _pydantic(hint) or kind_of(origin)
+        from appdb._handler_pydantic import pydantic_kind
+
+        return pydantic_kind(hint) or kind_of(origin)
     if hint is list or origin is list:
         return _list(kind_of(hint.__args__[0]) if origin is list else Kind(_same, _same, {}))
     if hint is dict or origin is dict:
@@ -66,7 +66,9 @@ def kind_of(hint):
             return named(hint)
         if any(base.__module__ == "enum" and base.__name__ == "Enum" for base in hint.__mro__):
             return _enum(hint)
-    found = _pydantic(hint)
+    from appdb._handler_pydantic import pydantic_kind
+
+    found = pydantic_kind(hint)
     if found is None:
         raise Unknown(f"{getattr(hint, '__name__', hint)!s}")
     return found
@@ -264,7 +266,7 @@ def _each(pairs, read):
 
 
 def _gathered(misfit, error, place):
-    errors = [(f"/{_escaped(place)}{pointer}", detail) for pointer, detail in error.errors]
+    errors = [(f"/{escaped(place)}{pointer}", detail) for pointer, detail in error.errors]
     if misfit is None:
         misfit = Misfit("")
         misfit.errors = []
@@ -272,7 +274,7 @@ def _gathered(misfit, error, place):
     return misfit
 
 
-def _escaped(place):
+def escaped(place):
     return str(place).replace("~", "~0").replace("/", "~1")
 
 
@@ -349,58 +351,6 @@ def _object(members, required, make, title):
 def _check_object(value):
     if type(value) is not dict:
         raise Misfit(f"An object is wanted, not {_shown(value)}.")
-
-
-def _pydantic(hint):
-    """A Kind by pydantic's own rules; None when it is not installed or does not know the type either."""
-    if "pydantic" not in sys.modules:
-        try:
-            import pydantic  # noqa: F401
-        except ImportError:
-            return None
-    from pydantic import TypeAdapter, ValidationError
-    from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
-
-    try:
-        adapter = TypeAdapter(hint)
-        schema = _inlined(adapter.json_schema(mode="validation"))
-    except (PydanticSchemaGenerationError, PydanticUserError):
-        return None
-
-    def read(value):
-        try:
-            return adapter.validate_python(value)
-        except ValidationError as error:
-            misfit = Misfit("")
-            misfit.errors = [
-                ("".join(f"/{_escaped(part)}" for part in one["loc"]), one["msg"])
-                for one in error.errors(include_url=False, include_context=False, include_input=False)
-            ]
-            raise misfit from None
-
-    is_scalar = schema.get("type") in ("string", "integer", "number", "boolean") or "enum" in schema
-    is_list = schema.get("type") == "array"
-    return Kind(read if is_scalar or is_list else None, read, schema, is_list=is_list)
-
-
-def _inlined(schema):
-    """A schema without references into itself: it stands inside a larger document. A model inside itself is any object."""
-    definitions = schema.get("$defs", {})
-
-    def walk(node, open_names):
-        if isinstance(node, list):
-            return [walk(item, open_names) for item in node]
-        if not isinstance(node, dict):
-            return node
-        name = node.get("$ref", "").removeprefix("#/$defs/") if isinstance(node.get("$ref"), str) else ""
-        if name in definitions:
-            if name in open_names:
-                return {"type": "object"}
-            rest = {key: value for key, value in node.items() if key != "$ref"}
-            return {**walk(definitions[name], (*open_names, name)), **walk(rest, open_names)}
-        return {key: walk(value, open_names) for key, value in node.items() if key != "$defs"}
-
-    return walk(schema, ())
 
 
 def _shown(value):

@@ -41,7 +41,8 @@ class HandlerRoute:
 
         name = self.handler.function.__name__
         found = getattr(sys.modules.get(self.handler.function.__module__), name, None)
-        if self not in getattr(found, _HOME, ()):
+        # An included router has copies of its routes.
+        if not any(route.handler is self.handler for route in getattr(found, _HOME, ())):
             raise AppFileError(
                 f"The handler {name} of {self.path} is covered by something else of that name.",
                 "Give each handler its own name.",

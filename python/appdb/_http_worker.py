@@ -6,9 +6,12 @@ Requests are answered in whatever order they are ready.
 
 import asyncio
 import threading
+import traceback
 from time import monotonic, sleep
 
+from appdb._http_answers import BadAnswer, answer_of, failure_of
 from appdb._http_calls import Call
+from appdb._http_types import Request
 from appdb._outbox import Outbox
 from appdb._threads import Threads
 
@@ -19,7 +22,9 @@ _GRACE_S = 1.0
 
 
 class HttpWorker:
-    """Serves `http` frames until the input ends."""
+    """Serves `http` frames until the input ends. `current` is the one of this process."""
+
+    current = None
 
     def __init__(self, writer, project_root, limit_s):
         self.root = project_root
@@ -28,6 +33,10 @@ class HttpWorker:
         self.app = None
         self.app_name = None
         self.state = {}
+        self._lifespan = None
+        self._asks = {}
+        self._last_ask = 0
+        HttpWorker.current = self
         self.present = None  # what the loop's thread runs now: call, function, limit, since
         self._limit_s = limit_s
         self._outbox = Outbox(writer, project_root)
@@ -35,6 +44,16 @@ class HttpWorker:
         self._busy = threading.Event()
         self._held = set()
         self._tick_at = None
+
+    def open_application(self, wanted):
+        """Loads the application object and begins its lifespan. Raises what it raises."""
+        from appdb._applications import load_application
+        from appdb._lifespan import Lifespan
+
+        asyncio.set_event_loop(self.loop)
+        self.app, self.app_name = load_application(wanted), wanted["id"]
+        self._lifespan = Lifespan(self.app, self.state)
+        self.loop.run_until_complete(self._lifespan.startup())
 
     def serve(self, reader):
         """Runs the event loop; returns when the engine asks for the end or is gone."""
@@ -70,8 +89,11 @@ class HttpWorker:
 
     def _read(self, reader):
         while (frame := reader.read()) is not None and frame["t"] != "exit":
-            if frame["t"] == "http":
+            kind = frame["t"]
+            if kind == "http":
                 self._begin(frame)
+            elif kind == "answer" or kind == "route_answer":
+                self.loop.call_soon_threadsafe(self._answered, frame)
             else:
                 call = self._calls.get(frame["call"])
                 if call is not None:
@@ -79,8 +101,51 @@ class HttpWorker:
         self.loop.call_soon_threadsafe(self._stop)
 
     def _stop(self):
-        self._is_over = True
-        self.loop.stop()
+        self._ending = self.loop.create_task(self._shut_down())
+
+    async def _shut_down(self):
+        try:
+            if self._lifespan is not None:
+                await self._lifespan.shutdown()
+        finally:
+            self._is_over = True
+            self.loop.stop()
+
+    async def ask(self, frame):
+        """Sends a frame that the engine answers, and returns that answer; in the loop's thread."""
+        self._last_ask += 1
+        waiting = self._asks[self._last_ask] = self.loop.create_future()
+        self.send({**frame, "ask": self._last_ask})
+        return await waiting
+
+    def _answered(self, frame):
+        waiting = self._asks.pop(frame["ask"], None)
+        if waiting is not None and not waiting.done():
+            waiting.set_result(frame)
+
+    async def ask_route(self, route, scope, body):
+        """Has the engine answer a request by a route that it compiled: (status, headers, body)."""
+        frame = await self.ask({"t": "route", "route": route, "request": head_of(scope), "data": body})
+        return frame["status"], frame["headers"], frame["data"]
+
+    async def answer_inside(self, route, scope, body):
+        """Answers a request by a handler of a router inside the application object: (status, headers, body)."""
+        request = Request(head_of(scope), body)
+        try:
+            if route.is_async:
+                value = await route.call(request)
+            else:
+                value = await self.loop.run_in_executor(None, route.call, request)
+            answer = answer_of(value, route.status, route.adapter)
+            if type(answer.body) is not bytes:
+                raise BadAnswer("it yields, which a router inside an application object cannot pass on")
+            return answer.status, answer.headers, answer.body
+        except Exception as error:
+            failure, is_logged = failure_of(error, route.id, self.root)
+            if is_logged:
+                traceback.print_exception(error)  # into the service's log
+        frame = await self.ask({"t": "problem", "failure": failure, "id": request.id})
+        return frame["status"], frame["headers"], frame["data"]
 
     def _begin(self, frame):
         from appdb._handler_routes import route_of
@@ -155,3 +220,22 @@ class HttpWorker:
 
     def _ticked(self):
         self._tick_at = None
+
+
+def head_of(scope):
+    """A request's head, as the protocol has it, from the scope of an application object."""
+    root_path = scope.get("root_path", "")
+    path = scope.get("raw_path", b"").decode("latin-1") or scope["path"]
+    headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]]
+    ids = [value for name, value in headers if name == "x-request-id"]
+    return {
+        "method": scope["method"],
+        "scheme": scope["scheme"],
+        "path": path.removeprefix(root_path) or "/",
+        "root_path": root_path,
+        "search": scope["query_string"].decode("latin-1"),
+        "headers": headers,
+        "params": {name: str(value) for name, value in scope.get("path_params", {}).items()},
+        "client": None if scope.get("client") is None else list(scope["client"]),
+        "id": ids[0] if ids else "inside",
+    }

@@ -15,15 +15,17 @@ class Threads:
         self._queue = SimpleQueue()
         self._lock = threading.Lock()
         self._threads = 0
-        self._idle = 0
+        self._free = 0  # threads that wait, less the pieces of work that are there for them
         self._given_up = set()
 
     def submit(self, work):
         """Has a thread call `work()`, which must not raise."""
         with self._lock:
             self._queue.put(work)
-            if self._queue.qsize() > self._idle and self._threads < self._most:
+            if self._free <= 0 and self._threads < self._most:
                 self._start()
+            else:
+                self._free -= 1
 
     def give_up(self, thread):
         """Stops counting on a thread (`threading.get_ident()`) that hangs; it ends when its work does."""
@@ -31,8 +33,9 @@ class Threads:
             if thread not in self._given_up:
                 self._given_up.add(thread)
                 self._threads -= 1
-                if not self._queue.empty():
+                if self._free < 0:
                     self._start()
+                    self._free += 1
 
     def _start(self):
         before = threading.stack_size(_STACK)
@@ -45,12 +48,9 @@ class Threads:
     def _run(self):
         own = threading.get_ident()
         while True:
+            self._queue.get()()
             with self._lock:
                 if own in self._given_up:
                     self._given_up.discard(own)
                     return
-                self._idle += 1
-            work = self._queue.get()
-            with self._lock:
-                self._idle -= 1
-            work()
+                self._free += 1

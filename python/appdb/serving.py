@@ -1,8 +1,11 @@
 """`Router`: the HTTP routes of a service, declared over models."""
 
+import sys
+
 from appdb import _names
 from appdb._declared import caller
 from appdb._errors import AppFileError, did_you_mean, later, listed
+from appdb._including import checked_cors, checked_tags, include, refuse_late
 from appdb._route_checks import (
     check_full_path,
     check_model,
@@ -21,24 +24,40 @@ from appdb._routes import QueryRoute, RowRoute
 from appdb._write_routes import DeleteRoute, UpdateRoute, delete_columns, update_columns
 
 _VERBS = ("get", "post", "put", "patch", "delete")
+# What FastAPI first looks at of a router that is included in an application object; then it may be anything.
+_TWIN = frozenset("routes on_startup on_shutdown lifespan_context _contains_router".split())
 _ROUTES = "add_insert_route, add_update_route, add_delete_route, add_compute_route and add_query_route"
-_LATER = frozenset("add_api_route include_router api_route middleware".split())
+_LATER = frozenset("add_api_route api_route middleware".split())
 
 
 class Router:
     """The routes of one service. Its name is `name`, or the variable that holds the router."""
 
-    def __init__(self, name=None, prefix="", **unknown):
+    def __init__(self, name=None, prefix="", tags=None, cors=None, **unknown):
         if unknown:
             option = next(iter(unknown))
             raise AppFileError(
                 f"Router has no option '{option}'.",
-                did_you_mean(option, ("name", "prefix"), "It has name= and prefix=."),
+                did_you_mean(option, ("name", "prefix", "tags", "cors"), "It has name=, prefix=, tags= and cors=."),
             )
         self._name = None if name is None else _names.service_name(name)
         self._prefix = checked_prefix(prefix)
+        self._tags = checked_tags(tags)
+        self._cors = checked_cors(cors)
         self._routes = []
+        self._inner = []
+        self._is_included = False
         self._source = caller(1)
+
+    def include_router(self, router, prefix="", tags=None):
+        """Takes the routes of another router in, their paths behind `prefix`; that is then no service of its own.
+
+        Raises AppFileError when a path is taken twice.
+        """
+        include(self, router, prefix, tags)
+
+    def _holds(self, router):
+        return any(inner is router or inner._holds(router) for inner in self._inner)
 
     def add_insert_route(self, model, path=None, inputs=None, outputs=None, on_error="abort", **options):
         """Serves POST `path`: stores one row and answers its `outputs`, computed columns included.
@@ -118,6 +137,8 @@ class Router:
     def __getattr__(self, name):
         if name in _VERBS:
             return lambda path=None, **options: self._handler(name, path, options, caller(1))
+        if "_made_twin" in self.__dict__ or name in _TWIN and "fastapi" in sys.modules:
+            return getattr(self._twin(), name)
         if name.startswith("websocket"):
             from appdb._http_types import no_websockets
 
@@ -159,6 +180,16 @@ class Router:
         self._routes.append(RowRoute(kind, path, model, names_in, names_out, on_error, answerer, source))
         return function
 
+    def _twin(self):
+        """A router of FastAPI's in the place of this one: an application object includes it."""
+        made = self.__dict__.get("_made_twin")
+        if made is None:
+            from appdb._applications import twin
+
+            self._is_included = True
+            made = self._made_twin = twin(self)
+        return made
+
     def _handler(self, method, path, options, source):
         """The decorator of a handler: `@router.get("/items/{item_id}")`."""
         from appdb._handler_checks import check_options
@@ -177,6 +208,7 @@ class Router:
         return mark
 
     def _take_path(self, kind, path, method="post"):
+        refuse_late(self)
         check_path(kind, path)
         full = self._prefix + path
         check_full_path(full)
@@ -201,6 +233,10 @@ def __getattr__(name):
 
         value = globals()[name] = getattr(_http_types, "HTTPError" if name == "HTTPException" else name)
         return value
+    if name == "Cors":
+        from appdb._including import Cors
+
+        return Cors
     if name == "SqlExport":
         raise later("appdb.serving.SqlExport")
     raise AttributeError(f"appdb.serving has no '{name}'. It has Router.")

@@ -36,7 +36,7 @@ def main():
     if init["http"] is not None:
         from appdb._http_worker import HttpWorker
 
-        HttpWorker(writer, init["project_root"], init["function_timeout_ms"] / 1000).serve(reader)
+        HttpWorker.current.serve(reader)
         return 0
 
     from appdb._running import Runner
@@ -72,6 +72,8 @@ def _start(init, writer):
     except BaseException as error:  # SystemExit among them: the application ended the import
         writer.write({"t": "failed", "error": worker_error(module, error, root, "import")})
         return False
+    if init["http"] is not None and not _open_http(init, writer):
+        return False
     deferred = sys.modules.get("appdb._deferred")
     if deferred is not None:
         deferred.forget()
@@ -90,6 +92,24 @@ def _start(init, writer):
             "missing": missing,
         }
     )
+    return True
+
+
+def _open_http(init, writer):
+    """Makes what answers requests, and begins the lifespan of the application object; False when that failed."""
+    from appdb._declaring import Phase
+    from appdb._failures import worker_error
+    from appdb._http_worker import HttpWorker
+
+    worker = HttpWorker(writer, init["project_root"], init["function_timeout_ms"] / 1000)
+    app = init["http"]["app"]
+    Phase.running = True
+    try:
+        if app is not None:
+            worker.open_application(app)
+    except BaseException as error:
+        writer.write({"t": "failed", "error": worker_error(app["id"], error, init["project_root"], "import")})
+        return False
     return True
 
 

@@ -83,3 +83,76 @@ def test_what_cannot_be_served_is_refused_with_its_line(project, source, detail,
     error = project.error(MODEL + source)
     assert detail in error["detail"] and hint in error["hint"], error
     assert error["source"]["file"] == "app.py"
+
+
+def services(project, source):
+    return {service["name"]: service for service in project.manifest(MODEL + source)["services"]}
+
+
+def test_a_router_in_a_router_is_no_service_of_its_own(project):
+    found = services(
+        project,
+        """
+items = Router(prefix="/items", tags=["items"])
+@items.get("/{item_id}", tags=["one"])
+def show(item_id: int): pass
+items.add_insert_route(Items, path="/new")
+router.include_router(items, prefix="/shop", tags=["shop"])
+""",
+    )
+    assert [*found] == ["api"]
+    assert [route["path"] for route in found["api"]["routes"]] == ["/shop/items/{item_id}", "/shop/items/new"]
+    assert found["api"]["routes"][0]["openapi"]["tags"] == ["shop", "items", "one"]
+
+
+def test_tags_and_cors_stand_at_the_service(project):
+    found = services(
+        project,
+        """
+from appdb.serving import Cors
+plain = Router(tags=["a", "b"], cors="https://app.example")
+strict = Router(cors=Cors(["https://a.example"], methods=["get"], headers=["x-own"], credentials=True, max_age=5))
+""",
+    )
+    assert found["api"]["tags"] == [] and found["api"]["cors"] is None
+    assert found["plain"]["tags"] == ["a", "b"]
+    rule = {"origins": ["https://app.example"], "methods": None, "headers": None, "credentials": False, "max_age_s": 600}
+    assert found["plain"]["cors"] == rule
+    assert found["strict"]["cors"] == {
+        "origins": ["https://a.example"],
+        "methods": ["GET"],
+        "headers": ["x-own"],
+        "credentials": True,
+        "max_age_s": 5,
+    }
+
+
+@pytest.mark.parametrize(
+    "source, detail",
+    [
+        ("router.include_router(3)", "takes a router, not int"),
+        ("router.include_router(router)", "is included in itself"),
+        ("b = Router()\nb.include_router(router)\nrouter.include_router(b)", "is included in itself"),
+        ("b = Router()\nrouter.include_router(b)\n@b.get('/x')\ndef f(): pass", "that was included before"),
+        ("b = Router(cors='*')\nrouter.include_router(b)", "with cors= is included in another one"),
+        (
+            "b = Router()\n@b.get('/x/{y}')\ndef f(y): pass\n@router.get('/x/{z}')\ndef g(z): pass\nrouter.include_router(b)",
+            "is declared twice",
+        ),
+        ("Router(cors='app.example')", "which is no origin"),
+        ("Router(cors=['https://a.example/'])", "which is no origin"),
+        ("from appdb.serving import Cors\nCors('*', credentials=True)", "use the credentials of a visitor"),
+        ("Router(tags='x')", "tags= is a list of texts"),
+    ],
+)
+def test_what_a_router_cannot_be_is_refused(project, source, detail):
+    assert detail in project.error(MODEL + source)["detail"]
+
+
+def test_of_several_application_objects_one_has_to_be_named_app(project):
+    one = "async def {0}(scope, receive, send): pass\n"
+    model = MODEL.replace("router = Router(name='api', prefix='/v1')\n", "")
+    error = project.error(model + one.format("first") + one.format("second"))
+    assert "'first', 'second'" in error["detail"]
+    document = project.manifest(model + one.format("first") + one.format("app"))
+    assert document["services"][0]["app"]["id"] == "app:app"

@@ -227,7 +227,7 @@ def test_a_person_may_serve_docs(project):
         ("_r = Router()", ["_r", 'name="ingest"']),
         ("r = Router(prefix='v1')", ["'/v1'"]),
         ("r = Router(prefix='/v1/')", ["'/v1'"]),
-        ("r = Router(tags=['x'])", ["'tags'"]),
+        ("r = Router(tag=['x'])", ["'tags'"]),
         ("r = Router(); r.add_insert_route(Base, path='/a')", ["base"]),
         ("r = Router(); r.add_insert_route('a', path='/a')", ["str"]),
         ("r = Router(); r.add_query_route(path='/a')", ["names no query", "query=newest"]),

@@ -201,11 +201,40 @@ export const routeSchema = z.discriminatedUnion("kind", [
   handlerRouteSchema,
 ]);
 
+/** An ASGI application of the person's own: it answers all requests of its service, save those for the service's own pages. */
+const applicationSchema = z.strictObject({
+  /** `<module>:<name>`. */
+  id: z.string(),
+  module: z.string(),
+  name: z.string(),
+  /** What it calls the service's routes by, one for each and in their order: they are reached through it. */
+  routes: z.array(z.string()),
+  /** Its own description, an OpenAPI document; null: it has none. */
+  openapi: z.record(z.string(), z.unknown()).nullable(),
+});
+
+/** Which pages of other origins a browser lets call a service. */
+const corsSchema = z.strictObject({
+  /** `https://app.example`, or `*`. */
+  origins: z.array(z.string()).min(1),
+  /** Null: those of the path. */
+  methods: z.array(z.string()).nullable(),
+  /** Null: those that services know. */
+  headers: z.array(z.string()).nullable(),
+  credentials: z.boolean(),
+  max_age_s: z.int().min(0),
+});
+
 export const serviceSchema = z.strictObject({
   name: z.string(),
   /** Empty, or starts with `/` and does not end with one. */
   prefix: z.string(),
   routes: z.array(routeSchema),
+  app: applicationSchema.nullable().optional(),
+  /** Of all its operations, in OpenAPI. */
+  tags: z.array(z.string()).optional(),
+  /** Null: no page but this machine's own. */
+  cors: corsSchema.nullable().optional(),
   source: sourceSchema,
 });
 
@@ -239,6 +268,7 @@ export type ManifestUpdateRoute = z.infer<typeof updateRouteSchema>;
 export type ManifestDeleteRoute = z.infer<typeof deleteRouteSchema>;
 export type ManifestQueryRoute = z.infer<typeof queryRouteSchema>;
 export type ManifestHandlerRoute = z.infer<typeof handlerRouteSchema>;
+export type ManifestCors = z.infer<typeof corsSchema>;
 export type ResourcePool = z.infer<typeof resourcePoolSchema>;
 export type ManifestService = z.infer<typeof serviceSchema>;
 export type Manifest = z.infer<typeof manifestSchema>;

@@ -72,6 +72,8 @@ export type ToWorker =
   | { t: "http_taken"; call: number; bytes: number }
   /** The client is gone, or its request broke off: nobody waits for the answer. */
   | { t: "http_gone"; call: number }
+  /** What a route of a router answered that an application object asked, or the problem that it asked for. */
+  | { t: "route_answer"; ask: number; status: number; headers: HttpHeaders; data: Uint8Array }
   /** Ends the worker when what it runs now is done. */
   | { t: "exit" };
 
@@ -218,6 +220,10 @@ export type FromWorker =
   | { t: "http_failed"; call: number; failure: HttpFailure }
   /** What a call runs cannot be stopped: the worker is to be replaced. `is_loop`: nothing else in it can go on. */
   | { t: "http_held"; call: number | null; function: string; timeout_s: number; is_loop: boolean }
+  /** The application object has a request for a route of a router in it, by the route's id; answered by `route_answer`. */
+  | { t: "route"; ask: number; route: string; request: HttpHead; data: Uint8Array }
+  /** The application object is to answer a failure of a handler in it; answered by `route_answer`. */
+  | { t: "problem"; ask: number; failure: HttpFailure; id: string }
   /** The rows of a `feed` have been taken. */
   | { t: "fed"; call: number }
   /** Values of the groups of an aggregation; `errors[k]` is null or why group `groups[k]` has no value. */

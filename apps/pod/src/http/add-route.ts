@@ -4,7 +4,7 @@ import type { Logger } from "@appdb/engine/ports";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { BodyStream } from "./body-stream.ts";
 import type { Connections } from "./connections.ts";
-import { sendAnswer } from "./send-answer.ts";
+import { type Sending, sendAnswer } from "./send-answer.ts";
 
 declare module "fastify" {
   interface FastifyContextConfig {
@@ -21,11 +21,13 @@ export interface Carrier {
   readonly mount: string;
 }
 
+const ALL_METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
+
 /** Lets requests for a compiled route through to it, and its answers back. */
 export function addRoute(server: FastifyInstance, carrier: Carrier, route: CompiledRoute): void {
   const { connections } = carrier;
   server.route({
-    method: route.method,
+    method: route.method === "ANY" ? ALL_METHODS : route.method,
     url: carrier.mount + routerPath(route.path),
     config: { streams: route.streams ?? [], takes_any_body: route.takes_any_body ?? false },
     handler: (request, reply) => {
@@ -45,7 +47,7 @@ export function addRoute(server: FastifyInstance, carrier: Carrier, route: Compi
         ...(route.takes_any_body ? { place: placeOf(carrier, request) } : {}),
       });
       // The handler never rejects.
-      void answer.then((done) => sendAnswer(sendingOf(carrier, id, raw, reply.raw), done));
+      void answer.then((done) => sendAnswer(sendingOf(carrier, route, id, raw, reply.raw), done));
     },
   });
 }
@@ -78,12 +80,18 @@ async function carryStream(
   });
   // An answer that streams may read the body while it goes out.
   if (typeof answer.body === "string" || Buffer.isBuffer(answer.body)) stream.drop();
-  await sendAnswer(sendingOf(carrier, id, raw, response), answer);
+  await sendAnswer(sendingOf(carrier, route, id, raw, response), answer);
   stream.drop();
 }
 
-function sendingOf({ log, connections }: Carrier, id: string, request: IncomingMessage, response: ServerResponse) {
-  return { request, response, id, log, draining: connections.draining };
+function sendingOf(
+  { log, connections }: Carrier,
+  { cors = null }: CompiledRoute,
+  id: string,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Sending {
+  return { request, response, id, log, cors, draining: connections.draining };
 }
 
 function mediaType(content_type: string): string {

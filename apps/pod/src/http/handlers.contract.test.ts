@@ -237,3 +237,51 @@ test("its description says what its signature and docstring say", async () => {
   expect([operation?.operationId, operation?.summary]).toEqual(["handler_v1_items_item_id_get", "Shows an item"]);
   expect(Object.keys(operation?.responses ?? {})).toContain("422");
 });
+
+describe("pages of other origins", () => {
+  let shared: HandlerService;
+
+  beforeAll(async () => {
+    shared = await serveHandlers(`
+router = Router(name="api", cors=["https://app.example"])
+
+@router.get("/items/{item_id}")
+def show(item_id: int):
+    return item_id
+
+@router.put("/items/{item_id}")
+def change(item_id: int):
+    return Response("done", headers={"access-control-allow-origin": "*"})
+`);
+  });
+
+  afterAll(async () => {
+    await shared[Symbol.asyncDispose]();
+  });
+
+  async function asked(origin: string, method = "GET"): Promise<[string | null, string | null]> {
+    const answer = await fetch(`${shared.url}/items/1`, { method, headers: { origin } });
+    return [answer.headers.get("access-control-allow-origin"), answer.headers.get("vary")];
+  }
+
+  test("may call where the router says so, and nowhere else", async () => {
+    expect(await asked("https://app.example")).toEqual(["https://app.example", "origin"]);
+    expect(await asked("https://other.example")).toEqual([null, "origin"]);
+    expect(await asked("https://other.example", "PUT")).toEqual([null, "origin"]);
+    expect(await asked("http://localhost:3000")).toEqual([null, "origin"]);
+  });
+
+  test("are told before what they may send", async () => {
+    const answer = await fetch(`${shared.url}/items/1`, {
+      method: "OPTIONS",
+      headers: { origin: "https://app.example", "access-control-request-method": "PUT" },
+    });
+    expect([answer.status, answer.headers.get("allow")]).toEqual([204, "GET, HEAD, PUT, OPTIONS"]);
+    expect(answer.headers.get("access-control-allow-methods")).toBe("GET, HEAD, PUT");
+  });
+
+  test("a method that a path with parameters does not answer is told with those that it does", async () => {
+    const answer = await fetch(`${shared.url}/items/1`, { method: "POST" });
+    expect([answer.status, answer.headers.get("allow")]).toEqual([405, "GET, HEAD, PUT, OPTIONS"]);
+  });
+});

@@ -1,16 +1,16 @@
 import { VERSION } from "@appdb/contract/version";
-import type { Endpoints } from "@appdb/engine/endpoints/open-endpoints";
 import type { FastifyInstance } from "fastify";
 import { addDocsPage } from "./docs-page.ts";
 import type { PathMethods } from "./path-methods.ts";
 import { sendReply } from "./send-reply.ts";
+import type { ServedRoutes } from "./serve-endpoints.ts";
 import type { MetricsPage } from "./service-metrics.ts";
 
 /** What a service answers beside its routes: its description and its docs. */
 export function addOwnPages(
   server: FastifyInstance,
   paths: PathMethods,
-  endpoints: Endpoints,
+  endpoints: ServedRoutes,
   service: string,
   mount: string,
 ): void {
@@ -24,17 +24,19 @@ export function addOwnPages(
   });
   paths.add("GET", `${mount}/openapi.json`);
   addHealth(server, paths, endpoints, mount);
+  // An application object answers it, or says that it has none.
+  if (endpoints.routes.some((route) => route.service === service && route.method === "ANY")) return;
   paths.add("GET", `${mount}/docs`);
   for (const path of addDocsPage(server, mount, service)) paths.add("GET", path);
 }
 
-function describe(endpoints: Endpoints, service: string, mount: string): object {
+function describe(endpoints: ServedRoutes, service: string, mount: string): object {
   const document = endpoints.openapi(service);
   return mount === "" ? document : { ...document, servers: [{ url: mount }] };
 }
 
 /** Answers whether PostgreSQL can be asked. */
-export function addHealth(server: FastifyInstance, paths: PathMethods, endpoints: Endpoints, mount: string): void {
+export function addHealth(server: FastifyInstance, paths: PathMethods, endpoints: ServedRoutes, mount: string): void {
   server.get(`${mount}/health`, async (request, reply) => {
     await endpoints.checkHealth();
     const body = JSON.stringify({ status: "ok", version: VERSION, services: endpoints.services });

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { RouteAnswer } from "@appdb/engine/endpoints/answers";
 import type { Logger } from "@appdb/engine/ports";
-import { corsHeaders } from "./loopback-origins.ts";
+import { type CorsRule, corsHeaders } from "./cors.ts";
 import { REQUEST_ID_HEADER } from "./request-id.ts";
 
 export interface Sending {
@@ -9,6 +9,7 @@ export interface Sending {
   readonly response: ServerResponse;
   readonly id: string;
   readonly log: Logger;
+  readonly cors: CorsRule;
   /** Aborts when the service takes no more requests. */
   readonly draining: AbortSignal;
 }
@@ -29,14 +30,20 @@ export function sendAnswer(sending: Sending, answer: RouteAnswer): Promise<void>
   return SENT;
 }
 
+const CORS_HEADER = "access-control-allow-origin";
 const SENT = Promise.resolve();
 
-function headersOf({ request, id }: Sending, answer: RouteAnswer, headers: string[]): string[] {
+function headersOf({ request, id, cors }: Sending, answer: RouteAnswer, headers: string[]): string[] {
   headers.push(REQUEST_ID_HEADER, id);
   for (const name in answer.headers) headers.push(name, answer.headers[name] ?? "");
-  if (answer.more_headers !== undefined) headers.push(...answer.more_headers.flat());
+  const own = answer.more_headers ?? [];
+  const hasOwnCors = own.some(([name]) => name === CORS_HEADER);
+  // What the router says of other origins counts; where it says nothing, a handler may.
+  const more = cors === null || cors === "own" ? own : own.filter(([name]) => !name.startsWith("access-control-"));
+  headers.push(...more.flat());
   const { origin } = request.headers;
-  if (origin !== undefined) headers.push(...Object.entries(corsHeaders(origin)).flat());
+  if (origin !== undefined && !(hasOwnCors && cors === null))
+    headers.push(...Object.entries(corsHeaders(origin, cors)).flat());
   return headers;
 }
 

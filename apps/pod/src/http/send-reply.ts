@@ -1,13 +1,18 @@
 import type { RouteAnswer } from "@appdb/engine/endpoints/answers";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { corsHeaders } from "./loopback-origins.ts";
+import { type CorsRule, corsHeaders } from "./cors.ts";
 import { REQUEST_ID_HEADER } from "./request-id.ts";
 
 /** Sends what no route answered. */
-export function sendReply(request: FastifyRequest, reply: FastifyReply, answer: RouteAnswer): void {
+export function sendReply(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  answer: RouteAnswer,
+  cors: CorsRule = null,
+): void {
   reply.code(answer.status).header(REQUEST_ID_HEADER, request.id);
   for (const name in answer.headers) reply.header(name, answer.headers[name]);
   const origin = request.headers.origin;
-  if (origin !== undefined) reply.headers(corsHeaders(origin));
+  if (origin !== undefined) reply.headers(corsHeaders(origin, cors));
   reply.send(answer.body);
 }

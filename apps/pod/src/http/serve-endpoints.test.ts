@@ -2,11 +2,10 @@ import { createConnection } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { appError } from "@appdb/contract/errors";
 import { answerError, JSON_HEADERS } from "@appdb/engine/endpoints/answers";
-import type { Endpoints } from "@appdb/engine/endpoints/open-endpoints";
 import type { CompiledRoute, RouteRequest } from "@appdb/engine/endpoints/route";
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { afterEach, describe, expect, test } from "vitest";
-import { type ServedEndpoints, serveEndpoints } from "./serve-endpoints.ts";
+import { type ServedEndpoints, type ServedRoutes, serveEndpoints } from "./serve-endpoints.ts";
 
 const log = createSilentLog();
 let served: ServedEndpoints[] = [];
@@ -17,7 +16,7 @@ afterEach(async () => {
 });
 
 /** Routes that answer what they were sent; `/slow` when it is let go; `/broken` with an error nobody foresaw. */
-function fakeEndpoints(services = ["api"], parts: Partial<Endpoints> = {}): Endpoints {
+function fakeEndpoints(services = ["api"], parts: Partial<ServedRoutes> = {}): ServedRoutes {
   const route = (service: string, path: string, answer: (request: RouteRequest) => Promise<string>): CompiledRoute => ({
     service,
     kind: "insert",
@@ -52,7 +51,7 @@ function fakeEndpoints(services = ["api"], parts: Partial<Endpoints> = {}): Endp
   };
 }
 
-async function serve(endpoints: Endpoints, body_bytes = 1_000): Promise<string> {
+async function serve(endpoints: ServedRoutes, body_bytes = 1_000): Promise<string> {
   const one = await serveEndpoints(endpoints, { host: "127.0.0.1", port: 0, log, body_bytes });
   served.push(one);
   return `http://${one.address}:${one.port}`;
@@ -64,7 +63,7 @@ function post(url: string, body: string | Uint8Array<ArrayBuffer>, headers: Reco
 
 const NUMBERS = { text: "appdb_workers 2\n", content_type: "text/plain; version=0.0.4" };
 
-async function serveWithMetrics(endpoints: Endpoints): Promise<string> {
+async function serveWithMetrics(endpoints: ServedRoutes): Promise<string> {
   const options = { host: "127.0.0.1", port: 0, log, body_bytes: 1_000, metrics: async () => NUMBERS };
   const one = await serveEndpoints(endpoints, options);
   served.push(one);

@@ -9,9 +9,9 @@ import type { Logger } from "@appdb/engine/ports";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { addRoute } from "./add-route.ts";
 import { Connections } from "./connections.ts";
+import { preflightHeaders } from "./cors.ts";
 import { createServer, listen } from "./create-server.ts";
 import { fromHttpError, methodNotAllowed, notFound } from "./http-errors.ts";
-import { preflightHeaders } from "./loopback-origins.ts";
 import { addHealth, addMetrics, addOwnPages } from "./own-pages.ts";
 import { PathMethods } from "./path-methods.ts";
 import { sendReply } from "./send-reply.ts";
@@ -28,6 +28,9 @@ export interface ServeOptions {
   readonly metrics?: () => Promise<MetricsPage>;
 }
 
+/** What of endpoints is carried by HTTP. */
+export type ServedRoutes = Omit<Endpoints, "inside">;
+
 export interface ServedEndpoints extends AsyncDisposable {
   readonly address: string;
   readonly port: number;
@@ -40,7 +43,7 @@ const SWEEP_MS = 20;
  * `/openapi.json` and `/health`, for this machine alone also `/metrics`. Disposing takes no new connection and waits for the requests that are running.
  * @throws port_taken
  */
-export async function serveEndpoints(endpoints: Endpoints, options: ServeOptions): Promise<ServedEndpoints> {
+export async function serveEndpoints(endpoints: ServedRoutes, options: ServeOptions): Promise<ServedEndpoints> {
   const server = createServer(options);
   const connections = new Connections(server.server);
   const paths = new PathMethods();
@@ -51,14 +54,14 @@ export async function serveEndpoints(endpoints: Endpoints, options: ServeOptions
   for (const { service, mount } of places) {
     for (const route of endpoints.routes.filter((candidate) => candidate.service === service)) {
       addRoute(server, { connections, log: options.log, mount }, route);
-      paths.add(route.method, mount + route.path);
+      paths.add(route.method, mount + route.path, route.cors ?? null);
     }
     addOwnPages(server, paths, endpoints, service, mount);
   }
   if (!places.some(({ mount }) => mount === "")) addHealth(server, paths, endpoints, "");
   // A route of the person's at this path wins.
-  if (paths.methodsOf("/metrics").length === 0 && options.metrics !== undefined)
-    addMetrics(server, paths, options.metrics);
+  const isTaken = paths.methodsOf("/metrics").length > 0 || paths.methodsOf("/*").length > 0;
+  if (!isTaken && options.metrics !== undefined) addMetrics(server, paths, options.metrics);
   server.setNotFoundHandler((request, reply) => answerElsewhere(request, reply, paths, options.log));
   server.setErrorHandler((error, request, reply) =>
     sendReply(request, reply, answerError(fromHttpError(error), request.id, options.log)),
@@ -95,9 +98,10 @@ function answerElsewhere(request: FastifyRequest, reply: FastifyReply, paths: Pa
   reply.header("allow", [...allowed, "OPTIONS"].join(", "));
   if (request.method === "OPTIONS") {
     const origin = request.headers.origin;
-    const headers = origin === undefined ? {} : preflightHeaders(origin, allowed.join(", "));
-    sendReply(request, reply, { status: 204, headers, body: "" });
+    const headers = origin === undefined ? {} : preflightHeaders(origin, allowed, paths.corsOf(path));
+    sendReply(request, reply, { status: 204, headers, body: "" }, paths.corsOf(path));
     return;
   }
-  sendReply(request, reply, answerError(methodNotAllowed(request.method, path, allowed), request.id, log));
+  const refused = answerError(methodNotAllowed(request.method, path, allowed), request.id, log);
+  sendReply(request, reply, refused, paths.corsOf(path));
 }

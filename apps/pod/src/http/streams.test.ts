@@ -3,12 +3,11 @@ import { Agent, type IncomingMessage, request as openRequest } from "node:http";
 import { createConnection } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { JSON_HEADERS, type RouteAnswer } from "@appdb/engine/endpoints/answers";
-import type { Endpoints } from "@appdb/engine/endpoints/open-endpoints";
 import type { CompiledRoute, RouteRequest } from "@appdb/engine/endpoints/route";
 import { eventually } from "@appdb/testkit/eventually";
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { afterEach, expect, test } from "vitest";
-import { type ServedEndpoints, serveEndpoints } from "./serve-endpoints.ts";
+import { type ServedEndpoints, type ServedRoutes, serveEndpoints } from "./serve-endpoints.ts";
 
 const LINES = "application/x-ndjson";
 let log = createSilentLog();
@@ -32,7 +31,7 @@ async function serve(handle: Handle, method: "POST" | "GET" = "POST"): Promise<S
     streams: [LINES],
     handle: async (request) => ({ status: 200, headers: JSON_HEADERS, body: "", ...(await handle(request)) }),
   };
-  const endpoints: Endpoints = {
+  const endpoints: ServedRoutes = {
     services: ["api"],
     routes: [route],
     uses_python: false,

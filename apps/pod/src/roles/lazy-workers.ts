@@ -1,7 +1,9 @@
 import { createHandlerWorkers } from "@appdb/adapters/udf/handler-workers";
 import { createPythonWorkers } from "@appdb/adapters/udf/python-workers";
-import type { Manifest } from "@appdb/contract/manifest";
+import type { Manifest, ManifestService } from "@appdb/contract/manifest";
 import type { ServiceSpec } from "@appdb/contract/service-spec";
+import type { GraphFunction } from "@appdb/contract/worker-protocol";
+import type { InnerRoutes } from "@appdb/engine/endpoints/app-routes";
 import type { HandlerRunner, Logger, QueryAnswerer, UdfRunner, UdfStats } from "@appdb/engine/ports";
 
 /** Python is started by the first row that needs it, or ahead of it. */
@@ -54,11 +56,14 @@ function rowModules({ functions, services }: Manifest): string[] {
 export class LazyHandlers implements AsyncDisposable {
   readonly #spec: ServiceSpec;
   readonly #log: Logger;
+  readonly #inside: () => InnerRoutes;
   #runner: HandlerRunner | undefined;
 
-  constructor(spec: ServiceSpec, log: Logger) {
+  /** `inside` is asked for by the first request at the earliest. */
+  constructor(spec: ServiceSpec, log: Logger, inside: () => InnerRoutes) {
     this.#spec = spec;
     this.#log = log;
+    this.#inside = inside;
   }
 
   get(): HandlerRunner {
@@ -66,7 +71,8 @@ export class LazyHandlers implements AsyncDisposable {
     this.#runner ??= createHandlerWorkers({
       runtime,
       modules: handlerModules(this.#spec),
-      app: null,
+      app: applicationOf(this.#spec),
+      inside: this.#inside,
       workers: runtime.workers ?? limits.workers,
       function_timeout_ms: limits.function_timeout_ms,
       worker_memory_mb: limits.worker_memory_mb,
@@ -81,7 +87,20 @@ export class LazyHandlers implements AsyncDisposable {
   }
 }
 
-function handlerModules({ manifest, services }: ServiceSpec): string[] {
-  const routes = manifest.services.filter(({ name }) => services.includes(name)).flatMap((service) => service.routes);
-  return [...new Set(routes.flatMap((route) => (route.kind === "handler" ? [route.handler.module] : [])))];
+function servedBy({ manifest, services }: ServiceSpec): ManifestService[] {
+  return manifest.services.filter(({ name }) => services.includes(name));
+}
+
+/** The application object of the file, which has one at most. */
+function applicationOf(spec: ServiceSpec): GraphFunction | null {
+  const app = servedBy(spec).find((service) => service.app != null)?.app;
+  return app == null ? null : { id: app.id, module: app.module, name: app.name };
+}
+
+function handlerModules(spec: ServiceSpec): string[] {
+  const own = servedBy(spec)
+    .flatMap((service) => service.routes)
+    .flatMap((route) => (route.kind === "handler" ? [route.handler.module] : []));
+  const app = applicationOf(spec);
+  return [...new Set([...(app === null ? [] : [app.module]), ...own])];
 }

@@ -3,9 +3,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { readManifest } from "@appdb/adapters/images/read-manifest";
 import { createHandlerWorkers } from "@appdb/adapters/udf/handler-workers";
-import { type Manifest, manifestSchema } from "@appdb/contract/manifest";
+import { type Manifest, type ManifestService, manifestSchema } from "@appdb/contract/manifest";
+import { compileApplication, openInnerRoutes } from "@appdb/engine/endpoints/app-routes";
 import { compileHandlerRoute } from "@appdb/engine/endpoints/handler-routes";
 import { describeService } from "@appdb/engine/endpoints/openapi";
+import type { CompiledRoute } from "@appdb/engine/endpoints/route";
 import { serveEndpoints } from "../http/serve-endpoints.ts";
 
 const CHECKOUT = join(import.meta.dirname, "..", "..", "..", "..");
@@ -44,10 +46,12 @@ export async function serveHandlers(
   const manifest = manifestSchema.parse(await readManifest({ runtime, app_file: "app.py" }));
   const printed: string[] = [];
   const log = { debug() {}, info() {}, warn() {}, error() {} };
+  const app = manifest.services.find((service) => service.app != null)?.app ?? null;
   const runner = createHandlerWorkers({
     runtime,
     modules: ["app"],
-    app: null,
+    app: app === null ? null : { id: app.id, module: app.module, name: app.name },
+    inside: () => openInnerRoutes([], log),
     workers: options.workers ?? 1,
     function_timeout_ms: options.function_timeout_ms ?? 20_000,
     worker_memory_mb: 300,
@@ -55,14 +59,15 @@ export async function serveHandlers(
     onOutput: (line) => printed.push(line),
   });
   const context = { deps: { log }, handlers: () => runner };
+  const compile = (service: ManifestService): CompiledRoute[] => {
+    if (service.app != null) return [compileApplication(context, service)];
+    const handlers = service.routes.flatMap((route) => (route.kind === "handler" ? [route] : []));
+    return handlers.map((route) => ({ ...compileHandlerRoute(context, service, route), cors: service.cors ?? null }));
+  };
   const served = await serveEndpoints(
     {
       services: manifest.services.map(({ name }) => name),
-      routes: manifest.services.flatMap((service) =>
-        service.routes.flatMap((route) =>
-          route.kind === "handler" ? [compileHandlerRoute(context, service, route)] : [],
-        ),
-      ),
+      routes: manifest.services.flatMap(compile),
       uses_python: false,
       openapi: (name) => describeService(manifest, manifest.services.find((one) => one.name === name) ?? never(name)),
       answerQuery: async () => "[]",

@@ -1,5 +1,6 @@
 import { appError } from "@appdb/contract/errors";
 import type { FromWorker, GraphFunction } from "@appdb/contract/worker-protocol";
+import type { InnerRoutes } from "@appdb/engine/endpoints/app-routes";
 import type { HandlerAnswer, HandlerRequest, HandlerRunner } from "@appdb/engine/ports";
 import { HandlerCall, interrupted } from "./handler-call.ts";
 import { HandlerProcess } from "./handler-process.ts";
@@ -18,6 +19,8 @@ const LOOK_MS = 500;
 export interface HandlerWorkersOptions extends Omit<PythonWorkersOptions, "onQuery"> {
   /** The application object of the file, if it has one. */
   readonly app: GraphFunction | null;
+  /** Answers what the application object asks of the routes in it. */
+  readonly inside?: () => InnerRoutes;
 }
 
 /** Runs handlers in long-lived Python processes. They start at `start()` or with the first request. */
@@ -114,6 +117,10 @@ class HandlerWorkers implements HandlerRunner {
       this.#onHeld(one, frame);
       return;
     }
+    if (frame.t === "route" || frame.t === "problem") {
+      void this.#answerInside(one, frame);
+      return;
+    }
     if (frame.t !== "http_start" && frame.t !== "http_data" && frame.t !== "http_taken" && frame.t !== "http_failed")
       return;
     // A call that ended here, because its client left, may still be told of.
@@ -121,6 +128,16 @@ class HandlerWorkers implements HandlerRunner {
     call?.take(frame);
     this.#backoff.succeeded();
     if (frame.t === "http_failed" && frame.failure.meta.type === "MemoryError") this.#retire(one);
+  }
+
+  async #answerInside(one: HandlerProcess, frame: Extract<FromWorker, { t: "route" | "problem" }>): Promise<void> {
+    const inside = this.#options.inside?.();
+    if (inside === undefined) throw new TypeError("nobody answers for the routes of an application object here");
+    const answer =
+      frame.t === "route"
+        ? await inside.answer(frame.route, frame.request, Buffer.from(frame.data))
+        : await inside.problem(frame.failure, frame.id);
+    one.process.send({ t: "route_answer", ask: frame.ask, ...answer });
   }
 
   #onCallEnd(call: HandlerCall): void {

@@ -8,7 +8,10 @@ import { WorkerFunctions } from "./worker-functions.ts";
 import type { ReadyFrame } from "./worker-process.ts";
 import type { WorkerSlot } from "./worker-slot.ts";
 
-export type RequestFrame = Extract<FromWorker, { t: "acquire" | "release" | "query" | "beat" | `http_${string}` }>;
+export type RequestFrame = Extract<
+  FromWorker,
+  { t: "acquire" | "release" | "query" | "beat" | "route" | "problem" | `http_${string}` }
+>;
 
 export interface WorkerRequestsOptions {
   readonly onQuery?: QueryAnswerer;

@@ -84,7 +84,8 @@ function sendable(headers: HttpHeaders): HttpHeaders {
   return headers.filter(([name]) => name !== "x-request-id");
 }
 
-function answerFailure(failure: HttpFailure, id: string, log: Logger): RouteAnswer {
+/** The answer for a failure that Python told. */
+export function answerFailure(failure: HttpFailure, id: string, log: Logger): RouteAnswer {
   const { code, detail, status, meta } = failure;
   const known: ErrorCode = code !== null && isErrorCode(code) ? code : "handler_failed";
   const hint = failure.hint ?? undefined;

@@ -3,6 +3,7 @@ import type { Manifest, ManifestRoute, ManifestService } from "@appdb/contract/m
 import type { QueryAnswerer } from "../ports.ts";
 import { compileManifestChecks } from "../rows/json-checks.ts";
 import { emptyCatalog, hasCatalog, loadCatalog } from "../schema/load-catalog.ts";
+import { compileApplication, type InnerRoutes, openInnerRoutes } from "./app-routes.ts";
 import { checkRoutes } from "./check-routes.ts";
 import { checkTables } from "./check-tables.ts";
 import { compileDeleteRoute } from "./delete-routes.ts";
@@ -22,6 +23,8 @@ export interface Endpoints extends AsyncDisposable {
   /** True when some route calls a function of the application: workers are worth starting ahead. */
   readonly uses_python: boolean;
   openapi(service: string): OpenApiDocument;
+  /** What application objects reach of the routes in them. */
+  readonly inside: InnerRoutes;
   /** Runs a query for a computed column that asks it. */
   readonly answerQuery: QueryAnswerer;
   /** Removes answers to requests with a key that have expired; gives how many. @throws database_unavailable */
@@ -42,13 +45,25 @@ export async function openEndpoints(deps: EndpointsDeps, input: EndpointsInput):
   checkTables(input, catalog);
   const checks = await compileManifestChecks(input.manifest);
   const context = new RouteContext(deps, input, catalog, checks);
-  const routes = services.flatMap((service) =>
-    service.routes.map((route) => withTiming(compileRoute(context, service, route))),
+  const compiled = services.map((service) => ({
+    service,
+    app: service.app ?? undefined,
+    // Inside an application object a handler is called by that object itself.
+    routes: service.routes.map((route) =>
+      service.app != null && route.kind === "handler" ? undefined : withTiming(compileRoute(context, service, route)),
+    ),
+  }));
+  const routes = compiled.flatMap(({ service, app, routes: own }) =>
+    app === undefined
+      ? own.flatMap((route) => (route === undefined ? [] : { ...route, cors: service.cors ?? null }))
+      : [compileApplication(context, service)],
   );
+  const applications = compiled.flatMap(({ app, routes: own }) => (app === undefined ? [] : [{ app, routes: own }]));
   return {
     services: services.map((service) => service.name),
     routes,
-    uses_python: routes.some((route) => route.uses_python),
+    uses_python: compiled.some((one) => one.routes.some((route) => route?.uses_python)),
+    inside: openInnerRoutes(applications, deps.log),
     answerQuery: (query, args) => context.queries.answer(query, args),
     collect: () => context.once.collect(),
     openapi: (name) => describeService(input.manifest, findService(input.manifest, name)),

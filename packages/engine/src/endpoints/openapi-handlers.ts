@@ -1,5 +1,5 @@
 import type { ManifestHandlerRoute } from "@appdb/contract/manifest";
-import type { Json } from "./openapi-schemas.ts";
+import type { Json, OpenApiDocument } from "./openapi-schemas.ts";
 
 /** The operation of a hand-written handler: what Python read from its signature, and the errors of all. */
 export function describeHandler(
@@ -17,3 +17,36 @@ const OTHERS: Json = {
   description: "`handler_failed`: the application refused the request",
   content: { "application/problem+json": { schema: { $ref: "#/components/schemas/Problem" } } },
 };
+
+type Members = { readonly [key: string]: Json };
+
+/** A service's paths, each operation with these tags before its own. */
+export function withTags(paths: Readonly<Record<string, Json>>, tags: readonly string[]): Record<string, Json> {
+  if (tags.length === 0) return { ...paths };
+  const tagged = (operation: Members): Json => {
+    return { ...operation, tags: [...new Set([...tags, ...((operation.tags as string[] | undefined) ?? [])])] };
+  };
+  return Object.fromEntries(
+    Object.entries(paths).map(([path, operations]) => [
+      path,
+      Object.fromEntries(
+        Object.entries(operations as Members).map(([method, operation]) => [method, tagged(operation as Members)]),
+      ),
+    ]),
+  );
+}
+
+/** What an application object says of itself, with our description of the routes of routers in it. */
+export function withApplication(own: OpenApiDocument, app: Readonly<Record<string, unknown>>): OpenApiDocument {
+  const theirs = app as OpenApiDocument;
+  const paths: Record<string, Json> = { ...(theirs.paths as Members | undefined) };
+  for (const [path, operations] of Object.entries(own.paths as Members)) {
+    paths[path] = { ...(paths[path] as Members | undefined), ...(operations as Members) };
+  }
+  const components = (theirs.components ?? {}) as Members;
+  const schemas = {
+    ...(components.schemas as Members | undefined),
+    ...((own.components as Members).schemas as Members),
+  };
+  return { ...theirs, paths, components: { ...components, schemas } };
+}

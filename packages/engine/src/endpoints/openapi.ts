@@ -15,7 +15,7 @@ import { IDEMPOTENCY_HEADERS, IDEMPOTENCY_PARAMETER } from "../once/describe-onc
 import { CELL_ERRORS_HEADER } from "./cell-error-header.ts";
 import { MINIMAL_RESPONSE, PREFER_PARAMETER } from "./minimal-answer.ts";
 import { errorResponses, PROBLEM_SCHEMA, ROUTE_ERRORS } from "./openapi-errors.ts";
-import { describeHandler } from "./openapi-handlers.ts";
+import { describeHandler, withApplication, withTags } from "./openapi-handlers.ts";
 import { describeRowsAnswer, describeRowsBody, takesMany } from "./openapi-many.ts";
 import {
   describeHeaders,
@@ -34,12 +34,13 @@ export function describeService(manifest: Manifest, service: ManifestService): O
     const described = describe(manifest, route, path);
     paths[path] = { ...(paths[path] as { readonly [key: string]: Json } | undefined), [route.method]: described };
   }
-  return {
+  const document = {
     openapi: "3.1.0",
     info: { title: service.name, version: VERSION },
-    paths,
+    paths: withTags(paths, service.tags ?? []),
     components: { schemas: { Problem: PROBLEM_SCHEMA } },
   };
+  return service.app?.openapi == null ? document : withApplication(document, service.app.openapi);
 }
 
 function describe(manifest: Manifest, route: ManifestRoute, path: string): Json {

@@ -1,4 +1,4 @@
-import type { ManifestRoute } from "@appdb/contract/manifest";
+import type { ManifestCors, ManifestRoute } from "@appdb/contract/manifest";
 import type { Once } from "../once/request-store.ts";
 import type { Timing } from "../timing.ts";
 import type { RouteAnswer } from "./answers.ts";
@@ -46,8 +46,8 @@ export interface RoutePlace {
 export interface CompiledRoute {
   readonly service: string;
   readonly kind: ManifestRoute["kind"];
-  readonly method: "POST" | "GET" | "PUT" | "PATCH" | "DELETE";
-  /** May have parts `{name}`. With the service's prefix; a service's own place (`/<service>`) is added by whoever serves it. */
+  readonly method: "POST" | "GET" | "PUT" | "PATCH" | "DELETE" | "ANY";
+  /** May have parts `{name}`; `/*` is all that no other route of the service answers. With the service's prefix; a service's own place (`/<service>`) is added by whoever serves it. */
   readonly path: string;
   /** True when a request may wait for Python: workers are worth starting ahead. */
   readonly uses_python: boolean;
@@ -57,6 +57,8 @@ export interface CompiledRoute {
   readonly streams?: readonly string[];
   /** Bodies of every content type come, as bytes or text, and the request's place with them. */
   readonly takes_any_body?: boolean;
+  /** What the service says of pages of other origins; `own`: it answers for that itself. */
+  readonly cors?: ManifestCors | "own" | null;
   /** Answers every request; never rejects. */
   handle(request: RouteRequest): Promise<RouteAnswer>;
 }

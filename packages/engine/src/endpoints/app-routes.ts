@@ -1,0 +1,85 @@
+import { appError } from "@appdb/contract/errors";
+import type { ManifestService } from "@appdb/contract/manifest";
+import type { HttpFailure, HttpHead, HttpHeaders } from "@appdb/contract/worker-protocol";
+import type { Logger } from "../ports.ts";
+import { answerError, type RouteAnswer } from "./answers.ts";
+import { answerByPython, answerFailure, type HandlerContext } from "./handler-routes.ts";
+import type { CompiledRoute, RouteRequest } from "./route.ts";
+
+/** An answer that an application object passes on. */
+export interface InnerAnswer {
+  readonly status: number;
+  readonly headers: HttpHeaders;
+  readonly data: Uint8Array;
+}
+
+/** What application objects reach of the routes of routers that they include. Neither rejects. */
+export interface InnerRoutes {
+  /** Answers a request for a route, by the id that the manifest gives it. */
+  answer(route: string, head: HttpHead, data: Uint8Array): Promise<InnerAnswer>;
+  /** The answer for a failure of a handler. */
+  problem(failure: HttpFailure, id: string): Promise<InnerAnswer>;
+}
+
+type Application = NonNullable<ManifestService["app"]>;
+
+/** Compiles the one route of a service with an application object: that answers whatever is asked. */
+export function compileApplication(context: HandlerContext, service: ManifestService): CompiledRoute {
+  return {
+    service: service.name,
+    kind: "handler",
+    method: "ANY",
+    path: "/*",
+    uses_python: false,
+    takes_signal: true,
+    streams: ["*"],
+    cors: "own",
+    handle: (request) => answerByPython(context, request, { handler: null, timeout_ms: null }),
+  };
+}
+
+/** Opens the routes that application objects reach; `routes` are those of `app.routes`, in their order. */
+export function openInnerRoutes(
+  applications: readonly { readonly app: Application; readonly routes: readonly (CompiledRoute | undefined)[] }[],
+  log: Logger,
+): InnerRoutes {
+  const known = new Map<string, CompiledRoute>();
+  for (const { app, routes } of applications) {
+    for (const [place, id] of app.routes.entries()) {
+      const route = routes[place];
+      if (route !== undefined) known.set(id, route);
+    }
+  }
+  return {
+    async answer(id, head, data) {
+      const route = known.get(id);
+      if (route !== undefined) return passedOn(await route.handle(requestOf(head, data)));
+      const error = appError("not_found", {
+        detail: "The application's code has a route that the service was not given.",
+      });
+      return passedOn(answerError(error, head.id, log));
+    },
+    problem: (failure, id) => passedOn(answerFailure(failure, id, log)),
+  };
+}
+
+function requestOf(head: HttpHead, data: Uint8Array): RouteRequest {
+  const headers: Record<string, string> = {};
+  for (const [name, value] of head.headers) headers[name] = value;
+  return { body: Buffer.from(data).toString("utf8"), search: head.search, headers, id: head.id };
+}
+
+async function passedOn(answer: RouteAnswer): Promise<InnerAnswer> {
+  const headers: HttpHeaders = [...Object.entries(answer.headers), ...(answer.more_headers ?? [])].map(
+    ([name, value]) => [name, value],
+  );
+  return { status: answer.status, headers, data: await wholeBody(answer.body) };
+}
+
+async function wholeBody(body: RouteAnswer["body"]): Promise<Uint8Array> {
+  if (typeof body === "string") return Buffer.from(body);
+  if (Buffer.isBuffer(body)) return body;
+  const pieces: Uint8Array[] = [];
+  for await (const piece of body) pieces.push(typeof piece === "string" ? Buffer.from(piece) : piece);
+  return Buffer.concat(pieces);
+}
