@@ -7,6 +7,7 @@ import { measureBigFile } from "./big-file.ts";
 import { measureCommands } from "./commands.ts";
 import { measureFunctions } from "./functions.ts";
 import { measureInserts } from "./inserts.ts";
+import { measureLive } from "./live.ts";
 import { measureMemory } from "./memory.ts";
 import { measureReads } from "./reads.ts";
 import { measureRecompute } from "./recompute.ts";
@@ -18,6 +19,7 @@ const GROUPS: Record<string, Group> = {
   inserts: measureInserts,
   functions: measureFunctions,
   reads: measureReads,
+  live: measureLive,
   commands: measureCommands,
   "big-file": measureBigFile,
   alter: measureAlter,

@@ -74,6 +74,16 @@ def listed(first: int):
     return chosen.select(Listed.title, Listed.n, Listed.price, Listed.made_at, Listed.note)
 
 
+@db.query
+def made_of(n: int):
+    return Listed.where(Listed.n == n).select(Listed.title, Listed.price)
+
+
+@db.query
+def plain_of(title: str):
+    return Plain.where(Plain.title == title).select(Plain.body)
+
+
 bench = Router(name="bench")
 bench.add_insert_route(Plain, path="/plain", inputs=[Plain.title, Plain.body], outputs=[Plain.title])
 bench.add_insert_route(Keyed, path="/keyed", inputs=[Keyed.title, Keyed.body], outputs=[Keyed.id])
@@ -89,3 +99,5 @@ bench.add_insert_route(
 bench.add_insert_route(Asked, path="/asked", inputs=[Asked.title, Asked.body], outputs=[Asked.id, Asked.answer])
 bench.add_query_route(path="/by_id", query=by_id, one_row=True)
 bench.add_query_route(path="/listed", query=listed)
+bench.add_query_route(path="/made_of", query=made_of, method="get")
+bench.add_query_route(path="/plain_of", query=plain_of, method="get")

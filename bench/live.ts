@@ -1,0 +1,169 @@
+// Live queries: a thousand readers, each of another value, while a hundred commits a second touch one of them each.
+import { type ClientRequest, get, type IncomingMessage } from "node:http";
+import { setTimeout as sleep } from "node:timers/promises";
+import pg from "pg";
+import type { Bench } from "./bench.ts";
+import type { Measure } from "./report.ts";
+import type { Stage } from "./stage.ts";
+
+const TARGET = "bench";
+const READERS = 1_000;
+const COMMITS_PER_SECOND = 100;
+/** Apart from what other groups insert. */
+const FIRST = 5_000_000;
+/** PostgreSQL's processes report what they counted when they have been idle for so long. */
+const STATISTICS_MS = 12_000;
+const INSERT = JSON.stringify({ title: "Hello from the benchmark", body: "A short text of a few words" });
+
+/** From sending a commit to the event of the reader that it concerns; the statements that the service runs for one; and
+ *  what inserts cost into a table that is watched. */
+export async function measureLive(bench: Bench): Promise<Measure[]> {
+  const stage = await bench.stage();
+  await using pool = openPool(stage);
+  await pool.query(
+    `insert into listed (id, title, n, price, made_at)
+      select uuidv7(), 'Title number ' || i, $1 + i, i, now() from generate_series(0, $2 - 1) i`,
+    [FIRST, READERS],
+  );
+  await pool.query("vacuum analyze listed");
+  const last: number[] = [];
+  const middle: number[] = [];
+  const statements: number[] = [];
+  for (let run = 1; run <= bench.runs; run += 1) {
+    bench.say(`run ${run} of ${bench.runs}, ${READERS} live queries`);
+    const found = await watchCommits(stage, pool, bench.seconds * 3);
+    const sorted = found.times.toSorted((a, b) => a - b);
+    last.push(sorted[Math.floor(sorted.length * 0.99)] ?? Number.NaN);
+    middle.push(sorted[sorted.length >> 1] ?? Number.NaN);
+    statements.push(found.statements_per_commit);
+  }
+  const { watched, alone } = await compareInserts(bench, stage);
+  const name = `${READERS} live queries, ${COMMITS_PER_SECOND} commits a second that touch one each`;
+  return [
+    {
+      name: `${name}: commit to event, p99`,
+      unit: "ms",
+      ours: last,
+      limit: undefined,
+      reach: { at_most: 250 },
+      digits: 1,
+    },
+    { name: `${name}: commit to event, median`, unit: "ms", ours: middle, limit: undefined, digits: 1 },
+    {
+      name: `${name}: statements a commit`,
+      unit: "",
+      ours: statements,
+      limit: undefined,
+      reach: { at_most: 2 },
+      digits: 2,
+    },
+    {
+      name: "inserts at 64 conn. into a table with a live query, against without",
+      unit: "/s",
+      ours: watched,
+      limit: alone,
+    },
+  ];
+}
+
+async function watchCommits(stage: Stage, pool: pg.Pool, seconds: number) {
+  const times: number[] = [];
+  const sent = new Map<number, number>();
+  await using readers = await openReaders(stage, (n) => {
+    const at = sent.get(n);
+    if (at !== undefined) times.push(performance.now() - at);
+    sent.delete(n);
+  });
+  await sleep(STATISTICS_MS);
+  const before = await scansOf(pool);
+  const commits = COMMITS_PER_SECOND * seconds;
+  const began = performance.now();
+  const running: Promise<unknown>[] = [];
+  for (let at = 0; at < commits; at += 1) {
+    await sleep(Math.max(0, began + (at * 1000) / COMMITS_PER_SECOND - performance.now()));
+    const n = FIRST + ((at * 7) % READERS);
+    sent.set(n, performance.now());
+    running.push(pool.query("update listed set price = price + 1 where n = $1", [n]));
+  }
+  await Promise.all(running);
+  await sleep(1_000);
+  if (times.length !== commits) throw new Error(`${commits} commits were told by ${times.length} events`);
+  await sleep(STATISTICS_MS);
+  // Each update looks for its own row too.
+  const statements_per_commit = ((await scansOf(pool)) - before - commits) / commits;
+  readers.check();
+  return { times, statements_per_commit };
+}
+
+async function openReaders(stage: Stage, onChange: (n: number) => void) {
+  const requests: ClientRequest[] = [];
+  let broken = 0;
+  let isOver = false;
+  await Promise.all(
+    Array.from({ length: READERS }, async (_none, at) => {
+      const [request, response] = await open(`${stage.service}/made_of?n=${FIRST + at}`);
+      requests.push(request);
+      response.on("close", () => {
+        if (!isOver) broken += 1;
+      });
+      let events = 0;
+      await new Promise<void>((resolve) =>
+        response.on("data", (text: string) => {
+          events += text.split("\nevent: ").length - 1 + (text.startsWith("event: ") ? 1 : 0);
+          if (events === 1) resolve();
+          else if (text.includes("event: ")) onChange(FIRST + at);
+        }),
+      );
+    }),
+  );
+  return {
+    check: () => {
+      if (broken > 0) throw new Error(`${broken} streams broke off`);
+    },
+    async [Symbol.asyncDispose]() {
+      isOver = true;
+      for (const request of requests) request.destroy();
+      await sleep(500);
+    },
+  };
+}
+
+function open(url: string): Promise<[ClientRequest, IncomingMessage]> {
+  return new Promise((resolve, reject) => {
+    const request = get(url, { agent: false, headers: { accept: "text/event-stream" } }, (response) => {
+      response.setEncoding("utf8");
+      response.on("error", () => undefined);
+      if (response.statusCode === 200) resolve([request, response]);
+      else reject(new Error(`${url} answered ${response.statusCode}`));
+    });
+    request.on("error", reject);
+  });
+}
+
+async function compareInserts(bench: Bench, stage: Stage): Promise<{ watched: number[]; alone: number[] }> {
+  const watched: number[] = [];
+  const alone: number[] = [];
+  const drive = async () => {
+    const load = { url: `${stage.service}/plain`, body: INSERT, connections: 64, seconds: bench.seconds };
+    return (await bench.load(load)).per_second;
+  };
+  // The triggers go on for a while after the last reader has left: without come first.
+  for (let run = 1; run <= bench.runs; run += 1) alone.push(await drive());
+  const [request] = await open(`${stage.service}/plain_of?title=nothing`);
+  for (let run = 1; run <= bench.runs; run += 1) watched.push(await drive());
+  request.destroy();
+  return { watched, alone };
+}
+
+/** How often the table was looked through, by statements of whoever. */
+async function scansOf(pool: pg.Pool): Promise<number> {
+  const { rows } = await pool.query(
+    "select (idx_scan + seq_scan)::int as scans from pg_stat_user_tables where relname = 'listed'",
+  );
+  return rows[0].scans;
+}
+
+function openPool(stage: Stage): pg.Pool & AsyncDisposable {
+  const pool = new pg.Pool({ host: stage.sockets, user: "postgres", database: TARGET, max: 4 });
+  return Object.assign(pool, { [Symbol.asyncDispose]: () => pool.end() });
+}
