@@ -20,7 +20,8 @@ _HOMES = {
     **dict.fromkeys(_TYPES, "appdb._types"),
     "model_base": "appdb._model",
     "Column": "appdb._declared",
-    "BtreeIndex": "appdb._declared",
+    "BtreeIndex": "appdb._indexes",
+    "EmbeddingIndex": "appdb._indexes",
     "udf": "appdb._udf",
     "query": "appdb._named_query",
     "uda": "appdb._uda",
@@ -31,7 +32,7 @@ _HOMES = {
     "AppFileError": "appdb._errors",
 }
 _LATER = frozenset(
-    "Image Video Audio Document iterator EmbeddingIndex ConfigVar URI"
+    "Image Video Audio Document iterator ConfigVar URI"
     " retrieval_udf tools tool mcp_udfs create_table create_view get_table drop_table move create_dir"
     " drop_dir list_tables list_dirs ls init list_functions get_dir_contents io".split()
 )

@@ -54,6 +54,8 @@ class Expr:
         """True where the value is one of `values`; as SQL's IN where there are nulls."""
     def apply(self, function: Callable[[Any], Any], col_type: Any = None) -> Any:
         """Calls a function of a module with the value: `title.apply(slug, col_type=db.String)`."""
+    def similarity(self, *, string: Any = ..., json: Any = ..., vector: Any = ..., idx: str | None = None) -> Expr:
+        """Of a column with an embedding index, in a query: how alike its vector is to that of a value."""
     errortype: Any
     """Of a computed column: the class name of the exception for which a cell has no value."""
     errormsg: Any
@@ -157,6 +159,20 @@ class BtreeIndex:
     """An index that makes look-ups, ranges and orders by its columns fast."""
 
     def __init__(self, *columns: Any, name: str | None = None) -> None: ...
+
+class EmbeddingIndex:
+    """An index that finds the rows whose vectors are nearest: `Docs.text.similarity(string=q)` asks it."""
+
+    def __init__(
+        self,
+        column: Any,
+        embedding: Any = None,
+        string_embed: Any = None,
+        *,
+        metric: str = "cosine",
+        precision: str = "fp16",
+        name: str | None = None,
+    ) -> None: ...
 
 class Udf(Generic[_P, _R]):
     """A function that computes columns. Over plain values it just runs."""

@@ -180,7 +180,7 @@ def _queries(tables, visible):
     called = [
         function
         for table in tables
-        for column in table.columns.values()
+        for column in (*table.columns.values(), *table.hidden.values())
         for function in (column.value._functions if column.value is not None else ())
         if isinstance(function, named_query.NamedQuery)
     ]
@@ -203,7 +203,7 @@ def _queries(tables, visible):
 def _callers(tables, queries):
     """All expressions of the file, each with where it stands."""
     for table in tables:
-        for column in table.columns.values():
+        for column in (*table.columns.values(), *table.hidden.values()):
             yield f"column '{column.name}'", column.value
     for query in queries:
         for expr in query.query.expressions():
@@ -216,12 +216,12 @@ def _table(table, places):
         "model": table.model,
         "comment": table.comment,
         "custom_metadata": table.custom_metadata,
-        "columns": [_column(column, places) for column in table.columns.values()],
-        "primary_key": [column.name for column in table.columns.values() if column.primary_key],
-        "indexes": [
-            {"kind": "btree", "name": name, "columns": list(columns), "source": places.of(source)}
-            for name, columns, source in table.indexes
+        "columns": [
+            *(_column(column, places) for column in table.columns.values()),
+            *(_hidden(column, places) for column in table.hidden.values()),
         ],
+        "primary_key": [column.name for column in table.columns.values() if column.primary_key],
+        "indexes": [index.document(places) for index in table.indexes],
         "has_default_idxs": table.has_default_idxs,
         "renamed_from": table.renamed_from,
         "source": places.of(table.source),
@@ -241,6 +241,10 @@ def _column(column, places):
         "renamed_from": column.renamed_from,
         "source": places.of(column.source),
     }
+
+
+def _hidden(column, places):
+    return {**_column(column, places), "type": column.type(), "nullable": True, "is_hidden": True}
 
 
 def _application(module):

@@ -5,7 +5,6 @@ import sys
 from appdb import _names
 from appdb._constants import literal_value
 from appdb._errors import AppFileError, did_you_mean
-from appdb._expr import ColumnRef, Expr
 
 
 class Column:
@@ -55,26 +54,6 @@ class Column:
         self.custom_metadata = custom_metadata
         self.comment = comment
         self.renamed_from = None if renamed_from is None else _names.column_name(renamed_from)
-
-
-class BtreeIndex:
-    """An index that makes look-ups, ranges and orders by its columns fast: `__indexes__ = [BtreeIndex(email)]`."""
-
-    def __init__(self, *columns, name=None, **unknown):
-        if unknown:
-            raise AppFileError(f"BtreeIndex has no option '{next(iter(unknown))}'.", "Write BtreeIndex(column).")
-        if not columns:
-            raise AppFileError("BtreeIndex() names no column.", "Write BtreeIndex(column).")
-        for column in columns:
-            if not isinstance(column, (ColumnRef, str)):
-                shown = column._text if isinstance(column, Expr) else repr(column)
-                raise AppFileError(
-                    f"BtreeIndex takes columns of the model, not {shown}.",
-                    "Declare the expression as a computed column and index that.",
-                )
-        self.columns = columns
-        self.name = None if name is None else _names.index_name(name)
-        self.source = caller(1)
 
 
 class Declared:

@@ -160,8 +160,13 @@ class Expr:
             return _cell_error(self, name)
         if self._kind == "json":
             return _paths.key_of(self, name)
-        if name in ("fileurl", "localpath", "similarity"):
+        if name in ("fileurl", "localpath"):
             raise later(f"{self._text}.{name}")
+        if name == "similarity":
+            raise AppFileError(
+                f"{self._text} is no column; a column has an embedding index, by which likeness is found.",
+                "Declare it as a computed column with an EmbeddingIndex, and ask that.",
+            )
         from appdb.functions import _methods
 
         found = _methods.attribute(self, name)
@@ -220,6 +225,12 @@ class ColumnRef(Expr):
         self._owner = owner
         self._computed = computed
         self._reads = (self,)
+
+    def similarity(self, *, idx=None, **given):
+        """How alike the column's vector is to that of a value: `Docs.text.similarity(string=q)`; in a query."""
+        from appdb._similarity import similarity
+
+        return similarity(self, given, idx)
 
 
 def call(function, args, kind, nullable, text, binds=ATOM, kwargs=None):
@@ -326,7 +337,7 @@ CASTS = {
 
 
 # What every expression has beside the functions of its type.
-_OWN = ("astype", "isin", "apply")
+_OWN = ("astype", "isin", "apply", "similarity")
 _CELL_ERRORS = {"errortype": "type", "errormsg": "message"}
 
 

@@ -2,11 +2,10 @@
 
 from appdb import _names
 from appdb._body import open_body
-from appdb._declared import BtreeIndex, caller, check_comment, check_metadata
+from appdb._declared import caller, check_comment, check_metadata
 from appdb._declaring import Phase
 from appdb._errors import VERSIONS, AppFileError, UnknownAttribute, did_you_mean, later, listed, no_versions
 from appdb._expr import ColumnRef
-from appdb._types import DISPLAY
 
 _KEYWORDS = ("name", "has_default_idxs", "comment", "custom_metadata", "media_validation", "renamed_from")
 _LATER_METHODS = frozenset(
@@ -31,6 +30,7 @@ class Table:
         self.has_default_idxs = options.get("has_default_idxs", False)
         self.renamed_from = _former_name(options)
         self.columns = {}
+        self.hidden = {}  # columns that hold the vectors of indexes
         self.indexes = []
 
 
@@ -57,7 +57,10 @@ class ModelMeta(type):
         _refuse_second_heir([(column, column.renamed_from) for column in table.columns.values()], "columns")
         if not table.columns:
             raise AppFileError(f"The model {class_name} declares no column.", "Write for example title: db.String")
-        table.indexes = _indexes(table, body.indexes)
+        if not isinstance(body.indexes, list) or body.indexes:
+            from appdb._indexes import declare_indexes
+
+            declare_indexes(table, body.indexes)
         if table.comment is None and isinstance(body.get("__doc__"), str):
             table.comment = _dedented(body["__doc__"])
             check_comment(table.comment)
@@ -182,58 +185,6 @@ def _refuse_second_heir(named, what):
                 "Only one of them can have its data; take it out of the other.",
                 one.source,
             )
-
-
-def _indexes(table, declared):
-    if not isinstance(declared, (list, tuple)):
-        raise AppFileError("__indexes__ is a list.", "Write __indexes__ = [db.BtreeIndex(column)]", table.source)
-    found = []
-    for index in declared:
-        if not isinstance(index, BtreeIndex):
-            raise AppFileError(
-                f"__indexes__ holds {index!r}, which is no index.",
-                "Write __indexes__ = [db.BtreeIndex(column)]",
-                table.source,
-            )
-        columns = tuple(_indexed(table, index, column) for column in index.columns)
-        if len(set(columns)) < len(columns):
-            raise AppFileError("An index names a column twice.", "Name each column once.", index.source)
-        if table.has_default_idxs and len(columns) == 1:
-            raise AppFileError(
-                f"Column '{columns[0]}' has an index already, by has_default_idxs=True.",
-                "Take the BtreeIndex or has_default_idxs out.",
-                index.source,
-            )
-        for other in found:
-            if other[1] == columns:
-                raise AppFileError(f"Two indexes are on {listed(columns)}.", "Keep one of them.", index.source)
-            if index.name is not None and other[0] == index.name:
-                raise AppFileError(f"Two indexes have the name '{index.name}'.", "Rename one.", index.source)
-        found.append((index.name, columns, index.source))
-    return found
-
-
-def _indexed(table, index, column):
-    if isinstance(column, ColumnRef) and column._owner is not table:
-        raise AppFileError(
-            f"The index names '{column._name}' of another model.", "Name columns of this model.", index.source
-        )
-    name = column.lower() if isinstance(column, str) else column._name
-    declared = table.columns.get(name)
-    if declared is None:
-        raise AppFileError(
-            f"The index names '{column}', which is no column of {table.model}.",
-            did_you_mean(name, table.columns, f"Its columns are {listed(table.columns)}."),
-            index.source,
-        )
-    if declared.ref._kind in ("json", "bool", "array", "binary"):
-        is_json = declared.ref._kind == "json"
-        raise AppFileError(
-            f"Column '{name}' is {DISPLAY[declared.ref._kind]}; a B-tree index does not help there.",
-            f"Index a column with its text, {name}.astype(db.String), or take the index out." if is_json else "Take the index out.",
-            index.source,
-        )
-    return name
 
 
 def _dedented(text):

@@ -52,7 +52,7 @@ def unplaced(node, groups):
         parts = node
     elif not isinstance(node, dict) or node.get("node") == "aggregate" or any(node == group for group in groups):
         return None
-    elif node.get("node") in ("column", "cell_error"):
+    elif node.get("node") in ("column", "cell_error", "similarity"):
         return node["name" if node["node"] == "column" else "column"]
     else:
         parts = node.values()
@@ -77,8 +77,8 @@ def default_name(node, place):
         return node["function"].rpartition(":")[2].partition("#")[0]
     if kind == "aggregate":
         return node["fn"].rpartition(":")[2].rpartition(".")[2].partition("#")[0]
-    if kind == "literal":
-        return "literal"
+    if kind in ("literal", "similarity"):
+        return kind
     if kind == "parameter":
         return node["name"]
     return f"col_{place}"

@@ -247,7 +247,6 @@ LATER = [
     "class V(Base, name='v'):\n    x: bytes\n",
     "class V(Base, name='v'):\n    n: db.Int\n    x = db.Column(value=n, stored=False)\n",
     "class V(Base, name='v'):\n    n: db.Int\n    x = db.Column(value=n, destination='s3://x')\n",
-    "i = db.EmbeddingIndex\n",
     "v = db.ConfigVar('bucket', str)\n",
     "from appdb.functions import openai\n",
     "x = fn.image.resize\n",

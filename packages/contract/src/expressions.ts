@@ -19,6 +19,10 @@ import { type ColumnType, columnTypeSchema } from "./types.ts";
  * - `query`: the result of a query of the application, by its id; only in a computed column.
  * - `aggregate`: a value of many rows; only in a query. `fn` is one of ours (`sum`) or, with `is_udf`, a function's id.
  * - `parameter`: a parameter of the query that it stands in.
+ * - `similarity`: how alike a column's vector in an embedding index and that of `value` are; only in a query. `value` is a
+ *   vector, or of the column's own type: then the index's function makes its vector, once for all rows. `cosine` is 1 for the
+ *   same direction, `ip` the inner product, `l2` the distance. `index` is null where the column has but one. Sorting by the
+ *   node itself is sorting by likeness, whichever way the number goes: the nearest rows come first when descending.
  */
 export type Expr =
   | { node: "column"; name: string; of?: string | undefined; type: ColumnType; nullable: boolean }
@@ -47,7 +51,20 @@ export type Expr =
       type: ColumnType;
       nullable: boolean;
     }
-  | { node: "parameter"; name: string; type: ColumnType; nullable: boolean };
+  | { node: "parameter"; name: string; type: ColumnType; nullable: boolean }
+  | {
+      node: "similarity";
+      column: string;
+      of?: string | undefined;
+      index: string | null;
+      metric: VectorMetric;
+      value: Expr;
+      type: ColumnType;
+      nullable: boolean;
+    };
+
+export const VECTOR_METRICS = ["cosine", "ip", "l2"] as const;
+export type VectorMetric = (typeof VECTOR_METRICS)[number];
 
 /** One step into a Json value. `slice` is Python's start, stop, step; `wildcard` and `slice` make a list of what follows. */
 export type PathStep =
@@ -114,4 +131,13 @@ export const exprSchema: z.ZodType<Expr> = z.discriminatedUnion("node", [
     ...typed,
   }),
   z.strictObject({ node: z.literal("parameter"), name: z.string(), ...typed }),
+  z.strictObject({
+    node: z.literal("similarity"),
+    column: z.string(),
+    of: z.string().optional(),
+    index: z.string().nullable(),
+    metric: z.enum(VECTOR_METRICS),
+    value: lazyExpr,
+    ...typed,
+  }),
 ]);

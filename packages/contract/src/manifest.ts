@@ -1,8 +1,8 @@
 import * as z from "zod";
-import { exprSchema } from "./expressions.ts";
+import { exprSchema, VECTOR_METRICS } from "./expressions.ts";
 import { onErrorSchema } from "./jobs.ts";
 import { querySchema } from "./query.ts";
-import { columnTypeSchema } from "./types.ts";
+import { columnTypeSchema, MOST_DIMENSIONS, VECTOR_PRECISIONS } from "./types.ts";
 
 /**
  * The manifest: all that the engine knows of an application. `python -m appdb.manifest app.py` writes it, a second
@@ -27,15 +27,37 @@ export const columnSchema = z.strictObject({
   custom_metadata: z.unknown(),
   /** The name that the column had; an update then renames it and keeps its values. */
   renamed_from: z.string().nullable().default(null),
+  /** Nobody's to read: it holds the vectors of an embedding index, and is called by an underscore first. */
+  is_hidden: z.boolean().optional(),
   source: sourceSchema,
 });
 
-export const indexSchema = z.strictObject({
+const btreeIndexSchema = z.strictObject({
   kind: z.literal("btree"),
   name: z.string().nullable(),
   columns: z.array(z.string()).min(1),
   source: sourceSchema,
 });
+
+/** An index of pgvector (HNSW) that finds the rows whose vectors are nearest. */
+const embeddingIndexSchema = z
+  .strictObject({
+    kind: z.literal("embedding"),
+    name: z.string().nullable(),
+    columns: z.array(z.string()).length(1),
+    /** The hidden column that holds the vectors; null when they are the values of the column itself, an array. */
+    values: z.string().nullable(),
+    metric: z.enum(VECTOR_METRICS),
+    precision: z.enum(VECTOR_PRECISIONS),
+    dimensions: z.int().min(1),
+    source: sourceSchema,
+  })
+  .refine(
+    ({ precision, dimensions }) => dimensions <= MOST_DIMENSIONS[precision],
+    "has more dimensions than its precision can index",
+  );
+
+export const indexSchema = z.discriminatedUnion("kind", [btreeIndexSchema, embeddingIndexSchema]);
 
 export const tableSchema = z.strictObject({
   name: z.string(),

@@ -30,6 +30,13 @@ export const ARRAY_DTYPES = [
 ] as const;
 export type ArrayDtype = (typeof ARRAY_DTYPES)[number];
 
+/** `fp16` keeps half of the digits, in half of the room, and has room for twice as many dimensions. */
+export const VECTOR_PRECISIONS = ["fp16", "fp32"] as const;
+export type VectorPrecision = (typeof VECTOR_PRECISIONS)[number];
+
+/** What pgvector can index. */
+export const MOST_DIMENSIONS = { fp16: 4_000, fp32: 2_000 } as const satisfies Record<VectorPrecision, number>;
+
 /**
  * A column's type. Beside its kind, a json type may carry the JSON Schema that its values must meet (a missing one lets
  * all pass), and an array type always carries its `dtype` and `shape` (null: any shape; a null in it: any length there).
@@ -40,11 +47,17 @@ export const columnTypeSchema = z
     schema: z.record(z.string(), z.unknown()).optional(),
     dtype: z.enum(ARRAY_DTYPES).optional(),
     shape: z.array(z.int().min(0).nullable()).min(1).nullable().optional(),
+    /** Stored as a vector of pgvector in this precision: what an embedding index is over. One dimension, of a fixed length. */
+    vector: z.enum(VECTOR_PRECISIONS).optional(),
   })
   .refine((type) => type.schema === undefined || type.kind === "json", "only a json type has a schema")
   .refine(
     (type) => (type.kind === "array") === (type.dtype !== undefined && type.shape !== undefined),
     "an array type has a dtype and a shape, no other has",
+  )
+  .refine(
+    ({ vector, shape }) => vector === undefined || (shape?.length === 1 && typeof shape[0] === "number"),
+    "a vector has one dimension, of a fixed length",
   );
 export type ColumnType = z.infer<typeof columnTypeSchema>;
 

@@ -39,6 +39,7 @@ export interface AskOptions {
 
 /** Routes of an application file, with real Python workers. */
 export interface ServedApp extends AsyncDisposable {
+  readonly manifest: Manifest;
   readonly endpoints: Endpoints;
   get(path: string, options?: AskOptions): Promise<Answer>;
   post(path: string, body: unknown, options?: AskOptions): Promise<Answer>;
@@ -49,7 +50,6 @@ export interface ServedApp extends AsyncDisposable {
 /** An application file, applied to a database and served, with real Python workers. */
 export interface QueriesStage extends ServedApp {
   readonly sql: SqlPool;
-  readonly manifest: Manifest;
   /** Statements that went to PostgreSQL since the last call. */
   statements(): readonly Statement[];
   /** Serves another version of the file, which has been applied. */
@@ -145,6 +145,7 @@ export async function openQueriesStage(app: string, limits: Partial<QueryLimits>
       return { status: answer.status, text, headers: answer.headers, json: text === "" ? null : JSON.parse(text) };
     };
     return {
+      manifest: app,
       endpoints,
       get: (path, options) => ask("GET", path, "", options),
       post: (path, body, options) => ask("POST", path, typeof body === "string" ? body : JSON.stringify(body), options),
@@ -164,7 +165,6 @@ export async function openQueriesStage(app: string, limits: Partial<QueryLimits>
   return {
     ...served,
     sql: pool,
-    manifest,
     statements: () => seen.splice(0),
     serve: async (source) => serve(await read(source)),
     update: async (source) => apply(await read(source)),

@@ -1,5 +1,6 @@
 import type { Logger, SqlConnection, SqlPool, SqlResult, SqlTransaction, Statement } from "@appdb/engine/ports";
 import { SqlError } from "@appdb/engine/ports";
+import { IN_SIGHT } from "@appdb/engine/queries/nearest-rows";
 import { Client, type ClientBase, type ClientConfig, Pool, type PoolClient } from "pg";
 import { copyRows } from "./pg-copy.ts";
 import { isLost, statementError, unavailableError } from "./pg-errors.ts";
@@ -186,6 +187,8 @@ async function prepareSession(client: ClientBase, options: PgPoolOptions): Promi
   const timeout = options.statement_timeout_ms ?? 0;
   await client.query(
     "set timezone = 'UTC'; set datestyle = 'ISO, YMD'; set extra_float_digits = 1; set standard_conforming_strings = on; " +
+      // A search of vectors goes on until a filter has let through as many rows as are asked for.
+      `set hnsw.iterative_scan = strict_order; set hnsw.ef_search = ${IN_SIGHT}; ` +
       `set client_min_messages = 'warning'; set jit = off; set statement_timeout = ${Math.trunc(timeout)}`,
   );
 }

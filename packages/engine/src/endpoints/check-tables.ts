@@ -24,14 +24,16 @@ export function checkTables(input: { readonly manifest: Manifest; readonly targe
 /** An operation is what would bring the table to the manifest; `drop` means that the table is ahead of the manifest. */
 function hinders(operation: Operation): boolean {
   switch (operation.kind) {
-    case "create_table":
     case "add_column":
+      return operation.to.is_hidden !== true;
+    case "create_table":
     case "rename_table":
     case "rename_column":
     case "refuse_rename":
       return true;
     case "add_index":
     case "drop_index":
+    case "replace_index":
       return false;
     case "drop_column":
       return operation.column.computed === null && !operation.column.nullable;

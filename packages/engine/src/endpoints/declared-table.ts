@@ -1,6 +1,7 @@
 import type { Manifest } from "@appdb/contract/manifest";
 import type { Catalog, CatalogColumn, CatalogTable } from "../schema/catalog.ts";
 import { computedWithQueries } from "../schema/column-queries.ts";
+import { nameHidden } from "../schema/hidden-columns.ts";
 import { folderSchema } from "../target.ts";
 
 /**
@@ -16,10 +17,13 @@ export function declaredTable(
   const table = catalog.tables.find((candidate) => candidate.folder === folder && candidate.name === name);
   if (table === undefined) throw new TypeError(`The catalog has no table ${name}.`);
   const declared = manifest.tables.find((candidate) => candidate.name === name);
-  const columns = (declared?.columns ?? []).map((column): CatalogColumn => {
+  const named = declared === undefined ? [] : nameHidden(table, declared).columns;
+  const columns = named.flatMap((column): CatalogColumn[] => {
     const stored = table.columns.find((candidate) => candidate.name === column.name);
+    // An index of vectors may be another one by now; who writes rows leaves that to a job.
+    if (stored === undefined && column.is_hidden === true) return [];
     if (stored === undefined) throw new TypeError(`The catalog has no column ${name}.${column.name}.`);
-    return { ...stored, nullable: column.nullable, computed: computedWithQueries(manifest, column) };
+    return [{ ...stored, nullable: column.nullable, computed: computedWithQueries(manifest, column) }];
   });
   return { ...table, columns };
 }

@@ -58,6 +58,7 @@ function compile(expr: Expr, sources: Sources, forms: Forms): string | undefined
     case "item":
     case "query":
     case "aggregate":
+    case "similarity":
       return undefined;
     case "column":
       return sources.columnSql(expr);

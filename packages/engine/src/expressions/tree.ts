@@ -15,6 +15,8 @@ export function partsOf(expr: Expr): readonly Expr[] {
       return expr.items;
     case "query":
       return Object.values(expr.args);
+    case "similarity":
+      return [expr.value];
     case "column":
     case "literal":
     case "item":
@@ -39,6 +41,8 @@ export function mapParts(expr: Expr, change: (part: Expr) => Expr): Expr {
       return { ...expr, items: expr.items.map(change) };
     case "query":
       return { ...expr, args: mapValues(expr.args, change) };
+    case "similarity":
+      return { ...expr, value: change(expr.value) };
     case "column":
     case "literal":
     case "item":

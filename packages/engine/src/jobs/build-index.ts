@@ -1,17 +1,21 @@
 import type { SqlConnection } from "../ports.ts";
 import { SqlError } from "../ports.ts";
+import type { CatalogIndex, CatalogTable } from "../schema/catalog.ts";
 import { bumpCatalog, deleteIndex, lockCatalog } from "../schema/catalog-store.ts";
 import { createIndex, dropIndex } from "../schema/ddl.ts";
 import { loadCatalog } from "../schema/load-catalog.ts";
+import { buildGraph } from "./build-graph.ts";
 import { JobMoved } from "./fill-context.ts";
 import type { JobDeps } from "./job-deps.ts";
 import { endJob, type Job, type JobError } from "./job-store.ts";
+import { retireIndex } from "./retire-index.ts";
 
 /**
  * Builds an index without holding up writers. PostgreSQL leaves an invalid index behind when it is stopped halfway; the
- * next run drops that and begins anew. An index that cannot be built at all is dropped, and the job says why.
+ * next run drops that and begins anew. An index that cannot be built at all is dropped, and the job says why. An index that
+ * it replaces answers until then and goes with the job's end.
  */
-export async function buildIndex(deps: JobDeps, job: Job): Promise<void> {
+export async function buildIndex(deps: JobDeps, job: Job, signal: AbortSignal): Promise<void> {
   const catalog = await loadCatalog(deps.sql);
   const table = catalog.tables.find((candidate) => candidate.id === job.table_id);
   const index = table?.indexes.find((candidate) => candidate.id === job.index_id);
@@ -22,7 +26,7 @@ export async function buildIndex(deps: JobDeps, job: Job): Promise<void> {
   try {
     if (!(await isValid(deps.sql, table.folder, index.sql_name))) {
       await deps.sql.query({ text: dropIndex(table.folder, index.sql_name, { concurrently: true }) });
-      await deps.sql.query({ text: createIndex(table, index, table.columns, { concurrently: true }) });
+      await create(deps, job, table, index);
     }
   } catch (error) {
     if (!(error instanceof SqlError) || isPassing(error)) throw error;
@@ -36,13 +40,22 @@ export async function buildIndex(deps: JobDeps, job: Job): Promise<void> {
     });
     return;
   }
-  await deps.sql.transaction(async (connection) => {
+  const finish = async (connection: SqlConnection): Promise<boolean> => {
     await lockCatalog(connection);
     if (!(await isStillCalled(connection, index.id, index.sql_name))) throw new JobMoved("the index was renamed");
-    if (!(await endJob(connection, job, deps.owner, null))) return;
+    if (!(await endJob(connection, job, deps.owner, null))) return false;
     await connection.query({ text: "update appdb.indexes set state = 'ready' where id = $1", values: [index.id] });
     await bumpCatalog(connection, [table.id]);
-  });
+    return true;
+  };
+  if (index.replaces == null) await deps.sql.transaction(finish);
+  else await retireIndex(deps, { table_id: table.id, index_id: index.id }, finish, signal);
+}
+
+async function create(deps: JobDeps, job: Job, table: CatalogTable, index: CatalogIndex): Promise<void> {
+  const text = createIndex(table, index, table.columns, { concurrently: true });
+  if (index.embedding == null) await deps.sql.query({ text });
+  else await buildGraph(deps, job, { table, dimensions: index.embedding.dimensions, index: index.sql_name, text });
 }
 
 async function isValid(sql: SqlConnection, folder: string, sqlName: string): Promise<boolean> {

@@ -14,6 +14,7 @@ import {
 } from "../schema/catalog-store.ts";
 import { dropColumn, dropIndex } from "../schema/ddl.ts";
 import { loadCatalog } from "../schema/load-catalog.ts";
+import { columnsIn } from "../schema/operations.ts";
 import { rememberCode } from "../schema/remember-code.ts";
 import { LOCK_PAUSE_MS, LOCK_TIMEOUT_MS } from "../schema/table-locks.ts";
 import type { RowFailed } from "./fill-context.ts";
@@ -107,7 +108,7 @@ async function hasBegun(sql: SqlConnection, job: Job): Promise<boolean> {
 
 async function dropColumns(sql: SqlConnection, table: CatalogTable, dropped: readonly CatalogColumn[]): Promise<void> {
   const names = new Set(dropped.map((column) => column.name));
-  for (const index of table.indexes.filter((candidate) => candidate.columns.some((name) => names.has(name)))) {
+  for (const index of table.indexes.filter((candidate) => columnsIn(candidate).some((name) => names.has(name)))) {
     await sql.query({ text: dropIndex(table.folder, index.sql_name, { concurrently: false }) });
     await deleteIndex(sql, index.id);
   }

@@ -32,7 +32,8 @@ export interface PlannedRecompute {
 }
 
 /**
- * Finds the columns that a request means. Keys and ids made with the row are left out of "all columns".
+ * Finds the columns that a request means. Keys and ids made with the row are left out of "all columns", and so are
+ * vectors of an index unless what they are made of is computed again.
  * @throws table_not_found, column_not_found; invalid_request for a column that is not computed, is the key or is being filled
  */
 export function planRecompute(catalog: Catalog, request: RecomputeRequest): PlannedRecompute {
@@ -45,7 +46,7 @@ export function planRecompute(catalog: Catalog, request: RecomputeRequest): Plan
     computable.has(column.name) && !column.primary_key && column.state === "ready";
   const columns =
     request.columns.length === 0
-      ? table.columns.filter(mayRun)
+      ? table.columns.filter((column) => mayRun(column) && column.is_hidden !== true)
       : [...new Set(request.columns)].map((name) => {
           const column = table.columns.find((candidate) => candidate.name === name);
           if (column === undefined) throw noColumn(table, name);

@@ -81,7 +81,7 @@ async function wasCancelled(deps: JobDeps, job: Job, error: unknown): Promise<bo
 async function doJob(deps: JobDeps, job: Job, signal: AbortSignal): Promise<void> {
   if (job.undoing !== null) return failFill(deps, job, job.undoing, signal);
   if (job.is_cancelled) return failFill(deps, job, cancelled(job), signal);
-  if (job.kind === "build_index") await buildIndex(deps, job);
+  if (job.kind === "build_index") await buildIndex(deps, job, signal);
   else {
     await fillColumns(deps, job, signal);
     await finishFill(deps, job);

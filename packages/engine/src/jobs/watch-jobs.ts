@@ -62,9 +62,9 @@ async function readJobs(sql: SqlConnection, ids: readonly string[]): Promise<rea
   return rows.map(([text]) => JSON.parse(text ?? "") as WatchedJob);
 }
 
-/** An index build has no rows to tell of. */
+/** Most index builds are quick and have no rows to tell of. */
 function tell(job: WatchedJob, onProgress: (progress: Progress) => void): void {
-  if (job.kind === "build_index" || job.rows_total === null) return;
+  if (job.rows_total === null) return;
   const { table, rows_done, rows_total, errors } = job;
   for (const column of job.columns) onProgress({ event: "progress", table, column, rows_done, rows_total, errors });
 }

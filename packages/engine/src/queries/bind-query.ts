@@ -4,6 +4,7 @@ import type { Query } from "@appdb/contract/query";
 import type { ColumnType } from "@appdb/contract/types";
 import { mapParts, visit } from "../expressions/tree.ts";
 import type { CatalogTable } from "../schema/catalog.ts";
+import type { AskedSimilarity, Similarity } from "./similarities.ts";
 
 /**
  * A query against tables as they are. Its expressions are flat: every value that comes from a row is a `column` node
@@ -18,6 +19,10 @@ export interface BoundQuery {
   readonly return_scalar: boolean;
   /** As in the manifest, but flat. */
   readonly query: Query;
+  /** What likenesses it asks for; a column of their name stands for each. */
+  readonly asked: readonly AskedSimilarity[];
+  /** The same with their indexes, when it is planned. */
+  readonly similarities: readonly Similarity[];
 }
 
 export interface BoundTable {
@@ -50,7 +55,8 @@ export function parameterOf(flat: string): string | undefined {
 
 /** Binds a named query to its tables; `findTable` gives a table of the manifest by name. */
 export function bindQuery(named: ManifestQuery, findTable: (name: string) => CatalogTable): BoundQuery {
-  const query = mapExpressions(named.query, flatten);
+  const asked = similaritiesIn(named.query);
+  const query = flatQuery(named.query, asked);
   const reads = readsByAlias(named.query);
   const lacking = aliasesThatMayLack(named.query);
   const tables = [named.query.from, ...named.query.joins].map(
@@ -62,7 +68,32 @@ export function bindQuery(named: ManifestQuery, findTable: (name: string) => Cat
     }),
   );
   const { id, name, parameters, return_scalar } = named;
-  return { id, name, tables, parameters, return_scalar, query };
+  return { id, name, tables, parameters, return_scalar, query, asked: [...asked.values()], similarities: [] };
+}
+
+/** The likenesses that a query asks for, by their nodes as they are written. */
+function similaritiesIn(query: Query): ReadonlyMap<string, AskedSimilarity> {
+  const found = new Map<string, AskedSimilarity>();
+  for (const expr of expressionsOf(query)) {
+    visit(expr, (node) => {
+      if (node.node !== "similarity" || found.has(keyOf(node))) return;
+      const { column, index, metric, value, of: alias = query.from.as } = node;
+      // No column's name has this sign.
+      found.set(keyOf(node), { name: `${alias}.~${found.size}`, alias, column, index, metric, value });
+    });
+  }
+  return found;
+}
+
+/** Who sorts by a distance has the nearest first when descending, as with any likeness. */
+function flatQuery(query: Query, asked: ReadonlyMap<string, AskedSimilarity>): Query {
+  const isDistance = (expr: Expr): boolean => expr.node === "similarity" && expr.metric === "l2";
+  const flat = mapExpressions(query, (expr) => flatten(expr, asked));
+  const order_by = flat.order_by.map(({ expr, asc }, at) => {
+    const before = query.order_by[at]?.expr;
+    return { expr, asc: before !== undefined && isDistance(before) ? !asc : asc };
+  });
+  return { ...flat, order_by };
 }
 
 /** Every expression of a query, each once. */
@@ -85,15 +116,17 @@ export function keyOf(expr: Expr): string {
   return JSON.stringify(expr);
 }
 
-function flatten(expr: Expr): Expr {
+function flatten(expr: Expr, asked: ReadonlyMap<string, AskedSimilarity>): Expr {
   const { nullable } = expr;
   switch (expr.node) {
+    case "similarity":
+      return { node: "column", name: asked.get(keyOf(expr))?.name ?? "", type: expr.type, nullable: true };
     case "column":
       return { node: "column", name: `${expr.of}.${expr.name}`, type: expr.type, nullable };
     case "cell_error":
       return { node: "column", name: `${expr.of}.${expr.column}!${expr.part}`, type: expr.type, nullable };
     default:
-      return mapParts(expr, flatten);
+      return mapParts(expr, (part) => flatten(part, asked));
   }
 }
 
@@ -117,8 +150,8 @@ function readsByAlias(query: Query): Map<string, Set<string>> {
   const reads = new Map<string, Set<string>>();
   for (const expr of expressionsOf(query)) {
     visit(expr, (node) => {
-      const name = node.node === "column" ? node.name : node.node === "cell_error" ? node.column : undefined;
-      if (name === undefined || (node.node !== "column" && node.node !== "cell_error")) return;
+      if (node.node !== "column" && node.node !== "cell_error" && node.node !== "similarity") return;
+      const name = node.node === "column" ? node.name : node.column;
       const alias = node.of ?? query.from.as;
       reads.set(alias, (reads.get(alias) ?? new Set()).add(name));
     });

@@ -111,6 +111,7 @@ const CLAUSES = {
   value: "order_by, group_by, distinct",
   select: "select",
   aggregate: "aggregates",
+  vector: "similarity, once a request",
 } as const;
 
 async function planOf(
@@ -150,6 +151,8 @@ function valuesFor(
     if ("array" in place) return "{}";
     if ("page_key" in place || "page_rows" in place) throw new TypeError("A page is not explained.");
     if ("version_of" in place) return versions.get(place.version_of);
+    // Any vector has the same plan, and the application's own code is not run here.
+    if ("vector" in place) return JSON.stringify([1, ...new Array<number>(place.dimensions - 1).fill(0)]);
     const value = args.get(place.parameter) ?? null;
     const type = types.get(place.parameter);
     return value === null || type === undefined ? null : toSqlText(type, value);

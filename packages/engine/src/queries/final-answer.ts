@@ -1,6 +1,7 @@
 import type { SqlResult, Statement, UdfGraph, UdfRunner } from "../ports.ts";
 import { measured, type StatementPool, type Timing } from "../timing.ts";
 import type { compileJsonRows } from "./json-rows.ts";
+import { searchNearest } from "./nearest-rows.ts";
 import type { PageOf, PagePosition } from "./pages.ts";
 import { bindInputs, computeRows, decodeRow, type QueryArguments, refuseErrors } from "./python-rows.ts";
 import { type QueryLimits, tooManyBytes, tooManyRows } from "./query-limits.ts";
@@ -28,10 +29,19 @@ export interface CompiledPlan extends QueryPlan {
   readonly begin: ReturnType<typeof compileJsonRows>;
 }
 
+export interface Nearest {
+  /** Rows that are asked for. */
+  readonly wanted: number;
+  /** The same statement without the index. */
+  exact(): Statement;
+}
+
 export interface FinalRun {
   readonly query: string;
   readonly plan: CompiledPlan;
   readonly statement: Statement;
+  /** Where `statement` asks an index of vectors. */
+  readonly nearest: Nearest | null;
   readonly args: QueryArguments;
   readonly signal: AbortSignal | undefined;
   readonly page: PageOf | undefined;
@@ -45,17 +55,24 @@ export interface FinalRun {
 
 /** Runs the last statement of a query; undefined when a table has another version by now. */
 export async function answerFinal(run: FinalRun): Promise<QueryAnswer | undefined> {
-  const { query, plan, limits, sql, statement } = run;
+  const { query, plan, limits, sql } = run;
+  const wanted = run.nearest?.wanted ?? 0;
   const { final } = plan;
   if (final.graph === null && final.marks === 0) {
-    const rows = plan.begin(limits.result_bytes);
-    await sql.query({ ...statement, take_row: rows.take_row, restart: rows.restart });
+    const rows = await findRows(run, async (one) => {
+      const begun = plan.begin(limits.result_bytes);
+      await searchNearest(sql, wanted, { ...one, take_row: begun.take_row, restart: begun.restart });
+      return begun;
+    });
     if (rows.count === 0 && (await run.isUnseen())) return undefined;
     if (rows.count > limits.result_rows) throw tooManyRows(query, limits);
     if (rows.is_full) throw tooManyBytes(query, limits);
     return { count: rows.count, text: rows.finish() };
   }
-  const { rows } = await sql.query(statement);
+  const { rows } = await findRows(run, async (one) => {
+    const result = await searchNearest(sql, wanted, one);
+    return { rows: result.rows, count: result.rows.length };
+  });
   if (rows.length === 0 && (await run.isUnseen())) return undefined;
   const shown = run.page === undefined ? rows : rows.slice(0, run.page.size);
   if (shown.length > limits.result_rows) throw tooManyRows(query, limits);
@@ -67,6 +84,15 @@ export async function answerFinal(run: FinalRun): Promise<QueryAnswer | undefine
   // Rows that Python let through are known by their places alone.
   if (final.marks === 0 || plan.materials.length > 0) return answer;
   return { ...answer, rows: shown.map((row, at) => ({ id: identityOf(row, final.marks), text: texts[at] ?? "" })) };
+}
+
+/** The rows of the statement. A filter may leave too few of those that an index of vectors finds: then all are compared. */
+async function findRows<Found extends { readonly count: number }>(
+  { statement, nearest }: FinalRun,
+  read: (statement: Statement) => Promise<Found>,
+): Promise<Found> {
+  const found = await read(statement);
+  return nearest === null || found.count >= nearest.wanted ? found : read(nearest.exact());
 }
 
 /** Has Python compute what it must of the rows, and writes them. */

@@ -1,17 +1,18 @@
 import type { ManifestParameter } from "@appdb/contract/manifest";
-import type { ColumnType } from "@appdb/contract/types";
-import { storageCollation, storageType, transportType } from "../sql/storage-type.ts";
+import type { ColumnType, VectorPrecision } from "@appdb/contract/types";
+import { storageCollation, storageType, transportType, vectorType } from "../sql/storage-type.ts";
 
 /**
  * What a place of a statement is filled with: a parameter of the query, an array of values, or something of the engine's:
- * a table's version, a value of the row that a page begins behind, how many rows the page reads.
+ * a table's version, a value of the row that a page begins behind, how many rows the page reads, a vector.
  */
 export type Placeholder =
   | { readonly parameter: string }
   | { readonly array: number }
   | { readonly version_of: number }
   | { readonly page_key: number }
-  | { readonly page_rows: true };
+  | { readonly page_rows: true }
+  | { readonly vector: string; readonly dimensions: number };
 
 /** The `$1`, `$2` ... of a statement that is being written. No value of a request is ever part of its text. */
 export class ParameterList {
@@ -46,6 +47,15 @@ export class ParameterList {
     const place = this.#add({ array: this.#arrays });
     this.#arrays += 1;
     return `${place}::${transportType(type)}[]`;
+  }
+
+  /** SQL of the vector that a similarity compares with, by its name. */
+  vector(name: string, precision: VectorPrecision, dimensions: number): string {
+    const known = this.#byName.get(name);
+    if (known !== undefined) return known;
+    const sql = `${this.#add({ vector: name, dimensions })}::${vectorType(precision, dimensions)}`;
+    this.#byName.set(name, sql);
+    return sql;
   }
 
   /** SQL of the version that a table had when the query was compiled. */

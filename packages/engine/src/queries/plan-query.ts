@@ -1,14 +1,14 @@
-import { createHash } from "node:crypto";
 import type { Expr } from "@appdb/contract/expressions";
 import type { ColumnType } from "@appdb/contract/types";
-import { udfsOf } from "../expressions/needs-python.ts";
-import { mapParts, visit } from "../expressions/tree.ts";
+import { mapParts } from "../expressions/tree.ts";
 import type { UdfGraph } from "../ports.ts";
-import { type BoundQuery, flatNames, flatTypes, keyOf, parametersAsColumns, standIn } from "./bind-query.ts";
+import { isGiven, type VectorPlan } from "./ask-vectors.ts";
+import { type BoundQuery, flatNames, flatTypes, keyOf, standIn } from "./bind-query.ts";
 import { aggregatesOf, foldsOf, type GroupNames, groupNames, isGrouped, rowArguments, withoutFolds } from "./groups.ts";
 import { ParameterList } from "./parameter-list.ts";
-import { keyLabel, planFolds, unknownFunction } from "./plan-folds.ts";
+import { keyLabel, planFolds } from "./plan-folds.ts";
 import { type PythonReason, pythonReason } from "./python-reasons.ts";
+import { queryGraph } from "./query-graph.ts";
 import type {
   Clauses,
   FinalStage,
@@ -20,10 +20,13 @@ import type {
   QueryPlan,
 } from "./query-plan.ts";
 import { ExpressionWriter, givenRows, joinTables, type Relation } from "./relation.ts";
+import { resolveSimilarity } from "./similarities.ts";
 import { StatementWriter } from "./statement-writer.ts";
 
-/** Plans a query: SQL wherever all of a clause has SQL forms, Python for the rest. @throws app_invalid */
-export function planQuery(bound: BoundQuery, options: PlanOptions): QueryPlan {
+/** Plans a query: SQL wherever all of a clause has SQL forms, Python for the rest.
+ *  @throws app_invalid, and what resolveSimilarity throws */
+export function planQuery(asked: BoundQuery, options: PlanOptions): QueryPlan {
+  const bound = { ...asked, similarities: asked.asked.map((one) => resolveSimilarity(one, asked.tables)) };
   const { query } = bound;
   const clauses: Clauses = {
     where: conjuncts(query.where),
@@ -33,7 +36,19 @@ export function planQuery(bound: BoundQuery, options: PlanOptions): QueryPlan {
   };
   const planner = new Planner(bound, options);
   const final = planner.plan(clauses, (parameters) => joinTables(bound, parameters), true);
-  return { bound, materials: planner.materials, final, reasons: planner.reasons };
+  const vectors = planVectors(bound, options);
+  const reasons = [...vectorReasons(vectors, options), ...planner.reasons];
+  return { bound, vectors, materials: planner.materials, final, reasons };
+}
+
+function planVectors(bound: BoundQuery, { functions }: PlanOptions): VectorPlan {
+  const { similarities } = bound;
+  const made = similarities.filter((one) => !isGiven(one)).map(({ name, vector }) => ({ name, expr: vector }));
+  return { similarities, graph: made.length === 0 ? null : queryGraph(bound, made, functions) };
+}
+
+function vectorReasons({ similarities }: VectorPlan, { mode }: PlanOptions): readonly PythonReason[] {
+  return similarities.filter((one) => !isGiven(one)).map(({ vector }) => pythonReason("vector", vector, mode));
 }
 
 class Planner {
@@ -208,6 +223,7 @@ class Planner {
     for (const { name, type } of finished.columns) this.#types.set(name, type);
     return {
       statement: finished.statement,
+      exact: finished.exact ?? null,
       columns: finished.columns,
       outputs: finished.outputs.map((output) => ({ ...output, nullable: this.#mayBeNull(output.place) })),
       graph: steps.length === 0 ? null : this.#graph(steps),
@@ -222,28 +238,8 @@ class Planner {
     return flatNames([expr]).some((name) => lacking.some((prefix) => name.startsWith(prefix)));
   }
 
-  /** The graph of steps; each reads inputs alone: columns of rows, and parameters of the request. */
-  #graph(written: readonly { readonly name: string; readonly expr: Expr }[]): UdfGraph {
-    const steps = written.map(({ name, expr }) => ({ name, expr: parametersAsColumns(expr) }));
-    const inputs = new Map<string, { name: string; type: ColumnType; nullable: boolean }>();
-    const functions = new Map<string, { id: string; module: string; name: string }>();
-    for (const { expr } of steps) {
-      visit(expr, (node) => {
-        if (node.node === "column") inputs.set(node.name, { name: node.name, type: node.type, nullable: true });
-      });
-      for (const id of udfsOf(expr)) {
-        const known = this.#options.functions.get(id);
-        if (known === undefined) throw unknownFunction(this.#bound, id);
-        functions.set(id, { id, module: known.module, name: known.name });
-      }
-    }
-    const parts = {
-      inputs: [...inputs.values()],
-      steps: steps.map(({ name, expr }) => ({ name, expr, type: expr.type, nullable: true })),
-      functions: [...functions.values()].sort((a, b) => (a.id < b.id ? -1 : 1)),
-    };
-    const key = createHash("sha256").update(JSON.stringify(parts)).digest("hex");
-    return { key, ...parts };
+  #graph(steps: readonly { readonly name: string; readonly expr: Expr }[]): UdfGraph {
+    return queryGraph(this.#bound, steps, this.#options.functions);
   }
 
   #reason(clause: PythonReason["clause"], expr: Expr): PythonReason {

@@ -132,6 +132,7 @@ function findPointKey(bound: BoundQuery): PointKey | undefined {
   const parameter = where.args.find((arg) => arg.node === "parameter");
   if (!isPlain || column?.node !== "column" || parameter?.node !== "parameter") return undefined;
   if (column.type.kind !== parameter.type.kind || bound.parameters.length !== 1) return undefined;
+  if (bound.asked.length > 0) return undefined;
   const [key] = table.table.primary_key;
   if (table.table.primary_key.length !== 1 || column.name !== `${table.alias}.${key}`) return undefined;
   const reads = JSON.stringify(query.select);

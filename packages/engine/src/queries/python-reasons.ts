@@ -4,7 +4,7 @@ import type { SqlMode } from "./relation.ts";
 
 /** Why a part of a query is computed by Python: for `cli query explain`. */
 export interface PythonReason {
-  readonly clause: "where" | "value" | "select" | "aggregate";
+  readonly clause: "where" | "value" | "select" | "aggregate" | "vector";
   /** What it computes with: functions and columns. */
   readonly what: string;
   readonly why: string;

@@ -3,6 +3,7 @@ import type { ColumnType } from "@appdb/contract/types";
 import type { FoldArgument, GraphFunction } from "@appdb/contract/worker-protocol";
 import type { UdfGraph } from "../ports.ts";
 import type { CatalogFunction, CatalogTable } from "../schema/catalog.ts";
+import type { VectorPlan } from "./ask-vectors.ts";
 import type { BoundQuery } from "./bind-query.ts";
 import type { Placeholder } from "./parameter-list.ts";
 import type { PythonReason } from "./python-reasons.ts";
@@ -75,6 +76,9 @@ export interface Output extends NamedType {
 
 export interface FinalStage {
   readonly statement: PlannedStatement;
+  /** The same answer without the index that finds the nearest rows: a filter may leave too few of those that it finds.
+   *  Null when no such index is asked. */
+  readonly exact: PlannedStatement | null;
   /** Flat names of the statement's columns behind the outputs, which the graph reads. */
   readonly columns: readonly NamedType[];
   readonly outputs: readonly Output[];
@@ -86,6 +90,7 @@ export interface FinalStage {
 /** How a query is answered: rows are read and kept stage by stage, and the last statement gives the answer's rows. */
 export interface QueryPlan {
   readonly bound: BoundQuery;
+  readonly vectors: VectorPlan;
   readonly materials: readonly (MaterialStage | FoldStage)[];
   readonly final: FinalStage;
   /** What Python computes, and why; empty when one statement is all. */

@@ -1,13 +1,14 @@
 import { appError } from "@appdb/contract/errors";
 import type { ManifestQuery } from "@appdb/contract/manifest";
 import type { ColumnType, EngineValue } from "@appdb/contract/types";
-import type { SqlConnection, SqlPool, UdfRunner } from "../ports.ts";
+import type { SqlConnection, SqlPool, Statement, UdfRunner } from "../ports.ts";
 import { isShapeRefusal, isValueRefusal } from "../rows/sql-refusals.ts";
 import { arrayText, toSqlText } from "../rows/value-sql.ts";
 import type { ServiceIdentity } from "../rows/write-target.ts";
 import type { Catalog, CatalogFunction, CatalogTable } from "../schema/catalog.ts";
 import { loadCatalog } from "../schema/load-catalog.ts";
 import { measured, type Timing } from "../timing.ts";
+import { askVectors } from "./ask-vectors.ts";
 import { type BoundQuery, bindQuery } from "./bind-query.ts";
 import { checkReads } from "./check-reads.ts";
 import { answerFinal, type CompiledPlan, type QueryAnswer } from "./final-answer.ts";
@@ -98,7 +99,10 @@ export class QueryRunner {
     this.#checkBounds(args);
     for (let attempt = 1; ; attempt++) {
       const plans = this.#plans;
-      const answer = await this.#attempt(plans, args, options);
+      const { timing, signal } = options;
+      const making = askVectors(this.#named.name, plans.forms.vectors, args, this.#deps.udf, signal);
+      const asked = plans.forms.vectors.graph === null ? await making : await measured(timing, "py", making);
+      const answer = await this.#attempt(plans, asked, options);
       if (answer !== undefined) return answer;
       if (attempt === MOST_ATTEMPTS) throw this.#movesOn();
       await this.#reload(plans);
@@ -174,11 +178,16 @@ export class QueryRunner {
     const { limits, udf } = this.#deps;
     const sql = timing?.sql(this.#deps.sql) ?? this.#deps.sql;
     const most = page === undefined ? 0 : this.#pageRows(page, args);
-    const filled = this.#statement(plans, plan.final.statement, arrays, args, { ...page, rows: most });
+    const fill = (planned: PlannedStatement): Statement => {
+      const filled = this.#statement(plans, planned, arrays, args, { ...page, rows: most });
+      return { ...filled, most_bytes: limits.result_bytes, signal };
+    };
+    const { statement, exact } = plan.final;
     return answerFinal({
       query: this.#named.name,
       ...{ plan, args, signal, page, timing, limits, sql, udf },
-      statement: { ...filled, most_bytes: limits.result_bytes, signal },
+      statement: fill(statement),
+      nearest: exact === null ? null : { wanted: this.#enough(args), exact: () => fill(exact) },
       isUnseen: async () => plan.materials.length === 0 && !(await this.#isCurrent(plans, sql)),
     });
   }
@@ -303,6 +312,7 @@ export class QueryRunner {
       if ("page_key" in place) return page?.after?.keys[place.page_key];
       if ("array" in place) return arrays[place.array];
       if ("version_of" in place) return plans.versions.get(place.version_of);
+      if ("vector" in place) return args.get(place.vector) ?? null;
       const value = args.get(place.parameter) ?? null;
       const type = this.#types.get(place.parameter);
       return value === null || type === undefined ? null : toSqlText(type, value);

@@ -6,6 +6,7 @@ import { quoteIdent, quoteLiteral, quoteTable } from "../sql/quote.ts";
 import { storageCollation, storageType } from "../sql/storage-type.ts";
 import type { BoundQuery, BoundTable } from "./bind-query.ts";
 import type { ParameterList } from "./parameter-list.ts";
+import { similaritySql } from "./similarities.ts";
 
 /** What a statement reads from: a FROM list, and where each flat name is found in it. */
 export interface Relation {
@@ -75,7 +76,10 @@ export function joinTables(bound: BoundQuery, parameters: ParameterList): Relati
     from: "",
     where: [],
     identities: bound.tables.map(({ alias, table }) => `${quoteIdent(alias)}.${quoteIdent(table.identity)}`),
-    column: (name) => columnOf(byAlias, name),
+    column: (name) => {
+      const similarity = bound.similarities.find((one) => one.name === name);
+      return similarity === undefined ? columnOf(byAlias, name) : similaritySql(similarity, parameters);
+    },
     is_tables: true,
   };
   const writer = new ExpressionWriter(relation, parameters, "forms");

@@ -6,7 +6,8 @@ import { castToStorage } from "../sql/storage-type.ts";
 import { aggregateSql } from "./aggregate-sql.ts";
 import { type BoundQuery, flatNames, typesIn } from "./bind-query.ts";
 import { type GroupNames, groupNames, isGrouped } from "./groups.ts";
-import { chooseHeld, type HeldTexts, writeConditions, writeOrderHint } from "./index-terms.ts";
+import { chooseHeld, type HeldTexts, writeConditions } from "./index-terms.ts";
+import { comparedVectors, type OrderTerms, orderTerms } from "./order-by.ts";
 import { type OrderTerm, orderLines, pageConditions, reversed, sortKeys } from "./order-terms.ts";
 import type { ParameterList } from "./parameter-list.ts";
 import type { Clauses, NamedType, Output, PlannedStatement, PlanOptions } from "./query-plan.ts";
@@ -25,10 +26,12 @@ export interface WrittenAnswer {
   readonly python: readonly { readonly name: string; readonly expr: Expr }[];
   /** Columns behind all others that mark a row. */
   readonly marks: number;
+  /** Where `statement` asks an index of vectors: the same without it. */
+  readonly exact?: PlannedStatement;
 }
 
 /** What is selected: values of a statement, and what Python makes of some of them. */
-interface Chosen extends Omit<WrittenAnswer, "statement" | "marks"> {
+interface Chosen extends Omit<WrittenAnswer, "statement" | "marks" | "exact"> {
   readonly values: readonly string[];
 }
 
@@ -56,12 +59,13 @@ export class StatementWriter {
     const relation = this.#relation;
     const writer = this.#writer(relation);
     const values = input.columns.map((name) => identityOf(relation, name) ?? relation.column(name) ?? "null");
+    const compared = comparedVectors(relation, input.order, this.#bound.similarities);
     const held = this.#held(relation, input.where, input.order);
     return this.#prepare([
       `select ${values.length === 0 ? "1" : values.join(", ")}`,
       `from ${relation.from}`,
-      ...this.#where([...writeConditions(input.where, held, writer), ...this.#guards(input.guards)]),
-      ...orderLines(this.#orderTerms(input.order, writer, relation, { held })),
+      ...this.#where([...writeConditions(input.where, held, writer), ...compared, ...this.#guards(input.guards)]),
+      ...orderLines(this.#orderTerms(input.order, writer, relation, { held }).exact),
     ]);
   }
 
@@ -129,19 +133,27 @@ export class StatementWriter {
     }
     const writer = this.#writer(relation);
     const chosen = this.#choose(select, writer, relation);
-    const where = [...relation.where, ...this.#guards(input.guards)];
+    const compared = comparedVectors(relation, order_by, this.#bound.similarities);
+    const where = [...relation.where, ...compared, ...this.#guards(input.guards)];
     if (query.distinct) return this.#distinct(chosen, order_by, writer, relation, where);
     const order = this.#orderTerms(order_by, writer, relation, { held, identities: identityTypes });
-    if (query.tail !== null) return this.#tail(chosen, order, relation, where);
-    const marks = this.#marks(order, relation);
-    const statement = this.#prepare([
-      `select ${[...chosen.values, ...marks].join(", ") || "1"}`,
-      `from ${relation.from}`,
-      ...this.#where([...where, ...this.#behind(order)]),
-      ...orderLines(order),
-      ...this.#limits(),
-    ]);
-    return { ...chosen, statement, marks: marks.length };
+    const { exact, by_index } = order;
+    if (query.tail !== null) return this.#tail(chosen, exact, relation, where);
+    const marks = this.#marks(exact, relation);
+    const [behind, limits] = [this.#behind(exact), this.#limits()];
+    const write = (terms: readonly OrderTerm[]): PlannedStatement =>
+      this.#prepare([
+        `select ${[...chosen.values, ...marks].join(", ") || "1"}`,
+        `from ${relation.from}`,
+        ...this.#where([...where, ...behind]),
+        ...orderLines(terms),
+        ...limits,
+      ]);
+    const answer = { ...chosen, marks: marks.length };
+    // A page goes on behind the last one, which an index that finds most of the nearest rows cannot promise.
+    const isPage = this.#options.marked?.by === "place";
+    if (by_index === null || query.limit === null || isPage) return { ...answer, statement: write(exact) };
+    return { ...answer, statement: write(by_index), exact: write(exact) };
   }
 
   /** SQL of what marks a row, if that is wanted. */
@@ -310,20 +322,9 @@ export class StatementWriter {
     writer: ExpressionWriter,
     relation: Relation,
     known: { readonly held: HeldTexts; readonly identities?: readonly ColumnType[] },
-  ): OrderTerm[] {
-    const [first] = order;
-    const hint =
-      first === undefined ? undefined : relation.is_tables === true && writeOrderHint(first.expr, known.held, writer);
-    const hinted = first === undefined || !hint ? [] : [{ ...hint, asc: first.asc, type: first.expr.type }];
-    const wanted = order.map(({ expr, asc }) => {
-      const sql = writer.write(expr);
-      if (sql === undefined) throw new TypeError("An order without SQL form stands in a statement.");
-      // A bare number would be the place of a selected value.
-      return { sql: expr.node === "literal" ? `(${sql})` : sql, asc, type: expr.type };
-    });
-    const given = new Set(wanted.map(({ sql }) => sql));
-    const rest = relation.identities.map((sql, at) => ({ sql, asc: true, type: known.identities?.[at] ?? UUID }));
-    return [...hinted, ...wanted, ...rest.filter(({ sql }) => !given.has(sql))];
+  ): OrderTerms {
+    const { similarities } = this.#bound;
+    return orderTerms({ order, writer, relation, similarities, parameters: this.#parameters, ...known });
   }
 
   #where(conditions: readonly string[]): string[] {

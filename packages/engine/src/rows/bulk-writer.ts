@@ -4,7 +4,7 @@ import { type BoundGraph, bindGraph, cellError, runBatch } from "../compute/run-
 import { isKeyTaken } from "../once/request-store.ts";
 import { type SqlConnection, SqlError, type SqlTransaction } from "../ports.ts";
 import type { CatalogFunction } from "../schema/catalog.ts";
-import { fillRow, type PlacedSlot } from "./batch-sql.ts";
+import { fillRow } from "./batch-sql.ts";
 import { copyText } from "./copy-text.ts";
 import { FailingRows } from "./failing-rows.ts";
 import { buildLock, MARK_PENDING } from "./insert-statement.ts";
@@ -49,7 +49,6 @@ export class BulkWriter {
   /** What computes in Python the columns that SQL did not. */
   readonly #rest: BoundGraph | null;
   readonly #failing: FailingRows;
-  readonly #slots: readonly PlacedSlot[];
 
   constructor(deps: TableWriterDeps, input: BulkWriterInput) {
     this.#deps = deps;
@@ -61,7 +60,6 @@ export class BulkWriter {
     this.#graph = plan.graph === null ? null : bindGraph(plan.graph, layout.index);
     this.#rest = rest === null ? null : bindGraph(rest, layout.index);
     this.#failing = new FailingRows({ udf: deps.udf, layout, functions, sql: inSql });
-    this.#slots = layout.slots.map((slot, at) => ({ ...slot, at }));
   }
 
   /**
@@ -221,7 +219,7 @@ export class BulkWriter {
 
   async #copy(
     connection: SqlTransaction,
-    { copy, target }: Statements,
+    { copy, given, target }: Statements,
     batch: RowBatch,
     rows: readonly Row[],
   ): Promise<void> {
@@ -233,7 +231,7 @@ export class BulkWriter {
       return typeof own !== "string" ? fixed : JSON.stringify({ ...JSON.parse(own), ...pending });
     };
     try {
-      await connection.copy(copy, copyText(this.#slots, rows, errorsOf));
+      await connection.copy(copy, copyText(given.given, rows, errorsOf));
     } catch (error) {
       const row = error instanceof SqlError && error.line !== undefined ? rows[error.line - 1] : undefined;
       if (row === undefined || !isRowRefusal(error)) throw error;

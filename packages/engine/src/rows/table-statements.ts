@@ -17,7 +17,7 @@ export interface Statements {
   readonly computing: Statement;
   /** For rows whose values are all there. */
   readonly given: Statement;
-  /** The same as COPY. */
+  /** The same as COPY, of the same slots. */
   readonly copy: string;
 }
 
@@ -57,7 +57,9 @@ export class TableStatements {
 
   #prepare(target: WriteTarget): Statements {
     const { layout, steps } = this.#input;
-    const placed = layout.slots.map((slot, at): PlacedSlot => ({ ...slot, at }));
+    const placed = layout.slots
+      .map((slot, at): PlacedSlot => ({ ...slot, at }))
+      .filter((slot) => !target.gone.has(slot.name));
     const inSql = new Set(steps.map((step) => step.column));
     const rest = placed.filter((slot) => !inSql.has(slot.name));
     return {

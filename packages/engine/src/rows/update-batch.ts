@@ -132,7 +132,8 @@ export class UpdateBatch {
     const { layout, read } = this.#input;
     const steps = kind === "given" ? [] : shape.sql;
     const bySql = new Set(steps.map((step) => step.column));
-    const given = [...shape.sent, ...shape.dependents.filter(({ name }) => !bySql.has(name))];
+    const made = shape.dependents.filter(({ name }) => !bySql.has(name) && !target.gone.has(name));
+    const given = [...shape.sent, ...made];
     const known = new Set([...given.map(({ name }) => name), ...layout.table.primary_key]);
     const returned = layout.slots.flatMap((slot, at) =>
       read.has(slot.name) && !known.has(slot.name) ? [{ ...slot, at }] : [],

@@ -41,6 +41,8 @@ function quoteElement(text: string): string {
 
 /** Writes one value as PostgreSQL's text of its type. */
 export function toSqlText(type: ColumnType, value: EngineValue): string {
+  // pgvector writes its vectors as JSON writes lists.
+  if (type.vector !== undefined) return value as string;
   if (type.kind === "array") return arrayToSql(value as string);
   if (type.kind === "binary") return `\\x${asBuffer(value).toString("hex")}`;
   return scalarText(value);

@@ -17,6 +17,8 @@ export interface WriteTarget {
   readonly has_key: boolean;
   /** Computed columns that this service cannot give the right value: new ones, changed ones, and their readers. */
   readonly pending: readonly PendingColumn[];
+  /** Hidden columns that the service computes and the table no longer has: an index changed, which is nobody's concern. */
+  readonly gone: ReadonlySet<string>;
 }
 
 export interface PendingColumn {
@@ -43,7 +45,9 @@ export function planWriteTarget(layout: RowLayout, catalog: Catalog, service: Se
   if (current === undefined) {
     throw schemaChanged(service, `Table ${known.name} was dropped.`, { table: known.name });
   }
-  for (const column of known.columns) refuseChange(service, known, column, current);
+  const isThere = (column: CatalogColumn) => current.columns.some((candidate) => candidate.id === column.id);
+  const gone = known.columns.filter((column) => column.is_hidden === true && !isThere(column));
+  for (const column of known.columns) if (!gone.includes(column)) refuseChange(service, known, column, current);
   const knownIds = new Set(known.columns.map((column) => column.id));
   const added = current.columns.filter((column) => !knownIds.has(column.id));
   for (const column of added) {
@@ -61,6 +65,7 @@ export function planWriteTarget(layout: RowLayout, catalog: Catalog, service: Se
     // A key that is the identity is made by us and new each time.
     has_key: current.primary_key.length > 0 && !isOwnKey(current),
     pending: pendingColumns(known, current, added),
+    gone: new Set(gone.map((column) => column.name)),
   };
 }
 

@@ -22,7 +22,7 @@ import {
 } from "./catalog-store.ts";
 import * as ddl from "./ddl.ts";
 import { followErrors, followRewrite, undoTablesOf } from "./follow-undo.ts";
-import { identityOf, type Operation } from "./operations.ts";
+import { columnsIn, identityOf, type Operation } from "./operations.ts";
 import { changedValues, tableAfter } from "./table-after.ts";
 
 type Changed<Kind extends Operation["kind"]> = Extract<Operation, { kind: Kind }>;
@@ -103,12 +103,14 @@ async function changeTable(
   const filling: NamedId[] = [];
   const built: NamedIndex[] = [];
   for (const operation of operations) {
-    if (operation.kind === "add_index" && !hasRows) {
-      await sql.query({ text: ddl.createIndex(table, operation.index, after.columns, { concurrently: false }) });
+    if (!hasRows && (operation.kind === "add_index" || operation.kind === "replace_index")) {
+      const index = operation.kind === "add_index" ? operation.index : operation.to;
+      await sql.query({ text: ddl.createIndex(table, index, after.columns, { concurrently: false }) });
     }
     const id = await record(sql, table, operation, hasRows);
     if (isFilled(operation)) filling.push({ id, name: operation.to.name });
     if (operation.kind === "add_index") built.push({ id, columns: operation.index.columns });
+    if (operation.kind === "replace_index") built.push({ id, columns: operation.to.columns });
   }
   for (const index of lostIndexes(table, operations)) {
     if (hasRows) await markBuilding(sql, index.id);
@@ -151,7 +153,7 @@ function isFilled(operation: Operation): operation is Changed<"add_column" | "al
 function lostIndexes(table: CatalogTable, operations: readonly Operation[]): readonly CatalogIndex[] {
   const remade = new Set(operations.filter(isFilled).map((operation) => operation.to.name));
   const dropped = new Set(operations.flatMap((one) => (one.kind === "drop_index" ? [one.index.id] : [])));
-  return table.indexes.filter((index) => !dropped.has(index.id) && index.columns.some((name) => remade.has(name)));
+  return table.indexes.filter((index) => !dropped.has(index.id) && columnsIn(index).some((name) => remade.has(name)));
 }
 
 interface NamedId {
@@ -234,6 +236,7 @@ function statementsOf(table: CatalogTable, operation: Operation): readonly strin
       return operation.changes.includes("comment") ? [ddl.commentOnTable(table, operation.to.comment)] : [];
     case "create_table":
     case "add_index":
+    case "replace_index":
     case "rename_table":
     case "rename_column":
     case "refuse_rename":
@@ -266,6 +269,8 @@ async function record(
       return operation.column.id;
     case "add_index":
       return insertIndex(sql, table, operation.index, hasRows ? "building" : "ready");
+    case "replace_index":
+      return replaceIndex(sql, table, operation, hasRows);
     case "alter_table":
       await updateTable(sql, table.id, operation.to);
       return table.id;
@@ -279,6 +284,22 @@ async function record(
     default:
       return assertNever(operation);
   }
+}
+
+/** An index that is not built yet answers nothing: what it was to replace is what the next one replaces. */
+async function replaceIndex(
+  sql: SqlConnection,
+  table: CatalogTable,
+  { index, to }: Changed<"replace_index">,
+  hasRows: boolean,
+): Promise<number> {
+  const isReady = hasRows && index.state === "ready";
+  const replaces = isReady ? index.id : hasRows ? (index.replaces ?? null) : null;
+  const id = await insertIndex(sql, table, to, hasRows ? "building" : "ready", replaces);
+  if (isReady) return id;
+  await sql.query({ text: ddl.dropIndex(table.folder, index.sql_name, { concurrently: false }) });
+  await deleteIndex(sql, index.id);
+  return id;
 }
 
 /** A former expression over the types that its columns have by now: what a failed recompute puts back must be computable. */

@@ -126,8 +126,8 @@ export async function insertColumn(
 ): Promise<number> {
   const { rows } = await sql.query({
     text: `insert into appdb.columns
-      (table_id, name, type, nullable, primary_key, computed, state, comment, custom_metadata)
-      values ($1, $2, $3, $4, $5, $6, $7, $8, $9) returning id`,
+      (table_id, name, type, nullable, primary_key, computed, state, comment, custom_metadata, is_hidden)
+      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) returning id`,
     values: [
       tableId,
       to.name,
@@ -138,6 +138,7 @@ export async function insertColumn(
       state,
       commentOf(to),
       jsonOf(to.custom_metadata),
+      to.is_hidden ?? false,
     ],
   });
   return Number(rows[0]?.[0]);
@@ -205,11 +206,17 @@ export async function insertIndex(
   table: { readonly id: number; readonly name: string },
   index: PlannedIndex,
   state: "ready" | "building",
+  replaces: number | null = null,
 ): Promise<number> {
+  const { values = null, ...options } = index.embedding ?? {};
   const { rows } = await sql.query({
-    text: `insert into appdb.indexes (table_id, kind, name, sql_name, columns, state)
-      values ($1, $2, $3, $4, $5, $6) returning id`,
-    values: [table.id, index.kind, index.name, indexName(table.name, index), [...index.columns], state],
+    text: `insert into appdb.indexes (table_id, kind, name, sql_name, columns, state, embedding, values_id, replaces)
+      values ($1, $2, $3, $4, $5, $6, $7, (select id from appdb.columns where table_id = $1 and name = $8), $9)
+      returning id`,
+    values: [
+      ...[table.id, index.kind, index.name, indexName(table.name, index), [...index.columns], state],
+      ...[index.embedding == null ? null : jsonOf(options), values, replaces],
+    ],
   });
   return Number(rows[0]?.[0]);
 }

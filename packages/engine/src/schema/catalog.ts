@@ -1,6 +1,6 @@
-import type { Expr } from "@appdb/contract/expressions";
+import type { Expr, VectorMetric } from "@appdb/contract/expressions";
 import type { ManifestQuery } from "@appdb/contract/manifest";
-import type { ColumnType } from "@appdb/contract/types";
+import type { ColumnType, VectorPrecision } from "@appdb/contract/types";
 
 /**
  * What a target holds, as one immutable value that is swapped whole when it changes: a request never sees half a schema.
@@ -58,17 +58,32 @@ export interface CatalogColumn {
   readonly renamed_from?: string | null;
   readonly comment: string | null;
   readonly custom_metadata: unknown;
+  /** Holds the vectors of an embedding index; nobody reads it by name. */
+  readonly is_hidden?: boolean | undefined;
 }
 
 export interface CatalogIndex {
   readonly id: number;
-  readonly kind: "btree";
+  readonly kind: "btree" | "embedding";
   /** As declared; null for one that was not named. */
   readonly name: string | null;
   /** Its name in PostgreSQL. */
   readonly sql_name: string;
   readonly columns: readonly string[];
   readonly state: "ready" | "building";
+  readonly embedding?: EmbeddingOptions | null;
+  /** How the vectors of the hidden column are made, and whether they are all there; null without such a column. */
+  readonly vectors?: { readonly state: CatalogColumn["state"]; readonly expr: Expr } | null;
+  /** The index of the same declaration, as it was, that answers until this one is built. */
+  readonly replaces?: number | null;
+}
+
+export interface EmbeddingOptions {
+  readonly metric: VectorMetric;
+  readonly precision: VectorPrecision;
+  readonly dimensions: number;
+  /** The hidden column that holds the vectors; null when the indexed column itself does. */
+  readonly values: string | null;
 }
 
 export interface CatalogFunction {

@@ -1,7 +1,8 @@
 import type { ManifestColumn, ManifestTable } from "@appdb/contract/manifest";
 import type { ColumnType } from "@appdb/contract/types";
 import { quoteIdent, quoteLiteral, quoteTable, storableText } from "../sql/quote.ts";
-import { storageCollation, storageType } from "../sql/storage-type.ts";
+import { storageCollation, storageType, vectorType } from "../sql/storage-type.ts";
+import type { EmbeddingOptions } from "./catalog.ts";
 import type { PlannedIndex } from "./operations.ts";
 import { errorsIndexName, identityIndexName, indexName, keyIndexName } from "./sql-names.ts";
 import { VALUE } from "./type-change.ts";
@@ -87,13 +88,32 @@ export function createIndex(
   columns: readonly { readonly name: string; readonly type: ColumnType }[],
   options: { readonly concurrently: boolean },
 ): string {
+  const how = options.concurrently ? "index concurrently" : "index";
+  const head = `create ${how} ${quoteIdent(indexName(table.name, index))} on ${quoteTable(table)}`;
+  if (index.embedding != null) return `${head} ${overVectors(index, index.embedding)}`;
   const types = new Map(columns.map((column) => [column.name, column.type.kind]));
   const texts = index.columns.filter((name) => types.get(name) === "string").length;
   const parts = index.columns.map((name) =>
     types.get(name) === "string" ? indexedPrefix(quoteIdent(name), texts) : quoteIdent(name),
   );
-  const how = options.concurrently ? "index concurrently" : "index";
-  return `create ${how} ${quoteIdent(indexName(table.name, index))} on ${quoteTable(table)} (${parts.join(", ")})`;
+  return `${head} (${parts.join(", ")})`;
+}
+
+/** pgvector's own defaults, written out: another version of it must not make another index. */
+const GRAPH = "m = 16, ef_construction = 64";
+
+function overVectors(index: PlannedIndex, { metric, precision }: EmbeddingOptions): string {
+  const type = precision === "fp16" ? "halfvec" : "vector";
+  return `using hnsw ((${vectorOf(index, "")}) appdb.${type}_${metric}_ops) with (${GRAPH})`;
+}
+
+/** SQL of the vector that an embedding index has of a row: a query has to write the same. `table` is quoted and ends in a
+ *  dot, or is empty. */
+export function vectorOf({ columns, embedding }: PlannedIndex, table: string): string {
+  if (embedding == null) throw new TypeError("The index holds no vectors.");
+  const { values, precision, dimensions } = embedding;
+  const name = `${table}${quoteIdent(values ?? columns[0] ?? "")}`;
+  return values === null ? `${name}::${vectorType(precision, dimensions)}` : name;
 }
 
 /** The part of a text that a B-tree holds when `texts` columns of the index are texts; a query has to write the same. */

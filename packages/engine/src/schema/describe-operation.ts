@@ -23,12 +23,20 @@ function describe(operation: Exclude<Operation, { kind: "create_table" }>, facts
     case "drop_index":
       return {
         ...indexOp("drop", operation.index),
-        description: `index ${indexLabel(operation.index)} will be dropped`,
+        description:
+          operation.severity === "additive"
+            ? `the new ${indexLabel(operation.index)} will not be built; the former one stays`
+            : `${indexLabel(operation.index)} will be dropped`,
       };
     case "add_index":
       return {
         ...indexOp("add", operation.index),
-        description: `index ${indexLabel(operation.index)} will be built`,
+        description: `${indexLabel(operation.index)} will be built`,
+      };
+    case "replace_index":
+      return {
+        ...indexOp("alter", operation.to),
+        description: `${indexLabel(operation.to)} will be built anew: its ${changesOf(operation).join(" and ")} changed; until then the former one answers`,
       };
     case "drop_column":
       return {
@@ -120,16 +128,33 @@ function whyNotAdded({ to, table }: Extract<Operation, { kind: "add_column" }>, 
   );
 }
 
-function indexOp(op: "add" | "drop", index: PlannedIndex): Pick<PlanOp, "name" | "op" | "target" | "details"> {
+function indexOp(
+  op: "add" | "drop" | "alter",
+  index: PlannedIndex,
+): Pick<PlanOp, "name" | "op" | "target" | "details"> {
+  const { values: _values, ...options } = index.embedding ?? { values: null };
   return {
     name: index.name,
     op,
     target: "index",
-    details: { index_ref: { index_type: index.kind, columns: index.columns, name: index.name } },
+    details: { index_ref: { index_type: index.kind, columns: index.columns, name: index.name, ...options } },
   };
+}
+
+/** Vectors are other ones when another function makes them, or the same one otherwise. */
+function changesOf({ index, to }: Extract<Operation, { kind: "replace_index" }>): string[] {
+  const [before, after] = [index.embedding, to.embedding];
+  const changed: string[] = [];
+  if (before?.metric !== after?.metric) changed.push("metric");
+  if (before?.precision !== after?.precision) changed.push("precision");
+  if (before?.dimensions !== after?.dimensions) changed.push("dimensions");
+  const isSameType = before?.precision === after?.precision && before?.dimensions === after?.dimensions;
+  if (isSameType && before?.values !== after?.values) changed.push("embedding function");
+  return changed;
 }
 
 function indexLabel(index: PlannedIndex): string {
   const columns = index.columns.join(", ");
-  return index.name === null ? `on (${columns})` : `'${index.name}' on (${columns})`;
+  const what = index.kind === "embedding" ? "embedding index" : "index";
+  return index.name === null ? `${what} on (${columns})` : `${what} '${index.name}' on (${columns})`;
 }

@@ -1,8 +1,16 @@
 import type { ManifestColumn, ManifestTable } from "@appdb/contract/manifest";
-import type { CatalogColumn, CatalogTable } from "./catalog.ts";
+import type { CatalogColumn, CatalogIndex, CatalogTable } from "./catalog.ts";
 import { changedQueries } from "./column-queries.ts";
 import { isSameExpr, isSameJson, isSameText, isSameType } from "./compare.ts";
-import { type ColumnChange, declaredIndexes, indexKey, type Operation, type TableChange } from "./operations.ts";
+import { hiddenIn, retiredIndexes } from "./hidden-columns.ts";
+import {
+  type ColumnChange,
+  declaredIndexes,
+  indexKey,
+  type Operation,
+  type PlannedIndex,
+  type TableChange,
+} from "./operations.ts";
 import { isStoredAlike, NULL_CHECK, planTypeChange } from "./type-change.ts";
 
 /** What makes a table of the catalog into what its model declares, in the order of doing it. Pure; declared order of
@@ -12,29 +20,72 @@ export function diffTable(
   to: ManifestTable,
   recomputed: ReadonlySet<string> = new Set(),
 ): readonly Operation[] {
-  const wanted = new Map(declaredIndexes(to).map((index) => [indexKey(index), index]));
-  const existing = new Map(table.indexes.map((index) => [indexKey(index), index]));
+  const { undone, dropped, replaced, added, hidden } = diffIndexes(table, to);
   const declared = new Map(to.columns.map((column) => [column.name, column]));
   const stored = new Map(table.columns.map((column) => [column.name, column]));
   return [
-    ...[...existing].flatMap(([key, index]): Operation[] =>
-      wanted.has(key) ? [] : [{ kind: "drop_index", severity: "destructive", table, index }],
+    ...undone.map((index): Operation => ({ kind: "drop_index", severity: "additive", table, index })),
+    ...dropped.map((index): Operation => ({ kind: "drop_index", severity: "destructive", table, index })),
+    ...table.columns.flatMap((column): Operation[] =>
+      declared.has(column.name) || hidden.has(column.name) ? [] : [dropColumn(table, column)],
     ),
-    ...table.columns.flatMap((column): Operation[] => (declared.has(column.name) ? [] : [dropColumn(table, column)])),
     ...to.columns.flatMap((column): Operation[] => {
       const before = stored.get(column.name);
       return before === undefined
         ? [addColumn(table, column)]
         : alterColumn(table, before, column, recomputed.has(column.name));
     }),
-    ...[...wanted].flatMap(([key, index]): Operation[] =>
-      existing.has(key) ? [] : [{ kind: "add_index", severity: "additive", table, index }],
-    ),
+    ...replaced.map(([index, now]): Operation => {
+      return { kind: "replace_index", severity: "additive", table, index, to: now };
+    }),
+    ...added.map((index): Operation => ({ kind: "add_index", severity: "additive", table, index })),
     ...alterTable(table, to),
   ];
 }
 
+interface IndexDiff {
+  /** Not built yet, and not wanted any more in the place of those that answer until then. */
+  readonly undone: readonly CatalogIndex[];
+  readonly dropped: readonly CatalogIndex[];
+  readonly replaced: readonly (readonly [CatalogIndex, PlannedIndex])[];
+  readonly added: readonly PlannedIndex[];
+  /** Hidden columns that stay because an index that stays is over them. */
+  readonly hidden: ReadonlySet<string>;
+}
+
+/** A retired index stays until the one that is built in its place is there. */
+function diffIndexes(table: CatalogTable, to: ManifestTable): IndexDiff {
+  const retired = retiredIndexes(table.indexes);
+  const existing = new Map(
+    table.indexes.filter(({ id }) => !retired.has(id)).map((index) => [indexKey(index), index] as const),
+  );
+  const wanted = new Map(declaredIndexes(to).map((index) => [indexKey(index), index]));
+  const changed = [...wanted].flatMap(([key, index]): (readonly [CatalogIndex, PlannedIndex])[] => {
+    const before = existing.get(key);
+    return before === undefined || isSameJson(before.embedding, index.embedding) ? [] : [[before, index]];
+  });
+  const isUndone = ([{ replaces }, { embedding }]: (typeof changed)[number]): boolean =>
+    table.indexes.some((former) => former.id === replaces && isSameJson(former.embedding, embedding));
+  const undone = changed.filter(isUndone).map(([index]) => index);
+  const replaced = changed.filter((one) => !isUndone(one));
+  const dropped = [...existing].flatMap(([key, index]) => (wanted.has(key) ? [] : [index]));
+  // Of a chain of changes the first index answers, until the last one is built.
+  const ended = new Set([
+    ...dropped.flatMap(({ id, replaces }) => [id, replaces ?? id]),
+    ...undone.map(({ id }) => id),
+    ...replaced.flatMap(([{ id, state }]) => (state === "building" ? [id] : [])),
+  ]);
+  return {
+    undone,
+    dropped: [...dropped, ...table.indexes.filter(({ id }) => retired.has(id) && ended.has(id))],
+    replaced,
+    added: [...wanted].flatMap(([key, index]) => (existing.has(key) ? [] : [index])),
+    hidden: hiddenIn(table.indexes.filter(({ id }) => !ended.has(id))),
+  };
+}
+
 function dropColumn(table: CatalogTable, column: CatalogColumn): Operation {
+  if (column.is_hidden === true) return { kind: "drop_column", severity: "additive", table, column };
   return { kind: "drop_column", severity: column.primary_key ? "unsupported" : "destructive", table, column };
 }
 

@@ -42,14 +42,18 @@ select s.version,
       select json_agg(json_build_object(
         'id', c.id, 'name', c.name, 'type', c.type, 'nullable', c.nullable, 'primary_key', c.primary_key,
         'computed', c.computed, 'state', c.state, 'stale', c.stale, 'code', c.code, 'renamed_from', c.renamed_from,
-        'comment', c.comment,
+        'is_hidden', c.is_hidden, 'comment', c.comment,
         'custom_metadata', c.custom_metadata) order by c.id)
       from appdb.columns c where c.table_id = t.id),
     'indexes', coalesce((
       select json_agg(json_build_object(
         'id', i.id, 'kind', i.kind, 'name', i.name, 'sql_name', i.sql_name, 'columns', to_json(i.columns),
-        'state', i.state) order by i.id)
-      from appdb.indexes i where i.table_id = t.id), '[]'::json)
+        'state', i.state, 'replaces', i.replaces, 'embedding', case when i.embedding is not null then json_build_object(
+          'metric', i.embedding ->> 'metric', 'precision', i.embedding ->> 'precision',
+          'dimensions', i.embedding -> 'dimensions', 'values', v.name) end,
+        'vectors', case when v.id is not null then json_build_object('state', v.state, 'expr', v.computed -> 'expr') end) order by i.id)
+      from appdb.indexes i left join appdb.columns v on v.id = i.values_id
+      where i.table_id = t.id), '[]'::json)
     ) order by t.folder, t.name)
   from appdb.tables t),
   (select json_agg(json_build_object('id', f.id, 'module', f.module, 'name', f.name, 'digest', f.digest) order by f.id)

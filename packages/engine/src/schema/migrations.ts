@@ -22,6 +22,7 @@ export const MIGRATIONS: readonly CatalogMigration[] = [
   { id: 5, breaking: false, sql: whatUpdatesChanged() },
   { id: 6, breaking: false, sql: answersOfRequests() },
   { id: 7, breaking: false, sql: liveChanges() },
+  { id: 8, breaking: true, sql: indexesOfVectors() },
 ];
 
 /** Tables, columns, indexes, functions and jobs of one database. Locks nothing that anybody uses yet. */
@@ -224,5 +225,22 @@ create table appdb.requests (
 );
 -- Rows expire in about the order in which they were written, and are looked through once an hour.
 create index requests_expiry on appdb.requests using brin (expires_at);
+`;
+}
+
+/** Embedding indexes, and the hidden columns that hold their vectors. Locks two small tables of ours for a moment; an older
+ *  version would take such an index for a B-tree, and such a column for one that a file no longer declares. */
+function indexesOfVectors(): string {
+  return `
+alter table appdb.columns add column is_hidden boolean not null default false;
+alter table appdb.indexes
+  drop constraint indexes_kind_check,
+  add constraint indexes_kind_check check (kind in ('btree', 'embedding')),
+  -- {metric, precision, dimensions}
+  add column embedding json,
+  -- The hidden column that holds the vectors; null when the indexed column does.
+  add column values_id bigint references appdb.columns on delete cascade,
+  -- The index that answers until this one is built.
+  add column replaces bigint references appdb.indexes on delete set null;
 `;
 }

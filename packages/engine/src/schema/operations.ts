@@ -1,14 +1,15 @@
 import type { ManifestColumn, ManifestTable } from "@appdb/contract/manifest";
-import type { CatalogColumn, CatalogIndex, CatalogTable } from "./catalog.ts";
+import type { CatalogColumn, CatalogIndex, CatalogTable, EmbeddingOptions } from "./catalog.ts";
 import type { Check } from "./type-change.ts";
 
 /** What an update does to the tables, in the order in which it does it. Every operation is marked with its severity. */
 export type Severity = "additive" | "destructive" | "unsupported";
 
 export interface PlannedIndex {
-  readonly kind: "btree";
+  readonly kind: "btree" | "embedding";
   readonly name: string | null;
   readonly columns: readonly string[];
+  readonly embedding?: EmbeddingOptions | null;
 }
 
 /** What differs between a stored column and its declaration. */
@@ -62,6 +63,13 @@ export type Operation = { readonly severity: Severity } & (
       readonly is_remade: boolean;
     }
   | { readonly kind: "add_index"; readonly table: CatalogTable; readonly index: PlannedIndex }
+  /** The new one is built beside the old one, which goes when that is done. */
+  | {
+      readonly kind: "replace_index";
+      readonly table: CatalogTable;
+      readonly index: CatalogIndex;
+      readonly to: PlannedIndex;
+    }
   | {
       readonly kind: "alter_table";
       readonly table: CatalogTable;
@@ -72,7 +80,12 @@ export type Operation = { readonly severity: Severity } & (
 
 /** The indexes that a declaration asks for: its own, and with `has_default_idxs` one for every column that can have one. */
 export function declaredIndexes(table: ManifestTable): readonly PlannedIndex[] {
-  const declared = table.indexes.map(({ kind, name, columns }) => ({ kind, name, columns }));
+  const declared = table.indexes.map((index): PlannedIndex => {
+    const { kind, name, columns } = index;
+    if (index.kind === "btree") return { kind, name, columns };
+    const { metric, precision, dimensions, values } = index;
+    return { kind, name, columns, embedding: { metric, precision, dimensions, values } };
+  });
   const defaults = table.has_default_idxs
     ? table.columns
         .filter((column) => isIndexable(column) && !isOwnKey(table, column))
@@ -84,7 +97,13 @@ export function declaredIndexes(table: ManifestTable): readonly PlannedIndex[] {
 
 /** Same key, same index: a name, or the columns of one that has none. */
 export function indexKey(index: PlannedIndex): string {
-  return JSON.stringify([index.name, index.columns]);
+  return JSON.stringify([index.kind, index.name, index.columns]);
+}
+
+/** The columns that PostgreSQL has the index over. */
+export function columnsIn(index: PlannedIndex): readonly string[] {
+  const values = index.embedding?.values;
+  return values == null ? index.columns : [values];
 }
 
 export function isIndexable(column: ManifestColumn): boolean {

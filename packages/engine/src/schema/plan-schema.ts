@@ -8,6 +8,7 @@ import { withQueries } from "./column-queries.ts";
 import { describeOperation } from "./describe-operation.ts";
 import { diffTable } from "./diff-table.ts";
 import { type Facts, factKey, NO_FACTS } from "./facts.ts";
+import { nameHidden } from "./hidden-columns.ts";
 import { type Match, matchNames } from "./match-names.ts";
 import { declaredIndexes, type Operation } from "./operations.ts";
 import { type RenamedTable, renameCatalogTable } from "./rename-catalog.ts";
@@ -99,9 +100,10 @@ function planTable(
   const renamed = renameCatalogTable(stored, declared, from);
   const stale = staleColumns(path, renamed.table, digests);
   const recomputed = new Set(recompute ? stale.map((one) => one.column) : []);
-  const operations = changeTable(renamed, declared, refusal, recomputed).map((operation) => judged(operation, facts));
+  const named = nameHidden(renamed.table, declared);
+  const operations = changeTable(renamed, named, refusal, recomputed).map((operation) => judged(operation, facts));
   const ops = operations.flatMap((operation): PlanOp[] =>
-    operation.kind === "create_table" ? [] : [describeOperation(operation, facts)],
+    operation.kind === "create_table" || isOfIndex(operation) ? [] : [describeOperation(operation, facts)],
   );
   const changed = changedValues(tableAfter(renamed.table, operations), operations);
   return {
@@ -109,6 +111,12 @@ function planTable(
     operations,
     stale: stale.filter((one) => !changed.has(one.column)),
   };
+}
+
+/** A hidden column comes and goes with its index, which the plan shows. */
+function isOfIndex(operation: Exclude<Operation, { kind: "create_table" }>): boolean {
+  if (operation.kind === "add_column") return operation.to.is_hidden === true;
+  return operation.kind === "drop_column" && operation.column.is_hidden === true;
 }
 
 function tablePlan(

@@ -59,7 +59,7 @@ function withNames(before: CatalogTable, to: ManifestTable, names: ReadonlyMap<s
     })),
     indexes: before.indexes.map((index) => {
       const columns = index.columns.map(nameOf);
-      return { ...index, columns, sql_name: indexName(to.name, { name: index.name, columns }) };
+      return { ...index, columns, sql_name: indexName(to.name, { ...index, columns }) };
     }),
   };
 }

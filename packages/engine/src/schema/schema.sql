@@ -121,6 +121,7 @@ CREATE TABLE appdb.columns (
     custom_metadata json,
     renamed_from text,
     code json,
+    is_hidden boolean DEFAULT false NOT NULL,
     CONSTRAINT columns_state_check CHECK ((state = ANY (ARRAY['ready'::text, 'filling'::text])))
 );
 
@@ -148,7 +149,10 @@ CREATE TABLE appdb.indexes (
     sql_name text NOT NULL,
     columns text[] NOT NULL,
     state text NOT NULL,
-    CONSTRAINT indexes_kind_check CHECK ((kind = 'btree'::text)),
+    embedding json,
+    values_id bigint,
+    replaces bigint,
+    CONSTRAINT indexes_kind_check CHECK ((kind = ANY (ARRAY['btree'::text, 'embedding'::text]))),
     CONSTRAINT indexes_state_check CHECK ((state = ANY (ARRAY['ready'::text, 'building'::text])))
 );
 
@@ -312,5 +316,11 @@ ALTER TABLE ONLY appdb.columns
     ADD CONSTRAINT columns_table_id_fkey FOREIGN KEY (table_id) REFERENCES appdb.tables(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY appdb.indexes
+    ADD CONSTRAINT indexes_replaces_fkey FOREIGN KEY (replaces) REFERENCES appdb.indexes(id) ON DELETE SET NULL;
+
+ALTER TABLE ONLY appdb.indexes
     ADD CONSTRAINT indexes_table_id_fkey FOREIGN KEY (table_id) REFERENCES appdb.tables(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY appdb.indexes
+    ADD CONSTRAINT indexes_values_id_fkey FOREIGN KEY (values_id) REFERENCES appdb.columns(id) ON DELETE CASCADE;
 

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import type { EmbeddingOptions } from "./catalog.ts";
 
 /**
  * Names of what belongs to a table in PostgreSQL. Tables and indexes share one name space there; a dot or a bracket
@@ -21,8 +22,19 @@ export function errorsIndexName(table: string): string {
   return fit(`${table}.errors`);
 }
 
-/** A secondary index: `docs.idx.by_title` when named, `docs(title,body)` when not. */
-export function indexName(table: string, index: { name: string | null; columns: readonly string[] }): string {
+/** A secondary index: `docs.idx.by_title` when named, `docs(title,body)` when not. One of vectors is called after what it
+ *  holds, `docs(_embedding_title).cosine`: the former one may stand beside it. */
+export function indexName(
+  table: string,
+  index: { name: string | null; columns: readonly string[]; embedding?: EmbeddingOptions | null },
+): string {
+  if (index.embedding != null) {
+    const { values, metric, precision } = index.embedding;
+    const own = index.name === null ? "" : `.${index.name}`;
+    return fit(
+      `${table}(${values ?? index.columns.join(",")})${own}.${values === null ? `${precision}.` : ""}${metric}`,
+    );
+  }
   return fit(index.name === null ? `${table}(${index.columns.join(",")})` : `${table}.idx.${index.name}`);
 }
 

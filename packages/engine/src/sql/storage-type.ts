@@ -1,4 +1,4 @@
-import type { ArrayDtype, ColumnType, TypeKind } from "@appdb/contract/types";
+import type { ArrayDtype, ColumnType, TypeKind, VectorPrecision } from "@appdb/contract/types";
 
 const SCALARS = {
   string: "text",
@@ -27,6 +27,7 @@ const ELEMENTS = {
 
 /** The type that a column's values are stored as, without its collation. */
 export function storageType(type: ColumnType): string {
+  if (type.vector !== undefined) return vectorType(type.vector, type.shape?.[0] ?? 0);
   return type.kind === "array" ? `${ELEMENTS[dtypeOf(type)]}[]` : SCALARS[type.kind];
 }
 
@@ -37,8 +38,15 @@ export function storageCollation(type: ColumnType): string {
   return isText ? " collate pg_catalog.pg_unicode_fast" : "";
 }
 
+/** The type of pgvector for vectors of a length, as it is called wherever the extension was put. */
+export function vectorType(precision: VectorPrecision, dimensions: number): string {
+  return `appdb.${precision === "fp16" ? "halfvec" : "vector"}(${dimensions})`;
+}
+
 /** Casts SQL to the storage type of a column, so that a reader sees the value as it will be stored. */
 export function castToStorage(sql: string, type: ColumnType): string {
+  // Its text is that of an array, which pgvector does not read, but casts.
+  if (type.vector !== undefined) return `((${sql})::${ELEMENTS[dtypeOf(type)]}[])::${storageType(type)}`;
   return `(${sql})::${storageType(type)}${storageCollation(type)}`;
 }
 

@@ -1,0 +1,50 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { type SqlConnection, SqlError } from "../ports.ts";
+import { deleteColumn, deleteIndex } from "../schema/catalog-store.ts";
+import { dropColumn, dropIndex } from "../schema/ddl.ts";
+import { hiddenIn } from "../schema/hidden-columns.ts";
+import { loadCatalog } from "../schema/load-catalog.ts";
+import { LOCK_PAUSE_MS, LOCK_TIMEOUT_MS } from "../schema/table-locks.ts";
+import type { JobDeps } from "./job-deps.ts";
+
+/**
+ * Puts an index in the place of the one that it replaces, in one transaction with `finish`: the former index goes, and the
+ * hidden column that it alone was over. It waits for a moment in which nobody holds the table, without holding up others.
+ */
+export async function retireIndex(
+  deps: Pick<JobDeps, "sql">,
+  of: { readonly table_id: number; readonly index_id: number },
+  finish: (sql: SqlConnection) => Promise<boolean>,
+  signal: AbortSignal,
+): Promise<void> {
+  for (;;) {
+    try {
+      await deps.sql.transaction(async (connection) => {
+        await connection.query({ text: `set local lock_timeout = ${LOCK_TIMEOUT_MS}` });
+        if (await finish(connection)) await dropReplaced(connection, of);
+      });
+      return;
+    } catch (error) {
+      if (!(error instanceof SqlError) || (error.sqlstate !== "55P03" && error.sqlstate !== "40P01")) throw error;
+    }
+    await sleep(LOCK_PAUSE_MS, undefined, { signal });
+  }
+}
+
+async function dropReplaced(
+  sql: SqlConnection,
+  of: { readonly table_id: number; readonly index_id: number },
+): Promise<void> {
+  const table = (await loadCatalog(sql)).tables.find((candidate) => candidate.id === of.table_id);
+  const now = table?.indexes.find((index) => index.id === of.index_id);
+  const former = table?.indexes.find((index) => index.id === now?.replaces);
+  if (table === undefined || former === undefined) return;
+  await sql.query({ text: dropIndex(table.folder, former.sql_name, { concurrently: false }) });
+  await deleteIndex(sql, former.id);
+  const used = hiddenIn(table.indexes.filter((index) => index.id !== former.id));
+  for (const column of table.columns) {
+    if (column.is_hidden !== true || column.name !== former.embedding?.values || used.has(column.name)) continue;
+    for (const text of dropColumn(table, column.name)) await sql.query({ text });
+    await deleteColumn(sql, column.id);
+  }
+}

@@ -1,0 +1,69 @@
+import { appError } from "@appdb/contract/errors";
+import type { Expr } from "@appdb/contract/expressions";
+import type { EngineValue } from "@appdb/contract/types";
+import type { UdfGraph, UdfRunner } from "../ports.ts";
+import { bindInputs, type QueryArguments, refuseErrors } from "./python-rows.ts";
+import type { Similarity } from "./similarities.ts";
+
+/** How the vectors come about that a query compares those of rows with. */
+export interface VectorPlan {
+  readonly similarities: readonly Similarity[];
+  /** Makes the vectors that are not there already, by the names of their similarities; null when all are. */
+  readonly graph: UdfGraph | null;
+}
+
+/** Whether a vector comes with the request, or stands in the query. */
+export function isGiven({ vector }: Similarity): boolean {
+  return vector.node === "parameter" || vector.node === "literal";
+}
+
+/**
+ * The arguments of a request with the vectors that it asks for, as texts under the names of their similarities: made once,
+ * before any row is looked at. Null where what is asked for is null.
+ * @throws invalid_request for a vector of another length or with what is no number; function_failed and its kin
+ */
+export async function askVectors(
+  query: string,
+  { similarities, graph }: VectorPlan,
+  args: QueryArguments,
+  udf: () => UdfRunner,
+  signal?: AbortSignal,
+): Promise<QueryArguments> {
+  if (similarities.length === 0) return args;
+  const found = new Map(args);
+  for (const similarity of similarities) {
+    if (isGiven(similarity)) found.set(similarity.name, givenVector(similarity, args));
+  }
+  if (graph === null) return found;
+  const result = await udf().run(graph, bindInputs(graph, [], args)([]), signal);
+  refuseErrors(query, graph, 0, result, () => ({ clause: "similarity" }));
+  graph.steps.forEach(({ name }, at) => {
+    found.set(name, result.values[at] ?? null);
+  });
+  return found;
+}
+
+function givenVector({ vector, dimensions, label }: Similarity, args: QueryArguments): EngineValue {
+  const value = vector.node === "parameter" ? (args.get(vector.name) ?? null) : literalValue(vector);
+  if (value === null) return null;
+  const numbers: unknown = JSON.parse(String(value));
+  const wrong = misfit(numbers, dimensions);
+  if (wrong === undefined) return JSON.stringify(numbers);
+  const name = vector.node === "parameter" ? vector.name : "vector";
+  throw appError("invalid_request", {
+    detail: `${name}: ${wrong}, and the embedding index on ${label} has vectors of ${dimensions} numbers.`,
+    hint: `Send a list of ${dimensions} numbers.`,
+    errors: [{ pointer: `/${name}`, detail: `${wrong}; a list of ${dimensions} numbers is wanted.` }],
+  });
+}
+
+function misfit(value: unknown, dimensions: number): string | undefined {
+  if (!Array.isArray(value)) return "The value is no list";
+  if (value.length !== dimensions) return `The vector has ${value.length} numbers`;
+  const at = value.findIndex((number) => typeof number !== "number" || !Number.isFinite(number));
+  return at < 0 ? undefined : `Element ${at} of the vector is no number`;
+}
+
+function literalValue(expr: Expr): string | null {
+  return expr.node !== "literal" || expr.value === null ? null : String(expr.value);
+}

@@ -1,0 +1,75 @@
+import type { Expr } from "@appdb/contract/expressions";
+import type { ColumnType } from "@appdb/contract/types";
+import { type HeldTexts, writeOrderHint } from "./index-terms.ts";
+import type { OrderTerm } from "./order-terms.ts";
+import type { ParameterList } from "./parameter-list.ts";
+import type { Clauses } from "./query-plan.ts";
+import type { ExpressionWriter, Relation } from "./relation.ts";
+import { distanceSql, isNearestFirst, rowVector, type Similarity } from "./similarities.ts";
+
+export interface OrderTerms {
+  readonly exact: readonly OrderTerm[];
+  /** The same order by the very operator that an index of vectors gives its rows by; null when no such order comes first. */
+  readonly by_index: readonly OrderTerm[] | null;
+}
+
+interface OrderInput {
+  readonly order: Clauses["order_by"];
+  readonly writer: ExpressionWriter;
+  readonly relation: Relation;
+  readonly held: HeldTexts;
+  readonly similarities: readonly Similarity[];
+  readonly parameters: ParameterList;
+  /** Types of the relation's identities, UUIDs unless told. */
+  readonly identities?: readonly ColumnType[] | undefined;
+}
+
+const UUID: ColumnType = { kind: "uuid" };
+const FLOAT: ColumnType = { kind: "float" };
+
+/** What a statement over a relation is sorted by; rows that are equal come in the order of their insertion. */
+export function orderTerms(input: OrderInput): OrderTerms {
+  const { order, relation, similarities, parameters } = input;
+  const [key] = order;
+  const [first, ...others] = plainTerms(input);
+  const nearest = key === undefined ? undefined : similarityOf(relation, key.expr, similarities);
+  if (key === undefined || first === undefined || nearest === undefined) {
+    return { exact: first === undefined ? [] : [first, ...others], by_index: null };
+  }
+  const asc = isNearestFirst(nearest, key.asc);
+  const distance = distanceSql(nearest, parameters);
+  // An operator inside of another expression is nothing that an index gives.
+  const exact = [{ sql: `((${distance}) + 0::float8)`, asc, type: FLOAT }, ...others];
+  return { exact, by_index: asc ? [{ sql: distance, asc, type: FLOAT }, ...others] : null };
+}
+
+/** A row without a vector is in no order of likeness: the index does not have it either. */
+export function comparedVectors(
+  relation: Relation,
+  order: Clauses["order_by"],
+  similarities: readonly Similarity[],
+): readonly string[] {
+  const found = order.flatMap(({ expr }) => similarityOf(relation, expr, similarities) ?? []);
+  return [...new Set(found.map((similarity) => `${rowVector(similarity)} is not null`))];
+}
+
+function plainTerms({ order, writer, relation, held, identities }: OrderInput): OrderTerm[] {
+  const [first] = order;
+  const isHinted = first !== undefined && relation.is_tables === true;
+  const hint = isHinted ? writeOrderHint(first.expr, held, writer) : undefined;
+  const wanted = order.map(({ expr, asc }) => {
+    const sql = writer.write(expr);
+    if (sql === undefined) throw new TypeError("An order without SQL form stands in a statement.");
+    // A bare number would be the place of a selected value.
+    return { sql: expr.node === "literal" ? `(${sql})` : sql, asc, type: expr.type };
+  });
+  const known = new Set(wanted.map(({ sql }) => sql));
+  const rest = relation.identities.map((sql, at) => ({ sql, asc: true, type: identities?.[at] ?? UUID }));
+  const hinted = first === undefined || hint === undefined ? [] : [{ ...hint, asc: first.asc, type: first.expr.type }];
+  return [...hinted, ...wanted, ...rest.filter(({ sql }) => !known.has(sql))];
+}
+
+function similarityOf(relation: Relation, expr: Expr, similarities: readonly Similarity[]): Similarity | undefined {
+  if (relation.is_tables !== true || expr.node !== "column") return undefined;
+  return similarities.find(({ name }) => name === expr.name);
+}

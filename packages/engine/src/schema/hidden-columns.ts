@@ -1,0 +1,59 @@
+import type { ManifestColumn, ManifestTable } from "@appdb/contract/manifest";
+import type { CatalogColumn, CatalogIndex, CatalogTable } from "./catalog.ts";
+import { isSameExpr, isSameType } from "./compare.ts";
+
+/**
+ * The declared table whose hidden columns have the names of those stored columns that hold the same vectors: they are known
+ * by what they hold, not by their names. What is not there yet gets a name that nobody has.
+ */
+export function nameHidden(stored: CatalogTable, declared: ManifestTable): ManifestTable {
+  const hidden = declared.columns.filter((column) => column.is_hidden === true);
+  if (hidden.length === 0) return declared;
+  const left = new Set(stored.columns.filter((column) => column.is_hidden === true));
+  const names = new Map<string, string>();
+  for (const column of hidden) {
+    const same = [...left].find((candidate) => holdsTheSame(candidate, column));
+    if (same === undefined) continue;
+    left.delete(same);
+    names.set(column.name, same.name);
+  }
+  const taken = new Set([...stored.columns.map((column) => column.name), ...names.values()]);
+  for (const { name } of hidden) {
+    if (names.has(name)) continue;
+    const own = freeName(name, taken);
+    taken.add(own);
+    names.set(name, own);
+  }
+  const nameOf = (name: string): string => names.get(name) ?? name;
+  return {
+    ...declared,
+    columns: declared.columns.map((column) =>
+      column.is_hidden === true ? { ...column, name: nameOf(column.name) } : column,
+    ),
+    indexes: declared.indexes.map((index) =>
+      index.kind === "embedding" && index.values !== null ? { ...index, values: nameOf(index.values) } : index,
+    ),
+  };
+}
+
+/** Indexes that answer until another one is built in their place: no file declares them any more. */
+export function retiredIndexes(indexes: readonly CatalogIndex[]): ReadonlySet<number> {
+  return new Set(indexes.flatMap(({ replaces }) => (replaces == null ? [] : [replaces])));
+}
+
+/** Names of the hidden columns that some indexes are over. */
+export function hiddenIn(indexes: readonly Pick<CatalogIndex, "embedding">[]): ReadonlySet<string> {
+  return new Set(indexes.flatMap(({ embedding }) => (embedding?.values == null ? [] : [embedding.values])));
+}
+
+function holdsTheSame(stored: CatalogColumn, declared: ManifestColumn): boolean {
+  if (stored.computed === null || declared.computed === null) return false;
+  return isSameExpr(stored.computed.expr, declared.computed.expr) && isSameType(stored.type, declared.type);
+}
+
+function freeName(name: string, taken: ReadonlySet<string>): string {
+  for (let number = 2, free = name; ; number++) {
+    if (!taken.has(free)) return free;
+    free = `${name}_${number}`;
+  }
+}
