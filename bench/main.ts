@@ -12,11 +12,13 @@ import { measureMemory } from "./memory.ts";
 import { measureReads } from "./reads.ts";
 import { measureRecompute } from "./recompute.ts";
 import { type Measure, report } from "./report.ts";
+import { measureWrites } from "./writes.ts";
 
 /** In the order in which they run and stand in the table; memory first, while the service is young. */
 const GROUPS: Record<string, Group> = {
   memory: measureMemory,
   inserts: measureInserts,
+  writes: measureWrites,
   functions: measureFunctions,
   reads: measureReads,
   live: measureLive,

@@ -1,11 +1,7 @@
-import { execFile } from "node:child_process";
-import { join } from "node:path";
-import { promisify } from "node:util";
 import type { Bench } from "./bench.ts";
+import { query } from "./psql.ts";
 import type { Measure } from "./report.ts";
-import type { Stage } from "./stage.ts";
 
-const run = promisify(execFile);
 const ROWS = 10_000;
 /** Different requests that are sent in turn: fewer of them than connections would let equal requests share their runs. */
 const DIFFERENT = 500;
@@ -61,10 +57,4 @@ export async function measureReads(bench: Bench): Promise<Measure[]> {
       { name: `${list}, the same for all, against the same`, unit: "/s", ours: of("same") ?? [], limit: of("memory") },
     ];
   });
-}
-
-/** Runs SQL in the benchmark's database; answers its rows as text. */
-async function query(stage: Stage, text: string): Promise<string> {
-  const args = ["--no-psqlrc", "--tuples-only", "--no-align", "--command", text, stage.dsn];
-  return (await run(join(stage.binaries, "psql"), args)).stdout;
 }

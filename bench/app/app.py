@@ -63,6 +63,20 @@ class Listed(TableModel, name="listed"):
     __indexes__ = [db.BtreeIndex(n)]
 
 
+class Stocked(TableModel, name="stocked"):
+    sku = db.Column(type=db.Int, primary_key=True)
+    n: db.Int
+    note: db.String
+    twice = n * 2
+
+
+class Renamed(TableModel, name="renamed"):
+    sku = db.Column(type=db.Int, primary_key=True)
+    body: db.String
+    note: db.String | None
+    summary = shorten(body)
+
+
 @db.query
 def by_id(id: db.UUID):
     return Listed.where(Listed.id == id).select(Listed.title, Listed.n)
@@ -101,3 +115,5 @@ bench.add_query_route(path="/by_id", query=by_id, one_row=True)
 bench.add_query_route(path="/listed", query=listed)
 bench.add_query_route(path="/made_of", query=made_of, method="get")
 bench.add_query_route(path="/plain_of", query=plain_of, method="get")
+bench.add_update_route(Stocked, path="/stocked", outputs=[Stocked.sku, Stocked.n, Stocked.twice])
+bench.add_update_route(Renamed, path="/renamed", outputs=[Renamed.sku, Renamed.summary])

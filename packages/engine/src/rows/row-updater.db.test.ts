@@ -1,0 +1,255 @@
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { eventually } from "@appdb/testkit/eventually";
+import { openQueriesStage, type QueriesStage, type ServedApp } from "@appdb/testkit/queries-stage";
+import { afterAll, afterEach, beforeEach, expect, test } from "vitest";
+
+const folder = mkdtempSync(join(tmpdir(), "appdb-updates-"));
+const BEGAN = join(folder, "began");
+const GO = join(folder, "go");
+
+/** A function of numbers beyond 1000 says that it has begun, and waits until it may go on. */
+const APP = `
+import os, time
+
+import appdb as db
+from appdb.functions import upper
+from appdb.serving import Router
+
+Base = db.model_base()
+
+@db.udf
+def half(n: int) -> float:
+    if n > 1000:
+        open("${BEGAN}", "w").close()
+        while not os.path.exists("${GO}"):
+            time.sleep(0.01)
+    return n / 2
+
+@db.udf
+def mix(n: int, tip: int) -> float:
+    return half(n) + tip
+
+class Rides(Base, name="rides"):
+    km = db.Column(type=db.Int, primary_key=True)
+    n: db.Int
+    tip: db.Int
+    note: db.String | None
+    kind: db.String | None
+    more: db.String | None
+    kinds = kind + more
+    twice = n * 2
+    fare = half(n)
+    total = fare + tip
+    mixed = mix(n, tip)
+    loud = upper(note)
+    __indexes__ = [db.BtreeIndex(note), db.BtreeIndex(kind, n)]
+
+class Texts(Base, name="texts"):
+    slug = db.Column(type=db.String, primary_key=True)
+    n: db.Int
+
+api = Router(name="api")
+api.add_insert_route(Rides, path="/rides", on_error="ignore")
+api.add_update_route(Rides, path="/change")
+api.add_update_route(Rides, path="/kind", inputs=[Rides.more])
+api.add_delete_route(Rides, path="/drop")
+api.add_delete_route(Rides, path="/drop/note", match_columns=[Rides.note])
+api.add_delete_route(Rides, path="/drop/kind", match_columns=[Rides.kind, Rides.n])
+api.add_insert_route(Texts, path="/texts")
+api.add_update_route(Texts, path="/texts/change")
+api.add_delete_route(Texts, path="/texts/drop")
+`;
+
+let stage: QueriesStage;
+let others: ServedApp[];
+
+beforeEach(async () => {
+  for (const file of [BEGAN, GO]) rmSync(file, { force: true });
+  stage = await openQueriesStage(APP);
+  others = [];
+});
+
+afterEach(async () => {
+  for (const other of others) await other[Symbol.asyncDispose]();
+  await stage?.[Symbol.asyncDispose]();
+});
+
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+/** Resolves when the function has begun; the work then goes on in front of its eyes. */
+async function whileItRuns(work: () => Promise<unknown>): Promise<void> {
+  await eventually(() => expect(existsSync(BEGAN)).toBe(true));
+  await work();
+  writeFileSync(GO, "");
+}
+
+async function rows(text: string): Promise<readonly (readonly (string | null)[])[]> {
+  return (await stage.sql.query({ text })).rows;
+}
+
+/** Another service over the same tables. */
+async function another(app = APP): Promise<ServedApp> {
+  const served = await stage.serve(app);
+  others.push(served);
+  return served;
+}
+
+const FITS = "select bool_and(twice = n * 2 and fare = n / 2.0 and total = fare + tip and mixed = total) from rides";
+
+test("updates of the same rows by two services all count, and computed columns fit the values beside them", async () => {
+  const other = await another();
+  for (let km = 0; km < 6; km++) await stage.post("/rides", { km, n: 1, tip: 1, note: "x" });
+  const work = Array.from({ length: 60 }, (_, at) => at);
+  const update = (service: ServedApp, at: number, from: number) => {
+    const km = (from === 1 ? at : 59 - at) % 6;
+    // Two that need Python for different columns of one row, and one that does not.
+    const body = [
+      { km, n: at },
+      { km, tip: at },
+      { km, note: `${from} ${at}` },
+    ][at % 3];
+    return service.post("/change", body);
+  };
+  const answers = await Promise.all(work.flatMap((at) => [update(stage, at, 1), update(other, at, 2)]));
+  expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
+  for (const { json } of answers) {
+    const total = json.n / 2 + json.tip;
+    expect([json.twice, json.fare, json.total, json.mixed]).toEqual([json.n * 2, json.n / 2, total, total]);
+    expect(json.loud).toBe(json.note.toUpperCase());
+  }
+  expect(await rows(FITS)).toEqual([["t"]]);
+});
+
+test("a row that somebody changes while a function runs is computed anew from what it has become", async () => {
+  await stage.post("/rides", { km: 1, n: 2, tip: 1 });
+  const updating = stage.post("/change", { km: 1, n: 2000 });
+  await whileItRuns(() => rows("update rides set tip = 100 where km = 1"));
+  const answer = await updating;
+  expect(answer).toMatchObject({ status: 200, json: { n: 2000, tip: 100, total: 1100, mixed: 1100 } });
+  expect(await rows("select n, tip, fare, total, mixed from rides")).toEqual([["2000", "100", "1000", "1100", "1100"]]);
+});
+
+test("what SQL computes of a row that another transaction holds is computed from what that leaves behind", async () => {
+  await stage.post("/rides", { km: 1, n: 2, tip: 1, kind: "a" });
+  const answer = await stage.sql.withConnection(async (connection) => {
+    await connection.query({ text: "begin" });
+    await connection.query({ text: "update rides set kind = 'b' where km = 1" });
+    const updating = stage.post("/kind", { km: 1, more: "c" });
+    await eventually(async () => expect(await rows(WAITING)).toEqual([["1"]]));
+    await connection.query({ text: "commit" });
+    return updating;
+  });
+  expect(answer).toMatchObject({ status: 200, json: { kind: "b", more: "c", kinds: "bc" } });
+  expect(await rows("select kinds from rides")).toEqual([["bc"]]);
+});
+
+const WAITING = "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
+
+test("a row that is deleted while a function runs is not found, and does not come back", async () => {
+  await stage.post("/rides", { km: 1, n: 2, tip: 1 });
+  const updating = stage.post("/change", { km: 1, n: 2000 });
+  await whileItRuns(async () => expect((await stage.post("/drop", { km: 1 })).json).toEqual({ num_rows: 1 }));
+  expect((await updating).json.code).toBe("row_not_found");
+  expect(await rows("select count(*) from rides")).toEqual([["0"]]);
+});
+
+test("updates and deletes that come together are one statement each, in the order of their keys", async () => {
+  const keys = ["c", "a", "d", "b", "e"];
+  for (const slug of keys) await stage.post("/texts", { slug, n: 1 });
+  const both = async () => {
+    stage.statements();
+    await Promise.all(keys.map((slug) => stage.post("/texts/change", { slug, n: 2 })));
+    await Promise.all(keys.map((slug) => stage.post("/texts/drop", { slug })));
+    return stage.statements().map(({ values }) => values?.[0]);
+  };
+  expect(await both()).toEqual(['{"a","b","c","d","e"}', '{"a","b","c","d","e"}']);
+});
+
+test("an update leaves pending what the tables now compute of the sent columns, and that alone", async () => {
+  await stage.post("/rides", { km: 1, n: 2, tip: 1, note: "x" });
+  const added = APP.replace(
+    "    loud = upper(note)\n",
+    "    loud = upper(note)\n    thrice = n * 3\n    said = upper(note)\n",
+  );
+  await stage.finish(await stage.update(added));
+  expect(await rows("select thrice, said, _errors from rides")).toEqual([["6", "X", null]]);
+  const answer = await stage.post("/change", { km: 1, n: 5 });
+  expect(answer).toMatchObject({ status: 200, json: { n: 5, twice: 10, fare: 2.5 } });
+  expect(await rows("select thrice, said, _errors from rides")).toEqual([["6", "X", '{"thrice": "pending"}']]);
+  const jobs = await rows("select id from appdb.jobs where kind = 'close_pending' and state = 'queued'");
+  await stage.finish(jobs.map(([id]) => id ?? ""));
+  expect(await rows("select thrice, said, _errors from rides")).toEqual([["15", "X", null]]);
+});
+
+test("a cell that reads a pending one is pending too, and is computed when that is", async () => {
+  await stage.post("/rides", { km: 1, n: 2, tip: 1 });
+  await rows(`update rides set _errors = '{"fare": "pending"}', fare = null`);
+  const answer = await stage.post("/change", { km: 1, tip: 7 });
+  expect(answer).toMatchObject({ status: 200, json: { tip: 7, fare: null, total: null } });
+  expect(await rows("select _errors from rides")).toEqual([['{"fare": "pending", "total": "pending"}']]);
+  expect(await rows("select count(*) from appdb.jobs where kind = 'close_pending'")).toEqual([["1"]]);
+  // Once what it reads is computed, so is it.
+  const again = await stage.post("/change", { km: 1, n: 4 });
+  expect(again.json).toMatchObject({ fare: 2, total: 9 });
+  expect(await rows("select _errors from rides")).toEqual([[null]]);
+});
+
+test("a service whose column was dropped answers 409 to updates and deletes, and changes nothing", async () => {
+  await stage.post("/rides", { km: 1, n: 2, tip: 1, note: "x" });
+  await stage.update(
+    APP.replace("    kind: db.String | None\n", "")
+      .replace("kind + more", "more")
+      .replace(", db.BtreeIndex(kind, n)", "")
+      .replace(/api.add_delete_route\(Rides, path="\/drop\/kind".*\n/, ""),
+  );
+  for (const [path, body] of [
+    ["/change", { km: 1, note: "y" }],
+    ["/change", { km: 1, n: 9 }],
+    ["/drop", { km: 1 }],
+    ["/drop/note", { note: "x" }],
+  ] as const) {
+    expect(await stage.post(path, body)).toMatchObject({ status: 409, json: { code: "schema_changed" } });
+  }
+  expect(await rows("select n, note from rides")).toEqual([["2", "x"]]);
+});
+
+test("an older service finds rows of a table that was renamed", async () => {
+  await stage.post("/texts", { slug: "a", n: 1 });
+  await stage.update(
+    APP.replace('class Texts(Base, name="texts")', 'class Texts(Base, name="pages", renamed_from="texts")'),
+  );
+  expect((await stage.post("/texts/change", { slug: "a", n: 2 })).json).toEqual({ slug: "a", n: 2 });
+  expect((await stage.post("/texts/drop", { slug: "a" })).json).toEqual({ num_rows: 1 });
+});
+
+test("updates and deletes look rows up in the index that fits", async () => {
+  await rows(
+    "insert into rides (_row, km, n, tip, note, kind) select uuidv7(), i, i, 1, 'note ' || i, 'kind ' || i % 100 from generate_series(1, 5000) i",
+  );
+  await rows("insert into texts (_row, slug, n) select uuidv7(), 'slug ' || i, i from generate_series(1, 5000) i");
+  await rows("vacuum analyze rides, texts");
+  stage.statements();
+  const posts: readonly (readonly [string, object])[] = [
+    ["/change", { km: 7, note: "y" }],
+    ["/change", { km: 8, n: 3 }],
+    ["/drop", { km: 9 }],
+    ["/drop/note", { note: "note 10" }],
+    ["/drop/kind", { kind: "kind 11", n: 11 }],
+    ["/texts/change", { slug: "slug 12", n: 0 }],
+    ["/texts/drop", { slug: "slug 13" }],
+  ];
+  for (const [path, body] of posts) expect((await stage.post(path, body)).status).toBe(200);
+  const seen = stage.statements().filter(({ text }) => text.includes("rides") || text.includes("texts"));
+  expect(seen.length).toBe(posts.length + 1);
+  await stage.sql.withConnection(async (connection) => {
+    for (const [at, { text, values }] of seen.entries()) {
+      await connection.query({ text: `prepare "s${at}" as ${text}` });
+      const given = (values ?? []).map((value) => (value === null ? "null" : `'${String(value)}'`));
+      const plan = await connection.query({ text: `explain execute "s${at}" (${given.join(", ")})` });
+      expect(plan.rows.map(([line]) => line).join("\n")).not.toMatch(/Seq Scan on (rides|texts)/);
+      expect(plan.rows.map(([line]) => line).join("\n")).toMatch(/Index Scan/);
+    }
+  });
+});
