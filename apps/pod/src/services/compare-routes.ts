@@ -129,7 +129,24 @@ function compareRows(before: OverRow, after: OverRow, manifest: Manifest, into: 
   // The fields of an update may all be left out, short of the key.
   const isOptionalNow = (name: string) => after.kind === "update" || isOptional(manifest, after.table, name);
   compareKeys(before, after, into);
-  compareNames(before, after, isOptionalNow, into);
+  compareNames(withAnswer(before), withAnswer(after), isOptionalNow, into);
+  compareAnswers(before, after, into);
+}
+
+/** Where a function makes the answer, its parameters are nothing that a client sees. */
+function withAnswer({ inputs, outputs, handler }: OverRow): Names {
+  return { inputs, outputs: handler === null ? outputs : [] };
+}
+
+function compareAnswers(before: OverRow, after: OverRow, { breaking, harmless }: RouteChanges): void {
+  const [old, now] = [before.handler, after.handler];
+  if ((old === null) !== (now === null)) {
+    breaking.push(now === null ? "it answers its outputs" : `it answers what ${now.id} returns`);
+  } else if (old !== null && now !== null) {
+    if (JSON.stringify(old.response) !== JSON.stringify(now.response))
+      breaking.push(`${now.id} returns something else`);
+    else if (old.id !== now.id) harmless.push(`${now.id} makes the answer`);
+  }
 }
 
 function compareKeys(before: OverRow, after: OverRow, { breaking }: RouteChanges): void {

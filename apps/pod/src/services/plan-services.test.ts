@@ -1,4 +1,4 @@
-import type { Manifest, ManifestRoute, ManifestRowRoute } from "@appdb/contract/manifest";
+import type { Manifest, ManifestRoute, ManifestRowRoute, ManifestUpdateRoute } from "@appdb/contract/manifest";
 import type { Runtime } from "@appdb/contract/routes/local";
 import { expect, test } from "vitest";
 import { type PlanServicesInput, type PresentService, planServices } from "./plan-services.ts";
@@ -20,6 +20,37 @@ function makeRoute(changes: Partial<ManifestRowRoute> = {}): ManifestRoute {
     ...changes,
   };
 }
+
+const makeUpdate = (changes: Partial<ManifestUpdateRoute> = {}): ManifestRoute => ({
+  kind: "update",
+  method: "post",
+  path: "/docs",
+  table: "docs",
+  key: ["title"],
+  inputs: ["note"],
+  outputs: ["title"],
+  on_error: "abort",
+  handler: null,
+  source,
+  ...changes,
+});
+
+const makeDelete = (match_columns: string[], table = "docs"): ManifestRoute => ({
+  kind: "delete",
+  method: "post",
+  path: "/docs",
+  table,
+  match_columns,
+  source,
+});
+
+const makeAnswerer = (name: string, response: Record<string, unknown> | null = null) => ({
+  id: `app:${name}`,
+  module: "app",
+  name,
+  parameters: ["title"],
+  response,
+});
 
 function makeManifest(routes: ManifestRoute[], changes: Partial<Manifest> = {}): Manifest {
   const column = (name: string, nullable: boolean) => ({
@@ -146,6 +177,37 @@ test.each([
   expect(item?.resolution).toBe(severity === "additive" ? "update_additive" : "update_destructive");
   expect(item?.ops.filter((op) => op.target === "route")).toMatchObject([{ severity }]);
   expect(found.summary).toMatchObject({ destructive: severity === "additive" ? 0 : 1, restarts: 1 });
+});
+
+test.each([
+  ["an added input of an update", makeUpdate(), makeUpdate({ inputs: ["note", "author"] }), "additive"],
+  ["a removed input of an update", makeUpdate(), makeUpdate({ inputs: ["author"] }), "destructive"],
+  ["another key of an update", makeUpdate(), makeUpdate({ key: ["title", "author"] }), "destructive"],
+  ["an update in the place of an insert", makeRoute(), makeUpdate(), "destructive"],
+  ["an added match column", makeDelete(["note"]), makeDelete(["note", "author"]), "destructive"],
+  ["another table to delete from", makeDelete(["note"]), makeDelete(["note"], "other"), "destructive"],
+  ["an answer by a function", makeRoute(), makeRoute({ handler: makeAnswerer("f") }), "destructive"],
+  [
+    "a function of another name",
+    makeRoute({ handler: makeAnswerer("f") }),
+    makeRoute({ handler: makeAnswerer("g") }),
+    "additive",
+  ],
+  [
+    "a function that returns something else",
+    makeUpdate({ handler: makeAnswerer("f") }),
+    makeUpdate({ handler: makeAnswerer("f", { type: "string" }) }),
+    "destructive",
+  ],
+])("%s is told as what it is", (_what, before, after, severity) => {
+  const changed = makeManifest([after], { modules: [{ path: "app.py", sha256: "2" }] });
+  const found = plan({ manifest: changed, present: [makePresent(makeManifest([before]))] });
+  expect(found.services[0]?.ops.filter((op) => op.target === "route")).toMatchObject([{ severity }]);
+});
+
+test("a delete with the same columns is no change", () => {
+  const manifest = makeManifest([makeDelete(["note"])]);
+  expect(plan({ manifest, present: [makePresent(manifest)] }).in_agreement).toBe(true);
 });
 
 test("a file that the application imports restarts it, and is named", () => {
