@@ -123,19 +123,21 @@ def load_application(wanted):
     return found
 
 
-def twin(router, root=None):
-    """A router of FastAPI's with the routes of one of ours: what `app.include_router(router)` includes."""
+def become_fastapi(router):
+    """Makes a router one of FastAPI's too, as `app.include_router(router)` wants it: with its routes, and the same object,
+    by which FastAPI finds it again."""
     from fastapi import APIRouter
     from fastapi import Request as FastRequest
     from starlette.responses import Response as FastResponse
 
-    made = APIRouter(prefix=router._prefix, tags=list(router._tags) or None)
+    router.__class__ = type("IncludedRouter", (APIRouter, type(router)), {})
+    APIRouter.__init__(router, prefix=router._prefix, tags=list(router._tags) or None)
+    router._is_included = True
+    root = os.path.realpath(sys.path[0])
     for route in router._routes:
-        document = route.document()
-        shown = document.get("openapi", {})
+        shown = route.document().get("openapi", {})
         own = _endpoint(router, route, FastRequest, FastResponse)
-        extra = {**(shown or {}), "x-route": route_id(router, route, os.path.realpath(root or sys.path[0]))}
-        made.add_api_route(
+        router.add_api_route(
             route.path,
             own,
             methods=[route.method.upper()],
@@ -143,9 +145,8 @@ def twin(router, root=None):
             include_in_schema=shown is not None,
             name=getattr(route, "function", own).__name__,
             summary=(shown or {}).get("summary"),
-            openapi_extra=extra,
+            openapi_extra={**(shown or {}), "x-route": route_id(router, route, root)},
         )
-    return made
 
 
 def _endpoint(router, route, request_type, response_type):
@@ -159,7 +160,7 @@ def _endpoint(router, route, request_type, response_type):
         if getattr(route, "handler", None) is not None and hasattr(route, "call"):
             status, headers, data = await worker.answer_inside(route, request.scope, body)
         else:
-            status, headers, data = await worker.ask_route(route_id(router, route, worker.root), request.scope, body)
+            status, headers, data = await worker.ask_route(route_id(router, route, os.path.realpath(worker.root)), request.scope, body)
         made = response_type(data, status)
         made.raw_headers.extend((name.encode("latin-1"), value.encode("latin-1")) for name, value in headers)
         return made

@@ -32,7 +32,7 @@ def bind(display_name, parameters, args, kwargs):
     One call has one form: parameters without default go by position, the others by name, in the signature's order.
     Raises AppFileError for what Python would refuse and for arguments of another type.
     """
-    given = _by_name(display_name, parameters, args, kwargs)
+    given = by_name(display_name, parameters, args, kwargs)
     positional, named, skips = [], {}, False
     last_only = max(
         (n for n, p in enumerate(parameters) if p.mode == "positional_only" and p.name in given), default=-1
@@ -101,7 +101,8 @@ def has_columns(args, kwargs):
     return False
 
 
-def _by_name(display_name, parameters, args, kwargs):
+def by_name(display_name, parameters, args, kwargs):
+    """The arguments of a call by the names of their parameters. Raises AppFileError for those that there are not."""
     places = [p for p in parameters if p.mode != "keyword_only"]
     if len(args) > len(places):
         raise AppFileError(
@@ -109,12 +110,12 @@ def _by_name(display_name, parameters, args, kwargs):
             f"It takes: {', '.join(p.name for p in parameters) or 'nothing'}",
         )
     given = {parameter.name: arg for parameter, arg in zip(places, args)}
-    by_name = [p.name for p in parameters if p.mode != "positional_only"]
+    named = [p.name for p in parameters if p.mode != "positional_only"]
     for name, value in kwargs.items():
-        if name not in by_name:
+        if name not in named:
             raise AppFileError(
                 f"{display_name}() has no argument '{name}' that is given by name.",
-                did_you_mean(name, by_name, f"It takes: {', '.join(p.name for p in parameters) or 'nothing'}"),
+                did_you_mean(name, named, f"It takes: {', '.join(p.name for p in parameters) or 'nothing'}"),
             )
         if name in given:
             raise AppFileError(f"{display_name}() is given its argument '{name}' twice.", "Give it once.")

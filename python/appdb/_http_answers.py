@@ -134,6 +134,10 @@ def failure_of(error, handler, root):
     """What the engine is told of an exception, and whether it belongs into the log."""
     if isinstance(error, Refused):
         return {**_failure(error.code, error.detail), "errors": error.errors or None}, False
+    problem = getattr(error, "problem", None)
+    if isinstance(error, HTTPError) and problem is not None:  # the engine's own, of what the handler asked it
+        told = {name: problem[name] for name in ("hint", "errors", "meta") if problem.get(name) is not None}
+        return {**_failure(problem["code"], problem["detail"]), **told}, False
     status = getattr(error, "status_code", None)
     if isinstance(error, HTTPError) or (type(status) is int and 400 <= status <= 599 and hasattr(error, "detail")):
         return _told(error, status), False

@@ -33,6 +33,7 @@ class HttpWorker:
         self.app = None
         self.app_name = None
         self.state = {}
+        self._is_over = False
         self._lifespan = None
         self._asks = {}
         self._last_ask = 0
@@ -55,12 +56,14 @@ class HttpWorker:
         self._lifespan = Lifespan(self.app, self.state)
         self.loop.run_until_complete(self._lifespan.startup())
 
-    def serve(self, reader):
+    def listen(self, reader):
+        """Reads frames from now on: the application object may ask for rows while it starts."""
+        threading.Thread(target=self._read, args=(reader,), name="frames", daemon=True).start()
+
+    def serve(self):
         """Runs the event loop; returns when the engine asks for the end or is gone."""
         asyncio.set_event_loop(self.loop)
-        threading.Thread(target=self._read, args=(reader,), name="frames", daemon=True).start()
         threading.Thread(target=self._watch, name="watch", daemon=True).start()
-        self._is_over = False
         while not self._is_over:
             try:
                 self.loop.run_forever()

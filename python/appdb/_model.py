@@ -90,6 +90,11 @@ class ModelMeta(type):
             return verb(cls, name)
         if name in VERSIONS:
             raise no_versions(f"{cls.__name__}.{name}", VERSIONS[name])
+        if name in ("insert", "update", "delete") and Phase.running and table is not None:
+            from appdb._asking import model_verb, worker_of_handlers
+
+            if worker_of_handlers() is not None:
+                return model_verb(table, name)
         if name in _LATER_METHODS:
             raise later(f"{cls.__name__}.{name}")
         known = table.columns if table else ()

@@ -60,6 +60,10 @@ class NamedQuery:
 
     def __call__(self, *args, **kwargs):
         if Phase.running:
+            from appdb._asking import ask_query, worker_of_handlers
+
+            if worker_of_handlers() is not None:
+                return ask_query(self, args, kwargs)
             raise AppFileError(
                 f"The query {self.__name__} is called inside a running function, which is not supported.",
                 "Call it in a computed column and give the function its value.",

@@ -24,7 +24,7 @@ from appdb._routes import QueryRoute, RowRoute
 from appdb._write_routes import DeleteRoute, UpdateRoute, delete_columns, update_columns
 
 _VERBS = ("get", "post", "put", "patch", "delete")
-# What FastAPI first looks at of a router that is included in an application object; then it may be anything.
+# What FastAPI first looks at of a router that is included in an application object.
 _TWIN = frozenset("routes on_startup on_shutdown lifespan_context _contains_router".split())
 _ROUTES = "add_insert_route, add_update_route, add_delete_route, add_compute_route and add_query_route"
 _LATER = frozenset("add_api_route api_route middleware".split())
@@ -137,8 +137,11 @@ class Router:
     def __getattr__(self, name):
         if name in _VERBS:
             return lambda path=None, **options: self._handler(name, path, options, caller(1))
-        if "_made_twin" in self.__dict__ or name in _TWIN and "fastapi" in sys.modules:
-            return getattr(self._twin(), name)
+        if name in _TWIN and "fastapi" in sys.modules:
+            from appdb._applications import become_fastapi
+
+            become_fastapi(self)
+            return getattr(self, name)
         if name.startswith("websocket"):
             from appdb._http_types import no_websockets
 
@@ -179,16 +182,6 @@ class Router:
             )
         self._routes.append(RowRoute(kind, path, model, names_in, names_out, on_error, answerer, source))
         return function
-
-    def _twin(self):
-        """A router of FastAPI's in the place of this one: an application object includes it."""
-        made = self.__dict__.get("_made_twin")
-        if made is None:
-            from appdb._applications import twin
-
-            self._is_included = True
-            made = self._made_twin = twin(self)
-        return made
 
     def _handler(self, method, path, options, source):
         """The decorator of a handler: `@router.get("/items/{item_id}")`."""

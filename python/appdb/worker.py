@@ -31,12 +31,12 @@ def main():
     init = reader.read()
     if init is None:
         return 0
-    if not _start(init, writer):
+    if not _start(init, writer, reader):
         return 1
     if init["http"] is not None:
         from appdb._http_worker import HttpWorker
 
-        HttpWorker.current.serve(reader)
+        HttpWorker.current.serve()
         return 0
 
     from appdb._running import Runner
@@ -45,7 +45,7 @@ def main():
     return 0
 
 
-def _start(init, writer):
+def _start(init, writer, reader):
     from appdb._bytecode import distrust_new_sources
     from appdb._declaring import Phase
     from appdb._failures import worker_error
@@ -72,7 +72,7 @@ def _start(init, writer):
     except BaseException as error:  # SystemExit among them: the application ended the import
         writer.write({"t": "failed", "error": worker_error(module, error, root, "import")})
         return False
-    if init["http"] is not None and not _open_http(init, writer):
+    if init["http"] is not None and not _open_http(init, writer, reader):
         return False
     deferred = sys.modules.get("appdb._deferred")
     if deferred is not None:
@@ -95,7 +95,7 @@ def _start(init, writer):
     return True
 
 
-def _open_http(init, writer):
+def _open_http(init, writer, reader):
     """Makes what answers requests, and begins the lifespan of the application object; False when that failed."""
     from appdb._declaring import Phase
     from appdb._failures import worker_error
@@ -104,6 +104,7 @@ def _open_http(init, writer):
     worker = HttpWorker(writer, init["project_root"], init["function_timeout_ms"] / 1000)
     app = init["http"]["app"]
     Phase.running = True
+    worker.listen(reader)
     try:
         if app is not None:
             worker.open_application(app)

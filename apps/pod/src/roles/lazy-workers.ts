@@ -3,7 +3,7 @@ import { createPythonWorkers } from "@appdb/adapters/udf/python-workers";
 import type { Manifest, ManifestService } from "@appdb/contract/manifest";
 import type { ServiceSpec } from "@appdb/contract/service-spec";
 import type { GraphFunction } from "@appdb/contract/worker-protocol";
-import type { InnerRoutes } from "@appdb/engine/endpoints/app-routes";
+import type { Endpoints } from "@appdb/engine/endpoints/open-endpoints";
 import type { HandlerRunner, Logger, QueryAnswerer, UdfRunner, UdfStats } from "@appdb/engine/ports";
 
 /** Python is started by the first row that needs it, or ahead of it. */
@@ -56,14 +56,14 @@ function rowModules({ functions, services }: Manifest): string[] {
 export class LazyHandlers implements AsyncDisposable {
   readonly #spec: ServiceSpec;
   readonly #log: Logger;
-  readonly #inside: () => InnerRoutes;
+  readonly #endpoints: () => Pick<Endpoints, "inside" | "answerQuery">;
   #runner: HandlerRunner | undefined;
 
-  /** `inside` is asked for by the first request at the earliest. */
-  constructor(spec: ServiceSpec, log: Logger, inside: () => InnerRoutes) {
+  /** `endpoints` are asked for by the first request at the earliest. */
+  constructor(spec: ServiceSpec, log: Logger, endpoints: () => Pick<Endpoints, "inside" | "answerQuery">) {
     this.#spec = spec;
     this.#log = log;
-    this.#inside = inside;
+    this.#endpoints = endpoints;
   }
 
   get(): HandlerRunner {
@@ -72,7 +72,8 @@ export class LazyHandlers implements AsyncDisposable {
       runtime,
       modules: handlerModules(this.#spec),
       app: applicationOf(this.#spec),
-      inside: this.#inside,
+      inside: () => this.#endpoints().inside,
+      onQuery: (query, args) => this.#endpoints().answerQuery(query, args),
       workers: runtime.workers ?? limits.workers,
       function_timeout_ms: limits.function_timeout_ms,
       worker_memory_mb: limits.worker_memory_mb,

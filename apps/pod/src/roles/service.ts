@@ -50,7 +50,7 @@ async function serve(spec: ServiceSpec, log: Logger, stop: Promise<string>): Pro
   // The workers ask back for columns that call queries; they are made after the endpoints, by the first row.
   await using workers = new LazyWorkers(spec, log, (query, args) => endpoints.answerQuery(query, args));
   const udf = () => workers.get();
-  await using handlers = new LazyHandlers(spec, log, () => endpoints.inside);
+  await using handlers = new LazyHandlers(spec, log, () => endpoints);
   const { manifest, target, services } = spec;
   await using endpoints = await openEndpoints(
     { sql, udf, handlers: () => handlers.get(), log, clock: { now: Date.now }, openSpool: createFileSpool },

@@ -51,7 +51,7 @@ export async function serveHandlers(
     runtime,
     modules: ["app"],
     app: app === null ? null : { id: app.id, module: app.module, name: app.name },
-    inside: () => openInnerRoutes([], log),
+    inside: () => openInnerRoutes([], () => undefined, log),
     workers: options.workers ?? 1,
     function_timeout_ms: options.function_timeout_ms ?? 20_000,
     worker_memory_mb: 300,

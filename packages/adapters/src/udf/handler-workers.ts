@@ -2,6 +2,7 @@ import { appError } from "@appdb/contract/errors";
 import type { FromWorker, GraphFunction } from "@appdb/contract/worker-protocol";
 import type { InnerRoutes } from "@appdb/engine/endpoints/app-routes";
 import type { HandlerAnswer, HandlerRequest, HandlerRunner } from "@appdb/engine/ports";
+import { answerQuery } from "./answer-query.ts";
 import { HandlerCall, interrupted } from "./handler-call.ts";
 import { HandlerProcess } from "./handler-process.ts";
 import { overloaded } from "./overloaded.ts";
@@ -16,10 +17,10 @@ const DEFAULT_MAX_WAITING = 10_000;
 const SILENCE_MS = 3_000;
 const LOOK_MS = 500;
 
-export interface HandlerWorkersOptions extends Omit<PythonWorkersOptions, "onQuery"> {
+export interface HandlerWorkersOptions extends PythonWorkersOptions {
   /** The application object of the file, if it has one. */
   readonly app: GraphFunction | null;
-  /** Answers what the application object asks of the routes in it. */
+  /** Answers what handlers ask of routes: an application object of those in it, any handler to change rows. */
   readonly inside?: () => InnerRoutes;
 }
 
@@ -115,6 +116,10 @@ class HandlerWorkers implements HandlerRunner {
     one.heard_at = performance.now();
     if (frame.t === "http_held") {
       this.#onHeld(one, frame);
+      return;
+    }
+    if (frame.t === "query") {
+      void answerQuery(frame, this.#options).then((answer) => one.process.send(answer));
       return;
     }
     if (frame.t === "route" || frame.t === "problem") {

@@ -1,9 +1,8 @@
-import { AppError } from "@appdb/contract/errors";
 import type { FromWorker } from "@appdb/contract/worker-protocol";
 import type { Logger, QueryAnswerer } from "@appdb/engine/ports";
+import { answerQuery } from "./answer-query.ts";
 import { CallPools } from "./call-pools.ts";
 import { FunctionTotals } from "./function-totals.ts";
-import { fromWire } from "./wire-values.ts";
 import { WorkerFunctions } from "./worker-functions.ts";
 import type { ReadyFrame } from "./worker-process.ts";
 import type { WorkerSlot } from "./worker-slot.ts";
@@ -78,21 +77,7 @@ export class WorkerRequests {
     this.pools.end();
   }
 
-  async #answer(slot: WorkerSlot, frame: Extract<RequestFrame, { t: "query" }>): Promise<void> {
-    const { process } = slot;
-    const { ask, query, types } = frame;
-    try {
-      const { onQuery } = this.#options;
-      if (onQuery === undefined) throw new Error("nobody answers queries here");
-      const args = Object.fromEntries(
-        Object.entries(types).map(([name, type]) => [name, fromWire(type, frame.args[name] ?? null)]),
-      );
-      process?.send({ t: "answer", ask, value: await onQuery(query, args), error: null });
-    } catch (error) {
-      const known = error instanceof AppError ? error : undefined;
-      if (known === undefined) this.#options.log.error({ err: error, query }, "a column's query failed");
-      const message = known?.message ?? "An unexpected error was met; the log has it.";
-      process?.send({ t: "answer", ask, value: null, error: { code: known?.code ?? "internal_error", message } });
-    }
+  async #answer({ process }: WorkerSlot, frame: Extract<RequestFrame, { t: "query" }>): Promise<void> {
+    process?.send(await answerQuery(frame, this.#options));
   }
 }

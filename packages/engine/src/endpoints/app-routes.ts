@@ -13,7 +13,8 @@ export interface InnerAnswer {
   readonly data: Uint8Array;
 }
 
-/** What application objects reach of the routes of routers that they include. Neither rejects. */
+/** What Python reaches of routes: application objects those of routers in them, handlers those that change a table's rows.
+ *  Neither rejects. */
 export interface InnerRoutes {
   /** Answers a request for a route, by the id that the manifest gives it. */
   answer(route: string, head: HttpHead, data: Uint8Array): Promise<InnerAnswer>;
@@ -38,9 +39,10 @@ export function compileApplication(context: HandlerContext, service: ManifestSer
   };
 }
 
-/** Opens the routes that application objects reach; `routes` are those of `app.routes`, in their order. */
+/** Opens the routes that Python reaches; `routes` are those of `app.routes`, in their order, `others` all else by id. */
 export function openInnerRoutes(
   applications: readonly { readonly app: Application; readonly routes: readonly (CompiledRoute | undefined)[] }[],
+  others: (id: string) => CompiledRoute | undefined,
   log: Logger,
 ): InnerRoutes {
   const known = new Map<string, CompiledRoute>();
@@ -52,7 +54,7 @@ export function openInnerRoutes(
   }
   return {
     async answer(id, head, data) {
-      const route = known.get(id);
+      const route = known.get(id) ?? others(id);
       if (route !== undefined) return passedOn(await route.handle(requestOf(head, data)));
       const error = appError("not_found", {
         detail: "The application's code has a route that the service was not given.",

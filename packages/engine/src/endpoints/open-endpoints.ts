@@ -14,6 +14,7 @@ import { compileQueryRoute } from "./query-routes.ts";
 import type { CompiledRoute } from "./route.ts";
 import { type EndpointsDeps, type EndpointsInput, RouteContext } from "./route-context.ts";
 import { compileRowRoute } from "./row-routes.ts";
+import { haveHandlers, tableRouteId, tableService } from "./table-routes.ts";
 import { withTiming } from "./timing.ts";
 import { compileUpdateRoute } from "./update-routes.ts";
 
@@ -44,7 +45,8 @@ export async function openEndpoints(deps: EndpointsDeps, input: EndpointsInput):
   const catalog = (await hasCatalog(deps.sql)) ? await loadCatalog(deps.sql) : emptyCatalog();
   checkTables(input, catalog);
   const checks = await compileManifestChecks(input.manifest);
-  const context = new RouteContext(deps, input, catalog, checks);
+  const tables = haveHandlers(services) ? tableService(input.manifest) : undefined;
+  const context = new RouteContext(deps, withService(input, tables), catalog, checks);
   const compiled = services.map((service) => ({
     service,
     app: service.app ?? undefined,
@@ -63,12 +65,35 @@ export async function openEndpoints(deps: EndpointsDeps, input: EndpointsInput):
     services: services.map((service) => service.name),
     routes,
     uses_python: compiled.some((one) => one.routes.some((route) => route?.uses_python)),
-    inside: openInnerRoutes(applications, deps.log),
+    inside: openInnerRoutes(applications, routesOnDemand(context, tables), deps.log),
     answerQuery: (query, args) => context.queries.answer(query, args),
     collect: () => context.once.collect(),
     openapi: (name) => describeService(input.manifest, findService(input.manifest, name)),
     checkHealth: async () => void (await deps.sql.query({ text: "select 1", name: "health" })),
     [Symbol.asyncDispose]: () => context.drain(),
+  };
+}
+
+/** Of a service that nobody is served: each route is compiled when it is first wanted. */
+function routesOnDemand(context: RouteContext, service: ManifestService | undefined) {
+  const made = new Map<string, CompiledRoute>();
+  return (id: string): CompiledRoute | undefined => {
+    const known = made.get(id);
+    const route = service?.routes.find((candidate) => tableRouteId(candidate) === id);
+    if (known !== undefined || service === undefined || route === undefined) return known;
+    const compiled = compileRoute(context, service, route);
+    made.set(id, compiled);
+    return compiled;
+  };
+}
+
+function withService(input: EndpointsInput, more: ManifestService | undefined): EndpointsInput {
+  if (more === undefined) return input;
+  const { manifest, services } = input;
+  return {
+    ...input,
+    services: [...services, more.name],
+    manifest: { ...manifest, services: [...manifest.services, more] },
   };
 }
 
