@@ -4,7 +4,7 @@ import * as z from "zod";
 /** What of a handler's operation names something; the rest is for documents. */
 const operationSchema = z.looseObject({
   parameters: z.array(z.looseObject({ name: z.string(), required: z.boolean() })).default([]),
-  requestBody: z.unknown(),
+  requestBody: z.unknown().optional(),
   responses: z.record(z.string(), z.unknown()).default({}),
 });
 const contentSchema = z.looseObject({

@@ -1,0 +1,47 @@
+import type { ManifestHandlerRoute } from "@appdb/contract/manifest";
+import { expect, test } from "vitest";
+import { handlerNames } from "./handler-names.ts";
+
+function route(openapi: ManifestHandlerRoute["openapi"]): ManifestHandlerRoute {
+  const handler = { id: "app:f", module: "app", name: "f" };
+  return {
+    kind: "handler",
+    method: "get",
+    path: "/",
+    handler,
+    openapi,
+    timeout_s: null,
+    source: { file: "a", line: 1 },
+  };
+}
+
+function json(properties: object, required: string[]): object {
+  return { content: { "application/json": { schema: { type: "object", properties, required } } } };
+}
+
+test("a handler takes the parameters of its path and URL, and the members of its body", () => {
+  const parameters = [
+    { name: "id", in: "path", required: true, schema: {} },
+    { name: "q", in: "query", required: false, schema: {} },
+  ];
+  const operation = {
+    parameters,
+    requestBody: json({ x: {}, y: {} }, ["x"]),
+    responses: { "200": json({ a: {} }, []) },
+  };
+  expect(handlerNames(route(operation))).toEqual({
+    inputs: ["id", "q", "x", "y"],
+    required: ["id", "x"],
+    outputs: ["a"],
+  });
+});
+
+test.each([
+  { openapi: null },
+  { openapi: {} },
+  {
+    openapi: { responses: { "200": { description: "The answer.", content: { "application/json": { schema: {} } } } } },
+  },
+])("one without body and parameters takes none (%o)", ({ openapi }) => {
+  expect(handlerNames(route(openapi))).toEqual({ inputs: [], required: [], outputs: [] });
+});
