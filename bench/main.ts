@@ -4,6 +4,7 @@ import { parseArgs } from "node:util";
 import { measureAlter } from "./alter.ts";
 import { type Group, openBench } from "./bench.ts";
 import { measureBigFile } from "./big-file.ts";
+import { measureBulk } from "./bulk.ts";
 import { measureCommands } from "./commands.ts";
 import { measureFunctions } from "./functions.ts";
 import { measureInserts } from "./inserts.ts";
@@ -19,6 +20,7 @@ const GROUPS: Record<string, Group> = {
   memory: measureMemory,
   inserts: measureInserts,
   writes: measureWrites,
+  bulk: measureBulk,
   functions: measureFunctions,
   reads: measureReads,
   live: measureLive,

@@ -17,6 +17,8 @@ export interface Stage extends AsyncDisposable {
   readonly env: Record<string, string | undefined>;
   /** Address of the service, without a slash at its end. */
   readonly service: string;
+  /** Of the service's process. */
+  readonly pid: number;
   readonly echo: string;
   /** For pgbench. */
   readonly dsn: string;
@@ -50,6 +52,7 @@ export async function setStage(): Promise<Stage> {
       project,
       env,
       service: endpoint.replace(/\/$/, ""),
+      pid,
       echo: `http://127.0.0.1:${port}`,
       ...(await findDatabase(join(folder, "home"))),
       memory: () => measureMemory(pid),

@@ -6,7 +6,7 @@ import { appError } from "@appdb/contract/errors";
 import type { Spool } from "@appdb/engine/ports";
 
 /** So much is held in memory; what is larger goes to a file as a whole. */
-const MEMORY_BYTES = 1_000_000;
+const MEMORY_BYTES = 8_000_000;
 const READ_BYTES = 262_144;
 
 /**

@@ -99,18 +99,24 @@ export class BulkWriter {
     signal: AbortSignal,
   ): Promise<number> {
     let count = 0;
+    let last: readonly Row[] = [];
     let writing = Promise.resolve();
     try {
       for (let step = first; step.done !== true; step = await iterator.next()) {
         const batch = step.value;
         const given = await this.#compute(batch, signal);
+        // PostgreSQL waits for nothing that could be done before it has the last batch.
+        const write = this.#prepare(statements, batch, given);
         await writing;
-        writing = this.#write(connection, statements, batch, given).then(() => steps.written(batch.rows));
+        writing = write(connection);
         // It is awaited above or below; until then nobody listens.
         writing.catch(() => undefined);
-        count += batch.rows.length;
+        if (last.length > 0) await steps.written(last);
+        last = batch.rows;
+        count += last.length;
       }
       await writing;
+      if (last.length > 0) await steps.written(last);
       signal.throwIfAborted();
       await steps.finish(connection);
       return count;
@@ -153,16 +159,21 @@ export class BulkWriter {
     return given;
   }
 
-  async #write(
-    connection: SqlTransaction,
+  /** Makes ready what writes a batch: the texts of COPY ahead, where there is nothing to be computed in between. */
+  #prepare(
     statements: Statements,
     batch: RowBatch,
     given: ReadonlySet<Row>,
-  ): Promise<void> {
-    if (this.#rest === null) return this.#copy(connection, statements, batch, batch.rows);
-    const computing = given.size === 0 ? batch.rows : batch.rows.filter((row) => !given.has(row));
-    if (computing.length > 0) await this.#insert(connection, statements, batch, computing);
-    if (given.size > 0) await this.#copy(connection, statements, batch, [...given]);
+  ): (connection: SqlTransaction) => Promise<void> {
+    if (this.#rest === null) {
+      const text = this.#copyText(statements, batch.rows);
+      return (connection) => this.#copy(connection, statements, batch, batch.rows, text);
+    }
+    return async (connection) => {
+      const computing = given.size === 0 ? batch.rows : batch.rows.filter((row) => !given.has(row));
+      if (computing.length > 0) await this.#insert(connection, statements, batch, computing);
+      if (given.size > 0) await this.#copy(connection, statements, batch, [...given]);
+    };
   }
 
   /** Values that SQL cannot make may be such that Python can; and COPY says which row is refused. */
@@ -219,24 +230,28 @@ export class BulkWriter {
 
   async #copy(
     connection: SqlTransaction,
-    { copy, given, target }: Statements,
+    statements: Statements,
     batch: RowBatch,
     rows: readonly Row[],
+    text = this.#copyText(statements, rows),
   ): Promise<void> {
-    const { layout, on_error } = this.#input;
-    const pending = target.pending.length === 0 ? null : pendingErrors(target);
-    const fixed = pending === null ? null : JSON.stringify(pending);
-    const errorsOf = (row: Row): string | null => {
-      const own = on_error === "ignore" ? row[layout.errors] : null;
-      return typeof own !== "string" ? fixed : JSON.stringify({ ...JSON.parse(own), ...pending });
-    };
     try {
-      await connection.copy(copy, copyText(given.given, rows, errorsOf));
+      await connection.copy(statements.copy, text);
     } catch (error) {
       const row = error instanceof SqlError && error.line !== undefined ? rows[error.line - 1] : undefined;
       if (row === undefined || !isRowRefusal(error)) throw error;
-      throw atRow(explainRefusal(layout, row, error, this.#deps.limits), placeOf(batch, row));
+      throw atRow(explainRefusal(this.#input.layout, row, error, this.#deps.limits), placeOf(batch, row));
     }
+  }
+
+  #copyText({ given, target }: Statements, rows: readonly Row[]): string {
+    const { layout, on_error } = this.#input;
+    const pending = target.pending.length === 0 ? null : pendingErrors(target);
+    const fixed = pending === null ? null : JSON.stringify(pending);
+    return copyText(given.given, rows, (row) => {
+      const own = on_error === "ignore" ? row[layout.errors] : null;
+      return typeof own !== "string" ? fixed : JSON.stringify({ ...JSON.parse(own), ...pending });
+    });
   }
 
   /** What has begun cannot start over: the rows that were read are gone. */

@@ -21,7 +21,7 @@ export interface ManyRowsLimits {
 }
 
 /** How many rows of a request are written together, and held at a time. */
-const BATCH = { rows: 2_000, bytes: 2_000_000 } as const;
+const BATCH = { rows: 4_000, bytes: 2_000_000 } as const;
 /** So many wrong values are told of one request; and rows behind the first wrong one are looked at for more. */
 const REFUSALS = { errors: 20, rows: 10_000 } as const;
 
