@@ -6,6 +6,7 @@ export const ERRORS = {
   // a request's body, path or method
   invalid_json: { status: 400, title: "The body is not JSON" },
   invalid_request: { status: 422, title: "The request does not fit the route" },
+  invalid_encoding: { status: 400, title: "The body is not packed as its header says" },
   unsupported_media_type: { status: 415, title: "The content type is not served here" },
   request_timeout: { status: 408, title: "The request did not come in time" },
   payload_too_large: { status: 413, title: "The body is too large" },

@@ -1,5 +1,7 @@
 import type { IncomingMessage } from "node:http";
+import type { Readable } from "node:stream";
 import { appError } from "@appdb/contract/errors";
+import { explainUnpacking, stopUnpacking, unpackedBody } from "./packed-body.ts";
 
 /** So much is read ahead of whoever takes the pieces. */
 const AHEAD_BYTES = 262_144;
@@ -12,6 +14,8 @@ const DROPPING_MS = 30_000;
 /** A request's body, piece by piece, at the pace of whoever takes them. */
 export class BodyStream implements AsyncIterable<Uint8Array> {
   readonly #request: IncomingMessage;
+  /** The request's body unpacked, or the request itself. */
+  readonly #source: Readable;
   readonly #signal: AbortSignal;
   readonly #idle_ms: number;
   #pieces: Buffer[] = [];
@@ -26,13 +30,14 @@ export class BodyStream implements AsyncIterable<Uint8Array> {
     this.#request = request;
     this.#signal = signal;
     this.#idle_ms = idle_ms;
-    request.on("data", (piece: Buffer) => this.#take(piece));
-    request.on("end", () => {
+    this.#source = unpackedBody(request);
+    this.#source.on("data", (piece: Buffer) => this.#take(piece));
+    this.#source.on("end", () => {
       this.#has_ended = true;
       this.#wake();
     });
-    request.on("error", (error) => {
-      this.#error = this.#signal.aborted ? this.#signal.reason : error;
+    this.#source.on("error", (error) => {
+      this.#error = this.#signal.aborted ? this.#signal.reason : explainUnpacking(error);
       this.#wake();
     });
   }
@@ -51,12 +56,17 @@ export class BodyStream implements AsyncIterable<Uint8Array> {
 
   /** Lets the rest of the body go, so that the connection serves the next request; closes it when there is too much. */
   drop(): void {
-    if (this.#has_ended || this.#error !== undefined) return;
+    if (this.#dropped !== undefined || this.#request.readableEnded || this.#request.destroyed) return;
     this.#dropped = 0;
     this.#pieces = [];
     this.#wake();
     const timer = setTimeout(() => this.#request.socket.destroy(), DROPPING_MS);
     this.#wake = () => clearTimeout(timer);
+    if (this.#source !== this.#request) {
+      stopUnpacking(this.#request, this.#source);
+      this.#request.on("data", (piece: Buffer) => this.#take(piece));
+      this.#request.on("close", () => this.#wake());
+    }
     this.#request.resume();
   }
 
@@ -68,7 +78,7 @@ export class BodyStream implements AsyncIterable<Uint8Array> {
     }
     this.#pieces.push(piece);
     this.#bytes += piece.length;
-    if (this.#bytes >= AHEAD_BYTES) this.#request.pause();
+    if (this.#bytes >= AHEAD_BYTES) this.#source.pause();
     this.#wake();
   }
 
@@ -79,7 +89,7 @@ export class BodyStream implements AsyncIterable<Uint8Array> {
         clearTimeout(timer);
         resolve();
       };
-      this.#request.resume();
+      this.#source.resume();
     });
   }
 }

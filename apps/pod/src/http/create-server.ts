@@ -4,6 +4,7 @@ import { answerError } from "@appdb/engine/endpoints/answers";
 import { type FastifyInstance, fastify } from "fastify";
 import { isStreamed } from "./add-route.ts";
 import { answerBadHttp, fromHttpError, noWebSockets, unsupportedMediaType } from "./http-errors.ts";
+import { refuseEncoding } from "./packed-body.ts";
 import { readBody } from "./read-body.ts";
 import { createRequestIds } from "./request-id.ts";
 import { sendReply } from "./send-reply.ts";
@@ -31,12 +32,15 @@ export function createServer(options: ServeOptions): FastifyInstance {
   });
   server.removeAllContentTypeParsers();
   // Bodies stay text: the route's own reader keeps digits that JSON.parse would lose.
-  server.addContentTypeParser("application/json", (request, payload, done) =>
-    isStreamed(request) ? done(null) : readBody(payload, options.body_bytes, done),
-  );
+  server.addContentTypeParser("application/json", (request, payload, done) => {
+    const refusal = refuseEncoding(request.headers);
+    if (refusal !== undefined) done(refusal);
+    else if (isStreamed(request)) done(null);
+    else readBody(payload, options.body_bytes, done);
+  });
   server.addContentTypeParser("*", (request, payload, done) => {
     // One that streams is left where it is.
-    if (isStreamed(request)) done(null);
+    if (isStreamed(request)) done(refuseEncoding(request.headers) ?? null);
     else if (request.routeOptions.config.takes_any_body) readBody(payload, options.body_bytes, done);
     else done(unsupportedMediaType(request.headers["content-type"]));
   });

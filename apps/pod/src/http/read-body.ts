@@ -2,6 +2,7 @@ import { isUtf8 } from "node:buffer";
 import type { IncomingMessage } from "node:http";
 import { appError } from "@appdb/contract/errors";
 import { timedOut } from "./body-stream.ts";
+import { explainUnpacking, stopUnpacking, unpackedBody } from "./packed-body.ts";
 
 /** A client has this long to send its whole body. */
 const BODY_MS = 120_000;
@@ -13,9 +14,11 @@ const DROPPED_BYTES = 64_000_000;
 
 /**
  * Reads a request's body: its text, or its bytes when they are no UTF-8, which the route then refuses in its own words.
+ * What is packed by gzip is unpacked; the limit is for what comes out.
  * A body that comes in one piece, as nearly all do, is decoded where it lies, without a copy.
  */
 export function readBody(request: IncomingMessage, body_bytes: number, done: Done): void {
+  const source = unpackedBody(request);
   const announced = Number(request.headers["content-length"]);
   let is_too_large = announced > body_bytes;
   let text: string | undefined;
@@ -26,10 +29,11 @@ export function readBody(request: IncomingMessage, body_bytes: number, done: Don
     if (received > body_bytes || is_too_large) {
       is_too_large = true;
       chunks = [];
-      if (received > body_bytes + DROPPED_BYTES) settle(tooLarge(body_bytes));
+      // What a few bytes unpack to is not worth the work.
+      if (source !== request || received > body_bytes + DROPPED_BYTES) settle(tooLarge(body_bytes));
       return;
     }
-    if (chunk.length === announced) text = decode(chunk);
+    if (chunk.length === announced && source === request) text = decode(chunk);
     // What Node hands over is only lent until the next piece.
     if (text === undefined) chunks.push(Buffer.from(chunk));
   };
@@ -37,18 +41,25 @@ export function readBody(request: IncomingMessage, body_bytes: number, done: Don
     if (is_too_large) settle(tooLarge(body_bytes));
     else settle(null, text ?? joined(chunks));
   };
-  const onError = (error: Error): void => settle(error);
+  const onError = (error: Error): void => settle(explainUnpacking(error) as Error);
+  let is_settled = false;
   const settle = (error: Error | null, body?: string | Buffer): void => {
-    request.removeListener("data", onData);
-    request.removeListener("end", onEnd);
-    request.removeListener("error", onError);
+    if (is_settled) return;
+    is_settled = true;
+    source.removeListener("data", onData);
+    source.removeListener("end", onEnd);
+    if (source === request) source.removeListener("error", onError);
     clearTimeout(timer);
+    if (error !== null && source !== request) {
+      stopUnpacking(request, source);
+      request.resume();
+    }
     done(error, body);
   };
   const timer = setTimeout(() => settle(timedOut(BODY_MS)), BODY_MS);
-  request.on("data", onData);
-  request.on("end", onEnd);
-  request.on("error", onError);
+  source.on("data", onData);
+  source.on("end", onEnd);
+  source.on("error", onError);
 }
 
 function joined(chunks: readonly Buffer[]): string | Buffer {

@@ -6,6 +6,7 @@ import type { Json } from "./openapi-schemas.ts";
 export const ROUTE_ERRORS = {
   insert: [
     "invalid_json",
+    "invalid_encoding",
     "invalid_request",
     "invalid_idempotency_key",
     "idempotency_mismatch",
@@ -26,6 +27,7 @@ export const ROUTE_ERRORS = {
   ],
   update: [
     "invalid_json",
+    "invalid_encoding",
     "invalid_request",
     "unsupported_media_type",
     "payload_too_large",
@@ -43,6 +45,7 @@ export const ROUTE_ERRORS = {
   ],
   delete: [
     "invalid_json",
+    "invalid_encoding",
     "invalid_request",
     "unsupported_media_type",
     "payload_too_large",
@@ -54,6 +57,7 @@ export const ROUTE_ERRORS = {
   ],
   compute: [
     "invalid_json",
+    "invalid_encoding",
     "invalid_request",
     "unsupported_media_type",
     "payload_too_large",
@@ -66,6 +70,7 @@ export const ROUTE_ERRORS = {
   ],
   query: [
     "invalid_json",
+    "invalid_encoding",
     "invalid_request",
     "schema_changed",
     "function_failed",
@@ -80,6 +85,7 @@ export const ROUTE_ERRORS = {
   /** What any handler may be answered with beside what it says itself. */
   handler: [
     "invalid_json",
+    "invalid_encoding",
     "function_failed",
     "function_timeout",
     "worker_died",

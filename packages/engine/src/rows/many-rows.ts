@@ -40,7 +40,10 @@ export async function* readRows(source: RowTexts, read: RowReader, limits: ManyR
   for await (const texts of source.texts) {
     for (const text of texts) {
       line += 1;
-      if (source.kind === "lines" && isBlank(text)) continue;
+      if (source.kind === "lines" && isBlank(text)) {
+        if (line - count > limits.insert_rows) throw tooManyRows(limits);
+        continue;
+      }
       if (count === limits.insert_rows) throw tooManyRows(limits);
       count += 1;
       try {
