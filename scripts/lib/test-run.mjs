@@ -36,9 +36,9 @@ async function ordinary(folder, env) {
   return [await staticChecks(), await pytest(folder, env), await vitest(folder, env, [])];
 }
 
-/** What takes an hour: kills under load, and the full proof that SQL and Python compute the same. */
+/** What takes an hour: kills under load, many made up requests, and the full proof that SQL and Python compute the same. */
 async function long(folder, env) {
-  const kills = await vitest(folder, env, ["--project", "e2e", "kills"]);
+  const kills = await vitest(folder, env, ["--project", "e2e", "kills", "fuzz"]);
   return [kills, await vitest(folder, { ...env, FORM_CASES: "20000" }, ["--project", "db", "sql-forms"])];
 }
 

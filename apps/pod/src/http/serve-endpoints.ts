@@ -63,9 +63,11 @@ export async function serveEndpoints(endpoints: ServedRoutes, options: ServeOpti
   const isTaken = paths.methodsOf("/metrics").length > 0 || paths.methodsOf("/*").length > 0;
   if (!isTaken && options.metrics !== undefined) addMetrics(server, paths, options.metrics);
   server.setNotFoundHandler((request, reply) => answerElsewhere(request, reply, paths, options.log));
-  server.setErrorHandler((error, request, reply) =>
-    sendReply(request, reply, answerError(fromHttpError(error), request.id, options.log)),
-  );
+  server.setErrorHandler((error, request, reply) => {
+    // Where no route is, that is what is wrong, whatever Fastify found before it looked.
+    if (request.is404) answerElsewhere(request, reply, paths, options.log);
+    else sendReply(request, reply, answerError(fromHttpError(error), request.id, options.log));
+  });
   const { address, port } = await listen(server, options);
   return { address, port, [Symbol.asyncDispose]: () => drain(server, connections) };
 }

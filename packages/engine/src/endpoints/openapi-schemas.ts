@@ -13,7 +13,8 @@ const SCHEMAS = {
   timestamp: { type: "string", format: "date-time" },
   date: { type: "string", format: "date" },
   uuid: { type: "string", format: "uuid" },
-  json: {},
+  // whatever is not null
+  json: { type: ["object", "array", "string", "number", "boolean"] },
   binary: { type: "string", contentEncoding: "base64" },
 } as const satisfies Record<Exclude<TypeKind, "array">, { readonly [key: string]: Json }>;
 
@@ -32,7 +33,12 @@ const ELEMENT_SCHEMAS = {
 /** What a value of a type looks like in JSON. */
 export function valueSchema(type: ColumnType, nullable: boolean): { readonly [key: string]: Json } {
   const schema = typeSchema(type);
-  return nullable && schema.type !== undefined ? { ...schema, type: [schema.type, "null"] } : schema;
+  return nullable ? orNull(type, schema) : schema;
+}
+
+function orNull(type: ColumnType, { type: named, ...schema }: { readonly [key: string]: Json }) {
+  // any JSON there is, said as generators understand it
+  return type.kind === "json" || named === undefined ? schema : { ...schema, type: [named, "null"] };
 }
 
 /** An object of some columns of a table. */
@@ -61,12 +67,9 @@ function mayFail(column: ManifestColumn, side: Side): ManifestColumn {
 }
 
 function columnJsonSchema(column: ManifestColumn): Json {
-  const schema = typeSchema(column.type);
-  const { type } = schema;
   if (column.type.schema !== undefined) return jsonSchema(column, column.type.schema as { [key: string]: Json });
   return {
-    ...schema,
-    ...(column.nullable && type !== undefined ? { type: [type, "null"] } : {}),
+    ...valueSchema(column.type, column.nullable),
     ...(column.comment === null ? {} : { description: column.comment }),
   };
 }

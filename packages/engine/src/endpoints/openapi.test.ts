@@ -1,6 +1,7 @@
 import { aColumn, aComputed, aManifest, aTable, aUuid7Key, call, col } from "@appdb/testkit/manifest-builder";
 import { expect, test } from "vitest";
 import { describeService } from "./openapi.ts";
+import { valueSchema } from "./openapi-schemas.ts";
 
 const source = { file: "app.py", line: 1 };
 const manifest = aManifest({
@@ -84,6 +85,12 @@ test("a route is described under its prefix with what it takes and what it answe
   expect(operation.responses["200"].content["application/x-ndjson"].schema.type).toBe("string");
   expect(Object.keys(answer.properties)).toEqual(["id", "loud", "n"]);
   expect(answer.required).toEqual(["id", "loud", "n"]);
+});
+
+test("any JSON may be in a nullable column, and any but null in another", () => {
+  expect(valueSchema({ kind: "json" }, true)).toEqual({});
+  expect(valueSchema({ kind: "json" }, false)).toEqual({ type: ["object", "array", "string", "number", "boolean"] });
+  expect(valueSchema({ kind: "int" }, true).type).toEqual(["integer", "null"]);
 });
 
 test("where failing cells are null, computed outputs may be, and a header names them", () => {

@@ -292,10 +292,11 @@ export class QueryRunner {
       const value = this.#bound(expr, args);
       if (value === undefined || value >= 0) continue;
       const name = expr?.node === "parameter" ? expr.name : clause;
+      const a = clause === "offset" ? "An offset" : `A ${clause}`;
       throw appError("invalid_request", {
-        detail: `${name}: A ${clause} is not negative; the request has ${value}.`,
+        detail: `${name}: ${a} is not negative; the request has ${value}.`,
         hint: "Send 0 or more.",
-        errors: [{ pointer: `/${name}`, detail: `A ${clause} is not negative.` }],
+        errors: [{ pointer: `/${name}`, detail: `${a} is not negative.` }],
       });
     }
   }
