@@ -4,6 +4,8 @@ import type { Measure } from "./report.ts";
 
 const BODY = JSON.stringify({ title: "Hello from the benchmark", body: "A short text of a few words" });
 const CONNECTIONS = [1, 16, 64];
+/** The table whose inserts are measured with an Idempotency-Key too. */
+const REPEATABLE = "cased";
 
 /** The same row as SQL, so that PostgreSQL does the same work: key, text, computed text. */
 const TABLES: Record<string, { columns: string; values: string }> = {
@@ -44,6 +46,9 @@ export async function measureInserts(bench: Bench): Promise<Measure[]> {
       bench.say(`run ${run} of ${bench.runs}, ${connections} connections`);
       await drive("echo", `${stage.echo}/echo`, connections);
       for (const table of Object.keys(TABLES)) await drive(table, `${stage.service}/${table}`, connections);
+      const url = `${stage.service}/${REPEATABLE}`;
+      const once = await bench.load({ url, body: BODY, connections, seconds: bench.seconds, with_keys: true });
+      keep(`once ${connections}`, once.per_second);
       for (const route of ["upper", "summary"]) await drive(route, `${stage.service}/${route}`, connections);
       for (const [table, { columns, values }] of Object.entries(TABLES)) {
         const statement = `insert into public.${table} (${columns}) values (${values})`;
@@ -76,6 +81,15 @@ function arrange(rates: ReadonlyMap<string, number[]>): Measure[] {
         measures.push({ name: `${name}, against ${against}`, unit: "/s", ours, limit, ...reach });
       }
     }
+  }
+  for (const connections of CONNECTIONS) {
+    measures.push({
+      name: `insert with Idempotency-Key, ${NAMES[REPEATABLE]}, ${connections} conn., against insert without`,
+      unit: "/s",
+      ours: rates.get(`once ${connections}`) ?? [],
+      limit: rates.get(`${REPEATABLE} ${connections}`),
+      ...(connections === 64 ? { reach: { at_least: 0.75 } } : {}),
+    });
   }
   for (const [route, name] of [
     ["upper", "SQL column"],

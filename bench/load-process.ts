@@ -1,4 +1,5 @@
 // The loader for machines without wrk: raw sockets, prepared requests, answers counted by their length.
+import { randomUUID } from "node:crypto";
 import { connect, type Socket } from "node:net";
 import type { Load, LoadResult } from "./load.ts";
 
@@ -10,6 +11,7 @@ async function drive(load: Load): Promise<LoadResult> {
   const url = new URL(load.url);
   const requests = (typeof load.body === "string" ? [load.body] : load.body).map((body) => written(url, body));
   const beside = load.beside === undefined ? undefined : written(url, load.beside.body);
+  const keys = load.with_keys === true ? randomUUID() : undefined;
   const apart = new Set<Socket>();
   let asked = 0;
   const times: number[] = [];
@@ -53,7 +55,8 @@ async function drive(load: Load): Promise<LoadResult> {
         sent = performance.now();
         asked += 1;
         if (beside !== undefined && asked % (load.beside?.one_in ?? 1) === 0) sendApart(beside);
-        socket.write(requests[asked % requests.length] ?? "");
+        const request = requests[asked % requests.length] ?? EMPTY;
+        socket.write(keys === undefined ? request : withKey(request, `${keys}-${asked}`));
       };
       socket.on("connect", ask);
       socket.on("error", reject);
@@ -70,6 +73,14 @@ async function drive(load: Load): Promise<LoadResult> {
       });
     });
   }
+}
+
+const EMPTY = Buffer.alloc(0);
+
+/** Puts the header behind the request's first line. */
+function withKey(request: Buffer, key: string): Buffer {
+  const end = request.indexOf("\r\n");
+  return Buffer.concat([request.subarray(0, end), Buffer.from(`\r\nidempotency-key: ${key}`), request.subarray(end)]);
 }
 
 function written(url: URL, body: string): Buffer {

@@ -1,6 +1,7 @@
 // Load over HTTP: wrk where the machine has it, else a loader of our own in a process of its own. Both say how much
 // processor time they took themselves, because they share the cores with what they measure.
 import { execFile, fork } from "node:child_process";
+import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -15,6 +16,8 @@ export interface Load {
   readonly body: string | readonly string[];
   readonly connections: number;
   readonly seconds: number;
+  /** Each request has an Idempotency-Key of its own. */
+  readonly with_keys?: boolean;
   /** With every so many requests another body is sent on a connection of its own, which nobody counts or waits for. */
   readonly beside?: { readonly body: string; readonly one_in: number };
 }
@@ -46,7 +49,7 @@ async function loadWithWrk(load: Load): Promise<LoadResult> {
   const folder = await mkdtemp(join(tmpdir(), "appdb-bench-"));
   try {
     const script = join(folder, "post.lua");
-    await writeFile(script, wrkScript(load.body));
+    await writeFile(script, wrkScript(load));
     const args = ["-t1", `-c${load.connections}`, `-d${load.seconds}s`, "--latency", "-s", script, load.url];
     const { stdout, stderr } = await run("bash", ["-c", 'TIMEFORMAT="cpu %U %S"; time wrk "$@"', "bash", ...args]);
     const cpu = /cpu ([\d.]+) ([\d.]+)/.exec(stderr);
@@ -60,7 +63,7 @@ async function loadWithWrk(load: Load): Promise<LoadResult> {
   }
 }
 
-function wrkScript(body: Load["body"]): string {
+function wrkScript({ body, with_keys }: Load): string {
   const bodies = (typeof body === "string" ? [body] : body).map((one) => JSON.stringify(one));
   return `
 wrk.method = "POST"
@@ -68,12 +71,16 @@ wrk.headers["content-type"] = "application/json"
 local bodies = {${bodies.join(", ")}}
 local requests = {}
 local turn = 0
+local keys = "${with_keys === true ? randomUUID() : ""}"
 function init(args)
   for i, body in ipairs(bodies) do requests[i] = wrk.format(nil, nil, nil, body) end
 end
 function request()
-  turn = turn % #requests + 1
-  return requests[turn]
+  turn = turn + 1
+  local chosen = requests[(turn - 1) % #requests + 1]
+  if keys == "" then return chosen end
+  local line, rest = chosen:match("^([^\\r]+)(.*)$")
+  return line .. "\\r\\nidempotency-key: " .. keys .. "-" .. turn .. rest
 end
 function done(summary, latency, requests)
   local errors = summary.errors

@@ -3,7 +3,8 @@ import { createHash } from "node:crypto";
 import type { ManifestRowRoute } from "@appdb/contract/manifest";
 import type { CellErrors } from "../compute/cell-errors.ts";
 import { readOnce } from "../once/idempotency-key.ts";
-import type { KeptAnswer, Once } from "../once/request-store.ts";
+import { wholeBody } from "../once/kept-body.ts";
+import { halfOf, type KeptAnswer, type Once } from "../once/request-store.ts";
 import type { Spool } from "../ports.ts";
 import type { BulkSteps, BulkWriter } from "../rows/bulk-writer.ts";
 import { type RowTexts, readRows } from "../rows/many-rows.ts";
@@ -61,7 +62,7 @@ export class InsertMany {
       hash.update(piece);
       await body.write(piece);
     }
-    const digest = request.once?.digest ?? hash.digest("base64url");
+    const digest = request.once?.digest ?? halfOf(hash.digest("hex"));
     return await this.#runOnce(request, { ...once, digest }, body);
   }
 
@@ -103,7 +104,10 @@ export class InsertMany {
         if (once === undefined) return;
         const made = await answer.keep(failed.headers());
         kept = made;
-        await this.#context.keepAnswer(connection, { ...once, answer: () => made });
+        await this.#context.keepAnswer(connection, {
+          ...once,
+          answer: () => ({ ...made, body: wholeBody(made.body) }),
+        });
       },
     };
     try {

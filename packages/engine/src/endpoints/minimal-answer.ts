@@ -10,7 +10,7 @@ export function wantsMinimal({ headers }: Pick<RouteRequest, "headers">): boolea
 }
 
 /** The same answer without its body; what its headers say of the body goes too. */
-export function minimalAnswer(answer: KeptAnswer): KeptAnswer {
+export function minimalAnswer(answer: Pick<KeptAnswer, "headers">): KeptAnswer {
   const { "content-type": _, ...headers } = answer.headers;
   return { status: 204, headers: { ...headers, "preference-applied": MINIMAL }, body: "" };
 }

@@ -1,38 +1,66 @@
 import type { ManifestAnswerer } from "@appdb/contract/manifest";
-import type { TypeKind } from "@appdb/contract/types";
+import type { ColumnType } from "@appdb/contract/types";
 import { answerSlot } from "../compute/answer-graph.ts";
+import { type KeptBody, wholeBody } from "../once/kept-body.ts";
 import type { Row, RowLayout } from "../rows/row-layout.ts";
 import { valueToJson } from "../rows/value-json.ts";
 
 interface Output {
   /** `{"id":` or `,"title":`, made once. */
   readonly lead: string;
-  readonly kind: TypeKind;
+  readonly type: ColumnType;
   readonly at: number;
+}
+
+export interface AnswerWriter {
+  whole(row: Row): string;
+  /** The same with holes for values in the slots `unknown`. */
+  kept(row: Row, unknown: readonly number[]): KeptBody;
 }
 
 /** Compiles the writer of a route's answer: what its function made of the row, or the row's outputs. */
 export function compileAnswer(
   layout: RowLayout,
   route: { readonly outputs: readonly string[]; readonly handler: ManifestAnswerer | null },
-): (row: Row) => string {
+): AnswerWriter {
   if (route.handler === null) return compileOutputs(layout, route.outputs);
   const at = answerSlot(layout);
-  return (row) => String(row[at] ?? null);
+  const whole = (row: Row): string => String(row[at] ?? null);
+  return { whole, kept: (row) => wholeBody(whole(row)) };
 }
 
 /** Compiles the writer of an object of exactly `outputs`, in their order. */
-function compileOutputs(layout: RowLayout, outputs: readonly string[]): (row: Row) => string {
-  if (outputs.length === 0) return () => "{}";
+function compileOutputs(layout: RowLayout, outputs: readonly string[]): AnswerWriter {
+  if (outputs.length === 0) return { whole: () => "{}", kept: () => wholeBody("{}") };
   const compiled = outputs.map((name, index): Output => {
     const at = layout.index.get(name) ?? -1;
     const slot = layout.slots[at];
     if (slot === undefined) throw new TypeError(`${layout.table.name} has no column ${name}`);
-    return { lead: `${index === 0 ? "{" : ","}${JSON.stringify(name)}:`, kind: slot.type.kind, at };
+    return { lead: `${index === 0 ? "{" : ","}${JSON.stringify(name)}:`, type: slot.type, at };
   });
-  return (row) => {
-    let text = "";
-    for (const output of compiled) text += output.lead + valueToJson(output.kind, row[output.at] ?? null);
-    return `${text}}`;
+  return {
+    whole(row) {
+      let text = "";
+      for (const { lead, type, at } of compiled) text += lead + valueToJson(type.kind, row[at] ?? null);
+      return `${text}}`;
+    },
+    kept(row, unknown) {
+      const pieces: string[] = [];
+      const holes: { of: number; type: ColumnType }[] = [];
+      let text = "";
+      for (const { lead, type, at } of compiled) {
+        text += lead;
+        const of = unknown.indexOf(at);
+        if (of < 0) {
+          text += valueToJson(type.kind, row[at] ?? null);
+          continue;
+        }
+        holes.push({ of, type });
+        pieces.push(text);
+        text = "";
+      }
+      pieces.push(`${text}}`);
+      return { pieces, holes };
+    },
   };
 }

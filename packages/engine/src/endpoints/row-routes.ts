@@ -1,5 +1,6 @@
 import type { ManifestRowRoute, ManifestService } from "@appdb/contract/manifest";
 import { readOnce } from "../once/idempotency-key.ts";
+import { wholeBody } from "../once/kept-body.ts";
 import type { KeptAnswer, Once } from "../once/request-store.ts";
 import { compileRowReader } from "../rows/validate-row.ts";
 import { answerError, JSON_HEADERS } from "./answers.ts";
@@ -26,18 +27,21 @@ export function compileRowRoute(
   const headersOf = on_error === "ignore" ? cellErrorHeaders(layout) : () => JSON_HEADERS;
   const path = service.prefix + route.path;
   const place = `${context.input.target} ${service.name} POST ${path}`;
+  const isMinimal = (request: RouteRequest): boolean => route.kind === "insert" && wantsMinimal(request);
   const run = async (request: RouteRequest, once?: Once): Promise<KeptAnswer> => {
     const row = read(request.body);
-    let made: KeptAnswer | undefined;
-    const answer = (): KeptAnswer => {
-      made ??= { status: 200, headers: headersOf(row), body: render(row) };
-      return route.kind === "insert" && wantsMinimal(request) ? minimalAnswer(made) : made;
+    const answer = (unknown: readonly number[]) => {
+      const headers = headersOf(row);
+      if (isMinimal(request)) return { ...minimalAnswer({ headers }), body: wholeBody("") };
+      return { status: 200, headers, body: render.kept(row, unknown) };
     };
-    const kept = once === undefined ? undefined : { ...once, answer };
-    await runner.run(row, request.signal, on_error, kept, request.timing);
-    return answer();
+    await runner.run(row, request.signal, on_error, once && { ...once, answer }, request.timing);
+    const headers = headersOf(row);
+    return isMinimal(request) ? minimalAnswer({ headers }) : { status: 200, headers, body: render.whole(row) };
   };
-  const many = takesMany(route) ? new InsertMany(context, { route, layout, read, render, place }) : undefined;
+  const many = takesMany(route)
+    ? new InsertMany(context, { route, layout, read, render: render.whole, place })
+    : undefined;
   return {
     service: service.name,
     kind: route.kind,

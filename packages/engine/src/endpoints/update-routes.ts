@@ -32,7 +32,7 @@ export function compileUpdateRoute(
       try {
         const change = read(request.body);
         await updater.run(change, { signal: request.signal, on_error, answerer: route.handler });
-        const answer = { status: 200, headers: headersOf(change.row), body: render(change.row) };
+        const answer = { status: 200, headers: headersOf(change.row), body: render.whole(change.row) };
         return wantsMinimal(request) ? minimalAnswer(answer) : answer;
       } catch (error) {
         return answerError(error, request.id, log, request.signal);

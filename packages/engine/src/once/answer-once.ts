@@ -1,14 +1,7 @@
 import { AppError, appError } from "@appdb/contract/errors";
 import { Coalescer } from "../rows/coalescer.ts";
 import { BATCHING } from "../rows/limits.ts";
-import {
-  AnsweredBefore,
-  type KeptAnswer,
-  type KeptRequest,
-  type Once,
-  onceId,
-  type RequestStore,
-} from "./request-store.ts";
+import { AnsweredBefore, type KeptAnswer, type KeptRequest, type Once, type RequestStore } from "./request-store.ts";
 
 /** Stands in an answer that was given before, to the same request. */
 export const REPLAYED_HEADER = "idempotency-replayed";
@@ -30,7 +23,7 @@ export class AnswerOnce {
       weigh: ({ scope, key }) => scope.length + key.length + 64,
       run: async (requests) => {
         const found = await store.find(requests);
-        return requests.map((once) => ({ answer: found.get(onceId(once)) }));
+        return requests.map((once) => ({ answer: found.get(once.id) }));
       },
     });
   }
@@ -41,20 +34,12 @@ export class AnswerOnce {
    * for before it and not only when the key turns out to be taken.
    * @throws idempotency_mismatch; whatever `work` throws, if no answer is kept
    */
-  async run(once: Once, looks_first: boolean, work: () => Promise<KeptAnswer>): Promise<KeptAnswer> {
-    const id = onceId(once);
-    let has_waited = false;
-    for (let before = this.#running.get(id); before !== undefined; before = this.#running.get(id)) {
-      has_waited = true;
-      await before.catch(() => undefined);
-    }
-    const answer = this.#first(once, looks_first || has_waited, work);
-    this.#running.set(id, answer);
-    try {
-      return await answer;
-    } finally {
-      this.#running.delete(id);
-    }
+  run(once: Once, looks_first: boolean, work: () => Promise<KeptAnswer>): Promise<KeptAnswer> {
+    const before = this.#running.get(once.id);
+    if (before !== undefined) return this.#runAfter(before, once, work);
+    const answer = this.#work(once, looks_first, work);
+    this.#running.set(once.id, answer);
+    return answer;
   }
 
   /** Resolves when nothing is looked for. */
@@ -67,17 +52,24 @@ export class AnswerOnce {
     return this.#store.collect();
   }
 
-  async #first(once: Once, looks_first: boolean, work: () => Promise<KeptAnswer>): Promise<KeptAnswer> {
-    const kept = looks_first ? await this.#finds.submit(once) : undefined;
-    if (kept !== undefined) return replay(once, kept);
+  async #runAfter(before: Promise<unknown>, once: Once, work: () => Promise<KeptAnswer>): Promise<KeptAnswer> {
+    // What became of the first is told to whoever sent it.
+    await before.catch(() => undefined);
+    return this.run(once, true, work);
+  }
+
+  async #work(once: Once, looks_first: boolean, work: () => Promise<KeptAnswer>): Promise<KeptAnswer> {
     try {
-      return await work();
+      const kept = looks_first ? await this.#finds.submit(once) : undefined;
+      return kept === undefined ? await work() : replay(once, kept);
     } catch (error) {
       // An error says that nothing was stored. That must not be said of a request that was stored the first time: its
       // function may fail at the second, its table may have changed.
       const stored = error instanceof AnsweredBefore ? error.kept : await this.#findAfter(once, error);
       if (stored === undefined) throw error;
       return replay(once, stored);
+    } finally {
+      this.#running.delete(once.id);
     }
   }
 

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import type { RouteRequest } from "../endpoints/route.ts";
 import { readOnce } from "./idempotency-key.ts";
+import { onceOf } from "./request-store.ts";
 
 const request = (key: string | string[] | undefined, parts: Partial<RouteRequest> = {}): RouteRequest => ({
   body: "{}",
@@ -36,6 +37,6 @@ test("place and caller are the key's scope; body and address are what it stands 
 });
 
 test("who knows by other means which request it is needs no header", () => {
-  const once = { scope: "jobs", key: "1", digest: "" };
+  const once = onceOf("jobs", "1", "");
   expect(readOnce(request("a b", { once }), "p")).toBe(once);
 });

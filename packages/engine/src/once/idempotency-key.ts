@@ -1,7 +1,6 @@
-import { createHash } from "node:crypto";
 import { appError } from "@appdb/contract/errors";
 import type { RouteRequest } from "../endpoints/route.ts";
-import type { Once } from "./request-store.ts";
+import { type Once, onceOf } from "./request-store.ts";
 
 export const IDEMPOTENCY_HEADER = "idempotency-key";
 /** Characters of a key at most. */
@@ -21,12 +20,13 @@ export function readOnce(request: RouteRequest, place: string): Once | undefined
   const key = request.headers[IDEMPOTENCY_HEADER];
   if (key === undefined) return undefined;
   if (typeof key !== "string" || key.length > LONGEST_KEY || !VISIBLE_ASCII.test(key)) throw invalidKey(key);
-  const digest = createHash("sha256")
-    .update(request.search ?? "")
-    .update("\0")
-    .update(request.body)
-    .digest("base64url");
-  return { scope: `${place} ${request.caller ?? LOCAL_CALLER}`, key, digest };
+  return onceOf(`${place} ${request.caller ?? LOCAL_CALLER}`, key, saidBy(request));
+}
+
+/** Address and body as one; the address of a changing route is nearly always without a query. */
+function saidBy({ search, body }: RouteRequest): string | Uint8Array {
+  if (search === undefined || search === "") return body;
+  return typeof body === "string" ? `${search}\0${body}` : Buffer.concat([Buffer.from(`${search}\0`), body]);
 }
 
 function invalidKey(key: string | readonly string[]): Error {

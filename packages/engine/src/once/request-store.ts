@@ -1,13 +1,33 @@
+import { hash } from "node:crypto";
+import { JSON_HEADERS } from "../endpoints/answers.ts";
 import { type Clock, type SqlConnection, SqlError, type SqlPool } from "../ports.ts";
+import type { Row } from "../rows/row-layout.ts";
 import { columnText } from "../rows/value-sql.ts";
+import { bodyText, fillBody, type KeptBody } from "./kept-body.ts";
 
 /** What makes two requests the same one. Whatever is stored for a request of this scope and key is stored once. */
 export interface Once {
+  /** Of scope and key, from `digestOf`. */
+  readonly id: string;
   /** Route and caller, or the queue that a job belongs to. */
   readonly scope: string;
   readonly key: string;
   /** Of what the request says; another one under the same key is refused. */
   readonly digest: string;
+}
+
+/** Makes a request's identity. `says` is all that the request says. */
+export function onceOf(scope: string, key: string, says: string | Uint8Array): Once {
+  return { id: digestOf(`${scope}\0${key}`), scope, key, digest: digestOf(says) };
+}
+
+function digestOf(value: string | Uint8Array): string {
+  return halfOf(hash("sha256", value, "hex"));
+}
+
+/** The first half of a sha256's hexadecimal digits, which is as many as a UUID has. */
+export function halfOf(digits: string): string {
+  return digits.slice(0, 32);
 }
 
 /** An answer as it is kept and given again. */
@@ -19,13 +39,28 @@ export interface KeptAnswer {
 
 /** A request whose answer is to be kept in the transaction that stores its row. */
 export interface RequestToKeep extends Once {
-  /** Asked for inside of that transaction, when all of the row's values are known. */
-  answer(): KeptAnswer;
+  /** The answer to it, once its row is complete but for the slots `unknown`, which leave holes. */
+  answer(unknown: readonly number[]): Omit<KeptAnswer, "body"> & { readonly body: KeptBody };
 }
 
 export interface KeptRequest {
   readonly digest: string;
   readonly answer: KeptAnswer;
+}
+
+const REQUEST = Symbol("request");
+
+/** A row with the request that it comes from: on the row itself, so that it goes when the row does. */
+type RowOfRequest = Row & { [REQUEST]?: RequestToKeep };
+
+/** Lets the answer of a request be kept with its row. */
+export function keepWith(row: Row, request: RequestToKeep): void {
+  (row as RowOfRequest)[REQUEST] = request;
+}
+
+/** The request whose answer is to be kept with a row. */
+export function requestOf(row: Row): RequestToKeep | undefined {
+  return (row as RowOfRequest)[REQUEST];
 }
 
 /** Nothing was stored for this request, because it was answered before. */
@@ -40,18 +75,13 @@ export class AnsweredBefore extends Error {
 }
 
 /** With a dot, which no table of an application has in its name: its constraints cannot be taken for this one. */
-const KEY_CONSTRAINT = "appdb.requests.key";
+const KEY_CONSTRAINT = "appdb.requests.id";
 /** Rows that one statement of `collect` removes, so that it holds no lock for long. */
 const COLLECTED_AT_ONCE = 10_000;
 
 /** Some request of a batch has been answered: the transaction that was to store it again was undone as a whole. */
 export function isKeyTaken(error: unknown): boolean {
   return error instanceof SqlError && error.sqlstate === "23505" && error.constraint === KEY_CONSTRAINT;
-}
-
-/** One text for a request, for maps. */
-export function onceId(once: Once): string {
-  return `${once.scope}\0${once.key}`;
 }
 
 export interface RequestStoreDeps {
@@ -70,61 +100,62 @@ export class RequestStore {
   }
 
   /**
-   * Keeps answers in a transaction. A key that somebody else is just storing is waited for.
+   * Keeps answers in somebody's transaction. A key that somebody else is just storing is waited for.
    * @throws SqlError, for which `isKeyTaken` holds when one of the keys is there: the transaction must be undone then
    */
   async keep(connection: SqlConnection, requests: readonly RequestToKeep[]): Promise<void> {
-    // In one order, so that two batches with the same keys wait for each other and do not deadlock.
-    const sorted = [...requests].sort((a, b) => (onceId(a) < onceId(b) ? -1 : 1));
-    const answers = sorted.map((request) => request.answer());
-    const texts = (values: readonly string[]): string => columnText("string", values);
+    // In one order, so that two transactions with the same keys wait for each other and do not deadlock.
+    const sorted = [...requests].sort((a, b) => (a.id < b.id ? -1 : 1));
+    const answers = sorted.map((request) => request.answer([]));
+    const texts = (values: readonly (string | null)[]): string => columnText("string", values);
     await connection.query({
       name: "appdb.keep_requests",
-      text: `insert into appdb.requests (scope, key, digest, status, headers, body, expires_at)
-        select u.*, $7::timestamptz from unnest($1::text[], $2::text[], $3::text[], $4::int[], $5::json[], $6::text[]) as u`,
+      text: `insert into appdb.requests (id, scope, key, digest, status, headers, body, expires_at)
+        select u.*, $8::timestamptz from unnest(
+          $1::uuid[], $2::text[], $3::text[], $4::uuid[], $5::smallint[], $6::json[], $7::text[]) as u`,
       values: [
+        `{${sorted.map(({ id }) => id).join(",")}}`,
         texts(sorted.map(({ scope }) => scope)),
         texts(sorted.map(({ key }) => key)),
-        texts(sorted.map(({ digest }) => digest)),
+        `{${sorted.map(({ digest }) => digest).join(",")}}`,
         `{${answers.map(({ status }) => status).join(",")}}`,
-        texts(answers.map(({ headers }) => JSON.stringify(headers))),
-        texts(answers.map(({ body }) => body)),
-        this.#time(this.#deps.keep_s),
+        texts(answers.map(({ headers }) => (headers === JSON_HEADERS ? null : JSON.stringify(headers)))),
+        texts(answers.map(({ body }) => bodyText(body))),
+        this.expiry(),
       ],
     });
   }
 
-  /** Answers that are kept for some of these requests, by `onceId`. One that has expired makes room for a new one. */
+  /** Until when an answer that is given now is kept. */
+  expiry(): string {
+    return this.#time(this.#deps.keep_s);
+  }
+
+  /** Answers that are kept for some of these requests, by their `id`. One that has expired makes room for a new one. */
   async find(requests: readonly Once[]): Promise<ReadonlyMap<string, KeptRequest>> {
-    const keys = [
-      columnText(
-        "string",
-        requests.map(({ scope }) => scope),
-      ),
-      columnText(
-        "string",
-        requests.map(({ key }) => key),
-      ),
-    ];
+    const ids = `{${requests.map(({ id }) => id).join(",")}}`;
     // Without a name, and so planned each time: a plan that was made while the table was small would read all of it.
     const { rows } = await this.#deps.sql.query({
-      text: `select r.scope, r.key, r.digest, r.status, r.headers, r.body, r.expires_at <= $3::timestamptz
-        from unnest($1::text[], $2::text[]) as u(scope, key) join appdb.requests r on r.scope = u.scope and r.key = u.key`,
-      values: [...keys, this.#time(0)],
+      text: `select translate(id::text, '-', ''), translate(digest::text, '-', ''), status, headers, body, to_json(made), expires_at <= $2::timestamptz
+        from appdb.requests where id = any($1::uuid[])`,
+      values: [ids, this.#time(0)],
     });
     const found = new Map<string, KeptRequest>();
-    for (const [scope, key, digest, status, headers, body, is_expired] of rows) {
+    for (const [id, digest, status, headers, body, made, is_expired] of rows) {
       if (is_expired === "t") continue;
-      found.set(onceId({ scope: scope ?? "", key: key ?? "", digest: "" }), {
+      found.set(id ?? "", {
         digest: digest ?? "",
-        answer: { status: Number(status), headers: JSON.parse(headers ?? "{}"), body: body ?? "" },
+        answer: {
+          status: Number(status),
+          headers: headers == null ? JSON_HEADERS : JSON.parse(headers),
+          body: fillBody(body ?? "", made == null ? null : JSON.parse(made)),
+        },
       });
     }
     if (found.size < rows.length) {
       await this.#deps.sql.query({
-        text: `delete from appdb.requests r using unnest($1::text[], $2::text[]) as u(scope, key)
-          where r.scope = u.scope and r.key = u.key and r.expires_at <= $3::timestamptz`,
-        values: [...keys, this.#time(0)],
+        text: "delete from appdb.requests where id = any($1::uuid[]) and expires_at <= $2::timestamptz",
+        values: [ids, this.#time(0)],
       });
     }
     return found;

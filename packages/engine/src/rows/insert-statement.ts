@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { fromRows } from "../compute/from-rows.ts";
 import type { SqlStep } from "../compute/plan-compute.ts";
+import { keepWithInsert } from "../once/keep-with-insert.ts";
 import { quoteIdent, quoteTable } from "../sql/quote.ts";
 import type { Slot } from "./row-layout.ts";
 
@@ -10,13 +11,15 @@ export interface InsertShape {
   readonly given: readonly Slot[];
   readonly steps: readonly SqlStep[];
   /** Names that come back, the identity first; empty when the count tells enough. */
-  readonly returning: readonly string[];
+  readonly returning: readonly Slot[];
   /** The rows get this cell-error object (a parameter), and the fill job is told, in the same statement. */
   readonly is_pending: boolean;
   /** Each row brings its own cell errors, in an array behind those of `given`. */
   readonly has_errors: boolean;
   /** Rows whose key exists are left out, and thereby alone: they are those that do not come back. */
   readonly skips_duplicates: boolean;
+  /** The answers of requests are kept with the rows. */
+  readonly keeps_answers: boolean;
 }
 
 export interface Prepared {
@@ -26,7 +29,7 @@ export interface Prepared {
 
 /**
  * One INSERT for many rows. Parameters: an array per given slot (and one of cell errors), then the table's id and version, then (when pending) the
- * ids of the pending columns and the cell errors. It writes nothing when the table has another version by now: the
+ * ids of the pending columns and the cell errors, then those of the answers. It writes nothing when the table has another version by now: the
  * version is read after the statement holds its lock on the table, so no schema change can come in between.
  */
 export function buildInsert(shape: InsertShape): Prepared {
@@ -52,9 +55,11 @@ export function buildInsert(shape: InsertShape): Prepared {
   ];
   if (shape.skips_duplicates) lines.push("on conflict do nothing");
   if (shape.returning.length > 0) {
-    lines.push(`returning ${shape.returning.map((name) => `t.${quoteIdent(name)}`).join(", ")}`);
+    lines.push(`returning ${shape.returning.map(({ name }) => `t.${quoteIdent(name)}`).join(", ")}`);
   }
-  return prepare(lines.join("\n"));
+  const insert = lines.join("\n");
+  if (!shape.keeps_answers) return prepare(insert);
+  return prepare(keepWithInsert({ insert, returning: shape.returning, parameters: next + (shape.is_pending ? 4 : 2) }));
 }
 
 /** A COPY of whole rows with their cell errors, which come last. It checks no version: its transaction has done so. */

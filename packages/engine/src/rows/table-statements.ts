@@ -8,6 +8,8 @@ import type { WriteTarget } from "./write-target.ts";
 export interface Statement extends Prepared {
   readonly given: readonly PlacedSlot[];
   readonly returned: readonly PlacedSlot[];
+  /** Slots of what is returned behind the identity. */
+  readonly made: readonly number[];
 }
 
 /** The statements for one state of the table. */
@@ -17,7 +19,10 @@ export interface Statements {
   readonly computing: Statement;
   /** For rows whose values are all there. */
   readonly given: Statement;
-  /** The same as COPY, of the same slots. */
+  /** The two for batches with requests whose answers are kept. */
+  readonly computing_keeping: Statement;
+  readonly given_keeping: Statement;
+  /** `given` as COPY, of the same slots. */
   readonly copy: string;
 }
 
@@ -64,13 +69,20 @@ export class TableStatements {
     const rest = placed.filter((slot) => !inSql.has(slot.name));
     return {
       target,
-      computing: this.#statement(target, rest, steps),
-      given: this.#statement(target, placed, []),
+      computing: this.#statement(target, rest, steps, false),
+      given: this.#statement(target, placed, [], false),
+      computing_keeping: this.#statement(target, rest, steps, true),
+      given_keeping: this.#statement(target, placed, [], true),
       copy: buildCopy(target, placed),
     };
   }
 
-  #statement(target: WriteTarget, given: readonly PlacedSlot[], steps: readonly SqlStep[]): Statement {
+  #statement(
+    target: WriteTarget,
+    given: readonly PlacedSlot[],
+    steps: readonly SqlStep[],
+    keeps_answers: boolean,
+  ): Statement {
     const { layout, read } = this.#input;
     const made = layout.slots.flatMap((slot, at) => {
       const isRead = read.has(slot.name) && steps.some((step) => step.column === slot.name);
@@ -78,19 +90,20 @@ export class TableStatements {
     });
     const identity = layout.slots[layout.identity];
     const returned =
-      identity !== undefined && (made.length > 0 || target.has_key)
+      identity !== undefined && (made.length > 0 || target.has_key || keeps_answers)
         ? [{ ...identity, at: layout.identity }, ...made]
         : [];
     const prepared = buildInsert({
       table: target,
       given,
       steps,
-      returning: returned.map((slot) => slot.name),
+      returning: returned,
       is_pending: target.pending.length > 0,
       has_errors: this.#input.keeps_errors,
       skips_duplicates: target.has_key,
+      keeps_answers,
     });
-    return { ...prepared, given, returned };
+    return { ...prepared, given, returned, made: made.map(({ at }) => at) };
   }
 }
 

@@ -1,8 +1,16 @@
 import type { OnError } from "@appdb/contract/jobs";
 import { planCompute, planPython } from "../compute/plan-compute.ts";
 import { type BoundGraph, bindGraph, runGraph } from "../compute/run-graph.ts";
-import { AnsweredBefore, isKeyTaken, onceId, type RequestStore, type RequestToKeep } from "../once/request-store.ts";
-import type { SqlConnection, SqlPool, UdfRunner } from "../ports.ts";
+import { keptParameters } from "../once/keep-with-insert.ts";
+import {
+  AnsweredBefore,
+  isKeyTaken,
+  keepWith,
+  type RequestStore,
+  type RequestToKeep,
+  requestOf,
+} from "../once/request-store.ts";
+import type { SqlPool, UdfRunner } from "../ports.ts";
 import type { QueryLimits } from "../queries/query-limits.ts";
 import type { CatalogFunction } from "../schema/catalog.ts";
 import { measured, type Timing } from "../timing.ts";
@@ -14,7 +22,7 @@ import { BATCHING } from "./limits.ts";
 import type { MovingTarget } from "./moving-target.ts";
 import { makeIds, type Row, type RowLayout } from "./row-layout.ts";
 import { explainRefusal, isValueRefusal, uniqueViolation } from "./sql-refusals.ts";
-import { type Statement, TableStatements } from "./table-statements.ts";
+import { type Statements, TableStatements } from "./table-statements.ts";
 import type { MakeUuid7 } from "./uuid7.ts";
 import type { WriteTarget } from "./write-target.ts";
 
@@ -49,8 +57,6 @@ export class TableWriter {
   readonly #given: Coalescer<Row, void>;
   readonly #failing: FailingRows;
   readonly #statements: TableStatements;
-  /** Requests whose answer is kept with their row. */
-  readonly #requests = new WeakMap<Row, RequestToKeep>();
   /** The last batch had rows whose requests were answered before: the next is likely to be repeated too. */
   #meetsRepeated = false;
 
@@ -85,7 +91,7 @@ export class TableWriter {
     request?: RequestToKeep,
     timing?: Timing,
   ): Promise<void> {
-    if (request !== undefined) this.#requests.set(row, request);
+    if (request !== undefined) keepWith(row, request);
     makeIds(this.#input.layout, this.#deps, row);
     if (on_error === "ignore") return this.#runKeeping(row, signal, timing);
     const submit = () => measured(timing, "db", this.#coalescer.submit(row));
@@ -105,7 +111,7 @@ export class TableWriter {
 
   /** Stores a row whose ids and computed values are in it, as `run` does. @throws as `run` */
   runGiven(row: Row, request?: RequestToKeep): Promise<void> {
-    if (request !== undefined) this.#requests.set(row, request);
+    if (request !== undefined) keepWith(row, request);
     return this.#given.submit(row);
   }
 
@@ -174,7 +180,7 @@ export class TableWriter {
     const attempt = async (target: WriteTarget) => {
       const statements = this.#statements.of(target);
       const now = left();
-      const outcomes = now.length === 0 ? [] : await this.#attempt(target, statements[kind], now);
+      const outcomes = now.length === 0 ? [] : await this.#execute(statements, kind, now);
       return outcomes === undefined ? undefined : merge(rows, now, outcomes, answered);
     };
     return this.#input.target.run(attempt, async (error) => {
@@ -187,51 +193,34 @@ export class TableWriter {
   /** Finds the rows whose requests were answered before, and what becomes of them. */
   async #findAnswered(rows: readonly Row[], answered: Map<Row, Outcome<void>>): Promise<void> {
     const asked = rows.flatMap((row) => {
-      const request = this.#requests.get(row);
+      const request = requestOf(row);
       return request === undefined ? [] : [{ row, request }];
     });
     if (asked.length === 0) return;
     const found = await this.#deps.requests.find(asked.map(({ request }) => request));
     this.#meetsRepeated = found.size > 0;
     for (const { row, request } of asked) {
-      const kept = found.get(onceId(request));
+      const kept = found.get(request.id);
       if (kept !== undefined) answered.set(row, { error: new AnsweredBefore(kept) });
     }
   }
 
-  /** One attempt, with the answers of requests that are to be done once in its own transaction. */
-  #attempt(
-    target: WriteTarget,
-    statement: Statement,
-    rows: readonly Row[],
-  ): Promise<readonly Outcome<void>[] | undefined> {
-    const { sql, requests } = this.#deps;
-    if (!rows.some((row) => this.#requests.has(row))) return this.#execute(sql, target, statement, rows);
-    return sql.transaction(async (connection) => {
-      const outcomes = await this.#execute(connection, target, statement, rows);
-      const stored = rows.flatMap((row, at) => {
-        const outcome = outcomes?.[at];
-        const request = this.#requests.get(row);
-        return request !== undefined && outcome !== undefined && "answer" in outcome ? [request] : [];
-      });
-      if (stored.length > 0) await requests.keep(connection, stored);
-      return outcomes;
-    });
-  }
-
   /** One attempt; undefined when the table has another version by now and nothing was written. */
   async #execute(
-    sql: SqlConnection,
-    target: WriteTarget,
-    statement: Statement,
+    { target, ...statements }: Statements,
+    kind: "computing" | "given",
     rows: readonly Row[],
   ): Promise<readonly Outcome<void>[] | undefined> {
+    const { identity } = this.#input.layout;
+    const keeps = rows.some((row) => requestOf(row) !== undefined);
+    const variant = keeps ? (`${kind}_keeping` as const) : kind;
+    const statement = statements[variant];
     const values = this.#statements.valuesOf(target, statement, rows);
-    const result = await sql.query({ text: statement.text, name: statement.name, values });
+    if (keeps) values.push(...keptParameters(rows, identity, statement.made, this.#deps.requests.expiry()));
+    const result = await this.#deps.sql.query({ text: statement.text, name: statement.name, values });
     const { target: moving } = this.#input;
-    if (result.row_count === 0 && !(target.has_key && (await moving.isCurrent(target, sql)))) return undefined;
+    if (result.row_count === 0 && !(target.has_key && (await moving.isCurrent(target)))) return undefined;
     if (statement.returned.length === 0) return rows.map(() => ({ answer: undefined }));
-    const identity = this.#input.layout.identity;
     // Rows come back in the order given, short of those whose key exists; the identity proves it.
     let next = 0;
     const outcomes = rows.map((row): Outcome<void> => {

@@ -5,6 +5,8 @@ import { asBuffer } from "./value-json.ts";
 
 const NEEDS_ESCAPE = /["\\]/;
 const ESCAPED = /["\\]/g;
+/** Control characters and halves of pairs: what JSON may write in another way than an array of PostgreSQL's does. */
+const UNLIKE_JSON = /[^ -~\u00a0-\ud7ff\ue000-\uffff]/;
 const UTC_SUFFIX = /\+00$/;
 
 /** Writes one column of many rows as PostgreSQL's array text, made in one pass: the driver's own is several times slower. */
@@ -35,8 +37,11 @@ function elementText(kind: TypeKind, value: EngineValue): string {
   return scalarText(value);
 }
 
-function quoteElement(text: string): string {
-  return NEEDS_ESCAPE.test(text) ? `"${text.replace(ESCAPED, "\\$&")}"` : `"${text}"`;
+/** Writes a text as an element of an array. */
+export function quoteElement(text: string): string {
+  if (!NEEDS_ESCAPE.test(text)) return `"${text}"`;
+  // Several times faster where it writes the same.
+  return UNLIKE_JSON.test(text) ? `"${text.replace(ESCAPED, "\\$&")}"` : JSON.stringify(text);
 }
 
 /** Writes one value as PostgreSQL's text of its type. */

@@ -222,13 +222,14 @@ CREATE TABLE appdb.migrations (
 );
 
 CREATE TABLE appdb.requests (
+    id uuid NOT NULL,
     scope text NOT NULL,
     key text NOT NULL,
-    digest text NOT NULL,
-    status integer NOT NULL,
-    headers json NOT NULL,
+    digest uuid NOT NULL,
+    status smallint NOT NULL,
+    headers json,
     body text NOT NULL,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    made text[],
     expires_at timestamp with time zone NOT NULL
 );
 
@@ -264,7 +265,7 @@ ALTER TABLE appdb.tables ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
 );
 
 ALTER TABLE ONLY appdb.requests
-    ADD CONSTRAINT "appdb.requests.key" PRIMARY KEY (scope, key);
+    ADD CONSTRAINT "appdb.requests.id" PRIMARY KEY (id);
 
 ALTER TABLE ONLY appdb.changes
     ADD CONSTRAINT changes_pkey PRIMARY KEY (id);
