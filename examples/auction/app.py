@@ -49,7 +49,7 @@ def lot(number: int):
 
 @db.query
 def board(lot: int):
-    """The bids for a lot, the highest on top, of equal ones the earlier. Opened as a stream it is the board in the hall."""
+    """The bids for a lot, the highest on top, of equal ones the earlier. As a stream it is the board in the hall."""
     return (
         Bids.where(Bids.lot == lot)
         .order_by(Bids.cents, asc=False)
@@ -80,14 +80,16 @@ house = Router(prefix="/house")
 
 house.add_insert_route(Lots, path="/lots", inputs=[Lots.number, Lots.title, Lots.reserve])
 house.add_query_route(path="/lot", query=lot, method="get", one_row=True)
-house.add_update_route(Lots, path="/lots/knock-down", inputs=[Lots.hammer, Lots.buyer], outputs=[Lots.line, Lots.invoice])
+house.add_update_route(
+    Lots, path="/lots/knock-down", inputs=[Lots.hammer, Lots.buyer], outputs=[Lots.line, Lots.invoice]
+)
 
 house.add_insert_route(Bids, path="/bids", outputs=[Bids.id, Bids.shown])
 house.add_update_route(Bids, path="/bids/note", inputs=[Bids.note], outputs=[Bids.note])
 house.add_delete_route(Bids, path="/bids/withdraw")
 house.add_query_route(path="/bids/of", query=bid_of, method="get", one_row=True)
 
-# Queries like others, under GET and POST; asked for with `accept: text/event-stream` they stay open and say what changes.
+# Queries like others. Asked for with `accept: text/event-stream` they stay open and say what changes.
 house.add_query_route(path="/board", query=board, method="get")
 house.add_query_route(path="/board", query=board)
 house.add_query_route(path="/standing", query=standing, method="get", one_row=True)
