@@ -1,4 +1,4 @@
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterable, Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, TypeVar
 
 from . import NamedQuery, TableModel
@@ -8,7 +8,15 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 class Router:
     """The routes of one service. Its name is `name`, or the variable that holds the router."""
 
-    def __init__(self, name: str | None = None, prefix: str = "") -> None: ...
+    def __init__(
+        self,
+        name: str | None = None,
+        prefix: str = "",
+        tags: Sequence[str] | None = None,
+        cors: Cors | Sequence[str] | str | None = None,
+    ) -> None: ...
+    def include_router(self, router: Router, prefix: str = "", tags: Sequence[str] | None = None) -> None:
+        """Takes the routes of another router in, their paths behind `prefix`; that is then no service of its own."""
     def add_insert_route(
         self,
         model: type[TableModel],
@@ -81,5 +89,161 @@ class Router:
         method: Literal["post", "get"] = "post",
     ) -> None:
         """Serves `path`: runs a query and answers `{"rows": [...]}`, one object with `one_row`, a list when scalar."""
+    def get(
+        self,
+        path: str,
+        *,
+        tags: Sequence[str] | None = None,
+        summary: str | None = None,
+        description: str | None = None,
+        deprecated: bool | None = None,
+        include_in_schema: bool = True,
+        status_code: int | None = None,
+        response_model: Any = None,
+        response_description: str | None = None,
+        timeout: float | None = None,
+        name: str | None = None,
+    ) -> Callable[[_F], _F]:
+        """Serves GET `path` by the function: its arguments come from path and URL. `timeout` is in seconds."""
+    def post(
+        self,
+        path: str,
+        *,
+        tags: Sequence[str] | None = None,
+        summary: str | None = None,
+        description: str | None = None,
+        deprecated: bool | None = None,
+        include_in_schema: bool = True,
+        status_code: int | None = None,
+        response_model: Any = None,
+        response_description: str | None = None,
+        timeout: float | None = None,
+        name: str | None = None,
+    ) -> Callable[[_F], _F]:
+        """Serves POST `path` by the function: its arguments come from path, URL and body. `timeout` is in seconds."""
+    def put(
+        self,
+        path: str,
+        *,
+        tags: Sequence[str] | None = None,
+        summary: str | None = None,
+        description: str | None = None,
+        deprecated: bool | None = None,
+        include_in_schema: bool = True,
+        status_code: int | None = None,
+        response_model: Any = None,
+        response_description: str | None = None,
+        timeout: float | None = None,
+        name: str | None = None,
+    ) -> Callable[[_F], _F]:
+        """Serves PUT `path` by the function: its arguments come from path, URL and body. `timeout` is in seconds."""
+    def patch(
+        self,
+        path: str,
+        *,
+        tags: Sequence[str] | None = None,
+        summary: str | None = None,
+        description: str | None = None,
+        deprecated: bool | None = None,
+        include_in_schema: bool = True,
+        status_code: int | None = None,
+        response_model: Any = None,
+        response_description: str | None = None,
+        timeout: float | None = None,
+        name: str | None = None,
+    ) -> Callable[[_F], _F]:
+        """Serves PATCH `path` by the function: its arguments come from path, URL and body. `timeout` is in seconds."""
+    def delete(
+        self,
+        path: str,
+        *,
+        tags: Sequence[str] | None = None,
+        summary: str | None = None,
+        description: str | None = None,
+        deprecated: bool | None = None,
+        include_in_schema: bool = True,
+        status_code: int | None = None,
+        response_model: Any = None,
+        response_description: str | None = None,
+        timeout: float | None = None,
+        name: str | None = None,
+    ) -> Callable[[_F], _F]:
+        """Serves DELETE `path` by the function: its arguments come from path, URL and body. `timeout` is in seconds."""
 
 FastAPIRouter = Router
+
+class Cors:
+    """Which pages of other origins a browser lets call a service; `max_age` is in seconds."""
+
+    def __init__(
+        self,
+        origins: Sequence[str] | str,
+        methods: Sequence[str] | str | None = None,
+        headers: Sequence[str] | str | None = None,
+        credentials: bool = False,
+        max_age: int = 600,
+    ) -> None: ...
+
+class Request:
+    """A request, as a handler with a parameter of this type gets it. `body` are its bytes, whole."""
+
+    method: str
+    path: str
+    path_params: dict[str, str]
+    headers: dict[str, str]
+    query: dict[str, str]
+    query_lists: dict[str, list[str]]
+    body: bytes
+    client: tuple[str, int] | None
+    id: str
+    @property
+    def query_params(self) -> dict[str, str]:
+        """The URL's parameters; of a repeated one the last."""
+    def text(self) -> str:
+        """The body as text."""
+    def json(self) -> Any:
+        """The body's JSON value. What is no JSON is refused as a request that does not fit."""
+
+_Content = str | bytes | Iterable[Any] | AsyncIterable[Any] | None
+
+class Response:
+    """An answer in all its parts. Content that yields pieces is sent piece by piece."""
+
+    def __init__(
+        self,
+        content: _Content = None,
+        status_code: int = 200,
+        headers: Mapping[str, str] | None = None,
+        media_type: str | None = None,
+    ) -> None: ...
+
+class StreamingResponse(Response): ...
+
+class JSONResponse(Response):
+    """Content is any value that JSON has."""
+
+    def __init__(
+        self,
+        content: Any = None,
+        status_code: int = 200,
+        headers: Mapping[str, str] | None = None,
+        media_type: str | None = None,
+    ) -> None: ...
+
+class PlainTextResponse(Response): ...
+class HTMLResponse(Response): ...
+
+class RedirectResponse(Response):
+    """Sends the client to another address."""
+
+    def __init__(self, url: str, status_code: int = 307, headers: Mapping[str, str] | None = None) -> None: ...
+
+class HTTPError(Exception):
+    """Raised in a handler: the request is answered with this status. `detail` says why; text, or any JSON."""
+
+    status_code: int
+    detail: Any
+    headers: dict[str, str]
+    def __init__(self, status_code: int, detail: Any = None, headers: Mapping[str, str] | None = None) -> None: ...
+
+HTTPException = HTTPError
