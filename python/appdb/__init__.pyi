@@ -97,6 +97,12 @@ class _ModelMeta(type):
     def distinct(cls) -> Query: ...
     def sample(cls, n: int | None = None, fraction: float | None = None, seed: int | None = None) -> Query: ...
     def count(cls) -> Query: ...
+    def insert(cls, rows: dict[str, Any] | list[dict[str, Any]]) -> Any:
+        """In a handler: stores a row, or all of a list or none, and gives back what was stored. `await` it in `async def`."""
+    def update(cls, values: dict[str, Any]) -> Any:
+        """In a handler: changes the row of the key in `values`, and gives it back."""
+    def delete(cls, **key: Any) -> Any:
+        """In a handler: deletes the row of a key, and gives the number of rows that were deleted."""
 
 class TableModel(metaclass=_ModelMeta):
     """The base of models. A class that names it becomes a table: `class Docs(Base, name="docs"):`"""
@@ -128,7 +134,7 @@ class Query:
     def count(self) -> Query: ...
 
 class NamedQuery(Generic[_P]):
-    """A query known by its name. Over columns it gives an expression: the list of its rows."""
+    """A query known by its name. Over columns it gives an expression: the list of its rows. In a handler it is asked."""
 
     id: str
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
