@@ -10,6 +10,7 @@
 import asyncio
 from datetime import date
 from typing import Literal
+from uuid import UUID
 
 import appdb as db
 import appdb.functions as fn
@@ -73,9 +74,29 @@ async def read_list(request: Request, day: date):
 
 
 @desk.get("/visits/page/{day}")
-async def page(day: date, request: Request):
-    """A page for the wall. The rows come from the service's own route, as they would for anybody else."""
-    return HTMLResponse(await page_of_visits(f"http://{request.headers['host']}/desk/visits?day={day}", day))
+async def page(day: date):
+    """A page for the wall. A handler asks queries, and awaits them where it is async."""
+    return HTMLResponse(page_of_visits(day, await visits(day)))
+
+
+@desk.post("/visits/welcome", status_code=201)
+def welcome(name: str, host: str, day: date):
+    """Says so when a guest is here already. (Only a key could tell two who come at the same moment.)"""
+    if any(row["name"] == name for row in visits(day)):
+        raise HTTPError(409, f"{name} is here already.")
+    return Visits.insert({"name": name, "host": host, "day": day})
+
+
+@desk.put("/visits/{visit_id}")
+async def change(visit_id: UUID, host: str):
+    """Changes a row; columns that are left out keep their values. Where there is no such row the answer is 404."""
+    row = await Visits.update({"id": visit_id, "host": host})
+    return {"greeting": row["greeting"]}
+
+
+@desk.delete("/visits/{visit_id}")
+async def leave(visit_id: UUID):
+    return {"gone": await Visits.delete(id=visit_id) == 1}
 
 
 @desk.get("/closing")

@@ -130,7 +130,22 @@ def visits():
     items = "".join(f"<li>{line}</li>" for line in lines)
     found = (status, headers["content-type"], body.decode())
     wanted = (200, "text/html; charset=utf-8", f"<h1>02 May 2024</h1><ul>{items}</ul>")
-    check("and a handler makes a page of what that answers", found, wanted)
+    check("and a handler makes a page of them", found, wanted)
+
+    guest = {"name": "Ida Jung", "host": "Registry", "day": "2024-05-02"}
+    status, stored = send("POST", "/visits/welcome", None, **guest)
+    check("a handler stores a row", (status, stored["greeting"]), (201, "Ida Jung to see Registry"))
+    status, problem = send("POST", "/visits/welcome", None, **guest)
+    check("once", (status, problem["detail"]), (409, "Ida Jung is here already."))
+    place = f"/visits/{stored['id']}"
+    found = send("PUT", place, None, host="Dr. Ott")
+    check("changes it", found, (200, {"greeting": "Ida Jung to see Dr. Ott"}))
+    check("deletes it", send("DELETE", place, None), (200, {"gone": True}))
+    check("that is all", send("DELETE", place, None), (200, {"gone": False}))
+    status, problem = send("PUT", place, None, host="Registry")
+    check("nobody is left to be changed", status, 404)
+    names = [row["name"] for row in get("/visits", day="2024-05-02")[1]["rows"]]
+    check("the others are still there", names, ["Ben <b>", "Mia Moss", "\u00c5sa Lind"])
 
 
 def badges():

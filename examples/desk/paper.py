@@ -2,8 +2,6 @@
 
 import asyncio
 import html
-import json
-import urllib.request
 from dataclasses import dataclass
 from datetime import date
 from typing import Literal
@@ -49,13 +47,6 @@ async def closing_minutes(minutes: int):
     yield "Good night!\n"
 
 
-async def page_of_visits(url: str, day: date) -> str:
-    """A page of the rows that an address answers. Other requests are answered while it waits."""
-    rows = await asyncio.to_thread(_rows, url)
+def page_of_visits(day: date, rows: list[dict]) -> str:
     items = "".join(f"<li>{html.escape(row['greeting'])}</li>" for row in rows)
     return f"<h1>{day:%d %B %Y}</h1><ul>{items}</ul>"
-
-
-def _rows(url: str) -> list[dict]:
-    with urllib.request.urlopen(url, timeout=10) as answer:
-        return json.load(answer)["rows"]
