@@ -1,6 +1,7 @@
 import { appError } from "@appdb/contract/errors";
 import type { Logger, SqlPool } from "../ports.ts";
 import type { BoundQuery } from "../queries/bind-query.ts";
+import type { QueryAnswer } from "../queries/final-answer.ts";
 import type { OpenQuery } from "../queries/open-queries.ts";
 import type { QueryArguments } from "../queries/python-rows.ts";
 import { LIMIT_SETTINGS, type QueryLimits } from "../queries/query-limits.ts";
@@ -22,6 +23,8 @@ export interface LiveQueriesDeps {
 const COLLECT_MS = 5;
 /** Queries that run again at a time: the others of the pool's connections are for requests. */
 const AT_A_TIME = 2;
+/** Arguments that one statement is run for. */
+const MOST_TOGETHER = 100;
 /** Pause before a run that failed is made again. */
 const RETRY_MS = 1_000;
 
@@ -144,28 +147,53 @@ export class LiveQueries implements AsyncDisposable {
     for (const live of this.#queue) {
       if (this.#running >= AT_A_TIME) return;
       if (live.is_running) continue;
-      this.#queue.delete(live);
-      void this.#run(live);
+      const together = this.#takeTogether(live);
+      this.#running += 1;
+      void this.#runAll(together).finally(() => {
+        this.#running -= 1;
+        this.#runNext();
+      });
     }
   }
 
-  async #run(live: LiveQuery): Promise<void> {
-    this.#running += 1;
-    live.is_running = true;
-    const waiting = live.takeWaiting();
-    try {
-      const answer = await live.runner.run(live.args, { is_identified: true, signal: live.gone.signal });
-      if (!live.gone.signal.aborted) this.#bytes += live.update(answer);
-      if (this.#bytes > this.#deps.limits.live_bytes) throw tooLarge(this.#deps.limits.live_bytes);
-      for (const waiter of waiting) waiter.resolve();
-    } catch (error) {
-      for (const waiter of waiting) waiter.reject(error);
-      this.#onFailure(live, error);
-    } finally {
-      live.is_running = false;
-      this.#running -= 1;
-      this.#runNext();
+  /** The query and those of the same text with other arguments: one statement can answer them all. */
+  #takeTogether(first: LiveQuery): readonly LiveQuery[] {
+    const together: LiveQuery[] = [];
+    for (const live of this.#queue) {
+      if (live.runner !== first.runner || live.is_running) continue;
+      together.push(live);
+      if (together.length === MOST_TOGETHER) break;
     }
+    for (const live of together) {
+      this.#queue.delete(live);
+      live.is_running = true;
+    }
+    return together;
+  }
+
+  async #runAll(lives: readonly LiveQuery[]): Promise<void> {
+    const waiting = lives.map((live) => live.takeWaiting());
+    const [first] = lives;
+    const answers = lives.length === 1 ? undefined : await first?.runner.runMany(lives.map(({ args }) => args));
+    for (const [at, live] of lives.entries()) {
+      try {
+        const alone = { is_identified: true, signal: live.gone.signal };
+        this.#take(live, answers?.[at] ?? (await live.runner.run(live.args, alone)));
+        for (const waiter of waiting[at] ?? []) waiter.resolve();
+      } catch (error) {
+        for (const waiter of waiting[at] ?? []) waiter.reject(error);
+        this.#onFailure(live, error);
+      } finally {
+        live.is_running = false;
+      }
+    }
+  }
+
+  /** @throws overloaded when all answers together have become too large */
+  #take(live: LiveQuery, answer: QueryAnswer): void {
+    if (live.gone.signal.aborted) return;
+    this.#bytes += live.update(answer);
+    if (this.#bytes > this.#deps.limits.live_bytes) throw tooLarge(this.#deps.limits.live_bytes);
   }
 
   #onFailure(live: LiveQuery, error: unknown): void {

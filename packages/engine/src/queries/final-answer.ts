@@ -95,6 +95,14 @@ async function findRows<Found extends { readonly count: number }>(
   return nearest === null || found.count >= nearest.wanted ? found : read(nearest.exact());
 }
 
+/** Writes rows that PostgreSQL alone made, each with its identity. */
+export function answerRows({ final, render }: CompiledPlan, rows: SqlResult["rows"]): QueryAnswer {
+  const texts = rows.map((row) => render(row));
+  const answer = { count: rows.length, text: texts.join(",") };
+  if (final.marks === 0) return answer;
+  return { ...answer, rows: rows.map((row, at) => ({ id: identityOf(row, final.marks), text: texts[at] ?? "" })) };
+}
+
 /** Has Python compute what it must of the rows, and writes them. */
 async function renderRows(run: FinalRun, graph: UdfGraph | null, given: SqlResult["rows"]): Promise<string[]> {
   const { render, final } = run.plan;

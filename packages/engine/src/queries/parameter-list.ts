@@ -1,6 +1,7 @@
 import type { ManifestParameter } from "@appdb/contract/manifest";
 import type { ColumnType, VectorPrecision } from "@appdb/contract/types";
-import { storageCollation, storageType, transportType, vectorType } from "../sql/storage-type.ts";
+import { quoteIdent } from "../sql/quote.ts";
+import { fromTransport, storageCollation, storageType, transportType, vectorType } from "../sql/storage-type.ts";
 
 /**
  * What a place of a statement is filled with: a parameter of the query, an array of values, or something of the engine's:
@@ -19,10 +20,13 @@ export class ParameterList {
   readonly #declared: readonly ManifestParameter[];
   readonly #places: Placeholder[] = [];
   readonly #byName = new Map<string, string>();
+  readonly #many: boolean;
   #arrays = 0;
 
-  constructor(declared: readonly ManifestParameter[]) {
+  /** `many`: the statement is run for many arguments at once, which stand in the columns of a row `asked`. */
+  constructor(declared: readonly ManifestParameter[], many = false) {
     this.#declared = declared;
+    this.#many = many;
   }
 
   get places(): readonly Placeholder[] {
@@ -35,6 +39,7 @@ export class ParameterList {
     if (known !== undefined) return known;
     const declared = this.#declared.find((parameter) => parameter.name === name);
     if (declared === undefined) throw new TypeError(`The query has no parameter ${name}.`);
+    if (this.#many) return `(${fromTransport(askedColumn(name), declared.type)})`;
     const place = `${this.#add({ parameter: name })}::${storageType(declared.type)}`;
     const collation = storageCollation(declared.type);
     const sql = collation === "" ? place : `(${place}${collation})`;
@@ -79,4 +84,9 @@ export class ParameterList {
     this.#places.push(place);
     return `$${this.#places.length}`;
   }
+}
+
+/** The column of `asked` that holds a parameter's values. */
+export function askedColumn(name: string): string {
+  return `asked.${quoteIdent(`p:${name}`)}`;
 }

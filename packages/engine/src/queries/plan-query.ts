@@ -67,7 +67,7 @@ class Planner {
 
   /** Plans clauses over a source; `isTables` when the source is tables, which have versions to be checked. */
   plan(clauses: Clauses, source: (parameters: ParameterList) => Relation, isTables: boolean): FinalStage {
-    const parameters = new ParameterList(this.#bound.parameters);
+    const parameters = this.#newParameters();
     const writer = new ExpressionWriter(source(parameters), parameters, this.#options.mode);
     const lacks = (expr: Expr) => !writer.has(expr);
     const python = { where: clauses.where.filter(lacks), values: this.#valuesBefore(clauses).filter(lacks) };
@@ -105,7 +105,7 @@ class Planner {
   #hasAfterGrouping(clauses: Clauses, expr: Expr): boolean {
     const grouped = groupNames(clauses);
     const anything: Relation = { from: "", where: [], identities: [], column: () => "x" };
-    const parameters = new ParameterList(this.#bound.parameters);
+    const parameters = this.#newParameters();
     return new ExpressionWriter(anything, parameters, this.#options.mode).has(grouped.replace(expr));
   }
 
@@ -124,7 +124,7 @@ class Planner {
     const kept = flatNames([...clausesExprs(next), ...steps.map(({ expr }) => expr)]).filter(
       (name) => !names.some((made) => made.name === name),
     );
-    const parameters = new ParameterList(this.#bound.parameters);
+    const parameters = this.#newParameters();
     const relation = source(parameters);
     const statement = new StatementWriter(this.#bound, relation, parameters, this.#options);
     const written = clauses.where.filter((expr) => !python.where.includes(expr));
@@ -159,7 +159,7 @@ class Planner {
   /** Groups are made and kept, so that Python computes what they are sorted by. */
   #materializeGroups(clauses: Clauses, source: (parameters: ParameterList) => Relation, isTables: boolean): FinalStage {
     const grouped = groupNames(clauses);
-    const parameters = new ParameterList(this.#bound.parameters);
+    const parameters = this.#newParameters();
     const relation = source(parameters);
     const statement = new StatementWriter(this.#bound, relation, parameters, this.#options);
     const columns = grouped.values.map(({ name, expr }): NamedType => ({ name, type: expr.type }));
@@ -178,7 +178,7 @@ class Planner {
     const grouped = groupNames(clauses);
     const own = withoutFolds(grouped);
     const write = (work: (writer: StatementWriter) => PlannedStatement) => {
-      const parameters = new ParameterList(this.#bound.parameters);
+      const parameters = this.#newParameters();
       return work(new StatementWriter(this.#bound, source(parameters), parameters, this.#options));
     };
     const { where } = clauses;
@@ -215,7 +215,7 @@ class Planner {
   }
 
   #finish(clauses: Clauses, source: (parameters: ParameterList) => Relation, isTables: boolean): FinalStage {
-    const parameters = new ParameterList(this.#bound.parameters);
+    const parameters = this.#newParameters();
     const statement = new StatementWriter(this.#bound, source(parameters), parameters, this.#options);
     const finished = statement.answer({ clauses, guards: isTables });
     const steps = finished.python.map(({ name, expr }) => ({ name, expr }));
@@ -250,6 +250,11 @@ class Planner {
     const type = this.#types.get(name);
     if (type === undefined) throw new TypeError(`The query has no type for ${name}.`);
     return { name, type };
+  }
+
+  #newParameters(): ParameterList {
+    const { marked } = this.#options;
+    return new ParameterList(this.#bound.parameters, marked?.by === "identity" && marked.many);
   }
 
   #newName(): string {

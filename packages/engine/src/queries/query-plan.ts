@@ -109,8 +109,9 @@ export interface PlanOptions {
 
 /**
  * What marks a row. Of a page: the values that rows are sorted by, its identity last; `after` says which of them are null
- * in the row that the page begins behind, and is null for the first page. Else its identity alone.
+ * in the row that the page begins behind, and is null for the first page. Else its identity alone; with `many` parameters
+ * are columns of a row `asked` (many-runs.ts).
  */
 export type RowMarks =
   | { readonly by: "place"; readonly after: readonly boolean[] | null }
-  | { readonly by: "identity" };
+  | { readonly by: "identity"; readonly many?: boolean };

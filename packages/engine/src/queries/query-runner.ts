@@ -14,6 +14,7 @@ import { checkReads } from "./check-reads.ts";
 import { answerFinal, type CompiledPlan, type QueryAnswer } from "./final-answer.ts";
 import { foldGroups } from "./fold-groups.ts";
 import { compileJsonRows } from "./json-rows.ts";
+import { isForMany, runMany } from "./many-runs.ts";
 import { marksOf, type PageOf, type PagePosition, refuseUnpageable } from "./pages.ts";
 import { planQuery } from "./plan-query.ts";
 import {
@@ -106,6 +107,25 @@ export class QueryRunner {
       if (answer !== undefined) return answer;
       if (attempt === MOST_ATTEMPTS) throw this.#movesOn();
       await this.#reload(plans);
+    }
+  }
+
+  /**
+   * Answers many arguments in one statement, rows with their identities. Undefined where the query is more than a statement,
+   * and where that met anything: each is then for `run`.
+   */
+  async runMany(all: readonly QueryArguments[]): Promise<readonly QueryAnswer[] | undefined> {
+    const plans = this.#plans;
+    const { sql, limits } = this.#deps;
+    try {
+      const plan = this.#planOf(plans, "forms", { by: "identity", many: true });
+      if (!isForMany(plan)) return undefined;
+      const isCurrent = () => this.#isCurrent(plans, sql);
+      const answers = await runMany({ sql, limits, plan, versions: plans.versions, isCurrent }, all);
+      return answers?.every(({ count }) => count <= limits.result_rows) ? answers : undefined;
+    } catch {
+      // Whoever is to blame meets it alone, and is told.
+      return undefined;
     }
   }
 

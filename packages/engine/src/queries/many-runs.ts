@@ -1,0 +1,66 @@
+import { createHash } from "node:crypto";
+import type { SqlConnection } from "../ports.ts";
+import { columnText } from "../rows/value-sql.ts";
+import { transportType } from "../sql/storage-type.ts";
+import { answerRows, type CompiledPlan, type QueryAnswer } from "./final-answer.ts";
+import { askedColumn } from "./parameter-list.ts";
+import type { QueryArguments } from "./python-rows.ts";
+import type { QueryLimits } from "./query-limits.ts";
+
+export interface ManyRuns {
+  readonly sql: SqlConnection;
+  readonly limits: QueryLimits;
+  /** Made for many arguments (`RowMarks`). */
+  readonly plan: CompiledPlan;
+  readonly versions: ReadonlyMap<number, number>;
+  isCurrent(): Promise<boolean>;
+}
+
+/** Whether a plan is one statement, which can then be run for many arguments at once. */
+export function isForMany({ materials, final, bound, vectors }: CompiledPlan): boolean {
+  const isStatement = materials.length === 0 && final.graph === null && vectors.similarities.length === 0;
+  return isStatement && bound.parameters.length > 0;
+}
+
+/**
+ * Runs a query for many arguments in one statement, each of them as if it stood alone; undefined when a table has another
+ * version by now.
+ * @throws SqlError, also where only one of the arguments is to blame; ResultTooLarge
+ */
+export async function runMany(runs: ManyRuns, all: readonly QueryArguments[]): Promise<QueryAnswer[] | undefined> {
+  const { sql, limits, plan, versions } = runs;
+  const { parameters } = plan.bound;
+  const { places } = plan.final.statement;
+  const arrays = parameters.map(({ name, type }) =>
+    columnText(
+      type.kind,
+      all.map((args) => args.get(name) ?? null),
+    ),
+  );
+  const known = places.map((place) => ("version_of" in place ? versions.get(place.version_of) : undefined));
+  const { rows } = await sql.query({
+    ...writeMany(plan),
+    values: [...known, ...arrays],
+    most_bytes: limits.result_bytes,
+  });
+  if (rows.length === 0 && !(await runs.isCurrent())) return undefined;
+  const found = all.map((): (string | null)[][] => []);
+  for (const row of rows) found[Number(row[0]) - 1]?.push(row.slice(1, -1));
+  return found.map((own) => answerRows(plan, own));
+}
+
+/** Rows keep the order that the query gives them: they are numbered before they are joined to what was asked. */
+function writeMany({ bound, final }: CompiledPlan): { readonly text: string; readonly name: string } {
+  const { text, places } = final.statement;
+  const types = bound.parameters.map(({ type }, at) => `$${places.length + at + 1}::${transportType(type)}[]`);
+  const columns = bound.parameters.map(({ name }) => askedColumn(name).slice("asked.".length));
+  const many = [
+    'select asked."row", found.*',
+    `from unnest(${types.join(", ")}) with ordinality as asked(${[...columns, '"row"'].join(", ")})`,
+    'cross join lateral (select one.*, row_number() over () as "#place" from (',
+    text,
+    ") as one) as found",
+    'order by asked."row", found."#place"',
+  ].join("\n");
+  return { text: many, name: createHash("sha256").update(many).digest("hex").slice(0, 32) };
+}
