@@ -6,6 +6,7 @@ import { MAX_NAME_LENGTH, MAX_ORGANIZATION_LENGTH } from "@appdb/contract/names"
 import { DEFAULT_LIMITS } from "@appdb/contract/service-spec";
 import { KEEP_ENDED_JOBS_DAYS } from "@appdb/engine/jobs/collect-jobs";
 import { MOST_LISTED_JOBS } from "@appdb/engine/jobs/list-jobs";
+import { MOST_UPDATE_ATTEMPTS } from "@appdb/engine/rows/row-updater";
 import { functionsPage } from "./functions-page.ts";
 import { ROOT } from "./paths.mjs";
 
@@ -121,6 +122,7 @@ function limitsPage(): string {
     `| rows of async and batched functions under way in one worker, where no pool or batch asks for more | ${CONCURRENT_ROWS} |`,
     `| \`batch_size\` of a function | ${pythonNumber("_udf.py", "_MAX_BATCH")} |`,
     `| \`timeout\` of a function, in seconds | ${pythonNumber("_udf.py", "_MAX_TIMEOUT_S")} |`,
+    `| times that an update starts over because its row was changed while a function ran; then \`overloaded\` | ${MOST_UPDATE_ATTEMPTS} |`,
     `| pause that a provider may ask for and that is still waited for, in seconds | ${pythonNumber("_providers.py", "LONGEST_PAUSE_S")} |`,
     "",
     "## Of jobs",

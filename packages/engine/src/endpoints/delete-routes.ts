@@ -1,5 +1,6 @@
 import type { ManifestDeleteRoute, ManifestService } from "@appdb/contract/manifest";
 import { compileMatchReader } from "../rows/validate-row.ts";
+import { measured } from "../timing.ts";
 import { answerError, JSON_HEADERS } from "./answers.ts";
 import type { CompiledRoute } from "./route.ts";
 import type { RouteContext } from "./route-context.ts";
@@ -22,7 +23,7 @@ export function compileDeleteRoute(
     takes_signal: false,
     async handle(request) {
       try {
-        const count = await deleter.run(read(request.body));
+        const count = await measured(request.timing, "db", deleter.run(read(request.body)));
         return { status: 200, headers: JSON_HEADERS, body: `{"num_rows":${count}}` };
       } catch (error) {
         return answerError(error, request.id, context.deps.log, request.signal);

@@ -226,3 +226,16 @@ test("match columns are all compared, and null finds rows without a value", asyn
   const missing = await post("/items/drop", { note: "x" });
   expect(missing.json.errors).toEqual([{ pointer: "/price", detail: 'The field "price" is required.' }]);
 });
+
+test("Prefer: timing says what an update and a delete waited for", async () => {
+  const headers = { prefer: "timing" };
+  const { id } = (await post("/rides", { km: 4, tip: 1 })).json;
+  const parts = async (path: string, body: object) => {
+    const answer = await stage.post(path, body, { headers });
+    const shown = [...(answer.headers["server-timing"] ?? "").matchAll(/(\w+);dur=([\d.]+)/g)];
+    return Object.fromEntries(shown.map(([, name, ms]) => [name, Number(ms) > 0]));
+  };
+  expect(await parts("/rides/update", { id, km: 6 })).toEqual({ db: true, py: true, total: true });
+  expect(await parts("/rides/update", { id, note: "x" })).toEqual({ db: true, py: false, total: true });
+  expect(await parts("/rides/delete", { km: 6 })).toEqual({ db: true, py: false, total: true });
+});

@@ -31,7 +31,8 @@ export function compileUpdateRoute(
     async handle(request) {
       try {
         const change = read(request.body);
-        await updater.run(change, { signal: request.signal, on_error, answerer: route.handler });
+        const { signal, timing } = request;
+        await updater.run(change, { signal, on_error, answerer: route.handler, timing });
         const answer = { status: 200, headers: headersOf(change.row), body: render.whole(change.row) };
         return wantsMinimal(request) ? minimalAnswer(answer) : answer;
       } catch (error) {

@@ -4,6 +4,7 @@ import { planAnswer, rowError } from "../compute/answer-graph.ts";
 import { type BoundGraph, runCells } from "../compute/run-graph.ts";
 import type { RequestToKeep } from "../once/request-store.ts";
 import type { CatalogFunction } from "../schema/catalog.ts";
+import { measured, type Timing } from "../timing.ts";
 import { FailingRows } from "./failing-rows.ts";
 import { makeIds, neededComputed, type Row, type RowLayout } from "./row-layout.ts";
 import type { TableWriter, TableWriterDeps } from "./table-writer.ts";
@@ -42,17 +43,28 @@ export class AnsweredRows {
    * Computes a row and its answer, and stores the row; the answer's slot then has the answer as JSON text.
    * @throws function_failed and its kin, and what TableWriter.run throws
    */
-  async run(row: Row, signal?: AbortSignal, on_error: OnError = "abort", request?: RequestToKeep): Promise<void> {
+  async run(
+    row: Row,
+    signal?: AbortSignal,
+    on_error: OnError = "abort",
+    request?: RequestToKeep,
+    timing?: Timing,
+  ): Promise<void> {
     const { layout, writer } = this.#input;
     makeIds(layout, this.#deps, row);
-    if (on_error === "ignore") {
-      this.#failing.admit(row);
-      await this.#failing.complete(row);
-      await this.#runGraph(this.#answer, row, signal);
-    } else {
-      await this.#runGraph(this.#whole, row, signal);
-    }
-    await writer?.runGiven(row, request);
+    await measured(
+      timing,
+      "py",
+      on_error === "ignore" ? this.#runKeeping(row, signal) : this.#runGraph(this.#whole, row, signal),
+    );
+    if (writer !== null) await measured(timing, "db", writer.runGiven(row, request));
+  }
+
+  /** Computes a row whose cells may fail, then its answer. @throws function_failed and its kin */
+  async #runKeeping(row: Row, signal?: AbortSignal): Promise<void> {
+    this.#failing.admit(row);
+    await this.#failing.complete(row);
+    await this.#runGraph(this.#answer, row, signal);
   }
 
   /** @throws function_failed and its kin */

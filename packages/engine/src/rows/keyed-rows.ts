@@ -5,7 +5,10 @@ import { shownKey } from "./sql-refusals.ts";
 
 /** A row's key as one text, equal for equal keys. */
 export function keyOf(layout: RowLayout, row: Row): string {
-  return layout.table.primary_key.map((name) => String(row[layout.index.get(name) ?? -1])).join("\0");
+  const [first = "", ...others] = layout.table.primary_key;
+  let key = String(row[layout.index.get(first) ?? -1]);
+  for (const name of others) key += `\0${row[layout.index.get(name) ?? -1]}`;
+  return key;
 }
 
 /** The slots of the primary key, in its order. */

@@ -5,6 +5,7 @@ import { planAnswer, rowError } from "../compute/answer-graph.ts";
 import { type CellErrors, isOfApplication, ownErrors, spreadErrors } from "../compute/cell-errors.ts";
 import { type BoundGraph, runCells } from "../compute/run-graph.ts";
 import type { CatalogFunction } from "../schema/catalog.ts";
+import { measured, type Timing } from "../timing.ts";
 import { type PlacedSlot, rowBytes } from "./batch-sql.ts";
 import { Coalescer, type Outcome } from "./coalescer.ts";
 import { isolate } from "./isolate.ts";
@@ -33,10 +34,11 @@ export interface UpdateOptions {
   readonly on_error?: OnError;
   /** Makes the answer of the row before it is written; it then stands in the answer's slot. */
   readonly answerer?: ManifestAnswerer | null;
+  readonly timing?: Timing | undefined;
 }
 
 /** How often an update starts over because its row was changed between reading and writing it, by somebody else than us. */
-const MOST_ATTEMPTS = 50;
+export const MOST_UPDATE_ATTEMPTS = 50;
 /** Each has statements that every connection keeps. Updates that send other columns than those before them get theirs made anew. */
 const KEPT_SHAPES = 32;
 
@@ -83,13 +85,14 @@ export class RowUpdater {
    *  query_timeout, database_unavailable, commit_unknown, worker_unavailable
    */
   async run({ row, sent }: RowChange, options: UpdateOptions = {}): Promise<void> {
-    const { signal, on_error = "abort", answerer = null } = options;
+    const { signal, on_error = "abort", answerer = null, timing } = options;
     const shape = this.#shapeOf(sent, answerer);
-    const change: Change = { row, shape, signal, on_error, answerer };
+    const change: Change = { row, shape, signal, on_error, answerer, timing };
     if (sent.length === 0) return this.#look(change);
     if (answerer !== null) return this.#inTurn(change, true);
     if (shape.graph !== null) return this.#inTurn(change, false);
-    const written = await this.#writes.submit({ row, shape, kind: "computing", stored: null, pending: [] });
+    const write: Write = { row, shape, kind: "computing", stored: null, pending: [] };
+    const written = await measured(timing, "db", this.#writes.submit(write));
     if (written === "written") return;
     if (written === "passed_over" && shape.unsure.length === 0) throw this.#notFound(row);
     return this.#inTurn(change, true);
@@ -109,18 +112,18 @@ export class RowUpdater {
 
   /** `isWhole`: Python computes what SQL would have computed, too. */
   async #computeAndWrite(change: Change, isWhole: boolean): Promise<void> {
-    const { row, shape } = change;
+    const { row, shape, timing } = change;
     let whole = isWhole;
-    for (let attempt = 1; attempt <= MOST_ATTEMPTS; attempt++) {
-      const stored = await this.#reads.submit({ row, shape });
+    for (let attempt = 1; attempt <= MOST_UPDATE_ATTEMPTS; attempt++) {
+      const stored = await measured(timing, "db", this.#reads.submit({ row, shape }));
       if (stored === undefined) throw this.#notFound(row);
       const write = await this.#compute(change, stored, whole);
-      const written = await this.#writes.submit(write);
+      const written = await measured(timing, "db", this.#writes.submit(write));
       if (written === "written") return;
       if (written === "refused") whole = true;
     }
     throw appError("overloaded", {
-      detail: `The row was changed by others ${MOST_ATTEMPTS} times while its columns were computed; it was not updated.`,
+      detail: `The row was changed by others ${MOST_UPDATE_ATTEMPTS} times while its columns were computed; it was not updated.`,
       hint: "Send the request again in a moment.",
       meta: { table: this.#input.layout.table.name },
     });
@@ -162,11 +165,11 @@ export class RowUpdater {
   /** Runs a graph over the row. Gives the errors of all dependents as they are then. @throws as `run` */
   async #runGraph(change: Change, graph: BoundGraph, before: CellErrors, errors: CellErrors): Promise<CellErrors> {
     const { layout } = this.#input;
-    const { row, shape, on_error, signal } = change;
+    const { row, shape, on_error, signal, timing } = change;
     const others = Object.entries(before).filter(([name]) => !shape.dependents.some((slot) => slot.name === name));
     // Where a step reads why a cell has no value, it reads that here.
     row[layout.errors] = JSON.stringify({ ...Object.fromEntries(others), ...errors });
-    const found = await runCells(this.#deps.udf(), graph, row, signal);
+    const found = await measured(timing, "py", runCells(this.#deps.udf(), graph, row, signal));
     if (found === null) return errors;
     if (on_error === "abort" || isOfApplication(found)) throw rowError(layout, change.answerer, found);
     const names = new Set(shape.dependents.map(({ name }) => name));
@@ -174,9 +177,10 @@ export class RowUpdater {
   }
 
   /** Has the function make the answer of a row whose values are all there. @throws as `run` */
-  async #answer({ row, signal }: Change, answerer: ManifestAnswerer): Promise<void> {
+  async #answer({ row, signal, timing }: Change, answerer: ManifestAnswerer): Promise<void> {
     const { layout, functions } = this.#input;
-    const found = await runCells(this.#deps.udf(), planAnswer(layout, functions, answerer, []), row, signal);
+    const graph = planAnswer(layout, functions, answerer, []);
+    const found = await measured(timing, "py", runCells(this.#deps.udf(), graph, row, signal));
     if (found !== null) throw rowError(layout, answerer, found);
   }
 
@@ -203,8 +207,8 @@ export class RowUpdater {
 
   /** A body that changes nothing is answered with the row as it is. */
   async #look(change: Change): Promise<void> {
-    const { row, shape, answerer } = change;
-    const stored = await this.#reads.submit({ row, shape });
+    const { row, shape, answerer, timing } = change;
+    const stored = await measured(timing, "db", this.#reads.submit({ row, shape }));
     if (stored === undefined) throw this.#notFound(row);
     for (const [at, slot] of shape.reads.entries()) row[slot.at] = stored.values[at] ?? null;
     if (answerer !== null) await this.#answer(change, answerer);
@@ -275,6 +279,7 @@ interface Change {
   readonly signal: AbortSignal | undefined;
   readonly on_error: OnError;
   readonly answerer: ManifestAnswerer | null;
+  readonly timing: Timing | undefined;
 }
 
 function isPending(error: unknown): boolean {

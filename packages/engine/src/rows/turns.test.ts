@@ -1,0 +1,37 @@
+import { expect, test } from "vitest";
+import { Turns } from "./turns.ts";
+
+test("work of one name runs one after the other, in its order, also after some has failed", async () => {
+  const turns = new Turns();
+  const seen: string[] = [];
+  const work =
+    (name: string, fails = false) =>
+    async () => {
+      seen.push(`${name} begins`);
+      await new Promise((resolve) => setImmediate(resolve));
+      seen.push(`${name} ends`);
+      if (fails) throw new Error(name);
+      return name;
+    };
+  const done = await Promise.allSettled([
+    turns.take("k", work("a")),
+    turns.take("k", work("b", true)),
+    turns.take("k", work("c")),
+  ]);
+  expect(done.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
+  expect(seen).toEqual(["a begins", "a ends", "b begins", "b ends", "c begins", "c ends"]);
+});
+
+test("work of different names runs side by side, and drain waits for all of it", async () => {
+  const turns = new Turns();
+  const seen: string[] = [];
+  const work = (name: string) => async () => {
+    seen.push(`${name} begins`);
+    await new Promise((resolve) => setImmediate(resolve));
+    seen.push(`${name} ends`);
+  };
+  void turns.take("a", work("a"));
+  void turns.take("b", work("b"));
+  await turns.drain();
+  expect(seen).toEqual(["a begins", "b begins", "a ends", "b ends"]);
+});
