@@ -186,6 +186,44 @@ test("a service computes, stores and answers; the function sees the environment 
   ]);
 });
 
+/** No column calls a function: Python is there for the answers alone. */
+const CARDS = `
+import appdb as db
+from appdb.serving import Router
+
+class Cards(db.model_base(), name="cards"):
+    key = db.Column(type=db.String, primary_key=True)
+    value: db.Int | None
+
+ingest = Router()
+
+@ingest.insert_route(Cards, path="/cards")
+async def made(*, key: str, value: int | None) -> dict:
+    return {"made": key, "from": __name__, "value": value / 2}
+
+ingest.add_update_route(Cards, path="/cards/change")
+ingest.add_delete_route(Cards, path="/cards/drop")
+`;
+
+test("a function makes an answer over HTTP, and Prefer: return=minimal goes out without body and length", async () => {
+  const dsn = await testDsn();
+  writeFileSync(join(folder, "app.py"), CARDS);
+  const { post, url } = await start(await specFor(dsn));
+  const made = await post("/cards", { key: "a", value: 3 });
+  expect(made).toEqual({ status: 200, json: { made: "a", from: "app", value: 1.5 } });
+  expect(await post("/cards", { key: "b" })).toMatchObject({ status: 400, json: { code: "function_failed" } });
+  const change = await fetch(`${url}/cards/change`, {
+    method: "POST",
+    headers: { "content-type": "application/json", prefer: "return=minimal" },
+    body: JSON.stringify({ key: "a", value: null }),
+  });
+  expect([change.status, await change.text()]).toEqual([204, ""]);
+  expect(change.headers.get("preference-applied")).toBe("return=minimal");
+  expect([change.headers.get("content-length"), change.headers.get("content-type")]).toEqual([null, null]);
+  expect(await rows(dsn, "select key, value from cards")).toEqual([["a", null]]);
+  expect(await post("/cards/drop", { key: "a" })).toEqual({ status: 200, json: { num_rows: 1 } });
+});
+
 test("a function that raises, prints, ends its process, hangs or grows fails its own request only", async () => {
   const dsn = await testDsn();
   const { post, output } = await start(await specFor(dsn));
