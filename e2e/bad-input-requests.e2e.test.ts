@@ -51,7 +51,7 @@ const BODIES: readonly [what: string, body: string | Uint8Array, status: number,
   ["breaks off", '{"sku":"x",', 400, "invalid_json", /not JSON/],
   ["has NaN", '{"sku":"x","n":1,"price":NaN}', 400, "invalid_json", /NaN/],
   ["is no UTF-8", Uint8Array.of(0x22, 0xff, 0x22), 400, "invalid_json", /UTF-8/],
-  ["is an array", '[{"sku":"x","n":1}]', 422, "invalid_request", /is an array/],
+  ["is an array with a row that does not fit", '[{"sku":"x","n":1},{"sku":"y"}]', 422, "invalid_request", /required/],
   ["is a text", '"x"', 422, "invalid_request", /object/],
   ["is null", "null", 422, "invalid_request", /null/],
 ];
