@@ -5,7 +5,8 @@ import { capture, stream } from "./run.mjs";
 import { Stop, say } from "./say.mjs";
 
 const PROJECT = join(ROOT, "examples", "quickstart");
-const SERVICE = "main/ingest";
+const TARGET = "main";
+const SERVICE = "ingest";
 /** What a terminal, a supervisor and a closed window send. */
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"];
 
@@ -50,9 +51,9 @@ async function untilInterrupted(interrupted, work) {
 }
 
 async function update(env) {
-  const status = await cli(["schema", "update", "app.py", "main"], env);
+  const status = await cli(["schema", "update", "app.py", TARGET], env);
   // -f: whoever starts this script has said that the service may be restarted; what would drop data was asked above
-  return status === 0 ? await cli(["service", "update", "app.py", "main", "-f"], env) : status;
+  return status === 0 ? await cli(["service", "update", "app.py", TARGET, "-f"], env) : status;
 }
 
 function cli(args, env) {
@@ -61,13 +62,15 @@ function cli(args, env) {
 }
 
 function address(env) {
-  const listed = capture(process.execPath, [join(DIST, "cli.js"), "service", "list", "main", "--json"], {
+  const listed = capture(process.execPath, [join(DIST, "cli.js"), "service", "list", TARGET, "--json"], {
     cwd: PROJECT,
     env,
   });
   if (listed.code !== 0) throw new Stop(`The services could not be listed:\n${listed.stderr.trimEnd()}`);
   const service = JSON.parse(listed.stdout).services.find(({ name }) => name === SERVICE);
-  if (!service?.endpoint) throw new Stop(`The service ${SERVICE} has no address.`, "./cli service logs main/ingest");
+  if (!service?.endpoint) {
+    throw new Stop(`The service ${SERVICE} has no address.`, `./cli service logs ${TARGET}/${SERVICE}`);
+  }
   return service.endpoint.replace(/\/$/, "");
 }
 
