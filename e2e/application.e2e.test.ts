@@ -145,8 +145,8 @@ describe("an application of FastAPI's", () => {
     };
     expect(document.info.title).toBe("Shop");
     expect(document.paths["/greet/{name}"]?.get?.operationId).toBe("greet_greet__name__get");
-    expect(document.paths["/api/items/new"]?.post?.operationId).toBe("insert_api_items_new_post");
-    expect(document.paths["/api/items/order"]?.post?.operationId).toBe("handler_api_items_order_post");
+    expect(document.paths["/api/items/new"]?.post?.operationId).toBe("insert_api_items_new_api_items_new_post");
+    expect(document.paths["/api/items/order"]?.post?.operationId).toBe("handler_api_items_order_api_items_order_post");
   });
 
   test("is listed with the routes of its routers", async () => {

@@ -234,7 +234,10 @@ test("its description says what its signature and docstring say", async () => {
     paths: Record<string, Record<string, { operationId: string; summary: string; responses: object }>>;
   };
   const operation = document.paths["/v1/items/{item_id}"]?.get;
-  expect([operation?.operationId, operation?.summary]).toEqual(["handler_v1_items_item_id_get", "Shows an item"]);
+  expect([operation?.operationId, operation?.summary]).toEqual([
+    "handler_items_item_id_v1_items_item_id_get",
+    "Shows an item",
+  ]);
   expect(Object.keys(operation?.responses ?? {})).toContain("422");
 });
 

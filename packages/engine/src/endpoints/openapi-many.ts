@@ -9,14 +9,15 @@ export function takesMany(route: ManifestRoute): boolean {
   return route.kind === "insert" && route.handler === null;
 }
 
-/** What an insert route takes: a row, an array of rows, or lines of them. */
+/**
+ * What an insert route takes: a row, an array of rows, or lines of them. The types of lines are told in words: there are
+ * generators that know JSON alone, and warn of every other type of a body.
+ */
 export function describeRowsBody(row: Json): Content {
-  const lines: Json = {
-    schema: { type: "string", description: "One JSON object a line, each a row; stored all together or not at all" },
-  };
   return {
-    "application/json": { schema: { oneOf: [row, { type: "array", items: row }] } },
-    ...Object.fromEntries(LINES_TYPES.map((type) => [type, lines])),
+    required: true,
+    description: `A row, or an array of rows. With the content type ${LINES_TYPES[0]}: one JSON object a line, each a row, as many as there are. They are stored all together or not at all.`,
+    content: { "application/json": { schema: { oneOf: [row, { type: "array", items: row }] } } },
   };
 }
 

@@ -14,7 +14,7 @@ const SCHEMAS = {
   date: { type: "string", format: "date" },
   uuid: { type: "string", format: "uuid" },
   // whatever is not null
-  json: { type: ["object", "array", "string", "number", "boolean"] },
+  json: { type: ["object", "array", "string", "number", "boolean"], items: {} },
   binary: { type: "string", contentEncoding: "base64" },
 } as const satisfies Record<Exclude<TypeKind, "array">, { readonly [key: string]: Json }>;
 
@@ -38,7 +38,8 @@ export function valueSchema(type: ColumnType, nullable: boolean): { readonly [ke
 
 function orNull(type: ColumnType, { type: named, ...schema }: { readonly [key: string]: Json }) {
   // any JSON there is, said as generators understand it
-  return type.kind === "json" || named === undefined ? schema : { ...schema, type: [named, "null"] };
+  if (type.kind === "json") return {};
+  return named === undefined ? schema : { ...schema, type: [named, "null"] };
 }
 
 /** An object of some columns of a table. */
@@ -89,7 +90,8 @@ function jsonSchema(column: ManifestColumn, schema: { readonly [key: string]: Js
 function typeSchema(type: ColumnType): { readonly [key: string]: Json } {
   if (type.kind !== "array") return SCHEMAS[type.kind];
   const element = ELEMENT_SCHEMAS[dtypeOf(type)];
-  if (type.shape == null) return { type: "array", description: `Nested lists of ${type.dtype}, of any shape` };
+  if (type.shape == null)
+    return { type: "array", items: {}, description: `Nested lists of ${type.dtype}, of any shape` };
   return type.shape.reduceRight<{ readonly [key: string]: Json }>(
     (items, length) => ({ type: "array", items, ...(length === null ? {} : { minItems: length, maxItems: length }) }),
     element,

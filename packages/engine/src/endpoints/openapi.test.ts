@@ -1,7 +1,8 @@
 import { aColumn, aComputed, aManifest, aTable, aUuid7Key, call, col } from "@appdb/testkit/manifest-builder";
 import { expect, test } from "vitest";
 import { describeService } from "./openapi.ts";
-import { valueSchema } from "./openapi-schemas.ts";
+import { NamedSchemas } from "./openapi-names.ts";
+import { type Json, valueSchema } from "./openapi-schemas.ts";
 
 const source = { file: "app.py", line: 1 };
 const manifest = aManifest({
@@ -60,15 +61,28 @@ const manifest = aManifest({
 function describe(): any {
   const [service] = manifest.services;
   if (service === undefined) throw new Error("no service");
-  return describeService(manifest, service);
+  return whole(describeService(manifest, service));
+}
+
+/** A document with what its references to schemas of rows name in their place; those to `Problem` stay. */
+// biome-ignore lint/suspicious/noExplicitAny: a document is looked at, not worked with
+function whole(document: any): any {
+  const { schemas } = document.components;
+  // biome-ignore lint/suspicious/noExplicitAny: as above
+  const resolve = (part: any): any =>
+    JSON.parse(JSON.stringify(part), (_, value) => {
+      const name = /^#\/components\/schemas\/(.*)$/.exec(value?.$ref)?.[1];
+      return name === undefined || name === "Problem" ? value : resolve(schemas[name]);
+    });
+  return resolve(document);
 }
 
 test("a route is described under its prefix with what it takes and what it answers", () => {
   const operation = describe().paths["/v1/docs-in"].post;
-  expect(operation.operationId).toBe("insert_v1_docs_in_post");
+  expect(operation.operationId).toBe("insert_docs_in_v1_docs_in_post");
   const [one, many] = operation.requestBody.content["application/json"].schema.oneOf;
   expect(many).toEqual({ type: "array", items: one });
-  expect(operation.requestBody.content["application/x-ndjson"].schema.type).toBe("string");
+  expect(operation.requestBody.description).toContain("application/x-ndjson");
   expect(one).toEqual({
     type: "object",
     properties: {
@@ -87,9 +101,41 @@ test("a route is described under its prefix with what it takes and what it answe
   expect(answer.required).toEqual(["id", "loud", "n"]);
 });
 
+test("bodies, answers and rows have names, from which generators make classes", () => {
+  const [service] = manifest.services;
+  if (service === undefined) throw new Error("no service");
+  // biome-ignore lint/suspicious/noExplicitAny: a document is looked at, not worked with
+  const { paths, components } = describeService(manifest, service) as any;
+  expect(Object.keys(components.schemas)).toEqual([
+    "Problem",
+    "Body_insert_docs_in_v1_docs_in_post",
+    "Docs_inResponse",
+    "InsertedRows",
+    "Body_update_docs_change_v1_docs_change_post",
+    "Docs_changeResponse",
+    "Body_delete_docs_drop_v1_docs_drop_post",
+    "DeleteResponse",
+  ]);
+  const { schema } = paths["/v1/docs-in"].post.responses["200"].content["application/json"];
+  const row = { $ref: "#/components/schemas/Docs_inResponse" };
+  expect(schema.oneOf.slice(0, 2)).toEqual([row, { type: "array", items: row }]);
+});
+
+test("routes whose answers have the same name and differ are numbered", () => {
+  const schemas = new NamedSchemas();
+  const one: Json = { type: "object", properties: { id: { type: "string" } } };
+  const other: Json = { type: "object", properties: { id: { type: "integer" } } };
+  expect(schemas.add("QResponse", one)).toEqual({ $ref: "#/components/schemas/QResponse" });
+  expect(schemas.add("QResponse", other)).toEqual({ $ref: "#/components/schemas/QResponse2" });
+  expect(schemas.add("QResponse", one)).toEqual({ $ref: "#/components/schemas/QResponse" });
+});
+
 test("any JSON may be in a nullable column, and any but null in another", () => {
   expect(valueSchema({ kind: "json" }, true)).toEqual({});
-  expect(valueSchema({ kind: "json" }, false)).toEqual({ type: ["object", "array", "string", "number", "boolean"] });
+  expect(valueSchema({ kind: "json" }, false)).toEqual({
+    type: ["object", "array", "string", "number", "boolean"],
+    items: {},
+  });
   expect(valueSchema({ kind: "int" }, true).type).toEqual(["integer", "null"]);
 });
 
@@ -98,8 +144,7 @@ test("where failing cells are null, computed outputs may be, and a header names 
   const [route] = service?.routes ?? [];
   if (service === undefined || route === undefined) throw new Error("no route");
   const ignoring = { ...service, routes: [{ ...route, on_error: "ignore" as const }] };
-  // biome-ignore lint/suspicious/noExplicitAny: a document is looked at, not worked with
-  const { responses } = (describeService(manifest, ignoring) as any).paths["/v1/docs-in"].post;
+  const { responses } = whole(describeService(manifest, ignoring)).paths["/v1/docs-in"].post;
   const { properties } = responses["200"].content["application/json"].schema.oneOf[0];
   expect(properties.loud).toEqual({ type: ["string", "null"] });
   expect(properties.id).toEqual({ type: "string", format: "uuid" });
@@ -133,14 +178,13 @@ test("a route that changes rows may be asked for no body, and one with a functio
   const handler = { id: "app:f", module: "app", name: "f", parameters: ["loud"], response };
   if (service === undefined || route?.kind !== "insert") throw new Error("no service");
   const changed = { ...service, routes: [{ ...route, handler }] };
-  // biome-ignore lint/suspicious/noExplicitAny: a document is looked at, not worked with
-  const document: any = describeService(manifest, changed);
+  const document = whole(describeService(manifest, changed));
   expect(document.paths["/v1/docs-in"].post.responses["200"].content["application/json"].schema).toEqual(response);
 });
 
 test("an update requires the key alone, and answers null for a cell that may have failed before", () => {
   const operation = describe().paths["/v1/docs-change"].post;
-  expect(operation.operationId).toBe("update_v1_docs_change_post");
+  expect(operation.operationId).toBe("update_docs_change_v1_docs_change_post");
   const body = operation.requestBody.content["application/json"].schema;
   expect(Object.keys(body.properties)).toEqual(["id", "title", "n"]);
   expect([body.required, body.additionalProperties]).toEqual([["id"], false]);

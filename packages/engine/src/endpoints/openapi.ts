@@ -17,6 +17,7 @@ import { MINIMAL_RESPONSE, PREFER_PARAMETER } from "./minimal-answer.ts";
 import { errorResponses, PROBLEM_SCHEMA, ROUTE_ERRORS } from "./openapi-errors.ts";
 import { describeHandler, withApplication, withTags } from "./openapi-handlers.ts";
 import { describeRowsAnswer, describeRowsBody, takesMany } from "./openapi-many.ts";
+import { NamedSchemas, operationId } from "./openapi-names.ts";
 import {
   describeHeaders,
   EVENT_STREAM_DESCRIBED,
@@ -28,17 +29,20 @@ import { type Json, type OpenApiDocument, objectSchema, valueSchema } from "./op
 /** Describes a service as OpenAPI 3.1, from the columns that its validators are compiled from. */
 export function describeService(manifest: Manifest, service: ManifestService): OpenApiDocument {
   const paths: Record<string, Json> = {};
+  const schemas = new NamedSchemas();
+  schemas.add("Problem", PROBLEM_SCHEMA);
   for (const route of service.routes) {
     const path = service.prefix + route.path;
     if (route.kind === "handler" && route.openapi === null) continue;
-    const described = describe(manifest, route, path);
+    const inline = describe(manifest, route, path);
+    const described = route.kind === "handler" ? inline : schemas.nameIn(inline, route, path);
     paths[path] = { ...(paths[path] as { readonly [key: string]: Json } | undefined), [route.method]: described };
   }
   const document = {
     openapi: "3.1.0",
     info: { title: service.name, version: VERSION },
     paths: withTags(paths, service.tags ?? []),
-    components: { schemas: { Problem: PROBLEM_SCHEMA } },
+    components: { schemas: schemas.toJSON() },
   };
   return service.app?.openapi == null ? document : withApplication(document, service.app.openapi);
 }
@@ -76,10 +80,9 @@ function describeRoute(manifest: Manifest, route: ManifestRowRoute | ManifestUpd
     ...(table?.comment == null ? {} : { description: table.comment }),
     tags: [route.table],
     ...parametersOf(route),
-    requestBody: {
-      required: true,
-      content: takesMany(route) ? describeRowsBody(body) : { "application/json": { schema: body } },
-    },
+    requestBody: takesMany(route)
+      ? describeRowsBody(body)
+      : { required: true, content: { "application/json": { schema: body } } },
     responses: {
       "200": {
         description: WORDS[route.kind].answer,
@@ -138,10 +141,6 @@ const COUNT: Json = {
   required: ["num_rows"],
   additionalProperties: false,
 };
-
-function operationId(route: ManifestRoute, path: string): string {
-  return `${route.kind}_${path.replace(/\W+/g, "_").replace(/^_|_$/g, "")}_${route.method}`;
-}
 
 function describeQuery(manifest: Manifest, route: ManifestQueryRoute, path: string): Json {
   const query = manifest.queries.find((candidate) => candidate.id === route.query);
