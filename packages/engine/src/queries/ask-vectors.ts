@@ -2,12 +2,15 @@ import { appError } from "@appdb/contract/errors";
 import type { Expr } from "@appdb/contract/expressions";
 import type { EngineValue } from "@appdb/contract/types";
 import type { UdfGraph, UdfRunner } from "../ports.ts";
+import { measured, type Timing } from "../timing.ts";
 import { bindInputs, type QueryArguments, refuseErrors } from "./python-rows.ts";
 import type { Similarity } from "./similarities.ts";
 
 /** How the vectors come about that a query compares those of rows with. */
 export interface VectorPlan {
   readonly similarities: readonly Similarity[];
+  /** Why there is nothing to compare with; null when there is. */
+  readonly lacks: Error | null;
   /** Makes the vectors that are not there already, by the names of their similarities; null when all are. */
   readonly graph: UdfGraph | null;
 }
@@ -17,25 +20,36 @@ export function isGiven({ vector }: Similarity): boolean {
   return vector.node === "parameter" || vector.node === "literal";
 }
 
+interface Asking {
+  readonly query: string;
+  readonly args: QueryArguments;
+  readonly udf: () => UdfRunner;
+  readonly signal?: AbortSignal | undefined;
+  readonly timing?: Timing | undefined;
+  /** Whether the tables are as they were when the query was planned. */
+  isCurrent(): Promise<boolean>;
+}
+
 /**
  * The arguments of a request with the vectors that it asks for, as texts under the names of their similarities: made once,
- * before any row is looked at. Null where what is asked for is null.
- * @throws invalid_request for a vector of another length or with what is no number; function_failed and its kin
+ * before any row is looked at. Null where what is asked for is null; undefined when a table has another version by now.
+ * @throws schema_changed when there is no index to ask; invalid_request for a vector of another length or with what is no number; function_failed and its kin
  */
 export async function askVectors(
-  query: string,
-  { similarities, graph }: VectorPlan,
-  args: QueryArguments,
-  udf: () => UdfRunner,
-  signal?: AbortSignal,
-): Promise<QueryArguments> {
+  { similarities, lacks, graph }: VectorPlan,
+  { query, args, udf, signal, timing, isCurrent }: Asking,
+): Promise<QueryArguments | undefined> {
   if (similarities.length === 0) return args;
+  if (lacks !== null) {
+    if (await isCurrent()) throw lacks;
+    return undefined;
+  }
   const found = new Map(args);
   for (const similarity of similarities) {
     if (isGiven(similarity)) found.set(similarity.name, givenVector(similarity, args));
   }
   if (graph === null) return found;
-  const result = await udf().run(graph, bindInputs(graph, [], args)([]), signal);
+  const result = await measured(timing, "py", udf().run(graph, bindInputs(graph, [], args)([]), signal));
   refuseErrors(query, graph, 0, result, () => ({ clause: "similarity" }));
   graph.steps.forEach(({ name }, at) => {
     found.set(name, result.values[at] ?? null);

@@ -30,7 +30,9 @@ export interface CompiledPlan extends QueryPlan {
 }
 
 export interface Nearest {
-  /** Rows that are asked for. */
+  /** Rows that the index looks for. */
+  readonly searched: number;
+  /** Of those, rows that are asked for: an offset leaves the others out. */
   readonly wanted: number;
   /** The same statement without the index. */
   exact(): Statement;
@@ -56,12 +58,12 @@ export interface FinalRun {
 /** Runs the last statement of a query; undefined when a table has another version by now. */
 export async function answerFinal(run: FinalRun): Promise<QueryAnswer | undefined> {
   const { query, plan, limits, sql } = run;
-  const wanted = run.nearest?.wanted ?? 0;
+  const searched = run.nearest?.searched ?? 0;
   const { final } = plan;
   if (final.graph === null && final.marks === 0) {
     const rows = await findRows(run, async (one) => {
       const begun = plan.begin(limits.result_bytes);
-      await searchNearest(sql, wanted, { ...one, take_row: begun.take_row, restart: begun.restart });
+      await searchNearest(sql, searched, { ...one, take_row: begun.take_row, restart: begun.restart });
       return begun;
     });
     if (rows.count === 0 && (await run.isUnseen())) return undefined;
@@ -70,7 +72,7 @@ export async function answerFinal(run: FinalRun): Promise<QueryAnswer | undefine
     return { count: rows.count, text: rows.finish() };
   }
   const { rows } = await findRows(run, async (one) => {
-    const result = await searchNearest(sql, wanted, one);
+    const result = await searchNearest(sql, searched, one);
     return { rows: result.rows, count: result.rows.length };
   });
   if (rows.length === 0 && (await run.isUnseen())) return undefined;

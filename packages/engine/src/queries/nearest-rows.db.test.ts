@@ -119,6 +119,7 @@ test("more rows than a graph keeps in sight are found, and pages go on where the
   expect(json.rows).toHaveLength(400);
   const exact = new Set(nearestExactly(points[5] ?? [], 400));
   expect(json.rows.filter(({ n }: { n: number }) => exact.has(n)).length).toBeGreaterThanOrEqual(380);
+  stage.statements();
   const first = json.rows.slice(0, 20).map(({ n }: { n: number }) => n);
   const pages: number[] = [];
   for (const skipped of [0, 10]) {
@@ -126,6 +127,7 @@ test("more rows than a graph keeps in sight are found, and pages go on where the
     pages.push(...page.json.rows.map(({ n }: { n: number }) => n));
   }
   expect(pages.filter((n) => first.includes(n)).length).toBeGreaterThanOrEqual(18);
+  expect(stage.statements().filter(({ text }) => text.includes("+ 0::float8"))).toEqual([]);
 });
 
 function nearestExactly(v: readonly number[], k: number, has: (n: number) => boolean = () => true): number[] {

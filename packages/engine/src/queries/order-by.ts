@@ -5,7 +5,7 @@ import type { OrderTerm } from "./order-terms.ts";
 import type { ParameterList } from "./parameter-list.ts";
 import type { Clauses } from "./query-plan.ts";
 import type { ExpressionWriter, Relation } from "./relation.ts";
-import { distanceSql, isNearestFirst, rowVector, type Similarity } from "./similarities.ts";
+import { distanceSql, hasVectorSql, isNearestFirst, type Similarity } from "./similarities.ts";
 
 export interface OrderTerms {
   readonly exact: readonly OrderTerm[];
@@ -50,7 +50,7 @@ export function comparedVectors(
   similarities: readonly Similarity[],
 ): readonly string[] {
   const found = order.flatMap(({ expr }) => similarityOf(relation, expr, similarities) ?? []);
-  return [...new Set(found.map((similarity) => `${rowVector(similarity)} is not null`))];
+  return [...new Set(found.map(hasVectorSql))];
 }
 
 function plainTerms({ order, writer, relation, held, identities }: OrderInput): OrderTerm[] {

@@ -1,7 +1,9 @@
 import type { Expr } from "@appdb/contract/expressions";
 import type { ColumnType } from "@appdb/contract/types";
+import { udfsOf } from "../expressions/needs-python.ts";
 import { mapParts } from "../expressions/tree.ts";
 import type { UdfGraph } from "../ports.ts";
+import type { CatalogFunction } from "../schema/catalog.ts";
 import { isGiven, type VectorPlan } from "./ask-vectors.ts";
 import { type BoundQuery, flatNames, flatTypes, keyOf, standIn } from "./bind-query.ts";
 import { aggregatesOf, foldsOf, type GroupNames, groupNames, isGrouped, rowArguments, withoutFolds } from "./groups.ts";
@@ -24,7 +26,7 @@ import { resolveSimilarity } from "./similarities.ts";
 import { StatementWriter } from "./statement-writer.ts";
 
 /** Plans a query: SQL wherever all of a clause has SQL forms, Python for the rest.
- *  @throws app_invalid, and what resolveSimilarity throws */
+ *  @throws app_invalid */
 export function planQuery(asked: BoundQuery, options: PlanOptions): QueryPlan {
   const bound = { ...asked, similarities: asked.asked.map((one) => resolveSimilarity(one, asked.tables)) };
   const { query } = bound;
@@ -43,8 +45,25 @@ export function planQuery(asked: BoundQuery, options: PlanOptions): QueryPlan {
 
 function planVectors(bound: BoundQuery, { functions }: PlanOptions): VectorPlan {
   const { similarities } = bound;
+  const lacks = similarities.find((one) => one.lacks !== null)?.lacks ?? null;
   const made = similarities.filter((one) => !isGiven(one)).map(({ name, vector }) => ({ name, expr: vector }));
-  return { similarities, graph: made.length === 0 ? null : queryGraph(bound, made, functions) };
+  if (made.length === 0 || lacks !== null) return { similarities, lacks, graph: null };
+  return { similarities, lacks, graph: queryGraph(bound, made, withFormer(functions, made)) };
+}
+
+/** A former index answers by a function that nothing in the file may call any more: its id says where it was. */
+function withFormer(
+  known: ReadonlyMap<string, CatalogFunction>,
+  made: readonly { readonly expr: Expr }[],
+): ReadonlyMap<string, CatalogFunction> {
+  const former = made
+    .flatMap(({ expr }) => udfsOf(expr))
+    .filter((id) => !known.has(id))
+    .map((id): [string, CatalogFunction] => {
+      const [module = "", name = ""] = id.replace(/#\d+$/, "").split(":");
+      return [id, { id, module, name, digest: "" }];
+    });
+  return new Map([...known, ...former]);
 }
 
 function vectorReasons({ similarities }: VectorPlan, { mode }: PlanOptions): readonly PythonReason[] {

@@ -30,6 +30,7 @@ import type { FoldStage, MaterialStage, PlannedStatement, QueryPlan, RowMarks } 
 import { explainQueryRefusal } from "./query-refusals.ts";
 import type { SqlMode } from "./relation.ts";
 import { compileRows } from "./render-rows.ts";
+import { boundOf, checkBounds } from "./row-bounds.ts";
 
 export interface QueryRunnerDeps {
   readonly sql: SqlPool;
@@ -97,13 +98,19 @@ export class QueryRunner {
    *  limit, not_pageable, database_unavailable, worker_unavailable, overloaded
    */
   async run(args: QueryArguments, options: RunOptions = {}): Promise<QueryAnswer> {
-    this.#checkBounds(args);
+    checkBounds(this.#plans.forms.bound.query, args);
     for (let attempt = 1; ; attempt++) {
       const plans = this.#plans;
-      const { timing, signal } = options;
-      const making = askVectors(this.#named.name, plans.forms.vectors, args, this.#deps.udf, signal);
-      const asked = plans.forms.vectors.graph === null ? await making : await measured(timing, "py", making);
-      const answer = await this.#attempt(plans, asked, options);
+      const { vectors } = plans.forms;
+      const isCurrent = () => this.#isCurrent(plans, this.#deps.sql);
+      const asked = await askVectors(vectors, {
+        query: this.#named.name,
+        args,
+        udf: this.#deps.udf,
+        isCurrent,
+        ...options,
+      });
+      const answer = asked === undefined ? undefined : await this.#attempt(plans, asked, options);
       if (answer !== undefined) return answer;
       if (attempt === MOST_ATTEMPTS) throw this.#movesOn();
       await this.#reload(plans);
@@ -207,14 +214,14 @@ export class QueryRunner {
       query: this.#named.name,
       ...{ plan, args, signal, page, timing, limits, sql, udf },
       statement: fill(statement),
-      nearest: exact === null ? null : { wanted: this.#enough(args), exact: () => fill(exact) },
+      nearest: exact === null ? null : { ...this.#nearest(args), exact: () => fill(exact) },
       isUnseen: async () => plan.materials.length === 0 && !(await this.#isCurrent(plans, sql)),
     });
   }
 
   /** Rows that a page reads: one more than it shows, unless the query's own limit ends it before. */
   #pageRows({ size, after }: PageOf, args: QueryArguments): number {
-    const limit = this.#bound(this.#plans.forms.bound.query.limit, args) ?? Number.POSITIVE_INFINITY;
+    const limit = boundOf(this.#plans.forms.bound.query.limit, args) ?? Number.POSITIVE_INFINITY;
     return Math.max(0, Math.min(size + 1, limit - (after?.given ?? 0)));
   }
 
@@ -297,28 +304,12 @@ export class QueryRunner {
   #enough(args: QueryArguments): number {
     const { limit, offset } = this.#plans.forms.bound.query;
     const most = this.#deps.limits.result_rows + 1;
-    return Math.min(this.#bound(limit, args) ?? most, most) + (this.#bound(offset, args) ?? 0);
+    return Math.min(boundOf(limit, args) ?? most, most) + (boundOf(offset, args) ?? 0);
   }
 
-  #bound(expr: BoundQuery["query"]["limit"], args: QueryArguments): number | undefined {
-    if (expr === null) return undefined;
-    const value = expr.node === "literal" ? expr.value : expr.node === "parameter" ? args.get(expr.name) : null;
-    return value === null || value === undefined ? undefined : Number(value);
-  }
-
-  #checkBounds(args: QueryArguments): void {
-    const { limit, offset, tail } = this.#plans.forms.bound.query;
-    for (const [clause, expr] of Object.entries({ limit, offset, tail })) {
-      const value = this.#bound(expr, args);
-      if (value === undefined || value >= 0) continue;
-      const name = expr?.node === "parameter" ? expr.name : clause;
-      const a = clause === "offset" ? "An offset" : `A ${clause}`;
-      throw appError("invalid_request", {
-        detail: `${name}: ${a} is not negative; the request has ${value}.`,
-        hint: "Send 0 or more.",
-        errors: [{ pointer: `/${name}`, detail: `${a} is not negative.` }],
-      });
-    }
+  #nearest(args: QueryArguments): { readonly searched: number; readonly wanted: number } {
+    const searched = this.#enough(args);
+    return { searched, wanted: searched - (boundOf(this.#plans.forms.bound.query.offset, args) ?? 0) };
   }
 
   #statement(

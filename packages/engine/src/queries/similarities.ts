@@ -21,7 +21,9 @@ export interface AskedSimilarity {
 
 /** The same with the index whose vectors are compared, as it is now. */
 export interface Similarity extends AskedSimilarity {
-  readonly over: CatalogIndex;
+  /** Null while there is none that could be asked: `lacks` says so to whoever does. */
+  readonly over: CatalogIndex | null;
+  readonly lacks: Error | null;
   /** What makes the vector of `value`; its type is an array, or Json for a list that a request brings. */
   readonly vector: Expr;
   readonly dimensions: number;
@@ -36,10 +38,7 @@ const METRICS = {
   l2: { operator: "<->", value: (distance: string) => `(${distance})` },
 } as const satisfies Record<VectorMetric, { operator: string; value: (distance: string) => string }>;
 
-/**
- * Finds the index that a similarity asks. While a changed one is built its predecessor answers, by its own function.
- * @throws schema_changed when there is none, or its vectors are still being computed
- */
+/** Finds the index that a similarity asks. While a changed one is built its predecessor answers, by its own function. */
 export function resolveSimilarity(asked: AskedSimilarity, tables: readonly BoundTable[]): Similarity {
   const table = tables.find(({ alias }) => alias === asked.alias)?.table;
   const label = `${table?.name}.${asked.column}${asked.index === null ? "" : ` ('${asked.index}')`}`;
@@ -50,13 +49,23 @@ export function resolveSimilarity(asked: AskedSimilarity, tables: readonly Bound
   const worth = (index: CatalogIndex): number =>
     (index.embedding?.metric === asked.metric ? 2 : 0) + (index.state === "ready" ? 1 : 0);
   const [over] = usable.sort((a, b) => worth(b) - worth(a) || b.id - a.id);
-  if (over?.embedding == null) throw notThere(label, found.length > 0);
+  if (over?.embedding == null) {
+    return {
+      ...asked,
+      over: null,
+      lacks: notThere(label, found.length > 0),
+      vector: asked.value,
+      dimensions: 0,
+      label,
+    };
+  }
   const { dimensions } = over.embedding;
-  return { ...asked, over, vector: vectorExpr(asked, over), dimensions, label };
+  return { ...asked, over, lacks: null, vector: vectorExpr(asked, over), dimensions, label };
 }
 
 /** SQL of the distance from a row's vector to the one that is asked for. */
 export function distanceSql(of: Similarity, parameters: ParameterList): string {
+  if (of.over === null) return "null::float8";
   const { operator } = METRICS[of.metric];
   const { precision = "fp16" } = of.over.embedding ?? {};
   const asked = parameters.vector(of.name, precision, of.dimensions);
@@ -68,8 +77,15 @@ export function similaritySql(of: Similarity, parameters: ParameterList): string
   return METRICS[of.metric].value(distanceSql(of, parameters));
 }
 
+/** SQL of whether a row has a vector. */
+export function hasVectorSql({ over, alias }: Similarity): string {
+  if (over === null) return "false";
+  return `${quoteIdent(alias)}.${quoteIdent(over.embedding?.values ?? over.columns[0] ?? "")} is not null`;
+}
+
 /** SQL of a row's vector, as its index has it. */
-export function rowVector({ over, alias }: Similarity): string {
+function rowVector({ over, alias }: Similarity): string {
+  if (over === null) return "null";
   const sql = vectorOf(over, `${quoteIdent(alias)}.`);
   return over.embedding?.values == null ? `(${sql})` : sql;
 }

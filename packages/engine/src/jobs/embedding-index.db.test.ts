@@ -1,0 +1,194 @@
+import { openQueriesStage, type QueriesStage, type ServedApp } from "@appdb/testkit/queries-stage";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { loadCatalog } from "../schema/load-catalog.ts";
+
+/** Two functions whose vectors point at different letters: which one made them is seen from the order. */
+function app(index: string, column = "text", extra = ""): string {
+  return `
+import appdb as db
+from appdb.serving import Router
+
+Base = db.model_base()
+
+
+def counts(text, letters):
+    if text == "boom":
+        raise ValueError("no vector of boom")
+    return [float(text.count(letter)) for letter in letters]
+
+
+@db.udf
+def by_vowels(text: str) -> db.Array[(3,), db.Float]:
+    return counts(text, "aei")
+
+
+@db.udf
+def by_others(text: str) -> db.Array[(4,), db.Float]:
+    return counts(text, "bcdf")
+
+
+class Notes(Base, name="notes"):
+    key = db.Column(type=db.String, primary_key=True)
+    ${column} = db.Column(type=db.String${extra})
+${index === "" ? "" : `    __indexes__ = [db.EmbeddingIndex(${column}, ${index})]\n`}
+
+r = Router(name="notes")
+r.add_insert_route(Notes, path="/notes", inputs=["key", "${column}"])
+${index === "" ? "" : `\n\ndef near(q: str): return Notes.order_by(Notes.${column}.similarity(string=q), asc=False).limit(1).select(Notes.key)\nr.add_query_route(path="/near", query=db.query(near))\n`}`;
+}
+
+const VOWELS = "embedding=by_vowels";
+const OTHERS = "embedding=by_others";
+let stage: QueriesStage;
+
+beforeEach(async () => {
+  stage = await openQueriesStage(app(""));
+  await insert(stage, { vowels: "aaa b", others: "a bbb", third: "eee ddd" });
+});
+
+afterEach(() => stage?.[Symbol.asyncDispose]());
+
+async function insert(to: ServedApp, rows: Readonly<Record<string, string>>, column = "text"): Promise<void> {
+  for (const [key, text] of Object.entries(rows)) {
+    const made = await to.post("/notes", { key, [column]: text });
+    if (made.status !== 200) throw new Error(made.text);
+  }
+}
+
+async function nearest(of: ServedApp, q: string): Promise<string> {
+  const answer = await of.post("/near", { q });
+  return answer.status === 200 ? answer.json.rows[0].key : answer.json.code;
+}
+
+async function table() {
+  const [found] = (await loadCatalog(stage.sql)).tables;
+  if (found === undefined) throw new Error("the table is gone");
+  return found;
+}
+
+async function hidden(): Promise<string[]> {
+  const { rows } = await stage.sql.query({
+    text: `select attname from pg_attribute where attrelid = 'notes'::regclass and attname like '\\_embedding%'
+      and not attisdropped order by 1`,
+  });
+  return rows.flat().map(String);
+}
+
+test("an index on rows that are there computes their vectors and builds the graph; a second plan is empty", async () => {
+  const plan = (await stage.diff(app(VOWELS))).tables[0];
+  expect(plan?.ops.map((op) => op.description)).toEqual(["embedding index on (text) will be built"]);
+  expect(plan?.resolution).toBe("update_additive");
+  const jobs = await stage.update(app(VOWELS));
+  expect(jobs).toHaveLength(2);
+  await using early = await stage.serve(app(VOWELS));
+  expect(await nearest(early, "a")).toBe("schema_changed");
+  await stage.finish(jobs);
+  expect(await nearest(early, "aab")).toBe("vowels");
+  expect((await table()).indexes.map(({ kind, state }) => [kind, state])).toEqual([["embedding", "ready"]]);
+  const { rows } = await stage.sql.query({
+    text: "select rows_done, rows_total from appdb.jobs where kind = 'build_index'",
+  });
+  expect(rows).toEqual([["3", "3"]]);
+  expect((await stage.diff(app(VOWELS))).in_agreement).toBe(true);
+  await insert(early, { later: "iii" });
+  expect(await nearest(early, "i")).toBe("later");
+});
+
+test("another function builds the new index beside the old one, which answers until it is there", async () => {
+  await stage.finish(await stage.update(app(VOWELS)));
+  await using old = await stage.serve(app(VOWELS));
+  const plan = (await stage.diff(app(OTHERS))).tables[0];
+  expect(plan?.ops.map((op) => op.description)).toEqual([
+    "embedding index on (text) will be built anew: its dimensions changed; until then the former one answers",
+  ]);
+  const jobs = await stage.update(app(OTHERS));
+  await using now = await stage.serve(app(OTHERS));
+  // The former index sees the letters a, e and i alone, the new one b, c, d and f.
+  expect(await nearest(old, "aad")).toBe("vowels");
+  expect(await nearest(now, "aad")).toBe("vowels");
+  expect((await stage.diff(app(OTHERS))).in_agreement).toBe(true);
+  await insert(old, { old_c: "ccc" });
+  await insert(now, { new_d: "ddd" });
+  await stage.finish(jobs);
+  await stage.finish(await openJobs());
+  expect(await nearest(now, "aad")).toBe("third");
+  expect(await nearest(now, "c")).toBe("old_c");
+  expect((await now.post("/near", { q: "d" })).json.rows).toHaveLength(1);
+  expect(await stage.sql.query({ text: "select key from notes where _embedding_text_2 is null" })).toMatchObject({
+    rows: [],
+  });
+  expect(await hidden()).toEqual(["_embedding_text_2"]);
+  expect((await table()).indexes).toHaveLength(1);
+  expect((await stage.diff(app(OTHERS))).in_agreement).toBe(true);
+  // A service of before goes on writing; what it cannot ask any more it says.
+  await insert(old, { old_f: "fff" });
+  await stage.finish(await openJobs());
+  expect(await nearest(now, "f")).toBe("old_f");
+});
+
+test("a metric that changes keeps the vectors; going back before it is built leaves the former index alone", async () => {
+  await stage.finish(await stage.update(app(VOWELS)));
+  const before = (await table()).indexes[0];
+  expect(await stage.update(app(`${VOWELS}, metric="l2"`))).toHaveLength(1);
+  expect((await table()).indexes.map(({ replaces }) => replaces ?? null)).toEqual([null, before?.id]);
+  const back = (await stage.diff(app(VOWELS))).tables[0];
+  expect(back?.ops.map((op) => op.description)).toEqual([
+    "the new embedding index on (text) will not be built; the former one stays",
+  ]);
+  expect(back?.resolution).toBe("update_additive");
+  await stage.finish(await stage.update(app(VOWELS)));
+  expect((await table()).indexes).toEqual([before]);
+  await stage.finish(await stage.update(app(`${VOWELS}, metric="l2"`)));
+  expect((await table()).indexes.map(({ embedding }) => embedding?.metric)).toEqual(["l2"]);
+  expect(await hidden()).toEqual(["_embedding_text"]);
+});
+
+test("a second change before the first is built builds the last one alone", async () => {
+  await stage.finish(await stage.update(app(VOWELS)));
+  const first = await stage.update(app(OTHERS));
+  const second = await stage.update(app(`${OTHERS}, precision="fp32"`));
+  await stage.finish([...first, ...second]);
+  await using now = await stage.serve(app(`${OTHERS}, precision="fp32"`));
+  expect(await nearest(now, "aad")).toBe("third");
+  expect((await table()).indexes.map(({ embedding }) => embedding?.precision)).toEqual(["fp32"]);
+  expect(await hidden()).toHaveLength(1);
+});
+
+test("a row for which the new function fails leaves the former index as it is", async () => {
+  await stage.finish(await stage.update(app(VOWELS)));
+  await stage.sql.query({ text: "update notes set text = 'boom' where key = 'third'" });
+  await expect(stage.finish(await stage.update(app(OTHERS)))).rejects.toMatchObject({ code: "fill_failed" });
+  await using old = await stage.serve(app(VOWELS));
+  expect(await nearest(old, "a")).toBe("vowels");
+  expect((await table()).indexes).toHaveLength(1);
+  expect(await hidden()).toEqual(["_embedding_text"]);
+});
+
+test("an index that is taken out goes with its vectors, whether its function can be had or not", async () => {
+  await stage.finish(await stage.update(app(VOWELS)));
+  await stage.sql.query({ text: "delete from appdb.functions" });
+  const plan = (await stage.diff(app(""))).tables[0];
+  expect(plan?.ops.map(({ description, destructive }) => [description, destructive])).toEqual([
+    ["embedding index on (text) will be dropped", true],
+  ]);
+  expect(await stage.update(app(""))).toEqual([]);
+  expect(await hidden()).toEqual([]);
+  expect((await table()).indexes).toEqual([]);
+});
+
+test("a column that is renamed keeps its vectors and its index", async () => {
+  await stage.finish(await stage.update(app(VOWELS)));
+  const renamed = app(VOWELS, "body", ', renamed_from="text"');
+  expect(await stage.update(renamed)).toEqual([]);
+  await using now = await stage.serve(renamed);
+  expect(await nearest(now, "aab")).toBe("vowels");
+  await insert(now, { more: "ii" }, "body");
+  expect(await nearest(now, "i")).toBe("more");
+  expect(await hidden()).toEqual(["_embedding_text"]);
+  expect((await stage.diff(renamed)).in_agreement).toBe(true);
+});
+
+async function openJobs(): Promise<string[]> {
+  const { rows } = await stage.sql.query({ text: "select id from appdb.jobs where state in ('queued', 'running')" });
+  return rows.flat().map(String);
+}

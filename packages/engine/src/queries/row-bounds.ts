@@ -1,0 +1,25 @@
+import { appError } from "@appdb/contract/errors";
+import type { Query } from "@appdb/contract/query";
+import type { QueryArguments } from "./python-rows.ts";
+
+/** A limit, an offset or a tail as a request has it; undefined for none, and for a parameter that is null. */
+export function boundOf(expr: Query["limit"], args: QueryArguments): number | undefined {
+  if (expr === null) return undefined;
+  const value = expr.node === "literal" ? expr.value : expr.node === "parameter" ? args.get(expr.name) : null;
+  return value === null || value === undefined ? undefined : Number(value);
+}
+
+/** @throws invalid_request for a bound below zero */
+export function checkBounds({ limit, offset, tail }: Query, args: QueryArguments): void {
+  for (const [clause, expr] of Object.entries({ limit, offset, tail })) {
+    const value = boundOf(expr, args);
+    if (value === undefined || value >= 0) continue;
+    const name = expr?.node === "parameter" ? expr.name : clause;
+    const a = clause === "offset" ? "An offset" : `A ${clause}`;
+    throw appError("invalid_request", {
+      detail: `${name}: ${a} is not negative; the request has ${value}.`,
+      hint: "Send 0 or more.",
+      errors: [{ pointer: `/${name}`, detail: `${a} is not negative.` }],
+    });
+  }
+}
