@@ -57,7 +57,7 @@ def manifest(root, app):
         "resource_pools": pool_documents(functions),
         "services": _service_documents(module, application, routers, services, places, root),
         "modules": module_documents(modules),
-        "warnings": shadowed_modules(root, relative),
+        "warnings": shadowed_modules(root, relative) + _export_warnings(routers),
     }
 
 
@@ -151,6 +151,11 @@ def _tables(bases):
                     max(before.source, table.source, key=lambda source: source[1]),
                 )
     return list(tables.values())
+
+
+def _export_warnings(routers):
+    exports = sys.modules.get("appdb._sql_export")
+    return [] if exports is None else exports.export_warnings([router for _, router in routers])
 
 
 def _services(routers):

@@ -10,9 +10,9 @@ _PAGES = ("page_size", "cursor")
 _RESERVED = ("/health", "/openapi.json")
 
 _OPTIONS = {
-    "insert": ("path", "inputs", "outputs", "on_error"),
+    "insert": ("path", "inputs", "outputs", "on_error", "export_sql"),
     "compute": ("path", "inputs", "outputs"),
-    "update": ("path", "inputs", "outputs", "on_error"),
+    "update": ("path", "inputs", "outputs", "on_error", "export_sql"),
     "delete": ("path", "match_columns"),
     "query": ("path", "query", "inputs", "one_row", "method"),
 }
@@ -27,6 +27,10 @@ def refuse_options(kind, options):
                 did_you_mean(name, _OPTIONS[kind], f"Its options are {', '.join(_OPTIONS[kind])}."),
             )
         if value:
+            if name == "export_sql":
+                from appdb._sql_export import export_of
+
+                export_of(kind, {name: value})
             raise later(f"{name}= of a route", f"Leave {name}= out.")
 
 

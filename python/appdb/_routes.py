@@ -4,9 +4,9 @@
 class RowRoute:
     """One route over a model: a row of it in by `inputs`, its `outputs` out."""
 
-    __slots__ = ("kind", "method", "path", "model", "inputs", "outputs", "on_error", "answerer", "source")
+    __slots__ = ("kind", "method", "path", "model", "inputs", "outputs", "on_error", "answerer", "export", "source")
 
-    def __init__(self, kind, path, model, inputs, outputs, on_error, answerer, source):
+    def __init__(self, kind, path, model, inputs, outputs, on_error, answerer, export, source):
         self.kind = kind
         self.method = "post"
         self.path = path
@@ -15,6 +15,7 @@ class RowRoute:
         self.outputs = outputs
         self.on_error = on_error
         self.answerer = answerer
+        self.export = export
         self.source = source
 
     @property
@@ -38,6 +39,7 @@ class RowRoute:
             "outputs": self.outputs,
             "on_error": self.on_error,
             "handler": None if self.answerer is None else self.answerer.document(),
+            **({} if self.export is None else {"export_sql": self.export.document()}),
         }
 
 

@@ -7,9 +7,9 @@ from appdb._route_checks import names_of, read_by
 class UpdateRoute:
     """One route over a model: the key of a row and new values in by `inputs`, its `outputs` out."""
 
-    __slots__ = ("method", "path", "model", "key", "inputs", "outputs", "on_error", "answerer", "source")
+    __slots__ = ("method", "path", "model", "key", "inputs", "outputs", "on_error", "answerer", "export", "source")
 
-    def __init__(self, path, model, key, inputs, outputs, on_error, answerer, source):
+    def __init__(self, path, model, key, inputs, outputs, on_error, answerer, export, source):
         self.method = "post"
         self.path = path
         self.model = model
@@ -18,6 +18,7 @@ class UpdateRoute:
         self.outputs = outputs
         self.on_error = on_error
         self.answerer = answerer
+        self.export = export
         self.source = source
 
     @property
@@ -42,6 +43,7 @@ class UpdateRoute:
             "outputs": self.outputs,
             "on_error": self.on_error,
             "handler": None if self.answerer is None else self.answerer.document(),
+            **({} if self.export is None else {"export_sql": self.export.document()}),
         }
 
 

@@ -151,16 +151,18 @@ class Router:
         raise AttributeError(f"Router has no '{name}'. It has {_ROUTES}.")
 
     def _update(self, model, path, inputs, outputs, on_error, options, source, function=None):
+        export = self._export("update", options)
         refuse_options("update", options)
         check_on_error(on_error)
         check_model("update", model)
         self._take_path("update", path)
         key, names_in = update_columns(model, path, inputs)
         answerer, names_out = outputs_of(model, outputs, function, on_error)
-        self._routes.append(UpdateRoute(path, model, key, names_in, names_out, on_error, answerer, source))
+        self._routes.append(UpdateRoute(path, model, key, names_in, names_out, on_error, answerer, export, source))
         return function
 
     def _add(self, kind, model, path, inputs, outputs, options, source, on_error="abort", function=None):
+        export = self._export(kind, options)
         refuse_options(kind, options)
         check_model(kind, model)
         table = model.__appdb_table__
@@ -180,8 +182,17 @@ class Router:
             raise AppFileError(
                 f"The inputs of {path} lack {listed(missing)}, which {why}.", f"Add {listed(missing)} to inputs."
             )
-        self._routes.append(RowRoute(kind, path, model, names_in, names_out, on_error, answerer, source))
+        self._routes.append(RowRoute(kind, path, model, names_in, names_out, on_error, answerer, export, source))
         return function
+
+    @staticmethod
+    def _export(kind, options):
+        """Takes `export_sql=` out of the options of a route that may have it."""
+        if options.get("export_sql") is None:
+            return options.pop("export_sql", None)
+        from appdb._sql_export import export_of
+
+        return export_of(kind, options)
 
     def _handler(self, method, path, options, source):
         """The decorator of a handler: `@router.get("/items/{item_id}")`."""
@@ -231,5 +242,8 @@ def __getattr__(name):
 
         return Cors
     if name == "SqlExport":
-        raise later("appdb.serving.SqlExport")
+        from appdb._sql_export import SqlExport
+
+        globals()[name] = SqlExport
+        return SqlExport
     raise AttributeError(f"appdb.serving has no '{name}'. It has Router.")

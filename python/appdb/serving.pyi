@@ -5,6 +5,18 @@ from . import NamedQuery, TableModel
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
+class SqlExport:
+    """Where a route also writes the outputs of a stored row: a table of another PostgreSQL database."""
+
+    def __init__(
+        self,
+        *,
+        db_connect: str,
+        table: str,
+        db_schema: str | None = None,
+        method: Literal["insert", "update", "merge"] = "insert",
+    ) -> None: ...
+
 class Router:
     """The routes of one service. Its name is `name`, or the variable that holds the router."""
 
@@ -24,6 +36,7 @@ class Router:
         inputs: Sequence[Any] | None = None,
         outputs: Sequence[Any] | None = None,
         on_error: Literal["abort", "ignore"] = "abort",
+        export_sql: SqlExport | None = None,
     ) -> None:
         """Serves POST `path`: stores one row and answers its `outputs`, computed columns included.
 
@@ -45,6 +58,7 @@ class Router:
         inputs: Sequence[Any] | None = None,
         outputs: Sequence[Any] | None = None,
         on_error: Literal["abort", "ignore"] = "abort",
+        export_sql: SqlExport | None = None,
     ) -> None:
         """Serves POST `path`: changes the row of a key and answers its `outputs`. What a body leaves out keeps its value."""
     def add_delete_route(
@@ -61,6 +75,7 @@ class Router:
         inputs: Sequence[Any] | None = None,
         outputs: Sequence[Any] | None = None,
         on_error: Literal["abort", "ignore"] = "abort",
+        export_sql: SqlExport | None = None,
     ) -> Callable[[_F], _F]:
         """An insert route whose answer is what the function makes of the outputs, before the row is stored."""
     def update_route(
@@ -70,6 +85,7 @@ class Router:
         inputs: Sequence[Any] | None = None,
         outputs: Sequence[Any] | None = None,
         on_error: Literal["abort", "ignore"] = "abort",
+        export_sql: SqlExport | None = None,
     ) -> Callable[[_F], _F]:
         """An update route whose answer is what the function makes of the outputs, before the row is changed."""
     def compute_route(

@@ -231,7 +231,6 @@ def test_a_person_may_serve_docs(project):
         ("r = Router(); r.add_insert_route(Base, path='/a')", ["base"]),
         ("r = Router(); r.add_insert_route('a', path='/a')", ["str"]),
         ("r = Router(); r.add_query_route(path='/a')", ["names no query", "query=newest"]),
-        ("from appdb.serving import SqlExport", ["SqlExport", "not supported yet"]),
     ],
 )
 def test_a_router_is_refused(project, written, words):

@@ -27,6 +27,8 @@ export const ERRORS = {
   handler_interrupted: { status: 503, title: "The process that ran the request ended" },
   worker_out_of_memory: { status: 400, title: "A function used more memory than its worker may" },
   worker_unavailable: { status: 503, title: "No worker can be started" },
+  export_failed: { status: 502, title: "The row was stored, but not written to the other database" },
+  export_refused: { status: 422, title: "The table of an export does not fit its route" },
   schema_changed: { status: 409, title: "The table has changed under the service" },
   database_unavailable: { status: 503, title: "PostgreSQL does not answer" },
   commit_unknown: { status: 503, title: "The connection broke while the row was being committed" },

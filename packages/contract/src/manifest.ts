@@ -147,6 +147,17 @@ const answererSchema = z.strictObject({
   response: z.record(z.string(), z.unknown()).nullable(),
 });
 
+/** A table of another PostgreSQL database that the outputs of stored rows are written to as well. */
+const sqlExportSchema = z.strictObject({
+  /** A variable of the service's environment that holds a URL, or the URL, which may hold a password. */
+  db_connect: z.union([z.strictObject({ env: z.string() }), z.strictObject({ url: z.string() })]),
+  table: z.string(),
+  /** Null: the first schema on the target's search path that has the table. */
+  db_schema: z.string().nullable(),
+  /** `update` and `merge` find the row by the target's primary key. */
+  method: z.enum(["insert", "update", "merge"]),
+});
+
 /** A row in, values of a row out. `insert` stores it, `compute` does not. */
 const rowRouteSchema = z.strictObject({
   kind: z.enum(["insert", "compute"]),
@@ -159,6 +170,7 @@ const rowRouteSchema = z.strictObject({
   /** What a computed column that fails does to an inserted row: nothing is stored, or the cell is null with its error. */
   on_error: onErrorSchema.default("abort"),
   handler: answererSchema.nullable().default(null),
+  export_sql: sqlExportSchema.nullable().optional(),
   source: sourceSchema,
 });
 
@@ -174,6 +186,7 @@ const updateRouteSchema = z.strictObject({
   outputs: z.array(z.string()),
   on_error: onErrorSchema.default("abort"),
   handler: answererSchema.nullable().default(null),
+  export_sql: sqlExportSchema.nullable().optional(),
   source: sourceSchema,
 });
 
@@ -285,6 +298,7 @@ export type ManifestQuery = z.infer<typeof namedQuerySchema>;
 export type ManifestParameter = z.infer<typeof parameterSchema>;
 export type ManifestRoute = z.infer<typeof routeSchema>;
 export type ManifestAnswerer = z.infer<typeof answererSchema>;
+export type ManifestSqlExport = z.infer<typeof sqlExportSchema>;
 export type ManifestRowRoute = z.infer<typeof rowRouteSchema>;
 export type ManifestUpdateRoute = z.infer<typeof updateRouteSchema>;
 export type ManifestDeleteRoute = z.infer<typeof deleteRouteSchema>;

@@ -15,6 +15,7 @@ import { pino } from "pino";
 import { serveEndpoints } from "../http/serve-endpoints.ts";
 import { printMetrics } from "../http/service-metrics.ts";
 import { collectHourly } from "./collect-hourly.ts";
+import { ExportPools } from "./export-pools.ts";
 import { LazyHandlers, LazyWorkers } from "./lazy-workers.ts";
 
 /** Below the daemon's own patience, so that a service ends by itself. */
@@ -52,8 +53,15 @@ async function serve(spec: ServiceSpec, log: Logger, stop: Promise<string>): Pro
   const udf = () => workers.get();
   await using handlers = new LazyHandlers(spec, log, () => endpoints);
   const { manifest, target, services } = spec;
+  await using exports = new ExportPools(spec.runtime.env);
   await using endpoints = await openEndpoints(
-    { sql, udf, handlers: () => handlers.get(), log, clock: { now: Date.now }, openSpool: createFileSpool },
+    {
+      ...{ sql, udf, log },
+      handlers: () => handlers.get(),
+      clock: { now: Date.now },
+      openSpool: createFileSpool,
+      connectExport: (to) => exports.connect(to),
+    },
     { manifest, target, services, limits: spec.limits },
   );
   using _collecting = collectHourly(endpoints, log);

@@ -131,6 +131,12 @@ function compareRows(before: OverRow, after: OverRow, manifest: Manifest, into: 
   compareKeys(before, after, into);
   compareNames(withAnswer(before), withAnswer(after), isOptionalNow, into);
   compareAnswers(before, after, into);
+  // A URL is a secret: that it changed is all that is told.
+  if (JSON.stringify(before.export_sql ?? null) !== JSON.stringify(after.export_sql ?? null)) {
+    into.harmless.push(
+      after.export_sql == null ? "it exports its rows no longer" : `it exports its rows to ${after.export_sql.table}`,
+    );
+  }
 }
 
 /** Where a function makes the answer, its parameters are nothing that a client sees. */

@@ -1,6 +1,7 @@
 import type { Manifest, ManifestRoute, ManifestRowRoute, ManifestUpdateRoute } from "@appdb/contract/manifest";
 import type { Runtime } from "@appdb/contract/routes/local";
 import { expect, test } from "vitest";
+import { compareRoutes } from "./compare-routes.ts";
 import { type PlanServicesInput, type PresentService, planServices } from "./plan-services.ts";
 import type { ServiceState } from "./state.ts";
 
@@ -299,4 +300,20 @@ test("services that the file no longer defines are extras and change nothing", (
   const manifest = makeManifest([makeRoute()], { services: [] });
   const found = plan({ manifest, present: [makePresent(makeManifest([makeRoute()]))] });
   expect(found).toMatchObject({ services: [], extras: ["ingest"], in_agreement: true });
+});
+
+test("another export is told by its table, never by its URL", () => {
+  const to = (url: string, table: string) => ({
+    export_sql: { db_connect: { url }, table, db_schema: null, method: "insert" as const },
+  });
+  const before = makeManifest([makeRoute(to("postgresql://u:hunter2@a/db", "copies"))]);
+  const after = makeManifest([makeRoute(to("postgresql://u:hunter3@a/db", "copies"))]);
+  const ops = compareRoutes(before, after, "ingest");
+  expect(ops).toMatchObject([
+    { severity: "additive", description: expect.stringContaining("exports its rows to copies") },
+  ]);
+  expect(JSON.stringify(ops)).not.toContain("hunter");
+  expect(compareRoutes(after, makeManifest([makeRoute()]), "ingest")).toMatchObject([
+    { description: expect.stringContaining("exports its rows no longer") },
+  ]);
 });

@@ -37,7 +37,7 @@ export interface Endpoints extends AsyncDisposable {
 /**
  * Compiles the routes of services against the tables as they are. Disposing waits for the rows that are on their way;
  * pool and workers stay with whoever made them.
- * @throws service_not_found, app_invalid, schema_mismatch when the tables lack what the manifest declares
+ * @throws service_not_found, app_invalid, export_refused, schema_mismatch when the tables lack what the manifest declares
  */
 export async function openEndpoints(deps: EndpointsDeps, input: EndpointsInput): Promise<Endpoints> {
   const services = input.services.map((name) => findService(input.manifest, name));
@@ -55,6 +55,7 @@ export async function openEndpoints(deps: EndpointsDeps, input: EndpointsInput):
       service.app != null && route.kind === "handler" ? undefined : withTiming(compileRoute(context, service, route)),
     ),
   }));
+  for (const exported of context.exports) await exported.check();
   const routes = compiled.flatMap(({ service, app, routes: own }) =>
     app === undefined
       ? own.flatMap((route) => (route === undefined ? [] : { ...route, cors: service.cors ?? null }))

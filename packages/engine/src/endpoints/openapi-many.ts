@@ -4,9 +4,9 @@ import type { Json } from "./openapi-schemas.ts";
 
 type Content = { readonly [type: string]: Json };
 
-/** Whether a route takes many rows at once: a function that makes the answer to a row makes none to many. */
+/** Whether a route takes many rows at once: a function makes the answer to one row, and one row is exported. */
 export function takesMany(route: ManifestRoute): boolean {
-  return route.kind === "insert" && route.handler === null;
+  return route.kind === "insert" && route.handler === null && (route.export_sql ?? null) === null;
 }
 
 /**

@@ -90,7 +90,10 @@ function describeRoute(manifest: Manifest, route: ManifestRowRoute | ManifestUpd
         content: takesMany(route) ? describeRowsAnswer(answer, COUNT) : { "application/json": { schema: answer } },
       },
       ...(route.kind === "compute" ? {} : { "204": MINIMAL_RESPONSE }),
-      ...errorResponses(ROUTE_ERRORS[route.kind]),
+      ...errorResponses([
+        ...ROUTE_ERRORS[route.kind],
+        ...(route.export_sql == null ? [] : (["export_failed"] as const)),
+      ]),
     },
   };
 }

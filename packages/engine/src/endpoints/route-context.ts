@@ -23,6 +23,7 @@ import type { Catalog, CatalogFunction } from "../schema/catalog.ts";
 import { Admission } from "./admission.ts";
 import { declaredTable } from "./declared-table.ts";
 import { createMemorySpool } from "./memory-spool.ts";
+import type { ConnectExport, SqlExport } from "./sql-export.ts";
 
 export interface EndpointsDeps {
   readonly sql: SqlPool;
@@ -34,6 +35,8 @@ export interface EndpointsDeps {
   readonly clock: Clock;
   /** Where large answers wait until they are read; in memory when left out. */
   readonly openSpool?: () => Spool;
+  /** Connects the databases that routes export to. */
+  readonly connectExport?: ConnectExport;
 }
 
 export interface EndpointsInput {
@@ -62,6 +65,8 @@ export class RouteContext {
   readonly live: LiveQueries;
   readonly admission = new Admission(MANY_ROWS.running, MANY_ROWS.waiting);
   readonly openSpool: () => Spool;
+  /** To be checked before anything is served. */
+  readonly exports: SqlExport[] = [];
   readonly #rowDeps: TableWriterDeps;
   readonly #catalog: Catalog;
   readonly #layouts = new Map<string, { layout: RowLayout; target: MovingTarget }>();

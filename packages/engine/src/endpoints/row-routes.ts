@@ -2,6 +2,7 @@ import type { ManifestRowRoute, ManifestService } from "@appdb/contract/manifest
 import { readOnce } from "../once/idempotency-key.ts";
 import { wholeBody } from "../once/kept-body.ts";
 import type { KeptAnswer, Once } from "../once/request-store.ts";
+import type { Row } from "../rows/row-layout.ts";
 import { compileRowReader } from "../rows/validate-row.ts";
 import { answerError, JSON_HEADERS } from "./answers.ts";
 import { cellErrorHeaders } from "./cell-error-header.ts";
@@ -11,6 +12,7 @@ import { takesMany } from "./openapi-many.ts";
 import { compileAnswer } from "./render-outputs.ts";
 import type { CompiledRoute, RouteRequest } from "./route.ts";
 import type { RouteContext } from "./route-context.ts";
+import { compileExport } from "./sql-export.ts";
 
 /** Compiles a route that takes a row and answers values of it: an insert stores the row, a compute does not. */
 export function compileRowRoute(
@@ -27,8 +29,10 @@ export function compileRowRoute(
   const headersOf = on_error === "ignore" ? cellErrorHeaders(layout) : () => JSON_HEADERS;
   const path = service.prefix + route.path;
   const place = `${context.input.target} ${service.name} POST ${path}`;
+  const exported = compileExport(context.deps.connectExport, layout, route);
+  if (exported !== null) context.exports.push(exported);
   const isMinimal = (request: RouteRequest): boolean => route.kind === "insert" && wantsMinimal(request);
-  const run = async (request: RouteRequest, once?: Once): Promise<KeptAnswer> => {
+  const run = async (request: RouteRequest, stored: Row[], once?: Once): Promise<KeptAnswer> => {
     const row = read(request.body);
     const answer = (unknown: readonly number[]) => {
       const headers = headersOf(row);
@@ -36,6 +40,7 @@ export function compileRowRoute(
       return { status: 200, headers, body: render.kept(row, unknown) };
     };
     await runner.run(row, request.signal, on_error, once && { ...once, answer }, request.timing);
+    stored.push(row);
     const headers = headersOf(row);
     return isMinimal(request) ? minimalAnswer({ headers }) : { status: 200, headers, body: render.whole(row) };
   };
@@ -54,8 +59,14 @@ export function compileRowRoute(
       try {
         if (many?.takes(request) === true) return await many.run(request);
         const once = route.kind === "insert" ? readOnce(request, place) : undefined;
-        if (once === undefined) return await run(request);
-        return await context.once.run(once, runner.uses_python, () => run(request, once));
+        const stored: Row[] = [];
+        const answer =
+          once === undefined
+            ? await run(request, stored)
+            : await context.once.run(once, runner.uses_python, () => run(request, stored, once));
+        // Not for a request that was stored before; and outside of `once`, to which an error means that nothing was.
+        for (const row of stored) await exported?.write(row);
+        return answer;
       } catch (error) {
         return answerError(error, request.id, log, request.signal);
       }

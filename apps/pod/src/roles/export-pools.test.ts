@@ -1,0 +1,26 @@
+import { expect, test } from "vitest";
+import { ExportPools } from "./export-pools.ts";
+
+test.each([
+  [{ env: "MISSING" }, /^The variable MISSING is not set/],
+  [{ env: "EMPTY" }, /^The variable EMPTY is not set/],
+  [{ env: "OTHER" }, /^The variable OTHER is no URL of PostgreSQL/],
+  [{ url: "postgresql://u:hunter2@ho st/db" }, /^The URL of the export is no URL of PostgreSQL/],
+])("what names no database is told without its words: %j", async (to, words) => {
+  await using pools = new ExportPools({ EMPTY: "", OTHER: "mysql://u:hunter2@host/db" });
+  let told: unknown;
+  try {
+    pools.connect(to);
+  } catch (error) {
+    told = error;
+  }
+  expect(told).toMatchObject({ code: "config_invalid", message: expect.stringMatching(words) });
+  expect((told as Error).cause).toBeUndefined();
+  expect(JSON.stringify(told) + String(told)).not.toContain("hunter2");
+});
+
+test("one database has one pool, however it is named", async () => {
+  const url = "postgresql://u@host/db";
+  await using pools = new ExportPools({ OTHER: url });
+  expect(pools.connect({ env: "OTHER" })).toBe(pools.connect({ url }));
+});
