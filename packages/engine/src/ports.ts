@@ -60,9 +60,10 @@ export interface SqlConnection {
 
 /** A connection between BEGIN and COMMIT. */
 export interface SqlTransaction extends SqlConnection {
-  /** Runs `COPY ... FROM STDIN` with `rows` in PostgreSQL's text format; gives how many they were.
+  /** Runs `COPY ... FROM STDIN` with `rows` in PostgreSQL's text format, texts of whole rows, which are asked for as fast as
+   *  PostgreSQL takes them; gives how many they were. What `rows` throws ends it.
    *  @throws as `query`; the SqlError has the line of the refused row */
-  copy(text: string, rows: string): Promise<number>;
+  copy(text: string, rows: Iterable<string> | AsyncIterable<string>): Promise<number>;
 }
 
 /** A pool of connections to one database, session settings `timezone=UTC`, `datestyle=ISO`, `extra_float_digits=1`,

@@ -1,18 +1,38 @@
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
 import type { ClientBase } from "pg";
 import { from } from "pg-copy-streams";
 import { statementError } from "./pg-errors.ts";
 
-/** Runs `COPY ... FROM STDIN` with rows that are there whole; gives how many they were. @throws SqlError, commit_unknown */
-export async function copyRows(client: ClientBase, text: string, rows: string): Promise<number> {
+/**
+ * Runs `COPY ... FROM STDIN`; gives how many rows there were. What the source of the rows throws is told to PostgreSQL, which
+ * then ends the statement, and passes as it is.
+ * @throws SqlError, commit_unknown
+ */
+export async function copyRows(
+  client: ClientBase,
+  text: string,
+  rows: Iterable<string> | AsyncIterable<string>,
+): Promise<number> {
   const stream = client.query(from(text));
+  const source = { failed: false, error: undefined as unknown };
   try {
-    await new Promise<void>((resolve, reject) => {
-      stream.once("error", reject);
-      stream.once("finish", resolve);
-      stream.end(Buffer.from(rows, "utf8"));
-    });
+    await pipeline(Readable.from(noting(rows, source), { objectMode: true, highWaterMark: 1 }), stream);
     return stream.rowCount;
   } catch (error) {
-    throw statementError(error);
+    throw source.failed ? source.error : statementError(error);
+  }
+}
+
+async function* noting(
+  rows: Iterable<string> | AsyncIterable<string>,
+  source: { failed: boolean; error: unknown },
+): AsyncGenerator<Buffer> {
+  try {
+    for await (const text of rows) yield Buffer.from(text, "utf8");
+  } catch (error) {
+    source.failed = true;
+    source.error = error;
+    throw error;
   }
 }

@@ -74,13 +74,24 @@ test("rows are copied within a transaction, and a refused one is named by its li
   const copy = "copy copied (id, word) from stdin";
   const count = await pool.transaction(async (connection) => {
     await connection.query({ text: "savepoint here" });
-    return connection.copy(copy, "1\tä\n2\t\\N\n3\tx\\ty\n");
+    return connection.copy(copy, ["1\tä\n2\t\\N\n", "3\tx\\ty\n"]);
   });
   expect(count).toBe(3);
-  const taken = pool.transaction((connection) => connection.copy(copy, "4\ta\n5\tb\n2\tc\n"));
+  const taken = pool.transaction((connection) => connection.copy(copy, ["4\ta\n5\tb\n", "2\tc\n"]));
   await expect(taken).rejects.toMatchObject({ sqlstate: "23505", line: 3 });
-  const mistyped = pool.transaction((connection) => connection.copy(copy, "6\ta\nseven\tb\n"));
+  const mistyped = pool.transaction((connection) => connection.copy(copy, ["6\ta\nseven\tb\n"]));
   await expect(mistyped).rejects.toMatchObject({ sqlstate: "22P02", line: 2 });
+  const gone = new Error("the source has gone");
+  const broken = pool.transaction((connection) =>
+    connection.copy(
+      copy,
+      (async function* () {
+        yield "8\ta\n";
+        throw gone;
+      })(),
+    ),
+  );
+  await expect(broken).rejects.toBe(gone);
   const { rows } = await pool.query({ text: "select id, word from copied order by id" });
   expect(rows).toEqual([
     ["1", "ä"],

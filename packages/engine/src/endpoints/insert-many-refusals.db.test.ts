@@ -177,3 +177,19 @@ test("an array that is no JSON is refused with the place where it breaks", async
   }
   expect(await stage.rows("select count(*) from docs")).toEqual([["0"]]);
 });
+
+test("a key that somebody else is just storing is waited for as long as a statement may take, and no longer", async () => {
+  await stage.serve({ statement_timeout_ms: 300 });
+  const answer = await stage.sql.transaction(async (connection) => {
+    await connection.query({ text: "insert into plain (_row, sku, n) values (uuidv7(), 'b', 1)" });
+    return stage.lines(
+      "/plain",
+      linesOf([
+        { sku: "a", n: 1 },
+        { sku: "b", n: 1 },
+      ]),
+    );
+  });
+  expect([answer.status, JSON.parse(answer.text).code]).toEqual([504, "query_timeout"]);
+  expect(await stage.rows("select sku from plain")).toEqual([["b"]]);
+});

@@ -80,7 +80,8 @@ export class InsertMany {
     once?: Once,
   ): Promise<RouteAnswer> {
     const { read, route, layout, render } = this.#input;
-    const { limits, admission } = this.#context;
+    const { admission } = this.#context;
+    const limits = { ...this.#context.limits, batch_rows: this.#writer.batch_rows };
     const signal = request.signal ?? new AbortController().signal;
     const source: RowTexts =
       stream === undefined

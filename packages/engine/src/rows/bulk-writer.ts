@@ -34,13 +34,20 @@ export interface BulkSteps {
 }
 
 const SAVEPOINT = "many_rows";
+/** PostgreSQL may refuse a row when later ones are on their way to it already: so many batches are remembered, to name it. */
+const KEPT_BATCHES = 8;
+
+interface Batches {
+  readonly first: IteratorResult<RowBatch>;
+  readonly iterator: AsyncIterator<RowBatch>;
+}
 
 /** The table is not what the statements were made for; nothing was written yet. */
 class Moved extends Error {}
 
 /**
- * Writes many rows in one transaction, all or none: by COPY, and where SQL computes columns by one INSERT a batch. The next
- * batch is read and computed in Python while one is written, so two of them are in memory.
+ * Writes many rows in one transaction, all or none: by one COPY, and where SQL computes columns by one INSERT a batch. The
+ * next batch is read and computed in Python while one is written, so a few of them are in memory.
  */
 export class BulkWriter {
   readonly #deps: TableWriterDeps;
@@ -62,6 +69,11 @@ export class BulkWriter {
     this.#failing = new FailingRows({ udf: deps.udf, layout, functions, sql: inSql });
   }
 
+  /** How many rows are best handed over together: an INSERT is dear, a part of a COPY is not, and rows held are. */
+  get batch_rows(): number {
+    return this.#rest === null ? 500 : 2_000;
+  }
+
   /**
    * Stores all rows, or throws and has stored none, commit_unknown alone excepted. Gives how many they were. An error that
    * a row is to blame for names it.
@@ -79,7 +91,14 @@ export class BulkWriter {
           return await this.#deps.sql.transaction(async (connection) => {
             await this.#begin(connection, target);
             progress.has_begun = true;
-            return this.#run(connection, statements.of(target), { first, iterator }, steps, signal);
+            const batches = { first, iterator };
+            const count =
+              this.#rest === null
+                ? await this.#copyAll(connection, statements.of(target), batches, steps, signal)
+                : await this.#writeAll(connection, statements.of(target), batches, steps, signal);
+            signal.throwIfAborted();
+            await steps.finish(connection);
+            return count;
           });
         } catch (error) {
           if (error instanceof Moved) return undefined;
@@ -91,10 +110,53 @@ export class BulkWriter {
     }
   }
 
-  async #run(
+  /** SQL computes nothing: all rows go into one COPY, which takes them without a word back. */
+  async #copyAll(
     connection: SqlTransaction,
     statements: Statements,
-    { first, iterator }: { first: IteratorResult<RowBatch>; iterator: AsyncIterator<RowBatch> },
+    { first, iterator }: Batches,
+    steps: BulkSteps,
+    signal: AbortSignal,
+  ): Promise<number> {
+    // It lasts as long as its client sends. A key that somebody else is just storing is waited for no longer than ever.
+    const { statement_timeout_ms } = this.#deps.limits;
+    await connection.query({
+      text: `set local statement_timeout = 0; set local lock_timeout = ${statement_timeout_ms}`,
+    });
+    const sent: { readonly first: number; readonly batch: RowBatch }[] = [];
+    let count = 0;
+    const texts = async function* (this: BulkWriter): AsyncGenerator<string> {
+      for (let step = first; step.done !== true; step = await iterator.next()) {
+        const batch = step.value;
+        await this.#compute(batch, signal);
+        sent.push({ first: count, batch });
+        if (sent.length > KEPT_BATCHES) sent.shift();
+        count += batch.rows.length;
+        yield this.#copyText(statements, batch.rows);
+        await steps.written(batch.rows);
+      }
+    };
+    try {
+      await connection.copy(statements.copy, texts.call(this));
+    } catch (error) {
+      if (!isRowRefusal(error) || error.line === undefined) throw error;
+      const at = error.line - 1;
+      const known = sent.find(({ first: from, batch }) => at >= from && at < from + batch.rows.length);
+      const row = known?.batch.rows[at - known.first];
+      const place = known?.batch.place(at - known.first) ?? { row: at, name: `Row ${at + 1}` };
+      throw atRow(explainRefusal(this.#input.layout, row, error, this.#deps.limits), place);
+    }
+    await connection.query({
+      text: `set local statement_timeout = ${statement_timeout_ms}; set local lock_timeout = 0`,
+    });
+    return count;
+  }
+
+  /** The next batch is read and computed while one is written. */
+  async #writeAll(
+    connection: SqlTransaction,
+    statements: Statements,
+    { first, iterator }: Batches,
     steps: BulkSteps,
     signal: AbortSignal,
   ): Promise<number> {
@@ -105,10 +167,8 @@ export class BulkWriter {
       for (let step = first; step.done !== true; step = await iterator.next()) {
         const batch = step.value;
         const given = await this.#compute(batch, signal);
-        // PostgreSQL waits for nothing that could be done before it has the last batch.
-        const write = this.#prepare(statements, batch, given);
         await writing;
-        writing = write(connection);
+        writing = this.#write(connection, statements, batch, given);
         // It is awaited above or below; until then nobody listens.
         writing.catch(() => undefined);
         if (last.length > 0) await steps.written(last);
@@ -117,8 +177,6 @@ export class BulkWriter {
       }
       await writing;
       if (last.length > 0) await steps.written(last);
-      signal.throwIfAborted();
-      await steps.finish(connection);
       return count;
     } finally {
       // What is on its way to PostgreSQL ends before the transaction does.
@@ -159,21 +217,15 @@ export class BulkWriter {
     return given;
   }
 
-  /** Makes ready what writes a batch: the texts of COPY ahead, where there is nothing to be computed in between. */
-  #prepare(
+  async #write(
+    connection: SqlTransaction,
     statements: Statements,
     batch: RowBatch,
     given: ReadonlySet<Row>,
-  ): (connection: SqlTransaction) => Promise<void> {
-    if (this.#rest === null) {
-      const text = this.#copyText(statements, batch.rows);
-      return (connection) => this.#copy(connection, statements, batch, batch.rows, text);
-    }
-    return async (connection) => {
-      const computing = given.size === 0 ? batch.rows : batch.rows.filter((row) => !given.has(row));
-      if (computing.length > 0) await this.#insert(connection, statements, batch, computing);
-      if (given.size > 0) await this.#copy(connection, statements, batch, [...given]);
-    };
+  ): Promise<void> {
+    const computing = given.size === 0 ? batch.rows : batch.rows.filter((row) => !given.has(row));
+    if (computing.length > 0) await this.#insert(connection, statements, batch, computing);
+    if (given.size > 0) await this.#copy(connection, statements, batch, [...given]);
   }
 
   /** Values that SQL cannot make may be such that Python can; and COPY says which row is refused. */
@@ -233,10 +285,9 @@ export class BulkWriter {
     statements: Statements,
     batch: RowBatch,
     rows: readonly Row[],
-    text = this.#copyText(statements, rows),
   ): Promise<void> {
     try {
-      await connection.copy(statements.copy, text);
+      await connection.copy(statements.copy, [this.#copyText(statements, rows)]);
     } catch (error) {
       const row = error instanceof SqlError && error.line !== undefined ? rows[error.line - 1] : undefined;
       if (row === undefined || !isRowRefusal(error)) throw error;

@@ -18,10 +18,12 @@ export interface RowTexts {
 export interface ManyRowsLimits {
   /** Rows of one request. */
   readonly insert_rows: number;
+  /** Rows that are written together, and held at a time. */
+  readonly batch_rows: number;
 }
 
-/** How many rows of a request are written together, and held at a time. */
-const BATCH = { rows: 4_000, bytes: 2_000_000 } as const;
+/** A batch of few rows may have so much text at most. */
+const BATCH_BYTES = 1_000_000;
 /** So many wrong values are told of one request; and rows behind the first wrong one are looked at for more. */
 const REFUSALS = { errors: 20, rows: 10_000 } as const;
 
@@ -63,7 +65,7 @@ export async function* readRows(source: RowTexts, read: RowReader, limits: ManyR
         rows = [];
         lines = [];
         if (count - firstRefusal.row > REFUSALS.rows) throw refusal(refused, firstRefusal.error);
-      } else if (rows.length === BATCH.rows || bytes >= BATCH.bytes) {
+      } else if (rows.length >= limits.batch_rows || bytes >= BATCH_BYTES) {
         yield batchOf(source.kind, rows, lines, count);
         rows = [];
         lines = [];
@@ -111,7 +113,7 @@ function brokenArray(error: AppError, { name }: RowPlace): Error {
   });
 }
 
-function tooManyRows({ insert_rows }: ManyRowsLimits): Error {
+function tooManyRows({ insert_rows }: Pick<ManyRowsLimits, "insert_rows">): Error {
   return appError("payload_too_large", {
     detail: `The body has more than ${insert_rows} rows, the most that one request may store. Nothing was stored.`,
     hint: "Send fewer rows a request, or raise SERVICE_INSERT_ROWS.",

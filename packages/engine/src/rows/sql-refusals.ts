@@ -65,7 +65,7 @@ export function explainRefusal(
   if (!(error instanceof SqlError)) return error;
   const { sqlstate } = error;
   if (sqlstate === "23505" && row !== undefined) return uniqueViolation(layout, row);
-  if (sqlstate === "57014") return rowTimedOut(layout.table.name, limits, error);
+  if (sqlstate === "57014" || sqlstate === "55P03") return rowTimedOut(layout.table.name, limits, error);
   if (sqlstate === "53100") {
     return appError("disk_full", {
       detail: "The disk of the database is full; the row was not stored.",
