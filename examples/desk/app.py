@@ -64,7 +64,7 @@ def regular_hours():
     return {"tuesday": "10:00-18:00", "thursday": "10:00-21:00", "monday": None}
 
 
-@desk.post("/visits/read")
+@desk.post("/lists/read")
 async def read_list(request: Request, day: date):
     """Makes rows of a list that a secretary wrote, a line for each visit. Takes any body, and stores nothing."""
     try:
@@ -73,13 +73,13 @@ async def read_list(request: Request, day: date):
         raise HTTPError(422, str(error)) from None
 
 
-@desk.get("/visits/page/{day}")
-async def page(day: date):
+@desk.get("/lists/{day}/page")
+async def page(day: date) -> HTMLResponse:
     """A page for the wall. A handler asks queries, and awaits them where it is async."""
     return HTMLResponse(page_of_visits(day, await visits(day)))
 
 
-@desk.post("/visits/welcome", status_code=201)
+@desk.post("/welcome", status_code=201)
 def welcome(name: str, host: str, day: date):
     """Says so when a guest is here already. (Only a key could tell two who come at the same moment.)"""
     if any(row["name"] == name for row in visits(day)):
@@ -101,7 +101,9 @@ async def leave(visit_id: UUID):
 
 @desk.get("/closing")
 async def closing(minutes: int = 3):
-    """What is yielded goes out as it comes: text as text."""
+    """What is yielded goes out as it comes: text as text. What is refused is refused before the first piece."""
+    if not 0 <= minutes <= 60:
+        raise HTTPError(422, "Nobody waits that long.")
     async for text in closing_minutes(minutes):
         yield text
 
@@ -109,6 +111,8 @@ async def closing(minutes: int = 3):
 @desk.get("/lockers")
 def lockers(first: int = 1, count: int = 2):
     """Objects go out as JSON, one a line. A plain generator runs in a thread."""
+    if count > 100:
+        raise HTTPError(422, "There are 100 lockers.")
     for number in range(first, first + count):
         yield {"locker": number, "wing": "east" if number % 2 else "west"}
 
@@ -134,7 +138,7 @@ def empty(number: int):
 
 
 @desk.get("/map")
-def elsewhere(floor: int = 0):
+def elsewhere(floor: int = 0) -> RedirectResponse:
     return RedirectResponse(f"/desk/lockers?first={floor * 100}&count=1", 303)
 
 
@@ -143,7 +147,7 @@ badges = Router(prefix="/badges", tags=["badges"])
 
 
 @badges.post("/print", status_code=201)
-def print_badge(badge: Badge):
+def print_badge(badge: Badge) -> Response:
     """A body by a dataclass, an answer that is no JSON."""
     return Response(svg(badge), 201, {"x-level": badge.level}, "image/svg+xml")
 

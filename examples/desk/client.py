@@ -90,6 +90,9 @@ def lockers():
     wanted = (200, "text/plain; charset=utf-8", b"2 minutes\n1 minutes\nGood night!\n")
     check("texts that are yielded are text", found, wanted)
 
+    status, problem = get("/closing", minutes=90)
+    check("a refusal comes before the first piece", (status, problem["detail"]), (422, "Nobody waits that long."))
+
     found = send("PUT", "/lockers/8", {"owner": "Jo", "key": "b"}, loud="true")
     check("a body, a path and a URL", found, (200, {"number": 8, "label": {"owner": "JO", "key": "B"}}))
     status, problem = send("PUT", "/lockers/8", {"owner": 5})
@@ -110,14 +113,14 @@ def lockers():
 
 def visits():
     text = "Mia Moss; Dr. Ott\nBen <b>; Registry\n\u00c5sa Lind; Dr. Ott\n".encode()
-    status, body, _ = request("POST", "/visits/read", text, {"content-type": "text/plain"}, day="2024-05-02")
+    status, body, _ = request("POST", "/lists/read", text, {"content-type": "text/plain"}, day="2024-05-02")
     rows = json.loads(body)
     first = {"name": "Mia Moss", "host": "Dr. Ott", "day": "2024-05-02"}
     check("a list of any type becomes rows", (status, len(rows), rows[0]), (200, 3, first))
-    status, body, _ = request("POST", "/visits/read", b"Mia; Ott\nBen\n", day="2024-05-02")
+    status, body, _ = request("POST", "/lists/read", b"Mia; Ott\nBen\n", day="2024-05-02")
     found = (status, json.loads(body)["detail"])
     check("a line without a host", found, (422, "line 2 is not like 'name; host'"))
-    status, body, _ = request("POST", "/visits/read", b"a; b")
+    status, body, _ = request("POST", "/lists/read", b"a; b")
     check("a list is of a day", (status, pointers(json.loads(body))), (422, ["/day"]))
 
     greetings = [{"greeting": f"{row['name']} to see {row['host']}"} for row in rows]
@@ -125,7 +128,7 @@ def visits():
     status, answer = get("/visits", day="2024-05-02")
     names = [row["name"] for row in answer["rows"]]
     check("a query route lists them", (status, names), (200, ["Ben <b>", "Mia Moss", "\u00c5sa Lind"]))
-    status, body, headers = request("GET", "/visits/page/2024-05-02")
+    status, body, headers = request("GET", "/lists/2024-05-02/page")
     lines = ["Ben &lt;b&gt; to see Registry", "Mia Moss to see Dr. Ott", "\u00c5sa Lind to see Dr. Ott"]
     items = "".join(f"<li>{line}</li>" for line in lines)
     found = (status, headers["content-type"], body.decode())
@@ -133,9 +136,9 @@ def visits():
     check("and a handler makes a page of them", found, wanted)
 
     guest = {"name": "Ida Jung", "host": "Registry", "day": "2024-05-02"}
-    status, stored = send("POST", "/visits/welcome", None, **guest)
+    status, stored = send("POST", "/welcome", None, **guest)
     check("a handler stores a row", (status, stored["greeting"]), (201, "Ida Jung to see Registry"))
-    status, problem = send("POST", "/visits/welcome", None, **guest)
+    status, problem = send("POST", "/welcome", None, **guest)
     check("once", (status, problem["detail"]), (409, "Ida Jung is here already."))
     place = f"/visits/{stored['id']}"
     found = send("PUT", place, None, host="Dr. Ott")

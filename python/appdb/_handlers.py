@@ -2,7 +2,7 @@
 
 from appdb._errors import AppFileError, did_you_mean
 from appdb._handler_kinds import Kind, Misfit, Unknown, kind_of
-from appdb._signatures import VARARGS, VARKEYWORDS, check_importable, refused
+from appdb._signatures import ASYNC_GENERATOR, GENERATOR, VARARGS, VARKEYWORDS, check_importable, refused
 
 _NO_DEFAULT = object()
 PATH, URL, BODY, REQUEST = "path", "query", "body", "request"
@@ -260,9 +260,15 @@ def _body_schema(bodies):
 
 
 def _content(handler, options):
+    from appdb._http_types import Response
+
     hint = options.get("response_model") or _hints(handler.function).get("return")
     if hint is bytes:
         return {"content": {"application/octet-stream": {}}}
+    if handler.function.__code__.co_flags & (GENERATOR | ASYNC_GENERATOR):
+        return {"content": {"*/*": {}}}  # the first piece says what it is
+    if isinstance(hint, type) and issubclass(hint, Response):
+        return {"content": {hint.media_type or "*/*": {}}}
     try:
         kind = Kind(None, None, {}) if hint is None else kind_of(hint)
     except Unknown:

@@ -39,6 +39,34 @@ def test_a_function_with_two_routes_has_two_names(project):
     assert [(route["path"], route["handler"]["id"]) for route in found] == [("/b", "app:f"), ("/a", "app:f#1")]
 
 
+def test_an_answer_s_type_is_what_the_function_says_it_is(project):
+    found = routes(
+        project,
+        """
+from appdb.serving import HTMLResponse, RedirectResponse
+@router.get("/a")
+def a() -> HTMLResponse: pass
+@router.get("/b")
+def b() -> RedirectResponse: pass
+@router.get("/c")
+def c():
+    yield 1
+@router.get("/d")
+async def d(): pass
+@router.get("/e")
+def e() -> bytes: pass
+""",
+    )
+    types = {route["path"]: [*route["openapi"]["responses"]["200"]["content"]] for route in found}
+    assert types == {
+        "/a": ["text/html"],
+        "/b": ["*/*"],
+        "/c": ["*/*"],
+        "/d": ["application/json"],
+        "/e": ["application/octet-stream"],
+    }
+
+
 def test_bodies_are_what_a_url_cannot_hold(project):
     (route,) = routes(
         project,
