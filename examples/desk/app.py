@@ -139,6 +139,8 @@ def empty(number: int):
 
 @desk.get("/map")
 def elsewhere(floor: int = 0) -> RedirectResponse:
+    if not 0 <= floor <= 3:
+        raise HTTPError(404, "The house has three floors.")
     return RedirectResponse(f"/desk/lockers?first={floor * 100}&count=1", 303)
 
 
