@@ -78,7 +78,7 @@ def group_sizes():
     return Members.group_by(Members.group).select(Members.group, size=fn.count()).order_by(Members.group)
 
 
-people = Router(prefix="/people")
+people = Router(prefix="/people", tags=["people"])
 
 people.add_insert_route(People, path="/add", outputs=[People.id, People.heading, People.dial, People.mailbox])
 people.add_query_route(path="/get", query=person, method="get", one_row=True)
@@ -115,7 +115,7 @@ async def birthday(*, name: str, born: date | None) -> str:
     return f"{name} has a birthday on {born:%d %B}."
 
 
-groups = Router(prefix="/groups")
+groups = Router(prefix="/groups", tags=["groups", "people"])
 
 groups.add_insert_route(Members, path="/join")
 groups.add_update_route(Members, path="/change", outputs=["role", "until", "badge"])  # columns go by name as well

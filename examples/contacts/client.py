@@ -51,7 +51,11 @@ def services(addresses):
     found = {}
     for address in addresses:
         with urllib.request.urlopen(address + "/openapi.json", timeout=30) as answer:
-            found[json.load(answer)["info"]["title"]] = address
+            document = json.load(answer)
+        name = document["info"]["title"]
+        tags = {tag for path in document["paths"].values() for operation in path.values() for tag in operation["tags"]}
+        check(f"the routes of {name} have its tag", name in tags, True)
+        found[name] = address
     return found
 
 

@@ -1,0 +1,127 @@
+"""Orders pictures from the studio, loses patience, orders again, and compares each answer with what it has to be.
+
+    python client.py http://127.0.0.1:8000        (the address that `cli service run` or `cli service list` prints)
+
+Run it against an empty database: it inserts its rows each time.
+"""
+
+import gzip
+import json
+import sys
+import urllib.error
+import urllib.parse
+import urllib.request
+import uuid
+from concurrent.futures import ThreadPoolExecutor
+
+ADDRESS = sys.argv[1].rstrip("/")
+
+# The set itself, 9 rows of it.
+WHOLE = {"title": "whole", "re": -0.5, "im": 0.0, "zoom": 0.6, "rows": 9, "pause_ms": 0}
+INSIDE = {"title": "inside", "re": 0.0, "im": 0.0, "zoom": 10.0, "rows": 4, "pause_ms": 20}
+
+
+def request(method, path, data=None, timeout=30.0, headers=(), **parameters):
+    """Sends a request; answers the status, what the body says, and the headers."""
+    url = f"{ADDRESS}/studio{path}" + ("?" + urllib.parse.urlencode(parameters) if parameters else "")
+    named = {"content-type": "application/json", **dict(headers)}
+    sent = urllib.request.Request(url, data, named, method=method)
+    try:
+        with urllib.request.urlopen(sent, timeout=timeout) as answer:
+            return answer.status, json.load(answer), answer.headers
+    except urllib.error.HTTPError as error:
+        return error.code, json.load(error), error.headers
+
+
+def check(what, found, wanted):
+    """Prints one line for what is as it has to be, and ends the program for what is not."""
+    if found != wanted:
+        sys.exit(f"WRONG  {what}\n  wanted {wanted}\n  found  {found}")
+    print(f"ok     {what}")
+
+
+def get(path, **parameters):
+    return request("GET", path, **parameters)[:2]
+
+
+def post(path, value, **headers):
+    named = {name.replace("_", "-"): text for name, text in headers.items()}
+    return request("POST", path, json.dumps(value).encode(), headers=named)[:2]
+
+
+def order():
+    status, answer = post("/renders", WHOLE)
+    lines = answer["picture"].split("\n")
+    check("a picture is drawn", (status, len(lines), lines[4].count("@")), (200, 9, 8))
+    check("a part that is all dark", post("/preview", INSIDE), (200, {"picture": "\n".join(["@" * 8] * 4), "dark": 32}))
+    orders = [{**INSIDE, "title": f"one of {n}", "rows": n} for n in range(1, 13)]
+    with ThreadPoolExecutor(len(orders)) as threads:
+        answers = [*threads.map(lambda row: post("/renders", row), orders)]
+    found = [(status, answer["caption"]) for status, answer in answers]
+    wanted = [(200, f"one of {n}: {n} rows, {2 * n * n} dark") for n in range(1, 13)]
+    check("twelve that wait at the same time", found, wanted)
+    wanted = [{"title": f"one of {n}", "dark": 2 * n * n} for n in (12, 11, 10)]
+    check("the darkest", get("/darkest"), (200, {"rows": wanted}))
+
+
+def lose_patience():
+    """A client that hangs up does not know what became of its order. It sends it again with its key."""
+    data = json.dumps({**INSIDE, "title": "impatient", "pause_ms": 300}).encode()
+    headers = {"idempotency-key": str(uuid.uuid4())}
+    hung_up = 0
+    for _ in range(3):
+        try:
+            request("POST", "/renders", data, 0.05, headers)
+        except (TimeoutError, urllib.error.URLError):
+            hung_up += 1
+    check("it hangs up three times", hung_up, 3)
+    status, first, _ = request("POST", "/renders", data, headers=headers)
+    status_again, again, answered = request("POST", "/renders", data, headers=headers)
+    found = (status, status_again, answered["idempotency-replayed"], again == first)
+    check("then it waits, and may ask once more", found, (200, 200, "true", True))
+    rows = [{"caption": "impatient: 4 rows, 32 dark"}]
+    check("there is one picture", get("/titled", title="impatient"), (200, {"rows": rows}))
+
+
+def give_up():
+    status, problem = post("/renders", {**INSIDE, "title": "endless", "pause_ms": 60_000})
+    found = (status, problem["code"], problem["meta"]["column"])
+    check("what takes too long is given up", found, (400, "function_timeout", "picture"))
+    status, problem = post("/renders", {**INSIDE, "title": "endless", "zoom": 0})
+    found = (status, problem["code"], "shows nothing" in problem["detail"])
+    check("what cannot be drawn is refused", found, (400, "function_failed", True))
+    check("nothing of it is stored", get("/titled", title="endless"), (200, {"rows": []}))
+
+
+def put_right():
+    orders = [{**INSIDE, "title": "fine"}, {**INSIDE, "title": "too high", "rows": 99}]
+    body = gzip.compress(json.dumps(orders).encode())
+    status, answers, headers = request("POST", "/orders", body, headers={"content-encoding": "gzip"})
+    dark = [answer["dark"] for answer in answers]
+    check("two orders, packed; one cannot be drawn, and both are kept", (status, dark), (200, [32, None]))
+    cells = headers["x-cell-errors"]
+    check("the answer says which cells are empty", "picture" in cells and "dark" in cells, True)
+    broken = {"title": "too high", "kind": "ValueError", "why": "a picture has 1 to 40 rows, not 99"}
+    check("why", get("/failed"), (200, {"rows": [broken]}))
+    key = answers[1]["id"]
+    status, changed = post("/orders/change", {"id": key, "rows": 3})
+    found = (status, changed["caption"])
+    check("it is put right", found, (200, "too high: 3 rows, 18 dark"))
+    check("and nothing is wrong any more", get("/failed"), (200, {"rows": []}))
+
+    status, renamed = post("/orders/change", {"id": key, "title": "small"})
+    check("another title", (status, renamed["caption"]), (200, "small: 3 rows, 18 dark"))
+    check("needs no other picture", renamed["made"], changed["made"])
+    status, redrawn = post("/orders/change", {"id": key, "zoom": 20.0})
+    check("another zoom does", (status, redrawn["made"] != changed["made"]), (200, True))
+    status, row = get("/render", id=key)
+    check("all of it is stored", (status, row["zoom"], row["made"]), (200, 20.0, redrawn["made"]))
+    check("an order is cancelled", post("/orders/cancel", {"title": "small"}), (200, {"num_rows": 1}))
+    check("and gone", get("/render", id=key)[0], 404)
+
+
+order()
+lose_patience()
+give_up()
+put_right()
+print("Every answer is as it has to be.")
