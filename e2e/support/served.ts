@@ -38,8 +38,9 @@ export interface Listed {
   readonly pid: number | null;
 }
 
-export async function listServices(place: Place): Promise<readonly Listed[]> {
-  return JSON.parse((await expectExit(place, 0, "service", "list", "--json")).stdout).services;
+/** The services of a database, or of all. */
+export async function listServices(place: Place, ...database: readonly string[]): Promise<readonly Listed[]> {
+  return JSON.parse((await expectExit(place, 0, "service", "list", ...database, "--json")).stdout).services;
 }
 
 /** Runs a command that must end with this status. */
