@@ -125,9 +125,9 @@ def rename(number: int, label: dict[str, str], loud: bool = False):
     return {"number": number, "label": {key: text.upper() if loud else text for key, text in label.items()}}
 
 
-@desk.patch("/lockers/{number}", timeout=0.5)
+@desk.patch("/lockers/{number}", timeout=0.2)
 async def repair(number: int):
-    """Takes longer than it may: the client is told after half a second, and nobody else has to wait."""
+    """Takes longer than it may: the client is told after 0.2 s, and nobody else has to wait."""
     await asyncio.sleep(60)
     return {"number": number}
 

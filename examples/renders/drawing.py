@@ -15,6 +15,8 @@ async def draw(re: float, im: float, zoom: float, rows: int, pause_ms: int) -> s
         raise ValueError(f"a zoom of {zoom} shows nothing")
     if not 1 <= rows <= 40:
         raise ValueError(f"a picture has 1 to 40 rows, not {rows}")
+    if not 0 <= pause_ms <= 60_000:
+        raise ValueError(f"nobody waits for {pause_ms} ms")
     await asyncio.sleep(pause_ms / 1000)
     lines = []
     for y in range(rows):
