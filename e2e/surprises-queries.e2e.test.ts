@@ -230,10 +230,11 @@ test("behaviours 17 and 20: computing stores nothing, and the description has co
   expect((await post(`${url}/louder`, { key: "not stored" })).json).toEqual({ loud: "NOT STORED" });
   expect(await query(place, "select count(*) from notes")).toEqual(before);
 
-  const { paths } = (await read(await fetch(`${url}/openapi.json`))).json;
-  const taken = paths["/notes"].post.requestBody.content["application/json"].schema.oneOf[0].properties;
+  const { paths, components } = (await read(await fetch(`${url}/openapi.json`))).json;
+  const schemaOf = (schema: { $ref?: string }) => components.schemas[schema.$ref?.split("/").pop() ?? ""] ?? schema;
+  const taken = schemaOf(paths["/notes"].post.requestBody.content["application/json"].schema.oneOf[0]).properties;
   expect(taken.key.description).toBe("what a note is found by");
-  const asked = paths["/numbered"].post.requestBody.content["application/json"].schema;
+  const asked = schemaOf(paths["/numbered"].post.requestBody.content["application/json"].schema);
   expect(asked.properties).toMatchObject({ n: { default: 7 }, most: { default: 10 } });
   expect(asked.required ?? []).toEqual([]);
   expect(paths["/get/numbered"].get.parameters).toMatchObject([
