@@ -1,4 +1,4 @@
-"""An application object of the person's own: found in the file's globals, told in the manifest with the routers in it."""
+"""An application object of the person's own: found in the file's globals, told in the manifest with its routers."""
 
 import os
 import sys

@@ -262,6 +262,8 @@ def _body_schema(bodies):
 def _content(handler, options):
     from appdb._http_types import Response
 
+    if options.get("status_code") in (204, 304):
+        return {}
     hint = options.get("response_model") or _hints(handler.function).get("return")
     if hint is bytes:
         return {"content": {"application/octet-stream": {}}}

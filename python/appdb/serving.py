@@ -213,7 +213,8 @@ class Router:
 
     def _take_path(self, kind, path, method="post"):
         refuse_late(self)
-        check_path(kind, path)
+        if path != "" or kind != "handler" or not self._prefix:  # the prefix alone is a path of a handler
+            check_path(kind, path)
         full = self._prefix + path
         check_full_path(full)
         for route in self._routes:

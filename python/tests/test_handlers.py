@@ -184,3 +184,10 @@ def test_of_several_application_objects_one_has_to_be_named_app(project):
     assert "'first', 'second'" in error["detail"]
     document = project.manifest(model + one.format("first") + one.format("app"))
     assert document["services"][0]["app"]["id"] == "app:app"
+
+
+def test_the_prefix_alone_is_a_path(project):
+    source = "items = Router(prefix='/items')\n@items.get('', status_code=204)\ndef f() -> None: pass\n"
+    (route,) = services(project, source + "router.include_router(items)\n")["api"]["routes"]
+    assert (route["path"], [*route["openapi"]["responses"]["204"]]) == ("/items", ["description"])
+    assert "does not begin with '/'" in project.error(MODEL + "@router.get('x')\ndef f(): pass\n")["detail"]
