@@ -149,6 +149,14 @@ describe("an application of FastAPI's", () => {
     expect(document.paths["/api/items/order"]?.post?.operationId).toBe("handler_api_items_order_api_items_order_post");
   });
 
+  test("shows in a plan which paths of its own will be served", async () => {
+    writeFileSync(join(place.project, "app.py"), APP.replace('@app.get("/count")', '@app.get("/number")'));
+    const { stdout } = await place.cli("service", "diff", "app.py", "main");
+    writeFileSync(join(place.project, "app.py"), APP);
+    expect(stdout).toContain("path '/number' will be served");
+    expect(stdout).toContain("path '/count' will no longer be served");
+  });
+
   test("is listed with the routes of its routers", async () => {
     const listed = JSON.parse((await expectExit(place, 0, "service", "list", "--json")).stdout) as {
       services: { service: string; routes: { path: string }[] }[];

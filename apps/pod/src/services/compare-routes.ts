@@ -17,7 +17,8 @@ export function compareRoutes(before: Manifest, after: Manifest, name: string): 
   const old = findService(before, name);
   const now = findService(after, name);
   if (now === undefined) return [];
-  if (old === undefined) return now.routes.map((route) => addedRoute(now, route));
+  if (old === undefined)
+    return [...now.routes.map((route) => addedRoute(now, route)), ...compareApplications(old, now)];
   const ops: PlanOp[] = [];
   if (old.prefix !== now.prefix) {
     ops.push({
@@ -40,7 +41,32 @@ export function compareRoutes(before: Manifest, after: Manifest, name: string): 
       details: { path: route.path, method: route.method },
     });
   }
-  return ops;
+  return [...ops, ...compareApplications(old, now)];
+}
+
+/** The paths that an application object answers itself, as far as it describes them. */
+function compareApplications(old: ManifestService | undefined, now: ManifestService): PlanOp[] {
+  const before = ownPaths(old);
+  const after = ownPaths(now);
+  return [
+    ...missing(after, before).map((path) => ({
+      ...op("add", "route", "additive", `path '${path}' will be served`),
+      name: path,
+      details: { path },
+    })),
+    ...missing(before, after).map((path) => ({
+      ...op("drop", "route", "destructive", `path '${path}' will no longer be served`),
+      name: path,
+      details: { path },
+    })),
+  ];
+}
+
+function ownPaths(service: ManifestService | undefined): string[] {
+  const paths = service?.app?.openapi?.paths;
+  if (service === undefined || typeof paths !== "object" || paths === null) return [];
+  const ofRouters = new Set(service.routes.map(({ path }) => path));
+  return Object.keys(paths).filter((path) => !ofRouters.has(path));
 }
 
 /** The service of that name in a manifest. */

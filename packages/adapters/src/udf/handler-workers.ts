@@ -16,6 +16,8 @@ const DEFAULT_MAX_WAITING = 10_000;
 /** A process that runs something is heard from each second; past its time limit by so long, it is held. */
 const SILENCE_MS = 3_000;
 const LOOK_MS = 500;
+/** How long an application object may take to end what it began. */
+const EXIT_MS = 5_000;
 
 export interface HandlerWorkersOptions extends PythonWorkersOptions {
   /** The application object of the file, if it has one. */
@@ -76,7 +78,7 @@ class HandlerWorkers implements HandlerRunner {
     const stopping = appError("worker_unavailable", { detail: "The workers are being stopped." });
     for (const starter of this.#starters.splice(0)) starter.reject(stopping);
     for (const call of this.#waiting.splice(0)) call.fail(stopping);
-    for (const one of this.#all()) one.process.exit();
+    for (const one of this.#all()) one.process.exit(EXIT_MS);
     while (this.#all().length > 0) {
       await new Promise<void>((resolve) => {
         this.#onProcessEnd = resolve;

@@ -99,10 +99,10 @@ export class WorkerProcess {
     this.#write(this.#codec.encodeColumns(frame, kinds));
   }
 
-  /** Lets the worker end what it runs, then ends it; by force after a second. */
-  exit(): void {
+  /** Lets the worker end what it runs, then ends it; by force after that time. */
+  exit(within_ms = EXIT_MS): void {
     this.send({ t: "exit" });
-    this.#after(EXIT_MS, () => this.kill("asked to exit"));
+    this.#after(within_ms, () => this.kill("asked to exit"));
   }
 
   /** Ends the process and all that it started, at once. */
