@@ -10,11 +10,11 @@ _PAGES = ("page_size", "cursor")
 _RESERVED = ("/health", "/openapi.json")
 
 _OPTIONS = {
-    "insert": ("path", "inputs", "outputs", "on_error", "export_sql"),
-    "compute": ("path", "inputs", "outputs"),
-    "update": ("path", "inputs", "outputs", "on_error", "export_sql"),
-    "delete": ("path", "match_columns"),
-    "query": ("path", "query", "inputs", "one_row", "method"),
+    "insert": ("path", "inputs", "outputs", "on_error", "export_sql", "background"),
+    "compute": ("path", "inputs", "outputs", "background"),
+    "update": ("path", "inputs", "outputs", "on_error", "export_sql", "background"),
+    "delete": ("path", "match_columns", "background"),
+    "query": ("path", "query", "inputs", "one_row", "method", "background"),
 }
 
 

@@ -51,6 +51,11 @@ const SERVICE_LIMITS: Record<keyof typeof DEFAULT_LIMITS, readonly [setting: str
     "`SERVICE_IDEMPOTENCY_KEEP_S`",
     "time for which the answer of a request with an `Idempotency-Key` is kept, in s; a repetition after that is a new request",
   ],
+  background_jobs: [
+    "`SERVICE_BACKGROUND_JOBS`",
+    "background jobs of a service that have not ended; past it `overloaded`",
+  ],
+  background_at_once: ["`SERVICE_BACKGROUND_AT_ONCE`", "background jobs that one service process works on at a time"],
 };
 
 /** The pages of docs/ that are printed from code, by file name. */

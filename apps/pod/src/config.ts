@@ -41,6 +41,8 @@ const environmentSchema = z.object({
   SERVICE_LIVE_BYTES: count(DEFAULT_LIMITS.live_bytes, 1),
   /** How long answers to requests with a key are kept. */
   SERVICE_IDEMPOTENCY_KEEP_S: count(DEFAULT_LIMITS.idempotency_keep_s, 1),
+  SERVICE_BACKGROUND_JOBS: count(DEFAULT_LIMITS.background_jobs, 1),
+  SERVICE_BACKGROUND_AT_ONCE: count(DEFAULT_LIMITS.background_at_once, 1),
   /** Folder for sockets, the system's temporary folder when unset. */
   XDG_RUNTIME_DIR: text,
 });
@@ -84,6 +86,8 @@ export function readDaemonConfig(env: Readonly<Record<string, string | undefined
       live_queries: found.SERVICE_LIVE_QUERIES,
       live_bytes: found.SERVICE_LIVE_BYTES,
       idempotency_keep_s: found.SERVICE_IDEMPOTENCY_KEEP_S,
+      background_jobs: found.SERVICE_BACKGROUND_JOBS,
+      background_at_once: found.SERVICE_BACKGROUND_AT_ONCE,
     },
   };
 }

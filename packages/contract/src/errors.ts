@@ -71,6 +71,7 @@ export const ERRORS = {
   table_not_found: { status: 404, title: "There is no such table" },
   column_not_found: { status: 404, title: "There is no such column" },
   job_not_found: { status: 404, title: "There is no such job" },
+  job_lost: { status: 500, title: "The job was given up" },
   job_cancelled: { status: 409, title: "The job was cancelled" },
   job_not_cancellable: { status: 409, title: "The job cannot be cancelled" },
   // services and the daemon

@@ -4,22 +4,22 @@ import * as z from "zod";
 export const onErrorSchema = z.enum(["abort", "ignore"]);
 export type OnError = z.infer<typeof onErrorSchema>;
 
-export const JOB_KINDS = ["fill", "recompute", "close_pending", "build_index"] as const;
+export const JOB_KINDS = ["fill", "recompute", "close_pending", "build_index", "background"] as const;
 export const JOB_STATES = ["queued", "running", "done", "failed", "cancelled"] as const;
 
-/** A job as `cli jobs list` shows it: long work on one table. */
+/** A job as `cli jobs list` shows it: long work on one table, or a request that is done in the background. */
 export const jobRecordSchema = z.strictObject({
   id: z.string(),
   kind: z.enum(JOB_KINDS),
   state: z.enum(JOB_STATES),
-  /** `main/docs` */
+  /** `main/docs`; `main/api POST /docs` for a request. */
   table: z.string(),
   columns: z.array(z.string()),
   on_error: onErrorSchema,
   rows_done: z.int(),
   /** Null until it has begun, and for an index. */
   rows_total: z.int().nullable(),
-  /** Cells that got an error. */
+  /** Cells that got an error; attempts that a request's job failed. */
   errors: z.int(),
   /** It was told to end and has not yet. */
   is_cancelled: z.boolean(),

@@ -158,6 +158,14 @@ const sqlExportSchema = z.strictObject({
   method: z.enum(["insert", "update", "merge"]),
 });
 
+/** A route that answers at once with a job, which does what the route does. */
+const backgroundSchema = z.strictObject({
+  /** How often a job may fail before it is given up. */
+  attempts: z.int().min(1),
+  /** How long its result is told after its end. */
+  expires_s: z.int().min(1),
+});
+
 /** A row in, values of a row out. `insert` stores it, `compute` does not. */
 const rowRouteSchema = z.strictObject({
   kind: z.enum(["insert", "compute"]),
@@ -171,6 +179,8 @@ const rowRouteSchema = z.strictObject({
   on_error: onErrorSchema.default("abort"),
   handler: answererSchema.nullable().default(null),
   export_sql: sqlExportSchema.nullable().optional(),
+  /** Null: the answer is what the route does. */
+  background: backgroundSchema.nullable().optional(),
   source: sourceSchema,
 });
 
@@ -187,6 +197,8 @@ const updateRouteSchema = z.strictObject({
   on_error: onErrorSchema.default("abort"),
   handler: answererSchema.nullable().default(null),
   export_sql: sqlExportSchema.nullable().optional(),
+  /** Null: the answer is what the route does. */
+  background: backgroundSchema.nullable().optional(),
   source: sourceSchema,
 });
 
@@ -197,6 +209,8 @@ const deleteRouteSchema = z.strictObject({
   path: z.string(),
   table: z.string(),
   match_columns: z.array(z.string()).min(1),
+  /** Null: the answer is what the route does. */
+  background: backgroundSchema.nullable().optional(),
   source: sourceSchema,
 });
 
@@ -211,6 +225,8 @@ const queryRouteSchema = z.strictObject({
   inputs: z.array(z.string()),
   /** The answer is the only row itself; none and several are errors. */
   one_row: z.boolean(),
+  /** Null: the answer is what the route does. */
+  background: backgroundSchema.nullable().optional(),
   source: sourceSchema,
 });
 
@@ -305,6 +321,7 @@ export type ManifestDeleteRoute = z.infer<typeof deleteRouteSchema>;
 export type ManifestQueryRoute = z.infer<typeof queryRouteSchema>;
 export type ManifestHandlerRoute = z.infer<typeof handlerRouteSchema>;
 export type ManifestCors = z.infer<typeof corsSchema>;
+export type ManifestBackground = z.infer<typeof backgroundSchema>;
 export type ResourcePool = z.infer<typeof resourcePoolSchema>;
 export type ManifestService = z.infer<typeof serviceSchema>;
 export type Manifest = z.infer<typeof manifestSchema>;

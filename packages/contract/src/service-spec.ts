@@ -42,6 +42,9 @@ export const serviceSpecSchema = z.strictObject({
     live_bytes: z.int().min(1),
     /** How long the answer of a request with an Idempotency-Key is kept. */
     idempotency_keep_s: z.int().min(1),
+    /** Background jobs of a service that have not ended, and how many of them run at a time. */
+    background_jobs: z.int().min(1),
+    background_at_once: z.int().min(1),
   }),
 });
 export type ServiceSpec = z.infer<typeof serviceSpecSchema>;
@@ -61,6 +64,8 @@ export const DEFAULT_LIMITS: ServiceSpec["limits"] = {
   live_queries: 2_000,
   live_bytes: 64_000_000,
   idempotency_keep_s: 86_400,
+  background_jobs: 1_000,
+  background_at_once: 16,
 };
 
 /** What a service process says over its IPC channel, once: it listens (and its workers are started), or it cannot run. */

@@ -17,6 +17,8 @@ const VARIABLES = {
   SERVICE_LIVE_QUERIES: ["live_queries", 1],
   SERVICE_LIVE_BYTES: ["live_bytes", 1],
   SERVICE_IDEMPOTENCY_KEEP_S: ["idempotency_keep_s", 1],
+  SERVICE_BACKGROUND_JOBS: ["background_jobs", 1],
+  SERVICE_BACKGROUND_AT_ONCE: ["background_at_once", 1],
 } as const satisfies Record<string, readonly [keyof Limits, number]>;
 
 /** Limits of a service from the environment, all problems told together. @throws config_invalid */

@@ -47,6 +47,6 @@ export function addJobRoutes(app: FastifyInstance, deps: DaemonDeps): void {
   app.post(LOCAL_ROUTES.jobCancel.path, async (request) => {
     const { target, id } = parseRequest(cancelSchema, request.body);
     const { sql } = await openKnown(deps, target);
-    return await cancelJob(sql, id);
+    return await cancelJob(sql, deps.clock, id);
   });
 }

@@ -29,7 +29,7 @@ export interface ServeOptions {
 }
 
 /** What of endpoints is carried by HTTP. */
-export type ServedRoutes = Omit<Endpoints, "inside">;
+export type ServedRoutes = Omit<Endpoints, "inside" | "background">;
 
 export interface ServedEndpoints extends AsyncDisposable {
   readonly address: string;

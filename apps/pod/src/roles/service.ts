@@ -17,6 +17,7 @@ import { printMetrics } from "../http/service-metrics.ts";
 import { collectHourly } from "./collect-hourly.ts";
 import { ExportPools } from "./export-pools.ts";
 import { LazyHandlers, LazyWorkers } from "./lazy-workers.ts";
+import { workInBackground } from "./work-in-background.ts";
 
 /** Below the daemon's own patience, so that a service ends by itself. */
 const DRAIN_MS = 8_000;
@@ -65,6 +66,7 @@ async function serve(spec: ServiceSpec, log: Logger, stop: Promise<string>): Pro
     { manifest, target, services, limits: spec.limits },
   );
   using _collecting = collectHourly(endpoints, log);
+  await using background = workInBackground(endpoints, log);
   const { host, port } = spec;
   const { body_bytes } = spec.limits;
   await using server = await serveEndpoints(endpoints, {
@@ -80,6 +82,7 @@ async function serve(spec: ServiceSpec, log: Logger, stop: Promise<string>): Pro
   await tellParent({ event: "listening", address: server.address, port: server.port });
   const reason = await stop;
   log.info({ reason }, "service stops");
+  background.stop();
   // Requests that still run when the time is up are cut: the exit status says that the end was wanted all the same.
   setTimeout(() => process.exit(0), DRAIN_MS).unref();
 }

@@ -114,6 +114,7 @@ function compareRoute(
   else if (before.kind === "delete" && after.kind === "delete") compareDeletes(before, after, changes);
   else if (before.kind === "handler" && after.kind === "handler") compareHandlers(before, after, changes);
   else if (isOverRow(before) && isOverRow(after)) compareRows(before, after, manifests.after, changes);
+  compareBackground(before, after, changes);
   const { breaking, harmless } = changes;
   if (breaking.length + harmless.length === 0) return [];
   const description = `route '${keyOf(after)}' will be replaced: ${[...breaking, ...harmless].join(", ")}`;
@@ -124,6 +125,13 @@ function compareRoute(
       details: { path: after.path, method: after.method, breaking, harmless },
     },
   ];
+}
+
+function compareBackground(before: ManifestRoute, after: ManifestRoute, changes: RouteChanges): void {
+  const [old, now] = [before, after].map((route) => (route.kind === "handler" ? null : (route.background ?? null)));
+  if ((old == null) !== (now == null)) {
+    changes.breaking.push(now == null ? "it answers its result, not a job" : "it answers a job, not its result");
+  } else if (JSON.stringify(old) !== JSON.stringify(now)) changes.harmless.push("its jobs are kept otherwise");
 }
 
 const KINDS = {

@@ -1,8 +1,10 @@
 import type { ManifestDeleteRoute, ManifestService } from "@appdb/contract/manifest";
+import { readOnce } from "../once/idempotency-key.ts";
+import { type KeptAnswer, type Once, wholeAnswer } from "../once/request-store.ts";
 import { compileMatchReader } from "../rows/validate-row.ts";
 import { measured } from "../timing.ts";
 import { answerError, JSON_HEADERS } from "./answers.ts";
-import type { CompiledRoute } from "./route.ts";
+import type { CompiledRoute, RouteRequest } from "./route.ts";
 import type { RouteContext } from "./route-context.ts";
 
 /** Compiles a route that deletes the rows with the values of a body, and answers their number. */
@@ -14,17 +16,29 @@ export function compileDeleteRoute(
   const { layout } = context.layout(route.table);
   const deleter = context.deleter(route.table, route.match_columns);
   const read = compileMatchReader(layout, route.match_columns, context.checks);
+  const path = service.prefix + route.path;
+  const place = `${context.input.target} ${service.name} POST ${path}`;
+  const run = async (request: RouteRequest, once?: Once): Promise<KeptAnswer> => {
+    const answer = (count: number): KeptAnswer => {
+      return { status: 200, headers: JSON_HEADERS, body: `{"num_rows":${count}}` };
+    };
+    const row = read(request.body);
+    const toKeep = once && ((count: number) => ({ ...once, answer: () => wholeAnswer(answer(count)) }));
+    return answer(await measured(request.timing, "db", deleter.run(row, toKeep)));
+  };
   return {
     service: service.name,
     kind: route.kind,
     method: "POST",
-    path: service.prefix + route.path,
+    path,
     uses_python: false,
     takes_signal: false,
+    check: (request) => void read(request.body),
     async handle(request) {
       try {
-        const count = await measured(request.timing, "db", deleter.run(read(request.body)));
-        return { status: 200, headers: JSON_HEADERS, body: `{"num_rows":${count}}` };
+        const once = readOnce(request, place);
+        if (once === undefined) return await run(request);
+        return await context.once.run(once, false, () => run(request, once));
       } catch (error) {
         return answerError(error, request.id, context.deps.log, request.signal);
       }

@@ -3,8 +3,7 @@ import { createHash } from "node:crypto";
 import type { ManifestRowRoute } from "@appdb/contract/manifest";
 import type { CellErrors } from "../compute/cell-errors.ts";
 import { readOnce } from "../once/idempotency-key.ts";
-import { wholeBody } from "../once/kept-body.ts";
-import { halfOf, type KeptAnswer, type Once } from "../once/request-store.ts";
+import { halfOf, type KeptAnswer, type Once, wholeAnswer } from "../once/request-store.ts";
 import type { Spool } from "../ports.ts";
 import type { BulkSteps, BulkWriter } from "../rows/bulk-writer.ts";
 import { type RowTexts, readRows } from "../rows/many-rows.ts";
@@ -105,10 +104,7 @@ export class InsertMany {
         if (once === undefined) return;
         const made = await answer.keep(failed.headers());
         kept = made;
-        await this.#context.keepAnswer(connection, {
-          ...once,
-          answer: () => ({ ...made, body: wholeBody(made.body) }),
-        });
+        await this.#context.keepAnswer(connection, { ...once, answer: () => wholeAnswer(made) });
       },
     };
     try {

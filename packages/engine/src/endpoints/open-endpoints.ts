@@ -1,5 +1,9 @@
 import { appError } from "@appdb/contract/errors";
 import type { Manifest, ManifestRoute, ManifestService } from "@appdb/contract/manifest";
+import { BackgroundRoutes, compileJobRoutes } from "../background/background-routes.ts";
+import { collectBackground } from "../background/background-store.ts";
+import { hasBackground } from "../background/describe-background.ts";
+import type { BackgroundRunner } from "../background/run-background.ts";
 import type { QueryAnswerer } from "../ports.ts";
 import { compileManifestChecks } from "../rows/json-checks.ts";
 import { emptyCatalog, hasCatalog, loadCatalog } from "../schema/load-catalog.ts";
@@ -28,7 +32,9 @@ export interface Endpoints extends AsyncDisposable {
   readonly inside: InnerRoutes;
   /** Runs a query for a computed column that asks it. */
   readonly answerQuery: QueryAnswerer;
-  /** Removes answers to requests with a key that have expired; gives how many. @throws database_unavailable */
+  /** Makes who works on the background jobs of the services; undefined when no route has any. `owner`: this process. */
+  background(owner: string): BackgroundRunner | undefined;
+  /** Removes answers to requests with a key and background jobs that have expired; gives how many. @throws database_unavailable */
   collect(): Promise<number>;
   /** Asks PostgreSQL. @throws database_unavailable */
   checkHealth(): Promise<void>;
@@ -47,12 +53,15 @@ export async function openEndpoints(deps: EndpointsDeps, input: EndpointsInput):
   const checks = await compileManifestChecks(input.manifest);
   const tables = haveHandlers(services) ? tableService(input.manifest) : undefined;
   const context = new RouteContext(deps, withService(input, tables), catalog, checks);
+  const background = new BackgroundRoutes(context, input.services, (service, route) =>
+    compileRoute(context, service, route),
+  );
   const compiled = services.map((service) => ({
     service,
     app: service.app ?? undefined,
     // Inside an application object a handler is called by that object itself.
     routes: service.routes.map((route) =>
-      service.app != null && route.kind === "handler" ? undefined : withTiming(compileRoute(context, service, route)),
+      service.app != null && route.kind === "handler" ? undefined : withTiming(background.compile(service, route)),
     ),
   }));
   for (const exported of context.exports) await exported.check();
@@ -61,14 +70,16 @@ export async function openEndpoints(deps: EndpointsDeps, input: EndpointsInput):
       ? own.flatMap((route) => (route === undefined ? [] : { ...route, cors: service.cors ?? null }))
       : [compileApplication(context, service)],
   );
+  const jobs = services.filter(hasBackground).flatMap((service) => compileJobRoutes(context, service));
   const applications = compiled.flatMap(({ app, routes: own }) => (app === undefined ? [] : [{ app, routes: own }]));
   return {
     services: services.map((service) => service.name),
-    routes,
+    routes: [...routes, ...jobs],
+    background: (owner) => background.runner(owner),
     uses_python: compiled.some((one) => one.routes.some((route) => route?.uses_python)),
     inside: openInnerRoutes(applications, routesOnDemand(context, tables), deps.log),
     answerQuery: (query, args) => context.queries.answer(query, args),
-    collect: () => context.once.collect(),
+    collect: async () => (await context.once.collect()) + (await collectBackground(deps)),
     openapi: (name) => describeService(input.manifest, findService(input.manifest, name)),
     checkHealth: async () => void (await deps.sql.query({ text: "select 1", name: "health" })),
     [Symbol.asyncDispose]: () => context.drain(),

@@ -11,6 +11,7 @@ import type {
   ManifestUpdateRoute,
 } from "@appdb/contract/manifest";
 import { VERSION } from "@appdb/contract/version";
+import { describeInBackground, hasBackground, JOB_PATHS, JOB_SCHEMAS } from "../background/describe-background.ts";
 import { IDEMPOTENCY_HEADERS, IDEMPOTENCY_PARAMETER } from "../once/describe-once.ts";
 import { CELL_ERRORS_HEADER } from "./cell-error-header.ts";
 import { MINIMAL_RESPONSE, PREFER_PARAMETER } from "./minimal-answer.ts";
@@ -31,17 +32,19 @@ export function describeService(manifest: Manifest, service: ManifestService): O
   const paths: Record<string, Json> = {};
   const schemas = new NamedSchemas();
   schemas.add("Problem", PROBLEM_SCHEMA);
+  if (hasBackground(service)) for (const [name, schema] of Object.entries(JOB_SCHEMAS)) schemas.add(name, schema);
   for (const route of service.routes) {
     const path = service.prefix + route.path;
     if (route.kind === "handler" && route.openapi === null) continue;
     const inline = describe(manifest, route, path);
-    const described = route.kind === "handler" ? inline : schemas.nameIn(inline, route, path);
+    const named = route.kind === "handler" ? inline : schemas.nameIn(inline, route, path);
+    const described = route.kind !== "handler" && route.background != null ? describeInBackground(named) : named;
     paths[path] = { ...(paths[path] as { readonly [key: string]: Json } | undefined), [route.method]: described };
   }
   const document = {
     openapi: "3.1.0",
     info: { title: service.name, version: VERSION },
-    paths: withTags(paths, service.tags ?? []),
+    paths: { ...withTags(paths, service.tags ?? []), ...(hasBackground(service) ? JOB_PATHS : {}) },
     components: { schemas: schemas.toJSON() },
   };
   return service.app?.openapi == null ? document : withApplication(document, service.app.openapi);
@@ -100,7 +103,7 @@ function describeRoute(manifest: Manifest, route: ManifestRowRoute | ManifestUpd
 
 function parametersOf(route: ManifestRowRoute | ManifestUpdateRoute): { readonly [key: string]: Json } {
   if (route.kind === "compute") return {};
-  return { parameters: [...(route.kind === "insert" ? [IDEMPOTENCY_PARAMETER] : []), PREFER_PARAMETER] };
+  return { parameters: [IDEMPOTENCY_PARAMETER, PREFER_PARAMETER] };
 }
 
 /** What a function of the application returns is told by its annotation. */
@@ -124,6 +127,7 @@ function describeDelete(manifest: Manifest, route: ManifestDeleteRoute, path: st
     summary: `Delete rows of ${route.table}`,
     description: "Deletes the rows that have all of these values; null stands for rows without a value.",
     tags: [route.table],
+    parameters: [IDEMPOTENCY_PARAMETER],
     requestBody: {
       required: true,
       content: { "application/json": { schema: objectSchema(columns, route.match_columns, "match") } },
@@ -131,6 +135,7 @@ function describeDelete(manifest: Manifest, route: ManifestDeleteRoute, path: st
     responses: {
       "200": {
         description: "The number of rows that were deleted.",
+        headers: IDEMPOTENCY_HEADERS,
         content: { "application/json": { schema: COUNT } },
       },
       ...errorResponses(ROUTE_ERRORS.delete),
@@ -227,7 +232,7 @@ function sideOf(route: ManifestRowRoute | ManifestUpdateRoute): "output" | "fail
 
 function answerHeaders(route: ManifestRowRoute | ManifestUpdateRoute): { readonly [key: string]: Json } {
   const headers = {
-    ...(route.kind === "insert" ? IDEMPOTENCY_HEADERS : {}),
+    ...(route.kind === "compute" ? {} : IDEMPOTENCY_HEADERS),
     ...(route.on_error === "ignore" ? CELL_ERROR_HEADERS : {}),
   };
   return Object.keys(headers).length === 0 ? {} : { headers };

@@ -27,6 +27,11 @@ export function compileQueryRoute(
   const shape = hash("sha256", JSON.stringify([named.id, named.query]));
   const isGet = route.method === "get";
 
+  function readArguments(request: RouteRequest) {
+    const { asked, rest } = splitSearch(request.search ?? "");
+    return { asked, rest, args: isGet ? parameters.fromUrl(rest) : parameters.fromBody(request.body) };
+  }
+
   async function answerList(
     args: QueryArguments,
     rest: string,
@@ -54,10 +59,10 @@ export function compileQueryRoute(
     path: service.prefix + route.path,
     uses_python: runner.uses_python,
     takes_signal: asker.takes_signal,
+    check: (request) => void readArguments(request),
     async handle(request) {
       try {
-        const { asked, rest } = splitSearch(request.search ?? "");
-        const args = isGet ? parameters.fromUrl(rest) : parameters.fromBody(request.body);
+        const { asked, rest, args } = readArguments(request);
         if (wantsEvents(request)) {
           if (asked !== undefined) refuseLivePages();
           return await answerLive(context.live, query, args, request);

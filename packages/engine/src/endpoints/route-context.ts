@@ -39,6 +39,8 @@ export interface EndpointsDeps {
   readonly connectExport?: ConnectExport;
 }
 
+type MoreLimits = "body_bytes" | "insert_rows" | "background_jobs" | "background_at_once";
+
 export interface EndpointsInput {
   readonly manifest: Manifest;
   /** Parsed local target: `main`, `main/reports`. */
@@ -47,7 +49,7 @@ export interface EndpointsInput {
   /** The service's own; the defaults when left out. */
   readonly limits?: QueryLimits &
     Pick<ServiceSpec["limits"], "idempotency_keep_s"> &
-    Partial<Pick<ServiceSpec["limits"], "body_bytes" | "insert_rows">>;
+    Partial<Pick<ServiceSpec["limits"], MoreLimits>>;
 }
 
 /** Requests with many rows that store them at a time: each has a connection to PostgreSQL for as long as its client sends. */
@@ -61,7 +63,7 @@ export class RouteContext {
   readonly functions: ReadonlyMap<string, CatalogFunction>;
   readonly queries: OpenQueries;
   readonly once: AnswerOnce;
-  readonly limits: QueryLimits & Pick<ServiceSpec["limits"], "body_bytes" | "insert_rows">;
+  readonly limits: QueryLimits & Pick<ServiceSpec["limits"], MoreLimits>;
   readonly live: LiveQueries;
   readonly admission = new Admission(MANY_ROWS.running, MANY_ROWS.waiting);
   readonly openSpool: () => Spool;

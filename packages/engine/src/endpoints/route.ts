@@ -45,7 +45,8 @@ export interface RoutePlace {
 
 export interface CompiledRoute {
   readonly service: string;
-  readonly kind: ManifestRoute["kind"];
+  /** `job`: tells of background jobs. */
+  readonly kind: ManifestRoute["kind"] | "job";
   readonly method: "POST" | "GET" | "PUT" | "PATCH" | "DELETE" | "ANY";
   /** May have parts `{name}`; `/*` is all that no other route of the service answers. With the service's prefix; a service's own place (`/<service>`) is added by whoever serves it. */
   readonly path: string;
@@ -59,6 +60,8 @@ export interface CompiledRoute {
   readonly takes_any_body?: boolean;
   /** What the service says of pages of other origins; `own`: it answers for that itself. */
   readonly cors?: ManifestCors | "own" | null;
+  /** Throws what the route would answer a request that does not fit it. */
+  readonly check?: (request: RouteRequest) => void;
   /** Answers every request; never rejects. */
   handle(request: RouteRequest): Promise<RouteAnswer>;
 }

@@ -55,6 +55,9 @@ export function compileRowRoute(
     streams: many === undefined ? [] : LINES_TYPES,
     uses_python: runner.uses_python,
     takes_signal: runner.uses_python,
+    check: (request) => {
+      if (many?.takes(request) !== true) read(request.body);
+    },
     async handle(request) {
       try {
         if (many?.takes(request) === true) return await many.run(request);

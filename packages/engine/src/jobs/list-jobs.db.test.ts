@@ -39,7 +39,7 @@ async function cancelMidway(job: string): Promise<void> {
   await eventually(async () => {
     expect(await rows(`select rows_done > 0 from appdb.jobs where id = '${job}'`)).toEqual([["t"]]);
   });
-  await cancelJob(deps().sql, job);
+  await cancelJob(deps().sql, deps().clock, job);
   gate.abort();
   const watched = watchJobs(deps(), [job], () => undefined, stop.signal);
   await expect(watched).rejects.toMatchObject({ code: "job_cancelled" });
@@ -122,10 +122,12 @@ test("what has ended, does not exist or completes stored rows cannot be cancelle
   await apply(docs(excerptColumn()));
   await insertPending("later", ["excerpt"]);
   const [open] = await listJobs(deps().sql, { database: "main", folder: null, all: false });
-  await expect(cancelJob(deps().sql, open?.id ?? "")).rejects.toMatchObject({ code: "job_not_cancellable" });
-  await expect(cancelJob(deps().sql, "ffff")).rejects.toMatchObject({ code: "job_not_found" });
+  await expect(cancelJob(deps().sql, deps().clock, open?.id ?? "")).rejects.toMatchObject({
+    code: "job_not_cancellable",
+  });
+  await expect(cancelJob(deps().sql, deps().clock, "ffff")).rejects.toMatchObject({ code: "job_not_found" });
   await finish([open?.id ?? ""], deps({ udf: slow().udf }));
-  await expect(cancelJob(deps().sql, (open?.id ?? "").slice(0, 13))).rejects.toMatchObject({
+  await expect(cancelJob(deps().sql, deps().clock, (open?.id ?? "").slice(0, 13))).rejects.toMatchObject({
     code: "job_not_cancellable",
     message: expect.stringContaining("has ended: it is done"),
   });

@@ -1,6 +1,7 @@
 import { appError } from "@appdb/contract/errors";
 import type { JobRecord } from "@appdb/contract/jobs";
-import type { SqlConnection, SqlPool } from "../ports.ts";
+import { cancelBackground } from "../background/background-store.ts";
+import type { Clock, SqlConnection, SqlPool } from "../ports.ts";
 import { JOBS_CHANNEL } from "../schema/load-catalog.ts";
 import type { JobError } from "./job-store.ts";
 
@@ -22,13 +23,20 @@ export async function listJobs(
   { database, folder, all }: ListInput,
 ): Promise<readonly JobRecord[]> {
   const { rows } = await sql.query({
-    text: `select json_build_object('id', j.id, 'kind', j.kind, 'state', j.state, 'folder', coalesce(t.folder, 'public'),
+    text: `select job from (select j.created_at, json_build_object('id', j.id, 'kind', j.kind, 'state', j.state, 'folder', coalesce(t.folder, 'public'),
         'table', coalesce(t.name, j.table_name), 'columns', to_json(j.column_names), 'on_error', j.on_error,
         'rows_done', j.rows_done, 'rows_total', j.rows_total, 'errors', j.errors, 'is_cancelled', j.is_cancelled,
-        'error', j.error, 'created_at', j.created_at, 'ended_at', j.ended_at)
+        'error', j.error, 'created_at', j.created_at, 'ended_at', j.ended_at) as job, j.seq
       from appdb.jobs j left join appdb.tables t on t.id = j.table_id
       where ($1::text is null or t.folder = $1) and ($2 or j.state in ('queued', 'running'))
-      order by j.seq desc limit ${MOST_LISTED_JOBS}`,
+      union all
+      select b.created_at, json_build_object('id', b.id, 'kind', 'background', 'state', b.state, 'folder', b.folder,
+        'table', b.service || ' ' || b.route, 'columns', '[]'::json, 'on_error', 'abort',
+        'rows_done', (b.state = 'done')::int, 'rows_total', 1, 'errors', b.attempts, 'is_cancelled', b.is_cancelled,
+        'error', b.error, 'created_at', b.created_at, 'ended_at', b.ended_at), b.seq
+      from appdb.background b
+      where ($1::text is null or b.folder = $1) and ($2 or b.state in ('queued', 'running'))
+      ) as all_jobs order by created_at desc, seq desc limit ${MOST_LISTED_JOBS}`,
     values: [folder, all],
   });
   return rows.map(([text]) => {
@@ -44,10 +52,13 @@ export async function listJobs(
  * Whoever runs it does that within a second or so. `id` may be the beginning of an id that no other open job has.
  * @throws job_not_found; job_not_cancellable for work that nobody may leave half done, and for what has ended
  */
-export async function cancelJob(sql: SqlPool, id: string): Promise<{ readonly id: string }> {
+export async function cancelJob(sql: SqlPool, clock: Clock, id: string): Promise<{ readonly id: string }> {
   const { rows } = await sql.query({
-    text: `select id, kind, state from appdb.jobs where starts_with(id::text, lower($1))
-      order by state in ('queued', 'running') desc, seq desc limit 2`,
+    text: `select id, kind, state from (
+        select id, kind, state, created_at from appdb.jobs
+        union all select id, 'background', state, created_at from appdb.background) as j
+      where starts_with(id::text, lower($1))
+      order by state in ('queued', 'running') desc, created_at desc limit 2`,
     values: [id],
   });
   const [found, other] = rows;
@@ -58,6 +69,10 @@ export async function cancelJob(sql: SqlPool, id: string): Promise<{ readonly id
   if (kind === "close_pending") throw notCancellable(job, "completes rows that are stored already");
   if (kind === "build_index" && state === "running")
     throw notCancellable(job, "builds an index, which cannot be halted");
+  if (kind === "background") {
+    if (!(await cancelBackground({ sql, clock }, job))) throw notCancellable(job, "has just ended");
+    return { id: job };
+  }
   const told = await sql.query({
     text: `update appdb.jobs set is_cancelled = true where id = $1 and state in ('queued', 'running')`,
     values: [job],

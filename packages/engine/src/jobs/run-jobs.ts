@@ -1,6 +1,7 @@
 import { AppError } from "@appdb/contract/errors";
 import { JOBS_CHANNEL } from "../schema/load-catalog.ts";
 import { analyzeTable } from "./analyze-table.ts";
+import { createBell } from "./bell.ts";
 import { buildIndex } from "./build-index.ts";
 import { collectJobs } from "./collect-jobs.ts";
 import { cancelled, explainRowFailure, failFill, finishFill } from "./end-fill.ts";
@@ -144,31 +145,6 @@ function keepLease(deps: JobDeps, job: Job, signal: AbortSignal): Lease {
     async [Symbol.asyncDispose]() {
       clearInterval(timer);
       await renewing;
-    },
-  };
-}
-
-/** Waits for a ring or a time, whichever is first; a ring while nobody waits is kept for the next. */
-function createBell(): { ring: () => void; wait: (ms: number) => Promise<void> } {
-  let rung = false;
-  let wake: (() => void) | undefined;
-  return {
-    ring: () => {
-      rung = true;
-      wake?.();
-    },
-    wait: async (ms) => {
-      if (!rung) {
-        await new Promise<void>((resolve) => {
-          const timer = setTimeout(resolve, ms);
-          wake = () => {
-            clearTimeout(timer);
-            resolve();
-          };
-        });
-      }
-      wake = undefined;
-      rung = false;
     },
   };
 }

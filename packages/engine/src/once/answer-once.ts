@@ -1,7 +1,14 @@
 import { AppError, appError } from "@appdb/contract/errors";
 import { Coalescer } from "../rows/coalescer.ts";
 import { BATCHING } from "../rows/limits.ts";
-import { AnsweredBefore, type KeptAnswer, type KeptRequest, type Once, type RequestStore } from "./request-store.ts";
+import {
+  AnsweredBefore,
+  isKeyTaken,
+  type KeptAnswer,
+  type KeptRequest,
+  type Once,
+  type RequestStore,
+} from "./request-store.ts";
 
 /** Stands in an answer that was given before, to the same request. */
 export const REPLAYED_HEADER = "idempotency-replayed";
@@ -66,8 +73,10 @@ export class AnswerOnce {
       // An error says that nothing was stored. That must not be said of a request that was stored the first time: its
       // function may fail at the second, its table may have changed.
       const stored = error instanceof AnsweredBefore ? error.kept : await this.#findAfter(once, error);
-      if (stored === undefined) throw error;
-      return replay(once, stored);
+      if (stored !== undefined) return replay(once, stored);
+      // It was there and has expired, and is gone now.
+      if (isKeyTaken(error)) return await work();
+      throw error;
     } finally {
       this.#running.delete(once.id);
     }

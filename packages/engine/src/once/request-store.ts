@@ -3,7 +3,7 @@ import { JSON_HEADERS } from "../endpoints/answers.ts";
 import { type Clock, type SqlConnection, SqlError, type SqlPool } from "../ports.ts";
 import type { Row } from "../rows/row-layout.ts";
 import { columnText } from "../rows/value-sql.ts";
-import { bodyText, fillBody, type KeptBody } from "./kept-body.ts";
+import { bodyText, fillBody, type KeptBody, wholeBody } from "./kept-body.ts";
 
 /** What makes two requests the same one. Whatever is stored for a request of this scope and key is stored once. */
 export interface Once {
@@ -41,6 +41,11 @@ export interface KeptAnswer {
 export interface RequestToKeep extends Once {
   /** The answer to it, once its row is complete but for the slots `unknown`, which leave holes. */
   answer(unknown: readonly number[]): Omit<KeptAnswer, "body"> & { readonly body: KeptBody };
+}
+
+/** An answer without holes, to be kept. */
+export function wholeAnswer(answer: KeptAnswer): ReturnType<RequestToKeep["answer"]> {
+  return { ...answer, body: wholeBody(answer.body) };
 }
 
 export interface KeptRequest {

@@ -1,4 +1,6 @@
 import { createHash } from "node:crypto";
+import type { RequestToKeep } from "../once/request-store.ts";
+import type { SqlConnection } from "../ports.ts";
 import { indexedPrefix } from "../schema/ddl.ts";
 import { quoteIdent, quoteTable } from "../sql/quote.ts";
 import { storageCollation, storageType } from "../sql/storage-type.ts";
@@ -25,12 +27,12 @@ export interface RowDeleterInput {
 
 /** Deletes rows of one table for one route. Those that are named by their key are deleted together. */
 export class RowDeleter {
-  readonly #deps: Pick<TableWriterDeps, "sql" | "limits">;
+  readonly #deps: Pick<TableWriterDeps, "sql" | "limits" | "requests">;
   readonly #input: RowDeleterInput;
   readonly #match: readonly PlacedSlot[];
-  readonly #coalescer: Coalescer<Row, number> | undefined;
+  readonly #coalescer: Coalescer<Deletion, number> | undefined;
 
-  constructor(deps: Pick<TableWriterDeps, "sql" | "limits">, input: RowDeleterInput) {
+  constructor(deps: Pick<TableWriterDeps, "sql" | "limits" | "requests">, input: RowDeleterInput) {
     this.#deps = deps;
     this.#input = input;
     const { layout, match } = input;
@@ -38,19 +40,23 @@ export class RowDeleter {
     const { primary_key } = layout.table;
     const isKey = primary_key.length === match.length && primary_key.every((name) => match.includes(name));
     if (isKey) {
-      this.#coalescer = new Coalescer({ ...BATCHING, weigh: rowBytes, run: (rows) => this.#deleteBatch(rows) });
+      this.#coalescer = new Coalescer({
+        ...BATCHING,
+        weigh: ({ row }) => rowBytes(row),
+        run: (deletions) => this.#deleteBatch(deletions),
+      });
     }
   }
 
   /**
    * Deletes the rows that have the values of this one in the columns of the route; null finds rows without a value. Gives
-   * their number.
+   * their number. `toKeep`: the request whose answer is kept with what it did, by that number.
    * @throws schema_changed, overloaded, query_timeout, database_unavailable, commit_unknown
    */
-  async run(row: Row): Promise<number> {
-    if (this.#coalescer !== undefined) return this.#coalescer.submit(row);
+  async run(row: Row, toKeep?: Deletion["toKeep"]): Promise<number> {
+    if (this.#coalescer !== undefined) return this.#coalescer.submit({ row, toKeep });
     try {
-      return await this.#input.target.run((target) => this.#deleteMatching(target, row));
+      return await this.#input.target.run((target) => this.#deleteMatching(target, { row, toKeep }));
     } catch (error) {
       throw explainRefusal(this.#input.layout, row, error, this.#deps.limits);
     }
@@ -61,47 +67,84 @@ export class RowDeleter {
     await this.#coalescer?.drain();
   }
 
-  async #deleteBatch(rows: readonly Row[]): Promise<readonly Outcome<number>[]> {
+  async #deleteBatch(deletions: readonly Deletion[]): Promise<readonly Outcome<number>[]> {
     const { layout, target } = this.#input;
     // In the order in which updates lock rows too.
-    const sorted = rows.map((row) => ({ row, key: keyOf(layout, row) })).sort((a, b) => (a.key < b.key ? -1 : 1));
+    const sorted = deletions
+      .map((deletion) => ({ deletion, key: keyOf(layout, deletion.row) }))
+      .sort((a, b) => (a.key < b.key ? -1 : 1));
     const found = await isolate(
       sorted,
       (part) =>
         target.run((now) =>
           this.#deleteByKey(
             now,
-            part.map(({ row }) => row),
+            part.map(({ deletion }) => deletion),
           ),
         ),
-      ({ row }, error) => ({ error: explainRefusal(layout, row, error, this.#deps.limits) }),
+      ({ deletion }, error) => ({ error: explainRefusal(layout, deletion.row, error, this.#deps.limits) }),
     );
-    const outcomes = new Map(sorted.map(({ row }, at) => [row, found[at]]));
-    return rows.map((row) => outcomes.get(row) ?? { error: new Error("A row has no outcome.") });
+    const outcomes = new Map(sorted.map(({ deletion }, at) => [deletion, found[at]]));
+    return deletions.map((deletion) => outcomes.get(deletion) ?? { error: new Error("A row has no outcome.") });
   }
 
-  async #deleteByKey(now: WriteTarget, rows: readonly Row[]): Promise<readonly Outcome<number>[] | undefined> {
+  async #deleteByKey(
+    now: WriteTarget,
+    deletions: readonly Deletion[],
+  ): Promise<readonly Outcome<number>[] | undefined> {
     const { layout, target } = this.#input;
     const key = keySlots(layout);
     const statement = buildDeleteByKey({ table: now, identity: layout.table.identity, key });
+    const rows = deletions.map(({ row }) => row);
     const values = [...arrayParameters(key, rows), now.table_id, now.version];
-    const result = await this.#deps.sql.query({ ...statement, values });
-    if (result.row_count === 0 && !(await target.isCurrent(now))) return undefined;
-    const deleted = new Set(result.rows.map(([at]) => Number(at) - 1));
-    return rows.map((_, at) => ({ answer: deleted.has(at) ? 1 : 0 }));
+    const counts = await this.#keeping(deletions, async (sql) => {
+      const result = await sql.query({ ...statement, values });
+      if (result.row_count === 0 && !(await target.isCurrent(now, sql))) return undefined;
+      const deleted = new Set(result.rows.map(([at]) => Number(at) - 1));
+      return rows.map((_, at) => (deleted.has(at) ? 1 : 0));
+    });
+    return counts?.map((answer) => ({ answer }));
   }
 
-  async #deleteMatching(now: WriteTarget, row: Row): Promise<number | undefined> {
+  async #deleteMatching(now: WriteTarget, deletion: Deletion): Promise<number | undefined> {
+    const { row } = deletion;
     const values = this.#match.flatMap((slot) => {
       const value = row[slot.at] ?? null;
       return value === null ? [] : [toSqlText(slot.type, value)];
     });
     const text = deleteMatching(this.#input.layout, now, this.#match, row);
     const name = createHash("sha256").update(text).digest("hex").slice(0, 32);
-    const result = await this.#deps.sql.query({ text, name, values: [now.table_id, now.version, ...values] });
-    if (result.row_count === 0 && !(await this.#input.target.isCurrent(now))) return undefined;
-    return result.row_count;
+    const counts = await this.#keeping([deletion], async (sql) => {
+      const result = await sql.query({ text, name, values: [now.table_id, now.version, ...values] });
+      if (result.row_count === 0 && !(await this.#input.target.isCurrent(now, sql))) return undefined;
+      return [result.row_count];
+    });
+    return counts?.[0];
   }
+
+  /** Deletes, in one transaction with the answers that are to be kept. `work` gives a number for each of `deletions`. */
+  async #keeping(
+    deletions: readonly Deletion[],
+    work: (sql: SqlConnection) => Promise<readonly number[] | undefined>,
+  ): Promise<readonly number[] | undefined> {
+    const { sql, requests } = this.#deps;
+    if (deletions.every(({ toKeep }) => toKeep === undefined)) return work(sql);
+    return sql.transaction(async (connection) => {
+      const counts = await work(connection);
+      const kept = deletions.flatMap(({ toKeep }, at) => {
+        const count = counts?.[at];
+        return toKeep === undefined || count === undefined ? [] : [toKeep(count)];
+      });
+      if (kept.length > 0) await requests.keep(connection, kept);
+      return counts;
+    });
+  }
+}
+
+/** A row whose values the rows have that go, and who wants to know. */
+interface Deletion {
+  readonly row: Row;
+  readonly toKeep: ((count: number) => RequestToKeep) | undefined;
 }
 
 /** A DELETE of the rows that have the values of `row` in some columns. Parameters: the table's id and version, then the

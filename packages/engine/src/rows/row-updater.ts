@@ -48,7 +48,7 @@ const KEPT_SHAPES = 32;
  * only if the row still has that version: else everything begins anew.
  */
 export class RowUpdater {
-  readonly #deps: Pick<TableWriterDeps, "sql" | "udf" | "limits">;
+  readonly #deps: Pick<TableWriterDeps, "sql" | "udf" | "limits" | "requests">;
   readonly #input: RowUpdaterInput;
   readonly #shapes = new Map<string, UpdateShape>();
   readonly #batch: UpdateBatch;
@@ -56,10 +56,10 @@ export class RowUpdater {
   readonly #reads: Coalescer<Pick<Write, "row" | "shape">, StoredRow | undefined>;
   readonly #turns = new Turns();
 
-  constructor(deps: Pick<TableWriterDeps, "sql" | "udf" | "limits">, input: RowUpdaterInput) {
+  constructor(deps: Pick<TableWriterDeps, "sql" | "udf" | "limits" | "requests">, input: RowUpdaterInput) {
     this.#deps = deps;
     this.#input = input;
-    this.#batch = new UpdateBatch(deps.sql, input);
+    this.#batch = new UpdateBatch(deps, input);
     this.#writes = new Coalescer({
       ...BATCHING,
       weigh: ({ row }) => rowBytes(row),

@@ -1,4 +1,5 @@
 import { appError } from "@appdb/contract/errors";
+import { isKeyTaken } from "../once/request-store.ts";
 import { SqlError } from "../ports.ts";
 import { type QueryLimits, rowTimedOut } from "../queries/query-limits.ts";
 import type { Row, RowLayout } from "./row-layout.ts";
@@ -62,7 +63,8 @@ export function explainRefusal(
   error: unknown,
   limits: Pick<QueryLimits, "statement_timeout_ms">,
 ): unknown {
-  if (!(error instanceof SqlError)) return error;
+  // Whoever does requests once finds out what the first one was answered.
+  if (!(error instanceof SqlError) || isKeyTaken(error)) return error;
   const { sqlstate } = error;
   if (sqlstate === "23505" && row !== undefined) return uniqueViolation(layout, row);
   if (sqlstate === "57014" || sqlstate === "55P03") return rowTimedOut(layout.table.name, limits, error);

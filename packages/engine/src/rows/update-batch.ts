@@ -1,5 +1,6 @@
 import type { EngineValue } from "@appdb/contract/types";
 import type { CellErrors } from "../compute/cell-errors.ts";
+import { requestOf } from "../once/request-store.ts";
 import type { SqlConnection } from "../ports.ts";
 import { arrayParameters, fillRow, type PlacedSlot } from "./batch-sql.ts";
 import type { Outcome } from "./coalescer.ts";
@@ -7,6 +8,7 @@ import type { Prepared } from "./insert-statement.ts";
 import { keyOf, keySlots } from "./keyed-rows.ts";
 import type { MovingTarget } from "./moving-target.ts";
 import type { Row, RowLayout } from "./row-layout.ts";
+import type { TableWriterDeps } from "./table-writer.ts";
 import type { UpdateShape } from "./update-shape.ts";
 import { buildReadByKey, buildUpdate } from "./update-statement.ts";
 import { columnText, fromSqlText } from "./value-sql.ts";
@@ -73,17 +75,37 @@ export interface UpdateBatchInput {
 
 /** Writes groups of changed rows, a statement for each. */
 export class UpdateBatch {
-  readonly #sql: SqlConnection;
+  readonly #deps: Pick<TableWriterDeps, "sql" | "requests">;
   readonly #input: UpdateBatchInput;
   readonly #statements = new WeakMap<WriteTarget, Map<UpdateShape, Map<Write["kind"], UpdateStatement>>>();
 
-  constructor(sql: SqlConnection, input: UpdateBatchInput) {
-    this.#sql = sql;
+  constructor(deps: Pick<TableWriterDeps, "sql" | "requests">, input: UpdateBatchInput) {
+    this.#deps = deps;
     this.#input = input;
   }
 
   /** Writes a group in one transaction; undefined when the table has another version by now. @throws SqlError */
   async execute(target: WriteTarget, writes: readonly Write[]): Promise<readonly Outcome<Written>[] | undefined> {
+    const { sql, requests } = this.#deps;
+    if (writes.every(({ row }) => requestOf(row) === undefined)) return this.#execute(sql, target, writes);
+    return sql.transaction(async (connection) => {
+      const outcomes = await this.#execute(connection, target, writes);
+      const kept = writes.flatMap(({ row }, at) => {
+        const outcome = outcomes?.[at];
+        const request = requestOf(row);
+        const isWritten = outcome !== undefined && "answer" in outcome && outcome.answer === "written";
+        return isWritten && request !== undefined ? [request] : [];
+      });
+      if (kept.length > 0) await requests.keep(connection, kept);
+      return outcomes;
+    });
+  }
+
+  async #execute(
+    sql: SqlConnection,
+    target: WriteTarget,
+    writes: readonly Write[],
+  ): Promise<readonly Outcome<Written>[] | undefined> {
     const [first] = writes;
     if (first === undefined) return [];
     const { layout } = this.#input;
@@ -102,9 +124,9 @@ export class UpdateBatch {
       pending.everywhere.length === 0 ? null : asPending(pending.everywhere),
     ];
     const { text, name } = statement;
-    const result = await this.#sql.query(shape.is_kept ? { text, name, values } : { text, values });
+    const result = await sql.query(shape.is_kept ? { text, name, values } : { text, values });
     // No row at all may also mean that the table has another version by now.
-    if (result.row_count === 0 && !(await this.#input.target.isCurrent(target))) return undefined;
+    if (result.row_count === 0 && !(await this.#input.target.isCurrent(target, sql))) return undefined;
     const outcomes = writes.map((): Outcome<Written> => ({ answer: "passed_over" }));
     for (const stored of result.rows) {
       const at = Number(stored[0]) - 1;

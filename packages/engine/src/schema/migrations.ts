@@ -23,6 +23,7 @@ export const MIGRATIONS: readonly CatalogMigration[] = [
   { id: 6, breaking: false, sql: answersOfRequests() },
   { id: 7, breaking: false, sql: liveChanges() },
   { id: 8, breaking: true, sql: indexesOfVectors() },
+  { id: 9, breaking: false, sql: backgroundJobs() },
 ];
 
 /** Tables, columns, indexes, functions and jobs of one database. Locks nothing that anybody uses yet. */
@@ -246,5 +247,41 @@ alter table appdb.indexes
   add column values_id bigint references appdb.columns on delete cascade,
   -- The index that answers until this one is built.
   add column replaces bigint references appdb.indexes on delete set null;
+`;
+}
+
+/** Requests that are done later, each with what it was answered. Locks nothing. */
+function backgroundJobs(): string {
+  return `
+create table appdb.background (
+  id uuid primary key,
+  seq bigint generated always as identity,
+  folder text not null,
+  service text not null,
+  -- Method and path.
+  route text not null,
+  body text not null,
+  search text not null,
+  state text not null default 'queued' check (state in ('queued', 'running', 'done', 'failed', 'cancelled')),
+  -- Jobs of another incarnation (a restored copy) wait for a person.
+  incarnation uuid not null,
+  owner text,
+  lease_until timestamptz,
+  -- Not begun before: pauses between attempts.
+  not_before timestamptz not null default '-infinity',
+  -- How often it failed, how often it may, and how often somebody has begun it.
+  attempts int not null default 0,
+  most_attempts int not null,
+  leases int not null default 0,
+  is_cancelled boolean not null default false,
+  error json,
+  result text,
+  expires_s int not null,
+  created_at timestamptz not null default now(),
+  ended_at timestamptz,
+  expires_at timestamptz
+);
+create index background_open on appdb.background (folder, service, seq) where state in ('queued', 'running');
+create index background_expiry on appdb.background (expires_at) where expires_at is not null;
 `;
 }

@@ -1,0 +1,135 @@
+import { eventually } from "@appdb/testkit/eventually";
+import { expect, test } from "vitest";
+import { freePort, type Place } from "./support/place.ts";
+import { expectExit, makeProject, query } from "./support/served.ts";
+import { findVictims, kill, seeded, type Victim } from "./support/victims.ts";
+
+const LONG = process.env.APPDB_FAULTS === "long";
+const ROWS = LONG ? 10_000 : 600;
+const CLIENTS = 20;
+/** Rows that must be answered after each kill before the next: every fault strikes a service that works. */
+const ROWS_BETWEEN = LONG ? 60 : 40;
+const KILLED: readonly Victim[] = ["service", "worker", "postgres", "backend"];
+const HEAL_MS = 60_000;
+const TIMEOUT_MS = 20_000;
+const PAUSE_MS = 50;
+
+const APP = `
+import appdb as db
+from appdb.functions import upper, uuid7
+from appdb.serving import Router
+
+@db.udf
+def measure(text: str) -> int:
+    return len(text)
+
+class Events(db.model_base(), name="events"):
+    id = db.Column(value=uuid7(), primary_key=True)
+    token: db.String
+    shout = upper(token)
+    size = measure(token)
+
+ingest = Router()
+ingest.add_insert_route(Events, path="/events", inputs=[Events.token],
+                        outputs=[Events.id, Events.token, Events.shout, Events.size])
+`;
+
+test(
+  `${ROWS} inserts with keys are exactly ${ROWS} rows, whatever of service, worker and PostgreSQL is killed meanwhile`,
+  async () => {
+    const seed = Number(process.env.APPDB_SEED ?? Date.now() % 1_000_000);
+    const random = seeded(seed);
+    await using place = await makeProject(APP);
+    const port = await freePort();
+    await expectExit(place, 0, "schema", "update", "app.py", "main");
+    await expectExit(place, 0, "service", "update", "app.py", "main", "-f", "--port", String(port));
+    const load = startLoad(`http://127.0.0.1:${port}/events`);
+    const killed: Victim[] = [];
+    try {
+      while (load.answers.size < ROWS) {
+        const enough = Math.min(ROWS, load.answers.size + ROWS_BETWEEN);
+        const victim = KILLED[Math.floor(random() * KILLED.length)] as Victim;
+        if (await strike(place, victim, random)) killed.push(victim);
+        await eventually(() => expect(load.answers.size).toBeGreaterThanOrEqual(enough), { timeout_ms: HEAL_MS }).catch(
+          (error: unknown) => {
+            const last = [...load.refusals].slice(-5).join("; ");
+            throw new Error(`No row was answered any more after the end of a ${victim} (seed ${seed}): ${last}`, {
+              cause: error,
+            });
+          },
+        );
+      }
+    } finally {
+      load.stop();
+    }
+    await load.done;
+    expect(killed.length).toBeGreaterThan(5);
+    const rows = await eventually(() => query(place, "select token, id, shout, size from events"), {
+      timeout_ms: HEAL_MS,
+    });
+    const stored = new Map(rows.map(([token, ...values]) => [token, values.map(String)]));
+    const wrong = [...load.answers].filter(([token, answer]) => String(stored.get(token)) !== String(answer));
+    expect({ seed, rows: rows.length, tokens: stored.size, wrong }).toEqual({
+      ...{ seed, rows: ROWS, tokens: ROWS, wrong: [] },
+    });
+    expect(load.repeated()).toBeGreaterThan(0);
+  },
+  LONG ? 3_600_000 : 240_000,
+);
+
+interface Load {
+  /** What each token's row was answered: id, shout and size. */
+  readonly answers: ReadonlyMap<string, readonly string[]>;
+  readonly refusals: ReadonlySet<string>;
+  /** Requests that had to be sent again. */
+  repeated(): number;
+  stop(): void;
+  readonly done: Promise<unknown>;
+}
+
+/** Starts clients that send each row, with a key of its own, again and again until it is answered. */
+function startLoad(url: string): Load {
+  const answers = new Map<string, readonly string[]>();
+  const refusals = new Set<string>();
+  let next = 0;
+  let repeated = 0;
+  let going = true;
+  const clients = Array.from({ length: CLIENTS }, async () => {
+    while (going && next < ROWS) {
+      const token = `row ${next++} é€😀`;
+      while (going) {
+        const answer = await insert(url, token).catch((error: unknown) => String(error));
+        if (typeof answer !== "string") {
+          answers.set(token, answer);
+          break;
+        }
+        refusals.add(answer);
+        repeated += 1;
+        await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+      }
+    }
+  });
+  const stop = () => {
+    going = false;
+  };
+  return { answers, refusals, repeated: () => repeated, stop, done: Promise.all(clients) };
+}
+
+/** One try: the values that were answered, or why there were none. */
+async function insert(url: string, token: string): Promise<readonly string[] | string> {
+  const answer = await fetch(url, {
+    method: "POST",
+    headers: { "content-type": "application/json", "idempotency-key": encodeURIComponent(token) },
+    body: JSON.stringify({ token }),
+    signal: AbortSignal.timeout(TIMEOUT_MS),
+  });
+  const body = (await answer.json()) as Record<string, unknown>;
+  if (answer.status !== 200) return `${answer.status} ${body.code}`;
+  return [body.id, body.shout, body.size].map(String);
+}
+
+/** Kills one process of this kind. False when none runs at the moment: it is just being started. */
+async function strike(place: Place, victim: Victim, random: () => number): Promise<boolean> {
+  const pids = findVictims(victim, place.home);
+  return pids.length > 0 && kill(pids[Math.floor(random() * pids.length)] as number);
+}

@@ -1,0 +1,183 @@
+import { randomUUID } from "node:crypto";
+import { appError, type Problem } from "@appdb/contract/errors";
+import type { ManifestBackground, ManifestRoute, ManifestService } from "@appdb/contract/manifest";
+import { answerError, JSON_HEADERS } from "../endpoints/answers.ts";
+import type { CompiledRoute, RouteRequest } from "../endpoints/route.ts";
+import type { RouteContext } from "../endpoints/route-context.ts";
+import { readOnce } from "../once/idempotency-key.ts";
+import { type KeptAnswer, type Once, wholeAnswer } from "../once/request-store.ts";
+import { folderSchema } from "../target.ts";
+import { type BackgroundState, cancelBackground, queueBackground, readBackground } from "./background-store.ts";
+import { BackgroundRunner, jobRouteKey } from "./run-background.ts";
+
+/** Below the service's own place, whatever its prefix: no route may begin with `/_`. */
+export const JOBS_PATH = "/_jobs";
+/** When a client may look again, in seconds. */
+const LOOK_AGAIN_S = 1;
+const FULL_AGAIN_S = 5;
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/** The route that a job runs, named as in its row. */
+function jobRoute(route: Pick<CompiledRoute, "method" | "path">): string {
+  return `${route.method} ${route.path}`;
+}
+
+/** Makes a route answer at once with a job that will do what it does. A request that does not fit is refused first.
+ *  `mount`: the service's own place. */
+function toBackground(
+  context: RouteContext,
+  route: CompiledRoute & Required<Pick<CompiledRoute, "check">>,
+  { attempts, expires_s }: ManifestBackground,
+  mount: string,
+): CompiledRoute {
+  const { deps, input, limits } = context;
+  const place = `${input.target} ${route.service} ${jobRoute(route)} in the background`;
+  const folder = folderSchema(input.target);
+  async function submit(request: RouteRequest, once?: Once): Promise<KeptAnswer> {
+    const id = randomUUID();
+    const answer = {
+      status: 200,
+      headers: JSON_HEADERS,
+      body: JSON.stringify({ id, job_url: `${originOf(request)}${mount}${JOBS_PATH}/${id}` }),
+    };
+    const body = typeof request.body === "string" ? request.body : Buffer.from(request.body).toString("utf8");
+    const { search = "" } = request;
+    const queued = { id, folder, service: route.service, route: jobRoute(route), body, search };
+    const most = limits.background_jobs;
+    await deps.sql.transaction(async (connection) => {
+      if (!(await queueBackground(connection, queued, { most, attempts, expires_s }))) throw tooMany(most);
+      if (once === undefined) return;
+      await context.keepAnswer(connection, { ...once, answer: () => wholeAnswer(answer) });
+    });
+    return answer;
+  }
+  const { streams: _, ...rest } = route;
+  return {
+    ...rest,
+    takes_signal: false,
+    async handle(request) {
+      try {
+        route.check(request);
+        const once = readOnce(request, place);
+        if (once === undefined) return await submit(request);
+        return await context.once.run(once, false, () => submit(request, once));
+      } catch (error) {
+        const answer = answerError(error, request.id, deps.log);
+        if (answer.status !== 503) return answer;
+        return { ...answer, headers: { ...answer.headers, "retry-after": String(FULL_AGAIN_S) } };
+      }
+    },
+  };
+}
+
+type Compile = (service: ManifestService, route: ManifestRoute) => CompiledRoute;
+
+/** The routes of services of which some work in the background. */
+export class BackgroundRoutes {
+  readonly #context: RouteContext;
+  readonly #services: readonly string[];
+  readonly #compile: Compile;
+  readonly #routes = new Map<string, CompiledRoute>();
+
+  constructor(context: RouteContext, services: readonly string[], compile: Compile) {
+    this.#context = context;
+    this.#services = services;
+    this.#compile = compile;
+  }
+
+  /** Compiles a route as it is called. */
+  compile(service: ManifestService, route: ManifestRoute): CompiledRoute {
+    const compiled = this.#compile(service, route);
+    const background = route.kind === "handler" ? null : route.background;
+    const { check } = compiled;
+    if (background == null || check === undefined) return compiled;
+    this.#routes.set(jobRouteKey(service.name, jobRoute(compiled)), compiled);
+    // As whoever serves them mounts them.
+    const mount = this.#services.length === 1 ? "" : `/${service.name}`;
+    return toBackground(this.#context, { ...compiled, check }, background, mount);
+  }
+
+  /** Who works on their jobs; undefined when there can be none. */
+  runner(owner: string): BackgroundRunner | undefined {
+    if (this.#routes.size === 0) return undefined;
+    const { deps, input, limits } = this.#context;
+    const folder = folderSchema(input.target);
+    const at_once = limits.background_at_once;
+    return new BackgroundRunner(deps, { folder, services: this.#services, owner, routes: this.#routes, at_once });
+  }
+}
+
+/** The addresses at which a service tells what has become of its jobs, and cancels them. */
+export function compileJobRoutes(context: RouteContext, service: ManifestService): readonly CompiledRoute[] {
+  const { deps } = context;
+  const place = { folder: folderSchema(context.input.target), service: service.name };
+  const tell = async (id: string) => {
+    const found = UUID.test(id) ? await readBackground(deps, { ...place, id }) : undefined;
+    if (found === undefined) throw unknownJob(id);
+    const headers = isPending(found) ? { ...JSON_HEADERS, "retry-after": String(LOOK_AGAIN_S) } : JSON_HEADERS;
+    return { found, answer: { status: 200, headers, body: stateText(found) } };
+  };
+  const route = (method: "GET" | "DELETE", work: (id: string) => Promise<KeptAnswer>): CompiledRoute => ({
+    service: service.name,
+    kind: "job",
+    method,
+    path: `${JOBS_PATH}/{id}`,
+    uses_python: false,
+    takes_signal: false,
+    takes_any_body: true,
+    async handle(request) {
+      try {
+        return await work(request.place?.params.id ?? "");
+      } catch (error) {
+        return answerError(error, request.id, deps.log);
+      }
+    },
+  });
+  return [
+    route("GET", async (id) => (await tell(id)).answer),
+    route("DELETE", async (id) => {
+      const { found } = await tell(id);
+      if (!isPending(found) || !(await cancelBackground(deps, id))) throw hasEnded(id, found);
+      return (await tell(id)).answer;
+    }),
+  ];
+}
+
+function isPending({ state }: BackgroundState): boolean {
+  return state === "queued" || state === "running";
+}
+
+function stateText({ state, error, result }: BackgroundState): string {
+  const status = state === "failed" ? "error" : state === "done" || state === "cancelled" ? state : "pending";
+  const told = `"status":"${status}","error":${JSON.stringify(error?.detail ?? null)}`;
+  // The result is the text that the route would have answered, digits and all; a 204 has none.
+  return `{${told},"error_detail":${JSON.stringify(error satisfies Problem | null)},"result":${result || "null"}}`;
+}
+
+/** Empty where the client does not say whom it asks. */
+function originOf({ headers }: RouteRequest): string {
+  return typeof headers.host === "string" ? `http://${headers.host}` : "";
+}
+
+function unknownJob(id: string): Error {
+  return appError("job_not_found", {
+    detail: `The service knows no job ${id.slice(0, 100)}, or none any more.`,
+    hint: "Take the job_url as it was answered; a job is told of for a time after its end.",
+  });
+}
+
+function hasEnded(id: string, { state }: BackgroundState): Error {
+  return appError("job_not_cancellable", {
+    detail: `Job ${id} has ended: it is ${state}.`,
+    hint: "Send a new request that undoes what it did.",
+    meta: { job: id },
+  });
+}
+
+function tooMany(most: number): Error {
+  return appError("overloaded", {
+    detail: `The service is at its limit of ${most} unfinished background jobs.`,
+    hint: "Send the request again in a moment, or raise SERVICE_BACKGROUND_JOBS.",
+    meta: { limit: "background_jobs", value: most },
+  });
+}

@@ -1,0 +1,187 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { AppError, appError, type Problem, toProblem } from "@appdb/contract/errors";
+import { wholeText } from "../endpoints/answers.ts";
+import type { CompiledRoute } from "../endpoints/route.ts";
+import { createBell } from "../jobs/bell.ts";
+import { onceOf } from "../once/request-store.ts";
+import type { Logger } from "../ports.ts";
+import {
+  BACKGROUND_CHANNEL,
+  type BackgroundDeps,
+  type BackgroundJob,
+  endBackground,
+  giveUpBackground,
+  type Held,
+  leaseBackground,
+  releaseBackground,
+  renewBackground,
+} from "./background-store.ts";
+
+/** How often leases are renewed, and how late a job is found that nobody announced. */
+const TICK_MS = 1_000;
+const FIRST_PAUSE_MS = 1_000;
+const LONGEST_PAUSE_MS = 60_000;
+/** What web servers call a request whose caller has gone: here, one that was told to end. */
+const ABORTED = 499;
+/** Failures that another attempt may mend. */
+const PASSING: ReadonlySet<string> = new Set([
+  "function_failed",
+  "function_timeout",
+  "worker_died",
+  "worker_out_of_memory",
+]);
+
+export interface RunnerDeps extends BackgroundDeps {
+  readonly log: Logger;
+}
+
+export interface RunnerInput extends Held {
+  /** The routes as they are when they do not work in the background, by `jobRouteKey`. */
+  readonly routes: ReadonlyMap<string, CompiledRoute>;
+  /** Jobs that run at a time. */
+  readonly at_once: number;
+}
+
+export function jobRouteKey(service: string, route: string): string {
+  return `${service}\0${route}`;
+}
+
+interface Running {
+  readonly aborting: AbortController;
+  is_cancelled: boolean;
+  readonly done: Promise<void>;
+}
+
+/**
+ * Works on the background jobs of some services until the signal aborts, then lets those that run end for `drain_ms` and
+ * gives the others back. Any number of processes may do so: a job is held by a lease, and one whose process died is begun
+ * again by whoever finds the lease run out. Its functions may run twice then; what it stores is stored once.
+ */
+export class BackgroundRunner {
+  readonly #deps: RunnerDeps;
+  readonly #input: RunnerInput;
+  readonly #running = new Map<string, Running>();
+  readonly #bell = createBell();
+
+  constructor(deps: RunnerDeps, input: RunnerInput) {
+    this.#deps = deps;
+    this.#input = input;
+  }
+
+  async run(signal: AbortSignal, drain_ms: number): Promise<void> {
+    const { sql, log } = this.#deps;
+    signal.addEventListener("abort", this.#bell.ring, { once: true });
+    let is_listening = false;
+    while (!signal.aborted) {
+      try {
+        if (!is_listening) await sql.listen(BACKGROUND_CHANNEL, this.#bell.ring, signal);
+        is_listening = true;
+        await this.#renew();
+        if (!(await this.#begin())) await this.#bell.wait(TICK_MS);
+      } catch (error) {
+        if (signal.aborted) break;
+        log.warn({ code: toProblem(error).code, error: String(error) }, "background jobs are interrupted");
+        await this.#bell.wait(TICK_MS);
+      }
+    }
+    await this.#drain(drain_ms);
+  }
+
+  /** Begins as many jobs as there is room for. False when there is nothing to do. */
+  async #begin(): Promise<boolean> {
+    const room = this.#input.at_once - this.#running.size;
+    if (room <= 0) return false;
+    for (const id of await giveUpBackground(this.#deps, this.#input, problem("job_lost", LOST))) {
+      this.#deps.log.error({ job: id }, "a background job was given up: its processes died");
+    }
+    const jobs = await leaseBackground(this.#deps, this.#input, room);
+    for (const job of jobs) this.#start(job);
+    return jobs.length > 0;
+  }
+
+  #start(job: BackgroundJob): void {
+    const aborting = new AbortController();
+    const done = this.#work(job, aborting.signal)
+      .catch((error: unknown) => {
+        // Its lease runs out, and then somebody begins it again.
+        this.#deps.log.warn({ job: job.id, code: toProblem(error).code, err: error }, "a background job is left");
+      })
+      .finally(() => {
+        this.#running.delete(job.id);
+        this.#bell.ring();
+      });
+    this.#running.set(job.id, { aborting, done, is_cancelled: false });
+  }
+
+  async #work(job: BackgroundJob, signal: AbortSignal): Promise<void> {
+    const { owner, routes } = this.#input;
+    const { id, body, search } = job;
+    const route = routes.get(jobRouteKey(job.service, job.route));
+    if (route === undefined) {
+      const error = problem("not_found", `The service has no route ${job.route} any more.`);
+      return endBackground(this.#deps, owner, id, { state: "failed", error });
+    }
+    const answer = await route.handle({ body, search, headers: {}, id, once: onceOf("job", id, ""), signal });
+    if (answer.status === ABORTED) {
+      const is_cancelled = this.#running.get(id)?.is_cancelled === true;
+      if (is_cancelled) return endBackground(this.#deps, owner, id, { state: "cancelled" });
+      return releaseBackground(this.#deps, owner, id, { has_failed: false, pause_ms: 0 });
+    }
+    if (answer.status < 400) {
+      return endBackground(this.#deps, owner, id, { state: "done", result: wholeText(answer) });
+    }
+    await this.#fail(job, JSON.parse(wholeText(answer)) as Problem);
+  }
+
+  async #fail(job: BackgroundJob, error: Problem): Promise<void> {
+    const { owner } = this.#input;
+    const { id, attempts, most_attempts } = job;
+    // PostgreSQL was away: that is no failure of the job.
+    if (error.code === "database_unavailable" || error.code === "commit_unknown") {
+      return releaseBackground(this.#deps, owner, id, { has_failed: false, pause_ms: FIRST_PAUSE_MS });
+    }
+    // What was stored but not exported is not stored, and so not exported, again.
+    const is_passing = PASSING.has(error.code) || (error.status >= 500 && error.code !== "export_failed");
+    if (is_passing && attempts + 1 < most_attempts) {
+      const pause_ms = Math.min(FIRST_PAUSE_MS * 2 ** attempts, LONGEST_PAUSE_MS);
+      return releaseBackground(this.#deps, owner, id, { has_failed: true, pause_ms });
+    }
+    await endBackground(this.#deps, owner, id, { state: "failed", error });
+  }
+
+  async #renew(): Promise<void> {
+    if (this.#running.size === 0) return;
+    const held = [...this.#running];
+    const kept = await renewBackground(
+      this.#deps,
+      this.#input.owner,
+      held.map(([id]) => id),
+    );
+    for (const [id, running] of held) {
+      const state = kept.get(id);
+      // One that has just ended is not there either, and does not mind.
+      if (state === undefined) running.aborting.abort(new AppError("job_lost", { detail: LOST }));
+      else if (state.is_cancelled && !running.is_cancelled) {
+        running.is_cancelled = true;
+        running.aborting.abort(new AppError("job_cancelled", { detail: "The job was cancelled." }));
+      }
+    }
+  }
+
+  async #drain(drain_ms: number): Promise<void> {
+    const left = () => Promise.all([...this.#running.values()].map(({ done }) => done));
+    const late = new AbortController();
+    await Promise.race([left(), sleep(drain_ms, undefined, { signal: late.signal }).catch(() => undefined)]);
+    late.abort();
+    for (const { aborting } of this.#running.values()) {
+      aborting.abort(new AppError("job_lost", { detail: "The service stops." }));
+    }
+    await Promise.race([left(), sleep(TICK_MS, undefined, { ref: false })]);
+  }
+}
+
+const LOST = "The processes that worked on the job died, again and again.";
+
+function problem(code: "job_lost" | "not_found", detail: string): Problem {
+  return toProblem(appError(code, { detail, hint: "Look into the service's log: cli service logs" }));
+}
