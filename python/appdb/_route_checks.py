@@ -18,10 +18,12 @@ _OPTIONS = {
 }
 
 
-def refuse_options(kind, options):
-    """Raises AppFileError for an option that a route of this kind does not have, or does not have yet."""
+def checked_options(kind, options):
+    """The Background of a route, None without one. Raises AppFileError for an option that it does not have (yet)."""
     for name, value in options.items():
-        if name not in ("uploadfile_inputs", "return_fileresponse", "export_sql", "background"):
+        if name == "background":
+            continue
+        if name not in ("uploadfile_inputs", "return_fileresponse", "export_sql"):
             raise AppFileError(
                 f"add_{kind}_route has no option '{name}'.",
                 did_you_mean(name, _OPTIONS[kind], f"Its options are {', '.join(_OPTIONS[kind])}."),
@@ -32,6 +34,11 @@ def refuse_options(kind, options):
 
                 export_of(kind, {name: value})
             raise later(f"{name}= of a route", f"Leave {name}= out.")
+    if not options.get("background"):
+        return None
+    from appdb._background import background_of
+
+    return background_of(options["background"])
 
 
 def check_model(kind, model):

@@ -7,9 +7,11 @@ from appdb._route_checks import names_of, read_by
 class UpdateRoute:
     """One route over a model: the key of a row and new values in by `inputs`, its `outputs` out."""
 
-    __slots__ = ("method", "path", "model", "key", "inputs", "outputs", "on_error", "answerer", "export", "source")
+    __slots__ = tuple(
+        "method path model key inputs outputs on_error answerer export background source".split()
+    )
 
-    def __init__(self, path, model, key, inputs, outputs, on_error, answerer, export, source):
+    def __init__(self, path, model, key, inputs, outputs, on_error, answerer, export, background, source):
         self.method = "post"
         self.path = path
         self.model = model
@@ -19,6 +21,7 @@ class UpdateRoute:
         self.on_error = on_error
         self.answerer = answerer
         self.export = export
+        self.background = background
         self.source = source
 
     @property
@@ -44,19 +47,21 @@ class UpdateRoute:
             "on_error": self.on_error,
             "handler": None if self.answerer is None else self.answerer.document(),
             **({} if self.export is None else {"export_sql": self.export.document()}),
+            **({} if self.background is None else {"background": self.background.document()}),
         }
 
 
 class DeleteRoute:
     """One route over a model: values in by `match_columns`, the number of the rows that had them out."""
 
-    __slots__ = ("method", "path", "model", "match_columns", "source")
+    __slots__ = ("method", "path", "model", "match_columns", "background", "source")
 
-    def __init__(self, path, model, match_columns, source):
+    def __init__(self, path, model, match_columns, background, source):
         self.method = "post"
         self.path = path
         self.model = model
         self.match_columns = match_columns
+        self.background = background
         self.source = source
 
     @property
@@ -77,6 +82,7 @@ class DeleteRoute:
             "path": self.path,
             "table": self.model.__appdb_table__.name,
             "match_columns": self.match_columns,
+            **({} if self.background is None else {"background": self.background.document()}),
         }
 
 

@@ -12,12 +12,12 @@ from appdb._route_checks import (
     check_on_error,
     check_path,
     check_query,
+    checked_options,
     checked_prefix,
     names_of,
     outputs_of,
     query_inputs,
     read_by,
-    refuse_options,
     shape_of,
 )
 from appdb._routes import QueryRoute, RowRoute
@@ -31,7 +31,11 @@ _LATER = frozenset("add_api_route api_route middleware".split())
 
 
 class Router:
-    """The routes of one service. Its name is `name`, or the variable that holds the router."""
+    """The routes of one service. Its name is `name`, or the variable that holds the router.
+
+    A route with `background=True`, or `background=Background(attempts=3, expires=3600)`, answers a job at once, which does
+    what the route does; `GET /_jobs/<id>` tells what has become of it.
+    """
 
     def __init__(self, name=None, prefix="", tags=None, cors=None, **unknown):
         if unknown:
@@ -90,10 +94,11 @@ class Router:
         A body names each of `match_columns`, by default the primary key; null finds rows without a value. Raises
         AppFileError for an empty list, and for a model without a key where no columns are named.
         """
-        refuse_options("delete", options)
+        background = checked_options("delete", options)
         check_model("delete", model)
         self._take_path("delete", path)
-        self._routes.append(DeleteRoute(path, model, delete_columns(model, path, match_columns), caller(1)))
+        names = delete_columns(model, path, match_columns)
+        self._routes.append(DeleteRoute(path, model, names, background, caller(1)))
 
     def insert_route(self, model, path=None, inputs=None, outputs=None, on_error="abort", **options):
         """Decorator: an insert route whose answer is what the function returns.
@@ -123,7 +128,7 @@ class Router:
         itself: 404 where there is none, 409 where there are several. `method` is "post" (parameters in the body) or
         "get" (in the URL). Raises AppFileError for unknown parameters and paths that are taken.
         """
-        refuse_options("query", options)
+        background = checked_options("query", options)
         check_query(query)
         verb = method.lower() if isinstance(method, str) else method
         if verb not in ("post", "get"):
@@ -132,7 +137,7 @@ class Router:
             raise AppFileError(f"one_row= is True or False, not {one_row!r}.", "Write one_row=True")
         self._take_path("query", path, verb)
         names = query_inputs(query, inputs, path)
-        self._routes.append(QueryRoute(verb, path, query, names, one_row, caller(1)))
+        self._routes.append(QueryRoute(verb, path, query, names, one_row, background, caller(1)))
 
     def __getattr__(self, name):
         if name in _VERBS:
@@ -152,18 +157,19 @@ class Router:
 
     def _update(self, model, path, inputs, outputs, on_error, options, source, function=None):
         export = self._export("update", options)
-        refuse_options("update", options)
+        background = checked_options("update", options)
         check_on_error(on_error)
         check_model("update", model)
         self._take_path("update", path)
         key, names_in = update_columns(model, path, inputs)
         answerer, names_out = outputs_of(model, outputs, function, on_error)
-        self._routes.append(UpdateRoute(path, model, key, names_in, names_out, on_error, answerer, export, source))
+        made = UpdateRoute(path, model, key, names_in, names_out, on_error, answerer, export, background, source)
+        self._routes.append(made)
         return function
 
     def _add(self, kind, model, path, inputs, outputs, options, source, on_error="abort", function=None):
         export = self._export(kind, options)
-        refuse_options(kind, options)
+        background = checked_options(kind, options)
         check_model(kind, model)
         table = model.__appdb_table__
         self._take_path(kind, path)
@@ -182,7 +188,8 @@ class Router:
             raise AppFileError(
                 f"The inputs of {path} lack {listed(missing)}, which {why}.", f"Add {listed(missing)} to inputs."
             )
-        self._routes.append(RowRoute(kind, path, model, names_in, names_out, on_error, answerer, export, source))
+        made = RowRoute(kind, path, model, names_in, names_out, on_error, answerer, export, background, source)
+        self._routes.append(made)
         return function
 
     @staticmethod
@@ -242,6 +249,10 @@ def __getattr__(name):
         from appdb._including import Cors
 
         return Cors
+    if name == "Background":
+        from appdb._background import Background
+
+        return Background
     if name == "SqlExport":
         from appdb._sql_export import SqlExport
 

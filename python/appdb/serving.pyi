@@ -17,6 +17,13 @@ class SqlExport:
         method: Literal["insert", "update", "merge"] = "insert",
     ) -> None: ...
 
+class Background:
+    """How the jobs of a route are done: attempts that may fail, and seconds for which a result is told after its end."""
+
+    attempts: int
+    expires: int
+    def __init__(self, attempts: int = 1, expires: int = 86_400) -> None: ...
+
 class Router:
     """The routes of one service. Its name is `name`, or the variable that holds the router."""
 
@@ -37,6 +44,7 @@ class Router:
         outputs: Sequence[Any] | None = None,
         on_error: Literal["abort", "ignore"] = "abort",
         export_sql: SqlExport | None = None,
+        background: bool | Background = False,
     ) -> None:
         """Serves POST `path`: stores one row and answers its `outputs`, computed columns included.
 
@@ -48,6 +56,7 @@ class Router:
         path: str,
         inputs: Sequence[Any] | None = None,
         outputs: Sequence[Any] | None = None,
+        background: bool | Background = False,
     ) -> None:
         """Serves POST `path`: computes `outputs` from `inputs` and stores nothing."""
 
@@ -59,6 +68,7 @@ class Router:
         outputs: Sequence[Any] | None = None,
         on_error: Literal["abort", "ignore"] = "abort",
         export_sql: SqlExport | None = None,
+        background: bool | Background = False,
     ) -> None:
         """Serves POST `path`: changes the row of a key and answers its `outputs`. What a body leaves out keeps its value."""
     def add_delete_route(
@@ -66,6 +76,7 @@ class Router:
         model: type[TableModel],
         path: str,
         match_columns: Sequence[Any] | None = None,
+        background: bool | Background = False,
     ) -> None:
         """Serves POST `path`: deletes the rows with all values of a body and answers `{"num_rows": n}`."""
     def insert_route(
@@ -76,6 +87,7 @@ class Router:
         outputs: Sequence[Any] | None = None,
         on_error: Literal["abort", "ignore"] = "abort",
         export_sql: SqlExport | None = None,
+        background: bool | Background = False,
     ) -> Callable[[_F], _F]:
         """An insert route whose answer is what the function makes of the outputs, before the row is stored."""
     def update_route(
@@ -86,6 +98,7 @@ class Router:
         outputs: Sequence[Any] | None = None,
         on_error: Literal["abort", "ignore"] = "abort",
         export_sql: SqlExport | None = None,
+        background: bool | Background = False,
     ) -> Callable[[_F], _F]:
         """An update route whose answer is what the function makes of the outputs, before the row is changed."""
     def compute_route(
@@ -94,6 +107,7 @@ class Router:
         path: str,
         inputs: Sequence[Any] | None = None,
         outputs: Sequence[Any] | None = None,
+        background: bool | Background = False,
     ) -> Callable[[_F], _F]:
         """A compute route whose answer is what the function makes of the outputs."""
     def add_query_route(
@@ -103,6 +117,7 @@ class Router:
         inputs: Sequence[str] | None = None,
         one_row: bool = False,
         method: Literal["post", "get"] = "post",
+        background: bool | Background = False,
     ) -> None:
         """Serves `path`: runs a query and answers `{"rows": [...]}`, one object with `one_row`, a list when scalar."""
     def get(

@@ -192,7 +192,7 @@ ROUTES = {
     "a path of the service": ("path='/health'", ["/health"]),
     "the path of the description": ("path='/openapi.json'", ["/openapi.json"]),
     "an unknown option": ("path='/a', input=[A.n]", ["'input'", "'inputs'"]),
-    "a background route": ("path='/a', background=True", ["background", "not supported yet"]),
+    "a background of another type": ("path='/a', background=3", ["background", "not 3", "Background(attempts=3"]),
     "an upload": ("path='/a', uploadfile_inputs=[A.n]", ["uploadfile_inputs", "not supported yet"]),
 }
 

@@ -214,7 +214,7 @@ def test_parameters_of_a_query_are_typed(project, parameters, words):
         ("path='/q', query=q, method='put'", ["'put'"]),
         ("path='q', query=q", ["'/q'"]),
         ("path='/q', query=q, one_row=1", ["one_row"]),
-        ("path='/q', query=q, background=True", ["background"]),
+        ("path='/q', query=q, background='yes'", ["background", "'yes'"]),
         ("path='/q', query=q, outputs=[]", ["no option 'outputs'"]),
     ],
 )

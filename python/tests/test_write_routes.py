@@ -4,6 +4,8 @@ import pytest
 from test_manifest_errors import check
 
 MODELS = """
+from appdb import serving
+
 class A(Base, name='a'):
     id = db.Column(value=uuid7(), primary_key=True)
     n: db.Int
@@ -56,7 +58,26 @@ def test_a_delete_finds_rows_by_their_key_unless_told(project):
     assert route(project, "r.add_delete_route(A, path='/a', match_columns=[A.up, 'opt'])")["match_columns"] == ["up", "opt"]
 
 
+def test_a_route_may_answer_a_job_and_say_how_often_it_may_fail(project):
+    imported = "from appdb.serving import Background\n"
+    plain = route(project, "r.add_delete_route(A, path='/a', background=True)")
+    assert plain["background"] == {"attempts": 1, "expires_s": 86_400}
+    told = route(project, imported + "r.add_insert_route(A, path='/a', background=Background(attempts=3, expires=60))")
+    assert told["background"] == {"attempts": 3, "expires_s": 60}
+    decorated = "@r.compute_route(A, path='/a', background=True)\ndef f(*, up: str):\n    return up"
+    assert route(project, decorated)["background"]["attempts"] == 1
+    assert route(project, "r.add_update_route(A, path='/a', background=False)").get("background") is None
+
+
 REFUSED = {
+    "no attempts": (
+        "r.add_delete_route(A, path='/a', background=serving.Background(attempts=0))",
+        ["attempts=", "from 1 to 100"],
+    ),
+    "an unknown option of a background": (
+        "r.add_delete_route(A, path='/a', background=serving.Background(expire=5))",
+        ["'expire'", "'expires'"],
+    ),
     "an update without a key": ("r.add_update_route(Free, path='/a')", ["Free has no primary key", "uuid7()"]),
     "an update with nothing to change": ("r.add_update_route(Keys, path='/a')", ["/a has no inputs"]),
     "an update with empty inputs": ("r.add_update_route(A, path='/a', inputs=[])", ["/a has no inputs"]),
@@ -75,7 +96,7 @@ REFUSED = {
     "a target that is no model": ("r.add_update_route('a', path='/a')", ["add_update_route takes a model", "str"]),
     "the base of the models": ("r.add_delete_route(Base, path='/a')", ["the base of the models"]),
     "a path that is taken": (
-        "r.add_update_route(A, path='/a'); r.add_delete_route(A, path='/a')", ["POST /a is declared twice", "line 29"]
+        "r.add_update_route(A, path='/a'); r.add_delete_route(A, path='/a')", ["POST /a is declared twice", "line 31"]
     ),
     "a delete without key and columns": ("r.add_delete_route(Free, path='/a')", ["Free has no primary key", "match_columns=[Free.column]"]),
     "a delete with empty columns": ("r.add_delete_route(A, path='/a', match_columns=[])", ["match_columns=", "all rows"]),

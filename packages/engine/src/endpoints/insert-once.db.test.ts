@@ -65,6 +65,19 @@ const MANIFEST: Manifest = aManifest({
         aRowRoute("sums", ["n", "at"], ["then", "n", "is_big", "third", "at", "twice", "id"]),
         aRowRoute("sums", ["n"], ["twice"], { path: "/twice" }),
         aRowRoute("items", ["sku", "n"], ["sku", "n"]),
+        {
+          ...{ kind: "update", method: "post", path: "/items/update", table: "items", key: ["sku"], inputs: ["n"] },
+          ...{ outputs: ["sku", "n"], on_error: "abort", handler: null, source: { file: "app.py", line: 9 } },
+        },
+        ...[["sku"], ["n"]].map((match_columns) => ({
+          ...{
+            kind: "delete" as const,
+            method: "post" as const,
+            path: `/items/by_${match_columns[0]}`,
+            table: "items",
+          },
+          ...{ match_columns, source: { file: "app.py", line: 9 } },
+        })),
         aRowRoute("rides", ["km"], ["id", "fare"]),
         aRowRoute("rides", ["km"], ["id", "fare"], { path: "/ignoring", on_error: "ignore" }),
       ],
@@ -210,6 +223,37 @@ test.each([{ n: 7, at: "2024-02-29T23:30:00.5Z" }, { n: -4503599627370495, at: n
     expect((await post("/twice", { n: body.n }, "k1")).text).toBe(short.text);
   },
 );
+
+test("an update is done once: a repetition does not undo what came after it", async () => {
+  const post = await serve();
+  await post("/items", { sku: "a", n: 1 });
+  const first = await post("/items/update", { sku: "a", n: 2 }, "k1");
+  expect(first).toMatchObject({ status: 200, json: { sku: "a", n: 2 } });
+  await post("/items/update", { sku: "a", n: 3 });
+  const crowd = await Promise.all(Array.from({ length: 20 }, () => post("/items/update", { sku: "a", n: 2 }, "k1")));
+  expect(crowd.every(({ text, headers }) => text === first.text && "idempotency-replayed" in headers)).toBe(true);
+  expect((await sql.query({ text: "select n from items" })).rows).toEqual([["3"]]);
+  expect(await post("/items/update", { sku: "a", n: 9 }, "k1")).toMatchObject({
+    json: { code: "idempotency_mismatch" },
+  });
+  expect(await post("/items/update", { sku: "b", n: 1 }, "k2")).toMatchObject({ status: 404 });
+  await post("/items", { sku: "b", n: 0 });
+  expect(await post("/items/update", { sku: "b", n: 1 }, "k2")).toMatchObject({ status: 200, json: { n: 1 } });
+});
+
+test.each(["sku", "n"])("a delete by %s is done once and tells the same number again", async (by) => {
+  const post = await serve();
+  const values = { sku: "a", n: 1 };
+  const asked = { [by]: values[by as "sku" | "n"] };
+  await post("/items", values);
+  expect((await post(`/items/by_${by}`, asked, "k1")).json).toEqual({ num_rows: 1 });
+  await post("/items", values);
+  const again = await post(`/items/by_${by}`, asked, "k1");
+  expect(again).toMatchObject({ json: { num_rows: 1 }, headers: { "idempotency-replayed": "true" } });
+  expect(await count("items")).toBe(1);
+  const crowd = await Promise.all(Array.from({ length: 10 }, (_, n) => post(`/items/by_${by}`, asked, `c${n}`)));
+  expect(crowd.reduce((sum, { json }) => sum + json.num_rows, 0)).toBe(1);
+});
 
 test("the header that names failing cells comes again as well", async () => {
   steps.fare = () => {

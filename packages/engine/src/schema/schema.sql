@@ -91,6 +91,41 @@ begin
 end
 $_$;
 
+CREATE TABLE appdb.background (
+    id uuid NOT NULL,
+    seq bigint NOT NULL,
+    folder text NOT NULL,
+    service text NOT NULL,
+    route text NOT NULL,
+    body text NOT NULL,
+    search text NOT NULL,
+    state text DEFAULT 'queued'::text NOT NULL,
+    incarnation uuid NOT NULL,
+    owner text,
+    lease_until timestamp with time zone,
+    not_before timestamp with time zone DEFAULT '-infinity'::timestamp with time zone NOT NULL,
+    attempts integer DEFAULT 0 NOT NULL,
+    most_attempts integer NOT NULL,
+    leases integer DEFAULT 0 NOT NULL,
+    is_cancelled boolean DEFAULT false NOT NULL,
+    error json,
+    result text,
+    expires_s integer NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    ended_at timestamp with time zone,
+    expires_at timestamp with time zone,
+    CONSTRAINT background_state_check CHECK ((state = ANY (ARRAY['queued'::text, 'running'::text, 'done'::text, 'failed'::text, 'cancelled'::text])))
+);
+
+ALTER TABLE appdb.background ALTER COLUMN seq ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME appdb.background_seq_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
 CREATE TABLE appdb.changes (
     id bigint NOT NULL,
     version bigint NOT NULL,
@@ -267,6 +302,9 @@ ALTER TABLE appdb.tables ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
 ALTER TABLE ONLY appdb.requests
     ADD CONSTRAINT "appdb.requests.id" PRIMARY KEY (id);
 
+ALTER TABLE ONLY appdb.background
+    ADD CONSTRAINT background_pkey PRIMARY KEY (id);
+
 ALTER TABLE ONLY appdb.changes
     ADD CONSTRAINT changes_pkey PRIMARY KEY (id);
 
@@ -302,6 +340,10 @@ ALTER TABLE ONLY appdb.tables
 
 ALTER TABLE ONLY appdb.tables
     ADD CONSTRAINT tables_pkey PRIMARY KEY (id);
+
+CREATE INDEX background_expiry ON appdb.background USING btree (expires_at) WHERE (expires_at IS NOT NULL);
+
+CREATE INDEX background_open ON appdb.background USING btree (folder, service, seq) WHERE (state = ANY (ARRAY['queued'::text, 'running'::text]));
 
 CREATE INDEX changes_version ON appdb.changes USING btree (version);
 

@@ -1,0 +1,318 @@
+import { createPgPool } from "@appdb/adapters/postgres/pg-pool";
+import type { Manifest, ManifestBackground, ManifestRoute } from "@appdb/contract/manifest";
+import { DEFAULT_LIMITS } from "@appdb/contract/service-spec";
+import { eventually } from "@appdb/testkit/eventually";
+import { createFakeUdfRunner, type FakeStep } from "@appdb/testkit/fake-udf-runner";
+import {
+  aColumn,
+  aComputed,
+  aFunction,
+  aManifest,
+  aRowRoute,
+  aTable,
+  aUuid7Key,
+  col,
+  udf,
+} from "@appdb/testkit/manifest-builder";
+import { createSilentLog } from "@appdb/testkit/silent-log";
+import { createTestDatabase, type TestDatabase } from "@appdb/testkit/test-database";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { wholeText } from "../endpoints/answers.ts";
+import { type Endpoints, openEndpoints } from "../endpoints/open-endpoints.ts";
+import { cancelJob, listJobs } from "../jobs/list-jobs.ts";
+import type { SqlPool } from "../ports.ts";
+import { applySchema } from "../schema/apply-schema.ts";
+import { ensureCatalog } from "../schema/ensure-catalog.ts";
+
+let database: TestDatabase;
+let sql: SqlPool;
+let steps: Record<string, FakeStep>;
+let now: number;
+let ending: (() => Promise<unknown>)[] = [];
+
+const source = { file: "app.py", line: 9 };
+const background: ManifestBackground = { attempts: 1, expires_s: 600 };
+
+const ROUTES: ManifestRoute[] = [
+  { ...aRowRoute("rides", ["km"], ["id", "fare"]), background },
+  { ...aRowRoute("rides", ["km"], ["fare"], { path: "/patient" }), background: { attempts: 3, expires_s: 600 } },
+  { ...aRowRoute("rides", ["km"], ["fare"], { path: "/fare", kind: "compute" }), background },
+  {
+    ...{ kind: "update", method: "post", path: "/items/update", table: "items", key: ["sku"], inputs: ["n"] },
+    ...{ outputs: ["sku", "n"], on_error: "abort", handler: null, background, source },
+  },
+  { kind: "delete", method: "post", path: "/items/delete", table: "items", match_columns: ["sku"], background, source },
+];
+
+const MANIFEST: Manifest = aManifest({
+  tables: [
+    aTable("rides", [
+      aUuid7Key(),
+      aColumn("km", "int"),
+      aComputed("fare", udf("udfs:fare", "float", col("km", "int"))),
+    ]),
+    aTable("items", [aColumn("sku", "string", { primary_key: true }), aColumn("n", "int")]),
+  ],
+  functions: [aFunction("udfs:fare", "float")],
+  services: [{ name: "api", prefix: "/v1", source, routes: ROUTES }],
+});
+
+beforeEach(async () => {
+  now = Date.now();
+  database = await createTestDatabase();
+  sql = createPgPool({ dsn: database.dsn, max: 8, application_name: "background test" });
+  steps = { fare: (row) => Number(row.km) * 2 };
+  ending = [];
+  await ensureCatalog(sql);
+  await applySchema(
+    { sql, clock: { now: () => now }, log: createSilentLog() },
+    { manifest: MANIFEST, target: "main", catalog_version: 0, allow_destructive: false, runtime_id: "r1" },
+  );
+});
+
+afterEach(async () => {
+  for (const end of ending.reverse()) await end();
+  await sql[Symbol.asyncDispose]();
+  await database.drop();
+});
+
+interface Answered {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  // biome-ignore lint/suspicious/noExplicitAny: answers are looked at, not worked with
+  readonly json: any;
+}
+
+interface Process {
+  post(path: string, body: unknown, key?: string): Promise<Answered>;
+  job(id: string, method?: "GET" | "DELETE"): Promise<Answered>;
+  /** Begins to work on jobs. */
+  work(): { readonly stop: () => Promise<void> };
+}
+
+/** Serves as one process does. Nobody works on jobs before `work`. */
+async function serve(limits = DEFAULT_LIMITS): Promise<Process> {
+  const runner = createFakeUdfRunner(steps);
+  const endpoints: Endpoints = await openEndpoints(
+    { sql, udf: () => runner, log: createSilentLog(), clock: { now: () => now } },
+    { manifest: MANIFEST, target: "main", services: ["api"], limits },
+  );
+  ending.push(async () => endpoints[Symbol.asyncDispose]());
+  const ask = async (method: string, path: string, body: string, headers: Record<string, string>, id = "") => {
+    const route = endpoints.routes.find((candidate) => candidate.path === path && candidate.method === method);
+    if (route === undefined) throw new Error(`no route ${method} ${path}`);
+    const place = { method, scheme: "http", path, root_path: "", params: { id }, client: null } as const;
+    const answer = await route.handle({ body, headers: { host: "here:80", ...headers }, id: "r", place });
+    return { status: answer.status, headers: answer.headers, json: JSON.parse(wholeText(answer)) };
+  };
+  return {
+    post: (path, body, key) =>
+      ask("POST", `/v1${path}`, JSON.stringify(body), key === undefined ? {} : { "idempotency-key": key }),
+    job: (id, method = "GET") => ask(method, "/_jobs/{id}", "", {}, id),
+    work() {
+      const stopping = new AbortController();
+      const running = endpoints.background(`process ${ending.length}`)?.run(stopping.signal, 100);
+      const stop = async () => {
+        stopping.abort();
+        await running;
+      };
+      ending.push(stop);
+      return { stop };
+    },
+  };
+}
+
+async function ended(process: Process, id: string): Promise<Answered["json"]> {
+  return await eventually(async () => {
+    const { json } = await process.job(id);
+    expect(json.status).not.toBe("pending");
+    return json;
+  });
+}
+
+async function count(table: string): Promise<number> {
+  return Number((await sql.query({ text: `select count(*) from ${table}` })).rows[0]?.[0]);
+}
+
+test("a background insert answers a job at once, which is pending and then done with what the route answers", async () => {
+  const api = await serve();
+  const sent = await api.post("/rides", { km: 4 });
+  expect(sent).toMatchObject({ status: 200, json: { job_url: `http://here:80/_jobs/${sent.json.id}` } });
+  const pending = await api.job(sent.json.id);
+  expect(pending.json).toEqual({ status: "pending", error: null, error_detail: null, result: null });
+  expect(pending.headers["retry-after"]).toBe("1");
+  expect(await count("rides")).toBe(0);
+  api.work();
+  const done = await ended(api, sent.json.id);
+  const [row] = (await sql.query({ text: "select id from rides" })).rows;
+  expect(done).toEqual({ status: "done", error: null, error_detail: null, result: { id: row?.[0], fare: 8 } });
+});
+
+test("computes, updates and deletes are done in the background too", async () => {
+  const api = await serve();
+  api.work();
+  await sql.query({ text: "insert into items (_row, sku, n) values (uuidv7(), 'a', 1)" });
+  const result = async (path: string, body: unknown) => (await ended(api, (await api.post(path, body)).json.id)).result;
+  expect(await result("/fare", { km: 5 })).toEqual({ fare: 10 });
+  expect(await result("/items/update", { sku: "a", n: 2 })).toEqual({ sku: "a", n: 2 });
+  expect(await result("/items/delete", { sku: "a" })).toEqual({ num_rows: 1 });
+  expect([await count("rides"), await count("items")]).toEqual([0, 0]);
+});
+
+test("a request that does not fit is refused at once and makes no job", async () => {
+  const api = await serve();
+  expect(await api.post("/rides", { km: "far" })).toMatchObject({ status: 422, json: { code: "invalid_request" } });
+  expect(await count("appdb.background")).toBe(0);
+});
+
+test("a job that fails says why, and one that may fail thrice is tried again", async () => {
+  let calls = 0;
+  steps.fare = () => {
+    calls += 1;
+    if (calls < 4) throw new Error("provider away");
+    return 1;
+  };
+  const api = await serve();
+  api.work();
+  const failed = await ended(api, (await api.post("/rides", { km: 1 })).json.id);
+  expect(failed).toMatchObject({
+    status: "error",
+    result: null,
+    error_detail: { code: "function_failed", status: 400 },
+  });
+  expect(failed.error).toContain("provider away");
+  const { id } = (await api.post("/patient", { km: 1 })).json;
+  const done = await eventually(
+    async () => {
+      now += 1_000;
+      const { json } = await api.job(id);
+      expect(json.status).toBe("done");
+      return json;
+    },
+    { timeout_ms: 10_000 },
+  );
+  expect(done.result).toEqual({ fare: 1 });
+  expect(calls).toBe(4);
+  expect(await count("rides")).toBe(1);
+});
+
+test("a job whose process died is done by another after its lease, and its row is stored once", async () => {
+  const api = await serve();
+  const { id } = (await api.post("/rides", { km: 4 })).json;
+  // As a process leaves it that dies between storing the row and saying so.
+  const first = api.work();
+  await ended(api, id);
+  await first.stop();
+  await sql.query({
+    text: `update appdb.background set state = 'running', owner = 'dead', result = null, ended_at = null, expires_at = null,
+      lease_until = now() + interval '10 seconds'`,
+  });
+  const other = await serve();
+  other.work();
+  await sql.query({ text: "select pg_notify('appdb_background', '')" });
+  expect((await other.job(id)).json.status).toBe("pending");
+  now += 60_000;
+  expect(await ended(other, id)).toMatchObject({ status: "done", result: { fare: 8 } });
+  expect(await count("rides")).toBe(1);
+});
+
+test("a job whose processes die again and again is given up and says so", async () => {
+  const api = await serve();
+  const { id } = (await api.post("/rides", { km: 4 })).json;
+  await sql.query({
+    text: "update appdb.background set state = 'running', owner = 'dead', leases = 4, lease_until = '-infinity'",
+  });
+  api.work();
+  expect(await ended(api, id)).toMatchObject({ status: "error", error_detail: { code: "job_lost" } });
+  expect(await count("rides")).toBe(0);
+});
+
+test("a process that stops lets a job end, or leaves it to the next one at once", async () => {
+  let letGo = (): void => undefined;
+  const gate = new Promise<void>((resolve) => {
+    letGo = resolve;
+  });
+  steps.fare = async (row) => {
+    if (row.km === 1) await gate;
+    return 7;
+  };
+  const api = await serve();
+  const working = api.work();
+  const { id } = (await api.post("/rides", { km: 1 })).json;
+  await eventually(async () => expect(await states()).toEqual(["running"]));
+  const stopped = working.stop();
+  letGo();
+  await stopped;
+  expect((await api.job(id)).json).toMatchObject({ status: "done", result: { fare: 7 } });
+});
+
+test("a job that is cancelled before it begins stores nothing, and one that has ended cannot be", async () => {
+  const api = await serve();
+  const { id } = (await api.post("/rides", { km: 1 })).json;
+  expect((await api.job(id, "DELETE")).json).toMatchObject({ status: "cancelled", result: null });
+  api.work();
+  const other = (await api.post("/rides", { km: 2 })).json.id;
+  await ended(api, other);
+  expect((await api.job(id)).json.status).toBe("cancelled");
+  expect(await count("rides")).toBe(1);
+  const refused = await api.job(other, "DELETE");
+  expect(refused).toMatchObject({ status: 409, json: { code: "job_not_cancellable" } });
+});
+
+test("jobs are listed and cancelled from the command line as other jobs are", async () => {
+  const api = await serve();
+  const { id } = (await api.post("/rides", { km: 1 })).json;
+  const list = (all: boolean) => listJobs(sql, { database: "main", folder: null, all });
+  expect(await list(false)).toMatchObject([
+    { id, kind: "background", state: "queued", table: "main/api POST /v1/rides", rows_done: 0 },
+  ]);
+  await cancelJob(sql, { now: () => now }, id.slice(0, 8));
+  expect(await list(false)).toEqual([]);
+  expect(await list(true)).toMatchObject([{ id, state: "cancelled" }]);
+});
+
+test("a service has so many unfinished jobs and no more, however many ask at once", async () => {
+  const api = await serve({ ...DEFAULT_LIMITS, background_jobs: 5 });
+  const sent = await Promise.all(Array.from({ length: 12 }, (_, km) => api.post("/rides", { km })));
+  const refused = sent.filter(({ status }) => status !== 200);
+  expect(refused).toHaveLength(7);
+  expect(refused[0]).toMatchObject({ status: 503, json: { code: "overloaded" }, headers: { "retry-after": "5" } });
+  api.work();
+  await eventually(async () => expect(await count("rides")).toBe(5));
+  expect((await api.post("/rides", { km: 1 })).status).toBe(200);
+});
+
+test("a request that is sent again with its key gets the same job", async () => {
+  const api = await serve();
+  const sent = await Promise.all(Array.from({ length: 10 }, () => api.post("/rides", { km: 1 }, "k1")));
+  expect(new Set(sent.map(({ json }) => json.id)).size).toBe(1);
+  expect(await count("appdb.background")).toBe(1);
+  expect(await api.post("/rides", { km: 2 }, "k1")).toMatchObject({ json: { code: "idempotency_mismatch" } });
+});
+
+test("a result is told for its time after the end; then nobody knows the job, and it is collected", async () => {
+  const api = await serve();
+  const working = api.work();
+  const { id } = (await api.post("/rides", { km: 1 })).json;
+  await ended(api, id);
+  await working.stop();
+  now += 599_000;
+  expect((await api.job(id)).json.status).toBe("done");
+  now += 2_000;
+  expect(await api.job(id)).toMatchObject({ status: 404, json: { code: "job_not_found" } });
+  expect(await api.job("nonsense")).toMatchObject({ status: 404 });
+});
+
+test("jobs of a restored copy wait for a person", async () => {
+  const api = await serve();
+  const { id } = (await api.post("/rides", { km: 1 })).json;
+  await sql.query({ text: "update appdb.state set incarnation = gen_random_uuid()" });
+  api.work();
+  const other = (await api.post("/rides", { km: 2 })).json.id;
+  await ended(api, other);
+  expect((await api.job(id)).json.status).toBe("pending");
+});
+
+async function states(): Promise<readonly (string | null | undefined)[]> {
+  return (await sql.query({ text: "select state from appdb.background order by seq" })).rows.map(([state]) => state);
+}
