@@ -170,7 +170,7 @@ test("a route that stores says how a request is repeated safely", () => {
 
 test("a route that changes rows may be asked for no body, and one with a function answers what that returns", () => {
   const { parameters, responses } = describe().paths["/v1/docs-change"].post;
-  expect(parameters).toEqual([expect.objectContaining({ name: "Prefer", in: "header" })]);
+  expect(parameters.map(({ name }: { name: string }) => name)).toEqual(["Idempotency-Key", "Prefer"]);
   expect(Object.keys(responses["204"].headers)).toEqual(["preference-applied"]);
   const [service] = manifest.services;
   const [route] = service?.routes ?? [];
@@ -204,4 +204,20 @@ test("a delete requires every column that it matches, and answers a number", () 
   const answer = operation.responses["200"].content["application/json"].schema;
   expect(answer.required).toEqual(["num_rows"]);
   expect(Object.keys(operation.responses)).not.toContain("404");
+});
+
+test("a route in the background answers a job, whose address tells what has become of it", () => {
+  const [service] = manifest.services;
+  const [route] = service?.routes ?? [];
+  if (service === undefined || route === undefined || route.kind === "handler") throw new Error("no route");
+  const later = { ...route, background: { attempts: 1, expires_s: 60 } };
+  // biome-ignore lint/suspicious/noExplicitAny: a document is looked at, not worked with
+  const document = describeService(manifest, { ...service, routes: [later] }) as any;
+  const { responses, requestBody } = document.paths["/v1/docs-in"].post;
+  expect(requestBody).toBeDefined();
+  expect(responses["200"].content["application/json"].schema.$ref).toContain("BackgroundJobResponse");
+  expect(responses).not.toHaveProperty("204");
+  expect(Object.keys(document.paths["/_jobs/{id}"])).toEqual(["get", "delete"]);
+  expect(document.components.schemas.JobStatusResponse.required).toContain("result");
+  expect(describe().paths).not.toHaveProperty("/_jobs/{id}");
 });
