@@ -67,7 +67,7 @@ export interface SqlTransaction extends SqlConnection {
 }
 
 /** A pool of connections to one database, session settings `timezone=UTC`, `datestyle=ISO`, `extra_float_digits=1`,
- *  and searches of vectors that go on until a filter has rows enough (`hnsw.iterative_scan`). */
+ *  and searches of vectors that keep enough in sight (`hnsw.ef_search`). */
 export interface SqlPool extends SqlConnection, AsyncDisposable {
   /** Lends one connection for the time of `work`; it is closed rather than reused when `work` throws a lost connection. */
   withConnection<T>(work: (connection: SqlConnection) => Promise<T>): Promise<T>;

@@ -187,8 +187,7 @@ async function prepareSession(client: ClientBase, options: PgPoolOptions): Promi
   const timeout = options.statement_timeout_ms ?? 0;
   await client.query(
     "set timezone = 'UTC'; set datestyle = 'ISO, YMD'; set extra_float_digits = 1; set standard_conforming_strings = on; " +
-      // A search of vectors goes on until a filter has let through as many rows as are asked for.
-      `set hnsw.iterative_scan = strict_order; set hnsw.ef_search = ${IN_SIGHT}; ` +
+      `set hnsw.ef_search = ${IN_SIGHT}; ` +
       `set client_min_messages = 'warning'; set jit = off; set statement_timeout = ${Math.trunc(timeout)}`,
   );
 }

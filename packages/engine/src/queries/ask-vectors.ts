@@ -60,6 +60,8 @@ export async function askVectors(
 function givenVector({ vector, dimensions, label }: Similarity, args: QueryArguments): EngineValue {
   const value = vector.node === "parameter" ? (args.get(vector.name) ?? null) : literalValue(vector);
   if (value === null) return null;
+  // An array has been read already: its text is a list of finite numbers, or of lists.
+  if (vector.type.kind === "array" && countNumbers(String(value)) === dimensions) return value;
   const numbers: unknown = JSON.parse(String(value));
   const wrong = misfit(numbers, dimensions);
   if (wrong === undefined) return JSON.stringify(numbers);
@@ -69,6 +71,11 @@ function givenVector({ vector, dimensions, label }: Similarity, args: QueryArgum
     hint: `Send a list of ${dimensions} numbers.`,
     errors: [{ pointer: `/${name}`, detail: `${wrong}; a list of ${dimensions} numbers is wanted.` }],
   });
+}
+
+/** Of a flat list. */
+function countNumbers(text: string): number | undefined {
+  return text.lastIndexOf("[") > 0 || text.length < 3 ? undefined : text.split(",").length;
 }
 
 function misfit(value: unknown, dimensions: number): string | undefined {

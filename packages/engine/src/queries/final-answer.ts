@@ -1,7 +1,7 @@
 import type { SqlResult, Statement, UdfGraph, UdfRunner } from "../ports.ts";
 import { measured, type StatementPool, type Timing } from "../timing.ts";
 import type { compileJsonRows } from "./json-rows.ts";
-import { searchNearest } from "./nearest-rows.ts";
+import { type NearestSearch, searchNearest } from "./nearest-rows.ts";
 import type { PageOf, PagePosition } from "./pages.ts";
 import { bindInputs, computeRows, decodeRow, type QueryArguments, refuseErrors } from "./python-rows.ts";
 import { type QueryLimits, tooManyBytes, tooManyRows } from "./query-limits.ts";
@@ -29,9 +29,7 @@ export interface CompiledPlan extends QueryPlan {
   readonly begin: ReturnType<typeof compileJsonRows>;
 }
 
-export interface Nearest {
-  /** Rows that the index looks for. */
-  readonly searched: number;
+export interface Nearest extends NearestSearch {
   /** Of those, rows that are asked for: an offset leaves the others out. */
   readonly wanted: number;
   /** The same statement without the index. */
@@ -58,12 +56,11 @@ export interface FinalRun {
 /** Runs the last statement of a query; undefined when a table has another version by now. */
 export async function answerFinal(run: FinalRun): Promise<QueryAnswer | undefined> {
   const { query, plan, limits, sql } = run;
-  const searched = run.nearest?.searched ?? 0;
   const { final } = plan;
   if (final.graph === null && final.marks === 0) {
     const rows = await findRows(run, async (one) => {
       const begun = plan.begin(limits.result_bytes);
-      await searchNearest(sql, searched, { ...one, take_row: begun.take_row, restart: begun.restart });
+      await searchNearest(sql, run.nearest, { ...one, take_row: begun.take_row, restart: begun.restart });
       return begun;
     });
     if (rows.count === 0 && (await run.isUnseen())) return undefined;
@@ -72,7 +69,7 @@ export async function answerFinal(run: FinalRun): Promise<QueryAnswer | undefine
     return { count: rows.count, text: rows.finish() };
   }
   const { rows } = await findRows(run, async (one) => {
-    const result = await searchNearest(sql, searched, one);
+    const result = await searchNearest(sql, run.nearest, one);
     return { rows: result.rows, count: result.rows.length };
   });
   if (rows.length === 0 && (await run.isUnseen())) return undefined;

@@ -101,6 +101,7 @@ test("the plan that people are shown has the graph", async () => {
 });
 
 test("a filter gets as many rows as are asked for, however few it lets through", async () => {
+  stage.statements();
   for (const [least, count] of [
     [500, 10],
     [990, 10],
@@ -112,14 +113,18 @@ test("a filter gets as many rows as are asked for, however few it lets through",
     const exact = nearestExactly(points[77] ?? [], 10, (n) => n % 1000 >= least);
     if (count === 6) expect(json.rows.map(({ n }: { n: number }) => n).sort()).toEqual([...exact].sort());
   }
+  const settings = stage.statements().filter(({ name }) => name === "appdb.search_nearest");
+  expect(settings[0]?.values).toEqual(["100", "strict_order"]);
 });
 
 test("more rows than a graph keeps in sight are found, and pages go on where the last one ended", async () => {
+  stage.statements();
   const { json } = await served.post("/nearest", { v: points[5], k: 400 });
   expect(json.rows).toHaveLength(400);
   const exact = new Set(nearestExactly(points[5] ?? [], 400));
   expect(json.rows.filter(({ n }: { n: number }) => exact.has(n)).length).toBeGreaterThanOrEqual(380);
-  stage.statements();
+  const settings = stage.statements().find(({ name }) => name === "appdb.search_nearest");
+  expect(settings?.values).toEqual(["400", "off"]);
   const first = json.rows.slice(0, 20).map(({ n }: { n: number }) => n);
   const pages: number[] = [];
   for (const skipped of [0, 10]) {

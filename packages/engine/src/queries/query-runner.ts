@@ -15,6 +15,7 @@ import { answerFinal, type CompiledPlan, type QueryAnswer } from "./final-answer
 import { foldGroups } from "./fold-groups.ts";
 import { compileJsonRows } from "./json-rows.ts";
 import { isForMany, runMany } from "./many-runs.ts";
+import type { NearestSearch } from "./nearest-rows.ts";
 import { marksOf, type PageOf, type PagePosition, refuseUnpageable } from "./pages.ts";
 import { planQuery } from "./plan-query.ts";
 import {
@@ -307,9 +308,11 @@ export class QueryRunner {
     return Math.min(boundOf(limit, args) ?? most, most) + (boundOf(offset, args) ?? 0);
   }
 
-  #nearest(args: QueryArguments): { readonly searched: number; readonly wanted: number } {
+  #nearest(args: QueryArguments): NearestSearch & { readonly wanted: number } {
+    const { query, tables } = this.#plans.forms.bound;
     const searched = this.#enough(args);
-    return { searched, wanted: searched - (boundOf(this.#plans.forms.bound.query.offset, args) ?? 0) };
+    const is_filtered = query.where !== null || tables.length > 1;
+    return { searched, is_filtered, wanted: searched - (boundOf(query.offset, args) ?? 0) };
   }
 
   #statement(

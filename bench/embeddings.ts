@@ -1,0 +1,211 @@
+// An embedding index over vectors that are given: its build, and queries by it, against pgvector alone with the same settings.
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import pg from "pg";
+import type { Bench } from "./bench.ts";
+import type { Measure } from "./report.ts";
+import { cliCommand, command, type Stage, time } from "./stage.ts";
+import { spread } from "./statistics.ts";
+
+const TARGET = "embeddings";
+const DIMENSIONS = 384;
+const ROWS = 100_000;
+const QUICK_ROWS = 10_000;
+/** A build of the full size takes a minute or two. */
+const MOST_RUNS = 2;
+const CLUSTERS = 500;
+const BATCH = 1_000;
+const PROBES = 200;
+const WARM = 50;
+/** Rows in sight of a search, as a session of the product has it. */
+const IN_SIGHT = 100;
+/** Of those, so many are looked up exactly. */
+const CHECKED = 40;
+const NEAREST = 10;
+
+/** Seconds of both builds, milliseconds of a query by each, and how many of the nearest rows each finds. */
+export async function measureEmbeddings(bench: Bench): Promise<Measure[]> {
+  const stage = await bench.stage();
+  const rows = bench.runs === 1 ? QUICK_ROWS : ROWS;
+  const folder = await mkdtemp(join(tmpdir(), "appdb-bench-"));
+  const builds: Pair = { ours: [], limit: [] };
+  const queries: Pair = { ours: [], limit: [] };
+  const recalls: Pair = { ours: [], limit: [] };
+  try {
+    const project = join(folder, "project");
+    await mkdir(project);
+    await writeFile(join(project, "app.py"), app(""));
+    await command(stage.env, project, ["init"]);
+    await command(stage.env, project, ["schema", "update", "app.py", TARGET]);
+    await using pool = openPool(stage);
+    const points = createPoints();
+    bench.say(`${rows} rows are made`);
+    await fill(pool, points, rows);
+    for (let run = 1; run <= Math.min(bench.runs, MOST_RUNS); run += 1) {
+      bench.say(`run ${run}, ${rows} rows`);
+      builds.limit.push(await buildAlone(pool, rows));
+      builds.ours.push(await build(stage, project));
+      await command(stage.env, project, ["service", "update", "app.py", TARGET, "-f"]);
+      const listed = JSON.parse(await command(stage.env, project, ["service", "list", TARGET, "--json"]));
+      const address = `${(listed.services[0] as { endpoint: string }).endpoint.replace(/\/$/, "")}/nearest`;
+      const probes = Array.from({ length: PROBES }, () => points.next());
+      await compare(pool, address, probes, queries);
+      await addRecalls(pool, address, probes.slice(0, CHECKED), recalls);
+      await writeFile(join(project, "app.py"), app(""));
+      await command(stage.env, project, ["schema", "update", "app.py", TARGET, "--allow-destructive", "-f"]);
+    }
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+  const over = `over ${rows} x ${DIMENSIONS}`;
+  return [
+    { name: `embedding index ${over}: build`, unit: "s", digits: 1, ...builds, reach: { at_most: 1.2 } },
+    {
+      name: `embedding index ${over}: a route's query for ${NEAREST} rows, against the statement alone`,
+      unit: "ms",
+      digits: 2,
+      ...queries,
+      reach: { at_most: 1.3 },
+    },
+    { name: `embedding index ${over}: of the nearest rows found`, unit: "of 1", digits: 3, ...recalls },
+  ];
+}
+
+interface Pair {
+  readonly ours: number[];
+  readonly limit: number[];
+}
+
+function app(index: string): string {
+  return `import appdb as db
+from appdb.serving import Router
+
+Base = db.model_base()
+
+
+class Points(Base, name="points"):
+    n = db.Column(type=db.Int, primary_key=True)
+    vector: db.Array[(${DIMENSIONS},), db.Float]
+${
+  index === ""
+    ? ""
+    : `    __indexes__ = [${index}]
+
+
+def nearest(v: db.Array[(${DIMENSIONS},), db.Float]):
+    return Points.order_by(Points.vector.similarity(vector=v), asc=False).limit(${NEAREST}).select(Points.n)
+
+
+r = Router(name="points")
+r.add_query_route(path="/nearest", query=db.query(nearest))
+`
+}`;
+}
+
+function openPool(stage: Stage): pg.Pool & AsyncDisposable {
+  const pool = new pg.Pool({ host: stage.sockets, user: "postgres", database: TARGET, max: 1 });
+  return Object.assign(pool, { [Symbol.asyncDispose]: () => pool.end() });
+}
+
+/** Vectors of whole numbers in clusters, as embeddings are; the same ones each time. */
+function createPoints(): { next(): number[] } {
+  let state = 7;
+  const random = (below: number): number => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) | 0;
+    return (state >>> 8) % below;
+  };
+  const centres = Array.from({ length: CLUSTERS }, () => Array.from({ length: DIMENSIONS }, () => random(101) - 50));
+  return { next: () => (centres[random(CLUSTERS)] ?? []).map((number) => number + random(61) - 30) };
+}
+
+/** The same vectors as our table stores them, and as pgvector does. */
+async function fill(pool: pg.Pool, points: { next(): number[] }, rows: number): Promise<void> {
+  for (let at = 0; at < rows; at += BATCH) {
+    const texts = Array.from({ length: Math.min(BATCH, rows - at) }, () => `{${points.next().join(",")}}`);
+    await pool.query({
+      name: "fill",
+      text: `insert into public.points (_row, n, vector)
+        select uuidv7(), $2::bigint + at, v::float4[] from unnest($1::text[]) with ordinality as given(v, at)`,
+      values: [texts, at],
+    });
+  }
+  await pool.query("create schema alone");
+  await pool.query(
+    `create table alone.points as select n, vector::appdb.halfvec(${DIMENSIONS}) as v from public.points`,
+  );
+  await pool.query("vacuum analyze public.points");
+  await pool.query("vacuum analyze alone.points");
+  await pool.query("checkpoint");
+}
+
+/** With as much memory as the product takes for it: a graph that has no room is another measure. */
+async function buildAlone(pool: pg.Pool, rows: number): Promise<number> {
+  await pool.query("drop index if exists alone.points_v");
+  await pool.query(
+    `set maintenance_work_mem = '${Math.max(64, Math.ceil((rows * (DIMENSIONS * 4 + 600)) / 2 ** 20))}MB'`,
+  );
+  const began = performance.now();
+  await pool.query(
+    "create index points_v on alone.points using hnsw (v appdb.halfvec_cosine_ops) with (m = 16, ef_construction = 64)",
+  );
+  return (performance.now() - began) / 1000;
+}
+
+/** Seconds of the whole command. */
+async function build(stage: Stage, project: string): Promise<number> {
+  await writeFile(join(project, "app.py"), app("db.EmbeddingIndex(vector)"));
+  const { program, args } = cliCommand(["schema", "update", "app.py", TARGET]);
+  return time(program, args, { cwd: project, env: stage.env }) / 1000;
+}
+
+/** Milliseconds of a query at one connection each, one after the other and in turn by both. */
+async function compare(pool: pg.Pool, address: string, probes: readonly number[][], pair: Pair): Promise<void> {
+  await pool.query(`set hnsw.ef_search = ${IN_SIGHT}`);
+  const [ours, limit]: [number[], number[]] = [[], []];
+  for (const probe of [...probes.slice(0, WARM), ...probes]) {
+    const began = performance.now();
+    await ask(address, probe);
+    const between = performance.now();
+    await askAlone(pool, probe);
+    ours.push(between - began);
+    limit.push(performance.now() - between);
+  }
+  pair.ours.push(spread(ours.slice(WARM)).median);
+  pair.limit.push(spread(limit.slice(WARM)).median);
+}
+
+async function addRecalls(pool: pg.Pool, address: string, probes: readonly number[][], pair: Pair): Promise<void> {
+  const found = { ours: 0, limit: 0 };
+  for (const probe of probes) {
+    const { rows } = await pool.query<{ n: string }>(
+      `select n from alone.points order by (v operator(appdb.<=>) $1) + 0 limit ${NEAREST}`,
+      [`[${probe}]`],
+    );
+    const exact = new Set(rows.map(({ n }) => Number(n)));
+    const isNear = (n: number): boolean => exact.has(n);
+    found.ours += (await ask(address, probe)).filter(isNear).length;
+    found.limit += (await askAlone(pool, probe)).filter(isNear).length;
+  }
+  pair.ours.push(found.ours / (probes.length * NEAREST));
+  pair.limit.push(found.limit / (probes.length * NEAREST));
+}
+
+async function ask(address: string, probe: readonly number[]): Promise<number[]> {
+  const response = await fetch(address, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ v: probe }),
+  });
+  if (!response.ok) throw new Error(await response.text());
+  return ((await response.json()) as { rows: { n: number }[] }).rows.map(({ n }) => n);
+}
+
+async function askAlone(pool: pg.Pool, probe: readonly number[]): Promise<number[]> {
+  const { rows } = await pool.query<{ n: string }>({
+    name: "nearest",
+    text: `select n from alone.points order by v operator(appdb.<=>) $1 limit ${NEAREST}`,
+    values: [`[${probe}]`],
+  });
+  return rows.map(({ n }) => Number(n));
+}
