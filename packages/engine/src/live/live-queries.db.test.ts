@@ -2,72 +2,15 @@ import type { EventReader } from "@appdb/testkit/event-reader";
 import { LiveClient as Client } from "@appdb/testkit/live-client";
 import { type AskOptions, openQueriesStage, type QueriesStage } from "@appdb/testkit/queries-stage";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { LIVE_APP } from "./testing/live-app.ts";
 
 /** Live queries over a real database: what a reader is told after commits of whoever it is. */
 let stage: QueriesStage;
 
-const APP = `
-import appdb as db
-import appdb.functions as fn
-from appdb.serving import Router
-
-Base = db.model_base()
-
-
-class Notes(Base, name="notes"):
-    name = db.Column(db.String, primary_key=True)
-    room: db.String
-    n: db.Int | None
-    doc: db.Json | None
-    loud = fn.upper(name)
-
-
-class Rooms(Base, name="rooms"):
-    room = db.Column(db.String, primary_key=True)
-    title: db.String
-
-
-@db.udf
-def same(x: str) -> str:
-    return x
-
-
-r = Router(name="q")
-r.add_insert_route(Notes, path="/notes")
-
-
-def serve(function, **options):
-    marked = db.query(return_scalar=options.pop("scalar", False))(function)
-    r.add_query_route(path="/" + function.__name__, query=marked, method=options.pop("method", "get"), **options)
-    return marked
-
-
-def in_room(room: str): return Notes.where(Notes.room == room).select(Notes.name, Notes.n).order_by(Notes.n)
-in_room = serve(in_room)
-def named(room: str): return Notes.where(Notes.room == room).select(Notes.name)
-named = serve(named, scalar=True)
-def first(room: str): return Notes.where(Notes.room == room).order_by(Notes.n).select(Notes.name).limit(2)
-first = serve(first)
-def counted(room: str): return Notes.where(Notes.room == room).select(c=fn.count(), total=fn.sum(Notes.n))
-counted = serve(counted, one_row=True)
-def by_room(): return Notes.group_by(Notes.room).select(Notes.room, c=fn.count()).order_by(Notes.room)
-by_room = serve(by_room)
-def titled(room: str): return Notes.join(Rooms, on=Notes.room == Rooms.room, how="left").where(Notes.room == room).select(Notes.name, Rooms.title)
-titled = serve(titled)
-def in_python(room: str): return Notes.where(same(Notes.room) == room).select(Notes.name)
-in_python = serve(in_python)
-def docs(room: str): return Notes.where(Notes.room == room).select(Notes.doc)
-docs = serve(docs)
-def every(): return Notes.select(Notes.name)
-every = serve(every)
-def divided(): return Notes.select(x=fn.sum(Notes.n * 4611686018427387904))
-divided = serve(divided)
-`;
-
 let opened: EventReader[] = [];
 
 beforeAll(async () => {
-  stage = await openQueriesStage(APP, { live_queries: 60, live_bytes: 200_000 });
+  stage = await openQueriesStage(LIVE_APP, { live_queries: 60, live_bytes: 200_000 });
 }, 60_000);
 
 afterEach(async () => {
@@ -326,7 +269,7 @@ test("a Json value that stands in several lines comes whole", async () => {
 });
 
 test("a table that somebody holds is told; afterwards it can be watched", async () => {
-  await using served = await stage.serve(APP);
+  await using served = await stage.serve(LIVE_APP);
   await stage.sql.transaction(async (connection) => {
     await connection.query({ text: "insert into notes (_row, name, room) values (uuidv7(), 'held', 'lobby')" });
     await expect(served.stream("/every")).rejects.toThrow(/503.*held by a transaction/);
@@ -401,7 +344,7 @@ test("messages of others on the channel are passed over", async () => {
 });
 
 test("equal live queries share their runs, and triggers work only while somebody watches", async () => {
-  await using served = await stage.serve(APP);
+  await using served = await stage.serve(LIVE_APP);
   const enabled = async () => {
     const { rows } = await run("select count(*) from pg_trigger where tgname like 'appdb_live%' and tgenabled <> 'D'");
     return Number(rows[0]?.[0]);
