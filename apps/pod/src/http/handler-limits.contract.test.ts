@@ -175,7 +175,8 @@ describe("clients", () => {
 
   test("one that reads nothing gets no more than fits on the way, and ends the stream when it leaves", async () => {
     const client = await silentClient("/flood");
-    await eventually(() => expect(printed("piece 20")).toBe(1));
+    // a window of 1 MiB has room for as many, whatever the system's buffers take
+    await eventually(() => expect(printed("piece 10")).toBe(1));
     expect((await get("/pid"))[0]).toBe(200);
     expect(printed("flood ended")).toBe(0);
     client.destroy();
