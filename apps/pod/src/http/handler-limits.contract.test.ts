@@ -176,11 +176,11 @@ describe("clients", () => {
   test("one that reads nothing gets no more than fits on the way, and ends the stream when it leaves", async () => {
     const client = await silentClient("/flood");
     // a window of 1 MiB has room for as many, whatever the system's buffers take
-    await eventually(() => expect(printed("piece 10")).toBe(1));
+    await eventually(() => expect(printed("piece 10")).toBe(1), { timeout_ms: 20_000 });
     expect((await get("/pid"))[0]).toBe(200);
     expect(printed("flood ended")).toBe(0);
     client.destroy();
-    await eventually(() => expect(printed("flood ended")).toBe(1));
+    await eventually(() => expect(printed("flood ended")).toBe(1), { timeout_ms: 20_000 });
     expect(printed("piece 999")).toBe(0);
   });
 
