@@ -40,7 +40,9 @@ export class ReadTrip implements Submittable, TapListener {
   /** Resolves when the last read is over; with an error when the connection broke. */
   readonly over: Promise<unknown>;
   readonly #reads: readonly TripRead[];
+  readonly #onSent: (trip: ReadTrip) => void;
   readonly #cancel: () => void;
+  #isSent = false;
   #resolve: (broke?: unknown) => void = () => undefined;
   /** The read whose rows come. */
   #at = 0;
@@ -50,9 +52,16 @@ export class ReadTrip implements Submittable, TapListener {
   /** The last read for which PostgreSQL was told to stop. */
   #stopped = -1;
 
-  /** `cancel` tells PostgreSQL to stop what it runs; called once at most for each read. */
-  constructor(reads: readonly TripRead[], cancel: () => void) {
+  /**
+   * `onSent` is told when what comes from now on answers these reads: the end of the statement before may come late.
+   * `cancel` tells PostgreSQL to stop what it runs; called once at most for each read.
+   */
+  constructor(
+    reads: readonly TripRead[],
+    { onSent, cancel }: { readonly onSent: (trip: ReadTrip) => void; readonly cancel: () => void },
+  ) {
     this.#reads = reads;
+    this.#onSent = onSent;
     this.#cancel = cancel;
     this.over = new Promise((resolve) => {
       this.#resolve = resolve;
@@ -60,12 +69,15 @@ export class ReadTrip implements Submittable, TapListener {
   }
 
   submit(connection: object): void {
+    this.#isSent = true;
+    this.#onSent(this);
     (connection as Connection).stream.write(writeReads(this.#reads));
+    if (this.#reads[0]?.is_left === true) this.#stop();
   }
 
   /** A read was left: it is stopped if it runs, else when its turn comes. */
   leave(read: TripRead): void {
-    if (this.#reads[this.#at] === read) this.#stop();
+    if (this.#isSent && this.#reads[this.#at] === read) this.#stop();
   }
 
   takeRow(bytes: Buffer, start: number, end: number): void {

@@ -103,8 +103,12 @@ export class SharedTrips {
 
   async #goTogether(client: PoolClient, tap: RowTap, reads: readonly WaitingRead[]): Promise<unknown> {
     const cancelling: Promise<void>[] = [];
-    const trip = new ReadTrip(reads, () => cancelling.push(this.#pool.cancel(client)));
-    tap.listener = trip;
+    const trip = new ReadTrip(reads, {
+      onSent: (sent) => {
+        tap.listener = sent;
+      },
+      cancel: () => cancelling.push(this.#pool.cancel(client)),
+    });
     client.query(trip);
     for (const read of reads) read.listen(trip);
     const broke = await trip.over;
