@@ -20,10 +20,12 @@ test("npm start serves the quickstart without a terminal, and Ctrl-C stops all o
       { timeout_ms: 60_000 },
     );
     const inserted = await place.type(line);
+    expect(inserted.code, `${run}: ${inserted.stderr}\n${started.output()}`).toBe(0);
     expect(JSON.parse(inserted.stdout), run).toMatchObject({ title_upper: "HELLO", summary: "Hello" });
     rows.push(JSON.parse(inserted.stdout).id);
     const page = /its documentation: (\S+)/.exec(started.output())?.[1] ?? "";
-    expect(await (await fetch(page)).text()).toContain("swagger");
+    const shown = await place.type(`curl -sS ${page}`);
+    expect(shown.stdout, `${run}: ${shown.stderr}\n${started.output()}`).toContain("swagger");
 
     expect(await started.interrupt("SIGINT"), started.output()).toBe(0);
     expect(started.output()).not.toContain("error:");
