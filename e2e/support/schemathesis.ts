@@ -15,6 +15,8 @@ export interface FuzzInput {
   readonly phases: readonly string[];
   /** Checks of the program that do not hold here. */
   readonly except: readonly string[];
+  /** Ids of operations that are left out. */
+  readonly without: readonly string[];
 }
 
 /** A request that was made up, and what it was answered. */
@@ -48,6 +50,7 @@ export async function fuzz(input: FuzzInput): Promise<Fuzzed> {
     ...["--seed", `${input.seed}`, "--max-examples", `${input.examples}`, "--phases", input.phases.join(",")],
     ...["--checks", "all", "--exclude-checks", input.except.join(","), "--request-timeout", `${HANG_S}`],
     ...["--report", "ndjson", "--report-ndjson-path", report, "--output-sanitize", "false"],
+    ...input.without.flatMap((id) => ["--exclude-operation-id", id]),
   ];
   const findings = await run(join(input.bin, "schemathesis"), args, input.folder);
   return { exchanges: readExchanges(report), findings };
