@@ -67,7 +67,7 @@ test(
     expect(done.length).toBe(total);
     expect(done.every(([, { exchanges }]) => exchanges.length > 3)).toBe(true);
   },
-  LONG ? 7_200_000 : 400_000,
+  LONG ? 7_200_000 : 560_000,
 );
 
 /** A schema cannot say everything that is refused (a cursor, a division by zero): `wrongWith` looks at these refusals. */

@@ -230,7 +230,7 @@ def operation(handler, path, options):
     body = _body_schema([one for one in handler.arguments if one.source is BODY])
     if body is not None:
         found["requestBody"] = body
-    status = str(options.get("status_code") or 200)
+    status = "3XX" if _redirects(handler) else str(options.get("status_code") or 200)
     found["responses"] = {status: {"description": options.get("response_description") or "The answer.", **_content(handler, options)}}
     return found
 
@@ -259,6 +259,13 @@ def _body_schema(bodies):
     return {"required": required, "content": {"application/json": {"schema": schema}}}
 
 
+def _redirects(handler):
+    from appdb._http_types import RedirectResponse
+
+    hint = _hints(handler.function).get("return")
+    return isinstance(hint, type) and issubclass(hint, RedirectResponse)
+
+
 def _content(handler, options):
     from appdb._http_types import Response
 
@@ -266,15 +273,18 @@ def _content(handler, options):
         return {}
     hint = options.get("response_model") or _hints(handler.function).get("return")
     if hint is bytes:
-        return {"content": {"application/octet-stream": {}}}
+        return {"content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}}
     if handler.function.__code__.co_flags & (GENERATOR | ASYNC_GENERATOR):
-        return {"content": {"*/*": {}}}  # the first piece says what it is
+        return {}  # the first piece says what it is; generators of clients warn of "*/*"
     if isinstance(hint, type) and issubclass(hint, Response):
-        return {"content": {hint.media_type or "*/*": {}}}
+        media = hint.media_type
+        if media is None:
+            return {}
+        return {"content": {media: {"schema": {} if media == "application/json" else {"type": "string"}}}}
     try:
         kind = Kind(None, None, {}) if hint is None else kind_of(hint)
     except Unknown:
-        return {"content": {"*/*": {}}}
+        return {}
     return {"content": {"application/json": {"schema": kind.schema}}}
 
 

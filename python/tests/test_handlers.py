@@ -57,13 +57,14 @@ async def d(): pass
 def e() -> bytes: pass
 """,
     )
-    types = {route["path"]: [*route["openapi"]["responses"]["200"]["content"]] for route in found}
+    answers = {route["path"]: route["openapi"]["responses"] for route in found}
+    types = {path: {status: [*one.get("content", ())] for status, one in own.items()} for path, own in answers.items()}
     assert types == {
-        "/a": ["text/html"],
-        "/b": ["*/*"],
-        "/c": ["*/*"],
-        "/d": ["application/json"],
-        "/e": ["application/octet-stream"],
+        "/a": {"200": ["text/html"]},
+        "/b": {"3XX": []},
+        "/c": {"200": []},
+        "/d": {"200": ["application/json"]},
+        "/e": {"200": ["application/octet-stream"]},
     }
 
 
