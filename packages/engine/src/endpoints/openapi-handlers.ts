@@ -43,10 +43,10 @@ export function withApplication(own: OpenApiDocument, app: Readonly<Record<strin
   for (const [path, operations] of Object.entries(own.paths as Members)) {
     paths[path] = { ...(paths[path] as Members | undefined), ...(operations as Members) };
   }
-  const components = (theirs.components ?? {}) as Members;
-  const schemas = {
-    ...(components.schemas as Members | undefined),
-    ...((own.components as Members).schemas as Members),
-  };
-  return { ...theirs, paths, components: { ...components, schemas } };
+  const [ours, components] = [own.components, theirs.components ?? {}] as [Members, Members];
+  const merged: Record<string, Json> = { ...components };
+  for (const [kind, named] of Object.entries(ours))
+    merged[kind] = { ...(components[kind] as Members), ...(named as Members) };
+  const security = own.security === undefined ? {} : { security: own.security };
+  return { ...theirs, paths, components: merged, ...security };
 }

@@ -221,3 +221,63 @@ test("a route in the background answers a job, whose address tells what has beco
   expect(document.components.schemas.JobStatusResponse.required).toContain("result");
   expect(describe().paths).not.toHaveProperty("/_jobs/{id}");
 });
+
+test("a query answers null for a cell that may have failed, and never for what is counted", () => {
+  const [service] = manifest.services;
+  if (service === undefined) throw new Error("no service");
+  const column = (name: string) => ({ ...col(name, "string"), of: "docs" });
+  const count = { node: "aggregate", fn: "count", is_udf: false, args: [column("loud")], kwargs: {} } as const;
+  const select = [
+    { name: "title", expr: column("title") },
+    { name: "loud", expr: column("loud") },
+    { name: "louder", expr: call("string.upper", "string", column("loud")) },
+    { name: "known", expr: { ...count, type: { kind: "int" }, nullable: false } as const },
+  ];
+  const clauses = { joins: [], where: null, group_by: [], having: null, order_by: [], limit: null, offset: null };
+  const query = { from: { table: "docs", as: "docs" }, ...clauses, select, distinct: false, sample: null, tail: null };
+  const declared = {
+    id: "app:q",
+    name: "q",
+    module: "app",
+    comment: null,
+    parameters: [],
+    return_scalar: false,
+    source,
+  };
+  const route = {
+    kind: "query",
+    method: "get",
+    path: "/q",
+    query: "app:q",
+    inputs: [],
+    one_row: true,
+    source,
+  } as const;
+  // biome-ignore lint/suspicious/noExplicitAny: of a query, only what is described
+  const asked = { ...manifest, queries: [{ ...declared, query } as any] };
+  // biome-ignore lint/suspicious/noExplicitAny: as above
+  const document = whole(describeService(asked, { ...service, routes: [route as any] }));
+  const { properties } = document.paths["/v1/q"].get.responses["200"].content["application/json"].schema;
+  const types = Object.entries<{ type: unknown }>(properties).map(([name, { type }]) => [name, type]);
+  expect(Object.fromEntries(types)).toEqual({
+    title: "string",
+    loud: ["string", "null"],
+    louder: ["string", "null"],
+    known: "integer",
+  });
+});
+
+test("a hosted service wants an API key, and one on this machine none", () => {
+  const [service] = manifest.services;
+  if (service === undefined) throw new Error("no service");
+  // biome-ignore lint/suspicious/noExplicitAny: a document is looked at, not worked with
+  const hosted = describeService(manifest, service, { hosted: true }) as any;
+  expect(hosted.security).toEqual([{ ApiKey: [] }]);
+  expect(hosted.components.securitySchemes.ApiKey).toEqual({ type: "apiKey", in: "header", name: "X-api-key" });
+  expect(JSON.stringify(describeService(manifest, service))).not.toContain("ApiKey");
+  const openapi = { openapi: "3.1.0", info: {}, paths: {} };
+  const app = { id: "app:app", module: "app", name: "app", routes: [], openapi };
+  // biome-ignore lint/suspicious/noExplicitAny: as above
+  const own = describeService(manifest, { ...service, app }, { hosted: true }) as any;
+  expect([own.security, own.components.securitySchemes.ApiKey.name]).toEqual([[{ ApiKey: [] }], "X-api-key"]);
+});

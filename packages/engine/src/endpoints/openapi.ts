@@ -25,10 +25,18 @@ import {
   isMaybePageable,
   PAGE_PARAMETERS_DESCRIBED,
 } from "./openapi-pages.ts";
+import { rowsSchema } from "./openapi-rows.ts";
 import { type Json, type OpenApiDocument, objectSchema, valueSchema } from "./openapi-schemas.ts";
 
-/** Describes a service as OpenAPI 3.1, from the columns that its validators are compiled from. */
-export function describeService(manifest: Manifest, service: ManifestService): OpenApiDocument {
+/**
+ * Describes a service as OpenAPI 3.1, from the columns that its validators are compiled from. With `hosted`, requests
+ * are let through by a gateway that wants an API key, and the document says so.
+ */
+export function describeService(
+  manifest: Manifest,
+  service: ManifestService,
+  { hosted = false }: { readonly hosted?: boolean } = {},
+): OpenApiDocument {
   const paths: Record<string, Json> = {};
   const schemas = new NamedSchemas();
   schemas.add("Problem", PROBLEM_SCHEMA);
@@ -41,14 +49,17 @@ export function describeService(manifest: Manifest, service: ManifestService): O
     const described = route.kind !== "handler" && route.background != null ? describeInBackground(named) : named;
     paths[path] = { ...(paths[path] as { readonly [key: string]: Json } | undefined), [route.method]: described };
   }
-  const document = {
+  const document: OpenApiDocument = {
     openapi: "3.1.0",
     info: { title: service.name, version: VERSION },
     paths: { ...withTags(paths, service.tags ?? []), ...(hasBackground(service) ? JOB_PATHS : {}) },
-    components: { schemas: schemas.toJSON() },
+    components: { schemas: schemas.toJSON(), ...(hosted ? { securitySchemes: API_KEY_SCHEMES } : {}) },
+    ...(hosted ? { security: [{ ApiKey: [] }] } : {}),
   };
   return service.app?.openapi == null ? document : withApplication(document, service.app.openapi);
 }
+
+const API_KEY_SCHEMES = { ApiKey: { type: "apiKey", in: "header", name: "X-api-key" } } as const;
 
 function describe(manifest: Manifest, route: ManifestRoute, path: string): Json {
   switch (route.kind) {
@@ -169,7 +180,7 @@ function describeQuery(manifest: Manifest, route: ManifestQueryRoute, path: stri
       "200": {
         description: route.one_row ? "The row." : "The rows.",
         ...describeHeaders(route, isPaged),
-        content: { "application/json": { schema: answerSchema(route, query) }, ...EVENT_STREAM_DESCRIBED },
+        content: { "application/json": { schema: rowsSchema(manifest, route, query) }, ...EVENT_STREAM_DESCRIBED },
       },
       ...(route.method === "get" ? { "304": { description: "The client has this answer already." } } : {}),
       ...errorResponses(codes),
@@ -194,26 +205,6 @@ function describeParameters(route: ManifestQueryRoute, query: ManifestQuery): { 
     ...(pages.length === 0 ? {} : { parameters: pages }),
     requestBody: { required: required.length > 0, content: { "application/json": { schema } } },
   };
-}
-
-function answerSchema(route: ManifestQueryRoute, { query, return_scalar }: ManifestQuery): Json {
-  // An outer join leaves columns without a value that are never null in their table.
-  const outer = query.joins.some(({ kind }) => kind !== "inner" && kind !== "cross");
-  const values = query.select.map(({ name, expr }) => [name, valueSchema(expr.type, expr.nullable || outer)] as const);
-  const row: Json =
-    return_scalar && values[0] !== undefined
-      ? values[0][1]
-      : {
-          type: "object",
-          properties: Object.fromEntries(values),
-          required: values.map(([name]) => name),
-          additionalProperties: false,
-        };
-  if (route.one_row) return row;
-  const rows = { type: "array", items: row };
-  return return_scalar
-    ? rows
-    : { type: "object", properties: { rows }, required: ["rows"], additionalProperties: false };
 }
 
 function parameterSchema(parameter: ManifestParameter): Json {
