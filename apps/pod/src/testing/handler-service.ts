@@ -28,13 +28,26 @@ export interface HandlerService extends AsyncDisposable {
   readonly printed: readonly string[];
 }
 
+interface HandlerServiceOptions {
+  readonly workers?: number;
+  readonly function_timeout_ms?: number;
+  readonly body_bytes?: number;
+}
+
 /** Serves the handlers of an application from real Python over real HTTP; its tables are nowhere. */
-export async function serveHandlers(
-  source: string,
-  options: { workers?: number; function_timeout_ms?: number; body_bytes?: number } = {},
-): Promise<HandlerService> {
+export async function serveHandlers(source: string, options: HandlerServiceOptions = {}): Promise<HandlerService> {
   const folder = mkdtempSync(join(tmpdir(), "appdb-handlers-"));
-  writeFileSync(join(folder, "app.py"), HEAD + source);
+  try {
+    writeFileSync(join(folder, "app.py"), HEAD + source);
+    return await serveFolder(folder, options);
+  } catch (error) {
+    rmSync(folder, { recursive: true, force: true });
+    throw error;
+  }
+}
+
+/** Serves the application of a folder, which goes with the service. */
+async function serveFolder(folder: string, options: HandlerServiceOptions): Promise<HandlerService> {
   const tools = join(CHECKOUT, ".tools", "lib");
   const runtime = {
     python: join(CHECKOUT, ".tools", "bin", "python"),
