@@ -27,6 +27,9 @@ test("npm start serves the quickstart without a terminal, and Ctrl-C stops all o
     const shown = await place.type(`curl -sS ${page}`);
     expect(shown.stdout, `${run}: ${shown.stderr}\n${started.output()}`).toContain("swagger");
 
+    // it goes on, and shows the service's log
+    await eventually(() => expect(started.output()).toContain("service listens"), { timeout_ms: 30_000 });
+    expect(started.child.exitCode, started.output()).toBe(null);
     expect(await started.interrupt("SIGINT"), started.output()).toBe(0);
     expect(started.output()).not.toContain("error:");
     expect(place.processes()).toEqual([]);

@@ -98,7 +98,7 @@ Ctrl-C stops the service, the daemon and PostgreSQL; the rows stay. The service'
 
 /** Shows the log until a signal comes, or until it ends because somebody stopped the daemon. */
 async function follow(env, interrupted) {
-  const args = [join(DIST, "cli.js"), "service", "logs", SERVICE, "--follow"];
+  const args = [join(DIST, "cli.js"), "service", "logs", `${TARGET}/${SERVICE}`, "--follow"];
   const child = spawn(process.execPath, args, {
     cwd: PROJECT,
     env,
