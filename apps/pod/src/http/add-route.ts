@@ -4,6 +4,7 @@ import type { Logger } from "@appdb/engine/ports";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { BodyStream } from "./body-stream.ts";
 import type { Connections } from "./connections.ts";
+import { noWebSockets } from "./http-errors.ts";
 import { type Sending, sendAnswer } from "./send-answer.ts";
 
 declare module "fastify" {
@@ -30,6 +31,7 @@ export function addRoute(server: FastifyInstance, carrier: Carrier, route: Compi
     method: route.method === "ANY" ? ALL_METHODS : route.method,
     url: carrier.mount + routerPath(route.path),
     config: { streams: route.streams ?? [], takes_any_body: route.takes_any_body ?? false },
+    ...(route.method === "GET" || route.method === "ANY" ? { onRequest: refuseWebSocket } : {}),
     handler: (request, reply) => {
       // The answer is complete when it comes: Fastify's own way of sending it would cost a third of the request.
       reply.hijack();
@@ -37,15 +39,12 @@ export function addRoute(server: FastifyInstance, carrier: Carrier, route: Compi
         void carryStream(carrier, route, request, reply.raw);
         return;
       }
-      const { body, id, raw } = request;
-      const answer = route.handle({
-        body: typeof body === "string" || body instanceof Uint8Array ? body : "",
-        search: searchOf(request.url),
-        headers: request.headers,
-        id,
-        signal: route.takes_signal ? connections.signalOf(raw.socket) : undefined,
-        ...(route.takes_any_body ? { place: placeOf(carrier, request) } : {}),
-      });
+      const { body, id, raw, headers } = request;
+      const search = searchOf(request.url);
+      const signal = route.takes_signal ? connections.signalOf(raw.socket) : undefined;
+      const whole = typeof body === "string" || body instanceof Uint8Array ? body : "";
+      const place = route.takes_any_body ? placeOf(carrier, request) : undefined;
+      const answer = route.handle({ body: whole, search, headers, id, signal, place });
       // The handler never rejects.
       void answer.then((done) => sendAnswer(sendingOf(carrier, route, id, raw, reply.raw), done));
     },
@@ -57,7 +56,15 @@ export function isStreamed(request: FastifyRequest): boolean {
   const { streams } = request.routeOptions.config;
   if (streams === undefined || streams.length === 0) return false;
   const type = request.headers["content-type"];
-  return streams.includes("*") || (type !== undefined && streams.includes(mediaType(type)));
+  if (streams[0] === "*") return true;
+  // What nearly every request has, and no route streams.
+  return type !== undefined && type !== "application/json" && streams.includes(mediaType(type));
+}
+
+/** Asking for a WebSocket is a GET (RFC 6455, 4.1). Any other protocol is offered, not asked for: the request is answered as it is. */
+export function refuseWebSocket(request: FastifyRequest, _reply: unknown, done: (error?: Error) => void): void {
+  const { upgrade } = request.headers;
+  done(upgrade === undefined || upgrade.toLowerCase() !== "websocket" ? undefined : noWebSockets());
 }
 
 async function carryStream(

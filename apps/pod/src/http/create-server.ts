@@ -3,7 +3,7 @@ import { appError } from "@appdb/contract/errors";
 import { answerError } from "@appdb/engine/endpoints/answers";
 import { type FastifyInstance, fastify } from "fastify";
 import { isStreamed } from "./add-route.ts";
-import { answerBadHttp, fromHttpError, noWebSockets, unsupportedMediaType } from "./http-errors.ts";
+import { answerBadHttp, fromHttpError, unsupportedMediaType } from "./http-errors.ts";
 import { refuseEncoding } from "./packed-body.ts";
 import { readBody } from "./read-body.ts";
 import { createRequestIds } from "./request-id.ts";
@@ -43,11 +43,6 @@ export function createServer(options: ServeOptions): FastifyInstance {
     if (isStreamed(request)) done(refuseEncoding(request.headers) ?? null);
     else if (request.routeOptions.config.takes_any_body) readBody(payload, options.body_bytes, done);
     else done(unsupportedMediaType(request.headers["content-type"]));
-  });
-  server.addHook("onRequest", (request, _reply, done) => {
-    const { upgrade } = request.headers;
-    // Any other protocol is offered, not asked for: the request is answered as it is.
-    done(upgrade === undefined || upgrade.toLowerCase() !== "websocket" ? undefined : noWebSockets());
   });
   return server;
 }

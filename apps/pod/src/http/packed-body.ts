@@ -11,6 +11,8 @@ const UTF8 = /^"?(utf-?8|us-ascii)"?$/i;
  * Undefined when nothing does.
  */
 export function refuseEncoding(headers: IncomingMessage["headers"]): Error | undefined {
+  const type = headers["content-type"];
+  if (headers["content-encoding"] === undefined && type?.includes(";") !== true) return undefined;
   const encoding = headers["content-encoding"]?.trim();
   if (encoding !== undefined && !GZIP.test(encoding) && !/^(identity)?$/i.test(encoding)) {
     return appError("unsupported_media_type", {
@@ -18,7 +20,7 @@ export function refuseEncoding(headers: IncomingMessage["headers"]): Error | und
       hint: "Send the body as it is, or with the header: content-encoding: gzip",
     });
   }
-  const charset = /;\s*charset\s*=\s*([^;]*)/i.exec(headers["content-type"] ?? "")?.[1]?.trim();
+  const charset = /;\s*charset\s*=\s*([^;]*)/i.exec(type ?? "")?.[1]?.trim();
   if (charset === undefined || UTF8.test(charset)) return undefined;
   return appError("unsupported_media_type", {
     detail: `The body's charset is ${JSON.stringify(charset.slice(0, 100))}; JSON is taken in UTF-8.`,
@@ -28,8 +30,8 @@ export function refuseEncoding(headers: IncomingMessage["headers"]): Error | und
 
 /** A request's body as it was before it was packed. What is no gzip fails with invalid_encoding. */
 export function unpackedBody(request: IncomingMessage): Readable {
-  const encoding = request.headers["content-encoding"]?.trim() ?? "";
-  if (!GZIP.test(encoding)) return request;
+  const encoding = request.headers["content-encoding"];
+  if (encoding === undefined || !GZIP.test(encoding.trim())) return request;
   const gunzip = createGunzip();
   request.on("error", (error) => gunzip.destroy(error));
   return request.pipe(gunzip);

@@ -36,12 +36,23 @@ const SENT = Promise.resolve();
 function headersOf({ request, id, cors }: Sending, answer: RouteAnswer, headers: string[]): string[] {
   headers.push(REQUEST_ID_HEADER, id);
   for (const name in answer.headers) headers.push(name, answer.headers[name] ?? "");
-  const own = answer.more_headers ?? [];
+  const { origin } = request.headers;
+  const own = answer.more_headers;
+  if (own === undefined && origin === undefined) return headers;
+  return headersFor(origin, cors, own ?? [], headers);
+}
+
+/** The headers that a handler makes of its own, and those for a page of another origin. */
+function headersFor(
+  origin: string | undefined,
+  cors: CorsRule,
+  own: NonNullable<RouteAnswer["more_headers"]>,
+  headers: string[],
+): string[] {
   const hasOwnCors = own.some(([name]) => name === CORS_HEADER);
   // What the router says of other origins counts; where it says nothing, a handler may.
   const more = cors === null || cors === "own" ? own : own.filter(([name]) => !name.startsWith("access-control-"));
   headers.push(...more.flat());
-  const { origin } = request.headers;
   if (origin !== undefined && !(hasOwnCors && cors === null))
     headers.push(...Object.entries(corsHeaders(origin, cors)).flat());
   return headers;

@@ -327,7 +327,7 @@ test("after a commit whose outcome is unknown, a repetition with the key stores 
 
 test("when a row cannot be stored its answer is not kept, and the other way round", async () => {
   const post = await serve();
-  await sql.query({ text: "alter table appdb.requests add constraint refusing check (key <> 'bad')" });
+  await sql.query({ text: "alter table appdb.requests add constraint refusing check (made::text not like '%BAD%')" });
   const answers = await Promise.all(["good", "bad", "fine"].map((key) => post("/docs", { title: key }, key)));
   expect(answers.map(({ status }) => status)).toEqual([200, 422, 200]);
   expect((await sql.query({ text: "select title from docs order by 1" })).rows).toEqual([["fine"], ["good"]]);
@@ -344,7 +344,8 @@ test("an answer is kept for a day, then its key is free and its row is collected
   expect(anew).toMatchObject({ status: 200, json: { loud: "OTHER" } });
   expect(await count("appdb.requests")).toBe(2);
   expect(await opened[0]?.collect()).toBe(1);
-  expect((await sql.query({ text: "select key from appdb.requests" })).rows).toEqual([["k1"]]);
+  expect(await count("appdb.requests")).toBe(1);
+  expect((await post("/docs", { title: "other" }, "k1")).text).toBe(anew.text);
 });
 
 /** The methods of a pool as an object of its own, whose parts can be exchanged. */

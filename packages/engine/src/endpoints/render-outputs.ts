@@ -1,7 +1,7 @@
 import type { ManifestAnswerer } from "@appdb/contract/manifest";
 import type { ColumnType } from "@appdb/contract/types";
 import { answerSlot } from "../compute/answer-graph.ts";
-import { type KeptBody, wholeBody } from "../once/kept-body.ts";
+import { holeText, type KeptBody, wholeBody } from "../once/kept-body.ts";
 import type { Row, RowLayout } from "../rows/row-layout.ts";
 import { valueToJson } from "../rows/value-json.ts";
 
@@ -9,6 +9,8 @@ interface Output {
   /** `{"id":` or `,"title":`, made once. */
   readonly lead: string;
   readonly type: ColumnType;
+  /** The type as JSON. */
+  readonly type_text: string;
   readonly at: number;
 }
 
@@ -36,7 +38,12 @@ function compileOutputs(layout: RowLayout, outputs: readonly string[]): AnswerWr
     const at = layout.index.get(name) ?? -1;
     const slot = layout.slots[at];
     if (slot === undefined) throw new TypeError(`${layout.table.name} has no column ${name}`);
-    return { lead: `${index === 0 ? "{" : ","}${JSON.stringify(name)}:`, type: slot.type, at };
+    return {
+      lead: `${index === 0 ? "{" : ","}${JSON.stringify(name)}:`,
+      type: slot.type,
+      type_text: JSON.stringify(slot.type),
+      at,
+    };
   });
   return {
     whole(row) {
@@ -45,22 +52,15 @@ function compileOutputs(layout: RowLayout, outputs: readonly string[]): AnswerWr
       return `${text}}`;
     },
     kept(row, unknown) {
-      const pieces: string[] = [];
-      const holes: { of: number; type: ColumnType }[] = [];
       let text = "";
-      for (const { lead, type, at } of compiled) {
+      let holes = "";
+      for (const { lead, type, type_text, at } of compiled) {
         text += lead;
         const of = unknown.indexOf(at);
-        if (of < 0) {
-          text += valueToJson(type.kind, row[at] ?? null);
-          continue;
-        }
-        holes.push({ of, type });
-        pieces.push(text);
-        text = "";
+        if (of < 0) text += valueToJson(type.kind, row[at] ?? null);
+        else holes += (holes === "" ? "[" : ",") + holeText(text.length, of, type_text);
       }
-      pieces.push(`${text}}`);
-      return { pieces, holes };
+      return { text: `${text}}`, holes: holes === "" ? null : `${holes}]` };
     },
   };
 }

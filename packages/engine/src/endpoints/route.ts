@@ -22,7 +22,7 @@ export interface RouteRequest {
   /** Given to a changing route, it does the request once; in place of what the header Idempotency-Key says. */
   readonly once?: Once;
   /** For routes with `takes_any_body` or that stream everything. */
-  readonly place?: RoutePlace;
+  readonly place?: RoutePlace | undefined;
   /** Ends the wait for a function when the caller is gone. A request with a stream always has one. */
   readonly signal?: AbortSignal | undefined;
   /** Takes down where the time goes, when the client wants to know. */

@@ -32,17 +32,26 @@ export function compileRowRoute(
   const exported = compileExport(context.deps.connectExport, layout, route);
   if (exported !== null) context.exports.push(exported);
   const isMinimal = (request: RouteRequest): boolean => route.kind === "insert" && wantsMinimal(request);
-  const run = async (request: RouteRequest, stored: Row[], once?: Once): Promise<KeptAnswer> => {
-    const row = read(request.body);
-    const answer = (unknown: readonly number[]) => {
-      const headers = headersOf(row);
-      if (isMinimal(request)) return { ...minimalAnswer({ headers }), body: wholeBody("") };
-      return { status: 200, headers, body: render.kept(row, unknown) };
-    };
-    await runner.run(row, request.signal, on_error, once && { ...once, answer }, request.timing);
-    stored.push(row);
+  const answerOf = (request: RouteRequest, row: Row): KeptAnswer => {
     const headers = headersOf(row);
     return isMinimal(request) ? minimalAnswer({ headers }) : { status: 200, headers, body: render.whole(row) };
+  };
+  const runOnce = async (request: RouteRequest, once: Once): Promise<KeptAnswer> => {
+    let stored: Row | undefined;
+    const answered = await context.once.run(once, runner.uses_python, async () => {
+      const row = read(request.body);
+      const answer = (unknown: readonly number[]) => {
+        const headers = headersOf(row);
+        if (isMinimal(request)) return { ...minimalAnswer({ headers }), body: wholeBody("") };
+        return { status: 200, headers, body: render.kept(row, unknown) };
+      };
+      await runner.run(row, request.signal, on_error, { ...once, answer }, request.timing);
+      stored = row;
+      return answerOf(request, row);
+    });
+    // Not for a request that was stored before; and outside of `once`, to which an error means that nothing was.
+    if (stored !== undefined) await exported?.write(stored);
+    return answered;
   };
   const many = takesMany(route)
     ? new InsertMany(context, { route, layout, read, render: render.whole, place })
@@ -62,14 +71,11 @@ export function compileRowRoute(
       try {
         if (many?.takes(request) === true) return await many.run(request);
         const once = route.kind === "insert" ? readOnce(request, place) : undefined;
-        const stored: Row[] = [];
-        const answer =
-          once === undefined
-            ? await run(request, stored)
-            : await context.once.run(once, runner.uses_python, () => run(request, stored, once));
-        // Not for a request that was stored before; and outside of `once`, to which an error means that nothing was.
-        for (const row of stored) await exported?.write(row);
-        return answer;
+        if (once !== undefined) return await runOnce(request, once);
+        const row = read(request.body);
+        await runner.run(row, request.signal, on_error, undefined, request.timing);
+        if (exported !== null) await exported.write(row);
+        return answerOf(request, row);
       } catch (error) {
         return answerError(error, request.id, log, request.signal);
       }

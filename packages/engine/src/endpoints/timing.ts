@@ -8,11 +8,9 @@ import type { CompiledRoute, RouteRequest } from "./route.ts";
 export function withTiming(route: CompiledRoute): CompiledRoute {
   return {
     ...route,
-    async handle(request) {
-      if (request.headers.prefer === undefined || !readPreferences(request.headers).has("timing")) {
-        return route.handle(request);
-      }
-      return handleTimed(route, request);
+    handle(request) {
+      const isWanted = request.headers.prefer !== undefined && readPreferences(request.headers).has("timing");
+      return isWanted ? handleTimed(route, request) : route.handle(request);
     },
   };
 }

@@ -3,7 +3,6 @@ import { JSON_HEADERS } from "../endpoints/answers.ts";
 import type { Row } from "../rows/row-layout.ts";
 import { quoteElement } from "../rows/value-sql.ts";
 import { quoteIdent } from "../sql/quote.ts";
-import { bodyText } from "./kept-body.ts";
 import { requestOf } from "./request-store.ts";
 
 interface Column {
@@ -21,8 +20,8 @@ export interface KeptShape {
 
 /**
  * The statement that stores rows and, with those that were stored, the answers of their requests. It answers what the
- * INSERT returns. An answer comes as text; where SQL computes some of its values it has holes, and those values are kept
- * beside it as PostgreSQL writes them. Parameters: see `keptParameters`.
+ * INSERT returns. An answer comes as text; where SQL computes some of its values it has holes, which are kept
+ * beside it with those values as PostgreSQL writes them. Parameters: see `keptParameters`.
  */
 export function keepWithInsert({ insert, returning, parameters }: KeptShape): string {
   const [identity, ...made] = returning;
@@ -33,14 +32,14 @@ export function keepWithInsert({ insert, returning, parameters }: KeptShape): st
     // What a cast writes out in full, everything else calls t and f.
     return type.kind === "bool" ? `left(${text}, 1)` : text;
   });
-  const values = made.length === 0 ? "null::text[]" : `case when u.has_holes then array[${texts.join(", ")}] end`;
+  const filled = `case when u.holes is not null then array[u.holes, ${texts.join(", ")}] end`;
   const names = returning.map(({ name }) => quoteIdent(name)).join(", ");
   return [
     `with stored as (${insert}), kept as (`,
-    "insert into appdb.requests (id, scope, key, digest, status, headers, body, made, expires_at)",
-    `select u.id, u.scope, u.key, u.digest, u.status, u.headers, u.body, ${values}, ${p(10)}::timestamptz`,
-    `from unnest(${p(1)}::uuid[], ${p(2)}::uuid[], ${p(3)}::text[], ${p(4)}::text[], ${p(5)}::uuid[], ${p(6)}::smallint[],`,
-    `${p(7)}::json[], ${p(8)}::text[], ${p(9)}::bool[]) as u(row, id, scope, key, digest, status, headers, body, has_holes)`,
+    "insert into appdb.requests (id, digest, status, headers, body, made, expires_at)",
+    `select u.id, u.digest, u.status, u.headers, u.body, ${made.length === 0 ? "null" : filled}, ${p(8)}::timestamptz`,
+    `from unnest(${p(1)}::uuid[], ${p(2)}::uuid[], ${p(3)}::uuid[], ${p(4)}::smallint[], ${p(5)}::json[], ${p(6)}::text[],`,
+    `${p(7)}::text[]) as u(row, id, digest, status, headers, body, holes)`,
     // In one order, so that two batches with the same keys wait for each other and do not deadlock.
     `join stored s on s.${quoteIdent(identity.name)} = u.row order by u.id)`,
     `select ${names} from stored`,
@@ -57,25 +56,27 @@ export function keptParameters(
   unknown: readonly number[],
   expires_at: string,
 ): string[] {
-  const arrays = ["", "", "", "", "", "", "", "", ""];
-  let lead = "{";
+  const identities: string[] = [];
+  const ids: string[] = [];
+  const digests: string[] = [];
+  const statuses: number[] = [];
+  const heads: string[] = [];
+  const bodies: string[] = [];
+  const holes: string[] = [];
   for (const row of rows) {
     const request = requestOf(row);
     if (request === undefined) continue;
     const { status, headers, body } = request.answer(unknown);
-    const values = [
-      String(row[identity]),
-      request.id,
-      quoteElement(request.scope),
-      quoteElement(request.key),
-      request.digest,
-      String(status),
-      headers === JSON_HEADERS ? "NULL" : quoteElement(JSON.stringify(headers)),
-      quoteElement(bodyText(body)),
-      body.holes.length === 0 ? "f" : "t",
-    ];
-    for (let at = 0; at < values.length; at++) arrays[at] += lead + values[at];
-    lead = ",";
+    identities.push(String(row[identity]));
+    ids.push(request.id);
+    digests.push(request.digest);
+    statuses.push(status);
+    heads.push(headers === JSON_HEADERS ? "NULL" : quoteElement(JSON.stringify(headers)));
+    bodies.push(quoteElement(body.text));
+    holes.push(body.holes === null ? "NULL" : quoteElement(body.holes));
   }
-  return [...arrays.map((text) => `${text}}`), expires_at];
+  return [
+    ...[identities, ids, digests, statuses, heads, bodies, holes].map((values) => `{${values.join(",")}}`),
+    expires_at,
+  ];
 }

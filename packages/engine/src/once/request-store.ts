@@ -3,7 +3,7 @@ import { JSON_HEADERS } from "../endpoints/answers.ts";
 import { type Clock, type SqlConnection, SqlError, type SqlPool } from "../ports.ts";
 import type { Row } from "../rows/row-layout.ts";
 import { columnText } from "../rows/value-sql.ts";
-import { bodyText, fillBody, type KeptBody, wholeBody } from "./kept-body.ts";
+import { fillBody, type KeptBody, wholeBody } from "./kept-body.ts";
 
 /** What makes two requests the same one. Whatever is stored for a request of this scope and key is stored once. */
 export interface Once {
@@ -115,17 +115,14 @@ export class RequestStore {
     const texts = (values: readonly (string | null)[]): string => columnText("string", values);
     await connection.query({
       name: "appdb.keep_requests",
-      text: `insert into appdb.requests (id, scope, key, digest, status, headers, body, expires_at)
-        select u.*, $8::timestamptz from unnest(
-          $1::uuid[], $2::text[], $3::text[], $4::uuid[], $5::smallint[], $6::json[], $7::text[]) as u`,
+      text: `insert into appdb.requests (id, digest, status, headers, body, expires_at)
+        select u.*, $6::timestamptz from unnest($1::uuid[], $2::uuid[], $3::smallint[], $4::json[], $5::text[]) as u`,
       values: [
         `{${sorted.map(({ id }) => id).join(",")}}`,
-        texts(sorted.map(({ scope }) => scope)),
-        texts(sorted.map(({ key }) => key)),
         `{${sorted.map(({ digest }) => digest).join(",")}}`,
         `{${answers.map(({ status }) => status).join(",")}}`,
         texts(answers.map(({ headers }) => (headers === JSON_HEADERS ? null : JSON.stringify(headers)))),
-        texts(answers.map(({ body }) => bodyText(body))),
+        texts(answers.map(({ body }) => body.text)),
         this.expiry(),
       ],
     });

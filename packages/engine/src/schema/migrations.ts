@@ -24,6 +24,7 @@ export const MIGRATIONS: readonly CatalogMigration[] = [
   { id: 7, breaking: false, sql: liveChanges() },
   { id: 8, breaking: true, sql: indexesOfVectors() },
   { id: 9, breaking: false, sql: backgroundJobs() },
+  { id: 10, breaking: true, sql: shorterAnswers() },
 ];
 
 /** Tables, columns, indexes, functions and jobs of one database. Locks nothing that anybody uses yet. */
@@ -283,5 +284,16 @@ create table appdb.background (
 );
 create index background_open on appdb.background (folder, service, seq) where state in ('queued', 'running');
 create index background_expiry on appdb.background (expires_at) where expires_at is not null;
+`;
+}
+
+/** Answers without what nobody reads, and with their holes beside them. Locks the answers for a moment; those with holes of
+ *  the older kind are forgotten. An older version would write columns that are gone. */
+function shorterAnswers(): string {
+  return `
+delete from appdb.requests where made is not null;
+alter table appdb.requests drop column scope, drop column key;
+comment on column appdb.requests.made is
+  'Where values that SQL computes belong in the body, as JSON; behind it these values, as PostgreSQL writes them. Null: nowhere.';
 `;
 }

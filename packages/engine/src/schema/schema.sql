@@ -258,8 +258,6 @@ CREATE TABLE appdb.migrations (
 
 CREATE TABLE appdb.requests (
     id uuid NOT NULL,
-    scope text NOT NULL,
-    key text NOT NULL,
     digest uuid NOT NULL,
     status smallint NOT NULL,
     headers json,
@@ -267,6 +265,8 @@ CREATE TABLE appdb.requests (
     made text[],
     expires_at timestamp with time zone NOT NULL
 );
+
+COMMENT ON COLUMN appdb.requests.made IS 'Where values that SQL computes belong in the body, as JSON; behind it these values, as PostgreSQL writes them. Null: nowhere.';
 
 CREATE TABLE appdb.state (
     only_row boolean DEFAULT true NOT NULL,
