@@ -2,7 +2,7 @@ import type { ManifestService, ManifestUpdateRoute } from "@appdb/contract/manif
 import { readOnce } from "../once/idempotency-key.ts";
 import { type KeptAnswer, keepWith, type Once, wholeAnswer } from "../once/request-store.ts";
 import type { Row } from "../rows/row-layout.ts";
-import { compileChangeReader } from "../rows/validate-row.ts";
+import { compileChangeReader, type RowChange } from "../rows/validate-row.ts";
 import { answerError, JSON_HEADERS } from "./answers.ts";
 import { cellErrorHeaders } from "./cell-error-header.ts";
 import { minimalAnswer, wantsMinimal } from "./minimal-answer.ts";
@@ -29,18 +29,25 @@ export function compileUpdateRoute(
   const uses_python = route.handler !== null || updater.usesPython(route.inputs);
   const path = service.prefix + route.path;
   const place = `${context.input.target} ${service.name} POST ${path}`;
-  const run = async (request: RouteRequest, stored: Row[], once?: Once): Promise<KeptAnswer> => {
-    const change = read(request.body);
-    const answer = (): KeptAnswer => {
-      const headers = headersOf(change.row);
-      if (wantsMinimal(request)) return minimalAnswer({ headers });
-      return { status: 200, headers, body: render.whole(change.row) };
-    };
-    if (once !== undefined) keepWith(change.row, { ...once, answer: () => wholeAnswer(answer()) });
-    const { signal, timing } = request;
-    await updater.run(change, { signal, on_error, answerer: route.handler, timing });
-    stored.push(change.row);
-    return answer();
+  const answerOf = (request: RouteRequest, row: Row): KeptAnswer => {
+    const headers = headersOf(row);
+    return wantsMinimal(request) ? minimalAnswer({ headers }) : { status: 200, headers, body: render.whole(row) };
+  };
+  const run = (change: RowChange, { signal, timing }: RouteRequest): Promise<void> =>
+    updater.run(change, { signal, on_error, answerer: route.handler, timing });
+  const runOnce = async (request: RouteRequest, once: Once): Promise<KeptAnswer> => {
+    let stored: Row | undefined;
+    const answered = await context.once.run(once, uses_python, async () => {
+      const change = read(request.body);
+      const { row } = change;
+      keepWith(row, { ...once, answer: () => wholeAnswer(answerOf(request, row)) });
+      await run(change, request);
+      stored = row;
+      return answerOf(request, row);
+    });
+    // Not for a request that was done before; and outside of `once`, to which an error means that nothing was.
+    if (stored !== undefined) await exported?.write(stored);
+    return answered;
   };
   return {
     service: service.name,
@@ -53,14 +60,11 @@ export function compileUpdateRoute(
     async handle(request) {
       try {
         const once = readOnce(request, place);
-        const stored: Row[] = [];
-        const answer =
-          once === undefined
-            ? await run(request, stored)
-            : await context.once.run(once, uses_python, () => run(request, stored, once));
-        // Not for a request that was done before; and outside of `once`, to which an error means that nothing was.
-        for (const row of stored) await exported?.write(row);
-        return answer;
+        if (once !== undefined) return await runOnce(request, once);
+        const change = read(request.body);
+        await run(change, request);
+        if (exported !== null) await exported.write(change.row);
+        return answerOf(request, change.row);
       } catch (error) {
         return answerError(error, request.id, log, request.signal);
       }
