@@ -20,8 +20,8 @@ from appdb._route_checks import (
     read_by,
     shape_of,
 )
-from appdb._routes import QueryRoute, RowRoute
-from appdb._write_routes import DeleteRoute, UpdateRoute, delete_columns, update_columns
+from appdb._routes import DeleteRoute, QueryRoute, RowRoute
+from appdb._write_routes import delete_columns, update_columns
 
 _VERBS = ("get", "post", "put", "patch", "delete")
 # What FastAPI first looks at of a router that is included in an application object.
@@ -163,7 +163,7 @@ class Router:
         self._take_path("update", path)
         key, names_in = update_columns(model, path, inputs)
         answerer, names_out = outputs_of(model, outputs, function, on_error)
-        made = UpdateRoute(path, model, key, names_in, names_out, on_error, answerer, export, background, source)
+        made = RowRoute("update", path, model, names_in, names_out, on_error, answerer, export, background, source, key)
         self._routes.append(made)
         return function
 
