@@ -166,52 +166,55 @@ const backgroundSchema = z.strictObject({
   expires_s: z.int().min(1),
 });
 
-/** A row in, values of a row out. `insert` stores it, `compute` does not. */
-const rowRouteSchema = z.strictObject({
-  kind: z.enum(["insert", "compute"]),
+/** Of every route that the engine answers: it may be done in the background. */
+const answeredByEngine = {
+  /** Null: the answer is what the route does. */
+  background: backgroundSchema.nullable().optional(),
+  source: sourceSchema,
+};
+
+const overTable = {
   method: z.enum(["post"]),
   /** Starts with `/`; the service's prefix is not in it. */
   path: z.string(),
   table: z.string(),
+};
+
+/** Of routes that take values of a row and answer values of it. */
+const overRow = {
   inputs: z.array(z.string()),
   outputs: z.array(z.string()),
-  /** What a computed column that fails does to an inserted row: nothing is stored, or the cell is null with its error. */
+  /** What a computed column that fails does to a row that is stored: nothing is, or the cell is null with its error. */
   on_error: onErrorSchema.default("abort"),
   handler: answererSchema.nullable().default(null),
   export_sql: sqlExportSchema.nullable().optional(),
-  /** Null: the answer is what the route does. */
-  background: backgroundSchema.nullable().optional(),
-  source: sourceSchema,
+};
+
+/** A row in, values of a row out. `insert` stores it, `compute` does not. */
+const rowRouteSchema = z.strictObject({
+  kind: z.enum(["insert", "compute"]),
+  ...overTable,
+  ...overRow,
+  ...answeredByEngine,
 });
 
 /** A key and values in, values of the updated row out. A field that a request leaves out keeps its value. */
 const updateRouteSchema = z.strictObject({
   kind: z.literal("update"),
-  method: z.enum(["post"]),
-  path: z.string(),
-  table: z.string(),
+  ...overTable,
   /** The table's primary key, which every request brings. */
   key: z.array(z.string()).min(1),
+  ...overRow,
   inputs: z.array(z.string()).min(1),
-  outputs: z.array(z.string()),
-  on_error: onErrorSchema.default("abort"),
-  handler: answererSchema.nullable().default(null),
-  export_sql: sqlExportSchema.nullable().optional(),
-  /** Null: the answer is what the route does. */
-  background: backgroundSchema.nullable().optional(),
-  source: sourceSchema,
+  ...answeredByEngine,
 });
 
 /** Values in; the rows that have all of them go, and their number comes back. */
 const deleteRouteSchema = z.strictObject({
   kind: z.literal("delete"),
-  method: z.enum(["post"]),
-  path: z.string(),
-  table: z.string(),
+  ...overTable,
   match_columns: z.array(z.string()).min(1),
-  /** Null: the answer is what the route does. */
-  background: backgroundSchema.nullable().optional(),
-  source: sourceSchema,
+  ...answeredByEngine,
 });
 
 /** Values of parameters in, by body or by URL; the rows of a query out. */
@@ -225,9 +228,7 @@ const queryRouteSchema = z.strictObject({
   inputs: z.array(z.string()),
   /** The answer is the only row itself; none and several are errors. */
   one_row: z.boolean(),
-  /** Null: the answer is what the route does. */
-  background: backgroundSchema.nullable().optional(),
-  source: sourceSchema,
+  ...answeredByEngine,
 });
 
 /** A function of the application that answers requests itself. */
