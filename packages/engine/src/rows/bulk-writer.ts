@@ -37,9 +37,14 @@ const SAVEPOINT = "many_rows";
 /** PostgreSQL may refuse a row when later ones are on their way to it already: so many batches are remembered, to name it. */
 const KEPT_BATCHES = 8;
 
-interface Batches {
+/** What one transaction writes, and with what. */
+interface Run {
+  readonly connection: SqlTransaction;
+  readonly statements: Statements;
   readonly first: IteratorResult<RowBatch>;
   readonly iterator: AsyncIterator<RowBatch>;
+  readonly steps: BulkSteps;
+  readonly signal: AbortSignal;
 }
 
 /** The table is not what the statements were made for; nothing was written yet. */
@@ -91,11 +96,8 @@ export class BulkWriter {
           return await this.#deps.sql.transaction(async (connection) => {
             await this.#begin(connection, target);
             progress.has_begun = true;
-            const batches = { first, iterator };
-            const count =
-              this.#rest === null
-                ? await this.#copyAll(connection, statements.of(target), batches, steps, signal)
-                : await this.#writeAll(connection, statements.of(target), batches, steps, signal);
+            const run: Run = { connection, statements: statements.of(target), first, iterator, steps, signal };
+            const count = await (this.#rest === null ? this.#copyAll(run) : this.#writeAll(run));
             signal.throwIfAborted();
             await steps.finish(connection);
             return count;
@@ -111,13 +113,7 @@ export class BulkWriter {
   }
 
   /** SQL computes nothing: all rows go into one COPY, which takes them without a word back. */
-  async #copyAll(
-    connection: SqlTransaction,
-    statements: Statements,
-    { first, iterator }: Batches,
-    steps: BulkSteps,
-    signal: AbortSignal,
-  ): Promise<number> {
+  async #copyAll({ connection, statements, first, iterator, steps, signal }: Run): Promise<number> {
     // It lasts as long as its client sends. A key that somebody else is just storing is waited for no longer than ever.
     const { statement_timeout_ms } = this.#deps.limits;
     await connection.query({
@@ -153,13 +149,7 @@ export class BulkWriter {
   }
 
   /** The next batch is read and computed while one is written. */
-  async #writeAll(
-    connection: SqlTransaction,
-    statements: Statements,
-    { first, iterator }: Batches,
-    steps: BulkSteps,
-    signal: AbortSignal,
-  ): Promise<number> {
+  async #writeAll({ connection, statements, first, iterator, steps, signal }: Run): Promise<number> {
     let count = 0;
     let last: readonly Row[] = [];
     let writing = Promise.resolve();
