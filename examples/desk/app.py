@@ -68,7 +68,7 @@ def regular_hours():
 async def read_list(request: Request, day: date):
     """Makes rows of a list that a secretary wrote, a line for each visit. Takes any body, and stores nothing."""
     try:
-        return read_visits(request.text(), day)
+        return read_visits(await request.text(), day)
     except ValueError as error:
         raise HTTPError(422, str(error)) from None
 

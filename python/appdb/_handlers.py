@@ -78,7 +78,7 @@ class Handler:
             errors.extend((f"/{name}{pointer}", detail) for pointer, detail in misfit.errors)
 
     def _read_body(self, request, given, errors):
-        if not request.body and all(not one.is_required for one in self._bodies):
+        if not request.data and all(not one.is_required for one in self._bodies):
             return
         value = json_of(request)
         if len(self._bodies) == 1:
@@ -115,7 +115,7 @@ def json_of(request):
         sent = f"content type {media}" if media else "no content type"
         raise Refused("unsupported_media_type", f"The request has {sent}; the handler takes application/json.")
     try:
-        return json.loads(request.body, parse_constant=_refuse_constant)
+        return json.loads(request.data, parse_constant=_refuse_constant)
     except UnicodeDecodeError:
         raise Refused("invalid_json", "The body is not UTF-8.") from None
     except RecursionError:

@@ -96,7 +96,7 @@ class Call:
         self._worker.end(self, {"t": "http_failed", "call": self.id, "failure": too_late(self.name, self.limit)})
 
     def _request(self):
-        return Request(self.head, b"".join(self._body))
+        return Request(self.head, b"".join(self._body), self.route.is_async)
 
     def _begin(self, coroutine):
         self._wake = asyncio.Event()

@@ -17,36 +17,63 @@ class Headers(dict):
         return super().get(name.lower(), default)
 
 
+class Body(bytes):
+    """The bytes of a body, which may be called too, as handlers for FastAPI do: `await request.body()`."""
+
+    is_async = False
+
+    def __call__(self):
+        """The bytes themselves; in an `async def` handler to be awaited."""
+        return _given(bytes, self, self.is_async)
+
+
 class Request:
-    """A request, as a handler with a parameter of this type gets it. `body` are its bytes, whole."""
+    """A request, as a handler with a parameter of this type gets it. `body` are its bytes, whole. What its methods return
+    is awaited in an `async def` handler, as the answers of queries are."""
 
-    __slots__ = ("method", "path", "path_params", "headers", "query", "query_lists", "body", "client", "id")
+    __slots__ = ("method", "path", "path_params", "headers", "query", "query_lists", "data", "client", "id", "is_async")
 
-    def __init__(self, head, body):
+    def __init__(self, head, data, is_async=False):
         self.method = head["method"]
         self.path = head["path"]
         self.path_params = head["params"]
         self.headers = _headers(head["headers"])
         self.query_lists = _query(head["search"])
         self.query = {name: texts[-1] for name, texts in self.query_lists.items()}
-        self.body = body
+        self.data = data
         self.client = None if head["client"] is None else tuple(head["client"])
         self.id = head["id"]
+        self.is_async = is_async
 
     @property
     def query_params(self):
         """The URL's parameters; of a repeated one the last."""
         return self.query
 
+    @property
+    def body(self):
+        """The body's bytes; `await request.body()` gives them too."""
+        body = Body(self.data)
+        body.is_async = self.is_async
+        return body
+
     def text(self):
         """The body as text. Raises UnicodeDecodeError when it is no UTF-8."""
-        return self.body.decode()
+        return _given(bytes.decode, self.data, self.is_async)
 
     def json(self):
         """The body's JSON value. What is no JSON is refused as a request that does not fit."""
         from appdb._handlers import json_of
 
-        return json_of(self)
+        return _given(json_of, self, self.is_async)
+
+
+def _given(read, source, is_async):
+    return _later(read, source) if is_async else read(source)
+
+
+async def _later(read, source):
+    return read(source)
 
 
 class Response:

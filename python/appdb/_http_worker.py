@@ -133,7 +133,7 @@ class HttpWorker:
 
     async def answer_inside(self, route, scope, body):
         """Answers a request by a handler of a router inside the application object: (status, headers, body)."""
-        request = Request(head_of(scope), body)
+        request = Request(head_of(scope), body, route.is_async)
         try:
             if route.is_async:
                 value = await route.call(request)

@@ -215,8 +215,14 @@ class Cors:
         max_age: int = 600,
     ) -> None: ...
 
+class Body(bytes):
+    """The bytes of a body; called, as handlers for FastAPI do, they are given once more."""
+
+    def __call__(self) -> Any: ...
+
 class Request:
-    """A request, as a handler with a parameter of this type gets it. `body` are its bytes, whole."""
+    """A request, as a handler with a parameter of this type gets it. `body` are its bytes, whole. What `json()`, `text()`
+    and `body()` return is awaited in an `async def` handler."""
 
     method: str
     path: str
@@ -224,13 +230,15 @@ class Request:
     headers: dict[str, str]
     query: dict[str, str]
     query_lists: dict[str, list[str]]
-    body: bytes
     client: tuple[str, int] | None
     id: str
     @property
+    def body(self) -> Body:
+        """The body's bytes; `await request.body()` gives them too."""
+    @property
     def query_params(self) -> dict[str, str]:
         """The URL's parameters; of a repeated one the last."""
-    def text(self) -> str:
+    def text(self) -> Any:
         """The body as text."""
     def json(self) -> Any:
         """The body's JSON value. What is no JSON is refused as a request that does not fit."""

@@ -49,6 +49,14 @@ def echo(name: str, request: Request):
     return {"name": name, "method": request.method, "path": request.path, "query": request.query,
             "type": request.headers.get("Content-Type"), "body": list(request.body)}
 
+@router.post("/read/plain")
+def read_plain(request: Request):
+    return [request.json(), request.text(), request.body().decode(), len(request.body)]
+
+@router.post("/read/awaited")
+async def read_awaited(request: Request):
+    return [await request.json(), await request.text(), (await request.body()).decode(), len(request.body)]
+
 @router.delete("/items/{item_id}")
 def drop(item_id: int):
     if item_id == 1:
@@ -133,6 +141,16 @@ describe("what a handler takes", () => {
       type: "image/x-own",
       body: [0, 255, 10],
     });
+  });
+
+  test.each(["plain", "awaited"])("the request's JSON, text and bytes, %s", async (way) => {
+    const answer = await call("POST", `/read/${way}`, { a: [1] });
+    expect(await answer.json()).toEqual([{ a: [1] }, '{"a":[1]}', '{"a":[1]}', 9]);
+    const headers = { "content-type": "application/json" };
+    const broken = await fetch(`${service.url}/v1/read/${way}`, { method: "POST", body: "{", headers });
+    expect((await refusal(broken)).slice(0, 2)).toEqual([400, "invalid_json"]);
+    const text = await fetch(`${service.url}/v1/read/${way}`, { method: "POST", body: "{}" });
+    expect((await refusal(text)).slice(0, 2)).toEqual([415, "unsupported_media_type"]);
   });
 
   test("what does not fit is refused before the function runs, each value with its place", async () => {
