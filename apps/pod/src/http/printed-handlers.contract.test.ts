@@ -1,0 +1,12 @@
+import { expect, test } from "vitest";
+import { serveHandlers } from "../testing/handler-service.ts";
+import { readPrintedExamples, runPrinted } from "../testing/printed-examples.ts";
+
+test("docs/handlers.md works as it is printed", async () => {
+  const { app, examples } = readPrintedExamples("handlers.md");
+  expect(examples).toHaveLength(3);
+  await using service = await serveHandlers(app);
+  for (const example of examples) {
+    expect(await runPrinted(example, new URL(service.url).port)).toMatch(example.printed);
+  }
+});
