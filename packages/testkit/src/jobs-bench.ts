@@ -1,20 +1,16 @@
-import { createPgPool } from "@appdb/adapters/postgres/pg-pool";
 import type { Manifest, ManifestColumn } from "@appdb/contract/manifest";
 import type { Progress } from "@appdb/contract/routes/local";
 import type { JobDeps } from "@appdb/engine/jobs/job-deps";
 import { runJobs } from "@appdb/engine/jobs/run-jobs";
 import { watchJobs } from "@appdb/engine/jobs/watch-jobs";
-import type { SqlConnection, SqlPool, Statement } from "@appdb/engine/ports";
-import { applySchema } from "@appdb/engine/schema/apply-schema";
+import type { SqlConnection, Statement } from "@appdb/engine/ports";
 import type { Catalog } from "@appdb/engine/schema/catalog";
-import { ensureCatalog } from "@appdb/engine/schema/ensure-catalog";
 import { loadCatalog } from "@appdb/engine/schema/load-catalog";
 import { planSchema } from "@appdb/engine/schema/plan-schema";
 import { afterEach, beforeEach } from "vitest";
 import { createFakeUdfRunner, type FakeStep, type FakeUdfRunner } from "./fake-udf-runner.ts";
 import { aColumn, aComputed, aFunction, aManifest, aTable, call, col, udf } from "./manifest-builder.ts";
-import { createSilentLog } from "./silent-log.ts";
-import { createTestDatabase, type TestDatabase } from "./test-database.ts";
+import { openSchemaStage, type SchemaStage } from "./schema-stage.ts";
 
 /** What tests of jobs share: a table `docs` (title, n) in a database of its own for each test, and runners for its jobs. */
 export interface JobsBench {
@@ -39,23 +35,20 @@ export interface JobsBench {
 
 /** Registers the hooks that make and drop the database; call it once at the top of a test file. */
 export function useJobsBench(): JobsBench {
-  let database: TestDatabase;
-  let sql: SqlPool;
+  let stage: SchemaStage;
 
   beforeEach(async () => {
-    database = await createTestDatabase();
-    sql = createPgPool({ dsn: database.dsn, max: 6, application_name: "jobs test" });
-    await ensureCatalog(sql);
+    stage = await openSchemaStage();
   });
 
   afterEach(async () => {
-    await sql[Symbol.asyncDispose]();
-    await database.drop();
+    await stage[Symbol.asyncDispose]();
   });
 
   function deps(parts: Partial<JobDeps> = {}): JobDeps {
     const noFunctions = () => Promise.reject(new Error("this test has no functions"));
-    return { sql, udf: noFunctions, clock: { now: Date.now }, log: createSilentLog(), owner: "runner-1", ...parts };
+    const { sql, clock, log } = stage;
+    return { sql, udf: noFunctions, clock, log, owner: "runner-1", ...parts };
   }
 
   async function finish(ids: readonly string[], runner: JobDeps = deps()): Promise<readonly Progress[]> {
@@ -71,8 +64,8 @@ export function useJobsBench(): JobsBench {
     return seen;
   }
 
-  async function insertPending(text: string, columns: readonly string[], on: SqlConnection = sql): Promise<void> {
-    const [table] = (await loadCatalog(sql)).tables;
+  async function insertPending(text: string, columns: readonly string[], on: SqlConnection = stage.sql): Promise<void> {
+    const [table] = (await loadCatalog(stage.sql)).tables;
     const ids = columns.map((name) => table?.columns.find((column) => column.name === name)?.id);
     const errors = Object.fromEntries(columns.map((name) => [name, "pending"]));
     await on.query({
@@ -86,23 +79,21 @@ export function useJobsBench(): JobsBench {
     deps,
     finish,
     insertPending,
-    execute: async (statement) => void (await sql.query(statement)),
-    rows: async (text) => (await sql.query({ text })).rows,
-    transaction: (work) => sql.transaction(work),
-    catalog: () => loadCatalog(sql),
-    dsn: () => database.dsn,
+    execute: async (statement) => void (await stage.sql.query(statement)),
+    rows: (text) => stage.rows(text),
+    transaction: (work) => stage.sql.transaction(work),
+    catalog: () => loadCatalog(stage.sql),
+    dsn: () => stage.dsn,
     apply: async (manifest, given = {}) => {
-      const { version } = await loadCatalog(sql);
-      const options = { target: "main", catalog_version: version, allow_destructive: true, runtime_id: "runtime-1" };
-      return (await applySchema(deps(), { manifest, ...options, ...given })).jobs;
+      return (await stage.apply(manifest, { allow_destructive: true, runtime_id: "runtime-1", ...given })).jobs;
     },
     insertDocs: async (count) => {
       const text =
         "insert into docs (_row, title, n) select uuidv7(), 'title ' || i, i from generate_series(1, $1::int) i";
-      await sql.query({ text, values: [count] });
+      await stage.sql.query({ text, values: [count] });
     },
     isInAgreement: async (manifest) => {
-      return planSchema({ manifest, catalog: await loadCatalog(sql), target: "main" }).plan.in_agreement;
+      return planSchema({ manifest, catalog: await loadCatalog(stage.sql), target: "main" }).plan.in_agreement;
     },
   };
 }

@@ -1,18 +1,11 @@
-import { createPgPool } from "@appdb/adapters/postgres/pg-pool";
-import type { Manifest, ManifestRowRoute } from "@appdb/contract/manifest";
-import { DEFAULT_LIMITS } from "@appdb/contract/service-spec";
-import { type Endpoints, openEndpoints } from "@appdb/engine/endpoints/open-endpoints";
+import type { Manifest } from "@appdb/contract/manifest";
 import type { RouteRequest } from "@appdb/engine/endpoints/route";
-import type { SqlPool } from "@appdb/engine/ports";
-import { applySchema } from "@appdb/engine/schema/apply-schema";
-import { ensureCatalog } from "@appdb/engine/schema/ensure-catalog";
-import { loadCatalog } from "@appdb/engine/schema/load-catalog";
-import { createFakeUdfRunner, type FakeStep } from "./fake-udf-runner.ts";
 import {
   aColumn,
   aComputed,
   aFunction,
   aManifest,
+  aRowRoute,
   aTable,
   aUuid7Key,
   call,
@@ -20,21 +13,13 @@ import {
   lit,
   udf,
 } from "./manifest-builder.ts";
-import { createSilentLog } from "./silent-log.ts";
-import { createTestDatabase, type TestDatabase } from "./test-database.ts";
-
-const route = (table: string, inputs: string[], outputs: string[], parts = {}): ManifestRowRoute => ({
-  kind: "insert",
-  method: "post",
-  path: `/${table}`,
-  table,
-  inputs,
-  outputs,
-  on_error: "abort",
-  handler: null,
-  source: { file: "app.py", line: 9 },
-  ...parts,
-});
+import {
+  type Answered,
+  openRoutesStage,
+  type RoutesStage,
+  type ServedRoutes,
+  type ServeParts,
+} from "./routes-stage.ts";
 
 export const PLAIN_INPUTS = ["sku", "n", "price", "ok", "at", "day", "tag", "doc", "blob", "parts", "words"];
 /** Nothing is computed: written by COPY. */
@@ -77,73 +62,52 @@ export const MANY_ROWS_MANIFEST: Manifest = aManifest({
       prefix: "",
       source: { file: "app.py", line: 1 },
       routes: [
-        route("plain", PLAIN_INPUTS, PLAIN_INPUTS),
-        route("docs", ["title"], ["loud", "title"]),
-        route("items", ["sku", "n"], ["sku", "inv"]),
-        route("items", ["sku", "n"], ["sku", "inv"], { path: "/ignoring-items", on_error: "ignore" }),
-        route("rides", ["km"], ["km", "fare", "tax"]),
-        route("rides", ["km"], ["km", "fare", "tax"], { path: "/ignoring", on_error: "ignore" }),
-        route("rides", ["km"], ["tax"], { path: "/compute", kind: "compute" }),
+        aRowRoute("plain", PLAIN_INPUTS, PLAIN_INPUTS),
+        aRowRoute("docs", ["title"], ["loud", "title"]),
+        aRowRoute("items", ["sku", "n"], ["sku", "inv"]),
+        aRowRoute("items", ["sku", "n"], ["sku", "inv"], { path: "/ignoring-items", on_error: "ignore" }),
+        aRowRoute("rides", ["km"], ["km", "fare", "tax"]),
+        aRowRoute("rides", ["km"], ["km", "fare", "tax"], { path: "/ignoring", on_error: "ignore" }),
+        aRowRoute("rides", ["km"], ["tax"], { path: "/compute", kind: "compute" }),
       ],
     },
   ],
 });
 
-export interface Answered {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly text: string;
-}
-
 /** Routes that take many rows, on a database of their own. */
 export class ManyRowsStage implements AsyncDisposable {
-  readonly #database: TestDatabase;
-  readonly sql: SqlPool;
+  readonly #stage: RoutesStage;
+  readonly sql: RoutesStage["sql"];
+  readonly rows: RoutesStage["rows"];
   /** Of the columns that Python computes. */
-  readonly steps: Record<string, FakeStep>;
-  #endpoints: Endpoints | undefined;
+  readonly steps: RoutesStage["steps"];
+  #served: ServedRoutes | undefined;
 
-  private constructor(database: TestDatabase) {
-    this.#database = database;
-    this.sql = createPgPool({ dsn: database.dsn, max: 6, application_name: "many rows test" });
-    this.steps = { fare: (row) => Number(row.km) * 2, tax: (row) => Number(row.fare) * 0.5 };
+  private constructor(stage: RoutesStage) {
+    this.#stage = stage;
+    this.sql = stage.sql;
+    this.rows = stage.rows;
+    this.steps = stage.steps;
+    this.steps.fare = (row) => Number(row.km) * 2;
+    this.steps.tax = (row) => Number(row.fare) * 0.5;
   }
 
   static async open(): Promise<ManyRowsStage> {
-    const stage = new ManyRowsStage(await createTestDatabase());
-    await ensureCatalog(stage.sql);
-    return stage;
+    return new ManyRowsStage(await openRoutesStage());
   }
 
   async update(manifest: Manifest, allow_destructive = false): Promise<void> {
-    const { version } = await loadCatalog(this.sql);
-    await applySchema(
-      { sql: this.sql, clock: { now: Date.now }, log: createSilentLog() },
-      { manifest, target: "main", catalog_version: version, allow_destructive, runtime_id: "r1" },
-    );
+    await this.#stage.apply(manifest, { allow_destructive });
   }
 
-  async serve(limits: Partial<typeof DEFAULT_LIMITS> = {}): Promise<void> {
+  async serve(limits: ServeParts["limits"] = {}): Promise<void> {
     await this.update(MANY_ROWS_MANIFEST);
-    const udfRunner = createFakeUdfRunner(this.steps);
-    this.#endpoints = await openEndpoints(
-      { sql: this.sql, udf: () => udfRunner, log: createSilentLog(), clock: { now: Date.now } },
-      { manifest: MANY_ROWS_MANIFEST, target: "main", services: ["api"], limits: { ...DEFAULT_LIMITS, ...limits } },
-    );
+    this.#served = await this.#stage.serve(MANY_ROWS_MANIFEST, { limits });
   }
 
   async send(path: string, request: Partial<RouteRequest>): Promise<Answered> {
-    const found = this.#endpoints?.routes.find((candidate) => candidate.path === path);
-    const answer = await found?.handle({ body: "", headers: {}, id: "req-1", ...request });
-    if (answer === undefined) throw new Error(`no route ${path}`);
-    let text = "";
-    if (typeof answer.body === "string") text = answer.body;
-    else {
-      const decoder = new TextDecoder();
-      for await (const piece of answer.body as AsyncIterable<Uint8Array>)
-        text += decoder.decode(piece, { stream: true });
-    }
-    return { status: answer.status, headers: answer.headers, text };
+    if (this.#served === undefined) throw new Error("Nothing is served.");
+    return await this.#served.send(path, request);
   }
 
   one(path: string, row: object): Promise<Answered> {
@@ -159,14 +123,8 @@ export class ManyRowsStage implements AsyncDisposable {
     return this.send(path, { stream: pieces(text), ...parts });
   }
 
-  async rows(text: string): Promise<readonly (readonly (string | null)[])[]> {
-    return (await this.sql.query({ text })).rows;
-  }
-
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#endpoints?.[Symbol.asyncDispose]();
-    await this.sql[Symbol.asyncDispose]();
-    await this.#database.drop();
+    await this.#stage[Symbol.asyncDispose]();
   }
 }
 

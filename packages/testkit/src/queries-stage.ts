@@ -2,7 +2,6 @@ import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { readManifest } from "@appdb/adapters/images/read-manifest";
-import { createPgPool } from "@appdb/adapters/postgres/pg-pool";
 import { createPythonWorkers } from "@appdb/adapters/udf/python-workers";
 import { type Manifest, manifestSchema } from "@appdb/contract/manifest";
 import type { SchemaPlan } from "@appdb/contract/plan";
@@ -14,14 +13,11 @@ import { runJobs } from "@appdb/engine/jobs/run-jobs";
 import { watchJobs } from "@appdb/engine/jobs/watch-jobs";
 import type { QueryAnswerer, SqlPool, Statement, UdfRunner } from "@appdb/engine/ports";
 import type { QueryLimits } from "@appdb/engine/queries/query-limits";
-import { applySchema } from "@appdb/engine/schema/apply-schema";
-import { ensureCatalog } from "@appdb/engine/schema/ensure-catalog";
 import { loadCatalog } from "@appdb/engine/schema/load-catalog";
 import { planSchema } from "@appdb/engine/schema/plan-schema";
 import { EventReader } from "./event-reader.ts";
 import { findCheckout } from "./postgres-binaries.ts";
-import { createSilentLog } from "./silent-log.ts";
-import { createTestDatabase } from "./test-database.ts";
+import { openSchemaStage } from "./schema-stage.ts";
 
 export interface Answer {
   readonly status: number;
@@ -65,15 +61,10 @@ export interface QueriesStage extends ServedApp {
 const CHECKOUT = findCheckout(import.meta.dirname);
 
 export async function openQueriesStage(app: string, limits: Partial<QueryLimits> = {}): Promise<QueriesStage> {
-  const database = await createTestDatabase();
   const project = mkdtempSync(join(tmpdir(), "appdb-queries-"));
   const all = { ...DEFAULT_LIMITS, ...limits };
-  const pool = createPgPool({
-    dsn: database.dsn,
-    max: 6,
-    application_name: "queries test",
-    statement_timeout_ms: all.statement_timeout_ms,
-  });
+  const schema = await openSchemaStage({ statement_timeout_ms: all.statement_timeout_ms });
+  const { sql: pool, clock, log } = schema;
   const seen: Statement[] = [];
   const sql = watched(pool, seen);
   const tools = join(CHECKOUT, ".tools", "lib");
@@ -84,7 +75,6 @@ export async function openQueriesStage(app: string, limits: Partial<QueryLimits>
     library_paths: [join(CHECKOUT, "python"), ...readdirSync(tools).map((name) => join(tools, name, "site-packages"))],
     env: { PATH: process.env.PATH ?? "", PYTHONDONTWRITEBYTECODE: "1" },
   };
-  const log = createSilentLog();
   const workers = (modules: readonly string[], onQuery: QueryAnswerer) =>
     createPythonWorkers({
       runtime,
@@ -96,16 +86,11 @@ export async function openQueriesStage(app: string, limits: Partial<QueryLimits>
       log,
       onOutput: (line) => process.stderr.write(`${line}\n`),
     });
-  const clock = { now: Date.now };
   const read = async (source: string): Promise<Manifest> => {
     writeFileSync(join(project, "app.py"), source);
     return manifestSchema.parse(await readManifest({ runtime, app_file: "app.py" }));
   };
-  const apply = async (manifest: Manifest): Promise<readonly string[]> => {
-    const { version: catalog_version } = await loadCatalog(pool);
-    const input = { manifest, target: "main", catalog_version, allow_destructive: true, runtime_id: "r1" };
-    return (await applySchema({ sql: pool, clock, log }, input)).jobs;
-  };
+  const apply = async (manifest: Manifest) => (await schema.apply(manifest, { allow_destructive: true })).jobs;
   const finish = async (jobs: readonly string[]): Promise<void> => {
     const forJobs: JobDeps["udf"] = async (_runtime, modules, onQuery) => workers(modules, onQuery);
     const jobDeps = { sql: pool, udf: forJobs, clock, log, owner: "stage", query_limits: all };
@@ -118,7 +103,6 @@ export async function openQueriesStage(app: string, limits: Partial<QueryLimits>
       await running;
     }
   };
-  await ensureCatalog(pool);
   const manifest = await read(app);
   await apply(manifest);
   const serve = async (app: Manifest): Promise<ServedApp> => {
@@ -173,8 +157,7 @@ export async function openQueriesStage(app: string, limits: Partial<QueryLimits>
     finish,
     async [Symbol.asyncDispose]() {
       await served[Symbol.asyncDispose]();
-      await pool[Symbol.asyncDispose]();
-      await database.drop();
+      await schema[Symbol.asyncDispose]();
       rmSync(project, { recursive: true, force: true });
     },
   };

@@ -1,0 +1,53 @@
+import { createPgPool } from "@appdb/adapters/postgres/pg-pool";
+import type { Manifest } from "@appdb/contract/manifest";
+import type { Clock, Logger, SqlPool } from "@appdb/engine/ports";
+import { type ApplyInput, applySchema } from "@appdb/engine/schema/apply-schema";
+import { ensureCatalog } from "@appdb/engine/schema/ensure-catalog";
+import { loadCatalog } from "@appdb/engine/schema/load-catalog";
+import { createSilentLog } from "./silent-log.ts";
+import { createTestDatabase } from "./test-database.ts";
+
+export interface StageOptions {
+  /** The system's, unless told. */
+  readonly clock?: Clock;
+  readonly log?: Logger;
+  readonly statement_timeout_ms?: number;
+}
+
+/** A database with a catalog, for manifests that tests apply. Disposing removes it. */
+export interface SchemaStage extends AsyncDisposable {
+  readonly sql: SqlPool;
+  readonly dsn: string;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /**
+   * Makes the tables what a manifest says. What `options` leave out: the catalog's version as it is, nothing destroyed.
+   * @throws as `applySchema`
+   */
+  apply(manifest: Manifest, options?: Partial<Omit<ApplyInput, "manifest">>): ReturnType<typeof applySchema>;
+  rows(text: string): Promise<readonly (readonly (string | null)[])[]>;
+  count(table: string): Promise<number>;
+}
+
+/** Makes the database and its catalog. */
+export async function openSchemaStage(options: StageOptions = {}): Promise<SchemaStage> {
+  const { clock = { now: Date.now }, log = createSilentLog(), ...pool } = options;
+  const database = await createTestDatabase();
+  const sql = createPgPool({ dsn: database.dsn, max: 8, application_name: "test", ...pool });
+  await ensureCatalog(sql);
+  const rows = async (text: string) => (await sql.query({ text })).rows;
+  return {
+    ...{ sql, clock, log, rows },
+    dsn: database.dsn,
+    apply: async (manifest, given = {}) => {
+      const { version: catalog_version } = await loadCatalog(sql);
+      const input = { manifest, target: "main", catalog_version, allow_destructive: false, runtime_id: "r1" };
+      return applySchema({ sql, clock, log }, { ...input, ...given });
+    },
+    count: async (table) => Number((await rows(`select count(*) from ${table}`))[0]?.[0]),
+    async [Symbol.asyncDispose]() {
+      await sql[Symbol.asyncDispose]();
+      await database.drop();
+    },
+  };
+}
