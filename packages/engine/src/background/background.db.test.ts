@@ -1,8 +1,6 @@
-import { createPgPool } from "@appdb/adapters/postgres/pg-pool";
 import type { Manifest, ManifestBackground, ManifestRoute } from "@appdb/contract/manifest";
-import { DEFAULT_LIMITS } from "@appdb/contract/service-spec";
+import type { DEFAULT_LIMITS } from "@appdb/contract/service-spec";
 import { eventually } from "@appdb/testkit/eventually";
-import { createFakeUdfRunner, type FakeStep } from "@appdb/testkit/fake-udf-runner";
 import {
   aColumn,
   aComputed,
@@ -14,21 +12,13 @@ import {
   col,
   udf,
 } from "@appdb/testkit/manifest-builder";
-import { createSilentLog } from "@appdb/testkit/silent-log";
-import { createTestDatabase, type TestDatabase } from "@appdb/testkit/test-database";
+import { type AnsweredJson, openRoutesStage, type RoutesStage } from "@appdb/testkit/routes-stage";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { wholeText } from "../endpoints/answers.ts";
-import { type Endpoints, openEndpoints } from "../endpoints/open-endpoints.ts";
 import { cancelJob, listJobs } from "../jobs/list-jobs.ts";
-import type { SqlPool } from "../ports.ts";
-import { applySchema } from "../schema/apply-schema.ts";
-import { ensureCatalog } from "../schema/ensure-catalog.ts";
 
-let database: TestDatabase;
-let sql: SqlPool;
-let steps: Record<string, FakeStep>;
+let stage: RoutesStage;
 let now: number;
-let ending: (() => Promise<unknown>)[] = [];
+let stops: (() => Promise<void>)[] = [];
 
 const source = { file: "app.py", line: 9 };
 const background: ManifestBackground = { attempts: 1, expires_s: 600 };
@@ -59,51 +49,31 @@ const MANIFEST: Manifest = aManifest({
 
 beforeEach(async () => {
   now = Date.now();
-  database = await createTestDatabase();
-  sql = createPgPool({ dsn: database.dsn, max: 8, application_name: "background test" });
-  steps = { fare: (row) => Number(row.km) * 2 };
-  ending = [];
-  await ensureCatalog(sql);
-  await applySchema(
-    { sql, clock: { now: () => now }, log: createSilentLog() },
-    { manifest: MANIFEST, target: "main", catalog_version: 0, allow_destructive: false, runtime_id: "r1" },
-  );
+  stage = await openRoutesStage({ clock: { now: () => now } });
+  stage.steps.fare = (row) => Number(row.km) * 2;
+  stops = [];
+  await stage.apply(MANIFEST);
 });
 
 afterEach(async () => {
-  for (const end of ending.reverse()) await end();
-  await sql[Symbol.asyncDispose]();
-  await database.drop();
+  for (const stop of stops) await stop();
+  await stage[Symbol.asyncDispose]();
 });
 
-interface Answered {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string>>;
-  // biome-ignore lint/suspicious/noExplicitAny: answers are looked at, not worked with
-  readonly json: any;
-}
-
 interface Process {
-  post(path: string, body: unknown, key?: string): Promise<Answered>;
-  job(id: string, method?: "GET" | "DELETE"): Promise<Answered>;
+  post(path: string, body: unknown, key?: string): Promise<AnsweredJson>;
+  job(id: string, method?: "GET" | "DELETE"): Promise<AnsweredJson>;
   /** Begins to work on jobs. */
   work(): { readonly stop: () => Promise<void> };
 }
 
 /** Serves as one process does. Nobody works on jobs before `work`. */
-async function serve(limits = DEFAULT_LIMITS): Promise<Process> {
-  const runner = createFakeUdfRunner(steps);
-  const endpoints: Endpoints = await openEndpoints(
-    { sql, udf: () => runner, log: createSilentLog(), clock: { now: () => now } },
-    { manifest: MANIFEST, target: "main", services: ["api"], limits },
-  );
-  ending.push(async () => endpoints[Symbol.asyncDispose]());
+async function serve(limits: Partial<typeof DEFAULT_LIMITS> = {}): Promise<Process> {
+  const { endpoints, send } = await stage.serve(MANIFEST, { limits });
   const ask = async (method: string, path: string, body: string, headers: Record<string, string>, id = "") => {
-    const route = endpoints.routes.find((candidate) => candidate.path === path && candidate.method === method);
-    if (route === undefined) throw new Error(`no route ${method} ${path}`);
     const place = { method, scheme: "http", path, root_path: "", params: { id }, client: null } as const;
-    const answer = await route.handle({ body, headers: { host: "here:80", ...headers }, id: "r", place });
-    return { status: answer.status, headers: answer.headers, json: JSON.parse(wholeText(answer)) };
+    const answer = await send(path, { body, headers: { host: "here:80", ...headers }, place }, method);
+    return { ...answer, json: JSON.parse(answer.text) };
   };
   return {
     post: (path, body, key) =>
@@ -111,18 +81,18 @@ async function serve(limits = DEFAULT_LIMITS): Promise<Process> {
     job: (id, method = "GET") => ask(method, "/_jobs/{id}", "", {}, id),
     work() {
       const stopping = new AbortController();
-      const running = endpoints.background(`process ${ending.length}`)?.run(stopping.signal, 100);
+      const running = endpoints.background(`process ${stops.length}`)?.run(stopping.signal, 100);
       const stop = async () => {
         stopping.abort();
         await running;
       };
-      ending.push(stop);
+      stops.push(stop);
       return { stop };
     },
   };
 }
 
-async function ended(process: Process, id: string): Promise<Answered["json"]> {
+async function ended(process: Process, id: string): Promise<AnsweredJson["json"]> {
   return await eventually(async () => {
     const { json } = await process.job(id);
     expect(json.status).not.toBe("pending");
@@ -130,8 +100,8 @@ async function ended(process: Process, id: string): Promise<Answered["json"]> {
   });
 }
 
-async function count(table: string): Promise<number> {
-  return Number((await sql.query({ text: `select count(*) from ${table}` })).rows[0]?.[0]);
+function count(table: string): Promise<number> {
+  return stage.count(table);
 }
 
 test("a background insert answers a job at once, which is pending and then done with what the route answers", async () => {
@@ -144,14 +114,14 @@ test("a background insert answers a job at once, which is pending and then done 
   expect(await count("rides")).toBe(0);
   api.work();
   const done = await ended(api, sent.json.id);
-  const [row] = (await sql.query({ text: "select id from rides" })).rows;
+  const [row] = await stage.rows("select id from rides");
   expect(done).toEqual({ status: "done", error: null, error_detail: null, result: { id: row?.[0], fare: 8 } });
 });
 
 test("computes, updates and deletes are done in the background too", async () => {
   const api = await serve();
   api.work();
-  await sql.query({ text: "insert into items (_row, sku, n) values (uuidv7(), 'a', 1)" });
+  await stage.sql.query({ text: "insert into items (_row, sku, n) values (uuidv7(), 'a', 1)" });
   const result = async (path: string, body: unknown) => (await ended(api, (await api.post(path, body)).json.id)).result;
   expect(await result("/fare", { km: 5 })).toEqual({ fare: 10 });
   expect(await result("/items/update", { sku: "a", n: 2 })).toEqual({ sku: "a", n: 2 });
@@ -167,7 +137,7 @@ test("a request that does not fit is refused at once and makes no job", async ()
 
 test("a job that fails says why, and one that may fail thrice is tried again", async () => {
   let calls = 0;
-  steps.fare = () => {
+  stage.steps.fare = () => {
     calls += 1;
     if (calls < 4) throw new Error("provider away");
     return 1;
@@ -203,13 +173,13 @@ test("a job whose process died is done by another after its lease, and its row i
   const first = api.work();
   await ended(api, id);
   await first.stop();
-  await sql.query({
+  await stage.sql.query({
     text: `update appdb.background set state = 'running', owner = 'dead', result = null, ended_at = null, expires_at = null,
       lease_until = now() + interval '10 seconds'`,
   });
   const other = await serve();
   other.work();
-  await sql.query({ text: "select pg_notify('appdb_background', '')" });
+  await stage.sql.query({ text: "select pg_notify('appdb_background', '')" });
   expect((await other.job(id)).json.status).toBe("pending");
   now += 60_000;
   expect(await ended(other, id)).toMatchObject({ status: "done", result: { fare: 8 } });
@@ -219,7 +189,7 @@ test("a job whose process died is done by another after its lease, and its row i
 test("a job whose processes die again and again is given up and says so", async () => {
   const api = await serve();
   const { id } = (await api.post("/rides", { km: 4 })).json;
-  await sql.query({
+  await stage.sql.query({
     text: "update appdb.background set state = 'running', owner = 'dead', leases = 4, lease_until = '-infinity'",
   });
   api.work();
@@ -232,7 +202,7 @@ test("a process that stops lets a job end, or leaves it to the next one at once"
   const gate = new Promise<void>((resolve) => {
     letGo = resolve;
   });
-  steps.fare = async (row) => {
+  stage.steps.fare = async (row) => {
     if (row.km === 1) await gate;
     return 7;
   };
@@ -262,17 +232,17 @@ test("a job that is cancelled before it begins stores nothing, and one that has 
 test("jobs are listed and cancelled from the command line as other jobs are", async () => {
   const api = await serve();
   const { id } = (await api.post("/rides", { km: 1 })).json;
-  const list = (all: boolean) => listJobs(sql, { database: "main", folder: null, all });
+  const list = (all: boolean) => listJobs(stage.sql, { database: "main", folder: null, all });
   expect(await list(false)).toMatchObject([
     { id, kind: "background", state: "queued", table: "main/api POST /v1/rides", rows_done: 0 },
   ]);
-  await cancelJob(sql, { now: () => now }, id.slice(0, 8));
+  await cancelJob(stage.sql, { now: () => now }, id.slice(0, 8));
   expect(await list(false)).toEqual([]);
   expect(await list(true)).toMatchObject([{ id, state: "cancelled" }]);
 });
 
 test("a service has so many unfinished jobs and no more, however many ask at once", async () => {
-  const api = await serve({ ...DEFAULT_LIMITS, background_jobs: 5 });
+  const api = await serve({ background_jobs: 5 });
   const sent = await Promise.all(Array.from({ length: 12 }, (_, km) => api.post("/rides", { km })));
   const refused = sent.filter(({ status }) => status !== 200);
   expect(refused).toHaveLength(7);
@@ -306,7 +276,7 @@ test("a result is told for its time after the end; then nobody knows the job, an
 test("jobs of a restored copy wait for a person", async () => {
   const api = await serve();
   const { id } = (await api.post("/rides", { km: 1 })).json;
-  await sql.query({ text: "update appdb.state set incarnation = gen_random_uuid()" });
+  await stage.sql.query({ text: "update appdb.state set incarnation = gen_random_uuid()" });
   api.work();
   const other = (await api.post("/rides", { km: 2 })).json.id;
   await ended(api, other);
@@ -314,5 +284,5 @@ test("jobs of a restored copy wait for a person", async () => {
 });
 
 async function states(): Promise<readonly (string | null | undefined)[]> {
-  return (await sql.query({ text: "select state from appdb.background order by seq" })).rows.map(([state]) => state);
+  return (await stage.rows("select state from appdb.background order by seq")).map(([state]) => state);
 }

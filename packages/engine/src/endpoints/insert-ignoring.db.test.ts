@@ -1,6 +1,5 @@
-import { createPgPool } from "@appdb/adapters/postgres/pg-pool";
 import type { ManifestTable } from "@appdb/contract/manifest";
-import { createFakeUdfRunner, type FakeStep, FunctionGone } from "@appdb/testkit/fake-udf-runner";
+import { FunctionGone } from "@appdb/testkit/fake-udf-runner";
 import {
   aColumn,
   aComputed,
@@ -13,35 +12,20 @@ import {
   lit,
   udf,
 } from "@appdb/testkit/manifest-builder";
-import { createSilentLog } from "@appdb/testkit/silent-log";
-import { createTestDatabase, type TestDatabase } from "@appdb/testkit/test-database";
+import { openRoutesStage, type RoutesStage } from "@appdb/testkit/routes-stage";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import type { SqlPool, UdfRunner } from "../ports.ts";
-import { applySchema } from "../schema/apply-schema.ts";
-import { ensureCatalog } from "../schema/ensure-catalog.ts";
-import { loadCatalog } from "../schema/load-catalog.ts";
-import { wholeText } from "./answers.ts";
-import { type Endpoints, openEndpoints } from "./open-endpoints.ts";
+import type { UdfRunner } from "../ports.ts";
 
-let database: TestDatabase;
-let sql: SqlPool;
-let steps: Record<string, FakeStep>;
+let stage: RoutesStage;
 let runner: UdfRunner;
-let opened: Endpoints[];
 
 beforeEach(async () => {
-  database = await createTestDatabase();
-  sql = createPgPool({ dsn: database.dsn, max: 4, application_name: "ignoring test" });
-  steps = {};
-  runner = createFakeUdfRunner(steps);
-  opened = [];
-  await ensureCatalog(sql);
+  stage = await openRoutesStage();
+  runner = stage.udf;
 });
 
 afterEach(async () => {
-  for (const endpoints of opened) await endpoints[Symbol.asyncDispose]();
-  await sql[Symbol.asyncDispose]();
-  await database.drop();
+  await stage[Symbol.asyncDispose]();
 });
 
 /** km -> fare (Python) -> tax (SQL, reads fare); half (SQL alone). */
@@ -63,24 +47,16 @@ async function serve(table: ManifestTable, on_error: "abort" | "ignore" = "ignor
     functions: [aFunction("udfs:fare", "float")],
     services: [{ name: "api", prefix: "", routes: [route, strict], source }],
   });
-  const { version: catalog_version } = await loadCatalog(sql);
-  const deps = { sql, clock: { now: Date.now }, log: createSilentLog() };
-  await applySchema(deps, { manifest, target: "main", catalog_version, allow_destructive: true, runtime_id: "r1" });
-  const endpoints = await openEndpoints(
-    { ...deps, udf: () => runner },
-    { manifest, target: "main", services: ["api"] },
-  );
-  opened.push(endpoints);
+  await stage.apply(manifest, { allow_destructive: true });
+  const { post } = await stage.serve(manifest, { deps: { udf: () => runner } });
   return async (body: unknown, path = "/in") => {
-    const found = endpoints.routes.find((candidate) => candidate.path === path);
-    const answer = await found?.handle({ body: JSON.stringify(body), headers: {}, id: "req-1" });
-    if (answer === undefined) throw new Error("no route");
-    return { status: answer.status, json: JSON.parse(wholeText(answer)), failed: answer.headers["x-cell-errors"] };
+    const { status, json, headers } = await post(path, body);
+    return { status, json, failed: headers["x-cell-errors"] };
   };
 }
 
-async function rows(text: string): Promise<readonly (readonly (string | null)[])[]> {
-  return (await sql.query({ text })).rows;
+function rows(text: string): ReturnType<RoutesStage["rows"]> {
+  return stage.rows(text);
 }
 
 function fareOf(row: Readonly<Record<string, unknown>>): number {
@@ -89,8 +65,8 @@ function fareOf(row: Readonly<Record<string, unknown>>): number {
 }
 
 test("a row whose function fails is stored, its cell null, the error beside it, and what reads it carries the cause", async () => {
-  steps.fare = fareOf;
-  steps.part = (row) => 10 / Number(row.km);
+  stage.steps.fare = fareOf;
+  stage.steps.part = (row) => 10 / Number(row.km);
   const post = await serve(aTable("rides", RIDES));
   expect(await post({ km: 100 })).toEqual({
     status: 200,
@@ -114,11 +90,11 @@ test("a row whose function fails is stored, its cell null, the error beside it, 
 });
 
 test("a value that SQL refuses is null with Python's error, and the row's other cells are there", async () => {
-  steps.fare = fareOf;
-  steps.part = () => {
+  stage.steps.fare = fareOf;
+  stage.steps.part = () => {
     throw new Error("division by zero");
   };
-  steps.tax = (row) => Number(row.fare) * 0.5;
+  stage.steps.tax = (row) => Number(row.fare) * 0.5;
   const post = await serve(aTable("rides", RIDES));
   expect(await post({ km: 0 })).toEqual({
     status: 200,
@@ -128,7 +104,7 @@ test("a value that SQL refuses is null with Python's error, and the row's other 
 });
 
 test("a function that the application lacks is no failing cell: the row is refused, and the function named", async () => {
-  steps.fare = () => {
+  stage.steps.fare = () => {
     throw new FunctionGone("module udfs has no function 'fare'");
   };
   const post = await serve(aTable("rides", RIDES));
@@ -142,7 +118,7 @@ test("a function that the application lacks is no failing cell: the row is refus
 });
 
 test("the same table's other routes refuse what fails", async () => {
-  steps.fare = fareOf;
+  stage.steps.fare = fareOf;
   const post = await serve(aTable("rides", RIDES));
   expect(await post({ km: 100 }, "/strict")).toMatchObject({ status: 400, json: { code: "function_failed" } });
   expect(await post({ km: 1 }, "/strict")).toMatchObject({ status: 200, json: { fare: 2 } });
@@ -150,8 +126,8 @@ test("the same table's other routes refuse what fails", async () => {
 });
 
 test("many rows at once each get their own answer", async () => {
-  steps.fare = fareOf;
-  steps.part = (row) => 10 / Number(row.km);
+  stage.steps.fare = fareOf;
+  stage.steps.part = (row) => 10 / Number(row.km);
   const post = await serve(aTable("rides", RIDES));
   const answers = await Promise.all(Array.from({ length: 200 }, (_, km) => post({ km: km + 1 })));
   answers.forEach(({ status, json }, at) => {
@@ -163,7 +139,7 @@ test("many rows at once each get their own answer", async () => {
 });
 
 test("a key that has no value and a function that the application lacks still refuse the row", async () => {
-  steps.fare = fareOf;
+  stage.steps.fare = fareOf;
   const keyed = await serve(
     aTable("keyed", [
       aColumn("km", "int"),

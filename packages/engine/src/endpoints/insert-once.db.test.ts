@@ -1,7 +1,6 @@
 import { createPgPool } from "@appdb/adapters/postgres/pg-pool";
 import { appError } from "@appdb/contract/errors";
 import type { Manifest } from "@appdb/contract/manifest";
-import { createFakeUdfRunner, type FakeStep } from "@appdb/testkit/fake-udf-runner";
 import {
   aColumn,
   aComputed,
@@ -15,19 +14,11 @@ import {
   lit,
   udf,
 } from "@appdb/testkit/manifest-builder";
-import { createSilentLog } from "@appdb/testkit/silent-log";
-import { createTestDatabase, type TestDatabase } from "@appdb/testkit/test-database";
+import { type AnsweredJson, openRoutesStage, type RoutesStage, type ServedRoutes } from "@appdb/testkit/routes-stage";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { SqlPool } from "../ports.ts";
-import { applySchema } from "../schema/apply-schema.ts";
-import { ensureCatalog } from "../schema/ensure-catalog.ts";
-import { wholeText } from "./answers.ts";
-import { type Endpoints, openEndpoints } from "./open-endpoints.ts";
 
-let database: TestDatabase;
-let sql: SqlPool;
-let steps: Record<string, FakeStep>;
-let opened: Endpoints[] = [];
+let stage: RoutesStage;
 let now: number;
 
 const MANIFEST: Manifest = aManifest({
@@ -87,52 +78,28 @@ const MANIFEST: Manifest = aManifest({
 
 beforeEach(async () => {
   now = Date.now();
-  database = await createTestDatabase();
-  sql = createPgPool({ dsn: database.dsn, max: 6, application_name: "once test" });
-  steps = { fare: (row) => Number(row.km) * 2 };
-  opened = [];
-  await ensureCatalog(sql);
-  await applySchema(
-    { sql, clock: { now: () => now }, log: createSilentLog() },
-    { manifest: MANIFEST, target: "main", catalog_version: 0, allow_destructive: false, runtime_id: "r1" },
-  );
+  stage = await openRoutesStage({ clock: { now: () => now } });
+  stage.steps.fare = (row) => Number(row.km) * 2;
+  await stage.apply(MANIFEST);
 });
 
 afterEach(async () => {
-  for (const endpoints of opened) await endpoints[Symbol.asyncDispose]();
-  await sql[Symbol.asyncDispose]();
-  await database.drop();
+  await stage[Symbol.asyncDispose]();
 });
 
-interface Answered {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly text: string;
-  // biome-ignore lint/suspicious/noExplicitAny: answers are looked at, not worked with
-  readonly json: any;
-}
-type Post = (path: string, body: unknown, key?: string) => Promise<Answered>;
+type Post = (path: string, body: unknown, key?: string) => Promise<AnsweredJson>;
 
 /** Serves the application as one process does. */
-async function serve(pool: SqlPool = sql): Promise<Post> {
-  const runner = createFakeUdfRunner(steps);
-  const endpoints = await openEndpoints(
-    { sql: pool, udf: () => runner, log: createSilentLog(), clock: { now: () => now } },
-    { manifest: MANIFEST, target: "main", services: ["api"] },
-  );
-  opened.push(endpoints);
-  return async (path, body, key) => {
-    const found = endpoints.routes.find((candidate) => candidate.path === path);
-    if (found === undefined) throw new Error(`no route ${path}`);
-    const headers = key === undefined ? {} : { "idempotency-key": key };
-    const answer = await found.handle({ body: JSON.stringify(body), headers, id: "req-1" });
-    const text = wholeText(answer);
-    return { status: answer.status, headers: answer.headers, text, json: JSON.parse(text) };
-  };
+async function serve(sql: SqlPool = stage.sql): Promise<Post> {
+  return withKeys(await stage.serve(MANIFEST, { deps: { sql } }));
 }
 
-async function count(table: string): Promise<number> {
-  return Number((await sql.query({ text: `select count(*) from ${table}` })).rows[0]?.[0]);
+function withKeys({ post }: ServedRoutes): Post {
+  return (path, body, key) => post(path, body, key === undefined ? {} : { "idempotency-key": key });
+}
+
+function count(table: string): Promise<number> {
+  return stage.count(table);
 }
 
 test("a repeated insert is answered what the first one was answered, and its row is stored once", async () => {
@@ -185,7 +152,7 @@ test("a request that failed is not remembered: its repetition runs again", async
     status: 409,
     json: { code: "unique_violation" },
   });
-  await sql.query({ text: "delete from items" });
+  await stage.sql.query({ text: "delete from items" });
   expect(await post("/items", { sku: "a", n: 2 }, "k1")).toMatchObject({ status: 200, json: { n: 2 } });
   expect(await post("/docs", { title: 1 }, "k2")).toMatchObject({ status: 422 });
   expect(await post("/docs", { title: "1" }, "k2")).toMatchObject({ status: 200 });
@@ -202,12 +169,12 @@ test("a function is not asked again, and a table that is gone is no reason to de
   const post = await serve();
   const first = await post("/rides", { km: 4 }, "k1");
   expect(first.json.fare).toBe(8);
-  steps.fare = () => {
+  stage.steps.fare = () => {
     throw new Error("the provider is away");
   };
   expect(await post("/rides", { km: 4 }, "k1")).toMatchObject({ status: 200, text: first.text });
   const doc = await post("/docs", { title: "a" }, "k1");
-  await sql.query({ text: "drop table docs" });
+  await stage.sql.query({ text: "drop table docs" });
   expect(await post("/docs", { title: "a" }, "k1")).toMatchObject({ status: 200, text: doc.text });
 });
 
@@ -232,7 +199,7 @@ test("an update is done once: a repetition does not undo what came after it", as
   await post("/items/update", { sku: "a", n: 3 });
   const crowd = await Promise.all(Array.from({ length: 20 }, () => post("/items/update", { sku: "a", n: 2 }, "k1")));
   expect(crowd.every(({ text, headers }) => text === first.text && "idempotency-replayed" in headers)).toBe(true);
-  expect((await sql.query({ text: "select n from items" })).rows).toEqual([["3"]]);
+  expect((await stage.sql.query({ text: "select n from items" })).rows).toEqual([["3"]]);
   expect(await post("/items/update", { sku: "a", n: 9 }, "k1")).toMatchObject({
     json: { code: "idempotency_mismatch" },
   });
@@ -256,7 +223,7 @@ test.each(["sku", "n"])("a delete by %s is done once and tells the same number a
 });
 
 test("the header that names failing cells comes again as well", async () => {
-  steps.fare = () => {
+  stage.steps.fare = () => {
     throw new Error("no");
   };
   const post = await serve();
@@ -295,7 +262,7 @@ test("of a crowd with and without keys, new and repeated, each gets its own answ
 });
 
 test("two processes that get the same requests at the same time store each row once", async () => {
-  await using otherPool = createPgPool({ dsn: database.dsn, max: 6, application_name: "other process" });
+  await using otherPool = createPgPool({ dsn: stage.dsn, max: 6, application_name: "other process" });
   const processes = [await serve(), await serve(otherPool)];
   const answers = await Promise.all(
     Array.from({ length: 400 }, (_, n) => processes[n % 2]?.("/docs", { title: `t${n >> 1}` }, `k${n >> 1}`)),
@@ -308,9 +275,9 @@ test("two processes that get the same requests at the same time store each row o
 test("after a commit whose outcome is unknown, a repetition with the key stores exactly one row", async () => {
   let is_broken = true;
   const breaking: SqlPool = {
-    ...asPool(sql),
+    ...asPool(stage.sql),
     query: async (statement) => {
-      const result = await sql.query(statement);
+      const result = await stage.sql.query(statement);
       if (!is_broken || !statement.text.includes("insert into appdb.requests")) return result;
       is_broken = false;
       throw appError("commit_unknown", { detail: "The connection broke." });
@@ -327,14 +294,17 @@ test("after a commit whose outcome is unknown, a repetition with the key stores 
 
 test("when a row cannot be stored its answer is not kept, and the other way round", async () => {
   const post = await serve();
-  await sql.query({ text: "alter table appdb.requests add constraint refusing check (made::text not like '%BAD%')" });
+  await stage.sql.query({
+    text: "alter table appdb.requests add constraint refusing check (made::text not like '%BAD%')",
+  });
   const answers = await Promise.all(["good", "bad", "fine"].map((key) => post("/docs", { title: key }, key)));
   expect(answers.map(({ status }) => status)).toEqual([200, 422, 200]);
-  expect((await sql.query({ text: "select title from docs order by 1" })).rows).toEqual([["fine"], ["good"]]);
+  expect((await stage.sql.query({ text: "select title from docs order by 1" })).rows).toEqual([["fine"], ["good"]]);
 });
 
 test("an answer is kept for a day, then its key is free and its row is collected", async () => {
-  const post = await serve();
+  const served = await stage.serve(MANIFEST);
+  const post = withKeys(served);
   const first = await post("/docs", { title: "a" }, "k1");
   await post("/docs", { title: "b" }, "k2");
   now += 86_400_000 - 1_000;
@@ -343,7 +313,7 @@ test("an answer is kept for a day, then its key is free and its row is collected
   const anew = await post("/docs", { title: "other" }, "k1");
   expect(anew).toMatchObject({ status: 200, json: { loud: "OTHER" } });
   expect(await count("appdb.requests")).toBe(2);
-  expect(await opened[0]?.collect()).toBe(1);
+  expect(await served.endpoints.collect()).toBe(1);
   expect(await count("appdb.requests")).toBe(1);
   expect((await post("/docs", { title: "other" }, "k1")).text).toBe(anew.text);
 });

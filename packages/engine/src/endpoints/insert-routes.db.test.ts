@@ -1,6 +1,4 @@
-import { createPgPool } from "@appdb/adapters/postgres/pg-pool";
 import type { Manifest, ManifestRoute } from "@appdb/contract/manifest";
-import { createFakeUdfRunner, type FakeStep, type FakeUdfRunner } from "@appdb/testkit/fake-udf-runner";
 import {
   aColumn,
   aComputed,
@@ -14,35 +12,17 @@ import {
   lit,
   udf,
 } from "@appdb/testkit/manifest-builder";
-import { createSilentLog } from "@appdb/testkit/silent-log";
-import { createTestDatabase, type TestDatabase } from "@appdb/testkit/test-database";
+import { type AnsweredJson, openRoutesStage, type RoutesStage } from "@appdb/testkit/routes-stage";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import type { SqlPool } from "../ports.ts";
-import { applySchema } from "../schema/apply-schema.ts";
-import { ensureCatalog } from "../schema/ensure-catalog.ts";
-import { loadCatalog } from "../schema/load-catalog.ts";
-import { wholeText } from "./answers.ts";
-import { type Endpoints, openEndpoints } from "./open-endpoints.ts";
 
-let database: TestDatabase;
-let sql: SqlPool;
-let steps: Record<string, FakeStep>;
-let udfRunner: FakeUdfRunner;
-let opened: Endpoints[] = [];
+let stage: RoutesStage;
 
 beforeEach(async () => {
-  database = await createTestDatabase();
-  sql = createPgPool({ dsn: database.dsn, max: 4, application_name: "routes test" });
-  steps = {};
-  udfRunner = createFakeUdfRunner(steps);
-  opened = [];
-  await ensureCatalog(sql);
+  stage = await openRoutesStage();
 });
 
 afterEach(async () => {
-  for (const endpoints of opened) await endpoints[Symbol.asyncDispose]();
-  await sql[Symbol.asyncDispose]();
-  await database.drop();
+  await stage[Symbol.asyncDispose]();
 });
 
 const DOCS = aTable("docs", [
@@ -75,46 +55,25 @@ const RIDES = aTable("rides", [
 
 const FARE = aFunction("udfs:fare", "float");
 
-async function serve(
-  parts: Partial<Manifest>,
-  routes: ManifestRoute[],
-): Promise<(path: string, body: unknown) => Promise<{ status: number; text: string; json: Answer }>> {
+type Post = (path: string, body: unknown) => Promise<AnsweredJson>;
+
+async function serve(parts: Partial<Manifest>, routes: ManifestRoute[]): Promise<Post> {
   const manifest = aManifest({
     ...parts,
     services: [{ name: "api", prefix: "", routes, source: { file: "app.py", line: 1 } }],
   });
-  await update(manifest);
+  await stage.apply(manifest);
   return open(manifest);
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: answers are looked at, not worked with
-type Answer = any;
-
-async function update(manifest: Manifest, allow_destructive = false): Promise<void> {
-  const { version } = await loadCatalog(sql);
-  await applySchema(
-    { sql, clock: { now: Date.now }, log: createSilentLog() },
-    { manifest, target: "main", catalog_version: version, allow_destructive, runtime_id: "r1" },
-  );
+/** Bodies go as the bytes that HTTP brings. */
+async function open(manifest: Manifest): Promise<Post> {
+  const { post } = await stage.serve(manifest);
+  return (path, body) => post(path, Buffer.from(typeof body === "string" ? body : JSON.stringify(body)));
 }
 
-async function open(manifest: Manifest) {
-  const endpoints = await openEndpoints(
-    { sql, udf: () => udfRunner, log: createSilentLog(), clock: { now: Date.now } },
-    { manifest, target: "main", services: ["api"] },
-  );
-  opened.push(endpoints);
-  return async (path: string, body: unknown) => {
-    const found = endpoints.routes.find((candidate) => candidate.path === path);
-    if (found === undefined) throw new Error(`no route ${path}`);
-    const text = typeof body === "string" ? body : JSON.stringify(body);
-    const answer = await found.handle({ body: Buffer.from(text), headers: {}, id: "req-1" });
-    return { status: answer.status, text: wholeText(answer), json: JSON.parse(wholeText(answer)) };
-  };
-}
-
-async function rows(text: string): Promise<readonly (readonly (string | null)[])[]> {
-  return (await sql.query({ text })).rows;
+function rows(text: string): ReturnType<RoutesStage["rows"]> {
+  return stage.rows(text);
 }
 
 test("an insert answers exactly its outputs in their order, and the row is stored", async () => {
@@ -131,7 +90,7 @@ test("an insert answers exactly its outputs in their order, and the row is store
 test("every type goes in and comes out exactly", async () => {
   const post = await serve({ tables: [ITEMS] }, [aRowRoute("items", ITEM_INPUTS, [...ITEM_INPUTS, "inv"])]);
   // An Int beyond 2^53 divided in SQL is refused there, so that Python divides it.
-  steps.inv = (row) => 10 / Number(row.n);
+  stage.steps.inv = (row) => 10 / Number(row.n);
   const doc = '{"z": 1.50, "a": [9007199254740993, {"b": null}], "z2":"\\u00e4"}';
   const body = `{"sku":"a\\"b\\\\c{,}","n":-9223372036854775808,"price":1e-7,"ok":false,"at":"2024-02-29T23:30:00.000100+02:00","day":"2024-02-29","tag":"0190A3C4-0000-7000-8000-00000000000F","doc":${doc}}`;
   const answer = await post("/items", body);
@@ -177,7 +136,7 @@ test("a second row of one key is refused and the first one stays as it is", asyn
 
 test("of many rows sent at once each bad one fails alone", async () => {
   const post = await serve({ tables: [ITEMS] }, [aRowRoute("items", ITEM_INPUTS, ["sku", "inv"])]);
-  steps.inv = () => {
+  stage.steps.inv = () => {
     throw new Error("division by zero");
   };
   const sent = Array.from({ length: 200 }, (_, index) => ({
@@ -201,27 +160,27 @@ test("of many rows sent at once each bad one fails alone", async () => {
 
 test("a value that SQL cannot make is made by Python, and stored", async () => {
   const post = await serve({ tables: [ITEMS] }, [aRowRoute("items", ITEM_INPUTS, ["sku", "inv"])]);
-  steps.inv = () => 0.25;
+  stage.steps.inv = () => 0.25;
   expect((await post("/items", { sku: "a", n: 0 })).json).toEqual({ sku: "a", inv: 0.25 });
   expect(await rows("select sku, inv from items")).toEqual([["a", "0.25"]]);
-  expect(udfRunner.calls).toEqual([[0]]);
+  expect(stage.udf.calls).toEqual([[0]]);
 });
 
 test("a function's column, what it reads and what reads it are computed and stored together", async () => {
   const post = await serve({ tables: [RIDES], functions: [FARE] }, [
     aRowRoute("rides", ["km"], ["double_km", "fare", "tax"]),
   ]);
-  steps.double_km = (row) => Number(row.km) * 2;
-  steps.fare = (row) => Number(row.double_km) + 0.5;
+  stage.steps.double_km = (row) => Number(row.km) * 2;
+  stage.steps.fare = (row) => Number(row.double_km) + 0.5;
   expect((await post("/rides", { km: 3 })).json).toEqual({ double_km: 6, fare: 6.5, tax: 3.25 });
-  expect(udfRunner.calls).toEqual([[3]]);
+  expect(stage.udf.calls).toEqual([[3]]);
   expect(await rows("select km, double_km, fare, tax from rides")).toEqual([["3", "6", "6.5", "3.25"]]);
 });
 
 test("a function that raises fails its own request, and nothing of it is stored", async () => {
   const post = await serve({ tables: [RIDES], functions: [FARE] }, [aRowRoute("rides", ["km"], ["fare"])]);
-  steps.double_km = (row) => Number(row.km) * 2;
-  steps.fare = (row) => {
+  stage.steps.double_km = (row) => Number(row.km) * 2;
+  stage.steps.fare = (row) => {
     if (row.double_km === 26) throw new RangeError("unlucky");
     return 1;
   };
@@ -241,9 +200,9 @@ test("a compute route stores nothing and needs only its inputs", async () => {
     aRowRoute("items", ["n"], ["inv", "price"], { kind: "compute" }),
     aRowRoute("rides", ["km"], ["tax", "km"], { kind: "compute" }),
   ]);
-  steps.double_km = (row) => Number(row.km) * 2;
-  steps.fare = (row) => Number(row.double_km);
-  steps.inv = () => {
+  stage.steps.double_km = (row) => Number(row.km) * 2;
+  stage.steps.fare = (row) => Number(row.double_km);
+  stage.steps.inv = () => {
     throw new Error("division by zero");
   };
   const answers = await Promise.all([4, 0, 5].map((n) => post("/items", { n })));
@@ -262,7 +221,7 @@ test("an older service goes on when columns were added: the new ones are null an
     aColumn("note", "string", { nullable: true }),
     aComputed("loud", call("string.upper", "string", col("title_upper", "string"))),
   ]);
-  await update(aManifest({ tables: [added] }));
+  await stage.apply(aManifest({ tables: [added] }));
   const answers = await Promise.all(["b", "c", "d"].map((title) => post("/docs", { title })));
   expect(answers.map((answer) => answer.json)).toEqual([
     { title_upper: "B" },
@@ -284,10 +243,10 @@ test("an older service that starts on tables ahead of it computes what it knows,
   const lower = aComputed("title_upper", call("string.lower", "string", col("title", "string")));
   const columns = DOCS.columns.map((column) => (column.name === "title_upper" ? lower : column));
   const newer = [...columns, aComputed("fare", udf("udfs:fare", "float", col("title", "string")))];
-  await update(aManifest({ tables: [aTable("docs", newer)], functions: [FARE] }));
+  await stage.apply(aManifest({ tables: [aTable("docs", newer)], functions: [FARE] }));
   const post = await open(older);
   expect((await post("/docs", { title: "aB" })).json).toEqual({ title_upper: "AB" });
-  expect(udfRunner.calls).toEqual([]);
+  expect(stage.udf.calls).toEqual([]);
   expect(await rows("select title_upper, fare, _errors from docs")).toEqual([
     ["AB", null, '{"fare": "pending", "title_upper": "pending"}'],
   ]);
@@ -300,7 +259,7 @@ test("a service whose column was dropped answers 409 with the command to type, a
     "items",
     ITEMS.columns.filter((column) => column.name !== "price"),
   );
-  await update(aManifest({ tables: [without] }), true);
+  await stage.apply(aManifest({ tables: [without] }), { allow_destructive: true });
   for (const sku of ["b", "c"]) {
     const refused = await post("/items", { sku, n: 1 });
     expect(refused.status).toBe(409);
@@ -314,7 +273,7 @@ test("a duplicate key is told from a table that changed", async () => {
   const post = await serve({ tables: [ITEMS] }, [aRowRoute("items", ITEM_INPUTS, ["sku"])]);
   await post("/items", { sku: "a", n: 1 });
   const added = aTable("items", [...ITEMS.columns, aColumn("note", "string", { nullable: true })]);
-  await update(aManifest({ tables: [added] }));
+  await stage.apply(aManifest({ tables: [added] }));
   const answers = await Promise.all(["a", "b", "a"].map((sku) => post("/items", { sku, n: 2 })));
   expect(answers.map((answer) => answer.status)).toEqual([409, 200, 409]);
 });

@@ -1,17 +1,14 @@
 import { createPgPool } from "@appdb/adapters/postgres/pg-pool";
 import { appError } from "@appdb/contract/errors";
 import type { Manifest, ManifestRowRoute, ManifestSqlExport } from "@appdb/contract/manifest";
-import { createFakeUdfRunner } from "@appdb/testkit/fake-udf-runner";
 import { aColumn, aComputed, aManifest, aTable, call, col } from "@appdb/testkit/manifest-builder";
+import { openRoutesStage, type RoutesStage } from "@appdb/testkit/routes-stage";
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { createTestDatabase, type TestDatabase } from "@appdb/testkit/test-database";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { SqlPool } from "../ports.ts";
-import { applySchema } from "../schema/apply-schema.ts";
-import { ensureCatalog } from "../schema/ensure-catalog.ts";
-import { loadCatalog } from "../schema/load-catalog.ts";
-import { wholeText } from "./answers.ts";
-import { type Endpoints, openEndpoints } from "./open-endpoints.ts";
+import type { Endpoints } from "./open-endpoints.ts";
+import type { ConnectExport } from "./sql-export.ts";
 
 const source = { file: "app.py", line: 7 };
 const READINGS = aTable("readings", [
@@ -22,28 +19,23 @@ const READINGS = aTable("readings", [
   aComputed("loud", call("string.upper", "string", col("sensor", "string"))),
 ]);
 
-let own: TestDatabase;
+let stage: RoutesStage;
+let log: ReturnType<typeof createSilentLog>;
 let other: TestDatabase;
-let sql: SqlPool;
 let target: SqlPool;
 let opened: Endpoints[];
-let log: ReturnType<typeof createSilentLog>;
 
 beforeEach(async () => {
-  own = await createTestDatabase();
+  log = createSilentLog();
+  stage = await openRoutesStage({ log });
   other = await createTestDatabase();
-  sql = createPgPool({ dsn: own.dsn, max: 4, application_name: "export test" });
   target = createPgPool({ dsn: other.dsn, max: 4, application_name: "export test" });
   opened = [];
-  log = createSilentLog();
-  await ensureCatalog(sql);
 });
 
 afterEach(async () => {
-  for (const endpoints of opened) await endpoints[Symbol.asyncDispose]();
-  await sql[Symbol.asyncDispose]();
+  await stage[Symbol.asyncDispose]();
   await target[Symbol.asyncDispose]();
-  await own.drop();
   await other.drop();
 });
 
@@ -75,25 +67,11 @@ function planned({ outputs = ["sensor", "value", "at", "doc", "loud"], ...parts 
 
 async function serve(plan: Plan = {}, connect = (_env: string): SqlPool => target) {
   const manifest = planned(plan);
-  const { version } = await loadCatalog(sql);
-  await applySchema(
-    { sql, clock: { now: Date.now }, log },
-    { manifest, target: "main", catalog_version: version, allow_destructive: false, runtime_id: "r1" },
-  );
-  const endpoints = await openEndpoints(
-    {
-      ...{ sql, log, udf: () => createFakeUdfRunner({}), clock: { now: Date.now } },
-      connectExport: (to) => connect("env" in to ? to.env : to.url),
-    },
-    { manifest, target: "main", services: ["api"] },
-  );
+  await stage.apply(manifest);
+  const connectExport: ConnectExport = (to) => connect("env" in to ? to.env : to.url);
+  const { endpoints, post } = await stage.serve(manifest, { deps: { connectExport } });
   opened.push(endpoints);
-  return async (path: string, body: unknown, headers = {}) => {
-    const route = endpoints.routes.find((candidate) => candidate.path === path);
-    const answer = await route?.handle({ body: JSON.stringify(body), headers, id: "r" });
-    if (answer === undefined) throw new Error(`no route ${path}`);
-    return { status: answer.status, json: JSON.parse(wholeText(answer)) };
-  };
+  return post;
 }
 
 const COPIES = `create table copies (sensor varchar(40) primary key, value numeric, at timestamptz, doc jsonb, loud text,
@@ -128,7 +106,7 @@ test("a failed export says that the row was stored, and the row is", async () =>
   });
   await target.query({ text: "drop table copies" });
   expect((await post("/in", { sensor: "s2", value: 2 })).json).toMatchObject({ code: "export_failed" });
-  expect((await sql.query({ text: "select sensor from readings order by sensor" })).rows).toEqual([["s1"], ["s2"]]);
+  expect(await stage.rows("select sensor from readings order by sensor")).toEqual([["s1"], ["s2"]]);
 });
 
 test("a request with a key whose export failed is told so, and its repetition neither stores nor exports again", async () => {

@@ -1,30 +1,16 @@
-import { createPgPool } from "@appdb/adapters/postgres/pg-pool";
 import type { Manifest, ManifestRowRoute } from "@appdb/contract/manifest";
-import { createFakeUdfRunner, type FakeStep } from "@appdb/testkit/fake-udf-runner";
 import { aColumn, aComputed, aFunction, aManifest, aRowRoute, aTable, col, udf } from "@appdb/testkit/manifest-builder";
-import { createSilentLog } from "@appdb/testkit/silent-log";
-import { createTestDatabase, type TestDatabase } from "@appdb/testkit/test-database";
+import { openRoutesStage, type RoutesStage } from "@appdb/testkit/routes-stage";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import type { SqlPool } from "../ports.ts";
-import { applySchema } from "../schema/apply-schema.ts";
-import { ensureCatalog } from "../schema/ensure-catalog.ts";
-import { loadCatalog } from "../schema/load-catalog.ts";
-import { wholeText } from "./answers.ts";
-import { openEndpoints } from "./open-endpoints.ts";
 
-let database: TestDatabase;
-let sql: SqlPool;
-const steps: Record<string, FakeStep> = {};
+let stage: RoutesStage;
 
 beforeEach(async () => {
-  database = await createTestDatabase();
-  sql = createPgPool({ dsn: database.dsn, max: 4, application_name: "types test" });
-  await ensureCatalog(sql);
+  stage = await openRoutesStage();
 });
 
 afterEach(async () => {
-  await sql[Symbol.asyncDispose]();
-  await database.drop();
+  await stage[Symbol.asyncDispose]();
 });
 
 test("a Json value that does not meet its column's schema is refused with its place, and nothing is stored", async () => {
@@ -46,8 +32,7 @@ test("a Json value that does not meet its column's schema is refused with its pl
     { pointer: "/v", detail: "The list has 1 element; Array[(2,), float32] wants 2." },
   ]);
   expect((await post("/t", { doc: null, v: [1, 2] })).status).toBe(200);
-  const { rows } = await sql.query({ text: "select doc, v from t order by _row" });
-  expect(rows).toEqual([
+  expect(await stage.rows("select doc, v from t order by _row")).toEqual([
     ['{"a": 12345678901234567890}', "{1,0.1}"],
     [null, "{1,2}"],
   ]);
@@ -60,33 +45,21 @@ test("a computed Json value that does not meet its column's schema fails as its 
     { tables: [aTable("t", [aColumn("n", "int"), list])], functions: [aFunction("udfs:list", "json")] },
     [aRowRoute("t", ["n"], ["list"]), aRowRoute("t", ["n"], ["list"], { kind: "compute", path: "/compute" })],
   );
-  steps.list = ({ n }) => (n === 1 ? "[1,2]" : '["x"]');
+  stage.steps.list = ({ n }) => (n === 1 ? "[1,2]" : '["x"]');
   expect((await post("/t", { n: 1 })).json).toEqual({ list: [1, 2] });
   for (const path of ["/t", "/compute"]) {
     const failed = await post(path, { n: 2 });
     expect([failed.status, failed.json.code]).toEqual([400, "function_failed"]);
     expect(failed.json.detail).toContain('udfs:list returned the wrong type: /0: Int is wanted, the value is "x"');
   }
-  expect((await sql.query({ text: "select count(*) from t" })).rows).toEqual([["1"]]);
+  expect(await stage.rows("select count(*) from t")).toEqual([["1"]]);
 });
 
 async function serve(parts: Partial<Manifest>, routes: ManifestRowRoute[]) {
   const service = { name: "api", prefix: "", routes, source: { file: "app.py", line: 1 } };
   const manifest = aManifest({ ...parts, services: [service] });
-  const { version } = await loadCatalog(sql);
-  const deps = { sql, clock: { now: Date.now }, log: createSilentLog() };
-  const input = { manifest, target: "main", catalog_version: version, allow_destructive: false, runtime_id: "r1" };
-  await applySchema(deps, input);
-  const runner = createFakeUdfRunner(steps);
-  const endpoints = await openEndpoints(
-    { ...deps, udf: () => runner },
-    { manifest, target: "main", services: ["api"] },
-  );
-  return async (path: string, body: unknown) => {
-    const found = endpoints.routes.find((candidate) => candidate.path === path);
-    const text = typeof body === "string" ? body : JSON.stringify(body);
-    const answer = await found?.handle({ body: Buffer.from(text), headers: {}, id: "req-1" });
-    if (answer === undefined) throw new Error("no route");
-    return { status: answer.status, text: wholeText(answer), json: JSON.parse(wholeText(answer)) };
-  };
+  await stage.apply(manifest);
+  const { post } = await stage.serve(manifest);
+  return (path: string, body: unknown) =>
+    post(path, Buffer.from(typeof body === "string" ? body : JSON.stringify(body)));
 }
