@@ -1,27 +1,18 @@
-import { createPgPool } from "@appdb/adapters/postgres/pg-pool";
 import type { ManifestColumn } from "@appdb/contract/manifest";
 import { aColumn, aComputed, aManifest, anIndex, aTable, aUuid7Key, call, col } from "@appdb/testkit/manifest-builder";
-import { createSilentLog } from "@appdb/testkit/silent-log";
-import { createTestDatabase, type TestDatabase } from "@appdb/testkit/test-database";
+import { openSchemaStage, type SchemaStage } from "@appdb/testkit/schema-stage";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import type { SqlPool } from "../ports.ts";
-import { applySchema } from "../schema/apply-schema.ts";
-import { ensureCatalog } from "../schema/ensure-catalog.ts";
 import { loadCatalog } from "../schema/load-catalog.ts";
 import { checkTables } from "./check-tables.ts";
 
-let database: TestDatabase;
-let sql: SqlPool;
+let stage: SchemaStage;
 
 beforeEach(async () => {
-  database = await createTestDatabase();
-  sql = createPgPool({ dsn: database.dsn, max: 2, application_name: "check tables test" });
-  await ensureCatalog(sql);
+  stage = await openSchemaStage();
 });
 
 afterEach(async () => {
-  await sql[Symbol.asyncDispose]();
-  await database.drop();
+  await stage[Symbol.asyncDispose]();
 });
 
 const KEY = aUuid7Key();
@@ -34,11 +25,8 @@ const docs = (columns: ManifestColumn[], indexed: string[] = []) =>
 
 /** Checks a service that knows `service` against tables that an update made `current`. */
 async function check(service: ReturnType<typeof docs>, current: ReturnType<typeof docs>): Promise<void> {
-  const catalog = await loadCatalog(sql);
-  const input = { manifest: current, target: "main", catalog_version: catalog.version, runtime_id: "none" };
-  const deps = { sql, clock: { now: Date.now }, log: createSilentLog() };
-  await applySchema(deps, { ...input, allow_destructive: true });
-  checkTables({ manifest: service, target: "main" }, await loadCatalog(sql));
+  await stage.apply(current, { allow_destructive: true });
+  checkTables({ manifest: service, target: "main" }, await loadCatalog(stage.sql));
 }
 
 test("a service starts again on tables that a later update added to", async () => {

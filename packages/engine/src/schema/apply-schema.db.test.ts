@@ -1,4 +1,3 @@
-import { createPgPool } from "@appdb/adapters/postgres/pg-pool";
 import type { Manifest, ManifestTable } from "@appdb/contract/manifest";
 import type { SchemaPlan } from "@appdb/contract/plan";
 import { eventually } from "@appdb/testkit/eventually";
@@ -15,46 +14,35 @@ import {
   lit,
   udf,
 } from "@appdb/testkit/manifest-builder";
-import { createSilentLog } from "@appdb/testkit/silent-log";
-import { createTestDatabase, type TestDatabase } from "@appdb/testkit/test-database";
+import { openSchemaStage, type SchemaStage } from "@appdb/testkit/schema-stage";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { SqlPool } from "../ports.ts";
-import { applySchema } from "./apply-schema.ts";
-import { ensureCatalog } from "./ensure-catalog.ts";
 import { planInspected } from "./inspect-plan.ts";
 import { loadCatalog } from "./load-catalog.ts";
 import { keyIndexName } from "./sql-names.ts";
 
-let database: TestDatabase;
+let stage: SchemaStage;
 let sql: SqlPool;
 
 beforeEach(async () => {
-  database = await createTestDatabase();
-  sql = createPgPool({ dsn: database.dsn, max: 4, application_name: "apply test" });
-  await ensureCatalog(sql);
+  stage = await openSchemaStage();
+  sql = stage.sql;
 });
 
 afterEach(async () => {
-  await sql[Symbol.asyncDispose]();
-  await database.drop();
+  await stage[Symbol.asyncDispose]();
 });
 
 async function plan(manifest: Manifest, target = "main"): Promise<SchemaPlan> {
   return (await planInspected(sql, { manifest, catalog: await loadCatalog(sql), target })).plan;
 }
 
-async function apply(
-  manifest: Manifest,
-  options: { target?: string; allow_destructive?: boolean; catalog_version?: number } = {},
-): Promise<{ plan: SchemaPlan; jobs: readonly string[] }> {
-  const { version } = await loadCatalog(sql);
-  const deps = { sql, clock: { now: Date.now }, log: createSilentLog() };
-  const input = { manifest, target: "main", catalog_version: version, allow_destructive: false, runtime_id: "r1" };
-  return applySchema(deps, { ...input, ...options });
+function apply(...args: Parameters<SchemaStage["apply"]>): ReturnType<SchemaStage["apply"]> {
+  return stage.apply(...args);
 }
 
-async function rows(text: string): Promise<readonly (readonly (string | null)[])[]> {
-  return (await sql.query({ text })).rows;
+function rows(text: string): ReturnType<SchemaStage["rows"]> {
+  return stage.rows(text);
 }
 
 const title = col("title", "string");
