@@ -132,6 +132,14 @@ def media_of(item):
 
 def failure_of(error, handler, root):
     """What the engine is told of an exception, and whether it belongs into the log."""
+    import json
+
+    failure, is_logged = _failure_of(error, handler, root)
+    # Text that is no UTF-8, such as the name of a file, could not be sent.
+    return json.loads(json.dumps(failure, ensure_ascii=False).encode("utf-8", "replace")), is_logged
+
+
+def _failure_of(error, handler, root):
     if isinstance(error, Refused):
         return {**_failure(error.code, error.detail), "errors": error.errors or None}, False
     problem = getattr(error, "problem", None)
@@ -140,7 +148,11 @@ def failure_of(error, handler, root):
         return {**_failure(problem["code"], problem["detail"]), **told}, False
     status = getattr(error, "status_code", None)
     if isinstance(error, HTTPError) or (type(status) is int and 400 <= status <= 599 and hasattr(error, "detail")):
-        return _told(error, status), False
+        try:
+            return _told(error, status), False
+        except BadAnswer as bad:
+            told = f"The handler {handler} raised {type(error).__name__} {status}, which cannot be sent: {bad}."
+            return _failed(handler, "BadAnswer", told, None), True
     if isinstance(error, BadAnswer):
         return _failed(handler, "BadAnswer", f"The handler {handler} gave no answer: {error}.", None), True
     if isinstance(error, Missing):

@@ -8,6 +8,7 @@ from time import monotonic
 from appdb._awaiting import Driven
 from appdb._http_answers import BadAnswer, answer_of, checked_headers, failure_of, media_of, piece_of, too_late
 from appdb._http_types import Request
+from appdb._streams import give_up
 
 WINDOW = 1 << 20  # HTTP_WINDOW_BYTES of the protocol
 _PIECE = 1 << 18
@@ -86,10 +87,13 @@ class Call:
 
     def fail(self, error):
         """Tells the engine why there is no answer, or no more of it."""
-        failure, is_logged = failure_of(error, self.name, self._worker.root)
-        if is_logged and not self.has_ended:
-            traceback.print_exception(error)  # into the service's log
-        self._worker.end(self, {"t": "http_failed", "call": self.id, "failure": failure})
+        try:
+            failure, is_logged = failure_of(error, self.name, self._worker.root)
+            if is_logged and not self.has_ended:
+                traceback.print_exception(error)  # into the service's log
+            self._worker.end(self, {"t": "http_failed", "call": self.id, "failure": failure})
+        except BaseException:
+            give_up("a failure could not be told")
 
     def fail_late(self):
         """Tells the engine that the call ran past its limit."""

@@ -13,6 +13,7 @@ from appdb._http_answers import BadAnswer, answer_of, failure_of
 from appdb._http_calls import Call
 from appdb._http_types import Request
 from appdb._outbox import Outbox
+from appdb._streams import give_up
 from appdb._threads import Threads
 
 _THREADS = 32
@@ -91,17 +92,23 @@ class HttpWorker:
         self.send({"t": "http_held", "call": call, "function": function, "timeout_s": limit, "is_loop": is_loop})
 
     def _read(self, reader):
-        while (frame := reader.read()) is not None and frame["t"] != "exit":
-            kind = frame["t"]
-            if kind == "http":
-                self._begin(frame)
-            elif kind == "answer" or kind == "route_answer":
-                self.loop.call_soon_threadsafe(self._answered, frame)
-            else:
-                call = self._calls.get(frame["call"])
-                if call is not None:
-                    self.loop.call_soon_threadsafe(call.take, frame)
+        try:
+            while (frame := reader.read()) is not None and frame["t"] != "exit":
+                self._take(frame)
+        except BaseException:  # no memory for a frame, or for a thread
+            give_up("requests cannot be read any more")
         self.loop.call_soon_threadsafe(self._stop)
+
+    def _take(self, frame):
+        kind = frame["t"]
+        if kind == "http":
+            self._begin(frame)
+        elif kind == "answer" or kind == "route_answer":
+            self.loop.call_soon_threadsafe(self._answered, frame)
+        else:
+            call = self._calls.get(frame["call"])
+            if call is not None:
+                self.loop.call_soon_threadsafe(call.take, frame)
 
     def _stop(self):
         self._ending = self.loop.create_task(self._shut_down())

@@ -24,6 +24,17 @@ def forget_current_folder():
     sys.path[:] = [entry for entry in sys.path if entry not in ("", here)]
 
 
+def give_up(why):
+    """Ends a worker that could hold its requests for ever: the engine tells them, and starts another. Called in `except`."""
+    try:
+        os.write(2, f"The worker gives up: {why}\n".encode())
+        import traceback
+
+        traceback.print_exc()
+    finally:
+        os._exit(70)
+
+
 def end(code):
     """Ends the process at once: exit handlers run, threads that the application left behind are not waited for."""
     import atexit

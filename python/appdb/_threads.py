@@ -19,13 +19,11 @@ class Threads:
         self._given_up = set()
 
     def submit(self, work):
-        """Has a thread call `work()`, which must not raise."""
+        """Has a thread call `work()`, which must not raise. Raises RuntimeError or MemoryError when there can be none."""
         with self._lock:
-            self._queue.put(work)
-            if self._free <= 0 and self._threads < self._most:
-                self._start()
-            else:
+            if self._free > 0 or self._threads >= self._most or not self._has_started():
                 self._free -= 1
+            self._queue.put(work)
 
     def give_up(self, thread):
         """Stops counting on a thread (`threading.get_ident()`) that hangs; it ends when its work does."""
@@ -36,6 +34,15 @@ class Threads:
                 if self._free < 0:
                     self._start()
                     self._free += 1
+
+    def _has_started(self):
+        try:
+            self._start()
+        except (RuntimeError, MemoryError):  # the limits of the process: the threads that are there take it in turn
+            if self._threads == 0:
+                raise
+            return False
+        return True
 
     def _start(self):
         before = threading.stack_size(_STACK)

@@ -9,6 +9,7 @@ import asyncio, os, threading, time
 router = Router(name="api")
 barrier = threading.Barrier(8)
 met = 0
+kept = []
 all_there = asyncio.Event()
 
 @router.get("/pid")
@@ -34,6 +35,16 @@ async def stubborn():
             await asyncio.sleep(60)
         except asyncio.CancelledError:
             pass
+
+@router.get("/stingy")
+def stingy():
+    import resource
+    resource.setrlimit(resource.RLIMIT_DATA, (0, resource.getrlimit(resource.RLIMIT_DATA)[1]))
+    try:
+        while True:
+            kept.append(bytes(65_536))
+    except MemoryError:
+        return len(kept)
 
 @router.get("/die")
 async def die():
@@ -160,6 +171,13 @@ describe("an end of the process", () => {
     ]);
     expect((await get("/pid"))[0]).toBe(200);
     expect(printed("long began")).toBe(began + 1);
+  });
+
+  test("comes when there is no memory to read a request", async () => {
+    expect((await get("/stingy"))[0]).toBe(200);
+    const answer = await fetch(`${service.url}/size`, { method: "POST", body: "x".repeat(900_000) });
+    expect(await answer.json()).toMatchObject({ code: "worker_died" });
+    expect((await get("/pid"))[0]).toBe(200);
   });
 });
 

@@ -77,6 +77,8 @@ def drop(item_id: int):
         raise SystemExit(3)
     if item_id == 9:
         raise HTTPError(409, {"message": "taken", "by": [1]})
+    if item_id == 10:
+        raise HTTPError(409, {"by": object()})
     return None
 `;
 
@@ -231,6 +233,7 @@ describe("what a handler answers", () => {
     [5, "the header 'x-evil' holds a control character"],
     [6, "what it returned is no JSON"],
     [8, "SystemExit: 3"],
+    [10, "raised HTTPError 409, which cannot be sent"],
   ])("a failure is told by name, without its stack (%i)", async (item, detail) => {
     const answer = await call("DELETE", `/items/${item}`);
     const problem = (await answer.json()) as { code: string; detail: string; meta: { function: string } };
