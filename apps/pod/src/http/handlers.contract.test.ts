@@ -77,6 +77,8 @@ def drop(item_id: int):
         raise SystemExit(3)
     if item_id == 9:
         raise HTTPError(409, {"message": "taken", "by": [1]})
+    if item_id == 11:
+        return Response("x", headers={"trailer": "x-sum", "connection": "close", "x-kept": "1"})
     if item_id == 10:
         raise HTTPError(409, {"by": object()})
     return None
@@ -225,6 +227,12 @@ describe("what a handler answers", () => {
       detail: "taken",
       meta: { detail: { message: "taken", by: [1] } },
     });
+  });
+
+  test("what it says of the connection and of fields behind the body is left out", async () => {
+    const answer = await call("DELETE", "/items/11");
+    const headers = ["trailer", "connection", "x-kept"].map((name) => answer.headers.get(name));
+    expect([await answer.text(), ...headers]).toEqual(["x", null, "keep-alive", "1"]);
   });
 
   test.each([

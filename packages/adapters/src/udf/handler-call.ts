@@ -17,6 +17,8 @@ const NOT_THEIRS = new Set([
   "content-length",
   "keep-alive",
   "proxy-connection",
+  // Announces fields behind the body, of which a handler has none; Node refuses it where the length is known.
+  "trailer",
   "transfer-encoding",
   "upgrade",
 ]);
