@@ -1,3 +1,8 @@
+interface PieceEvents {
+  onTaken(bytes: number): void;
+  onLeft(): void;
+}
+
 /** Pieces of a body that one side pushes and the other iterates over, once. */
 export class PieceQueue {
   #pieces: Uint8Array[] = [];
@@ -21,8 +26,30 @@ export class PieceQueue {
     this.end();
   }
 
-  /** Gives the pieces as they come. `onTaken` is told of each that was taken; `onLeft` when the reader leaves early. */
-  async *iterate(events: { onTaken(bytes: number): void; onLeft(): void }): AsyncIterable<Uint8Array> {
+  /**
+   * Gives the pieces as they come. `onTaken` is told of each that was taken; `onLeft` when the reader leaves early, also
+   * before it has begun, as for a HEAD: a generator would not notice that.
+   */
+  iterate(events: PieceEvents): AsyncIterableIterator<Uint8Array> {
+    const pieces = this.#read(events);
+    let hasBegun = false;
+    return {
+      [Symbol.asyncIterator]() {
+        return this;
+      },
+      next() {
+        hasBegun = true;
+        return pieces.next();
+      },
+      return() {
+        if (!hasBegun) events.onLeft();
+        hasBegun = true;
+        return pieces.return();
+      },
+    };
+  }
+
+  async *#read(events: PieceEvents): AsyncGenerator<Uint8Array, void> {
     let isWhole = false;
     try {
       while (true) {
