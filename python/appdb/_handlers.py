@@ -8,14 +8,26 @@ _NO_DEFAULT = object()
 PATH, URL, BODY, REQUEST = "path", "query", "body", "request"
 
 
+_HINTS = {
+    "invalid_json": "Send one JSON value, in UTF-8.",
+    "invalid_request": "/openapi.json says what the route takes.",
+    "unsupported_media_type": "Send the header: content-type: application/json",
+}
+# A body of a megabyte may hold a hundred thousand values that do not fit, or one name that long.
+_MOST_ERRORS = 20
+_LONGEST = 1000
+
+
 class Refused(Exception):
-    """A request that does not fit a handler: `errors` are pairs of pointer and sentence; `code` one of errors.ts."""
+    """A request that does not fit a handler: `errors` are pairs of pointer and sentence, of which the first are told; `code`
+    one of errors.ts."""
 
     def __init__(self, code, detail, errors=()):
         super().__init__(detail)
         self.code = code
-        self.detail = detail
-        self.errors = [{"pointer": pointer, "detail": text} for pointer, text in errors]
+        self.detail = detail[:_LONGEST]
+        self.hint = _HINTS[code]
+        self.errors = [{"pointer": p[:_LONGEST], "detail": text[:_LONGEST]} for p, text in errors[:_MOST_ERRORS]]
 
 
 class Argument:
@@ -67,7 +79,9 @@ class Handler:
                 if one.source is not BODY or len(self._bodies) > 1:
                     errors.append((f"/{one.name}", f"The parameter '{one.name}' is required."))
         if errors:
-            raise Refused("invalid_request", errors[0][1] if len(errors) == 1 else f"{len(errors)} values do not fit.", errors)
+            first = f"; `errors` names the first {_MOST_ERRORS}" if len(errors) > _MOST_ERRORS else ""
+            detail = errors[0][1] if len(errors) == 1 else f"{len(errors)} values do not fit{first}."
+            raise Refused("invalid_request", detail, errors)
         return given
 
     def _take(self, given, errors, name, read):
@@ -115,13 +129,20 @@ def json_of(request):
         sent = f"content type {media}" if media else "no content type"
         raise Refused("unsupported_media_type", f"The request has {sent}; the handler takes application/json.")
     try:
-        return json.loads(request.data, parse_constant=_refuse_constant)
+        value = json.loads(request.data, parse_constant=_refuse_constant)
+        if b"\\u" in request.data:  # which alone makes text that cannot be stored or sent again
+            json.dumps(value, ensure_ascii=False).encode()
+        return value
     except UnicodeDecodeError:
         raise Refused("invalid_json", "The body is not UTF-8.") from None
+    except UnicodeEncodeError:
+        detail = "The body contains half of a surrogate pair, which is no character."
+        raise Refused("invalid_request", detail, [("", detail)]) from None
     except RecursionError:
         raise Refused("invalid_json", "The body is nested too deep.") from None
     except ValueError as error:
-        raise Refused("invalid_json", f"The body is not JSON: {error}.") from None
+        what = str(error).partition("; use sys.")[0]  # of numbers with thousands of digits
+        raise Refused("invalid_json", f"The body is not JSON: {what}.") from None
 
 
 def _refuse_constant(word):

@@ -141,7 +141,7 @@ def failure_of(error, handler, root):
 
 def _failure_of(error, handler, root):
     if isinstance(error, Refused):
-        return {**_failure(error.code, error.detail), "errors": error.errors or None}, False
+        return {**_failure(error.code, error.detail), "hint": error.hint, "errors": error.errors or None}, False
     problem = getattr(error, "problem", None)
     if isinstance(error, HTTPError) and problem is not None:  # the engine's own, of what the handler asked it
         told = {name: problem[name] for name in ("hint", "errors", "meta") if problem.get(name) is not None}

@@ -1,11 +1,12 @@
-"""Failures of handlers that are hard to tell: they are told all the same, for somebody waits."""
+"""Failures of handlers that are hard to tell, and requests that are hard to refuse: whoever waits is told all the same."""
 
 import threading
 
 import msgpack
 import pytest
+from appdb._handlers import Handler, Refused
 from appdb._http_answers import failure_of
-from appdb._http_types import HTTPError
+from appdb._http_types import HTTPError, Request
 from appdb._threads import Threads
 
 
@@ -38,3 +39,57 @@ def test_work_for_which_there_is_no_further_thread_is_done_by_those_that_are_the
     assert all(done.acquire(timeout=10) for _ in range(4))
     with pytest.raises(RuntimeError, match="new thread"):
         Threads(4, "none").submit(done.release)
+
+
+# What a request brings that no handler could use.
+
+
+def show(left: dict, n: int = 1):
+    """Takes two values."""
+
+
+def two(left: dict, right: dict):
+    """Takes a body of two members."""
+
+
+def asked(body, search="", of=show):
+    head = {"method": "POST", "path": "/", "params": {}, "search": search, "client": None, "id": "1"}
+    request = Request({**head, "headers": [("content-type", "application/json")]}, body)
+    return Handler(of, "/", "post").read(request)
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "detail"),
+    [
+        (b'{"\\ud800": 1}', "invalid_request", "The body contains half of a surrogate pair, which is no character."),
+        (b'{"a": ' + b"9" * 5000 + b"}", "invalid_json", "5000 digits."),
+        (b'{"a": NaN}', "invalid_json", "NaN is no JSON."),
+        (b"\xff", "invalid_json", "The body is not UTF-8."),
+        (b"[" * 100_000, "invalid_json", "The body is nested too deep."),
+        (b"[1]", "invalid_request", "An object is wanted, not a list."),
+    ],
+)
+def test_a_body_that_does_not_fit_is_refused_with_a_next_step(body, code, detail):
+    with pytest.raises(Refused) as refused:
+        asked(body)
+    assert (refused.value.code, refused.value.detail[-len(detail) :]) == (code, detail)
+    failure, is_logged = failure_of(refused.value, "app:show", "/nowhere")
+    assert (failure["hint"], is_logged) == (refused.value.hint, False)
+    assert failure["hint"] and "sys." not in failure["detail"]
+
+
+def test_pairs_of_surrogates_are_characters():
+    assert asked(b'{"a": "\\ud83d\\ude00"}') == {"left": {"a": "\U0001f600"}}
+
+
+def test_a_url_may_have_thousands_of_parameters():
+    with pytest.raises(Refused) as refused:
+        asked(b"{}", "&".join(f"n{i}=1" for i in range(2000)))
+    assert refused.value.detail == "2000 values do not fit; `errors` names the first 20."
+    assert [len(refused.value.errors), refused.value.errors[0]["pointer"]] == [20, "/n0"]
+
+
+def test_a_name_as_long_as_a_body_is_told_in_part():
+    with pytest.raises(Refused) as refused:
+        asked(b'{"left": {}, "right": {}, "' + b"k" * 900_000 + b'": 1}', of=two)
+    assert len(refused.value.detail) == 1000
