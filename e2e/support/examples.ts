@@ -47,26 +47,45 @@ export function copyExample(name: string, place: Pick<Place, "project">): string
   return folder;
 }
 
-/** Runs the client of an example against its services; answers what it printed. */
-export async function runClient(place: Place, folder: string, services: readonly Listed[]): Promise<string> {
-  const addresses = services.map(({ endpoint }) => endpoint);
-  const client = await place.type(`cd "${folder}" && "${PYTHON}" client.py ${addresses.join(" ")}`);
-  expect(client.code, `${client.stdout}${client.stderr}`).toBe(0);
-  return client.stdout;
-}
-
 export interface ServedExample {
   readonly example: string;
   readonly services: readonly Listed[];
+  /** What its client printed; empty where it has none. */
+  readonly said: string;
 }
 
+/** Examples in one home, each in a database of its own with the rows that its client makes. */
 export interface ServedExamples extends AsyncDisposable {
   readonly place: Place;
-  readonly examples: readonly ServedExample[];
+  /** Applies and serves an example and runs its client, which is done once; whoever asks again gets the same. */
+  serve(example: string): Promise<ServedExample>;
+  /** All of them, one after the other. */
+  serveAll(): Promise<readonly ServedExample[]>;
+}
+
+/** Makes the home that the examples share. They are served when they are asked for. */
+export async function startExamples(): Promise<ServedExamples> {
+  const place = await makeExamplesPlace();
+  const served = new Map<string, Promise<ServedExample>>();
+  const serve = (example: string) => {
+    const one = served.get(example) ?? serveExample(place, example);
+    served.set(example, one);
+    return one;
+  };
+  return {
+    place,
+    serve,
+    serveAll: async () => {
+      const all: ServedExample[] = [];
+      for (const example of ALL_EXAMPLES) all.push(await serve(example));
+      return all;
+    },
+    [Symbol.asyncDispose]: () => place[Symbol.asyncDispose](),
+  };
 }
 
 /** A place with the providers that examples call: they share its home, each in its own folder and database. */
-export async function makeExamplesPlace(): Promise<Place> {
+async function makeExamplesPlace(): Promise<Place> {
   const providers = await Promise.all(ALL_EXAMPLES.map((name) => startProvider(join(EXAMPLES, name))));
   const place = makePlace({ env: Object.assign({}, ...providers.map(({ env }) => env)) });
   return {
@@ -79,32 +98,28 @@ export async function makeExamplesPlace(): Promise<Place> {
 }
 
 /** The database of an example in a place that several share. */
-export function databaseOf(example: string): string {
+function databaseOf(example: string): string {
   // the client of the ledger changes its database, and knows it by this name
   return example === "ledger" ? "main" : example;
-}
-
-/** Serves every example in one home, each in a database of its own with the rows that its client makes. */
-export async function serveExamples(): Promise<ServedExamples> {
-  const place = await makeExamplesPlace();
-  const end = () => place[Symbol.asyncDispose]();
-  try {
-    const examples: ServedExample[] = [];
-    for (const example of ALL_EXAMPLES) examples.push(await serveExample(place, example));
-    return { place, examples, [Symbol.asyncDispose]: end };
-  } catch (error) {
-    await end();
-    throw error;
-  }
 }
 
 async function serveExample(place: Place, example: string): Promise<ServedExample> {
   const folder = copyExample(example, place);
   const database = databaseOf(example);
-  const update = `cli schema update app.py ${database} && cli service update app.py ${database} -f`;
-  const updated = await place.type(`cd "${folder}" && ${update}`);
-  expect(updated.code, `${updated.stdout}${updated.stderr}`).toBe(0);
+  const run = async (line: string) => {
+    const ran = await place.type(`cd "${folder}" && ${line}`);
+    expect(ran.code, `${line}\n${ran.stdout}${ran.stderr}`).toBe(0);
+    return ran.stdout;
+  };
+  await run("cli schema check app.py");
+  await run(`cli schema update app.py ${database}`);
+  await run(`cli schema diff app.py ${database}`);
+  await run(`cli service update app.py ${database} -f`);
   const services = await listServices(place, database);
-  if (EXAMPLES_WITH_CLIENT.includes(example)) await runClient(place, folder, services);
-  return { example, services };
+  for (const { name, state, error } of services) expect(state, `${name}: ${error}`).toBe("AVAILABLE");
+  if (!EXAMPLES_WITH_CLIENT.includes(example)) return { example, services, said: "" };
+  const said = await run(`"${PYTHON}" client.py ${services.map(({ endpoint }) => endpoint).join(" ")}`);
+  // what the client did must not have changed what the file and the database agree on
+  await run(`cli schema diff app.py ${database}`);
+  return { example, services, said };
 }

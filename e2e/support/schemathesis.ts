@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 
 export interface FuzzInput {
   /** The environment's folder of programs. */
@@ -52,13 +52,16 @@ export async function fuzz(input: FuzzInput): Promise<Fuzzed> {
     ...["--report", "ndjson", "--report-ndjson-path", report, "--output-sanitize", "false"],
     ...input.without.flatMap((id) => ["--exclude-operation-id", id]),
   ];
-  const findings = await run(join(input.bin, "schemathesis"), args, input.folder);
+  const findings = await run(input.bin, args, input.folder);
   return { exchanges: readExchanges(report), findings };
 }
 
 /** Answers what it printed when it ended with another status than 0. */
-function run(program: string, args: readonly string[], cwd: string): Promise<string> {
-  const options = { cwd, timeout: TIMEOUT_MS, maxBuffer: 256_000_000 };
+function run(bin: string, args: readonly string[], cwd: string): Promise<string> {
+  // its tables of Unicode, which take longer than many a run: made once, beside the programs
+  const env = { ...process.env, HYPOTHESIS_STORAGE_DIRECTORY: join(dirname(bin), "hypothesis") };
+  const options = { cwd, env, timeout: TIMEOUT_MS, maxBuffer: 256_000_000 };
+  const program = join(bin, "schemathesis");
   return new Promise((resolve) => {
     execFile(program, args, options, (error, stdout, stderr) => resolve(error === null ? "" : `${stdout}${stderr}`));
   });

@@ -38,7 +38,7 @@ async function ordinary(folder, env) {
 
 /** What takes an hour: kills under load, many made up requests, and the full proof that SQL and Python compute the same. */
 async function long(folder, env) {
-  const kills = await vitest(folder, env, ["--project", "e2e", "kills", "fuzz"]);
+  const kills = await vitest(folder, env, ["--project", "e2e", "kills", "examples.e2e"]);
   return [kills, await vitest(folder, { ...env, FORM_CASES: "20000" }, ["--project", "db", "sql-forms"])];
 }
 
