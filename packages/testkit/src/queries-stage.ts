@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { readManifest } from "@appdb/adapters/images/read-manifest";
@@ -16,8 +16,8 @@ import type { QueryLimits } from "@appdb/engine/queries/query-limits";
 import { loadCatalog } from "@appdb/engine/schema/load-catalog";
 import { planSchema } from "@appdb/engine/schema/plan-schema";
 import { EventReader } from "./event-reader.ts";
-import { findCheckout } from "./postgres-binaries.ts";
 import { openSchemaStage } from "./schema-stage.ts";
+import { testRuntime } from "./test-runtime.ts";
 
 export interface Answer {
   readonly status: number;
@@ -58,8 +58,6 @@ export interface QueriesStage extends ServedApp {
   finish(jobs: readonly string[]): Promise<void>;
 }
 
-const CHECKOUT = findCheckout(import.meta.dirname);
-
 export async function openQueriesStage(app: string, limits: Partial<QueryLimits> = {}): Promise<QueriesStage> {
   const project = mkdtempSync(join(tmpdir(), "appdb-queries-"));
   const all = { ...DEFAULT_LIMITS, ...limits };
@@ -67,14 +65,7 @@ export async function openQueriesStage(app: string, limits: Partial<QueryLimits>
   const { sql: pool, clock, log } = schema;
   const seen: Statement[] = [];
   const sql = watched(pool, seen);
-  const tools = join(CHECKOUT, ".tools", "lib");
-  const runtime = {
-    python: join(CHECKOUT, ".tools", "bin", "python"),
-    python_source: "test",
-    project_root: project,
-    library_paths: [join(CHECKOUT, "python"), ...readdirSync(tools).map((name) => join(tools, name, "site-packages"))],
-    env: { PATH: process.env.PATH ?? "", PYTHONDONTWRITEBYTECODE: "1" },
-  };
+  const runtime = testRuntime(project);
   const workers = (modules: readonly string[], onQuery: QueryAnswerer) =>
     createPythonWorkers({
       runtime,

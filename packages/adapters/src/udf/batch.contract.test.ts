@@ -1,14 +1,14 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { EngineValue, TypeKind } from "@appdb/contract/types";
 import type { UdfBatch, UdfGraph, UdfRunner } from "@appdb/engine/ports";
-import { findCheckout } from "@appdb/testkit/postgres-binaries";
+import { createSilentLog } from "@appdb/testkit/silent-log";
+import { testRuntime } from "@appdb/testkit/test-runtime";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { createPythonWorkers } from "./python-workers.ts";
 import type { PythonWorkersOptions } from "./python-workers-options.ts";
 
-const CHECKOUT = findCheckout(import.meta.dirname);
 const FUNCTIONS = `
 import asyncio, os, time
 from appdb import udf
@@ -60,25 +60,14 @@ afterEach(async () => {
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 function createRunner(options: Partial<PythonWorkersOptions> = {}): UdfRunner {
-  const tools = join(CHECKOUT, ".tools", "lib");
-  const silent = (): void => {};
   runner = createPythonWorkers({
-    runtime: {
-      python: join(CHECKOUT, ".tools", "bin", "python"),
-      python_source: "test",
-      project_root: folder,
-      library_paths: [
-        join(CHECKOUT, "python"),
-        ...readdirSync(tools).map((name) => join(tools, name, "site-packages")),
-      ],
-      env: { PATH: process.env.PATH ?? "", NOTES: join(folder, "notes"), PYTHONDONTWRITEBYTECODE: "1" },
-    },
+    runtime: testRuntime(folder, { NOTES: join(folder, "notes") }),
     modules: ["functions"],
     workers: 1,
     function_timeout_ms: 5_000,
     worker_memory_mb: 200,
-    log: { debug: silent, info: silent, warn: silent, error: silent },
-    onOutput: silent,
+    log: createSilentLog(),
+    onOutput: () => {},
     ...options,
   });
   return runner;

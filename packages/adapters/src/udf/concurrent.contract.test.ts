@@ -1,16 +1,15 @@
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Expr } from "@appdb/contract/expressions";
 import type { UdfGraph, UdfRunner } from "@appdb/engine/ports";
 import { eventually } from "@appdb/testkit/eventually";
-import { findCheckout } from "@appdb/testkit/postgres-binaries";
 import { createSilentLog } from "@appdb/testkit/silent-log";
+import { testRuntime } from "@appdb/testkit/test-runtime";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { createPythonWorkers } from "./python-workers.ts";
 import type { PythonWorkersOptions } from "./python-workers-options.ts";
 
-const CHECKOUT = findCheckout(import.meta.dirname);
 const FUNCTIONS = `
 import asyncio, ctypes, os, time
 import appdb as db
@@ -117,18 +116,8 @@ afterEach(async () => {
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 function createRunner(options: Partial<PythonWorkersOptions> = {}): UdfRunner {
-  const tools = join(CHECKOUT, ".tools", "lib");
   const runner = createPythonWorkers({
-    runtime: {
-      python: join(CHECKOUT, ".tools", "bin", "python"),
-      python_source: "test",
-      project_root: folder,
-      library_paths: [
-        join(CHECKOUT, "python"),
-        ...readdirSync(tools).map((name) => join(tools, name, "site-packages")),
-      ],
-      env: { PATH: process.env.PATH ?? "", PYTHONDONTWRITEBYTECODE: "1" },
-    },
+    runtime: testRuntime(folder),
     modules: ["functions"],
     workers: 1,
     function_timeout_ms: 5_000,

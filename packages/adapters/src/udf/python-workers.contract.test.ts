@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { AppError } from "@appdb/contract/errors";
@@ -6,13 +6,13 @@ import type { Expr } from "@appdb/contract/expressions";
 import type { EngineValue, TypeKind } from "@appdb/contract/types";
 import type { UdfGraph, UdfResult, UdfRunner } from "@appdb/engine/ports";
 import { eventually } from "@appdb/testkit/eventually";
-import { findCheckout } from "@appdb/testkit/postgres-binaries";
+import { createSilentLog } from "@appdb/testkit/silent-log";
+import { testRuntime } from "@appdb/testkit/test-runtime";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { createPythonWorkers } from "./python-workers.ts";
 import type { PythonWorkersOptions } from "./python-workers-options.ts";
 import { UNRULY_FUNCTIONS } from "./testing/unruly-functions.ts";
 
-const CHECKOUT = findCheckout(import.meta.dirname);
 let folder: string;
 let runners: UdfRunner[] = [];
 const output: string[] = [];
@@ -35,29 +35,14 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 function createRunner(
   options: Partial<PythonWorkersOptions> & { python?: string; env?: Record<string, string> } = {},
 ): UdfRunner {
-  const tools = join(CHECKOUT, ".tools", "lib");
-  const silent = (): void => {};
+  const runtime = testRuntime(folder, { PIDS: join(folder, "pids"), ...options.env });
   const runner = createPythonWorkers({
-    runtime: {
-      python: options.python ?? join(CHECKOUT, ".tools", "bin", "python"),
-      python_source: "test",
-      project_root: folder,
-      library_paths: [
-        join(CHECKOUT, "python"),
-        ...readdirSync(tools).map((name) => join(tools, name, "site-packages")),
-      ],
-      env: {
-        PATH: process.env.PATH ?? "",
-        PIDS: join(folder, "pids"),
-        PYTHONDONTWRITEBYTECODE: "1",
-        ...options.env,
-      },
-    },
+    runtime: { ...runtime, python: options.python ?? runtime.python },
     modules: ["functions"],
     workers: 1,
     function_timeout_ms: 5_000,
     worker_memory_mb: 200,
-    log: { debug: silent, info: silent, warn: silent, error: silent },
+    log: createSilentLog(),
     onOutput: (line) => output.push(line),
     ...options,
   });

@@ -1,12 +1,14 @@
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { createPgPool } from "@appdb/adapters/postgres/pg-pool";
 import { createPythonWorkers } from "@appdb/adapters/udf/python-workers";
 import type { TypeKind } from "@appdb/contract/types";
 import { findCheckout } from "@appdb/testkit/postgres-binaries";
+import { createSilentLog } from "@appdb/testkit/silent-log";
 import { createTestDatabase, type TestDatabase } from "@appdb/testkit/test-database";
+import { testRuntime } from "@appdb/testkit/test-runtime";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { SqlPool, UdfRunner } from "../ports.ts";
 import { compileSql, ROW_COLUMNS } from "./compile-sql.ts";
@@ -269,24 +271,15 @@ async function checkEveryCharacter({ runner, codePoints }: Python): Promise<void
 }
 
 async function startPython(python: string): Promise<Python> {
-  const tools = join(CHECKOUT, ".tools", "lib");
-  const site = readdirSync(tools).map((name) => join(tools, name, "site-packages"));
-  const silent = () => {};
   const runner = createPythonWorkers({
-    runtime: {
-      python,
-      python_source: "test",
-      project_root: project,
-      library_paths: [join(CHECKOUT, "python"), ...site],
-      env: { PATH: process.env.PATH ?? "", PYTHONDONTWRITEBYTECODE: "1" },
-    },
+    runtime: { ...testRuntime(project), python },
     modules: ["unicode"],
     workers: 1,
     function_timeout_ms: 60_000,
     worker_memory_mb: 1_000,
     max_waiting: 100_000,
-    log: { debug: silent, info: silent, warn: silent, error: silent },
-    onOutput: silent,
+    log: createSilentLog(),
+    onOutput: () => {},
   });
   await runner.start();
   const type = { kind: "json" } as const;

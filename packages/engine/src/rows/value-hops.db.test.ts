@@ -1,14 +1,13 @@
-import { execFileSync } from "node:child_process";
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createPgPool } from "@appdb/adapters/postgres/pg-pool";
+import { readManifest } from "@appdb/adapters/images/read-manifest";
 import { createPythonWorkers } from "@appdb/adapters/udf/python-workers";
 import { type Manifest, manifestSchema } from "@appdb/contract/manifest";
 import type { EngineValue } from "@appdb/contract/types";
-import { findCheckout } from "@appdb/testkit/postgres-binaries";
+import { openSchemaStage, type SchemaStage } from "@appdb/testkit/schema-stage";
 import { createSilentLog } from "@appdb/testkit/silent-log";
-import { createTestDatabase, type TestDatabase } from "@appdb/testkit/test-database";
+import { testRuntime } from "@appdb/testkit/test-runtime";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { wholeText } from "../endpoints/answers.ts";
 import { openEndpoints } from "../endpoints/open-endpoints.ts";
@@ -16,9 +15,6 @@ import { Random } from "../expressions/testing/random.ts";
 import { runJobs } from "../jobs/run-jobs.ts";
 import { watchJobs } from "../jobs/watch-jobs.ts";
 import type { SqlPool, Statement, UdfRunner } from "../ports.ts";
-import { applySchema } from "../schema/apply-schema.ts";
-import { ensureCatalog } from "../schema/ensure-catalog.ts";
-import { loadCatalog } from "../schema/load-catalog.ts";
 import { scanMembers } from "./scan-members.ts";
 import { appFile, functionsModule } from "./testing/hops-app.ts";
 import { type Sample, VALUE_SPECS, type ValueSpec } from "./testing/value-specs.ts";
@@ -28,35 +24,26 @@ import { fromSqlText } from "./value-sql.ts";
 /** Rows; a value of every type in each. */
 const ROWS = Number(process.env.VALUE_ROWS ?? 150);
 const SEED = Number(process.env.VALUE_SEED ?? 1);
-const CHECKOUT = findCheckout(import.meta.dirname);
-const LIBRARIES = [
-  join(CHECKOUT, "python"),
-  ...readdirSync(join(CHECKOUT, ".tools", "lib")).map((name) => join(CHECKOUT, ".tools", "lib", name, "site-packages")),
-];
-const ENV = { PATH: process.env.PATH ?? "", PYTHONDONTWRITEBYTECODE: "1" };
-const PYTHON = join(CHECKOUT, ".tools", "bin", "python");
 const clock = { now: Date.now };
 
-let database: TestDatabase;
+let stage: SchemaStage;
 let sql: SqlPool;
 let project: string;
 
 beforeAll(async () => {
   project = mkdtempSync(join(tmpdir(), "value-hops-"));
   writeFileSync(join(project, "functions.py"), functionsModule(VALUE_SPECS));
-  database = await createTestDatabase();
-  sql = createPgPool({ dsn: database.dsn, max: 4, application_name: "values test" });
-  await ensureCatalog(sql);
+  stage = await openSchemaStage();
+  sql = stage.sql;
 });
 
 afterAll(async () => {
-  await sql[Symbol.asyncDispose]();
-  await database.drop();
+  await stage[Symbol.asyncDispose]();
   rmSync(project, { recursive: true, force: true });
 });
 
 test("every type goes from HTTP through the engine and PostgreSQL to Python and back, bit by bit", async () => {
-  await update(manifestOf({ is_later: false }));
+  await stage.apply(await manifestOf({ is_later: false }));
   await using workers = startWorkers();
   const rows = await sendRows({ sql, runner: workers, samples: samples(0), first: 0 });
   expect(rows).toEqual([]);
@@ -70,7 +57,7 @@ test("every type goes from HTTP through the engine and PostgreSQL to Python and 
 }, 120_000);
 
 test("a function that is given stored values sees what it saw when they came", async () => {
-  const jobs = await update(manifestOf({ is_later: true }));
+  const { jobs } = await stage.apply(await manifestOf({ is_later: true }));
   const stop = new AbortController();
   const deps = { sql, clock, log: createSilentLog(), owner: "values", udf: async () => startWorkers() };
   const running = runJobs(deps, stop.signal);
@@ -187,7 +174,7 @@ interface Sending {
 async function sendRows({ sql: pool, runner, samples: rows, first, has_numpy = true }: Sending): Promise<string[]> {
   await using endpoints = await openEndpoints(
     { sql: pool, udf: () => runner, log: createSilentLog(), clock },
-    { manifest: manifestOf({ is_later: false }), target: "main", services: ["api"] },
+    { manifest: await manifestOf({ is_later: false }), target: "main", services: ["api"] },
   );
   const route = endpoints.routes[0];
   const found = await Promise.all(
@@ -220,7 +207,7 @@ function answerDifferences(spec: ValueSpec, sample: Sample, texts: ReadonlyMap<s
 /** Compares what PostgreSQL holds with what was sent, as PostgreSQL shows it and as the engine reads it. */
 async function storedDifferences(rows: readonly Values[], first: number, pool = sql): Promise<string[]> {
   const types = new Map(
-    manifestOf({ is_later: false }).tables[0]?.columns.map((column) => [column.name, column.type]) ?? [],
+    (await manifestOf({ is_later: false })).tables[0]?.columns.map((column) => [column.name, column.type]) ?? [],
   );
   const columns = VALUE_SPECS.flatMap((spec) => [
     spec.sql(`v_${spec.name}`),
@@ -245,26 +232,14 @@ async function storedDifferences(rows: readonly Values[], first: number, pool = 
   );
 }
 
-function manifestOf(options: { readonly is_later: boolean }): Manifest {
-  const file = join(project, "app.py");
-  writeFileSync(file, appFile(VALUE_SPECS, options));
-  const printed = execFileSync(PYTHON, ["-P", "-m", "appdb.manifest", "app.py"], {
-    cwd: project,
-    env: { ...ENV, PYTHONPATH: LIBRARIES.join(":") },
-  });
-  return manifestSchema.parse(JSON.parse(printed.toString()));
-}
-
-async function update(manifest: Manifest): Promise<readonly string[]> {
-  const { version } = await loadCatalog(sql);
-  const log = createSilentLog();
-  const input = { manifest, target: "main", catalog_version: version, allow_destructive: false, runtime_id: "r1" };
-  return (await applySchema({ sql, clock, log }, input)).jobs;
+async function manifestOf(options: { readonly is_later: boolean }): Promise<Manifest> {
+  writeFileSync(join(project, "app.py"), appFile(VALUE_SPECS, options));
+  return manifestSchema.parse(await readManifest({ runtime: testRuntime(project), app_file: "app.py" }));
 }
 
 function startWorkers(): UdfRunner {
   return createPythonWorkers({
-    runtime: { python: PYTHON, python_source: "test", project_root: project, library_paths: LIBRARIES, env: ENV },
+    runtime: testRuntime(project),
     modules: ["functions"],
     workers: 1,
     function_timeout_ms: 60_000,

@@ -1,4 +1,4 @@
-import { copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { readManifest } from "@appdb/adapters/images/read-manifest";
@@ -9,6 +9,7 @@ import type { EngineValue } from "@appdb/contract/types";
 import { useJobsBench } from "@appdb/testkit/jobs-bench";
 import { findCheckout } from "@appdb/testkit/postgres-binaries";
 import { createSilentLog } from "@appdb/testkit/silent-log";
+import { testRuntime } from "@appdb/testkit/test-runtime";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { planCompute, planPython } from "../compute/plan-compute.ts";
 import { wholeText } from "../endpoints/answers.ts";
@@ -64,19 +65,11 @@ const { apply, catalog, isInAgreement, finish, deps, rows, transaction } = useJo
 let project: string;
 let runtime: Runtime;
 let runner: UdfRunner;
-const silent = (): void => {};
 
 beforeAll(async () => {
   project = mkdtempSync(join(tmpdir(), "appdb-every-"));
   copyFileSync(APP, join(project, "app.py"));
-  const tools = join(CHECKOUT, ".tools", "lib");
-  runtime = {
-    python: join(CHECKOUT, ".tools", "bin", "python"),
-    python_source: "test",
-    project_root: project,
-    library_paths: [join(CHECKOUT, "python"), ...readdirSync(tools).map((name) => join(tools, name, "site-packages"))],
-    env: { PATH: process.env.PATH ?? "", PYTHONDONTWRITEBYTECODE: "1" },
-  };
+  runtime = testRuntime(project);
   runner = createPythonWorkers({
     runtime,
     modules: ["app"],
@@ -85,7 +78,7 @@ beforeAll(async () => {
     worker_memory_mb: 1_000,
     max_waiting: 10_000,
     log: createSilentLog(),
-    onOutput: silent,
+    onOutput: () => {},
   });
   await runner.start();
 }, 60_000);
