@@ -47,6 +47,5 @@ export function withApplication(own: OpenApiDocument, app: Readonly<Record<strin
   const merged: Record<string, Json> = { ...components };
   for (const [kind, named] of Object.entries(ours))
     merged[kind] = { ...(components[kind] as Members), ...(named as Members) };
-  const security = own.security === undefined ? {} : { security: own.security };
-  return { ...theirs, paths, components: merged, ...security };
+  return { ...theirs, paths, components: merged };
 }

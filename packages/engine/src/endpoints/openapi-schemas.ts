@@ -1,6 +1,7 @@
 import type { ManifestColumn } from "@appdb/contract/manifest";
 import type { ArrayDtype, ColumnType, TypeKind } from "@appdb/contract/types";
 import { dtypeOf } from "../sql/storage-type.ts";
+import { examplesOf } from "./openapi-examples.ts";
 
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json };
 export type OpenApiDocument = { readonly [key: string]: Json };
@@ -30,9 +31,9 @@ const ELEMENT_SCHEMAS = {
   string: { type: "string" },
 } as const satisfies Record<ArrayDtype, { readonly [key: string]: Json }>;
 
-/** What a value of a type looks like in JSON. */
+/** What a value of a type looks like in JSON, with an example. */
 export function valueSchema(type: ColumnType, nullable: boolean): { readonly [key: string]: Json } {
-  const schema = typeSchema(type);
+  const schema = { ...typeSchema(type), ...examplesOf(type) };
   return nullable ? orNull(type, schema) : schema;
 }
 
@@ -83,6 +84,7 @@ function jsonSchema(column: ManifestColumn, schema: { readonly [key: string]: Js
       : { $id: `urn:column:${column.name}`, ...schema };
   return {
     ...(column.nullable ? { anyOf: [own, { type: "null" }] } : own),
+    ...examplesOf(column.type),
     ...(column.comment === null ? {} : { description: column.comment }),
   };
 }

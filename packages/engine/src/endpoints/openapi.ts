@@ -28,15 +28,8 @@ import {
 import { rowsSchema } from "./openapi-rows.ts";
 import { type Json, type OpenApiDocument, objectSchema, valueSchema } from "./openapi-schemas.ts";
 
-/**
- * Describes a service as OpenAPI 3.1, from the columns that its validators are compiled from. With `hosted`, requests
- * are let through by a gateway that wants an API key, and the document says so.
- */
-export function describeService(
-  manifest: Manifest,
-  service: ManifestService,
-  { hosted = false }: { readonly hosted?: boolean } = {},
-): OpenApiDocument {
+/** Describes a service as OpenAPI 3.1, from the columns that its validators are compiled from. */
+export function describeService(manifest: Manifest, service: ManifestService): OpenApiDocument {
   const paths: Record<string, Json> = {};
   const schemas = new NamedSchemas();
   schemas.add("Problem", PROBLEM_SCHEMA);
@@ -53,13 +46,10 @@ export function describeService(
     openapi: "3.1.0",
     info: { title: service.name, version: VERSION },
     paths: { ...withTags(paths, service.tags ?? []), ...(hasBackground(service) ? JOB_PATHS : {}) },
-    components: { schemas: schemas.toJSON(), ...(hosted ? { securitySchemes: API_KEY_SCHEMES } : {}) },
-    ...(hosted ? { security: [{ ApiKey: [] }] } : {}),
+    components: { schemas: schemas.toJSON() },
   };
   return service.app?.openapi == null ? document : withApplication(document, service.app.openapi);
 }
-
-const API_KEY_SCHEMES = { ApiKey: { type: "apiKey", in: "header", name: "X-api-key" } } as const;
 
 function describe(manifest: Manifest, route: ManifestRoute, path: string): Json {
   switch (route.kind) {
