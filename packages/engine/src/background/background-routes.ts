@@ -38,7 +38,7 @@ function toBackground(
     const answer = {
       status: 200,
       headers: JSON_HEADERS,
-      body: JSON.stringify({ id, job_url: `${originOf(request)}${mount}${JOBS_PATH}/${id}` }),
+      body: JSON.stringify({ id, job_url: jobUrl(request, mount, route.path, id) }),
     };
     const body = typeof request.body === "string" ? request.body : Buffer.from(request.body).toString("utf8");
     const { search = "" } = request;
@@ -154,10 +154,23 @@ function stateText({ state, error, result }: BackgroundState): string {
   return `{${told},"error_detail":${JSON.stringify(error satisfies Problem | null)},"result":${result || "null"}}`;
 }
 
-/** Empty where the client does not say whom it asks. */
-function originOf({ headers }: RouteRequest): string {
-  return typeof headers.host === "string" ? `http://${headers.host}` : "";
+/**
+ * Where a job is told of. Through a proxy nobody here knows the address that the client asked: it is then told relative to
+ * that one, which holds behind any scheme, host and prefix.
+ */
+function jobUrl({ headers }: RouteRequest, mount: string, path: string, id: string): string {
+  const { host } = headers;
+  const is_proxied = PROXY_HEADERS.some((name) => headers[name] !== undefined);
+  if (typeof host === "string" && !is_proxied) return `http://${host}${mount}${JOBS_PATH}/${id}`;
+  const depth = path.split("/").length - 2;
+  return `${"../".repeat(depth)}${JOBS_PATH.slice(1)}/${id}`;
 }
+
+/** What proxies add to a request. */
+const PROXY_HEADERS = [
+  ...["forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-port", "x-forwarded-prefix"],
+  ...["x-forwarded-proto", "x-real-ip"],
+] as const;
 
 function unknownJob(id: string): Error {
   return appError("job_not_found", {

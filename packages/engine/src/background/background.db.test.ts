@@ -14,7 +14,9 @@ import {
 } from "@appdb/testkit/manifest-builder";
 import { type AnsweredJson, openRoutesStage, type RoutesStage } from "@appdb/testkit/routes-stage";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import type { Endpoints } from "../endpoints/open-endpoints.ts";
 import { cancelJob, listJobs } from "../jobs/list-jobs.ts";
+import type { UdfRunner } from "../ports.ts";
 
 let stage: RoutesStage;
 let now: number;
@@ -61,7 +63,8 @@ afterEach(async () => {
 });
 
 interface Process {
-  post(path: string, body: unknown, key?: string): Promise<AnsweredJson>;
+  readonly endpoints: Endpoints;
+  post(path: string, body: unknown, key?: string, headers?: Readonly<Record<string, string>>): Promise<AnsweredJson>;
   job(id: string, method?: "GET" | "DELETE"): Promise<AnsweredJson>;
   /** Begins to work on jobs. */
   work(): { readonly stop: () => Promise<void> };
@@ -69,15 +72,20 @@ interface Process {
 
 /** Serves as one process does. Nobody works on jobs before `work`. */
 async function serve(limits: Partial<typeof DEFAULT_LIMITS> = {}): Promise<Process> {
-  const { endpoints, send } = await stage.serve(MANIFEST, { limits });
+  const runner = endingWithTheirSignal(stage.udf);
+  const { endpoints, send } = await stage.serve(MANIFEST, { deps: { udf: () => runner }, limits });
   const ask = async (method: string, path: string, body: string, headers: Record<string, string>, id = "") => {
     const place = { method, scheme: "http", path, root_path: "", params: { id }, client: null } as const;
     const answer = await send(path, { body, headers: { host: "here:80", ...headers }, place }, method);
     return { ...answer, json: JSON.parse(answer.text) };
   };
   return {
-    post: (path, body, key) =>
-      ask("POST", `/v1${path}`, JSON.stringify(body), key === undefined ? {} : { "idempotency-key": key }),
+    endpoints,
+    post: (path, body, key, headers = {}) =>
+      ask("POST", `/v1${path}`, JSON.stringify(body), {
+        ...headers,
+        ...(key === undefined ? {} : { "idempotency-key": key }),
+      }),
     job: (id, method = "GET") => ask(method, "/_jobs/{id}", "", {}, id),
     work() {
       const stopping = new AbortController();
@@ -89,6 +97,18 @@ async function serve(limits: Partial<typeof DEFAULT_LIMITS> = {}): Promise<Proce
       stops.push(stop);
       return { stop };
     },
+  };
+}
+
+/** As Python workers do: whoever waits for a function waits no longer than its signal. */
+function endingWithTheirSignal(runner: UdfRunner): UdfRunner {
+  return {
+    ...runner,
+    run: (graph, row, signal) =>
+      new Promise((resolve, reject) => {
+        signal?.addEventListener("abort", () => reject(signal.reason), { once: true });
+        runner.run(graph, row, signal).then(resolve, reject);
+      }),
   };
 }
 
@@ -116,6 +136,30 @@ test("a background insert answers a job at once, which is pending and then done 
   const done = await ended(api, sent.json.id);
   const [row] = await stage.rows("select id from rides");
   expect(done).toEqual({ status: "done", error: null, error_detail: null, result: { id: row?.[0], fare: 8 } });
+});
+
+test.each([
+  ["/rides", { km: 4 }, "x-forwarded-proto", "../_jobs/"],
+  ["/rides", { km: 4 }, "forwarded", "../_jobs/"],
+  ["/items/update", { sku: "a" }, "via", "../../_jobs/"],
+])("the address of a job of %s is relative to the request through a proxy", async (path, body, header, start) => {
+  const api = await serve();
+  const sent = await api.post(path, body, undefined, { [header]: "https" });
+  expect(sent).toMatchObject({ status: 200, json: { job_url: `${start}${sent.json.id}` } });
+  const asked = new URL(`https://shop.example/api/v1${path}`);
+  expect(new URL(sent.json.job_url, asked).href).toBe(`https://shop.example/api/_jobs/${sent.json.id}`);
+});
+
+test("an array in the background is one job, which answers all of its rows or says which does not fit", async () => {
+  const api = await serve();
+  api.work();
+  const many = await api.post("/rides", [{ km: 1 }, { km: 2 }]);
+  const { result } = await ended(api, many.json.id);
+  expect(result.map(({ fare }: { fare: number }) => fare)).toEqual([2, 4]);
+  const bad = await api.post("/rides", [{ km: 1 }, { km: "far" }]);
+  const { status, error_detail } = await ended(api, bad.json.id);
+  expect([status, error_detail.code, error_detail.errors[0].pointer]).toEqual(["error", "invalid_request", "/1/km"]);
+  expect(await count("rides")).toBe(2);
 });
 
 test("computes, updates and deletes are done in the background too", async () => {
@@ -229,6 +273,24 @@ test("a job that is cancelled before it begins stores nothing, and one that has 
   expect(refused).toMatchObject({ status: 409, json: { code: "job_not_cancellable" } });
 });
 
+test("a job that is cancelled while it runs ends without its function, stores nothing, and is not tried again", async () => {
+  let calls = 0;
+  stage.steps.fare = () => {
+    calls += 1;
+    return new Promise(() => undefined);
+  };
+  const api = await serve();
+  api.work();
+  const { id } = (await api.post("/patient", { km: 1 })).json;
+  await eventually(() => expect(calls).toBe(1));
+  expect((await api.job(id, "DELETE")).json).toMatchObject({ status: "pending" });
+  expect(await ended(api, id)).toEqual({ status: "cancelled", error: null, error_detail: null, result: null });
+  stage.steps.fare = () => 1;
+  await ended(api, (await api.post("/rides", { km: 2 })).json.id);
+  expect([await states(), await count("rides")]).toEqual([["cancelled", "done"], 1]);
+  expect(await api.job(id, "DELETE")).toMatchObject({ status: 409, json: { code: "job_not_cancellable" } });
+});
+
 test("jobs are listed and cancelled from the command line as other jobs are", async () => {
   const api = await serve();
   const { id } = (await api.post("/rides", { km: 1 })).json;
@@ -271,6 +333,9 @@ test("a result is told for its time after the end; then nobody knows the job, an
   now += 2_000;
   expect(await api.job(id)).toMatchObject({ status: 404, json: { code: "job_not_found" } });
   expect(await api.job("nonsense")).toMatchObject({ status: 404 });
+  const waiting = (await api.post("/rides", { km: 2 })).json.id;
+  await api.endpoints.collect();
+  expect((await stage.sql.query({ text: "select id from appdb.background" })).rows).toEqual([[waiting]]);
 });
 
 test("jobs of a restored copy wait for a person", async () => {

@@ -59,7 +59,14 @@ export const JOB_PATHS: JsonObject = {
 export const JOB_SCHEMAS: JsonObject = {
   BackgroundJobResponse: {
     type: "object",
-    properties: { id: { type: "string", format: "uuid" }, job_url: { type: "string" } },
+    properties: {
+      id: { type: "string", format: "uuid" },
+      job_url: {
+        type: "string",
+        format: "uri-reference",
+        description: "Where the job is told of. Through a proxy it is relative to the address of the request.",
+      },
+    },
     required: ["id", "job_url"],
     additionalProperties: false,
   },
