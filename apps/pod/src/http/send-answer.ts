@@ -12,6 +12,8 @@ export interface Sending {
   readonly cors: CorsRule;
   /** Aborts when the service takes no more requests. */
   readonly draining: AbortSignal;
+  /** For how long a stream without an end waits for a reader who takes nothing. */
+  readonly patience_ms?: number;
 }
 
 /** Statuses whose answers have no body, and so no length of it. */
@@ -70,7 +72,7 @@ async function sendStream(
   const iterator = body[Symbol.asyncIterator]();
   const leaving = new Leaving(response, answer.is_endless === true ? draining : undefined);
   try {
-    const patience_ms = answer.is_endless === true ? ENDLESS_PATIENCE_MS : undefined;
+    const patience_ms = answer.is_endless === true ? (sending.patience_ms ?? ENDLESS_PATIENCE_MS) : undefined;
     if (request.method !== "HEAD") await pump(iterator, response, leaving, patience_ms);
     response.end();
   } catch (error) {

@@ -16,14 +16,16 @@ export class LiveStream implements AsyncIterableIterator<string> {
   sent: LiveState | undefined;
   readonly #live: LiveQuery;
   readonly #onEnd: () => void;
+  readonly #heartbeat_ms: number;
   #hasBegun = false;
   #isEnded = false;
   #last: string | undefined;
   #wake: (() => void) | undefined;
 
-  constructor(live: LiveQuery, last_id: string | undefined, onEnd: () => void) {
+  constructor(live: LiveQuery, last_id: string | undefined, onEnd: () => void, heartbeat_ms = HEARTBEAT_MS) {
     this.#live = live;
     this.#onEnd = onEnd;
+    this.#heartbeat_ms = heartbeat_ms;
     if (last_id !== undefined && last_id === live.state?.id) this.sent = live.state;
   }
 
@@ -77,7 +79,7 @@ export class LiveStream implements AsyncIterableIterator<string> {
   /** Waits for news; true when none came in time. */
   #pause(): Promise<boolean> {
     return new Promise((resolve) => {
-      const timer = setTimeout(() => this.#settle(resolve, true), HEARTBEAT_MS);
+      const timer = setTimeout(() => this.#settle(resolve, true), this.#heartbeat_ms);
       this.#wake = () => {
         clearTimeout(timer);
         this.#settle(resolve, false);

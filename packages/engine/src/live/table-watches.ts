@@ -29,6 +29,8 @@ export interface TableWatchesDeps {
   onChange(change: TableChange): void;
   /** Commits may have been missed. */
   onGap(): void;
+  /** How often watches are looked after. */
+  readonly renew_ms?: number;
 }
 
 /** Has PostgreSQL tell of commits to tables while somebody uses them. Each table's triggers work only as long as that. */
@@ -98,7 +100,7 @@ export class TableWatches implements AsyncDisposable {
       this.#listening = undefined;
       throw error;
     }
-    this.#timer ??= setInterval(() => void this.#renew(false), RENEW_MS).unref();
+    this.#timer ??= setInterval(() => void this.#renew(false), this.#deps.renew_ms ?? RENEW_MS).unref();
   }
 
   #exclusive<T>(work: () => Promise<T>): Promise<T> {

@@ -1,0 +1,68 @@
+import { createPgPool } from "@appdb/adapters/postgres/pg-pool";
+import { eventually } from "@appdb/testkit/eventually";
+import { createSilentLog } from "@appdb/testkit/silent-log";
+import { createTestDatabase, type TestDatabase } from "@appdb/testkit/test-database";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import type { SqlPool } from "../ports.ts";
+import { ensureCatalog } from "../schema/ensure-catalog.ts";
+import { TableWatches } from "./table-watches.ts";
+
+let database: TestDatabase;
+let sql: SqlPool;
+let watches: TableWatches;
+let changes: number;
+let gaps: number;
+
+const NOTES = { id: 7, folder: "public", name: "notes" };
+
+beforeEach(async () => {
+  database = await createTestDatabase();
+  sql = createPgPool({ dsn: database.dsn, max: 4, application_name: "watches test" });
+  await ensureCatalog(sql);
+  await run("create table notes (n int8)");
+  changes = 0;
+  gaps = 0;
+  watches = new TableWatches({
+    sql,
+    log: createSilentLog(),
+    renew_ms: 20,
+    onChange: () => {
+      changes += 1;
+    },
+    onGap: () => {
+      gaps += 1;
+    },
+  });
+});
+
+afterEach(async () => {
+  await watches[Symbol.asyncDispose]();
+  await sql[Symbol.asyncDispose]();
+  await database.drop();
+});
+
+const run = async (text: string) => (await sql.query({ text })).rows;
+const triggers = async () =>
+  (await run("select distinct tgenabled from pg_trigger where tgrelid = 'notes'::regclass")).flat();
+
+test("a watch is renewed before others take it for forgotten", async () => {
+  await watches.use(NOTES, ["n"]);
+  await run("update appdb.live_watches set until = now() - interval '1 hour'");
+  await eventually(async () => expect(await run("select until > now() from appdb.live_watches")).toEqual([["t"]]));
+  expect([await triggers(), gaps]).toEqual([["O"], 0]);
+});
+
+test("a watch that somebody took for forgotten is made anew, and what was missed meanwhile is looked for", async () => {
+  await watches.use(NOTES, ["n"]);
+  await run("delete from appdb.live_watches");
+  await eventually(() => expect(gaps).toBeGreaterThan(0));
+  await run("insert into notes values (1)");
+  await eventually(() => expect(changes).toBeGreaterThan(0));
+});
+
+test("a watch that nobody uses any more ends", async () => {
+  await watches.use(NOTES, ["n"]);
+  watches.leave(NOTES);
+  await eventually(async () => expect(await triggers()).toEqual(["D"]));
+  expect(await run("select count(*) from appdb.live_watches")).toEqual([["0"]]);
+});
