@@ -187,6 +187,15 @@ describe("what a handler takes", () => {
   });
 });
 
+test.each(["DELETE", "PUT"])(
+  "%s of a path that is written out, for GET alone, is not meant for its neighbour",
+  async (method) => {
+    const answer = await fetch(`${service.url}/v1/items/first`, { method, body: "x" });
+    expect([answer.status, answer.headers.get("allow")]).toEqual([405, "GET, HEAD, OPTIONS"]);
+    expect(await answer.json()).toMatchObject({ code: "method_not_allowed" });
+  },
+);
+
 describe("what a handler answers", () => {
   test("nothing, bytes, and a response in all its parts", async () => {
     expect(await (await call("DELETE", "/items/0")).json()).toBe(null);

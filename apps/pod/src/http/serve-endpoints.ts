@@ -16,6 +16,7 @@ import { addHealth, addMetrics, addOwnPages } from "./own-pages.ts";
 import { PathMethods } from "./path-methods.ts";
 import { sendReply } from "./send-reply.ts";
 import type { MetricsPage } from "./service-metrics.ts";
+import { findShadowed } from "./shadowed-paths.ts";
 
 export interface ServeOptions {
   readonly host: string;
@@ -52,11 +53,19 @@ export async function serveEndpoints(endpoints: ServedRoutes, options: ServeOpti
     mount: endpoints.services.length === 1 ? "" : `/${service}`,
   }));
   for (const { service, mount } of places) {
-    for (const route of endpoints.routes.filter((candidate) => candidate.service === service)) {
+    const routes = endpoints.routes.filter((candidate) => candidate.service === service);
+    for (const route of routes) {
       addRoute(server, { connections, log: options.log, mount }, route);
       paths.add(route.method, mount + route.path, route.cors ?? null);
     }
     addOwnPages(server, paths, endpoints, service, mount);
+    for (const { method, path } of findShadowed(routes)) {
+      const refuse = (request: FastifyRequest, reply: FastifyReply) =>
+        answerElsewhere(request, reply, paths, options.log);
+      if (server.hasRoute({ method, url: mount + path })) continue;
+      // Before its body is looked at: whatever that is, the method is what is wrong.
+      server.route({ method, url: mount + path, onRequest: refuse, handler: refuse });
+    }
   }
   if (!places.some(({ mount }) => mount === "")) addHealth(server, paths, endpoints, "");
   // A route of the person's at this path wins.
