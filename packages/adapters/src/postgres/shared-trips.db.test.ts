@@ -45,6 +45,10 @@ async function warm(sql: SqlPool, statement: Statement): Promise<void> {
 
 const SERIES = "select g::text || $2 from generate_series(1, $1::int) g";
 
+function sleeping(seconds: number): Statement {
+  return { name: "sleep", text: "select $1::float8::text, pg_sleep($1::float8)", values: [seconds] };
+}
+
 test("reads that wait together get each their own rows, in order", async () => {
   const of = (rows: number, tail: string | null): Statement => ({ name: "series", text: SERIES, values: [rows, tail] });
   await warm(single, of(1, ""));
@@ -88,22 +92,17 @@ test("a result that is too large is refused alone, and those behind it get all t
 });
 
 test("a caller that goes away takes its own read with it, running or waiting, and no other", async () => {
-  const of = (seconds: number): Statement => ({
-    name: "sleep",
-    text: "select $1::float8::text, pg_sleep($1::float8)",
-    values: [seconds],
-  });
-  await warm(single, of(0));
+  await warm(single, sleeping(0));
   const away = [new AbortController(), new AbortController(), new AbortController()];
   const [before, running, waiting] = away.map(({ signal }) => signal);
   away[0]?.abort();
   const outcomes = Promise.allSettled([
-    read(single, { ...of(0), signal: before }),
-    read(single, of(0)),
-    read(single, { ...of(60), signal: running }),
-    read(single, of(0)),
-    read(single, { ...of(60), signal: waiting }),
-    read(single, of(0)),
+    read(single, { ...sleeping(0), signal: before }),
+    read(single, sleeping(0)),
+    read(single, { ...sleeping(60), signal: running }),
+    read(single, sleeping(0)),
+    read(single, { ...sleeping(60), signal: waiting }),
+    read(single, sleeping(0)),
   ]);
   await eventually(async () => {
     const seen = await pool.query({
@@ -119,13 +118,8 @@ test("a caller that goes away takes its own read with it, running or waiting, an
 });
 
 test("a connection that breaks ends the reads that were sent, and the next ones get another", async () => {
-  const of = (seconds: number): Statement => ({
-    name: "sleep",
-    text: "select $1::float8::text, pg_sleep($1::float8)",
-    values: [seconds],
-  });
-  await warm(single, of(0));
-  const outcomes = Promise.allSettled([read(single, of(60)), read(single, of(60))]);
+  await warm(single, sleeping(0));
+  const outcomes = Promise.allSettled([read(single, sleeping(60)), read(single, sleeping(60))]);
   for (let ended = 0; ended < 2; ) {
     const { rows } = await pool.query({
       text: `select pg_terminate_backend(pid) from pg_stat_activity
@@ -138,5 +132,5 @@ test("a connection that breaks ends the reads that were sent, and the next ones 
   }
   const broke = { reason: { code: "commit_unknown" } };
   expect(await outcomes).toMatchObject([broke, broke]);
-  expect(await read(single, of(0))).toEqual(["0"]);
+  expect(await read(single, sleeping(0))).toEqual(["0"]);
 });
