@@ -77,7 +77,8 @@ export interface UpdateBatchInput {
 export class UpdateBatch {
   readonly #deps: Pick<TableWriterDeps, "sql" | "requests">;
   readonly #input: UpdateBatchInput;
-  readonly #statements = new WeakMap<WriteTarget, Map<UpdateShape, Map<Write["kind"], UpdateStatement>>>();
+  /** Shapes that are not kept come and go with their updates. */
+  readonly #statements = new WeakMap<WriteTarget, WeakMap<UpdateShape, Map<Write["kind"], UpdateStatement>>>();
 
   constructor(deps: Pick<TableWriterDeps, "sql" | "requests">, input: UpdateBatchInput) {
     this.#deps = deps;
@@ -139,7 +140,7 @@ export class UpdateBatch {
   }
 
   #statementOf(target: WriteTarget, shape: UpdateShape, kind: Write["kind"]): UpdateStatement {
-    const shapes = this.#statements.get(target) ?? new Map<UpdateShape, Map<Write["kind"], UpdateStatement>>();
+    const shapes = this.#statements.get(target) ?? new WeakMap<UpdateShape, Map<Write["kind"], UpdateStatement>>();
     this.#statements.set(target, shapes);
     const kinds = shapes.get(shape) ?? new Map<Write["kind"], UpdateStatement>();
     shapes.set(shape, kinds);
