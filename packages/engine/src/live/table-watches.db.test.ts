@@ -22,17 +22,7 @@ beforeEach(async () => {
   await run("create table notes (n int8)");
   changes = 0;
   gaps = 0;
-  watches = new TableWatches({
-    sql,
-    log: createSilentLog(),
-    renew_ms: 20,
-    onChange: () => {
-      changes += 1;
-    },
-    onGap: () => {
-      gaps += 1;
-    },
-  });
+  watches = open(sql, 20);
 });
 
 afterEach(async () => {
@@ -40,6 +30,20 @@ afterEach(async () => {
   await sql[Symbol.asyncDispose]();
   await database.drop();
 });
+
+function open(pool: SqlPool, renew_ms?: number): TableWatches {
+  return new TableWatches({
+    sql: pool,
+    log: createSilentLog(),
+    ...(renew_ms === undefined ? {} : { renew_ms }),
+    onChange: () => {
+      changes += 1;
+    },
+    onGap: () => {
+      gaps += 1;
+    },
+  });
+}
 
 const run = async (text: string) => (await sql.query({ text })).rows;
 const triggers = async () =>
@@ -63,6 +67,29 @@ test("a watch that somebody took for forgotten is made anew, and what was missed
 test("a watch that nobody uses any more ends", async () => {
   await watches.use(NOTES, ["n"]);
   watches.leave(NOTES);
+  await eventually(async () => expect(await triggers()).toEqual(["D"]));
+  expect(await run("select count(*) from appdb.live_watches")).toEqual([["0"]]);
+});
+
+/** Has watches looked after, as after a connection that broke, and waits until that is done. */
+async function lookAround(): Promise<void> {
+  const before = gaps;
+  await run("select pg_notify('appdb_live', '')");
+  await eventually(() => expect(gaps).toBeGreaterThan(before));
+}
+
+test("a table that is held when its last reader goes is let go of later", async () => {
+  await using slow = open(sql);
+  await slow.use(NOTES, ["n"]);
+  slow.leave(NOTES);
+  await sql.transaction(async (writer) => {
+    await writer.query({ text: "insert into notes values (1)" });
+    await lookAround();
+    // The next one begins when the first is through.
+    await lookAround();
+    expect(await triggers()).toEqual(["O"]);
+  });
+  await lookAround();
   await eventually(async () => expect(await triggers()).toEqual(["D"]));
   expect(await run("select count(*) from appdb.live_watches")).toEqual([["0"]]);
 });

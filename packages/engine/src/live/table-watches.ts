@@ -132,13 +132,19 @@ export class TableWatches implements AsyncDisposable {
     for (const table of await findForgotten(sql)) await unwatchTable(sql, this.#owner, table);
   }
 
-  /** @throws database_unavailable; a table that is gone or held is left for later */
+  /** A table that somebody holds is left for the next time, unless it has come into use again. @throws database_unavailable */
   async #end(watch: Watch): Promise<void> {
-    this.#watches.delete(watch.table.id);
+    const { id } = watch.table;
+    this.#watches.delete(id);
+    let hasEnded = false;
     try {
-      await unwatchTable(this.#deps.sql, this.#owner, watch.table);
+      hasEnded = await unwatchTable(this.#deps.sql, this.#owner, watch.table);
     } catch (error) {
       if (!isShapeRefusal(error)) throw error;
+      hasEnded = true;
+    } finally {
+      // As long as it is ours it is renewed, and nobody else would end it.
+      if (!hasEnded && !this.#watches.has(id)) this.#watches.set(id, Object.assign(watch, { has_failed: true }));
     }
   }
 
