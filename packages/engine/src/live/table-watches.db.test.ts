@@ -1,4 +1,5 @@
 import { createPgPool } from "@appdb/adapters/postgres/pg-pool";
+import { appError } from "@appdb/contract/errors";
 import { eventually } from "@appdb/testkit/eventually";
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { createTestDatabase, type TestDatabase } from "@appdb/testkit/test-database";
@@ -92,4 +93,25 @@ test("a table that is held when its last reader goes is let go of later", async 
   await lookAround();
   await eventually(async () => expect(await triggers()).toEqual(["D"]));
   expect(await run("select count(*) from appdb.live_watches")).toEqual([["0"]]);
+});
+
+test("commits that may have been missed are told soon, also when the connection breaks that looks after them", async () => {
+  let fails = false;
+  const breaking: SqlPool = {
+    query: (statement) => {
+      if (!fails) return sql.query(statement);
+      fails = false;
+      return Promise.reject(appError("database_unavailable", { detail: "PostgreSQL does not accept connections." }));
+    },
+    withConnection: (work) => sql.withConnection(work),
+    transaction: (work, settings) => sql.transaction(work, settings),
+    listen: (channel, onNotify, signal) => sql.listen(channel, onNotify, signal),
+    [Symbol.asyncDispose]: () => sql[Symbol.asyncDispose](),
+  };
+  await using slow = open(breaking);
+  await slow.use(NOTES, ["n"]);
+  fails = true;
+  await sql.query({ text: "select pg_notify('appdb_live', '')" });
+  await eventually(() => expect(gaps).toBe(1));
+  expect(fails).toBe(false);
 });

@@ -9,6 +9,8 @@ import { findForgotten, renewWatches, unwatchTable, WATCH_S, type WatchedTable, 
 
 /** A third of the time after which others take the watch for forgotten. */
 const RENEW_MS = (WATCH_S * 1000) / 3;
+/** How soon it is tried again to look after commits that may have been missed. */
+const AGAIN_MS = 1_000;
 /** Pauses between attempts at a table that somebody holds. */
 const BUSY_PAUSE_MS = 50;
 const MOST_ATTEMPTS = 10;
@@ -41,6 +43,7 @@ export class TableWatches implements AsyncDisposable {
   readonly #stop = new AbortController();
   #listening: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
+  #again: NodeJS.Timeout | undefined;
   /** What is done to triggers is done one after the other: an end that overtook a new use would leave it unwatched. */
   #doing: Promise<unknown> = Promise.resolve();
   #hasGap = false;
@@ -115,6 +118,9 @@ export class TableWatches implements AsyncDisposable {
       await this.#exclusive(() => this.#lookAround());
     } catch (error) {
       this.#deps.log.debug({ err: error }, "watches could not be renewed");
+      if (!this.#hasGap || this.#stop.signal.aborted) return;
+      clearTimeout(this.#again);
+      this.#again = setTimeout(() => void this.#renew(true), AGAIN_MS).unref();
     }
   }
 
@@ -123,11 +129,11 @@ export class TableWatches implements AsyncDisposable {
     if (this.#stop.signal.aborted) return;
     const { sql } = this.#deps;
     const kept = await renewWatches(sql, this.#owner);
+    if (this.#hasGap) this.#deps.onGap();
+    this.#hasGap = false;
     const lost = [...this.#watches.values()].filter(({ table, users }) => users > 0 && !kept.has(table.id));
     for (const watch of lost) await this.#watch(watch);
-    const hadGap = this.#hasGap || lost.length > 0;
-    this.#hasGap = false;
-    if (hadGap) this.#deps.onGap();
+    if (lost.length > 0) this.#deps.onGap();
     for (const watch of [...this.#watches.values()]) if (watch.users === 0) await this.#end(watch);
     for (const table of await findForgotten(sql)) await unwatchTable(sql, this.#owner, table);
   }
@@ -152,6 +158,7 @@ export class TableWatches implements AsyncDisposable {
     if (this.#stop.signal.aborted) return;
     this.#stop.abort();
     clearInterval(this.#timer);
+    clearTimeout(this.#again);
     await this.#doing;
     for (const watch of [...this.#watches.values()]) {
       await this.#end(watch).catch((error: unknown) => {
