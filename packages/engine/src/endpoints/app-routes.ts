@@ -4,6 +4,7 @@ import type { HttpFailure, HttpHead, HttpHeaders } from "@appdb/contract/worker-
 import type { Logger } from "../ports.ts";
 import { answerError, type RouteAnswer } from "./answers.ts";
 import { answerByPython, answerFailure, type HandlerContext } from "./handler-routes.ts";
+import { refuseLiveInside, wantsEvents } from "./live-answer.ts";
 import type { CompiledRoute, RouteRequest } from "./route.ts";
 
 /** An answer that an application object passes on. */
@@ -54,21 +55,31 @@ export function openInnerRoutes(
   }
   return {
     async answer(id, head, data) {
-      const route = known.get(id) ?? others(id);
-      if (route !== undefined) return passedOn(await route.handle(requestOf(head, data)));
-      const error = appError("not_found", {
-        detail: "The application's code has a route that the service was not given.",
-      });
-      return passedOn(answerError(error, head.id, log));
+      try {
+        return await passedOn(await ask(known.get(id) ?? others(id), requestOf(head, data)));
+      } catch (error) {
+        return passedOn(answerError(error, head.id, log));
+      }
     },
     problem: (failure, id) => passedOn(answerFailure(failure, id, log)),
   };
 }
 
+/** @throws not_found, invalid_request for a live query */
+function ask(route: CompiledRoute | undefined, request: RouteRequest): Promise<RouteAnswer> {
+  if (route === undefined) {
+    throw appError("not_found", {
+      detail: "The application's code has a route that the service was not given.",
+    });
+  }
+  if (route.kind === "query" && wantsEvents(request)) refuseLiveInside();
+  return route.handle(request);
+}
+
 function requestOf(head: HttpHead, data: Uint8Array): RouteRequest {
   const headers: Record<string, string> = {};
   for (const [name, value] of head.headers) headers[name] = value;
-  return { body: Buffer.from(data).toString("utf8"), search: head.search, headers, id: head.id };
+  return { body: data, search: head.search, headers, id: head.id };
 }
 
 async function passedOn(answer: RouteAnswer): Promise<InnerAnswer> {

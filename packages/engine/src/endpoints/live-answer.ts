@@ -45,3 +45,12 @@ export function refuseLivePages(): never {
     errors: [{ pointer: "/page_size", detail: "A live query has no pages." }],
   });
 }
+
+/** @throws invalid_request for a live query that an application object is asked for: it passes whole answers on */
+export function refuseLiveInside(): never {
+  throw appError("invalid_request", {
+    detail: "A live query cannot be opened through an application object, which passes whole answers on.",
+    hint: "Leave the header accept: text/event-stream out, or serve the query by a router outside of that object.",
+    errors: [{ pointer: "", detail: "A live query has no end." }],
+  });
+}

@@ -1,0 +1,64 @@
+import type { HttpHead } from "@appdb/contract/worker-protocol";
+import { createSilentLog } from "@appdb/testkit/silent-log";
+import { expect, test } from "vitest";
+import { type InnerAnswer, openInnerRoutes } from "./app-routes.ts";
+import type { CompiledRoute, RouteRequest } from "./route.ts";
+
+const HEAD: HttpHead = {
+  ...{
+    method: "POST",
+    scheme: "http",
+    path: "/rows",
+    root_path: "",
+    search: "",
+    params: {},
+    client: null,
+    id: "req-1",
+  },
+  headers: [],
+};
+
+/** Asks a route as an application object does. */
+async function ask(route: Partial<CompiledRoute>, head: Partial<HttpHead>, data: Uint8Array): Promise<InnerAnswer> {
+  const whole: CompiledRoute = {
+    ...{ service: "api", kind: "insert", method: "POST", path: "/rows", uses_python: false, takes_signal: false },
+    handle: async () => ({ status: 200, headers: {}, body: "{}" }),
+    ...route,
+  };
+  const inside = openInnerRoutes([], (id) => (id === "api:0" ? whole : undefined), createSilentLog());
+  return inside.answer("api:0", { ...HEAD, ...head }, data);
+}
+
+test("the bytes of a body come to the route as they were sent", async () => {
+  let body: RouteRequest["body"] = "";
+  const sent = Buffer.from([0x22, 0xff, 0x22]);
+  const handle: CompiledRoute["handle"] = async (request) => {
+    body = request.body;
+    return { status: 200, headers: {}, body: "{}" };
+  };
+  await ask({ handle }, {}, sent);
+  expect(body).toEqual(sent);
+});
+
+test("a live query is refused: an answer without an end cannot be passed on", async () => {
+  let isAsked = false;
+  const handle: CompiledRoute["handle"] = async () => {
+    isAsked = true;
+    return { status: 200, headers: {}, body: "{}" };
+  };
+  const headers: HttpHead["headers"] = [["accept", "text/event-stream"]];
+  const answer = await ask({ kind: "query", method: "GET", handle }, { headers }, Buffer.alloc(0));
+  expect(answer.status).toBe(422);
+  expect(JSON.parse(Buffer.from(answer.data).toString())).toMatchObject({ code: "invalid_request", instance: "req-1" });
+  expect(isAsked).toBe(false);
+});
+
+test("an answer that breaks off is told as an error", async () => {
+  const broken = async function* (): AsyncGenerator<Uint8Array> {
+    yield Buffer.from("[");
+    throw new Error("the disk is gone");
+  };
+  const answer = await ask({ handle: async () => ({ status: 200, headers: {}, body: broken() }) }, {}, Buffer.alloc(0));
+  expect(answer.status).toBe(500);
+  expect(Buffer.from(answer.data).toString()).not.toContain("disk");
+});
