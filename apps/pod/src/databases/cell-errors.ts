@@ -34,8 +34,9 @@ export async function findErrors(
   const folder = `${target.text}/${name}`;
   if (table === undefined && inFolder(folder).length > 0) return await countTables(sql, folder, inFolder(folder));
   if (table === undefined) throw missing("table_not_found", `There is no table ${target.text}/${name}.`, name, tables);
-  if (column !== undefined && !table.columns.some((candidate) => candidate.name === column)) {
-    throw missing("column_not_found", `Table ${name} has no column ${column}.`, column, table.columns);
+  const columns = table.columns.filter((candidate) => candidate.is_hidden !== true);
+  if (column !== undefined && !columns.some((candidate) => candidate.name === column)) {
+    throw missing("column_not_found", `Table ${name} has no column ${column}.`, column, columns);
   }
   return [await listErrors(sql, table, { path: `${target.text}/${name}`, column: column ?? null, limit })];
 }

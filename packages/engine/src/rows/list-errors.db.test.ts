@@ -1,6 +1,7 @@
 import { docs, excerptColumn, upperColumn, useJobsBench } from "@appdb/testkit/jobs-bench";
 import { expect, test } from "vitest";
 import type { SqlConnection, Statement } from "../ports.ts";
+import type { CatalogIndex } from "../schema/catalog.ts";
 import { countErrors, listErrors } from "./list-errors.ts";
 
 const { apply, catalog, deps, execute, insertDocs, insertPending } = useJobsBench();
@@ -85,4 +86,26 @@ test("a large table that PostgreSQL has not analysed yet is not looked through t
   expect(plans[0]).not.toContain("Seq Scan");
   await fail(70_000, { excerpt: error("ValueError") });
   expect([...(await countErrors(explaining, tables)).values()]).toEqual([{ excerpt: 1 }]);
+});
+
+test("vectors that failed are told by their index and the column that it is over", async () => {
+  await apply(docs(excerptColumn(), upperColumn("loud", "excerpt")));
+  await insertDocs(3);
+  await fail(1, { excerpt: error("ValueError") });
+  await fail(2, { excerpt: error("ValueError"), loud: error("CellError", "excerpt") });
+  const [stored] = (await catalog()).tables;
+  if (stored === undefined) throw new Error("no table");
+  const index = (name: string | null, values: string): CatalogIndex => ({
+    ...{ id: 1, kind: "embedding", name, sql_name: values, columns: ["title"], state: "ready" },
+    embedding: { metric: "cosine", precision: "fp16", dimensions: 3, values },
+  });
+  const table = { ...stored, indexes: [index(null, "excerpt"), index("by_meaning", "loud")] };
+  const all = await listErrors(deps().sql, table, { path: "main/docs", column: null, limit: 10 });
+  expect(all.counts).toEqual({ "title (embedding index)": 2, "title (embedding index by_meaning)": 1 });
+  const ofTitle = await listErrors(deps().sql, table, { path: "main/docs", column: "title", limit: 10 });
+  expect(ofTitle.errors.map(({ column }) => column).sort()).toEqual([
+    "title (embedding index by_meaning)",
+    "title (embedding index)",
+    "title (embedding index)",
+  ]);
 });

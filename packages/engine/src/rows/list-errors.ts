@@ -26,12 +26,27 @@ export async function countErrors(
     const single = await Promise.all(computing.map((table) => countErrors(sql, [table])));
     return new Map(single.flatMap((of) => [...of]));
   }
+  const byId = new Map(tables.map((table) => [table.id, table]));
   for (const [id, column, count] of rows) {
     const of = counted.get(Number(id)) ?? {};
-    of[column ?? ""] = Number(count);
+    const name = shownName(byId.get(Number(id)), column ?? "");
+    of[name] = (of[name] ?? 0) + Number(count);
     counted.set(Number(id), of);
   }
   return counted;
+}
+
+/** Nobody knows the column of an embedding index: told are the index and what it is over. */
+function shownName(table: CatalogTable | undefined, column: string): string {
+  const index = table?.indexes.find(({ embedding }) => embedding?.values === column);
+  if (index === undefined) return column;
+  return `${index.columns.join(", ")} (embedding index${index.name === null ? "" : ` ${index.name}`})`;
+}
+
+/** The column, and those that hold the vectors of indexes over it. */
+function namesOf(table: CatalogTable, column: string): readonly string[] {
+  const hidden = table.indexes.filter(({ columns }) => columns.includes(column));
+  return [column, ...hidden.flatMap(({ embedding }) => embedding?.values ?? [])];
 }
 
 /**
@@ -63,7 +78,8 @@ async function countIn(
   return (await sql.query({ text: parts.join(" union all ") })).rows;
 }
 
-/** The first failing cells of a table, in the order in which its rows were inserted, and how many each column has. */
+/** The first failing cells of a table, in the order in which its rows were inserted, and how many each column has. Those of
+ *  embedding indexes are among the cells of the column that they are over. */
 export async function listErrors(
   sql: SqlConnection,
   table: CatalogTable,
@@ -71,7 +87,8 @@ export async function listErrors(
 ): Promise<TableErrors> {
   const keys = table.columns.filter((column) => column.primary_key);
   const shown = [quoteIdent(table.identity), ...keys.map((column) => quoteIdent(column.name))];
-  const ofColumn = input.column === null ? "" : ` and _errors ? ${quoteLiteral(input.column)}`;
+  const names = input.column === null ? null : namesOf(table, input.column);
+  const ofColumn = names === null ? "" : ` and _errors ?| array[${names.map(quoteLiteral).join(", ")}]`;
   const [counts, total, found] = await Promise.all([
     countErrors(sql, [table]),
     sql.query({ text: `select count(*) from ${quoteTable(table)} where ${FAILING}` }),
@@ -87,7 +104,7 @@ export async function listErrors(
       return [column.name, value === null ? null : plainJson(column, value)];
     });
     const key = keys.length === 0 ? { [table.identity]: identity } : Object.fromEntries(named);
-    return cellsOf(text ?? "{}", input.column).map((cell) => ({ key, ...cell }));
+    return cellsOf(text ?? "{}", names).map((cell) => ({ key, ...cell, column: shownName(table, cell.column) }));
   });
   return {
     table: input.path,
@@ -97,9 +114,9 @@ export async function listErrors(
   };
 }
 
-function cellsOf(text: string, only: string | null): Omit<CellErrorRecord, "key">[] {
+function cellsOf(text: string, only: readonly string[] | null): Omit<CellErrorRecord, "key">[] {
   return Object.entries(JSON.parse(text) as Record<string, CellError | "pending">).flatMap(([column, error]) =>
-    error === "pending" || (only !== null && column !== only)
+    error === "pending" || (only !== null && !only.includes(column))
       ? []
       : [
           {
