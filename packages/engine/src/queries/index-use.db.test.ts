@@ -60,6 +60,7 @@ QUERIES = {
     "default_day": lambda a: Everything.order_by(Everything.day).limit(5),
     "default_sku_order": lambda a: Everything.order_by(Everything.sku).limit(5),
     "unindexed": lambda a: Notes.where(Notes.plain == 3),
+    "joined": lambda a: Everything.join(Notes, on=Everything.word == Notes.title).where(Everything.sku == a).select(Notes.at),
 }
 `;
 
@@ -68,6 +69,8 @@ const NAMES = [...APP.matchAll(/^ {4}"(\w+)": lambda/gm)].map(([, name]) => name
 const FILE = `${APP}
 r = Router(name="notes")
 r.add_insert_route(Notes, path="/notes", inputs=["author", "number", "title", "at", "place", "shelf", "tag", "size", "plain"])
+r.add_delete_route(Notes, path="/delete-title", match_columns=["title"])
+r.add_delete_route(Notes, path="/delete-place", match_columns=["place", "shelf"])
 ${NAMES.map((name) => `\n\ndef ${name}(a: str): return QUERIES["${name}"](a)\n${name} = db.query(${name})\nr.add_query_route(path="/${name}", query=${name}, method="get")`).join("")}
 `;
 
@@ -156,4 +159,20 @@ test("texts that differ behind what an index holds of them are told apart, and s
   expect((await titles("/titles_last?a=")).slice(0, 5)).toEqual([null, null, null, null, `${alike}c`]);
   expect((await titles("/titles_tail?a=")).at(-5)).toBe(`${alike}c`);
   expect(await titles(`/shelves_of_place?a=${alike}3`)).toEqual([alike]);
+});
+
+// The last ones: they take rows away.
+test.each([
+  ["/delete-title", { title: "title 7" }, BY_TITLE, 1],
+  ["/delete-title", { title: "x".repeat(700) }, BY_TITLE, 0],
+  ["/delete-title", { title: null }, BY_TITLE, 4],
+  ["/delete-place", { place: "place 20", shelf: "shelf 20" }, BY_PLACE, 20],
+])("%s finds the rows of %j by its index", async (path, body, index, num_rows) => {
+  stage.statements();
+  expect((await stage.post(path, body)).json).toEqual({ num_rows });
+  const deleted = stage.statements().find(({ text }) => text.startsWith("delete from"));
+  const { rows } = await stage.sql.query({ text: `explain ${deleted?.text}`, values: deleted?.values ?? [] });
+  const plan = rows.flat().join("\n");
+  expect(plan).toContain(index);
+  expect(plan).not.toContain("Seq Scan on notes");
 });

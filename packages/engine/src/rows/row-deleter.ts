@@ -156,7 +156,9 @@ function deleteMatching(layout: RowLayout, now: WriteTarget, match: readonly Pla
   let parameters = 2;
   const conditions = match.flatMap((slot): string[] => {
     const column = `t.${quoteIdent(slot.name)}`;
-    if ((row[slot.at] ?? null) === null) return [`${column} is null`];
+    if ((row[slot.at] ?? null) === null) {
+      return [`${column} is null`, ...prefixesOf(layout, slot, column).map((held) => `${held} is null`)];
+    }
     parameters += 1;
     const asked = `$${parameters}::${storageType(slot.type)}${storageCollation(slot.type)}`;
     if (slot.type.kind === "json") return [`${column}::jsonb = ${asked}::jsonb`];
@@ -174,10 +176,16 @@ function deleteMatching(layout: RowLayout, now: WriteTarget, match: readonly Pla
 
 /** An index holds only the beginning of a text: the same is asked of it. */
 function prefixConditions(layout: RowLayout, slot: PlacedSlot, column: string, asked: string): string[] {
+  const held = prefixesOf(layout, slot, asked);
+  return prefixesOf(layout, slot, column).map((prefix, at) => `${prefix} = ${held[at]}`);
+}
+
+/** What the indexes of a text column hold of it, each once. */
+function prefixesOf(layout: RowLayout, slot: PlacedSlot, sql: string): string[] {
   if (slot.type.kind !== "string") return [];
   const kinds = new Map(layout.slots.map(({ name, type }) => [name, type.kind]));
   const lengths = layout.table.indexes
     .filter((index) => index.columns.includes(slot.name))
     .map((index) => index.columns.filter((name) => kinds.get(name) === "string").length);
-  return [...new Set(lengths)].map((texts) => `${indexedPrefix(column, texts)} = ${indexedPrefix(asked, texts)}`);
+  return [...new Set(lengths)].map((texts) => indexedPrefix(sql, texts));
 }
