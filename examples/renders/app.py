@@ -11,8 +11,8 @@ from uuid import UUID
 
 import appdb as db
 import appdb.functions as fn
-from appdb.serving import Router
-from drawing import draw, ink, stamp
+from appdb.serving import Background, Router
+from drawing import draw, ink, press, stamp
 
 Base = db.model_base()
 
@@ -32,6 +32,16 @@ class Renders(Base, name="renders", has_default_idxs=True):
     dark = ink(picture)
     made = stamp(picture)
     caption = fn.format("{}: {} rows, {} dark", title, rows, dark)
+
+
+class Prints(Base, name="prints"):
+    """Pictures on paper, which nobody waits for: they are printed in the background."""
+
+    id = db.Column(value=fn.uuid7(), primary_key=True)
+    title: db.String
+    copies: db.Int
+
+    sheet = press(title, copies)
 
 
 @db.query
@@ -55,6 +65,11 @@ def failed():
 
 
 @db.query
+def printed(title: str):
+    return Prints.where(Prints.title == title).select(Prints.sheet)
+
+
+@db.query
 def darkest(limit: int = 3):
     by_ink = Renders.order_by(Renders.dark, asc=False).order_by(Renders.title)
     return by_ink.limit(limit).select(Renders.title, Renders.dark)
@@ -74,3 +89,10 @@ studio.add_query_route(path="/render", query=render, method="get", one_row=True)
 studio.add_query_route(path="/titled", query=titled, method="get")
 studio.add_query_route(path="/failed", query=failed, method="get")
 studio.add_query_route(path="/darkest", query=darkest, method="get")
+
+# Each answers a job at once. A press that jams is tried again, up to three times in all.
+studio.add_insert_route(
+    Prints, path="/prints", outputs=[Prints.sheet], background=Background(attempts=3, expires=3600)
+)
+studio.add_query_route(path="/printed", query=printed, method="get")
+studio.add_query_route(path="/inventory", query=darkest, method="get", background=True)

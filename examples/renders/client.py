@@ -8,6 +8,7 @@ Run it against an empty database: it inserts its rows each time.
 import gzip
 import json
 import sys
+import time
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -120,8 +121,61 @@ def put_right():
     check("and gone", get("/render", id=key)[0], 404)
 
 
+def job_at(address, method="GET"):
+    """What the address of a job says."""
+    try:
+        with urllib.request.urlopen(urllib.request.Request(address, method=method), timeout=30) as answer:
+            return answer.status, json.load(answer)
+    except urllib.error.HTTPError as error:
+        return error.code, json.load(error)
+
+
+def ended(sent):
+    """Where a job is told of, and what is told when it has ended."""
+    address = urllib.parse.urljoin(f"{ADDRESS}/studio/prints", sent["job_url"])
+    for _ in range(1200):
+        status, job = job_at(address)
+        if status != 200 or job["status"] != "pending":
+            return address, job
+        time.sleep(0.05)
+    sys.exit(f"WRONG  a job does not end: {job}")
+
+
+def print_later():
+    """What takes its time is a job: it is answered at once, and done behind the answer."""
+    sheet = {"title": "matt", "copies": 3}
+    status, sent = post("/prints", sheet)
+    check("an order for paper is answered by a job", (status, sorted(sent)), (200, ["id", "job_url"]))
+    address, job = ended(sent)
+    found = (address.endswith(f"/_jobs/{sent['id']}"), job["status"], job["error"], job["result"])
+    check("which is done, with what the route answers", found, (True, "done", None, {"sheet": "3 x matt"}))
+    check("and the row is there", get("/printed", title="matt"), (200, {"rows": [{"sheet": "3 x matt"}]}))
+    status, problem = job_at(address, "DELETE")
+    check("what is done cannot be cancelled", (status, problem["code"]), (409, "job_not_cancellable"))
+
+    status, problem = post("/prints", {"title": "matt"})
+    check("an order that does not fit is no job", (status, problem["errors"][0]["pointer"]), (422, "/copies"))
+    glossy = f"glossy {uuid.uuid4().hex}"
+    headers = {"idempotency_key": str(uuid.uuid4())}
+    sent = [post("/prints", {"title": glossy, "copies": 1}, **headers)[1]["id"] for _ in range(3)]
+    check("an order that is sent thrice with its key is one job", len(set(sent)), 1)
+    _, job = ended({"job_url": f"{ADDRESS}/_jobs/{sent[0]}"})
+    found = (job["status"], job["result"])
+    check("a press that jammed is tried again", found, ("done", {"sheet": f"1 x {glossy}"}))
+    check("and prints once", len(get("/printed", title=glossy)[1]["rows"]), 1)
+    _, job = ended(post("/prints", {"title": "too many", "copies": 5000})[1])
+    found = (job["status"], job["error_detail"]["code"], "5000 copies" in job["error"], job["result"])
+    check("what fails every time says why", found, ("error", "function_failed", True, None))
+    check("and stores nothing", get("/printed", title="too many"), (200, {"rows": []}))
+    _, job = ended(get("/inventory", limit=1)[1])
+    check("a query may be a job", (job["status"], len(job["result"]["rows"])), ("done", 1))
+    status, problem = job_at(f"{ADDRESS}/_jobs/{uuid.uuid4()}")
+    check("a job that nobody knows", (status, problem["code"]), (404, "job_not_found"))
+
+
 order()
 lose_patience()
 give_up()
 put_right()
+print_later()
 print("Every answer is as it has to be.")

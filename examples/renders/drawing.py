@@ -45,3 +45,17 @@ def ink(picture: str) -> int:
 def stamp(picture: str) -> str:
     """Another one each time it is called: who sees it twice knows that nothing was computed between."""
     return uuid.uuid4().hex
+
+
+_jammed = set()
+
+
+@db.udf
+def press(title: str, copies: int) -> str:
+    """A press that jams on the first sheet of every glossy print, and on a thousand copies for good."""
+    if copies > 1000:
+        raise ValueError(f"no press prints {copies} copies")
+    if title.startswith("glossy") and title not in _jammed:
+        _jammed.add(title)
+        raise OSError(f"the press jammed on {title}")
+    return f"{copies} x {title}"
