@@ -1,3 +1,4 @@
+import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type HandlerService, serveHandlers } from "../testing/handler-service.ts";
 
@@ -56,6 +57,10 @@ def read_plain(request: Request):
 @router.post("/read/awaited")
 async def read_awaited(request: Request):
     return [await request.json(), await request.text(), (await request.body()).decode(), len(request.body)]
+
+@router.post("/packed")
+def packed(request: Request):
+    return [request.headers.get("content-encoding"), request.headers.get("content-length"), request.text()]
 
 @router.delete("/items/{item_id}")
 def drop(item_id: int):
@@ -155,6 +160,13 @@ describe("what a handler takes", () => {
     expect((await refusal(broken)).slice(0, 2)).toEqual([400, "invalid_json"]);
     const text = await fetch(`${service.url}/v1/read/${way}`, { method: "POST", body: "{}" });
     expect((await refusal(text)).slice(0, 2)).toEqual([415, "unsupported_media_type"]);
+  });
+
+  test("a packed body as it was, with no word of its packing", async () => {
+    const init = { method: "POST", body: gzipSync("plain"), headers: { "content-encoding": "gzip" } };
+    expect(await (await fetch(`${service.url}/v1/packed`, init)).json()).toEqual([null, null, "plain"]);
+    const plain = await fetch(`${service.url}/v1/packed`, { method: "POST", body: "plain" });
+    expect(await plain.json()).toEqual([null, "5", "plain"]);
   });
 
   test("what does not fit is refused before the function runs, each value with its place", async () => {

@@ -73,11 +73,17 @@ function bodyOf({ body }: HandlerAnswer): RouteAnswer["body"] {
   return body instanceof Uint8Array ? Buffer.from(body.buffer, body.byteOffset, body.byteLength) : body;
 }
 
+/** Headers as pairs; without those of a packing that is undone by now, whose length misleads as well. */
 function pairsOf(headers: RouteRequest["headers"]): HttpHeaders {
+  const wasPacked = headers["content-encoding"] !== undefined;
   return Object.entries(headers).flatMap(([name, value]) =>
-    value === undefined ? [] : [value].flat().map((one): [string, string] => [name, one]),
+    value === undefined || (wasPacked && OF_PACKING.has(name))
+      ? []
+      : [value].flat().map((one): [string, string] => [name, one]),
   );
 }
+
+const OF_PACKING: ReadonlySet<string> = new Set(["content-encoding", "content-length"]);
 
 /** Without those that the service itself says. */
 function sendable(headers: HttpHeaders): HttpHeaders {
