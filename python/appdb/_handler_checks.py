@@ -26,15 +26,20 @@ def check_options(method, options):
         raise AppFileError(f"status_code= is a number from 200 to 299, not {status!r}.", "Raise HTTPError for others.")
     if limit is not None and (isinstance(limit, bool) or not isinstance(limit, (int, float)) or not 0 < limit < 86400):
         raise AppFileError(f"timeout= is a number of seconds, not {limit!r}.", "Write for example timeout=5")
-    for name in ("summary", "description", "response_description"):
+    for name in ("summary", "description", "response_description", "name"):
         if options.get(name) is not None and not isinstance(options[name], str):
             raise AppFileError(f"{name}= is text.", f'Write {name}="..."')
+    for name in ("deprecated", "include_in_schema"):
+        if options.get(name) not in (None, True, False):
+            raise AppFileError(f"{name}= is True or False, not {options[name]!r}.", f"Write {name}=True")
     check_tags(options.get("tags"))
 
 
 def check_tags(tags):
     """Raises AppFileError unless tags are a list of texts."""
-    if tags is not None and (isinstance(tags, str) or not all(isinstance(tag, str) and tag for tag in tags)):
+    if tags is None:
+        return
+    if not isinstance(tags, (list, tuple, set)) or not all(isinstance(tag, str) and tag for tag in tags):
         raise AppFileError("tags= is a list of texts.", 'Write tags=["items"]')
 
 

@@ -236,7 +236,7 @@ def operation(handler, path, options):
     """The operation object of a handler, as in OpenAPI, without errors and id."""
     function = handler.function
     doc = _dedented(function.__doc__)
-    summary = options.get("summary") or _first_line(doc) or function.__name__.replace("_", " ").capitalize()
+    summary = options.get("summary") or _first_line(doc) or _sentence(options.get("name") or function.__name__)
     description = options.get("description") or doc
     found = {"summary": summary}
     if description and description != summary:
@@ -254,6 +254,10 @@ def operation(handler, path, options):
     status = "3XX" if _redirects(handler) else str(options.get("status_code") or 200)
     found["responses"] = {status: {"description": options.get("response_description") or "The answer.", **_content(handler, options)}}
     return found
+
+
+def _sentence(name):
+    return name.replace("_", " ").capitalize()
 
 
 def _parameter(one):

@@ -88,7 +88,7 @@ def checked_cors(cors):
 
 
 def _texts(what, values):
-    values = [values] if isinstance(values, str) else list(values)
+    values = [values] if isinstance(values, str) else list(values) if hasattr(values, "__iter__") else []
     if not values or not all(isinstance(value, str) and value.isascii() and value.isprintable() for value in values):
         raise AppFileError(f"{what}= of cors is a list of texts.", 'Write Cors(["https://app.example"])')
     return values

@@ -122,7 +122,8 @@ def shape_of(path):
 def check_path(kind, path):
     """Raises AppFileError unless `path` is one that a route of this kind can have."""
     if not isinstance(path, str):
-        raise AppFileError(f"The route has no path ({path!r}).", f'Write add_{kind}_route(Model, path="/docs")')
+        hint = '@router.get("/items")' if kind == "handler" else f'add_{kind}_route(Model, path="/items")'
+        raise AppFileError(f"The route has no path ({path!r}).", f"Write {hint}")
     if not path.startswith("/"):
         raise AppFileError(f"The path '{path}' does not begin with '/'.", f"Write '/{path}'")
     if kind == "handler":

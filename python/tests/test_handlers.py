@@ -34,6 +34,11 @@ async def show(item_id: int, q: str = "x"):
     ]
 
 
+def test_a_handler_without_words_is_described_by_its_name(project):
+    first, second = routes(project, "@router.get('/a')\ndef all_of(): pass\n@router.get('/b', name='the_rest')\ndef b(): pass\n")
+    assert [first["openapi"]["summary"], second["openapi"]["summary"]] == ["All of", "The rest"]
+
+
 def test_a_function_with_two_routes_has_two_names(project):
     found = routes(project, "@router.get('/a')\n@router.post('/b')\ndef f(): pass\n")
     assert [(route["path"], route["handler"]["id"]) for route in found] == [("/b", "app:f"), ("/a", "app:f#1")]
@@ -89,6 +94,9 @@ def f(extra: Extra, sort: Literal["up", "down"] = "up", wanted: list[int] = []):
     "source, detail, hint",
     [
         ("@router.get('/a/{b}')\ndef f(): pass", "The path has the parameter 'b'", "Add a parameter b: str"),
+        ("@router.get()\ndef f(): pass", "The route has no path (None)", '@router.get("/items")'),
+        ("@router.get('/a', name=5)\ndef f(): pass", "name= is text", 'name="..."'),
+        ("@router.get('/a', deprecated='no')\ndef f(): pass", "True or False, not 'no'", "deprecated=True"),
         ("@router.get('/a/{b}/{b}')\ndef f(b): pass", "has 'b' twice", "its own name"),
         ("@router.get('/a/{b:int}')\ndef f(b): pass", "says how 'b' is written", "type hint"),
         ("@router.get('/a/x{b}')\ndef f(b): pass", "has the part 'x{b}'", "A parameter is a whole part"),
@@ -172,6 +180,8 @@ strict = Router(cors=Cors(["https://a.example"], methods=["get"], headers=["x-ow
         ("Router(cors=['https://a.example/'])", "which is no origin"),
         ("from appdb.serving import Cors\nCors('*', credentials=True)", "use the credentials of a visitor"),
         ("Router(tags='x')", "tags= is a list of texts"),
+        ("Router(tags=5)", "tags= is a list of texts"),
+        ("Router(cors=5)", "origins= of cors is a list of texts"),
     ],
 )
 def test_what_a_router_cannot_be_is_refused(project, source, detail):
