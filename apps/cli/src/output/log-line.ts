@@ -1,3 +1,5 @@
+import { showControls } from "./show-controls.ts";
+
 /** Keys of our JSON log lines that have a place of their own in the text. */
 const PLACED = new Set(["level", "time", "msg", "line", "pid", "hostname"]);
 
@@ -12,7 +14,7 @@ export function describeLogLine(line: string): string {
   if (typeof printed === "string") return `${time} ${printed}`;
   const fields = Object.entries(entry)
     .filter(([key, value]) => !PLACED.has(key) && value !== null)
-    .map(([key, value]) => `${key}=${typeof value === "object" ? JSON.stringify(value) : value}`);
+    .map(([key, value]) => `${key}=${showControls(typeof value === "object" ? JSON.stringify(value) : String(value))}`);
   return [`${time} ${String(level).padEnd(5)}`, msg, ...fields].join("  ");
 }
 

@@ -5,6 +5,7 @@ import { defineCommand, type JsonFlag } from "../../define-command.ts";
 import { alignColumns } from "../../output/columns.ts";
 import type { Output } from "../../output/output.ts";
 import { count } from "../../output/plan-op-text.ts";
+import { showControls } from "../../output/show-controls.ts";
 import { parseCount, requireLocal, text } from "../parameters.ts";
 
 const LONGEST_MESSAGE = 160;
@@ -61,10 +62,10 @@ function printTable(table: TableErrors, out: Output): void {
   const counts = Object.entries(table.counts).map(([column, cells]) => `${column}: ${cells}`);
   out.line(`${table.table}  ${count(table.rows, "row")} with failing cells  (${counts.join(", ")})`);
   const cells = table.errors.map((error) => [
-    Object.values(error.key).map(String).join(", "),
+    showControls(Object.values(error.key).map(String).join(", ")),
     error.column,
     error.errortype,
-    `${shorten(error.errormsg)}${whereOf(error)}`,
+    `${showControls(shorten(error.errormsg))}${whereOf(error)}`,
   ]);
   for (const line of alignColumns(cells)) out.line(`    ${line}`);
   const all = Object.values(table.counts).reduce((sum, cells) => sum + cells, 0);
