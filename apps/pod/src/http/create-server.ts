@@ -20,6 +20,8 @@ export function createServer(options: ServeOptions): FastifyInstance {
     requestIdHeader: false,
     // readBody refuses what is too large: Fastify would close the connection under a client that still writes.
     bodyLimit: Number.MAX_SAFE_INTEGER,
+    // A key may be long; Node takes no longer address than this.
+    routerOptions: { maxParamLength: 16_384 },
     keepAliveTimeout: KEEP_ALIVE_MS,
     // How long a body may take is for who reads it to say: one that streams may take hours.
     requestTimeout: 0,
@@ -28,7 +30,7 @@ export function createServer(options: ServeOptions): FastifyInstance {
     forceCloseConnections: "idle",
     clientErrorHandler: (error, socket) => answerBadHttp(error, socket, options.log),
     frameworkErrors: (error, request, reply) =>
-      sendReply(request, reply, answerError(fromHttpError(error), request.id, options.log)),
+      sendReply(request, reply, answerError(fromHttpError(error, request.url), request.id, options.log)),
   });
   server.removeAllContentTypeParsers();
   // Bodies stay text: the route's own reader keeps digits that JSON.parse would lose.

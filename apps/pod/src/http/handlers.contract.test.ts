@@ -162,6 +162,16 @@ describe("what a handler takes", () => {
     expect((await refusal(text)).slice(0, 2)).toEqual([415, "unsupported_media_type"]);
   });
 
+  test("a value of the path as long as an address may be, and none that is no UTF-8", async () => {
+    const name = "\u00fc".repeat(2_000);
+    expect(await (await call("PATCH", `/echo/${encodeURIComponent(name)}`)).json()).toMatchObject({ name });
+    const broken = (await (await call("PATCH", "/echo/%ff")).json()) as { code: string; detail: string };
+    expect(broken).toMatchObject({
+      code: "invalid_request",
+      detail: "The path /v1/echo/%ff holds a % that begins no character of UTF-8.",
+    });
+  });
+
   test("a packed body as it was, with no word of its packing", async () => {
     const init = { method: "POST", body: gzipSync("plain"), headers: { "content-encoding": "gzip" } };
     expect(await (await fetch(`${service.url}/v1/packed`, init)).json()).toEqual([null, null, "plain"]);

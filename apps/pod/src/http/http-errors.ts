@@ -4,18 +4,23 @@ import { AppError, appError, toProblem } from "@appdb/contract/errors";
 import type { Logger } from "@appdb/engine/ports";
 import { REQUEST_ID_HEADER } from "./request-id.ts";
 
-/** Turns what the HTTP server itself refuses into an error of ours; anything else passes as it is. */
-export function fromHttpError(error: unknown): unknown {
+/** Turns what the HTTP server itself refuses into an error of ours; anything else passes as it is. `url`: the request's. */
+export function fromHttpError(error: unknown, url = ""): unknown {
   if (error instanceof AppError || !(error instanceof Error) || !("code" in error)) return error;
   switch (error.code) {
     case "FST_ERR_CTP_INVALID_MEDIA_TYPE":
     case "FST_ERR_CTP_INVALID_TYPE":
       return unsupportedMediaType(undefined);
     case "FST_ERR_BAD_URL":
+      return appError("invalid_request", {
+        detail: `The path ${url.slice(0, 200)} holds a % that begins no character of UTF-8.`,
+        hint: "Write a % itself as %25, and other characters as their bytes in UTF-8.",
+        cause: error,
+      });
     case "ECONNRESET":
     case "ERR_STREAM_PREMATURE_CLOSE":
       return appError("invalid_json", {
-        detail: "The request broke off before its body had come whole, or its address is no URL.",
+        detail: "The request broke off before its body had come whole.",
         hint: "Send the request again.",
         cause: error,
       });
@@ -77,15 +82,28 @@ function refusalOf(code: string | undefined): [status: number, reason: string, e
       return [
         431,
         "Request Header Fields Too Large",
-        appError("payload_too_large", { detail: "The request's headers are too large." }),
+        appError("payload_too_large", {
+          detail: "The request's address and headers are larger than 16 KiB.",
+          hint: "Send long values in the body, and fewer cookies.",
+        }),
       ];
     case "ERR_HTTP_REQUEST_TIMEOUT":
       return [
         408,
         "Request Timeout",
-        appError("request_timeout", { detail: "The request's headers did not come in time." }),
+        appError("request_timeout", {
+          detail: "The request's headers did not come in time.",
+          hint: "Send the request again, without a pause in it.",
+        }),
       ];
     default:
-      return [400, "Bad Request", appError("invalid_request", { detail: "The request is not valid HTTP." })];
+      return [
+        400,
+        "Bad Request",
+        appError("invalid_request", {
+          detail: `The request is not valid HTTP${code?.startsWith("HPE_") === true ? ` (${code})` : ""}.`,
+          hint: "Send HTTP/1.1; services speak no TLS.",
+        }),
+      ];
   }
 }

@@ -195,7 +195,7 @@ describe("one service", () => {
     ["OPTIONS", "/nowhere", 404],
     ["HEAD", "/broken", 405],
     ["POST", "/docs/", 404],
-    ["GET", "/bro%ZZken", 400],
+    ["GET", "/bro%ZZken", 422],
   ])("%s %s is told with the request's id", async (method, path, status) => {
     const url = await serve(fakeEndpoints());
     const id = `told-${method}-${status}`;
@@ -323,6 +323,7 @@ describe("the server", () => {
     expect(text).toContain(`"instance":"${id}"`);
     expect(log.lines.filter((line) => "req" in line.fields && line.fields.req === id)).toHaveLength(1);
     expect(text).toContain("application/problem+json");
+    expect(text).toContain('"hint":');
     expect((await fetch(`${url}health`)).status).toBe(200);
   });
 
