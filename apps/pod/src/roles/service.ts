@@ -84,7 +84,10 @@ async function serve(spec: ServiceSpec, log: Logger, stop: Promise<string>): Pro
   log.info({ reason }, "service stops");
   background.stop();
   // Requests that still run when the time is up are cut: the exit status says that the end was wanted all the same.
-  setTimeout(() => process.exit(0), DRAIN_MS).unref();
+  setTimeout(() => {
+    log.warn({ after_ms: DRAIN_MS }, "requests that still ran were cut");
+    process.exit(0);
+  }, DRAIN_MS).unref();
 }
 
 /**
