@@ -111,7 +111,11 @@ describe("an application of FastAPI's", () => {
     expect(await (await call("/api/items/titled?title=pen")).json()).toEqual({ rows: [{ id: 1, loud: "PEN" }] });
     expect((await call("/api/items/new", { id: 2, title: "ink" }, { "x-token": "no" })).status).toBe(401);
     const twice = await call("/api/items/new", { id: 1, title: "pen" });
-    expect([twice.status, ((await twice.json()) as { code: string }).code]).toEqual([409, "unique_violation"]);
+    const id = twice.headers.get("x-request-id");
+    expect([twice.status, await twice.json()]).toEqual([
+      409,
+      expect.objectContaining({ code: "unique_violation", instance: id }),
+    ]);
   });
 
   test("lets handlers ask queries and store rows, all of a list or none", async () => {

@@ -11,6 +11,7 @@ from appdb._http_types import Request
 from appdb._streams import give_up
 
 WINDOW = 1 << 20  # HTTP_WINDOW_BYTES of the protocol
+REQUEST_ID = "appdb.request"  # where the scope of an application object has the service's own id of the request
 _PIECE = 1 << 18
 _GRACE_S = 1.0  # a call that goes on for so long after it was cancelled cannot be stopped
 _END = object()
@@ -251,6 +252,7 @@ class Call:
             "headers": [(name.encode("latin-1"), value.encode("latin-1")) for name, value in head["headers"]],
             "client": None if head["client"] is None else tuple(head["client"]),
             "server": None,
+            "extensions": {REQUEST_ID: {"id": head["id"]}},
             **({} if state is None else {"state": dict(state)}),
         }
 

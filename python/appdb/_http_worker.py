@@ -10,7 +10,7 @@ import traceback
 from time import monotonic, sleep
 
 from appdb._http_answers import BadAnswer, answer_of, failure_of
-from appdb._http_calls import Call
+from appdb._http_calls import REQUEST_ID, Call
 from appdb._http_types import Request
 from appdb._outbox import Outbox
 from appdb._streams import give_up
@@ -237,7 +237,6 @@ def head_of(scope):
     root_path = scope.get("root_path", "")
     path = scope.get("raw_path", b"").decode("latin-1") or scope["path"]
     headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]]
-    ids = [value for name, value in headers if name == "x-request-id"]
     return {
         "method": scope["method"],
         "scheme": scope["scheme"],
@@ -247,5 +246,5 @@ def head_of(scope):
         "headers": headers,
         "params": {name: str(value) for name, value in scope.get("path_params", {}).items()},
         "client": None if scope.get("client") is None else list(scope["client"]),
-        "id": ids[0] if ids else "inside",
+        "id": scope.get("extensions", {}).get(REQUEST_ID, {"id": "inside"})["id"],
     }
