@@ -1,11 +1,11 @@
 import { eventually } from "@appdb/testkit/eventually";
 import { expect, test } from "vitest";
-import { freePort, type Place } from "./support/place.ts";
-import { expectExit, makeProject, query } from "./support/served.ts";
-import { findVictims, kill, seeded, type Victim } from "./support/victims.ts";
+import { serveEvents } from "./support/events.ts";
+import { query } from "./support/served.ts";
+import { deal, seeded, strike, type Victim } from "./support/victims.ts";
 
 const LONG = process.env.APPDB_FAULTS === "long";
-const ROWS = LONG ? 10_000 : 600;
+const ROWS = LONG ? 10_000 : 480;
 const CLIENTS = 20;
 /** Rows that must be answered after each kill before the next: every fault strikes a service that works. */
 const ROWS_BETWEEN = LONG ? 60 : 40;
@@ -14,42 +14,21 @@ const HEAL_MS = 60_000;
 const TIMEOUT_MS = 20_000;
 const PAUSE_MS = 50;
 
-const APP = `
-import appdb as db
-from appdb.functions import upper, uuid7
-from appdb.serving import Router
-
-@db.udf
-def measure(text: str) -> int:
-    return len(text)
-
-class Events(db.model_base(), name="events"):
-    id = db.Column(value=uuid7(), primary_key=True)
-    token: db.String
-    shout = upper(token)
-    size = measure(token)
-
-ingest = Router()
-ingest.add_insert_route(Events, path="/events", inputs=[Events.token],
-                        outputs=[Events.id, Events.token, Events.shout, Events.size])
-`;
-
 test(
   `${ROWS} inserts with keys are exactly ${ROWS} rows, whatever of service, worker and PostgreSQL is killed meanwhile`,
   async () => {
     const seed = Number(process.env.APPDB_SEED ?? Date.now() % 1_000_000);
     const random = seeded(seed);
-    await using place = await makeProject(APP);
-    const port = await freePort();
-    await expectExit(place, 0, "schema", "update", "app.py", "main");
-    await expectExit(place, 0, "service", "update", "app.py", "main", "-f", "--port", String(port));
-    const load = startLoad(`http://127.0.0.1:${port}/events`);
+    await using served = await serveEvents();
+    const { place, url } = served;
+    const load = startLoad(url);
     const killed: Victim[] = [];
     try {
-      while (load.answers.size < ROWS) {
+      for (const victim of inRounds(Math.ceil(ROWS / ROWS_BETWEEN), random)) {
+        if (load.answers.size >= ROWS) break;
+        await strike(victim, place.home, random, HEAL_MS);
+        killed.push(victim);
         const enough = Math.min(ROWS, load.answers.size + ROWS_BETWEEN);
-        const victim = KILLED[Math.floor(random() * KILLED.length)] as Victim;
-        if (await strike(place, victim, random)) killed.push(victim);
         await eventually(() => expect(load.answers.size).toBeGreaterThanOrEqual(enough), { timeout_ms: HEAL_MS }).catch(
           (error: unknown) => {
             const last = [...load.refusals].slice(-5).join("; ");
@@ -64,6 +43,7 @@ test(
     }
     await load.done;
     expect(killed.length).toBeGreaterThan(5);
+    expect(new Set(killed).size).toBe(KILLED.length);
     const rows = await eventually(() => query(place, "select token, id, shout, size from events"), {
       timeout_ms: HEAL_MS,
     });
@@ -76,6 +56,12 @@ test(
   },
   LONG ? 3_600_000 : 240_000,
 );
+
+/** At least so many victims; of those that follow each other, as many of each kind. */
+function inRounds(kills: number, random: () => number): Victim[] {
+  const rounds = Math.ceil(kills / KILLED.length);
+  return Array.from({ length: rounds }, () => deal(KILLED, KILLED.length, random)).flat();
+}
 
 interface Load {
   /** What each token's row was answered: id, shout and size. */
@@ -126,10 +112,4 @@ async function insert(url: string, token: string): Promise<readonly string[] | s
   const body = (await answer.json()) as Record<string, unknown>;
   if (answer.status !== 200) return `${answer.status} ${body.code}`;
   return [body.id, body.shout, body.size].map(String);
-}
-
-/** Kills one process of this kind. False when none runs at the moment: it is just being started. */
-async function strike(place: Place, victim: Victim, random: () => number): Promise<boolean> {
-  const pids = findVictims(victim, place.home);
-  return pids.length > 0 && kill(pids[Math.floor(random() * pids.length)] as number);
 }

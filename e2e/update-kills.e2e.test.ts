@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import { eventually } from "@appdb/testkit/eventually";
 import { expect, test } from "vitest";
@@ -7,7 +8,7 @@ import { findVictims, kill } from "./support/victims.ts";
 
 /** An update that changes everything at once, cut off anywhere by the end of its daemon, is finished by running it again. */
 const LONG = process.env.APPDB_FAULTS === "long";
-const POINTS = LONG ? 40 : 8;
+const POINTS = LONG ? 40 : 4;
 const ROWS = 1_500;
 const MANY = LONG ? 1_000_000 : 8_000;
 
@@ -44,8 +45,25 @@ async function prepare(place: Place, database: string, rows: number): Promise<vo
   await query(place, insert, database);
 }
 
+const UPDATE = ["schema", "update", "after.py"] as const;
+const CONSENT = ["--allow-destructive", "-f"] as const;
+
 function update(place: Place, database: string) {
-  return place.cli("schema", "update", "after.py", database, "--allow-destructive", "-f");
+  return place.cli(...UPDATE, database, ...CONSENT);
+}
+
+interface Running {
+  /** Until the plan is printed: from then on the daemon makes it true. */
+  planned(): Promise<unknown>;
+  /** The command's exit status. */
+  readonly ended: Promise<number | null>;
+}
+
+function startUpdate(place: Place, database: string): Running {
+  const { child, output } = place.start(["cli", ...UPDATE, database, ...CONSENT].join(" "));
+  const ended = once(child, "close").then(() => child.exitCode);
+  const isPrinted = () => expect(output()).toContain("will be");
+  return { planned: () => eventually(isPrinted, { timeout_ms: 60_000, interval_ms: 5 }), ended };
 }
 
 /** Ends the daemon as a crash does, when there is one. */
@@ -83,26 +101,35 @@ test(
     await using place = await makeProject("");
     writeFile(place, "before.py", BEFORE);
     writeFile(place, "after.py", AFTER);
-    let took = Number.POSITIVE_INFINITY;
+    let plan_ms = Number.POSITIVE_INFINITY;
+    let apply_ms = Number.POSITIVE_INFINITY;
     for (const database of ["whole", "again"]) {
       await prepare(place, database, ROWS);
       const started = performance.now();
-      expect((await update(place, database)).code).toBe(0);
-      took = Math.min(took, performance.now() - started);
+      const { planned, ended } = startUpdate(place, database);
+      await planned();
+      const began = performance.now();
+      expect(await ended).toBe(0);
+      plan_ms = Math.min(plan_ms, began - started);
+      apply_ms = Math.min(apply_ms, performance.now() - began);
       await expectDone(place, database, ROWS);
     }
 
     let cut = 0;
-    for (let point = 0; cut < POINTS; point += 1) {
+    // the first one while it is planned, which the command may survive
+    for (let point = -1; cut < POINTS; point += 1) {
       expect(point, "most moments must lie inside of the update").toBeLessThan(POINTS * 2);
-      const database = `d${point}`;
+      const database = `d${point + 1}`;
       await prepare(place, database, ROWS);
-      const started = performance.now();
-      const first = update(place, database);
-      await sleep((took * ((point % POINTS) + 0.5)) / POINTS);
+      const { planned, ended } = startUpdate(place, database);
+      if (point < 0) await sleep(plan_ms / 2);
+      else await planned();
+      const began = performance.now();
+      if (point >= 0) await sleep((apply_ms * ((point % POINTS) + 0.5)) / POINTS);
       killDaemon(place);
-      if ((await first).code !== 0) cut += 1;
-      else took = Math.min(took, performance.now() - started);
+      const exit = await ended;
+      if (point >= 0 && exit !== 0) cut += 1;
+      else if (point >= 0) apply_ms = Math.min(apply_ms, performance.now() - began);
       await finish(place, database);
       await expectDone(place, database, ROWS);
     }

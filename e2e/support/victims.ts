@@ -1,4 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
+import { eventually } from "@appdb/testkit/eventually";
+import { expect } from "vitest";
 
 export const VICTIMS = ["worker", "service", "daemon", "postgres", "backend"] as const;
 export type Victim = (typeof VICTIMS)[number];
@@ -31,6 +33,18 @@ export function kill(pid: number): boolean {
   }
 }
 
+/** Kills one process of this kind; waits for one while the product is about to start it. */
+export async function strike(victim: Victim, folder: string, random: () => number, timeout_ms: number): Promise<void> {
+  await eventually(
+    () => {
+      const pids = findVictims(victim, folder);
+      expect(pids, `no ${victim} runs`).not.toEqual([]);
+      expect(kill(pids[Math.floor(random() * pids.length)] as number)).toBe(true);
+    },
+    { timeout_ms },
+  );
+}
+
 /** A small generator of numbers in [0, 1), the same for the same seed: a run that failed can be repeated. */
 export function seeded(seed: number): () => number {
   let state = seed >>> 0;
@@ -42,9 +56,9 @@ export function seeded(seed: number): () => number {
   };
 }
 
-/** The victims of a whole run, in the order of their ends: as many of each kind as its share says, shuffled. */
-export function deal(kills: number, random: () => number): Victim[] {
-  const deck = Array.from({ length: kills }, (_, index) => VICTIMS[index % VICTIMS.length] as Victim);
+/** The victims of a whole run, in the order of their ends: as many of each kind, shuffled. */
+export function deal(kinds: readonly Victim[], kills: number, random: () => number): Victim[] {
+  const deck = Array.from({ length: kills }, (_, index) => kinds[index % kinds.length] as Victim);
   for (let last = deck.length - 1; last > 0; last -= 1) {
     const other = Math.floor(random() * (last + 1));
     [deck[last], deck[other]] = [deck[other] as Victim, deck[last] as Victim];

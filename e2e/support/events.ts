@@ -1,0 +1,43 @@
+import { freePort, type Place } from "./place.ts";
+import { expectExit, makeProject } from "./served.ts";
+
+const APP = `
+import appdb as db
+from appdb.functions import upper, uuid7
+from appdb.serving import Router
+
+@db.udf
+def measure(text: str) -> int:
+    return len(text)
+
+class Events(db.model_base(), name="events"):
+    id = db.Column(value=uuid7(), primary_key=True)
+    token: db.String
+    shout = upper(token)
+    size = measure(token)
+
+ingest = Router()
+ingest.add_insert_route(Events, path="/events", inputs=[Events.token],
+                        outputs=[Events.id, Events.token, Events.shout, Events.size])
+`;
+
+/** What kills strike at: a table with a column of SQL's and one of Python's, and the route that inserts its rows. */
+export interface ServedEvents extends AsyncDisposable {
+  readonly place: Place;
+  /** The route; its port stays the same over restarts. */
+  readonly url: string;
+}
+
+export async function serveEvents(): Promise<ServedEvents> {
+  const place = await makeProject(APP);
+  const end = () => place[Symbol.asyncDispose]();
+  try {
+    const port = await freePort();
+    await expectExit(place, 0, "schema", "update", "app.py", "main");
+    await expectExit(place, 0, "service", "update", "app.py", "main", "-f", "--port", String(port));
+    return { place, url: `http://127.0.0.1:${port}/events`, [Symbol.asyncDispose]: end };
+  } catch (error) {
+    await end();
+    throw error;
+  }
+}
