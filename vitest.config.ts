@@ -1,14 +1,27 @@
 import { defineConfig } from "vitest/config";
+import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 const resolve = { conditions: ["source"] };
 const ssr = { resolve: { conditions: ["source"], externalConditions: ["source"] } };
 const database = ["./packages/testkit/src/postgres-global-setup.ts"];
+
+/** Takes as long as a third of all others: what begins last ends alone. vitest itself knows it from its second run on. */
+const LONGEST = "examples.e2e.test.ts";
+
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const sorted = await super.sort(files);
+    const isLongest = ({ moduleId }: TestSpecification) => moduleId.endsWith(LONGEST);
+    return [...sorted.filter(isLongest), ...sorted.filter((file) => !isLongest(file))];
+  }
+}
 
 /** The suffix of a test file says what it needs: nothing, a PostgreSQL, an adapter's technology, or the whole product. */
 export default defineConfig({
   test: {
     // most tests wait for processes: three files at a time, also where there are two cores
     maxWorkers: 3,
+    sequence: { sequencer: LongestFirst },
     projects: [
       {
         resolve,

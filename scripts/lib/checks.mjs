@@ -1,5 +1,5 @@
-import { spawn } from "node:child_process";
 import { nodeBin, ROOT } from "./paths.mjs";
+import { collect } from "./run.mjs";
 
 const STATIC = [
   { name: "biome", args: () => [nodeBin("@biomejs/biome", "biome"), "check", "--error-on-warnings"] },
@@ -15,21 +15,9 @@ export async function runChecks({ unit = false } = {}) {
   return results;
 }
 
-/** One check with its output kept back, so that two at a time stay readable. */
-function run({ name, args }) {
-  return new Promise((resolve) => {
-    const started = Date.now();
-    const child = spawn(process.execPath, args(), { cwd: ROOT, stdio: ["ignore", "pipe", "pipe"] });
-    let output = "";
-    const add = (data) => {
-      output += data;
-    };
-    child.stdout.on("data", add);
-    child.stderr.on("data", add);
-    child.on("error", (error) => resolve({ name, ok: false, output: String(error) }));
-    child.on("close", (code) => {
-      console.log(`${code === 0 ? "ok  " : "FAIL"} ${name} (${((Date.now() - started) / 1000).toFixed(1)} s)`);
-      resolve({ name, ok: code === 0, output });
-    });
-  });
+async function run({ name, args }) {
+  const started = Date.now();
+  const { code, output } = await collect(process.execPath, args(), { cwd: ROOT });
+  console.log(`${code === 0 ? "ok  " : "FAIL"} ${name} (${((Date.now() - started) / 1000).toFixed(1)} s)`);
+  return { name, ok: code === 0, output };
 }

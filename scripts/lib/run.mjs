@@ -15,6 +15,21 @@ export function stream(command, args, options = {}) {
   });
 }
 
+/** Runs a program and keeps its output back, stdout and stderr together, so that two at a time stay readable; answers `{code, output}`. */
+export function collect(command, args, options = {}) {
+  return new Promise((resolve) => {
+    const child = spawn(command, args, { stdio: ["ignore", "pipe", "pipe"], ...options });
+    let output = "";
+    const add = (data) => {
+      output += data;
+    };
+    child.stdout.on("data", add);
+    child.stderr.on("data", add);
+    child.on("error", (error) => resolve({ code: 1, output: String(error) }));
+    child.on("close", (code) => resolve({ code: code ?? 1, output }));
+  });
+}
+
 /** PYTHONDONTWRITEBYTECODE, PYTHONPATH and their kin change what is tested and measured: without them Python runs as on any machine. */
 export function withoutPython(env) {
   return Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith("PYTHON")));

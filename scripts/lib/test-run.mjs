@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { nodeBin, ROOT, TOOLS_PYTHON } from "./paths.mjs";
-import { stream, withoutPython } from "./run.mjs";
+import { collect, stream, withoutPython } from "./run.mjs";
 import { say } from "./say.mjs";
 import { processesNaming } from "./test-leftovers.mjs";
 
@@ -33,7 +33,9 @@ export async function runEverything({ faults }) {
 }
 
 async function ordinary(folder, env) {
-  return [await staticChecks(), await pytest(folder, env), await vitest(folder, env, [])];
+  const checks = await staticChecks();
+  // one Python at a time leaves a core idle, and the tests of vitest wait for processes most of the time
+  return [checks, ...(await Promise.all([pytest(folder, env), vitest(folder, env, [])]))];
 }
 
 /** What takes an hour: kills under load, many made up requests, and the full proof that SQL and Python compute the same. */
@@ -103,7 +105,9 @@ async function pytest(folder, env) {
     `--basetemp=${join(folder, "pytest")}`,
     "python/tests",
   ];
-  const status = await stream(TOOLS_PYTHON, args, { cwd: ROOT, env: { ...env, PYTHONDONTWRITEBYTECODE: "1" } });
+  const options = { cwd: ROOT, env: { ...env, PYTHONDONTWRITEBYTECODE: "1" } };
+  const { code: status, output } = await collect(TOOLS_PYTHON, args, options);
+  console.log(`\n--- pytest\n${output.trimEnd()}\n`);
   if (!existsSync(file)) return oneFailure("pytest ended without a report.");
   const xml = readFileSync(file, "utf8");
   const count = (name) => Number(new RegExp(`<testsuite [^>]*\\b${name}="(\\d+)"`).exec(xml)?.[1] ?? 0);
