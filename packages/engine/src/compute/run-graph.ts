@@ -3,6 +3,7 @@ import { OPERATORS, shownFunction } from "@appdb/contract/operators";
 import type { EngineValue } from "@appdb/contract/types";
 import type { UdfBatch, UdfError, UdfGraph, UdfResult, UdfRunner } from "../ports.ts";
 import type { CatalogTable } from "../schema/catalog.ts";
+import { indexHeldIn, shownColumn } from "../schema/hidden-columns.ts";
 import { ERRORS_INPUT } from "./cell-errors.ts";
 
 const CODES = {
@@ -112,12 +113,14 @@ export function cellError(table: CatalogTable, errors: Readonly<Record<string, U
   if (column === undefined || error === undefined) throw new TypeError("A failed row came without an error.");
   const at = error.at === null ? "" : ` (${error.at})`;
   const text = table.columns.find(({ name }) => name === column)?.computed?.text;
+  const index = indexHeldIn(table, column);
   return appError(CODES[error.kind], {
-    detail: `Column ${table.name}.${column}: ${whatHappened(error, text)}${at}`,
+    detail: `Column ${table.name}.${shownColumn(table, column)}: ${whatHappened(error, text)}${at}`,
     hint: hintFor(error),
     meta: {
       table: table.name,
-      column,
+      column: index?.columns[0] ?? column,
+      ...(index === undefined ? {} : { embedding_index: index.name }),
       function: error.function,
       type: error.type,
       message: error.message,

@@ -1,5 +1,6 @@
 import type { CellErrors } from "../compute/cell-errors.ts";
 import type { Row, RowLayout } from "../rows/row-layout.ts";
+import { indexHeldIn } from "../schema/hidden-columns.ts";
 import { JSON_HEADERS } from "./answers.ts";
 
 /** Names the header that says which cells of a stored row have no value because their function failed. */
@@ -14,10 +15,17 @@ export function cellErrorHeaders(layout: RowLayout): (row: Row) => Readonly<Reco
     const text = row[layout.errors];
     if (typeof text !== "string") return JSON_HEADERS;
     const items = Object.entries(JSON.parse(text) as CellErrors).map(
-      ([name, { type }]) => `${name};type=${quoted(type)}`,
+      ([name, { type }]) => `${failedItem(layout, name)};type=${quoted(type)}`,
     );
     return { ...JSON_HEADERS, [CELL_ERRORS_HEADER]: items.join(", ") };
   };
+}
+
+/** How the header names what failed: the column, or the one that an embedding index is over, `text;embedding_index="by_words"`. */
+export function failedItem({ table }: RowLayout, column: string): string {
+  const index = indexHeldIn(table, column);
+  if (index === undefined) return column;
+  return `${index.columns[0]};embedding_index${index.name === null ? "" : `=${quoted(index.name)}`}`;
 }
 
 /** A string of a header holds printable ASCII; Python lets class names have more. */

@@ -12,7 +12,7 @@ import { isArrayText, splitArray } from "../rows/split-array.ts";
 import { splitLines } from "../rows/split-lines.ts";
 import type { RowReader } from "../rows/validate-row.ts";
 import { type RouteAnswer, wholeText } from "./answers.ts";
-import { CELL_ERRORS_HEADER } from "./cell-error-header.ts";
+import { CELL_ERRORS_HEADER, failedItem } from "./cell-error-header.ts";
 import { wantsMinimal } from "./minimal-answer.ts";
 import type { RouteRequest } from "./route.ts";
 import type { RouteContext } from "./route-context.ts";
@@ -139,7 +139,11 @@ class FailedCells {
   /** `fare;rows=3, tax;rows=3` */
   headers(): Readonly<Record<string, string>> {
     if (this.#rows.size === 0) return {};
-    return { [CELL_ERRORS_HEADER]: [...this.#rows].map(([name, rows]) => `${name};rows=${rows}`).join(", ") };
+    return {
+      [CELL_ERRORS_HEADER]: [...this.#rows]
+        .map(([name, rows]) => `${failedItem(this.#layout, name)};rows=${rows}`)
+        .join(", "),
+    };
   }
 }
 

@@ -200,12 +200,14 @@ test("a function that fails is told: for a row before it is stored, for what is 
   const insert = await stage.post("/notes", { key: "x", text: "boom", doc: null, vector: null, size: 1 });
   expect(insert.status).toBe(400);
   expect(insert.json).toMatchObject({ code: "function_failed" });
-  expect(insert.json.detail).toContain("no vector of boom");
+  expect(insert.json.detail).toMatch(/^Column notes\.text \(embedding index \w+\): .*no vector of boom/);
+  expect(insert.json.meta).toMatchObject({ column: "text", embedding_index: expect.any(String) });
   const asked = await stage.post("/same", { q: "boom" });
   expect(asked.json).toMatchObject({ code: "function_failed" });
   expect(asked.json.detail).toContain("The query same, similarity: ");
   const kept = await stage.post("/kept", { key: "x", text: "boom", doc: null, vector: null, size: 1 });
   expect(kept.status).toBe(200);
+  expect(kept.headers["x-cell-errors"]).toMatch(/^(text;embedding_index="\w+";type="ValueError"(, |$))+$/);
   expect(await keys("/same", { q: "seas", n: 10 })).toEqual(["sea", "tea", "moo"]);
   await stage.sql.query({ text: "delete from notes where key = 'x'" });
 });

@@ -2,6 +2,7 @@ import type { CellErrorRecord, TableErrors } from "@appdb/contract/jobs";
 import type { CellError } from "../compute/cell-errors.ts";
 import { type SqlConnection, SqlError } from "../ports.ts";
 import type { CatalogTable } from "../schema/catalog.ts";
+import { shownColumn } from "../schema/hidden-columns.ts";
 import { quoteIdent, quoteLiteral, quoteTable } from "../sql/quote.ts";
 import { valueToJson } from "./value-json.ts";
 import { fromSqlText } from "./value-sql.ts";
@@ -29,18 +30,12 @@ export async function countErrors(
   const byId = new Map(tables.map((table) => [table.id, table]));
   for (const [id, column, count] of rows) {
     const of = counted.get(Number(id)) ?? {};
-    const name = shownName(byId.get(Number(id)), column ?? "");
+    const table = byId.get(Number(id));
+    const name = table === undefined ? "" : shownColumn(table, column ?? "");
     of[name] = (of[name] ?? 0) + Number(count);
     counted.set(Number(id), of);
   }
   return counted;
-}
-
-/** Nobody knows the column of an embedding index: told are the index and what it is over. */
-function shownName(table: CatalogTable | undefined, column: string): string {
-  const index = table?.indexes.find(({ embedding }) => embedding?.values === column);
-  if (index === undefined) return column;
-  return `${index.columns.join(", ")} (embedding index${index.name === null ? "" : ` ${index.name}`})`;
 }
 
 /** The column, and those that hold the vectors of indexes over it. */
@@ -104,7 +99,7 @@ export async function listErrors(
       return [column.name, value === null ? null : plainJson(column, value)];
     });
     const key = keys.length === 0 ? { [table.identity]: identity } : Object.fromEntries(named);
-    return cellsOf(text ?? "{}", names).map((cell) => ({ key, ...cell, column: shownName(table, cell.column) }));
+    return cellsOf(text ?? "{}", names).map((cell) => ({ key, ...cell, column: shownColumn(table, cell.column) }));
   });
   return {
     table: input.path,

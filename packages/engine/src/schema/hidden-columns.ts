@@ -46,6 +46,18 @@ export function hiddenIn(indexes: readonly Pick<CatalogIndex, "embedding">[]): R
   return new Set(indexes.flatMap(({ embedding }) => (embedding?.values == null ? [] : [embedding.values])));
 }
 
+/** The embedding index whose vectors a column holds; undefined for a column that the file declares. */
+export function indexHeldIn(table: Pick<CatalogTable, "indexes">, column: string): CatalogIndex | undefined {
+  return table.indexes.find(({ embedding }) => embedding?.values === column);
+}
+
+/** What people are told of a column. Nobody knows one that holds vectors: told are its index and what that is over. */
+export function shownColumn(table: Pick<CatalogTable, "indexes">, column: string): string {
+  const index = indexHeldIn(table, column);
+  if (index === undefined) return column;
+  return `${index.columns.join(", ")} (embedding index${index.name === null ? "" : ` ${index.name}`})`;
+}
+
 function holdsTheSame(stored: CatalogColumn, declared: ManifestColumn): boolean {
   if (stored.computed === null || declared.computed === null) return false;
   return isSameExpr(stored.computed.expr, declared.computed.expr) && isSameType(stored.type, declared.type);
