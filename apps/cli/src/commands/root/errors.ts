@@ -1,3 +1,4 @@
+import { type AppError, appError } from "@appdb/contract/errors";
 import type { CellErrorRecord, TableErrors } from "@appdb/contract/jobs";
 import { parseTarget } from "@appdb/contract/names";
 import { shownFunction } from "@appdb/contract/operators";
@@ -6,7 +7,7 @@ import { alignColumns } from "../../output/columns.ts";
 import type { Output } from "../../output/output.ts";
 import { count } from "../../output/plan-op-text.ts";
 import { showControls } from "../../output/show-controls.ts";
-import { parseCount, requireLocal, text } from "../parameters.ts";
+import { commandLine, parseCount, requireLocal, text } from "../parameters.ts";
 
 const LONGEST_MESSAGE = 160;
 
@@ -41,10 +42,11 @@ export const errors = defineCommand<Flags, [path: string], TableErrors[]>({
   },
   run: async (ctx, flags, typed) => {
     const local = requireLocal(parseTarget(typed.replaceAll(".", "/")).text, "errors");
+    const cut = local.text.lastIndexOf("/");
+    if (cut < 0 && flags.column !== undefined) throw columnOfNoTable(local.text, flags.column);
     const client = await ctx.daemon.ensure();
     const rest = { column: flags.column?.toLowerCase(), limit: flags.limit };
     const options = { signal: ctx.signal };
-    const cut = local.text.lastIndexOf("/");
     if (cut < 0) return await client.errors({ target: local.text, limit: flags.limit }, options);
     return await client.errors(
       { target: local.text.slice(0, cut), table: local.text.slice(cut + 1), ...rest },
@@ -57,6 +59,13 @@ export const errors = defineCommand<Flags, [path: string], TableErrors[]>({
     if (failing.length === 0) out.note("No cell has failed.");
   },
 });
+
+function columnOfNoTable(target: string, column: string): AppError {
+  return appError("usage", {
+    detail: `--column ${column} is of one table, and ${target} is a database.`,
+    hint: `Name the table: ${commandLine(["errors", `${target}/TABLE`, "--column", column])}`,
+  });
+}
 
 function printTable(table: TableErrors, out: Output): void {
   const counts = Object.entries(table.counts).map(([column, cells]) => `${column}: ${cells}`);

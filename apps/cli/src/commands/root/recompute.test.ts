@@ -133,6 +133,12 @@ test("failing cells are listed with key, column, type, message and function, and
   expect(ran.stderr).toContain("4 more: --limit 6");
   await runCli("errors main", { client });
   expect(asked.at(-1)).toEqual({ target: "main", limit: 100 });
+  const refused = await runCli("errors main --column summary", { client });
+  expect([refused.exit, refused.stderr, asked.length]).toEqual([
+    2,
+    expect.stringContaining("--column summary is of one table, and main is a database."),
+    2,
+  ]);
 });
 
 test("an operator that failed is listed as a person writes it", async () => {
