@@ -30,6 +30,8 @@ export default defineConfig({
           name: "unit",
           include: ["{packages,apps}/*/src/**/*.test.ts", "scripts/**/*.test.ts"],
           exclude: ["**/node_modules/**", "**/*.{db,contract,e2e}.test.ts"],
+          // no module keeps state, and starting a process a file takes longer than these tests
+          isolate: false,
         },
       },
       {
