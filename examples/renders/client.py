@@ -133,6 +133,7 @@ def job_at(address, method="GET"):
 def ended(sent):
     """Where a job is told of, and what is told when it has ended."""
     address = urllib.parse.urljoin(f"{ADDRESS}/studio/prints", sent["job_url"])
+    job = {}
     for _ in range(1200):
         status, job = job_at(address)
         if status != 200 or job["status"] != "pending":
