@@ -215,14 +215,16 @@ test("too many streams, too large answers and pages are refused by name", async 
   await readers[0]?.[Symbol.asyncDispose]();
   const client = new Client(await stream("/every"));
   await client.take();
+  expect(nameOf(await readers[1]?.next())).toBe("result");
   await run(
     "insert into notes (_row, name, room) select uuidv7(), repeat('x', 900) || i, 'r' from generate_series(1, 200) i",
   );
-  await readers[1]?.next();
-  expect(await readers[1]?.next()).toMatchObject({
-    event: "problem",
-    data: { code: "overloaded", meta: { limit: "live_bytes" } },
-  });
+  const problem = { event: "problem", data: { code: "overloaded", meta: { limit: "live_bytes" } } };
+  expect(await readers[1]?.next()).toMatchObject(problem);
+  expect(await readers[1]?.next()).toBeUndefined();
+  // Whoever had read nothing yet is told that alone: the result went with the query.
+  expect(await readers[2]?.next()).toMatchObject(problem);
+  expect(await readers[2]?.next()).toBeUndefined();
   await expect(stream("/every")).rejects.toThrow(/SERVICE_LIVE_BYTES/);
   expect(await stage.get("/every?page_size=2", { headers: { accept: "text/event-stream" } })).toMatchObject({
     status: 422,
