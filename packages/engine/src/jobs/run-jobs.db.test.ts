@@ -1,4 +1,5 @@
 import { spawn } from "node:child_process";
+import { EventEmitter, once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { appError } from "@appdb/contract/errors";
 import { eventually } from "@appdb/testkit/eventually";
@@ -80,9 +81,12 @@ test("a runner that lost its lease writes nothing more", async () => {
 test("a column that is dropped while it is filled takes its job with it", async () => {
   await apply(docs());
   await insertDocs(1_500);
+  const gate = new EventEmitter();
+  const isUpdated = once(gate, "updated");
   const slow = fakeWorkers({
+    // The fill cannot end before the other update: its end counts a version, and who planned before is refused.
     excerpt: async (row) => {
-      await new Promise((resolve) => setTimeout(resolve, 2));
+      if (row.title === "title 1500") await isUpdated;
       return `<${row.title}>`;
     },
   });
@@ -102,9 +106,12 @@ test("a column that is dropped while it is filled takes its job with it", async 
 test("another update of the table in the midst of a fill holds up neither", async () => {
   await apply(docs());
   await insertDocs(1_500);
+  const gate = new EventEmitter();
+  const isUpdated = once(gate, "updated");
   const slow = fakeWorkers({
+    // The fill cannot end before the other update: its end counts a version, and who planned before is refused.
     excerpt: async (row) => {
-      await new Promise((resolve) => setTimeout(resolve, 2));
+      if (row.title === "title 1500") await isUpdated;
       return `<${row.title}>`;
     },
   });
@@ -114,6 +121,7 @@ test("another update of the table in the midst of a fill holds up neither", asyn
   await eventually(async () => expect(await rows("select rows_done > 0 from appdb.jobs")).toEqual([["t"]]));
   const both = docs(excerptColumn(), upperColumn("loud", "excerpt"));
   const second = await apply(both);
+  gate.emit("updated");
   await watchJobs(deps(), [...first, ...second], () => undefined, stop.signal);
   stop.abort();
   await running;

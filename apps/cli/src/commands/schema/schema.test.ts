@@ -236,6 +236,26 @@ describe("schema update", () => {
     expect(ran.stderr).not.toContain("error:");
   });
 
+  test("tables that moved without a change to the plan are no reason to give up; another plan is not applied", async () => {
+    const asked: number[] = [];
+    const client = (later: SchemaPlan) => ({
+      schemaPlan: async () => (asked.length === 0 ? ADDITIVE : { ...later, catalog_version: 8 }),
+      schemaApply: async (request: { catalog_version: number }) => {
+        asked.push(request.catalog_version);
+        if (request.catalog_version === 8) return AGREED;
+        throw appError("catalog_moved", { detail: "The tables of main changed.", hint: "Look at the new plan." });
+      },
+    });
+    const same = await runCli("schema update app.py main", { client: client(ADDITIVE) });
+    expect(same).toMatchObject({ exit: 0, stderr: "" });
+    expect(asked).toEqual([ADDITIVE.catalog_version, 8]);
+    asked.length = 0;
+    const other = await runCli("schema update app.py main --allow-destructive -f", { client: client(DESTRUCTIVE) });
+    expect(other.exit).toBe(1);
+    expect(other.stderr).toContain("hint: Look at the new plan.");
+    expect(asked).toEqual([ADDITIVE.catalog_version]);
+  });
+
   test("an error of the daemon keeps its code, and the plan on stdout stays out of --json", async () => {
     const client = {
       schemaPlan: async () => ADDITIVE,

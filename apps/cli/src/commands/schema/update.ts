@@ -17,6 +17,7 @@ import {
   requireLocal,
   TARGET,
 } from "../parameters.ts";
+import { applyPlan } from "./apply-plan.ts";
 import { planSchema } from "./plan-schema.ts";
 
 interface Flags extends JsonFlag {
@@ -28,7 +29,7 @@ interface Flags extends JsonFlag {
   readonly onError: OnError;
 }
 
-/** Applies the very plan that it prints. What destroys data needs `--allow-destructive` and an answer. */
+/** Applies the very plan that it prints, or one that does the same. What destroys data needs `--allow-destructive` and an answer. */
 export const update = defineCommand<Flags, [file: string, target: string], SchemaPlan>({
   brief: "Make the tables what the file declares",
   examples: [
@@ -72,22 +73,18 @@ export const update = defineCommand<Flags, [file: string, target: string], Schem
     const again = (more: readonly string[]) => commandLine(["schema", "update", file, target, ...given, ...more]);
     await agreeToDestroy(ctx, plan, flags, again);
     // Also where nothing is to be done: from now on the tables' functions run in this Python, with this environment.
-    const after = await client
-      .schemaApply(
-        {
-          target: local.text,
-          manifest: app.manifest,
-          runtime: app.runtime,
-          catalog_version: plan.catalog_version,
-          allow_destructive: flags.allowDestructive,
-          recompute,
-          on_error: flags.onError,
-        },
-        { signal: ctx.signal, onProgress: showProgress(ctx.out, flags.json) },
-      )
-      .catch((error: unknown) => {
-        throw ctx.signal.aborted ? goesOn(file, target, error) : error;
-      });
+    const request = {
+      target: local.text,
+      manifest: app.manifest,
+      runtime: app.runtime,
+      allow_destructive: flags.allowDestructive,
+      recompute,
+      on_error: flags.onError,
+    };
+    const options = { signal: ctx.signal, onProgress: showProgress(ctx.out, flags.json) };
+    const after = await applyPlan(client, plan, request, options).catch((error: unknown) => {
+      throw ctx.signal.aborted ? goesOn(file, target, error) : error;
+    });
     ctx.out.status("");
     if (isDone) return plan;
     if (!flags.json) {
