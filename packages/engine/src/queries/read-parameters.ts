@@ -1,10 +1,11 @@
-import { appError, type FieldError } from "@appdb/contract/errors";
+import { appError } from "@appdb/contract/errors";
 import type { ManifestParameter } from "@appdb/contract/manifest";
 import { nearestName } from "@appdb/contract/nearest";
 import { type ColumnType, displayType, type EngineValue } from "@appdb/contract/types";
 import { Misfit } from "../rows/misfit.ts";
 import { parseBody } from "../rows/parse-body.ts";
 import { parseInt64Text } from "../rows/parse-numbers.ts";
+import { ToldErrors } from "../rows/told-errors.ts";
 import { parseValue, type RawText } from "../rows/value-parse.ts";
 import { parseInt64 } from "../rows/value-sql.ts";
 import type { QueryArguments } from "./python-rows.ts";
@@ -31,20 +32,21 @@ export function compileParameters(
   }
   const read = (given: Iterable<readonly [string, Given]>): QueryArguments => {
     const args = new Map(defaults);
-    const errors: FieldError[] = [];
+    const errors = new ToldErrors();
     const seen = new Set<string>();
     for (const [name, value] of given) {
+      if (errors.hasMore) break;
       const parameter = taken.get(name);
       const parsed = parameter === undefined ? new Misfit(unknown(name, taken.keys())) : value(parameter);
       seen.add(name);
       if (!(parsed instanceof Misfit)) args.set(name, parsed);
-      else errors.push({ pointer: pointerTo(name) + (parsed.pointer ?? ""), detail: parsed.detail });
+      else errors.add({ pointer: pointerTo(name) + (parsed.pointer ?? ""), detail: parsed.detail });
     }
     for (const name of taken.keys()) {
       if (seen.has(name) || defaults.has(name)) continue;
-      errors.push({ pointer: pointerTo(name), detail: `The parameter "${name}" is required.` });
+      errors.add({ pointer: pointerTo(name), detail: `The parameter "${name}" is required.` });
     }
-    if (errors.length > 0) throw refused(errors, taken.values());
+    if (errors.told.length > 0) throw refused(errors, taken.values());
     return args;
   };
   return {
@@ -133,16 +135,12 @@ function defaultOf({ type, default: value }: ManifestParameter): EngineValue {
   return value;
 }
 
-function refused(errors: FieldError[], taken: Iterable<ManifestParameter>): Error {
-  const first = errors[0];
+function refused(errors: ToldErrors, taken: Iterable<ManifestParameter>): Error {
   const names = [...taken].map((known) => known.name + (known.default === undefined ? "" : "?"));
   return appError("invalid_request", {
-    detail:
-      errors.length === 1 && first !== undefined
-        ? `${first.pointer.slice(1)}: ${first.detail}`
-        : `${errors.length} parameters do not fit; \`errors\` names each.`,
+    detail: errors.sentence("parameters"),
     hint: names.length === 0 ? "The route takes no parameters." : `The route takes: ${names.join(", ")}`,
-    errors,
+    errors: errors.told,
   });
 }
 

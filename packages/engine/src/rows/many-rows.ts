@@ -1,6 +1,7 @@
 import { AppError, appError, type FieldError } from "@appdb/contract/errors";
 import type { Row } from "./row-layout.ts";
 import { type RowPlace, rowErrors } from "./row-place.ts";
+import { MOST_TOLD } from "./told-errors.ts";
 import type { RowReader } from "./validate-row.ts";
 
 /** Rows that are written together, and where they stand in their request. */
@@ -25,7 +26,7 @@ export interface ManyRowsLimits {
 /** A batch of few rows may have so much text at most. */
 const BATCH_BYTES = 1_000_000;
 /** So many wrong values are told of one request; and rows behind the first wrong one are looked at for more. */
-const REFUSALS = { errors: 20, rows: 10_000 } as const;
+const REFUSALS = { errors: MOST_TOLD, rows: 10_000 } as const;
 
 /**
  * Reads the rows of a request, batch by batch.

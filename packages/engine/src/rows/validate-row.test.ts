@@ -93,6 +93,16 @@ test("a column that is no input of the route is named as such", () => {
   ]);
 });
 
+test("of many wrong values the first are told, and of long names the beginning", () => {
+  const names = Array.from({ length: 200_000 }, (_none, at) => `"x${at}":1`);
+  const { message, errors } = refusal(`{"${"n".repeat(100_000)}":1,${names.join(",")}}`);
+  expect(message).toBe("More than 20 values do not fit; `errors` names the first 20.");
+  expect(errors).toHaveLength(20);
+  expect(errors[19]?.pointer).toBe("/x18");
+  expect(errors[0]?.pointer).toMatch(/^\/n{996}\.\.\.$/);
+  expect(errors[0]?.detail.length).toBe(1_000);
+});
+
 test("names that objects have by birth are fields like others", () => {
   for (const name of ["__proto__", "constructor", "toString"]) {
     expect(refusal(`{"title": "x", "count": 1, "${name}": {"title": 1}}`).errors).toMatchObject([

@@ -1,10 +1,11 @@
-import { appError, type FieldError } from "@appdb/contract/errors";
+import { appError } from "@appdb/contract/errors";
 import { nearestName } from "@appdb/contract/nearest";
 import type { ColumnType, EngineValue } from "@appdb/contract/types";
 import type { JsonCheck, JsonChecks } from "./json-checks.ts";
 import { Misfit } from "./misfit.ts";
 import { type JsonSource, type ParsedBody, parseBody } from "./parse-body.ts";
 import type { Row, RowLayout } from "./row-layout.ts";
+import { ToldErrors } from "./told-errors.ts";
 import { parseValue } from "./value-parse.ts";
 
 /** Reads a request's body into a row of the layout; slots that the route does not take stay null.
@@ -110,30 +111,27 @@ function lacksRequired(fields: ReadonlyMap<string, Input>, body: ParsedBody): bo
   return false;
 }
 
-/** Goes over the whole body again, so that the caller learns of everything at once. */
+/** Goes over the body again, so that the caller learns of everything at once. */
 function refuse(layout: RowLayout, fields: ReadonlyMap<string, Input>, body: ParsedBody): Error {
-  const errors: FieldError[] = [];
+  const errors = new ToldErrors();
   for (const [name, value] of Object.entries(body.members)) {
+    if (errors.hasMore) break;
     const field = fields.get(name);
     const misfit = field === undefined ? new Misfit(unknownField(layout, fields, name)) : misfitOf(field, value, body);
     if (misfit === undefined) continue;
     for (const { pointer, detail } of [misfit, ...misfit.others]) {
-      errors.push({ pointer: pointerTo(name) + pointer, detail });
+      errors.add({ pointer: pointerTo(name) + pointer, detail });
     }
   }
   for (const field of fields.values()) {
     if (!field.required || Object.hasOwn(body.members, field.name)) continue;
-    errors.push({ pointer: pointerTo(field.name), detail: `The field "${field.name}" is required.` });
+    errors.add({ pointer: pointerTo(field.name), detail: `The field "${field.name}" is required.` });
   }
-  const first = errors[0];
   return appError("invalid_request", {
-    detail:
-      errors.length === 1 && first !== undefined
-        ? `${first.pointer.slice(1) || "The body"}: ${first.detail}`
-        : `${errors.length} values do not fit; \`errors\` names each.`,
+    detail: errors.sentence("values"),
     hint: `The route takes: ${[...fields.values()].map((field) => field.name + (field.required ? "" : "?")).join(", ")}`,
     meta: { table: layout.table.name },
-    errors,
+    errors: errors.told,
   });
 }
 
