@@ -1,3 +1,4 @@
+import type { IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import { appError } from "@appdb/contract/errors";
 import { answerError } from "@appdb/engine/endpoints/answers";
@@ -11,6 +12,7 @@ import { sendReply } from "./send-reply.ts";
 import type { ServeOptions } from "./serve-endpoints.ts";
 
 const KEEP_ALIVE_MS = 72_000;
+const SLASH = 0x2f;
 
 /** Makes the server: how bodies are read, and what is answered to what is no request. */
 export function createServer(options: ServeOptions): FastifyInstance {
@@ -32,6 +34,10 @@ export function createServer(options: ServeOptions): FastifyInstance {
     frameworkErrors: (error, request, reply) =>
       sendReply(request, reply, answerError(fromHttpError(error, request.url), request.id, options.log)),
   });
+  server.server.prependListener("request", (request: IncomingMessage) => {
+    const { url = "/" } = request;
+    if (url.charCodeAt(0) !== SLASH) request.url = originForm(url);
+  });
   server.removeAllContentTypeParsers();
   // Bodies stay text: the route's own reader keeps digits that JSON.parse would lose.
   server.addContentTypeParser("application/json", (request, payload, done) => {
@@ -47,6 +53,14 @@ export function createServer(options: ServeOptions): FastifyInstance {
     else done(unsupportedMediaType(request.headers["content-type"]));
   });
   return server;
+}
+
+/** The path and what follows of `http://host/path`, which clients send to proxies and servers take too (RFC 9112, 3.2.2). */
+function originForm(url: string): string {
+  const whole = /^https?:\/\/[^/?#]*/i.exec(url);
+  if (whole === null) return url;
+  const rest = url.slice(whole[0].length);
+  return rest.startsWith("/") ? rest : `/${rest}`;
 }
 
 /** @throws port_taken */
