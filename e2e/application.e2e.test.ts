@@ -123,7 +123,11 @@ describe("an application of FastAPI's", () => {
     expect([ordered.status, await ordered.json()]).toEqual([200, { stored: ["CUP", "CUP", "CUP"], there: 3 }]);
     expect(await (await call("/count?title=cup")).json()).toBe(3);
     const clash = await call("/api/items/order?base=9", { title: "cup", count: 3 });
-    expect([clash.status, ((await clash.json()) as { code: string }).code]).toEqual([409, "unique_violation"]);
+    const instance = clash.headers.get("x-request-id");
+    expect([clash.status, await clash.json()]).toEqual([
+      409,
+      expect.objectContaining({ code: "unique_violation", instance }),
+    ]);
     expect(await (await call("/count?title=cup")).json()).toBe(3);
     const many = await call("/api/items/order", { title: "cup", count: 9 });
     expect([many.status, await many.json()]).toEqual([409, expect.objectContaining({ detail: "Too many." })]);
@@ -139,7 +143,11 @@ describe("an application of FastAPI's", () => {
     const dropped = await fetch(`${url}/api/items/70`, { method: "DELETE", headers });
     expect([dropped.status, await dropped.json()]).toEqual([200, 1]);
     const gone = await fetch(`${url}/api/items/70?title=jug`, { method: "PUT", headers });
-    expect([gone.status, ((await gone.json()) as { code: string }).code]).toEqual([404, "row_not_found"]);
+    const instance = gone.headers.get("x-request-id");
+    expect([gone.status, await gone.json()]).toEqual([
+      404,
+      expect.objectContaining({ code: "row_not_found", instance }),
+    ]);
   });
 
   test("is described whole: its own routes and those of its routers", async () => {

@@ -4,12 +4,15 @@ A plain function waits for the answer; in an async one it is awaited: `rows = aw
 """
 
 import asyncio
+from contextvars import ContextVar
 
 from appdb._calls import by_name
 from appdb._errors import AppFileError, listed
 from appdb._http_types import HTTPError
 from appdb._types import manifest_type
 from appdb.values import encoder
+
+present_call = ContextVar("appdb.call")  # the Call that is answered, in its thread or task and those that begin there
 
 
 class Refused(HTTPError):
@@ -56,7 +59,11 @@ def ask_write(table, verb, rows):
         "client": None,
         "id": "inside",
     }
-    frame = {"t": "route", "route": f"table {verb} {table.name}", "request": head, "data": to_json(rows)}
+    # A thread of the application's own knows of no request.
+    call = present_call.get(None)
+    if call is not None:
+        head["id"] = call.head["id"]
+    frame = {"t": "route", "route": f"table {verb} {table.name}", "request": head, "data": to_json(rows), "call": None}
     return _waited(frame, _answered)
 
 

@@ -1,10 +1,12 @@
 """One HTTP request in the worker: its body as it comes, whatever answers it, and the answer as it goes out."""
 
 import asyncio
+import contextvars
 import threading
 import traceback
 from time import monotonic
 
+from appdb._asking import present_call
 from appdb._awaiting import Driven
 from appdb._http_answers import BadAnswer, answer_of, checked_headers, failure_of, media_of, piece_of, too_late
 from appdb._http_types import Request
@@ -32,13 +34,14 @@ class Call:
         self.thread = None  # (its ident, since when) while a plain function runs
         self.is_late = False
         self._worker = worker
-        self._task = None
+        self.task = None  # in the event loop, once it runs there
         self._late = None
         self._body = [frame["data"]] if frame["data"] else []
         self._more = frame["more"]
         self._has_received = False
         self._pending = None  # status and headers that an application sent, before the first of the body
         self._wake = None
+        self._in_pool = None  # what a thread of the pool does for a call of the event loop
         self._sent = self._taken = 0
 
     def run_plain(self):
@@ -47,6 +50,7 @@ class Call:
             self._worker.end(self)
             return
         self.thread = threading.get_ident(), monotonic()
+        present_call.set(self)
         try:
             value = self.route.call(self._request())
             answer = None if _is_asgi(value) else answer_of(value, self.route.status, self.route.adapter)
@@ -55,6 +59,7 @@ class Call:
             return
         finally:
             self.thread = None
+            present_call.set(None)
         if answer is None:
             self._worker.loop.call_soon_threadsafe(self._begin, value(self.scope(None), self.receive, self.send))
         elif type(answer.body) is bytes:
@@ -79,10 +84,10 @@ class Call:
             self._taken += frame["bytes"]
         else:
             self.is_gone = True
-            if self._task is not None and self.route is not None:
-                self._task.cancel()
-            elif self._task is not None:  # the application is told, and has time
-                self._worker.loop.call_later(self.limit, self._task.cancel)
+            if self.task is not None and self.route is not None:
+                self.task.cancel()
+            elif self.task is not None:  # the application is told, and has time
+                self._worker.loop.call_later(self.limit, self.task.cancel)
         if self._wake is not None:
             self._wake.set()
 
@@ -105,10 +110,11 @@ class Call:
 
     def _begin(self, coroutine):
         self._wake = asyncio.Event()
-        self._task = self._worker.loop.create_task(self._guarded(coroutine))
+        self.task = self._worker.loop.create_task(self._guarded(coroutine))
         self._late = self._worker.loop.call_later(self.limit, self._cancel)
 
     async def _guarded(self, coroutine):
+        present_call.set(self)
         try:
             await Driven(coroutine, self._worker, (self.id, self.name, self.limit))
         except BaseException as error:
@@ -124,11 +130,11 @@ class Call:
     def _cancel(self):
         if not self.has_started and not self.has_ended:
             self.is_late = True
-            self._task.cancel()
+            self.task.cancel()
             self._worker.loop.call_later(_GRACE_S, self._look_again)
 
     def _look_again(self):
-        if not self._task.done():
+        if not self.task.done():
             self.fail_late()
             self._worker.tell_held(self.id, self.name, self.limit, False)
 
@@ -184,6 +190,10 @@ class Call:
                 item = await self._next(items, is_async)
             self._worker.end(self, {"t": "http_data", "call": self.id, "data": b"", "more": False})
         finally:
+            if self._in_pool is not None:  # it was left in the middle of a piece: only then can it be closed
+                if self.is_gone:
+                    self._worker.end(self)
+                await self._in_pool
             close = getattr(items, "aclose" if is_async else "close", None)
             if close is not None:
                 await (close() if is_async else self._in_thread(close))
@@ -213,11 +223,12 @@ class Call:
 
     async def _in_thread(self, work, *args):
         done = self._worker.loop.create_future()
+        context = contextvars.copy_context()
 
         def run():
             self.thread = threading.get_ident(), monotonic()
             try:
-                outcome = work(*args), None
+                outcome = context.run(work, *args), None
             except BaseException as error:
                 # A future takes no StopIteration.
                 outcome = None, RuntimeError("StopIteration") if isinstance(error, StopIteration) else error
@@ -226,7 +237,10 @@ class Call:
             self._worker.loop.call_soon_threadsafe(_resolve, done, outcome)
 
         self._worker.threads.submit(run)
-        value, error = await done
+        self._in_pool = done
+        # Who is cancelled waits no more; what runs in the thread goes on.
+        value, error = await asyncio.shield(done)
+        self._in_pool = None
         if error is not None:
             raise error
         return value

@@ -9,6 +9,7 @@ import threading
 import traceback
 from time import monotonic, sleep
 
+from appdb._asking import present_call
 from appdb._http_answers import BadAnswer, answer_of, failure_of
 from appdb._http_calls import REQUEST_ID, Call
 from appdb._http_types import Request
@@ -114,6 +115,10 @@ class HttpWorker:
         self._ending = self.loop.create_task(self._shut_down())
 
     async def _shut_down(self):
+        # Those whose client is gone clean up after themselves.
+        left = [call.task for call in list(self._calls.values()) if call.is_gone and call.task is not None]
+        if left:
+            await asyncio.wait(left, timeout=_GRACE_S)
         try:
             if self._lifespan is not None:
                 await self._lifespan.shutdown()
@@ -135,7 +140,9 @@ class HttpWorker:
 
     async def ask_route(self, route, scope, body):
         """Has the engine answer a request by a route that it compiled: (status, headers, body)."""
-        frame = await self.ask({"t": "route", "route": route, "request": head_of(scope), "data": body})
+        call = present_call.get(None)  # its client may leave
+        number = None if call is None else call.id
+        frame = await self.ask({"t": "route", "route": route, "request": head_of(scope), "data": body, "call": number})
         return frame["status"], frame["headers"], frame["data"]
 
     async def answer_inside(self, route, scope, body):
@@ -145,7 +152,7 @@ class HttpWorker:
             if route.is_async:
                 value = await route.call(request)
             else:
-                value = await self.loop.run_in_executor(None, route.call, request)
+                value = await asyncio.to_thread(route.call, request)
             answer = answer_of(value, route.status, route.adapter)
             if type(answer.body) is not bytes:
                 raise BadAnswer("it yields, which a router inside an application object cannot pass on")

@@ -220,8 +220,9 @@ export type FromWorker =
   | { t: "http_failed"; call: number; failure: HttpFailure }
   /** What a call runs cannot be stopped: the worker is to be replaced. `is_loop`: nothing else in it can go on. */
   | { t: "http_held"; call: number | null; function: string; timeout_s: number; is_loop: boolean }
-  /** The application object has a request for a route of a router in it, by the route's id; answered by `route_answer`. */
-  | { t: "route"; ask: number; route: string; request: HttpHead; data: Uint8Array }
+  /** The application object has a request for a route of a router in it, by the route's id, or a handler changes rows; answered
+   *  by `route_answer`. `call`: nobody waits for the answer any more when the client of that one has gone. */
+  | { t: "route"; ask: number; route: string; request: HttpHead; data: Uint8Array; call: number | null }
   /** The application object is to answer a failure of a handler in it; answered by `route_answer`. */
   | { t: "problem"; ask: number; failure: HttpFailure; id: string }
   /** The rows of a `feed` have been taken. */

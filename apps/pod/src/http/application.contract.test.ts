@@ -1,4 +1,5 @@
 import { createConnection } from "node:net";
+import type { InnerRoutes } from "@appdb/engine/endpoints/app-routes";
 import { eventually } from "@appdb/testkit/eventually";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type HandlerService, serveHandlers } from "../testing/handler-service.ts";
@@ -46,6 +47,10 @@ async def app(scope, receive, send):
         while (await receive())["type"] != "http.disconnect":
             pass
         print("saw the client go")
+    elif path == "/inside":
+        from appdb._http_worker import HttpWorker
+        # As a router that is included in it does, from whatever task its middleware begins.
+        await asyncio.create_task(HttpWorker.current.ask_route("slow", scope, b""))
     elif path == "/raises":
         raise ValueError("inside")
     elif path == "/silent":
@@ -127,6 +132,25 @@ describe("an application object", () => {
     await eventually(() => expect(service.printed).toContain("waits"));
     socket.destroy();
     await eventually(() => expect(service.printed).toContain("saw the client go"));
+  });
+
+  test("has routes in it end early when its client leaves", async () => {
+    let signal: AbortSignal | undefined;
+    const inside: InnerRoutes = {
+      answer: (_route, _head, _data, given) => {
+        signal = given;
+        const answer = { status: 503, headers: [], data: new Uint8Array() };
+        return new Promise((resolve) => given?.addEventListener("abort", () => resolve(answer)));
+      },
+      problem: () => Promise.reject(new Error("nothing has failed")),
+    };
+    await using slow = await serveHandlers(APP, { inside });
+    const client = new AbortController();
+    const asked = fetch(`${slow.url}/inside`, { signal: client.signal });
+    await eventually(() => expect(signal?.aborted).toBe(false));
+    client.abort();
+    await expect(asked).rejects.toThrow();
+    await eventually(() => expect(signal?.aborted).toBe(true));
   });
 
   test("answers HEAD, CORS and /docs itself; /openapi.json and /health stay the service's", async () => {

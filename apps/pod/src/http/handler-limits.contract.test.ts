@@ -5,6 +5,7 @@ import { type HandlerService, serveHandlers } from "../testing/handler-service.t
 
 const APP = `
 import asyncio, os, threading, time
+from appdb.serving import StreamingResponse
 
 router = Router(name="api")
 barrier = threading.Barrier(8)
@@ -86,6 +87,17 @@ async def breaks():
     yield "one"
     await asyncio.sleep(0.05)
     raise ValueError("in the middle")
+
+@router.get("/ticks")
+async def ticks():
+    async def events():
+        try:
+            while True:
+                yield "data: tick\\n\\n"
+                await asyncio.sleep(0.01)
+        finally:
+            print("ticks ended")
+    return StreamingResponse(events(), media_type="text/event-stream")
 
 @router.post("/size")
 def size(request: Request):
@@ -245,4 +257,18 @@ describe("clients", () => {
     expect(text).toMatch(/^HTTP\/1\.1 400 /);
     socket.destroy();
   });
+});
+
+test("a stream of events does not hold up the end of its service", async () => {
+  const ending = await serveHandlers(APP);
+  const answer = await fetch(`${ending.url}/ticks`);
+  let told = "";
+  let isEnding: PromiseLike<void> | undefined;
+  for await (const piece of answer.body?.pipeThrough(new TextDecoderStream()) ?? []) {
+    told += piece;
+    isEnding ??= ending[Symbol.asyncDispose]();
+  }
+  await isEnding;
+  expect(told).toMatch(/^(data: tick\n\n)+$/);
+  expect(ending.printed).toContain("ticks ended");
 });

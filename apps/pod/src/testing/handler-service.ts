@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { readManifest } from "@appdb/adapters/images/read-manifest";
 import { createHandlerWorkers } from "@appdb/adapters/udf/handler-workers";
 import { type Manifest, type ManifestService, manifestSchema } from "@appdb/contract/manifest";
-import { compileApplication, openInnerRoutes } from "@appdb/engine/endpoints/app-routes";
+import { compileApplication, type InnerRoutes, openInnerRoutes } from "@appdb/engine/endpoints/app-routes";
 import { compileHandlerRoute } from "@appdb/engine/endpoints/handler-routes";
 import { describeService } from "@appdb/engine/endpoints/openapi";
 import type { CompiledRoute } from "@appdb/engine/endpoints/route";
@@ -32,6 +32,8 @@ interface HandlerServiceOptions {
   readonly workers?: number;
   readonly function_timeout_ms?: number;
   readonly body_bytes?: number;
+  /** Answers what Python asks of routes. */
+  readonly inside?: InnerRoutes;
 }
 
 /** Serves the handlers of an application from real Python over real HTTP; its tables are nowhere. */
@@ -64,7 +66,7 @@ async function serveFolder(folder: string, options: HandlerServiceOptions): Prom
     runtime,
     modules: ["app"],
     app: app === null ? null : { id: app.id, module: app.module, name: app.name },
-    inside: () => openInnerRoutes([], () => undefined, log),
+    inside: () => options.inside ?? openInnerRoutes([], () => undefined, log),
     workers: options.workers ?? 1,
     function_timeout_ms: options.function_timeout_ms ?? 20_000,
     worker_memory_mb: 300,
@@ -95,8 +97,8 @@ async function serveFolder(folder: string, options: HandlerServiceOptions): Prom
     manifest,
     printed,
     async [Symbol.asyncDispose]() {
-      await runner[Symbol.asyncDispose]();
       await served[Symbol.asyncDispose]();
+      await runner[Symbol.asyncDispose]();
       rmSync(folder, { recursive: true, force: true });
     },
   };

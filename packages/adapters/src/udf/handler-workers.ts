@@ -140,9 +140,10 @@ class HandlerWorkers implements HandlerRunner {
   async #answerInside(one: HandlerProcess, frame: Extract<FromWorker, { t: "route" | "problem" }>): Promise<void> {
     const inside = this.#options.inside?.();
     if (inside === undefined) throw new TypeError("nobody answers for the routes of an application object here");
+    const call = frame.t === "route" && frame.call !== null ? one.calls.get(frame.call) : undefined;
     const answer =
       frame.t === "route"
-        ? await inside.answer(frame.route, frame.request, Buffer.from(frame.data))
+        ? await inside.answer(frame.route, frame.request, Buffer.from(frame.data), call?.request.signal)
         : await inside.problem(frame.failure, frame.id);
     one.process.send({ t: "route_answer", ask: frame.ask, ...answer });
   }

@@ -27,48 +27,39 @@ export class PieceQueue {
   }
 
   /**
-   * Gives the pieces as they come. `onTaken` is told of each that was taken; `onLeft` when the reader leaves early, also
-   * before it has begun, as for a HEAD: a generator would not notice that.
+   * Gives the pieces as they come. `onTaken` is told of each that was taken; `onLeft` when the reader leaves, at once: a
+   * generator would not notice that before it has begun, as for a HEAD, nor while it waits for a piece.
    */
   iterate(events: PieceEvents): AsyncIterableIterator<Uint8Array> {
     const pieces = this.#read(events);
-    let hasBegun = false;
+    let hasLeft = false;
     return {
       [Symbol.asyncIterator]() {
         return this;
       },
-      next() {
-        hasBegun = true;
-        return pieces.next();
-      },
-      return() {
-        if (!hasBegun) events.onLeft();
-        hasBegun = true;
+      next: () => pieces.next(),
+      return: () => {
+        if (!hasLeft && !this.#isOver) events.onLeft();
+        hasLeft = true;
         return pieces.return();
       },
     };
   }
 
   async *#read(events: PieceEvents): AsyncGenerator<Uint8Array, void> {
-    let isWhole = false;
-    try {
-      while (true) {
-        const piece = this.#pieces.shift();
-        if (piece !== undefined) {
-          yield piece;
-          events.onTaken(piece.length);
-        } else if (this.#isOver) {
-          isWhole = true;
-          if (this.#error !== undefined) throw this.#error;
-          return;
-        } else {
-          await new Promise<void>((resolve) => {
-            this.#wake = resolve;
-          });
-        }
+    while (true) {
+      const piece = this.#pieces.shift();
+      if (piece !== undefined) {
+        yield piece;
+        events.onTaken(piece.length);
+      } else if (this.#isOver) {
+        if (this.#error !== undefined) throw this.#error;
+        return;
+      } else {
+        await new Promise<void>((resolve) => {
+          this.#wake = resolve;
+        });
       }
-    } finally {
-      if (!isWhole) events.onLeft();
     }
   }
 }

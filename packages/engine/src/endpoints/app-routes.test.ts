@@ -19,14 +19,19 @@ const HEAD: HttpHead = {
 };
 
 /** Asks a route as an application object does. */
-async function ask(route: Partial<CompiledRoute>, head: Partial<HttpHead>, data: Uint8Array): Promise<InnerAnswer> {
+async function ask(
+  route: Partial<CompiledRoute>,
+  head: Partial<HttpHead>,
+  data: Uint8Array,
+  signal?: AbortSignal,
+): Promise<InnerAnswer> {
   const whole: CompiledRoute = {
     ...{ service: "api", kind: "insert", method: "POST", path: "/rows", uses_python: false, takes_signal: false },
     handle: async () => ({ status: 200, headers: {}, body: "{}" }),
     ...route,
   };
   const inside = openInnerRoutes([], (id) => (id === "api:0" ? whole : undefined), createSilentLog());
-  return inside.answer("api:0", { ...HEAD, ...head }, data);
+  return inside.answer("api:0", { ...HEAD, ...head }, data, signal);
 }
 
 test("the bytes of a body come to the route as they were sent", async () => {
@@ -38,6 +43,18 @@ test("the bytes of a body come to the route as they were sent", async () => {
   };
   await ask({ handle }, {}, sent);
   expect(body).toEqual(sent);
+});
+
+test("a route that takes a signal is told when the caller of the application object leaves", async () => {
+  const seen: (AbortSignal | undefined)[] = [];
+  const handle: CompiledRoute["handle"] = async ({ signal }) => {
+    seen.push(signal);
+    return { status: 200, headers: {}, body: "{}" };
+  };
+  const { signal } = new AbortController();
+  await ask({ handle, takes_signal: true }, {}, Buffer.alloc(0), signal);
+  await ask({ handle, takes_signal: false }, {}, Buffer.alloc(0), signal);
+  expect(seen).toEqual([signal, undefined]);
 });
 
 test("a live query is refused: an answer without an end cannot be passed on", async () => {

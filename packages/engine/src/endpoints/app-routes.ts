@@ -17,8 +17,8 @@ export interface InnerAnswer {
 /** What Python reaches of routes: application objects those of routers in them, handlers those that change a table's rows.
  *  Neither rejects. */
 export interface InnerRoutes {
-  /** Answers a request for a route, by the id that the manifest gives it. */
-  answer(route: string, head: HttpHead, data: Uint8Array): Promise<InnerAnswer>;
+  /** Answers a request for a route, by the id that the manifest gives it. `signal` aborts when its caller is gone. */
+  answer(route: string, head: HttpHead, data: Uint8Array, signal?: AbortSignal): Promise<InnerAnswer>;
   /** The answer for a failure of a handler. */
   problem(failure: HttpFailure, id: string): Promise<InnerAnswer>;
 }
@@ -54,11 +54,11 @@ export function openInnerRoutes(
     }
   }
   return {
-    async answer(id, head, data) {
+    async answer(id, head, data, signal) {
       try {
-        return await passedOn(await ask(known.get(id) ?? others(id), requestOf(head, data)));
+        return await passedOn(await ask(known.get(id) ?? others(id), requestOf(head, data), signal));
       } catch (error) {
-        return passedOn(answerError(error, head.id, log));
+        return passedOn(answerError(error, head.id, log, signal));
       }
     },
     problem: (failure, id) => passedOn(answerFailure(failure, id, log)),
@@ -66,14 +66,18 @@ export function openInnerRoutes(
 }
 
 /** @throws not_found, invalid_request for a live query */
-function ask(route: CompiledRoute | undefined, request: RouteRequest): Promise<RouteAnswer> {
+function ask(
+  route: CompiledRoute | undefined,
+  request: RouteRequest,
+  signal: AbortSignal | undefined,
+): Promise<RouteAnswer> {
   if (route === undefined) {
     throw appError("not_found", {
       detail: "The application's code has a route that the service was not given.",
     });
   }
   if (route.kind === "query" && wantsEvents(request)) refuseLiveInside();
-  return route.handle(request);
+  return route.handle(route.takes_signal ? { ...request, signal } : request);
 }
 
 function requestOf(head: HttpHead, data: Uint8Array): RouteRequest {

@@ -62,11 +62,18 @@ export async function answerByPython(
       body: request.stream ?? (typeof body === "string" ? Buffer.from(body) : body),
       signal: request.signal,
     });
-    return { status: answer.status, headers: {}, more_headers: sendable(answer.headers), body: bodyOf(answer) };
+    const is_endless = !(answer.body instanceof Uint8Array) && isOfEvents(answer.headers);
+    const more_headers = sendable(answer.headers);
+    return { status: answer.status, headers: {}, more_headers, body: bodyOf(answer), is_endless };
   } catch (error) {
     if (error instanceof HandlerFailed) return answerFailure(error.failure, request.id, log);
     return answerError(error, request.id, log, request.signal);
   }
+}
+
+/** Events are told for as long as somebody listens, who comes again when they end. */
+function isOfEvents(headers: HttpHeaders): boolean {
+  return headers.some(([name, value]) => name.toLowerCase() === "content-type" && /^text\/event-stream\b/i.test(value));
 }
 
 function bodyOf({ body }: HandlerAnswer): RouteAnswer["body"] {
