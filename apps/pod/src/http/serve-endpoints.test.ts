@@ -1,7 +1,4 @@
-import { once } from "node:events";
-import { type IncomingMessage, request as openRequest } from "node:http";
 import { createConnection } from "node:net";
-import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { appError } from "@appdb/contract/errors";
 import { answerError, JSON_HEADERS } from "@appdb/engine/endpoints/answers";
@@ -100,20 +97,6 @@ describe("one service", () => {
     expect(answer.status).toBe(200);
     expect(answer.headers.get("content-type")).toBe("application/json; charset=utf-8");
     expect(await answer.text()).toBe('{"n": 9007199254740993}');
-  });
-
-  test("an address with the server's own name in it is that of its path, as proxies are asked", async () => {
-    const { host } = new URL(await serve(fakeEndpoints()));
-    const [name = "", port] = host.split(":");
-    const ask = async (path: string, method = "POST") => {
-      const request = openRequest({ host: name, port, path, method, headers: { "content-type": "application/json" } });
-      request.end(method === "POST" ? "{}" : "");
-      const [answer] = (await once(request, "response")) as [IncomingMessage];
-      return [answer.statusCode, await text(answer)];
-    };
-    expect(await ask("http://elsewhere.example/docs")).toEqual([200, "{}"]);
-    expect(await ask("HTTP://elsewhere.example?q=/docs")).toEqual([404, expect.stringContaining("nothing at /.")]);
-    expect(await ask("*", "OPTIONS")).toEqual([404, expect.any(String)]);
   });
 
   test("a body that comes in pieces is whole, also where a letter is cut", async () => {
