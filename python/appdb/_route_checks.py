@@ -131,7 +131,10 @@ def check_path(kind, path):
 
         path = without_parameters(path)
     if "{" in path or ":" in path:
-        raise AppFileError(f"The path '{path}' has a parameter; routes take none.", "Send the value in the body.")
+        hint = "Send the value in the body."
+        if kind == "query":
+            hint = 'Make it a parameter of the query: clients send it in the body, or with method="get" as /path?name=value'
+        raise AppFileError(f"The path '{path}' has a parameter; routes take none.", hint)
     wrong = [mark for mark in path if mark not in _PATH_MARKS]
     if wrong:
         raise AppFileError(

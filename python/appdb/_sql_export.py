@@ -29,8 +29,7 @@ class SqlExport:
         method = options.get("method", "insert")
         if method not in _METHODS:
             raise AppFileError(
-                f"method={method!r} is none of SqlExport.",
-                did_you_mean(str(method), _METHODS, "Write method=\"insert\", \"update\" or \"merge\""),
+                f"method={method!r} is none of SqlExport.", 'Write method="insert", "update" or "merge"'
             )
         schema = options.get("db_schema")
         connect, self.has_password = _connect(options.get("db_connect", _MISSING))

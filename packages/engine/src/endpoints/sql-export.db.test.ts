@@ -93,6 +93,20 @@ test("what is stored is written to the other database as well, in its own types"
   ]);
 });
 
+test("a route that exports takes one row at a time, and says so of an array", async () => {
+  await target.query({ text: COPIES });
+  const post = await serve();
+  const refused = await post("/in", [ROW]);
+  expect(refused.status).toBe(422);
+  expect(refused.json).toMatchObject({
+    detail: "The body must be a JSON object; it is an array.",
+    hint: expect.stringContaining("Send one row as an object"),
+  });
+  // Nor lines, which are refused before a route is asked.
+  expect(opened[0]?.routes.flatMap(({ streams = [] }) => streams)).toEqual([]);
+  expect([await copies(), await stage.rows("select sensor from readings")]).toEqual([[], []]);
+});
+
 test("a failed export says that the row was stored, and the row is", async () => {
   await target.query({ text: COPIES });
   const post = await serve();
