@@ -129,6 +129,11 @@ describe("an application of FastAPI's", () => {
       expect.objectContaining({ code: "unique_violation", instance }),
     ]);
     expect(await (await call("/count?title=cup")).json()).toBe(3);
+    for (const path of ["/api/items/new", "/api/items/order"]) {
+      const large = await call(path, { id: 500, title: "x".repeat(16_000_001) });
+      const told = { code: "payload_too_large", instance: large.headers.get("x-request-id") };
+      expect([large.status, await large.json()]).toEqual([413, expect.objectContaining(told)]);
+    }
     const many = await call("/api/items/order", { title: "cup", count: 9 });
     expect([many.status, await many.json()]).toEqual([409, expect.objectContaining({ detail: "Too many." })]);
     const wrong = await call("/api/items/order", { title: 3 });

@@ -156,8 +156,10 @@ def _endpoint(router, route, request_type, response_type):
         worker = HttpWorker.current
         if worker is None:
             raise RuntimeError("routes of a router are answered in a service alone")
-        body = await request.body()
-        if getattr(route, "handler", None) is not None and hasattr(route, "call"):
+        body = await _body_of(request, worker.body_bytes)
+        if body is None:
+            status, headers, data = await worker.refuse_body(request.scope)
+        elif getattr(route, "handler", None) is not None and hasattr(route, "call"):
             status, headers, data = await worker.answer_inside(route, request.scope, body)
         else:
             status, headers, data = await worker.ask_route(route_id(router, route, os.path.realpath(worker.root)), request.scope, body)
@@ -168,3 +170,14 @@ def _endpoint(router, route, request_type, response_type):
     answer.__name__ = f"route_{route.path.strip('/').replace('/', '_') or 'root'}"
     answer.__annotations__ = {"request": request_type}
     return answer
+
+
+async def _body_of(request, most):
+    """The whole body, or None for one of more than `most` bytes, whose rest is left."""
+    pieces, size = [], 0
+    async for piece in request.stream():
+        size += len(piece)
+        if size > most:
+            return None
+        pieces.append(piece)
+    return b"".join(pieces)

@@ -34,6 +34,7 @@ class HttpWorker:
         self.threads = Threads(_THREADS, "handler")
         self.app = None
         self.app_name = None
+        self.body_bytes = None  # of a route of a router in the application
         self.state = {}
         self._is_over = False
         self._lifespan = None
@@ -161,7 +162,20 @@ class HttpWorker:
             failure, is_logged = failure_of(error, route.id, self.root)
             if is_logged:
                 traceback.print_exception(error)  # into the service's log
-        frame = await self.ask({"t": "problem", "failure": failure, "id": request.id})
+        return await self._ask_problem(failure, request.id)
+
+    async def refuse_body(self, scope):
+        """The answer to a body that is larger than a route may take: (status, headers, body)."""
+        failure = {
+            **{"code": "payload_too_large", "status": None, "headers": [], "errors": None},
+            "detail": f"The body is larger than {self.body_bytes} bytes.",
+            "hint": "Send a smaller body.",
+            "meta": {"body_bytes": self.body_bytes},
+        }
+        return await self._ask_problem(failure, head_of(scope)["id"])
+
+    async def _ask_problem(self, failure, request_id):
+        frame = await self.ask({"t": "problem", "failure": failure, "id": request_id})
         return frame["status"], frame["headers"], frame["data"]
 
     def _begin(self, frame):

@@ -102,6 +102,7 @@ def _open_http(init, writer, reader):
     from appdb._http_worker import HttpWorker
 
     worker = HttpWorker(writer, init["project_root"], init["function_timeout_ms"] / 1000)
+    worker.body_bytes = init["http"]["body_bytes"]
     app = init["http"]["app"]
     Phase.running = True
     worker.listen(reader)

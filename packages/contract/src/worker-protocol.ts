@@ -83,6 +83,8 @@ export const HTTP_WINDOW_BYTES = 1 << 20;
 export interface HttpInit {
   /** An ASGI application in the globals of a module; its lifespan begins before `ready`. */
   app: GraphFunction | null;
+  /** Largest body that a route of a router in the application takes; the application's own may be of any size. */
+  body_bytes: number;
 }
 
 /** Names in lower case, values as ISO 8859-1 text, in the order in which they came. */

@@ -72,6 +72,7 @@ export class LazyHandlers implements AsyncDisposable {
       runtime,
       modules: handlerModules(this.#spec),
       app: applicationOf(this.#spec),
+      body_bytes: limits.body_bytes,
       inside: () => this.#endpoints().inside,
       onQuery: (query, args) => this.#endpoints().answerQuery(query, args),
       workers: runtime.workers ?? limits.workers,

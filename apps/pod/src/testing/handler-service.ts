@@ -66,6 +66,7 @@ async function serveFolder(folder: string, options: HandlerServiceOptions): Prom
     runtime,
     modules: ["app"],
     app: app === null ? null : { id: app.id, module: app.module, name: app.name },
+    body_bytes: options.body_bytes ?? 1_000_000,
     inside: () => options.inside ?? openInnerRoutes([], () => undefined, log),
     workers: options.workers ?? 1,
     function_timeout_ms: options.function_timeout_ms ?? 20_000,

@@ -22,6 +22,8 @@ const EXIT_MS = 5_000;
 export interface HandlerWorkersOptions extends PythonWorkersOptions {
   /** The application object of the file, if it has one. */
   readonly app: GraphFunction | null;
+  /** Largest body that a route of a router in it takes. */
+  readonly body_bytes: number;
   /** Answers what handlers ask of routes: an application object of those in it, any handler to change rows. */
   readonly inside?: () => InnerRoutes;
 }
@@ -218,13 +220,13 @@ class HandlerWorkers implements HandlerRunner {
   }
 
   #startProcess(place: number): void {
-    const { runtime, modules, worker_memory_mb, function_timeout_ms, onOutput, app } = this.#options;
+    const { runtime, modules, worker_memory_mb, function_timeout_ms, onOutput, app, body_bytes } = this.#options;
     const process = new WorkerProcess({
       runtime,
       modules,
       memory_bytes: worker_memory_mb * 1024 * 1024,
       function_timeout_ms,
-      http: { app },
+      http: { app, body_bytes },
       onOutput,
       onReady: () => {
         this.#tellStarters();
