@@ -94,7 +94,7 @@ test("a column that is no input of the route is named as such", () => {
 });
 
 test("of many wrong values the first are told, and of long names the beginning", () => {
-  const names = Array.from({ length: 200_000 }, (_none, at) => `"x${at}":1`);
+  const names = Array.from({ length: 1_000 }, (_none, at) => `"x${at}":1`);
   const { message, errors } = refusal(`{"${"n".repeat(100_000)}":1,${names.join(",")}}`);
   expect(message).toBe("More than 20 values do not fit; `errors` names the first 20.");
   expect(errors).toHaveLength(20);
