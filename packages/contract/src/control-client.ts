@@ -1,0 +1,235 @@
+import type * as z from "zod";
+import { appError, fromProblem, isErrorCode, type Problem } from "./errors.ts";
+import { CONTROL_ROUTES, type ControlRouteName } from "./routes/control-paths.ts";
+import type { CONTROL_BODIES } from "./routes/control-schemas.ts";
+import { CLIENT_VERSION_HEADER, VERSION } from "./version.ts";
+
+type Bodies = typeof CONTROL_BODIES;
+type PathOf<Name extends ControlRouteName> = (typeof CONTROL_ROUTES)[Name]["path"];
+type ParamOf<Path extends string> = Path extends `${string}:${infer Param}/${infer Rest}`
+  ? Param | ParamOf<Rest>
+  : Path extends `${string}:${infer Param}`
+    ? Param
+    : never;
+
+/** What a call of a route takes: values of its path, its query, its body. */
+export type CallInput<Name extends ControlRouteName> = Field<
+  "params",
+  Record<ParamOf<PathOf<Name>>, string>,
+  ParamOf<PathOf<Name>>
+> &
+  (Bodies[Name] extends { readonly body: infer Schema extends z.ZodType }
+    ? { readonly body: z.input<Schema> }
+    : unknown) &
+  (Bodies[Name] extends { readonly query: infer Schema extends z.ZodType }
+    ? { readonly query?: Partial<Record<keyof z.output<Schema>, string | number | undefined>> }
+    : unknown);
+type Field<Key extends string, Value, Given> = [Given] extends [never] ? unknown : { readonly [key in Key]: Value };
+
+/** What it answers; undefined for a route that answers 204. */
+export type CallAnswer<Name extends ControlRouteName> = Bodies[Name] extends {
+  readonly answer: infer Schema extends z.ZodType;
+}
+  ? z.output<Schema>
+  : undefined;
+
+type ListName = {
+  [Name in ControlRouteName]: CallAnswer<Name> extends { readonly items: readonly unknown[] } ? Name : never;
+}[ControlRouteName];
+type ItemOf<Name extends ListName> =
+  CallAnswer<Name> extends { readonly items: readonly (infer Item)[] } ? Item : never;
+
+/** What the client needs of `fetch`; the global one fits. */
+export type ControlFetch = (
+  url: string,
+  init: { method: string; headers: Record<string, string>; body?: string; signal?: AbortSignal },
+) => Promise<{ readonly status: number; text(): Promise<string>; readonly body: AsyncIterable<Uint8Array> | null }>;
+
+export interface ControlClientOptions {
+  /** Without a slash at its end; empty for a page that the server itself serves. */
+  readonly url: string;
+  /** Where the address was set, for the error of a server that does not answer: `SERVICE_API_URL`. */
+  readonly url_source: string;
+  /** `X-api-key` or `authorization`; asked before each request, because sessions are refreshed. */
+  readonly credential: () => Promise<Readonly<Record<string, string>>>;
+  readonly fetch?: ControlFetch;
+}
+
+export interface CallOptions {
+  readonly signal?: AbortSignal;
+  /** Makes a repeated request the same one, whatever became of the first. */
+  readonly idempotency_key?: string;
+  /** The version that is to be changed, as `etag` said it. */
+  readonly if_match?: string;
+}
+
+/** The control plane's API as typed calls; what a route takes and answers is in routes/control-schemas.ts. */
+export interface ControlClient {
+  call<Name extends ControlRouteName>(
+    name: Name,
+    input: CallInput<Name>,
+    options?: CallOptions,
+  ): Promise<CallAnswer<Name>>;
+  /** All items of a list, page by page. */
+  each<Name extends ListName>(name: Name, input: CallInput<Name>, options?: CallOptions): AsyncIterable<ItemOf<Name>>;
+  /** The audit log as it grows, from behind the event `after`; ends with the signal. */
+  follow(org: string, after: string | undefined, signal: AbortSignal): AsyncIterable<unknown>;
+}
+
+/**
+ * Makes a client of the control plane. Answers are taken as they are typed: the server checks what it sends, and schemas
+ * here would cost the command a quarter of its start.
+ *
+ * Every call may throw what the server answers (`fromProblem`), server_unreachable when nothing listens at the address,
+ * server_failed when the answer is none of a control plane, interrupted with the signal.
+ */
+export function createControlClient(options: ControlClientOptions): ControlClient {
+  const call: ControlClient["call"] = (name, input, given = {}) => answerOf(options, name, input as AnyInput, given);
+  return {
+    call,
+    each: (name, input, given) => eachItem(options, name, input as AnyInput, given ?? {}) as AsyncIterable<never>,
+    follow: (org, after, signal) => followEvents(options, org, after, signal),
+  };
+}
+
+interface AnyInput {
+  readonly params?: Readonly<Record<string, string>>;
+  readonly query?: Readonly<Record<string, string | number | undefined>>;
+  readonly body?: unknown;
+}
+
+async function answerOf<T>(
+  options: ControlClientOptions,
+  name: ControlRouteName,
+  input: AnyInput,
+  given: CallOptions,
+): Promise<T> {
+  const response = await send(options, name, input, given, {});
+  const text = await response.text().catch((cause: unknown) => {
+    throw lost(options, name, given.signal, cause);
+  });
+  return (text === "" ? undefined : parse(options, name, text)) as T;
+}
+
+async function* eachItem(
+  options: ControlClientOptions,
+  name: ControlRouteName,
+  input: AnyInput,
+  given: CallOptions,
+): AsyncGenerator<unknown> {
+  let cursor: string | undefined;
+  do {
+    const query = { ...input.query, ...(cursor === undefined ? {} : { cursor }) };
+    const page: { items: unknown[]; next: string | null } = await answerOf(options, name, { ...input, query }, given);
+    yield* page.items;
+    cursor = page.next ?? undefined;
+  } while (cursor !== undefined);
+}
+
+async function* followEvents(
+  options: ControlClientOptions,
+  org: string,
+  after: string | undefined,
+  signal: AbortSignal,
+): AsyncGenerator<unknown> {
+  const headers = { accept: "text/event-stream", ...(after === undefined ? {} : { "last-event-id": after }) };
+  const response = await send(options, "eventList", { params: { org } }, { signal }, headers);
+  const decoder = new TextDecoder();
+  let rest = "";
+  try {
+    for await (const chunk of response.body ?? []) {
+      const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n");
+      rest = lines.pop() ?? "";
+      for (const line of lines) if (line.startsWith("data:")) yield parse(options, "eventList", line.slice(5));
+    }
+  } catch (cause) {
+    if (signal.aborted) return;
+    throw lost(options, "eventList", signal, cause);
+  }
+}
+
+async function send(
+  options: ControlClientOptions,
+  name: ControlRouteName,
+  input: AnyInput,
+  given: CallOptions,
+  more: Readonly<Record<string, string>>,
+) {
+  const request: ControlFetch = options.fetch ?? fetch;
+  const route = CONTROL_ROUTES[name];
+  const headers: Record<string, string> = {
+    [CLIENT_VERSION_HEADER]: VERSION,
+    ...(await options.credential()),
+    ...(input.body === undefined ? {} : { "content-type": "application/json" }),
+    ...(given.idempotency_key === undefined ? {} : { "idempotency-key": given.idempotency_key }),
+    ...(given.if_match === undefined ? {} : { "if-match": given.if_match }),
+    ...more,
+  };
+  const init = {
+    method: route.method,
+    headers,
+    ...(input.body === undefined ? {} : { body: JSON.stringify(input.body) }),
+    ...(given.signal === undefined ? {} : { signal: given.signal }),
+  };
+  const url = options.url + pathOf(route.path, input.params ?? {}) + queryOf(input.query ?? {});
+  const response = await request(url, init).catch((cause: unknown) => {
+    throw lost(options, name, given.signal, cause);
+  });
+  if (response.status >= 200 && response.status < 300) return response;
+  throw readProblem(options, name, response.status, await response.text().catch(() => ""));
+}
+
+function pathOf(path: string, params: Readonly<Record<string, string>>): string {
+  return path.replaceAll(/:([a-z]+)/g, (_, name: string) => encodeURIComponent(params[name] ?? ""));
+}
+
+function queryOf(query: Readonly<Record<string, string | number | undefined>>): string {
+  const given = new URLSearchParams();
+  for (const [key, value] of Object.entries(query)) if (value !== undefined) given.set(key, String(value));
+  return given.size === 0 ? "" : `?${given}`;
+}
+
+function parse(options: ControlClientOptions, name: ControlRouteName, text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw failed(options, name, "the answer is not JSON", cause);
+  }
+}
+
+function readProblem(options: ControlClientOptions, name: ControlRouteName, status: number, text: string): Error {
+  try {
+    const problem = JSON.parse(text) as Problem;
+    if (isErrorCode(problem.code) && typeof problem.detail === "string") return fromProblem(problem);
+  } catch {
+    // What follows says the same of a body that is not JSON and of one that is no problem document.
+  }
+  return failed(options, name, `the answer has status ${status} and is no problem document`);
+}
+
+/** The request did not reach the server, or its answer did not come back. */
+function lost(
+  options: ControlClientOptions,
+  name: ControlRouteName,
+  signal: AbortSignal | undefined,
+  cause: unknown,
+): Error {
+  if (signal?.aborted) return appError("interrupted", { detail: "The command was interrupted.", cause });
+  const { method, path } = CONTROL_ROUTES[name];
+  return appError("server_unreachable", {
+    detail: `No server answers at ${options.url || "this address"} (from ${options.url_source}).`,
+    hint: "Start it with npm start in its checkout, or name another one: cli login --server https://...",
+    meta: { url: options.url, source: options.url_source, request: `${method} ${path}` },
+    cause,
+  });
+}
+
+function failed(options: ControlClientOptions, name: ControlRouteName, what: string, cause?: unknown): Error {
+  const { method, path } = CONTROL_ROUTES[name];
+  return appError("server_failed", {
+    detail: `${options.url || "The server"} did not finish ${method} ${path}: ${what}.`,
+    hint: `Is it the address of the control plane? It came from ${options.url_source}.`,
+    meta: { url: options.url, source: options.url_source },
+    cause,
+  });
+}

@@ -1,0 +1,66 @@
+import * as z from "zod";
+import * as bodies from "./control.ts";
+import type { ControlRouteName } from "./control-paths.ts";
+
+interface RouteBodies {
+  /** Of a request; absent where none is taken. */
+  readonly body?: z.ZodType;
+  readonly query?: z.ZodType;
+  /** Of the answer of `status`. */
+  readonly answer?: z.ZodType;
+  /** 200 when absent. */
+  readonly status?: 200 | 201 | 202 | 204;
+}
+
+const listed = <Item extends z.ZodType>(schema: Item) => ({
+  query: bodies.pageQuerySchema,
+  answer: z.object({ items: z.array(schema), next: z.string().nullable() }),
+});
+const gone = { status: 204 } as const;
+
+/** What each route takes and answers: the server checks by it and prints its OpenAPI document from it. */
+export const CONTROL_BODIES = {
+  service: { answer: bodies.serverInfoSchema },
+  whoami: { answer: bodies.whoamiSchema },
+  setUp: { body: bodies.setUpSchema, answer: bodies.whoamiSchema, status: 201 },
+  sessionList: listed(bodies.sessionSchema),
+  sessionRevoke: gone,
+  sessionSwitch: { body: bodies.sessionSwitchSchema, answer: bodies.whoamiSchema },
+  deviceShow: { answer: bodies.deviceSchema },
+  orgList: listed(bodies.orgSchema),
+  orgCreate: { body: bodies.orgCreateSchema, answer: bodies.orgSchema, status: 201 },
+  orgShow: { answer: bodies.orgSchema },
+  orgUpdate: { body: bodies.orgUpdateSchema, answer: bodies.orgSchema },
+  memberList: listed(bodies.memberSchema),
+  memberUpdate: { body: bodies.memberUpdateSchema, answer: bodies.memberSchema },
+  memberRemove: gone,
+  invitationList: listed(bodies.invitationSchema),
+  invitationCreate: { body: bodies.invitationCreateSchema, answer: bodies.createdInvitationSchema, status: 201 },
+  invitationRevoke: gone,
+  invitationShow: { answer: bodies.invitationShownSchema },
+  invitationAccept: { answer: bodies.orgSchema },
+  keyList: listed(bodies.keySchema),
+  keyCreate: { body: bodies.keyCreateSchema, answer: bodies.createdKeySchema, status: 201 },
+  keyDelete: gone,
+  keyRotate: { body: bodies.keyRotateSchema, answer: bodies.createdKeySchema },
+  secretList: listed(bodies.secretSchema),
+  secretSet: { body: bodies.secretSetSchema, answer: bodies.secretSchema },
+  secretDelete: gone,
+  databaseSecretList: listed(bodies.secretSchema),
+  databaseSecretSet: { body: bodies.secretSetSchema, answer: bodies.secretSchema },
+  databaseSecretDelete: gone,
+  databaseList: listed(bodies.databaseSchema),
+  databaseShow: { answer: bodies.databaseSchema },
+  operationList: listed(bodies.operationSchema),
+  operationShow: {
+    query: z.strictObject({ wait_ms: z.coerce.number().int().min(0).max(30_000).default(0) }),
+    answer: bodies.operationSchema,
+  },
+  operationCancel: { answer: bodies.operationSchema },
+  eventList: listed(bodies.eventSchema),
+  webhookList: listed(bodies.webhookSchema),
+  webhookCreate: { body: bodies.webhookCreateSchema, answer: bodies.createdWebhookSchema, status: 201 },
+  webhookDelete: gone,
+  deliveryList: listed(bodies.deliverySchema),
+  deliveryReplay: { answer: bodies.deliverySchema, status: 202 },
+} as const satisfies Record<ControlRouteName, RouteBodies>;

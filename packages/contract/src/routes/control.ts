@@ -1,0 +1,247 @@
+import * as z from "zod";
+import { PRINCIPAL_KINDS, ROLES } from "../control/permissions.ts";
+
+/** Bodies of the control plane's API. What a client sends is strict; answers may gain fields. Times are ISO 8601 in UTC. */
+const time = z.iso.datetime();
+const name = z.string().min(1).max(100);
+export const roleSchema = z.enum(ROLES);
+
+/** `GET /v1/service`: what a client must know before anybody signs in. */
+export const serverInfoSchema = z.object({
+  version: z.string(),
+  /** Who may make an account: the first person by the printed link, those who are invited, anyone. */
+  sign_up: z.enum(["first", "invitation", "open"]),
+  /** Whether the server can send mail; invitations and resets are links to hand on where it cannot. */
+  mail: z.boolean(),
+  oidc: z.array(z.object({ id: z.string(), name: z.string() })),
+  dashboard_url: z.string(),
+});
+export type ServerInfo = z.infer<typeof serverInfoSchema>;
+
+export const whoamiSchema = z.object({
+  kind: z.enum(PRINCIPAL_KINDS),
+  /** The person, or whom the key acts as; null for a key of its own grants. */
+  email: z.string().nullable(),
+  name: z.string().nullable(),
+  user_id: z.string().nullable(),
+  /** The session's organization, or the key's. */
+  organization: z.object({ id: z.string(), name: z.string(), role: roleSchema.nullable() }).nullable(),
+  /** How many organizations the person belongs to. */
+  organizations: z.int(),
+  key: z.object({ id: z.string(), name: z.string(), grants: z.array(z.string()) }).nullable(),
+  /** When the session or the key ends. */
+  expires_at: time.nullable(),
+});
+export type Whoami = z.infer<typeof whoamiSchema>;
+
+export const setUpSchema = z.strictObject({
+  token: z.string().max(200),
+  email: z.email().max(254),
+  name,
+  password: z.string().min(10).max(200),
+});
+
+export const sessionSchema = z.object({
+  id: z.string(),
+  /** The one that asks. */
+  current: z.boolean(),
+  /** Of a terminal or of a browser. */
+  client: z.enum(["cli", "browser"]),
+  ip_address: z.string().nullable(),
+  user_agent: z.string().nullable(),
+  created_at: time,
+  last_used_at: time,
+  expires_at: time,
+});
+export type Session = z.infer<typeof sessionSchema>;
+export const sessionSwitchSchema = z.strictObject({ organization: z.string().max(100) });
+
+export const deviceSchema = z.object({
+  user_code: z.string(),
+  client: z.string(),
+  /** Where the request came from, as the server saw it. */
+  ip_address: z.string().nullable(),
+  user_agent: z.string().nullable(),
+  created_at: time,
+  expires_at: time,
+});
+export type Device = z.infer<typeof deviceSchema>;
+
+export const orgSchema = z.object({
+  id: z.string(),
+  name: z.string(),
+  /** For people; the name itself until somebody changes it. */
+  display_name: z.string(),
+  role: roleSchema.nullable(),
+  databases: z.int(),
+  database_quota: z.int(),
+  created_at: time,
+  etag: z.string(),
+});
+export type Org = z.infer<typeof orgSchema>;
+/** The name is checked by `parseName`, which says what is wrong with it. */
+export const orgCreateSchema = z.strictObject({ name: z.string().max(300), display_name: name.optional() });
+export const orgUpdateSchema = z.strictObject({ display_name: name });
+
+export const memberSchema = z.object({
+  id: z.string(),
+  user_id: z.string(),
+  email: z.string(),
+  name: z.string(),
+  role: roleSchema,
+  created_at: time,
+});
+export type Member = z.infer<typeof memberSchema>;
+export const memberUpdateSchema = z.strictObject({ role: roleSchema });
+
+export const invitationSchema = z.object({
+  id: z.string(),
+  email: z.string(),
+  role: roleSchema,
+  invited_by: z.string(),
+  created_at: time,
+  expires_at: time,
+});
+export type Invitation = z.infer<typeof invitationSchema>;
+export const createdInvitationSchema = z.object({ ...invitationSchema.shape, url: z.string(), mailed: z.boolean() });
+export type CreatedInvitation = z.infer<typeof createdInvitationSchema>;
+export const invitationCreateSchema = z.strictObject({ email: z.email().max(254), role: roleSchema.default("member") });
+/** What the bearer of a link may know before signing in. */
+export const invitationShownSchema = z.object({
+  organization: z.string(),
+  email: z.string(),
+  role: roleSchema,
+  expires_at: time,
+});
+export type InvitationShown = z.infer<typeof invitationShownSchema>;
+
+export const keySchema = z.object({
+  id: z.string(),
+  name: z.string(),
+  /** Canonical texts; empty for a key that acts as its creator. */
+  grants: z.array(z.string()),
+  created_by: z.string().nullable(),
+  created_at: time,
+  last_used_at: time.nullable(),
+  expires_at: time.nullable(),
+  /** Until when the secret before the last rotation is accepted. */
+  previous_until: time.nullable(),
+});
+export type Key = z.infer<typeof keySchema>;
+/** The only answers that hold a secret. */
+export const createdKeySchema = z.object({ ...keySchema.shape, api_key: z.string() });
+export type CreatedKey = z.infer<typeof createdKeySchema>;
+export const keyCreateSchema = z.strictObject({
+  name: z.string().max(300),
+  grants: z.array(z.string().max(300)).max(50).default([]),
+  expires_in_s: z.int().min(60).max(315_360_000).nullable().default(null),
+});
+export const keyRotateSchema = z.strictObject({
+  /** How long the former secret stays good. */
+  overlap_s: z.int().min(0).max(2_592_000).default(0),
+});
+
+export const secretSchema = z.object({
+  name: z.string(),
+  scope: z.enum(["organization", "database"]),
+  /** A secret of the database stands before one of the organization. */
+  overrides_organization: z.boolean(),
+  set_by: z.string().nullable(),
+  updated_at: time,
+});
+export type Secret = z.infer<typeof secretSchema>;
+/** At most what fits an environment variable of a pod. */
+export const secretSetSchema = z.strictObject({ value: z.string().min(1).max(65_536) });
+
+export const DATABASE_STATES = [
+  "PROVISIONING",
+  "UPDATING",
+  "AVAILABLE",
+  "STOPPING",
+  "STOPPED",
+  "STARTING",
+  "FAILED",
+  "DELETING",
+] as const;
+export const databaseSchema = z.object({
+  id: z.string(),
+  name: z.string(),
+  uri: z.string(),
+  organization: z.string(),
+  state: z.enum(DATABASE_STATES),
+  created_at: time,
+});
+export type Database = z.infer<typeof databaseSchema>;
+
+export const OPERATION_STATES = ["pending", "running", "succeeded", "failed", "cancelled"] as const;
+export const operationSchema = z.object({
+  id: z.string(),
+  /** `org.create`, `database.provision`, ...: an action of the audit log. */
+  kind: z.string(),
+  target: z.string(),
+  state: z.enum(OPERATION_STATES),
+  /** The person or the key. */
+  actor: z.string(),
+  detail: z.string().nullable(),
+  error: z.object({ code: z.string(), detail: z.string(), hint: z.string().nullable() }).nullable(),
+  created_at: time,
+  started_at: time.nullable(),
+  ended_at: time.nullable(),
+});
+export type Operation = z.infer<typeof operationSchema>;
+
+export const eventSchema = z.object({
+  /** Grows; where a stream resumes. */
+  id: z.string(),
+  at: time,
+  /** `key.create`, `secret.set`, `operation.succeeded`, ... */
+  action: z.string(),
+  target: z.string(),
+  /** `ann@example.com`, `key ci`, `system`. */
+  actor: z.string(),
+  ip_address: z.string().nullable(),
+  client: z.string().nullable(),
+  outcome: z.enum(["succeeded", "refused", "failed", "pending"]),
+  operation_id: z.string().nullable(),
+  detail: z.record(z.string(), z.unknown()),
+});
+export type AuditEvent = z.infer<typeof eventSchema>;
+
+export const webhookSchema = z.object({
+  id: z.string(),
+  url: z.string(),
+  /** Actions, or all of them when there is none; `key.*` takes every action of keys. */
+  actions: z.array(z.string()),
+  created_at: time,
+  /** Since when deliveries fail. */
+  failing_since: time.nullable(),
+});
+export type Webhook = z.infer<typeof webhookSchema>;
+export const createdWebhookSchema = z.object({ ...webhookSchema.shape, signing_secret: z.string() });
+export type CreatedWebhook = z.infer<typeof createdWebhookSchema>;
+export const webhookCreateSchema = z.strictObject({
+  url: z.url().max(2_000),
+  actions: z.array(z.string().max(100)).max(50).default([]),
+});
+export const deliverySchema = z.object({
+  id: z.string(),
+  event_id: z.string(),
+  state: z.enum(["pending", "delivered", "dead"]),
+  attempts: z.int(),
+  last_status: z.int().nullable(),
+  last_error: z.string().nullable(),
+  next_attempt_at: time.nullable(),
+  created_at: time,
+});
+export type Delivery = z.infer<typeof deliverySchema>;
+
+/** Query of every list. */
+export const pageQuerySchema = z.strictObject({
+  limit: z.coerce.number().int().min(1).max(200).default(50),
+  cursor: z.string().max(500).optional(),
+});
+export interface Page<T> {
+  readonly items: readonly T[];
+  /** The cursor of the next page; null at the end. */
+  readonly next: string | null;
+}
