@@ -45,12 +45,49 @@ const WILLING = {
   stop: async () => undefined,
 };
 
+const OPERATION = { id: "op1", kind: "org.create", target: "acme", state: "succeeded", actor: "ann@example.com" };
+
+/** A control plane in which there is nothing, and which does everything. */
+const CONTROL = {
+  whoami: {
+    email: "ann@example.com",
+    organization: { id: "o1", name: "acme", role: "owner" },
+    organizations: 1,
+    key: null,
+  },
+  sessionList: [],
+  sessionSwitch: { organization: { id: "o1", name: "acme", role: "owner" }, organizations: 1 },
+  orgCreate: { id: "o1", name: "acme" },
+  orgList: [],
+  keyCreate: { name: "ci", grants: [], api_key: "sk_x" },
+  keyRotate: { name: "ci", grants: [], api_key: "sk_x" },
+  keyList: [],
+  keyDelete: undefined,
+  secretSet: { name: "NAME", scope: "organization" },
+  secretList: [],
+  secretDelete: undefined,
+  operationList: [],
+  operationShow: OPERATION,
+  operationCancel: OPERATION,
+  eventList: [],
+};
+
 /** What each command is called with, where it takes something. */
 const ARGUMENTS: Readonly<Record<string, string>> = {
   completions: "bash",
   recompute: "main/docs -f",
   errors: "main",
   "jobs list": "main",
+  "org create": "acme",
+  "org switch": "acme",
+  "key create": "ci",
+  "key delete": "ci",
+  "key rotate": "ci",
+  "secret set": "acme NAME=value",
+  "secret delete": "acme NAME",
+  "operations show": "op1",
+  "operations wait": "op1",
+  "operations cancel": "op1",
   "jobs cancel": "main 019a",
   "schema diff": "app.py main",
   "schema update": "app.py main",
@@ -74,7 +111,10 @@ describe("every command", () => {
   test.each(COMMANDS.filter((command) => command !== "init" && command !== "service run"))(
     "cli %s --json prints one JSON document and nothing else",
     async (command) => {
-      const ran = await runCli(`${command} ${ARGUMENTS[command] ?? ""} --json`.replace("  ", " "), { client: WILLING });
+      const ran = await runCli(`${command} ${ARGUMENTS[command] ?? ""} --json`.replace("  ", " "), {
+        client: WILLING,
+        control: CONTROL,
+      });
       expect(() => JSON.parse(ran.stdout)).not.toThrow();
       expect(ran.exit).toBe(0);
     },

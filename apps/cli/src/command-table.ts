@@ -32,6 +32,22 @@ export const LEAVES: Readonly<Record<string, Leaf>> = {
     brief: "List computed cells that failed",
     load: async () => (await import("./commands/root/errors.ts")).errors,
   },
+  login: {
+    brief: "Sign in by confirming a code in a browser",
+    load: async () => (await import("./commands/root/login.ts")).login,
+  },
+  logout: {
+    brief: "End the sign-in of this machine",
+    load: async () => (await import("./commands/root/logout.ts")).logout,
+  },
+  whoami: {
+    brief: "Show who you are, by which credential, on which server",
+    load: async () => (await import("./commands/root/whoami.ts")).whoami,
+  },
+  events: {
+    brief: "Read the audit log: who did what, when and from where",
+    load: async () => (await import("./commands/root/events.ts")).events,
+  },
   completions: {
     brief: "Print the completions of a shell",
     load: async () => (await import("./commands/root/completions.ts")).completions,
@@ -154,6 +170,86 @@ export const NOUNS: Readonly<Record<string, Noun>> = {
       status: {
         brief: "Show whether the daemon runs",
         load: async () => (await import("./commands/daemon/status.ts")).status,
+      },
+    },
+  },
+  org: {
+    brief: "Organizations of the hosted service",
+    has_plan: false,
+    verbs: {
+      create: {
+        brief: "Create an organization with its database main",
+        load: async () => (await import("./commands/org/create.ts")).create,
+      },
+      list: {
+        brief: "List the organizations that you belong to",
+        load: async () => (await import("./commands/org/list.ts")).list,
+      },
+      switch: {
+        brief: "Have the session work in another of your organizations",
+        load: async () => (await import("./commands/org/switch.ts")).switchTo,
+      },
+    },
+  },
+  key: {
+    brief: "API keys of an organization",
+    has_plan: false,
+    verbs: {
+      create: {
+        brief: "Create an API key; its secret is printed once",
+        load: async () => (await import("./commands/key/create.ts")).create,
+      },
+      list: {
+        brief: "List API keys",
+        load: async () => (await import("./commands/key/list.ts")).list,
+      },
+      delete: {
+        brief: "Delete an API key",
+        load: async () => (await import("./commands/key/delete.ts")).deleteKey,
+      },
+      rotate: {
+        brief: "Give an API key a new secret",
+        load: async () => (await import("./commands/key/rotate.ts")).rotate,
+      },
+    },
+  },
+  secret: {
+    brief: "Secrets of databases and organizations",
+    has_plan: false,
+    verbs: {
+      set: {
+        brief: "Set secrets of a database or an organization",
+        load: async () => (await import("./commands/secret/set.ts")).set,
+      },
+      list: {
+        brief: "List the names of secrets",
+        load: async () => (await import("./commands/secret/list.ts")).list,
+      },
+      delete: {
+        brief: "Delete secrets of a database or an organization",
+        load: async () => (await import("./commands/secret/delete.ts")).deleteSecret,
+      },
+    },
+  },
+  operations: {
+    brief: "What was asked of the hosted service",
+    has_plan: false,
+    verbs: {
+      list: {
+        brief: "List what was asked of the hosted service, and how it went",
+        load: async () => (await import("./commands/operations/list.ts")).list,
+      },
+      show: {
+        brief: "Show an operation: its state, its times, its error",
+        load: async () => (await import("./commands/operations/show.ts")).show,
+      },
+      wait: {
+        brief: "Wait until an operation has ended",
+        load: async () => (await import("./commands/operations/wait.ts")).wait,
+      },
+      cancel: {
+        brief: "Cancel an operation",
+        load: async () => (await import("./commands/operations/cancel.ts")).cancel,
       },
     },
   },

@@ -5,6 +5,12 @@ import { join, resolve } from "node:path";
 export interface CliConfig {
   /** Absolute; not made and not looked at yet. */
   readonly home: string;
+  /** `SERVICE_API_KEY`; undefined when it is not set or empty. */
+  readonly api_key: string | undefined;
+  /** `SERVICE_API_URL` as it was typed. */
+  readonly api_url: string | undefined;
+  /** True when a browser that is opened comes up before the person. */
+  readonly has_display: boolean;
   /** The environment of the caller, for the application's Python and for services; without our own secrets. */
   readonly application_env: Readonly<Record<string, string>>;
   /** The environment for the daemon: all of it, for its settings are SERVICE_ variables. */
@@ -20,7 +26,11 @@ const SECRETS = ["SERVICE_API_KEY", "SERVICE_LOCAL_DATABASE_URL", "SERVICE_DATAB
  *  command a quarter of its start. */
 export function readCliConfig(env: Readonly<Record<string, string | undefined>> = process.env): CliConfig {
   const defined = Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined);
+  const ownDisplay = process.platform === "darwin" || process.platform === "win32";
   return {
+    api_key: env["SERVICE_API_KEY"]?.trim() || undefined,
+    api_url: env["SERVICE_API_URL"]?.trim() || undefined,
+    has_display: ownDisplay ? !env["SSH_CONNECTION"] : Boolean(env["DISPLAY"] || env["WAYLAND_DISPLAY"]),
     home: resolve(env["SERVICE_HOME"] || join(homedir(), ".service")),
     application_env: Object.fromEntries(defined.filter(([name]) => !SECRETS.includes(name))),
     daemon_env: Object.fromEntries(defined),

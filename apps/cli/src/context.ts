@@ -1,4 +1,5 @@
 import type { LocalClient } from "@appdb/contract/client";
+import type { ControlClient } from "@appdb/contract/control-client";
 import { appError } from "@appdb/contract/errors";
 import type { DaemonFile } from "@appdb/contract/home";
 import type { Manifest } from "@appdb/contract/manifest";
@@ -6,6 +7,10 @@ import type { Health, Runtime } from "@appdb/contract/routes/local";
 import type { ServiceMessage, ServiceSpec } from "@appdb/contract/service-spec";
 import type { StricliProcess } from "@stricli/core";
 import type { CliConfig } from "./config.ts";
+import type { DeviceCode } from "./control/device-sign-in.ts";
+import type { Credential } from "./control/find-credential.ts";
+import type { ServerAddress } from "./control/find-server.ts";
+import type { Session } from "./control/sessions.ts";
 import type { CompletedCommand } from "./output/completion-scripts.ts";
 import type { Output } from "./output/output.ts";
 
@@ -26,7 +31,11 @@ export interface World {
   readonly signal: AbortSignal;
   /** Undefined where nobody can answer. */
   readonly prompt: Prompt | undefined;
+  /** Reads what is piped in; undefined where stdin is a terminal. */
+  readonly readInput: (() => Promise<Uint8Array>) | undefined;
   readonly daemon: DaemonControl;
+  /** The way to the hosted service, loaded when a command asks for it. */
+  control(): Promise<ControlAccess>;
   /** Reads an application file: finds the project, checks its configuration, runs the file's Python. */
   readApplication(input: ApplicationInput): Promise<Application>;
   /** Lets the engine look through an application without a database. */
@@ -51,6 +60,44 @@ export interface MachineCheck {
 export interface Prompt {
   /** @throws AppError interrupted when the person leaves the question with Ctrl-C */
   confirm(question: string): Promise<boolean>;
+  /** Asks for what nobody may see; shows nothing of what is typed. @throws AppError interrupted */
+  secret(question: string): Promise<string>;
+}
+
+/** The hosted service's control plane as one credential reaches it. */
+export interface Control {
+  readonly client: ControlClient;
+  readonly server: ServerAddress;
+  readonly credential: Credential;
+}
+
+/** How commands reach the control plane, and keep who is signed in where. */
+export interface ControlAccess {
+  /** The control plane for somebody who is signed in or has a key.
+   *  @throws not_signed_in, config_invalid, server_unreachable when no server is known */
+  open(): Promise<Control>;
+  /** @throws config_invalid, server_unreachable when none is known */
+  findServer(): Promise<ServerAddress>;
+  /** What commands sign requests with; undefined when there is nothing. @throws config_invalid */
+  findCredential(server: ServerAddress): Promise<Credential | undefined>;
+  /** The sign-in of `cli login`, whatever goes before it. @throws config_invalid */
+  findSignIn(server: ServerAddress): Credential | undefined;
+  /** A client with this credential. @throws server_unreachable when the server is known to be gone */
+  connect(server: ServerAddress, credential: Credential): ControlClient;
+  /** Signs in by a code that somebody confirms; answers the session's credential and what to keep of it, keeps nothing.
+   *  @throws sign_in_denied, sign_in_expired, server_unreachable, interrupted */
+  signIn(server: ServerAddress, listener: SignInListener): Promise<{ token: string; credential: Credential }>;
+  /** Keeps a sign-in, or forgets it. @throws home_not_writable, disk_full, config_invalid */
+  keepSignIn(server: ServerAddress, session: Session | undefined): void;
+  /** Keeps the address in the home's config.toml; answers that file. @throws config_invalid, home_not_writable */
+  keepServer(url: string): Promise<string>;
+  openBrowser(url: string): void;
+}
+
+export interface SignInListener {
+  onCode(code: DeviceCode): void;
+  /** The server did not answer; it is asked again. */
+  onRetry(reason: string): void;
 }
 
 export interface DaemonControl {

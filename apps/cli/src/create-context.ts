@@ -8,6 +8,8 @@ import { createOutput, type Output, type TextStream } from "./output/output.ts";
 import type { Program } from "./program.ts";
 import type { Ahead } from "./project/read-ahead.ts";
 
+const MOST_INPUT_BYTES = 1_000_000;
+
 export interface ContextInput {
   /** An application that the command will most likely ask for. */
   readonly ahead: Ahead | undefined;
@@ -37,6 +39,11 @@ export function createContext({ ahead, calls_daemon, node, program, signal }: Co
     out,
     signal,
     prompt: isatty(0) && isatty(2) ? createPrompt(out) : undefined,
+    readInput: isatty(0) ? undefined : async () => await readAll(node.stdin),
+    control: async () => {
+      const { createControlAccess } = await import("./control/create-control-access.ts");
+      return createControlAccess({ config, cwd, signal });
+    },
     daemon: {
       ensure: async () => {
         const deps = { ...daemon, found };
@@ -102,5 +109,28 @@ function createPrompt(out: Output): Prompt {
       if (isCancel(answer)) throw appError("interrupted", { detail: "The question was left; nothing was changed." });
       return answer;
     },
+    secret: async (question) => {
+      const [{ isCancel, password }, { appError }] = await Promise.all([
+        import("@clack/prompts"),
+        import("@appdb/contract/errors"),
+      ]);
+      out.status("");
+      // no mask: how long a value is says something of it
+      const answer = await password({ message: question, mask: "", output: process.stderr });
+      if (isCancel(answer)) throw appError("interrupted", { detail: "The question was left; nothing was changed." });
+      return answer;
+    },
   };
+}
+
+/** What is piped in, to its end; far more than any value has is cut, and then refused as too long. */
+async function readAll(stream: NodeJS.ReadableStream): Promise<Uint8Array> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of stream) {
+    chunks.push(Buffer.from(chunk));
+    length += chunk.length;
+    if (length > MOST_INPUT_BYTES) break;
+  }
+  return Buffer.concat(chunks);
 }

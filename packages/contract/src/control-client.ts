@@ -217,11 +217,17 @@ function lost(
   if (signal?.aborted) return appError("interrupted", { detail: "The command was interrupted.", cause });
   const { method, path } = CONTROL_ROUTES[name];
   return appError("server_unreachable", {
-    detail: `No server answers at ${options.url || "this address"} (from ${options.url_source}).`,
+    detail: `No server answers at ${options.url || "this address"} (from ${options.url_source})${reasonOf(cause)}.`,
     hint: "Start it with npm start in its checkout, or name another one: cli login --server https://...",
     meta: { url: options.url, source: options.url_source, request: `${method} ${path}` },
     cause,
   });
+}
+
+/** What the system says; a refused connection says no more than that nobody answers. */
+function reasonOf(cause: unknown): string {
+  if (!(cause instanceof Error) || !("code" in cause) || cause.code === "ECONNREFUSED") return "";
+  return `: ${cause.message}`;
 }
 
 function failed(options: ControlClientOptions, name: ControlRouteName, what: string, cause?: unknown): Error {

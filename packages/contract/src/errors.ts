@@ -115,6 +115,7 @@ export const ERRORS = {
   database_not_found: { status: 404, title: "There is no such database" },
   database_quota: { status: 409, title: "The organization has as many databases as it may" },
   operation_not_found: { status: 404, title: "There is no such operation" },
+  operation_running: { status: 409, title: "The operation has not ended yet" },
   operation_not_cancellable: { status: 409, title: "The operation cannot be cancelled" },
   webhook_not_found: { status: 404, title: "There is no such webhook" },
   webhook_refused: { status: 422, title: "The webhook's address is not allowed" },

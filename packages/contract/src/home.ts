@@ -5,6 +5,12 @@
 export const HOME_PATHS = {
   /** `DaemonFile`, 0600, there while a daemon listens; a killed daemon leaves it behind. */
   daemon: "daemon.json",
+  /** `[service]` with `api_url` and `api_key`: which hosted service the command talks to, and as whom. */
+  config: "config.toml",
+  /** Sign-ins of `cli login`, 0600, by the server's address. */
+  sessions: "sessions.json",
+  /** `ServerFile`, there while `npm start` runs the hosted service on this home; a killed server leaves it behind. */
+  server: "server.json",
   /** The bearer token, 0600, one line. */
   token: "daemon.token",
   /** One file per daemon that held the home, the highest number is the lock. */
@@ -21,6 +27,13 @@ export const HOME_PATHS = {
   /** What was found out about interpreters. */
   pythons: "pythons",
 } as const;
+
+/** What `server.json` says. */
+export interface ServerFile {
+  /** Without a slash at its end. */
+  readonly url: string;
+  readonly pid: number;
+}
 
 /** What `daemon.json` says. */
 export interface DaemonFile {

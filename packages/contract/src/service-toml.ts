@@ -51,6 +51,12 @@ const serviceShape = { api_key: nonEmpty.optional(), database: z.array(databaseE
 const serviceConfigSchema = z.strictObject(serviceShape);
 export type ServiceConfig = z.infer<typeof serviceConfigSchema>;
 
+/** `[service]` of the home's config.toml. The server's address stands here and never in a project: whoever clones one
+ *  would send their credential where its author wants it. */
+const homeShape = { api_key: nonEmpty.optional(), api_url: nonEmpty.optional() };
+const homeConfigSchema = z.strictObject(homeShape);
+export type HomeConfig = z.infer<typeof homeConfigSchema>;
+
 /** Where a configuration came from, for messages. */
 export interface ConfigPlace {
   /** As a person calls the file: `service.toml`. */
@@ -66,10 +72,21 @@ export interface ConfigPlace {
  *  @throws config_invalid with file, line and the nearest known key */
 export function parseServiceConfig(value: unknown, place: ConfigPlace): ServiceConfig {
   const parsed = serviceConfigSchema.safeParse(value);
-  const problems = parsed.success ? findConflicts(parsed.data) : parsed.error.issues.flatMap(describeIssue);
+  const problems = parsed.success ? findConflicts(parsed.data) : describeIssues(parsed.error, serviceShape);
   if (parsed.success && problems.length === 0) return parsed.data;
+  throw invalidConfig(problems, place);
+}
+
+/** Checks the section of the home's config.toml. @throws config_invalid with file, line and the nearest known key */
+export function parseHomeConfig(value: unknown, place: ConfigPlace): HomeConfig {
+  const parsed = homeConfigSchema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  throw invalidConfig(describeIssues(parsed.error, homeShape), place);
+}
+
+function invalidConfig(problems: readonly ConfigProblem[], place: ConfigPlace): Error {
   const lines = problems.map((problem) => printProblem(problem, place));
-  throw appError("config_invalid", {
+  return appError("config_invalid", {
     detail: lines.join("\n"),
     hint:
       problems.find((problem) => problem.hint !== undefined)?.hint ??
@@ -101,9 +118,13 @@ interface ConfigProblem {
   readonly hint?: string | undefined;
 }
 
-function describeIssue(issue: z.core.$ZodIssue): ConfigProblem[] {
+function describeIssues(error: z.ZodError, shape: object): ConfigProblem[] {
+  return error.issues.flatMap((issue) => describeIssue(issue, shape));
+}
+
+function describeIssue(issue: z.core.$ZodIssue, shape: object): ConfigProblem[] {
   if (issue.code !== "unrecognized_keys") return [{ path: issue.path, text: describeValue(issue) }];
-  const known = Object.keys(issue.path[0] === "database" ? databaseEntryShape : serviceShape);
+  const known = Object.keys(issue.path[0] === "database" ? databaseEntryShape : shape);
   return issue.keys.map((key) => {
     const near = nearestName(key, known);
     return {

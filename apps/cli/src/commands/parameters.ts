@@ -49,6 +49,16 @@ export function parseCount(input: string): number {
   throw new Error("a whole number from 1 to 999999 is wanted");
 }
 
+const UNITS_S: Readonly<Record<string, number>> = { m: 60, h: 3_600, d: 86_400 };
+
+/** Parses a time such as `90d`, `12h`, `30m`; answers seconds. @throws Error */
+export function parseDuration(input: string): number {
+  const [, number, unit = ""] = /^([1-9]\d{0,6})([mhd])$/.exec(input) ?? [];
+  const unit_s = UNITS_S[unit];
+  if (number !== undefined && unit_s !== undefined) return Number(number) * unit_s;
+  throw new Error("a time in minutes, hours or days is wanted: 30m, 12h, 90d");
+}
+
 /** The local target of a command. @throws invalid_target; hosted_not_available for a hosted one */
 export function requireLocal(typed: string, command: string): LocalTarget {
   const target = parseTarget(typed);

@@ -8,6 +8,7 @@ import type { CliConfig } from "../config.ts";
 import type { FoundDaemon } from "../context.ts";
 import type { Program } from "../program.ts";
 import { openDaemonLog, readDaemonAddress, readLogFrom, sizeOfLog } from "./daemon-files.ts";
+import { isAlive } from "./is-alive.ts";
 import { nodeFetch } from "./node-fetch.ts";
 
 export interface DaemonDeps {
@@ -132,16 +133,6 @@ function busyError(found: FoundDaemon): AppError {
     hint: "Replace it when that may stop: cli daemon restart",
     meta: { daemon_version: version, version: VERSION, busy, services },
   });
-}
-
-/** A process that we may not signal lives as well. */
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "EPERM";
-  }
 }
 
 /** Compares `major.minor.patch`; what follows a `-` does not count. */

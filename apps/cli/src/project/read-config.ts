@@ -1,5 +1,5 @@
 import { appError } from "@appdb/contract/errors";
-import { parseServiceConfig, type ServiceConfig } from "@appdb/contract/service-toml";
+import { type HomeConfig, parseHomeConfig, parseServiceConfig, type ServiceConfig } from "@appdb/contract/service-toml";
 import { parse, TomlError } from "smol-toml";
 import type { Project } from "./find-project.ts";
 import { findKeyLine } from "./key-line.ts";
@@ -16,9 +16,17 @@ export function readConfig(project: Pick<Project, "config_file" | "text">): Serv
     section,
     lineOf: (path: readonly PropertyKey[]) => findKeyLine(text, [...section.split("."), ...path]),
   } as const;
-  if (!in_tool) refuseStrangers(document, text);
+  if (!in_tool) refuseStrangers(document, text, file, "The sections are [service] and [[service.database]].");
   const tool = in_tool ? document["tool"] : document;
   return parseServiceConfig((isTable(tool) ? tool["service"] : undefined) ?? {}, place);
+}
+
+/** Parses and checks the home's config.toml; `file` is what messages call it. @throws config_invalid with file and line */
+export function readHomeConfig(file: string, text: string): HomeConfig {
+  const document = parseToml(file, text);
+  refuseStrangers(document, text, file, "The section is [service].");
+  const lineOf = (path: readonly PropertyKey[]) => findKeyLine(text, ["service", ...path]);
+  return parseHomeConfig(document["service"] ?? {}, { file, section: "service", lineOf });
 }
 
 /** Parses TOML. @throws config_invalid with line and column */
@@ -37,16 +45,16 @@ export function parseToml(file: string, text: string): Record<string, unknown> {
   }
 }
 
-/** service.toml is ours alone, so a section that we do not know is a typo. */
-function refuseStrangers(document: Record<string, unknown>, text: string): void {
+/** The file is ours alone, so a section that we do not know is a typo. */
+function refuseStrangers(document: Record<string, unknown>, text: string, file: string, hint: string): void {
   for (const key of Object.keys(document)) {
     if (key === "service") continue;
     // a header in double brackets counts from 0
     const line = findKeyLine(text, [key]) ?? findKeyLine(text, [key, 0]);
     throw appError("config_invalid", {
-      detail: `service.toml${line === undefined ? "" : `:${line}`}: '${key}' is no section that is known here; did you mean 'service'?`,
-      hint: "The sections are [service] and [[service.database]].",
-      meta: { file: "service.toml", line },
+      detail: `${file}${line === undefined ? "" : `:${line}`}: '${key}' is no section that is known here; did you mean 'service'?`,
+      hint,
+      meta: { file, line },
     });
   }
 }

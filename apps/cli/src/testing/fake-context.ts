@@ -1,9 +1,11 @@
 import type { LocalClient } from "@appdb/contract/client";
+import type { ControlClient } from "@appdb/contract/control-client";
 import type { Manifest } from "@appdb/contract/manifest";
 import type { SchemaPlan, ServicePlan } from "@appdb/contract/plan";
 import type { Health, ServiceRecord } from "@appdb/contract/routes/local";
 import { listCommands, runCommandLine } from "../app.ts";
-import type { Application, FoundDaemon, Prompt, World } from "../context.ts";
+import type { Application, ControlAccess, FoundDaemon, Prompt, World } from "../context.ts";
+import type { Credential } from "../control/find-credential.ts";
 import { createOutput } from "../output/output.ts";
 
 export interface Ran {
@@ -22,12 +24,16 @@ export interface FakeWorld {
   readonly app?: Application | Error;
   /** What the person answers; absent where there is no terminal. */
   readonly answer?: boolean;
+  /** What the person types where nothing is shown of it. */
+  readonly secret?: string;
+  /** Answers of the control plane, by the name of the route; lists as arrays. A call that the test did not expect fails. */
+  readonly control?: Readonly<Record<string, unknown>>;
   readonly context?: Partial<World>;
 }
 
 /** Runs one command line against a fake world, in this process. */
-export async function runCli(words: string, world: FakeWorld = {}): Promise<Ran> {
-  const argv = words === "" ? [] : words.split(" ");
+export async function runCli(words: string | readonly string[], world: FakeWorld = {}): Promise<Ran> {
+  const argv = typeof words !== "string" ? words : words === "" ? [] : words.split(" ");
   const written = { stdout: "", stderr: "" };
   const streamOf = (name: keyof typeof written) => ({
     write: (text: string) => {
@@ -42,14 +48,18 @@ export async function runCli(words: string, world: FakeWorld = {}): Promise<Ran>
   };
   const client = fakeClient(world.client ?? {});
   const prompt: Prompt | undefined =
-    world.answer === undefined ? undefined : { confirm: async () => world.answer === true };
+    world.answer === undefined
+      ? undefined
+      : { confirm: async () => world.answer === true, secret: async () => world.secret ?? "" };
   const ctx: World = {
     process,
-    config: { home: "/home/ada/.service", application_env: {}, daemon_env: {}, plain: true },
+    config: CONFIG,
     cwd: world.cwd ?? "/home/ada/project",
     out: createOutput(streams.stdout, streams.stderr, true),
     signal: new AbortController().signal,
     prompt,
+    readInput: undefined,
+    control: async () => fakeControl(world.control ?? {}),
     daemon: {
       ensure: async () => client,
       find: async () => (world.has_daemon === false ? undefined : foundDaemon(client)),
@@ -72,6 +82,16 @@ export async function runCli(words: string, world: FakeWorld = {}): Promise<Ran>
   return { ...written, exit: Number(process.exitCode) };
 }
 
+export const CONFIG: World["config"] = {
+  home: "/home/ada/.service",
+  api_key: undefined,
+  api_url: undefined,
+  has_display: false,
+  application_env: {},
+  daemon_env: {},
+  plain: true,
+};
+
 function fakeClient(answers: Partial<LocalClient>): LocalClient {
   return new Proxy(answers, {
     get: (given, name) => {
@@ -84,6 +104,36 @@ function fakeClient(answers: Partial<LocalClient>): LocalClient {
       };
     },
   }) as LocalClient;
+}
+
+/** A control plane that somebody is signed in to. */
+function fakeControl(answers: Readonly<Record<string, unknown>>): ControlAccess {
+  const server = { url: "https://cloud.example.com", source: "SERVICE_API_URL", is_running: true };
+  const credential: Credential = { kind: "session", source: "/home/ada/.service/sessions.json", headers: {} };
+  const answerOf = (name: string) => {
+    if (name in answers) return answers[name];
+    throw new Error(`The test did not expect ${name}.`);
+  };
+  const client = {
+    call: async (name: string) => answerOf(name),
+    each: async function* (name: string) {
+      yield* answerOf(name) as unknown[];
+    },
+    follow: () => {
+      throw new Error("The test follows nothing.");
+    },
+  } as unknown as ControlClient;
+  return {
+    open: async () => ({ server, credential, client }),
+    findServer: async () => server,
+    findCredential: async () => credential,
+    findSignIn: () => credential,
+    connect: () => client,
+    signIn: async () => ({ token: "token", credential }),
+    keepSignIn: () => undefined,
+    keepServer: async () => "/home/ada/.service/config.toml",
+    openBrowser: () => undefined,
+  };
 }
 
 export const HEALTH: Health = {

@@ -3,7 +3,7 @@ import type { PlanOp, ServicePlan, ServicePlanItem } from "@appdb/contract/plan"
 import type { ServiceMessage, ServiceSpec } from "@appdb/contract/service-spec";
 import { describe, expect, test } from "vitest";
 import type { RunningService } from "../../context.ts";
-import { APPLICATION, MANIFEST, runCli, SERVICE, servicePlan } from "../../testing/fake-context.ts";
+import { APPLICATION, CONFIG, MANIFEST, runCli, SERVICE, servicePlan } from "../../testing/fake-context.ts";
 
 function item(resolution: ServicePlanItem["resolution"], ops: PlanOp[] = []): ServicePlanItem {
   return {
@@ -378,7 +378,7 @@ describe("service run", () => {
 
   test("limits of the environment reach the service, wrong ones are refused together", async () => {
     const given = world(LISTENING);
-    const config = { home: "/h", application_env: {}, daemon_env: { SERVICE_WORKERS: "3" }, plain: true };
+    const config = { ...CONFIG, daemon_env: { SERVICE_WORKERS: "3" } };
     setTimeout(() => given.interrupt.abort(), 5);
     await runCli("service run app.py main", { ...given, context: { ...given.context, config } });
     expect(given.specs[0]?.limits.workers).toBe(3);

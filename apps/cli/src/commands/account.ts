@@ -1,0 +1,61 @@
+import { appError } from "@appdb/contract/errors";
+import type { Whoami } from "@appdb/contract/routes/control";
+import type { Context, Control } from "../context.ts";
+import { showControls } from "../output/show-controls.ts";
+import { text } from "./parameters.ts";
+
+/** What commands of an organization share. */
+export const ORG_FLAG = {
+  kind: "parsed",
+  parse: text,
+  optional: true,
+  brief: "The organization; the session's own when left out",
+  placeholder: "name",
+} as const;
+
+/** Which organization somebody works in, or how to come to one. */
+export function organizationLine({
+  organization,
+  organizations,
+}: Pick<Whoami, "organization" | "organizations">): string {
+  if (organization !== null) {
+    const role = organization.role === null ? "" : ` (${organization.role})`;
+    return `Organization: ${showControls(organization.name)}${role}`;
+  }
+  if (organizations === 0) return "No organization yet: create one with cli org create NAME";
+  // A server that knows of them and did not put the session into one is newer than this command.
+  return `No organization yet, though you belong to ${organizations}: upgrade this library and run cli login again`;
+}
+
+/** The control plane, and the organization that a command works in: the one that was named, else the session's or the
+ *  key's. @throws not_signed_in, no_organization, and what the control plane answers */
+export async function openOrganization(
+  ctx: Context,
+  named: string | undefined,
+): Promise<Control & { readonly org: string }> {
+  const control = await (await ctx.control()).open();
+  if (named !== undefined) return { ...control, org: named };
+  const { organization } = await control.client.call("whoami", {}, { signal: ctx.signal });
+  if (organization !== null) return { ...control, org: organization.name };
+  throw appError("no_organization", {
+    detail: "No organization yet.",
+    hint: "Create one: cli org create NAME   or name one that you belong to: --org NAME",
+  });
+}
+
+/** All items of a list. */
+export async function takeAll<T>(items: AsyncIterable<T>): Promise<T[]> {
+  const all: T[] = [];
+  for await (const item of items) all.push(item);
+  return all;
+}
+
+/** The first items of a list; the pages behind them are not asked for. */
+export async function takeFirst<T>(items: AsyncIterable<T>, most: number): Promise<T[]> {
+  const first: T[] = [];
+  for await (const item of items) {
+    first.push(item);
+    if (first.length === most) break;
+  }
+  return first;
+}

@@ -1,0 +1,84 @@
+import { parseGrant } from "@appdb/contract/control/grants";
+import { appError } from "@appdb/contract/errors";
+import type { CreatedKey } from "@appdb/contract/routes/control";
+import { defineCommand, type JsonFlag } from "../../define-command.ts";
+import type { Output } from "../../output/output.ts";
+import { showControls } from "../../output/show-controls.ts";
+import { ORG_FLAG, openOrganization } from "../account.ts";
+import { parseDuration, text } from "../parameters.ts";
+
+interface Flags extends JsonFlag {
+  readonly grant?: readonly string[];
+  readonly expires?: number;
+  readonly org?: string;
+}
+
+/** Exit 2 for a grant that is written wrong, before anything is asked. */
+export const create = defineCommand<Flags, [name: string], CreatedKey>({
+  brief: "Create an API key; its secret is printed once",
+  examples: [
+    ["cli key create ci", "a key that acts as you"],
+    [
+      "cli key create edge --grant access:cloud://acme:main/services/ingest",
+      "a key that may call one service and nothing else",
+    ],
+    ["cli key create nightly --expires 90d --json", "one that ends by itself, for a program"],
+  ],
+  parameters: {
+    positional: { kind: "tuple", parameters: [{ brief: "What to call it", placeholder: "NAME", parse: text }] },
+    flags: {
+      grant: {
+        kind: "parsed",
+        parse: text,
+        variadic: true,
+        optional: true,
+        brief: "What it may do, once for each: access|manage:cloud://org:db[/services[/name]]",
+        placeholder: "grant",
+      },
+      expires: {
+        kind: "parsed",
+        parse: parseDuration,
+        optional: true,
+        brief: "When it ends: 30m, 12h, 90d; never when left out",
+        placeholder: "time",
+      },
+      org: ORG_FLAG,
+    },
+  },
+  run: async (ctx, flags, name) => {
+    const grants = (flags.grant ?? []).map(parseGrant);
+    const org = organizationOf(grants, flags.org);
+    const control = await openOrganization(ctx, org);
+    const body = { name, grants: grants.map((grant) => grant.text), expires_in_s: flags.expires ?? null };
+    return await control.client.call("keyCreate", { params: { org: control.org }, body }, { signal: ctx.signal });
+  },
+  render: (key, out) => {
+    out.line(`${showControls(key.name)}  (${powersOf(key)})`);
+    printSecret(key, out);
+  },
+});
+
+/** What a key may do, in words. */
+export function powersOf({ grants, created_by }: Pick<CreatedKey, "grants" | "created_by">): string {
+  return showControls(grants.length === 0 ? `acts as ${created_by ?? "its creator"}` : grants.join(", "));
+}
+
+/** The one time that the secret is shown: alone on the last line, so that it can be taken from there. */
+export function printSecret(key: CreatedKey, out: Output): void {
+  if (key.expires_at !== null) out.line(`It ends at ${key.expires_at}.`);
+  out.line();
+  out.line("API key (shown once, store it now):");
+  out.line(key.api_key);
+}
+
+/** The organization that the grants speak of, which is where the key belongs.
+ *  @throws usage when they speak of several, or of another one than was named */
+function organizationOf(grants: readonly { organization: string }[], named: string | undefined): string | undefined {
+  const all = new Set([...(named === undefined ? [] : [named]), ...grants.map((grant) => grant.organization)]);
+  const [first, second] = all;
+  if (second === undefined) return first;
+  throw appError("usage", {
+    detail: `A key belongs to one organization, and this command names ${[...all].join(" and ")}.`,
+    hint: "Make a key in each: cli key create NAME --grant ...",
+  });
+}

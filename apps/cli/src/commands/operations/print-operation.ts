@@ -1,0 +1,31 @@
+import type { Operation } from "@appdb/contract/routes/control";
+import type { Output } from "../../output/output.ts";
+import { showControls } from "../../output/show-controls.ts";
+import { text } from "../parameters.ts";
+
+export const OPERATION = { brief: "Its id", placeholder: "ID", parse: text } as const;
+
+/** `id  kind  state  target  actor`, and what went wrong. */
+export function operationCells(operation: Operation): string[] {
+  const { actor, created_at, id, kind, state, target } = operation;
+  return [id, kind, state, target, actor, created_at].map(showControls);
+}
+
+/** One operation with its times and its error. */
+export function printOperation(operation: Operation, out: Output): void {
+  const { actor, detail, error, id, kind, state, target } = operation;
+  out.line(`${[kind, target, state].map(showControls).join("  ")}`);
+  out.line(`    id       ${showControls(id)}`);
+  out.line(`    by       ${showControls(actor)}`);
+  if (detail !== null) out.line(`    detail   ${showControls(detail)}`);
+  for (const time of ["created_at", "started_at", "ended_at"] as const) {
+    if (operation[time] !== null) out.line(`    ${time.replace("_at", "").padEnd(7)}  ${operation[time]}`);
+  }
+  if (error === null) return;
+  out.line(`    error    ${showControls(error.detail)} (${showControls(error.code)})`);
+  if (error.hint !== null) out.line(`    hint     ${showControls(error.hint)}`);
+}
+
+export function hasEnded({ state }: Operation): boolean {
+  return state !== "pending" && state !== "running";
+}

@@ -1,0 +1,59 @@
+import { appError } from "@appdb/contract/errors";
+import type { Operation } from "@appdb/contract/routes/control";
+import { defineCommand, type JsonFlag } from "../../define-command.ts";
+import { EXIT } from "../../output/exit-codes.ts";
+import { ORG_FLAG, openOrganization } from "../account.ts";
+import { parseDuration } from "../parameters.ts";
+import { hasEnded, OPERATION, printOperation } from "./print-operation.ts";
+
+interface Flags extends JsonFlag {
+  readonly timeout?: number;
+  readonly org?: string;
+}
+
+/** How long the server keeps one request waiting. */
+const WAIT_MS = 30_000;
+
+/** Exit 0 when it succeeded, 1 when it failed, was cancelled or goes on past the timeout. Ctrl-C leaves it running. */
+export const wait = defineCommand<Flags, [id: string], Operation>({
+  brief: "Wait until an operation has ended",
+  examples: [
+    ["cli operations wait op_019a", "exit 0 when it succeeded"],
+    ["cli operations wait op_019a --timeout 10m --json", "not for ever, for a program"],
+  ],
+  parameters: {
+    positional: { kind: "tuple", parameters: [OPERATION] },
+    flags: {
+      timeout: {
+        kind: "parsed",
+        parse: parseDuration,
+        optional: true,
+        brief: "How long at most: 10m, 1h; for ever when left out",
+        placeholder: "time",
+      },
+      org: ORG_FLAG,
+    },
+  },
+  run: async (ctx, flags, id) => {
+    const { client, org } = await openOrganization(ctx, flags.org);
+    const ends = performance.now() + (flags.timeout ?? Number.POSITIVE_INFINITY) * 1000;
+    for (;;) {
+      const wait_ms = Math.max(0, Math.min(WAIT_MS, Math.ceil(ends - performance.now())));
+      const input = { params: { org, id }, query: { wait_ms } };
+      const operation = await client.call("operationShow", input, { signal: ctx.signal });
+      if (hasEnded(operation)) return operation;
+      ctx.out.status(`${operation.kind} ${operation.target}: ${operation.state}`);
+      if (performance.now() >= ends) throw stillGoing(operation);
+    }
+  },
+  render: printOperation,
+  exitCode: ({ state }) => (state === "succeeded" ? EXIT.done : EXIT.failed),
+});
+
+function stillGoing({ id, kind, state, target }: Operation): Error {
+  return appError("operation_running", {
+    detail: `The operation ${kind} of ${target} has not ended in that time; it is ${state} and goes on.`,
+    hint: `Look at it: cli operations show ${id}`,
+    meta: { id, state },
+  });
+}

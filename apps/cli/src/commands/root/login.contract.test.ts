@@ -1,0 +1,337 @@
+import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { appError } from "@appdb/contract/errors";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import {
+  type Asked,
+  type ControlServer,
+  type ControlServerInput,
+  startControlServer,
+} from "../../testing/control-server.ts";
+import { type ControlWorld, openControlWorld, WHO } from "../../testing/control-world.ts";
+
+const TOKEN = "tok-0123456789";
+const CODE = {
+  device_code: "dev-secret",
+  user_code: "WXYZ1234",
+  verification_uri: "https://cloud.example.com/device",
+  verification_uri_complete: "https://cloud.example.com/device?user_code=WXYZ1234",
+  expires_in: 600,
+  // A fraction of the second that servers ask for.
+  interval: 0.01,
+};
+const SESSION = {
+  id: "s1",
+  current: true,
+  client: "cli" as const,
+  ip_address: null,
+  user_agent: null,
+  created_at: "2026-11-22T10:00:00.000Z",
+  last_used_at: "2026-11-22T10:00:00.000Z",
+  expires_at: "2026-12-22T10:00:00.000Z",
+};
+
+let world: ControlWorld;
+let server: ControlServer;
+
+beforeEach(() => {
+  world = openControlWorld();
+});
+afterEach(async () => {
+  world[Symbol.dispose]();
+  await server?.[Symbol.asyncDispose]();
+});
+
+const requireToken = ({ headers }: Asked) => {
+  if (headers["x-api-key"] !== undefined || headers.authorization !== `Bearer ${TOKEN}`) {
+    throw appError("unauthorized", { detail: "The credential is not known." });
+  }
+};
+
+/** A server on which each poll is answered by the next of these; the last one stays. */
+async function serve(polls: readonly (string | number)[] = [TOKEN], more: ControlServerInput = {}): Promise<void> {
+  let poll = 0;
+  server = await startControlServer({
+    device: (path) => {
+      if (path === "device/code") return { status: 200, body: CODE };
+      const said = polls[Math.min(poll++, polls.length - 1)];
+      if (said === TOKEN) return { status: 200, body: { access_token: TOKEN, token_type: "Bearer", expires_in: 3600 } };
+      return { status: 400, body: { error: said, error_description: "x" } };
+    },
+    ...more,
+    answers: {
+      whoami: (asked) => {
+        requireToken(asked);
+        return WHO;
+      },
+      ...more.answers,
+    },
+  });
+}
+
+const login = (words = "", env: Record<string, string> = {}) =>
+  world.run(`login${words}`, { env: { SERVICE_API_URL: server.url, ...env } });
+const sessionsFile = () => join(world.home, "sessions.json");
+const sessions = () => JSON.parse(readFileSync(sessionsFile(), "utf8")).sessions;
+
+describe("cli login", () => {
+  test("shows code and address on stderr, waits for the confirmation, and keeps the sign-in for its owner alone", async () => {
+    await serve(["authorization_pending", "authorization_pending", TOKEN]);
+    const ran = await login();
+    expect(ran.exit).toBe(0);
+    expect(ran.stdout).toBe("Signed in as ann@example.com.\nOrganization: acme (owner)\n");
+    expect(ran.stderr).toContain("Your code is WXYZ-1234\n");
+    expect(ran.stderr).toContain("Confirm it at https://cloud.example.com/device?user_code=WXYZ1234\n");
+    expect(server.auth.map(({ path }) => path)).toEqual(["device/code", ...Array(3).fill("device/token")]);
+    expect(server.auth[1]?.body).toEqual({
+      grant_type: "urn:ietf:params:oauth:grant-type:device_code",
+      device_code: "dev-secret",
+      client_id: "cli",
+    });
+    expect(sessions()).toEqual({
+      [server.url]: { token: TOKEN, email: "ann@example.com", signed_in_at: expect.any(String) },
+    });
+    expect(statSync(sessionsFile()).mode & 0o777).toBe(0o600);
+    expect(statSync(world.home).mode & 0o777).toBe(0o700);
+    expect(ran.stdout + ran.stderr).not.toContain(TOKEN);
+  });
+
+  test("--json prints one document, without the token", async () => {
+    await serve();
+    const ran = await login(" --json");
+    expect(JSON.parse(ran.stdout)).toEqual({
+      server: server.url,
+      email: "ann@example.com",
+      name: "Ann",
+      organization: WHO.organization,
+      organizations: 1,
+      expires_at: WHO.expires_at,
+    });
+    expect(ran.stderr).toContain("Your code is WXYZ-1234");
+  });
+
+  test("opens the browser where there is a terminal and a display, and nowhere else", async () => {
+    await serve();
+    const env = { SERVICE_API_URL: server.url, DISPLAY: ":0" };
+    await world.run("login", { env });
+    await world.run("login --no-browser", { env, secret: "" });
+    await world.run("login --json", { env, secret: "" });
+    await world.run("login", { env: { SERVICE_API_URL: server.url }, secret: "" });
+    expect(world.opened).toEqual([]);
+    await world.run("login", { env, secret: "" });
+    expect(world.opened).toEqual([CODE.verification_uri_complete]);
+  });
+
+  test("of somebody without an organization says how to make one", async () => {
+    await serve([TOKEN], { answers: { whoami: () => ({ ...WHO, organization: null, organizations: 0 }) } });
+    expect((await login()).stdout).toContain("No organization yet: create one with cli org create NAME\n");
+  });
+
+  test("that is denied ends with exit 1 and keeps nothing", async () => {
+    await serve(["authorization_pending", "access_denied"]);
+    const ran = await login(" --json");
+    expect(ran.exit).toBe(1);
+    expect(JSON.parse(ran.stdout)).toMatchObject({
+      code: "sign_in_denied",
+      hint: expect.stringContaining("cli login"),
+    });
+    expect(existsSync(sessionsFile())).toBe(false);
+  });
+
+  test("that nobody confirms in time ends with exit 1", async () => {
+    await serve(["expired_token"]);
+    const ran = await login();
+    expect(ran).toMatchObject({ exit: 1, stdout: "" });
+    expect(ran.stderr).toContain(
+      "error: Nobody confirmed the code in time; nobody was signed in.\nhint: Ask for another",
+    );
+  });
+
+  test("ends with exit 130 at Ctrl-C, and keeps nothing", async () => {
+    await serve(["authorization_pending"]);
+    const interrupt = new AbortController();
+    const running = world.run("login", { env: { SERVICE_API_URL: server.url }, signal: interrupt.signal });
+    await expect.poll(() => server.auth.length).toBeGreaterThan(2);
+    interrupt.abort();
+    const ran = await running;
+    expect(ran).toMatchObject({ exit: 130, stdout: "" });
+    expect(ran.stderr).toContain("The sign-in was left; nobody was signed in.\n");
+    expect(ran.stderr).not.toContain("error:");
+    expect(existsSync(sessionsFile())).toBe(false);
+  });
+
+  test("at a server that limits sign-ins says what the server says", async () => {
+    const problem = { code: "too_many_attempts", detail: "Too many sign-ins.", hint: "Wait a minute." };
+    server = await startControlServer({ device: () => ({ status: 429, body: problem }) });
+    const ran = await login();
+    expect(ran.stderr).toContain("error: Too many sign-ins.\nhint: Wait a minute.\n");
+  });
+
+  test("at something that is no control plane says so, and from which setting the address came", async () => {
+    server = await startControlServer({ device: () => ({ status: 404, body: {} }) });
+    const ran = await login(" --json");
+    expect(JSON.parse(ran.stdout)).toMatchObject({ code: "server_failed" });
+    expect(ran.stderr).toContain("status 404");
+    expect(ran.stderr).toContain("SERVICE_API_URL");
+  });
+
+  test("does not open or print an address that is none of the web", async () => {
+    const evil = { ...CODE, verification_uri: "file:///etc/passwd", verification_uri_complete: "javascript:alert(1)" };
+    server = await startControlServer({ device: () => ({ status: 200, body: evil }) });
+    const ran = await world.run("login", { env: { SERVICE_API_URL: server.url, DISPLAY: ":0" }, secret: "" });
+    expect(ran.exit).toBe(1);
+    expect(ran.stderr).not.toContain("passwd");
+    expect(world.opened).toEqual([]);
+  });
+
+  test("asks a server again that was away for a moment", async () => {
+    let broken = 0;
+    await serve([TOKEN], {
+      raw: (request, response) => {
+        if (!request.url?.endsWith("/device/token") || broken++ > 0) return false;
+        response.destroy();
+        return true;
+      },
+    });
+    const ran = await login();
+    expect(ran.exit).toBe(0);
+    expect(ran.stderr).toMatch(/The server did not answer \(.+\); it is asked again\./);
+  });
+
+  test("says that an API key goes before the sign-in", async () => {
+    await serve();
+    const ran = await login("", { SERVICE_API_KEY: "sk_x" });
+    expect(ran.exit).toBe(0);
+    expect(ran.stderr).toContain("warning: commands use the API key of SERVICE_API_KEY, which goes before a sign-in.");
+  });
+});
+
+describe("cli login --server", () => {
+  test("keeps the address in the home's config.toml, beside what a person wrote", async () => {
+    await serve();
+    mkdirSync(world.home);
+    const config = join(world.home, "config.toml");
+    writeFileSync(config, '# mine\n[service] # ours\napi_url = "https://old.example.com" # the old one\n# end\n');
+    const ran = await world.run(`login --server ${server.url}/`);
+    expect(ran).toMatchObject({ exit: 0, stdout: expect.stringContaining("Signed in as ann@example.com.") });
+    expect(readFileSync(config, "utf8")).toBe(
+      `# mine\n[service] # ours\napi_url = "${server.url}" # the old one\n# end\n`,
+    );
+    const who = JSON.parse((await world.run("whoami --json")).stdout);
+    expect(who.server).toEqual({ url: server.url, source: config });
+    expect(who.credential).toEqual({ kind: "session", source: sessionsFile() });
+  });
+
+  test("keeps nothing when the sign-in fails", async () => {
+    await serve(["access_denied"]);
+    expect((await world.run(`login --server ${server.url}`)).exit).toBe(1);
+    expect(existsSync(join(world.home, "config.toml"))).toBe(false);
+  });
+
+  test("says that SERVICE_API_URL goes before it", async () => {
+    await serve();
+    const env = { SERVICE_API_URL: "https://other.example.com" };
+    const ran = await world.run(`login --server ${server.url}`, { env });
+    expect(ran.stderr).toContain(
+      "warning: SERVICE_API_URL is set to https://other.example.com, which goes before that.",
+    );
+  });
+
+  test.each([
+    "cloud.example.com",
+    "ftp://x.example.com",
+    "https://ann:secret@x.example.com",
+    "https://x.example.com/?a",
+  ])("refuses %s before any request", async (address) => {
+    const ran = await world.run(`login --server ${address}`);
+    expect(ran.exit).toBe(2);
+    expect(ran.stderr).toContain("error: ");
+    expect(existsSync(world.home)).toBe(false);
+  });
+});
+
+describe("cli logout", () => {
+  test("ends the session at the server and forgets it, and leaves those of other servers", async () => {
+    await serve([TOKEN], {
+      answers: {
+        sessionList: (asked) => {
+          requireToken(asked);
+          return { items: [{ ...SESSION, id: "s0", current: false }, SESSION], next: null };
+        },
+        sessionRevoke: () => undefined,
+      },
+    });
+    await login();
+    const other = { token: "t", email: "bob@example.com", signed_in_at: "" };
+    const file = { version: 1, sessions: { ...sessions(), "https://other.example.com": other } };
+    writeFileSync(sessionsFile(), JSON.stringify(file));
+    const ran = await world.run("logout", { env: { SERVICE_API_URL: server.url } });
+    expect(ran).toMatchObject({ exit: 0, stdout: "Signed out.\n", stderr: "" });
+    expect(server.asked.at(-1)).toMatchObject({ name: "sessionRevoke", params: { id: "s1" } });
+    expect(sessions()).toEqual({ "https://other.example.com": other });
+    const again = await world.run("logout", { env: { SERVICE_API_URL: server.url } });
+    expect(again).toMatchObject({ exit: 0, stdout: "Not signed in.\n" });
+  });
+
+  test("forgets a session whose server is gone, and says that it was not told", async () => {
+    await serve();
+    await login();
+    const { url } = server;
+    await server[Symbol.asyncDispose]();
+    const ran = await world.run("logout --json", { env: { SERVICE_API_URL: url } });
+    expect(ran.exit).toBe(0);
+    expect(JSON.parse(ran.stdout)).toEqual({ server: url, signed_out: true, revoked: false });
+    expect(ran.stderr).toContain("warning: the server was not told");
+    expect(sessions()).toEqual({});
+    server = await startControlServer({});
+  });
+
+  test("says that a key is still used", async () => {
+    await serve([TOKEN], { answers: { sessionList: () => ({ items: [], next: null }) } });
+    await login();
+    const ran = await world.run("logout", { env: { SERVICE_API_URL: server.url, SERVICE_API_KEY: "sk_x" } });
+    expect(ran.stderr).toContain("warning: commands go on with the API key of SERVICE_API_KEY.");
+  });
+});
+
+describe("a kept sign-in", () => {
+  test("that others could read is refused, with what to do", async () => {
+    await serve();
+    await login();
+    chmodSync(sessionsFile(), 0o644);
+    const ran = await world.run("whoami", { env: { SERVICE_API_URL: server.url } });
+    expect(ran.exit).toBe(1);
+    expect(ran.stderr).toContain("can be read by other users of this machine (mode 0644)");
+    expect(ran.stderr).toContain(`chmod 600 ${sessionsFile()}`);
+    expect((await login()).exit).toBe(0);
+    expect(statSync(sessionsFile()).mode & 0o777).toBe(0o600);
+  });
+
+  test("in a damaged file is told by that file, and nothing is overwritten", async () => {
+    await serve();
+    mkdirSync(world.home);
+    writeFileSync(sessionsFile(), '{"sessions": {', { mode: 0o600 });
+    for (const words of ["whoami", "login", "logout"]) {
+      const ran = await world.run(words, { env: { SERVICE_API_URL: server.url } });
+      expect(ran.exit).toBe(1);
+      expect(ran.stderr).toContain(`${sessionsFile()} is damaged`);
+    }
+    expect(readFileSync(sessionsFile(), "utf8")).toBe('{"sessions": {');
+    // nobody is asked to confirm what cannot be kept
+    expect(server.auth).toEqual([]);
+  });
+
+  test("that ended at the server is told with how to sign in again", async () => {
+    await serve();
+    await login();
+    const { sessions: kept } = JSON.parse(readFileSync(sessionsFile(), "utf8"));
+    writeFileSync(
+      sessionsFile(),
+      JSON.stringify({ sessions: { [server.url]: { ...kept[server.url], token: "gone" } } }),
+    );
+    const ran = await world.run("whoami --json", { env: { SERVICE_API_URL: server.url } });
+    expect(ran.exit).toBe(1);
+    expect(JSON.parse(ran.stdout)).toMatchObject({ code: "not_signed_in", hint: "Sign in again: cli login" });
+    expect(ran.stderr).toContain(`The sign-in at ${server.url} is not valid any more: The credential is not known.`);
+  });
+});

@@ -1,0 +1,94 @@
+import type { Whoami } from "@appdb/contract/routes/control";
+import type { Context, SignInListener } from "../../context.ts";
+import { parseServerUrl } from "../../control/find-server.ts";
+import { defineCommand, type JsonFlag } from "../../define-command.ts";
+import { showControls } from "../../output/show-controls.ts";
+import { organizationLine } from "../account.ts";
+
+interface Flags extends JsonFlag {
+  readonly server?: string;
+  readonly browser: boolean;
+}
+
+interface LoginResult extends Pick<Whoami, "email" | "name" | "organization" | "organizations" | "expires_at"> {
+  readonly server: string;
+}
+
+/** The code and the address go to stderr: a program that runs this without a terminal can show them to somebody. */
+export const login = defineCommand<Flags, [], LoginResult>({
+  brief: "Sign in by confirming a code in a browser",
+  examples: [
+    ["cli login", "show a code, open the browser, wait until it is confirmed"],
+    ["cli login --server https://cloud.example.com", "sign in there, and have all commands talk to it"],
+    ["cli login --json --no-browser", "for a program: code and address on stderr"],
+  ],
+  parameters: {
+    flags: {
+      server: {
+        kind: "parsed",
+        parse: parseServerUrl,
+        optional: true,
+        brief: "Address of the server; kept in the home's config.toml",
+        placeholder: "url",
+      },
+      browser: { kind: "boolean", brief: "Open the browser, where there is one", default: true, withNegated: true },
+    },
+  },
+  run: async (ctx, flags) => {
+    const access = await ctx.control();
+    const server =
+      flags.server === undefined
+        ? await access.findServer()
+        : { url: flags.server, source: "--server", is_running: true };
+    if (isPlainAndFar(server.url)) {
+      ctx.out.note(`warning: ${server.url} is not https: whoever sees the traffic can take the sign-in over.`);
+    }
+    const { token, credential } = await access.signIn(server, listenerOf(ctx, flags, access.openBrowser));
+    const who = await access.connect(server, credential).call("whoami", {}, { signal: ctx.signal });
+    const session = { token, email: who.email ?? "", signed_in_at: new Date().toISOString() };
+    access.keepSignIn(server, session);
+    if (flags.server !== undefined) await keepServer(ctx, flags.server);
+    const used = await access.findCredential(server);
+    if (used?.kind === "api_key") {
+      ctx.out.note(`warning: commands use the API key of ${used.source}, which goes before a sign-in.`);
+    }
+    const { email, name, organization, organizations, expires_at } = who;
+    return { server: server.url, email, name, organization, organizations, expires_at };
+  },
+  render: (result, out) => {
+    out.line(`Signed in as ${showControls(result.email ?? result.name ?? "")}.`);
+    out.line(organizationLine(result));
+  },
+});
+
+function listenerOf(ctx: Context, flags: Flags, openBrowser: (url: string) => void): SignInListener {
+  return {
+    onCode: ({ user_code, url, expires_in_s }) => {
+      ctx.out.note(`Your code is ${showControls(spaced(user_code))}`);
+      ctx.out.note(`Confirm it at ${showControls(url)}`);
+      ctx.out.status(
+        `Waiting for that, for ${Math.max(1, Math.round(expires_in_s / 60))} minutes at most. Ctrl-C ends it.`,
+      );
+      if (flags.browser && !flags.json && ctx.prompt !== undefined && ctx.config.has_display) openBrowser(url);
+    },
+    onRetry: (reason) => ctx.out.note(`The server did not answer (${reason}); it is asked again.`),
+  };
+}
+
+async function keepServer(ctx: Context, url: string): Promise<void> {
+  const file = await (await ctx.control()).keepServer(url);
+  ctx.out.note(`Commands talk to ${url} from now on (${file}).`);
+  if (ctx.config.api_url !== undefined) {
+    ctx.out.note(`warning: SERVICE_API_URL is set to ${ctx.config.api_url}, which goes before that.`);
+  }
+}
+
+/** Eight letters in a row are hard to compare with the page. */
+function spaced(code: string): string {
+  return /^[A-Z0-9]{8}$/.test(code) ? `${code.slice(0, 4)}-${code.slice(4)}` : code;
+}
+
+function isPlainAndFar(url: string): boolean {
+  const { protocol, hostname } = new URL(url);
+  return protocol === "http:" && !/^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname);
+}

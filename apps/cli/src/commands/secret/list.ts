@@ -1,0 +1,42 @@
+import type { Secret } from "@appdb/contract/routes/control";
+import { defineCommand, type JsonFlag } from "../../define-command.ts";
+import { alignColumns } from "../../output/columns.ts";
+import { showControls } from "../../output/show-controls.ts";
+import { openOrganization, takeAll } from "../account.ts";
+import { text } from "../parameters.ts";
+import { PLACE, parseSecretPlace } from "./secret-place.ts";
+
+/** Names alone: a value cannot be read back by anyone. */
+export const list = defineCommand<JsonFlag, [place?: string], Secret[]>({
+  brief: "List the names of secrets",
+  examples: [
+    ["cli secret list cloud://acme:main", "those that the database gets, its own and the organization's"],
+    ["cli secret list", "those of the session's organization"],
+    ["cli secret list acme --json", "those of the organization acme, for a program"],
+  ],
+  parameters: {
+    positional: {
+      kind: "tuple",
+      parameters: [{ ...PLACE, brief: `${PLACE.brief}; the session's when left out`, parse: text, optional: true }],
+    },
+  },
+  run: async (ctx, _flags, typed) => {
+    const place = typed === undefined ? undefined : parseSecretPlace(typed);
+    const { client, org } = await openOrganization(ctx, place?.org);
+    const options = { signal: ctx.signal };
+    return await takeAll(
+      place?.db === undefined
+        ? client.each("secretList", { params: { org } }, options)
+        : client.each("databaseSecretList", { params: { org, db: place.db } }, options),
+    );
+  },
+  render: (secrets, out) => {
+    if (secrets.length === 0) out.line("No secrets.");
+    const rows = secrets.map(({ name, scope, overrides_organization }) => [
+      showControls(name),
+      scope,
+      overrides_organization ? "overrides an organization secret" : "",
+    ]);
+    for (const line of alignColumns(rows)) out.line(line);
+  },
+});

@@ -1,0 +1,90 @@
+import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
+import { type AppError, appError } from "@appdb/contract/errors";
+import type { Context } from "../../context.ts";
+
+export interface NamedValue {
+  readonly name: string;
+  readonly value: string;
+}
+
+/**
+ * The secrets that a command line names, `NAME=VALUE` or a NAME alone, with their values. The value of a NAME alone comes
+ * from `--file`, from what is piped in, or from a prompt that shows nothing: a command line lands in the history of the
+ * shell and in the list of processes.
+ * @throws usage, interrupted
+ */
+export async function readValues(
+  ctx: Pick<Context, "cwd" | "prompt" | "readInput">,
+  items: readonly string[],
+  file: string | undefined,
+): Promise<NamedValue[]> {
+  const named = items.map(split);
+  const bare = named.filter(({ value }) => value === undefined);
+  if (bare.length > 1) throw wrong(`${bare.map(({ name }) => name).join(" and ")} have no value.`, ONE_BY_ONE);
+  if (file !== undefined && bare.length === 0) {
+    throw wrong(`--file ${file} is for a NAME without a value, and there is none.`, ONE_BY_ONE);
+  }
+  const values: NamedValue[] = [];
+  for (const { name, value } of named) values.push({ name, value: value ?? (await readValue(ctx, name, file)) });
+  const empty = values.find(({ value }) => value === "");
+  if (empty !== undefined)
+    throw wrong(`The value of ${empty.name} is empty.`, "Delete a secret with: cli secret delete");
+  return values;
+}
+
+const ONE_BY_ONE = "Write NAME=VALUE for each, or set one NAME at a time: cli secret set URI NAME --file path";
+
+function split(item: string): { name: string; value: string | undefined } {
+  const at = item.indexOf("=");
+  const name = at < 0 ? item : item.slice(0, at);
+  // What stands there may be the value itself, so it is not repeated.
+  if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) {
+    throw wrong(
+      "A secret's name has letters, digits and '_', and begins with no digit: it becomes an environment variable.",
+      "Write it like this: cli secret set cloud://acme:main OPENAI_API_KEY",
+    );
+  }
+  return { name, value: at < 0 ? undefined : item.slice(at + 1) };
+}
+
+async function readValue(
+  ctx: Pick<Context, "cwd" | "prompt" | "readInput">,
+  name: string,
+  file: string | undefined,
+): Promise<string> {
+  if (file !== undefined) return decode(readFile(resolve(ctx.cwd, file), file), `The file ${file}`);
+  if (ctx.readInput !== undefined) return decode(await ctx.readInput(), "What was piped in");
+  if (ctx.prompt !== undefined) return await ctx.prompt.secret(`Value of ${name} (not shown)`);
+  throw wrong(`There is no terminal to ask for the value of ${name}.`, "Pipe it in, or name a file: --file path");
+}
+
+function readFile(path: string, typed: string): Uint8Array {
+  try {
+    return readFileSync(path);
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : cause;
+    throw appError("usage", {
+      detail: `The file ${typed} cannot be read: ${reason}.`,
+      hint: "Name a file that you can read.",
+      cause,
+    });
+  }
+}
+
+/** Text without the line break that editors and `echo` put at its end. */
+function decode(bytes: Uint8Array, what: string): string {
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes).replace(/\r?\n$/, "");
+  } catch (cause) {
+    throw appError("usage", {
+      detail: `${what} is no UTF-8 text.`,
+      hint: "A secret becomes an environment variable, which is text: encode it, with base64 for example.",
+      cause,
+    });
+  }
+}
+
+function wrong(detail: string, hint: string): AppError {
+  return appError("usage", { detail, hint });
+}

@@ -1,0 +1,45 @@
+import type { Secret } from "@appdb/contract/routes/control";
+import { defineCommand, type JsonFlag } from "../../define-command.ts";
+import { alignColumns } from "../../output/columns.ts";
+import { text } from "../parameters.ts";
+import { readValues } from "./read-values.ts";
+import { PLACE, parseSecretPlace } from "./secret-place.ts";
+import { sendEach } from "./send-each.ts";
+
+interface Flags extends JsonFlag {
+  readonly file?: string;
+}
+
+/** Exit 2 for what is wrong on the command line, before anything is asked. */
+export const set = defineCommand<Flags, string[], Secret[]>({
+  brief: "Set secrets of a database or an organization",
+  examples: [
+    ["cli secret set cloud://acme:main OPENAI_API_KEY", "ask for the value, and show nothing of it"],
+    ["cli secret set cloud://acme:main PRIVATE_KEY --file key.pem", "take it from a file"],
+    ["pass show openai | cli secret set acme OPENAI_API_KEY", "take it from a pipe, for all databases of acme"],
+    ["cli secret set cloud://acme:main REGION=eu TIER=gold", "several; a shell keeps these in its history"],
+  ],
+  parameters: {
+    positional: {
+      kind: "array",
+      parameter: { brief: `${PLACE.brief}, then NAME or NAME=VALUE`, placeholder: "URI|ORG NAME", parse: text },
+      minimum: 2,
+    },
+    flags: {
+      file: { kind: "parsed", parse: text, optional: true, brief: "Take the value from a file", placeholder: "path" },
+    },
+  },
+  run: async (ctx, flags, typed, ...items) => {
+    const { db, org } = parseSecretPlace(typed ?? "");
+    const values = await readValues(ctx, items, flags.file);
+    const { client } = await (await ctx.control()).open();
+    return await sendEach(values, { done: "set", not_done: "not set" }, ({ name, value }) =>
+      db === undefined
+        ? client.call("secretSet", { params: { org, name }, body: { value } }, { signal: ctx.signal })
+        : client.call("databaseSecretSet", { params: { org, db, name }, body: { value } }, { signal: ctx.signal }),
+    );
+  },
+  render: (secrets, out) => {
+    for (const line of alignColumns(secrets.map(({ name, scope }) => [name, scope]))) out.line(line);
+  },
+});

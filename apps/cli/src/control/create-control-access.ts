@@ -1,0 +1,122 @@
+import { randomUUID } from "node:crypto";
+import { type ControlClient, createControlClient } from "@appdb/contract/control-client";
+import { AppError, appError } from "@appdb/contract/errors";
+import { CONTROL_ROUTES } from "@appdb/contract/routes/control-paths";
+import type { CliConfig } from "../config.ts";
+import type { ControlAccess } from "../context.ts";
+import { signInByDevice } from "./device-sign-in.ts";
+import { type Credential, findCredential, sessionCredential } from "./find-credential.ts";
+import { findServer, type ServerAddress, stoppedServer } from "./find-server.ts";
+import { httpFetch } from "./http-fetch.ts";
+import { openBrowser } from "./open-browser.ts";
+import { checkSessions, readSession, sessionsFile, writeSession } from "./sessions.ts";
+import { writeApiUrl } from "./write-api-url.ts";
+
+/** The way to the control plane of a command that runs here. */
+export function createControlAccess(deps: {
+  readonly config: Pick<CliConfig, "home" | "api_key" | "api_url">;
+  readonly cwd: string;
+  readonly signal: AbortSignal;
+}): ControlAccess {
+  const { config, signal } = deps;
+  const access: ControlAccess = {
+    open: async () => {
+      const server = await access.findServer();
+      const credential = await access.findCredential(server);
+      if (credential === undefined) throw notSignedIn(server);
+      return { server, credential, client: access.connect(server, credential) };
+    },
+    findServer: async () => await findServer(config),
+    findCredential: async ({ url }) => await findCredential(deps, url),
+    findSignIn: ({ url }) => {
+      const session = readSession(config.home, url);
+      return session === undefined ? undefined : sessionCredential(session.token, sessionsFile(config.home));
+    },
+    connect,
+    signIn: async (server, listener) => {
+      if (!server.is_running) throw stoppedServer(server);
+      checkSessions(config.home);
+      const token = await signInByDevice({ server, signal, fetch: httpFetch, ...listener });
+      return { token, credential: sessionCredential(token, sessionsFile(config.home)) };
+    },
+    keepSignIn: ({ url }, session) => writeSession(config.home, url, session),
+    keepServer: async (url) => await writeApiUrl(config.home, url),
+    openBrowser,
+  };
+  return access;
+}
+
+function notSignedIn({ url, source }: ServerAddress): AppError {
+  return appError("not_signed_in", {
+    detail: `Not signed in to ${url} (from ${source}).`,
+    hint: "Sign in: cli login   or set SERVICE_API_KEY",
+    meta: { url, source },
+  });
+}
+
+/** Changes carry an Idempotency-Key, so that one whose answer was lost on the way is asked for again and done once. */
+function connect(server: ServerAddress, credential: Credential): ControlClient {
+  if (!server.is_running) throw stoppedServer(server);
+  const client = createControlClient({
+    url: server.url,
+    url_source: server.source,
+    credential: async () => credential.headers,
+    fetch: httpFetch,
+  });
+  const call: ControlClient["call"] = async (name, input, given) => {
+    const changes = CONTROL_ROUTES[name].method !== "GET";
+    const options = changes ? { idempotency_key: randomUUID(), ...given } : (given ?? {});
+    try {
+      return await client.call(name, input, options).catch((error: unknown) => {
+        if (isCutOff(error)) return client.call(name, input, options);
+        throw error;
+      });
+    } catch (error) {
+      throw explain(error, server, credential);
+    }
+  };
+  return {
+    call,
+    each: (name, input, given) => explained(client.each(name, input, given), server, credential),
+    follow: (org, after, signal) => explained(client.follow(org, after, signal), server, credential),
+  };
+}
+
+async function* explained<T>(
+  items: AsyncIterable<T>,
+  server: ServerAddress,
+  credential: Credential,
+): AsyncGenerator<T> {
+  try {
+    yield* items;
+  } catch (error) {
+    throw explain(error, server, credential);
+  }
+}
+
+/** The connection was there and broke: what came of the request is not known. */
+function isCutOff(error: unknown): boolean {
+  if (!(error instanceof AppError) || error.code !== "server_unreachable") return false;
+  const { cause } = error;
+  return cause instanceof Error && "code" in cause && (cause.code === "ECONNRESET" || cause.code === "EPIPE");
+}
+
+/** A refused credential is told with the place that it came from: there may be three, and only one was tried. */
+function explain(error: unknown, server: ServerAddress, credential: Credential): unknown {
+  if (!(error instanceof AppError) || error.code !== "unauthorized") return error;
+  const meta = { url: server.url, source: credential.source };
+  if (credential.kind === "session") {
+    return appError("not_signed_in", {
+      detail: `The sign-in at ${server.url} is not valid any more: ${error.message}`,
+      hint: "Sign in again: cli login",
+      meta,
+      cause: error,
+    });
+  }
+  return appError("unauthorized", {
+    detail: `${server.url} does not accept the API key of ${credential.source}: ${error.message}`,
+    hint: `Put a key of this server there, or take it out of ${credential.source}: it goes before a sign-in.`,
+    meta,
+    cause: error,
+  });
+}

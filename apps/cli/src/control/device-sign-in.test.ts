@@ -1,0 +1,68 @@
+import type { ControlFetch } from "@appdb/contract/control-client";
+import { describe, expect, test } from "vitest";
+import { signInByDevice } from "./device-sign-in.ts";
+
+const CODE = {
+  device_code: "d",
+  user_code: "ABCD2345",
+  verification_uri: "https://x.example.com/device",
+  expires_in: 60,
+};
+
+/** Signs in at a server that answers the polls so, on a clock that only waiting moves. */
+async function signIn(code: object, polls: readonly (object | Error)[]) {
+  const waits: number[] = [];
+  const retries: string[] = [];
+  let now = 0;
+  let poll = 0;
+  const fetch: ControlFetch = async (url) => {
+    const said = url.endsWith("/code") ? code : (polls[poll++] ?? { error: "authorization_pending" });
+    if (said instanceof Error) throw said;
+    return { status: "error" in said ? 400 : 200, text: async () => JSON.stringify(said), body: null };
+  };
+  const result = signInByDevice({
+    server: { url: "https://x.example.com", source: "SERVICE_API_URL" },
+    signal: new AbortController().signal,
+    fetch,
+    onCode: () => undefined,
+    onRetry: (reason) => retries.push(reason),
+    clock: {
+      now: () => now,
+      wait: async (ms) => {
+        waits.push(ms / 1000);
+        now += ms;
+      },
+    },
+  });
+  return { result: await result.catch((error: unknown) => error), waits, retries };
+}
+
+const pending = { error: "authorization_pending" };
+const slower = { error: "slow_down" };
+const token = { access_token: "t" };
+
+describe("the pace at which a sign-in asks", () => {
+  test("is the server's, 5 s when it says none, and 5 s slower from each slow_down on", async () => {
+    expect((await signIn({ ...CODE, interval: 2 }, [pending, token])).waits).toEqual([2, 2]);
+    expect((await signIn(CODE, [pending, slower, pending, slower, token])).waits).toEqual([5, 5, 10, 10, 15]);
+  });
+
+  test("is halved while the server does not answer, which is told each time", async () => {
+    const gone = Object.assign(new Error("read ECONNRESET"), { code: "ECONNRESET" });
+    const { result, retries, waits } = await signIn(CODE, [gone, gone, token]);
+    expect(result).toBe("t");
+    expect(waits).toEqual([5, 10, 20]);
+    expect(retries).toEqual(["read ECONNRESET", "read ECONNRESET"]);
+  });
+
+  test("ends when the code does, also when the server never says so", async () => {
+    const { result, waits } = await signIn(CODE, []);
+    expect(result).toMatchObject({ code: "sign_in_expired" });
+    expect(waits.reduce((sum, wait) => sum + wait, 0)).toBe(65);
+  });
+
+  test("does not go on after an answer that is none of the RFC's", async () => {
+    const { result } = await signIn(CODE, [{ error: "invalid_grant", error_description: "Client ID mismatch" }]);
+    expect(result).toMatchObject({ code: "server_failed", message: expect.stringContaining("Client ID mismatch") });
+  });
+});

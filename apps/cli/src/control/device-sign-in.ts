@@ -1,0 +1,160 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { ControlFetch } from "@appdb/contract/control-client";
+import { type AppError, appError, fromProblem, isErrorCode, type Problem } from "@appdb/contract/errors";
+import { AUTH_PATH, DEVICE_CLIENT_ID } from "@appdb/contract/routes/control-paths";
+import { CLIENT_VERSION_HEADER, VERSION } from "@appdb/contract/version";
+
+/** What the person confirms in a browser. */
+export interface DeviceCode {
+  readonly user_code: string;
+  /** With the code in it where the server offers that. */
+  readonly url: string;
+  readonly expires_in_s: number;
+}
+
+export interface SignInDeps {
+  readonly server: { readonly url: string; readonly source: string };
+  readonly signal: AbortSignal;
+  readonly fetch: ControlFetch;
+  /** Shows the code, while the sign-in waits. */
+  readonly onCode: (code: DeviceCode) => void;
+  /** Says that the server did not answer and is asked again. */
+  readonly onRetry: (reason: string) => void;
+  readonly clock?: Clock;
+}
+
+interface Clock {
+  /** In ms, of a clock that nobody sets. */
+  now(): number;
+  wait(ms: number, signal: AbortSignal): Promise<void>;
+}
+
+const GRANT = "urn:ietf:params:oauth:grant-type:device_code";
+/** RFC 8628, sections 3.2 and 3.5. */
+const DEFAULT_INTERVAL_S = 5;
+const SLOW_DOWN_S = 5;
+const CLOCK: Clock = {
+  now: () => performance.now(),
+  wait: async (ms, signal) => await sleep(ms, undefined, { signal }),
+};
+
+/**
+ * Signs in by RFC 8628: asks for a code, shows it, and asks at the server's pace whether somebody has confirmed it.
+ * Resolves with the token of the session. A server that is away for a moment is asked again until the code ends.
+ * @throws sign_in_denied, sign_in_expired, server_unreachable, server_failed, interrupted; what else the server answers
+ */
+export async function signInByDevice(deps: SignInDeps): Promise<string> {
+  const { clock = CLOCK, signal } = deps;
+  const asked = await post(deps, "code", { client_id: DEVICE_CLIENT_ID });
+  const { device_code, user_code, verification_uri, verification_uri_complete, interval } = asked.body;
+  const url = [verification_uri_complete, verification_uri].find(isWebAddress);
+  if (asked.status !== 200 || typeof device_code !== "string" || typeof user_code !== "string" || url === undefined) {
+    throw refusalOf(deps, "code", asked);
+  }
+  const expires_in_s = typeof asked.body["expires_in"] === "number" ? asked.body["expires_in"] : 600;
+  const ends = clock.now() + expires_in_s * 1000;
+  deps.onCode({ user_code, url, expires_in_s });
+  let wait_s = typeof interval === "number" && interval > 0 ? interval : DEFAULT_INTERVAL_S;
+  for (;;) {
+    await clock.wait(wait_s * 1000, signal).catch(() => {
+      throw interrupted();
+    });
+    if (clock.now() > ends) throw expired();
+    const answer = await ask(deps, device_code);
+    // Without an answer the pace is kept down too, as the RFC asks.
+    if (answer === undefined) wait_s = Math.min(wait_s * 2, 60);
+    else if (answer.status === 200 && typeof answer.body["access_token"] === "string")
+      return answer.body["access_token"];
+    else if (answer.body["error"] === "slow_down") wait_s += SLOW_DOWN_S;
+    else if (answer.body["error"] === "access_denied") throw denied(user_code);
+    else if (answer.body["error"] === "expired_token") throw expired();
+    else if (answer.body["error"] !== "authorization_pending") throw refusalOf(deps, "token", answer);
+  }
+}
+
+interface Answer {
+  readonly status: number;
+  readonly body: Readonly<Record<string, unknown>>;
+}
+
+/** Undefined when the server did not answer. @throws interrupted */
+async function ask(deps: SignInDeps, device_code: string): Promise<Answer | undefined> {
+  try {
+    return await post(deps, "token", { grant_type: GRANT, device_code, client_id: DEVICE_CLIENT_ID });
+  } catch (error) {
+    if (deps.signal.aborted) throw error;
+    deps.onRetry(error instanceof Error && error.cause instanceof Error ? error.cause.message : String(error));
+    return undefined;
+  }
+}
+
+async function post(deps: SignInDeps, route: "code" | "token", body: object): Promise<Answer> {
+  const { server, signal } = deps;
+  const headers = { "content-type": "application/json", accept: "application/json", [CLIENT_VERSION_HEADER]: VERSION };
+  const init = { method: "POST", headers, body: JSON.stringify(body), signal };
+  let answer: { status: number; text: string };
+  try {
+    const response = await deps.fetch(`${server.url}${AUTH_PATH}/device/${route}`, init);
+    answer = { status: response.status, text: await response.text() };
+  } catch (cause) {
+    throw signal.aborted ? interrupted(cause) : unreachable(server, cause);
+  }
+  return { status: answer.status, body: readObject(answer.text) };
+}
+
+/** Empty for what is no JSON object. */
+function readObject(text: string): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
+  } catch {
+    // Whoever looks for a field finds none, and says that the answer is none of ours.
+    return {};
+  }
+}
+
+function isWebAddress(value: unknown): value is string {
+  return typeof value === "string" && URL.canParse(value) && /^https?:$/.test(new URL(value).protocol);
+}
+
+/** An answer that goes neither on nor back: a problem of the server, or one of another server altogether. */
+function refusalOf({ server }: SignInDeps, route: string, { status, body }: Answer): AppError {
+  const { code, detail, error_description } = body;
+  if (typeof code === "string" && isErrorCode(code) && typeof detail === "string") {
+    return fromProblem(body as unknown as Problem);
+  }
+  const said = typeof error_description === "string" ? `: ${error_description}` : "";
+  return appError("server_failed", {
+    detail: `${server.url} did not answer POST ${AUTH_PATH}/device/${route} as a control plane does (status ${status}${said}).`,
+    hint: `Is it the address of the control plane? It came from ${server.source}.`,
+    meta: { url: server.url, source: server.source, status },
+  });
+}
+
+function denied(user_code: string): AppError {
+  return appError("sign_in_denied", {
+    detail: `The sign-in with the code ${user_code} was denied in the browser.`,
+    hint: "If that was not you, somebody saw the code: start again and confirm it yourself: cli login",
+  });
+}
+
+function expired(): AppError {
+  return appError("sign_in_expired", {
+    detail: "Nobody confirmed the code in time; nobody was signed in.",
+    hint: "Ask for another one: cli login",
+  });
+}
+
+function interrupted(cause?: unknown): AppError {
+  return appError("interrupted", { detail: "The sign-in was left; nobody was signed in.", cause });
+}
+
+function unreachable({ url, source }: SignInDeps["server"], cause: unknown): AppError {
+  const { code, message } = cause as NodeJS.ErrnoException;
+  return appError("server_unreachable", {
+    detail: `No server answers at ${url} (from ${source})${code === "ECONNREFUSED" ? "" : `: ${message}`}.`,
+    hint: "Start it with npm start in its checkout, or name another one: cli login --server https://...",
+    meta: { url, source },
+    cause,
+  });
+}

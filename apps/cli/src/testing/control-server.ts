@@ -1,0 +1,107 @@
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { CallAnswer } from "@appdb/contract/control-client";
+import { AppError, toProblem } from "@appdb/contract/errors";
+import { CONTROL_ROUTES, type ControlRouteName } from "@appdb/contract/routes/control-paths";
+import { CONTROL_BODIES } from "@appdb/contract/routes/control-schemas";
+
+export interface Asked {
+  readonly name: ControlRouteName;
+  readonly params: Readonly<Record<string, string>>;
+  readonly query: Readonly<Record<string, string>>;
+  // biome-ignore lint/suspicious/noExplicitAny: bodies were checked by the route's schema
+  readonly body: any;
+  readonly headers: IncomingMessage["headers"];
+}
+
+/** What a test lets the server answer; an AppError thrown becomes the problem that a server sends. */
+export type Answers = {
+  readonly [Name in ControlRouteName]?: (asked: Asked) => CallAnswer<Name> | Promise<CallAnswer<Name>>;
+};
+
+export interface ControlServer extends AsyncDisposable {
+  readonly url: string;
+  /** Everything that was asked, in order. */
+  readonly asked: readonly Asked[];
+  /** Bodies of requests below /v1/auth, in order. */
+  readonly auth: readonly { readonly path: string; readonly body: Record<string, unknown> }[];
+}
+
+export interface ControlServerInput {
+  readonly answers?: Answers;
+  /** Answers of `POST /v1/auth/<path>` by RFC 8628. */
+  readonly device?: (path: string, body: Record<string, unknown>) => { status: number; body: object };
+  /** Has the answer to itself when it returns true. */
+  readonly raw?: (request: IncomingMessage, response: ServerResponse) => boolean;
+}
+
+/** A real HTTP server that takes and answers what the contract says and nothing else: by the routes' own schemas. */
+export async function startControlServer(input: ControlServerInput): Promise<ControlServer> {
+  const asked: Asked[] = [];
+  const auth: { path: string; body: Record<string, unknown> }[] = [];
+  const server = createServer(async (request, response) => {
+    if (input.raw?.(request, response) === true) return;
+    const url = new URL(request.url ?? "/", "http://localhost");
+    let text = "";
+    for await (const chunk of request) text += chunk;
+    const send = (status: number, body: unknown) =>
+      response
+        .writeHead(status, { "content-type": "application/json" })
+        .end(body === undefined ? "" : JSON.stringify(body));
+    if (url.pathname.startsWith("/v1/auth/") && input.device !== undefined) {
+      const path = url.pathname.slice("/v1/auth/".length);
+      const body = JSON.parse(text);
+      auth.push({ path, body });
+      const answer = input.device(path, body);
+      send(answer.status, answer.body);
+      return;
+    }
+    try {
+      const found = findRoute(request.method ?? "", url.pathname);
+      const bodies: {
+        body?: { parse(value: unknown): unknown };
+        answer?: { parse(value: unknown): unknown };
+        status?: number;
+      } = CONTROL_BODIES[found.name];
+      const given = {
+        ...found,
+        query: Object.fromEntries(url.searchParams),
+        body: bodies.body?.parse(JSON.parse(text)),
+        headers: request.headers,
+      };
+      asked.push(given);
+      const answer = input.answers?.[found.name];
+      if (answer === undefined) throw new Error(`The test did not expect ${found.name}.`);
+      const value: unknown = await answer(given);
+      send(bodies.status ?? 200, bodies.answer?.parse(value));
+    } catch (error) {
+      const problem = toProblem(error);
+      send(problem.status, error instanceof AppError ? problem : { ...problem, detail: String(error) });
+    }
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  if (address === null || typeof address === "string") throw new Error("the system gave no port");
+  return {
+    url: `http://127.0.0.1:${address.port}`,
+    asked,
+    auth,
+    [Symbol.asyncDispose]: async () => {
+      server.closeAllConnections();
+      server.close();
+      await once(server, "close");
+    },
+  };
+}
+
+function findRoute(method: string, path: string): Pick<Asked, "name" | "params"> {
+  for (const [name, route] of Object.entries(CONTROL_ROUTES)) {
+    const pattern = new RegExp(`^${route.path.replaceAll(/:([a-z]+)/g, "(?<$1>[^/]+)")}$`);
+    const match = route.method === method ? pattern.exec(path) : null;
+    if (match === null) continue;
+    const params = Object.entries(match.groups ?? {}).map(([key, value]) => [key, decodeURIComponent(value)]);
+    return { name: name as ControlRouteName, params: Object.fromEntries(params) };
+  }
+  throw new Error(`There is no route ${method} ${path}.`);
+}

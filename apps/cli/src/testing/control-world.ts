@@ -1,0 +1,63 @@
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { CallAnswer } from "@appdb/contract/control-client";
+import { readCliConfig } from "../config.ts";
+import { createControlAccess } from "../control/create-control-access.ts";
+import { type Ran, runCli } from "./fake-context.ts";
+
+export interface ControlWorld extends Disposable {
+  readonly home: string;
+  readonly project: string;
+  /** Addresses that were opened in the browser. */
+  readonly opened: readonly string[];
+  run(words: string | readonly string[], with_?: RunWith): Promise<Ran>;
+}
+
+export interface RunWith {
+  readonly env?: Readonly<Record<string, string>>;
+  /** What is typed at the prompt for a secret; absent where there is no terminal. */
+  readonly secret?: string;
+  /** What is piped in. */
+  readonly input?: string | Uint8Array;
+  readonly signal?: AbortSignal;
+}
+
+/** A home and a project of their own, and the command with its real way to the control plane. */
+export function openControlWorld(): ControlWorld {
+  const folder = mkdtempSync(join(tmpdir(), "appdb cli é-"));
+  const [home, project] = [join(folder, "home"), join(folder, "project")];
+  mkdirSync(project);
+  const opened: string[] = [];
+  return {
+    home,
+    project,
+    opened,
+    run: async (words, { env = {}, secret, input, signal = new AbortController().signal } = {}) => {
+      const config = { ...readCliConfig({ NO_COLOR: "1", ...env, SERVICE_HOME: home }) };
+      const access = createControlAccess({ config, cwd: project, signal });
+      return await runCli(words, {
+        cwd: project,
+        ...(secret === undefined ? {} : { answer: false, secret }),
+        context: {
+          config,
+          signal,
+          readInput: input === undefined ? undefined : async () => Buffer.from(input),
+          control: async () => ({ ...access, openBrowser: (url) => void opened.push(url) }),
+        },
+      });
+    },
+    [Symbol.dispose]: () => rmSync(folder, { recursive: true, force: true }),
+  };
+}
+
+export const WHO: CallAnswer<"whoami"> = {
+  kind: "user",
+  email: "ann@example.com",
+  name: "Ann",
+  user_id: "u1",
+  organization: { id: "o1", name: "acme", role: "owner" },
+  organizations: 1,
+  key: null,
+  expires_at: "2027-01-01T00:00:00.000Z",
+};
