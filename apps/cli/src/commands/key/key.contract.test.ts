@@ -1,0 +1,195 @@
+import { appError } from "@appdb/contract/errors";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { type ControlServer, startControlServer } from "../../testing/control-server.ts";
+import { type ControlWorld, openControlWorld, type RunWith, WHO } from "../../testing/control-world.ts";
+
+const SECRET = `sk_${"a".repeat(12)}_${"b".repeat(43)}`;
+const AT = "2026-11-22T10:00:00.000Z";
+const ORG = {
+  id: "o7",
+  name: "acme",
+  display_name: "acme",
+  role: "owner" as const,
+  databases: 1,
+  database_quota: 3,
+  created_at: AT,
+  etag: "1",
+};
+const KEY = {
+  id: "k1",
+  name: "ci",
+  grants: [] as string[],
+  created_by: "ann@example.com",
+  created_at: AT,
+  last_used_at: null,
+  expires_at: null,
+  previous_until: null,
+};
+const EDGE = { ...KEY, id: "k2", name: "edge", grants: ["access:cloud://acme:main/services/ingest"], last_used_at: AT };
+
+let world: ControlWorld;
+let server: ControlServer;
+let who: typeof WHO;
+
+beforeEach(async () => {
+  world = openControlWorld();
+  who = WHO;
+  const keys = [KEY, EDGE];
+  server = await startControlServer({
+    answers: {
+      whoami: () => who,
+      orgCreate: ({ body }) => ({ ...ORG, name: body.name, display_name: body.display_name ?? body.name }),
+      // two pages, so that a command that stops at the first is seen
+      orgList: ({ query }) =>
+        query["cursor"] === undefined
+          ? { items: [ORG], next: "more" }
+          : { items: [{ ...ORG, id: "o8", name: "beta" }], next: null },
+      sessionSwitch: ({ body }) => ({ ...WHO, organization: { id: "o8", name: body.organization, role: "member" } }),
+      keyList: ({ query }) =>
+        query["cursor"] === undefined ? { items: [keys[0] ?? KEY], next: "2" } : { items: keys.slice(1), next: null },
+      keyCreate: ({ body }) => ({ ...KEY, name: body.name, grants: body.grants, api_key: SECRET }),
+      keyDelete: ({ params }) => {
+        if (params["name"] !== "ci")
+          throw appError("key_not_found", { detail: "There is no key.", hint: "cli key list" });
+        return undefined;
+      },
+      keyRotate: ({ body }) => ({ ...KEY, previous_until: body.overlap_s === 0 ? null : AT, api_key: SECRET }),
+    },
+  });
+});
+afterEach(async () => {
+  world[Symbol.dispose]();
+  await server[Symbol.asyncDispose]();
+});
+
+const run = (words: string | readonly string[], more: RunWith = {}) =>
+  world.run(words, { ...more, env: { SERVICE_API_URL: server.url, SERVICE_API_KEY: "sk_x", ...more.env } });
+const asked = () => server.asked.filter(({ name }) => name !== "whoami");
+
+describe("cli org", () => {
+  test("create sends the name, prints its id, and says that a key stays where it was", async () => {
+    const ran = await run("org create acme");
+    expect(ran).toMatchObject({ exit: 0, stdout: "acme  id=o7\n" });
+    expect(ran.stderr).toContain("warning: the API key of SERVICE_API_KEY stays in the organization");
+    expect(ran.stderr).toContain("Its database cloud://acme:main is being made.");
+    expect(asked()[0]).toMatchObject({ name: "orgCreate", body: { name: "acme" } });
+    expect(asked()[0]?.headers["idempotency-key"]).toMatch(/^[0-9a-f-]{36}$/);
+    expect(JSON.parse((await run("org create acme --json")).stdout)).toEqual(ORG);
+  });
+
+  test.each(["Acme", "acme-", "a_b", "аcme", "a".repeat(30), "a b"])(
+    "create refuses the name %s before any request",
+    async (name) => {
+      const ran = await run(["org", "create", name, "--json"]);
+      expect(ran.exit).toBe(1);
+      expect(JSON.parse(ran.stdout)).toMatchObject({ code: "invalid_name" });
+      expect(server.asked).toEqual([]);
+    },
+  );
+
+  test("list prints each as NAME  id=<id>, over all pages", async () => {
+    expect((await run("org list")).stdout).toBe("acme  id=o7\nbeta  id=o8\n");
+    expect(JSON.parse((await run("org list --json")).stdout)).toEqual([ORG, { ...ORG, id: "o8", name: "beta" }]);
+  });
+
+  test("switch is for sessions: a key stays where it was made", async () => {
+    const ran = await run("org switch beta");
+    expect(ran.exit).toBe(1);
+    expect(ran.stderr).toContain("--org beta");
+    expect(asked()).toEqual([]);
+  });
+});
+
+describe("cli key create", () => {
+  test("prints the secret once, alone on the last line", async () => {
+    const ran = await run("key create ci");
+    expect(ran).toMatchObject({ exit: 0, stderr: "" });
+    expect(ran.stdout).toBe(`ci  (acts as ann@example.com)\n\nAPI key (shown once, store it now):\n${SECRET}\n`);
+    expect(asked()[0]).toMatchObject({
+      params: { org: "acme" },
+      body: { name: "ci", grants: [], expires_in_s: null },
+    });
+  });
+
+  test("sends grants in their normal form to the organization that they name, without asking who one is", async () => {
+    const words =
+      "key create edge --grant access:cloud://beta:MAIN/services/ingest --grant manage:cloud://beta:main/services";
+    const ran = await run(`${words} --expires 90d --json`);
+    expect(JSON.parse(ran.stdout)).toMatchObject({ name: "edge", api_key: SECRET });
+    expect(server.asked).toHaveLength(1);
+    expect(server.asked[0]).toMatchObject({
+      params: { org: "beta" },
+      body: {
+        grants: ["access:cloud://beta:main/services/ingest", "manage:cloud://beta:main/services"],
+        expires_in_s: 90 * 86_400,
+      },
+    });
+  });
+
+  test.each([
+    ["read:cloud://acme:main", "It begins with access: or manage:."],
+    ["access:acme:main", "After the verb stands cloud://<org>:<db>."],
+    ["manage:cloud://acme:main", "manage applies to services, not to a whole database."],
+    ["access:cloud://acme:main/tables", "After the database stands /services or nothing"],
+    ["access:cloud://acme:main/services/", "is no service name"],
+  ])("refuses the grant %s with exit 2 before any request", async (grant, what) => {
+    const ran = await run(["key", "create", "edge", "--grant", grant, "--json"]);
+    expect(ran.exit).toBe(2);
+    expect(JSON.parse(ran.stdout)).toMatchObject({ code: "invalid_grant", detail: expect.stringContaining(what) });
+    expect(server.asked).toEqual([]);
+  });
+
+  test("refuses grants of two organizations before any request", async () => {
+    const ran = await run("key create x --grant access:cloud://acme:main --grant access:cloud://beta:main");
+    expect(ran.exit).toBe(2);
+    expect(ran.stderr).toContain("this command names acme and beta");
+    expect((await run("key create x --org beta --grant access:cloud://acme:main")).exit).toBe(2);
+    expect(server.asked).toEqual([]);
+  });
+
+  test.each(["90", "0d", "1w", "-1d", "1.5h"])("refuses --expires %s with exit 2", async (time) => {
+    const ran = await run(["key", "create", "ci", `--expires=${time}`]);
+    expect(ran.exit).toBe(2);
+    expect(ran.stderr).toContain("30m, 12h, 90d");
+    expect(server.asked).toEqual([]);
+  });
+
+  test("of somebody without an organization says how to come to one", async () => {
+    who = { ...WHO, organization: null, organizations: 0 };
+    const ran = await run("key create ci");
+    expect(ran.exit).toBe(1);
+    expect(ran.stderr).toContain("error: No organization yet.\nhint: Create one: cli org create NAME");
+  });
+});
+
+describe("cli key", () => {
+  test("list prints names alone; -l what they may do, last use and end", async () => {
+    expect((await run("key list")).stdout).toBe("ci\nedge\n");
+    expect((await run("key list -l")).stdout).toBe(
+      "ci    never used                     no end  acts as ann@example.com\n" +
+        `edge  used ${AT}  no end  access:cloud://acme:main/services/ingest\n`,
+    );
+    const { keys } = JSON.parse((await run("key list --json --org acme")).stdout);
+    expect(keys).toEqual([KEY, EDGE]);
+  });
+
+  test("delete names the key, and fails when there is none", async () => {
+    expect((await run("key delete ci")).stdout).toBe("deleted  ci\n");
+    expect(asked().at(-1)).toMatchObject({ name: "keyDelete", params: { org: "acme", name: "ci" } });
+    const ran = await run("key delete cj");
+    expect(ran).toMatchObject({ exit: 1, stderr: "error: There is no key.\nhint: cli key list\n" });
+  });
+
+  test("rotate ends the former secret now, or after the overlap", async () => {
+    expect((await run("key rotate ci")).stdout).toBe(
+      `ci  (acts as ann@example.com)\nThe former secret is refused from now on.\n\nAPI key (shown once, store it now):\n${SECRET}\n`,
+    );
+    expect((await run("key rotate ci --overlap 1h")).stdout).toContain(`The former secret is good until ${AT}.\n`);
+    expect(asked().map(({ body }) => body.overlap_s)).toEqual([0, 3_600]);
+  });
+
+  test("names of others do not draw on the terminal", async () => {
+    const ran = await run(["key", "create", "\u001b[2Jci"]);
+    expect(ran.stdout).toMatch(/^\\u001b\[2Jci {2}\(/);
+  });
+});

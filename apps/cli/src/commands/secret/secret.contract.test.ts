@@ -1,0 +1,155 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { appError } from "@appdb/contract/errors";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { type ControlServer, startControlServer } from "../../testing/control-server.ts";
+import { type ControlWorld, openControlWorld, type RunWith, WHO } from "../../testing/control-world.ts";
+
+const VALUE = "sk-live-0123456789";
+const AT = "2026-11-22T10:00:00.000Z";
+const secret = (name: string, scope: "organization" | "database") => ({
+  name,
+  scope,
+  overrides_organization: scope === "database" && name === "OPENAI_API_KEY",
+  set_by: "ann@example.com",
+  updated_at: AT,
+});
+
+let world: ControlWorld;
+let server: ControlServer;
+
+beforeEach(async () => {
+  world = openControlWorld();
+  const refuse = (name = "") => {
+    if (name.startsWith("SERVICE_"))
+      throw appError("secret_reserved", { detail: `${name} is reserved.`, hint: "Rename it." });
+  };
+  server = await startControlServer({
+    answers: {
+      whoami: () => WHO,
+      secretList: () => ({ items: [secret("REGION", "organization")], next: null }),
+      databaseSecretList: () => ({
+        items: [secret("OPENAI_API_KEY", "database"), secret("REGION", "organization")],
+        next: null,
+      }),
+      secretSet: ({ params }) => secret(params["name"] ?? "", "organization"),
+      databaseSecretSet: ({ params }) => {
+        refuse(params["name"]);
+        return secret(params["name"] ?? "", "database");
+      },
+      secretDelete: () => undefined,
+      databaseSecretDelete: ({ params }) => {
+        if (params["name"] === "GONE") throw appError("secret_not_found", { detail: "There is no secret GONE." });
+        return undefined;
+      },
+    },
+  });
+});
+afterEach(async () => {
+  world[Symbol.dispose]();
+  await server[Symbol.asyncDispose]();
+});
+
+const run = (words: string | readonly string[], more: RunWith = {}) =>
+  world.run(words, { ...more, env: { SERVICE_API_URL: server.url, SERVICE_API_KEY: "sk_x" } });
+const values = () => server.asked.map(({ body, params }) => [params["name"], body?.value]);
+
+describe("cli secret set", () => {
+  test("asks for the value where there is a terminal, and prints none of it", async () => {
+    const ran = await run("secret set cloud://acme:main OPENAI_API_KEY", { secret: VALUE });
+    expect(ran).toMatchObject({ exit: 0, stdout: "OPENAI_API_KEY  database\n", stderr: "" });
+    expect(server.asked[0]).toMatchObject({ name: "databaseSecretSet", params: { org: "acme", db: "main" } });
+    expect(values()).toEqual([["OPENAI_API_KEY", VALUE]]);
+  });
+
+  test("takes it from a pipe, without the line break that echo adds", async () => {
+    await run("secret set acme TOKEN", { input: `${VALUE}\n` });
+    await run("secret set cloud://acme TOKEN", { input: `${VALUE}\r\n` });
+    await run("secret set acme PEM", { input: "-----\nline\n-----\n\n" });
+    expect(values()).toEqual([
+      ["TOKEN", VALUE],
+      ["TOKEN", VALUE],
+      ["PEM", "-----\nline\n-----\n"],
+    ]);
+    expect(server.asked.map(({ name }) => name)).toEqual(Array(3).fill("secretSet"));
+  });
+
+  test("takes it from a file, whatever is piped in", async () => {
+    writeFileSync(join(world.project, "key.pem"), "-----\nline\n");
+    const ran = await run("secret set cloud://acme:main PEM --file key.pem --json", { input: "not this" });
+    expect(JSON.parse(ran.stdout)).toEqual([secret("PEM", "database")]);
+    expect(values()).toEqual([["PEM", "-----\nline"]]);
+  });
+
+  test("takes several with their values, one request each; a value may have '='", async () => {
+    await run("secret set cloud://acme:main A=1 B=x=y= C=3");
+    expect(values()).toEqual([
+      ["A", "1"],
+      ["B", "x=y="],
+      ["C", "3"],
+    ]);
+  });
+
+  test("says which were set when a later one fails", async () => {
+    const ran = await run("secret set cloud://acme:main A=1 SERVICE_X=2 C=3 --json");
+    expect(ran.exit).toBe(1);
+    expect(JSON.parse(ran.stdout)).toMatchObject({
+      code: "secret_reserved",
+      detail: "SERVICE_X is reserved. Set before: A. Not set: SERVICE_X, C.",
+      hint: "Rename it.",
+      meta: { done: ["A"], not_done: ["SERVICE_X", "C"] },
+    });
+    expect(values().map(([name]) => name)).toEqual(["A", "SERVICE_X"]);
+  });
+
+  test.each([
+    [["acme", "A", "B"], "A and B have no value."],
+    [["acme", "A=1", "--file", "key.pem"], "--file key.pem is for a NAME without a value"],
+    [["acme", "A="], "The value of A is empty."],
+    [["acme", "A"], "There is no terminal to ask for the value of A."],
+    [["acme", "A", "--file", "nothing.pem"], "The file nothing.pem cannot be read"],
+    [["acme"], "is missing"],
+  ])("refuses %j with exit 2 before any request", async (words, what) => {
+    const ran = await run(["secret", "set", ...words]);
+    expect(ran.exit).toBe(2);
+    expect(ran.stderr).toContain(what);
+    expect(server.asked).toEqual([]);
+  });
+
+  test("does not repeat what stands in the place of a name: it may be the value", async () => {
+    const ran = await run(["secret", "set", "acme", VALUE]);
+    expect(ran.exit).toBe(2);
+    expect(ran.stdout + ran.stderr).not.toContain(VALUE);
+  });
+
+  test("refuses bytes that are no text", async () => {
+    const ran = await run("secret set acme A", { input: Uint8Array.of(0xff, 0xfe) });
+    expect(ran.exit).toBe(2);
+    expect(ran.stderr).toContain("What was piped in is no UTF-8 text.");
+  });
+
+  test.each(["cloud://acme:", "cloud://acme:main/docs", "Acme", "cloud://"])(
+    "refuses the place %s before any request",
+    async (place) => {
+      expect((await run(["secret", "set", place, "A=1"])).exit).toBe(1);
+      expect(server.asked).toEqual([]);
+    },
+  );
+});
+
+describe("cli secret", () => {
+  test("list prints name, scope, and what hides another one", async () => {
+    expect((await run("secret list cloud://acme:main")).stdout).toBe(
+      "OPENAI_API_KEY  database      overrides an organization secret\nREGION          organization\n",
+    );
+    expect((await run("secret list")).stdout).toBe("REGION  organization\n");
+    expect(JSON.parse((await run("secret list acme --json")).stdout)).toEqual([secret("REGION", "organization")]);
+  });
+
+  test("delete says which were deleted when a later one fails", async () => {
+    expect((await run("secret delete acme A B")).stdout).toBe("deleted  A  organization\ndeleted  B  organization\n");
+    const ran = await run("secret delete cloud://acme:main A GONE B");
+    expect(ran.exit).toBe(1);
+    expect(ran.stderr).toContain("There is no secret GONE. Deleted before: A. Not deleted: GONE, B.");
+  });
+});
