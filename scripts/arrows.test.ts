@@ -36,6 +36,17 @@ const VIOLATIONS: readonly [file: string, imported: string][] = [
   ["apps/pod/src/planted.ts", "@appdb/testkit/eventually"],
   ["apps/pod/src/planted.ts", "pg"],
   ["apps/pod/src/planted.ts", "msgpackr"],
+  ["apps/cli/src/planted.ts", "@appdb/server/compose"],
+  ["apps/pod/src/planted.ts", "@appdb/server/compose"],
+  ["apps/server/src/http/planted.ts", "@appdb/cli/app"],
+  ["apps/server/src/http/planted.ts", "@appdb/pod/compose"],
+  ["apps/server/src/http/planted.ts", "@appdb/testkit/eventually"],
+  ["apps/server/src/http/planted.ts", "better-auth"],
+  ["apps/server/src/http/planted.ts", "better-auth/api"],
+  ["apps/server/src/identity/planted.ts", "@appdb/pod/compose"],
+  ["apps/dashboard/src/planted.ts", "@appdb/engine/ports"],
+  ["apps/dashboard/src/planted.ts", "@appdb/server/compose"],
+  ["apps/dashboard/src/planted.ts", "node:fs"],
   ["packages/engine/src/rows/planted.test.ts", "@appdb/pod/compose"],
   ["e2e/planted.e2e.test.ts", "@appdb/cli/app"],
 ];
@@ -50,6 +61,10 @@ const ALLOWED: readonly [file: string, imported: string][] = [
   ["apps/pod/src/planted.ts", "@appdb/adapters/postgres/pg-pool"],
   ["apps/pod/src/planted.ts", "fastify"],
   ["packages/engine/src/rows/planted.db.test.ts", "@appdb/testkit/test-database"],
+  ["apps/server/src/database/planted.ts", "pg"],
+  ["apps/server/src/identity/planted.ts", "better-auth"],
+  ["apps/server/src/testing/planted.ts", "@appdb/testkit/test-database"],
+  ["apps/dashboard/src/planted.ts", "@appdb/contract/control-client"],
 ];
 
 describe("the arrows between packages", () => {

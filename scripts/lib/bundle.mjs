@@ -13,6 +13,8 @@ const PROGRAMS = [
   { name: "cli-program", entry: "apps/cli/src/run-program.ts", minify: true },
   { name: "cli-config", entry: "apps/cli/src/project/read-config.ts", minify: true },
   { name: "pod", entry: "apps/pod/src/main.ts", minify: false },
+  // pg-native is an addition that pg asks for and goes without
+  { name: "server", entry: "apps/server/src/main.ts", minify: false, external: ["pg-native"] },
 ];
 
 /** What a bundle of the command leaves to another one, loaded when it is called for: the less is read before Python is started, the better. */
@@ -27,8 +29,8 @@ const APART = {
 };
 
 /**
- * Bundles the command and the pod, and puts what they read beside them: `cli.js` (the door), `cli-*.js`, `pod.js`,
- * `package.json` (so that Node takes them for CommonJS wherever they lie) and `swagger-ui/`.
+ * Bundles the command, the pod and the server, and puts what they read beside them: `cli.js` (the door), `cli-*.js`,
+ * `pod.js`, `server.js`, `server-migrations/`, `package.json` (so that Node takes them for CommonJS wherever they lie) and `swagger-ui/`.
  *
  * CommonJS, because a bundle of ES modules loads all of Node's modules that any command imports before its first line
  * runs: with Node 24 that is 70 ms for `cli --version` where this is 24 and Node itself 22.
@@ -36,7 +38,7 @@ const APART = {
 export async function bundle(target) {
   const { build } = await import("esbuild");
   mkdirSync(target, { recursive: true });
-  for (const { name, entry, minify } of PROGRAMS) {
+  for (const { name, entry, minify, external = [] } of PROGRAMS) {
     // Written beside and renamed: a daemon that starts meanwhile reads the old file or the new one, never half of it.
     const written = join(target, `${name}.js.new`);
     await build({
@@ -60,6 +62,7 @@ export async function bundle(target) {
       minifySyntax: true,
       minifyIdentifiers: minify,
       legalComments: "none",
+      external,
       logLevel: "warning",
       plugins: [APART],
     });
@@ -69,6 +72,8 @@ export async function bundle(target) {
   writeFileSync(join(target, "cli.js"), door.replace("@VERSION@", VERSION));
   writeFileSync(join(target, "package.json"), '{ "type": "commonjs" }\n');
   copySwagger(join(target, "swagger-ui"));
+  rmSync(join(target, "server-migrations"), { recursive: true, force: true });
+  cpSync(join(ROOT, "apps", "server", "migrations"), join(target, "server-migrations"), { recursive: true });
 }
 
 function readExamples() {

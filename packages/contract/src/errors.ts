@@ -95,6 +95,8 @@ export const ERRORS = {
   sign_in_denied: { status: 403, title: "The sign-in was denied" },
   sign_in_expired: { status: 410, title: "The code was not confirmed in time" },
   sign_up_closed: { status: 403, title: "Accounts are made by invitation" },
+  reset_expired: { status: 410, title: "The link to a new password is used up or too old" },
+  no_mail: { status: 409, title: "The server can send no mail" },
   account_exists: { status: 409, title: "There is an account with this address" },
   set_up_done: { status: 409, title: "The first account exists" },
   too_many_attempts: { status: 429, title: "There were too many attempts" },

@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { acquireHomeLock } from "@appdb/adapters/processes/home-lock";
 import { appError } from "@appdb/contract/errors";
 import { type DaemonFile, HOME_PATHS } from "@appdb/contract/home";
 import { VERSION } from "@appdb/contract/version";
@@ -8,7 +9,6 @@ import type { Logger } from "@appdb/engine/ports";
 import type { DaemonDeps } from "../compose.ts";
 import { type DaemonConfig, readDaemonConfig } from "../config.ts";
 import { createPostgres } from "../daemon/create-postgres.ts";
-import { acquireHomeLock } from "../daemon/home-lock.ts";
 import { createLogger } from "../daemon/logger.ts";
 import { openHome, openToken, removeDaemonFile, writeDaemonFile } from "../daemon/open-home.ts";
 import { RotatingFile } from "../daemon/rotating-file.ts";

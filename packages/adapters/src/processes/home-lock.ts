@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { linkSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { identifyProcess, isAlive, type ProcessIdentity } from "@appdb/adapters/processes/process-identity";
+import { identifyProcess, isAlive, type ProcessIdentity } from "./process-identity.ts";
 
 /**
  * The lock that makes one daemon per home. Lock files are numbered and only the highest counts: it belongs to a process

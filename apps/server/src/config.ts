@@ -1,0 +1,248 @@
+import { existsSync, readFileSync } from "node:fs";
+import { homedir } from "node:os";
+import { join, resolve } from "node:path";
+import { appError } from "@appdb/contract/errors";
+import { parse as parseToml } from "smol-toml";
+import { z } from "zod";
+import { Secret } from "./secret.ts";
+
+export const SERVER_ROLES = ["control-plane", "reconciler", "gateway"] as const;
+export type ServerRole = (typeof SERVER_ROLES)[number];
+
+/** Where the server keeps its things, relative to the home. */
+export const SERVER_PATHS = {
+  settings: "server.toml",
+  /** `{url, pid}` of the server of this home, there while it listens: how the command finds it. */
+  running: "server.json",
+  locks: "server/locks",
+  postgres: "server/postgres",
+  postgresLog: "server/logs/postgres.log",
+  port: "server/port",
+  authSecret: "server/auth-secret",
+  masterKey: "server/master-key",
+} as const;
+
+const KEY_BYTES = 32;
+const SECRET_CHARACTERS = 32;
+
+const empty = (value: unknown) => (value === "" ? undefined : value);
+const text = z.preprocess(empty, z.string().optional());
+const count = (fallback: number, min: number, max: number) =>
+  z.preprocess(empty, z.coerce.number().int().min(min).max(max).default(fallback));
+const roles = z.preprocess(
+  empty,
+  z
+    .string()
+    .default(SERVER_ROLES.join(","))
+    .transform((list) => list.split(",").map((name) => name.trim()))
+    .pipe(z.array(z.enum(SERVER_ROLES)).min(1)),
+);
+const masterKey = z.preprocess(
+  empty,
+  z
+    .string()
+    .refine((value) => /^[A-Za-z0-9+/]+=*$/.test(value) && Buffer.from(value, "base64").length === KEY_BYTES, {
+      error: `needs ${KEY_BYTES} bytes in base64: openssl rand -base64 ${KEY_BYTES}`,
+    })
+    .optional(),
+);
+const origin = z.preprocess(
+  empty,
+  z
+    .url({ protocol: /^https?$/, error: "is no http or https address" })
+    .refine((value) => !URL.canParse(value) || new URL(value).pathname === "/", { error: "may have no path" })
+    .transform((value) => new URL(value).origin)
+    .optional(),
+);
+
+/** Every setting, under the names of the environment; server.toml has them in lower case without SERVICE_. */
+const settingsSchema = z
+  .object({
+    SERVICE_HOME: text,
+    /** An own PostgreSQL database instead of the embedded one. */
+    SERVICE_DATABASE_URL: z.preprocess(
+      empty,
+      z.url({ protocol: /^postgres(ql)?$/, error: "is no postgresql:// address" }).optional(),
+    ),
+    SERVICE_PG_BIN: text,
+    SERVICE_ROLES: roles,
+    SERVICE_HOST: z.preprocess(empty, z.string().default("127.0.0.1")),
+    /** 0 chooses one, which the home keeps. */
+    SERVICE_PORT: count(0, 0, 65_535),
+    /** Where people reach the server, through a proxy for example; links of mails begin with it. */
+    SERVICE_PUBLIC_URL: origin,
+    SERVICE_SIGN_UP: z.preprocess(empty, z.enum(["invitation", "open"]).default("invitation")),
+    SERVICE_AUTH_SECRET: z.preprocess(
+      empty,
+      z.string().min(SECRET_CHARACTERS, `needs ${SECRET_CHARACTERS} characters`).optional(),
+    ),
+    SERVICE_MASTER_KEY: masterKey,
+    SERVICE_MASTER_KEY_PREVIOUS: masterKey,
+    SERVICE_SMTP_URL: z.preprocess(
+      empty,
+      z.url({ protocol: /^smtps?$/, error: "is no smtp:// or smtps:// address" }).optional(),
+    ),
+    SERVICE_MAIL_FROM: text,
+    SERVICE_OIDC_ISSUER: z.preprocess(
+      empty,
+      z.url({ protocol: /^https?$/, error: "is no http or https address" }).optional(),
+    ),
+    SERVICE_OIDC_CLIENT_ID: text,
+    SERVICE_OIDC_CLIENT_SECRET: text,
+    SERVICE_OIDC_NAME: z.preprocess(empty, z.string().default("Single sign-on")),
+    SERVICE_DATABASE_QUOTA: count(3, 1, 10_000),
+    /** Addresses of proxies whose X-Forwarded-For is believed. */
+    SERVICE_TRUSTED_PROXIES: text,
+    SERVICE_LOG_LEVEL: z.preprocess(empty, z.enum(["debug", "info", "warn", "error"]).default("info")),
+    XDG_RUNTIME_DIR: text,
+  })
+  .superRefine((found, context) => {
+    const needs = (name: keyof typeof found, other: keyof typeof found) => {
+      if (found[other] === undefined || found[name] !== undefined) return;
+      context.addIssue({ code: "custom", path: [name], message: `is needed with ${other}` });
+    };
+    needs("SERVICE_MAIL_FROM", "SERVICE_SMTP_URL");
+    needs("SERVICE_OIDC_CLIENT_ID", "SERVICE_OIDC_ISSUER");
+    needs("SERVICE_OIDC_CLIENT_SECRET", "SERVICE_OIDC_ISSUER");
+    if (!LOOPBACK.includes(found.SERVICE_HOST) && found.SERVICE_PUBLIC_URL === undefined) {
+      const message = `is needed when SERVICE_HOST is ${found.SERVICE_HOST}: links and cookies are made for it`;
+      context.addIssue({ code: "custom", path: ["SERVICE_PUBLIC_URL"], message });
+    }
+  });
+
+const LOOPBACK = ["127.0.0.1", "::1", "localhost"];
+/** Settings that a file may hold: NAME_FILE names it. */
+const FILES = [
+  "SERVICE_AUTH_SECRET",
+  "SERVICE_MASTER_KEY",
+  "SERVICE_MASTER_KEY_PREVIOUS",
+  "SERVICE_OIDC_CLIENT_SECRET",
+  "SERVICE_DATABASE_URL",
+  "SERVICE_SMTP_URL",
+] as const;
+
+export interface ServerConfig {
+  readonly home: string;
+  readonly roles: readonly ServerRole[];
+  readonly host: string;
+  readonly port: number;
+  readonly public_url: string | undefined;
+  readonly database: { readonly url: Secret | undefined; readonly pg_bin: string | undefined };
+  readonly runtime_base: string | undefined;
+  readonly sign_up: "invitation" | "open";
+  readonly auth_secret: Secret | undefined;
+  readonly master_key: Secret | undefined;
+  readonly master_key_previous: Secret | undefined;
+  readonly mail: { readonly url: Secret; readonly from: string } | undefined;
+  readonly oidc: OidcConfig | undefined;
+  readonly database_quota: number;
+  readonly trusted_proxies: readonly string[];
+  readonly log_level: "debug" | "info" | "warn" | "error";
+}
+
+export interface OidcConfig {
+  readonly issuer: string;
+  readonly client_id: string;
+  readonly client_secret: Secret;
+  readonly name: string;
+}
+
+/**
+ * Reads the settings: the environment, then `server.toml` of the home, all problems reported together.
+ * @throws config_invalid with every setting that is wrong
+ */
+export function readServerConfig(env: Readonly<Record<string, string | undefined>> = process.env): ServerConfig {
+  const home = resolve(env.SERVICE_HOME || join(homedir(), ".service"));
+  const problems: Problem[] = [];
+  const given: Record<string, unknown> = { ...readSettingsFile(home, problems) };
+  for (const [name, value] of Object.entries(env)) if (value !== undefined && value !== "") given[name] = value;
+  for (const name of FILES) readFileOf(name, given, problems);
+  const parsed = settingsSchema.safeParse(given);
+  for (const issue of parsed.error?.issues ?? []) {
+    problems.push({ setting: issue.path.join("."), what: issue.message });
+  }
+  if (!parsed.success || problems.length > 0) {
+    throw appError("config_invalid", {
+      detail: `The settings of the server are not valid: ${problems.map(({ setting, what }) => `${setting}: ${what}`).join("; ")}.`,
+      hint: `Correct or unset these; they come from the environment or from ${join(home, SERVER_PATHS.settings)}.`,
+      meta: { settings: problems.map(({ setting }) => setting) },
+    });
+  }
+  return toConfig(home, parsed.data);
+}
+
+interface Problem {
+  readonly setting: string;
+  readonly what: string;
+}
+
+function toConfig(home: string, found: z.output<typeof settingsSchema>): ServerConfig {
+  const secret = (value: string | undefined) => (value === undefined ? undefined : new Secret(value));
+  const { SERVICE_SMTP_URL: smtp, SERVICE_MAIL_FROM: from, SERVICE_OIDC_ISSUER: issuer } = found;
+  return {
+    home,
+    roles: found.SERVICE_ROLES,
+    host: found.SERVICE_HOST,
+    port: found.SERVICE_PORT,
+    public_url: found.SERVICE_PUBLIC_URL,
+    database: { url: secret(found.SERVICE_DATABASE_URL), pg_bin: found.SERVICE_PG_BIN },
+    runtime_base: found.XDG_RUNTIME_DIR,
+    sign_up: found.SERVICE_SIGN_UP,
+    auth_secret: secret(found.SERVICE_AUTH_SECRET),
+    master_key: secret(found.SERVICE_MASTER_KEY),
+    master_key_previous: secret(found.SERVICE_MASTER_KEY_PREVIOUS),
+    mail: smtp === undefined || from === undefined ? undefined : { url: new Secret(smtp), from },
+    oidc:
+      issuer === undefined
+        ? undefined
+        : {
+            issuer,
+            client_id: found.SERVICE_OIDC_CLIENT_ID ?? "",
+            client_secret: new Secret(found.SERVICE_OIDC_CLIENT_SECRET ?? ""),
+            name: found.SERVICE_OIDC_NAME,
+          },
+    database_quota: found.SERVICE_DATABASE_QUOTA,
+    trusted_proxies: (found.SERVICE_TRUSTED_PROXIES ?? "")
+      .split(",")
+      .map((address) => address.trim())
+      .filter((address) => address !== ""),
+    log_level: found.SERVICE_LOG_LEVEL,
+  };
+}
+
+/** `server.toml`, its keys as the environment has them. */
+function readSettingsFile(home: string, problems: Problem[]): Record<string, string> {
+  const path = join(home, SERVER_PATHS.settings);
+  if (!existsSync(path)) return {};
+  const found: Record<string, string> = {};
+  try {
+    for (const [key, value] of Object.entries(parseToml(readFileSync(path, "utf8")))) {
+      const name = `SERVICE_${key.toUpperCase()}`;
+      const is_known = name in settingsSchema.shape || FILES.some((file) => name === `${file}_FILE`);
+      if (!is_known || name === "SERVICE_HOME") problems.push({ setting: key, what: `is no setting of ${path}` });
+      else if (typeof value === "object") problems.push({ setting: key, what: "is no text or number" });
+      else found[name] = String(value);
+    }
+  } catch (error) {
+    problems.push({
+      setting: path,
+      what: error instanceof Error ? (error.message.split("\n")[0] ?? "") : String(error),
+    });
+  }
+  return found;
+}
+
+function readFileOf(name: (typeof FILES)[number], given: Record<string, unknown>, problems: Problem[]): void {
+  const path = given[`${name}_FILE`];
+  if (typeof path !== "string" || path === "") return;
+  if (given[name] !== undefined && given[name] !== "") {
+    problems.push({ setting: name, what: `is given, and ${name}_FILE as well` });
+    return;
+  }
+  try {
+    given[name] = readFileSync(path, "utf8").trim();
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? ` (${error.code})` : "";
+    problems.push({ setting: `${name}_FILE`, what: `${path} cannot be read${code}` });
+  }
+}

@@ -1,0 +1,44 @@
+import type { ServerInfo } from "@appdb/contract/routes/control";
+import { VERSION } from "@appdb/contract/version";
+import type { ServerDeps } from "../../compose.ts";
+import type { ControlRoutes } from "../../http/checked-route.ts";
+import { OIDC_PROVIDER } from "../../identity/auth.ts";
+import { showDevice } from "../../identity/device.ts";
+import { person } from "../../identity/person.ts";
+import { listSessions, revokeSession, switchSession } from "../../identity/sessions.ts";
+import { setUp } from "../../identity/set-up.ts";
+import { hasNoUser } from "../../identity/sign-up.ts";
+import { toWhoami } from "./whoami.ts";
+
+/** What a person, or a program, can ask about itself and the server. */
+export function addAccountRoutes(routes: ControlRoutes, deps: ServerDeps): void {
+  let has_user = false;
+  routes.add("service", async (): Promise<ServerInfo> => {
+    // once there is an account there always is one
+    has_user ||= !(await hasNoUser(deps.db));
+    return {
+      version: VERSION,
+      sign_up: has_user ? deps.config.sign_up : "first",
+      mail: deps.mail !== undefined,
+      oidc: deps.config.oidc === undefined ? [] : [{ id: OIDC_PROVIDER, name: deps.config.oidc.name }],
+      dashboard_url: deps.site.url,
+    };
+  });
+  routes.add("whoami", async ({ principal }) => toWhoami(deps.db, principal));
+  routes.add("setUp", async ({ body, client, reply }) => {
+    const { principal, set_cookie } = await setUp(deps, body, client);
+    reply.header("set-cookie", set_cookie);
+    return toWhoami(deps.db, principal);
+  });
+  routes.add("sessionList", async ({ principal, query }) => listSessions(deps.db, person(principal), query));
+  routes.add("sessionRevoke", async ({ principal, params, client }) => {
+    await revokeSession(deps, person(principal), params.id, client);
+  });
+  routes.add("sessionSwitch", async ({ principal, body }) => {
+    const switched = await switchSession(deps, person(principal), body.organization);
+    return toWhoami(deps.db, switched);
+  });
+  routes.add("deviceShow", async ({ principal, params, client }) =>
+    showDevice(deps, person(principal), params.code, client),
+  );
+}

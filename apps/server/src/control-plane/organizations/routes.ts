@@ -1,0 +1,32 @@
+import type { ServerDeps } from "../../compose.ts";
+import type { ControlRoutes } from "../../http/checked-route.ts";
+import { person } from "../../identity/person.ts";
+import { createOrganization } from "./create-organization.ts";
+import { listOrganizations, readOrganization } from "./store.ts";
+import { updateOrganization } from "./update-organization.ts";
+
+export function addOrganizationRoutes(routes: ControlRoutes, deps: ServerDeps): void {
+  routes.add("orgList", async ({ principal, query }) => listOrganizations(deps.db, principal, query));
+  routes.change("orgCreate", async ({ principal, body, client }, tx) =>
+    createOrganization(
+      { tx, recordEvent: deps.recordEvent, database_quota: deps.config.database_quota },
+      person(principal),
+      body,
+      client,
+    ),
+  );
+  routes.add("orgShow", async ({ org, reply }) => {
+    const found = await readOrganization(deps.db, org);
+    reply.header("etag", found.etag);
+    return found;
+  });
+  routes.change("orgUpdate", async ({ principal, org, body, client, request, reply }, tx) => {
+    const changed = await updateOrganization(
+      { tx, recordEvent: deps.recordEvent },
+      { principal, org, client, request },
+      body,
+    );
+    reply.header("etag", changed.etag);
+    return changed;
+  });
+}

@@ -1,0 +1,93 @@
+import type { Role } from "@appdb/contract/control/permissions";
+import type { Org } from "@appdb/contract/routes/control";
+import type { Database, Tx } from "../../database/pool.ts";
+import type { CallOrg, FindOrg } from "../../http/checked-route.ts";
+import { etagOf } from "../../http/etag.ts";
+import { readCursor, toPage } from "../../http/pages.ts";
+import type { Principal } from "../../identity/principal.ts";
+
+/**
+ * Finds the organization of a name as its caller stands in it. A key reaches its own organization alone, in the role of
+ * whom it acts as.
+ */
+export function createFindOrg(db: Database): FindOrg {
+  return async (principal, name) => {
+    const { organization, user_id, key } = principal;
+    if (organization?.name === name && organization.role !== null) return { ...organization, role: organization.role };
+    if (user_id === null || key !== null) return undefined;
+    return await db
+      .selectFrom("control.organizations as o")
+      .innerJoin("control.members as m", "m.org_id", "o.id")
+      .select(["o.id", "o.name", "m.role"])
+      .where("o.name", "=", name)
+      .where("m.user_id", "=", user_id)
+      .executeTakeFirst();
+  };
+}
+
+/** The organizations that the caller belongs to, by name; of a key its own. */
+export async function listOrganizations(
+  db: Database,
+  principal: Principal,
+  page: { readonly limit: number; readonly cursor?: string | undefined },
+): Promise<{ items: Org[]; next: string | null }> {
+  const from = readCursor(page.cursor);
+  let query = selectOrgs(db)
+    .innerJoin("control.members as m", "m.org_id", "o.id")
+    .select("m.role")
+    .where("m.user_id", "=", principal.user_id)
+    .orderBy("o.name")
+    .limit(page.limit + 1);
+  if (principal.key !== null) query = query.where("o.id", "=", principal.organization?.id ?? null);
+  if (from !== undefined) query = query.where("o.name", ">", from.after);
+  const rows = await query.execute();
+  return toPage(
+    rows,
+    page.limit,
+    (row) => toOrg(row, row.role),
+    (row) => ({ after: row.name, id: row.id }),
+  );
+}
+
+export async function readOrganization(db: Database | Tx, org: CallOrg): Promise<Org> {
+  return toOrg(await selectOrgs(db).where("o.id", "=", org.id).executeTakeFirstOrThrow(), org.role);
+}
+
+interface OrgRow {
+  readonly id: string;
+  readonly name: string;
+  readonly display_name: string;
+  readonly database_quota: number;
+  readonly version: number;
+  readonly created_at: Date;
+  readonly databases: string | null;
+}
+
+function selectOrgs(db: Database | Tx) {
+  return db.selectFrom("control.organizations as o").select((eb) => [
+    "o.id",
+    "o.name",
+    "o.display_name",
+    "o.database_quota",
+    "o.version",
+    "o.created_at",
+    eb
+      .selectFrom("control.databases as d")
+      .whereRef("d.org_id", "=", "o.id")
+      .select(({ fn }) => fn.countAll<string>().as("count"))
+      .as("databases"),
+  ]);
+}
+
+function toOrg(row: OrgRow, role: Role): Org {
+  return {
+    id: row.id,
+    name: row.name,
+    display_name: row.display_name,
+    role,
+    databases: Number(row.databases ?? 0),
+    database_quota: row.database_quota,
+    created_at: row.created_at.toISOString(),
+    etag: etagOf(row.version),
+  };
+}

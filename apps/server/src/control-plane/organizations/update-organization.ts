@@ -1,0 +1,52 @@
+import type { Org, orgUpdateSchema } from "@appdb/contract/routes/control";
+import type { FastifyRequest } from "fastify";
+import type * as z from "zod";
+import type { Tx } from "../../database/pool.ts";
+import type { CallClient, CallOrg } from "../../http/checked-route.ts";
+import { checkIfMatch, etagOf } from "../../http/etag.ts";
+import type { Principal } from "../../identity/principal.ts";
+import { actorOf, type RecordEvent } from "../events/event.ts";
+import { readOrganization } from "./store.ts";
+
+export interface UpdateOrganizationDeps {
+  readonly tx: Tx;
+  readonly recordEvent: RecordEvent;
+}
+
+export interface OrgChange {
+  readonly principal: Principal;
+  readonly org: CallOrg;
+  readonly client: CallClient;
+  readonly request: FastifyRequest;
+}
+
+/** Changes how an organization is shown. Its name is part of addresses and stays. @throws precondition_failed */
+export async function updateOrganization(
+  { tx, recordEvent }: UpdateOrganizationDeps,
+  { principal, org, client, request }: OrgChange,
+  { display_name }: z.output<typeof orgUpdateSchema>,
+): Promise<Org> {
+  const found = await tx
+    .selectFrom("control.organizations")
+    .select(["version", "display_name"])
+    .where("id", "=", org.id)
+    .forUpdate()
+    .executeTakeFirstOrThrow();
+  checkIfMatch(request, etagOf(found.version));
+  await tx
+    .updateTable("control.organizations")
+    .set({ display_name, version: found.version + 1 })
+    .where("id", "=", org.id)
+    .execute();
+  await recordEvent(tx, {
+    action: "org.update",
+    target: org.name,
+    org_id: org.id,
+    actor: actorOf(principal),
+    principal,
+    ...client,
+    outcome: "succeeded",
+    detail: { display_name, before: found.display_name },
+  });
+  return await readOrganization(tx, org);
+}

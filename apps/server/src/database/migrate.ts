@@ -1,0 +1,78 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { appError } from "@appdb/contract/errors";
+import type { Logger } from "@appdb/engine/ports";
+import type pg from "pg";
+
+/** Any number, the same in every version: who holds it migrates. */
+const LOCK = 7_341_905_622;
+const FILE = /^(\d{4})_[a-z0-9_]+\.sql$/;
+
+export interface Migration {
+  readonly number: number;
+  readonly name: string;
+  readonly sql: string;
+}
+
+/** The migrations of a folder, `0001_identity.sql` and so on, in their order. */
+export function readMigrations(folder: string): readonly Migration[] {
+  return readdirSync(folder)
+    .filter((name) => name.endsWith(".sql"))
+    .sort()
+    .map((name) => {
+      const number = Number(FILE.exec(name)?.[1]);
+      if (!Number.isInteger(number)) throw new Error(`${join(folder, name)} is not named like 0001_identity.sql.`);
+      return { number, name, sql: readFileSync(join(folder, name), "utf8") };
+    });
+}
+
+/**
+ * Brings the database to this version. Several servers may do so at once: one works, the others wait for it. Each
+ * migration is a transaction that stores its number first, so that a kill in between leaves it undone or done.
+ * @throws catalog_too_new when a newer server has been here
+ */
+export async function migrate(pool: pg.Pool, migrations: readonly Migration[], log: Logger): Promise<void> {
+  const client = await pool.connect();
+  try {
+    await client.query("set statement_timeout = 0");
+    await client.query("select pg_advisory_lock($1)", [LOCK]);
+    await client.query("create schema if not exists control");
+    await client.query(
+      "create table if not exists control.migrations (number integer primary key, name text not null, at timestamptz not null default now())",
+    );
+    const found = await client.query<{ number: number }>("select number from control.migrations");
+    const done = new Set(found.rows.map((row) => row.number));
+    refuseNewer(done, migrations);
+    for (const migration of migrations) {
+      if (done.has(migration.number)) continue;
+      await apply(client, migration);
+      log.info({ migration: migration.name }, "the database was migrated");
+    }
+  } finally {
+    // with the session ends its lock
+    client.release(true);
+  }
+}
+
+async function apply(client: pg.PoolClient, { number, name, sql }: Migration): Promise<void> {
+  await client.query("begin");
+  try {
+    await client.query("insert into control.migrations (number, name) values ($1, $2)", [number, name]);
+    await client.query(sql);
+    await client.query("commit");
+  } catch (error) {
+    await client.query("rollback");
+    throw error;
+  }
+}
+
+function refuseNewer(done: ReadonlySet<number>, migrations: readonly Migration[]): void {
+  const known = new Set(migrations.map(({ number }) => number));
+  const unknown = [...done].filter((number) => !known.has(number));
+  if (unknown.length === 0) return;
+  throw appError("catalog_too_new", {
+    detail: `The control plane's database has migration ${Math.max(...unknown)}, which this server does not know: a newer one has used it.`,
+    hint: "Start the newer version of the server again.",
+    meta: { migrations: unknown },
+  });
+}

@@ -1,0 +1,35 @@
+import { join } from "node:path";
+import type { Logger } from "@appdb/engine/ports";
+import { SERVER_PATHS, type ServerConfig } from "../config.ts";
+
+const DATABASE = "control";
+
+export interface ControlPostgres extends AsyncDisposable {
+  readonly dsn: string;
+}
+
+/** The control plane's PostgreSQL: one of one's own (`SERVICE_DATABASE_URL`), else a cluster of the home, started here. */
+export async function openPostgres(config: ServerConfig, home: string, log: Logger): Promise<ControlPostgres> {
+  const { url } = config.database;
+  if (url !== undefined) return { dsn: url.reveal(), [Symbol.asyncDispose]: async () => undefined };
+  const { EmbeddedPostgres } = await import("@appdb/adapters/postgres/embedded-postgres");
+  const { nameRuntimeFolder } = await import("@appdb/adapters/postgres/runtime-folder");
+  const { locateTools, requirePostgresBin } = await import("@appdb/adapters/tools/locate-tools");
+  const tools = locateTools({ program_url: import.meta.url, postgres_bin: config.database.pg_bin });
+  const folder = join(home, SERVER_PATHS.postgres);
+  const postgres = new EmbeddedPostgres({
+    bin: requirePostgresBin(tools),
+    folder,
+    // not the daemon's, which has the home's
+    runtime_folder: nameRuntimeFolder(folder, config.runtime_base),
+    log_file: join(home, SERVER_PATHS.postgresLog),
+    log,
+  });
+  try {
+    await postgres.ensureDatabase(DATABASE);
+  } catch (error) {
+    await postgres.stop();
+    throw error;
+  }
+  return { dsn: postgres.dsn(DATABASE), [Symbol.asyncDispose]: () => postgres.stop() };
+}

@@ -1,0 +1,126 @@
+import type { Role } from "@appdb/contract/control/permissions";
+import type { DATABASE_STATES } from "@appdb/contract/routes/control";
+import type { ColumnType, Generated } from "kysely";
+
+/** Set by the database unless given. */
+type Made = ColumnType<Date, Date | undefined, Date>;
+
+interface UserTable {
+  id: string;
+  name: string;
+  email: string;
+  email_verified: boolean;
+  image: string | null;
+  created_at: Made;
+  updated_at: Made;
+}
+
+interface SessionTable {
+  id: string;
+  user_id: string;
+  token: string;
+  client: string;
+  ip_address: string | null;
+  user_agent: string | null;
+  expires_at: Date;
+  created_at: Made;
+  updated_at: Made;
+}
+
+interface DeviceCodeTable {
+  id: string;
+  device_code: string;
+  user_code: string;
+  user_id: string | null;
+  client_id: string | null;
+  status: string;
+  expires_at: Date;
+  created_at: Made;
+}
+
+interface DeviceRequestTable {
+  user_code: string;
+  ip_address: string | null;
+  user_agent: string | null;
+}
+
+interface AttemptTable {
+  kind: string;
+  subject: Buffer;
+  count: number;
+  since: Made;
+}
+
+interface FirstAccountTable {
+  is_only: Generated<boolean>;
+  token_hash: Buffer;
+  created_at: Made;
+}
+
+interface OrganizationTable {
+  id: Generated<string>;
+  name: string;
+  display_name: string;
+  database_quota: number;
+  version: Generated<number>;
+  created_at: Made;
+}
+
+interface MemberTable {
+  id: Generated<string>;
+  org_id: string;
+  user_id: string;
+  role: Role;
+  created_at: Made;
+}
+
+interface InvitationTable {
+  id: Generated<string>;
+  org_id: string;
+  email: string;
+  role: Role;
+  token_hash: Buffer;
+  invited_by: string | null;
+  created_at: Made;
+  expires_at: Date;
+}
+
+interface SessionOrgTable {
+  session_id: string;
+  org_id: string;
+  at: Made;
+}
+
+interface DatabaseTable {
+  id: Generated<string>;
+  org_id: string;
+  name: string;
+  state: Generated<(typeof DATABASE_STATES)[number]>;
+  created_at: Made;
+}
+
+interface IdempotencyTable {
+  principal: string;
+  route: string;
+  key: string;
+  request_hash: Buffer;
+  status: number;
+  answer: Buffer;
+  created_at: Made;
+}
+
+/** The tables that statements of ours name; migrations/ has all of them. */
+export interface Tables {
+  "identity.users": UserTable;
+  "identity.sessions": SessionTable;
+  "identity.device_codes": DeviceCodeTable;
+  "identity.device_requests": DeviceRequestTable;
+  "identity.attempts": AttemptTable;
+  "identity.first_account": FirstAccountTable;
+  "control.organizations": OrganizationTable;
+  "control.members": MemberTable;
+  "control.invitations": InvitationTable;
+  "control.session_orgs": SessionOrgTable;
+  "control.databases": DatabaseTable;
+  "control.idempotency": IdempotencyTable;
+}

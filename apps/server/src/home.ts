@@ -1,0 +1,72 @@
+import { randomBytes } from "node:crypto";
+import { accessSync, constants, mkdirSync, readFileSync, realpathSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { acquireHomeLock } from "@appdb/adapters/processes/home-lock";
+import { writePrivateFile } from "@appdb/adapters/processes/private-files";
+import { appError } from "@appdb/contract/errors";
+import { homeError } from "@appdb/contract/home-error";
+import { SERVER_PATHS } from "./config.ts";
+import { Secret } from "./secret.ts";
+
+const SECRET_BYTES = 32;
+
+/** Makes the home's folder of the server and returns the home's real path. @throws home_not_writable, disk_full */
+export function openHome(home: string): string {
+  try {
+    mkdirSync(join(home, "server"), { recursive: true, mode: 0o700 });
+    accessSync(home, constants.R_OK | constants.W_OK | constants.X_OK);
+    return realpathSync(home);
+  } catch (cause) {
+    throw homeError(home, cause);
+  }
+}
+
+/** Takes the home for this process: its PostgreSQL has one owner. @throws daemon_busy when another server has it */
+export function lockHome(home: string): void {
+  const lock = acquireHomeLock(join(home, SERVER_PATHS.locks));
+  if (lock.outcome === "acquired") return;
+  throw appError("daemon_busy", {
+    detail: `A server of the home ${home} runs already: process ${lock.owner.pid}.`,
+    hint: "Stop that one, or set SERVICE_HOME to another folder, or SERVICE_DATABASE_URL for several servers over one PostgreSQL.",
+    meta: { home, pid: lock.owner.pid },
+  });
+}
+
+/** A secret of the home, made once; only its owner may read the file. */
+export function openSecret(home: string, file: string, encoding: "base64" | "base64url"): Secret {
+  const path = join(home, file);
+  const kept = readIfThere(path);
+  if (kept !== undefined) return new Secret(kept);
+  const made = randomBytes(SECRET_BYTES).toString(encoding);
+  writePrivateFile(path, `${made}\n`);
+  return new Secret(made);
+}
+
+/** The port that the home's server had, so that its address stays; 0 when there is none. */
+export function keptPort(home: string): number {
+  const port = Number(readIfThere(join(home, SERVER_PATHS.port)) ?? 0);
+  return Number.isInteger(port) && port > 0 && port < 65_536 ? port : 0;
+}
+
+export function keepPort(home: string, port: number): void {
+  writePrivateFile(join(home, SERVER_PATHS.port), `${port}\n`);
+}
+
+/** Says where the server of this home listens: the command finds it by this. */
+export function writeRunning(home: string, url: string): void {
+  writePrivateFile(join(home, SERVER_PATHS.running), `${JSON.stringify({ url, pid: process.pid })}\n`);
+}
+
+export function removeRunning(home: string): void {
+  rmSync(join(home, SERVER_PATHS.running), { force: true });
+}
+
+function readIfThere(path: string): string | undefined {
+  try {
+    const text = readFileSync(path, "utf8").trim();
+    return text === "" ? undefined : text;
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
+    throw error;
+  }
+}

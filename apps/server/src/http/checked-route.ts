@@ -1,0 +1,224 @@
+import { type Permission, type RoutePermission, roleHas } from "@appdb/contract/control/permissions";
+import { appError } from "@appdb/contract/errors";
+import { CONTROL_ROUTES, type ControlRouteName } from "@appdb/contract/routes/control-paths";
+import { CONTROL_BODIES } from "@appdb/contract/routes/control-schemas";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type * as z from "zod";
+import type { Database, Tx } from "../database/pool.ts";
+import type { Principal, PrincipalOrg } from "../identity/principal.ts";
+import { type AnswerSeal, changeOnce } from "./idempotency.ts";
+import { parseInput } from "./problems.ts";
+
+type Bodies = typeof CONTROL_BODIES;
+type Path<Name extends ControlRouteName> = (typeof CONTROL_ROUTES)[Name]["path"];
+type PermissionOf<Name extends ControlRouteName> = (typeof CONTROL_ROUTES)[Name]["permission"];
+type ParamOf<Text extends string> = Text extends `${string}:${infer Param}/${infer Rest}`
+  ? Param | ParamOf<Rest>
+  : Text extends `${string}:${infer Param}`
+    ? Param
+    : never;
+type Output<Name extends ControlRouteName, Part extends "body" | "query"> = Bodies[Name] extends {
+  readonly [key in Part]: infer Schema extends z.ZodType;
+}
+  ? z.output<Schema>
+  : undefined;
+
+/** The organization of `:org`, as its caller stands in it. */
+export type CallOrg = PrincipalOrg & { readonly role: NonNullable<PrincipalOrg["role"]> };
+
+/** A request whose caller may make it, with everything parsed. */
+export interface Call<Name extends ControlRouteName> {
+  readonly principal: PermissionOf<Name> extends "public" ? Principal | undefined : Principal;
+  /** The organization that the path names; the caller is in it and has the route's permission. */
+  readonly org: ParamOf<Path<Name>> extends infer Param ? ("org" extends Param ? CallOrg : undefined) : never;
+  readonly params: Readonly<Record<ParamOf<Path<Name>>, string>>;
+  readonly body: Output<Name, "body">;
+  readonly query: Output<Name, "query">;
+  /** For the audit log. */
+  readonly client: CallClient;
+  /** Runs after the change was committed, and not for a repetition: mails, wake-ups. It may not throw. */
+  afterCommit(work: () => void): void;
+  readonly request: FastifyRequest;
+  readonly reply: FastifyReply;
+}
+
+export interface CallClient {
+  readonly ip_address: string;
+  /** The User-Agent, shortened. */
+  readonly client: string | null;
+}
+
+/** What a handler answers; undefined when it has answered by `reply` itself (a stream), or for 204. */
+export type Answer<Name extends ControlRouteName> = Bodies[Name] extends {
+  readonly answer: infer Schema extends z.ZodType;
+}
+  ? z.input<Schema> | undefined
+  : // biome-ignore lint/suspicious/noConfusingVoidType: a handler that returns nothing is one of a route that answers 204
+    void;
+
+/** Finds the organization of a name for whoever asks; undefined for one that they are not in, whether it exists or not. */
+export type FindOrg = (principal: Principal, name: string) => Promise<CallOrg | undefined>;
+
+declare module "fastify" {
+  interface FastifyContextConfig {
+    /** Who may call the route. A route without is refused at its registration. */
+    permission?: RoutePermission;
+    /** Of the audit log and the OpenAPI document: the name in CONTROL_ROUTES. */
+    control?: ControlRouteName;
+  }
+  interface FastifyRequest {
+    principal: Principal | undefined;
+    org: CallOrg | undefined;
+  }
+}
+
+const AGENT_CHARACTERS = 200;
+
+/** Registers routes of the contract: the permission is checked before the body is read, the handler gets what was parsed. */
+export interface ControlRoutes {
+  /** A route that reads, or that makes changes of its own. */
+  add<Name extends ControlRouteName>(name: Name, handler: (call: Call<Name>) => Promise<Answer<Name>>): void;
+  /** A route that changes something, in one transaction, once for an Idempotency-Key. */
+  change<Name extends ControlRouteName>(name: Name, handler: (call: Call<Name>, tx: Tx) => Promise<Answer<Name>>): void;
+  /** Routes of the contract that nobody has added. */
+  missing(): readonly ControlRouteName[];
+}
+
+export interface RouteDeps {
+  readonly db: Database;
+  readonly seal: AnswerSeal;
+}
+
+export function createControlRoutes(app: FastifyInstance, deps: RouteDeps): ControlRoutes {
+  const added = new Set<ControlRouteName>();
+  const register = (name: ControlRouteName, run: (call: AnyCall, status: number) => Promise<unknown>) => {
+    if (added.has(name)) throw new Error(`The route ${name} is registered twice.`);
+    added.add(name);
+    const route = CONTROL_ROUTES[name];
+    const bodies: RouteBodies = CONTROL_BODIES[name];
+    const status = bodies.status ?? 200;
+    app.route({
+      method: route.method,
+      url: route.path,
+      config: { permission: route.permission, control: name },
+      handler: async (request, reply) => {
+        const answer = await run(readCall(bodies, request, reply), status);
+        if (reply.sent) return reply;
+        void reply.code(status);
+        return bodies.answer === undefined ? reply.send() : bodies.answer.parse(answer);
+      },
+    });
+  };
+  // The conditional types of Call say what the route's own table says; the compiler cannot follow that for any Name.
+  return {
+    add: (name, handler) => register(name, (call) => handler(call as unknown as Call<typeof name>)),
+    change: (name, handler) =>
+      register(name, async (call, status) => {
+        const after: (() => void)[] = [];
+        const whole = { ...call, afterCommit: (work: () => void) => after.push(work) } as unknown as Call<typeof name>;
+        const key = whole.request.headers["idempotency-key"];
+        const once = {
+          principal: whole.request.principal,
+          route: `${name} ${whole.request.url}`,
+          key: Array.isArray(key) ? key.join(", ") : key,
+          request: call.body,
+        };
+        const { answer, is_repeated } = await changeOnce(deps.db, deps.seal, once, status, (tx) => handler(whole, tx));
+        if (is_repeated) whole.reply.header("idempotency-replayed", "true");
+        for (const work of after) work();
+        return answer ?? undefined;
+      }),
+    missing: () => (Object.keys(CONTROL_ROUTES) as ControlRouteName[]).filter((name) => !added.has(name)),
+  };
+}
+
+interface RouteBodies {
+  readonly body?: z.ZodType;
+  readonly query?: z.ZodType;
+  readonly answer?: z.ZodType;
+  readonly status?: number;
+}
+type AnyCall = { readonly [key in keyof Call<"orgShow">]: unknown };
+
+function readCall(bodies: RouteBodies, request: FastifyRequest, reply: FastifyReply): AnyCall {
+  return {
+    principal: request.principal,
+    org: request.org,
+    params: request.params,
+    body: bodies.body === undefined ? undefined : parseInput(bodies.body, request.body, "body"),
+    query: bodies.query === undefined ? undefined : parseInput(bodies.query, request.query, "query"),
+    client: clientOf(request),
+    afterCommit: (work: () => void) => work(),
+    request,
+    reply,
+  };
+}
+
+/** Refuses routes without a permission, wherever they are registered. */
+export function demandPermissions(app: FastifyInstance): void {
+  app.addHook("onRoute", (route) => {
+    if (route.config?.permission !== undefined) return;
+    throw new Error(`The route ${String(route.method)} ${route.url} names no permission.`);
+  });
+}
+
+/**
+ * Lets through who may call the route.
+ * @throws unauthorized, organization_not_found for any name that is not the caller's, forbidden
+ */
+export async function authorize(
+  permission: RoutePermission,
+  principal: Principal | undefined,
+  org: string | undefined,
+  findOrg: FindOrg,
+  route: ControlRouteName | undefined,
+): Promise<CallOrg | undefined> {
+  if (permission === "public") return undefined;
+  if (principal === undefined) {
+    throw appError("unauthorized", {
+      detail: "The request shows neither an API key nor a session.",
+      hint: "Sign in: cli login. Or send a key in X-api-key.",
+    });
+  }
+  if (principal.user_id === null && route !== "whoami") {
+    if (org !== undefined) throw orgNotFound(org);
+    throw appError("forbidden", {
+      detail: `The key ${principal.key?.name ?? ""} may do only what it was granted, which is no part of the control plane.`,
+      hint: "Use a session, or a key without grants: cli key create NAME",
+    });
+  }
+  if (org === undefined) return undefined;
+  const found = await findOrg(principal, org);
+  if (found === undefined) throw orgNotFound(org);
+  if (permission !== "signed_in") demand(found, permission);
+  return found;
+}
+
+/** @throws forbidden unless the role has the permission */
+export function demand(org: CallOrg, permission: Permission): void {
+  if (roleHas(org.role, permission)) return;
+  throw appError("forbidden", {
+    detail: `A member with the role ${org.role} of ${org.name} may not do this; it needs the permission ${permission}.`,
+    hint: "Ask an owner or admin of the organization: cli whoami says who you are.",
+    meta: { permission, role: org.role },
+  });
+}
+
+/** The same for a name that does not exist and one that is somebody else's. */
+export function orgNotFound(name: string): Error {
+  const shown = JSON.stringify(name.length > 60 ? `${name.slice(0, 57)}...` : name);
+  return appError("organization_not_found", {
+    detail: `There is no organization ${shown} that you belong to.`,
+    hint: "See those that you belong to: cli org list",
+  });
+}
+
+export function clientOf(request: FastifyRequest): CallClient {
+  const agent = request.headers["user-agent"];
+  return { ip_address: request.ip, client: agent === undefined ? null : printable(agent).slice(0, AGENT_CHARACTERS) };
+}
+
+/** A text without control characters, which would write lines of their own into a terminal. */
+function printable(text: string): string {
+  return text.replaceAll(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, "?");
+}

@@ -1,0 +1,20 @@
+import { appError } from "@appdb/contract/errors";
+import type { FastifyRequest } from "fastify";
+
+/** The version of something that can change, as `etag` and If-Match say it. */
+export function etagOf(version: number): string {
+  return `"${version}"`;
+}
+
+/** Lets the change be made if it is the version that the caller has seen, or if they name none. @throws precondition_failed */
+export function checkIfMatch(request: FastifyRequest, etag: string): void {
+  const wanted = request.headers["if-match"];
+  if (wanted === undefined) return;
+  const named = wanted.split(",").map((one) => one.trim());
+  if (named.includes("*") || named.includes(etag)) return;
+  throw appError("precondition_failed", {
+    detail: `It is at version ${etag}, not ${wanted.slice(0, 100)}: somebody has changed it meanwhile.`,
+    hint: "Read it again, then change that.",
+    meta: { etag },
+  });
+}

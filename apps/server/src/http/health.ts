@@ -1,0 +1,45 @@
+import type { Logger } from "@appdb/engine/ports";
+import type { FastifyInstance } from "fastify";
+import { sql } from "kysely";
+import type pg from "pg";
+import { collectDefaultMetrics, Histogram, Registry } from "prom-client";
+import type { Database } from "../database/pool.ts";
+
+export interface HealthDeps {
+  readonly db: Database;
+  readonly pool: pg.Pool;
+  readonly log: Logger;
+}
+
+const BUCKETS_S = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 30];
+
+/** `/health`: the process lives. `/ready`: it reaches its database. `/metrics`: for Prometheus; no name of a tenant is a label. */
+export function addHealthRoutes(app: FastifyInstance, deps: HealthDeps): void {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  const requests = new Histogram({
+    name: "appdb_control_request_seconds",
+    help: "How long requests of the control plane took.",
+    labelNames: ["method", "route", "status"],
+    buckets: BUCKETS_S,
+    registers: [registry],
+  });
+  app.addHook("onResponse", async (request, reply) => {
+    // the route's pattern, never the path: names of organizations are in that
+    const route = request.routeOptions.url ?? "none";
+    requests.observe({ method: request.method, route, status: String(reply.statusCode) }, reply.elapsedTime / 1000);
+  });
+  app.get("/health", { config: { permission: "public" } }, async () => ({ status: "ok" }));
+  app.get("/ready", { config: { permission: "public" } }, async (_request, reply) => {
+    try {
+      await sql`select 1`.execute(deps.db);
+      return { status: "ready" };
+    } catch (error) {
+      deps.log.warn({ err: error }, "PostgreSQL does not answer");
+      return reply.code(503).send({ status: "no database" });
+    }
+  });
+  app.get("/metrics", { config: { permission: "public" } }, async (_request, reply) =>
+    reply.type(registry.contentType).send(await registry.metrics()),
+  );
+}

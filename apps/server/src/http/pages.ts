@@ -1,0 +1,43 @@
+import { appError } from "@appdb/contract/errors";
+import * as z from "zod";
+
+/** Where a page begins: behind this value of the list's order and this id. */
+export interface Position {
+  readonly after: string;
+  readonly id: string;
+}
+
+const positionSchema = z.tuple([z.string().max(300), z.string().max(100)]);
+
+/** Writes and reads cursors of lists. They are opaque, not secret: every page checks its caller anew. */
+export function writeCursor({ after, id }: Position): string {
+  return Buffer.from(JSON.stringify([after, id])).toString("base64url");
+}
+
+/** @throws invalid_cursor */
+export function readCursor(cursor: string | undefined): Position | undefined {
+  if (cursor === undefined) return undefined;
+  try {
+    const [after, id] = positionSchema.parse(JSON.parse(Buffer.from(cursor, "base64url").toString("utf8")));
+    return { after, id };
+  } catch (cause) {
+    throw appError("invalid_cursor", {
+      detail: "The cursor is none that this list gave out.",
+      hint: "Begin again without a cursor.",
+      cause,
+    });
+  }
+}
+
+/** Makes a page of rows, of which one more than `limit` was read to see whether there are more. */
+export function toPage<Row, Item>(
+  rows: readonly Row[],
+  limit: number,
+  toItem: (row: Row) => Item,
+  positionOf: (row: Row) => Position,
+): { items: Item[]; next: string | null } {
+  const shown = rows.slice(0, limit);
+  const last = shown.at(-1);
+  const next = rows.length > limit && last !== undefined ? writeCursor(positionOf(last)) : null;
+  return { items: shown.map(toItem), next };
+}

@@ -1,0 +1,55 @@
+import { AppError, appError } from "@appdb/contract/errors";
+import type * as z from "zod";
+import { fromDatabaseError } from "../database/pool.ts";
+
+const MOST_ERRORS = 20;
+
+/** Errors of Fastify and of PostgreSQL's connection become ours; anything else passes as it is. */
+export function toAppError(error: unknown): unknown {
+  if (error instanceof AppError || !(error instanceof Error)) return error;
+  switch ("code" in error ? error.code : undefined) {
+    case "FST_ERR_CTP_BODY_TOO_LARGE":
+      return appError("payload_too_large", { detail: "The body is larger than the route takes.", cause: error });
+    case "FST_ERR_CTP_INVALID_MEDIA_TYPE":
+    case "FST_ERR_CTP_INVALID_TYPE":
+      return appError("unsupported_media_type", {
+        detail: "The body's content type is not application/json.",
+        hint: "Send the header: content-type: application/json",
+        cause: error,
+      });
+    case "FST_ERR_CTP_INVALID_CONTENT_LENGTH":
+      return appError("invalid_request", { detail: "The body has another length than its header says.", cause: error });
+    case "FST_ERR_CTP_INVALID_JSON_BODY":
+    case "FST_ERR_CTP_EMPTY_JSON_BODY":
+      return appError("invalid_json", {
+        detail: "The body is empty or no JSON.",
+        hint: "Send an object.",
+        cause: error,
+      });
+    case "FST_ERR_BAD_URL":
+    case "FST_ERR_MAX_PARAM_LENGTH":
+      return appError("invalid_request", {
+        detail: "The path cannot be read: a % begins no character, or a part is too long.",
+        cause: error,
+      });
+    default:
+      // what secure-json-parse refuses: __proto__ and constructor.prototype
+      if (error instanceof SyntaxError)
+        return appError("invalid_json", { detail: "The body is not JSON that is accepted here.", cause: error });
+      return fromDatabaseError(error);
+  }
+}
+
+/** Reads what a client sent. @throws invalid_request with a pointer to each wrong member */
+export function parseInput<T>(schema: z.ZodType<T>, value: unknown, where: "body" | "query"): T {
+  const parsed = schema.safeParse(value ?? {});
+  if (parsed.success) return parsed.data;
+  const errors = parsed.error.issues.slice(0, MOST_ERRORS).map((issue) => ({
+    pointer: `/${issue.path.map(String).join("/")}`,
+    detail: issue.message,
+  }));
+  throw appError("invalid_request", {
+    detail: `The ${where} does not fit: ${errors.map(({ pointer, detail }) => `${pointer === "/" ? "it" : pointer}: ${detail}`).join("; ")}.`,
+    errors,
+  });
+}

@@ -1,0 +1,121 @@
+import { randomUUID } from "node:crypto";
+import { appError, toProblem } from "@appdb/contract/errors";
+import { CLIENT_VERSION_HEADER, OLDEST_CLIENT, SERVER_VERSION_HEADER, VERSION } from "@appdb/contract/version";
+import type { Logger } from "@appdb/engine/ports";
+import { type FastifyInstance, type FastifyReply, fastify } from "fastify";
+import { refuseForeignSite, type Site } from "../identity/csrf.ts";
+import type { Identity } from "../identity/identity.ts";
+import { authorize, demandPermissions, type FindOrg } from "./checked-route.ts";
+import { toAppError } from "./problems.ts";
+
+/** Far more than any body of the contract; a secret has at most 64 KiB. */
+const BODY_BYTES = 300_000;
+const PARAM_CHARACTERS = 500;
+/** How long a request's headers and body may take to come. */
+const REQUEST_TIMEOUT_MS = 30_000;
+const KEEP_ALIVE_MS = 72_000;
+const SANE_ID = /^[\w.:-]{1,128}$/;
+const STATUS_CODES_OF_LOG = 500;
+
+export interface HttpDeps {
+  readonly log: Logger;
+  readonly site: Site;
+  readonly trusted_proxies: readonly string[];
+  readonly identity: Pick<Identity, "resolve">;
+  readonly findOrg: FindOrg;
+}
+
+/**
+ * Makes the HTTP server, without routes. Before any handler: the caller is resolved, the site that a cookie comes from
+ * is checked, the permission that the route names is checked; only then the body is read.
+ */
+export function createHttpServer(deps: HttpDeps): FastifyInstance {
+  const app = fastify({
+    logger: false,
+    bodyLimit: BODY_BYTES,
+    genReqId: requestId,
+    requestIdHeader: false,
+    trustProxy: deps.trusted_proxies.length === 0 ? false : [...deps.trusted_proxies],
+    routerOptions: { maxParamLength: PARAM_CHARACTERS },
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    return503OnClosing: false,
+    forceCloseConnections: "idle",
+    // a path that cannot be read never becomes a request: what it has is the answer to it alone
+    frameworkErrors: (error, request, reply: FastifyReply) => {
+      const problem = toProblem(toAppError(error), request.id);
+      void reply.code(problem.status).type("application/problem+json").send(JSON.stringify(problem));
+    },
+  });
+  // a form or a plain text can come from another site without its browser asking first
+  app.removeContentTypeParser("text/plain");
+  app.decorateRequest("principal", undefined);
+  app.decorateRequest("org", undefined);
+  demandPermissions(app);
+  app.addHook("onRequest", async (request, reply) => {
+    reply.headers({ [SERVER_VERSION_HEADER]: VERSION, "x-request-id": request.id, ...SAFE_HEADERS });
+    refuseOldClient(request.headers[CLIENT_VERSION_HEADER]);
+    const { permission, control } = request.routeOptions.config;
+    if (control === undefined || permission === undefined) return;
+    const { principal, set_cookie } = await deps.identity.resolve(request);
+    if (set_cookie !== undefined) reply.header("set-cookie", set_cookie);
+    refuseForeignSite(deps.site, request.method, request.headers, principal?.shown === "cookie");
+    const { org } = request.params as { readonly org?: string };
+    request.principal = principal;
+    request.org = await authorize(permission, principal, org, deps.findOrg, control);
+  });
+  app.setErrorHandler((error, request, reply) => {
+    const known = toAppError(error);
+    const problem = toProblem(known, request.id);
+    // not the URL: tokens of invitations are part of it
+    const fields = { req: request.id, method: request.method, route: request.routeOptions.url, code: problem.code };
+    if (problem.status >= STATUS_CODES_OF_LOG) deps.log.error({ ...fields, err: error }, "a request failed");
+    else deps.log.info({ ...fields, status: problem.status }, "request refused");
+    if (problem.code === "too_many_attempts" && typeof problem.meta?.["retry_after_s"] === "number") {
+      reply.header("retry-after", String(problem.meta["retry_after_s"]));
+    }
+    void reply.code(problem.status).type("application/problem+json").send(JSON.stringify(problem));
+  });
+  app.setNotFoundHandler((request) => {
+    const path = request.url.split("?")[0]?.slice(0, 200) ?? "";
+    throw appError("not_found", {
+      detail: `The server has no ${request.method} ${JSON.stringify(path).slice(1, -1)}.`,
+      hint: "/v1/openapi.json lists the routes.",
+    });
+  });
+  return app;
+}
+
+const SAFE_HEADERS = {
+  "cache-control": "no-store",
+  "x-content-type-options": "nosniff",
+  "x-frame-options": "DENY",
+  "referrer-policy": "no-referrer",
+  "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+} as const;
+
+function requestId(request: { headers: Record<string, string | string[] | undefined> }): string {
+  const own = request.headers["x-request-id"];
+  return typeof own === "string" && SANE_ID.test(own) ? own : randomUUID();
+}
+
+/** @throws client_too_old with the command that upgrades it; programs that are no command send no version */
+function refuseOldClient(sent: string | string[] | undefined): void {
+  const version = Array.isArray(sent) ? sent.join(", ") : sent;
+  if (version === undefined || isAtLeast(version, OLDEST_CLIENT)) return;
+  throw appError("client_too_old", {
+    detail: `The command is version ${version.slice(0, 30)}; this server, version ${VERSION}, answers ${OLDEST_CLIENT} and newer.`,
+    hint: "pip install --upgrade 'appdb[serve]'",
+    meta: { server: VERSION, oldest: OLDEST_CLIENT },
+  });
+}
+
+function isAtLeast(version: string, oldest: string): boolean {
+  const parts = (text: string) => (text.split("-")[0] ?? "").split(".").map((part) => Number(part) || 0);
+  const [shown, least] = [parts(version), parts(oldest)];
+  for (let index = 0; index < 3; index++) {
+    const difference = (shown[index] ?? 0) - (least[index] ?? 0);
+    if (difference !== 0) return difference > 0;
+  }
+  return true;
+}

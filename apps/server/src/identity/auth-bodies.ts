@@ -1,0 +1,37 @@
+import * as z from "zod";
+import { OIDC_PROVIDER, PASSWORD_CHARACTERS } from "./auth.ts";
+
+const email = z.email().max(254);
+const password = z.string().min(PASSWORD_CHARACTERS.min).max(PASSWORD_CHARACTERS.max);
+/** A page of ours. What follows the slash may not begin another host (`//host`, `/\host`). */
+const ownPath = z
+  .string()
+  .max(500)
+  .regex(/^\/(?![/\\])[^\\\p{Cc}]*$/u, "is no path of this server");
+const userCode = z.string().min(1).max(40);
+
+/** What the routes under /v1/auth take; everything else that better-auth would take is refused. */
+export const AUTH_BODIES = {
+  "sign-up/email": z.strictObject({
+    email,
+    name: z.string().trim().min(1).max(100),
+    password,
+    invitation: z.string().max(200).optional(),
+  }),
+  "sign-in/email": z.strictObject({ email, password: z.string().min(1).max(PASSWORD_CHARACTERS.max) }),
+  "sign-in/oauth2": z.strictObject({ providerId: z.literal(OIDC_PROVIDER), callbackURL: ownPath.default("/") }),
+  "sign-out": z.strictObject({}),
+  "request-password-reset": z.strictObject({ email, redirectTo: ownPath.optional() }),
+  "reset-password": z.strictObject({ token: z.string().min(1).max(200), newPassword: password }),
+  "device/code": z.object({ client_id: z.string().max(100), scope: z.string().max(200).optional() }),
+  "device/token": z.object({
+    grant_type: z.string().max(100),
+    device_code: z.string().max(200),
+    client_id: z.string().max(100),
+  }),
+  "device/approve": z.strictObject({ userCode }),
+  "device/deny": z.strictObject({ userCode }),
+} as const;
+
+export type AuthRoute = keyof typeof AUTH_BODIES;
+export type AuthBody<Route extends AuthRoute> = z.output<(typeof AUTH_BODIES)[Route]>;

@@ -1,0 +1,148 @@
+import { appError } from "@appdb/contract/errors";
+import { sql } from "kysely";
+import * as z from "zod";
+import type { RecordEvent } from "../control-plane/events/event.ts";
+import type { Database } from "../database/pool.ts";
+import type { CallClient } from "../http/checked-route.ts";
+import type { Attempts } from "./attempts.ts";
+import { type AuthCall, type AuthHandlers, asSignUp } from "./mount.ts";
+import type { Principal } from "./principal.ts";
+import { assertMaySignUp } from "./sign-up.ts";
+
+export interface AuthHandlerDeps {
+  readonly db: Database;
+  readonly attempts: Attempts;
+  readonly recordEvent: RecordEvent;
+  readonly sign_up: "invitation" | "open";
+  readonly can_mail: boolean;
+}
+
+/** What is done around better-auth's own work: limits of attempts before it, the audit log after it. */
+export function createAuthHandlers(deps: AuthHandlerDeps): AuthHandlers {
+  const { attempts } = deps;
+  return {
+    async "sign-up/email"({ body, client, run }) {
+      await attempts.take("sign_up_address", client.ip_address);
+      const { invitation, ...account } = body;
+      // asked before better-auth looks: a closed server tells nobody which accounts there are
+      await assertMaySignUp(deps, { email: account.email, is_verified: false, invitation, is_first: false });
+      const response = await asSignUp({ invitation, is_first: false }, () => run("sign-up/email", account));
+      if (response.ok) await record(deps, "session.create", account.email, client, "succeeded", { by: "sign-up" });
+      return response;
+    },
+    async "sign-in/email"({ body, client, run }) {
+      await attempts.take("sign_in_address", client.ip_address);
+      await attempts.take("sign_in_account", body.email);
+      const response = await run("sign-in/email", body);
+      if (response.ok) {
+        await attempts.forget("sign_in_account", body.email);
+        await record(deps, "session.create", body.email, client, "succeeded", { by: "password" });
+      } else await record(deps, "sign_in.refused", body.email, client, "refused", {});
+      return response;
+    },
+    async "sign-in/oauth2"({ body, client, run }) {
+      await attempts.take("sign_in_address", client.ip_address);
+      const errorCallbackURL = "/sign-in";
+      return await run("sign-in/social", {
+        provider: body.providerId,
+        callbackURL: body.callbackURL,
+        errorCallbackURL,
+        disableRedirect: true,
+      });
+    },
+    async "sign-out"({ principal, client, run }) {
+      const response = await run("sign-out", {});
+      if (response.ok && principal?.email) {
+        await record(deps, "session.revoke", principal.email, client, "succeeded", { by: "sign-out" }, principal);
+      }
+      return response;
+    },
+    async "request-password-reset"({ body, client, run }) {
+      if (!deps.can_mail) {
+        throw appError("no_mail", {
+          detail: "This server can send no mail, and so no link to a new password.",
+          hint: "Ask whoever runs the server for one: node dist/server.js reset-link ann@example.com",
+        });
+      }
+      await attempts.take("reset_address", client.ip_address);
+      await attempts.take("reset_account", body.email);
+      return await run("request-password-reset", { email: body.email });
+    },
+    async "reset-password"({ body, client, run }) {
+      await attempts.take("reset_address", client.ip_address);
+      return await run("reset-password", body);
+    },
+    async "device/code"({ body, client, run }) {
+      await attempts.take("device_request_address", client.ip_address);
+      // the caller is nobody yet: it may not name the account that is to confirm
+      const response = await run("device/code", {
+        client_id: body.client_id,
+        ...(body.scope ? { scope: body.scope } : {}),
+      });
+      if (response.ok) await keepDeviceRequest(deps.db, response, client);
+      return response;
+    },
+    async "device/token"({ body, client, run }) {
+      const response = await run("device/token", body);
+      if (response.ok) await recordDeviceSession(deps, response, client);
+      return response;
+    },
+    "device/approve": (call) => decide(deps, "device/approve", call),
+    "device/deny": (call) => decide(deps, "device/deny", call),
+  };
+}
+
+/** Who guesses codes is stopped by account and by address; a code that was found costs the account nothing. */
+async function decide(
+  deps: AuthHandlerDeps,
+  path: "device/approve" | "device/deny",
+  { body, principal, client, run }: AuthCall<"device/approve"> | AuthCall<"device/deny">,
+): Promise<Response> {
+  if (principal?.user_id == null)
+    throw appError("unauthorized", { detail: "Nobody is signed in.", hint: "Sign in first." });
+  await deps.attempts.take("device_code_address", client.ip_address);
+  await deps.attempts.take("device_code_account", principal.user_id);
+  const response = await run(path, body);
+  if (!response.ok) return response;
+  await deps.attempts.forget("device_code_account", principal.user_id);
+  const action = path === "device/approve" ? "device.approve" : "device.deny";
+  await record(deps, action, body.userCode.slice(0, 20), client, "succeeded", {}, principal);
+  return response;
+}
+
+const deviceAnswer = z.object({ user_code: z.string() });
+
+async function keepDeviceRequest(db: Database, response: Response, client: CallClient): Promise<void> {
+  const { user_code } = deviceAnswer.parse(await response.clone().json());
+  await db
+    .insertInto("identity.device_requests")
+    .values({ user_code, ip_address: client.ip_address, user_agent: client.client })
+    .execute();
+}
+
+const tokenAnswer = z.object({ access_token: z.string() });
+
+async function recordDeviceSession(deps: AuthHandlerDeps, response: Response, client: CallClient): Promise<void> {
+  const { access_token } = tokenAnswer.parse(await response.clone().json());
+  const found = await deps.db
+    .selectFrom("identity.sessions as s")
+    .innerJoin("identity.users as u", "u.id", "s.user_id")
+    .select("u.email")
+    .where("s.token", "=", access_token)
+    .where("s.expires_at", ">", sql<Date>`now()`)
+    .executeTakeFirst();
+  if (found !== undefined) await record(deps, "session.create", found.email, client, "succeeded", { by: "device" });
+}
+
+async function record(
+  deps: Pick<AuthHandlerDeps, "db" | "recordEvent">,
+  action: string,
+  target: string,
+  client: CallClient,
+  outcome: "succeeded" | "refused",
+  detail: Record<string, unknown>,
+  principal?: Principal,
+): Promise<void> {
+  const actor = outcome === "refused" ? "guest" : (principal?.email ?? target);
+  await deps.recordEvent(deps.db, { action, target, org_id: null, actor, principal, ...client, outcome, detail });
+}

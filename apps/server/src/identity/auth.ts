@@ -1,0 +1,198 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+import { DEVICE_CLIENT_ID } from "@appdb/contract/routes/control-paths";
+import type { Logger } from "@appdb/engine/ports";
+import { betterAuth } from "better-auth";
+import { APIError } from "better-auth/api";
+import { bearer } from "better-auth/plugins/bearer";
+import { deviceAuthorization } from "better-auth/plugins/device-authorization";
+import { genericOAuth } from "better-auth/plugins/generic-oauth";
+import type { OidcConfig } from "../config.ts";
+import type { Database } from "../database/pool.ts";
+import type { Secret } from "../secret.ts";
+import type { Site } from "./csrf.ts";
+import { SESSION_S } from "./principal.ts";
+import { COOKIE_PREFIX } from "./session-cookie.ts";
+import { chooseOrg } from "./session-orgs.ts";
+
+export const PASSWORD_CHARACTERS = { min: 10, max: 200 } as const;
+export const OIDC_PROVIDER = "oidc";
+/** How long a code of the device flow is good, and how often the command may ask. */
+const DEVICE = { expiresIn: "15m", interval: "5s" } as const;
+/** Where better-auth reads the caller's address: a header that only the mount sets (mount.ts). */
+export const ADDRESS_HEADER = "x-resolved-address";
+const RESET_S = 3600;
+
+export interface AuthDeps {
+  readonly db: Database;
+  readonly log: Logger;
+  readonly site: Site;
+  readonly secret: Secret;
+  readonly oidc: OidcConfig | undefined;
+  /** Whether this address may get an account now; who asks to sign up is in `signUps`. @throws sign_up_closed */
+  readonly assertMaySignUp: (input: SignUp) => Promise<void>;
+  /** Hands a reset link on, by mail. */
+  readonly sendReset: (email: string, url: string) => Promise<void>;
+}
+
+export interface SignUp {
+  readonly email: string;
+  /** Whether somebody trusted says that the address is theirs: the OIDC provider. */
+  readonly is_verified: boolean;
+  /** The token of an invitation. */
+  readonly invitation: string | undefined;
+  /** Made by the link of the first start. */
+  readonly is_first: boolean;
+}
+
+/** What better-auth's hooks must know of the request that runs it, and its API does not carry. */
+export const signUps = new AsyncLocalStorage<Pick<SignUp, "invitation" | "is_first">>();
+
+/** better-auth over our tables: accounts, sessions, passwords, the device flow, OIDC. Only this folder knows it. */
+export function createAuth(deps: AuthDeps) {
+  const { db, log, oidc, site } = deps;
+  return betterAuth({
+    appName: "appdb",
+    baseURL: site.url,
+    basePath: "/v1/auth",
+    secret: deps.secret.reveal(),
+    trustedOrigins: [site.url],
+    database: { db, type: "postgres", schemaName: "identity", transaction: true },
+    telemetry: { enabled: false },
+    // attempts are limited in PostgreSQL, for all servers together (attempts.ts)
+    rateLimit: { enabled: false },
+    // its messages may hold addresses of people; what failed is told by the answer
+    logger: {
+      log: (level, message) =>
+        log[level === "warn" || level === "error" ? "warn" : "debug"](
+          { from: "better-auth", what: message.split(":")[0] },
+          "identity",
+        ),
+    },
+    emailAndPassword: {
+      enabled: true,
+      minPasswordLength: PASSWORD_CHARACTERS.min,
+      maxPasswordLength: PASSWORD_CHARACTERS.max,
+      resetPasswordTokenExpiresIn: RESET_S,
+      revokeSessionsOnPasswordReset: true,
+      sendResetPassword: async ({ user, token }) => deps.sendReset(user.email, resetUrl(site, token)),
+    },
+    user: { modelName: "users", fields: USER_FIELDS },
+    session: {
+      modelName: "sessions",
+      fields: SESSION_FIELDS,
+      expiresIn: SESSION_S,
+      additionalFields: { client: { type: "string", input: false, returned: false, defaultValue: "browser" } },
+    },
+    account: { modelName: "accounts", fields: ACCOUNT_FIELDS, encryptOAuthTokens: true },
+    verification: { modelName: "verifications", fields: TIME_FIELDS },
+    databaseHooks: {
+      user: {
+        create: {
+          before: async (user, context) => {
+            const asked = signUps.getStore();
+            await deps
+              .assertMaySignUp({
+                email: user.email,
+                is_verified: context?.path.startsWith("/callback/") === true && user.emailVerified,
+                invitation: asked?.invitation,
+                is_first: asked?.is_first ?? false,
+              })
+              .catch(refuse);
+          },
+        },
+      },
+      session: {
+        create: {
+          before: async (session, context) => ({
+            data: { ...session, client: context?.path === "/device/token" ? "cli" : "browser" },
+          }),
+          after: async (session) => chooseOrg(db, session.id, session.userId),
+        },
+      },
+    },
+    advanced: {
+      cookiePrefix: COOKIE_PREFIX,
+      useSecureCookies: site.url.startsWith("https:"),
+      ipAddress: { ipAddressHeaders: [ADDRESS_HEADER] },
+      // a mail is sent after the answer: how long that takes tells nobody whether an account exists
+      backgroundTasks: {
+        handler: (work) =>
+          void Promise.resolve(work).catch((error: unknown) => log.error({ err: error }, "a mail was not sent")),
+      },
+    },
+    plugins: [
+      bearer(),
+      deviceAuthorization({
+        ...DEVICE,
+        verificationUri: `${site.url}/device`,
+        validateClient: (id) => id === DEVICE_CLIENT_ID,
+        schema: { deviceCode: { modelName: "device_codes", fields: DEVICE_FIELDS } },
+      }),
+      ...(oidc === undefined ? [] : [oidcPlugin(oidc)]),
+    ],
+  });
+}
+
+export type Auth = ReturnType<typeof createAuth>;
+
+/** The page of the dashboard that takes a new password. */
+export function resetUrl(site: Site, token: string): string {
+  return `${site.url}/reset?token=${encodeURIComponent(token)}`;
+}
+
+function oidcPlugin(oidc: OidcConfig) {
+  return genericOAuth({
+    config: [
+      {
+        providerId: OIDC_PROVIDER,
+        name: oidc.name,
+        discoveryUrl: `${oidc.issuer.replace(/\/$/, "")}/.well-known/openid-configuration`,
+        clientId: oidc.client_id,
+        clientSecret: oidc.client_secret.reveal(),
+        scopes: ["openid", "email", "profile"],
+        pkce: true,
+        requireIdTokenVerification: true,
+        // a provider may know people by their address alone
+        mapProfileToUser: ({ name, email }) => ({ name: name || email || "" }),
+      },
+    ],
+  });
+}
+
+/** better-auth passes on its own errors only. */
+function refuse(error: unknown): never {
+  if (error instanceof Error && "code" in error && error.code === "sign_up_closed") {
+    throw new APIError("FORBIDDEN", { code: "SIGN_UP_CLOSED", message: error.message });
+  }
+  throw error;
+}
+
+const TIME_FIELDS = { createdAt: "created_at", updatedAt: "updated_at", expiresAt: "expires_at" } as const;
+const USER_FIELDS = { emailVerified: "email_verified", createdAt: "created_at", updatedAt: "updated_at" } as const;
+const SESSION_FIELDS = {
+  ...TIME_FIELDS,
+  userId: "user_id",
+  ipAddress: "ip_address",
+  userAgent: "user_agent",
+} as const;
+const ACCOUNT_FIELDS = {
+  accountId: "account_id",
+  providerId: "provider_id",
+  userId: "user_id",
+  accessToken: "access_token",
+  refreshToken: "refresh_token",
+  idToken: "id_token",
+  accessTokenExpiresAt: "access_token_expires_at",
+  refreshTokenExpiresAt: "refresh_token_expires_at",
+  createdAt: "created_at",
+  updatedAt: "updated_at",
+} as const;
+const DEVICE_FIELDS = {
+  deviceCode: "device_code",
+  userCode: "user_code",
+  userId: "user_id",
+  clientId: "client_id",
+  expiresAt: "expires_at",
+  lastPolledAt: "last_polled_at",
+  pollingInterval: "polling_interval",
+} as const;

@@ -1,0 +1,51 @@
+import { appError } from "@appdb/contract/errors";
+import type { Device } from "@appdb/contract/routes/control";
+import { sql } from "kysely";
+import type { Database } from "../database/pool.ts";
+import type { CallClient } from "../http/checked-route.ts";
+import type { Attempts } from "./attempts.ts";
+import type { Person } from "./person.ts";
+
+export interface DeviceDeps {
+  readonly db: Database;
+  readonly attempts: Attempts;
+}
+
+/**
+ * What a code was asked by. Whoever is shown it first has it: nobody else may confirm or deny it then.
+ * @throws device_code_not_found for one that is wrong, ended, answered, or shown to another; too_many_attempts
+ */
+export async function showDevice(deps: DeviceDeps, person: Person, text: string, client: CallClient): Promise<Device> {
+  await deps.attempts.take("device_code_address", client.ip_address);
+  await deps.attempts.take("device_code_account", person.user_id);
+  const user_code = text.replaceAll(/[^a-zA-Z0-9]/g, "").toUpperCase();
+  const claimed = await deps.db
+    .updateTable("identity.device_codes")
+    .set({ user_id: person.user_id })
+    .where("user_code", "=", user_code)
+    .where("status", "=", "pending")
+    .where("expires_at", ">", sql<Date>`now()`)
+    .where(({ eb, or }) => or([eb("user_id", "is", null), eb("user_id", "=", person.user_id)]))
+    .returning(["user_code", "client_id", "expires_at", "created_at"])
+    .executeTakeFirst();
+  if (claimed === undefined) {
+    throw appError("device_code_not_found", {
+      detail: `No open request has the code ${JSON.stringify(text.slice(0, 20))}.`,
+      hint: "Look again at the terminal, or start again with cli login: a code is good for 15 minutes, once.",
+    });
+  }
+  await deps.attempts.forget("device_code_account", person.user_id);
+  const from = await deps.db
+    .selectFrom("identity.device_requests")
+    .select(["ip_address", "user_agent"])
+    .where("user_code", "=", user_code)
+    .executeTakeFirst();
+  return {
+    user_code: `${user_code.slice(0, 4)}-${user_code.slice(4)}`,
+    client: claimed.client_id ?? "",
+    ip_address: from?.ip_address ?? null,
+    user_agent: from?.user_agent ?? null,
+    created_at: claimed.created_at.toISOString(),
+    expires_at: claimed.expires_at.toISOString(),
+  };
+}

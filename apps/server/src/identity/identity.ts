@@ -1,0 +1,65 @@
+import type { Logger } from "@appdb/engine/ports";
+import type { FastifyRequest } from "fastify";
+import type { OidcConfig } from "../config.ts";
+import type { Database } from "../database/pool.ts";
+import type { Secret } from "../secret.ts";
+import { type Auth, createAuth } from "./auth.ts";
+import type { Site } from "./csrf.ts";
+import type { Mail } from "./mail.ts";
+import { type Resolved, resolvePrincipal, type ShownCredentials, type VerifyKey } from "./principal.ts";
+import { createSessionCookie, type SessionCookie } from "./session-cookie.ts";
+import { assertMaySignUp } from "./sign-up.ts";
+
+export interface IdentityDeps {
+  readonly db: Database;
+  readonly log: Logger;
+  readonly site: Site;
+  readonly secret: Secret;
+  readonly oidc: OidcConfig | undefined;
+  readonly sign_up: "invitation" | "open";
+  readonly mail: Mail | undefined;
+  readonly verifyKey: VerifyKey;
+}
+
+/** Who somebody is. */
+export interface Identity {
+  readonly cookie: SessionCookie;
+  /** better-auth, made at its first use: the address of the server is known once it listens. */
+  auth(): Auth;
+  resolve(request: Pick<FastifyRequest, "headers">): Promise<Resolved>;
+}
+
+export function createIdentity(deps: IdentityDeps): Identity {
+  const { db, site } = deps;
+  const cookie = createSessionCookie(deps.secret, () => site.url.startsWith("https:"));
+  let auth: Auth | undefined;
+  return {
+    cookie,
+    auth: () => {
+      auth ??= createAuth({
+        ...deps,
+        assertMaySignUp: (asked) => assertMaySignUp(deps, asked),
+        sendReset: async (email, url) => {
+          if (deps.mail === undefined) throw new Error("A reset was asked of a server without mail.");
+          await deps.mail.send({
+            to: email,
+            subject: "A new password",
+            text: `Somebody asked for a new password for your account at ${site.url}.\n\nSet it here, within an hour:\n${url}\n\nIf it was not you, leave this mail alone: nothing has changed.\n`,
+          });
+        },
+      });
+      return auth;
+    },
+    resolve: (request) => resolvePrincipal({ db, verifyKey: deps.verifyKey, cookie }, shownBy(request)),
+  };
+}
+
+/** What a request shows. A header that came several times is joined, which is no credential that anybody gave out. */
+function shownBy({ headers }: Pick<FastifyRequest, "headers">): ShownCredentials {
+  const key = headers["x-api-key"];
+  return {
+    api_key: Array.isArray(key) ? key.join(", ") : key,
+    authorization: headers.authorization,
+    cookie: headers.cookie,
+  };
+}

@@ -1,0 +1,156 @@
+import type { PrincipalKind, Role } from "@appdb/contract/control/permissions";
+import { appError } from "@appdb/contract/errors";
+import { sql } from "kysely";
+import type { Database } from "../database/pool.ts";
+import type { SessionCookie } from "./session-cookie.ts";
+
+/** Whoever acts. Everything outside of identity knows people, keys and pods by this alone. */
+export interface Principal {
+  readonly kind: PrincipalKind;
+  /** The person, or whom the key acts as; null for a key of its own grants. */
+  readonly user_id: string | null;
+  readonly email: string | null;
+  readonly name: string | null;
+  readonly session_id: string | null;
+  readonly key: { readonly id: string; readonly name: string; readonly grants: readonly string[] } | null;
+  /** The session's organization, or the key's. */
+  readonly organization: PrincipalOrg | null;
+  readonly expires_at: Date | null;
+  /** What was shown. Only a cookie is sent by browsers of their own accord. */
+  readonly shown: "api_key" | "bearer" | "cookie";
+}
+
+export interface PrincipalOrg {
+  readonly id: string;
+  readonly name: string;
+  readonly role: Role | null;
+}
+
+/** What a good key says of itself. */
+export type KeyPrincipal = Omit<Principal, "session_id" | "shown"> & { readonly kind: "key" | "grant_key" };
+
+/** Looks up the text of a key; undefined for one that is wrong, expired or deleted. */
+export type VerifyKey = (text: string) => Promise<KeyPrincipal | undefined>;
+
+export interface ShownCredentials {
+  readonly api_key: string | undefined;
+  readonly authorization: string | undefined;
+  readonly cookie: string | undefined;
+}
+
+export interface Resolved {
+  readonly principal: Principal | undefined;
+  /** The cookie to send again, because the session was prolonged. */
+  readonly set_cookie: string | undefined;
+}
+
+export interface ResolveDeps {
+  readonly db: Database;
+  readonly verifyKey: VerifyKey;
+  readonly cookie: SessionCookie;
+}
+
+/** Sessions last this long after their last use. */
+export const SESSION_S = 30 * 24 * 3600;
+/** How often the use of a session is written down. */
+const TOUCH_S = 300;
+
+/**
+ * Who the request comes from: an API key is looked at first, then a bearer token, then the cookie. What is shown must be
+ * good: a bad key is refused beside a good token too. Nobody when nothing is shown, or a cookie of a session that ended.
+ * @throws unauthorized
+ */
+export async function resolvePrincipal(deps: ResolveDeps, shown: ShownCredentials): Promise<Resolved> {
+  if (shown.api_key !== undefined) {
+    const found = await deps.verifyKey(shown.api_key);
+    if (found === undefined) throw badKey();
+    return { principal: { ...found, session_id: null, shown: "api_key" }, set_cookie: undefined };
+  }
+  if (shown.authorization !== undefined) {
+    const token = /^Bearer ([A-Za-z0-9_-]{16,200})$/i.exec(shown.authorization)?.[1];
+    const found = token === undefined ? undefined : await findSession(deps.db, token, "bearer");
+    if (found === undefined) throw badToken();
+    return { principal: found.principal, set_cookie: undefined };
+  }
+  const token = deps.cookie.read(shown.cookie);
+  const found = token === undefined ? undefined : await findSession(deps.db, token, "cookie");
+  if (token === undefined || found === undefined) return { principal: undefined, set_cookie: undefined };
+  return {
+    principal: found.principal,
+    set_cookie: found.is_prolonged ? deps.cookie.write(token, SESSION_S) : undefined,
+  };
+}
+
+async function findSession(
+  db: Database,
+  token: string,
+  shown: "bearer" | "cookie",
+): Promise<{ principal: Principal; is_prolonged: boolean } | undefined> {
+  const row = await db
+    .selectFrom("identity.sessions as s")
+    .innerJoin("identity.users as u", "u.id", "s.user_id")
+    .leftJoin("control.session_orgs as so", "so.session_id", "s.id")
+    .leftJoin("control.members as m", (join) =>
+      join.onRef("m.org_id", "=", "so.org_id").onRef("m.user_id", "=", "s.user_id"),
+    )
+    .leftJoin("control.organizations as o", "o.id", "m.org_id")
+    .select([
+      "s.id as session_id",
+      "s.user_id",
+      "s.expires_at",
+      "u.email",
+      "u.name",
+      "o.id as org_id",
+      "o.name as org_name",
+      "m.role",
+      sql<boolean>`s.updated_at < now() - make_interval(secs => ${TOUCH_S})`.as("is_due"),
+    ])
+    .where("s.token", "=", token)
+    .where("s.expires_at", ">", sql<Date>`now()`)
+    .executeTakeFirst();
+  if (row === undefined) return undefined;
+  const expires_at = row.is_due ? await prolong(db, row.session_id) : row.expires_at;
+  const organization =
+    row.org_id === null || row.org_name === null || row.role === null
+      ? null
+      : { id: row.org_id, name: row.org_name, role: row.role };
+  return {
+    principal: {
+      kind: "user",
+      user_id: row.user_id,
+      email: row.email,
+      name: row.name,
+      session_id: row.session_id,
+      key: null,
+      organization,
+      expires_at: expires_at ?? row.expires_at,
+      shown,
+    },
+    is_prolonged: row.is_due,
+  };
+}
+
+/** The database's clock decides about the life of sessions: there is one of it, whatever the servers' clocks do. */
+async function prolong(db: Database, session_id: string): Promise<Date | undefined> {
+  const row = await db
+    .updateTable("identity.sessions")
+    .set({ updated_at: sql`now()`, expires_at: sql`now() + make_interval(secs => ${SESSION_S})` })
+    .where("id", "=", session_id)
+    .returning("expires_at")
+    .executeTakeFirst();
+  return row?.expires_at;
+}
+
+function badKey(): Error {
+  return appError("unauthorized", {
+    detail: "The API key in X-api-key is wrong, has expired or was deleted.",
+    hint: "Show another key, or none to use the session: unset SERVICE_API_KEY",
+  });
+}
+
+function badToken(): Error {
+  return appError("unauthorized", {
+    detail: "The session in the Authorization header has ended, or there never was one.",
+    hint: "Sign in again: cli login",
+  });
+}

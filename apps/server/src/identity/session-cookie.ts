@@ -1,0 +1,50 @@
+import { createHmac, timingSafeEqual } from "node:crypto";
+import type { Secret } from "../secret.ts";
+
+/** The cookie that better-auth sets: `<token>.<HMAC-SHA256 of the token, base64>`, percent-encoded. */
+export interface SessionCookie {
+  readonly name: string;
+  /** The token of a request's Cookie header; undefined without the cookie or with a forged one. */
+  read(header: string | undefined): string | undefined;
+  /** A Set-Cookie header; `max_age_s` 0 takes the cookie away. */
+  write(token: string, max_age_s: number): string;
+}
+
+export const COOKIE_PREFIX = "appdb";
+
+/** `secure`: whether the server is reached by https; the cookie then goes over nothing else. */
+export function createSessionCookie(secret: Secret, secure: () => boolean): SessionCookie {
+  const sign = (token: string) => createHmac("sha256", secret.reveal()).update(token).digest("base64");
+  const name = () => `${secure() ? "__Secure-" : ""}${COOKIE_PREFIX}.session_token`;
+  return {
+    get name() {
+      return name();
+    },
+    read(header) {
+      const value = findCookie(header, name());
+      const dot = value?.lastIndexOf(".") ?? -1;
+      if (value === undefined || dot < 1) return undefined;
+      const token = value.slice(0, dot);
+      const [shown, good] = [Buffer.from(value.slice(dot + 1)), Buffer.from(sign(token))];
+      return shown.length === good.length && timingSafeEqual(shown, good) ? token : undefined;
+    },
+    write(token, max_age_s) {
+      const value = token === "" ? "" : encodeURIComponent(`${token}.${sign(token)}`);
+      return `${name()}=${value}; Max-Age=${max_age_s}; Path=/; HttpOnly; SameSite=Lax${secure() ? "; Secure" : ""}`;
+    },
+  };
+}
+
+function findCookie(header: string | undefined, name: string): string | undefined {
+  for (const part of (header ?? "").split(";")) {
+    const equals = part.indexOf("=");
+    if (equals < 0 || part.slice(0, equals).trim() !== name) continue;
+    try {
+      return decodeURIComponent(part.slice(equals + 1).trim());
+    } catch {
+      // no value of ours has a lonely %
+      return undefined;
+    }
+  }
+  return undefined;
+}

@@ -1,0 +1,66 @@
+import type { setUpSchema } from "@appdb/contract/routes/control";
+import type * as z from "zod";
+import type { RecordEvent } from "../control-plane/events/event.ts";
+import type { Database } from "../database/pool.ts";
+import type { CallClient } from "../http/checked-route.ts";
+import type { Attempts } from "./attempts.ts";
+import { ADDRESS_HEADER } from "./auth.ts";
+import type { Site } from "./csrf.ts";
+import { useFirstAccount } from "./first-account.ts";
+import type { Identity } from "./identity.ts";
+import { asSignUp } from "./mount.ts";
+import type { Principal } from "./principal.ts";
+import { translate } from "./translate.ts";
+
+export interface SetUpDeps {
+  readonly db: Database;
+  readonly identity: Identity;
+  readonly site: Site;
+  readonly attempts: Attempts;
+  readonly recordEvent: RecordEvent;
+}
+
+/**
+ * Makes the first account by the printed link and signs it in.
+ * @throws set_up_done, unauthorized for a wrong token, too_many_attempts
+ */
+export async function setUp(
+  deps: SetUpDeps,
+  { token, ...account }: z.output<typeof setUpSchema>,
+  client: CallClient,
+): Promise<{ principal: Principal; set_cookie: string }> {
+  await deps.attempts.take("set_up_address", client.ip_address);
+  const set_cookie = await useFirstAccount(deps.db, token, async () => {
+    const headers = new Headers({
+      "content-type": "application/json",
+      [ADDRESS_HEADER]: client.ip_address,
+      origin: deps.site.url,
+      ...(client.client === null ? {} : { "user-agent": client.client }),
+    });
+    const request = new Request(`${deps.site.url}/v1/auth/sign-up/email`, {
+      method: "POST",
+      headers,
+      body: JSON.stringify(account),
+    });
+    const response = await asSignUp({ invitation: undefined, is_first: true }, () =>
+      deps.identity.auth().handler(request),
+    );
+    if (!response.ok) throw translate(response.status, await response.json().catch(() => undefined));
+    const cookie = response.headers.getSetCookie().find((text) => text.startsWith(`${deps.identity.cookie.name}=`));
+    if (cookie === undefined) throw new Error("The first account was made without a session.");
+    return cookie;
+  });
+  const { principal } = await deps.identity.resolve({ headers: { cookie: set_cookie.split(";")[0] ?? "" } });
+  if (principal === undefined) throw new Error("The session of the first account is not found.");
+  await deps.recordEvent(deps.db, {
+    action: "session.create",
+    target: account.email,
+    org_id: null,
+    actor: account.email,
+    principal,
+    ...client,
+    outcome: "succeeded",
+    detail: { by: "first account" },
+  });
+  return { principal, set_cookie };
+}

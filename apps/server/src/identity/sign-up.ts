@@ -1,0 +1,44 @@
+import { appError } from "@appdb/contract/errors";
+import { sql } from "kysely";
+import type { Database } from "../database/pool.ts";
+import type { SignUp } from "./auth.ts";
+import { hashToken } from "./tokens.ts";
+
+export interface SignUpDeps {
+  readonly db: Database;
+  readonly sign_up: "invitation" | "open";
+}
+
+/** Whether this address may get an account now. @throws sign_up_closed */
+export async function assertMaySignUp(deps: SignUpDeps, asked: SignUp): Promise<void> {
+  if (asked.is_first) return;
+  if (await hasNoUser(deps.db)) {
+    throw appError("sign_up_closed", {
+      detail: "The first account is made by the link that the server printed when it started.",
+      hint: "Open that link; the server prints a new one at each start.",
+    });
+  }
+  if (deps.sign_up === "open") return;
+  if (await isInvited(deps.db, asked)) return;
+  throw appError("sign_up_closed", {
+    detail: "Accounts on this server are made by invitation, and this address shows none that is open.",
+    hint: "Ask a member of an organization for an invitation, and open its link.",
+  });
+}
+
+export async function hasNoUser(db: Database): Promise<boolean> {
+  const found = await db.selectFrom("identity.users").select("id").limit(1).executeTakeFirst();
+  return found === undefined;
+}
+
+/** By the link, for the address that it was made for; or by an address that the OIDC provider vouches for. */
+async function isInvited(db: Database, { email, invitation, is_verified }: SignUp): Promise<boolean> {
+  if (invitation === undefined && !is_verified) return false;
+  let query = db
+    .selectFrom("control.invitations")
+    .select("id")
+    .where("email", "=", email.toLowerCase())
+    .where("expires_at", ">", sql<Date>`now()`);
+  if (invitation !== undefined) query = query.where("token_hash", "=", hashToken(invitation));
+  return (await query.limit(1).executeTakeFirst()) !== undefined;
+}

@@ -1,0 +1,70 @@
+import { type AppError, appError, type ErrorCode } from "@appdb/contract/errors";
+import { PASSWORD_CHARACTERS } from "./auth.ts";
+
+const PASSWORD = `A password has ${PASSWORD_CHARACTERS.min} to ${PASSWORD_CHARACTERS.max} characters.`;
+
+interface Translation {
+  readonly code: ErrorCode;
+  readonly detail: string;
+  readonly hint?: string;
+}
+
+/** better-auth's codes, and the words of the device flow's errors, in our catalogue. */
+const TRANSLATIONS: Readonly<Record<string, Translation>> = {
+  INVALID_EMAIL_OR_PASSWORD: {
+    code: "sign_in_failed",
+    detail: "The address or the password is wrong.",
+    hint: "Try again, or have the password reset.",
+  },
+  USER_ALREADY_EXISTS: accountExists(),
+  USER_ALREADY_EXISTS_USE_ANOTHER_EMAIL: accountExists(),
+  SIGN_UP_CLOSED: {
+    code: "sign_up_closed",
+    detail: "Accounts on this server are made by invitation, and this address shows none that is open.",
+    hint: "Ask a member of an organization for an invitation, and open its link.",
+  },
+  PASSWORD_TOO_SHORT: { code: "invalid_request", detail: PASSWORD, hint: "Choose a longer one." },
+  PASSWORD_TOO_LONG: { code: "invalid_request", detail: PASSWORD, hint: "Choose a shorter one." },
+  INVALID_EMAIL: {
+    code: "invalid_request",
+    detail: "The address is none of e-mail.",
+    hint: "Write it as ann@example.com.",
+  },
+  INVALID_TOKEN: {
+    code: "reset_expired",
+    detail: "The link was used before, is older than an hour, or never was one.",
+    hint: "Ask for another one on the sign-in page.",
+  },
+  PROVIDER_NOT_FOUND: {
+    code: "invalid_request",
+    detail: "The server has no such way to sign in, or its provider does not answer.",
+    hint: "GET /v1/service lists them under oidc.",
+  },
+  INVALID_ORIGIN: { code: "csrf_refused", detail: "The request comes from another site." },
+  unauthorized: { code: "unauthorized", detail: "Nobody is signed in.", hint: "Sign in first." },
+  invalid_request: deviceCode("The code is wrong, was answered before, or is not shown to you."),
+  expired_token: deviceCode("The code was not confirmed in time."),
+  access_denied: deviceCode("The code is shown to another person."),
+};
+
+/** What better-auth refused, in our words: the codes are permanent, the texts ours. */
+export function translate(status: number, body: unknown): AppError {
+  const { code, error } = (typeof body === "object" && body !== null ? body : {}) as {
+    code?: unknown;
+    error?: unknown;
+  };
+  const found = [code, error].map((name) => (typeof name === "string" ? TRANSLATIONS[name] : undefined)).find(Boolean);
+  if (found !== undefined) return appError(found.code, { detail: found.detail, hint: found.hint });
+  if (status === 401) return appError("unauthorized", { detail: "Nobody is signed in.", hint: "Sign in first." });
+  if (status < 500)
+    return appError("invalid_request", { detail: "The request was refused.", meta: { reason: code ?? error ?? null } });
+  return appError("internal_error", { detail: "An unexpected error was met; the log has it under this request's id." });
+}
+
+function accountExists(): Translation {
+  return { code: "account_exists", detail: "There is an account with this address.", hint: "Sign in with it." };
+}
+
+function deviceCode(detail: string): Translation {
+  return { code: "device_code_not_found", detail, hint: "Start again with cli login, which shows a new code." };
+}

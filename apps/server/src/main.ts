@@ -1,0 +1,28 @@
+/** The hosted service: control plane, reconciler and gateway in one process, or the roles that SERVICE_ROLES names. */
+import { toProblem } from "@appdb/contract/errors";
+
+async function run(): Promise<number> {
+  const [verb, ...rest] = process.argv.slice(2);
+  if (verb === undefined) {
+    const { runServer } = await import("./run-server.ts");
+    await runServer();
+    return 0;
+  }
+  process.stderr.write(
+    `error: ${[verb, ...rest].join(" ")} is no command of the server\nhint: Start it without arguments.\n`,
+  );
+  return 2;
+}
+
+function report(error: unknown): number {
+  const problem = toProblem(error);
+  process.stderr.write(`error: ${problem.detail}\n`);
+  if (problem.hint !== undefined) process.stderr.write(`hint: ${problem.hint}\n`);
+  if (problem.code === "internal_error") process.stderr.write(`${error instanceof Error ? error.stack : error}\n`);
+  return 1;
+}
+
+// no await at the top: the bundle is CommonJS
+void run()
+  .catch(report)
+  .then((status) => process.exit(process.exitCode ?? status));

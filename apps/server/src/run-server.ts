@@ -1,0 +1,107 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { appError } from "@appdb/contract/errors";
+import { VERSION } from "@appdb/contract/version";
+import type { Logger } from "@appdb/engine/ports";
+import type { FastifyInstance } from "fastify";
+import { composeServer } from "./compose.ts";
+import { readServerConfig, SERVER_PATHS, type ServerConfig } from "./config.ts";
+import { migrate, readMigrations } from "./database/migrate.ts";
+import { openDatabase } from "./database/pool.ts";
+import { openPostgres } from "./database/postgres.ts";
+import { keepPort, keptPort, lockHome, openHome, openSecret, removeRunning, writeRunning } from "./home.ts";
+import { openFirstAccount } from "./identity/first-account.ts";
+import { createMail } from "./identity/mail.ts";
+import { createLogger } from "./logger.ts";
+
+/**
+ * Runs the server until SIGTERM or SIGINT: takes no new request then, ends those that are under way, and stops what it
+ * started.
+ * @throws config_invalid, home_not_writable, daemon_busy, postgres_failed, catalog_too_new, port_taken
+ */
+export async function runServer(): Promise<void> {
+  const config = readServerConfig();
+  const home = openHome(config.home);
+  const log = createLogger(config.log_level);
+  const stopped = listenForStop(log);
+  // several servers may share a PostgreSQL of one's own; the embedded one has one owner
+  if (config.database.url === undefined) lockHome(home);
+  await using postgres = await openPostgres(config, home, log);
+  await using database = openDatabase(postgres.dsn, log);
+  await migrate(database.pool, readMigrations(findMigrations()), log);
+  const mail = config.mail === undefined ? undefined : await createMail(config.mail);
+  const site = { url: config.public_url ?? "" };
+  const auth_secret = config.auth_secret ?? openSecret(home, SERVER_PATHS.authSecret, "base64url");
+  const { app, deps } = composeServer({ config, log, db: database.db, pool: database.pool, site, mail, auth_secret });
+  const port = await listen(app, config, home);
+  site.url = config.public_url ?? `http://${hostOf(config.host)}:${port}`;
+  try {
+    writeRunning(home, site.url);
+    log.info({ url: site.url, version: VERSION, roles: config.roles }, "the server listens");
+    await printWelcome(deps.db, site.url);
+    const reason = await stopped;
+    log.info({ reason }, "the server stops");
+  } finally {
+    removeRunning(home);
+    await app.close();
+    mail?.close();
+  }
+}
+
+/** The link that makes the first account is for whoever started the server: it is printed, never logged. */
+async function printWelcome(db: Parameters<typeof openFirstAccount>[0], url: string): Promise<void> {
+  const token = await openFirstAccount(db);
+  const lines = [`Dashboard: ${url}`];
+  if (token !== undefined) lines.push(`Make the first account: ${url}/setup?token=${token}`);
+  process.stdout.write(`${lines.join("\n")}\n`);
+}
+
+/** Listens on the port that is configured, else on the one that the home had, else on a free one. */
+async function listen(app: FastifyInstance, config: ServerConfig, home: string): Promise<number> {
+  const before = config.port === 0 ? keptPort(home) : 0;
+  const wanted = config.port === 0 ? [before, 0] : [config.port];
+  for (const port of wanted) {
+    try {
+      await app.listen({ host: config.host, port });
+      const address = app.server.address();
+      if (address === null || typeof address === "string") throw new Error("The server listens on no TCP port.");
+      if (config.port === 0 && address.port !== before) keepPort(home, address.port);
+      return address.port;
+    } catch (cause) {
+      const is_taken = cause instanceof Error && "code" in cause && cause.code === "EADDRINUSE";
+      if (!is_taken) throw cause;
+    }
+  }
+  throw appError("port_taken", {
+    detail: `Port ${config.port} on ${config.host} is in use by another program.`,
+    hint: "Set SERVICE_PORT to another one, or to 0 to have one chosen.",
+    meta: { host: config.host, port: config.port },
+  });
+}
+
+function hostOf(host: string): string {
+  return host.includes(":") ? `[${host}]` : host;
+}
+
+/** Beside the bundle, or in the sources. */
+function findMigrations(): string {
+  const places = ["server-migrations", "../migrations"].map((name) => join(import.meta.dirname, name));
+  const found = places.find((folder) => existsSync(folder));
+  if (found === undefined) throw new Error(`The migrations are in none of ${places.join(", ")}.`);
+  return found;
+}
+
+function listenForStop(log: Logger): Promise<string> {
+  return new Promise((resolve) => {
+    let is_stopping = false;
+    for (const signal of ["SIGTERM", "SIGINT"] as const) {
+      process.on(signal, () => {
+        // a second one means it: whoever sends it has waited long enough
+        if (is_stopping) process.exit(130);
+        is_stopping = true;
+        resolve(signal);
+      });
+    }
+    process.on("SIGHUP", () => log.info({}, "SIGHUP changes nothing: settings are read at the start"));
+  });
+}
