@@ -47,6 +47,9 @@ const VIOLATIONS: readonly [file: string, imported: string][] = [
   ["apps/dashboard/src/planted.ts", "@appdb/engine/ports"],
   ["apps/dashboard/src/planted.ts", "@appdb/server/compose"],
   ["apps/dashboard/src/planted.ts", "node:fs"],
+  ["apps/dashboard/src/planted.ts", "@appdb/pod/compose"],
+  ["apps/dashboard/src/planted.ts", "../../pod/src/compose.ts"],
+  ["apps/dashboard/src/planted.ts", "zod"],
   ["packages/engine/src/rows/planted.test.ts", "@appdb/pod/compose"],
   ["e2e/planted.e2e.test.ts", "@appdb/cli/app"],
 ];
@@ -60,6 +63,8 @@ const ALLOWED: readonly [file: string, imported: string][] = [
   ["packages/adapters/src/udf/planted.ts", "msgpackr"],
   ["apps/pod/src/planted.ts", "@appdb/adapters/postgres/pg-pool"],
   ["apps/pod/src/planted.ts", "fastify"],
+  ["apps/dashboard/src/planted.ts", "@appdb/contract/errors"],
+  ["apps/dashboard/src/planted.ts", "react"],
   ["packages/engine/src/rows/planted.db.test.ts", "@appdb/testkit/test-database"],
   ["apps/server/src/database/planted.ts", "pg"],
   ["apps/server/src/identity/planted.ts", "better-auth"],

@@ -1,4 +1,5 @@
-// `npm run build`: the bundled command and pod in dist/, and the wheels made of them and of python/.
+// `npm run build`: the bundled command and pod in dist/, the wheels made of them and of python/, and the dashboard in
+// apps/dashboard/dist.
 import { ensureNodePackages, requireNode } from "./lib/node-packages.mjs";
 import { main, say } from "./lib/say.mjs";
 import { ensureToolEnvironment } from "./lib/tool-environment.mjs";
@@ -9,5 +10,5 @@ await main(async () => {
   ensureToolEnvironment();
   const { build } = await import("./lib/build.mjs");
   const wheels = await build();
-  say(`Built dist/cli.js, dist/pod.js and ${wheels.map((name) => `dist/${name}`).join(", ")}.`);
+  say(`Built dist/cli.js, dist/pod.js, apps/dashboard/dist, ${wheels.map((name) => `dist/${name}`).join(", ")}.`);
 });

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { bundle } from "./bundle.mjs";
+import { buildDashboard, DASHBOARD_SOURCES, hasDashboard } from "./dashboard.mjs";
 import { DIST, ROOT, TOOLS_PYTHON } from "./paths.mjs";
 import { capture } from "./run.mjs";
 import { Stop, say } from "./say.mjs";
@@ -11,9 +12,10 @@ const STAMP = join(DIST, "build.json");
 const SOURCES = ["packages", "apps", "python", "scripts", "examples", "package-lock.json", "README.md", "LICENSE"];
 const PASSED_OVER = /(^|\/)(node_modules|dist|tests|__pycache__|\.pytest_cache|testkit)(\/|$)|\.test\.ts$|\.pyc$/;
 
-/** Builds `dist/`: the bundled programs and the wheels. */
+/** Builds `dist/`, the bundled programs and the wheels, and the dashboard beside its sources. */
 export async function build() {
-  const hash = hashSources();
+  const hash = hashSources(SOURCES);
+  buildDashboard(hashSources(DASHBOARD_SOURCES));
   await bundle(DIST).catch((error) => {
     // esbuild has printed file, line and reason
     throw new Stop(
@@ -30,14 +32,14 @@ export async function build() {
 /** Builds unless `dist/` was made from the sources as they are. */
 export async function ensureBuilt() {
   const stamp = existsSync(STAMP) ? JSON.parse(readFileSync(STAMP, "utf8")) : undefined;
-  if (stamp?.sources === hashSources()) return;
+  if (stamp?.sources === hashSources(SOURCES) && hasDashboard()) return;
   say("Building the command and the service ...");
   await build();
 }
 
-function hashSources() {
+function hashSources(sources) {
   const hash = createHash("sha256");
-  for (const source of SOURCES) {
+  for (const source of sources) {
     for (const file of filesOf(join(ROOT, source))) {
       hash.update(relative(ROOT, file)).update("\0").update(readFileSync(file)).update("\0");
     }

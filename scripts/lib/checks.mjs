@@ -4,6 +4,10 @@ import { collect } from "./run.mjs";
 const STATIC = [
   { name: "biome", args: () => [nodeBin("@biomejs/biome", "biome"), "check", "--error-on-warnings"] },
   { name: "tsc", args: () => [nodeBin("typescript", "tsc"), "--noEmit", "-p", "."] },
+  {
+    name: "tsc of the dashboard, which runs in a browser",
+    args: () => [nodeBin("typescript", "tsc"), "--noEmit", "-p", "apps/dashboard"],
+  },
   { name: "knip", args: () => [nodeBin("knip", "knip"), "--no-progress"] },
 ];
 const UNIT = { name: "unit tests", args: () => [nodeBin("vitest", "vitest"), "run", "--project", "unit"] };

@@ -1,5 +1,6 @@
 import type * as z from "zod";
 import { appError, fromProblem, isErrorCode, type Problem } from "./errors.ts";
+import type { AuditEvent } from "./routes/control.ts";
 import { CONTROL_ROUTES, type ControlRouteName } from "./routes/control-paths.ts";
 import type { CONTROL_BODIES } from "./routes/control-schemas.ts";
 import { CLIENT_VERSION_HEADER, VERSION } from "./version.ts";
@@ -73,7 +74,7 @@ export interface ControlClient {
   /** All items of a list, page by page. */
   each<Name extends ListName>(name: Name, input: CallInput<Name>, options?: CallOptions): AsyncIterable<ItemOf<Name>>;
   /** The audit log as it grows, from behind the event `after`; ends with the signal. */
-  follow(org: string, after: string | undefined, signal: AbortSignal): AsyncIterable<unknown>;
+  follow(org: string, after: string | undefined, signal: AbortSignal): AsyncIterable<AuditEvent>;
 }
 
 /**
@@ -88,7 +89,7 @@ export function createControlClient(options: ControlClientOptions): ControlClien
   return {
     call,
     each: (name, input, given) => eachItem(options, name, input as AnyInput, given ?? {}) as AsyncIterable<never>,
-    follow: (org, after, signal) => followEvents(options, org, after, signal),
+    follow: (org, after, signal) => followEvents(options, org, after, signal) as AsyncIterable<AuditEvent>,
   };
 }
 

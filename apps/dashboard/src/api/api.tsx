@@ -1,0 +1,48 @@
+import { type ControlClient, type ControlFetch, createControlClient } from "@appdb/contract/control-client";
+import { createContext, use } from "react";
+import { type AuthClient, createAuthClient } from "./auth-client.ts";
+
+/** What pages ask the server by. The browser sends the session's cookie itself, so there is no credential. */
+export interface Api {
+  readonly control: ControlClient;
+  readonly auth: AuthClient;
+}
+
+export function createApi(): Api {
+  const control = createControlClient({
+    url: "",
+    url_source: "this page's address",
+    credential: async () => ({}),
+    fetch: browserFetch,
+  });
+  return { control, auth: createAuthClient() };
+}
+
+const ApiContext = createContext<Api | undefined>(undefined);
+export const ApiProvider = ApiContext.Provider;
+
+export function useApi(): Api {
+  const api = use(ApiContext);
+  if (api === undefined) throw new Error("useApi is called outside of ApiProvider.");
+  return api;
+}
+
+/** `fetch` whose body can be read piece by piece in every browser: not all of them let a stream be iterated. */
+const browserFetch: ControlFetch = async (url, init) => {
+  const response = await fetch(url, init);
+  const { body } = response;
+  return { status: response.status, text: () => response.text(), body: body === null ? null : piecesOf(body) };
+};
+
+async function* piecesOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
+  const reader = stream.getReader();
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      yield value;
+    }
+  } finally {
+    reader.releaseLock();
+  }
+}

@@ -1,0 +1,106 @@
+import {
+  type AppError,
+  appError,
+  type ErrorCode,
+  fromProblem,
+  isErrorCode,
+  type Problem,
+} from "@appdb/contract/errors";
+import { AUTH_PATH } from "@appdb/contract/routes/control-paths";
+
+/** Sign-up, sign-in and the answer to a device's question: the routes below AUTH_PATH. Every call may throw the server's
+ *  error, server_unreachable when none answers, server_failed when the answer cannot be read. */
+export interface AuthClient {
+  signIn(input: { readonly email: string; readonly password: string }): Promise<void>;
+  signUp(input: SignUp): Promise<void>;
+  signOut(): Promise<void>;
+  /** Has a link sent that leads to `/reset?token=`; answers the same whether the account exists or not. */
+  requestReset(email: string): Promise<void>;
+  resetPassword(input: { readonly token: string; readonly newPassword: string }): Promise<void>;
+  /** The address at the provider to go to; afterwards the provider leads back to the path `next`. */
+  providerAddress(provider: string, next: string): Promise<string>;
+  answerDevice(verdict: "approve" | "deny", userCode: string): Promise<void>;
+}
+
+interface SignUp {
+  readonly email: string;
+  readonly name: string;
+  readonly password: string;
+  readonly invitation?: string;
+}
+
+export function createAuthClient(): AuthClient {
+  return {
+    signIn: async (input) => void (await post("/sign-in/email", input)),
+    signUp: async (input) => void (await post("/sign-up/email", input)),
+    signOut: async () => void (await post("/sign-out", {})),
+    requestReset: async (email) => void (await post("/request-password-reset", { email, redirectTo: "/reset" })),
+    resetPassword: async (input) => void (await post("/reset-password", input)),
+    providerAddress: async (providerId, next) => {
+      return addressIn(await post("/sign-in/oauth2", { providerId, callbackURL: next }));
+    },
+    answerDevice: async (verdict, userCode) => void (await post(`/device/${verdict}`, { userCode })),
+  };
+}
+
+async function post(path: string, body: unknown): Promise<unknown> {
+  const response = await fetch(AUTH_PATH + path, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(body),
+  }).catch((cause: unknown) => {
+    throw appError("server_unreachable", { detail: "The server does not answer.", cause });
+  });
+  const text = await response.text();
+  const answer = readJson(text);
+  if (response.ok) return answer;
+  throw readRefusal(response.status, answer);
+}
+
+function readJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    // no answer of these routes is needed but an address, and that is looked for where it is needed
+    return undefined;
+  }
+}
+
+/** A problem document, or what RFC 8628 has the device routes answer: `{error, error_description}`. */
+export function readRefusal(status: number, answer: unknown): AppError {
+  if (isProblem(answer)) return fromProblem(answer);
+  if (typeof answer === "object" && answer !== null && "error" in answer && typeof answer.error === "string") {
+    const said =
+      "error_description" in answer && typeof answer.error_description === "string" ? answer.error_description : "";
+    const code: ErrorCode =
+      answer.error === "expired_token"
+        ? "sign_in_expired"
+        : answer.error === "access_denied"
+          ? "forbidden"
+          : "device_code_not_found";
+    return appError(code, {
+      detail: said || `The code was not accepted (${answer.error}).`,
+      hint: "Ask for a new code: cli login",
+    });
+  }
+  return appError("server_failed", { detail: `The server answered with status ${status} and did not say why.` });
+}
+
+function isProblem(answer: unknown): answer is Problem {
+  return (
+    typeof answer === "object" &&
+    answer !== null &&
+    "code" in answer &&
+    typeof answer.code === "string" &&
+    isErrorCode(answer.code) &&
+    "detail" in answer &&
+    typeof answer.detail === "string"
+  );
+}
+
+function addressIn(answer: unknown): string {
+  if (typeof answer === "object" && answer !== null && "url" in answer && typeof answer.url === "string") {
+    return answer.url;
+  }
+  throw appError("server_failed", { detail: "The server did not say where the provider is." });
+}

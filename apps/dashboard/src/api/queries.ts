@@ -1,0 +1,50 @@
+import { AppError } from "@appdb/contract/errors";
+import { queryOptions } from "@tanstack/react-query";
+import type { Api } from "./api.tsx";
+
+/** What several pages ask. Keys begin with the noun, so that a change can name what it makes out of date. */
+export const KEYS = {
+  whoami: ["whoami"],
+  service: ["service"],
+  sessions: ["sessions"],
+  orgs: ["orgs"],
+  org: (org: string) => ["orgs", org],
+  databases: (org: string) => ["orgs", org, "databases"],
+  members: (org: string) => ["orgs", org, "members"],
+  invitations: (org: string) => ["orgs", org, "invitations"],
+  keys: (org: string) => ["orgs", org, "keys"],
+  secrets: (org: string) => ["orgs", org, "secrets"],
+  events: (org: string) => ["orgs", org, "events"],
+  webhooks: (org: string) => ["orgs", org, "webhooks"],
+} as const;
+
+export const serviceQuery = (api: Api) =>
+  queryOptions({
+    queryKey: KEYS.service,
+    queryFn: ({ signal }) => api.control.call("service", {}, { signal }),
+    staleTime: 60_000,
+  });
+
+/** Who is signed in; null for nobody. */
+export const whoamiQuery = (api: Api) =>
+  queryOptions({
+    queryKey: KEYS.whoami,
+    queryFn: ({ signal }) =>
+      api.control.call("whoami", {}, { signal }).catch((error: unknown) => {
+        if (isSignedOut(error)) return null;
+        throw error;
+      }),
+    staleTime: 60_000,
+  });
+
+export const orgQuery = (api: Api, org: string) =>
+  queryOptions({
+    queryKey: KEYS.org(org),
+    queryFn: ({ signal }) => api.control.call("orgShow", { params: { org } }, { signal }),
+    staleTime: 10_000,
+  });
+
+/** True for the answer to a request that no session came with, or one that has ended. */
+export function isSignedOut(error: unknown): boolean {
+  return error instanceof AppError && (error.code === "not_signed_in" || error.code === "unauthorized");
+}

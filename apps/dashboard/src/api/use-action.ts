@@ -1,0 +1,51 @@
+import type { CallOptions } from "@appdb/contract/control-client";
+import { type QueryKey, useMutation, useQueryClient } from "@tanstack/react-query";
+import { useRef } from "react";
+import { type Api, useApi } from "./api.tsx";
+import { type Attempt, nextAttempt } from "./attempt.ts";
+
+export interface Action<Input, Result> {
+  run(input: Input): void;
+  reset(): void;
+  readonly pending: boolean;
+  readonly done: boolean;
+  readonly error: Error | null;
+  readonly result: Result | undefined;
+}
+
+interface ActionOptions<Input, Result> {
+  /** Lists that are out of date once it is done. */
+  readonly changes?: readonly QueryKey[];
+  readonly onDone?: (result: Result, input: Input) => void;
+}
+
+/** Something that a person has done: asked of the server once, however often it is pressed after a lost answer. */
+export function useAction<Input, Result>(
+  perform: (api: Api, input: Input, options: CallOptions) => Promise<Result>,
+  { changes = [], onDone }: ActionOptions<Input, Result> = {},
+): Action<Input, Result> {
+  const api = useApi();
+  const queries = useQueryClient();
+  const attempt = useRef<Attempt | undefined>(undefined);
+  const mutation = useMutation({
+    mutationFn: (input: Input) => {
+      attempt.current = nextAttempt(attempt.current, JSON.stringify(input));
+      return perform(api, input, { idempotency_key: attempt.current.key });
+    },
+    onSuccess: async (result, input) => {
+      attempt.current = undefined;
+      onDone?.(result, input);
+      await Promise.all(changes.map((queryKey) => queries.invalidateQueries({ queryKey })));
+    },
+  });
+  return {
+    run: (input) => {
+      if (!mutation.isPending) mutation.mutate(input);
+    },
+    reset: mutation.reset,
+    pending: mutation.isPending,
+    done: mutation.isSuccess,
+    error: mutation.error,
+    result: mutation.data,
+  };
+}

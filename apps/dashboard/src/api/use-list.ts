@@ -1,0 +1,46 @@
+import type { CallOptions } from "@appdb/contract/control-client";
+import { type QueryKey, useInfiniteQuery } from "@tanstack/react-query";
+import { type Api, useApi } from "./api.tsx";
+
+export interface List<Item> {
+  /** Undefined until the first page is there. */
+  readonly items: readonly Item[] | undefined;
+  readonly error: Error | null;
+  /** Reads the next page; undefined at the end. */
+  readonly more: (() => void) | undefined;
+  readonly loading_more: boolean;
+}
+
+interface ListPage<Item> {
+  readonly items: readonly Item[];
+  readonly next: string | null;
+}
+
+interface ListOptions {
+  /** Reads the list again after so many milliseconds; false for never. */
+  readonly refresh_ms?: number | false;
+  readonly enabled?: boolean;
+}
+
+/** A list of the server, page by page. */
+export function useList<Item>(
+  key: QueryKey,
+  read: (api: Api, query: { cursor?: string }, options: CallOptions) => Promise<ListPage<Item>>,
+  { refresh_ms = false, enabled = true }: ListOptions = {},
+): List<Item> {
+  const api = useApi();
+  const query = useInfiniteQuery({
+    queryKey: key,
+    queryFn: ({ pageParam, signal }) => read(api, pageParam === null ? {} : { cursor: pageParam }, { signal }),
+    initialPageParam: null as string | null,
+    getNextPageParam: (page) => page.next,
+    refetchInterval: refresh_ms,
+    enabled,
+  });
+  return {
+    items: query.data?.pages.flatMap((page) => page.items),
+    error: query.error,
+    more: query.hasNextPage ? () => void query.fetchNextPage() : undefined,
+    loading_more: query.isFetchingNextPage,
+  };
+}

@@ -1,0 +1,87 @@
+import { useQuery } from "@tanstack/react-query";
+import { useRouteContext } from "@tanstack/react-router";
+import { useApi } from "../../api/api.tsx";
+import { useAction } from "../../api/use-action.ts";
+import { Alert, ProblemAlert } from "../../ui/alert.tsx";
+import { Button } from "../../ui/button.tsx";
+import { Facts } from "../../ui/page.tsx";
+import { Loading } from "../../ui/table.tsx";
+import { TextLink } from "../../ui/text-link.tsx";
+import { Time } from "../../ui/time.tsx";
+
+type Verdict = "approve" | "deny";
+
+/** What asks to sign in, from where, and the code to be compared with the terminal's. */
+export function DeviceQuestion({ code }: { readonly code: string }) {
+  const api = useApi();
+  const { me } = useRouteContext({ from: "/signed-in" });
+  const device = useQuery({
+    queryKey: ["devices", code],
+    queryFn: ({ signal }) => api.control.call("deviceShow", { params: { code } }, { signal }),
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+  const answer = useAction(async (of, verdict: Verdict) => {
+    await of.auth.answerDevice(verdict, code);
+    return verdict;
+  });
+  if (device.error) {
+    return (
+      <>
+        <ProblemAlert error={device.error} />
+        <p className="text-sm">
+          <TextLink to="/device" search={{}}>
+            Type another code
+          </TextLink>
+        </p>
+      </>
+    );
+  }
+  if (device.data === undefined) return <Loading />;
+  if (answer.result === "approve") {
+    return (
+      <Alert kind="good" title="The terminal is signed in">
+        <p>You can close this page and go back to it. Its session is listed in your account, and can be ended there.</p>
+      </Alert>
+    );
+  }
+  if (answer.result === "deny") {
+    return (
+      <Alert kind="note" title="The sign-in was denied">
+        <p>Nothing was signed in. Who asked is told that it was denied.</p>
+      </Alert>
+    );
+  }
+  const { user_code, client, ip_address, user_agent, created_at, expires_at } = device.data;
+  return (
+    <div className="grid gap-5 rounded-xl border border-line bg-surface p-6">
+      {answer.error && <ProblemAlert error={answer.error} />}
+      <div className="grid gap-1 text-center">
+        <p className="text-sm text-muted">Does your terminal show this code?</p>
+        <p className="font-mono text-3xl font-semibold tracking-widest" data-user-code>
+          {user_code}
+        </p>
+      </div>
+      <Facts
+        facts={[
+          ["Program", <code key="client">{client}</code>],
+          ["Calls itself", user_agent ?? "nothing"],
+          ["Address", <code key="address">{ip_address ?? "unknown"}</code>],
+          ["Asked", <Time key="asked" at={created_at} />],
+          ["Code is good until", <Time key="until" at={expires_at} />],
+          ["Will act as", me.email ?? "you"],
+        ]}
+      />
+      <Alert kind="warn">
+        <p>Approve only what you have just started yourself. Whoever holds the terminal can do what you can do.</p>
+      </Alert>
+      <div className="grid grid-cols-2 gap-3">
+        <Button busy={answer.pending} onClick={() => answer.run("deny")}>
+          Deny
+        </Button>
+        <Button look="primary" busy={answer.pending} onClick={() => answer.run("approve")}>
+          Approve
+        </Button>
+      </div>
+    </div>
+  );
+}

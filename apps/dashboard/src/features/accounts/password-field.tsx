@@ -1,0 +1,25 @@
+import { Field } from "../../ui/field.tsx";
+
+/** The least that the contract takes of a new one. */
+const MIN_LENGTH = 10;
+
+interface PasswordFieldProps {
+  readonly label?: string;
+  /** A new one is to be chosen; else the one there is. */
+  readonly fresh?: boolean;
+  readonly problem?: string | undefined;
+}
+
+export function PasswordField({ label = "Password", fresh = false, problem }: PasswordFieldProps) {
+  return (
+    <Field
+      label={label}
+      name="password"
+      type="password"
+      autoComplete={fresh ? "new-password" : "current-password"}
+      required
+      {...(fresh ? { minLength: MIN_LENGTH, maxLength: 200, help: `At least ${MIN_LENGTH} characters.` } : {})}
+      problem={problem}
+    />
+  );
+}

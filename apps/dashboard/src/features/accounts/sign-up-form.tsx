@@ -1,0 +1,56 @@
+import { useAction } from "../../api/use-action.ts";
+import { Button } from "../../ui/button.tsx";
+import { Field } from "../../ui/field.tsx";
+import { Form, fieldProblem } from "../../ui/form.tsx";
+import { PasswordField } from "./password-field.tsx";
+import { useEnter } from "./use-enter.ts";
+
+interface SignUpFormProps {
+  /** Set when it is by invitation: then the address is the one that was invited. */
+  readonly invitation?: { readonly token: string; readonly email: string; readonly organization: string };
+}
+
+interface Filled {
+  readonly email: string;
+  readonly name: string;
+  readonly password: string;
+}
+
+export function SignUpForm({ invitation }: SignUpFormProps) {
+  const enter = useEnter();
+  const signUp = useAction(
+    async (api, filled: Filled, options) => {
+      await api.auth.signUp({ ...filled, ...(invitation === undefined ? {} : { invitation: invitation.token }) });
+      if (invitation === undefined) return;
+      await api.control.call("invitationAccept", { params: { token: invitation.token } }, options);
+    },
+    { onDone: () => void enter(invitation === undefined ? "/" : `/orgs/${invitation.organization}`) },
+  );
+  return (
+    <Form
+      error={signUp.error}
+      onSubmit={(value) =>
+        signUp.run({
+          email: invitation?.email ?? value("email"),
+          name: value("name"),
+          password: value("password"),
+        })
+      }
+    >
+      <Field
+        label="E-mail address"
+        name="email"
+        type="email"
+        autoComplete="username"
+        required
+        {...(invitation === undefined ? {} : { defaultValue: invitation.email, readOnly: true })}
+        problem={fieldProblem(signUp.error, "/email")}
+      />
+      <Field label="Your name" name="name" autoComplete="name" required problem={fieldProblem(signUp.error, "/name")} />
+      <PasswordField fresh problem={fieldProblem(signUp.error, "/password")} />
+      <Button type="submit" look="primary" busy={signUp.pending}>
+        {invitation === undefined ? "Sign up" : `Sign up and join ${invitation.organization}`}
+      </Button>
+    </Form>
+  );
+}

@@ -1,0 +1,62 @@
+import type { AuditEvent } from "@appdb/contract/routes/control";
+import { useEffect, useRef, useState } from "react";
+import { useApi } from "../../api/api.tsx";
+
+/** How long a stream that broke is left before it is asked for again, from where it broke. */
+const PAUSE_MS = 2_000;
+
+interface Following {
+  /** In the order they came. */
+  readonly events: readonly AuditEvent[];
+  /** Why nothing comes at present. */
+  readonly error: Error | null;
+}
+
+/** The audit log as it grows, from behind the event `after`, as long as it is wanted. */
+export function useFollow(org: string, wanted: boolean, after: string | undefined): Following {
+  const { control } = useApi();
+  const [events, setEvents] = useState<readonly AuditEvent[]>([]);
+  const [error, setError] = useState<Error | null>(null);
+  const last = useRef<string | undefined>(undefined);
+  // the first event's id when it begins; what comes later moves it on
+  const start = useRef(after);
+  start.current = after;
+
+  useEffect(() => {
+    if (!wanted) return;
+    const stop = new AbortController();
+    last.current ??= start.current;
+    const follow = async () => {
+      while (!stop.signal.aborted) {
+        try {
+          for await (const event of control.follow(org, last.current, stop.signal)) {
+            last.current = event.id;
+            setError(null);
+            setEvents((known) => [...known, event]);
+          }
+        } catch (cause) {
+          if (!stop.signal.aborted) setError(cause instanceof Error ? cause : new Error(String(cause)));
+        }
+        await pause(PAUSE_MS, stop.signal);
+      }
+    };
+    void follow();
+    return () => {
+      stop.abort();
+      setError(null);
+    };
+  }, [control, org, wanted]);
+
+  return { events, error };
+}
+
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms);
+    signal.addEventListener("abort", () => {
+      clearTimeout(timer);
+      resolve();
+    });
+  });
+}

@@ -1,0 +1,90 @@
+import type { CreatedKey, Org } from "@appdb/contract/routes/control";
+import { useState } from "react";
+import { KEYS } from "../../api/queries.ts";
+import { useAction } from "../../api/use-action.ts";
+import { Button } from "../../ui/button.tsx";
+import { Dialog, DialogButtons } from "../../ui/dialog.tsx";
+import { Field, Select } from "../../ui/field.tsx";
+import { Form, fieldProblem } from "../../ui/form.tsx";
+import { Radio, RadioGroup } from "../../ui/radio.tsx";
+import { EXPIRIES } from "./durations.ts";
+import { type GrantDraft, grantProblem, grantText, isComplete } from "./grant-draft.ts";
+import { GrantsFields, newGrant } from "./grants-fields.tsx";
+
+interface CreateKeyDialogProps {
+  readonly org: Org;
+  readonly onClose: () => void;
+  readonly onCreated: (key: CreatedKey) => void;
+}
+
+interface KeyInput {
+  readonly name: string;
+  readonly grants: string[];
+  readonly expires_in_s: number | null;
+}
+
+export function CreateKeyDialog({ org, onClose, onCreated }: CreateKeyDialogProps) {
+  const [limited, setLimited] = useState(false);
+  const [grants, setGrants] = useState<readonly GrantDraft[]>(() => [newGrant([], "main")]);
+  const create = useAction(
+    (api, body: KeyInput, options) => api.control.call("keyCreate", { params: { org: org.name }, body }, options),
+    { changes: [KEYS.keys(org.name)], onDone: onCreated },
+  );
+  const good = !limited || grants.every((grant) => isComplete(grant) && grantProblem(org.name, grant) === undefined);
+  return (
+    <Dialog title="Create API key" onClose={onClose}>
+      <Form
+        error={create.error}
+        onSubmit={(value) => {
+          const expiry = EXPIRIES.find((known) => known.title === value("expires"));
+          if (!good || expiry === undefined) return;
+          create.run({
+            name: value("name"),
+            grants: limited ? grants.map((grant) => grantText(org.name, grant)) : [],
+            expires_in_s: expiry.seconds,
+          });
+        }}
+      >
+        <Field
+          label="Name"
+          name="name"
+          placeholder="ci"
+          autoComplete="off"
+          autoCapitalize="none"
+          spellCheck={false}
+          required
+          problem={fieldProblem(create.error, "/name")}
+          help="Says who uses it. It is listed, the secret is not."
+        />
+        <RadioGroup title="It may do">
+          <Radio
+            name="limited"
+            checked={!limited}
+            onChoose={() => setLimited(false)}
+            title="What you may do"
+            help="It acts as you, and ends when you leave the organization."
+          />
+          <Radio
+            name="limited"
+            checked={limited}
+            onChoose={() => setLimited(true)}
+            title="Only what is granted"
+            help="For programs that call services: nothing else is open to them."
+          />
+        </RadioGroup>
+        {limited && <GrantsFields org={org} grants={grants} onChange={setGrants} />}
+        <Select label="Expires" name="expires" defaultValue={EXPIRIES[2].title}>
+          {EXPIRIES.map(({ title }) => (
+            <option key={title}>{title}</option>
+          ))}
+        </Select>
+        <DialogButtons>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button type="submit" look="primary" busy={create.pending} disabled={!good}>
+            Create key
+          </Button>
+        </DialogButtons>
+      </Form>
+    </Dialog>
+  );
+}

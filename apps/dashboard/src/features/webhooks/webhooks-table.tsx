@@ -1,0 +1,93 @@
+import type { Org, Webhook } from "@appdb/contract/routes/control";
+import { useState } from "react";
+import { KEYS } from "../../api/queries.ts";
+import { useAction } from "../../api/use-action.ts";
+import { useList } from "../../api/use-list.ts";
+import { Badge } from "../../ui/badge.tsx";
+import { Button } from "../../ui/button.tsx";
+import { ConfirmDialog } from "../../ui/confirm-dialog.tsx";
+import { Empty, ListTable, RowButtons } from "../../ui/table.tsx";
+import { Time } from "../../ui/time.tsx";
+import { may } from "../organizations/use-org.ts";
+import { DeliveriesDialog } from "./deliveries-dialog.tsx";
+
+export function WebhooksTable({ org }: { readonly org: Org }) {
+  const [deleting, setDeleting] = useState<Webhook | undefined>(undefined);
+  const [showing, setShowing] = useState<Webhook | undefined>(undefined);
+  const webhooks = useList(KEYS.webhooks(org.name), (api, query, options) =>
+    api.control.call("webhookList", { params: { org: org.name }, query }, options),
+  );
+  const remove = useAction(
+    (api, id: string, options) => api.control.call("webhookDelete", { params: { org: org.name, id } }, options),
+    { changes: [KEYS.webhooks(org.name)], onDone: () => setDeleting(undefined) },
+  );
+  return (
+    <>
+      <ListTable
+        caption="Webhooks"
+        list={webhooks}
+        keyOf={(webhook) => webhook.id}
+        columns={[
+          {
+            title: "Address",
+            names_row: true,
+            cell: (webhook) => <span className="block max-w-72 font-normal break-all">{webhook.url}</span>,
+          },
+          {
+            title: "Events",
+            cell: (webhook) =>
+              webhook.actions.length === 0 ? <Badge>all</Badge> : <code>{webhook.actions.join(", ")}</code>,
+          },
+          {
+            title: "State",
+            cell: (webhook) =>
+              webhook.failing_since === null ? (
+                <Badge tone="good">delivering</Badge>
+              ) : (
+                <>
+                  <Badge tone="danger">failing</Badge>{" "}
+                  <span className="block text-muted">
+                    since <Time at={webhook.failing_since} />
+                  </span>
+                </>
+              ),
+          },
+          { title: "Created", cell: (webhook) => <Time at={webhook.created_at} to="day" /> },
+          {
+            title: "",
+            cell: (webhook) => (
+              <RowButtons>
+                <Button small look="quiet" onClick={() => setShowing(webhook)}>
+                  Deliveries<span className="sr-only"> to {webhook.url}</span>
+                </Button>
+                {may(org, "webhook.write") && (
+                  <Button small look="quiet" onClick={() => setDeleting(webhook)}>
+                    Delete<span className="sr-only"> {webhook.url}</span>
+                  </Button>
+                )}
+              </RowButtons>
+            ),
+          },
+        ]}
+        empty={
+          <Empty title="No webhook yet">Have a chat, a ticket system or a program of yours hear of changes.</Empty>
+        }
+      />
+      {showing && <DeliveriesDialog org={org} webhook={showing} onClose={() => setShowing(undefined)} />}
+      {deleting && (
+        <ConfirmDialog
+          title="Delete the webhook?"
+          verb="Delete webhook"
+          action={remove}
+          onConfirm={() => remove.run(deleting.id)}
+          onClose={() => {
+            remove.reset();
+            setDeleting(undefined);
+          }}
+        >
+          Nothing more is posted to {deleting.url}, and the list of its deliveries goes.
+        </ConfirmDialog>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,43 @@
+import { useRouteContext } from "@tanstack/react-router";
+import { useAction } from "../api/use-action.ts";
+import { SessionsTable } from "../features/accounts/sessions-table.tsx";
+import { useEnter } from "../features/accounts/use-enter.ts";
+import { ProblemAlert } from "../ui/alert.tsx";
+import { Button } from "../ui/button.tsx";
+import { Card, Facts, Page, Section } from "../ui/page.tsx";
+import { MainColumn } from "./signed-in-layout.tsx";
+
+export function AccountPage() {
+  const { me } = useRouteContext({ from: "/signed-in" });
+  const enter = useEnter();
+  const signOut = useAction((api, _: undefined) => api.auth.signOut(), { onDone: () => void enter("/sign-in") });
+  return (
+    <MainColumn>
+      <Page
+        title="Account"
+        actions={
+          <Button busy={signOut.pending} onClick={() => signOut.run(undefined)}>
+            Sign out
+          </Button>
+        }
+      >
+        {signOut.error && <ProblemAlert error={signOut.error} />}
+        <Card>
+          <Facts
+            facts={[
+              ["Name", me.name ?? "none"],
+              ["E-mail address", me.email ?? "none"],
+              ["Organizations", me.organizations],
+            ]}
+          />
+        </Card>
+        <Section title="Sessions">
+          <p className="-mt-1 text-sm text-muted">
+            Where you are signed in. A session that you do not know is best ended.
+          </p>
+          <SessionsTable />
+        </Section>
+      </Page>
+    </MainColumn>
+  );
+}

@@ -1,0 +1,53 @@
+import { useQuery } from "@tanstack/react-query";
+import { useApi } from "../api/api.tsx";
+import { serviceQuery } from "../api/queries.ts";
+import { useAction } from "../api/use-action.ts";
+import { AuthPage } from "../features/accounts/auth-page.tsx";
+import { Alert } from "../ui/alert.tsx";
+import { Button } from "../ui/button.tsx";
+import { Field } from "../ui/field.tsx";
+import { Form, fieldProblem } from "../ui/form.tsx";
+import { TextLink } from "../ui/text-link.tsx";
+
+export function ForgotPage() {
+  const service = useQuery(serviceQuery(useApi())).data;
+  const ask = useAction(async (api, email: string) => {
+    await api.auth.requestReset(email);
+    return email;
+  });
+  return (
+    <AuthPage
+      title="Choose a new password"
+      lead="By a link that is sent to your address."
+      footer={
+        <p>
+          <TextLink to="/sign-in">Back to the sign-in</TextLink>
+        </p>
+      }
+    >
+      {service?.mail === false ? (
+        <Alert kind="note" title="This server sends no mail">
+          <p>Ask whoever runs it for a link to choose a new password.</p>
+        </Alert>
+      ) : ask.result === undefined ? (
+        <Form error={ask.error} onSubmit={(value) => ask.run(value("email"))}>
+          <Field
+            label="E-mail address"
+            name="email"
+            type="email"
+            autoComplete="username"
+            required
+            problem={fieldProblem(ask.error, "/email")}
+          />
+          <Button type="submit" look="primary" busy={ask.pending}>
+            Ask for the link
+          </Button>
+        </Form>
+      ) : (
+        <Alert kind="good" title="The link is on its way">
+          <p>If {ask.result} has an account, a link to choose a new password was sent there. It works for an hour.</p>
+        </Alert>
+      )}
+    </AuthPage>
+  );
+}

@@ -1,0 +1,66 @@
+import { getRouteApi } from "@tanstack/react-router";
+import { useAction } from "../api/use-action.ts";
+import { AuthPage } from "../features/accounts/auth-page.tsx";
+import { PasswordField } from "../features/accounts/password-field.tsx";
+import { useEnter } from "../features/accounts/use-enter.ts";
+import { Alert } from "../ui/alert.tsx";
+import { Button } from "../ui/button.tsx";
+import { Field } from "../ui/field.tsx";
+import { Form, fieldProblem } from "../ui/form.tsx";
+
+const route = getRouteApi("/open/setup");
+
+interface FirstAccount {
+  readonly token: string;
+  readonly email: string;
+  readonly name: string;
+  readonly password: string;
+}
+
+/** Makes the first account by the link that the server printed. */
+export function SetUpPage() {
+  const { token } = route.useSearch();
+  const enter = useEnter();
+  const setUp = useAction((api, body: FirstAccount, options) => api.control.call("setUp", { body }, options), {
+    onDone: () => void enter(),
+  });
+  if (token === undefined) {
+    return (
+      <AuthPage title="Set up this server">
+        <Alert kind="note" title="This page is opened by a link">
+          <p>The server prints it when it starts and nobody has an account yet. It works once.</p>
+        </Alert>
+      </AuthPage>
+    );
+  }
+  return (
+    <AuthPage title="Set up this server" lead="Make the first account. Others are invited by it.">
+      <Form
+        error={setUp.error}
+        onSubmit={(value) =>
+          setUp.run({ token, email: value("email"), name: value("name"), password: value("password") })
+        }
+      >
+        <Field
+          label="Your name"
+          name="name"
+          autoComplete="name"
+          required
+          problem={fieldProblem(setUp.error, "/name")}
+        />
+        <Field
+          label="E-mail address"
+          name="email"
+          type="email"
+          autoComplete="username"
+          required
+          problem={fieldProblem(setUp.error, "/email")}
+        />
+        <PasswordField fresh problem={fieldProblem(setUp.error, "/password")} />
+        <Button type="submit" look="primary" busy={setUp.pending}>
+          Make the first account
+        </Button>
+      </Form>
+    </AuthPage>
+  );
+}

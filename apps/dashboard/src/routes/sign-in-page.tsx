@@ -1,0 +1,75 @@
+import { useQuery } from "@tanstack/react-query";
+import { getRouteApi } from "@tanstack/react-router";
+import { useApi } from "../api/api.tsx";
+import { serviceQuery } from "../api/queries.ts";
+import { useAction } from "../api/use-action.ts";
+import { AuthPage } from "../features/accounts/auth-page.tsx";
+import { PasswordField } from "../features/accounts/password-field.tsx";
+import { ProviderButtons } from "../features/accounts/provider-buttons.tsx";
+import { useEnter } from "../features/accounts/use-enter.ts";
+import { Alert } from "../ui/alert.tsx";
+import { Button } from "../ui/button.tsx";
+import { Field } from "../ui/field.tsx";
+import { Form, fieldProblem } from "../ui/form.tsx";
+import { TextLink } from "../ui/text-link.tsx";
+
+const route = getRouteApi("/open/sign-in");
+
+export function SignInPage() {
+  const { next, error } = route.useSearch();
+  const service = useQuery(serviceQuery(useApi())).data;
+  const enter = useEnter();
+  const signIn = useAction((api, input: { email: string; password: string }) => api.auth.signIn(input), {
+    onDone: () => void enter(next),
+  });
+  return (
+    <AuthPage
+      title="Sign in"
+      lead={next?.startsWith("/device") && "Then confirm the code that your terminal shows."}
+      footer={
+        <>
+          <p>
+            <TextLink to="/forgot">Forgot the password?</TextLink>
+          </p>
+          {service?.sign_up === "open" && (
+            <p>
+              No account yet? <TextLink to="/sign-up">Sign up</TextLink>
+            </p>
+          )}
+          {service?.sign_up === "invitation" && (
+            <p>Accounts are made by invitation: ask a member of an organization.</p>
+          )}
+        </>
+      }
+    >
+      {service?.sign_up === "first" && (
+        <Alert kind="note" title="Nobody has an account yet">
+          <p>Open the link that the server printed when it started.</p>
+        </Alert>
+      )}
+      {error !== undefined && signIn.error === null && (
+        <Alert kind="problem" title="The provider did not sign you in.">
+          <p>It answered {error.slice(0, 100)}. Try again, or use your password.</p>
+        </Alert>
+      )}
+      <ProviderButtons providers={service?.oidc ?? []} next={next} />
+      <Form
+        error={signIn.error}
+        onSubmit={(value) => signIn.run({ email: value("email"), password: value("password") })}
+      >
+        <Field
+          label="E-mail address"
+          name="email"
+          type="email"
+          autoComplete="username"
+          required
+          problem={fieldProblem(signIn.error, "/email")}
+        />
+        <PasswordField problem={fieldProblem(signIn.error, "/password")} />
+        <Button type="submit" look="primary" busy={signIn.pending}>
+          Sign in
+        </Button>
+      </Form>
+    </AuthPage>
+  );
+}

@@ -1,0 +1,29 @@
+import type { ErrorComponentProps } from "@tanstack/react-router";
+import { ProblemAlert } from "../ui/alert.tsx";
+import { PageHeading } from "../ui/page.tsx";
+import { TextLink } from "../ui/text-link.tsx";
+
+export function NotFoundPage() {
+  return (
+    <main className="mx-auto grid max-w-md gap-3 px-5 py-24">
+      <PageHeading title="There is no such page" />
+      <p className="text-muted">The address may be mistyped, or what it showed is gone.</p>
+      <p>
+        <TextLink to="/">Go to your organizations</TextLink>
+      </p>
+    </main>
+  );
+}
+
+/** What stands where a page could not be shown. */
+export function ProblemPage({ error }: ErrorComponentProps) {
+  return (
+    <main id="content" className="mx-auto grid w-full max-w-2xl gap-4 px-5 py-16">
+      <PageHeading title="This cannot be shown" />
+      <ProblemAlert error={error instanceof Error ? error : new Error(String(error))} />
+      <p>
+        <TextLink to="/">Go to your organizations</TextLink>
+      </p>
+    </main>
+  );
+}

@@ -1,0 +1,4 @@
+/** Joins the classes that are given. */
+export function classNames(...names: readonly (string | false | undefined)[]): string {
+  return names.filter((name) => typeof name === "string" && name !== "").join(" ");
+}

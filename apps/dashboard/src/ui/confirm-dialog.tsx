@@ -1,0 +1,31 @@
+import type { ReactNode } from "react";
+import { ProblemAlert } from "./alert.tsx";
+import { Button } from "./button.tsx";
+import { Dialog, DialogButtons } from "./dialog.tsx";
+
+interface ConfirmDialogProps {
+  readonly title: string;
+  /** What the button says and does: "Delete key". */
+  readonly verb: string;
+  readonly action: { readonly pending: boolean; readonly error: Error | null };
+  readonly onConfirm: () => void;
+  readonly onClose: () => void;
+  /** What it means. */
+  readonly children: ReactNode;
+}
+
+/** Asks before something that cannot be undone. */
+export function ConfirmDialog({ title, verb, action, onConfirm, onClose, children }: ConfirmDialogProps) {
+  return (
+    <Dialog title={title} onClose={onClose}>
+      {action.error && <ProblemAlert error={action.error} />}
+      <div className="text-muted">{children}</div>
+      <DialogButtons>
+        <Button onClick={onClose}>Cancel</Button>
+        <Button look="danger" busy={action.pending} onClick={onConfirm}>
+          {verb}
+        </Button>
+      </DialogButtons>
+    </Dialog>
+  );
+}

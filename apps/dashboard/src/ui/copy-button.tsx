@@ -1,0 +1,58 @@
+import { useEffect, useState } from "react";
+import { Button } from "./button.tsx";
+import { CheckIcon, CopyIcon } from "./icons.tsx";
+
+interface CopyProps {
+  readonly text: string;
+  /** What is copied, for screen readers: "the key". */
+  readonly what: string;
+}
+
+/** Puts the text on the clipboard, and says that it did. */
+export function CopyButton({ text, what }: CopyProps) {
+  const [copied, setCopied] = useState<boolean | undefined>(undefined);
+  useEffect(() => {
+    if (copied === undefined) return;
+    const timer = setTimeout(() => setCopied(undefined), 2_500);
+    return () => clearTimeout(timer);
+  }, [copied]);
+  return (
+    <Button small aria-label={`Copy ${what}`} onClick={() => void copyText(text).then(setCopied)}>
+      {copied ? <CheckIcon /> : <CopyIcon />}
+      <span aria-live="polite">{copied === undefined ? "Copy" : copied ? "Copied" : "Press Ctrl+C"}</span>
+    </Button>
+  );
+}
+
+/** What is shown this once, in one line that can be selected and copied. */
+export function CopyField({ text, what, label }: CopyProps & { readonly label: string }) {
+  return (
+    <div className="grid gap-1.5">
+      <p className="text-sm font-medium">{label}</p>
+      <div className="flex items-center gap-2 rounded-md border border-line bg-sunken py-1.5 pr-1.5 pl-3">
+        <code className="min-w-0 flex-1 text-sm break-all select-all" data-copied={what}>
+          {text}
+        </code>
+        <CopyButton text={text} what={what} />
+      </div>
+    </div>
+  );
+}
+
+/** Answers whether it went. Pages that come by plain HTTP from another machine have no clipboard; there the browser's own
+ *  command to copy is answered with the text. */
+async function copyText(text: string): Promise<boolean> {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    const answer = (event: ClipboardEvent) => {
+      event.preventDefault();
+      event.clipboardData?.setData("text/plain", text);
+    };
+    document.addEventListener("copy", answer, { once: true });
+    const copied = document.execCommand("copy");
+    document.removeEventListener("copy", answer);
+    return copied;
+  }
+}

@@ -1,0 +1,27 @@
+import { useState } from "react";
+import { chooseTheme, currentTheme, THEMES, type Theme } from "../theme.ts";
+import { Button } from "./button.tsx";
+import { MoonIcon, SunIcon, SystemIcon } from "./icons.tsx";
+
+const ICONS: Readonly<Record<Theme, () => React.JSX.Element>> = { system: SystemIcon, light: SunIcon, dark: MoonIcon };
+
+/** Goes round: as the system has it, light, dark. */
+export function ThemeButton() {
+  const [theme, setTheme] = useState(currentTheme);
+  const ThemeIcon = ICONS[theme];
+  const next = THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length] ?? "system";
+  return (
+    <Button
+      look="quiet"
+      small
+      aria-label={`Theme: ${theme}. Change to ${next}`}
+      onClick={() => {
+        chooseTheme(next);
+        setTheme(next);
+      }}
+    >
+      <ThemeIcon />
+      <span className="max-sm:sr-only capitalize">{theme}</span>
+    </Button>
+  );
+}

@@ -1,0 +1,23 @@
+const DAY: Intl.DateTimeFormatOptions = { year: "numeric", month: "short", day: "numeric" };
+const MINUTE: Intl.DateTimeFormatOptions = { ...DAY, hour: "2-digit", minute: "2-digit" };
+const FORMATS = { day: DAY, minute: MINUTE, second: { ...MINUTE, second: "2-digit" } } as const satisfies Record<
+  string,
+  Intl.DateTimeFormatOptions
+>;
+
+interface TimeProps {
+  readonly at: string | null;
+  /** What stands where there is none: "never". */
+  readonly none?: string;
+  readonly to?: keyof typeof FORMATS;
+}
+
+/** A moment, as where the reader is writes it. */
+export function Time({ at, none = "never", to = "minute" }: TimeProps) {
+  if (at === null) return <span className="text-muted">{none}</span>;
+  return (
+    <time dateTime={at} className="whitespace-nowrap tabular-nums">
+      {new Intl.DateTimeFormat(undefined, FORMATS[to]).format(new Date(at))}
+    </time>
+  );
+}
