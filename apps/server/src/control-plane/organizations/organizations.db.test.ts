@@ -1,0 +1,196 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { openServer, type TestServer } from "../../testing/open-server.ts";
+import { makeOrg, makePerson, openOrgStage } from "../../testing/people.ts";
+import { testScenarios } from "../../testing/scenarios.ts";
+
+let server: TestServer;
+
+beforeAll(async () => {
+  server = await openServer();
+});
+
+afterAll(() => server[Symbol.asyncDispose]());
+
+const NOT_THERE = { org: "not-there" };
+
+describe("who may see and change an organization", () => {
+  testScenarios(() => server, openOrgStage, [
+    { as: "guest", route: "orgList", status: 401, includes: ["unauthorized"] },
+    {
+      as: "member",
+      route: "orgList",
+      status: 200,
+      includes: [({ org }) => org.name],
+      excludes: [(s) => s.other_org.name],
+    },
+    {
+      as: "outsider",
+      route: "orgList",
+      status: 200,
+      includes: [(s) => s.other_org.name],
+      excludes: [({ org }) => org.name],
+    },
+    { as: "guest", route: "orgShow", status: 401, excludes: [({ org }) => org.id] },
+    { as: "member", route: "orgShow", status: 200, includes: ['"role":"member"', '"etag":"\\"1\\""', '"databases":0'] },
+    { as: "admin", route: "orgShow", status: 200, includes: ['"role":"admin"'] },
+    { as: "owner", route: "orgShow", status: 200, includes: ['"role":"owner"'] },
+    {
+      as: "outsider",
+      route: "orgShow",
+      status: 404,
+      includes: ["organization_not_found"],
+      excludes: [({ org }) => org.id],
+    },
+    { as: "outsider", named: "outsider of a name that is nobody's", route: "orgShow", params: NOT_THERE, status: 404 },
+    { as: "guest", route: "orgUpdate", body: { display_name: "New" }, status: 401 },
+    {
+      as: "member",
+      route: "orgUpdate",
+      body: { display_name: "New" },
+      status: 403,
+      includes: ["forbidden", "org.update"],
+    },
+    {
+      as: "admin",
+      route: "orgUpdate",
+      body: { display_name: "New" },
+      status: 200,
+      includes: ['"display_name":"New"', '\\"2\\"'],
+    },
+    { as: "owner", route: "orgUpdate", body: { display_name: "New" }, status: 200, includes: ['"display_name":"New"'] },
+    {
+      as: "outsider",
+      route: "orgUpdate",
+      body: { display_name: "New" },
+      status: 404,
+      includes: ["organization_not_found"],
+    },
+    {
+      as: "owner",
+      named: "owner with a version that has gone",
+      route: "orgUpdate",
+      headers: { "if-match": '"7"' },
+      body: { display_name: "New" },
+      status: 412,
+      includes: ["precondition_failed"],
+    },
+    {
+      as: "owner",
+      named: "owner with a name",
+      route: "orgUpdate",
+      body: { name: "new" },
+      status: 422,
+      includes: ["name"],
+    },
+    { as: "guest", route: "orgCreate", body: { name: "acme" }, status: 401 },
+    {
+      as: "member",
+      named: "member with a wrong name",
+      route: "orgCreate",
+      body: { name: "Acme_" },
+      status: 422,
+      includes: ["invalid_name"],
+    },
+    {
+      as: "member",
+      named: "member with a look-alike",
+      route: "orgCreate",
+      body: { name: "аcme" },
+      status: 422,
+      includes: ["invalid_name"],
+    },
+  ]);
+
+  test("a name that is somebody else's and one that is nobody's get the same answer, but for the name", async () => {
+    const { org, outsider } = await openOrgStage(server);
+    const [theirs, nobodys] = await Promise.all(
+      [org.name, "org-000000000000"].map((name) => server.ask("orgShow", { params: { org: name }, as: outsider })),
+    );
+    const plain = (text: string | undefined, name: string) =>
+      text?.replaceAll(name, "NAME").replace(/"instance":"[^"]*"/, "");
+    expect(plain(theirs?.text, org.name)).toBe(plain(nobodys?.text, "org-000000000000"));
+  });
+});
+
+describe("creating one", () => {
+  test("makes its creator the owner and switches the session to it", async () => {
+    const ann = await makePerson(server);
+    const before = await server.ask("whoami", { as: ann });
+    expect(before.json).toMatchObject({ organization: null, organizations: 0 });
+    const made = await server.ask("orgCreate", { body: { name: "acme" }, as: ann });
+    expect(made.status).toBe(201);
+    expect(made.json).toMatchObject({ name: "acme", display_name: "acme", role: "owner", database_quota: 3 });
+    const after = await server.ask("whoami", { as: ann });
+    expect(after.json).toMatchObject({ organization: { name: "acme", role: "owner" }, organizations: 1 });
+  });
+
+  test("refuses a name that is taken, on the whole server", async () => {
+    const [ann, ben] = [await makePerson(server), await makePerson(server)];
+    await makeOrg(server, ann, "taken");
+    const refused = await server.ask("orgCreate", { body: { name: "taken" }, as: ben });
+    expect(refused.status).toBe(409);
+    expect(refused.json).toMatchObject({ code: "organization_taken" });
+    expect((await server.ask("whoami", { as: ben })).json).toMatchObject({ organization: null });
+  });
+
+  test("takes 29 characters and not 30", async () => {
+    const ann = await makePerson(server);
+    expect((await server.ask("orgCreate", { body: { name: "a".repeat(29) }, as: ann })).status).toBe(201);
+    const refused = await server.ask("orgCreate", { body: { name: "a".repeat(30) }, as: ann });
+    expect(refused.json).toMatchObject({ code: "invalid_name", status: 422 });
+  });
+
+  test("of two at once with one name, one gets it", async () => {
+    const people = await Promise.all([1, 2, 3, 4].map(() => makePerson(server)));
+    const answers = await Promise.all(
+      people.map((person) => server.ask("orgCreate", { body: { name: "raced" }, as: person })),
+    );
+    expect(answers.map(({ status }) => status).sort()).toEqual([201, 409, 409, 409]);
+  });
+
+  test("a repetition with its Idempotency-Key gets the first answer and makes nothing", async () => {
+    const ann = await makePerson(server);
+    const input = { body: { name: "once" }, as: ann, headers: { "idempotency-key": "k1" } };
+    const answers = await Promise.all([1, 2, 3].map(() => server.ask("orgCreate", input)));
+    expect(answers.map(({ status }) => status)).toEqual([201, 201, 201]);
+    expect(new Set(answers.map(({ text }) => text)).size).toBe(1);
+    const other = await server.ask("orgCreate", { ...input, body: { name: "another" } });
+    expect(other.json).toMatchObject({ code: "idempotency_mismatch", status: 422 });
+    const foreign = await server.ask("orgCreate", { ...input, as: await makePerson(server) });
+    expect(foreign.json).toMatchObject({ code: "organization_taken" });
+    const wrong = await server.ask("orgCreate", { ...input, headers: { "idempotency-key": "a b" } });
+    expect(wrong.json).toMatchObject({ code: "invalid_idempotency_key", status: 400 });
+  });
+
+  test("what was refused with a key may be tried again with it", async () => {
+    const [ann, ben] = [await makePerson(server), await makePerson(server)];
+    const org = await makeOrg(server, ben, "later");
+    const input = { body: { name: "later" }, as: ann, headers: { "idempotency-key": "k2" } };
+    expect((await server.ask("orgCreate", input)).status).toBe(409);
+    await server.deps.db.deleteFrom("control.organizations").where("id", "=", org.id).execute();
+    expect((await server.ask("orgCreate", input)).status).toBe(201);
+  });
+});
+
+describe("lists", () => {
+  test("come in pages, each item once", async () => {
+    const ann = await makePerson(server);
+    for (const letter of "abcde") await makeOrg(server, ann, `page-${letter}`);
+    const names: string[] = [];
+    for await (const org of server.client(ann).each("orgList", { query: { limit: 2 } })) names.push(org.name);
+    expect(names).toEqual(["page-a", "page-b", "page-c", "page-d", "page-e"]);
+  });
+
+  test.each([
+    ["limit=0", "invalid_request"],
+    ["limit=201", "invalid_request"],
+    ["limit=x", "invalid_request"],
+    ["other=1", "invalid_request"],
+    ["cursor=%27%20or%201=1", "invalid_cursor"],
+    ["cursor=WzEsMl0", "invalid_cursor"],
+  ])("refuse ?%s", async (query, code) => {
+    const ann = await makePerson(server);
+    const answer = await server.send("GET", `/v1/orgs?${query}`, { as: ann });
+    expect(answer.json).toMatchObject({ code });
+  });
+});

@@ -1,0 +1,140 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type CallInput, type ControlClient, createControlClient } from "@appdb/contract/control-client";
+import { CONTROL_ROUTES, type ControlRouteName } from "@appdb/contract/routes/control-paths";
+import { createSilentLog } from "@appdb/testkit/silent-log";
+import { createTestDatabase } from "@appdb/testkit/test-database";
+import { type ComposedServer, composeServer } from "../compose.ts";
+import { readServerConfig } from "../config.ts";
+import { migrate, readMigrations } from "../database/migrate.ts";
+import { openDatabase } from "../database/pool.ts";
+import type { Mail, MailMessage } from "../identity/mail.ts";
+import { Secret } from "../secret.ts";
+
+/** What a request shows: nothing, a session in Authorization or as a cookie, an API key, or headers of the test's own. */
+export interface Credential {
+  readonly token?: string;
+  readonly cookie?: string;
+  readonly api_key?: string;
+}
+
+export interface SendInput {
+  readonly as?: Credential | undefined;
+  /** Sent as JSON; a text goes as it is. */
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+export interface TestAnswer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  // biome-ignore lint/suspicious/noExplicitAny: what a test looks into
+  readonly json: any;
+}
+
+export interface TestServer extends AsyncDisposable, ComposedServer {
+  readonly url: string;
+  readonly log: ReturnType<typeof createSilentLog>;
+  readonly home: string;
+  /** Mails that were sent; empty for a server without mail. */
+  readonly mails: readonly MailMessage[];
+  send(method: string, path: string, input?: SendInput): Promise<TestAnswer>;
+  /** A request to a route of the contract. */
+  ask<Name extends ControlRouteName>(name: Name, input: Partial<CallInput<Name>> & SendInput): Promise<TestAnswer>;
+  /** The typed client, as the command uses it. */
+  client(as: Credential): ControlClient;
+}
+
+export interface OpenServerInput {
+  /** Settings, as the environment has them. */
+  readonly env?: Readonly<Record<string, string>>;
+  /** Whether it can send mail; mails are kept in `mails`. */
+  readonly mail?: boolean;
+}
+
+/** The control plane over a database of its own, listening on a free port of 127.0.0.1. */
+export async function openServer(input: OpenServerInput = {}): Promise<TestServer> {
+  const home = mkdtempSync(join(tmpdir(), "appdb-server-"));
+  const database = await createTestDatabase();
+  const log = createSilentLog();
+  const config = readServerConfig({ SERVICE_HOME: home, SERVICE_DATABASE_URL: database.dsn, ...input.env });
+  const opened = openDatabase(database.dsn, log);
+  await migrate(opened.pool, readMigrations(join(import.meta.dirname, "../../migrations")), log);
+  const mails: MailMessage[] = [];
+  const mail: Mail | undefined = input.mail
+    ? { send: async (message) => void mails.push(message), close: () => undefined }
+    : undefined;
+  const site = { url: "" };
+  const composed = composeServer({
+    config,
+    log,
+    db: opened.db,
+    pool: opened.pool,
+    site,
+    mail,
+    auth_secret: new Secret("a secret of the tests that is long enough"),
+  });
+  await composed.app.listen({ host: "127.0.0.1", port: 0 });
+  const address = composed.app.server.address();
+  if (address === null || typeof address === "string") throw new Error("The server listens on no TCP port.");
+  const url = `http://127.0.0.1:${address.port}`;
+  site.url = config.public_url ?? url;
+  const send: TestServer["send"] = (method, path, given = {}) => sendTo(url, site.url, method, path, given);
+  return {
+    ...composed,
+    url,
+    log,
+    home,
+    mails,
+    send,
+    ask: (name, given) => {
+      const { params = {}, query = {} } = given as { params?: Record<string, string>; query?: Record<string, string> };
+      const path = CONTROL_ROUTES[name].path.replaceAll(/:([a-z]+)/g, (_, param: string) =>
+        encodeURIComponent(params[param] ?? ""),
+      );
+      const search = new URLSearchParams(query);
+      return send(CONTROL_ROUTES[name].method, search.size === 0 ? path : `${path}?${search}`, given);
+    },
+    client: (as) =>
+      createControlClient({ url, url_source: "the test", credential: async () => headersOf(as, site.url, "GET") }),
+    [Symbol.asyncDispose]: async () => {
+      await composed.app.close();
+      await opened[Symbol.asyncDispose]();
+      await database.drop();
+      rmSync(home, { recursive: true, force: true });
+    },
+  };
+}
+
+async function sendTo(
+  url: string,
+  site: string,
+  method: string,
+  path: string,
+  { as, body, headers }: SendInput,
+): Promise<TestAnswer> {
+  const response = await fetch(url + path, {
+    method,
+    redirect: "manual",
+    headers: {
+      ...(body === undefined ? {} : { "content-type": "application/json" }),
+      ...headersOf(as ?? {}, site, method),
+      ...headers,
+    },
+    ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
+  });
+  const text = await response.text();
+  const is_json = response.headers.get("content-type")?.includes("json") === true && text !== "";
+  return { status: response.status, headers: response.headers, text, json: is_json ? JSON.parse(text) : undefined };
+}
+
+/** A cookie is sent as a page of the server's own sends it. */
+function headersOf({ token, cookie, api_key }: Credential, site: string, method: string): Record<string, string> {
+  return {
+    ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+    ...(cookie === undefined ? {} : { cookie, ...(method === "GET" ? {} : { origin: site }) }),
+    ...(api_key === undefined ? {} : { "x-api-key": api_key }),
+  };
+}

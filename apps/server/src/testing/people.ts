@@ -1,0 +1,93 @@
+import { randomBytes } from "node:crypto";
+import type { Role } from "@appdb/contract/control/permissions";
+import type { Credential, TestServer } from "./open-server.ts";
+
+/** A person who is signed in: `token` of a terminal, `cookie` of a browser is the same session. */
+export interface TestPerson extends Required<Pick<Credential, "token">> {
+  readonly id: string;
+  readonly email: string;
+  readonly session_id: string;
+  /** Of a browser, where a test is about those. */
+  readonly browser: { readonly cookie: string };
+}
+
+export interface TestOrg {
+  readonly id: string;
+  readonly name: string;
+}
+
+/** An organization with one person of each role, and another organization whose owner has nothing to do with it. */
+export interface OrgStage {
+  readonly org: TestOrg;
+  readonly owner: TestPerson;
+  readonly admin: TestPerson;
+  readonly member: TestPerson;
+  readonly other_org: TestOrg;
+  /** Owner of the other organization. */
+  readonly outsider: TestPerson;
+}
+
+/** A person in a session, put into the tables: a password costs time that few tests are about. */
+export async function makePerson(server: TestServer, name = "ann"): Promise<TestPerson> {
+  const suffix = randomBytes(4).toString("hex");
+  const person = { id: `user_${suffix}`, email: `${name}.${suffix}@example.com` };
+  await server.deps.db
+    .insertInto("identity.users")
+    .values({ ...person, name, email_verified: true, image: null })
+    .execute();
+  return { ...person, ...(await makeSession(server, person.id)) };
+}
+
+/** Another session of a person. */
+export async function makeSession(
+  server: TestServer,
+  user_id: string,
+  client: "cli" | "browser" = "cli",
+): Promise<Pick<TestPerson, "session_id" | "token" | "browser">> {
+  const [session_id, token] = [randomBytes(12).toString("hex"), randomBytes(24).toString("base64url")];
+  const expires_at = new Date(Date.now() + 3_600_000);
+  await server.deps.db
+    .insertInto("identity.sessions")
+    .values({ id: session_id, user_id, token, client, ip_address: "127.0.0.1", user_agent: "test", expires_at })
+    .execute();
+  const cookie = server.deps.identity.cookie.write(token, 60).split(";")[0] ?? "";
+  return { session_id, token, browser: { cookie } };
+}
+
+/** An organization of the owner's, to which their session is switched; `main` is not made. */
+export async function makeOrg(server: TestServer, owner: TestPerson, name?: string): Promise<TestOrg> {
+  const org = await server.deps.db
+    .insertInto("control.organizations")
+    .values({
+      name: name ?? `org-${randomBytes(6).toString("hex")}`,
+      display_name: "An organization",
+      database_quota: 3,
+    })
+    .returning(["id", "name"])
+    .executeTakeFirstOrThrow();
+  await join(server, org, owner, "owner");
+  return org;
+}
+
+/** Makes the person a member, and switches their session. */
+export async function join(server: TestServer, org: TestOrg, person: TestPerson, role: Role): Promise<void> {
+  const { db } = server.deps;
+  await db.insertInto("control.members").values({ org_id: org.id, user_id: person.id, role }).execute();
+  await db
+    .insertInto("control.session_orgs")
+    .values({ session_id: person.session_id, org_id: org.id })
+    .onConflict((conflict) => conflict.column("session_id").doUpdateSet({ org_id: org.id }))
+    .execute();
+}
+
+export async function openOrgStage(server: TestServer): Promise<OrgStage> {
+  const [owner, admin, member, outsider] = await Promise.all(
+    ["owner", "admin", "member", "outsider"].map((name) => makePerson(server, name)),
+  );
+  if (!owner || !admin || !member || !outsider) throw new Error("There are four.");
+  const org = await makeOrg(server, owner);
+  const other_org = await makeOrg(server, outsider);
+  await join(server, org, admin, "admin");
+  await join(server, org, member, "member");
+  return { org, owner, admin, member, other_org, outsider };
+}
