@@ -11,6 +11,7 @@ import { type ControlRoutes, createControlRoutes, type FindOrg } from "./http/ch
 import { addHealthRoutes } from "./http/health.ts";
 import { createAnswerSeal } from "./http/idempotency.ts";
 import { createHttpServer } from "./http/server.ts";
+import { addDashboard, type Dashboard } from "./http/static.ts";
 import { type Attempts, createAttempts } from "./identity/attempts.ts";
 import { createAuthHandlers } from "./identity/auth-handlers.ts";
 import type { Site } from "./identity/csrf.ts";
@@ -43,6 +44,8 @@ export interface ComposeInput {
   readonly site: Site;
   readonly mail: Mail | undefined;
   readonly auth_secret: Secret;
+  /** Absent where nobody looks at pages. */
+  readonly dashboard?: Dashboard | undefined;
 }
 
 export interface ComposedServer {
@@ -83,5 +86,6 @@ export function composeServer(input: ComposeInput): ComposedServer {
   );
   addAccountRoutes(routes, deps);
   addOrganizationRoutes(routes, deps);
+  addDashboard(app, input.dashboard);
   return { deps, app, routes };
 }

@@ -10,6 +10,7 @@ import { migrate, readMigrations } from "./database/migrate.ts";
 import { openDatabase } from "./database/pool.ts";
 import { openPostgres } from "./database/postgres.ts";
 import { keepPort, keptPort, lockHome, openHome, openSecret, removeRunning, writeRunning } from "./home.ts";
+import { type Dashboard, findDashboard, readDashboard } from "./http/static.ts";
 import { openFirstAccount } from "./identity/first-account.ts";
 import { createMail } from "./identity/mail.ts";
 import { createLogger } from "./logger.ts";
@@ -32,7 +33,16 @@ export async function runServer(): Promise<void> {
   const mail = config.mail === undefined ? undefined : await createMail(config.mail);
   const site = { url: config.public_url ?? "" };
   const auth_secret = config.auth_secret ?? openSecret(home, SERVER_PATHS.authSecret, "base64url");
-  const { app, deps } = composeServer({ config, log, db: database.db, pool: database.pool, site, mail, auth_secret });
+  const { app, deps } = composeServer({
+    config,
+    log,
+    db: database.db,
+    pool: database.pool,
+    site,
+    mail,
+    auth_secret,
+    dashboard: openDashboard(log),
+  });
   const port = await listen(app, config, home);
   site.url = config.public_url ?? `http://${hostOf(config.host)}:${port}`;
   try {
@@ -46,6 +56,14 @@ export async function runServer(): Promise<void> {
     await app.close();
     mail?.close();
   }
+}
+
+/** The dashboard, unless it was not built: the rest of the server works without. */
+function openDashboard(log: Logger): Dashboard | undefined {
+  const folder = findDashboard();
+  if (folder !== undefined) return readDashboard(folder);
+  log.warn({}, "the dashboard is not built");
+  return undefined;
 }
 
 /** The link that makes the first account is for whoever started the server: it is printed, never logged. */

@@ -57,5 +57,8 @@ function problemTexts(error: Error) {
   if (error.code === "server_unreachable") {
     return { detail: "The server does not answer.", hint: "Check the connection, then try again.", fields: [] };
   }
+  if (error.code === "client_too_old") {
+    return { detail: "The server was upgraded since this page was loaded.", hint: "Load the page again.", fields: [] };
+  }
   return { detail: error.message, hint: error.hint, fields: error.errors ?? [] };
 }

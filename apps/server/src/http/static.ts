@@ -1,0 +1,112 @@
+import { createHash } from "node:crypto";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { extname, join } from "node:path";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+
+/** The built dashboard, in memory: it has few files, and a build meanwhile cannot mix two of its versions. */
+export interface Dashboard {
+  /** By the path that asks for it: `/assets/index-C31SAIIj.css`. */
+  readonly files: ReadonlyMap<string, ServedFile>;
+  /** What every page begins with; the browser then shows the one that its address names. */
+  readonly page: ServedFile;
+}
+
+interface ServedFile {
+  readonly type: string;
+  readonly etag: string;
+  readonly cache: string;
+  readonly plain: Buffer;
+  readonly br: Buffer | undefined;
+  readonly gzip: Buffer | undefined;
+}
+
+const TYPES: Readonly<Record<string, string>> = {
+  ".html": "text/html; charset=utf-8",
+  ".js": "text/javascript; charset=utf-8",
+  ".css": "text/css; charset=utf-8",
+  ".svg": "image/svg+xml",
+};
+
+/** Names below /assets/ end with a hash of what they hold. */
+const HASHED = "public, max-age=31536000, immutable";
+const ASKED_EACH_TIME = "no-cache";
+
+/** Nothing inline, nothing from elsewhere, in nobody's frame. */
+const PAGE_HEADERS = {
+  "content-security-policy":
+    "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'",
+  "cross-origin-opener-policy": "same-origin",
+  "cross-origin-resource-policy": "same-origin",
+  "permissions-policy": "camera=(), geolocation=(), microphone=()",
+  "referrer-policy": "no-referrer",
+  "x-content-type-options": "nosniff",
+  "x-frame-options": "DENY",
+} as const;
+
+/** Where the dashboard lies, from the bundle in dist/ and from the sources; undefined when it was not built. */
+export function findDashboard(): string | undefined {
+  const places = ["../apps/dashboard/dist", "../../../dashboard/dist"].map((name) => join(import.meta.dirname, name));
+  return places.find((folder) => existsSync(join(folder, "index.html")));
+}
+
+/** Reads a built dashboard, with the packed copies that its build put beside its files. */
+export function readDashboard(folder: string): Dashboard {
+  const files = new Map<string, ServedFile>();
+  for (const name of readdirSync(folder, { recursive: true, encoding: "utf8" })) {
+    const type = TYPES[extname(name)];
+    if (type === undefined) continue;
+    const path = `/${name.replaceAll("\\", "/")}`;
+    files.set(path, readServed(join(folder, name), type, path.startsWith("/assets/") ? HASHED : ASKED_EACH_TIME));
+  }
+  const page = files.get("/index.html");
+  if (page === undefined) throw new Error(`${folder} has no index.html.`);
+  return { files, page: { ...page, cache: "no-store" } };
+}
+
+function readServed(path: string, type: string, cache: string): ServedFile {
+  const plain = readFileSync(path);
+  const etag = `"${createHash("sha256").update(plain).digest("base64url").slice(0, 22)}"`;
+  return { type, etag, cache, plain, br: readPacked(`${path}.br`), gzip: readPacked(`${path}.gz`) };
+}
+
+function readPacked(path: string): Buffer | undefined {
+  return existsSync(path) ? readFileSync(path) : undefined;
+}
+
+/** Serves the dashboard's files, and its page at every other path that is none of the API's and names no file. */
+export function addDashboard(app: FastifyInstance, dashboard: Dashboard | undefined): void {
+  app.get("/*", { config: { permission: "public" } }, (request, reply) => {
+    const path = request.url.split("?")[0] ?? "/";
+    if (path === "/v1" || path.startsWith("/v1/")) return reply.callNotFound();
+    if (dashboard === undefined) {
+      return reply
+        .code(503)
+        .type("text/plain; charset=utf-8")
+        .send("The dashboard is not built. Build it with: npm run build\n");
+    }
+    const file = path === "/index.html" ? dashboard.page : dashboard.files.get(path);
+    if (file !== undefined) return sendFile(request, reply, file);
+    const is_page = !path.slice(path.lastIndexOf("/")).includes(".");
+    return is_page ? sendFile(request, reply, dashboard.page) : reply.callNotFound();
+  });
+}
+
+function sendFile(request: FastifyRequest, reply: FastifyReply, file: ServedFile): FastifyReply {
+  reply.headers({ ...PAGE_HEADERS, "cache-control": file.cache, etag: file.etag, vary: "accept-encoding" });
+  if (request.headers["if-none-match"] === file.etag && file.cache !== "no-store") return reply.code(304).send();
+  const taken = acceptedEncodings(request.headers["accept-encoding"]);
+  reply.type(file.type);
+  if (file.br !== undefined && taken.has("br")) return reply.header("content-encoding", "br").send(file.br);
+  if (file.gzip !== undefined && taken.has("gzip")) return reply.header("content-encoding", "gzip").send(file.gzip);
+  return reply.send(file.plain);
+}
+
+function acceptedEncodings(header: string | string[] | undefined): ReadonlySet<string> {
+  const named = String(header ?? "")
+    .toLowerCase()
+    .split(",")
+    .map((part) => part.trim().split(/\s*;\s*q=/));
+  return new Set(
+    named.filter(([, quality]) => quality === undefined || Number(quality) > 0).map(([name]) => name ?? ""),
+  );
+}
