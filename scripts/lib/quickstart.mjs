@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process";
-import { join } from "node:path";
+import { join, relative } from "node:path";
+import { startServer } from "./hosted-server.mjs";
 import { DIST, ROOT } from "./paths.mjs";
 import { capture, stream } from "./run.mjs";
 import { Stop, say } from "./say.mjs";
@@ -11,23 +12,26 @@ const SERVICE = "ingest";
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"];
 
 /**
- * Makes the quickstart's tables, serves its routes from the daemon, prints how to use them and shows the service's log
- * until a signal comes or the daemon stops; then stops all that was started. Answers the exit status.
+ * Makes the quickstart's tables, serves its routes from the daemon and starts the hosted service beside it, prints how to use
+ * them and shows the service's log until a signal comes or the daemon stops; then stops all that was started. Answers the
+ * exit status.
  */
 export async function serveQuickstart() {
   const env = { ...process.env, SERVICE_HOME: process.env.SERVICE_HOME || join(ROOT, ".service") };
   const interrupted = nextSignal();
   let status = 1;
+  let server;
   try {
     // undefined: a signal came while the tables and the service were being made
     status = (await untilInterrupted(interrupted, () => update(env))) ?? 0;
     if (status === 0 && !interrupted.came()) {
-      describe(address(env));
+      server = await startServer(env);
+      describe(address(env), server);
       await follow(env, interrupted);
     }
   } finally {
-    say("Stopping the service, the daemon and PostgreSQL ...");
-    const stopped = await cli(["daemon", "stop"], env);
+    say("Stopping the services, the daemon and PostgreSQL ...");
+    const [stopped] = await Promise.all([cli(["daemon", "stop"], env), server?.stop()]);
     if (status === 0) status = stopped;
   }
   return status;
@@ -74,8 +78,12 @@ function address(env) {
   return service.endpoint.replace(/\/$/, "");
 }
 
-function describe(endpoint) {
+function describe(endpoint, server) {
   say(`
+The hosted service runs here, too (its log: ${relative(process.cwd(), server.log)}):
+
+    ${server.printed.join("\n    ")}
+
 The quickstart application is served at
 
     ${endpoint}          its documentation: ${endpoint}/docs
@@ -92,7 +100,11 @@ Then type:
     ../../cli schema update app.py main    # change it
     ../../cli --help
 
-Ctrl-C stops the service, the daemon and PostgreSQL; the rows stay. The service's log follows.
+Sign in to the hosted service, once it has an account:
+
+    ./cli login
+
+Ctrl-C stops all of it; what is stored stays. The log of the quickstart's service follows.
 `);
 }
 

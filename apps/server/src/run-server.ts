@@ -66,12 +66,13 @@ function openDashboard(log: Logger): Dashboard | undefined {
   return undefined;
 }
 
-/** The link that makes the first account is for whoever started the server: it is printed, never logged. */
+/** The link that makes the first account is for whoever started the server: it is printed, never logged. An empty line
+ *  tells a program that started it that this is all. */
 async function printWelcome(db: Parameters<typeof openFirstAccount>[0], url: string): Promise<void> {
   const token = await openFirstAccount(db);
   const lines = [`Dashboard: ${url}`];
   if (token !== undefined) lines.push(`Make the first account: ${url}/setup?token=${token}`);
-  process.stdout.write(`${lines.join("\n")}\n`);
+  process.stdout.write(`${lines.join("\n")}\n\n`);
 }
 
 /** Listens on the port that is configured, else on the one that the home had, else on a free one. */
