@@ -4,6 +4,8 @@ import type pg from "pg";
 import type { ServerConfig } from "./config.ts";
 import { addAccountRoutes } from "./control-plane/account/routes.ts";
 import type { RecordEvent } from "./control-plane/events/event.ts";
+import { addInvitationRoutes } from "./control-plane/invitations/routes.ts";
+import { addMemberRoutes } from "./control-plane/members/routes.ts";
 import { addOrganizationRoutes } from "./control-plane/organizations/routes.ts";
 import { createFindOrg } from "./control-plane/organizations/store.ts";
 import type { Database } from "./database/pool.ts";
@@ -87,5 +89,7 @@ export function composeServer(input: ComposeInput): ComposedServer {
   addAccountRoutes(routes, deps);
   addOrganizationRoutes(routes, deps);
   addDashboard(app, input.dashboard);
+  addMemberRoutes(routes, deps);
+  addInvitationRoutes(routes, deps);
   return { deps, app, routes };
 }

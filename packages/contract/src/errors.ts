@@ -106,6 +106,7 @@ export const ERRORS = {
   organization_taken: { status: 409, title: "The organization's name is taken" },
   no_organization: { status: 409, title: "The session has no organization" },
   member_not_found: { status: 404, title: "There is no such member" },
+  member_exists: { status: 409, title: "The address belongs to a member" },
   last_owner: { status: 409, title: "An organization needs an owner" },
   invitation_not_found: { status: 404, title: "The invitation is not open" },
   session_not_found: { status: 404, title: "There is no such session" },

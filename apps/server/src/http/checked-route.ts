@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { type Permission, type RoutePermission, roleHas } from "@appdb/contract/control/permissions";
 import { appError } from "@appdb/contract/errors";
 import { CONTROL_ROUTES, type ControlRouteName } from "@appdb/contract/routes/control-paths";
@@ -119,7 +120,8 @@ export function createControlRoutes(app: FastifyInstance, deps: RouteDeps): Cont
         const key = whole.request.headers["idempotency-key"];
         const once = {
           principal: whole.request.principal,
-          route: `${name} ${whole.request.url}`,
+          // not the path itself: tokens of invitations are part of it
+          route: `${name} ${createHash("sha256").update(whole.request.url).digest("hex")}`,
           key: Array.isArray(key) ? key.join(", ") : key,
           request: call.body,
         };

@@ -1,0 +1,64 @@
+import { appError } from "@appdb/contract/errors";
+import type { Org } from "@appdb/contract/routes/control";
+import type { Tx } from "../../database/pool.ts";
+import type { CallClient } from "../../http/checked-route.ts";
+import type { Person } from "../../identity/person.ts";
+import { switchOrg } from "../../identity/session-orgs.ts";
+import type { RecordEvent } from "../events/event.ts";
+import { readOrganization } from "../organizations/store.ts";
+import { findByToken, notOpen } from "./store.ts";
+
+export interface AcceptInvitationDeps {
+  readonly tx: Tx;
+  readonly recordEvent: RecordEvent;
+}
+
+/**
+ * Joins an organization by the link that was made for one's address, and switches the session to it.
+ * @throws invitation_not_found, forbidden for somebody else's
+ */
+export async function acceptInvitation(
+  { tx, recordEvent }: AcceptInvitationDeps,
+  person: Person,
+  token: string,
+  client: CallClient,
+): Promise<Org> {
+  const invitation = await findByToken(tx, token);
+  if (invitation.email !== person.email.toLowerCase()) {
+    throw appError("forbidden", {
+      detail: `The invitation is for another address than yours, ${person.email}.`,
+      hint: "Sign in with the address that was invited, or ask for an invitation of yours.",
+    });
+  }
+  // of two that accept at once, one has the row
+  const used = await tx
+    .deleteFrom("control.invitations")
+    .where("id", "=", invitation.id)
+    .returning("id")
+    .executeTakeFirst();
+  if (used === undefined) throw notOpen();
+  const { org_id, organization: name } = invitation;
+  await tx
+    .insertInto("control.members")
+    .values({ org_id, user_id: person.user_id, role: invitation.role })
+    .onConflict((conflict) => conflict.columns(["org_id", "user_id"]).doNothing())
+    .execute();
+  const { role } = await tx
+    .selectFrom("control.members")
+    .select("role")
+    .where("org_id", "=", org_id)
+    .where("user_id", "=", person.user_id)
+    .executeTakeFirstOrThrow();
+  await switchOrg(tx, person.session_id, org_id);
+  await recordEvent(tx, {
+    action: "invitation.accept",
+    target: person.email,
+    org_id,
+    actor: person.email,
+    principal: person,
+    ...client,
+    outcome: "succeeded",
+    detail: { role },
+  });
+  return await readOrganization(tx, { id: org_id, name, role });
+}

@@ -1,0 +1,51 @@
+import type { ServerDeps } from "../../compose.ts";
+import { isUuid } from "../../database/uuid.ts";
+import type { ControlRoutes } from "../../http/checked-route.ts";
+import { person } from "../../identity/person.ts";
+import { actorOf } from "../events/event.ts";
+import { acceptInvitation } from "./accept-invitation.ts";
+import { createInvitation } from "./create-invitation.ts";
+import { findByToken, listInvitations, notOpen } from "./store.ts";
+
+export function addInvitationRoutes(routes: ControlRoutes, deps: ServerDeps): void {
+  const { db, recordEvent, site, mail, log, attempts } = deps;
+  routes.add("invitationList", async ({ org, query }) => listInvitations(db, org.id, query));
+  routes.change("invitationCreate", async ({ principal, org, client, body, afterCommit }, tx) => {
+    const mailLater =
+      mail === undefined
+        ? undefined
+        : (message: Parameters<typeof mail.send>[0]) =>
+            afterCommit(() => {
+              mail.send(message).catch((error: unknown) => log.error({ err: error }, "an invitation was not mailed"));
+            });
+    return createInvitation({ tx, recordEvent, site, mailLater }, { principal, org, client }, body);
+  });
+  routes.change("invitationRevoke", async ({ principal, org, client, params }, tx) => {
+    const revoked = isUuid(params.id)
+      ? await tx
+          .deleteFrom("control.invitations")
+          .where("id", "=", params.id)
+          .where("org_id", "=", org.id)
+          .returning("email")
+          .executeTakeFirst()
+      : undefined;
+    if (revoked === undefined) throw notOpen();
+    await recordEvent(tx, {
+      action: "invitation.revoke",
+      target: revoked.email,
+      org_id: org.id,
+      actor: actorOf(principal),
+      principal,
+      ...client,
+      outcome: "succeeded",
+    });
+  });
+  routes.add("invitationShow", async ({ params, client }) => {
+    await attempts.take("invitation_address", client.ip_address);
+    const { organization, email, role, expires_at } = await findByToken(db, params.token);
+    return { organization, email, role, expires_at: expires_at.toISOString() };
+  });
+  routes.change("invitationAccept", async ({ principal, params, client }, tx) =>
+    acceptInvitation({ tx, recordEvent }, person(principal), params.token, client),
+  );
+}

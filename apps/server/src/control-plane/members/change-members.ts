@@ -1,0 +1,78 @@
+import type { Role } from "@appdb/contract/control/permissions";
+import { appError } from "@appdb/contract/errors";
+import type { Member } from "@appdb/contract/routes/control";
+import type { Tx } from "../../database/pool.ts";
+import { type CallClient, type CallOrg, demand } from "../../http/checked-route.ts";
+import type { Principal } from "../../identity/principal.ts";
+import { actorOf, type RecordEvent } from "../events/event.ts";
+import { findMember, keepAnOwner, lockMembers } from "./store.ts";
+
+export interface MembersDeps {
+  readonly tx: Tx;
+  readonly recordEvent: RecordEvent;
+}
+
+export interface MemberChange {
+  readonly principal: Principal;
+  readonly org: CallOrg;
+  readonly client: CallClient;
+  /** The member's id. */
+  readonly id: string;
+}
+
+/** Gives a member another role. Owners are made and unmade by owners. @throws member_not_found, forbidden, last_owner */
+export async function updateMember(deps: MembersDeps, change: MemberChange, role: Role): Promise<Member> {
+  const { org, id } = change;
+  await lockMembers(deps.tx, org.id);
+  const member = await findMember(deps.tx, org.id, id);
+  if (member.role === "owner" || role === "owner") demandOwner(org);
+  if (role !== "owner") await keepAnOwner(deps.tx, org, member);
+  await deps.tx.updateTable("control.members").set({ role }).where("id", "=", id).execute();
+  await record(deps, change, "member.update", member, { role, before: member.role });
+  return { ...member, role };
+}
+
+/** Removes a member, or oneself. @throws member_not_found, forbidden, last_owner */
+export async function removeMember(deps: MembersDeps, change: MemberChange): Promise<void> {
+  const { principal, org, id } = change;
+  await lockMembers(deps.tx, org.id);
+  const member = await findMember(deps.tx, org.id, id);
+  const is_self = member.user_id === principal.user_id;
+  if (!is_self) {
+    demand(org, "member.change");
+    if (member.role === "owner") demandOwner(org);
+  }
+  await keepAnOwner(deps.tx, org, member);
+  await deps.tx.deleteFrom("control.members").where("id", "=", id).execute();
+  await record(deps, change, "member.remove", member, { role: member.role, left: is_self });
+}
+
+/** @throws forbidden unless an owner asks */
+export function demandOwner(org: CallOrg): void {
+  if (org.role === "owner") return;
+  throw appError("forbidden", {
+    detail: `Owners of ${org.name} are made, changed and removed by its owners; your role is ${org.role}.`,
+    hint: "Ask an owner.",
+    meta: { role: org.role },
+  });
+}
+
+async function record(
+  { tx, recordEvent }: MembersDeps,
+  { principal, org, client }: MemberChange,
+  action: string,
+  member: Member,
+  detail: Record<string, unknown>,
+): Promise<void> {
+  const target = member.email;
+  await recordEvent(tx, {
+    action,
+    target,
+    org_id: org.id,
+    actor: actorOf(principal),
+    principal,
+    ...client,
+    outcome: "succeeded",
+    detail,
+  });
+}

@@ -1,0 +1,69 @@
+import { appError } from "@appdb/contract/errors";
+import type { Member } from "@appdb/contract/routes/control";
+import type { Database, Tx } from "../../database/pool.ts";
+import { isUuid } from "../../database/uuid.ts";
+import { readCursor, toPage } from "../../http/pages.ts";
+
+/** The members of an organization, by address. */
+export async function listMembers(
+  db: Database,
+  org_id: string,
+  page: { readonly limit: number; readonly cursor?: string | undefined },
+): Promise<{ items: Member[]; next: string | null }> {
+  const from = readCursor(page.cursor);
+  let query = selectMembers(db, org_id)
+    .orderBy("u.email")
+    .limit(page.limit + 1);
+  if (from !== undefined) query = query.where("u.email", ">", from.after);
+  const rows = await query.execute();
+  return toPage(rows, page.limit, toMember, (row) => ({ after: row.email, id: row.id }));
+}
+
+/** A member of the organization; of another one there is none. @throws member_not_found */
+export async function findMember(db: Database | Tx, org_id: string, id: string): Promise<Member> {
+  const row = isUuid(id) ? await selectMembers(db, org_id).where("m.id", "=", id).executeTakeFirst() : undefined;
+  if (row !== undefined) return toMember(row);
+  throw appError("member_not_found", {
+    detail: `The organization has no member ${JSON.stringify(id.slice(0, 60))}.`,
+    hint: "List its members to see their ids.",
+  });
+}
+
+/** Changes of members come one after another: who is the last owner is decided by one at a time. */
+export async function lockMembers(tx: Tx, org_id: string): Promise<void> {
+  await tx.selectFrom("control.organizations").select("id").where("id", "=", org_id).forUpdate().execute();
+}
+
+/** @throws last_owner when the organization has no other owner than this member */
+export async function keepAnOwner(
+  tx: Tx,
+  org: { readonly id: string; readonly name: string },
+  member: Member,
+): Promise<void> {
+  if (member.role !== "owner") return;
+  const other = await tx
+    .selectFrom("control.members")
+    .select("id")
+    .where("org_id", "=", org.id)
+    .where("role", "=", "owner")
+    .where("id", "!=", member.id)
+    .limit(1)
+    .executeTakeFirst();
+  if (other !== undefined) return;
+  throw appError("last_owner", {
+    detail: `${member.email} is the only owner of ${org.name}.`,
+    hint: "Make another member an owner first.",
+  });
+}
+
+function selectMembers(db: Database | Tx, org_id: string) {
+  return db
+    .selectFrom("control.members as m")
+    .innerJoin("identity.users as u", "u.id", "m.user_id")
+    .select(["m.id", "m.user_id", "u.email", "u.name", "m.role", "m.created_at"])
+    .where("m.org_id", "=", org_id);
+}
+
+function toMember(row: Omit<Member, "created_at"> & { readonly created_at: Date }): Member {
+  return { ...row, created_at: row.created_at.toISOString() };
+}
