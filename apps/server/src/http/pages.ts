@@ -7,6 +7,9 @@ export interface Position {
   readonly id: string;
 }
 
+/** Microseconds since 1970, up to the year 2286. */
+const TIME = /^\d{1,16}$/;
+
 const positionSchema = z.tuple([z.string().max(300), z.string().max(100)]);
 
 /** Writes and reads cursors of lists. They are opaque, not secret: every page checks its caller anew. */
@@ -14,11 +17,12 @@ export function writeCursor({ after, id }: Position): string {
   return Buffer.from(JSON.stringify([after, id])).toString("base64url");
 }
 
-/** @throws invalid_cursor */
-export function readCursor(cursor: string | undefined): Position | undefined {
+/** `order`: what the list is sorted by; a `time` is written as microseconds, which a Date would lose. @throws invalid_cursor */
+export function readCursor(cursor: string | undefined, order: "text" | "time" = "text"): Position | undefined {
   if (cursor === undefined) return undefined;
   try {
     const [after, id] = positionSchema.parse(JSON.parse(Buffer.from(cursor, "base64url").toString("utf8")));
+    if (order === "time" && !TIME.test(after)) throw new Error("The position is no time.");
     return { after, id };
   } catch (cause) {
     throw appError("invalid_cursor", {

@@ -9,23 +9,25 @@ import type { Person } from "./person.ts";
 import type { Principal } from "./principal.ts";
 import { switchOrg } from "./session-orgs.ts";
 
+const MADE_AT = sql<string>`(extract(epoch from created_at) * 1000000)::bigint`;
+
 /** The person's sessions that have not ended, newest first. */
 export async function listSessions(
   db: Database,
   person: Person,
   page: { readonly limit: number; readonly cursor?: string | undefined },
 ): Promise<{ items: Session[]; next: string | null }> {
-  const from = readCursor(page.cursor);
+  const from = readCursor(page.cursor, "time");
   let query = db
     .selectFrom("identity.sessions")
     .select(["id", "client", "ip_address", "user_agent", "created_at", "updated_at", "expires_at"])
+    .select(MADE_AT.as("made_at"))
     .where("user_id", "=", person.user_id)
     .where("expires_at", ">", sql<Date>`now()`)
     .orderBy("created_at", "desc")
-    .orderBy("id")
+    .orderBy("id", "desc")
     .limit(page.limit + 1);
-  if (from !== undefined)
-    query = query.where(sql<boolean>`(created_at, id) < (${from.after}::timestamptz, ${from.id})`);
+  if (from !== undefined) query = query.where(sql<boolean>`(${MADE_AT}, id) < (${from.after}::bigint, ${from.id})`);
   const rows = await query.execute();
   return toPage(
     rows,
@@ -40,7 +42,7 @@ export async function listSessions(
       last_used_at: row.updated_at.toISOString(),
       expires_at: row.expires_at.toISOString(),
     }),
-    (row) => ({ after: row.created_at.toISOString(), id: row.id }),
+    (row) => ({ after: row.made_at, id: row.id }),
   );
 }
 
