@@ -6,8 +6,9 @@ export interface Attempt {
 
 /** The attempt to send now. The same input again, before the first was answered well, is the same attempt: its answer may
  *  have been lost on the way, and what was done is not to be done twice. */
-export function nextAttempt(last: Attempt | undefined, input: string): Attempt {
-  return last?.input === input ? last : { input, key: randomKey() };
+export function nextAttempt(last: Attempt | undefined, input: unknown): Attempt {
+  const text = JSON.stringify([input]);
+  return last?.input === text ? last : { input: text, key: randomKey() };
 }
 
 /** `crypto.randomUUID` is missing from pages that come by plain HTTP from another machine. */

@@ -29,7 +29,7 @@ export function useAction<Input, Result>(
   const attempt = useRef<Attempt | undefined>(undefined);
   const mutation = useMutation({
     mutationFn: (input: Input) => {
-      attempt.current = nextAttempt(attempt.current, JSON.stringify(input));
+      attempt.current = nextAttempt(attempt.current, input);
       return perform(api, input, { idempotency_key: attempt.current.key });
     },
     onSuccess: async (result, input) => {

@@ -1,7 +1,7 @@
 import { useRouteContext } from "@tanstack/react-router";
 import { useAction } from "../api/use-action.ts";
+import { enter } from "../features/accounts/enter.ts";
 import { SessionsTable } from "../features/accounts/sessions-table.tsx";
-import { useEnter } from "../features/accounts/use-enter.ts";
 import { ProblemAlert } from "../ui/alert.tsx";
 import { Button } from "../ui/button.tsx";
 import { Card, Facts, Page, Section } from "../ui/page.tsx";
@@ -9,8 +9,7 @@ import { MainColumn } from "./signed-in-layout.tsx";
 
 export function AccountPage() {
   const { me } = useRouteContext({ from: "/signed-in" });
-  const enter = useEnter();
-  const signOut = useAction((api, _: undefined) => api.auth.signOut(), { onDone: () => void enter("/sign-in") });
+  const signOut = useAction((api, _: undefined) => api.auth.signOut(), { onDone: () => enter("/sign-in") });
   return (
     <MainColumn>
       <Page

@@ -1,8 +1,8 @@
 import { getRouteApi } from "@tanstack/react-router";
 import { useAction } from "../api/use-action.ts";
 import { AuthPage } from "../features/accounts/auth-page.tsx";
+import { enter } from "../features/accounts/enter.ts";
 import { PasswordField } from "../features/accounts/password-field.tsx";
-import { useEnter } from "../features/accounts/use-enter.ts";
 import { Alert } from "../ui/alert.tsx";
 import { Button } from "../ui/button.tsx";
 import { Field } from "../ui/field.tsx";
@@ -20,9 +20,8 @@ interface FirstAccount {
 /** Makes the first account by the link that the server printed. */
 export function SetUpPage() {
   const { token } = route.useSearch();
-  const enter = useEnter();
   const setUp = useAction((api, body: FirstAccount, options) => api.control.call("setUp", { body }, options), {
-    onDone: () => void enter(),
+    onDone: () => enter(),
   });
   if (token === undefined) {
     return (

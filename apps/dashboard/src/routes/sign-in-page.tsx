@@ -4,9 +4,9 @@ import { useApi } from "../api/api.tsx";
 import { serviceQuery } from "../api/queries.ts";
 import { useAction } from "../api/use-action.ts";
 import { AuthPage } from "../features/accounts/auth-page.tsx";
+import { enter } from "../features/accounts/enter.ts";
 import { PasswordField } from "../features/accounts/password-field.tsx";
 import { ProviderButtons } from "../features/accounts/provider-buttons.tsx";
-import { useEnter } from "../features/accounts/use-enter.ts";
 import { Alert } from "../ui/alert.tsx";
 import { Button } from "../ui/button.tsx";
 import { Field } from "../ui/field.tsx";
@@ -18,9 +18,8 @@ const route = getRouteApi("/open/sign-in");
 export function SignInPage() {
   const { next, error } = route.useSearch();
   const service = useQuery(serviceQuery(useApi())).data;
-  const enter = useEnter();
   const signIn = useAction((api, input: { email: string; password: string }) => api.auth.signIn(input), {
-    onDone: () => void enter(next),
+    onDone: () => enter(next),
   });
   return (
     <AuthPage

@@ -1,5 +1,5 @@
-import { useLocation } from "@tanstack/react-router";
-import { type ReactNode, useEffect, useRef } from "react";
+import { useRouterState } from "@tanstack/react-router";
+import { type ReactNode, useEffect, useLayoutEffect, useRef } from "react";
 
 interface PageProps {
   readonly title: string;
@@ -29,12 +29,14 @@ export function Page({ title, lead, actions, children }: PageProps) {
 /** The heading that gets the focus when the page replaced another one: a reader of the screen begins there. */
 export function PageHeading({ title }: { readonly title: string }) {
   const heading = useRef<HTMLHeadingElement>(null);
-  const { pathname } = useLocation();
+  // not the location itself: that is the next page's while the last one is still shown
+  const pathname = useRouterState({ select: (state) => state.resolvedLocation?.pathname });
   useEffect(() => {
     document.title = `${title} · appdb`;
   }, [title]);
-  useEffect(() => {
-    if (isReplaced(pathname)) heading.current?.focus();
+  // before it is painted: keys that are pressed at once already go to the new page
+  useLayoutEffect(() => {
+    if (pathname !== undefined && isReplaced(pathname)) heading.current?.focus();
   }, [pathname]);
   return (
     <h1 ref={heading} tabIndex={-1} className="text-xl font-semibold tracking-tight">

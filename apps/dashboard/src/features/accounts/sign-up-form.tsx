@@ -2,8 +2,8 @@ import { useAction } from "../../api/use-action.ts";
 import { Button } from "../../ui/button.tsx";
 import { Field } from "../../ui/field.tsx";
 import { Form, fieldProblem } from "../../ui/form.tsx";
+import { enter } from "./enter.ts";
 import { PasswordField } from "./password-field.tsx";
-import { useEnter } from "./use-enter.ts";
 
 interface SignUpFormProps {
   /** Set when it is by invitation: then the address is the one that was invited. */
@@ -17,14 +17,13 @@ interface Filled {
 }
 
 export function SignUpForm({ invitation }: SignUpFormProps) {
-  const enter = useEnter();
   const signUp = useAction(
     async (api, filled: Filled, options) => {
       await api.auth.signUp({ ...filled, ...(invitation === undefined ? {} : { invitation: invitation.token }) });
       if (invitation === undefined) return;
       await api.control.call("invitationAccept", { params: { token: invitation.token } }, options);
     },
-    { onDone: () => void enter(invitation === undefined ? "/" : `/orgs/${invitation.organization}`) },
+    { onDone: () => enter(invitation === undefined ? "/" : `/orgs/${invitation.organization}`) },
   );
   return (
     <Form

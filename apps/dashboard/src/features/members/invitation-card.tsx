@@ -2,7 +2,7 @@ import type { InvitationShown, Whoami } from "@appdb/contract/routes/control";
 import { useAction } from "../../api/use-action.ts";
 import { Alert, ProblemAlert } from "../../ui/alert.tsx";
 import { Button } from "../../ui/button.tsx";
-import { useEnter } from "../accounts/use-enter.ts";
+import { enter } from "../accounts/enter.ts";
 
 interface InvitationCardProps {
   readonly token: string;
@@ -12,13 +12,12 @@ interface InvitationCardProps {
 
 /** An invitation, for somebody who is signed in already. */
 export function InvitationCard({ token, invitation, me }: InvitationCardProps) {
-  const enter = useEnter();
   const join = useAction(
     (api, _: undefined, options) => api.control.call("invitationAccept", { params: { token } }, options),
-    { onDone: (org) => void enter(`/orgs/${org.name}`) },
+    { onDone: (org) => enter(`/orgs/${org.name}`) },
   );
   const signOut = useAction((api, _: undefined) => api.auth.signOut(), {
-    onDone: () => void enter(`/sign-up?invitation=${encodeURIComponent(token)}`),
+    onDone: () => enter(`/sign-up?invitation=${encodeURIComponent(token)}`),
   });
   const invited = me.email?.toLowerCase() === invitation.email.toLowerCase();
   return (

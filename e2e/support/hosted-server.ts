@@ -1,0 +1,26 @@
+import { join } from "node:path";
+import { eventually } from "@appdb/testkit/eventually";
+import { expect } from "vitest";
+import { type Place, ROOT, type Started } from "./place.ts";
+
+export interface HostedServer {
+  readonly url: string;
+  /** The link that makes the first account. */
+  readonly setup_link: string;
+  readonly started: Started;
+}
+
+/** Starts the built server in the place's home, and waits until it has printed where it is. */
+export async function startHostedServer(place: Place): Promise<HostedServer> {
+  const started = place.start(`node '${join(ROOT, "dist", "server.js")}'`);
+  return await eventually(
+    () => {
+      expect(started.child.exitCode, started.output()).toBe(null);
+      const url = /^Dashboard: (\S+)$/m.exec(started.output())?.[1];
+      const setup_link = /^Make the first account: (\S+)$/m.exec(started.output())?.[1];
+      if (url === undefined || setup_link === undefined) throw new Error(started.output());
+      return { url, setup_link, started };
+    },
+    { timeout_ms: 60_000 },
+  );
+}
