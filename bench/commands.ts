@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Bench } from "./bench.ts";
+import { setHosted } from "./hosted.ts";
 import type { Measure } from "./report.ts";
 import { cliCommand, command, type Stage, time } from "./stage.ts";
 import { installWheel } from "./wheel.ts";
@@ -18,12 +19,14 @@ interface Starter {
   readonly args: readonly string[];
 }
 
-/** Times the command against Node doing nothing: `--version`, `schema diff` with a warm daemon, the first command of all. */
+/** Times the command against Node doing nothing: `--version`, `schema diff` with a warm daemon, `whoami` with a hosted service
+ *  on this machine, the first command of all. */
 export async function measureCommands(bench: Bench): Promise<Measure[]> {
   const { runs } = bench;
   const stage = await bench.stage();
   await using wheel = await installWheel();
   await using project = await setProject(stage.env);
+  await using _hosted = await setHosted(stage.env);
   const starters: readonly Starter[] = [
     { name: "the wheel's cli", node: wheel.node, program: wheel.cli, args: [] },
     { name: "cli of the checkout", node: process.execPath, ...cliCommand([]) },
@@ -54,12 +57,14 @@ function measureStarter(
   const limit: number[] = [];
   const version: number[] = [];
   const diff: number[] = [];
+  const whoami: number[] = [];
   const typed = [...args, "schema", "diff", "app.py", TARGET];
   // Short processes vary most: four times as many runs, in turn.
   for (let run = 0; run < runs * 4; run += 1) {
     limit.push(time(node, ["-e", "0"], {}));
     version.push(time(program, [...args, "--version"], {}));
     diff.push(time(program, typed, { cwd: stage.project, env: stage.env }));
+    whoami.push(time(program, [...args, "whoami"], { cwd: stage.project, env: stage.env }));
   }
   return [
     { name: `${name} --version, against its node -e 0`, unit: "ms", ours: version, limit, reach: { at_most: 1.4 } },
@@ -69,6 +74,13 @@ function measureStarter(
       ours: diff,
       limit,
       reach: { at_most: 2.5 },
+    },
+    {
+      name: `${name} whoami, signed in, against its node -e 0`,
+      unit: "ms",
+      ours: whoami,
+      limit,
+      reach: { at_most: 3 },
     },
   ];
 }
