@@ -12,9 +12,11 @@ import type { Database } from "./database/pool.ts";
 import { type ControlRoutes, createControlRoutes, type FindOrg } from "./http/checked-route.ts";
 import { addHealthRoutes } from "./http/health.ts";
 import { createAnswerSeal } from "./http/idempotency.ts";
+import { addOpenapi } from "./http/openapi.ts";
 import { createHttpServer } from "./http/server.ts";
 import { addDashboard, type Dashboard } from "./http/static.ts";
 import { type Attempts, createAttempts } from "./identity/attempts.ts";
+import { AUTH_BODIES } from "./identity/auth-bodies.ts";
 import { createAuthHandlers } from "./identity/auth-handlers.ts";
 import type { Site } from "./identity/csrf.ts";
 import { createIdentity, type Identity } from "./identity/identity.ts";
@@ -80,6 +82,7 @@ export function composeServer(input: ComposeInput): ComposedServer {
   const app = createHttpServer({ log, site, trusted_proxies: config.trusted_proxies, identity, findOrg });
   const routes = createControlRoutes(app, { db, seal: createAnswerSeal(input.auth_secret) });
   addHealthRoutes(app, deps);
+  addOpenapi(app, site, AUTH_BODIES);
   mountAuth(
     app,
     identity,

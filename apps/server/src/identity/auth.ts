@@ -76,6 +76,7 @@ export function createAuth(deps: AuthDeps) {
       revokeSessionsOnPasswordReset: true,
       sendResetPassword: async ({ user, token }) => deps.sendReset(user.email, resetUrl(site, token)),
     },
+    onAPIError: { errorURL: `${site.url}/sign-in` },
     user: { modelName: "users", fields: USER_FIELDS },
     session: {
       modelName: "sessions",
@@ -83,7 +84,7 @@ export function createAuth(deps: AuthDeps) {
       expiresIn: SESSION_S,
       additionalFields: { client: { type: "string", input: false, returned: false, defaultValue: "browser" } },
     },
-    account: { modelName: "accounts", fields: ACCOUNT_FIELDS, encryptOAuthTokens: true },
+    account: { modelName: "accounts", fields: ACCOUNT_FIELDS, updateAccountOnSignIn: false },
     verification: { modelName: "verifications", fields: TIME_FIELDS },
     databaseHooks: {
       user: {
@@ -99,6 +100,14 @@ export function createAuth(deps: AuthDeps) {
               })
               .catch(refuse);
           },
+        },
+      },
+      account: {
+        create: {
+          // who somebody is was asked of the provider; nothing else ever is
+          before: async (account) => ({
+            data: { ...account, accessToken: null, refreshToken: null, idToken: null, scope: null },
+          }),
         },
       },
       session: {

@@ -1,0 +1,190 @@
+import { ROLES, type RoutePermission, roleHas } from "@appdb/contract/control/permissions";
+import * as schemas from "@appdb/contract/routes/control";
+import { AUTH_PATH, CONTROL_ROUTES, type ControlRouteName } from "@appdb/contract/routes/control-paths";
+import { CONTROL_BODIES } from "@appdb/contract/routes/control-schemas";
+import { VERSION } from "@appdb/contract/version";
+import type { FastifyInstance } from "fastify";
+import * as z from "zod";
+
+type Json = { [key: string]: unknown };
+
+/** `/v1/openapi.json`: OpenAPI 3.1 made of the contract's routes and schemas, so that it cannot say anything else. */
+export function addOpenapi(
+  app: FastifyInstance,
+  site: { readonly url: string },
+  auth: Readonly<Record<string, z.ZodType>>,
+): void {
+  let text: string | undefined;
+  app.get("/v1/openapi.json", { config: { permission: "public" } }, async (_request, reply) => {
+    text ??= JSON.stringify(writeOpenapi(site.url, auth));
+    return reply.type("application/json; charset=utf-8").send(text);
+  });
+}
+
+/** The document. `auth`: the bodies of the routes below /v1/auth, by their path. */
+export function writeOpenapi(url: string, auth: Readonly<Record<string, z.ZodType>>): Json {
+  const found: Record<string, Json> = { Problem: PROBLEM };
+  const components: Components = { found, named: nameSchemas() };
+  const paths: Record<string, Json> = {};
+  for (const name of Object.keys(CONTROL_ROUTES) as ControlRouteName[]) {
+    const { path, method } = CONTROL_ROUTES[name];
+    const shown = path.replaceAll(/:([a-z]+)/g, "{$1}");
+    paths[shown] = { ...paths[shown], [method.toLowerCase()]: writeOperation(name, components) };
+  }
+  for (const [route, body] of Object.entries(auth)) {
+    paths[`${AUTH_PATH}/${route}`] = { post: writeAuthOperation(route, body, components) };
+  }
+  return {
+    openapi: "3.1.0",
+    info: {
+      title: "Control plane",
+      version: VERSION,
+      description: "Accounts, organizations, keys, secrets and databases.",
+    },
+    servers: [{ url }],
+    paths,
+    components: {
+      schemas: Object.fromEntries(Object.entries(found).sort(([left], [right]) => (left < right ? -1 : 1))),
+      securitySchemes: {
+        api_key: { type: "apiKey", in: "header", name: "X-api-key" },
+        session: { type: "http", scheme: "bearer", description: "The token of `cli login`." },
+        browser: { type: "apiKey", in: "cookie", name: "appdb.session_token" },
+      },
+    },
+  };
+}
+
+interface Components {
+  /** Schemas that were used so far, by name. */
+  readonly found: Record<string, Json>;
+  /** Schemas of the contract and their names; all others stand where they are used. */
+  readonly named: ReturnType<typeof nameSchemas>;
+}
+
+interface Bodies {
+  readonly body?: z.ZodType;
+  readonly query?: z.ZodObject;
+  readonly answer?: z.ZodType;
+  readonly status?: number;
+}
+
+function writeOperation(name: ControlRouteName, components: Components): Json {
+  const { path, method, permission, summary } = CONTROL_ROUTES[name];
+  const { body, query, answer, status = 200 }: Bodies = CONTROL_BODIES[name];
+  const json = (schema: z.ZodType, io: "input" | "output") => ({
+    "application/json": { schema: toSchema(schema, io, components) },
+  });
+  const params = [...path.matchAll(/:([a-z]+)/g)].map(([, param]) => ({
+    name: param,
+    in: "path",
+    required: true,
+    schema: { type: "string" },
+  }));
+  const queries = Object.entries(query?.shape ?? {}).map(([param, schema]) => ({
+    name: param,
+    in: "query",
+    schema: toSchema(schema, "input", components),
+  }));
+  const keys =
+    method === "GET" ? [] : [{ name: "Idempotency-Key", in: "header", schema: { type: "string", maxLength: 255 } }];
+  return {
+    operationId: name,
+    summary,
+    description: describe(permission),
+    parameters: [...params, ...queries, ...keys],
+    ...(body === undefined ? {} : { requestBody: { required: true, content: json(body, "input") } }),
+    responses: {
+      [status]: { description: "Done", ...(answer === undefined ? {} : { content: json(answer, "output") }) },
+      default: REFUSED,
+    },
+    security: permission === "public" ? [] : [{ api_key: [] }, { session: [] }, { browser: [] }],
+  };
+}
+
+function writeAuthOperation(route: string, body: z.ZodType, components: Components): Json {
+  return {
+    operationId: route.replaceAll(/[/-](.)/g, (_, letter: string) => letter.toUpperCase()),
+    summary: route,
+    requestBody: { required: true, content: { "application/json": { schema: toSchema(body, "input", components) } } },
+    responses: {
+      200: { description: "Done", content: { "application/json": { schema: { type: "object" } } } },
+      default: REFUSED,
+    },
+    security: [],
+  };
+}
+
+function describe(permission: RoutePermission): string {
+  if (permission === "public") return "Anyone may call it.";
+  if (permission === "signed_in") return "Whoever is signed in may call it.";
+  return `Needs the permission ${permission}: ${ROLES.filter((role) => roleHas(role, permission)).join(", ")}.`;
+}
+
+function nameSchemas() {
+  const named = z.registry<{ id: string }>();
+  for (const [name, schema] of Object.entries(schemas)) {
+    if (!name.endsWith("Schema") || !(schema instanceof z.ZodObject)) continue;
+    const id = name.slice(0, -"Schema".length);
+    named.add(schema, { id: `${id[0]?.toUpperCase()}${id.slice(1)}` });
+  }
+  return named;
+}
+
+function toSchema(schema: z.ZodType, io: "input" | "output", components: Components): Json {
+  const { named, found } = components;
+  const {
+    $schema: _,
+    $defs,
+    ...json
+  } = z.toJSONSchema(schema, {
+    io,
+    metadata: named,
+    target: "draft-2020-12",
+    override: ({ jsonSchema }) => {
+      // answers may gain fields
+      if (io === "output" && jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties;
+    },
+  });
+  for (const [name, inner] of Object.entries($defs ?? {})) found[name] = rewrite(inner) as Json;
+  return rewrite(json) as Json;
+}
+
+/** References within one schema become references within the document; a name is no member of what it names. */
+function rewrite(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(rewrite);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value)
+      .filter(([key]) => key !== "id" || typeof (value as Json)["id"] !== "string")
+      .map(([key, inner]) => [
+        key,
+        key === "$ref" && typeof inner === "string"
+          ? inner.replace("#/$defs/", "#/components/schemas/")
+          : rewrite(inner),
+      ]),
+  );
+}
+
+const PROBLEM: Json = {
+  type: "object",
+  description: "RFC 9457; docs/errors.md lists the codes.",
+  required: ["type", "title", "status", "detail", "code"],
+  properties: {
+    type: { type: "string" },
+    title: { type: "string" },
+    status: { type: "integer" },
+    detail: { type: "string", description: "What happened, with the real values." },
+    code: { type: "string", description: "Permanent; for programs." },
+    hint: { type: "string", description: "One next step." },
+    instance: { type: "string", description: "The request's id." },
+    errors: {
+      type: "array",
+      items: { type: "object", properties: { pointer: { type: "string" }, detail: { type: "string" } } },
+    },
+    meta: { type: "object" },
+  },
+};
+const REFUSED: Json = {
+  description: "Refused",
+  content: { "application/problem+json": { schema: { $ref: "#/components/schemas/Problem" } } },
+};

@@ -1,0 +1,76 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import { Provider } from "oidc-provider";
+
+/** Whom the provider signs in next. */
+export interface OidcPerson {
+  readonly sub: string;
+  readonly email: string;
+  readonly email_verified: boolean;
+  readonly name?: string;
+}
+
+export interface OidcServer extends AsyncDisposable {
+  readonly issuer: string;
+  readonly client_id: string;
+  readonly client_secret: string;
+  /** Who signs in, without being asked. */
+  person: OidcPerson;
+  /** Where the provider may lead back to: known when the server under test listens. */
+  allow(redirect_uri: string): void;
+}
+
+/** A real OIDC provider, certified as one, that signs in `person` without a page. */
+export async function startOidcServer(person: OidcPerson): Promise<OidcServer> {
+  const http = createServer();
+  http.listen(0, "127.0.0.1");
+  await once(http, "listening");
+  const address = http.address();
+  if (address === null || typeof address === "string") throw new Error("The provider listens on no TCP port.");
+  const issuer = `http://127.0.0.1:${address.port}`;
+  const redirect_uris: string[] = [];
+  const [client_id, client_secret] = ["appdb", "the provider's secret"];
+  const oidc: OidcServer = {
+    issuer,
+    client_id,
+    client_secret,
+    person,
+    allow: (redirect_uri) => {
+      redirect_uris.push(redirect_uri);
+      http.removeAllListeners("request");
+      http.on("request", serve(oidc, redirect_uris));
+    },
+    [Symbol.asyncDispose]: async () => {
+      http.closeAllConnections();
+      http.close();
+      await once(http, "close");
+    },
+  };
+  http.on("request", serve(oidc, ["http://127.0.0.1:1/none"]));
+  return oidc;
+}
+
+function serve(oidc: OidcServer, redirect_uris: string[]) {
+  const { issuer, client_id, client_secret } = oidc;
+  const provider = new Provider(issuer, {
+    clients: [{ client_id, client_secret, redirect_uris }],
+    cookies: { keys: ["a key of the tests"] },
+    ttl: { Interaction: 600, Grant: 600, Session: 600, AccessToken: 600, IdToken: 600 },
+    pkce: { required: () => true },
+    claims: { openid: ["sub"], email: ["email", "email_verified"], profile: ["name"] },
+    features: { devInteractions: { enabled: false } },
+    interactions: { url: (_context, interaction) => `/interaction/${interaction.uid}` },
+    findAccount: (_context, sub) => ({ accountId: sub, claims: async () => ({ ...oidc.person, sub }) }),
+    loadExistingGrant: async ({ oidc: { session, client, provider: own } }) => {
+      const grant = new own.Grant({ clientId: client?.clientId ?? "", accountId: session?.accountId ?? "" });
+      grant.addOIDCScope("openid email profile");
+      await grant.save();
+      return grant;
+    },
+  });
+  const handle = provider.callback();
+  return async (request: Parameters<typeof handle>[0], response: Parameters<typeof handle>[1]) => {
+    if (!request.url?.startsWith("/interaction/")) return await handle(request, response);
+    await provider.interactionFinished(request, response, { login: { accountId: oidc.person.sub } });
+  };
+}
