@@ -1,13 +1,26 @@
+import { AppError } from "@appdb/contract/errors";
 import type { Logger } from "@appdb/engine/ports";
-import type { FastifyInstance } from "fastify";
+import type { FastifyInstance, FastifyRequest } from "fastify";
 import type pg from "pg";
 import type { ServerConfig } from "./config.ts";
 import { addAccountRoutes } from "./control-plane/account/routes.ts";
+import { addDatabaseRoutes } from "./control-plane/databases/routes.ts";
 import type { RecordEvent } from "./control-plane/events/event.ts";
+import { EventStreams } from "./control-plane/events/event-stream.ts";
+import { createRecordEvent } from "./control-plane/events/record-event.ts";
+import { addEventRoutes } from "./control-plane/events/routes.ts";
 import { addInvitationRoutes } from "./control-plane/invitations/routes.ts";
+import { createKeyUses, type KeyUses } from "./control-plane/keys/key-uses.ts";
+import { addKeyRoutes } from "./control-plane/keys/routes.ts";
+import { createVerifyKey } from "./control-plane/keys/verify-key.ts";
 import { addMemberRoutes } from "./control-plane/members/routes.ts";
+import { addOperationRoutes } from "./control-plane/operations/routes.ts";
 import { addOrganizationRoutes } from "./control-plane/organizations/routes.ts";
 import { createFindOrg } from "./control-plane/organizations/store.ts";
+import { createEnvelope, type Envelope } from "./control-plane/secrets/envelope.ts";
+import type { MasterKey } from "./control-plane/secrets/master-key.ts";
+import { addSecretRoutes } from "./control-plane/secrets/routes.ts";
+import { createNotifications, type Notifications } from "./database/notifications.ts";
 import type { Database } from "./database/pool.ts";
 import { type ControlRoutes, createControlRoutes, type FindOrg } from "./http/checked-route.ts";
 import { addHealthRoutes } from "./http/health.ts";
@@ -22,7 +35,6 @@ import type { Site } from "./identity/csrf.ts";
 import { createIdentity, type Identity } from "./identity/identity.ts";
 import type { Mail } from "./identity/mail.ts";
 import { mountAuth } from "./identity/mount.ts";
-import type { VerifyKey } from "./identity/principal.ts";
 import type { Secret } from "./secret.ts";
 
 /** Everything that requests work with. */
@@ -37,6 +49,9 @@ export interface ServerDeps {
   readonly identity: Identity;
   readonly findOrg: FindOrg;
   readonly recordEvent: RecordEvent;
+  readonly envelope: Envelope;
+  readonly notifications: Notifications;
+  readonly key_uses: KeyUses;
 }
 
 export interface ComposeInput {
@@ -48,6 +63,7 @@ export interface ComposeInput {
   readonly site: Site;
   readonly mail: Mail | undefined;
   readonly auth_secret: Secret;
+  readonly master_key: MasterKey;
   /** Absent where nobody looks at pages. */
   readonly dashboard?: Dashboard | undefined;
 }
@@ -61,11 +77,11 @@ export interface ComposedServer {
 /** Builds the control plane; nothing is started here. */
 export function composeServer(input: ComposeInput): ComposedServer {
   const { config, log, db, pool, site, mail } = input;
-  const recordEvent: RecordEvent = async (_tx, event) => {
-    log.info({ action: event.action, org: event.org_id, outcome: event.outcome }, "event");
-  };
-  // keys come with their module
-  const verifyKey: VerifyKey = async () => undefined;
+  const recordEvent = createRecordEvent(async () => undefined);
+  const envelope = createEnvelope(input.master_key);
+  const notifications = createNotifications(pool.options, log);
+  const key_uses = createKeyUses(db, log);
+  const verifyKey = createVerifyKey({ db, uses: key_uses });
   const attempts = createAttempts(db);
   const identity = createIdentity({
     db,
@@ -78,7 +94,10 @@ export function composeServer(input: ComposeInput): ComposedServer {
     verifyKey,
   });
   const findOrg = createFindOrg(db);
-  const deps: ServerDeps = { config, log, db, pool, site, mail, attempts, identity, findOrg, recordEvent };
+  const deps: ServerDeps = {
+    ...{ config, log, db, pool, site, mail, attempts, identity, findOrg },
+    ...{ recordEvent, envelope, notifications, key_uses },
+  };
   const app = createHttpServer({ log, site, trusted_proxies: config.trusted_proxies, identity, findOrg });
   const routes = createControlRoutes(app, { db, seal: createAnswerSeal(input.auth_secret) });
   addHealthRoutes(app, deps);
@@ -91,8 +110,41 @@ export function composeServer(input: ComposeInput): ComposedServer {
   );
   addAccountRoutes(routes, deps);
   addOrganizationRoutes(routes, deps);
+  addResourceRoutes(app, routes, deps);
   addDashboard(app, input.dashboard);
   addMemberRoutes(routes, deps);
   addInvitationRoutes(routes, deps);
   return { deps, app, routes };
+}
+
+/** Keys, secrets, databases, operations and events; with the server ends what they keep open. */
+function addResourceRoutes(app: FastifyInstance, routes: ControlRoutes, deps: ServerDeps): void {
+  const stopping = new AbortController();
+  const streams = new EventStreams({ ...deps, mayStillRead: (request) => mayStillRead(deps, request) });
+  addKeyRoutes(routes, deps);
+  addSecretRoutes(routes, deps);
+  addDatabaseRoutes(routes, deps);
+  addOperationRoutes(routes, { ...deps, stopping: stopping.signal });
+  addEventRoutes(routes, { ...deps, streams });
+  app.addHook("preClose", async () => {
+    stopping.abort();
+    streams.end();
+  });
+  app.addHook("onClose", async () => {
+    await deps.notifications[Symbol.asyncDispose]();
+    await deps.key_uses[Symbol.asyncDispose]();
+  });
+}
+
+/** A stream ends when its session or key does, and when its reader leaves the organization. */
+async function mayStillRead({ identity, findOrg }: ServerDeps, request: FastifyRequest): Promise<boolean> {
+  try {
+    const { principal } = await identity.resolve(request);
+    return (
+      principal !== undefined && request.org !== undefined && (await findOrg(principal, request.org.name)) !== undefined
+    );
+  } catch (error) {
+    if (error instanceof AppError && error.code === "unauthorized") return false;
+    throw error;
+  }
 }

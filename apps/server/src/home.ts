@@ -35,11 +35,17 @@ export function lockHome(home: string): void {
 /** A secret of the home, made once; only its owner may read the file. */
 export function openSecret(home: string, file: string, encoding: "base64" | "base64url"): Secret {
   const path = join(home, file);
-  const kept = readIfThere(path);
-  if (kept !== undefined) return new Secret(kept);
+  const kept = findSecret(home, file);
+  if (kept !== undefined) return kept;
   const made = randomBytes(SECRET_BYTES).toString(encoding);
   writePrivateFile(path, `${made}\n`);
   return new Secret(made);
+}
+
+/** A secret of the home, where it was made before. */
+export function findSecret(home: string, file: string): Secret | undefined {
+  const kept = readIfThere(join(home, file));
+  return kept === undefined ? undefined : new Secret(kept);
 }
 
 /** The port that the home's server had, so that its address stays; 0 when there is none. */

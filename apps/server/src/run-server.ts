@@ -6,19 +6,22 @@ import type { Logger } from "@appdb/engine/ports";
 import type { FastifyInstance } from "fastify";
 import { composeServer } from "./compose.ts";
 import { readServerConfig, SERVER_PATHS, type ServerConfig } from "./config.ts";
+import { openMasterKey } from "./control-plane/secrets/master-key.ts";
 import { migrate, readMigrations } from "./database/migrate.ts";
 import { openDatabase } from "./database/pool.ts";
 import { openPostgres } from "./database/postgres.ts";
-import { keepPort, keptPort, lockHome, openHome, openSecret, removeRunning, writeRunning } from "./home.ts";
+import { findSecret, keepPort, keptPort, lockHome, openHome, openSecret, removeRunning, writeRunning } from "./home.ts";
 import { type Dashboard, findDashboard, readDashboard } from "./http/static.ts";
 import { openFirstAccount } from "./identity/first-account.ts";
 import { createMail } from "./identity/mail.ts";
 import { createLogger } from "./logger.ts";
+import { migrateJobs } from "./reconciler/jobs.ts";
+import { startReconciler } from "./reconciler/reconciler.ts";
 
 /**
  * Runs the server until SIGTERM or SIGINT: takes no new request then, ends those that are under way, and stops what it
  * started.
- * @throws config_invalid, home_not_writable, daemon_busy, postgres_failed, catalog_too_new, port_taken
+ * @throws config_invalid, home_not_writable, daemon_busy, postgres_failed, catalog_too_new, master_key_wrong, port_taken
  */
 export async function runServer(): Promise<void> {
   const config = readServerConfig();
@@ -30,6 +33,16 @@ export async function runServer(): Promise<void> {
   await using postgres = await openPostgres(config, home, log);
   await using database = openDatabase(postgres.dsn, log);
   await migrate(database.pool, readMigrations(findMigrations()), log);
+  await migrateJobs(database.pool, log);
+  const master_key = await openMasterKey(
+    { db: database.db, log },
+    {
+      current: config.master_key ?? findSecret(home, SERVER_PATHS.masterKey),
+      previous: config.master_key_previous,
+      make: () => openSecret(home, SERVER_PATHS.masterKey, "base64"),
+      place: join(home, SERVER_PATHS.masterKey),
+    },
+  );
   const mail = config.mail === undefined ? undefined : await createMail(config.mail);
   const site = { url: config.public_url ?? "" };
   const auth_secret = config.auth_secret ?? openSecret(home, SERVER_PATHS.authSecret, "base64url");
@@ -41,8 +54,12 @@ export async function runServer(): Promise<void> {
     site,
     mail,
     auth_secret,
+    master_key,
     dashboard: openDashboard(log),
   });
+  await using _reconciler = config.roles.includes("reconciler")
+    ? await startReconciler({ ...deps, pool_options: database.pool.options })
+    : undefined;
   const port = await listen(app, config, home);
   site.url = config.public_url ?? `http://${hostOf(config.host)}:${port}`;
   try {

@@ -26,10 +26,17 @@ export function openDatabase(dsn: string, log: Logger): OpenDatabase {
     statement_timeout: STATEMENT_TIMEOUT_MS,
     application_name: "appdb server",
   });
-  // a connection that nobody uses was lost; the next request opens another
-  pool.on("error", (error) => log.warn({ err: error }, "a connection to PostgreSQL was lost"));
+  hearLosses(pool, log);
   const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) });
   return { pool, db, [Symbol.asyncDispose]: () => db.destroy() };
+}
+
+/** Logs that a connection was lost; the next request opens another. Also of those in use: an error that nobody hears would
+ *  end the process. */
+export function hearLosses(pool: pg.Pool, log: Logger): void {
+  const lost = (error: Error) => log.warn({ err: error }, "a connection to PostgreSQL was lost");
+  pool.on("error", lost);
+  pool.on("connect", (client) => client.on("error", lost));
 }
 
 /** Classes 08 (connection), 57P (shut down, starting up), 53 (resources); and what Node and pg say without a class. */

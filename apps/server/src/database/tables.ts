@@ -1,6 +1,7 @@
 import type { Role } from "@appdb/contract/control/permissions";
 import type { DATABASE_STATES } from "@appdb/contract/routes/control";
 import type { ColumnType, Generated } from "kysely";
+import type { ResourceTables } from "./resource-tables.ts";
 
 /** Set by the database unless given. */
 type Made = ColumnType<Date, Date | undefined, Date>;
@@ -110,7 +111,7 @@ interface IdempotencyTable {
 }
 
 /** The tables that statements of ours name; migrations/ has all of them. */
-export interface Tables {
+export interface Tables extends ResourceTables {
   "identity.users": UserTable;
   "identity.sessions": SessionTable;
   "identity.device_codes": DeviceCodeTable;

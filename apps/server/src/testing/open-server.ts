@@ -7,9 +7,11 @@ import { createSilentLog } from "@appdb/testkit/silent-log";
 import { createTestDatabase } from "@appdb/testkit/test-database";
 import { type ComposedServer, composeServer } from "../compose.ts";
 import { readServerConfig } from "../config.ts";
+import { openMasterKey } from "../control-plane/secrets/master-key.ts";
 import { migrate, readMigrations } from "../database/migrate.ts";
 import { openDatabase } from "../database/pool.ts";
 import type { Mail, MailMessage } from "../identity/mail.ts";
+import { migrateJobs } from "../reconciler/jobs.ts";
 import { Secret } from "../secret.ts";
 
 /** What a request shows: nothing, a session in Authorization or as a cookie, an API key, or headers of the test's own. */
@@ -38,6 +40,7 @@ export interface TestServer extends AsyncDisposable, ComposedServer {
   readonly url: string;
   readonly log: ReturnType<typeof createSilentLog>;
   readonly home: string;
+  readonly dsn: string;
   /** Mails that were sent; empty for a server without mail. */
   readonly mails: readonly MailMessage[];
   send(method: string, path: string, input?: SendInput): Promise<TestAnswer>;
@@ -52,16 +55,31 @@ export interface OpenServerInput {
   readonly env?: Readonly<Record<string, string>>;
   /** Whether it can send mail; mails are kept in `mails`. */
   readonly mail?: boolean;
+  /** The database of another test server, which keeps it: two servers over one database. */
+  readonly beside?: TestServer;
 }
 
 /** The control plane over a database of its own, listening on a free port of 127.0.0.1. */
 export async function openServer(input: OpenServerInput = {}): Promise<TestServer> {
   const home = mkdtempSync(join(tmpdir(), "appdb-server-"));
-  const database = await createTestDatabase();
+  const { beside } = input;
+  const database = beside === undefined ? await createTestDatabase() : { dsn: beside.dsn, drop: async () => undefined };
   const log = createSilentLog();
   const config = readServerConfig({ SERVICE_HOME: home, SERVICE_DATABASE_URL: database.dsn, ...input.env });
   const opened = openDatabase(database.dsn, log);
   await migrate(opened.pool, readMigrations(join(import.meta.dirname, "../../migrations")), log);
+  await migrateJobs(opened.pool, log);
+  const master_key = await openMasterKey(
+    { db: opened.db, log },
+    {
+      current: config.master_key ?? new Secret(Buffer.alloc(32, 7).toString("base64")),
+      previous: config.master_key_previous,
+      make: () => {
+        throw new Error("There is a master key.");
+      },
+      place: "the test",
+    },
+  );
   const mails: MailMessage[] = [];
   const mail: Mail | undefined = input.mail
     ? { send: async (message) => void mails.push(message), close: () => undefined }
@@ -74,6 +92,7 @@ export async function openServer(input: OpenServerInput = {}): Promise<TestServe
     pool: opened.pool,
     site,
     mail,
+    master_key,
     auth_secret: new Secret("a secret of the tests that is long enough"),
   });
   await composed.app.listen({ host: "127.0.0.1", port: 0 });
@@ -87,6 +106,7 @@ export async function openServer(input: OpenServerInput = {}): Promise<TestServe
     url,
     log,
     home,
+    dsn: database.dsn,
     mails,
     send,
     ask: (name, given) => {

@@ -6,6 +6,7 @@ import type { Tx } from "../../database/pool.ts";
 import type { CallClient } from "../../http/checked-route.ts";
 import type { Person } from "../../identity/person.ts";
 import { switchOrg } from "../../identity/session-orgs.ts";
+import { enqueueProvisionMain } from "../../reconciler/provision-main.ts";
 import type { RecordEvent } from "../events/event.ts";
 import { readOrganization } from "./store.ts";
 
@@ -38,6 +39,7 @@ export async function createOrganization(
   if (made === undefined) throw taken(name);
   await tx.insertInto("control.members").values({ org_id: made.id, user_id: owner.user_id, role: "owner" }).execute();
   await switchOrg(tx, owner.session_id, made.id);
+  await enqueueProvisionMain(tx, made.id);
   await deps.recordEvent(tx, {
     action: "org.create",
     target: name,

@@ -1,0 +1,116 @@
+import type { Logger } from "@appdb/engine/ports";
+import type { FastifyReply, FastifyRequest } from "fastify";
+import type { Notifications } from "../../database/notifications.ts";
+import type { Database } from "../../database/pool.ts";
+import { newestEvent, parseEventId, readEventsAfter } from "./store.ts";
+
+/** Proxies end what is silent for a minute; a comment keeps the connection open and finds the one that is gone. */
+const PULSE_MS = 20_000;
+
+export interface EventStreamDeps {
+  readonly db: Database;
+  readonly log: Logger;
+  readonly notifications: Notifications;
+  /** Whether the reader may still read; looked at again with every pulse. */
+  mayStillRead(request: FastifyRequest): Promise<boolean>;
+}
+
+/**
+ * Streams of events. Each reads the table behind what it has sent when the organization's events are told of, and never
+ * else; a reader that is slow makes its own stream wait, and nothing is kept for it.
+ */
+export class EventStreams {
+  readonly #deps: EventStreamDeps;
+  readonly #open = new Set<AbortController>();
+
+  constructor(deps: EventStreamDeps) {
+    this.#deps = deps;
+  }
+
+  /** Answers with events from `last-event-id` on, or with those to come. @throws invalid_cursor */
+  async serve(request: FastifyRequest, reply: FastifyReply, org_id: string): Promise<void> {
+    const { db, notifications } = this.#deps;
+    const wanted = request.headers["last-event-id"];
+    const resume = wanted === undefined ? undefined : parseEventId(String(wanted), "last-event-id");
+    const ended = new AbortController();
+    let wake = () => {};
+    let is_due = true;
+    const stop = await notifications.listen("control_events", (payload) => {
+      if (payload !== undefined && payload !== org_id) return;
+      is_due = true;
+      wake();
+    });
+    try {
+      let after = resume ?? (await newestEvent(db, org_id));
+      reply.hijack();
+      const { raw } = reply;
+      this.#open.add(ended);
+      raw.once("close", () => ended.abort());
+      ended.signal.addEventListener("abort", () => wake());
+      raw.writeHead(200, {
+        ...plain(reply.getHeaders()),
+        "content-type": "text/event-stream",
+        "x-accel-buffering": "no",
+      });
+      raw.write("retry: 1000\n\n");
+      let checked = performance.now();
+      while (!ended.signal.aborted) {
+        if (is_due) {
+          is_due = false;
+          const events = await readEventsAfter(db, org_id, after);
+          // a full page: there may be more
+          if (events.length > 1) is_due = true;
+          for (const event of events) {
+            after = event.id;
+            const text = `id: ${event.id}\nevent: event\ndata: ${JSON.stringify(event)}\n\n`;
+            if (!raw.write(text)) await drained(raw, ended.signal);
+          }
+          continue;
+        }
+        const pulse = setTimeout(() => wake(), PULSE_MS);
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+          if (is_due || ended.signal.aborted) resolve();
+        });
+        clearTimeout(pulse);
+        if (performance.now() - checked < PULSE_MS) continue;
+        checked = performance.now();
+        if (!(await this.#deps.mayStillRead(request))) break;
+        raw.write(": \n\n");
+      }
+    } catch (error) {
+      if (!reply.raw.headersSent) throw error;
+      this.#deps.log.warn({ err: error }, "a stream of events was cut; its reader resumes it");
+    } finally {
+      stop();
+      this.#open.delete(ended);
+      if (reply.raw.headersSent) reply.raw.end();
+    }
+  }
+
+  /** Ends all streams: the server stops. Readers resume at another one. */
+  end(): void {
+    for (const one of this.#open) one.abort();
+  }
+}
+
+function drained(raw: FastifyReply["raw"], signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      raw.off("drain", done);
+      signal.removeEventListener("abort", done);
+      resolve();
+    };
+    raw.once("drain", done);
+    signal.addEventListener("abort", done);
+    if (signal.aborted) done();
+  });
+}
+
+function plain(headers: ReturnType<FastifyReply["getHeaders"]>): Record<string, string | string[]> {
+  const found: Record<string, string | string[]> = {};
+  for (const [name, value] of Object.entries(headers)) {
+    if (value !== undefined) found[name] = Array.isArray(value) ? value : String(value);
+  }
+  return found;
+}

@@ -1,0 +1,99 @@
+import { parseGrant } from "@appdb/contract/control/grants";
+import { parseKeyName } from "@appdb/contract/control/resource-names";
+import { appError } from "@appdb/contract/errors";
+import type { CreatedKey, keyCreateSchema } from "@appdb/contract/routes/control";
+import { sql } from "kysely";
+import type * as z from "zod";
+import type { Tx } from "../../database/pool.ts";
+import type { CallClient, CallOrg } from "../../http/checked-route.ts";
+import type { Principal } from "../../identity/principal.ts";
+import { actorOf, type RecordEvent } from "../events/event.ts";
+import { makeKeyId, makeKeyText } from "./make-key.ts";
+import { readKey, toKey } from "./store.ts";
+
+export interface KeyChangeDeps {
+  readonly tx: Tx;
+  readonly recordEvent: RecordEvent;
+}
+
+/** Who changes something of an organization, and from where. */
+export interface Caller {
+  readonly principal: Principal;
+  readonly org: CallOrg;
+  readonly client: CallClient;
+}
+
+/**
+ * Makes an API key; the answer has its text, which nothing shows again. Without grants it acts as whoever makes it.
+ * @throws invalid_name, invalid_grant, key_taken, forbidden for a key that would outlive the one that makes it
+ */
+export async function createKey(
+  deps: KeyChangeDeps,
+  caller: Caller,
+  input: z.output<typeof keyCreateSchema>,
+): Promise<CreatedKey> {
+  const { tx } = deps;
+  const { principal, org } = caller;
+  const name = parseKeyName(input.name);
+  const grants = [...new Set(input.grants.map((text) => parseGrantOf(org.name, text)))];
+  const id = makeKeyId();
+  const { text, hash } = makeKeyText(id);
+  const made = await tx
+    .insertInto("control.api_keys")
+    .values({
+      id,
+      org_id: org.id,
+      name,
+      hash,
+      grants,
+      created_by: principal.user_id,
+      acts_as: grants.length === 0 ? principal.user_id : null,
+      expires_at:
+        input.expires_in_s === null ? null : sql<Date>`now() + make_interval(secs => ${input.expires_in_s}::float8)`,
+    })
+    .onConflict((conflict) => conflict.columns(["org_id", "name"]).doNothing())
+    .returning("id")
+    .executeTakeFirst();
+  if (made === undefined) throw taken(org.name, name);
+  const key = toKey(await readKey(tx, id));
+  refuseOutliving(principal, key.expires_at);
+  await deps.recordEvent(tx, {
+    action: "key.create",
+    target: name,
+    org_id: org.id,
+    actor: actorOf(principal),
+    principal,
+    ...caller.client,
+    outcome: "succeeded",
+    detail: { key_id: id, grants, expires_at: key.expires_at },
+  });
+  return { ...key, api_key: text };
+}
+
+function parseGrantOf(org: string, text: string): string {
+  const grant = parseGrant(text);
+  if (grant.organization === org) return grant.text;
+  throw appError("invalid_grant", {
+    detail: `The grant ${grant.text} names the organization ${grant.organization}; a key of ${org} can be granted what is in ${org} alone.`,
+    hint: `Write it like this: --grant ${grant.text.replace(`://${grant.organization}:`, `://${org}:`)}`,
+    meta: { grant: grant.text },
+  });
+}
+
+/** Else a key that was lost and ends soon could be made to stay. */
+function refuseOutliving(principal: Principal, expires_at: string | null): void {
+  if (principal.key === null || principal.expires_at === null) return;
+  if (expires_at !== null && new Date(expires_at) <= principal.expires_at) return;
+  throw appError("forbidden", {
+    detail: `The key ${principal.key.name} ends at ${principal.expires_at.toISOString()}, and can make no key that lives longer.`,
+    hint: "Sign in to make it: cli login. Or give it an earlier end: --expires 1d",
+  });
+}
+
+function taken(org: string, name: string): Error {
+  return appError("key_taken", {
+    detail: `${org} has an API key ${name} already.`,
+    hint: `Choose another name, or give that key a new secret: cli key rotate ${name}`,
+    meta: { name },
+  });
+}

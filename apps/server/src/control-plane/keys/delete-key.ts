@@ -1,0 +1,23 @@
+import { demand } from "../../http/checked-route.ts";
+import { actorOf } from "../events/event.ts";
+import type { Caller, KeyChangeDeps } from "./create-key.ts";
+import { lockKey } from "./store.ts";
+
+/** Ends a key. One's own may be deleted by anyone. @throws key_not_found, forbidden */
+export async function deleteKey(deps: KeyChangeDeps, caller: Caller, name: string): Promise<void> {
+  const { tx } = deps;
+  const { principal, org } = caller;
+  const key = await lockKey(tx, org, name);
+  if (key.created_by === null || key.created_by !== principal.user_id) demand(org, "key.delete");
+  await tx.deleteFrom("control.api_keys").where("id", "=", key.id).execute();
+  await deps.recordEvent(tx, {
+    action: "key.delete",
+    target: key.name,
+    org_id: org.id,
+    actor: actorOf(principal),
+    principal,
+    ...caller.client,
+    outcome: "succeeded",
+    detail: { key_id: key.id },
+  });
+}

@@ -1,0 +1,50 @@
+import { appError } from "@appdb/contract/errors";
+import type { Operation } from "@appdb/contract/routes/control";
+import { sql } from "kysely";
+import { demand } from "../../http/checked-route.ts";
+import { actorOf } from "../events/event.ts";
+import type { Caller } from "../keys/create-key.ts";
+import type { OperationDeps } from "./run-operation.ts";
+import { findOperation, hasEnded, type OperationRow, toOperation } from "./store.ts";
+
+/**
+ * Cancels an operation that has not ended. One's own may be cancelled by anyone.
+ * @throws operation_not_found, forbidden, operation_not_cancellable
+ */
+export async function cancelOperation(deps: OperationDeps, caller: Caller, id: string): Promise<Operation> {
+  const { tx } = deps;
+  const { org, principal } = caller;
+  const found = await findOperation(tx, org.id, id);
+  if (found.user_id === null || found.user_id !== principal.user_id) demand(org, "operation.cancel");
+  if (hasEnded(found) || !found.is_cancellable) throw notCancellable(found);
+  const gone = await tx
+    .updateTable("control.operations")
+    .set({ state: "cancelled", ended_at: sql<Date>`now()` })
+    .where("id", "=", found.id)
+    .where("state", "in", ["pending", "running"])
+    .executeTakeFirst();
+  // it ended between the two statements
+  if (gone.numUpdatedRows === 0n) throw notCancellable(await findOperation(tx, org.id, id));
+  await deps.recordEvent(tx, {
+    action: "operation.cancel",
+    target: found.target,
+    org_id: org.id,
+    actor: actorOf(principal),
+    principal,
+    ...caller.client,
+    outcome: "succeeded",
+    operation_id: found.id,
+    detail: { kind: found.kind },
+  });
+  return toOperation(await findOperation(tx, org.id, id));
+}
+
+function notCancellable(row: OperationRow): Error {
+  return appError("operation_not_cancellable", {
+    detail: hasEnded(row)
+      ? `The operation ${row.id} (${row.kind} of ${row.target}) has ended: it is ${row.state}.`
+      : `The operation ${row.id} (${row.kind} of ${row.target}) cannot be cancelled: the organization needs what it makes.`,
+    hint: `See it: cli operations show ${row.id}`,
+    meta: { id: row.id, state: row.state },
+  });
+}

@@ -1,0 +1,28 @@
+import type { Notifications } from "../../database/notifications.ts";
+import type { Database } from "../../database/pool.ts";
+import type { ControlRoutes } from "../../http/checked-route.ts";
+import type { RecordEvent } from "../events/event.ts";
+import { cancelOperation } from "./cancel-operation.ts";
+import { listOperations } from "./store.ts";
+import { waitOperation } from "./wait-operation.ts";
+
+export interface OperationRouteDeps {
+  readonly db: Database;
+  readonly notifications: Notifications;
+  readonly recordEvent: RecordEvent;
+  /** Aborts when the server stops. */
+  readonly stopping: AbortSignal;
+}
+
+export function addOperationRoutes(routes: ControlRoutes, deps: OperationRouteDeps): void {
+  const { db, recordEvent } = deps;
+  routes.add("operationList", async ({ org, query }) => listOperations(db, org.id, query));
+  routes.add("operationShow", async ({ org, params, query, reply }) => {
+    const gone = new AbortController();
+    const left = () => gone.abort();
+    reply.raw.once("close", left);
+    const signal = AbortSignal.any([gone.signal, deps.stopping]);
+    return await waitOperation(deps, { org_id: org.id, id: params.id, wait_ms: query.wait_ms }, signal);
+  });
+  routes.change("operationCancel", async (call, tx) => cancelOperation({ tx, recordEvent }, call, call.params.id));
+}

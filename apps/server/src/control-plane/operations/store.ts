@@ -1,0 +1,71 @@
+import { appError } from "@appdb/contract/errors";
+import type { Operation } from "@appdb/contract/routes/control";
+import type { Selectable } from "kysely";
+import * as z from "zod";
+import type { Database, Tx } from "../../database/pool.ts";
+import type { ResourceTables } from "../../database/resource-tables.ts";
+import { readCursor, toPage } from "../../http/pages.ts";
+
+export type OperationRow = Selectable<ResourceTables["control.operations"]>;
+
+/** Operations of an organization, the newest first. */
+export async function listOperations(
+  db: Database,
+  org_id: string,
+  page: { readonly limit: number; readonly cursor?: string | undefined },
+): Promise<{ items: Operation[]; next: string | null }> {
+  const from = readCursor(page.cursor);
+  let query = db
+    .selectFrom("control.operations")
+    .selectAll()
+    .where("org_id", "=", org_id)
+    .orderBy("id", "desc")
+    .limit(page.limit + 1);
+  if (from !== undefined) query = query.where("id", "<", uuidOf(from.id));
+  return toPage(await query.execute(), page.limit, toOperation, (row) => ({ after: "", id: row.id }));
+}
+
+/** @throws operation_not_found, also for one of another organization */
+export async function findOperation(db: Database | Tx, org_id: string, id: string): Promise<OperationRow> {
+  const found = z.uuid().safeParse(id).success
+    ? await db
+        .selectFrom("control.operations")
+        .selectAll()
+        .where("org_id", "=", org_id)
+        .where("id", "=", id)
+        .executeTakeFirst()
+    : undefined;
+  if (found !== undefined) return found;
+  throw appError("operation_not_found", {
+    detail: `There is no operation ${JSON.stringify(id.slice(0, 60))} here.`,
+    hint: "See those that there are: cli operations list",
+    meta: { id: id.slice(0, 60) },
+  });
+}
+
+export function toOperation(row: OperationRow): Operation {
+  return {
+    id: row.id,
+    kind: row.kind,
+    target: row.target,
+    state: row.state,
+    actor: row.actor,
+    detail: row.detail,
+    error: row.error,
+    created_at: row.created_at.toISOString(),
+    started_at: row.started_at?.toISOString() ?? null,
+    ended_at: row.ended_at?.toISOString() ?? null,
+  };
+}
+
+export function hasEnded(row: Pick<OperationRow, "ended_at">): boolean {
+  return row.ended_at !== null;
+}
+
+function uuidOf(text: string): string {
+  if (z.uuid().safeParse(text).success) return text;
+  throw appError("invalid_cursor", {
+    detail: "The cursor is none that this list gave out.",
+    hint: "Begin again without a cursor.",
+  });
+}

@@ -1,0 +1,56 @@
+import type { Operation } from "@appdb/contract/routes/control";
+import type { Notifications } from "../../database/notifications.ts";
+import type { Database } from "../../database/pool.ts";
+import { findOperation, hasEnded, toOperation } from "./store.ts";
+
+export interface WaitOperationDeps {
+  readonly db: Database;
+  readonly notifications: Notifications;
+}
+
+/**
+ * An operation as soon as it has ended, or as it is after `wait_ms`, or when the one who waits is gone.
+ * @throws operation_not_found
+ */
+export async function waitOperation(
+  deps: WaitOperationDeps,
+  wanted: { readonly org_id: string; readonly id: string; readonly wait_ms: number },
+  signal: AbortSignal,
+): Promise<Operation> {
+  const read = () => findOperation(deps.db, wanted.org_id, wanted.id);
+  const first = await read();
+  if (hasEnded(first) || wanted.wait_ms === 0) return toOperation(first);
+  let wake = () => {};
+  let is_due = false;
+  const told = () => {
+    is_due = true;
+    wake();
+  };
+  let is_over = false;
+  const end = () => {
+    is_over = true;
+    wake();
+  };
+  const timer = setTimeout(end, wanted.wait_ms);
+  signal.addEventListener("abort", end);
+  const stop = await deps.notifications.listen("control_operations", (id) => {
+    if (id === undefined || id === first.id) told();
+  });
+  try {
+    // what happened between the first look and the listening was not told
+    let row = await read();
+    while (!hasEnded(row) && !is_over && !signal.aborted) {
+      await new Promise<void>((resolve) => {
+        wake = resolve;
+        if (is_due || is_over) resolve();
+      });
+      is_due = false;
+      row = await read();
+    }
+    return toOperation(row);
+  } finally {
+    stop();
+    clearTimeout(timer);
+    signal.removeEventListener("abort", end);
+  }
+}

@@ -1,0 +1,107 @@
+import { parseSecretName } from "@appdb/contract/control/resource-names";
+import { appError } from "@appdb/contract/errors";
+import type { Secret } from "@appdb/contract/routes/control";
+import { sql } from "kysely";
+import { actorOf } from "../events/event.ts";
+import type { Caller, KeyChangeDeps } from "../keys/create-key.ts";
+import type { Envelope, Owner } from "./envelope.ts";
+import { readSecret, secretNotFound } from "./store.ts";
+
+/** All of them stand in the environment of a process, which the system bounds. */
+const MOST = 200;
+const MOST_BYTES = 65_536;
+
+export interface SecretDeps extends KeyChangeDeps {
+  readonly envelope: Envelope;
+}
+
+/** Where a secret is: its owner, and the address that the audit log shows. */
+export interface SecretPlace extends Owner {
+  readonly uri: string;
+}
+
+/** Sets a secret or gives it a new value. Services read it when they start. @throws invalid_name, secret_reserved, invalid_request */
+export async function setSecret(
+  deps: SecretDeps,
+  caller: Caller,
+  place: SecretPlace,
+  input: { readonly name: string; readonly value: string },
+): Promise<Secret> {
+  const { tx } = deps;
+  const name = parseSecretName(input.name);
+  checkValue(name, input.value);
+  const owner = { org_id: place.org_id, database_id: place.database_id };
+  const sealed = await deps.envelope.seal(tx, owner, name, input.value);
+  const set_by = actorOf(caller.principal);
+  await tx
+    .insertInto("control.secrets")
+    .values({ ...owner, name, ...sealed, set_by })
+    .onConflict((conflict) =>
+      conflict
+        .columns(["org_id", "database_id", "name"])
+        .doUpdateSet({ ...sealed, set_by, updated_at: sql<Date>`now()` }),
+    )
+    .execute();
+  await refuseTooMany(deps, owner, place.uri);
+  const secret = await readSecret(tx, owner, name);
+  await recordSecret(deps, caller, place, "secret.set", name);
+  return secret;
+}
+
+/** Deletes a secret. @throws invalid_name, secret_reserved, secret_not_found */
+export async function deleteSecret(deps: SecretDeps, caller: Caller, place: SecretPlace, text: string): Promise<void> {
+  const name = parseSecretName(text);
+  const gone = await deps.tx
+    .deleteFrom("control.secrets")
+    .where("org_id", "=", place.org_id)
+    .where("database_id", "is not distinct from", place.database_id)
+    .where("name", "=", name)
+    .executeTakeFirst();
+  if (gone.numDeletedRows === 0n) throw secretNotFound(name);
+  await recordSecret(deps, caller, place, "secret.delete", name);
+}
+
+async function recordSecret(deps: SecretDeps, caller: Caller, place: SecretPlace, action: string, name: string) {
+  await deps.recordEvent(deps.tx, {
+    action,
+    target: `${place.uri} ${name}`,
+    org_id: place.org_id,
+    actor: actorOf(caller.principal),
+    principal: caller.principal,
+    ...caller.client,
+    outcome: "succeeded",
+    detail: { name, scope: place.database_id === null ? "organization" : "database" },
+  });
+}
+
+/** The message names neither the value nor a part of it. */
+function checkValue(name: string, value: string): void {
+  const bytes = Buffer.byteLength(value);
+  const what = value.includes("\0")
+    ? "holds a NUL character, which no environment variable can"
+    : !value.isWellFormed()
+      ? "is no well-formed text"
+      : bytes > MOST_BYTES
+        ? `has ${bytes} bytes; ${MOST_BYTES} is the most`
+        : undefined;
+  if (what === undefined) return;
+  throw appError("invalid_request", {
+    detail: `The value of ${name} ${what}.`,
+    hint: "Store binary values in base64.",
+    errors: [{ pointer: "/value", detail: what }],
+  });
+}
+
+async function refuseTooMany(deps: SecretDeps, owner: Owner, uri: string): Promise<void> {
+  const { count } = await deps.tx
+    .selectFrom("control.secrets")
+    .select(({ fn }) => fn.countAll<string>().as("count"))
+    .where("org_id", "=", owner.org_id)
+    .where("database_id", "is not distinct from", owner.database_id)
+    .executeTakeFirstOrThrow();
+  if (Number(count) <= MOST) return;
+  throw appError("invalid_request", {
+    detail: `${uri} has ${MOST} secrets, which is the most.`,
+    hint: "Delete one that is no longer needed: cli secret delete",
+  });
+}

@@ -1,0 +1,106 @@
+import type { Logger } from "@appdb/engine/ports";
+import pg from "pg";
+
+const CHANNELS = ["control_events", "control_operations", "control_keys"] as const;
+export type Channel = (typeof CHANNELS)[number];
+
+const RETRY_MS = 500;
+const SILENCE_MS = 20_000;
+
+/**
+ * What other transactions tell of by NOTIFY, over one connection of a server, however many listen. It connects when
+ * somebody first listens. Notifications are lost while the connection is: after that every listener is told once that
+ * anything may have happened.
+ */
+export interface Notifications extends AsyncDisposable {
+  /** Calls back with the payload, or with undefined when anything may have happened. Resolves once nothing can be missed. */
+  listen(channel: Channel, heard: (payload: string | undefined) => void): Promise<() => void>;
+}
+
+/** `options` are those of the server's pool. */
+export function createNotifications(options: pg.PoolConfig, log: Logger): Notifications {
+  const heard = new Map<Channel, Set<(payload: string | undefined) => void>>(CHANNELS.map((name) => [name, new Set()]));
+  let connected: Promise<pg.Client> | undefined;
+  let timer: NodeJS.Timeout | undefined;
+  let is_closed = false;
+
+  const tellAll = () => {
+    for (const set of heard.values()) for (const tell of set) tell(undefined);
+  };
+  const again = (error: unknown) => {
+    connected = undefined;
+    if (is_closed || timer !== undefined) return;
+    log.warn({ err: error }, "the connection for notifications was lost; it is opened again");
+    timer = setTimeout(() => {
+      timer = undefined;
+      connect().then(tellAll, () => undefined);
+    }, RETRY_MS);
+  };
+  const connect = () => {
+    connected ??= open(options, {
+      heard: (channel, payload) => {
+        for (const [name, set] of heard) if (name === channel) for (const tell of set) tell(payload);
+      },
+      lost: again,
+    }).catch((error: unknown) => {
+      again(error);
+      throw error;
+    });
+    return connected;
+  };
+
+  return {
+    async listen(channel, tell) {
+      const set = heard.get(channel);
+      set?.add(tell);
+      try {
+        await connect();
+      } catch (error) {
+        set?.delete(tell);
+        throw error;
+      }
+      return () => void set?.delete(tell);
+    },
+    async [Symbol.asyncDispose]() {
+      is_closed = true;
+      clearTimeout(timer);
+      const client = await connected?.catch(() => undefined);
+      await client?.end();
+    },
+  };
+}
+
+interface Ears {
+  heard(channel: string, payload: string): void;
+  lost(error: unknown): void;
+}
+
+async function open(options: pg.PoolConfig, ears: Ears): Promise<pg.Client> {
+  const client = new pg.Client({ ...options, keepAlive: true, application_name: "appdb notifications" });
+  let is_lost = false;
+  const lost = (error: unknown) => {
+    if (is_lost) return;
+    is_lost = true;
+    clearInterval(pulse);
+    ears.lost(error);
+  };
+  // a connection that died without a word is found by asking now and then
+  const pulse = setInterval(() => {
+    client.query("select 1").catch(lost);
+  }, SILENCE_MS);
+  pulse.unref();
+  client.on("notification", ({ channel, payload }) => ears.heard(channel, payload ?? ""));
+  try {
+    await client.connect();
+    client.on("error", lost);
+    client.on("end", () => lost(new Error("The connection has ended.")));
+    for (const channel of CHANNELS) await client.query(`listen ${channel}`);
+    return client;
+  } catch (error) {
+    clearInterval(pulse);
+    is_lost = true;
+    client.on("error", () => undefined);
+    client.end().catch(() => undefined);
+    throw error;
+  }
+}

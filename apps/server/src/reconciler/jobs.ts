@@ -1,0 +1,49 @@
+import type { Logger } from "@appdb/engine/ports";
+import { Logger as GraphileLogger, runMigrations } from "graphile-worker";
+import { sql } from "kysely";
+import type pg from "pg";
+import * as z from "zod";
+import type { Database, Tx } from "../database/pool.ts";
+
+/** The jobs of the reconciler and what each is given. */
+export const JOBS = {
+  /** Makes `main` of an organization that lacks it. */
+  "provision-main": z.object({ org_id: z.uuid() }),
+  /** Finds what was left undone, and forgets what has had its time. */
+  sweep: z.object({}),
+} as const;
+export type JobName = keyof typeof JOBS;
+
+export interface EnqueueOptions {
+  /** A job of the same key that waits is replaced, not added. */
+  readonly job_key: string;
+  /** From now, by the database's clock. */
+  readonly delay_s?: number;
+}
+
+/** Adds a job in the transaction of the change that it serves: both are there or neither is. */
+export async function enqueueJob<Name extends JobName>(
+  db: Database | Tx,
+  name: Name,
+  payload: z.input<(typeof JOBS)[Name]>,
+  options: EnqueueOptions,
+): Promise<void> {
+  await sql`select graphile_worker.add_job(identifier => ${name}, payload => ${JSON.stringify(payload)}::json,
+    run_at => now() + make_interval(secs => ${options.delay_s ?? 0}::float8), job_key => ${options.job_key})`.execute(
+    db,
+  );
+}
+
+/** Makes or renews the tables of the jobs. Several servers may do so at once. */
+export async function migrateJobs(pool: pg.Pool, log: Logger): Promise<void> {
+  await runMigrations({ pgPool: pool, logger: graphileLogger(log) });
+}
+
+export function graphileLogger(log: Logger): GraphileLogger {
+  return new GraphileLogger((scope) => (level, message, meta) => {
+    const fields = { ...scope, ...(meta?.["error"] === undefined ? {} : { err: meta["error"] }), said: message };
+    if (level === "error") log.error(fields, "the reconciler met an error");
+    else if (level === "warning") log.warn(fields, "the reconciler warns");
+    else log.debug(fields, "the reconciler says");
+  });
+}

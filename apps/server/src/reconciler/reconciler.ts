@@ -1,0 +1,81 @@
+import { EventEmitter } from "node:events";
+import type { Logger } from "@appdb/engine/ports";
+import { run, type TaskList, type WorkerEvents } from "graphile-worker";
+import pg from "pg";
+import type * as z from "zod";
+import type { RecordEvent } from "../control-plane/events/event.ts";
+import { type Database, hearLosses } from "../database/pool.ts";
+import { cleanIdempotency } from "../http/idempotency.ts";
+import { enqueueJob, graphileLogger, JOBS, type JobName } from "./jobs.ts";
+import { openLivingWorkers, unlockDeadWorkers } from "./living-workers.ts";
+import { findMissingMains, type ProvisionMainDeps, provisionMain } from "./provision-main.ts";
+
+const CONCURRENCY = 4;
+/** The workers' and one that listens. */
+const CONNECTIONS = CONCURRENCY + 2;
+const LOOK_FOR_DEAD_MS = 2_000;
+const EVERY_MINUTE = "* * * * * sweep ?jobKey=sweep";
+
+export interface ReconcilerDeps {
+  readonly db: Database;
+  /** Of the server's pool: the reconciler has one of its own. */
+  readonly pool_options: pg.PoolConfig;
+  readonly log: Logger;
+  readonly recordEvent: RecordEvent;
+  readonly stepDone?: ProvisionMainDeps["stepDone"] | undefined;
+}
+
+/** Works at what the control plane was told to do, until it is disposed of: it then ends the jobs that are under way. */
+export async function startReconciler(deps: ReconcilerDeps): Promise<AsyncDisposable> {
+  const { db, log } = deps;
+  const pool = new pg.Pool({ ...deps.pool_options, max: CONNECTIONS, application_name: "appdb reconciler" });
+  hearLosses(pool, log);
+  const living = await openLivingWorkers(deps.pool_options, log);
+  const events: WorkerEvents = new EventEmitter();
+  events.on("pool:create", ({ workerPool }) => {
+    living.claim(workerPool.id).catch((error) => log.warn({ err: error }, "a worker could not say that it lives"));
+  });
+  const look = async () => {
+    const dead = await unlockDeadWorkers(db);
+    if (dead > 0) log.warn({ workers: dead }, "jobs of workers that died were freed");
+  };
+  await look();
+  await enqueueJob(db, "sweep", {}, { job_key: "sweep" });
+  const runner = await run({
+    pgPool: pool,
+    taskList: toTasks(deps),
+    crontab: EVERY_MINUTE,
+    concurrency: CONCURRENCY,
+    noHandleSignals: true,
+    logger: graphileLogger(log),
+    events,
+  });
+  const timer = setInterval(() => {
+    look().catch((error) => log.warn({ err: error }, "jobs of workers that died were not looked for"));
+  }, LOOK_FOR_DEAD_MS);
+  return {
+    async [Symbol.asyncDispose]() {
+      clearInterval(timer);
+      await runner.stop();
+      await living[Symbol.asyncDispose]();
+      await pool.end();
+    },
+  };
+}
+
+function toTasks(deps: ReconcilerDeps): TaskList {
+  const task =
+    <Name extends JobName>(
+      name: Name,
+      work: (payload: z.output<(typeof JOBS)[Name]>, signal: AbortSignal | undefined) => Promise<void>,
+    ) =>
+    (payload: unknown, helpers: { readonly abortSignal?: AbortSignal | undefined }) =>
+      work(JOBS[name].parse(payload) as z.output<(typeof JOBS)[Name]>, helpers.abortSignal);
+  return {
+    "provision-main": task("provision-main", ({ org_id }) => provisionMain(deps, org_id)),
+    sweep: task("sweep", async () => {
+      await findMissingMains(deps.db);
+      await cleanIdempotency(deps.db);
+    }),
+  };
+}

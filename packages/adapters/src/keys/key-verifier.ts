@@ -1,0 +1,113 @@
+import type { KeyObject } from "node:crypto";
+import { type Grant, type GrantNeed, grantsAllow, parseGrant } from "@appdb/contract/control/grants";
+import { readKeyText } from "@appdb/contract/control/key-text";
+import type { Role } from "@appdb/contract/control/permissions";
+import { createHashCompare, hashKey, toHashBytes } from "./key-hash.ts";
+import { openSnapshot, type SnapshotKey } from "./key-snapshot.ts";
+
+/** How long a snapshot is believed after the control plane was last heard. */
+export const SNAPSHOT_LIFE_MS = 24 * 3_600_000;
+
+export interface VerifierClock {
+  /** ms since 1970; looked at once, for a snapshot that was kept. It may be set. */
+  now(): number;
+  /** ms since whenever; it never goes back and never jumps. */
+  monotonic(): number;
+}
+
+export interface KeyVerifierOptions {
+  /** Of the control plane: who holds it can check snapshots and make none. */
+  readonly public_key: KeyObject;
+  readonly organization: string;
+  readonly database: string;
+  readonly clock: VerifierClock;
+}
+
+export interface VerifiedKey {
+  readonly id: string;
+  readonly name: string;
+  /** Undefined for a key that acts as a person. */
+  readonly grants: readonly Grant[] | undefined;
+  readonly role: Role | null;
+}
+
+export type Applied = "applied" | "older" | "foreign" | "forged";
+export type Verified =
+  | { readonly outcome: "good"; readonly key: VerifiedKey }
+  /** `stale`: nothing was heard for 24 h, or ever; nobody can be let in, and no key is to blame. */
+  | { readonly outcome: "bad" | "stale" };
+
+/**
+ * Checks keys of one database, in memory, by the last snapshot that the control plane pushed. Time is the control plane's:
+ * its stamp in the snapshot and what has passed since by the monotonic clock, so that a clock that is set ends no key early
+ * and lets none live on.
+ */
+export interface KeyVerifier {
+  /** Takes a snapshot that has just come, or (`kept`) one from the disk, whose age the wall clock tells. */
+  apply(text: string, source: "live" | "kept"): Applied;
+  verify(text: string): Verified;
+}
+
+interface HeldKey extends VerifiedKey {
+  readonly hashes: readonly { readonly bytes: Buffer; readonly until_ms: number }[];
+  readonly expires_ms: number;
+}
+
+interface Held {
+  readonly version: number;
+  readonly issued_ms: number;
+  /** What the control plane's time is ahead of our monotonic clock. */
+  readonly ahead_ms: number;
+  readonly keys: ReadonlyMap<string, HeldKey>;
+}
+
+const BAD = { outcome: "bad" } as const;
+const STALE = { outcome: "stale" } as const;
+
+export function createKeyVerifier(options: KeyVerifierOptions): KeyVerifier {
+  const { clock } = options;
+  const isSame = createHashCompare();
+  let held: Held | undefined;
+  return {
+    apply(text, source) {
+      const snapshot = openSnapshot(text, options.public_key);
+      if (snapshot === undefined) return "forged";
+      const { organization, database, version, issued_ms } = snapshot;
+      if (organization !== options.organization || database !== options.database) return "foreign";
+      if (held !== undefined && (version < held.version || (version === held.version && issued_ms < held.issued_ms))) {
+        return "older";
+      }
+      const age = source === "live" ? 0 : Math.max(0, clock.now() - issued_ms);
+      const keys = new Map(snapshot.keys.map((key) => [key.id, toHeld(key)]));
+      held = { version, issued_ms, ahead_ms: issued_ms + age - clock.monotonic(), keys };
+      return "applied";
+    },
+    verify(text) {
+      if (held === undefined) return STALE;
+      const now = clock.monotonic() + held.ahead_ms;
+      if (now - held.issued_ms > SNAPSHOT_LIFE_MS) return STALE;
+      const read = readKeyText(text);
+      const key = read === undefined ? undefined : held.keys.get(read.id);
+      if (key === undefined || key.expires_ms <= now) return BAD;
+      const shown = hashKey(text);
+      const is_good = key.hashes.some(({ bytes, until_ms }) => until_ms > now && isSame(shown, bytes));
+      return is_good ? { outcome: "good", key } : BAD;
+    },
+  };
+}
+
+/** Whether a key may do something with a service. Those that act as a member may do what members may. */
+export function keyAllows(key: VerifiedKey, need: GrantNeed): boolean {
+  return key.grants === undefined ? key.role !== null : grantsAllow(key.grants, need);
+}
+
+function toHeld(key: SnapshotKey): HeldKey {
+  return {
+    id: key.id,
+    name: key.name,
+    grants: key.grants.length === 0 ? undefined : key.grants.map(parseGrant),
+    role: key.role,
+    hashes: key.hashes.map(({ hash, until_ms }) => ({ bytes: toHashBytes(hash), until_ms: until_ms ?? Infinity })),
+    expires_ms: key.expires_ms ?? Infinity,
+  };
+}

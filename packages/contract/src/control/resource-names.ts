@@ -1,0 +1,48 @@
+import { appError } from "../errors.ts";
+import { HOSTED_SCHEME, MAX_NAME_LENGTH } from "../names.ts";
+
+const KEY_NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]*$/;
+const SECRET_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
+const MAX_SECRET_NAME = 128;
+/** Settings of the product itself: a secret of that name would change how a service runs. */
+const RESERVED_PREFIX = "SERVICE_";
+const SHOWN = 60;
+
+/** A key's name: letters, digits, `_`, `-` and `.`, a letter or digit first, at most 63. @throws invalid_name */
+export function parseKeyName(text: string): string {
+  if (text.length <= MAX_NAME_LENGTH && KEY_NAME.test(text)) return text;
+  throw appError("invalid_name", {
+    detail: `${shown(text)} is no name of a key: names have letters, digits, '_', '-' and '.', a letter or digit first, and at most ${MAX_NAME_LENGTH} characters.`,
+    hint: "Write a name such as: ci",
+    meta: { kind: "key" },
+  });
+}
+
+/**
+ * A secret's name: what an environment variable is called, at most 128 characters.
+ * @throws invalid_name; secret_reserved for SERVICE_ in whatever case
+ */
+export function parseSecretName(text: string): string {
+  if (text.length > MAX_SECRET_NAME || !SECRET_NAME.test(text)) {
+    throw appError("invalid_name", {
+      detail: `${shown(text)} is no name of a secret: services get it as an environment variable, so it has letters (a-z), digits and '_', no digit first, and at most ${MAX_SECRET_NAME} characters.`,
+      hint: "Write a name such as: OPENAI_API_KEY",
+      meta: { kind: "secret" },
+    });
+  }
+  if (!text.toUpperCase().startsWith(RESERVED_PREFIX)) return text;
+  throw appError("secret_reserved", {
+    detail: `${text} cannot be the name of a secret: names that begin with ${RESERVED_PREFIX}, in whatever case, are settings of the product.`,
+    hint: "Choose a name that begins otherwise.",
+    meta: { name: text },
+  });
+}
+
+/** The address of a hosted database, made of names that were parsed before. */
+export function databaseUriOf(organization: string, database: string): string {
+  return `${HOSTED_SCHEME}${organization}:${database}`;
+}
+
+function shown(text: string): string {
+  return JSON.stringify(text.length > SHOWN ? `${text.slice(0, SHOWN - 3)}...` : text);
+}
