@@ -87,8 +87,8 @@ export interface ControlAccess {
   /** Signs in by a code that somebody confirms; answers the session's credential and what to keep of it, keeps nothing.
    *  @throws sign_in_denied, sign_in_expired, server_unreachable, interrupted */
   signIn(server: ServerAddress, listener: SignInListener): Promise<{ token: string; credential: Credential }>;
-  /** Keeps a sign-in, or forgets it. @throws home_not_writable, disk_full, config_invalid */
-  keepSignIn(server: ServerAddress, session: Session | undefined): void;
+  /** Keeps a sign-in, or forgets it; answers the one that was kept. @throws home_not_writable, disk_full, config_invalid */
+  keepSignIn(server: ServerAddress, session: Session | undefined): Credential | undefined;
   /** Keeps the address in the home's config.toml; answers that file. @throws config_invalid, home_not_writable */
   keepServer(url: string): Promise<string>;
   openBrowser(url: string): void;

@@ -9,7 +9,7 @@ import { type Credential, findCredential, sessionCredential } from "./find-crede
 import { findServer, type ServerAddress, stoppedServer } from "./find-server.ts";
 import { httpFetch } from "./http-fetch.ts";
 import { openBrowser } from "./open-browser.ts";
-import { checkSessions, readSession, sessionsFile, writeSession } from "./sessions.ts";
+import { checkSessions, readSession, type Session, sessionsFile, writeSession } from "./sessions.ts";
 import { writeApiUrl } from "./write-api-url.ts";
 
 /** The way to the control plane of a command that runs here. */
@@ -19,6 +19,8 @@ export function createControlAccess(deps: {
   readonly signal: AbortSignal;
 }): ControlAccess {
   const { config, signal } = deps;
+  const credentialOf = (session: Session | undefined) =>
+    session === undefined ? undefined : sessionCredential(session.token, sessionsFile(config.home));
   const access: ControlAccess = {
     open: async () => {
       const server = await access.findServer();
@@ -28,10 +30,7 @@ export function createControlAccess(deps: {
     },
     findServer: async () => await findServer(config),
     findCredential: async ({ url }) => await findCredential(deps, url),
-    findSignIn: ({ url }) => {
-      const session = readSession(config.home, url);
-      return session === undefined ? undefined : sessionCredential(session.token, sessionsFile(config.home));
-    },
+    findSignIn: ({ url }) => credentialOf(readSession(config.home, url)),
     connect,
     signIn: async (server, listener) => {
       if (!server.is_running) throw stoppedServer(server);
@@ -39,7 +38,7 @@ export function createControlAccess(deps: {
       const token = await signInByDevice({ server, signal, fetch: httpFetch, ...listener });
       return { token, credential: sessionCredential(token, sessionsFile(config.home)) };
     },
-    keepSignIn: ({ url }, session) => writeSession(config.home, url, session),
+    keepSignIn: ({ url }, session) => credentialOf(writeSession(config.home, url, session)),
     keepServer: async (url) => await writeApiUrl(config.home, url),
     openBrowser,
   };

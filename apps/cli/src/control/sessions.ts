@@ -1,6 +1,7 @@
-import { accessSync, constants, mkdirSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { accessSync, constants, mkdirSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { appError } from "@appdb/contract/errors";
+import { writePrivateFile } from "@appdb/adapters/processes/private-files";
+import { AppError, appError } from "@appdb/contract/errors";
 import { HOME_PATHS } from "@appdb/contract/home";
 import { homeError } from "@appdb/contract/home-error";
 import { readIfThere } from "./read-home-config.ts";
@@ -38,25 +39,23 @@ export function checkSessions(home: string): void {
   }
 }
 
-/** Keeps a sign-in, or forgets it. The file is exchanged as a whole: a crash leaves the old one or the new one.
+/** Keeps a sign-in, or forgets it; answers the one that was there. The file is exchanged as a whole: a crash leaves the
+ *  old one or the new one.
  *  @throws home_not_writable, disk_full, config_invalid when the file is damaged */
-export function writeSession(home: string, url: string, session: Session | undefined): void {
+export function writeSession(home: string, url: string, session: Session | undefined): Session | undefined {
   const path = sessionsFile(home);
-  const { [url]: _former, ...others } = readSessions(path);
+  const { [url]: former, ...others } = readSessions(path);
   const sessions: Sessions = session === undefined ? others : { ...others, [url]: session };
   writePrivate(home, path, `${JSON.stringify({ version: 1, sessions }, null, 2)}\n`);
+  return former;
 }
 
-/** Writes a file that is for its owner alone, at once or not at all. @throws home_not_writable, disk_full */
+/** Writes a file of the home that is for its owner alone, at once or not at all. @throws home_not_writable, disk_full */
 export function writePrivate(home: string, path: string, text: string): void {
-  const written = `${path}.${process.pid}.new`;
   try {
-    mkdirSync(home, { recursive: true, mode: 0o700 });
-    writeFileSync(written, text, { mode: 0o600, flush: true });
-    renameSync(written, path);
+    writePrivateFile(path, text);
   } catch (cause) {
-    rmSync(written, { force: true });
-    throw homeError(home, cause);
+    throw cause instanceof AppError ? cause : homeError(home, cause);
   }
 }
 

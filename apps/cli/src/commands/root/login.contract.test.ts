@@ -198,6 +198,20 @@ describe("cli login", () => {
     expect(ran.stderr).toMatch(/The server did not answer \(.+\); it is asked again\./);
   });
 
+  test("ends the session of the sign-in that it replaces", async () => {
+    const sessionList = ({ headers }: Asked) => {
+      expect(headers.authorization).toBe("Bearer former");
+      return { items: [SESSION], next: null };
+    };
+    await serve([TOKEN], { answers: { sessionList, sessionRevoke: () => undefined } });
+    mkdirSync(world.home);
+    const former = { token: "former", email: "ann@example.com", signed_in_at: "" };
+    writeFileSync(sessionsFile(), JSON.stringify({ sessions: { [server.url]: former } }), { mode: 0o600 });
+    expect(await login()).toMatchObject({ exit: 0, stderr: expect.not.stringContaining("warning") });
+    expect(server.asked.at(-1)).toMatchObject({ name: "sessionRevoke", params: { id: "s1" } });
+    expect(sessions()[server.url].token).toBe(TOKEN);
+  });
+
   test("says that an API key goes before the sign-in", async () => {
     await serve();
     const ran = await login("", { SERVICE_API_KEY: "sk_x" });

@@ -1,5 +1,6 @@
 import type { Whoami } from "@appdb/contract/routes/control";
 import type { Context, SignInListener } from "../../context.ts";
+import { endSession } from "../../control/end-session.ts";
 import { parseServerUrl } from "../../control/find-server.ts";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
 import { showControls } from "../../output/show-controls.ts";
@@ -46,7 +47,9 @@ export const login = defineCommand<Flags, [], LoginResult>({
     const { token, credential } = await access.signIn(server, listenerOf(ctx, flags, access.openBrowser));
     const who = await access.connect(server, credential).call("whoami", {}, { signal: ctx.signal });
     const session = { token, email: who.email ?? "", signed_in_at: new Date().toISOString() };
-    access.keepSignIn(server, session);
+    const former = access.keepSignIn(server, session);
+    // nobody could end it later: its token is gone from here
+    if (former !== undefined) await endSession(ctx, access.connect, server, former);
     if (flags.server !== undefined) await keepServer(ctx, flags.server);
     const used = await access.findCredential(server);
     if (used?.kind === "api_key") {

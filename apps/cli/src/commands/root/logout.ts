@@ -1,7 +1,4 @@
-import { AppError } from "@appdb/contract/errors";
-import type { Context, ControlAccess } from "../../context.ts";
-import type { Credential } from "../../control/find-credential.ts";
-import type { ServerAddress } from "../../control/find-server.ts";
+import { endSession } from "../../control/end-session.ts";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
 
 interface LogoutResult {
@@ -25,7 +22,7 @@ export const logout = defineCommand<JsonFlag, [], LogoutResult>({
     const server = await access.findServer();
     const signIn = access.findSignIn(server);
     if (signIn === undefined) return { server: server.url, signed_out: false, revoked: false };
-    const revoked = await revoke(ctx, access, server, signIn);
+    const revoked = await endSession(ctx, access.connect, server, signIn);
     access.keepSignIn(server, undefined);
     const left = await access.findCredential(server);
     if (left?.kind === "api_key") ctx.out.note(`warning: commands go on with the API key of ${left.source}.`);
@@ -33,27 +30,3 @@ export const logout = defineCommand<JsonFlag, [], LogoutResult>({
   },
   render: ({ signed_out }, out) => out.line(signed_out ? "Signed out." : "Not signed in."),
 });
-
-/** Ends the session at the server. False, with a word to the person, when it could not be told. */
-async function revoke(
-  ctx: Context,
-  access: ControlAccess,
-  server: ServerAddress,
-  signIn: Credential,
-): Promise<boolean> {
-  try {
-    const client = access.connect(server, signIn);
-    for await (const session of client.each("sessionList", {}, { signal: ctx.signal })) {
-      if (!session.current) continue;
-      await client.call("sessionRevoke", { params: { id: session.id } }, { signal: ctx.signal });
-      return true;
-    }
-    return false;
-  } catch (error) {
-    if (!(error instanceof AppError) || error.code === "interrupted") throw error;
-    // One that has ended there already is what was wanted.
-    if (error.code === "not_signed_in" || error.code === "session_not_found") return false;
-    ctx.out.note(`warning: the server was not told, and keeps the session until it ends by itself: ${error.message}`);
-    return false;
-  }
-}

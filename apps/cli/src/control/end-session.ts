@@ -1,0 +1,28 @@
+import { AppError } from "@appdb/contract/errors";
+import type { Context, ControlAccess } from "../context.ts";
+import type { Credential } from "./find-credential.ts";
+import type { ServerAddress } from "./find-server.ts";
+
+/** Ends a session at its server. False when it had ended there already, or, with a word to the person, when the server
+ *  could not be told. @throws interrupted */
+export async function endSession(
+  ctx: Pick<Context, "out" | "signal">,
+  connect: ControlAccess["connect"],
+  server: ServerAddress,
+  session: Credential,
+): Promise<boolean> {
+  try {
+    const client = connect(server, session);
+    for await (const { current, id } of client.each("sessionList", {}, { signal: ctx.signal })) {
+      if (!current) continue;
+      await client.call("sessionRevoke", { params: { id } }, { signal: ctx.signal });
+      return true;
+    }
+    return false;
+  } catch (error) {
+    if (!(error instanceof AppError) || error.code === "interrupted") throw error;
+    if (error.code === "not_signed_in" || error.code === "session_not_found") return false;
+    ctx.out.note(`warning: the server was not told, and keeps the session until it ends by itself: ${error.message}`);
+    return false;
+  }
+}
