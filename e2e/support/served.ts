@@ -111,7 +111,12 @@ export async function hold(place: Place, text: string): Promise<AsyncDisposable>
 }
 
 async function connect(place: Place, database: string): Promise<pg.Client> {
-  const pid_file = join(place.home, "postgres", "18", "postmaster.pid");
+  return await connectCluster(join(place.home, "postgres"), database);
+}
+
+/** A connection to the running cluster in a folder of a home. */
+export async function connectCluster(folder: string, database: string): Promise<pg.Client> {
+  const pid_file = join(folder, "18", "postmaster.pid");
   expect(existsSync(pid_file), "PostgreSQL does not run").toBe(true);
   const client = new pg.Client({
     host: readFileSync(pid_file, "utf8").split("\n")[4],

@@ -46,9 +46,10 @@ const CLOCK: Clock = {
 export async function signInByDevice(deps: SignInDeps): Promise<string> {
   const { clock = CLOCK, signal } = deps;
   const asked = await post(deps, "code", { client_id: DEVICE_CLIENT_ID });
-  const { device_code, user_code, verification_uri, verification_uri_complete, interval } = asked.body;
+  const { device_code, verification_uri, verification_uri_complete, interval } = asked.body;
+  const user_code = spaced(asked.body["user_code"]);
   const url = [verification_uri_complete, verification_uri].find(isWebAddress);
-  if (asked.status !== 200 || typeof device_code !== "string" || typeof user_code !== "string" || url === undefined) {
+  if (asked.status !== 200 || typeof device_code !== "string" || user_code === undefined || url === undefined) {
     throw refusalOf(deps, "code", asked);
   }
   const expires_in_s = typeof asked.body["expires_in"] === "number" ? asked.body["expires_in"] : 600;
@@ -70,6 +71,12 @@ export async function signInByDevice(deps: SignInDeps): Promise<string> {
     else if (answer.body["error"] === "expired_token") throw expired();
     else if (answer.body["error"] !== "authorization_pending") throw refusalOf(deps, "token", answer);
   }
+}
+
+/** Eight letters in a row are hard to compare with a page; the server takes them either way. */
+function spaced(code: unknown): string | undefined {
+  if (typeof code !== "string") return undefined;
+  return /^[A-Z0-9]{8}$/.test(code) ? `${code.slice(0, 4)}-${code.slice(4)}` : code;
 }
 
 interface Answer {

@@ -67,7 +67,7 @@ export const login = defineCommand<Flags, [], LoginResult>({
 function listenerOf(ctx: Context, flags: Flags, openBrowser: (url: string) => void): SignInListener {
   return {
     onCode: ({ user_code, url, expires_in_s }) => {
-      ctx.out.note(`Your code is ${showControls(spaced(user_code))}`);
+      ctx.out.note(`Your code is ${showControls(user_code)}`);
       ctx.out.note(`Confirm it at ${showControls(url)}`);
       ctx.out.status(
         `Waiting for that, for ${Math.max(1, Math.round(expires_in_s / 60))} minutes at most. Ctrl-C ends it.`,
@@ -84,11 +84,6 @@ async function keepServer(ctx: Context, url: string): Promise<void> {
   if (ctx.config.api_url !== undefined) {
     ctx.out.note(`warning: SERVICE_API_URL is set to ${ctx.config.api_url}, which goes before that.`);
   }
-}
-
-/** Eight letters in a row are hard to compare with the page. */
-function spaced(code: string): string {
-  return /^[A-Z0-9]{8}$/.test(code) ? `${code.slice(0, 4)}-${code.slice(4)}` : code;
 }
 
 function isPlainAndFar(url: string): boolean {

@@ -1,0 +1,97 @@
+import { join } from "node:path";
+import { eventually } from "@appdb/testkit/eventually";
+import { expect } from "vitest";
+import { type Place, ROOT, type Started } from "./place.ts";
+import { connectCluster } from "./served.ts";
+
+/** The hosted service on the home of a place, and somebody's browser. */
+export interface Hosted {
+  readonly url: string;
+  readonly server: Started;
+  /** Makes the first account by the link that the server printed; its session is the browser's from then on. */
+  setUp(email: string): Promise<void>;
+  /** Asks as the browser does: with its cookie, from a page of the server. */
+  browse(method: string, path: string, body?: object): Promise<Browsed>;
+  /** Asks the control plane's PostgreSQL past everything of ours. */
+  query(text: string): Promise<unknown[][]>;
+}
+
+export interface Browsed {
+  readonly status: number;
+  // biome-ignore lint/suspicious/noExplicitAny: answers are looked at, not worked with
+  readonly json: any;
+}
+
+const PASSWORD = "correct horse battery";
+
+/** Starts the built server on the home of the place, on a port and a PostgreSQL of its own; it ends with the place. */
+export async function startHosted(place: Place): Promise<Hosted> {
+  const server = place.start(`node '${join(ROOT, "dist", "server.js")}'`);
+  const url = await eventually(
+    () => {
+      expect(server.child.exitCode, server.output()).toBe(null);
+      const printed = /^Dashboard: (\S+)$/m.exec(server.output())?.[1];
+      expect(printed, server.output()).toBeDefined();
+      return printed ?? "";
+    },
+    { timeout_ms: 60_000 },
+  );
+  let cookie = "";
+  const browse: Hosted["browse"] = async (method, path, body) => {
+    const response = await fetch(url + path, {
+      method,
+      headers: {
+        origin: url,
+        ...(cookie === "" ? {} : { cookie }),
+        ...(body === undefined ? {} : { "content-type": "application/json" }),
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    const set = response.headers.getSetCookie()[0]?.split(";")[0];
+    if (set !== undefined) cookie = set;
+    const text = await response.text();
+    return { status: response.status, json: text === "" ? undefined : JSON.parse(text) };
+  };
+  return {
+    url,
+    server,
+    browse,
+    query: async (text) => {
+      const client = await connectCluster(join(place.home, "server", "postgres"), "control");
+      try {
+        return (await client.query({ text, rowMode: "array" })).rows;
+      } finally {
+        await client.end();
+      }
+    },
+    setUp: async (email) => {
+      const token = /\/setup\?token=(\S+)$/m.exec(server.output())?.[1];
+      expect(token, server.output()).toBeDefined();
+      const made = await browse("POST", "/v1/setup", { token, email, name: "Ann", password: PASSWORD });
+      expect(made, JSON.stringify(made)).toMatchObject({ status: 201 });
+    },
+  };
+}
+
+/** Runs `cli login` until it shows its code. */
+export async function startLogin(
+  place: Place,
+  words = "",
+): Promise<{ readonly login: Started; readonly code: string }> {
+  const login = place.start(`cli login ${words}`);
+  const code = await eventually(
+    () => {
+      const shown = /^Your code is (\S+)$/m.exec(login.output())?.[1];
+      expect(shown, login.output()).toBeDefined();
+      return shown ?? "";
+    },
+    { timeout_ms: 20_000 },
+  );
+  return { login, code };
+}
+
+/** Waits for the end of something that was started. */
+export async function ended({ child, output }: Started, timeout_ms = 30_000): Promise<number | null> {
+  await eventually(() => expect(child.exitCode ?? child.signalCode, output()).not.toBe(null), { timeout_ms });
+  return child.exitCode;
+}
