@@ -1,9 +1,10 @@
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { eventually } from "@appdb/testkit/eventually";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ended, type Hosted, startHosted, startLogin } from "./support/hosted.ts";
 import { makePlace, type Place } from "./support/place.ts";
-import { expectExit, expectProblem } from "./support/served.ts";
+import { expectExit, expectProblem, writeFile } from "./support/served.ts";
 
 const ANN = "ann@example.com";
 
@@ -60,6 +61,78 @@ describe("somebody with a hosted service of their own", () => {
     expect((await json("whoami")).organization.name).toBe("beta");
     await expectExit(place, 0, "org", "switch", "acme");
     expect((await json("whoami")).organization.name).toBe("acme");
+  });
+
+  test("makes keys: one that acts as its maker, one that may do what its grants say", async () => {
+    const ci = await expectExit(place, 0, "key", "create", "ci");
+    const [first, , line, secret = "", ...rest] = ci.stdout.trimEnd().split("\n");
+    expect([first, line, rest]).toEqual([`ci  (acts as ${ANN})`, "API key (shown once, store it now):", []]);
+    const grant = "access:cloud://acme:main/services/ingest";
+    const edge = await json("key", "create", "edge", "--grant", grant, "--expires", "90d");
+    expect(edge).toMatchObject({ name: "edge", grants: [grant], api_key: expect.stringMatching(/^sk_/) });
+    const wrong = await expectProblem(place, 2, "key", "create", "x", "--grant", "access:acme:main");
+    expect(wrong.code).toBe("invalid_grant");
+    expect((await expectProblem(place, 1, "key", "create", "ci")).code).toBe("key_taken");
+    expect((await expectExit(place, 0, "key", "list")).stdout).toBe("ci\nedge\n");
+    expect((await expectExit(place, 0, "key", "list", "-l")).stdout).toContain(`acts as ${ANN}`);
+
+    const withKey = async (key: string, words: string) => await place.type(`SERVICE_API_KEY=${key} cli ${words}`);
+    expect((await withKey(secret, "whoami")).stdout).toBe(
+      `API key ci on ${hosted.url}\nIt acts as ${ANN}.\nOrganization: acme (owner)\n` +
+        `Commands use the API key of SERVICE_API_KEY; the server is from ${join(place.home, "server.json")}.\n`,
+    );
+    const granted = await withKey(edge.api_key, "whoami");
+    expect(granted.stdout).toContain(`API key edge on ${hosted.url}\nIt may ${grant}\n`);
+    expect(await withKey(edge.api_key, "key list --org acme --json")).toMatchObject({ code: 1 });
+    const rotated = await json("key", "rotate", "ci");
+    expect((await withKey(secret, "whoami --json")).stdout).toContain('"unauthorized"');
+    expect((await withKey(rotated.api_key, "whoami")).code).toBe(0);
+    expect((await expectExit(place, 0, "key", "delete", "ci")).stdout).toBe("deleted  ci\n");
+    expect((await withKey(rotated.api_key, "whoami")).code).toBe(1);
+    expect((await expectProblem(place, 1, "key", "delete", "ci")).code).toBe("key_not_found");
+  });
+
+  test("keeps secrets that nobody reads back", async () => {
+    const value = "sk-provider-0123456789";
+    writeFile(place, "key.pem", `${value}\n`);
+    const piped = await place.type(`printf '${value}' | cli secret set acme OPENAI_API_KEY`);
+    expect(piped.stdout, piped.stderr).toBe("OPENAI_API_KEY  organization\n");
+    const main = "cloud://acme:main";
+    await expectExit(place, 0, "secret", "set", main, "OPENAI_API_KEY", "--file", "key.pem");
+    await expectExit(place, 0, "secret", "set", main, "REGION=eu", "TIER=gold");
+    const partly = await expectProblem(place, 1, "secret", "set", main, "A=1", "SERVICE_X=2", "B=3");
+    expect(partly).toMatchObject({ code: "secret_reserved", meta: { done: ["A"], not_done: ["SERVICE_X", "B"] } });
+    const listed = await expectExit(place, 0, "secret", "list", main);
+    expect(listed.stdout).toContain("OPENAI_API_KEY  database  overrides an organization secret\n");
+    expect(listed.stdout).toMatch(/^REGION {10}database$/m);
+    expect((await expectExit(place, 0, "secret", "list")).stdout).toBe("OPENAI_API_KEY  organization\n");
+    await expectExit(place, 0, "secret", "delete", main, "OPENAI_API_KEY", "A");
+    expect((await expectProblem(place, 1, "secret", "delete", main, "A")).code).toBe("secret_not_found");
+    const everything = JSON.stringify([await json("secret", "list", main), await json("events", "--limit", "200")]);
+    expect(everything).not.toContain(value);
+    expect(hosted.server.output()).not.toContain(value);
+  });
+
+  test("sees what happened: operations, the audit log, and new events as they come", async () => {
+    const { operations } = await json("operations", "list");
+    const provision = operations.find(({ kind }: { kind: string }) => kind === "database.provision");
+    const done = await expectExit(place, 0, "operations", "wait", provision.id, "--timeout", "1m");
+    expect(done.stdout).toContain("database.provision  cloud://acme:main  succeeded\n");
+    expect(await json("operations", "show", provision.id)).toMatchObject({ state: "succeeded" });
+    const late = await expectProblem(place, 1, "operations", "cancel", provision.id);
+    expect(late.code).toBe("operation_not_cancellable");
+    const follow = place.start("cli events --follow --limit 1");
+    await eventually(() => expect(follow.output()).toContain("\n"));
+    await expectExit(place, 0, "secret", "set", "acme", "LATER=1");
+    await eventually(() =>
+      expect(follow.output()).toMatch(/ {2}secret\.set {2}.*LATER.* {2}ann@example\.com {2}succeeded/),
+    );
+    expect(await follow.interrupt("SIGINT"), follow.output()).toBe(130);
+    const found: { action: string }[] = await json("events", "--limit", "200");
+    const actions = found.map(({ action }) => action);
+    for (const action of ["org.create", "key.create", "key.rotate", "key.delete", "secret.set", "secret.delete"]) {
+      expect(actions).toContain(action);
+    }
   });
 
   test("is refused with a bad key, whatever sign-in stands beside it", async () => {

@@ -1,7 +1,8 @@
 import { join } from "node:path";
 import { eventually } from "@appdb/testkit/eventually";
 import { expect } from "vitest";
-import { type Place, ROOT, type Started } from "./place.ts";
+import { startHostedServer } from "./hosted-server.ts";
+import type { Place, Started } from "./place.ts";
 import { connectCluster } from "./served.ts";
 
 /** The hosted service on the home of a place, and somebody's browser. */
@@ -26,16 +27,7 @@ const PASSWORD = "correct horse battery";
 
 /** Starts the built server on the home of the place, on a port and a PostgreSQL of its own; it ends with the place. */
 export async function startHosted(place: Place): Promise<Hosted> {
-  const server = place.start(`node '${join(ROOT, "dist", "server.js")}'`);
-  const url = await eventually(
-    () => {
-      expect(server.child.exitCode, server.output()).toBe(null);
-      const printed = /^Dashboard: (\S+)$/m.exec(server.output())?.[1];
-      expect(printed, server.output()).toBeDefined();
-      return printed ?? "";
-    },
-    { timeout_ms: 60_000 },
-  );
+  const { setup_link, started, url } = await startHostedServer(place);
   let cookie = "";
   const browse: Hosted["browse"] = async (method, path, body) => {
     const response = await fetch(url + path, {
@@ -54,7 +46,7 @@ export async function startHosted(place: Place): Promise<Hosted> {
   };
   return {
     url,
-    server,
+    server: started,
     browse,
     query: async (text) => {
       const client = await connectCluster(join(place.home, "server", "postgres"), "control");
@@ -65,8 +57,7 @@ export async function startHosted(place: Place): Promise<Hosted> {
       }
     },
     setUp: async (email) => {
-      const token = /\/setup\?token=(\S+)$/m.exec(server.output())?.[1];
-      expect(token, server.output()).toBeDefined();
+      const token = new URL(setup_link).searchParams.get("token");
       const made = await browse("POST", "/v1/setup", { token, email, name: "Ann", password: PASSWORD });
       expect(made, JSON.stringify(made)).toMatchObject({ status: 201 });
     },
