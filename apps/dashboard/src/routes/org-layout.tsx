@@ -17,8 +17,8 @@ export function OrgLayout() {
   const pages = PAGES.filter((page) => !("permission" in page) || may(org, page.permission));
   return (
     <div className="mx-auto grid w-full max-w-6xl content-start gap-x-10 px-5 md:grid-cols-[11rem_minmax(0,1fr)]">
-      <nav aria-label={org.name} className="max-md:-mx-5 max-md:overflow-x-auto max-md:px-5 max-md:pt-3 md:py-9">
-        <ul className="flex gap-0.5 md:sticky md:top-9 md:grid">
+      <nav aria-label={org.name} className="max-md:-mx-3 max-md:pt-3 md:py-9">
+        <ul className="flex flex-wrap gap-0.5 md:sticky md:top-9 md:grid">
           {pages.map((page) => (
             <li key={page.to}>
               <Link

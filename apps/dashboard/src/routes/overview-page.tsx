@@ -63,7 +63,7 @@ export function OverviewPage() {
         </Card>
       </Section>
       {may(org, "org.update") && (
-        <Section title="Shown name">
+        <Section title="Settings">
           <Card>
             <DisplayNameForm key={org.etag} org={org} />
           </Card>

@@ -5,7 +5,7 @@ import { TextLink } from "../ui/text-link.tsx";
 
 export function NotFoundPage() {
   return (
-    <main className="mx-auto grid max-w-md gap-3 px-5 py-24">
+    <main className="mx-auto grid max-w-md content-start gap-3 px-5 py-24">
       <PageHeading title="There is no such page" />
       <p className="text-muted">The address may be mistyped, or what it showed is gone.</p>
       <p>
@@ -18,7 +18,7 @@ export function NotFoundPage() {
 /** What stands where a page could not be shown. */
 export function ProblemPage({ error }: ErrorComponentProps) {
   return (
-    <main id="content" className="mx-auto grid w-full max-w-2xl gap-4 px-5 py-16">
+    <main id="content" className="mx-auto grid w-full max-w-2xl content-start gap-4 px-5 py-16">
       <PageHeading title="This cannot be shown" />
       <ProblemAlert error={error instanceof Error ? error : new Error(String(error))} />
       <p>

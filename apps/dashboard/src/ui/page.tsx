@@ -14,12 +14,12 @@ interface PageProps {
 export function Page({ title, lead, actions, children }: PageProps) {
   return (
     <div className="grid gap-6">
-      <div className="flex flex-wrap items-start justify-between gap-4">
-        <div className="grid max-w-2xl gap-1">
+      <div className="flex items-start justify-between gap-x-8 gap-y-4 max-sm:flex-wrap">
+        <div className="grid max-w-2xl min-w-0 gap-1">
           <PageHeading title={title} />
-          {lead && <p className="text-muted">{lead}</p>}
+          {lead && <p className="text-pretty text-muted">{lead}</p>}
         </div>
-        {actions && <div className="flex gap-2">{actions}</div>}
+        {actions && <div className="flex shrink-0 gap-2">{actions}</div>}
       </div>
       {children}
     </div>

@@ -1,0 +1,197 @@
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { findBarriers, openWindow } from "./support/browser.ts";
+import {
+  ANN,
+  type DashboardStage,
+  makeFirstAccount,
+  NO_BROWSER,
+  openDashboardStage,
+  post,
+  signIn,
+} from "./support/dashboard.ts";
+
+/** One journey, each test going on where the last one ended. */
+describe.skipIf(NO_BROWSER)("an organization in the dashboard", () => {
+  let stage: DashboardStage;
+
+  beforeAll(async () => {
+    stage = await openDashboardStage();
+    await makeFirstAccount(stage);
+    await post(stage, "/v1/orgs", { name: "acme" });
+  });
+  afterAll(async () => {
+    await stage?.[Symbol.asyncDispose]();
+  });
+
+  test("a key's secret is shown once; the key is listed, rotated with overlap, and deleted", async () => {
+    const { server, page, open, button } = stage;
+    await open("/orgs/acme/keys");
+    await page.getByText("No API key yet").waitFor();
+    await button("Create key").click();
+    const create = page.getByRole("dialog", { name: "Create API key" });
+    await create.getByLabel("Name").fill("ci");
+    await create.getByRole("button", { name: "Create key" }).click();
+    const first = await takeShown(page, "API key ci", "the secret");
+    expect(first).toMatch(/^sk_[a-z0-9]{12}_/);
+    expect(await whoami(server.url, first)).toMatchObject({ kind: "key", email: ANN.email });
+    const row = page.getByRole("row", { name: /^ci/ });
+    await row.getByText("what its creator may").waitFor();
+    expect(await page.content()).not.toContain(first);
+
+    await row.getByRole("button", { name: "Rotate ci" }).click();
+    await page.getByRole("button", { name: "Rotate key" }).click();
+    const second = await takeShown(page, "API key ci", "the secret");
+    expect(await whoami(server.url, first)).toMatchObject({ kind: "key" });
+    expect(await whoami(server.url, second)).toMatchObject({ kind: "key" });
+
+    await row.getByRole("button", { name: "Delete ci" }).click();
+    const confirm = page.getByRole("dialog", { name: "Delete the API key ci?" });
+    expect(await findBarriers(page)).toEqual([]);
+    await confirm.getByRole("button", { name: "Delete key" }).click();
+    await row.waitFor({ state: "detached" });
+    expect(await whoami(server.url, second)).toMatchObject({ code: "unauthorized" });
+  });
+
+  test("a key with grants is put together without knowing how grants are written", async () => {
+    const { server, page, open, button } = stage;
+    await open("/orgs/acme/keys");
+    await button("Create key").click();
+    const create = page.getByRole("dialog", { name: "Create API key" });
+    await create.getByLabel("Name").fill("edge");
+    await create.getByLabel("Only what is granted").check();
+    await create.getByLabel("May", { exact: true }).selectOption("call one service");
+    await create.getByLabel("Service", { exact: true }).fill("9lives");
+    await create.getByText("names begin with a letter", { exact: false }).waitFor();
+    await create.getByLabel("Service", { exact: true }).fill("ingest");
+    await create.getByText("access:cloud://acme:main/services/ingest", { exact: true }).waitFor();
+    await create.getByLabel("Expires").selectOption("never");
+    expect(await findBarriers(page)).toEqual([]);
+    await create.getByRole("button", { name: "Create key" }).click();
+    const secret = await takeShown(page, "API key edge", "the secret");
+    expect(await whoami(server.url, secret)).toMatchObject({
+      kind: "grant_key",
+      key: { name: "edge", grants: ["access:cloud://acme:main/services/ingest"] },
+    });
+    await page.getByRole("row", { name: /^edge/ }).getByText("never").first().waitFor();
+  });
+
+  test("a secret is set, overridden for a database and deleted, and its value is shown by nothing", async () => {
+    const { page, open, button } = stage;
+    await open("/orgs/acme/secrets");
+    await button("Set secret").click();
+    const set = page.getByRole("dialog", { name: "Set a secret of the organization acme" });
+    await set.getByLabel("Name").fill("SERVICE_API_KEY");
+    await set.getByLabel("Value").fill("value-of-the-organization");
+    await set.getByRole("button", { name: "Set secret" }).click();
+    await set
+      .getByRole("alert")
+      .getByText("SERVICE_API_KEY cannot be the name of a secret", { exact: false })
+      .waitFor();
+    await set.getByLabel("Name").fill("OPENAI_API_KEY");
+    await set.getByRole("button", { name: "Set secret" }).click();
+    const row = page.getByRole("row", { name: /OPENAI_API_KEY/ });
+    await row.waitFor();
+    expect(await page.content()).not.toContain("value-of-the-organization");
+
+    await page.getByRole("link", { name: "Database main" }).click();
+    await row.getByRole("button", { name: "Override OPENAI_API_KEY" }).click();
+    const override = page.getByRole("dialog", { name: "Set OPENAI_API_KEY of the database main" });
+    await override.getByLabel("Value").fill("value-of-the-database");
+    await override.getByRole("button", { name: "Set secret" }).click();
+    await row.getByText("instead of the organization's").waitFor();
+    await row.getByRole("button", { name: "Delete OPENAI_API_KEY" }).click();
+    await page.getByRole("button", { name: "Delete secret" }).click();
+    await row.getByRole("button", { name: "Override OPENAI_API_KEY" }).waitFor();
+
+    await page.getByRole("link", { name: "Organization", exact: true }).click();
+    await row.getByRole("button", { name: "Delete OPENAI_API_KEY" }).click();
+    await page.getByRole("button", { name: "Delete secret" }).click();
+    await page.getByText("No secret yet").waitFor();
+  });
+
+  test("the audit log shows who did what, from where, and goes on while it is followed", async () => {
+    const { page, open, button } = stage;
+    await open("/orgs/acme/audit");
+    const table = page.getByRole("table", { name: "Events, newest first" });
+    for (const [action, target] of [
+      ["org.create", "acme"],
+      ["key.create", "ci"],
+      ["key.rotate", "ci"],
+      ["key.delete", "ci"],
+      ["secret.set", "OPENAI_API_KEY"],
+      ["secret.delete", "OPENAI_API_KEY"],
+    ]) {
+      const event = table
+        .getByRole("row")
+        .filter({ hasText: `${action}` })
+        .filter({ hasText: `${target}` })
+        .first();
+      await event.getByText("127.0.0.1").waitFor();
+    }
+    expect(await page.content()).not.toMatch(/value-of-the|sk_[a-z0-9]{12}_/);
+
+    await button("Follow").click();
+    await page.getByRole("button", { name: "Following", pressed: true }).waitFor();
+    await post(stage, "/v1/orgs/acme/keys", { name: "followed" });
+    await table.getByRole("row").nth(1).filter({ hasText: "followed" }).waitFor();
+    await button("Following").click();
+  });
+
+  test.each(["light", "dark"] as const)(
+    "axe finds nothing on any page in %s, and the policy nothing to refuse",
+    async (scheme) => {
+      const { server, browser } = stage;
+      await using window = await openWindow(browser, scheme);
+      const { page, complaints } = window;
+      const found: Record<string, string[]> = {};
+      const look = async (path: string) => {
+        await page.goto(server.url + path);
+        await page.waitForLoadState("networkidle");
+        found[path] = await findBarriers(page);
+      };
+      for (const path of PUBLIC_PAGES) await look(path);
+      await page.goto(`${server.url}/sign-in`);
+      await signIn(page);
+      await page.getByRole("heading", { level: 1, name: "Organizations" }).waitFor();
+      for (const path of PAGES) await look(path);
+      expect(found).toEqual(Object.fromEntries([...PUBLIC_PAGES, ...PAGES].map((path) => [path, []])));
+      expect(complaints).toEqual([]);
+    },
+  );
+
+  test("no page has complained", () => {
+    const { ann } = stage;
+    expect(ann.complaints).toEqual([]);
+  });
+});
+
+const PUBLIC_PAGES = ["/sign-in", "/sign-up", "/setup?token=none", "/forgot", "/reset?token=none", "/no-such-page"];
+const PAGES = [
+  "/",
+  "/account",
+  "/device",
+  "/orgs/acme",
+  "/orgs/acme/members",
+  "/orgs/acme/keys",
+  "/orgs/acme/secrets",
+  "/orgs/acme/secrets?db=main",
+  "/orgs/acme/audit",
+  "/orgs/acme/webhooks",
+  "/orgs/none-of-mine",
+];
+
+/** What a dialog shows this once; closes it. */
+async function takeShown(page: Page, title: string, what: string): Promise<string> {
+  const dialog = page.getByRole("dialog", { name: title });
+  const text = await dialog.locator(`[data-copied='${what}']`).textContent();
+  await page.keyboard.press("Escape");
+  await dialog.getByRole("button", { name: "I have stored it" }).click();
+  await dialog.waitFor({ state: "detached" });
+  return text ?? "";
+}
+
+async function whoami(url: string, key: string): Promise<unknown> {
+  const response = await fetch(`${url}/v1/whoami`, { headers: { "x-api-key": key } });
+  return await response.json();
+}

@@ -1,0 +1,70 @@
+import type { Browser, Locator, Page } from "playwright-core";
+import { findChromium, openBrowser, openWindow, type Window } from "./browser.ts";
+import { type HostedServer, startHostedServer } from "./hosted-server.ts";
+import { makePlace } from "./place.ts";
+
+export const ANN = { name: "Ann Archer", email: "ann@example.com", password: "correct horse battery" };
+
+/** Whether these tests are left out: there is no browser, and nobody demands one. */
+export const NO_BROWSER = findChromium() === undefined && process.env.CHROMIUM !== "required";
+
+/** A server of its own, a browser, and Ann's window. */
+export interface DashboardStage extends AsyncDisposable {
+  readonly server: HostedServer;
+  readonly browser: Browser;
+  readonly ann: Window;
+  readonly page: Page;
+  /** Loads a page in Ann's window, to its end. */
+  open(path: string): Promise<void>;
+  heading(name: string): Locator;
+  button(name: string): Locator;
+}
+
+export async function openDashboardStage(): Promise<DashboardStage> {
+  const place = makePlace();
+  const browser = await openBrowser();
+  const close = async () => {
+    await browser.close();
+    await place[Symbol.asyncDispose]();
+  };
+  try {
+    const server = await startHostedServer(place);
+    const ann = await openWindow(browser);
+    const { page } = ann;
+    return {
+      server,
+      browser,
+      ann,
+      page,
+      open: async (path) => {
+        await page.goto(server.url + path);
+        await page.waitForLoadState("networkidle");
+      },
+      heading: (name) => page.getByRole("heading", { level: 1, name }),
+      button: (name) => page.getByRole("button", { name, exact: true }),
+      [Symbol.asyncDispose]: close,
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+/** Fills in the sign-in that a window shows. */
+export async function signIn(page: Page, password = ANN.password): Promise<void> {
+  await page.getByLabel("E-mail address").fill(ANN.email);
+  await page.getByLabel("Password").fill(password);
+  await page.getByRole("button", { name: "Sign in", exact: true }).click();
+}
+
+/** What the page behind the printed link does. */
+export async function makeFirstAccount(stage: DashboardStage): Promise<void> {
+  const token = new URL(stage.server.setup_link).searchParams.get("token");
+  await post(stage, "/v1/setup", { token, ...ANN });
+}
+
+/** Has the server do what a page of Ann's would ask for; the answer is one of 201. */
+export async function post({ ann, server }: DashboardStage, path: string, data: unknown): Promise<void> {
+  const response = await ann.context.request.post(server.url + path, { headers: { origin: server.url }, data });
+  if (response.status() !== 201) throw new Error(`${path} answered ${response.status()}: ${await response.text()}`);
+}
