@@ -100,8 +100,10 @@ describe("somebody with a hosted service of their own", () => {
     const main = "cloud://acme:main";
     await expectExit(place, 0, "secret", "set", main, "OPENAI_API_KEY", "--file", "key.pem");
     await expectExit(place, 0, "secret", "set", main, "REGION=eu", "TIER=gold");
-    const partly = await expectProblem(place, 1, "secret", "set", main, "A=1", "SERVICE_X=2", "B=3");
-    expect(partly).toMatchObject({ code: "secret_reserved", meta: { done: ["A"], not_done: ["SERVICE_X", "B"] } });
+    const partly = await expectProblem(place, 1, "secret", "set", main, "A=1", `LONG=${"x".repeat(70_000)}`, "B=3");
+    expect(partly.detail).toContain("Set before: A. Not set: LONG, B.");
+    expect(partly.meta).toMatchObject({ done: ["A"], not_done: ["LONG", "B"] });
+    expect((await expectProblem(place, 1, "secret", "set", main, "SERVICE_X=1")).code).toBe("secret_reserved");
     const listed = await expectExit(place, 0, "secret", "list", main);
     expect(listed.stdout).toContain("OPENAI_API_KEY  database  overrides an organization secret\n");
     expect(listed.stdout).toMatch(/^REGION {10}database$/m);

@@ -59,6 +59,15 @@ export function parseDuration(input: string): number {
   throw new Error("a time in minutes, hours or days is wanted: 30m, 12h, 90d");
 }
 
+/** Parses such a time that the control plane takes no more than so many days of. @throws Error */
+export function parseDurationUpTo(days: number): (input: string) => number {
+  return (input) => {
+    const seconds = parseDuration(input);
+    if (seconds <= days * 86_400) return seconds;
+    throw new Error(`at most ${days}d can be had`);
+  };
+}
+
 /** The local target of a command. @throws invalid_target; hosted_not_available for a hosted one */
 export function requireLocal(typed: string, command: string): LocalTarget {
   const target = parseTarget(typed);

@@ -1,11 +1,12 @@
 import { parseGrant } from "@appdb/contract/control/grants";
+import { parseKeyName } from "@appdb/contract/control/resource-names";
 import { appError } from "@appdb/contract/errors";
 import type { CreatedKey } from "@appdb/contract/routes/control";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
 import type { Output } from "../../output/output.ts";
 import { showControls } from "../../output/show-controls.ts";
 import { ORG_FLAG, openOrganization } from "../account.ts";
-import { parseDuration, text } from "../parameters.ts";
+import { parseDurationUpTo, text } from "../parameters.ts";
 
 interface Flags extends JsonFlag {
   readonly grant?: readonly string[];
@@ -37,7 +38,7 @@ export const create = defineCommand<Flags, [name: string], CreatedKey>({
       },
       expires: {
         kind: "parsed",
-        parse: parseDuration,
+        parse: parseDurationUpTo(3_650),
         optional: true,
         brief: "When it ends: 30m, 12h, 90d; never when left out",
         placeholder: "time",
@@ -45,7 +46,8 @@ export const create = defineCommand<Flags, [name: string], CreatedKey>({
       org: ORG_FLAG,
     },
   },
-  run: async (ctx, flags, name) => {
+  run: async (ctx, flags, typed) => {
+    const name = parseKeyName(typed);
     const grants = (flags.grant ?? []).map(parseGrant);
     const org = organizationOf(grants, flags.org);
     const control = await openOrganization(ctx, org);

@@ -147,10 +147,10 @@ describe("cli key create", () => {
     expect(server.asked).toEqual([]);
   });
 
-  test.each(["90", "0d", "1w", "-1d", "1.5h"])("refuses --expires %s with exit 2", async (time) => {
+  test.each(["90", "0d", "1w", "-1d", "1.5h", "3651d"])("refuses --expires %s with exit 2", async (time) => {
     const ran = await run(["key", "create", "ci", `--expires=${time}`]);
     expect(ran.exit).toBe(2);
-    expect(ran.stderr).toContain("30m, 12h, 90d");
+    expect(ran.stderr).toMatch(/30m, 12h, 90d|at most 3650d/);
     expect(server.asked).toEqual([]);
   });
 
@@ -188,8 +188,11 @@ describe("cli key", () => {
     expect(asked().map(({ body }) => body.overlap_s)).toEqual([0, 3_600]);
   });
 
-  test("names of others do not draw on the terminal", async () => {
-    const ran = await run(["key", "create", "\u001b[2Jci"]);
-    expect(ran.stdout).toMatch(/^\\u001b\[2Jci {2}\(/);
+  test("create refuses a name that no key has before any request", async () => {
+    const ran = await run(["key", "create", "a b\u001b[2J", "--json"]);
+    expect(ran.exit).toBe(1);
+    expect(JSON.parse(ran.stdout)).toMatchObject({ code: "invalid_name" });
+    expect(ran.stderr).not.toContain("\u001b");
+    expect(server.asked).toEqual([]);
   });
 });

@@ -2,7 +2,7 @@ import type { CreatedKey } from "@appdb/contract/routes/control";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
 import { showControls } from "../../output/show-controls.ts";
 import { ORG_FLAG, openOrganization } from "../account.ts";
-import { parseDuration, text } from "../parameters.ts";
+import { parseDurationUpTo, text } from "../parameters.ts";
 import { powersOf, printSecret } from "./create.ts";
 
 interface Flags extends JsonFlag {
@@ -22,7 +22,7 @@ export const rotate = defineCommand<Flags, [name: string], CreatedKey>({
     flags: {
       overlap: {
         kind: "parsed",
-        parse: parseDuration,
+        parse: parseDurationUpTo(30),
         optional: true,
         brief: "How long the former secret stays good: 30m, 1h",
         placeholder: "time",

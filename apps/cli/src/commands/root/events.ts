@@ -77,7 +77,7 @@ async function followEvents(
     } catch (error) {
       if (ctx.signal.aborted) return;
       if (!(error instanceof AppError) || error.code !== "server_unreachable" || retries >= MOST_RETRIES) throw error;
-      ctx.out.note(`The stream broke; it is taken up again. ${error.message}`);
+      if (retries === 0) ctx.out.note(`The stream broke; it is taken up again. ${error.message}`);
     }
     // Ctrl-C ends the pause too.
     await sleep(RETRY_MS, undefined, { signal: ctx.signal }).catch(() => undefined);

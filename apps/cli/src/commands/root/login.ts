@@ -8,7 +8,7 @@ import { organizationLine } from "../account.ts";
 
 interface Flags extends JsonFlag {
   readonly server?: string;
-  readonly browser: boolean;
+  readonly noBrowser: boolean;
 }
 
 interface LoginResult extends Pick<Whoami, "email" | "name" | "organization" | "organizations" | "expires_at"> {
@@ -32,7 +32,7 @@ export const login = defineCommand<Flags, [], LoginResult>({
         brief: "Address of the server; kept in the home's config.toml",
         placeholder: "url",
       },
-      browser: { kind: "boolean", brief: "Open the browser, where there is one", default: true, withNegated: true },
+      noBrowser: { kind: "boolean", brief: "Open no browser", default: false, withNegated: false },
     },
   },
   run: async (ctx, flags) => {
@@ -72,7 +72,7 @@ function listenerOf(ctx: Context, flags: Flags, openBrowser: (url: string) => vo
       ctx.out.status(
         `Waiting for that, for ${Math.max(1, Math.round(expires_in_s / 60))} minutes at most. Ctrl-C ends it.`,
       );
-      if (flags.browser && !flags.json && ctx.prompt !== undefined && ctx.config.has_display) openBrowser(url);
+      if (!flags.noBrowser && !flags.json && ctx.prompt !== undefined && ctx.config.has_display) openBrowser(url);
     },
     onRetry: (reason) => ctx.out.note(`The server did not answer (${reason}); it is asked again.`),
   };

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
+import { parseSecretName } from "@appdb/contract/control/resource-names";
 import { type AppError, appError } from "@appdb/contract/errors";
 import type { Context } from "../../context.ts";
 
@@ -12,7 +13,7 @@ export interface NamedValue {
  * The secrets that a command line names, `NAME=VALUE` or a NAME alone, with their values. The value of a NAME alone comes
  * from `--file`, from what is piped in, or from a prompt that shows nothing: a command line lands in the history of the
  * shell and in the list of processes.
- * @throws usage, interrupted
+ * @throws usage, interrupted, invalid_name, secret_reserved
  */
 export async function readValues(
   ctx: Pick<Context, "cwd" | "prompt" | "readInput">,
@@ -25,6 +26,8 @@ export async function readValues(
   if (file !== undefined && bare.length === 0) {
     throw wrong(`--file ${file} is for a NAME without a value, and there is none.`, ONE_BY_ONE);
   }
+  // Before anything is read or sent: what is refused here would be refused there, after some were set.
+  for (const { name } of named) parseSecretName(name);
   const values: NamedValue[] = [];
   for (const { name, value } of named) values.push({ name, value: value ?? (await readValue(ctx, name, file)) });
   const empty = values.find(({ value }) => value === "");

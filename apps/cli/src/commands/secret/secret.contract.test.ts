@@ -21,8 +21,7 @@ let server: ControlServer;
 beforeEach(async () => {
   world = openControlWorld();
   const refuse = (name = "") => {
-    if (name.startsWith("SERVICE_"))
-      throw appError("secret_reserved", { detail: `${name} is reserved.`, hint: "Rename it." });
+    if (name === "BAD") throw appError("secret_reserved", { detail: `${name} is refused.`, hint: "Rename it." });
   };
   server = await startControlServer({
     answers: {
@@ -91,15 +90,15 @@ describe("cli secret set", () => {
   });
 
   test("says which were set when a later one fails", async () => {
-    const ran = await run("secret set cloud://acme:main A=1 SERVICE_X=2 C=3 --json");
+    const ran = await run("secret set cloud://acme:main A=1 BAD=2 C=3 --json");
     expect(ran.exit).toBe(1);
     expect(JSON.parse(ran.stdout)).toMatchObject({
       code: "secret_reserved",
-      detail: "SERVICE_X is reserved. Set before: A. Not set: SERVICE_X, C.",
+      detail: "BAD is refused. Set before: A. Not set: BAD, C.",
       hint: "Rename it.",
-      meta: { done: ["A"], not_done: ["SERVICE_X", "C"] },
+      meta: { done: ["A"], not_done: ["BAD", "C"] },
     });
-    expect(values().map(([name]) => name)).toEqual(["A", "SERVICE_X"]);
+    expect(values().map(([name]) => name)).toEqual(["A", "BAD"]);
   });
 
   test.each([
@@ -113,6 +112,12 @@ describe("cli secret set", () => {
     const ran = await run(["secret", "set", ...words]);
     expect(ran.exit).toBe(2);
     expect(ran.stderr).toContain(what);
+    expect(server.asked).toEqual([]);
+  });
+
+  test.each(["SERVICE_X", "service_x", "A".repeat(129)])("refuses the name %s before any request", async (name) => {
+    const ran = await run(["secret", "set", "acme", "A=1", `${name}=2`]);
+    expect(ran.exit).toBe(1);
     expect(server.asked).toEqual([]);
   });
 

@@ -22,7 +22,7 @@ export const set = defineCommand<Flags, string[], Secret[]>({
   parameters: {
     positional: {
       kind: "array",
-      parameter: { brief: `${PLACE.brief}, then NAME or NAME=VALUE`, placeholder: "URI|ORG NAME", parse: text },
+      parameter: { brief: `${PLACE.brief}, then NAME or NAME=VALUE`, placeholder: "URI|ORG NAME[=VALUE]", parse: text },
       minimum: 2,
     },
     flags: {
