@@ -1,6 +1,6 @@
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { findBarriers, openWindow } from "./support/browser.ts";
+import { findBarriers, openWindow, takePicture } from "./support/browser.ts";
 import {
   ANN,
   type DashboardStage,
@@ -67,6 +67,7 @@ describe.skipIf(NO_BROWSER)("an organization in the dashboard", () => {
     await create.getByText("access:cloud://acme:main/services/ingest", { exact: true }).waitFor();
     await create.getByLabel("Expires").selectOption("never");
     expect(await findBarriers(page)).toEqual([]);
+    await takePicture(page, "create-key");
     await create.getByRole("button", { name: "Create key" }).click();
     const secret = await takeShown(page, "API key edge", "the secret");
     expect(await whoami(server.url, secret)).toMatchObject({
@@ -93,6 +94,11 @@ describe.skipIf(NO_BROWSER)("an organization in the dashboard", () => {
     const row = page.getByRole("row", { name: /OPENAI_API_KEY/ });
     await row.waitFor();
     expect(await page.content()).not.toContain("value-of-the-organization");
+    await button("Set secret").click();
+    await set.getByLabel("Name").fill("SENTRY_DSN");
+    await set.getByLabel("Value").fill("another-value-of-the-organization");
+    await set.getByRole("button", { name: "Set secret" }).click();
+    await page.getByRole("row", { name: /SENTRY_DSN/ }).waitFor();
 
     await page.getByRole("link", { name: "Database main" }).click();
     await row.getByRole("button", { name: "Override OPENAI_API_KEY" }).click();
@@ -100,6 +106,7 @@ describe.skipIf(NO_BROWSER)("an organization in the dashboard", () => {
     await override.getByLabel("Value").fill("value-of-the-database");
     await override.getByRole("button", { name: "Set secret" }).click();
     await row.getByText("instead of the organization's").waitFor();
+    await takePicture(page, "secrets");
     await row.getByRole("button", { name: "Delete OPENAI_API_KEY" }).click();
     await page.getByRole("button", { name: "Delete secret" }).click();
     await row.getByRole("button", { name: "Override OPENAI_API_KEY" }).waitFor();
@@ -107,7 +114,7 @@ describe.skipIf(NO_BROWSER)("an organization in the dashboard", () => {
     await page.getByRole("link", { name: "Organization", exact: true }).click();
     await row.getByRole("button", { name: "Delete OPENAI_API_KEY" }).click();
     await page.getByRole("button", { name: "Delete secret" }).click();
-    await page.getByText("No secret yet").waitFor();
+    await row.waitFor({ state: "detached" });
   });
 
   test("the audit log shows who did what, from where, and goes on while it is followed", async () => {
@@ -133,8 +140,8 @@ describe.skipIf(NO_BROWSER)("an organization in the dashboard", () => {
 
     await button("Follow").click();
     await page.getByRole("button", { name: "Following", pressed: true }).waitFor();
-    await post(stage, "/v1/orgs/acme/keys", { name: "followed" });
-    await table.getByRole("row").nth(1).filter({ hasText: "followed" }).waitFor();
+    await post(stage, "/v1/orgs/acme/keys", { name: "nightly" });
+    await table.getByRole("row").nth(1).filter({ hasText: "nightly" }).waitFor();
     await button("Following").click();
   });
 
@@ -149,6 +156,8 @@ describe.skipIf(NO_BROWSER)("an organization in the dashboard", () => {
         await page.goto(server.url + path);
         await page.waitForLoadState("networkidle");
         found[path] = await findBarriers(page);
+        const name = PICTURES[`${scheme} ${path}`];
+        if (name !== undefined) await takePicture(page, name);
       };
       for (const path of PUBLIC_PAGES) await look(path);
       await page.goto(`${server.url}/sign-in`);
@@ -166,6 +175,12 @@ describe.skipIf(NO_BROWSER)("an organization in the dashboard", () => {
   });
 });
 
+/** What of these stands in the documents. */
+const PICTURES: Readonly<Record<string, string>> = {
+  "light /orgs/acme": "overview",
+  "dark /orgs/acme/keys": "keys-dark",
+  "light /orgs/acme/audit": "audit",
+};
 const PUBLIC_PAGES = ["/sign-in", "/sign-up", "/setup?token=none", "/forgot", "/reset?token=none", "/no-such-page"];
 const PAGES = [
   "/",

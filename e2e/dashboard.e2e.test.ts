@@ -1,6 +1,6 @@
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { findBarriers, openWindow } from "./support/browser.ts";
+import { findBarriers, openWindow, takePicture } from "./support/browser.ts";
 import { ANN, type DashboardStage, NO_BROWSER, openDashboardStage, signIn } from "./support/dashboard.ts";
 
 const FIRST_LOAD_BYTES = 200_000;
@@ -85,9 +85,10 @@ describe.skipIf(NO_BROWSER)("an account in the dashboard", () => {
     const first = await askForCode(server.url);
     await page.goto(first.verification_uri_complete);
     await page.getByText(`${first.user_code.slice(0, 4)}-${first.user_code.slice(-4)}`, { exact: true }).waitFor();
-    await page.getByText("appdb-cli/0.8.0 (a test)").waitFor();
+    await page.getByText("appdb-cli/0.8.0 linux-x64").waitFor();
     await page.getByText("127.0.0.1", { exact: true }).waitFor();
     expect(await findBarriers(page)).toEqual([]);
+    await takePicture(page, "device");
     await button("Approve").click();
     await page.getByText("The terminal is signed in").waitFor();
     expect(await askForToken(server.url, first.device_code)).toMatchObject({ token_type: "Bearer" });
@@ -227,7 +228,7 @@ interface DeviceCode {
 async function askForCode(url: string): Promise<DeviceCode> {
   const response = await fetch(`${url}/v1/auth/device/code`, {
     method: "POST",
-    headers: { "content-type": "application/json", "user-agent": "appdb-cli/0.8.0 (a test)" },
+    headers: { "content-type": "application/json", "user-agent": "appdb-cli/0.8.0 linux-x64" },
     body: JSON.stringify({ client_id: "cli" }),
   });
   expect(response.status).toBe(200);

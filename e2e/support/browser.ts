@@ -55,3 +55,9 @@ export async function findBarriers(page: Page): Promise<string[]> {
     nodes.map((node) => `${id}: ${node.target.join(" ")} ${node.failureSummary ?? ""}`),
   );
 }
+
+/** Keeps a picture of the page for the documents, when a folder for them is named (scripts/pictures.mjs). */
+export async function takePicture(page: Page, name: string): Promise<void> {
+  const folder = process.env.PICTURES;
+  if (folder !== undefined) await page.screenshot({ path: join(folder, `dashboard-${name}.png`) });
+}

@@ -53,16 +53,12 @@ function clientOf({ client }: AuditEvent): string {
   return client === null ? "" : describeProgram(client);
 }
 
+/** What else the event tells, in one line; what it leaves empty is left out. */
 function Details({ detail }: { readonly detail: AuditEvent["detail"] }) {
-  const entries = Object.entries(detail);
-  if (entries.length === 0) return null;
-  return (
-    <ul className="max-w-72 text-xs font-normal text-muted">
-      {entries.map(([name, value]) => (
-        <li key={name} className="break-words">
-          {name}: {typeof value === "string" ? value : JSON.stringify(value)}
-        </li>
-      ))}
-    </ul>
+  const told = Object.entries(detail).filter(
+    ([, value]) => value !== null && !(Array.isArray(value) && value.length === 0),
   );
+  if (told.length === 0) return null;
+  const texts = told.map(([name, value]) => `${name}: ${typeof value === "string" ? value : JSON.stringify(value)}`);
+  return <span className="block max-w-72 text-xs font-normal break-words text-muted">{texts.join(" · ")}</span>;
 }
