@@ -156,6 +156,29 @@ describe.skipIf(NO_BROWSER)("an account in the dashboard", () => {
     expect(ben.complaints).toEqual([]);
   });
 
+  test("a session that was ended elsewhere leads to the sign-in, and a lost answer to a page that says so", async () => {
+    const { server, browser, page, open } = stage;
+    await using other = await openWindow(browser);
+    await other.page.goto(`${server.url}/orgs/acme`);
+    await signIn(other.page);
+    await other.page.getByRole("heading", { level: 1, name: "acme" }).waitFor();
+
+    await other.page.route("**/v1/orgs/acme/members*", (route) => route.abort());
+    await other.page.getByRole("link", { name: "Members" }).click();
+    await other.page.getByRole("alert").getByText("The server does not answer.").waitFor();
+    await other.page.unroute("**/v1/orgs/acme/members*");
+
+    await open("/account");
+    const ended = page.getByRole("row", { name: /Browser/ }).getByRole("button", { name: /End/ });
+    for (let left = await ended.count(); left > 0; left--) {
+      await ended.first().click();
+      await expect.poll(() => ended.count()).toBe(left - 1);
+    }
+    await other.page.getByRole("link", { name: "API keys" }).click();
+    await other.page.getByRole("heading", { level: 1, name: "Sign in" }).waitFor();
+    expect(new URL(other.page.url()).searchParams.get("next")).toBe("/orgs/acme/keys");
+  });
+
   test("the keyboard reaches everything, and the focus follows the page", async () => {
     const { page, open, heading, button } = stage;
     await open("/");

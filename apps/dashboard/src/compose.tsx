@@ -1,4 +1,4 @@
-import { QueryCache, QueryClient, QueryClientProvider } from "@tanstack/react-query";
+import { MutationCache, QueryCache, QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { RouterProvider } from "@tanstack/react-router";
 import { ApiProvider, createApi } from "./api/api.tsx";
 import { isSignedOut, KEYS } from "./api/queries.ts";
@@ -7,18 +7,24 @@ import { createDashboardRouter } from "./router.tsx";
 /** The dashboard with its parts: the API, what was read from it, and the pages. */
 export function compose() {
   const api = createApi();
+  // the session has ended meanwhile: the guard of the pages leads to the sign-in
+  const onError = (error: Error) => {
+    if (!isSignedOut(error)) return;
+    queries.setQueryData(KEYS.whoami, null);
+    void router.invalidate();
+  };
   const queries = new QueryClient({
-    queryCache: new QueryCache({
-      // the session has ended meanwhile: the guard of the pages leads to the sign-in
-      onError: (error) => {
-        if (!isSignedOut(error)) return;
-        queries.setQueryData(KEYS.whoami, null);
-        void router.invalidate();
-      },
-    }),
+    queryCache: new QueryCache({ onError }),
+    mutationCache: new MutationCache({ onError }),
     defaultOptions: {
-      // an answer of the server is an answer; what got lost on the way is asked for once more
-      queries: { retry: (failures, error) => failures < 1 && isLost(error), staleTime: 2_000 },
+      queries: {
+        // an answer of the server is an answer; what got lost on the way is asked for once more
+        retry: (failures, error) => failures < 1 && isLost(error),
+        staleTime: 2_000,
+        // a server on this very machine is there without a network, too
+        networkMode: "always",
+      },
+      mutations: { networkMode: "always" },
     },
   });
   const router = createDashboardRouter({ api, queries });
