@@ -30,12 +30,22 @@ const EDGE = { ...KEY, id: "k2", name: "edge", grants: ["access:cloud://acme:mai
 let world: ControlWorld;
 let server: ControlServer;
 let who: typeof WHO;
+/** Idempotency keys of requests whose answer is lost on the way. */
+let lost: string[];
 
 beforeEach(async () => {
   world = openControlWorld();
   who = WHO;
+  lost = [];
   const keys = [KEY, EDGE];
   server = await startControlServer({
+    raw: (request, response) => {
+      const key = request.headers["idempotency-key"];
+      if (request.headers["x-api-key"] !== "sk_lossy" || lost.length > 0 || key === undefined) return false;
+      lost.push(key.toString());
+      response.destroy();
+      return true;
+    },
     answers: {
       whoami: () => who,
       orgCreate: ({ body }) => ({ ...ORG, name: body.name, display_name: body.display_name ?? body.name }),
@@ -152,6 +162,13 @@ describe("cli key create", () => {
     expect(ran.exit).toBe(2);
     expect(ran.stderr).toMatch(/30m, 12h, 90d|at most 3650d/);
     expect(server.asked).toEqual([]);
+  });
+
+  test("asks again with the same Idempotency-Key when the answer was lost on the way", async () => {
+    const ran = await run("key create ci --org acme", { env: { SERVICE_API_KEY: "sk_lossy" } });
+    expect(ran).toMatchObject({ exit: 0, stdout: expect.stringContaining(SECRET) });
+    expect(asked().map(({ headers }) => headers["idempotency-key"])).toEqual(lost);
+    expect(lost).toHaveLength(1);
   });
 
   test("of somebody without an organization says how to come to one", async () => {

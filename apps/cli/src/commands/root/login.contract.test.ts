@@ -220,6 +220,16 @@ describe("cli login", () => {
   });
 });
 
+describe("a project's configuration that is wrong", () => {
+  test("does not undo a sign-in, and is told", async () => {
+    await serve();
+    writeFileSync(join(world.project, "service.toml"), "[service]\napi_key = 7\n");
+    const ran = await login();
+    expect(ran).toMatchObject({ exit: 0, stderr: expect.stringContaining("warning: service.toml:2: 'api_key'") });
+    expect(sessions()[server.url].token).toBe(TOKEN);
+  });
+});
+
 describe("cli login --server", () => {
   test("keeps the address in the home's config.toml, beside what a person wrote", async () => {
     await serve();

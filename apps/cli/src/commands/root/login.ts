@@ -1,7 +1,8 @@
+import { AppError } from "@appdb/contract/errors";
 import type { Whoami } from "@appdb/contract/routes/control";
-import type { Context, SignInListener } from "../../context.ts";
+import type { Context, ControlAccess, SignInListener } from "../../context.ts";
 import { endSession } from "../../control/end-session.ts";
-import { parseServerUrl } from "../../control/find-server.ts";
+import { parseServerUrl, type ServerAddress } from "../../control/find-server.ts";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
 import { showControls } from "../../output/show-controls.ts";
 import { organizationLine } from "../account.ts";
@@ -51,10 +52,7 @@ export const login = defineCommand<Flags, [], LoginResult>({
     // nobody could end it later: its token is gone from here
     if (former !== undefined) await endSession(ctx, access.connect, server, former);
     if (flags.server !== undefined) await keepServer(ctx, flags.server);
-    const used = await access.findCredential(server);
-    if (used?.kind === "api_key") {
-      ctx.out.note(`warning: commands use the API key of ${used.source}, which goes before a sign-in.`);
-    }
+    await warnOfKey(ctx, access, server);
     const { email, name, organization, organizations, expires_at } = who;
     return { server: server.url, email, name, organization, organizations, expires_at };
   },
@@ -76,6 +74,18 @@ function listenerOf(ctx: Context, flags: Flags, openBrowser: (url: string) => vo
     },
     onRetry: (reason) => ctx.out.note(`The server did not answer (${reason}); it is asked again.`),
   };
+}
+
+/** The sign-in is done and kept: what is wrong with a configuration here is said, and fails the next command. */
+async function warnOfKey(ctx: Context, access: ControlAccess, server: ServerAddress): Promise<void> {
+  try {
+    const used = await access.findCredential(server);
+    if (used?.kind !== "api_key") return;
+    ctx.out.note(`warning: commands use the API key of ${used.source}, which goes before a sign-in.`);
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    ctx.out.note(`warning: ${error.message}`);
+  }
 }
 
 async function keepServer(ctx: Context, url: string): Promise<void> {

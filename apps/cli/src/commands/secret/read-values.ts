@@ -4,6 +4,9 @@ import { parseSecretName } from "@appdb/contract/control/resource-names";
 import { type AppError, appError } from "@appdb/contract/errors";
 import type { Context } from "../../context.ts";
 
+/** As the route's schema says. */
+const MOST_CHARACTERS = 65_536;
+
 export interface NamedValue {
   readonly name: string;
   readonly value: string;
@@ -30,6 +33,13 @@ export async function readValues(
   for (const { name } of named) parseSecretName(name);
   const values: NamedValue[] = [];
   for (const { name, value } of named) values.push({ name, value: value ?? (await readValue(ctx, name, file)) });
+  for (const { name, value } of values) {
+    if (value.length <= MOST_CHARACTERS) continue;
+    throw wrong(
+      `The value of ${name} has ${value.length} characters; ${MOST_CHARACTERS} is the most.`,
+      "A secret becomes an environment variable: keep what is longer in a file or a bucket, and its key as the secret.",
+    );
+  }
   const empty = values.find(({ value }) => value === "");
   if (empty !== undefined)
     throw wrong(`The value of ${empty.name} is empty.`, "Delete a secret with: cli secret delete");
