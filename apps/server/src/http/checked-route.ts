@@ -4,6 +4,7 @@ import { appError } from "@appdb/contract/errors";
 import { CONTROL_ROUTES, type ControlRouteName } from "@appdb/contract/routes/control-paths";
 import { CONTROL_BODIES } from "@appdb/contract/routes/control-schemas";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { sql } from "kysely";
 import type * as z from "zod";
 import type { Database, Tx } from "../database/pool.ts";
 import type { Principal, PrincipalOrg } from "../identity/principal.ts";
@@ -125,7 +126,15 @@ export function createControlRoutes(app: FastifyInstance, deps: RouteDeps): Cont
           key: Array.isArray(key) ? key.join(", ") : key,
           request: call.body,
         };
-        const { answer, is_repeated } = await changeOnce(deps.db, deps.seal, once, status, (tx) => handler(whole, tx));
+        const { answer, is_repeated } = await changeOnce(deps.db, deps.seal, once, status, async (tx) => {
+          const { principal, org } = whole.request;
+          if (principal === undefined) return handler(whole, tx);
+          const { permission } = CONTROL_ROUTES[name];
+          return handler(
+            { ...whole, org: await recheckCaller(tx, { principal, org, permission }) } as typeof whole,
+            tx,
+          );
+        });
         if (is_repeated) whole.reply.header("idempotency-replayed", "true");
         for (const work of after) work();
         return answer ?? undefined;
@@ -194,6 +203,42 @@ export async function authorize(
   if (found === undefined) throw orgNotFound(org);
   if (permission !== "signed_in") demand(found, permission);
   return found;
+}
+
+/**
+ * Looks again whether the caller may make a change, right before it is made. A request is let in by its headers; its body
+ * may come half a minute later, and who has been removed, demoted or signed out by then changes nothing any more. Answers
+ * the organization with the role that the caller has now.
+ * @throws unauthorized, organization_not_found, forbidden
+ */
+export async function recheckCaller<Org extends CallOrg | undefined>(
+  db: Database | Tx,
+  {
+    principal,
+    org,
+    permission,
+  }: { readonly principal: Principal; readonly org: Org; readonly permission: RoutePermission },
+): Promise<Org> {
+  const { session_id, user_id, key } = principal;
+  const { rows } = await sql<{ is_good: boolean; role: CallOrg["role"] | null }>`
+    select
+      exists (select from identity.sessions where id = ${session_id} and expires_at > now())
+      or exists (select from control.api_keys where id = ${key?.id ?? null} and coalesce(expires_at > now(), true)) as is_good,
+      (select role from control.members where org_id = ${org?.id ?? null}::uuid and user_id = ${user_id}) as role`.execute(
+    db,
+  );
+  const now = rows[0];
+  if (now?.is_good !== true) {
+    throw appError("unauthorized", {
+      detail: "The session or the API key was ended while the request came.",
+      hint: "Sign in again: cli login",
+    });
+  }
+  if (org === undefined) return org;
+  if (now.role === null) throw orgNotFound(org.name);
+  const current = { ...org, role: now.role };
+  if (permission !== "public" && permission !== "signed_in") demand(current, permission);
+  return current;
 }
 
 /** @throws forbidden unless the role has the permission */

@@ -1,8 +1,8 @@
-import type { Role } from "@appdb/contract/control/permissions";
+import type { Permission, Role } from "@appdb/contract/control/permissions";
 import { appError } from "@appdb/contract/errors";
 import type { Member } from "@appdb/contract/routes/control";
 import type { Tx } from "../../database/pool.ts";
-import { type CallClient, type CallOrg, demand } from "../../http/checked-route.ts";
+import { type CallClient, type CallOrg, demand, recheckCaller } from "../../http/checked-route.ts";
 import type { Principal } from "../../identity/principal.ts";
 import { actorOf, type RecordEvent } from "../events/event.ts";
 import { findMember, keepAnOwner, lockMembers } from "./store.ts";
@@ -22,8 +22,8 @@ export interface MemberChange {
 
 /** Gives a member another role. Owners are made and unmade by owners. @throws member_not_found, forbidden, last_owner */
 export async function updateMember(deps: MembersDeps, change: MemberChange, role: Role): Promise<Member> {
-  const { org, id } = change;
-  await lockMembers(deps.tx, org.id);
+  const { id } = change;
+  const org = await lockAsCaller(deps.tx, change, "member.change");
   const member = await findMember(deps.tx, org.id, id);
   if (member.role === "owner" || role === "owner") demandOwner(org);
   if (role !== "owner") await keepAnOwner(deps.tx, org, member);
@@ -34,8 +34,8 @@ export async function updateMember(deps: MembersDeps, change: MemberChange, role
 
 /** Removes a member, or oneself. @throws member_not_found, forbidden, last_owner */
 export async function removeMember(deps: MembersDeps, change: MemberChange): Promise<void> {
-  const { principal, org, id } = change;
-  await lockMembers(deps.tx, org.id);
+  const { principal, id } = change;
+  const org = await lockAsCaller(deps.tx, change, "member.read");
   const member = await findMember(deps.tx, org.id, id);
   const is_self = member.user_id === principal.user_id;
   if (!is_self) {
@@ -45,6 +45,12 @@ export async function removeMember(deps: MembersDeps, change: MemberChange): Pro
   await keepAnOwner(deps.tx, org, member);
   await deps.tx.deleteFrom("control.members").where("id", "=", id).execute();
   await record(deps, change, "member.remove", member, { role: member.role, left: is_self });
+}
+
+/** What the caller may is what they may when it is their turn: the change before theirs may have been about them. */
+async function lockAsCaller(tx: Tx, { principal, org }: MemberChange, permission: Permission): Promise<CallOrg> {
+  await lockMembers(tx, org.id);
+  return await recheckCaller(tx, { principal, org, permission });
 }
 
 /** @throws forbidden unless an owner asks */

@@ -1,0 +1,95 @@
+import { connect } from "node:net";
+import { sql } from "kysely";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { openServer, type TestServer } from "../testing/open-server.ts";
+import { type OrgStage, openOrgStage, type TestPerson } from "../testing/people.ts";
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await openServer();
+});
+afterAll(() => server[Symbol.asyncDispose]());
+
+/** Sends a request of the person's whose body ends only after `meanwhile`, and answers its status line. */
+async function sendSlowly(person: TestPerson, path: string, body: object, meanwhile: () => Promise<unknown>) {
+  const { db } = server.deps;
+  const used = () => db.selectFrom("identity.sessions").select("updated_at").where("id", "=", person.session_id);
+  const long_ago = new Date(Date.now() - 3_600_000);
+  await db.updateTable("identity.sessions").set({ updated_at: long_ago }).where("id", "=", person.session_id).execute();
+  const text = JSON.stringify(body);
+  const socket = connect(Number(new URL(server.url).port), "127.0.0.1").setEncoding("utf8");
+  let answer = "";
+  socket.on("data", (part) => {
+    answer += part;
+  });
+  const ended = new Promise((resolve) => socket.once("close", resolve));
+  const head = [
+    `POST ${path} HTTP/1.1`,
+    "host: test",
+    `authorization: Bearer ${person.token}`,
+    "content-type: application/json",
+    `content-length: ${text.length}`,
+    "connection: close",
+  ].join("\r\n");
+  socket.write(`${head}\r\n\r\n${text.slice(0, 5)}`);
+  // the use of the session is written down when the request has been let in
+  await expect.poll(async () => (await used().executeTakeFirstOrThrow()).updated_at > long_ago).toBe(true);
+  await meanwhile();
+  socket.write(text.slice(5));
+  await ended;
+  return answer.split("\r\n")[0] ?? "";
+}
+
+describe("a change whose body comes slowly is not made when meanwhile its caller", () => {
+  const invite = (stage: OrgStage, meanwhile: () => Promise<unknown>) =>
+    sendSlowly(
+      stage.admin,
+      `/v1/orgs/${stage.org.name}/invitations`,
+      { email: "second.self@example.com", role: "admin" },
+      meanwhile,
+    );
+  const invitations = (stage: OrgStage) =>
+    server.deps.db.selectFrom("control.invitations").select("email").where("org_id", "=", stage.org.id).execute();
+  const admins = (stage: OrgStage) => sql`org_id = ${stage.org.id} and user_id = ${stage.admin.id}`;
+
+  test.each([
+    ["was removed", 404, (s: OrgStage) => sql`delete from control.members where ${admins(s)}`],
+    ["was demoted", 403, (s: OrgStage) => sql`update control.members set role = 'member' where ${admins(s)}`],
+    ["was signed out", 401, (s: OrgStage) => sql`delete from identity.sessions where user_id = ${s.admin.id}`],
+  ])("%s", async (_what, status, change) => {
+    const stage = await openOrgStage(server);
+    expect(await invite(stage, () => change(stage).execute(server.deps.db))).toContain(` ${status} `);
+    expect(await invitations(stage)).toEqual([]);
+  });
+
+  test("nothing of that, and it is made", async () => {
+    const stage = await openOrgStage(server);
+    expect(await invite(stage, async () => undefined)).toContain(" 201 ");
+    expect(await invitations(stage)).toHaveLength(1);
+  });
+
+  test("was signed out, where no organization is named", async () => {
+    const { admin } = await openOrgStage(server);
+    const end = () => server.deps.db.deleteFrom("identity.sessions").where("user_id", "=", admin.id).execute();
+    expect(await sendSlowly(admin, "/v1/orgs", { name: "too-late" }, end)).toContain(" 401 ");
+  });
+});
+
+test("of two owners that demote each other at once one is left, whatever both were when they began", async () => {
+  const stage = await openOrgStage(server);
+  const { db } = server.deps;
+  await db.updateTable("control.members").set({ role: "owner" }).where("org_id", "=", stage.org.id).execute();
+  const members = await db
+    .selectFrom("control.members")
+    .select(["id", "user_id"])
+    .where("org_id", "=", stage.org.id)
+    .execute();
+  const demote = (as: TestPerson, whom: TestPerson) =>
+    server.ask("memberUpdate", {
+      as: { token: as.token },
+      params: { org: stage.org.name, id: members.find(({ user_id }) => user_id === whom.id)?.id ?? "" },
+      body: { role: "member" },
+    } as never);
+  const answers = await Promise.all([demote(stage.owner, stage.admin), demote(stage.admin, stage.owner)]);
+  expect(answers.map(({ status }) => status).sort()).toEqual([200, 403]);
+});
