@@ -23,6 +23,7 @@ import { addSecretRoutes } from "./control-plane/secrets/routes.ts";
 import { createNotifications, type Notifications } from "./database/notifications.ts";
 import type { Database } from "./database/pool.ts";
 import { type ControlRoutes, createControlRoutes, type FindOrg } from "./http/checked-route.ts";
+import { addDrain } from "./http/drain.ts";
 import { addHealthRoutes } from "./http/health.ts";
 import { createAnswerSeal } from "./http/idempotency.ts";
 import { addOpenapi } from "./http/openapi.ts";
@@ -100,6 +101,7 @@ export function composeServer(input: ComposeInput): ComposedServer {
   };
   const app = createHttpServer({ log, site, trusted_proxies: config.trusted_proxies, identity, findOrg });
   const routes = createControlRoutes(app, { db, seal: createAnswerSeal(input.auth_secret) });
+  addDrain(app);
   addHealthRoutes(app, deps);
   addOpenapi(app, site, AUTH_BODIES);
   mountAuth(

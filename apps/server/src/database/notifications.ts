@@ -30,7 +30,10 @@ export function createNotifications(options: pg.PoolConfig, log: Logger): Notifi
   const again = (error: unknown) => {
     connected = undefined;
     if (is_closed || timer !== undefined) return;
-    log.warn({ err: error }, "the connection for notifications was lost; it is opened again");
+    log.warn(
+      { reason: error instanceof Error ? error.message : String(error) },
+      "the connection for notifications was lost; it is opened again",
+    );
     timer = setTimeout(() => {
       timer = undefined;
       connect().then(tellAll, () => undefined);

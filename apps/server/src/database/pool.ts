@@ -34,7 +34,8 @@ export function openDatabase(dsn: string, log: Logger): OpenDatabase {
 /** Logs that a connection was lost; the next request opens another. Also of those in use: an error that nobody hears would
  *  end the process. */
 export function hearLosses(pool: pg.Pool, log: Logger): void {
-  const lost = (error: Error) => log.warn({ err: error }, "a connection to PostgreSQL was lost");
+  // not the error itself: pg hangs the whole client on it
+  const lost = (error: Error) => log.warn({ reason: error.message }, "a connection to PostgreSQL was lost");
   pool.on("error", lost);
   pool.on("connect", (client) => client.on("error", lost));
 }

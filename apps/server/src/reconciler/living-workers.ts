@@ -30,7 +30,10 @@ export async function openLivingWorkers(options: pg.PoolConfig, log: Logger): Pr
     const lost = (error: unknown) => {
       if (is_lost || is_closed) return;
       is_lost = true;
-      log.warn({ err: error }, "the connection that says which workers live was lost; it is opened again");
+      log.warn(
+        { reason: error instanceof Error ? error.message : String(error) },
+        "the connection that says which workers live was lost; it is opened again",
+      );
       timer = setTimeout(() => {
         open().then(
           (next) => {

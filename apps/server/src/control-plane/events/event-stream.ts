@@ -47,11 +47,9 @@ export class EventStreams {
       this.#open.add(ended);
       raw.once("close", () => ended.abort());
       ended.signal.addEventListener("abort", () => wake());
-      raw.writeHead(200, {
-        ...plain(reply.getHeaders()),
-        "content-type": "text/event-stream",
-        "x-accel-buffering": "no",
-      });
+      // a connection that a stream was on serves nothing after it: it ends with the stream, and a stop waits for none
+      const headers = { "content-type": "text/event-stream", "x-accel-buffering": "no", connection: "close" };
+      raw.writeHead(200, { ...plain(reply.getHeaders()), ...headers });
       raw.write("retry: 1000\n\n");
       let checked = performance.now();
       while (!ended.signal.aborted) {

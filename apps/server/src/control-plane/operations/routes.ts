@@ -22,7 +22,11 @@ export function addOperationRoutes(routes: ControlRoutes, deps: OperationRouteDe
     const left = () => gone.abort();
     reply.raw.once("close", left);
     const signal = AbortSignal.any([gone.signal, deps.stopping]);
-    return await waitOperation(deps, { org_id: org.id, id: params.id, wait_ms: query.wait_ms }, signal);
+    const wanted = { org_id: org.id, id: params.id, wait_ms: query.wait_ms };
+    const operation = await waitOperation(deps, wanted, signal);
+    // else the stop would wait for the connection's next request
+    if (deps.stopping.aborted) reply.header("connection", "close");
+    return operation;
   });
   routes.change("operationCancel", async (call, tx) => cancelOperation({ tx, recordEvent }, call, call.params.id));
 }

@@ -1,0 +1,223 @@
+import { EventReader } from "@appdb/testkit/event-reader";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { openServer, type TestServer } from "../../testing/open-server.ts";
+import { type OrgStage, openOrgStage } from "../../testing/people.ts";
+import { type Scenario, testScenarios } from "../../testing/scenarios.ts";
+import type { EventInput } from "./event.ts";
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await openServer();
+});
+afterAll(() => server[Symbol.asyncDispose]());
+
+const EVENT: Omit<EventInput, "org_id"> = {
+  ...{ action: "key.create", target: "ci", actor: "ann@example.com", principal: undefined },
+  ...{ ip_address: "192.0.2.7", client: "cli/1", outcome: "succeeded" },
+};
+const record = (org_id: string, more: Partial<EventInput> = {}, at = server) =>
+  at.deps.recordEvent(at.deps.db, { ...EVENT, org_id, ...more });
+
+async function openStage(at: TestServer): Promise<OrgStage> {
+  const stage = await openOrgStage(at);
+  await record(stage.org.id, { target: "mine" }, at);
+  await record(stage.other_org.id, { target: "theirs" }, at);
+  return stage;
+}
+
+const STREAM = { accept: "text/event-stream" };
+const ROWS: Scenario[] = [
+  { as: "guest", route: "eventList", status: 401, excludes: ["mine"] },
+  { as: "guest", named: "guest, as a stream", route: "eventList", headers: STREAM, status: 401, excludes: ["mine"] },
+  { as: "outsider", route: "eventList", status: 404, includes: ["organization_not_found"], excludes: ["mine"] },
+  {
+    as: "outsider",
+    named: "outsider, as a stream",
+    route: "eventList",
+    headers: STREAM,
+    status: 404,
+    excludes: ["mine"],
+  },
+  ...(["member", "admin", "owner"] as const).map(
+    (as): Scenario => ({
+      as,
+      route: "eventList",
+      status: 200,
+      includes: ["mine", "192.0.2.7", "cli/1"],
+      excludes: ["theirs", (stage) => stage.other_org.name],
+    }),
+  ),
+  { as: "member", named: "member, a bad cursor", route: "eventList", query: { cursor: "x" }, status: 422 },
+  {
+    as: "member",
+    named: "member, a stream from nonsense",
+    route: "eventList",
+    headers: { ...STREAM, "last-event-id": "1; drop table" },
+    status: 422,
+    includes: ["invalid_cursor"],
+  },
+];
+
+describe("who may read events", () => {
+  testScenarios(() => server, openStage, ROWS);
+});
+
+describe("the audit log", () => {
+  test("takes no change and no deletion, not even by hand", async () => {
+    await openStage(server);
+    for (const text of [
+      "update control.events set actor = 'x'",
+      "delete from control.events",
+      "truncate control.events",
+      "truncate control.events cascade",
+    ]) {
+      await expect(server.deps.pool.query(text)).rejects.toThrow("append-only");
+    }
+  });
+
+  test("goes with its change: what is rolled back was never told", async () => {
+    const stage = await openStage(server);
+    const failed = server.deps.db.transaction().execute(async (tx) => {
+      await server.deps.recordEvent(tx, { ...EVENT, org_id: stage.org.id, target: "undone" });
+      throw new Error("rolled back");
+    });
+    await expect(failed).rejects.toThrow("rolled back");
+    const { text } = await server.ask("eventList", { as: stage.member, params: { org: stage.org.name } });
+    expect(text).not.toContain("undone");
+  });
+
+  test("writes texts of strangers on one line, whatever is in them", async () => {
+    const stage = await openStage(server);
+    const nasty = "a\u001b[31m\r\n\u0000\u2028\ud800b";
+    await record(stage.org.id, { target: nasty, actor: nasty, client: nasty, detail: { nasty, deep: [nasty] } });
+    const { json } = await server.ask("eventList", { as: stage.member, params: { org: stage.org.name } });
+    const { target, actor, client, detail } = json.items[0];
+    expect(new Set([target, actor, client, detail.nasty, detail.deep[0]])).toEqual(
+      new Set(["a?[31m?????b".replace("?????b", "????\ufffdb")]),
+    );
+  });
+
+  test("lists come in pages, the newest first", async () => {
+    const stage = await openOrgStage(server);
+    for (const target of ["a", "b", "c"]) await record(stage.org.id, { target });
+    const page = (query: Record<string, string>) =>
+      server.ask("eventList", { as: stage.member, params: { org: stage.org.name }, query } as never);
+    const first = await page({ limit: "2" });
+    expect(first.json.items.map((event: { target: string }) => event.target)).toEqual(["c", "b"]);
+    const second = await page({ limit: "2", cursor: first.json.next });
+    expect(second.json).toMatchObject({ items: [{ target: "a" }], next: null });
+  });
+
+  test("numbers the events of an organization in the order in which they are committed", async () => {
+    const stage = await openOrgStage(server);
+    const { db, recordEvent } = server.deps;
+    const committed: string[] = [];
+    await Promise.all(
+      Array.from({ length: 24 }, (_, at) =>
+        db
+          .transaction()
+          .execute((tx) => recordEvent(tx, { ...EVENT, org_id: stage.org.id, target: String(at) }))
+          .then(() => committed.push(String(at))),
+      ),
+    );
+    const rows = await db
+      .selectFrom("control.events")
+      .select(["id", "target"])
+      .where("org_id", "=", stage.org.id)
+      .orderBy("id")
+      .execute();
+    expect(rows.map((row) => row.target).sort()).toEqual(committed.sort());
+    // a reader that sees a number sees all below it: no event of a transaction that is open has one yet
+    const open = await db.startTransaction().execute();
+    await recordEvent(open, { ...EVENT, org_id: stage.org.id, target: "open" });
+    let is_written = false;
+    const other = record(stage.org.id, { target: "after" }).then(() => {
+      is_written = true;
+    });
+    await server.ask("eventList", { as: stage.member, params: { org: stage.org.name } });
+    expect(is_written).toBe(false);
+    await open.commit().execute();
+    await other;
+    const last = await db
+      .selectFrom("control.events")
+      .select("target")
+      .where("org_id", "=", stage.org.id)
+      .orderBy("id", "desc")
+      .limit(2)
+      .execute();
+    expect(last.map((row) => row.target)).toEqual(["after", "open"]);
+  });
+});
+
+describe("a stream of events", () => {
+  async function follow(at: TestServer, stage: OrgStage, from?: string) {
+    const stop = new AbortController();
+    const response = await fetch(`${at.url}/v1/orgs/${stage.org.name}/events`, {
+      headers: {
+        ...STREAM,
+        authorization: `Bearer ${stage.member.token}`,
+        ...(from === undefined ? {} : { "last-event-id": from }),
+      },
+      signal: stop.signal,
+    });
+    expect(response.headers.get("content-type")).toBe("text/event-stream");
+    if (response.body === null) throw new Error("There is no body.");
+    const reader = new EventReader(response.body);
+    return {
+      next: async () => (await reader.next()) ?? "ended",
+      leave: () => stop.abort(),
+    };
+  }
+
+  test("tells what happens at any server, and nothing of others", async () => {
+    const stage = await openStage(server);
+    await using other = await openServer({ beside: server });
+    const stream = await follow(other, stage);
+    await record(stage.other_org.id, { target: "theirs" });
+    await record(stage.org.id, { target: "one" });
+    await record(stage.org.id, { target: "two" }, other);
+    expect(await stream.next()).toMatchObject({ data: { target: "one" } });
+    expect(await stream.next()).toMatchObject({ data: { target: "two" } });
+    stream.leave();
+  });
+
+  test("resumes behind the last event that was read, and misses none of many", async () => {
+    const stage = await openOrgStage(server);
+    await record(stage.org.id, { target: "first" });
+    const { json } = await server.ask("eventList", { as: stage.member, params: { org: stage.org.name } });
+    await server.deps.pool.query(
+      `insert into control.events (org_id, action, target, actor, outcome, detail)
+         select $1, 'key.create', n::text, 'x', 'succeeded', '{}' from generate_series(1, 450) n`,
+      [stage.org.id],
+    );
+    const stream = await follow(server, stage, json.items[0].id);
+    const seen: string[] = [];
+    while (seen.length < 450) {
+      const event = await stream.next();
+      if (event === "ended") break;
+      seen.push(event.data.target);
+    }
+    expect(seen).toEqual(Array.from({ length: 450 }, (_, at) => String(at + 1)));
+    stream.leave();
+  });
+
+  test("goes on when the connection for notifications was lost", async () => {
+    const stage = await openStage(server);
+    await using other = await openServer({ beside: server });
+    const stream = await follow(other, stage);
+    await server.deps.pool.query(
+      "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'appdb notifications' and datname = current_database()",
+    );
+    await record(stage.org.id, { target: "meanwhile" });
+    expect(await stream.next()).toMatchObject({ data: { target: "meanwhile" } });
+    stream.leave();
+  });
+
+  test("ends when the server stops", async () => {
+    const stage = await openStage(server);
+    const other = await openServer({ beside: server });
+    const stream = await follow(other, stage);
+    await other[Symbol.asyncDispose]();
+    expect(await stream.next()).toBe("ended");
+  });
+});

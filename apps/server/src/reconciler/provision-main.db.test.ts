@@ -1,0 +1,117 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { eventually } from "@appdb/testkit/eventually";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { openServer, type TestServer } from "../testing/open-server.ts";
+import { makeOrg, makePerson, type TestPerson } from "../testing/people.ts";
+import {
+  enqueueProvisionMain,
+  findMissingMains,
+  PROVISION_STEPS,
+  type ProvisionStep,
+  provisionMain,
+} from "./provision-main.ts";
+import { startReconciler } from "./reconciler.ts";
+
+let server: TestServer;
+let owner: TestPerson;
+beforeEach(async () => {
+  server = await openServer();
+  owner = await makePerson(server);
+});
+afterEach(() => server[Symbol.asyncDispose]());
+
+const reconcile = (at = server) => startReconciler({ ...at.deps, pool_options: at.deps.pool.options });
+
+/** All there is to see of the provisioning of every organization. */
+async function made() {
+  const { rows } = await server.deps.pool.query(`
+    select o.name as org, d.state as database, p.state as operation,
+      (select array_agg(e.outcome order by e.id) from control.events e where e.operation_id = p.id) as events
+    from control.organizations o left join control.databases d on d.org_id = o.id and d.name = 'main'
+    left join control.operations p on p.database_id = d.id order by o.name`);
+  return rows;
+}
+const done = (org: string) => ({
+  org,
+  database: "PROVISIONING",
+  operation: "succeeded",
+  events: ["pending", "succeeded"],
+});
+
+describe("main of an organization", () => {
+  test("comes with it: the job is added with the organization, and with nothing when that fails", async () => {
+    const create = () => server.ask("orgCreate", { as: owner, body: { name: "acme" } } as never);
+    expect((await create()).status).toBe(201);
+    expect((await create()).status).toBe(409);
+    const { rows } = await server.deps.pool.query("select task_identifier from graphile_worker.jobs");
+    expect(rows).toEqual([{ task_identifier: "provision-main" }]);
+    await using _reconciler = await reconcile();
+    await eventually(async () => expect(await made()).toEqual([done("acme")]));
+    const databases = await server.ask("databaseList", { as: owner, params: { org: "acme" } });
+    expect(databases.json.items).toMatchObject([{ uri: "cloud://acme:main", state: "PROVISIONING" }]);
+    const operations = await server.ask("operationList", { as: owner, params: { org: "acme" } });
+    expect(operations.json.items).toMatchObject([
+      { kind: "database.provision", target: "cloud://acme:main", state: "succeeded", actor: "system" },
+    ]);
+  });
+
+  test("is made for any organization that lacks it, once, by however many reconcilers", async () => {
+    for (const name of ["a", "b", "c"]) await makeOrg(server, owner, name);
+    await using other = await openServer({ beside: server });
+    await using _one = await reconcile();
+    await using _two = await reconcile(other);
+    await eventually(async () => expect(await made()).toEqual([done("a"), done("b"), done("c")]));
+    expect(await findMissingMains(server.deps.db)).toBe(0);
+  });
+
+  test("run twice at once does it once", async () => {
+    const org = await makeOrg(server, owner, "acme");
+    await Promise.all([1, 2, 3].map(() => provisionMain(server.deps, org.id)));
+    await provisionMain(server.deps, org.id);
+    expect(await made()).toEqual([done("acme")]);
+  });
+
+  test("is not made past the quota", async () => {
+    const org = await makeOrg(server, owner, "acme");
+    const names = ["a", "b", "c"].map((name) => ({ org_id: org.id, name }));
+    await server.deps.db.insertInto("control.databases").values(names).execute();
+    expect(await findMissingMains(server.deps.db)).toBe(0);
+    await provisionMain(server.deps, org.id);
+    expect(await made()).toEqual([{ org: "acme", database: null, operation: null, events: null }]);
+    await provisionMain(server.deps, "00000000-0000-0000-0000-000000000000");
+  });
+
+  test.each(PROVISION_STEPS)("is finished once after the reconciler was killed behind '%s'", async (step) => {
+    const org = await makeOrg(server, owner, "acme");
+    await enqueueProvisionMain(server.deps.db, org.id);
+    await killBehind(step);
+    await using _reconciler = await reconcile();
+    await eventually(async () => expect(await made()).toEqual([done("acme")]), { timeout_ms: 20_000 });
+    const jobs = async () =>
+      (await server.deps.pool.query("select from graphile_worker.jobs where locked_by is not null")).rowCount;
+    await eventually(async () => expect(await jobs()).toBe(0), { timeout_ms: 20_000 });
+  });
+
+  test("waits for PostgreSQL: a connection that is cut costs nothing but the time", async () => {
+    await using _reconciler = await reconcile();
+    const org = await makeOrg(server, owner, "acme");
+    await server.deps.pool.query(
+      "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()",
+    );
+    await eventually(() => enqueueProvisionMain(server.deps.db, org.id));
+    await eventually(async () => expect(await made()).toEqual([done("acme")]), { timeout_ms: 25_000 });
+  });
+});
+
+async function killBehind(step: ProvisionStep): Promise<void> {
+  const script = join(import.meta.dirname, "../testing/killed-reconciler.ts");
+  const child = spawn(process.execPath, ["--conditions=source", "--import", "tsx", script, server.dsn, step], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const [said] = await once(child.stdout, "data");
+  expect(String(said)).toBe(`${step}\n`);
+  child.kill("SIGKILL");
+  await once(child, "exit");
+}

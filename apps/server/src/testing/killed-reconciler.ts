@@ -1,0 +1,22 @@
+import { createSilentLog } from "@appdb/testkit/silent-log";
+import { createRecordEvent } from "../control-plane/events/record-event.ts";
+import { openDatabase } from "../database/pool.ts";
+import { startReconciler } from "../reconciler/reconciler.ts";
+
+/** A process of its own that works as the reconciler does and stops for good at a step, until somebody kills it. Arguments:
+ *  the dsn, the step. It says the step once it is there. */
+const [, , dsn, wanted] = process.argv;
+if (dsn === undefined || wanted === undefined) throw new Error("usage: killed-reconciler.ts <dsn> <step>");
+const log = createSilentLog();
+const { db, pool } = openDatabase(dsn, log);
+await startReconciler({
+  db,
+  pool_options: pool.options,
+  log,
+  recordEvent: createRecordEvent(async () => undefined),
+  stepDone: async (step) => {
+    if (step !== wanted) return;
+    process.stdout.write(`${step}\n`);
+    await new Promise(() => undefined);
+  },
+});
