@@ -6,8 +6,8 @@ import { CONTROL_ROUTES, type ControlRouteName } from "@appdb/contract/routes/co
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { createTestDatabase } from "@appdb/testkit/test-database";
 import { type ComposedServer, composeServer } from "../compose.ts";
-import { readServerConfig } from "../config.ts";
-import { openMasterKey } from "../control-plane/secrets/master-key.ts";
+import { readServerConfig, type ServerConfig } from "../config.ts";
+import { type MasterKey, openMasterKey, toMasterKey } from "../control-plane/secrets/master-key.ts";
 import { migrate, readMigrations } from "../database/migrate.ts";
 import { openDatabase } from "../database/pool.ts";
 import type { Mail, MailMessage } from "../identity/mail.ts";
@@ -72,7 +72,7 @@ export async function openServer(input: OpenServerInput = {}): Promise<TestServe
   const master_key = await openMasterKey(
     { db: opened.db, log },
     {
-      current: config.master_key ?? new Secret(Buffer.alloc(32, 7).toString("base64")),
+      current: masterKeyOf(config),
       previous: config.master_key_previous,
       make: () => {
         throw new Error("There is a master key.");
@@ -126,6 +126,15 @@ export async function openServer(input: OpenServerInput = {}): Promise<TestServe
       rmSync(home, { recursive: true, force: true });
     },
   };
+}
+
+function masterKeyOf(config: ServerConfig): Secret {
+  return config.master_key ?? new Secret(Buffer.alloc(32, 7).toString("base64"));
+}
+
+/** The master key of a test's server. */
+export function testMasterKey(config: ServerConfig): MasterKey {
+  return toMasterKey(masterKeyOf(config));
 }
 
 async function sendTo(
