@@ -24,9 +24,12 @@ const SECRETS = ["SERVICE_API_KEY", "SERVICE_LOCAL_DATABASE_URL", "SERVICE_DATAB
 
 /** Reads the environment. By hand, not by a zod schema: there is no value that could be wrong, and loading zod costs the
  *  command a quarter of its start. */
-export function readCliConfig(env: Readonly<Record<string, string | undefined>> = process.env): CliConfig {
+export function readCliConfig(
+  env: Readonly<Record<string, string | undefined>> = process.env,
+  platform: NodeJS.Platform = process.platform,
+): CliConfig {
   const defined = Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined);
-  const ownDisplay = process.platform === "darwin" || process.platform === "win32";
+  const ownDisplay = platform === "darwin" || platform === "win32";
   return {
     api_key: env["SERVICE_API_KEY"]?.trim() || undefined,
     api_url: env["SERVICE_API_URL"]?.trim() || undefined,

@@ -34,7 +34,7 @@ export function openControlWorld(): ControlWorld {
     project,
     opened,
     run: async (words, { env = {}, secret, input, signal = new AbortController().signal } = {}) => {
-      const config = { ...readCliConfig({ NO_COLOR: "1", ...env, SERVICE_HOME: home }) };
+      const config = readCliConfig({ NO_COLOR: "1", ...env, SERVICE_HOME: home }, "linux");
       const access = createControlAccess({ config, cwd: project, signal });
       return await runCli(words, {
         cwd: project,

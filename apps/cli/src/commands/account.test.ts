@@ -1,0 +1,18 @@
+import { describe, expect, test } from "vitest";
+import { organizationLine } from "./account.ts";
+
+describe("the line of the organization", () => {
+  const acme = { id: "o1", name: "acme", role: "member" } as const;
+
+  test.each([
+    [{ organization: acme, organizations: 2 }, "Organization: acme (member)"],
+    [{ organization: { ...acme, role: null }, organizations: 1 }, "Organization: acme"],
+    [{ organization: null, organizations: 0 }, "No organization yet: create one with cli org create NAME"],
+    [
+      { organization: null, organizations: 1 },
+      "No organization yet, though you belong to 1: upgrade this library and run cli login again",
+    ],
+  ])("of %j", (who, line) => {
+    expect(organizationLine(who)).toBe(line);
+  });
+});

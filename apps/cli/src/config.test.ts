@@ -1,0 +1,28 @@
+import { describe, expect, test } from "vitest";
+import { readCliConfig } from "./config.ts";
+
+describe("the command's environment", () => {
+  test("what is empty or blank is not set", () => {
+    expect(readCliConfig({ SERVICE_API_KEY: "", SERVICE_API_URL: " \n" })).toMatchObject({
+      api_key: undefined,
+      api_url: undefined,
+    });
+    expect(readCliConfig({ SERVICE_API_KEY: " sk_x\n" }).api_key).toBe("sk_x");
+  });
+
+  test("the application's environment has none of our secrets", () => {
+    const env = { SERVICE_API_KEY: "sk_x", SERVICE_DATABASE_URL: "postgres://x", OPENAI_API_KEY: "sk_y" };
+    expect(readCliConfig(env).application_env).toEqual({ OPENAI_API_KEY: "sk_y" });
+  });
+
+  test.each([
+    ["linux", {}, false],
+    ["linux", { DISPLAY: ":0" }, true],
+    ["linux", { WAYLAND_DISPLAY: "wayland-0" }, true],
+    ["darwin", {}, true],
+    ["darwin", { SSH_CONNECTION: "192.0.2.7 50000 192.0.2.8 22" }, false],
+    ["win32", {}, true],
+  ] as const)("on %s with %j a browser comes up before the person: %s", (platform, env, shown) => {
+    expect(readCliConfig(env, platform).has_display).toBe(shown);
+  });
+});
