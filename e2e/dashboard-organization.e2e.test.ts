@@ -1,6 +1,6 @@
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { findBarriers, openWindow, takePicture } from "./support/browser.ts";
+import { findBarriers, load, openWindow, takePicture } from "./support/browser.ts";
 import {
   ANN,
   type DashboardStage,
@@ -139,10 +139,10 @@ describe.skipIf(NO_BROWSER)("an organization in the dashboard", () => {
     expect(await page.content()).not.toMatch(/value-of-the|sk_[a-z0-9]{12}_/);
 
     await button("Follow").click();
-    await page.getByRole("button", { name: "Following", pressed: true }).waitFor();
+    await page.getByRole("button", { name: "Follow", pressed: true }).waitFor();
     await post(stage, "/v1/orgs/acme/keys", { name: "nightly" });
     await table.getByRole("row").nth(1).filter({ hasText: "nightly" }).waitFor();
-    await button("Following").click();
+    await button("Follow").click();
   });
 
   test.each(["light", "dark"] as const)(
@@ -153,8 +153,7 @@ describe.skipIf(NO_BROWSER)("an organization in the dashboard", () => {
       const { page, complaints } = window;
       const found: Record<string, string[]> = {};
       const look = async (path: string) => {
-        await page.goto(server.url + path);
-        await page.waitForLoadState("networkidle");
+        await load(page, server.url + path);
         found[path] = await findBarriers(page);
         const name = PICTURES[`${scheme} ${path}`];
         if (name !== undefined) await takePicture(page, name);

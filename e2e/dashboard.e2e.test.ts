@@ -1,6 +1,6 @@
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { findBarriers, openWindow, takePicture } from "./support/browser.ts";
+import { findBarriers, load, openWindow, takePicture } from "./support/browser.ts";
 import { ANN, type DashboardStage, NO_BROWSER, openDashboardStage, signIn } from "./support/dashboard.ts";
 
 const FIRST_LOAD_BYTES = 200_000;
@@ -113,7 +113,7 @@ describe.skipIf(NO_BROWSER)("an account in the dashboard", () => {
   });
 
   test("an invitation's link is shown once, makes an account for its address alone, and joins", async () => {
-    const { browser, page, open, button } = stage;
+    const { server, browser, page, open, button } = stage;
     await open("/orgs/acme/members");
     await button("Invite").click();
     const invite = page.getByRole("dialog", { name: "Invite to acme" });
@@ -153,6 +153,14 @@ describe.skipIf(NO_BROWSER)("an account in the dashboard", () => {
     await page.getByLabel("Role of Ann Archer").selectOption("member");
     await page.getByRole("alert").waitFor();
     expect(await page.getByLabel("Role of Ann Archer").inputValue()).toBe("owner");
+    for (const [path, offered] of [
+      ["/orgs/acme/members", "Invite"],
+      ["/orgs/acme/secrets", "Set secret"],
+    ]) {
+      await load(ben.page, server.url + path);
+      expect(await ben.page.getByRole("button", { name: `${offered}` }).count(), path).toBe(0);
+    }
+    expect(await ben.page.getByRole("link", { name: "Webhooks" }).count()).toBe(0);
     expect(ben.complaints).toEqual([]);
   });
 

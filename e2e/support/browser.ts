@@ -47,6 +47,14 @@ export async function openWindow(browser: Browser, scheme: "light" | "dark" = "l
   return { page, context, complaints, [Symbol.asyncDispose]: () => context.close() };
 }
 
+/** Loads a page, and waits until it is there with its lists. */
+export async function load(page: Page, url: string): Promise<void> {
+  await page.goto(url);
+  await page.getByRole("heading", { level: 1 }).waitFor();
+  for (const list of await page.getByText("Loading ...", { exact: true }).all())
+    await list.waitFor({ state: "detached" });
+}
+
 /** What axe finds wrong with the page as it is now; one line for each place. */
 export async function findBarriers(page: Page): Promise<string[]> {
   await page.evaluate(axe.source);

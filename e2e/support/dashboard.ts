@@ -1,5 +1,5 @@
 import type { Browser, Locator, Page } from "playwright-core";
-import { findChromium, openBrowser, openWindow, type Window } from "./browser.ts";
+import { findChromium, load, openBrowser, openWindow, type Window } from "./browser.ts";
 import { type HostedServer, startHostedServer } from "./hosted-server.ts";
 import { makePlace } from "./place.ts";
 
@@ -36,10 +36,7 @@ export async function openDashboardStage(): Promise<DashboardStage> {
       browser,
       ann,
       page,
-      open: async (path) => {
-        await page.goto(server.url + path);
-        await page.waitForLoadState("networkidle");
-      },
+      open: (path) => load(page, server.url + path),
       heading: (name) => page.getByRole("heading", { level: 1, name }),
       button: (name) => page.getByRole("button", { name, exact: true }),
       [Symbol.asyncDispose]: close,

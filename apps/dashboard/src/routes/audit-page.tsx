@@ -7,6 +7,7 @@ import { useFollow } from "../features/audit/use-follow.ts";
 import { useOrg } from "../features/organizations/use-org.ts";
 import { ProblemAlert } from "../ui/alert.tsx";
 import { Button } from "../ui/button.tsx";
+import { classNames } from "../ui/class-names.ts";
 import { Page } from "../ui/page.tsx";
 
 /** Who changed what, when, from where, and what came of it. */
@@ -23,12 +24,16 @@ export function AuditPage() {
       title="Audit log"
       lead="Every change: who made it, when, from where, and what came of it. Nothing is ever changed or removed here."
       actions={
-        <Button aria-pressed={following} onClick={() => setFollowing(!following)}>
+        <Button
+          aria-pressed={following}
+          className="aria-pressed:border-accent aria-pressed:bg-accent-soft"
+          onClick={() => setFollowing(!following)}
+        >
           <span
             aria-hidden="true"
-            className={`size-2 rounded-full ${following && live.error === null ? "bg-good" : "bg-field"}`}
+            className={classNames("size-2 rounded-full", following && live.error === null ? "bg-good" : "bg-field")}
           />
-          {following ? "Following" : "Follow"}
+          Follow
         </Button>
       }
     >

@@ -38,7 +38,7 @@ export function SignedInLayout() {
               to="/account"
               className="inline-flex h-8 items-center rounded-md px-2.5 text-sm font-medium text-muted hover:bg-sunken hover:text-ink"
             >
-              <span className="max-sm:hidden">{me.email ?? "Account"}</span>
+              <span className="max-w-64 truncate max-sm:hidden">{me.email ?? "Account"}</span>
               <span className="sm:hidden">Account</span>
             </Link>
           </div>
