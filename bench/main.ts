@@ -9,6 +9,7 @@ import { measureCommands } from "./commands.ts";
 import { measureEmbeddings } from "./embeddings.ts";
 import { measureFunctions } from "./functions.ts";
 import { measureInserts } from "./inserts.ts";
+import { measureKeys } from "./keys.ts";
 import { measureLive } from "./live.ts";
 import { measureMemory } from "./memory.ts";
 import { measureReads } from "./reads.ts";
@@ -26,6 +27,7 @@ const GROUPS: Record<string, Group> = {
   reads: measureReads,
   live: measureLive,
   commands: measureCommands,
+  keys: measureKeys,
   "big-file": measureBigFile,
   alter: measureAlter,
   recompute: measureRecompute,

@@ -27,7 +27,7 @@ export const PERMISSIONS = {
   "member.change": { what: "change roles of members and remove them", roles: ADMINS },
   "key.read": { what: "see names, grants and last use of API keys", roles: EVERYBODY },
   "key.create": { what: "create API keys", roles: EVERYBODY },
-  "key.delete": { what: "delete and rotate the API keys of others", roles: ADMINS },
+  "key.delete": { what: "delete the API keys of others, and rotate those with grants", roles: ADMINS },
   "secret.read": { what: "see names of secrets, never their values", roles: EVERYBODY },
   "secret.write": { what: "set and delete secrets", roles: ADMINS },
   "operation.read": { what: "see operations", roles: EVERYBODY },
