@@ -102,7 +102,12 @@ export function composeServer(input: ComposeInput): ComposedServer {
   const app = createHttpServer({ log, site, trusted_proxies: config.trusted_proxies, identity, findOrg });
   const routes = createControlRoutes(app, { db, seal: createAnswerSeal(input.auth_secret) });
   addDrain(app);
+  app.addHook("onClose", async () => {
+    await notifications[Symbol.asyncDispose]();
+    await key_uses[Symbol.asyncDispose]();
+  });
   addHealthRoutes(app, deps);
+  if (!config.roles.includes("control-plane")) return { deps, app, routes };
   addOpenapi(app, site, AUTH_BODIES);
   mountAuth(
     app,
@@ -131,10 +136,6 @@ function addResourceRoutes(app: FastifyInstance, routes: ControlRoutes, deps: Se
   app.addHook("preClose", async () => {
     stopping.abort();
     streams.end();
-  });
-  app.addHook("onClose", async () => {
-    await deps.notifications[Symbol.asyncDispose]();
-    await deps.key_uses[Symbol.asyncDispose]();
   });
 }
 

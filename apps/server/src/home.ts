@@ -5,6 +5,7 @@ import { acquireHomeLock } from "@appdb/adapters/processes/home-lock";
 import { writePrivateFile } from "@appdb/adapters/processes/private-files";
 import { appError } from "@appdb/contract/errors";
 import { homeError } from "@appdb/contract/home-error";
+import * as z from "zod";
 import { SERVER_PATHS } from "./config.ts";
 import { Secret } from "./secret.ts";
 
@@ -62,6 +63,14 @@ export function keepPort(home: string, port: number): void {
 export function writeRunning(home: string, url: string): void {
   writePrivateFile(join(home, SERVER_PATHS.running), `${JSON.stringify({ url, pid: process.pid })}\n`);
 }
+
+/** The address of the server of this home that runs, or ran last. */
+export function readRunning(home: string): string | undefined {
+  const text = readIfThere(join(home, SERVER_PATHS.running));
+  return text === undefined ? undefined : runningSchema.parse(JSON.parse(text)).url;
+}
+
+const runningSchema = z.object({ url: z.string() });
 
 export function removeRunning(home: string): void {
   rmSync(join(home, SERVER_PATHS.running), { force: true });

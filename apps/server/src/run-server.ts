@@ -7,6 +7,7 @@ import type { FastifyInstance } from "fastify";
 import { composeServer } from "./compose.ts";
 import { readServerConfig, SERVER_PATHS, type ServerConfig } from "./config.ts";
 import { openMasterKey } from "./control-plane/secrets/master-key.ts";
+import { cleanHourly } from "./database/clean.ts";
 import { migrate, readMigrations } from "./database/migrate.ts";
 import { openDatabase } from "./database/pool.ts";
 import { openPostgres } from "./database/postgres.ts";
@@ -63,9 +64,12 @@ export async function runServer(): Promise<void> {
   const port = await listen(app, config, home);
   site.url = config.public_url ?? `http://${hostOf(config.host)}:${port}`;
   try {
-    writeRunning(home, site.url);
     log.info({ url: site.url, version: VERSION, roles: config.roles }, "the server listens");
-    await printWelcome(deps.db, site.url);
+    if (config.roles.includes("control-plane")) {
+      writeRunning(home, site.url);
+      await printWelcome(deps.db, site.url);
+    }
+    using _cleaning = cleanHourly(deps);
     const reason = await stopped;
     log.info({ reason }, "the server stops");
   } finally {

@@ -12,19 +12,7 @@ export interface ControlPostgres extends AsyncDisposable {
 export async function openPostgres(config: ServerConfig, home: string, log: Logger): Promise<ControlPostgres> {
   const { url } = config.database;
   if (url !== undefined) return { dsn: url.reveal(), [Symbol.asyncDispose]: async () => undefined };
-  const { EmbeddedPostgres } = await import("@appdb/adapters/postgres/embedded-postgres");
-  const { nameRuntimeFolder } = await import("@appdb/adapters/postgres/runtime-folder");
-  const { locateTools, requirePostgresBin } = await import("@appdb/adapters/tools/locate-tools");
-  const tools = locateTools({ program_url: import.meta.url, postgres_bin: config.database.pg_bin });
-  const folder = join(home, SERVER_PATHS.postgres);
-  const postgres = new EmbeddedPostgres({
-    bin: requirePostgresBin(tools),
-    folder,
-    // not the daemon's, which has the home's
-    runtime_folder: nameRuntimeFolder(folder, config.runtime_base),
-    log_file: join(home, SERVER_PATHS.postgresLog),
-    log,
-  });
+  const postgres = await createEmbedded(config, home, log);
   try {
     await postgres.ensureDatabase(DATABASE);
   } catch (error) {
@@ -32,4 +20,25 @@ export async function openPostgres(config: ServerConfig, home: string, log: Logg
     throw error;
   }
   return { dsn: postgres.dsn(DATABASE), [Symbol.asyncDispose]: () => postgres.stop() };
+}
+
+/** Where the PostgreSQL of a server that runs already is reached. */
+export async function runningDsn(config: ServerConfig, home: string, log: Logger): Promise<string> {
+  return config.database.url?.reveal() ?? (await createEmbedded(config, home, log)).dsn(DATABASE);
+}
+
+async function createEmbedded(config: ServerConfig, home: string, log: Logger) {
+  const { EmbeddedPostgres } = await import("@appdb/adapters/postgres/embedded-postgres");
+  const { nameRuntimeFolder } = await import("@appdb/adapters/postgres/runtime-folder");
+  const { locateTools, requirePostgresBin } = await import("@appdb/adapters/tools/locate-tools");
+  const tools = locateTools({ program_url: import.meta.url, postgres_bin: config.database.pg_bin });
+  const folder = join(home, SERVER_PATHS.postgres);
+  return new EmbeddedPostgres({
+    bin: requirePostgresBin(tools),
+    folder,
+    // not the daemon's, which has the home's
+    runtime_folder: nameRuntimeFolder(folder, config.runtime_base),
+    log_file: join(home, SERVER_PATHS.postgresLog),
+    log,
+  });
 }

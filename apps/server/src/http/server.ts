@@ -52,6 +52,10 @@ export function createHttpServer(deps: HttpDeps): FastifyInstance {
   app.decorateRequest("principal", undefined);
   app.decorateRequest("org", undefined);
   demandPermissions(app);
+  let is_closing = false;
+  app.addHook("preClose", async () => {
+    is_closing = true;
+  });
   app.addHook("onRequest", async (request, reply) => {
     reply.headers({ [SERVER_VERSION_HEADER]: VERSION, "x-request-id": request.id, ...SAFE_HEADERS });
     refuseOldClient(request.headers[CLIENT_VERSION_HEADER]);
@@ -63,6 +67,10 @@ export function createHttpServer(deps: HttpDeps): FastifyInstance {
     const { org } = request.params as { readonly org?: string };
     request.principal = principal;
     request.org = await authorize(permission, principal, org, deps.findOrg, control);
+  });
+  app.addHook("onSend", async (_request, reply) => {
+    // what was under way is answered; its connection is then done
+    if (is_closing) reply.header("connection", "close");
   });
   app.setErrorHandler((error, request, reply) => {
     const known = toAppError(error);

@@ -61,7 +61,7 @@ export function createAuthHandlers(deps: AuthHandlerDeps): AuthHandlers {
       if (!deps.can_mail) {
         throw appError("no_mail", {
           detail: "This server can send no mail, and so no link to a new password.",
-          hint: "Ask whoever runs the server for one: node dist/server.js reset-link ann@example.com",
+          hint: "Ask whoever runs the server for one: node dist/server.js reset-link <address>",
         });
       }
       await attempts.take("reset_address", client.ip_address);

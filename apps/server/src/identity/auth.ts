@@ -20,7 +20,8 @@ export const OIDC_PROVIDER = "oidc";
 const DEVICE = { expiresIn: "15m", interval: "5s" } as const;
 /** Where better-auth reads the caller's address: a header that only the mount sets (mount.ts). */
 export const ADDRESS_HEADER = "x-resolved-address";
-const RESET_S = 3600;
+/** How long a link to a new password is good. */
+export const RESET_S = 3600;
 
 export interface AuthDeps {
   readonly db: Database;
@@ -85,7 +86,8 @@ export function createAuth(deps: AuthDeps) {
       additionalFields: { client: { type: "string", input: false, returned: false, defaultValue: "browser" } },
     },
     account: { modelName: "accounts", fields: ACCOUNT_FIELDS, updateAccountOnSignIn: false },
-    verification: { modelName: "verifications", fields: TIME_FIELDS },
+    // of the token of a reset, a hash is kept
+    verification: { modelName: "verifications", fields: TIME_FIELDS, storeIdentifier: "hashed" },
     databaseHooks: {
       user: {
         create: {

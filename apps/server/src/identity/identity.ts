@@ -3,12 +3,13 @@ import type { FastifyRequest } from "fastify";
 import type { OidcConfig } from "../config.ts";
 import type { Database } from "../database/pool.ts";
 import type { Secret } from "../secret.ts";
-import { type Auth, createAuth } from "./auth.ts";
+import { type Auth, createAuth, RESET_S, resetUrl } from "./auth.ts";
 import type { Site } from "./csrf.ts";
 import type { Mail } from "./mail.ts";
 import { type Resolved, resolvePrincipal, type ShownCredentials, type VerifyKey } from "./principal.ts";
 import { createSessionCookie, type SessionCookie } from "./session-cookie.ts";
 import { assertMaySignUp } from "./sign-up.ts";
+import { makeToken } from "./tokens.ts";
 
 export interface IdentityDeps {
   readonly db: Database;
@@ -27,30 +28,46 @@ export interface Identity {
   /** better-auth, made at its first use: the address of the server is known once it listens. */
   auth(): Auth;
   resolve(request: Pick<FastifyRequest, "headers">): Promise<Resolved>;
+  /** Makes a link to a new password, for whoever runs the server to hand on; undefined without such an account. */
+  makeResetLink(email: string): Promise<string | undefined>;
 }
 
 export function createIdentity(deps: IdentityDeps): Identity {
   const { db, site } = deps;
   const cookie = createSessionCookie(deps.secret, () => site.url.startsWith("https:"));
-  let auth: Auth | undefined;
+  let made: Auth | undefined;
+  const auth = () => {
+    made ??= createAuth({
+      ...deps,
+      assertMaySignUp: (asked) => assertMaySignUp(deps, asked),
+      sendReset: async (email, url) => {
+        if (deps.mail === undefined) throw new Error("A reset was asked of a server without mail.");
+        await deps.mail.send({
+          to: email,
+          subject: "A new password",
+          text: `Somebody asked for a new password for your account at ${site.url}.\n\nSet it here, within an hour:\n${url}\n\nIf it was not you, leave this mail alone: nothing has changed.\n`,
+        });
+      },
+    });
+    return made;
+  };
   return {
     cookie,
-    auth: () => {
-      auth ??= createAuth({
-        ...deps,
-        assertMaySignUp: (asked) => assertMaySignUp(deps, asked),
-        sendReset: async (email, url) => {
-          if (deps.mail === undefined) throw new Error("A reset was asked of a server without mail.");
-          await deps.mail.send({
-            to: email,
-            subject: "A new password",
-            text: `Somebody asked for a new password for your account at ${site.url}.\n\nSet it here, within an hour:\n${url}\n\nIf it was not you, leave this mail alone: nothing has changed.\n`,
-          });
-        },
-      });
-      return auth;
-    },
+    auth,
     resolve: (request) => resolvePrincipal({ db, verifyKey: deps.verifyKey, cookie }, shownBy(request)),
+    makeResetLink: async (email) => {
+      const { internalAdapter } = await auth().$context;
+      const found = await internalAdapter.findUserByEmail(email.toLowerCase());
+      if (found === null) return undefined;
+      const token = makeToken();
+      const expiresAt = new Date(Date.now() + RESET_S * 1000);
+      await internalAdapter.createVerificationValue({
+        identifier: `reset-password:${token}`,
+        value: found.user.id,
+        expiresAt,
+      });
+      return resetUrl(site, token);
+    },
   };
 }
 

@@ -1,0 +1,99 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { inspect } from "node:util";
+import { AppError } from "@appdb/contract/errors";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { readServerConfig } from "./config.ts";
+
+let home: string;
+
+beforeEach(() => {
+  home = mkdtempSync(join(tmpdir(), "appdb-config-"));
+});
+
+afterEach(() => rmSync(home, { recursive: true, force: true }));
+
+const read = (env: Record<string, string> = {}) => readServerConfig({ SERVICE_HOME: home, ...env });
+
+function refusal(env: Record<string, string>): AppError {
+  try {
+    read(env);
+  } catch (error) {
+    if (error instanceof AppError) return error;
+    throw error;
+  }
+  throw new Error("The settings were taken.");
+}
+
+test("has values for everything that nobody sets, and takes an empty variable for none", () => {
+  expect(read({ SERVICE_PORT: "", SERVICE_SMTP_URL: "" })).toMatchObject({
+    roles: ["control-plane", "reconciler", "gateway"],
+    host: "127.0.0.1",
+    port: 0,
+    public_url: undefined,
+    sign_up: "invitation",
+    mail: undefined,
+    oidc: undefined,
+    database_quota: 3,
+    trusted_proxies: [],
+  });
+});
+
+test("tells every problem at once, by the names of the settings and without their values", () => {
+  const { message, meta } = refusal({
+    SERVICE_PORT: "70000",
+    SERVICE_ROLES: "control-plane,king",
+    SERVICE_PUBLIC_URL: "ftp://example.com",
+    SERVICE_MASTER_KEY: "short secret",
+    SERVICE_DATABASE_URL: "mysql://user:hidden@host/db",
+    SERVICE_AUTH_SECRET: "short",
+  });
+  for (const name of meta["settings"] as string[]) expect(message).toContain(name.split(".")[0]);
+  expect(meta["settings"]).toHaveLength(6);
+  expect(message).not.toMatch(/short secret|hidden/);
+});
+
+test.each([
+  [{ SERVICE_SMTP_URL: "smtp://localhost" }, "SERVICE_MAIL_FROM: is needed with SERVICE_SMTP_URL"],
+  [{ SERVICE_OIDC_ISSUER: "https://id.example" }, "SERVICE_OIDC_CLIENT_ID: is needed with SERVICE_OIDC_ISSUER"],
+  [{ SERVICE_HOST: "0.0.0.0" }, "SERVICE_PUBLIC_URL: is needed when SERVICE_HOST is 0.0.0.0"],
+  [{ SERVICE_PUBLIC_URL: "https://example.com/app" }, "SERVICE_PUBLIC_URL: may have no path"],
+  [{ SERVICE_MASTER_KEY_FILE: "/none/there" }, "SERVICE_MASTER_KEY_FILE: /none/there cannot be read (ENOENT)"],
+])("refuses %j", (env, text) => {
+  expect(refusal(env).message).toContain(text);
+});
+
+test("reads secrets from files, unless the variable is there too", () => {
+  const file = join(home, "secret");
+  writeFileSync(file, `${"s".repeat(40)}\n`);
+  expect(read({ SERVICE_AUTH_SECRET_FILE: file }).auth_secret?.reveal()).toBe("s".repeat(40));
+  const both = refusal({ SERVICE_AUTH_SECRET_FILE: file, SERVICE_AUTH_SECRET: "t".repeat(40) });
+  expect(both.message).toContain("SERVICE_AUTH_SECRET: is given, and SERVICE_AUTH_SECRET_FILE as well");
+});
+
+test("reads server.toml, before which the environment stands", () => {
+  writeFileSync(join(home, "server.toml"), 'port = 8080\nsign_up = "open"\ndatabase_quota = 5\n');
+  expect(read({ SERVICE_PORT: "9090" })).toMatchObject({ port: 9090, sign_up: "open", database_quota: 5 });
+});
+
+test.each([
+  ["prot = 1", "prot: is no setting"],
+  ['home = "/x"', "home: is no setting"],
+  ["port = [1]", "port: is no text or number"],
+  ["port = ", "server.toml: "],
+])("refuses server.toml with %s", (text, what) => {
+  writeFileSync(join(home, "server.toml"), text);
+  expect(refusal({}).message).toContain(what);
+});
+
+test("secrets print as *** however they are printed", () => {
+  const config = read({ SERVICE_AUTH_SECRET: "s".repeat(40), SERVICE_DATABASE_URL: "postgresql://u:hidden@h/d" });
+  const printed = [
+    JSON.stringify(config),
+    inspect(config, { depth: 5 }),
+    `${config.auth_secret} ${config.database.url}`,
+  ];
+  expect(printed.join()).not.toMatch(/ssss|hidden/);
+  expect(printed.join()).toContain("***");
+});

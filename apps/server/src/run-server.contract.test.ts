@@ -1,0 +1,205 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createTestDatabase, type TestDatabase } from "@appdb/testkit/test-database";
+import { startTestPostgres } from "@appdb/testkit/test-postgres";
+import pg from "pg";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { runProcess, type ServerProcess } from "./testing/run-process.ts";
+
+let home: string;
+let database: TestDatabase | undefined;
+
+beforeEach(() => {
+  home = mkdtempSync(join(tmpdir(), "appdb-run-"));
+});
+
+afterEach(async () => {
+  await database?.drop();
+  database = undefined;
+  rmSync(home, { recursive: true, force: true });
+});
+
+/** A machine that does other things as well takes long to start a process from its sources. */
+const SEVERAL_STARTS_MS = 180_000;
+
+/** Without the reconciler, which would wait for the same rows. */
+const ALONE = { SERVICE_ROLES: "control-plane" };
+
+const address = (server: ServerProcess) => server.printed(/^Dashboard: (\S+)$/m);
+const setUpToken = (server: ServerProcess) => server.printed(/setup\?token=(\S+)/);
+
+/** Makes the first account and an organization; the cookie of its owner. */
+async function begin(server: ServerProcess): Promise<string> {
+  const url = await address(server);
+  const token = await setUpToken(server);
+  const made = await send(url, "POST", "/v1/setup", "", {
+    token,
+    email: "ann@example.com",
+    name: "Ann",
+    password: "correct horse",
+  });
+  const cookie = made.headers.getSetCookie()[0]?.split(";")[0] ?? "";
+  expect((await send(url, "POST", "/v1/orgs", cookie, { name: "acme" })).status).toBe(201);
+  return cookie;
+}
+
+function send(url: string, method: string, path: string, cookie: string, body?: unknown): Promise<Response> {
+  return fetch(url + path, {
+    method,
+    headers: { "content-type": "application/json", cookie, origin: url },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+}
+
+/** A connection that holds the organization, so that a change of it waits. */
+async function hold(dsn: string): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString: dsn });
+  client.on("error", () => undefined);
+  await client.connect();
+  await client.query("begin");
+  await client.query("select 1 from control.organizations for update");
+  return client;
+}
+
+/** Resolves when a statement waits for a lock. */
+async function untilWaiting(client: pg.Client): Promise<void> {
+  await expect
+    .poll(async () => {
+      const found = await client.query(
+        "select 1 from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()",
+      );
+      return found.rowCount;
+    })
+    .toBe(1);
+}
+
+describe("with a PostgreSQL of its own", () => {
+  test(
+    "starts, keeps its address and secrets, refuses a second one, resets a password, stops",
+    async () => {
+      const env = { SERVICE_HOME: home };
+      let url: string;
+      let cookie: string;
+      {
+        await using server = runProcess(env);
+        url = await address(server);
+        cookie = await begin(server);
+        expect(JSON.parse(readFileSync(join(home, "server.json"), "utf8"))).toEqual({ url, pid: server.pid });
+        expect(statSync(join(home, "server/auth-secret")).mode & 0o777).toBe(0o600);
+        await using second = runProcess(env);
+        expect(await second.ended()).toBe(1);
+        expect(second.output()).toContain(`process ${server.pid}`);
+        await using link = runProcess(env, ["reset-link", "Ann@example.com"]);
+        expect(await link.ended()).toBe(0);
+        const token = /\/reset\?token=(\S+)/.exec(link.output())?.[1];
+        const reset = await send(url, "POST", "/v1/auth/reset-password", "", {
+          token,
+          newPassword: "another password",
+        });
+        expect(reset.status).toBe(200);
+        const again = await send(url, "POST", "/v1/auth/sign-in/email", "", {
+          email: "ann@example.com",
+          password: "another password",
+        });
+        cookie = again.headers.getSetCookie()[0]?.split(";")[0] ?? "";
+        server.kill("SIGTERM");
+        expect(await server.ended()).toBe(0);
+        expect(existsSync(join(home, "server.json"))).toBe(false);
+        expect(server.output().split("setup?token=")).toHaveLength(2);
+      }
+      await using server = runProcess(env);
+      expect(await address(server)).toBe(url);
+      const whoami = await send(url, "GET", "/v1/whoami", cookie);
+      expect(await whoami.json()).toMatchObject({ email: "ann@example.com", organization: { name: "acme" } });
+      expect(server.output()).not.toContain("setup?token=");
+      server.kill("SIGINT");
+      expect(await server.ended()).toBe(0);
+    },
+    SEVERAL_STARTS_MS,
+  );
+
+  test("prints no link to a new password when the server does not run", async () => {
+    await using link = runProcess({ SERVICE_HOME: home }, ["reset-link", "ann@example.com"]);
+    expect(await link.ended()).toBe(1);
+    expect(link.output()).toContain("error: No server of the home");
+  });
+});
+
+describe("over a PostgreSQL that somebody else runs", () => {
+  test("two servers at once make one set of tables, and know each other's sessions", async () => {
+    database = await createTestDatabase();
+    const env = {
+      SERVICE_HOME: home,
+      SERVICE_DATABASE_URL: database.dsn,
+      SERVICE_AUTH_SECRET: "x".repeat(40),
+      SERVICE_MASTER_KEY: Buffer.alloc(32, 7).toString("base64"),
+    };
+    await using one = runProcess(env);
+    const url = await address(one);
+    const cookie = await begin(one);
+    await using two = runProcess({
+      ...env,
+      SERVICE_PUBLIC_URL: url,
+      SERVICE_PORT: "0",
+      SERVICE_HOME: join(home, "two"),
+    });
+    await address(two);
+    const port = readFileSync(join(home, "two/server/port"), "utf8").trim();
+    const whoami = await send(`http://127.0.0.1:${port}`, "GET", "/v1/whoami", cookie);
+    expect(await whoami.json()).toMatchObject({ email: "ann@example.com" });
+  });
+
+  test("ends the requests that are under way when it stops, and takes no more", async () => {
+    database = await createTestDatabase();
+    await using server = runProcess({ SERVICE_HOME: home, SERVICE_DATABASE_URL: database.dsn, ...ALONE });
+    const url = await address(server);
+    const cookie = await begin(server);
+    const holder = await hold(database.dsn);
+    const waiting = send(url, "PATCH", "/v1/orgs/acme", cookie, { display_name: "Acme" });
+    await untilWaiting(holder);
+    server.kill("SIGTERM");
+    await server.printed(/the server stops/);
+    await expect
+      .poll(() =>
+        send(url, "GET", "/health", "").then(
+          () => "answered",
+          () => "refused",
+        ),
+      )
+      .toBe("refused");
+    await holder.query("commit");
+    await holder.end();
+    const answer = await waiting;
+    expect(answer.status).toBe(200);
+    expect(await answer.json()).toMatchObject({ display_name: "Acme" });
+    expect(await server.ended()).toBe(0);
+  });
+
+  test("says that the database is gone when it is killed in the middle of a request, and goes on when it is back", async () => {
+    await using postgres = await startTestPostgres();
+    await using server = runProcess({ SERVICE_HOME: home, SERVICE_DATABASE_URL: postgres.dsn, ...ALONE });
+    const url = await address(server);
+    const cookie = await begin(server);
+    const holder = await hold(postgres.dsn);
+    const waiting = send(url, "PATCH", "/v1/orgs/acme", cookie, { display_name: "Never" });
+    await untilWaiting(holder);
+    await postgres.kill();
+    const answer = await waiting;
+    expect(answer.status).toBe(503);
+    expect(await answer.json()).toMatchObject({ code: "database_unavailable" });
+    expect((await send(url, "GET", "/ready", "")).status).toBe(503);
+    expect((await send(url, "GET", "/health", "")).status).toBe(200);
+    await postgres.start();
+    await expect.poll(async () => (await send(url, "GET", "/ready", "")).status).toBe(200);
+    const org = await send(url, "GET", "/v1/orgs/acme", cookie);
+    expect(await org.json()).toMatchObject({ display_name: "acme" });
+  });
+
+  test("says everything that is wrong with its settings, and starts nothing", async () => {
+    await using server = runProcess({ SERVICE_HOME: home, SERVICE_PORT: "x", SERVICE_SIGN_UP: "all" });
+    expect(await server.ended()).toBe(1);
+    expect(server.output()).toMatch(/error: .*SERVICE_PORT.*SERVICE_SIGN_UP/);
+    expect(server.output()).toContain("hint: ");
+  });
+});

@@ -1,0 +1,58 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+
+export interface ServerProcess extends AsyncDisposable {
+  readonly pid: number;
+  /** What it printed so far. */
+  output(): string;
+  /** Resolves with what the expression found in the output; throws when the process ends before. */
+  printed(expression: RegExp): Promise<string>;
+  kill(signal: NodeJS.Signals): void;
+  /** Resolves with the exit code; null when a signal ended it. */
+  ended(): Promise<number | null>;
+}
+
+/** The server's program as a process of its own. */
+export function runProcess(env: Readonly<Record<string, string>>, args: readonly string[] = []): ServerProcess {
+  const main = fileURLToPath(new URL("../main.ts", import.meta.url));
+  const child: ChildProcess = spawn(process.execPath, ["--conditions=source", "--import", "tsx", main, ...args], {
+    env: { ...process.env, ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let output = "";
+  const listeners = new Set<() => void>();
+  const heard = (chunk: Buffer) => {
+    output += chunk.toString();
+    for (const listener of listeners) listener();
+  };
+  child.stdout?.on("data", heard);
+  child.stderr?.on("data", heard);
+  // "close" comes when its output has been read too
+  const closed = once(child, "close").then(([code]) => code as number | null);
+  return {
+    pid: child.pid ?? 0,
+    output: () => output,
+    printed: (expression) =>
+      new Promise((resolve, reject) => {
+        const look = () => {
+          const found = expression.exec(output);
+          if (found === null) return;
+          listeners.delete(look);
+          resolve(found[1] ?? found[0]);
+        };
+        listeners.add(look);
+        look();
+        void closed.then(() => {
+          look();
+          reject(new Error(`The server ended:\n${output}`));
+        });
+      }),
+    kill: (signal) => void child.kill(signal),
+    ended: () => closed,
+    [Symbol.asyncDispose]: async () => {
+      child.kill("SIGKILL");
+      await closed;
+    },
+  };
+}
