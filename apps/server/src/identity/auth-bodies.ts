@@ -1,3 +1,4 @@
+import { shownNameSchema } from "@appdb/contract/routes/control";
 import * as z from "zod";
 import { OIDC_PROVIDER, PASSWORD_CHARACTERS } from "./auth.ts";
 
@@ -8,13 +9,19 @@ const ownPath = z
   .string()
   .max(500)
   .regex(/^\/(?![/\\])[^\\\p{Cc}]*$/u, "is no path of this server");
-const userCode = z.string().min(1).max(40);
+/** Visible ASCII: what codes and tokens are made of. */
+const visible = (max: number) =>
+  z
+    .string()
+    .max(max)
+    .regex(/^[\x20-\x7e]*$/, "has other characters than those that were given out");
+const userCode = visible(40).min(1);
 
 /** What the routes under /v1/auth take; everything else that better-auth would take is refused. */
 export const AUTH_BODIES = {
   "sign-up/email": z.strictObject({
     email,
-    name: z.string().trim().min(1).max(100),
+    name: shownNameSchema,
     password,
     invitation: z.string().max(200).optional(),
   }),
@@ -22,12 +29,12 @@ export const AUTH_BODIES = {
   "sign-in/oauth2": z.strictObject({ providerId: z.literal(OIDC_PROVIDER), callbackURL: ownPath.default("/") }),
   "sign-out": z.strictObject({}),
   "request-password-reset": z.strictObject({ email, redirectTo: ownPath.optional() }),
-  "reset-password": z.strictObject({ token: z.string().min(1).max(200), newPassword: password }),
-  "device/code": z.object({ client_id: z.string().max(100), scope: z.string().max(200).optional() }),
+  "reset-password": z.strictObject({ token: visible(200).min(1), newPassword: password }),
+  "device/code": z.object({ client_id: visible(100), scope: visible(200).optional() }),
   "device/token": z.object({
     grant_type: z.string().max(100),
-    device_code: z.string().max(200),
-    client_id: z.string().max(100),
+    device_code: visible(200),
+    client_id: visible(100),
   }),
   "device/approve": z.strictObject({ userCode }),
   "device/deny": z.strictObject({ userCode }),

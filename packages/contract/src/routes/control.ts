@@ -3,7 +3,17 @@ import { PRINCIPAL_KINDS, ROLES } from "../control/permissions.ts";
 
 /** Bodies of the control plane's API. What a client sends is strict; answers may gain fields. Times are ISO 8601 in UTC. */
 const time = z.iso.datetime();
-const name = z.string().min(1).max(100);
+/**
+ * How a person or an organization wants to be called. Terminals and mails show it: without control characters, which could
+ * write over other lines, and without those that turn the direction of the text around it.
+ */
+export const shownNameSchema = z
+  .string()
+  .trim()
+  .min(1)
+  .max(100)
+  .regex(/^[^\p{Cc}\u2028-\u202e\u2066-\u2069]*$/u, "has line breaks or control characters");
+const name = shownNameSchema;
 export const roleSchema = z.enum(ROLES);
 
 /** `GET /v1/service`: what a client must know before anybody signs in. */

@@ -1,0 +1,67 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { openServer, type TestServer } from "../testing/open-server.ts";
+import { type OrgStage, openOrgStage } from "../testing/people.ts";
+import { writeCursor } from "./pages.ts";
+
+let server: TestServer;
+let stage: OrgStage;
+beforeAll(async () => {
+  server = await openServer();
+  stage = await openOrgStage(server);
+  await server.deps.db.insertInto("control.databases").values({ org_id: stage.org.id, name: "main" }).execute();
+});
+afterAll(() => server[Symbol.asyncDispose]());
+
+const send = (method: string, path: string, body?: unknown) =>
+  server.send(method, path.replace(":org", stage.org.name), { as: { token: stage.owner.token }, body });
+
+/** PostgreSQL takes no NUL: a text with one is refused with words, and is no error of the server. */
+describe("a NUL character", () => {
+  test.each([
+    ["GET", "/v1/orgs/a%00b"],
+    ["GET", "/v1/orgs/:org/databases/main%00"],
+    ["PUT", "/v1/orgs/:org/databases/%00/secrets/A", { value: "x" }],
+    ["DELETE", "/v1/orgs/:org/keys/%00"],
+    ["POST", "/v1/orgs/:org/keys/%00/rotate", {}],
+    ["DELETE", "/v1/sessions/%00"],
+    ["PUT", "/v1/session/org", { organization: "\0" }],
+    ["PATCH", "/v1/orgs/:org", { display_name: "a\0" }],
+    ["POST", "/v1/auth/device/approve", { userCode: "\0" }],
+    ["POST", "/v1/auth/device/code", { client_id: "cli", scope: "\0" }],
+    ["POST", "/v1/auth/device/token", { client_id: "cli", grant_type: "x", device_code: "\0" }],
+    ["POST", "/v1/auth/reset-password", { token: "\0", newPassword: "long enough for it" }],
+    ["POST", "/v1/auth/sign-up/email", { email: "nul@example.com", name: "a\0b", password: "long enough for it" }],
+  ])("%s %s %j is refused", async (method, path, body?: unknown) => {
+    const answer = await send(method, path, body);
+    expect(answer.status, answer.text).toBe(422);
+    expect(answer.json.code).toBe("invalid_request");
+  });
+
+  const LISTS = ["members", "invitations", "keys", "secrets", "databases", "databases/main/secrets", "operations"];
+  test.each(["/v1/orgs", "/v1/sessions", "/v1/orgs/:org/events", ...LISTS.map((list) => `/v1/orgs/:org/${list}`)])(
+    "in a cursor of %s is no cursor",
+    async (list) => {
+      for (const position of [
+        { after: "\0", id: "\0" },
+        { after: "1", id: "\0" },
+      ]) {
+        const answer = await send("GET", `${list}?cursor=${writeCursor(position)}`);
+        expect({ status: answer.status, code: answer.json.code }).toEqual({ status: 422, code: "invalid_cursor" });
+      }
+    },
+  );
+});
+
+test.each(["two\nlines", "\u001b[31mred", "turned \u202e around", "\u2066hidden", "\u0085", " \t "])(
+  "an organization is not shown as %j",
+  async (display_name) => {
+    expect((await send("PATCH", "/v1/orgs/:org", { display_name })).status).toBe(422);
+  },
+);
+
+test.each(["Ähre & Söhne", "日本", "👩‍👩‍👧 family", "a' or 1=1; drop table control.organizations; --"])(
+  "an organization is shown as %j, to the letter",
+  async (display_name) => {
+    expect((await send("PATCH", "/v1/orgs/:org", { display_name })).json.display_name).toBe(display_name);
+  },
+);
