@@ -5,7 +5,8 @@ import type { RecordEvent } from "../control-plane/events/event.ts";
 import type { Database } from "../database/pool.ts";
 import type { CallClient } from "../http/checked-route.ts";
 import type { Attempts } from "./attempts.ts";
-import { type AuthCall, type AuthHandlers, asSignUp } from "./mount.ts";
+import { asAllowedSignUp } from "./auth.ts";
+import type { AuthCall, AuthHandlers } from "./mount.ts";
 import type { Principal } from "./principal.ts";
 import { assertMaySignUp } from "./sign-up.ts";
 
@@ -25,8 +26,8 @@ export function createAuthHandlers(deps: AuthHandlerDeps): AuthHandlers {
       await attempts.take("sign_up_address", client.ip_address);
       const { invitation, ...account } = body;
       // asked before better-auth looks: a closed server tells nobody which accounts there are
-      await assertMaySignUp(deps, { email: account.email, is_verified: false, invitation, is_first: false });
-      const response = await asSignUp({ invitation, is_first: false }, () => run("sign-up/email", account));
+      await assertMaySignUp(deps, { email: account.email, is_verified: false, invitation });
+      const response = await asAllowedSignUp(() => run("sign-up/email", account));
       if (response.ok) await record(deps, "session.create", account.email, client, "succeeded", { by: "sign-up" });
       return response;
     },

@@ -7,12 +7,13 @@ import { bearer } from "better-auth/plugins/bearer";
 import { deviceAuthorization } from "better-auth/plugins/device-authorization";
 import { genericOAuth } from "better-auth/plugins/generic-oauth";
 import type { OidcConfig } from "../config.ts";
-import type { Database } from "../database/pool.ts";
+import { type Database, isTaken } from "../database/pool.ts";
 import type { Secret } from "../secret.ts";
 import type { Site } from "./csrf.ts";
 import { SESSION_S } from "./principal.ts";
 import { COOKIE_PREFIX } from "./session-cookie.ts";
 import { chooseOrg } from "./session-orgs.ts";
+import { accountExists } from "./sign-up.ts";
 
 export const PASSWORD_CHARACTERS = { min: 10, max: 200 } as const;
 export const OIDC_PROVIDER = "oidc";
@@ -29,7 +30,7 @@ export interface AuthDeps {
   readonly site: Site;
   readonly secret: Secret;
   readonly oidc: OidcConfig | undefined;
-  /** Whether this address may get an account now; who asks to sign up is in `signUps`. @throws sign_up_closed */
+  /** Whether this address may get an account now. @throws sign_up_closed */
   readonly assertMaySignUp: (input: SignUp) => Promise<void>;
   /** Hands a reset link on, by mail. */
   readonly sendReset: (email: string, url: string) => Promise<void>;
@@ -41,12 +42,32 @@ export interface SignUp {
   readonly is_verified: boolean;
   /** The token of an invitation. */
   readonly invitation: string | undefined;
-  /** Made by the link of the first start. */
-  readonly is_first: boolean;
 }
 
-/** What better-auth's hooks must know of the request that runs it, and its API does not carry. */
-export const signUps = new AsyncLocalStorage<Pick<SignUp, "invitation" | "is_first">>();
+/** Runs a sign-up that was found to be allowed, which better-auth's hooks cannot know otherwise. */
+export function asAllowedSignUp<T>(run: () => Promise<T>): Promise<T> {
+  return signUps.run(true, run);
+}
+
+const signUps = new AsyncLocalStorage<true>();
+
+/** What went wrong inside of better-auth, which tells its log and answers a 500 or a 422 without saying what. */
+const failures = new AsyncLocalStorage<{ cause?: unknown }>();
+
+/**
+ * Has better-auth answer. Its refusals are answers; what it did not expect, such as a database that is away, is thrown.
+ * @throws account_exists where two sign up at once with one address
+ */
+export async function handleAuth(auth: Auth, request: Request): Promise<Response> {
+  const failure: { cause?: unknown } = {};
+  const response = await failures.run(failure, () => auth.handler(request));
+  if (response.status < 400 || failure.cause === undefined) return response;
+  throw isTaken(failure.cause, "users_email_key") ? accountExists(failure.cause) : failure.cause;
+}
+
+function isFailure(value: unknown): boolean {
+  return value instanceof Error && !(value instanceof APIError);
+}
 
 /** better-auth over our tables: accounts, sessions, passwords, the device flow, OIDC. Only this folder knows it. */
 export function createAuth(deps: AuthDeps) {
@@ -63,11 +84,14 @@ export function createAuth(deps: AuthDeps) {
     rateLimit: { enabled: false },
     // its messages may hold addresses of people; what failed is told by the answer
     logger: {
-      log: (level, message) =>
+      log: (level, message, ...more: unknown[]) => {
+        const failure = failures.getStore();
+        if (failure !== undefined) failure.cause ??= more.find(isFailure);
         log[level === "warn" || level === "error" ? "warn" : "debug"](
           { from: "better-auth", what: message.split(":")[0] },
           "identity",
-        ),
+        );
+      },
     },
     emailAndPassword: {
       enabled: true,
@@ -92,15 +116,11 @@ export function createAuth(deps: AuthDeps) {
       user: {
         create: {
           before: async (user, context) => {
-            const asked = signUps.getStore();
-            await deps
-              .assertMaySignUp({
-                email: user.email,
-                is_verified: context?.path.startsWith("/callback/") === true && user.emailVerified,
-                invitation: asked?.invitation,
-                is_first: asked?.is_first ?? false,
-              })
-              .catch(refuse);
+            // whoever asked before has the answer. It is not asked for again here: this is inside a transaction, and as many
+            // of those as there are connections would wait for one more until none of them is served
+            if (signUps.getStore() !== undefined) return;
+            const is_verified = context?.path.startsWith("/callback/") === true && user.emailVerified;
+            await deps.assertMaySignUp({ email: user.email, is_verified, invitation: undefined }).catch(refuse);
           },
         },
       },

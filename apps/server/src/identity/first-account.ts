@@ -5,7 +5,7 @@ import { hasNoUser } from "./sign-up.ts";
 import { hashToken, makeToken } from "./tokens.ts";
 
 /** Any number: who holds it makes the first account. */
-const LOCK = 7_341_905_623;
+const LOCK = 7_341_905_624;
 
 /**
  * Makes the one-time token of the link that makes the first account, in place of an earlier one. Undefined once there is
@@ -28,6 +28,8 @@ export async function openFirstAccount(db: Database): Promise<string | undefined
  * @throws set_up_done when there is an account, unauthorized for a wrong token
  */
 export async function useFirstAccount<T>(db: Database, token: string, make: () => Promise<T>): Promise<T> {
+  // before the wait, too: who has no token may not queue up, each with a connection, where the first account needs one
+  if (await hasNoUser(db)) await checkToken(db, token);
   return await db.connection().execute(async (connection) => {
     const run = (text: RawBuilder<unknown>) => text.execute(connection);
     await run(sql`select pg_advisory_lock(${LOCK}::bigint)`);
@@ -38,12 +40,7 @@ export async function useFirstAccount<T>(db: Database, token: string, make: () =
           hint: "Sign in, or ask for an invitation.",
         });
       }
-      const found = await connection
-        .selectFrom("identity.first_account")
-        .select("is_only")
-        .where("token_hash", "=", hashToken(token))
-        .executeTakeFirst();
-      if (found === undefined) throw wrongToken();
+      await checkToken(connection, token);
       const made = await make();
       await connection.deleteFrom("identity.first_account").execute();
       return made;
@@ -51,6 +48,15 @@ export async function useFirstAccount<T>(db: Database, token: string, make: () =
       await run(sql`select pg_advisory_unlock(${LOCK}::bigint)`);
     }
   });
+}
+
+async function checkToken(db: Database, token: string): Promise<void> {
+  const found = await db
+    .selectFrom("identity.first_account")
+    .select("is_only")
+    .where("token_hash", "=", hashToken(token))
+    .executeTakeFirst();
+  if (found === undefined) throw wrongToken();
 }
 
 function wrongToken(): Error {

@@ -3,7 +3,7 @@ import { AUTH_PATH } from "@appdb/contract/routes/control-paths";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { type CallClient, clientOf } from "../http/checked-route.ts";
 import { parseInput, toAppError } from "../http/problems.ts";
-import { ADDRESS_HEADER, type Auth, OIDC_PROVIDER, signUps } from "./auth.ts";
+import { ADDRESS_HEADER, type Auth, handleAuth, OIDC_PROVIDER } from "./auth.ts";
 import { AUTH_BODIES, type AuthBody, type AuthRoute } from "./auth-bodies.ts";
 import { refuseForeignSite, type Site } from "./csrf.ts";
 import type { Identity } from "./identity.ts";
@@ -116,7 +116,7 @@ async function send(
   }
   if (body !== undefined) headers.set("content-type", "application/json");
   const init = { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) };
-  return await auth.handler(new Request(`${site.url}${AUTH_PATH}/${path}`, init));
+  return await handleAuth(auth, new Request(`${site.url}${AUTH_PATH}/${path}`, init));
 }
 
 const PASSED_ON = ["content-type", "location", "pragma"] as const;
@@ -129,12 +129,4 @@ async function answer(reply: FastifyReply, response: Response): Promise<FastifyR
   const cookies = response.headers.getSetCookie();
   if (cookies.length > 0) reply.header("set-cookie", cookies);
   return reply.code(response.status).send(await response.text());
-}
-
-/** Lets better-auth's hooks know what the request is allowed. */
-export function asSignUp<T>(
-  input: { invitation: string | undefined; is_first: boolean },
-  run: () => Promise<T>,
-): Promise<T> {
-  return signUps.run(input, run);
 }

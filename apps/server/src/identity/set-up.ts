@@ -4,11 +4,10 @@ import type { RecordEvent } from "../control-plane/events/event.ts";
 import type { Database } from "../database/pool.ts";
 import type { CallClient } from "../http/checked-route.ts";
 import type { Attempts } from "./attempts.ts";
-import { ADDRESS_HEADER } from "./auth.ts";
+import { ADDRESS_HEADER, asAllowedSignUp, handleAuth } from "./auth.ts";
 import type { Site } from "./csrf.ts";
 import { useFirstAccount } from "./first-account.ts";
 import type { Identity } from "./identity.ts";
-import { asSignUp } from "./mount.ts";
 import type { Principal } from "./principal.ts";
 import { translate } from "./translate.ts";
 
@@ -42,9 +41,7 @@ export async function setUp(
       headers,
       body: JSON.stringify(account),
     });
-    const response = await asSignUp({ invitation: undefined, is_first: true }, () =>
-      deps.identity.auth().handler(request),
-    );
+    const response = await asAllowedSignUp(() => handleAuth(deps.identity.auth(), request));
     if (!response.ok) throw translate(response.status, await response.json().catch(() => undefined));
     const cookie = response.headers.getSetCookie().find((text) => text.startsWith(`${deps.identity.cookie.name}=`));
     if (cookie === undefined) throw new Error("The first account was made without a session.");

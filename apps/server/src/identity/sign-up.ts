@@ -11,7 +11,6 @@ export interface SignUpDeps {
 
 /** Whether this address may get an account now. @throws sign_up_closed */
 export async function assertMaySignUp(deps: SignUpDeps, asked: SignUp): Promise<void> {
-  if (asked.is_first) return;
   if (await hasNoUser(deps.db)) {
     throw appError("sign_up_closed", {
       detail: "The first account is made by the link that the server printed when it started.",
@@ -23,6 +22,14 @@ export async function assertMaySignUp(deps: SignUpDeps, asked: SignUp): Promise<
   throw appError("sign_up_closed", {
     detail: "Accounts on this server are made by invitation, and this address shows none that is open.",
     hint: "Ask a member of an organization for an invitation, and open its link.",
+  });
+}
+
+export function accountExists(cause?: unknown): Error {
+  return appError("account_exists", {
+    detail: "There is an account with this address.",
+    hint: "Sign in with it.",
+    cause,
   });
 }
 
