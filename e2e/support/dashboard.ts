@@ -20,8 +20,8 @@ export interface DashboardStage extends AsyncDisposable {
   button(name: string): Locator;
 }
 
-export async function openDashboardStage(): Promise<DashboardStage> {
-  const place = makePlace();
+export async function openDashboardStage(env: Readonly<Record<string, string>> = {}): Promise<DashboardStage> {
+  const place = makePlace({ env });
   const browser = await openBrowser();
   const close = async () => {
     await browser.close();

@@ -1,0 +1,61 @@
+import { once } from "node:events";
+import { createServer, type Socket } from "node:net";
+
+/** A mail server on a port of its own, which keeps what it is sent. */
+export interface MailServer extends AsyncDisposable {
+  readonly url: string;
+  /** Texts of mails, headers included, in the order they came. */
+  readonly mails: readonly string[];
+}
+
+export async function openMailServer(): Promise<MailServer> {
+  const mails: string[] = [];
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    socket.on("close", () => sockets.delete(socket));
+    receive(socket, (mail) => mails.push(mail));
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  if (address === null || typeof address === "string") throw new Error("the system gave no port");
+  return {
+    url: `smtp://127.0.0.1:${address.port}`,
+    mails,
+    [Symbol.asyncDispose]: async () => {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+      await once(server, "close");
+    },
+  };
+}
+
+/** As much of SMTP (RFC 5321) as one client needs that sends one mail after another. */
+function receive(socket: Socket, keep: (mail: string) => void): void {
+  let rest = "";
+  let data: string[] | undefined;
+  const answer = (line: string) => socket.write(`${line}\r\n`);
+  answer("220 ready");
+  socket.setEncoding("utf8").on("data", (chunk: string) => {
+    const lines = (rest + chunk).split("\r\n");
+    rest = lines.pop() ?? "";
+    for (const line of lines) {
+      if (data === undefined) {
+        const verb = line.slice(0, 4).toUpperCase();
+        if (verb === "DATA") data = [];
+        answer(verb === "DATA" ? "354 go on" : verb === "QUIT" ? "221 bye" : "250 ok");
+      } else if (line === ".") {
+        keep(unfold(data.join("\r\n")));
+        data = undefined;
+        answer("250 kept");
+      } else data.push(line.replace(/^\./, ""));
+    }
+  });
+}
+
+/** Lines and characters that quoted-printable (RFC 2045) has broken up. */
+function unfold(text: string): string {
+  return text
+    .replaceAll("=\r\n", "")
+    .replaceAll(/=([0-9A-F]{2})/g, (_, hex) => String.fromCharCode(Number(`0x${hex}`)));
+}
