@@ -20,6 +20,8 @@ import { createFindOrg } from "./control-plane/organizations/store.ts";
 import { createEnvelope, type Envelope } from "./control-plane/secrets/envelope.ts";
 import type { MasterKey } from "./control-plane/secrets/master-key.ts";
 import { addSecretRoutes } from "./control-plane/secrets/routes.ts";
+import { addDeliveries } from "./control-plane/webhooks/deliver.ts";
+import { addWebhookRoutes } from "./control-plane/webhooks/routes.ts";
 import { createNotifications, type Notifications } from "./database/notifications.ts";
 import type { Database } from "./database/pool.ts";
 import { type ControlRoutes, createControlRoutes, type FindOrg } from "./http/checked-route.ts";
@@ -78,7 +80,7 @@ export interface ComposedServer {
 /** Builds the control plane; nothing is started here. */
 export function composeServer(input: ComposeInput): ComposedServer {
   const { config, log, db, pool, site, mail } = input;
-  const recordEvent = createRecordEvent(async () => undefined);
+  const recordEvent = createRecordEvent(addDeliveries);
   const envelope = createEnvelope(input.master_key);
   const notifications = createNotifications(pool.options, log);
   const key_uses = createKeyUses(db, log);
@@ -124,7 +126,7 @@ export function composeServer(input: ComposeInput): ComposedServer {
   return { deps, app, routes };
 }
 
-/** Keys, secrets, databases, operations and events; with the server ends what they keep open. */
+/** Keys, secrets, databases, operations, events and webhooks; with the server ends what they keep open. */
 function addResourceRoutes(app: FastifyInstance, routes: ControlRoutes, deps: ServerDeps): void {
   const stopping = new AbortController();
   const streams = new EventStreams({ ...deps, mayStillRead: (request) => mayStillRead(deps, request) });
@@ -133,6 +135,7 @@ function addResourceRoutes(app: FastifyInstance, routes: ControlRoutes, deps: Se
   addDatabaseRoutes(routes, deps);
   addOperationRoutes(routes, { ...deps, stopping: stopping.signal });
   addEventRoutes(routes, { ...deps, streams });
+  addWebhookRoutes(routes, { ...deps, allow_private: deps.config.webhook_private });
   app.addHook("preClose", async () => {
     stopping.abort();
     streams.end();

@@ -93,6 +93,8 @@ const settingsSchema = z
     SERVICE_DATABASE_QUOTA: count(3, 1, 10_000),
     /** Addresses of proxies whose X-Forwarded-For is believed. */
     SERVICE_TRUSTED_PROXIES: text,
+    /** 1 lets webhooks post to this machine and to private networks, and by http. */
+    SERVICE_WEBHOOK_PRIVATE: z.preprocess(empty, z.enum(["0", "1"]).default("0")),
     SERVICE_LOG_LEVEL: z.preprocess(empty, z.enum(["debug", "info", "warn", "error"]).default("info")),
     XDG_RUNTIME_DIR: text,
   })
@@ -137,6 +139,7 @@ export interface ServerConfig {
   readonly oidc: OidcConfig | undefined;
   readonly database_quota: number;
   readonly trusted_proxies: readonly string[];
+  readonly webhook_private: boolean;
   readonly log_level: "debug" | "info" | "warn" | "error";
 }
 
@@ -206,6 +209,7 @@ function toConfig(home: string, found: z.output<typeof settingsSchema>): ServerC
       .split(",")
       .map((address) => address.trim())
       .filter((address) => address !== ""),
+    webhook_private: found.SERVICE_WEBHOOK_PRIVATE === "1",
     log_level: found.SERVICE_LOG_LEVEL,
   };
 }

@@ -59,7 +59,7 @@ export async function runServer(): Promise<void> {
     dashboard: openDashboard(log),
   });
   await using _reconciler = config.roles.includes("reconciler")
-    ? await startReconciler({ ...deps, pool_options: database.pool.options })
+    ? await startReconciler({ ...deps, pool_options: database.pool.options, allow_private: config.webhook_private })
     : undefined;
   const port = await listen(app, config, home);
   site.url = config.public_url ?? `http://${hostOf(config.host)}:${port}`;

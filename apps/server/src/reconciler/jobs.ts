@@ -9,6 +9,8 @@ import type { Database, Tx } from "../database/pool.ts";
 export const JOBS = {
   /** Makes `main` of an organization that lacks it. */
   "provision-main": z.object({ org_id: z.uuid() }),
+  /** Posts an event to a webhook. */
+  "deliver-webhook": z.object({ delivery_id: z.uuid() }),
   /** Finds what was left undone, and forgets what has had its time. */
   sweep: z.object({}),
 } as const;

@@ -22,7 +22,8 @@ beforeEach(async () => {
 });
 afterEach(() => server[Symbol.asyncDispose]());
 
-const reconcile = (at = server) => startReconciler({ ...at.deps, pool_options: at.deps.pool.options });
+const reconcile = (at = server) =>
+  startReconciler({ ...at.deps, pool_options: at.deps.pool.options, allow_private: false });
 
 /** All there is to see of the provisioning of every organization. */
 async function made() {

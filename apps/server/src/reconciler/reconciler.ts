@@ -5,6 +5,8 @@ import { run, type TaskList, type WorkerEvents } from "graphile-worker";
 import pg from "pg";
 import type * as z from "zod";
 import type { RecordEvent } from "../control-plane/events/event.ts";
+import type { Envelope } from "../control-plane/secrets/envelope.ts";
+import { deliverWebhook } from "../control-plane/webhooks/deliver.ts";
 import { type Database, hearLosses } from "../database/pool.ts";
 import { cleanIdempotency } from "../http/idempotency.ts";
 import { enqueueJob, graphileLogger, JOBS, type JobName } from "./jobs.ts";
@@ -26,6 +28,9 @@ export interface ReconcilerDeps {
   readonly pool_options: pg.PoolConfig;
   readonly log: Logger;
   readonly recordEvent: RecordEvent;
+  readonly envelope: Envelope;
+  /** Whether webhooks may be of this machine or a private network. */
+  readonly allow_private: boolean;
   readonly stepDone?: ProvisionMainDeps["stepDone"] | undefined;
 }
 
@@ -124,6 +129,7 @@ function toTasks(deps: ReconcilerDeps): TaskList {
       work(JOBS[name].parse(payload) as z.output<(typeof JOBS)[Name]>, helpers.abortSignal);
   return {
     "provision-main": task("provision-main", ({ org_id }) => provisionMain(deps, org_id)),
+    "deliver-webhook": task("deliver-webhook", ({ delivery_id }) => deliverWebhook(deps, delivery_id)),
     sweep: task("sweep", async () => {
       await findMissingMains(deps.db);
       await cleanIdempotency(deps.db);

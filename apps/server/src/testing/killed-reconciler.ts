@@ -1,7 +1,10 @@
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { createRecordEvent } from "../control-plane/events/record-event.ts";
+import { createEnvelope } from "../control-plane/secrets/envelope.ts";
+import { toMasterKey } from "../control-plane/secrets/master-key.ts";
 import { openDatabase } from "../database/pool.ts";
 import { startReconciler } from "../reconciler/reconciler.ts";
+import { Secret } from "../secret.ts";
 
 /** A process of its own that works as the reconciler does and stops for good at a step, until somebody kills it. Arguments:
  *  the dsn, the step. It says the step once it is there. */
@@ -13,6 +16,8 @@ await startReconciler({
   db,
   pool_options: pool.options,
   log,
+  envelope: createEnvelope(toMasterKey(new Secret(Buffer.alloc(32, 7).toString("base64")))),
+  allow_private: false,
   recordEvent: createRecordEvent(async () => undefined),
   stepDone: async (step) => {
     if (step !== wanted) return;

@@ -1,0 +1,109 @@
+import { randomBytes, randomUUID } from "node:crypto";
+import { appError } from "@appdb/contract/errors";
+import type { CreatedWebhook, Delivery, webhookCreateSchema } from "@appdb/contract/routes/control";
+import { sql } from "kysely";
+import type * as z from "zod";
+import { actorOf } from "../events/event.ts";
+import type { Caller, KeyChangeDeps } from "../keys/create-key.ts";
+import type { Envelope } from "../secrets/envelope.ts";
+import { checkWebhookUrl } from "./addresses.ts";
+import { enqueueDelivery } from "./deliver.ts";
+import { findDelivery, findWebhook, signingName, toDelivery, toWebhook } from "./store.ts";
+
+const SECRET_BYTES = 32;
+const MOST = 20;
+const ACTION = /^[a-z_]+\.([a-z_]+|\*)$/;
+
+export interface WebhookDeps extends KeyChangeDeps {
+  readonly envelope: Envelope;
+  readonly allow_private: boolean;
+}
+
+/** Has events posted to an address; the answer has the signing secret, which nothing shows again. @throws webhook_refused, invalid_request */
+export async function createWebhook(
+  deps: WebhookDeps,
+  caller: Caller,
+  input: z.output<typeof webhookCreateSchema>,
+): Promise<CreatedWebhook> {
+  const { tx } = deps;
+  const { org } = caller;
+  const { href: url } = checkWebhookUrl(input.url, deps.allow_private);
+  const wrong = input.actions.find((action) => !ACTION.test(action));
+  if (wrong !== undefined) throw wrongAction(wrong);
+  const { count } = await tx
+    .selectFrom("control.webhooks")
+    .select(({ fn }) => fn.countAll<string>().as("count"))
+    .where("org_id", "=", org.id)
+    .executeTakeFirstOrThrow();
+  if (Number(count) >= MOST) throw tooMany(org.name);
+  const id = randomUUID();
+  const signing_secret = `whsec_${randomBytes(SECRET_BYTES).toString("base64")}`;
+  const { data_key_id, sealed } = await deps.envelope.seal(
+    tx,
+    { org_id: org.id, database_id: null },
+    signingName(id),
+    signing_secret,
+  );
+  const row = await tx
+    .insertInto("control.webhooks")
+    .values({ id, org_id: org.id, url, actions: [...new Set(input.actions)], data_key_id, sealed_secret: sealed })
+    .returningAll()
+    .executeTakeFirstOrThrow();
+  await record(deps, caller, "webhook.create", id, new URL(url).origin);
+  return { ...toWebhook(row), signing_secret };
+}
+
+/** @throws webhook_not_found */
+export async function deleteWebhook(deps: WebhookDeps, caller: Caller, id: string): Promise<void> {
+  const webhook = await findWebhook(deps.tx, caller.org.id, id);
+  await deps.tx.deleteFrom("control.webhooks").where("id", "=", webhook.id).execute();
+  await record(deps, caller, "webhook.delete", webhook.id, new URL(webhook.url).origin);
+}
+
+/** Posts a delivery again, whatever became of it, and tries for three days more. @throws webhook_not_found */
+export async function replayDelivery(
+  deps: Pick<WebhookDeps, "tx">,
+  caller: Caller,
+  wanted: { readonly id: string; readonly delivery: string },
+): Promise<Delivery> {
+  const { tx } = deps;
+  const webhook = await findWebhook(tx, caller.org.id, wanted.id);
+  const { id } = await findDelivery(tx, webhook.id, wanted.delivery);
+  const row = await tx
+    .updateTable("control.deliveries")
+    .set({ state: "pending", next_attempt_at: sql<Date>`now()`, give_up_at: sql<Date>`now() + interval '3 days'` })
+    .where("id", "=", id)
+    .returningAll()
+    .executeTakeFirstOrThrow();
+  await enqueueDelivery(tx, id);
+  return toDelivery(row);
+}
+
+/** The origin alone: paths of webhooks are often secrets. */
+async function record(deps: WebhookDeps, caller: Caller, action: string, id: string, origin: string): Promise<void> {
+  await deps.recordEvent(deps.tx, {
+    action,
+    target: id,
+    org_id: caller.org.id,
+    actor: actorOf(caller.principal),
+    principal: caller.principal,
+    ...caller.client,
+    outcome: "succeeded",
+    detail: { origin },
+  });
+}
+
+function wrongAction(action: string): Error {
+  return appError("invalid_request", {
+    detail: `${JSON.stringify(action)} is no action of events.`,
+    hint: "Write actions such as key.create, or key.* for all of keys.",
+    errors: [{ pointer: "/actions", detail: "holds what is no action" }],
+  });
+}
+
+function tooMany(org: string): Error {
+  return appError("invalid_request", {
+    detail: `${org} has ${MOST} webhooks, which is the most.`,
+    hint: "Delete one that is no longer needed.",
+  });
+}

@@ -1,0 +1,83 @@
+import { createHmac } from "node:crypto";
+import { request as httpRequest } from "node:http";
+import { request as httpsRequest } from "node:https";
+import { checkWebhookUrl, publicLookup } from "./addresses.ts";
+
+const TIMEOUT_MS = 15_000;
+
+export interface Posted {
+  readonly url: string;
+  readonly delivery_id: string;
+  /** Seconds since 1970, of the attempt. */
+  readonly timestamp: number;
+  readonly body: string;
+  readonly signing_secret: string;
+  readonly allow_private: boolean;
+}
+
+export type PostResult =
+  | { readonly is_delivered: boolean; readonly status: number; readonly error: string | null }
+  | { readonly is_delivered: false; readonly status: null; readonly error: string };
+
+/**
+ * The signature of a delivery, as Standard Webhooks writes it (https://www.standardwebhooks.com): HMAC-SHA256 over id,
+ * timestamp and body under the secret behind `whsec_`.
+ */
+export function signDelivery(posted: Pick<Posted, "delivery_id" | "timestamp" | "body" | "signing_secret">): string {
+  const key = Buffer.from(posted.signing_secret.replace(/^whsec_/, ""), "base64");
+  const signed = `${posted.delivery_id}.${posted.timestamp}.${posted.body}`;
+  return `v1,${createHmac("sha256", key).update(signed).digest("base64")}`;
+}
+
+/** Posts once. No redirect is followed: it would lead past the check of the address. An answer's body is not read. */
+export async function postDelivery(posted: Posted): Promise<PostResult> {
+  try {
+    const url = checkWebhookUrl(posted.url, posted.allow_private);
+    const status = await post(url, posted);
+    const is_delivered = status >= 200 && status < 300;
+    const error = is_delivered
+      ? null
+      : status >= 300 && status < 400
+        ? "Redirects are not followed."
+        : `It answered ${status}.`;
+    return { is_delivered, status, error };
+  } catch (error) {
+    return { is_delivered: false, status: null, error: describe(error) };
+  }
+}
+
+function post(url: URL, posted: Posted): Promise<number> {
+  const request = url.protocol === "https:" ? httpsRequest : httpRequest;
+  const headers = {
+    "content-type": "application/json",
+    "content-length": Buffer.byteLength(posted.body),
+    "user-agent": "appdb-webhooks",
+    "webhook-id": posted.delivery_id,
+    "webhook-timestamp": String(posted.timestamp),
+    "webhook-signature": signDelivery(posted),
+  };
+  return new Promise((resolve, reject) => {
+    const sent = request(url, {
+      method: "POST",
+      agent: false,
+      headers,
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+      ...(posted.allow_private ? {} : { lookup: publicLookup }),
+    });
+    sent.once("error", reject);
+    sent.once("response", (response) => {
+      resolve(response.statusCode ?? 0);
+      response.destroy();
+    });
+    sent.end(posted.body);
+  });
+}
+
+function describe(error: unknown): string {
+  if (!(error instanceof Error)) return "It could not be reached.";
+  if (error.name === "TimeoutError" || error.name === "AbortError")
+    return `It did not answer within ${TIMEOUT_MS / 1000} s.`;
+  const code = "code" in error ? String(error.code) : "";
+  if (code === "EPRIVATE" || code === "webhook_refused") return "Its address is of this machine or a private network.";
+  return `It could not be reached${code === "" ? "" : ` (${code})`}.`;
+}

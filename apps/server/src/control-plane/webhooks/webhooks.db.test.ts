@@ -1,0 +1,213 @@
+import { once } from "node:events";
+import { createServer, type IncomingHttpHeaders, type Server } from "node:http";
+import { eventually } from "@appdb/testkit/eventually";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { startReconciler } from "../../reconciler/reconciler.ts";
+import { openServer, type TestServer } from "../../testing/open-server.ts";
+import { type OrgStage, openOrgStage } from "../../testing/people.ts";
+import { type Scenario, testScenarios } from "../../testing/scenarios.ts";
+import { deliverWebhook } from "./deliver.ts";
+import { signDelivery } from "./post-delivery.ts";
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await openServer({ env: { SERVICE_WEBHOOK_PRIVATE: "1" } });
+});
+afterAll(() => server[Symbol.asyncDispose]());
+
+interface Received {
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+  readonly path: string;
+}
+let receiver: Server;
+let received: Received[];
+/** What is answered, one after another; the last one stays. */
+let statuses: number[];
+let url: string;
+beforeEach(async () => {
+  received = [];
+  statuses = [200];
+  receiver = createServer(async (request, response) => {
+    let body = "";
+    for await (const chunk of request) body += chunk;
+    received.push({ headers: request.headers, body, path: request.url ?? "" });
+    const status = (statuses.length > 1 ? statuses.shift() : statuses[0]) ?? 500;
+    response.writeHead(status, status === 302 ? { location: "/elsewhere" } : {}).end("ignored");
+  }).listen(0, "127.0.0.1");
+  await once(receiver, "listening");
+  const address = receiver.address();
+  if (address === null || typeof address === "string") throw new Error("It listens on no port.");
+  url = `http://127.0.0.1:${address.port}/hook-path`;
+});
+afterEach(() => {
+  receiver.closeAllConnections();
+  receiver.close();
+});
+
+interface HookStage extends OrgStage {
+  readonly hook: string;
+  readonly secret: string;
+}
+
+async function openStage(at: TestServer, actions: readonly string[] = []): Promise<HookStage> {
+  const stage = await openOrgStage(at);
+  const input = { as: stage.admin, params: { org: stage.org.name }, body: { url, actions } } as never;
+  const { json, status, text } = await at.ask("webhookCreate", input);
+  if (status !== 201) throw new Error(text);
+  return { ...stage, hook: json.id, secret: json.signing_secret };
+}
+
+const id = (stage: HookStage) => ({ id: stage.hook });
+const excludes = [(stage: HookStage) => stage.secret, "hook-path"];
+const body = () => ({ url });
+const ROWS: Scenario<HookStage>[] = [
+  ...(["webhookList", "deliveryList"] as const).flatMap((route): Scenario<HookStage>[] => [
+    { as: "guest", route, params: id, status: 401, excludes },
+    { as: "outsider", route, params: id, status: 404, includes: ["organization_not_found"], excludes },
+    { as: "member", route, params: id, status: 403, excludes },
+    { as: "admin", route, params: id, status: 200, excludes: [(stage) => stage.secret] },
+    { as: "owner", route, params: id, status: 200, excludes: [(stage) => stage.secret] },
+  ]),
+  { as: "guest", route: "webhookCreate", body, status: 401 },
+  { as: "outsider", route: "webhookCreate", body, status: 404 },
+  { as: "member", route: "webhookCreate", body, status: 403, excludes: ["whsec_"] },
+  { as: "admin", route: "webhookCreate", body, status: 201, includes: ["whsec_"] },
+  {
+    as: "owner",
+    named: "owner, a bad action",
+    route: "webhookCreate",
+    body: () => ({ url, actions: ["; drop"] }),
+    status: 422,
+  },
+  { as: "owner", named: "owner, a file", route: "webhookCreate", body: { url: "file:///etc/passwd" }, status: 422 },
+  { as: "guest", route: "webhookDelete", params: id, status: 401 },
+  { as: "outsider", route: "webhookDelete", params: id, status: 404 },
+  {
+    as: "outsider",
+    named: "outsider, by way of their own organization",
+    route: "webhookDelete",
+    params: (stage) => ({ org: stage.other_org.name, id: stage.hook }),
+    status: 404,
+    includes: ["webhook_not_found"],
+  },
+  { as: "member", route: "webhookDelete", params: id, status: 403 },
+  { as: "admin", route: "webhookDelete", params: id, status: 204 },
+  { as: "admin", named: "admin, nonsense", route: "webhookDelete", params: { id: "x" }, status: 404 },
+  ...(["guest", "outsider", "member", "admin"] as const).map(
+    (as, at): Scenario<HookStage> => ({
+      as,
+      route: "deliveryReplay",
+      params: (stage) => ({ id: stage.hook, delivery: stage.hook }),
+      status: [401, 404, 403, 404][at] ?? 0,
+    }),
+  ),
+];
+
+describe("who may do what with webhooks", () => {
+  testScenarios(() => server, openStage, ROWS);
+});
+
+describe("a webhook", () => {
+  const makeKey = (stage: OrgStage, name: string) =>
+    server.ask("keyCreate", { as: stage.admin, params: { org: stage.org.name }, body: { name } } as never);
+  const deliveries = async (stage: HookStage) =>
+    (await server.ask("deliveryList", { as: stage.admin, params: { org: stage.org.name, id: stage.hook } })).json.items;
+  const attempt = (delivery: string, allow_private = true) =>
+    deliverWebhook({ ...server.deps, allow_private }, delivery);
+
+  test("gets the event, signed over id, time and body", async () => {
+    const stage = await openStage(server, ["key.*"]);
+    await using _reconciler = await startReconciler({
+      ...server.deps,
+      pool_options: server.deps.pool.options,
+      allow_private: true,
+    });
+    await makeKey(stage, "ci");
+    await eventually(async () =>
+      expect(await deliveries(stage)).toMatchObject([{ state: "delivered", attempts: 1, last_status: 200 }]),
+    );
+    const [got] = received;
+    if (got === undefined) throw new Error("Nothing was received.");
+    expect(JSON.parse(got.body)).toMatchObject({ action: "key.create", target: "ci", actor: stage.admin.email });
+    const delivery_id = String(got.headers["webhook-id"]);
+    const timestamp = Number(got.headers["webhook-timestamp"]);
+    expect(got.headers["webhook-signature"]).toBe(
+      signDelivery({ delivery_id, timestamp, body: got.body, signing_secret: stage.secret }),
+    );
+    expect(got.headers["webhook-signature"]).not.toBe(
+      signDelivery({ delivery_id, timestamp: timestamp + 1, body: got.body, signing_secret: stage.secret }),
+    );
+  });
+
+  test("gets the actions that it asked for, and nothing of others", async () => {
+    const stage = await openStage(server, ["secret.set", "webhook.*"]);
+    const other = await openStage(server);
+    await makeKey(stage, "ci");
+    expect(await deliveries(stage)).toHaveLength(1);
+    await makeKey(other, "ci");
+    expect(await deliveries(other)).toHaveLength(2);
+    expect(await deliveries(stage)).toHaveLength(1);
+  });
+
+  test("that fails is tried again later, is told of as failing, and is well again", async () => {
+    const stage = await openStage(server);
+    const [{ id: delivery }] = await deliveries(stage);
+    statuses = [500, 302, 200];
+    await attempt(delivery);
+    const [first] = await deliveries(stage);
+    expect(first).toMatchObject({ state: "pending", attempts: 1, last_status: 500, last_error: "It answered 500." });
+    expect(first.next_attempt_at).toMatch(/Z$/);
+    const hook = async () =>
+      (await server.ask("webhookList", { as: stage.admin, params: { org: stage.org.name } })).json.items[0];
+    expect((await hook()).failing_since).toMatch(/Z$/);
+    const { rows } = await server.deps.pool.query(
+      "select run_at > now() as later from graphile_worker.jobs where key = $1",
+      [`deliver ${delivery}`],
+    );
+    expect(rows).toEqual([{ later: true }]);
+    await attempt(delivery);
+    expect((await deliveries(stage))[0].last_error).toBe("Redirects are not followed.");
+    expect(received.map(({ path }) => path)).toEqual(["/hook-path", "/hook-path"]);
+    await attempt(delivery);
+    expect((await deliveries(stage))[0]).toMatchObject({ state: "delivered", attempts: 3, next_attempt_at: null });
+    expect((await hook()).failing_since).toBeNull();
+    await attempt(delivery);
+    expect(received).toHaveLength(3);
+  });
+
+  test("that failed for three days is given up, and can be replayed", async () => {
+    const stage = await openStage(server);
+    const [{ id: delivery }] = await deliveries(stage);
+    await server.deps.pool.query(
+      "update control.deliveries set give_up_at = now() - interval '1 second' where id = $1",
+      [delivery],
+    );
+    statuses = [503, 200];
+    await attempt(delivery);
+    expect((await deliveries(stage))[0]).toMatchObject({ state: "dead", next_attempt_at: null });
+    await attempt(delivery);
+    expect(received).toHaveLength(1);
+    const params = { org: stage.org.name, id: stage.hook, delivery };
+    const replayed = await server.ask("deliveryReplay", { as: stage.admin, params });
+    expect([replayed.status, replayed.json.state]).toEqual([202, "pending"]);
+    await attempt(delivery);
+    expect((await deliveries(stage))[0].state).toBe("delivered");
+  });
+
+  test("of a private address is not posted to, also when it was stored before", async () => {
+    const stage = await openStage(server);
+    const [{ id: delivery }] = await deliveries(stage);
+    await attempt(delivery, false);
+    expect(received).toEqual([]);
+    expect((await deliveries(stage))[0].last_error).toBe("Its address is of this machine or a private network.");
+  });
+
+  test("stores its signing secret sealed", async () => {
+    const stage = await openStage(server);
+    const { rows } = await server.deps.pool.query("select * from control.webhooks where id = $1", [stage.hook]);
+    const raw = Buffer.from(stage.secret.replace("whsec_", ""), "base64");
+    expect(rows[0].sealed_secret.includes(raw)).toBe(false);
+    expect(rows[0].sealed_secret.includes(Buffer.from(stage.secret))).toBe(false);
+  });
+});
