@@ -117,6 +117,26 @@ describe.skipIf(NO_BROWSER)("an organization in the dashboard", () => {
     await row.waitFor({ state: "detached" });
   });
 
+  test("a webhook's signing secret is shown once, and the webhook can be deleted", async () => {
+    const { page, open, button } = stage;
+    await open("/orgs/acme/webhooks");
+    await button("Create webhook").click();
+    const create = page.getByRole("dialog", { name: "Create webhook" });
+    await create.getByLabel("Address").fill("https://hooks.example.com/appdb");
+    await create.getByLabel("Events").fill("key.*, secret.set");
+    await create.getByRole("button", { name: "Create webhook" }).click();
+    const secret = await takeShown(page, "Webhook", "the signing secret");
+    const row = page.getByRole("row", { name: /hooks\.example\.com/ });
+    await row.getByText("key.*, secret.set").waitFor();
+    expect(await page.content()).not.toContain(secret);
+    await row.getByRole("button", { name: /Deliveries/ }).click();
+    await page.getByText("Nothing was posted yet").waitFor();
+    await button("Close").click();
+    await row.getByRole("button", { name: /Delete/ }).click();
+    await page.getByRole("button", { name: "Delete webhook" }).click();
+    await page.getByText("No webhook yet").waitFor();
+  });
+
   test("the audit log shows who did what, from where, and goes on while it is followed", async () => {
     const { page, open, button } = stage;
     await open("/orgs/acme/audit");
