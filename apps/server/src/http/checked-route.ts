@@ -253,7 +253,7 @@ export function demand(org: CallOrg, permission: Permission): void {
 
 /** The same for a name that does not exist and one that is somebody else's. */
 export function orgNotFound(name: string): Error {
-  const shown = JSON.stringify(name.length > 60 ? `${name.slice(0, 57)}...` : name);
+  const shown = JSON.stringify(printable(name.length > 60 ? `${name.slice(0, 57)}...` : name));
   return appError("organization_not_found", {
     detail: `There is no organization ${shown} that you belong to.`,
     hint: "See those that you belong to: cli org list",

@@ -32,9 +32,14 @@ export function toAppError(error: unknown): unknown {
         detail: "The path cannot be read: a % begins no character, or a part is too long.",
         cause: error,
       });
-    // PostgreSQL's texts hold every character but NUL
+    // a text with a null character, which PostgreSQL stores in no text
     case "22021":
-      return appError("invalid_request", { detail: "A text of the request holds a NUL character.", cause: error });
+    case "22P05":
+      return appError("invalid_request", {
+        detail: "A text of the request holds a null character.",
+        hint: "Leave it out.",
+        cause: error,
+      });
     default:
       // what secure-json-parse refuses: __proto__ and constructor.prototype
       if (error instanceof SyntaxError)

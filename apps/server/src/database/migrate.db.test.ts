@@ -1,0 +1,78 @@
+import { execFile } from "node:child_process";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { findPostgresBin } from "@appdb/testkit/postgres-binaries";
+import { createSilentLog } from "@appdb/testkit/silent-log";
+import { createTestDatabase, type TestDatabase } from "@appdb/testkit/test-database";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { migrate, readMigrations } from "./migrate.ts";
+import { type OpenDatabase, openDatabase } from "./pool.ts";
+
+const run = promisify(execFile);
+const MIGRATIONS = readMigrations(join(import.meta.dirname, "../../migrations"));
+const log = createSilentLog();
+
+let database: TestDatabase;
+let opened: OpenDatabase;
+
+beforeEach(async () => {
+  database = await createTestDatabase();
+  opened = openDatabase(database.dsn, log);
+});
+
+afterEach(async () => {
+  await opened[Symbol.asyncDispose]();
+  await database.drop();
+});
+
+async function done(): Promise<number[]> {
+  const { rows } = await opened.pool.query<{ number: number }>("select number from control.migrations order by number");
+  return rows.map(({ number }) => number);
+}
+
+test("twelve servers that start at once make one set of tables", async () => {
+  await Promise.all(Array.from({ length: 12 }, () => migrate(opened.pool, MIGRATIONS, log)));
+  expect(await done()).toEqual(MIGRATIONS.map(({ number }) => number));
+});
+
+test("numbers are each there once, and in order", () => {
+  const numbers = MIGRATIONS.map(({ number }) => number);
+  expect(numbers).toEqual([...new Set(numbers)].sort((left, right) => left - right));
+});
+
+test("a migration that fails leaves nothing behind, and those before it stay", async () => {
+  const good = { number: 1, name: "0001_good.sql", sql: "create table control.good ()" };
+  const bad = { number: 2, name: "0002_bad.sql", sql: "create table control.half (); select 1 / 0" };
+  await expect(migrate(opened.pool, [good, bad], log)).rejects.toThrow("division by zero");
+  expect(await done()).toEqual([1]);
+  const { rows } = await opened.pool.query(
+    "select to_regclass('control.half') as half, to_regclass('control.good') as good",
+  );
+  expect(rows).toEqual([{ half: null, good: "control.good" }]);
+  await migrate(opened.pool, [good, { ...bad, sql: "create table control.half ()" }], log);
+  expect(await done()).toEqual([1, 2]);
+});
+
+test("a database that a newer server has used is refused, and left as it is", async () => {
+  await migrate(opened.pool, MIGRATIONS, log);
+  await opened.pool.query("insert into control.migrations (number, name) values (9001, '9001_later.sql')");
+  await expect(migrate(opened.pool, MIGRATIONS, log)).rejects.toMatchObject({
+    code: "catalog_too_new",
+    message: expect.stringContaining("9001"),
+  });
+});
+
+test("the tables are what review has seen (schema.sql; `npx vitest -u` writes it anew)", async () => {
+  await migrate(opened.pool, MIGRATIONS, log);
+  const dump = await run(join(findPostgresBin(), "pg_dump"), [
+    ...["--schema-only", "--no-owner", "--schema=identity", "--schema=control"],
+    ...["-d", database.dsn],
+  ]);
+  // settings and restriction keys are pg_dump's own
+  const text = dump.stdout
+    .split("\n")
+    .filter((line) => !/^(--|SET |SELECT pg_catalog|\\)/.test(line))
+    .join("\n")
+    .replace(/\n{3,}/g, "\n\n");
+  await expect(text.trimStart()).toMatchFileSnapshot("./schema.sql");
+});

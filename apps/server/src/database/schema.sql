@@ -1,0 +1,482 @@
+CREATE SCHEMA control;
+
+CREATE SCHEMA identity;
+
+CREATE FUNCTION control.keys_changed() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+declare
+  changed uuid := coalesce(new.org_id, old.org_id);
+begin
+  insert into control.key_versions as v (org_id, version) values (changed, 1)
+  on conflict (org_id) do update set version = v.version + 1;
+  perform pg_notify('control_keys', changed::text);
+  return null;
+end $$;
+
+CREATE FUNCTION control.number_event() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+  if new.org_id is not null then
+    perform pg_advisory_xact_lock(hashtextextended('control.events ' || new.org_id::text, 0));
+  end if;
+  new.id := nextval('control.event_ids');
+  new.at := clock_timestamp();
+  perform pg_notify('control_events', coalesce(new.org_id::text, ''));
+  return new;
+end $$;
+
+CREATE FUNCTION control.operation_changed() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+  perform pg_notify('control_operations', new.id::text);
+  return null;
+end $$;
+
+CREATE FUNCTION control.refuse_change() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+  raise exception 'control.events is append-only: % is refused', tg_op;
+end $$;
+
+CREATE TABLE control.api_keys (
+    id text NOT NULL,
+    org_id uuid NOT NULL,
+    name text NOT NULL,
+    hash bytea NOT NULL,
+    previous_hash bytea,
+    previous_until timestamp with time zone,
+    grants text[] NOT NULL,
+    created_by text,
+    acts_as text,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    last_used_at timestamp with time zone,
+    expires_at timestamp with time zone,
+    CONSTRAINT api_keys_check CHECK (((acts_as IS NULL) = (cardinality(grants) > 0))),
+    CONSTRAINT api_keys_check1 CHECK (((previous_hash IS NULL) = (previous_until IS NULL))),
+    CONSTRAINT api_keys_hash_check CHECK ((length(hash) = 32)),
+    CONSTRAINT api_keys_id_check CHECK ((id ~ '^[a-z0-9]{12}$'::text)),
+    CONSTRAINT api_keys_name_check CHECK (((length(name) >= 1) AND (length(name) <= 63))),
+    CONSTRAINT api_keys_previous_hash_check CHECK ((length(previous_hash) = 32))
+);
+
+CREATE TABLE control.data_keys (
+    id uuid DEFAULT uuidv7() NOT NULL,
+    org_id uuid NOT NULL,
+    database_id uuid,
+    master_key_id text NOT NULL,
+    wrapped bytea NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
+CREATE TABLE control.databases (
+    id uuid DEFAULT uuidv7() NOT NULL,
+    org_id uuid NOT NULL,
+    name text NOT NULL,
+    state text DEFAULT 'PROVISIONING'::text NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
+CREATE TABLE control.events (
+    id bigint NOT NULL,
+    at timestamp with time zone NOT NULL,
+    org_id uuid,
+    action text NOT NULL,
+    target text NOT NULL,
+    actor text NOT NULL,
+    user_id text,
+    key_id text,
+    ip_address text,
+    client text,
+    outcome text NOT NULL,
+    operation_id uuid,
+    detail jsonb NOT NULL,
+    CONSTRAINT events_outcome_check CHECK ((outcome = ANY (ARRAY['succeeded'::text, 'refused'::text, 'failed'::text, 'pending'::text])))
+);
+
+CREATE SEQUENCE control.event_ids
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1;
+
+ALTER SEQUENCE control.event_ids OWNED BY control.events.id;
+
+CREATE TABLE control.idempotency (
+    principal text NOT NULL,
+    route text NOT NULL,
+    key text NOT NULL,
+    request_hash bytea NOT NULL,
+    status integer NOT NULL,
+    answer bytea NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
+CREATE TABLE control.invitations (
+    id uuid DEFAULT uuidv7() NOT NULL,
+    org_id uuid NOT NULL,
+    email text NOT NULL,
+    role text NOT NULL,
+    token_hash bytea NOT NULL,
+    invited_by text,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    CONSTRAINT invitations_role_check CHECK ((role = ANY (ARRAY['owner'::text, 'admin'::text, 'member'::text])))
+);
+
+CREATE TABLE control.key_versions (
+    org_id uuid NOT NULL,
+    version bigint NOT NULL
+);
+
+CREATE TABLE control.members (
+    id uuid DEFAULT uuidv7() NOT NULL,
+    org_id uuid NOT NULL,
+    user_id text NOT NULL,
+    role text NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT members_role_check CHECK ((role = ANY (ARRAY['owner'::text, 'admin'::text, 'member'::text])))
+);
+
+CREATE TABLE control.migrations (
+    number integer NOT NULL,
+    name text NOT NULL,
+    at timestamp with time zone DEFAULT now() NOT NULL
+);
+
+CREATE TABLE control.operations (
+    id uuid DEFAULT uuidv7() NOT NULL,
+    org_id uuid NOT NULL,
+    database_id uuid,
+    kind text NOT NULL,
+    target text NOT NULL,
+    state text DEFAULT 'pending'::text NOT NULL,
+    is_cancellable boolean NOT NULL,
+    actor text NOT NULL,
+    user_id text,
+    detail text,
+    error jsonb,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    started_at timestamp with time zone,
+    ended_at timestamp with time zone,
+    CONSTRAINT operations_check CHECK (((ended_at IS NULL) = (state = ANY (ARRAY['pending'::text, 'running'::text])))),
+    CONSTRAINT operations_state_check CHECK ((state = ANY (ARRAY['pending'::text, 'running'::text, 'succeeded'::text, 'failed'::text, 'cancelled'::text])))
+);
+
+CREATE TABLE control.organizations (
+    id uuid DEFAULT uuidv7() NOT NULL,
+    name text NOT NULL,
+    display_name text NOT NULL,
+    database_quota integer NOT NULL,
+    version integer DEFAULT 1 NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT organizations_database_quota_check CHECK ((database_quota > 0)),
+    CONSTRAINT organizations_name_check CHECK (((name ~ '^[a-z0-9]([a-z0-9-]*[a-z0-9])?$'::text) AND (length(name) <= 29)))
+);
+
+CREATE TABLE control.secrets (
+    org_id uuid NOT NULL,
+    database_id uuid,
+    name text NOT NULL,
+    data_key_id uuid NOT NULL,
+    sealed bytea NOT NULL,
+    set_by text,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
+CREATE TABLE control.session_orgs (
+    session_id text NOT NULL,
+    org_id uuid NOT NULL,
+    at timestamp with time zone DEFAULT now() NOT NULL
+);
+
+CREATE TABLE control.signing_key (
+    is_only boolean DEFAULT true NOT NULL,
+    public_key bytea NOT NULL,
+    master_key_id text NOT NULL,
+    wrapped bytea NOT NULL,
+    CONSTRAINT signing_key_is_only_check CHECK (is_only)
+);
+
+CREATE TABLE identity.accounts (
+    id text NOT NULL,
+    user_id text NOT NULL,
+    provider_id text NOT NULL,
+    account_id text NOT NULL,
+    password text,
+    access_token text,
+    refresh_token text,
+    id_token text,
+    access_token_expires_at timestamp with time zone,
+    refresh_token_expires_at timestamp with time zone,
+    scope text,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
+CREATE TABLE identity.attempts (
+    kind text NOT NULL,
+    subject bytea NOT NULL,
+    count integer NOT NULL,
+    since timestamp with time zone DEFAULT now() NOT NULL
+);
+
+CREATE TABLE identity.device_codes (
+    id text NOT NULL,
+    device_code text NOT NULL,
+    user_code text NOT NULL,
+    user_id text,
+    client_id text,
+    scope text,
+    status text NOT NULL,
+    polling_interval integer,
+    last_polled_at timestamp with time zone,
+    expires_at timestamp with time zone NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
+CREATE TABLE identity.device_requests (
+    user_code text NOT NULL,
+    ip_address text,
+    user_agent text
+);
+
+CREATE TABLE identity.first_account (
+    is_only boolean DEFAULT true NOT NULL,
+    token_hash bytea NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT first_account_is_only_check CHECK (is_only)
+);
+
+CREATE TABLE identity.sessions (
+    id text NOT NULL,
+    user_id text NOT NULL,
+    token text NOT NULL,
+    client text DEFAULT 'browser'::text NOT NULL,
+    ip_address text,
+    user_agent text,
+    expires_at timestamp with time zone NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
+CREATE TABLE identity.users (
+    id text NOT NULL,
+    name text NOT NULL,
+    email text NOT NULL,
+    email_verified boolean NOT NULL,
+    image text,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
+CREATE TABLE identity.verifications (
+    id text NOT NULL,
+    identifier text NOT NULL,
+    value text NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
+ALTER TABLE ONLY control.api_keys
+    ADD CONSTRAINT api_keys_org_id_name_key UNIQUE (org_id, name);
+
+ALTER TABLE ONLY control.api_keys
+    ADD CONSTRAINT api_keys_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY control.data_keys
+    ADD CONSTRAINT data_keys_org_id_database_id_key UNIQUE NULLS NOT DISTINCT (org_id, database_id);
+
+ALTER TABLE ONLY control.data_keys
+    ADD CONSTRAINT data_keys_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY control.databases
+    ADD CONSTRAINT databases_org_id_name_key UNIQUE (org_id, name);
+
+ALTER TABLE ONLY control.databases
+    ADD CONSTRAINT databases_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY control.events
+    ADD CONSTRAINT events_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY control.idempotency
+    ADD CONSTRAINT idempotency_pkey PRIMARY KEY (principal, route, key);
+
+ALTER TABLE ONLY control.invitations
+    ADD CONSTRAINT invitations_org_id_email_key UNIQUE (org_id, email);
+
+ALTER TABLE ONLY control.invitations
+    ADD CONSTRAINT invitations_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY control.invitations
+    ADD CONSTRAINT invitations_token_hash_key UNIQUE (token_hash);
+
+ALTER TABLE ONLY control.key_versions
+    ADD CONSTRAINT key_versions_pkey PRIMARY KEY (org_id);
+
+ALTER TABLE ONLY control.members
+    ADD CONSTRAINT members_org_id_user_id_key UNIQUE (org_id, user_id);
+
+ALTER TABLE ONLY control.members
+    ADD CONSTRAINT members_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY control.migrations
+    ADD CONSTRAINT migrations_pkey PRIMARY KEY (number);
+
+ALTER TABLE ONLY control.operations
+    ADD CONSTRAINT operations_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY control.organizations
+    ADD CONSTRAINT organizations_name_key UNIQUE (name);
+
+ALTER TABLE ONLY control.organizations
+    ADD CONSTRAINT organizations_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY control.secrets
+    ADD CONSTRAINT secrets_org_id_database_id_name_key UNIQUE NULLS NOT DISTINCT (org_id, database_id, name);
+
+ALTER TABLE ONLY control.session_orgs
+    ADD CONSTRAINT session_orgs_pkey PRIMARY KEY (session_id);
+
+ALTER TABLE ONLY control.signing_key
+    ADD CONSTRAINT signing_key_pkey PRIMARY KEY (is_only);
+
+ALTER TABLE ONLY identity.accounts
+    ADD CONSTRAINT accounts_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY identity.accounts
+    ADD CONSTRAINT accounts_provider_id_account_id_key UNIQUE (provider_id, account_id);
+
+ALTER TABLE ONLY identity.attempts
+    ADD CONSTRAINT attempts_pkey PRIMARY KEY (kind, subject);
+
+ALTER TABLE ONLY identity.device_codes
+    ADD CONSTRAINT device_codes_device_code_key UNIQUE (device_code);
+
+ALTER TABLE ONLY identity.device_codes
+    ADD CONSTRAINT device_codes_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY identity.device_codes
+    ADD CONSTRAINT device_codes_user_code_key UNIQUE (user_code);
+
+ALTER TABLE ONLY identity.device_requests
+    ADD CONSTRAINT device_requests_pkey PRIMARY KEY (user_code);
+
+ALTER TABLE ONLY identity.first_account
+    ADD CONSTRAINT first_account_pkey PRIMARY KEY (is_only);
+
+ALTER TABLE ONLY identity.sessions
+    ADD CONSTRAINT sessions_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY identity.sessions
+    ADD CONSTRAINT sessions_token_key UNIQUE (token);
+
+ALTER TABLE ONLY identity.users
+    ADD CONSTRAINT users_email_key UNIQUE (email);
+
+ALTER TABLE ONLY identity.users
+    ADD CONSTRAINT users_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY identity.verifications
+    ADD CONSTRAINT verifications_pkey PRIMARY KEY (id);
+
+CREATE INDEX api_keys_acts_as ON control.api_keys USING btree (org_id, acts_as) WHERE (acts_as IS NOT NULL);
+
+CREATE INDEX events_org ON control.events USING btree (org_id, id DESC);
+
+CREATE INDEX idempotency_created_at ON control.idempotency USING btree (created_at);
+
+CREATE INDEX members_user ON control.members USING btree (user_id);
+
+CREATE UNIQUE INDEX operations_open ON control.operations USING btree (database_id, kind) WHERE (state = ANY (ARRAY['pending'::text, 'running'::text]));
+
+CREATE INDEX operations_org ON control.operations USING btree (org_id, id DESC);
+
+CREATE INDEX accounts_user ON identity.accounts USING btree (user_id);
+
+CREATE INDEX attempts_since ON identity.attempts USING btree (since);
+
+CREATE INDEX sessions_user ON identity.sessions USING btree (user_id);
+
+CREATE INDEX verifications_identifier ON identity.verifications USING btree (identifier);
+
+CREATE TRIGGER events_stay BEFORE DELETE OR UPDATE ON control.events FOR EACH ROW EXECUTE FUNCTION control.refuse_change();
+
+CREATE TRIGGER events_stay_whole BEFORE TRUNCATE ON control.events FOR EACH STATEMENT EXECUTE FUNCTION control.refuse_change();
+
+CREATE TRIGGER keys_changed AFTER INSERT OR DELETE OR UPDATE OF hash, previous_hash, previous_until, grants, acts_as, expires_at ON control.api_keys FOR EACH ROW EXECUTE FUNCTION control.keys_changed();
+
+CREATE TRIGGER members_changed AFTER UPDATE OF role ON control.members FOR EACH ROW EXECUTE FUNCTION control.keys_changed();
+
+CREATE TRIGGER number_event BEFORE INSERT ON control.events FOR EACH ROW EXECUTE FUNCTION control.number_event();
+
+CREATE TRIGGER operation_changed AFTER UPDATE OF state ON control.operations FOR EACH ROW EXECUTE FUNCTION control.operation_changed();
+
+ALTER TABLE ONLY control.api_keys
+    ADD CONSTRAINT api_keys_created_by_fkey FOREIGN KEY (created_by) REFERENCES identity.users(id) ON DELETE SET NULL;
+
+ALTER TABLE ONLY control.api_keys
+    ADD CONSTRAINT api_keys_org_id_acts_as_fkey FOREIGN KEY (org_id, acts_as) REFERENCES control.members(org_id, user_id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY control.api_keys
+    ADD CONSTRAINT api_keys_org_id_fkey FOREIGN KEY (org_id) REFERENCES control.organizations(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY control.data_keys
+    ADD CONSTRAINT data_keys_database_id_fkey FOREIGN KEY (database_id) REFERENCES control.databases(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY control.data_keys
+    ADD CONSTRAINT data_keys_org_id_fkey FOREIGN KEY (org_id) REFERENCES control.organizations(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY control.databases
+    ADD CONSTRAINT databases_org_id_fkey FOREIGN KEY (org_id) REFERENCES control.organizations(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY control.invitations
+    ADD CONSTRAINT invitations_invited_by_fkey FOREIGN KEY (invited_by) REFERENCES identity.users(id) ON DELETE SET NULL;
+
+ALTER TABLE ONLY control.invitations
+    ADD CONSTRAINT invitations_org_id_fkey FOREIGN KEY (org_id) REFERENCES control.organizations(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY control.members
+    ADD CONSTRAINT members_org_id_fkey FOREIGN KEY (org_id) REFERENCES control.organizations(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY control.members
+    ADD CONSTRAINT members_user_id_fkey FOREIGN KEY (user_id) REFERENCES identity.users(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY control.operations
+    ADD CONSTRAINT operations_database_id_fkey FOREIGN KEY (database_id) REFERENCES control.databases(id) ON DELETE SET NULL;
+
+ALTER TABLE ONLY control.operations
+    ADD CONSTRAINT operations_org_id_fkey FOREIGN KEY (org_id) REFERENCES control.organizations(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY control.secrets
+    ADD CONSTRAINT secrets_data_key_id_fkey FOREIGN KEY (data_key_id) REFERENCES control.data_keys(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY control.secrets
+    ADD CONSTRAINT secrets_database_id_fkey FOREIGN KEY (database_id) REFERENCES control.databases(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY control.secrets
+    ADD CONSTRAINT secrets_org_id_fkey FOREIGN KEY (org_id) REFERENCES control.organizations(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY control.session_orgs
+    ADD CONSTRAINT session_orgs_org_id_fkey FOREIGN KEY (org_id) REFERENCES control.organizations(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY control.session_orgs
+    ADD CONSTRAINT session_orgs_session_id_fkey FOREIGN KEY (session_id) REFERENCES identity.sessions(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY identity.accounts
+    ADD CONSTRAINT accounts_user_id_fkey FOREIGN KEY (user_id) REFERENCES identity.users(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY identity.device_codes
+    ADD CONSTRAINT device_codes_user_id_fkey FOREIGN KEY (user_id) REFERENCES identity.users(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY identity.device_requests
+    ADD CONSTRAINT device_requests_user_code_fkey FOREIGN KEY (user_code) REFERENCES identity.device_codes(user_code) ON DELETE CASCADE;
+
+ALTER TABLE ONLY identity.sessions
+    ADD CONSTRAINT sessions_user_id_fkey FOREIGN KEY (user_id) REFERENCES identity.users(id) ON DELETE CASCADE;
+
