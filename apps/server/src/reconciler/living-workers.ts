@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "@appdb/engine/ports";
 import { sql } from "kysely";
 import pg from "pg";
@@ -20,51 +21,71 @@ export interface LivingWorkers extends AsyncDisposable {
 
 export async function openLivingWorkers(options: pg.PoolConfig, log: Logger): Promise<LivingWorkers> {
   const claimed = new Set<string>();
-  let is_closed = false;
-  let timer: NodeJS.Timeout | undefined;
-  const lock = (client: pg.Client, worker: string) =>
-    client.query("select pg_advisory_lock($1, hashtext($2))", [LOCKS, worker]);
-  const open = async (): Promise<pg.Client> => {
-    const client = new pg.Client({ ...options, keepAlive: true, application_name: "appdb living workers" });
-    let is_lost = false;
-    const lost = (error: unknown) => {
-      if (is_lost || is_closed) return;
-      is_lost = true;
-      log.warn(
-        { reason: error instanceof Error ? error.message : String(error) },
-        "the connection that says which workers live was lost; it is opened again",
-      );
-      timer = setTimeout(() => {
-        open().then(
-          (next) => {
-            current = next;
-          },
-          (cause) => lostAgain(cause),
-        );
-      }, RETRY_MS);
-    };
-    const lostAgain = (cause: unknown) => {
-      is_lost = false;
-      lost(cause);
-    };
-    client.on("error", lost);
-    client.on("end", () => lost(new Error("The connection has ended.")));
-    await client.connect();
-    for (const worker of claimed) await lock(client, worker);
-    return client;
-  };
-  let current = await open();
+  const closing = new AbortController();
+  let current = await open(options, claimed);
+  const kept = keepOpen();
   return {
     async claim(worker) {
       claimed.add(worker);
-      await lock(current, worker);
+      await lock(current.client, worker);
     },
     async [Symbol.asyncDispose]() {
-      is_closed = true;
-      clearTimeout(timer);
-      await current.end();
+      closing.abort();
+      await current.client.end();
+      await kept;
     },
   };
+
+  /** One attempt after the other: attempts that begin attempts of their own would be thousands within a minute. */
+  async function keepOpen(): Promise<void> {
+    while (!closing.signal.aborted) {
+      const lost = await current.ended;
+      if (closing.signal.aborted) return;
+      const reason = lost instanceof Error ? lost.message : String(lost);
+      log.warn({ reason }, "the connection that says which workers live was lost; it is opened again");
+      await openAgain();
+    }
+    await current.client.end();
+  }
+
+  async function openAgain(): Promise<void> {
+    for (;;) {
+      await sleep(RETRY_MS, undefined, { signal: closing.signal }).catch(() => undefined);
+      if (closing.signal.aborted) return;
+      try {
+        current = await open(options, claimed);
+        return;
+      } catch (error) {
+        log.debug({ err: error }, "the connection that says which workers live is not open yet");
+      }
+    }
+  }
+}
+
+interface OpenConnection {
+  readonly client: pg.Client;
+  /** Resolves, with the reason, when the connection is lost. */
+  readonly ended: Promise<unknown>;
+}
+
+async function open(options: pg.PoolConfig, claimed: ReadonlySet<string>): Promise<OpenConnection> {
+  const client = new pg.Client({ ...options, keepAlive: true, application_name: "appdb living workers" });
+  const ended = new Promise<unknown>((resolve) => {
+    client.on("error", resolve);
+    client.on("end", () => resolve(new Error("The connection has ended.")));
+  });
+  try {
+    await client.connect();
+    for (const worker of claimed) await lock(client, worker);
+    return { client, ended };
+  } catch (error) {
+    client.end().catch(() => undefined);
+    throw error;
+  }
+}
+
+async function lock(client: pg.Client, worker: string): Promise<void> {
+  await client.query("select pg_advisory_lock($1, hashtext($2))", [LOCKS, worker]);
 }
 
 /** Frees the jobs of workers that are dead; else they would stay locked for four hours. Answers how many workers that were. */
