@@ -1,4 +1,4 @@
-import type { Permission, Role } from "@appdb/contract/control/permissions";
+import { type Permission, type Role, roleHas } from "@appdb/contract/control/permissions";
 import { appError } from "@appdb/contract/errors";
 import type { Member } from "@appdb/contract/routes/control";
 import type { Tx } from "../../database/pool.ts";
@@ -28,7 +28,8 @@ export async function updateMember(deps: MembersDeps, change: MemberChange, role
   if (member.role === "owner" || role === "owner") demandOwner(org);
   if (role !== "owner") await keepAnOwner(deps.tx, org, member);
   await deps.tx.updateTable("control.members").set({ role }).where("id", "=", id).execute();
-  await record(deps, change, "member.update", member, { role, before: member.role });
+  const invitations_withdrawn = await withdrawInvitations(deps.tx, org.id, member.user_id, role);
+  await record(deps, change, "member.update", member, { role, before: member.role, invitations_withdrawn });
   return { ...member, role };
 }
 
@@ -44,7 +45,20 @@ export async function removeMember(deps: MembersDeps, change: MemberChange): Pro
   }
   await keepAnOwner(deps.tx, org, member);
   await deps.tx.deleteFrom("control.members").where("id", "=", id).execute();
-  await record(deps, change, "member.remove", member, { role: member.role, left: is_self });
+  const invitations_withdrawn = await withdrawInvitations(deps.tx, org.id, member.user_id, undefined);
+  await record(deps, change, "member.remove", member, { role: member.role, left: is_self, invitations_withdrawn });
+}
+
+/**
+ * Withdraws the invitations that the person could not make any more in the role that they now have: else who is removed has
+ * a link for an address of theirs ready, and is back.
+ */
+async function withdrawInvitations(tx: Tx, org_id: string, user_id: string, role: Role | undefined): Promise<number> {
+  if (role === "owner") return 0;
+  const may_invite = role !== undefined && roleHas(role, "member.invite");
+  let query = tx.deleteFrom("control.invitations").where("org_id", "=", org_id).where("invited_by", "=", user_id);
+  if (may_invite) query = query.where("role", "=", "owner");
+  return Number((await query.executeTakeFirst()).numDeletedRows);
 }
 
 /** What the caller may is what they may when it is their turn: the change before theirs may have been about them. */

@@ -1,3 +1,4 @@
+import type { Role } from "@appdb/contract/control/permissions";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openServer, type TestServer } from "../../testing/open-server.ts";
 import { join, makeOrg, makePerson, type OrgStage, openOrgStage, type TestPerson } from "../../testing/people.ts";
@@ -206,5 +207,45 @@ describe("who may see, change and remove members", () => {
       ),
     );
     expect(answers.map(({ status }) => status).sort()).toEqual([204, 409]);
+  });
+});
+
+describe("invitations of somebody", () => {
+  const invite = (stage: MembersStage, email: string, role: Role) =>
+    server.ask("invitationCreate", {
+      as: { token: stage.admin.token },
+      params: { org: stage.org.name },
+      body: { email, role },
+    });
+  const open = async (stage: MembersStage) =>
+    (
+      await server.deps.db.selectFrom("control.invitations").select("role").where("org_id", "=", stage.org.id).execute()
+    ).map(({ role }) => role);
+  const change = (stage: MembersStage, role: Role) =>
+    server.ask("memberUpdate", {
+      as: { token: stage.owner.token },
+      params: { org: stage.org.name, id: stage.ids.admin },
+      body: { role },
+    });
+
+  test("who is removed are withdrawn: they cannot come back by one", async () => {
+    const stage = await openMembersStage();
+    const made = await invite(stage, "second.self@example.com", "admin");
+    const token = String(made.json.url).split("invitation=")[1] ?? "";
+    const params = { org: stage.org.name, id: stage.ids.admin };
+    expect((await server.ask("memberRemove", { as: { token: stage.owner.token }, params })).status).toBe(204);
+    expect((await server.ask("invitationShow", { params: { token } })).status).toBe(404);
+    expect(await open(stage)).toEqual([]);
+  });
+
+  test("who may invite no more are withdrawn, and of one who was an owner those of owners", async () => {
+    const stage = await openMembersStage();
+    await change(stage, "owner");
+    await invite(stage, "one@example.com", "owner");
+    await invite(stage, "two@example.com", "member");
+    await change(stage, "admin");
+    expect(await open(stage)).toEqual(["member"]);
+    await change(stage, "member");
+    expect(await open(stage)).toEqual([]);
   });
 });
