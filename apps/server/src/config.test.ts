@@ -57,6 +57,8 @@ test("tells every problem at once, by the names of the settings and without thei
 test.each([
   [{ SERVICE_SMTP_URL: "smtp://localhost" }, "SERVICE_MAIL_FROM: is needed with SERVICE_SMTP_URL"],
   [{ SERVICE_OIDC_ISSUER: "https://id.example" }, "SERVICE_OIDC_CLIENT_ID: is needed with SERVICE_OIDC_ISSUER"],
+  [{ SERVICE_TRUSTED_PROXIES: "10.0.0.1, the proxy" }, "SERVICE_TRUSTED_PROXIES: has another thing than addresses"],
+  [{ SERVICE_TRUSTED_PROXIES: "10.0.0.0/33" }, "SERVICE_TRUSTED_PROXIES: has another thing than addresses"],
   [{ SERVICE_HOST: "0.0.0.0" }, "SERVICE_PUBLIC_URL: is needed when SERVICE_HOST is 0.0.0.0"],
   [{ SERVICE_PUBLIC_URL: "https://example.com/app" }, "SERVICE_PUBLIC_URL: may have no path"],
   [{ SERVICE_MASTER_KEY_FILE: "/none/there" }, "SERVICE_MASTER_KEY_FILE: /none/there cannot be read (ENOENT)"],
@@ -96,4 +98,9 @@ test("secrets print as *** however they are printed", () => {
   ];
   expect(printed.join()).not.toMatch(/ssss|hidden/);
   expect(printed.join()).toContain("***");
+});
+
+test("takes addresses, networks and the names of those that are local as trusted proxies", () => {
+  const list = ["10.0.0.1", "10.0.0.0/8", "2001:db8::/32", "loopback"];
+  expect(read({ SERVICE_TRUSTED_PROXIES: list.join(", ") }).trusted_proxies).toEqual(list);
 });

@@ -1,4 +1,5 @@
 import { existsSync, readFileSync } from "node:fs";
+import { isIP } from "node:net";
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
 import { appError } from "@appdb/contract/errors";
@@ -37,6 +38,26 @@ const roles = z.preprocess(
     .transform((list) => list.split(",").map((name) => name.trim()))
     .pipe(z.array(z.enum(SERVER_ROLES)).min(1)),
 );
+const proxies = z
+  .string()
+  .default("")
+  .transform((list) =>
+    list
+      .split(",")
+      .map((address) => address.trim())
+      .filter((address) => address !== ""),
+  )
+  .refine((list) => list.every(isProxy), {
+    error: "has another thing than addresses, networks (10.0.0.0/8) and loopback",
+  });
+
+function isProxy(text: string): boolean {
+  if (["loopback", "linklocal", "uniquelocal"].includes(text)) return true;
+  const [address = "", bits, ...rest] = text.split("/");
+  const most = { 0: -1, 4: 32, 6: 128 }[isIP(address)] ?? -1;
+  return most > 0 && rest.length === 0 && (bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= most));
+}
+
 const masterKey = z.preprocess(
   empty,
   z
@@ -92,7 +113,7 @@ const settingsSchema = z
     SERVICE_OIDC_NAME: z.preprocess(empty, z.string().default("Single sign-on")),
     SERVICE_DATABASE_QUOTA: count(3, 1, 10_000),
     /** Addresses of proxies whose X-Forwarded-For is believed. */
-    SERVICE_TRUSTED_PROXIES: text,
+    SERVICE_TRUSTED_PROXIES: proxies,
     /** 1 lets webhooks post to this machine and to private networks, and by http. */
     SERVICE_WEBHOOK_PRIVATE: z.preprocess(empty, z.enum(["0", "1"]).default("0")),
     SERVICE_LOG_LEVEL: z.preprocess(empty, z.enum(["debug", "info", "warn", "error"]).default("info")),
@@ -205,10 +226,7 @@ function toConfig(home: string, found: z.output<typeof settingsSchema>): ServerC
             name: found.SERVICE_OIDC_NAME,
           },
     database_quota: found.SERVICE_DATABASE_QUOTA,
-    trusted_proxies: (found.SERVICE_TRUSTED_PROXIES ?? "")
-      .split(",")
-      .map((address) => address.trim())
-      .filter((address) => address !== ""),
+    trusted_proxies: found.SERVICE_TRUSTED_PROXIES,
     webhook_private: found.SERVICE_WEBHOOK_PRIVATE === "1",
     log_level: found.SERVICE_LOG_LEVEL,
   };
