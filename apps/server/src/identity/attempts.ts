@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { appError } from "@appdb/contract/errors";
 import { sql } from "kysely";
 import type { Database } from "../database/pool.ts";
+import { networkOf } from "./network-of.ts";
 
 /** How many attempts in how long, for one account and for one address. */
 export const ATTEMPT_LIMITS = {
@@ -33,7 +34,7 @@ export function createAttempts(db: Database): Attempts {
     async take(kind, subject) {
       const { count, window_s } = ATTEMPT_LIMITS[kind];
       const found = await sql<{ count: number; wait_s: number }>`
-        insert into identity.attempts as a (kind, subject, count) values (${kind}, ${hash(subject)}, 1)
+        insert into identity.attempts as a (kind, subject, count) values (${kind}, ${hash(kind, subject)}, 1)
         on conflict (kind, subject) do update set
           count = case when a.since < now() - make_interval(secs => ${window_s}) then 1 else least(a.count + 1, 1000000) end,
           since = case when a.since < now() - make_interval(secs => ${window_s}) then now() else a.since end
@@ -49,7 +50,11 @@ export function createAttempts(db: Database): Attempts {
       });
     },
     async forget(kind, subject) {
-      await db.deleteFrom("identity.attempts").where("kind", "=", kind).where("subject", "=", hash(subject)).execute();
+      await db
+        .deleteFrom("identity.attempts")
+        .where("kind", "=", kind)
+        .where("subject", "=", hash(kind, subject))
+        .execute();
     },
     async clean() {
       await sql`delete from identity.attempts where since < now() - interval '2 hours'`.execute(db);
@@ -58,6 +63,7 @@ export function createAttempts(db: Database): Attempts {
 }
 
 /** Addresses of people and machines are not kept for this. */
-function hash(subject: string): Buffer {
-  return createHash("sha256").update(subject.trim().toLowerCase()).digest();
+function hash(kind: AttemptKind, subject: string): Buffer {
+  const counted = kind.endsWith("_address") ? networkOf(subject) : subject;
+  return createHash("sha256").update(counted.trim().toLowerCase()).digest();
 }
