@@ -1,0 +1,58 @@
+import { CONTROL_ROUTES, type ControlRouteName } from "@appdb/contract/routes/control-paths";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type Credential, openServer, type TestAnswer, type TestServer } from "../testing/open-server.ts";
+import { type OrgStage, openOrgStage } from "../testing/people.ts";
+
+let server: TestServer;
+let stage: OrgStage;
+const keys: Record<string, string> = {};
+beforeAll(async () => {
+  server = await openServer();
+  stage = await openOrgStage(server);
+  for (const [name, grants] of Object.entries({
+    own: [],
+    granted: [`manage:cloud://${stage.other_org.name}:main/services`],
+  })) {
+    const made = await server.ask("keyCreate", {
+      as: { token: stage.outsider.token },
+      params: { org: stage.other_org.name },
+      body: { name, grants },
+    });
+    if (made.status !== 201) throw new Error(made.text);
+    keys[name] = made.json.api_key;
+  }
+});
+afterAll(() => server[Symbol.asyncDispose]());
+
+/** As long as the stage's names, and nobody's. */
+const nobodys = () => `${stage.org.name.slice(0, -3)}${stage.org.name.endsWith("zzz") ? "yyy" : "zzz"}`;
+const STRANGERS: Readonly<Record<string, () => Credential>> = {
+  guest: () => ({}),
+  "owner of another organization": () => ({ token: stage.outsider.token }),
+  "key of another organization": () => ({ api_key: keys["own"] ?? "" }),
+  "key with grants in another organization": () => ({ api_key: keys["granted"] ?? "" }),
+};
+const ROUTES = (Object.keys(CONTROL_ROUTES) as ControlRouteName[]).filter((name) =>
+  CONTROL_ROUTES[name].path.includes(":org"),
+);
+
+describe.each(Object.keys(STRANGERS))("a stranger (%s) learns nothing of an organization", (who) => {
+  test.each(ROUTES)("by %s", async (route) => {
+    const ask = async (org: string) => {
+      const path = CONTROL_ROUTES[route].path.replace(":org", org).replaceAll(/:[a-z]+/g, "main");
+      const { method } = CONTROL_ROUTES[route];
+      const body = method === "GET" || method === "DELETE" ? undefined : {};
+      const headers = { "x-request-id": "the-same", "idempotency-key": "the-same" };
+      return seen(await server.send(method, path, { as: STRANGERS[who]?.(), body, headers }), org);
+    };
+    const there = await ask(stage.org.name);
+    expect(there).toEqual(await ask(nobodys()));
+    expect(there).toMatch(who === "guest" ? /^401 / : /^404 .*organization_not_found/s);
+  });
+});
+
+/** The whole answer, but for the name that was asked and the hour. */
+function seen({ status, headers, text }: TestAnswer, org: string): string {
+  const shown = [...headers].filter(([name]) => name !== "date");
+  return `${status} ${JSON.stringify(shown)} ${text}`.replaceAll(org, "ORG");
+}
