@@ -56,7 +56,7 @@ export async function changeOnce(
     const kept = await findAnswer(tx, principal, route, key);
     if (kept !== undefined) {
       if (!kept.request_hash.equals(request_hash)) throw mismatch();
-      return { answer: JSON.parse(seal.open(kept.answer)), is_repeated: true };
+      return { answer: JSON.parse(openKept(seal, kept.answer)), is_repeated: true };
     }
     const answer = await change(tx);
     await tx
@@ -89,6 +89,20 @@ async function findAnswer(tx: Tx, principal: string, route: string, key: string)
     .where((eb) => eb.and(row))
     .execute();
   return undefined;
+}
+
+/** Another secret than the one that it was kept under: it was changed, or several servers over one database have their own. */
+function openKept(seal: AnswerSeal, answer: Buffer): string {
+  try {
+    return seal.open(answer);
+  } catch (cause) {
+    throw appError("idempotency_mismatch", {
+      detail:
+        "The change with this Idempotency-Key was made. Its answer cannot be read: it was kept under another SERVICE_AUTH_SECRET.",
+      hint: "Look at what there is, and send a new key for another change.",
+      cause,
+    });
+  }
 }
 
 function mismatch(): Error {
