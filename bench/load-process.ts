@@ -9,7 +9,9 @@ process.on("message", async (load: Load) => {
 
 async function drive(load: Load): Promise<LoadResult> {
   const url = new URL(load.url);
-  const requests = (typeof load.body === "string" ? [load.body] : load.body).map((body) => written(url, body));
+  const requests = (typeof load.body === "string" ? [load.body] : load.body).map((body) =>
+    written(url, body, load.get_with),
+  );
   const beside = load.beside === undefined ? undefined : written(url, load.beside.body);
   const keys = load.with_keys === true ? randomUUID() : undefined;
   const apart = new Set<Socket>();
@@ -83,7 +85,11 @@ function withKey(request: Buffer, key: string): Buffer {
   return Buffer.concat([request.subarray(0, end), Buffer.from(`\r\nidempotency-key: ${key}`), request.subarray(end)]);
 }
 
-function written(url: URL, body: string): Buffer {
+function written(url: URL, body: string, get_with?: Load["get_with"]): Buffer {
+  if (get_with !== undefined) {
+    const headers = Object.entries(get_with).map(([name, value]) => `${name}: ${value}\r\n`);
+    return Buffer.from(`GET ${url.pathname}${url.search} HTTP/1.1\r\nhost: ${url.host}\r\n${headers.join("")}\r\n`);
+  }
   return Buffer.from(
     `POST ${url.pathname} HTTP/1.1\r\nhost: ${url.host}\r\ncontent-type: application/json\r\n` +
       `content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,

@@ -12,8 +12,10 @@ const run = promisify(execFile);
 
 export interface Load {
   readonly url: string;
-  /** One for all requests, or several that are sent in turn. */
+  /** One for all requests, or several that are sent in turn; empty with `get_with`. */
   readonly body: string | readonly string[];
+  /** Requests are GETs with these headers. */
+  readonly get_with?: Readonly<Record<string, string>>;
   readonly connections: number;
   readonly seconds: number;
   /** Each request has an Idempotency-Key of its own. */
@@ -63,11 +65,12 @@ async function loadWithWrk(load: Load): Promise<LoadResult> {
   }
 }
 
-function wrkScript({ body, with_keys }: Load): string {
+function wrkScript({ body, with_keys, get_with }: Load): string {
   const bodies = (typeof body === "string" ? [body] : body).map((one) => JSON.stringify(one));
+  const headers = Object.entries(get_with ?? { "content-type": "application/json" });
   return `
-wrk.method = "POST"
-wrk.headers["content-type"] = "application/json"
+wrk.method = "${get_with === undefined ? "POST" : "GET"}"
+${headers.map(([name, value]) => `wrk.headers[${JSON.stringify(name)}] = ${JSON.stringify(value)}`).join("\n")}
 local bodies = {${bodies.join(", ")}}
 local requests = {}
 local turn = 0

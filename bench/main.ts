@@ -6,6 +6,7 @@ import { type Group, openBench } from "./bench.ts";
 import { measureBigFile } from "./big-file.ts";
 import { measureBulk } from "./bulk.ts";
 import { measureCommands } from "./commands.ts";
+import { measureControl } from "./control.ts";
 import { measureEmbeddings } from "./embeddings.ts";
 import { measureFunctions } from "./functions.ts";
 import { measureInserts } from "./inserts.ts";
@@ -28,6 +29,7 @@ const GROUPS: Record<string, Group> = {
   live: measureLive,
   commands: measureCommands,
   keys: measureKeys,
+  control: measureControl,
   "big-file": measureBigFile,
   alter: measureAlter,
   recompute: measureRecompute,
