@@ -80,6 +80,20 @@ CREATE TABLE control.databases (
     created_at timestamp with time zone DEFAULT now() NOT NULL
 );
 
+CREATE TABLE control.deliveries (
+    id uuid DEFAULT uuidv7() NOT NULL,
+    webhook_id uuid NOT NULL,
+    event_id bigint NOT NULL,
+    state text DEFAULT 'pending'::text NOT NULL,
+    attempts integer DEFAULT 0 NOT NULL,
+    last_status integer,
+    last_error text,
+    next_attempt_at timestamp with time zone,
+    give_up_at timestamp with time zone DEFAULT (now() + '3 days'::interval) NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT deliveries_state_check CHECK ((state = ANY (ARRAY['pending'::text, 'delivered'::text, 'dead'::text])))
+);
+
 CREATE TABLE control.events (
     id bigint NOT NULL,
     at timestamp with time zone NOT NULL,
@@ -202,6 +216,17 @@ CREATE TABLE control.signing_key (
     CONSTRAINT signing_key_is_only_check CHECK (is_only)
 );
 
+CREATE TABLE control.webhooks (
+    id uuid DEFAULT uuidv7() NOT NULL,
+    org_id uuid NOT NULL,
+    url text NOT NULL,
+    actions text[] NOT NULL,
+    data_key_id uuid NOT NULL,
+    sealed_secret bytea NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    failing_since timestamp with time zone
+);
+
 CREATE TABLE identity.accounts (
     id text NOT NULL,
     user_id text NOT NULL,
@@ -301,6 +326,12 @@ ALTER TABLE ONLY control.databases
 ALTER TABLE ONLY control.databases
     ADD CONSTRAINT databases_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY control.deliveries
+    ADD CONSTRAINT deliveries_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY control.deliveries
+    ADD CONSTRAINT deliveries_webhook_id_event_id_key UNIQUE (webhook_id, event_id);
+
 ALTER TABLE ONLY control.events
     ADD CONSTRAINT events_pkey PRIMARY KEY (id);
 
@@ -346,6 +377,9 @@ ALTER TABLE ONLY control.session_orgs
 ALTER TABLE ONLY control.signing_key
     ADD CONSTRAINT signing_key_pkey PRIMARY KEY (is_only);
 
+ALTER TABLE ONLY control.webhooks
+    ADD CONSTRAINT webhooks_pkey PRIMARY KEY (id);
+
 ALTER TABLE ONLY identity.accounts
     ADD CONSTRAINT accounts_pkey PRIMARY KEY (id);
 
@@ -387,6 +421,8 @@ ALTER TABLE ONLY identity.verifications
 
 CREATE INDEX api_keys_acts_as ON control.api_keys USING btree (org_id, acts_as) WHERE (acts_as IS NOT NULL);
 
+CREATE INDEX deliveries_webhook ON control.deliveries USING btree (webhook_id, id DESC);
+
 CREATE INDEX events_org ON control.events USING btree (org_id, id DESC);
 
 CREATE INDEX idempotency_created_at ON control.idempotency USING btree (created_at);
@@ -396,6 +432,8 @@ CREATE INDEX members_user ON control.members USING btree (user_id);
 CREATE UNIQUE INDEX operations_open ON control.operations USING btree (database_id, kind) WHERE (state = ANY (ARRAY['pending'::text, 'running'::text]));
 
 CREATE INDEX operations_org ON control.operations USING btree (org_id, id DESC);
+
+CREATE INDEX webhooks_org ON control.webhooks USING btree (org_id);
 
 CREATE INDEX accounts_user ON identity.accounts USING btree (user_id);
 
@@ -435,6 +473,12 @@ ALTER TABLE ONLY control.data_keys
 ALTER TABLE ONLY control.databases
     ADD CONSTRAINT databases_org_id_fkey FOREIGN KEY (org_id) REFERENCES control.organizations(id) ON DELETE CASCADE;
 
+ALTER TABLE ONLY control.deliveries
+    ADD CONSTRAINT deliveries_event_id_fkey FOREIGN KEY (event_id) REFERENCES control.events(id);
+
+ALTER TABLE ONLY control.deliveries
+    ADD CONSTRAINT deliveries_webhook_id_fkey FOREIGN KEY (webhook_id) REFERENCES control.webhooks(id) ON DELETE CASCADE;
+
 ALTER TABLE ONLY control.invitations
     ADD CONSTRAINT invitations_invited_by_fkey FOREIGN KEY (invited_by) REFERENCES identity.users(id) ON DELETE SET NULL;
 
@@ -467,6 +511,12 @@ ALTER TABLE ONLY control.session_orgs
 
 ALTER TABLE ONLY control.session_orgs
     ADD CONSTRAINT session_orgs_session_id_fkey FOREIGN KEY (session_id) REFERENCES identity.sessions(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY control.webhooks
+    ADD CONSTRAINT webhooks_data_key_id_fkey FOREIGN KEY (data_key_id) REFERENCES control.data_keys(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY control.webhooks
+    ADD CONSTRAINT webhooks_org_id_fkey FOREIGN KEY (org_id) REFERENCES control.organizations(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY identity.accounts
     ADD CONSTRAINT accounts_user_id_fkey FOREIGN KEY (user_id) REFERENCES identity.users(id) ON DELETE CASCADE;

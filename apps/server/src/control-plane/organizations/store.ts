@@ -6,9 +6,6 @@ import { etagOf } from "../../http/etag.ts";
 import { readCursor, toPage } from "../../http/pages.ts";
 import type { Principal } from "../../identity/principal.ts";
 
-/** Nothing else is looked up: PostgreSQL refuses some texts with an error. */
-const CAN_BE_A_NAME = /^[a-z0-9-]{1,29}$/;
-
 /**
  * Finds the organization of a name as its caller stands in it. A key reaches its own organization alone, in the role of
  * whom it acts as.
@@ -16,7 +13,6 @@ const CAN_BE_A_NAME = /^[a-z0-9-]{1,29}$/;
 export function createFindOrg(db: Database): FindOrg {
   return async (principal, name) => {
     const { organization, user_id, key } = principal;
-    if (!CAN_BE_A_NAME.test(name)) return undefined;
     if (organization?.name === name && organization.role !== null) return { ...organization, role: organization.role };
     if (user_id === null || key !== null) return undefined;
     return await db
