@@ -9,6 +9,7 @@ import { MOST_LISTED_JOBS } from "@appdb/engine/jobs/list-jobs";
 import { MOST_UPDATE_ATTEMPTS } from "@appdb/engine/rows/row-updater";
 import { functionsPage } from "./functions-page.ts";
 import { ROOT } from "./paths.mjs";
+import { permissionsPage } from "./permissions-page.ts";
 
 const GENERATED = "<!-- Made by `npm run docs` from the code it describes; a test compares the two. -->";
 
@@ -60,7 +61,12 @@ const SERVICE_LIMITS: Record<keyof typeof DEFAULT_LIMITS, readonly [setting: str
 
 /** The pages of docs/ that are printed from code, by file name. */
 export function referencePages(): Record<string, string> {
-  return { "errors.md": errorsPage(), "limits.md": limitsPage(), "functions.md": functionsPage(GENERATED) };
+  return {
+    "errors.md": errorsPage(),
+    "limits.md": limitsPage(),
+    "functions.md": functionsPage(GENERATED),
+    "permissions.md": permissionsPage(GENERATED),
+  };
 }
 
 function errorsPage(): string {

@@ -194,6 +194,6 @@ test("a route without a permission is refused at its registration, and one that 
   await using fresh = await openServer({ env: { SERVICE_ROLES: "reconciler" } });
   expect((await fresh.send("GET", "/v1/whoami")).status).toBe(404);
   expect((await fresh.send("GET", "/health")).status).toBe(200);
-  expect(server.routes.missing().every((name) => /^(webhook|delivery)/.test(name))).toBe(true);
+  expect(server.routes.missing()).toEqual([]);
   expect(() => server.routes.add("service", async () => undefined)).toThrow("registered twice");
 });

@@ -21,7 +21,6 @@ const ADMINS = ["owner", "admin"] as const;
 export const PERMISSIONS = {
   "org.read": { what: "see the organization and its databases", roles: EVERYBODY },
   "org.update": { what: "rename how the organization is shown", roles: ADMINS },
-  "org.delete": { what: "delete the organization", roles: ["owner"] },
   "member.read": { what: "see who the members are", roles: EVERYBODY },
   "member.invite": { what: "invite members and withdraw invitations", roles: ADMINS },
   "member.change": { what: "change roles of members and remove them", roles: ADMINS },
