@@ -1,12 +1,14 @@
 import { appError } from "@appdb/contract/errors";
 import type { Logger } from "@appdb/engine/ports";
-import { Kysely, PostgresDialect, type Transaction } from "kysely";
+import { type Compilable, Kysely, PostgresDialect, type PostgresPool, type Transaction } from "kysely";
 import pg from "pg";
 import type { Tables } from "./tables.ts";
 
 const CONNECTIONS = 16;
 const CONNECT_TIMEOUT_MS = 10_000;
 const STATEMENT_TIMEOUT_MS = 30_000;
+/** Texts that are prepared: those of the code are fewer, but lists of values make more. */
+const MOST_PREPARED = 500;
 
 export type Database = Kysely<Tables>;
 export type Tx = Transaction<Tables>;
@@ -27,8 +29,47 @@ export function openDatabase(dsn: string, log: Logger): OpenDatabase {
     application_name: "appdb server",
   });
   hearLosses(pool, log);
-  const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) });
+  const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool: preparing(pool) }) });
   return { pool, db, [Symbol.asyncDispose]: () => db.destroy() };
+}
+
+/** The pool, with statements that have parameters prepared once a connection: PostgreSQL plans the joins behind a request for
+ *  longer than it runs them. */
+function preparing(pool: pg.Pool): PostgresPool {
+  const names = new Map<string, string>();
+  const nameOf = (text: string): string | undefined => {
+    const known = names.get(text);
+    if (known !== undefined || names.size === MOST_PREPARED) return known;
+    const name = `s${names.size}`;
+    names.set(text, name);
+    return name;
+  };
+  return {
+    async connect() {
+      const client = await pool.connect();
+      return {
+        // biome-ignore lint/suspicious/noExplicitAny: Kysely's own signature, of which cursors are not used
+        query: (text: any, values: readonly unknown[] = []): any =>
+          client.query({ text, values: [...values], name: values.length === 0 ? undefined : nameOf(text) }),
+        release: () => client.release(),
+      };
+    },
+    end: () => pool.end(),
+  };
+}
+
+const ASKED = Symbol("the value that is asked for");
+
+/** A statement for one value that is written once: writing it takes Kysely longer than PostgreSQL needs to answer it. */
+export function writtenOnce<Row>(
+  db: Database,
+  build: (db: Database, value: string) => Compilable<Row>,
+): (value: string) => Promise<Row | undefined> {
+  const query = build(db, ASKED as unknown as string).compile();
+  return async (value) => {
+    const parameters = query.parameters.map((one) => (one === ASKED ? value : one));
+    return (await db.executeQuery<Row>({ ...query, parameters })).rows[0];
+  };
 }
 
 /** Logs that a connection was lost; the next request opens another. Also of those in use: an error that nobody hears would

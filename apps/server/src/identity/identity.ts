@@ -6,7 +6,7 @@ import type { Secret } from "../secret.ts";
 import { type Auth, createAuth, RESET_S, resetUrl } from "./auth.ts";
 import type { Site } from "./csrf.ts";
 import type { Mail } from "./mail.ts";
-import { type Resolved, resolvePrincipal, type ShownCredentials, type VerifyKey } from "./principal.ts";
+import { type Resolved, readSessionIn, resolvePrincipal, type ShownCredentials, type VerifyKey } from "./principal.ts";
 import { createSessionCookie, type SessionCookie } from "./session-cookie.ts";
 import { assertMaySignUp } from "./sign-up.ts";
 import { makeToken } from "./tokens.ts";
@@ -51,10 +51,11 @@ export function createIdentity(deps: IdentityDeps): Identity {
     });
     return made;
   };
+  const readSession = readSessionIn(db);
   return {
     cookie,
     auth,
-    resolve: (request) => resolvePrincipal({ db, verifyKey: deps.verifyKey, cookie }, shownBy(request)),
+    resolve: (request) => resolvePrincipal({ db, readSession, verifyKey: deps.verifyKey, cookie }, shownBy(request)),
     makeResetLink: async (email) => {
       const { internalAdapter } = await auth().$context;
       const found = await internalAdapter.findUserByEmail(email.toLowerCase());

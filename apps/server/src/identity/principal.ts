@@ -1,7 +1,7 @@
 import type { PrincipalKind, Role } from "@appdb/contract/control/permissions";
 import { appError } from "@appdb/contract/errors";
 import { sql } from "kysely";
-import type { Database } from "../database/pool.ts";
+import { type Database, writtenOnce } from "../database/pool.ts";
 import type { SessionCookie } from "./session-cookie.ts";
 
 /** Whoever acts. Everything outside of identity knows people, keys and pods by this alone. */
@@ -46,6 +46,7 @@ export interface Resolved {
 
 export interface ResolveDeps {
   readonly db: Database;
+  readonly readSession: ReturnType<typeof readSessionIn>;
   readonly verifyKey: VerifyKey;
   readonly cookie: SessionCookie;
 }
@@ -68,12 +69,12 @@ export async function resolvePrincipal(deps: ResolveDeps, shown: ShownCredential
   }
   if (shown.authorization !== undefined) {
     const token = /^Bearer ([A-Za-z0-9_-]{16,200})$/i.exec(shown.authorization)?.[1];
-    const found = token === undefined ? undefined : await findSession(deps.db, token, "bearer");
+    const found = token === undefined ? undefined : await findSession(deps, token, "bearer");
     if (found === undefined) throw badToken();
     return { principal: found.principal, set_cookie: undefined };
   }
   const token = deps.cookie.read(shown.cookie);
-  const found = token === undefined ? undefined : await findSession(deps.db, token, "cookie");
+  const found = token === undefined ? undefined : await findSession(deps, token, "cookie");
   if (token === undefined || found === undefined) return { principal: undefined, set_cookie: undefined };
   return {
     principal: found.principal,
@@ -81,33 +82,39 @@ export async function resolvePrincipal(deps: ResolveDeps, shown: ShownCredential
   };
 }
 
+/** Reads a session that lasts, with its person and its organization, by its token. */
+export function readSessionIn(db: Database) {
+  return writtenOnce(db, (db, token) =>
+    db
+      .selectFrom("identity.sessions as s")
+      .innerJoin("identity.users as u", "u.id", "s.user_id")
+      .leftJoin("control.session_orgs as so", "so.session_id", "s.id")
+      .leftJoin("control.members as m", (join) =>
+        join.onRef("m.org_id", "=", "so.org_id").onRef("m.user_id", "=", "s.user_id"),
+      )
+      .leftJoin("control.organizations as o", "o.id", "m.org_id")
+      .select([
+        "s.id as session_id",
+        "s.user_id",
+        "s.expires_at",
+        "u.email",
+        "u.name",
+        "o.id as org_id",
+        "o.name as org_name",
+        "m.role",
+        sql<boolean>`s.updated_at < now() - make_interval(secs => ${sql.lit(TOUCH_S)})`.as("is_due"),
+      ])
+      .where("s.token", "=", token)
+      .where("s.expires_at", ">", sql<Date>`now()`),
+  );
+}
+
 async function findSession(
-  db: Database,
+  { db, readSession }: ResolveDeps,
   token: string,
   shown: "bearer" | "cookie",
 ): Promise<{ principal: Principal; is_prolonged: boolean } | undefined> {
-  const row = await db
-    .selectFrom("identity.sessions as s")
-    .innerJoin("identity.users as u", "u.id", "s.user_id")
-    .leftJoin("control.session_orgs as so", "so.session_id", "s.id")
-    .leftJoin("control.members as m", (join) =>
-      join.onRef("m.org_id", "=", "so.org_id").onRef("m.user_id", "=", "s.user_id"),
-    )
-    .leftJoin("control.organizations as o", "o.id", "m.org_id")
-    .select([
-      "s.id as session_id",
-      "s.user_id",
-      "s.expires_at",
-      "u.email",
-      "u.name",
-      "o.id as org_id",
-      "o.name as org_name",
-      "m.role",
-      sql<boolean>`s.updated_at < now() - make_interval(secs => ${TOUCH_S})`.as("is_due"),
-    ])
-    .where("s.token", "=", token)
-    .where("s.expires_at", ">", sql<Date>`now()`)
-    .executeTakeFirst();
+  const row = await readSession(token);
   if (row === undefined) return undefined;
   const expires_at = row.is_due ? await prolong(db, row.session_id) : row.expires_at;
   const organization =

@@ -2,7 +2,7 @@ import { timingSafeEqual } from "node:crypto";
 import { hashKey } from "@appdb/adapters/keys/key-hash";
 import { readKeyText } from "@appdb/contract/control/key-text";
 import { sql } from "kysely";
-import type { Database } from "../../database/pool.ts";
+import { type Database, writtenOnce } from "../../database/pool.ts";
 import type { KeyPrincipal, VerifyKey } from "../../identity/principal.ts";
 import type { KeyUses } from "./key-uses.ts";
 
@@ -16,10 +16,11 @@ export interface VerifyKeyDeps {
  * deleted is refused from then on, and the role is what it is now. The database's clock decides what has expired.
  */
 export function createVerifyKey({ db, uses }: VerifyKeyDeps): VerifyKey {
+  const findKey = findKeyIn(db);
   return async (text) => {
     const read = readKeyText(text);
     if (read === undefined) return undefined;
-    const row = await findKey(db, read.id);
+    const row = await findKey(read.id);
     const shown = Buffer.from(hashKey(text), "hex");
     if (row === undefined) return undefined;
     const is_former = row.previous_hash !== null && row.is_overlapping === true && isSame(shown, row.previous_hash);
@@ -29,7 +30,7 @@ export function createVerifyKey({ db, uses }: VerifyKeyDeps): VerifyKey {
   };
 }
 
-type FoundKey = NonNullable<Awaited<ReturnType<typeof findKey>>>;
+type FoundKey = NonNullable<Awaited<ReturnType<ReturnType<typeof findKeyIn>>>>;
 
 function toPrincipal(row: FoundKey): KeyPrincipal {
   const acts = row.acts_as !== null;
@@ -44,32 +45,33 @@ function toPrincipal(row: FoundKey): KeyPrincipal {
   };
 }
 
-async function findKey(db: Database, id: string) {
-  return await db
-    .selectFrom("control.api_keys as k")
-    .innerJoin("control.organizations as o", "o.id", "k.org_id")
-    .leftJoin("control.members as m", (join) =>
-      join.onRef("m.org_id", "=", "k.org_id").onRef("m.user_id", "=", "k.acts_as"),
-    )
-    .leftJoin("identity.users as u", "u.id", "k.acts_as")
-    .select([
-      "k.id",
-      "k.name",
-      "k.hash",
-      "k.previous_hash",
-      sql<boolean | null>`k.previous_until > now()`.as("is_overlapping"),
-      "k.grants",
-      "k.acts_as",
-      "k.expires_at",
-      "o.id as org_id",
-      "o.name as org_name",
-      "m.role",
-      "u.email",
-      "u.name as user_name",
-    ])
-    .where("k.id", "=", id)
-    .where((eb) => eb.or([eb("k.expires_at", "is", null), eb("k.expires_at", ">", sql<Date>`now()`)]))
-    .executeTakeFirst();
+function findKeyIn(db: Database) {
+  return writtenOnce(db, (db, id) =>
+    db
+      .selectFrom("control.api_keys as k")
+      .innerJoin("control.organizations as o", "o.id", "k.org_id")
+      .leftJoin("control.members as m", (join) =>
+        join.onRef("m.org_id", "=", "k.org_id").onRef("m.user_id", "=", "k.acts_as"),
+      )
+      .leftJoin("identity.users as u", "u.id", "k.acts_as")
+      .select([
+        "k.id",
+        "k.name",
+        "k.hash",
+        "k.previous_hash",
+        sql<boolean | null>`k.previous_until > now()`.as("is_overlapping"),
+        "k.grants",
+        "k.acts_as",
+        "k.expires_at",
+        "o.id as org_id",
+        "o.name as org_name",
+        "m.role",
+        "u.email",
+        "u.name as user_name",
+      ])
+      .where("k.id", "=", id)
+      .where((eb) => eb.or([eb("k.expires_at", "is", null), eb("k.expires_at", ">", sql<Date>`now()`)])),
+  );
 }
 
 function isSame(shown: Buffer, stored: Buffer): boolean {
