@@ -88,7 +88,7 @@ describe("snapshots of keys", () => {
     const shown = openSnapshot(pod.pushed[0] ?? "", pod.public_key);
     expect(shown?.keys.map((key) => key.name)).toEqual(["here"]);
     expect(shown?.keys[0]?.expires_ms).toBeGreaterThan(shown?.issued_ms ?? 0);
-    expect(JSON.stringify(shown)).not.toContain(here.split("_")[2]);
+    expect(JSON.stringify(shown)).not.toContain(here.slice(-43));
     pod.stop();
   });
 
