@@ -1,6 +1,12 @@
 import { appError } from "@appdb/contract/errors";
 import * as z from "zod";
 
+/** What every list takes, as the contract's `pageQuerySchema` has checked it. */
+export interface PageQuery {
+  readonly limit: number;
+  readonly cursor?: string | undefined;
+}
+
 /** Where a page begins: behind this value of the list's order and this id. */
 export interface Position {
   readonly after: string;
@@ -17,13 +23,14 @@ export function writeCursor({ after, id }: Position): string {
   return Buffer.from(JSON.stringify([after, id])).toString("base64url");
 }
 
-/** `order`: what the list is sorted by; a `time` is written as microseconds, which a Date would lose. @throws invalid_cursor */
-export function readCursor(cursor: string | undefined, order: "text" | "time" = "text"): Position | undefined {
+/** `order`: what the list is sorted by; a `time` is written as microseconds, which a Date would lose, an `id` is a UUID. @throws invalid_cursor */
+export function readCursor(cursor: string | undefined, order: "text" | "time" | "id" = "text"): Position | undefined {
   if (cursor === undefined) return undefined;
   try {
     const [after, id] = positionSchema.parse(JSON.parse(Buffer.from(cursor, "base64url").toString("utf8")));
     if (after.includes("\0") || id.includes("\0")) throw new Error("No position has a NUL character.");
     if (order === "time" && !TIME.test(after)) throw new Error("The position is no time.");
+    if (order === "id") z.uuid().parse(id);
     return { after, id };
   } catch (cause) {
     throw appError("invalid_cursor", {

@@ -4,7 +4,7 @@ import { sql } from "kysely";
 import type { RecordEvent } from "../control-plane/events/event.ts";
 import type { Database } from "../database/pool.ts";
 import { type CallClient, type FindOrg, orgNotFound } from "../http/checked-route.ts";
-import { readCursor, toPage } from "../http/pages.ts";
+import { type PageQuery, readCursor, toPage } from "../http/pages.ts";
 import type { Person } from "./person.ts";
 import type { Principal } from "./principal.ts";
 import { switchOrg } from "./session-orgs.ts";
@@ -15,7 +15,7 @@ const MADE_AT = sql<string>`(extract(epoch from created_at) * 1000000)::bigint`;
 export async function listSessions(
   db: Database,
   person: Person,
-  page: { readonly limit: number; readonly cursor?: string | undefined },
+  page: PageQuery,
 ): Promise<{ items: Session[]; next: string | null }> {
   const from = readCursor(page.cursor, "time");
   let query = db

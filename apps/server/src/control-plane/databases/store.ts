@@ -2,7 +2,7 @@ import { databaseUriOf } from "@appdb/contract/control/resource-names";
 import { appError } from "@appdb/contract/errors";
 import type { Database as DatabaseAnswer } from "@appdb/contract/routes/control";
 import type { Database, Tx } from "../../database/pool.ts";
-import { readCursor, toPage } from "../../http/pages.ts";
+import { type PageQuery, readCursor, toPage } from "../../http/pages.ts";
 
 interface OrgOfDatabases {
   readonly id: string;
@@ -13,7 +13,7 @@ interface OrgOfDatabases {
 export async function listDatabases(
   db: Database,
   org: OrgOfDatabases,
-  page: { readonly limit: number; readonly cursor?: string | undefined },
+  page: PageQuery,
 ): Promise<{ items: DatabaseAnswer[]; next: string | null }> {
   const from = readCursor(page.cursor);
   let query = selectDatabases(db, org)

@@ -29,3 +29,13 @@ export function actorOf(principal: Principal | undefined): string {
   if (principal === undefined) return "guest";
   return principal.key === null ? (principal.email ?? "system") : `key ${principal.key.name}`;
 }
+
+/** What every event of a change that was made to an organization says: who did it, from where, and that it is done. */
+export function doneBy(by: {
+  readonly org: { readonly id: string };
+  readonly principal: Principal;
+  readonly client: Pick<EventInput, "ip_address" | "client">;
+}): Pick<EventInput, "org_id" | "actor" | "principal" | "ip_address" | "client" | "outcome"> {
+  const { org, principal, client } = by;
+  return { org_id: org.id, actor: actorOf(principal), principal, ...client, outcome: "succeeded" };
+}

@@ -3,7 +3,7 @@ import type { AuditEvent } from "@appdb/contract/routes/control";
 import { type Selectable, sql } from "kysely";
 import type { Database, Tx } from "../../database/pool.ts";
 import type { ResourceTables } from "../../database/resource-tables.ts";
-import { readCursor, toPage } from "../../http/pages.ts";
+import { type PageQuery, readCursor, toPage } from "../../http/pages.ts";
 
 const STREAM_PAGE = 200;
 const ID = /^\d{1,18}$/;
@@ -12,7 +12,7 @@ const ID = /^\d{1,18}$/;
 export async function listEvents(
   db: Database,
   org_id: string,
-  page: { readonly limit: number; readonly cursor?: string | undefined },
+  page: PageQuery,
 ): Promise<{ items: AuditEvent[]; next: string | null }> {
   const from = readCursor(page.cursor);
   let query = selectEvents(db)

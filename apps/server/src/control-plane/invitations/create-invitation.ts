@@ -8,7 +8,7 @@ import type { Site } from "../../identity/csrf.ts";
 import type { MailMessage } from "../../identity/mail.ts";
 import type { Principal } from "../../identity/principal.ts";
 import { hashToken, makeToken } from "../../identity/tokens.ts";
-import { actorOf, type RecordEvent } from "../events/event.ts";
+import { doneBy, type RecordEvent } from "../events/event.ts";
 import { demandOwner } from "../members/change-members.ts";
 import { toInvitation } from "./store.ts";
 
@@ -61,11 +61,7 @@ export async function createInvitation(
   await deps.recordEvent(tx, {
     action: "invitation.create",
     target: email,
-    org_id: org.id,
-    actor: actorOf(principal),
-    principal,
-    ...client,
-    outcome: "succeeded",
+    ...doneBy({ org, principal, client }),
     detail: { role: input.role },
   });
   deps.mailLater?.({

@@ -2,7 +2,7 @@ import type { ServerDeps } from "../../compose.ts";
 import { isUuid } from "../../database/uuid.ts";
 import type { ControlRoutes } from "../../http/checked-route.ts";
 import { person } from "../../identity/person.ts";
-import { actorOf } from "../events/event.ts";
+import { doneBy } from "../events/event.ts";
 import { acceptInvitation } from "./accept-invitation.ts";
 import { createInvitation } from "./create-invitation.ts";
 import { findByToken, listInvitations, notOpen } from "./store.ts";
@@ -33,11 +33,7 @@ export function addInvitationRoutes(routes: ControlRoutes, deps: ServerDeps): vo
     await recordEvent(tx, {
       action: "invitation.revoke",
       target: revoked.email,
-      org_id: org.id,
-      actor: actorOf(principal),
-      principal,
-      ...client,
-      outcome: "succeeded",
+      ...doneBy({ org, principal, client }),
     });
   });
   routes.add("invitationShow", async ({ params, client }) => {

@@ -2,14 +2,14 @@ import { appError } from "@appdb/contract/errors";
 import type { Invitation } from "@appdb/contract/routes/control";
 import { sql } from "kysely";
 import type { Database, Tx } from "../../database/pool.ts";
-import { readCursor, toPage } from "../../http/pages.ts";
+import { type PageQuery, readCursor, toPage } from "../../http/pages.ts";
 import { hashToken } from "../../identity/tokens.ts";
 
 /** The invitations of an organization that are open, by address. */
 export async function listInvitations(
   db: Database,
   org_id: string,
-  page: { readonly limit: number; readonly cursor?: string | undefined },
+  page: PageQuery,
 ): Promise<{ items: Invitation[]; next: string | null }> {
   const from = readCursor(page.cursor);
   let query = selectInvitations(db)

@@ -7,7 +7,7 @@ import type * as z from "zod";
 import type { Tx } from "../../database/pool.ts";
 import type { CallClient, CallOrg } from "../../http/checked-route.ts";
 import type { Principal } from "../../identity/principal.ts";
-import { actorOf, type RecordEvent } from "../events/event.ts";
+import { doneBy, type RecordEvent } from "../events/event.ts";
 import { makeKeyId, makeKeyText } from "./make-key.ts";
 import { readKey, toKey } from "./store.ts";
 
@@ -60,11 +60,7 @@ export async function createKey(
   await deps.recordEvent(tx, {
     action: "key.create",
     target: name,
-    org_id: org.id,
-    actor: actorOf(principal),
-    principal,
-    ...caller.client,
-    outcome: "succeeded",
+    ...doneBy(caller),
     detail: { key_id: id, grants, expires_at: key.expires_at },
   });
   return { ...key, api_key: text };

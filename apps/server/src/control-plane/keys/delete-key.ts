@@ -1,5 +1,5 @@
 import { demand } from "../../http/checked-route.ts";
-import { actorOf } from "../events/event.ts";
+import { doneBy } from "../events/event.ts";
 import type { Caller, KeyChangeDeps } from "./create-key.ts";
 import { lockKey } from "./store.ts";
 
@@ -13,11 +13,7 @@ export async function deleteKey(deps: KeyChangeDeps, caller: Caller, name: strin
   await deps.recordEvent(tx, {
     action: "key.delete",
     target: key.name,
-    org_id: org.id,
-    actor: actorOf(principal),
-    principal,
-    ...caller.client,
-    outcome: "succeeded",
+    ...doneBy(caller),
     detail: { key_id: key.id },
   });
 }

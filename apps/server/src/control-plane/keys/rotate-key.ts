@@ -2,7 +2,7 @@ import { appError } from "@appdb/contract/errors";
 import type { CreatedKey } from "@appdb/contract/routes/control";
 import { sql } from "kysely";
 import { demand } from "../../http/checked-route.ts";
-import { actorOf } from "../events/event.ts";
+import { doneBy } from "../events/event.ts";
 import type { Caller, KeyChangeDeps } from "./create-key.ts";
 import { makeKeyText } from "./make-key.ts";
 import { lockKey, readKey, toKey } from "./store.ts";
@@ -37,11 +37,7 @@ export async function rotateKey(
   await deps.recordEvent(tx, {
     action: "key.rotate",
     target: key.name,
-    org_id: org.id,
-    actor: actorOf(principal),
-    principal,
-    ...caller.client,
-    outcome: "succeeded",
+    ...doneBy(caller),
     detail: { key_id: key.id, overlap_s: input.overlap_s },
   });
   return { ...toKey(await readKey(tx, key.id)), api_key: text };

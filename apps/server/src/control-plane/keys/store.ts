@@ -2,7 +2,7 @@ import { appError } from "@appdb/contract/errors";
 import type { Key } from "@appdb/contract/routes/control";
 import { sql } from "kysely";
 import type { Database, Tx } from "../../database/pool.ts";
-import { readCursor, toPage } from "../../http/pages.ts";
+import { type PageQuery, readCursor, toPage } from "../../http/pages.ts";
 
 /** What is known of a key besides its hashes. */
 export interface KeyRow {
@@ -22,7 +22,7 @@ export interface KeyRow {
 export async function listKeys(
   db: Database,
   org_id: string,
-  page: { readonly limit: number; readonly cursor?: string | undefined },
+  page: PageQuery,
 ): Promise<{ items: Key[]; next: string | null }> {
   const from = readCursor(page.cursor);
   let query = selectKeys(db)

@@ -4,7 +4,7 @@ import type { Member } from "@appdb/contract/routes/control";
 import type { Tx } from "../../database/pool.ts";
 import { type CallClient, type CallOrg, demand, recheckCaller } from "../../http/checked-route.ts";
 import type { Principal } from "../../identity/principal.ts";
-import { actorOf, type RecordEvent } from "../events/event.ts";
+import { doneBy, type RecordEvent } from "../events/event.ts";
 import { findMember, keepAnOwner, lockMembers } from "./store.ts";
 
 export interface MembersDeps {
@@ -88,11 +88,7 @@ async function record(
   await recordEvent(tx, {
     action,
     target,
-    org_id: org.id,
-    actor: actorOf(principal),
-    principal,
-    ...client,
-    outcome: "succeeded",
+    ...doneBy({ org, principal, client }),
     detail,
   });
 }

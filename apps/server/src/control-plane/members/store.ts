@@ -2,13 +2,13 @@ import { appError } from "@appdb/contract/errors";
 import type { Member } from "@appdb/contract/routes/control";
 import type { Database, Tx } from "../../database/pool.ts";
 import { isUuid } from "../../database/uuid.ts";
-import { readCursor, toPage } from "../../http/pages.ts";
+import { type PageQuery, readCursor, toPage } from "../../http/pages.ts";
 
 /** The members of an organization, by address. */
 export async function listMembers(
   db: Database,
   org_id: string,
-  page: { readonly limit: number; readonly cursor?: string | undefined },
+  page: PageQuery,
 ): Promise<{ items: Member[]; next: string | null }> {
   const from = readCursor(page.cursor);
   let query = selectMembers(db, org_id)

@@ -2,7 +2,7 @@ import { appError } from "@appdb/contract/errors";
 import type { Operation } from "@appdb/contract/routes/control";
 import { sql } from "kysely";
 import { demand } from "../../http/checked-route.ts";
-import { actorOf } from "../events/event.ts";
+import { doneBy } from "../events/event.ts";
 import type { Caller } from "../keys/create-key.ts";
 import type { OperationDeps } from "./run-operation.ts";
 import { findOperation, hasEnded, type OperationRow, toOperation } from "./store.ts";
@@ -28,11 +28,7 @@ export async function cancelOperation(deps: OperationDeps, caller: Caller, id: s
   await deps.recordEvent(tx, {
     action: "operation.cancel",
     target: found.target,
-    org_id: org.id,
-    actor: actorOf(principal),
-    principal,
-    ...caller.client,
-    outcome: "succeeded",
+    ...doneBy(caller),
     operation_id: found.id,
     detail: { kind: found.kind },
   });

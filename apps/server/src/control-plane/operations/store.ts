@@ -1,10 +1,10 @@
 import { appError } from "@appdb/contract/errors";
 import type { Operation } from "@appdb/contract/routes/control";
 import type { Selectable } from "kysely";
-import * as z from "zod";
 import type { Database, Tx } from "../../database/pool.ts";
 import type { ResourceTables } from "../../database/resource-tables.ts";
-import { readCursor, toPage } from "../../http/pages.ts";
+import { isUuid } from "../../database/uuid.ts";
+import { type PageQuery, readCursor, toPage } from "../../http/pages.ts";
 
 export type OperationRow = Selectable<ResourceTables["control.operations"]>;
 
@@ -12,22 +12,22 @@ export type OperationRow = Selectable<ResourceTables["control.operations"]>;
 export async function listOperations(
   db: Database,
   org_id: string,
-  page: { readonly limit: number; readonly cursor?: string | undefined },
+  page: PageQuery,
 ): Promise<{ items: Operation[]; next: string | null }> {
-  const from = readCursor(page.cursor);
+  const from = readCursor(page.cursor, "id");
   let query = db
     .selectFrom("control.operations")
     .selectAll()
     .where("org_id", "=", org_id)
     .orderBy("id", "desc")
     .limit(page.limit + 1);
-  if (from !== undefined) query = query.where("id", "<", uuidOf(from.id));
+  if (from !== undefined) query = query.where("id", "<", from.id);
   return toPage(await query.execute(), page.limit, toOperation, (row) => ({ after: "", id: row.id }));
 }
 
 /** @throws operation_not_found, also for one of another organization */
 export async function findOperation(db: Database | Tx, org_id: string, id: string): Promise<OperationRow> {
-  const found = z.uuid().safeParse(id).success
+  const found = isUuid(id)
     ? await db
         .selectFrom("control.operations")
         .selectAll()
@@ -60,12 +60,4 @@ export function toOperation(row: OperationRow): Operation {
 
 export function hasEnded(row: Pick<OperationRow, "ended_at">): boolean {
   return row.ended_at !== null;
-}
-
-function uuidOf(text: string): string {
-  if (z.uuid().safeParse(text).success) return text;
-  throw appError("invalid_cursor", {
-    detail: "The cursor is none that this list gave out.",
-    hint: "Begin again without a cursor.",
-  });
 }

@@ -3,7 +3,7 @@ import type { Org } from "@appdb/contract/routes/control";
 import type { Database, Tx } from "../../database/pool.ts";
 import type { CallOrg, FindOrg } from "../../http/checked-route.ts";
 import { etagOf } from "../../http/etag.ts";
-import { readCursor, toPage } from "../../http/pages.ts";
+import { type PageQuery, readCursor, toPage } from "../../http/pages.ts";
 import type { Principal } from "../../identity/principal.ts";
 
 /**
@@ -29,7 +29,7 @@ export function createFindOrg(db: Database): FindOrg {
 export async function listOrganizations(
   db: Database,
   principal: Principal,
-  page: { readonly limit: number; readonly cursor?: string | undefined },
+  page: PageQuery,
 ): Promise<{ items: Org[]; next: string | null }> {
   const from = readCursor(page.cursor);
   let query = selectOrgs(db)

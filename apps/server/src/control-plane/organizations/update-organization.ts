@@ -5,7 +5,7 @@ import type { Tx } from "../../database/pool.ts";
 import type { CallClient, CallOrg } from "../../http/checked-route.ts";
 import { checkIfMatch, etagOf } from "../../http/etag.ts";
 import type { Principal } from "../../identity/principal.ts";
-import { actorOf, type RecordEvent } from "../events/event.ts";
+import { doneBy, type RecordEvent } from "../events/event.ts";
 import { readOrganization } from "./store.ts";
 
 export interface UpdateOrganizationDeps {
@@ -41,11 +41,7 @@ export async function updateOrganization(
   await recordEvent(tx, {
     action: "org.update",
     target: org.name,
-    org_id: org.id,
-    actor: actorOf(principal),
-    principal,
-    ...client,
-    outcome: "succeeded",
+    ...doneBy({ org, principal, client }),
     detail: { display_name, before: found.display_name },
   });
   return await readOrganization(tx, org);

@@ -2,7 +2,7 @@ import { parseSecretName } from "@appdb/contract/control/resource-names";
 import { appError } from "@appdb/contract/errors";
 import type { Secret } from "@appdb/contract/routes/control";
 import { sql } from "kysely";
-import { actorOf } from "../events/event.ts";
+import { actorOf, doneBy } from "../events/event.ts";
 import type { Caller, KeyChangeDeps } from "../keys/create-key.ts";
 import type { Envelope, Owner } from "./envelope.ts";
 import { readSecret, secretNotFound } from "./store.ts";
@@ -65,11 +65,7 @@ async function recordSecret(deps: SecretDeps, caller: Caller, place: SecretPlace
   await deps.recordEvent(deps.tx, {
     action,
     target: `${place.uri} ${name}`,
-    org_id: place.org_id,
-    actor: actorOf(caller.principal),
-    principal: caller.principal,
-    ...caller.client,
-    outcome: "succeeded",
+    ...doneBy({ org: { id: place.org_id }, principal: caller.principal, client: caller.client }),
     detail: { name, scope: place.database_id === null ? "organization" : "database" },
   });
 }

@@ -2,7 +2,7 @@ import { appError } from "@appdb/contract/errors";
 import type { Secret as SecretAnswer } from "@appdb/contract/routes/control";
 import { sql } from "kysely";
 import type { Database, Tx } from "../../database/pool.ts";
-import { readCursor, toPage } from "../../http/pages.ts";
+import { type PageQuery, readCursor, toPage } from "../../http/pages.ts";
 import type { Secret } from "../../secret.ts";
 import type { Envelope, Owner } from "./envelope.ts";
 
@@ -18,7 +18,7 @@ interface SecretRow {
 export async function listSecrets(
   db: Database,
   owner: Owner,
-  page: { readonly limit: number; readonly cursor?: string | undefined },
+  page: PageQuery,
 ): Promise<{ items: SecretAnswer[]; next: string | null }> {
   const after = readCursor(page.cursor)?.after ?? "";
   const { rows } = await selectEffective(owner, after, page.limit + 1).execute(db);

@@ -3,7 +3,7 @@ import { appError } from "@appdb/contract/errors";
 import type { CreatedWebhook, Delivery, webhookCreateSchema } from "@appdb/contract/routes/control";
 import { sql } from "kysely";
 import type * as z from "zod";
-import { actorOf } from "../events/event.ts";
+import { doneBy } from "../events/event.ts";
 import type { Caller, KeyChangeDeps } from "../keys/create-key.ts";
 import type { Envelope } from "../secrets/envelope.ts";
 import { checkWebhookUrl } from "./addresses.ts";
@@ -84,11 +84,7 @@ async function record(deps: WebhookDeps, caller: Caller, action: string, id: str
   await deps.recordEvent(deps.tx, {
     action,
     target: id,
-    org_id: caller.org.id,
-    actor: actorOf(caller.principal),
-    principal: caller.principal,
-    ...caller.client,
-    outcome: "succeeded",
+    ...doneBy(caller),
     detail: { origin },
   });
 }

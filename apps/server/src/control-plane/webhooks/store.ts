@@ -1,15 +1,11 @@
 import { appError } from "@appdb/contract/errors";
 import type { Delivery, Webhook } from "@appdb/contract/routes/control";
 import type { Selectable } from "kysely";
-import * as z from "zod";
 import type { Database, Tx } from "../../database/pool.ts";
 import type { ResourceTables } from "../../database/resource-tables.ts";
-import { readCursor, toPage } from "../../http/pages.ts";
+import { isUuid } from "../../database/uuid.ts";
+import { type PageQuery, readCursor, toPage } from "../../http/pages.ts";
 
-interface PageQuery {
-  readonly limit: number;
-  readonly cursor?: string | undefined;
-}
 type WebhookRow = Selectable<ResourceTables["control.webhooks"]>;
 type DeliveryRow = Selectable<ResourceTables["control.deliveries"]>;
 
@@ -19,9 +15,9 @@ export function signingName(webhook_id: string): string {
 }
 
 export async function listWebhooks(db: Database, org_id: string, page: PageQuery) {
-  const from = readCursor(page.cursor);
+  const from = readCursor(page.cursor, "id");
   let query = db.selectFrom("control.webhooks").selectAll().where("org_id", "=", org_id);
-  if (from !== undefined) query = query.where("id", ">", uuidOf(from.id));
+  if (from !== undefined) query = query.where("id", ">", from.id);
   const rows = await query
     .orderBy("id")
     .limit(page.limit + 1)
@@ -32,9 +28,9 @@ export async function listWebhooks(db: Database, org_id: string, page: PageQuery
 /** Deliveries of a webhook, the newest first. @throws webhook_not_found */
 export async function listDeliveries(db: Database, org_id: string, webhook_id: string, page: PageQuery) {
   const webhook = await findWebhook(db, org_id, webhook_id);
-  const from = readCursor(page.cursor);
+  const from = readCursor(page.cursor, "id");
   let query = db.selectFrom("control.deliveries").selectAll().where("webhook_id", "=", webhook.id);
-  if (from !== undefined) query = query.where("id", "<", uuidOf(from.id));
+  if (from !== undefined) query = query.where("id", "<", from.id);
   const rows = await query
     .orderBy("id", "desc")
     .limit(page.limit + 1)
@@ -44,7 +40,7 @@ export async function listDeliveries(db: Database, org_id: string, webhook_id: s
 
 /** @throws webhook_not_found, also for one of another organization */
 export async function findWebhook(db: Database | Tx, org_id: string, id: string): Promise<WebhookRow> {
-  const found = z.uuid().safeParse(id).success
+  const found = isUuid(id)
     ? await db
         .selectFrom("control.webhooks")
         .selectAll()
@@ -58,7 +54,7 @@ export async function findWebhook(db: Database | Tx, org_id: string, id: string)
 
 /** @throws webhook_not_found */
 export async function findDelivery(tx: Tx, webhook_id: string, id: string): Promise<DeliveryRow> {
-  const found = z.uuid().safeParse(id).success
+  const found = isUuid(id)
     ? await tx
         .selectFrom("control.deliveries")
         .selectAll()
@@ -92,14 +88,6 @@ export function toDelivery(row: DeliveryRow): Delivery {
     next_attempt_at: row.next_attempt_at?.toISOString() ?? null,
     created_at: row.created_at.toISOString(),
   };
-}
-
-function uuidOf(text: string): string {
-  if (z.uuid().safeParse(text).success) return text;
-  throw appError("invalid_cursor", {
-    detail: "The cursor is none that this list gave out.",
-    hint: "Begin again without a cursor.",
-  });
 }
 
 function notFound(what: "webhook" | "delivery", id: string): Error {
