@@ -3,7 +3,7 @@
  * the command, roles/local.ts), `service <spec file>` serves HTTP routes (started by the daemon and by `service run`,
  * roles/service.ts); `check` looks through a manifest without a database (started by `schema check`, roles/check.ts). Nothing of a role is loaded for the other.
  */
-import { toProblem } from "@appdb/contract/errors";
+import { runMain } from "@appdb/adapters/processes/run-main";
 
 const [role, file] = process.argv.slice(2);
 
@@ -27,15 +27,4 @@ async function run(): Promise<number> {
   return 2;
 }
 
-function report(error: unknown): number {
-  const problem = toProblem(error);
-  process.stderr.write(`error: ${problem.detail}\n`);
-  if (problem.hint !== undefined) process.stderr.write(`hint: ${problem.hint}\n`);
-  if (problem.code === "internal_error") process.stderr.write(`${error instanceof Error ? error.stack : error}\n`);
-  return 1;
-}
-
-// no await at the top: the bundle is CommonJS, which loads Node's own modules when they are needed and not all at the start
-void run()
-  .catch(report)
-  .then((status) => process.exit(process.exitCode ?? status));
+runMain(run);

@@ -2,7 +2,7 @@
  * The hosted service: control plane, reconciler and gateway in one process, or the roles that SERVICE_ROLES names.
  * `reset-link <address>`, beside a server that runs, prints a link to a new password: for servers without mail.
  */
-import { toProblem } from "@appdb/contract/errors";
+import { runMain } from "@appdb/adapters/processes/run-main";
 
 async function run(): Promise<number> {
   const [verb, ...rest] = process.argv.slice(2);
@@ -22,15 +22,4 @@ async function run(): Promise<number> {
   return 2;
 }
 
-function report(error: unknown): number {
-  const problem = toProblem(error);
-  process.stderr.write(`error: ${problem.detail}\n`);
-  if (problem.hint !== undefined) process.stderr.write(`hint: ${problem.hint}\n`);
-  if (problem.code === "internal_error") process.stderr.write(`${error instanceof Error ? error.stack : error}\n`);
-  return 1;
-}
-
-// no await at the top: the bundle is CommonJS
-void run()
-  .catch(report)
-  .then((status) => process.exit(process.exitCode ?? status));
+runMain(run);
