@@ -3,9 +3,9 @@ import { useApi } from "../api/api.tsx";
 import { serviceQuery } from "../api/queries.ts";
 import { useAction } from "../api/use-action.ts";
 import { AuthPage } from "../features/accounts/auth-page.tsx";
+import { EmailField } from "../features/accounts/email-field.tsx";
 import { Alert } from "../ui/alert.tsx";
 import { Button } from "../ui/button.tsx";
-import { Field } from "../ui/field.tsx";
 import { Form, fieldProblem } from "../ui/form.tsx";
 import { TextLink } from "../ui/text-link.tsx";
 
@@ -31,14 +31,7 @@ export function ForgotPage() {
         </Alert>
       ) : ask.result === undefined ? (
         <Form error={ask.error} onSubmit={(value) => ask.run(value("email"))}>
-          <Field
-            label="E-mail address"
-            name="email"
-            type="email"
-            autoComplete="username"
-            required
-            problem={fieldProblem(ask.error, "/email")}
-          />
+          <EmailField problem={fieldProblem(ask.error, "/email")} />
           <Button type="submit" look="primary" busy={ask.pending}>
             Ask for the link
           </Button>

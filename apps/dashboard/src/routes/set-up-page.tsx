@@ -1,6 +1,7 @@
 import { getRouteApi } from "@tanstack/react-router";
 import { useAction } from "../api/use-action.ts";
 import { AuthPage } from "../features/accounts/auth-page.tsx";
+import { EmailField } from "../features/accounts/email-field.tsx";
 import { enter } from "../features/accounts/enter.ts";
 import { PasswordField } from "../features/accounts/password-field.tsx";
 import { Alert } from "../ui/alert.tsx";
@@ -47,14 +48,7 @@ export function SetUpPage() {
           required
           problem={fieldProblem(setUp.error, "/name")}
         />
-        <Field
-          label="E-mail address"
-          name="email"
-          type="email"
-          autoComplete="username"
-          required
-          problem={fieldProblem(setUp.error, "/email")}
-        />
+        <EmailField problem={fieldProblem(setUp.error, "/email")} />
         <PasswordField fresh problem={fieldProblem(setUp.error, "/password")} />
         <Button type="submit" look="primary" busy={setUp.pending}>
           Make the first account

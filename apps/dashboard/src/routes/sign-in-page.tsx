@@ -4,12 +4,12 @@ import { useApi } from "../api/api.tsx";
 import { serviceQuery } from "../api/queries.ts";
 import { useAction } from "../api/use-action.ts";
 import { AuthPage } from "../features/accounts/auth-page.tsx";
+import { EmailField } from "../features/accounts/email-field.tsx";
 import { enter } from "../features/accounts/enter.ts";
 import { PasswordField } from "../features/accounts/password-field.tsx";
 import { ProviderButtons } from "../features/accounts/provider-buttons.tsx";
 import { Alert } from "../ui/alert.tsx";
 import { Button } from "../ui/button.tsx";
-import { Field } from "../ui/field.tsx";
 import { Form, fieldProblem } from "../ui/form.tsx";
 import { TextLink } from "../ui/text-link.tsx";
 
@@ -56,14 +56,7 @@ export function SignInPage() {
         error={signIn.error}
         onSubmit={(value) => signIn.run({ email: value("email"), password: value("password") })}
       >
-        <Field
-          label="E-mail address"
-          name="email"
-          type="email"
-          autoComplete="username"
-          required
-          problem={fieldProblem(signIn.error, "/email")}
-        />
+        <EmailField problem={fieldProblem(signIn.error, "/email")} />
         <PasswordField problem={fieldProblem(signIn.error, "/password")} />
         <Button type="submit" look="primary" busy={signIn.pending}>
           Sign in

@@ -2,6 +2,7 @@ import { useAction } from "../../api/use-action.ts";
 import { Button } from "../../ui/button.tsx";
 import { Field } from "../../ui/field.tsx";
 import { Form, fieldProblem } from "../../ui/form.tsx";
+import { EmailField } from "./email-field.tsx";
 import { enter } from "./enter.ts";
 import { PasswordField } from "./password-field.tsx";
 
@@ -36,15 +37,7 @@ export function SignUpForm({ invitation }: SignUpFormProps) {
         })
       }
     >
-      <Field
-        label="E-mail address"
-        name="email"
-        type="email"
-        autoComplete="username"
-        required
-        {...(invitation === undefined ? {} : { defaultValue: invitation.email, readOnly: true })}
-        problem={fieldProblem(signUp.error, "/email")}
-      />
+      <EmailField fixed={invitation?.email} problem={fieldProblem(signUp.error, "/email")} />
       <Field label="Your name" name="name" autoComplete="name" required problem={fieldProblem(signUp.error, "/name")} />
       <PasswordField fresh problem={fieldProblem(signUp.error, "/password")} />
       <Button type="submit" look="primary" busy={signUp.pending}>

@@ -1,0 +1,34 @@
+import type { ReactNode } from "react";
+import { Alert } from "./alert.tsx";
+import { Button } from "./button.tsx";
+import { CopyField } from "./copy-button.tsx";
+import { Dialog, DialogButtons } from "./dialog.tsx";
+
+interface ShownOnceDialogProps {
+  readonly title: string;
+  readonly warning: string;
+  /** Where it belongs. */
+  readonly children: ReactNode;
+  readonly label: string;
+  /** Ends "Copy ...". */
+  readonly what: string;
+  readonly text: string;
+  readonly onClose: () => void;
+}
+
+/** A secret that nothing shows again; it goes by its button alone. */
+export function ShownOnceDialog({ title, warning, children, label, what, text, onClose }: ShownOnceDialogProps) {
+  return (
+    <Dialog title={title} onClose={onClose} dismissable={false}>
+      <Alert kind="warn" title={warning}>
+        {children}
+      </Alert>
+      <CopyField label={label} what={what} text={text} />
+      <DialogButtons>
+        <Button look="primary" onClick={onClose}>
+          I have stored it
+        </Button>
+      </DialogButtons>
+    </Dialog>
+  );
+}
