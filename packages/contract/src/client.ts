@@ -1,4 +1,4 @@
-import { appError, fromProblem, type Problem } from "./errors.ts";
+import { appError, fromProblem, type Problem, parseProblem } from "./errors.ts";
 import type { JobRecord, OnError, RecomputePlan, RecomputeResult, TableErrors } from "./jobs.ts";
 import type { SchemaPlan, ServicePlan } from "./plan.ts";
 import type {
@@ -275,12 +275,8 @@ function parseLine<T>(text: string, route: Route): T {
 }
 
 function readProblem(text: string, status: number, route: Route): Error {
-  try {
-    const problem = JSON.parse(text) as Problem;
-    if (typeof problem.code === "string" && typeof problem.detail === "string") return fromProblem(problem);
-  } catch {
-    // What follows says the same of a body that is not JSON and of one that is no problem document.
-  }
+  const problem = parseProblem(text);
+  if (problem !== undefined) return fromProblem(problem);
   return broken(route, `the answer has status ${status} and is no problem document`);
 }
 

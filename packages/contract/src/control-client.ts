@@ -1,5 +1,5 @@
 import type * as z from "zod";
-import { appError, fromProblem, isErrorCode, type Problem } from "./errors.ts";
+import { appError, fromProblem, isErrorCode, parseProblem } from "./errors.ts";
 import type { AuditEvent } from "./routes/control.ts";
 import { CONTROL_ROUTES, type ControlRouteName } from "./routes/control-paths.ts";
 import type { CONTROL_BODIES } from "./routes/control-schemas.ts";
@@ -199,12 +199,8 @@ function parse(options: ControlClientOptions, name: ControlRouteName, text: stri
 }
 
 function readProblem(options: ControlClientOptions, name: ControlRouteName, status: number, text: string): Error {
-  try {
-    const problem = JSON.parse(text) as Problem;
-    if (isErrorCode(problem.code) && typeof problem.detail === "string") return fromProblem(problem);
-  } catch {
-    // What follows says the same of a body that is not JSON and of one that is no problem document.
-  }
+  const problem = parseProblem(text);
+  if (problem !== undefined && isErrorCode(problem.code)) return fromProblem(problem);
   return failed(options, name, `the answer has status ${status} and is no problem document`);
 }
 

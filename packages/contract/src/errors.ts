@@ -226,3 +226,13 @@ export function fromProblem(problem: Problem): AppError {
     errors: problem.errors,
   });
 }
+
+/** Reads the body of an answer that is an error; undefined for one that is no problem document. */
+export function parseProblem(text: string): Problem | undefined {
+  try {
+    const problem = JSON.parse(text) as Problem;
+    return typeof problem.code === "string" && typeof problem.detail === "string" ? problem : undefined;
+  } catch {
+    return undefined;
+  }
+}
