@@ -56,7 +56,7 @@ export async function runServer(): Promise<void> {
     mail,
     auth_secret,
     master_key,
-    dashboard: openDashboard(log),
+    dashboard: config.roles.includes("control-plane") ? openDashboard(log) : undefined,
   });
   await using _reconciler = config.roles.includes("reconciler")
     ? await startReconciler({ ...deps, pool_options: database.pool.options, allow_private: config.webhook_private })

@@ -1,8 +1,9 @@
-import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from "node:crypto";
+import { createHash, hkdfSync } from "node:crypto";
 import { appError } from "@appdb/contract/errors";
 import { sql } from "kysely";
 import type { Database, Tx } from "../database/pool.ts";
 import type { Principal } from "../identity/principal.ts";
+import { KEY_BYTES, openBytes, sealBytes } from "../sealed-bytes.ts";
 import type { Secret } from "../secret.ts";
 
 /** How long an answer is kept for repetitions. */
@@ -116,22 +117,11 @@ function digest(text: string): Buffer {
   return createHash("sha256").update(text).digest();
 }
 
-const IV_BYTES = 12;
-const TAG_BYTES = 16;
-
-/** AES-256-GCM under a key made of the server's secret. */
+/** Under a key made of the server's secret, for this alone. */
 export function createAnswerSeal(secret: Secret): AnswerSeal {
-  const key = Buffer.from(hkdfSync("sha256", secret.reveal(), "", "appdb kept answers", 32));
+  const key = Buffer.from(hkdfSync("sha256", secret.reveal(), "", "appdb kept answers", KEY_BYTES));
   return {
-    seal(text) {
-      const iv = randomBytes(IV_BYTES);
-      const cipher = createCipheriv("aes-256-gcm", key, iv);
-      return Buffer.concat([iv, cipher.update(text, "utf8"), cipher.final(), cipher.getAuthTag()]);
-    },
-    open(sealed) {
-      const decipher = createDecipheriv("aes-256-gcm", key, sealed.subarray(0, IV_BYTES));
-      decipher.setAuthTag(sealed.subarray(-TAG_BYTES));
-      return Buffer.concat([decipher.update(sealed.subarray(IV_BYTES, -TAG_BYTES)), decipher.final()]).toString("utf8");
-    },
+    seal: (text) => sealBytes(key, "", Buffer.from(text)),
+    open: (sealed) => openBytes(key, "", sealed).toString("utf8"),
   };
 }

@@ -3,8 +3,8 @@ import { appError } from "@appdb/contract/errors";
 import type { Logger } from "@appdb/engine/ports";
 import { sql } from "kysely";
 import type { Database, Tx } from "../../database/pool.ts";
+import { KEY_BYTES, openBytes, sealBytes } from "../../sealed-bytes.ts";
 import type { Secret } from "../../secret.ts";
-import { KEY_BYTES, openBytes, sealBytes } from "./sealed-bytes.ts";
 
 /** Any number: who holds it makes the first keys, or wraps them anew. */
 const LOCK = 7_341_905_623;
