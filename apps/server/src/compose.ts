@@ -1,3 +1,4 @@
+import type { Secret } from "@appdb/adapters/secret";
 import { AppError } from "@appdb/contract/errors";
 import type { Logger } from "@appdb/engine/ports";
 import type { FastifyInstance, FastifyRequest } from "fastify";
@@ -38,7 +39,6 @@ import type { Site } from "./identity/csrf.ts";
 import { createIdentity, type Identity } from "./identity/identity.ts";
 import type { Mail } from "./identity/mail.ts";
 import { mountAuth } from "./identity/mount.ts";
-import type { Secret } from "./secret.ts";
 
 /** Everything that requests work with. */
 export interface ServerDeps {

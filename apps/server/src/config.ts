@@ -2,10 +2,10 @@ import { existsSync, readFileSync } from "node:fs";
 import { isIP } from "node:net";
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
+import { Secret } from "@appdb/adapters/secret";
 import { appError } from "@appdb/contract/errors";
 import { parse as parseToml } from "smol-toml";
 import { z } from "zod";
-import { Secret } from "./secret.ts";
 
 export const SERVER_ROLES = ["control-plane", "reconciler", "gateway"] as const;
 export type ServerRole = (typeof SERVER_ROLES)[number];

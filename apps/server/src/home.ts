@@ -3,11 +3,11 @@ import { accessSync, constants, mkdirSync, readFileSync, realpathSync, rmSync } 
 import { join } from "node:path";
 import { acquireHomeLock } from "@appdb/adapters/processes/home-lock";
 import { writePrivateFile } from "@appdb/adapters/processes/private-files";
+import { Secret } from "@appdb/adapters/secret";
 import { appError } from "@appdb/contract/errors";
 import { homeError } from "@appdb/contract/home-error";
 import * as z from "zod";
 import { SERVER_PATHS } from "./config.ts";
-import { Secret } from "./secret.ts";
 
 const SECRET_BYTES = 32;
 

@@ -1,5 +1,5 @@
+import { Secret } from "@appdb/adapters/secret";
 import { expect, test } from "vitest";
-import { Secret } from "../secret.ts";
 import { openServer } from "../testing/open-server.ts";
 import { changeOnce, createAnswerSeal } from "./idempotency.ts";
 

@@ -1,10 +1,10 @@
 import { createHash, hkdfSync } from "node:crypto";
+import type { Secret } from "@appdb/adapters/secret";
 import { appError } from "@appdb/contract/errors";
 import { sql } from "kysely";
 import type { Database, Tx } from "../database/pool.ts";
 import type { Principal } from "../identity/principal.ts";
 import { KEY_BYTES, openBytes, sealBytes } from "../sealed-bytes.ts";
-import type { Secret } from "../secret.ts";
 
 /** How long an answer is kept for repetitions. */
 const KEEP_S = 86_400;

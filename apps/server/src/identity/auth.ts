@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from "node:async_hooks";
+import type { Secret } from "@appdb/adapters/secret";
 import { DEVICE_CLIENT_ID } from "@appdb/contract/routes/control-paths";
 import type { Logger } from "@appdb/engine/ports";
 import { betterAuth } from "better-auth";
@@ -8,7 +9,6 @@ import { deviceAuthorization } from "better-auth/plugins/device-authorization";
 import { genericOAuth } from "better-auth/plugins/generic-oauth";
 import type { OidcConfig } from "../config.ts";
 import { type Database, isTaken } from "../database/pool.ts";
-import type { Secret } from "../secret.ts";
 import type { Site } from "./csrf.ts";
 import { SESSION_S } from "./principal.ts";
 import { COOKIE_PREFIX } from "./session-cookie.ts";

@@ -1,8 +1,8 @@
+import type { Secret } from "@appdb/adapters/secret";
 import type { Logger } from "@appdb/engine/ports";
 import type { FastifyRequest } from "fastify";
 import type { OidcConfig } from "../config.ts";
 import type { Database } from "../database/pool.ts";
-import type { Secret } from "../secret.ts";
 import { type Auth, createAuth, RESET_S, resetUrl } from "./auth.ts";
 import type { Site } from "./csrf.ts";
 import type { Mail } from "./mail.ts";

@@ -1,4 +1,4 @@
-import type { Secret } from "../secret.ts";
+import type { Secret } from "@appdb/adapters/secret";
 
 export interface MailMessage {
   readonly to: string;

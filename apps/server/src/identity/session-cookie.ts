@@ -1,5 +1,5 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
-import type { Secret } from "../secret.ts";
+import type { Secret } from "@appdb/adapters/secret";
 
 /** The cookie that better-auth sets: `<token>.<HMAC-SHA256 of the token, base64>`, percent-encoded. */
 export interface SessionCookie {

@@ -1,10 +1,10 @@
+import { Secret } from "@appdb/adapters/secret";
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { createRecordEvent } from "../control-plane/events/record-event.ts";
 import { createEnvelope } from "../control-plane/secrets/envelope.ts";
 import { toMasterKey } from "../control-plane/secrets/master-key.ts";
 import { openDatabase } from "../database/pool.ts";
 import { startReconciler } from "../reconciler/reconciler.ts";
-import { Secret } from "../secret.ts";
 
 /** A process of its own that works as the reconciler does and stops for good at a step, until somebody kills it. Arguments:
  *  the dsn, the step. It says the step once it is there. */

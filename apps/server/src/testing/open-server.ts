@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Secret } from "@appdb/adapters/secret";
 import { type CallInput, type ControlClient, createControlClient } from "@appdb/contract/control-client";
 import { CONTROL_ROUTES, type ControlRouteName } from "@appdb/contract/routes/control-paths";
 import { createSilentLog } from "@appdb/testkit/silent-log";
@@ -12,7 +13,6 @@ import { migrate, readMigrations } from "../database/migrate.ts";
 import { openDatabase } from "../database/pool.ts";
 import type { Mail, MailMessage } from "../identity/mail.ts";
 import { migrateJobs } from "../reconciler/jobs.ts";
-import { Secret } from "../secret.ts";
 
 /** What a request shows: nothing, a session in Authorization or as a cookie, an API key, or headers of the test's own. */
 export interface Credential {

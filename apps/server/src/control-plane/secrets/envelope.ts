@@ -1,7 +1,7 @@
+import { Secret } from "@appdb/adapters/secret";
 import { sql } from "kysely";
 import type { Database, Tx } from "../../database/pool.ts";
 import { openBytes, sealBytes } from "../../sealed-bytes.ts";
-import { Secret } from "../../secret.ts";
 import { dataKeyBound, type MasterKey } from "./master-key.ts";
 
 /** Whose a sealed value is: a database's, or (null) the organization's. */

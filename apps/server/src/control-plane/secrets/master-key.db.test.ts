@@ -1,5 +1,5 @@
+import { Secret } from "@appdb/adapters/secret";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { Secret } from "../../secret.ts";
 import { openServer, type TestServer } from "../../testing/open-server.ts";
 import { type OrgStage, openOrgStage } from "../../testing/people.ts";
 import { createEnvelope } from "./envelope.ts";

@@ -1,10 +1,10 @@
 import { createHash, generateKeyPairSync, randomBytes } from "node:crypto";
+import type { Secret } from "@appdb/adapters/secret";
 import { appError } from "@appdb/contract/errors";
 import type { Logger } from "@appdb/engine/ports";
 import { sql } from "kysely";
 import type { Database, Tx } from "../../database/pool.ts";
 import { KEY_BYTES, openBytes, sealBytes } from "../../sealed-bytes.ts";
-import type { Secret } from "../../secret.ts";
 
 /** Any number: who holds it makes the first keys, or wraps them anew. */
 const LOCK = 7_341_905_623;

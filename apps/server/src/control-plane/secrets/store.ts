@@ -1,9 +1,9 @@
+import type { Secret } from "@appdb/adapters/secret";
 import { appError } from "@appdb/contract/errors";
 import type { Secret as SecretAnswer } from "@appdb/contract/routes/control";
 import { sql } from "kysely";
 import type { Database, Tx } from "../../database/pool.ts";
 import { type PageQuery, readCursor, toPage } from "../../http/pages.ts";
-import type { Secret } from "../../secret.ts";
 import type { Envelope, Owner } from "./envelope.ts";
 
 interface SecretRow {

@@ -1,0 +1,59 @@
+import * as z from "zod";
+import { runtimeSchema } from "./routes/local.ts";
+import { serviceSpecSchema } from "./service-spec.ts";
+
+/** What a database may use; the entry's fields of the same names. */
+export const resourcesSchema = z.strictObject({
+  /** Cores. */
+  cpu: z.number().positive(),
+  memory_mb: z.int().min(1),
+  disk_gb: z.int().min(1),
+  /** Python processes of each service, and of the database pod. */
+  workers: z.int().min(1),
+});
+export type Resources = z.infer<typeof resourcesSchema>;
+
+/**
+ * What a database pod is told: `pod.js database`, this document on its standard input. The pod makes its cluster when the folder has
+ * none, listens on `socket` and answers `POD_ROUTES` (routes/pod-paths.ts).
+ */
+export const databasePodSpecSchema = z.strictObject({
+  role: z.literal("database"),
+  database_id: z.string(),
+  /** For messages: `cloud://acme:main`. */
+  uri: z.string(),
+  /** Cluster, scratch files and stored runtimes; the pod's own. */
+  data_folder: z.string(),
+  /** A cluster made ahead, which a new database copies; made on demand by whoever finds none. */
+  template_folder: z.string(),
+  postgres_bin: z.string(),
+  /** Short enough for sockets; `pod.sock` and PostgreSQL's lie in it. */
+  run_folder: z.string(),
+  log_folder: z.string(),
+  /** Whoever calls shows it as a bearer; the application's code never sees it. */
+  token: z.string(),
+  resources: resourcesSchema,
+  limits: serviceSpecSchema.shape.limits,
+  /** The application's Python with the secrets in `env`; the project root is a tree of `files_folder`. */
+  runtime: runtimeSchema,
+  /** Where the trees of project files lie, each under its digest: `<files_folder>/<digest>`. */
+  files_folder: z.string(),
+});
+export type DatabasePodSpec = z.infer<typeof databasePodSpecSchema>;
+
+/** `GET /v1/health` of a pod. It answers 200 once PostgreSQL answers, 503 with the same body before. */
+export const podHealthSchema = z.object({
+  version: z.string(),
+  pid: z.int(),
+  state: z.enum(["starting", "ready", "stopping"]),
+  postgres: z.enum(["up", "starting", "down"]),
+  /** Why the database is not idle: `2 connections`, `a fill runs`; null when nothing keeps it awake. */
+  busy: z.string().nullable(),
+  /** When something was last asked of it, a health check excepted. */
+  last_used_at: z.iso.datetime(),
+  disk_bytes: z.int(),
+  disk_limit_bytes: z.int(),
+  /** Writes are refused with `disk_full` until there is room again. */
+  is_disk_full: z.boolean(),
+});
+export type PodHealth = z.infer<typeof podHealthSchema>;

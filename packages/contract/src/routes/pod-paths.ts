@@ -1,0 +1,24 @@
+/**
+ * Methods and paths of a database pod's API, on a unix socket, each request with `authorization: Bearer <token>` (bodies: pod.ts).
+ * Answers are JSON, errors problem+json. Routes marked `events` answer NDJSON as those of the daemon do: `progress` lines, then
+ * exactly one `done` or `error`.
+ */
+export const POD_ROUTES = {
+  health: { method: "GET", path: "/v1/health" },
+  /** PodManifestRequest -> `{manifest, imported}`: what app.py of a tree declares, made by the image's Python */
+  manifest: { method: "POST", path: "/v1/manifest" },
+  /** PodSchemaPlanRequest -> `{plan: SchemaPlan, imported}` */
+  schemaPlan: { method: "POST", path: "/v1/schema/plan" },
+  /** events; PodSchemaApplyRequest; `done` carries `{plan: SchemaPlan}` as it is after the update */
+  schemaApply: { method: "POST", path: "/v1/schema/apply" },
+  /** `{tables: DataTable[]}` */
+  tableList: { method: "GET", path: "/v1/tables" },
+  /** `:table` is a path within the database: `docs`, `reports/docs` */
+  tableShow: { method: "GET", path: "/v1/tables/:table" },
+  /** `?limit=&cursor=` -> RowPage */
+  rowList: { method: "GET", path: "/v1/tables/:table/rows" },
+  /** A row, an array, or NDJSON: what an insert route over the whole table takes and answers */
+  rowInsert: { method: "POST", path: "/v1/tables/:table/rows" },
+  /** Ends the pod in order; answers before it is gone. */
+  stop: { method: "POST", path: "/v1/stop" },
+} as const;

@@ -1,0 +1,60 @@
+import * as z from "zod";
+import { onErrorSchema } from "../jobs.ts";
+
+/** Bodies of a database pod's API (pod-paths.ts). */
+const appFile = z.string().max(1_000);
+const digest = z.string().regex(/^[0-9a-f]{64}$/);
+
+export const podManifestRequestSchema = z.strictObject({
+  app_file: appFile,
+  /** The tree that the file is of: one that lies in the pod's files folder. */
+  files: digest,
+});
+export type PodManifestRequest = z.infer<typeof podManifestRequestSchema>;
+
+/** A file of the project that the application imported, app.py itself among them, by its path from the root. */
+export const importedFileSchema = z.object({ path: z.string(), digest });
+export type ImportedFile = z.infer<typeof importedFileSchema>;
+
+export const podSchemaPlanRequestSchema = z.strictObject({
+  ...podManifestRequestSchema.shape,
+  /** Folders within the database: `[]`, `["reports"]`. */
+  folders: z.array(z.string()).max(20),
+  recompute: z.boolean().default(false),
+});
+export type PodSchemaPlanRequest = z.infer<typeof podSchemaPlanRequestSchema>;
+
+export const podSchemaApplyRequestSchema = z.strictObject({
+  ...podSchemaPlanRequestSchema.shape,
+  catalog_version: z.int(),
+  allow_destructive: z.boolean(),
+  on_error: onErrorSchema.default("abort"),
+});
+export type PodSchemaApplyRequest = z.infer<typeof podSchemaApplyRequestSchema>;
+
+export const dataColumnSchema = z.object({
+  name: z.string(),
+  /** As a person writes it: `String | None`. */
+  type: z.string(),
+  is_key: z.boolean(),
+  is_computed: z.boolean(),
+  /** The expression of a computed column, as Python would read it. */
+  value: z.string().nullable(),
+});
+export const dataTableSchema = z.object({
+  /** Within the database: `docs`, `reports/docs`. */
+  path: z.string(),
+  columns: z.array(dataColumnSchema),
+  /** As PostgreSQL estimates it, exact below 10,000. */
+  rows: z.int(),
+  /** Cells that failed. */
+  errors: z.int(),
+  bytes: z.int(),
+});
+export type DataTable = z.infer<typeof dataTableSchema>;
+
+export const rowPageSchema = z.object({
+  rows: z.array(z.record(z.string(), z.unknown())),
+  next: z.string().nullable(),
+});
+export type RowPage = z.infer<typeof rowPageSchema>;
