@@ -44,7 +44,7 @@ const databaseEntryShape = {
   wake_on_request: z.boolean("must be true or false").optional(),
 };
 
-const databaseEntrySchema = z.strictObject(databaseEntryShape);
+export const databaseEntrySchema = z.strictObject(databaseEntryShape);
 export type DatabaseEntry = z.infer<typeof databaseEntrySchema>;
 
 const serviceShape = { api_key: nonEmpty.optional(), database: z.array(databaseEntrySchema).optional() };

@@ -60,6 +60,7 @@ export async function startControlServer(input: ControlServerInput): Promise<Con
       const found = findRoute(request.method ?? "", url.pathname);
       const bodies: {
         body?: { parse(value: unknown): unknown };
+        query?: unknown;
         answer?: { parse(value: unknown): unknown };
         status?: number;
       } = CONTROL_BODIES[found.name];

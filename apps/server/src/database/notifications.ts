@@ -1,7 +1,13 @@
 import type { Logger } from "@appdb/engine/ports";
 import pg from "pg";
 
-const CHANNELS = ["control_events", "control_operations", "control_keys"] as const;
+const CHANNELS = [
+  "control_events",
+  "control_operations",
+  "control_keys",
+  "control_lines",
+  "control_databases",
+] as const;
 export type Channel = (typeof CHANNELS)[number];
 
 const RETRY_MS = 500;

@@ -2,6 +2,14 @@ CREATE SCHEMA control;
 
 CREATE SCHEMA identity;
 
+CREATE FUNCTION control.database_changed() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+  perform pg_notify('control_databases', new.id::text);
+  return null;
+end $$;
+
 CREATE FUNCTION control.keys_changed() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -35,6 +43,14 @@ begin
   return null;
 end $$;
 
+CREATE FUNCTION control.operation_said() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+  perform pg_notify('control_lines', operation_id::text) from (select distinct operation_id from added) said;
+  return null;
+end $$;
+
 CREATE FUNCTION control.refuse_change() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -63,6 +79,13 @@ CREATE TABLE control.api_keys (
     CONSTRAINT api_keys_previous_hash_check CHECK ((length(previous_hash) = 32))
 );
 
+CREATE TABLE control.blobs (
+    org_id uuid NOT NULL,
+    digest text NOT NULL,
+    bytes integer NOT NULL,
+    used_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
 CREATE TABLE control.data_keys (
     id uuid DEFAULT uuidv7() NOT NULL,
     org_id uuid NOT NULL,
@@ -77,7 +100,21 @@ CREATE TABLE control.databases (
     org_id uuid NOT NULL,
     name text NOT NULL,
     state text DEFAULT 'PROVISIONING'::text NOT NULL,
-    created_at timestamp with time zone DEFAULT now() NOT NULL
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    generation integer DEFAULT 1 NOT NULL,
+    observed_generation integer DEFAULT 0 NOT NULL,
+    desired jsonb DEFAULT '{"tree": null, "builds": 0, "is_awake": true, "restarts": 0, "settings": {"vars": {}, "sleep_after": "never", "wake_on_request": false, "db_input_media_dest": null, "db_output_media_dest": null}, "resources": {"cpu": 1, "disk_gb": 10, "workers": 1, "memory_mb": 1024}, "environment": null}'::jsonb NOT NULL,
+    observed jsonb,
+    failure jsonb,
+    last_build jsonb,
+    usage jsonb,
+    awake_because text,
+    last_used_at timestamp with time zone,
+    data_key_id uuid,
+    sealed_pod_token bytea,
+    purge_at timestamp with time zone,
+    CONSTRAINT databases_purge CHECK (((purge_at IS NULL) = (state <> 'DELETING'::text))),
+    CONSTRAINT databases_state CHECK ((state = ANY (ARRAY['PROVISIONING'::text, 'UPDATING'::text, 'AVAILABLE'::text, 'STOPPING'::text, 'STOPPED'::text, 'STARTING'::text, 'FAILED'::text, 'DELETING'::text])))
 );
 
 CREATE TABLE control.deliveries (
@@ -130,6 +167,19 @@ CREATE TABLE control.idempotency (
     created_at timestamp with time zone DEFAULT now() NOT NULL
 );
 
+CREATE TABLE control.images (
+    org_id uuid NOT NULL,
+    hash text NOT NULL,
+    state text NOT NULL,
+    environment jsonb NOT NULL,
+    python text,
+    packages jsonb,
+    bytes bigint,
+    built_at timestamp with time zone,
+    used_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT images_state_check CHECK ((state = ANY (ARRAY['building'::text, 'ready'::text, 'failed'::text])))
+);
+
 CREATE TABLE control.invitations (
     id uuid DEFAULT uuidv7() NOT NULL,
     org_id uuid NOT NULL,
@@ -162,6 +212,15 @@ CREATE TABLE control.migrations (
     at timestamp with time zone DEFAULT now() NOT NULL
 );
 
+CREATE TABLE control.operation_lines (
+    operation_id uuid NOT NULL,
+    number integer NOT NULL,
+    at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    level text NOT NULL,
+    line text NOT NULL,
+    CONSTRAINT operation_lines_level_check CHECK ((level = ANY (ARRAY['debug'::text, 'info'::text, 'warn'::text, 'error'::text])))
+);
+
 CREATE TABLE control.operations (
     id uuid DEFAULT uuidv7() NOT NULL,
     org_id uuid NOT NULL,
@@ -192,6 +251,19 @@ CREATE TABLE control.organizations (
     CONSTRAINT organizations_name_check CHECK (((name ~ '^[a-z0-9]([a-z0-9-]*[a-z0-9])?$'::text) AND (length(name) <= 29)))
 );
 
+CREATE TABLE control.pods (
+    id text NOT NULL,
+    database_id uuid NOT NULL,
+    kind text NOT NULL,
+    state text NOT NULL,
+    restarts integer DEFAULT 0 NOT NULL,
+    started_at timestamp with time zone,
+    reason text,
+    memory_bytes bigint,
+    CONSTRAINT pods_kind_check CHECK ((kind = ANY (ARRAY['database'::text, 'service'::text]))),
+    CONSTRAINT pods_state_check CHECK ((state = ANY (ARRAY['STARTING'::text, 'READY'::text, 'NOT_READY'::text, 'STOPPED'::text, 'FAILED'::text])))
+);
+
 CREATE TABLE control.secrets (
     org_id uuid NOT NULL,
     database_id uuid,
@@ -214,6 +286,16 @@ CREATE TABLE control.signing_key (
     master_key_id text NOT NULL,
     wrapped bytea NOT NULL,
     CONSTRAINT signing_key_is_only_check CHECK (is_only)
+);
+
+CREATE TABLE control.trees (
+    org_id uuid NOT NULL,
+    digest text NOT NULL,
+    entries jsonb NOT NULL,
+    files integer NOT NULL,
+    bytes bigint NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    used_at timestamp with time zone DEFAULT now() NOT NULL
 );
 
 CREATE TABLE control.webhooks (
@@ -314,6 +396,9 @@ ALTER TABLE ONLY control.api_keys
 ALTER TABLE ONLY control.api_keys
     ADD CONSTRAINT api_keys_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY control.blobs
+    ADD CONSTRAINT blobs_pkey PRIMARY KEY (org_id, digest);
+
 ALTER TABLE ONLY control.data_keys
     ADD CONSTRAINT data_keys_org_id_database_id_key UNIQUE NULLS NOT DISTINCT (org_id, database_id);
 
@@ -338,6 +423,9 @@ ALTER TABLE ONLY control.events
 ALTER TABLE ONLY control.idempotency
     ADD CONSTRAINT idempotency_pkey PRIMARY KEY (principal, route, key);
 
+ALTER TABLE ONLY control.images
+    ADD CONSTRAINT images_pkey PRIMARY KEY (org_id, hash);
+
 ALTER TABLE ONLY control.invitations
     ADD CONSTRAINT invitations_org_id_email_key UNIQUE (org_id, email);
 
@@ -359,6 +447,9 @@ ALTER TABLE ONLY control.members
 ALTER TABLE ONLY control.migrations
     ADD CONSTRAINT migrations_pkey PRIMARY KEY (number);
 
+ALTER TABLE ONLY control.operation_lines
+    ADD CONSTRAINT operation_lines_pkey PRIMARY KEY (operation_id, number);
+
 ALTER TABLE ONLY control.operations
     ADD CONSTRAINT operations_pkey PRIMARY KEY (id);
 
@@ -368,6 +459,9 @@ ALTER TABLE ONLY control.organizations
 ALTER TABLE ONLY control.organizations
     ADD CONSTRAINT organizations_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY control.pods
+    ADD CONSTRAINT pods_pkey PRIMARY KEY (id);
+
 ALTER TABLE ONLY control.secrets
     ADD CONSTRAINT secrets_org_id_database_id_name_key UNIQUE NULLS NOT DISTINCT (org_id, database_id, name);
 
@@ -376,6 +470,9 @@ ALTER TABLE ONLY control.session_orgs
 
 ALTER TABLE ONLY control.signing_key
     ADD CONSTRAINT signing_key_pkey PRIMARY KEY (is_only);
+
+ALTER TABLE ONLY control.trees
+    ADD CONSTRAINT trees_pkey PRIMARY KEY (org_id, digest);
 
 ALTER TABLE ONLY control.webhooks
     ADD CONSTRAINT webhooks_pkey PRIMARY KEY (id);
@@ -433,6 +530,8 @@ CREATE UNIQUE INDEX operations_open ON control.operations USING btree (database_
 
 CREATE INDEX operations_org ON control.operations USING btree (org_id, id DESC);
 
+CREATE INDEX pods_database ON control.pods USING btree (database_id);
+
 CREATE INDEX webhooks_org ON control.webhooks USING btree (org_id);
 
 CREATE INDEX accounts_user ON identity.accounts USING btree (user_id);
@@ -442,6 +541,8 @@ CREATE INDEX attempts_since ON identity.attempts USING btree (since);
 CREATE INDEX sessions_user ON identity.sessions USING btree (user_id);
 
 CREATE INDEX verifications_identifier ON identity.verifications USING btree (identifier);
+
+CREATE TRIGGER database_changed AFTER UPDATE OF state, generation, observed_generation ON control.databases FOR EACH ROW EXECUTE FUNCTION control.database_changed();
 
 CREATE TRIGGER events_stay BEFORE DELETE OR UPDATE ON control.events FOR EACH ROW EXECUTE FUNCTION control.refuse_change();
 
@@ -455,6 +556,8 @@ CREATE TRIGGER number_event BEFORE INSERT ON control.events FOR EACH ROW EXECUTE
 
 CREATE TRIGGER operation_changed AFTER UPDATE OF state ON control.operations FOR EACH ROW EXECUTE FUNCTION control.operation_changed();
 
+CREATE TRIGGER operation_said AFTER INSERT ON control.operation_lines REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION control.operation_said();
+
 ALTER TABLE ONLY control.api_keys
     ADD CONSTRAINT api_keys_created_by_fkey FOREIGN KEY (created_by) REFERENCES identity.users(id) ON DELETE SET NULL;
 
@@ -464,11 +567,17 @@ ALTER TABLE ONLY control.api_keys
 ALTER TABLE ONLY control.api_keys
     ADD CONSTRAINT api_keys_org_id_fkey FOREIGN KEY (org_id) REFERENCES control.organizations(id) ON DELETE CASCADE;
 
+ALTER TABLE ONLY control.blobs
+    ADD CONSTRAINT blobs_org_id_fkey FOREIGN KEY (org_id) REFERENCES control.organizations(id) ON DELETE CASCADE;
+
 ALTER TABLE ONLY control.data_keys
     ADD CONSTRAINT data_keys_database_id_fkey FOREIGN KEY (database_id) REFERENCES control.databases(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY control.data_keys
     ADD CONSTRAINT data_keys_org_id_fkey FOREIGN KEY (org_id) REFERENCES control.organizations(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY control.databases
+    ADD CONSTRAINT databases_data_key_id_fkey FOREIGN KEY (data_key_id) REFERENCES control.data_keys(id);
 
 ALTER TABLE ONLY control.databases
     ADD CONSTRAINT databases_org_id_fkey FOREIGN KEY (org_id) REFERENCES control.organizations(id) ON DELETE CASCADE;
@@ -478,6 +587,9 @@ ALTER TABLE ONLY control.deliveries
 
 ALTER TABLE ONLY control.deliveries
     ADD CONSTRAINT deliveries_webhook_id_fkey FOREIGN KEY (webhook_id) REFERENCES control.webhooks(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY control.images
+    ADD CONSTRAINT images_org_id_fkey FOREIGN KEY (org_id) REFERENCES control.organizations(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY control.invitations
     ADD CONSTRAINT invitations_invited_by_fkey FOREIGN KEY (invited_by) REFERENCES identity.users(id) ON DELETE SET NULL;
@@ -491,11 +603,17 @@ ALTER TABLE ONLY control.members
 ALTER TABLE ONLY control.members
     ADD CONSTRAINT members_user_id_fkey FOREIGN KEY (user_id) REFERENCES identity.users(id) ON DELETE CASCADE;
 
+ALTER TABLE ONLY control.operation_lines
+    ADD CONSTRAINT operation_lines_operation_id_fkey FOREIGN KEY (operation_id) REFERENCES control.operations(id) ON DELETE CASCADE;
+
 ALTER TABLE ONLY control.operations
     ADD CONSTRAINT operations_database_id_fkey FOREIGN KEY (database_id) REFERENCES control.databases(id) ON DELETE SET NULL;
 
 ALTER TABLE ONLY control.operations
     ADD CONSTRAINT operations_org_id_fkey FOREIGN KEY (org_id) REFERENCES control.organizations(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY control.pods
+    ADD CONSTRAINT pods_database_id_fkey FOREIGN KEY (database_id) REFERENCES control.databases(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY control.secrets
     ADD CONSTRAINT secrets_data_key_id_fkey FOREIGN KEY (data_key_id) REFERENCES control.data_keys(id) ON DELETE CASCADE;
@@ -511,6 +629,9 @@ ALTER TABLE ONLY control.session_orgs
 
 ALTER TABLE ONLY control.session_orgs
     ADD CONSTRAINT session_orgs_session_id_fkey FOREIGN KEY (session_id) REFERENCES identity.sessions(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY control.trees
+    ADD CONSTRAINT trees_org_id_fkey FOREIGN KEY (org_id) REFERENCES control.organizations(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY control.webhooks
     ADD CONSTRAINT webhooks_data_key_id_fkey FOREIGN KEY (data_key_id) REFERENCES control.data_keys(id) ON DELETE CASCADE;

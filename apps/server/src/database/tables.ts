@@ -1,6 +1,6 @@
 import type { Role } from "@appdb/contract/control/permissions";
-import type { DATABASE_STATES } from "@appdb/contract/routes/control";
 import type { ColumnType, Generated } from "kysely";
+import type { DatabaseTables } from "./database-tables.ts";
 import type { ResourceTables } from "./resource-tables.ts";
 
 /** Set by the database unless given. */
@@ -92,14 +92,6 @@ interface SessionOrgTable {
   at: Made;
 }
 
-interface DatabaseTable {
-  id: Generated<string>;
-  org_id: string;
-  name: string;
-  state: Generated<(typeof DATABASE_STATES)[number]>;
-  created_at: Made;
-}
-
 interface IdempotencyTable {
   principal: string;
   route: string;
@@ -111,7 +103,7 @@ interface IdempotencyTable {
 }
 
 /** The tables that statements of ours name; migrations/ has all of them. */
-export interface Tables extends ResourceTables {
+export interface Tables extends ResourceTables, DatabaseTables {
   "identity.users": UserTable;
   "identity.sessions": SessionTable;
   "identity.device_codes": DeviceCodeTable;
@@ -122,6 +114,5 @@ export interface Tables extends ResourceTables {
   "control.members": MemberTable;
   "control.invitations": InvitationTable;
   "control.session_orgs": SessionOrgTable;
-  "control.databases": DatabaseTable;
   "control.idempotency": IdempotencyTable;
 }

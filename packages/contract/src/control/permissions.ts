@@ -29,6 +29,13 @@ export const PERMISSIONS = {
   "key.delete": { what: "delete the API keys of others, and rotate those with grants", roles: ADMINS },
   "secret.read": { what: "see names of secrets, never their values", roles: EVERYBODY },
   "secret.write": { what: "set and delete secrets", roles: ADMINS },
+  "database.update": {
+    what: "create, update, start, stop and restart databases, and change their tables",
+    roles: EVERYBODY,
+  },
+  "database.delete": { what: "delete databases and take that back", roles: ADMINS },
+  "data.read": { what: "see tables and rows of databases, and their logs", roles: EVERYBODY },
+  "data.write": { what: "insert rows into databases", roles: EVERYBODY },
   "operation.read": { what: "see operations", roles: EVERYBODY },
   "operation.cancel": { what: "cancel operations of others", roles: ADMINS },
   "event.read": { what: "read the audit log", roles: EVERYBODY },

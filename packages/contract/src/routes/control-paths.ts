@@ -138,6 +138,124 @@ export const CONTROL_ROUTES = {
     summary: "Show a database",
   },
 
+  /** What an update would do; changes nothing, also for a database that does not exist. */
+  databasePlan: {
+    method: "POST",
+    path: "/v1/orgs/:org/databases/:db/plan",
+    permission: "database.update",
+    summary: "Show what an update of a database would do",
+  },
+  /** Creates a database that does not exist. All blobs must have been uploaded (`blobs_missing`). */
+  databaseUpdate: {
+    method: "POST",
+    path: "/v1/orgs/:org/databases/:db/update",
+    permission: "database.update",
+    summary: "Update a database, or create it",
+  },
+  databaseBuildImage: {
+    method: "POST",
+    path: "/v1/orgs/:org/databases/:db/build-image",
+    permission: "database.update",
+    summary: "Build the image of a database anew",
+  },
+  databaseStart: {
+    method: "POST",
+    path: "/v1/orgs/:org/databases/:db/start",
+    permission: "database.update",
+    summary: "Wake a database",
+  },
+  databaseStop: {
+    method: "POST",
+    path: "/v1/orgs/:org/databases/:db/stop",
+    permission: "database.update",
+    summary: "Stop the pods of a database; its data stays",
+  },
+  databaseRestart: {
+    method: "POST",
+    path: "/v1/orgs/:org/databases/:db/restart",
+    permission: "database.update",
+    summary: "Restart the pods of a database; they read new secrets",
+  },
+  databaseRetry: {
+    method: "POST",
+    path: "/v1/orgs/:org/databases/:db/retry",
+    permission: "database.update",
+    summary: "Try again what made a database FAILED",
+  },
+  databaseDelete: {
+    method: "DELETE",
+    path: "/v1/orgs/:org/databases/:db",
+    permission: "database.delete",
+    summary: "Delete a database; it can be undeleted for some days",
+  },
+  databaseUndelete: {
+    method: "POST",
+    path: "/v1/orgs/:org/databases/:db/undelete",
+    permission: "database.delete",
+    summary: "Take the deletion of a database back",
+  },
+  databaseLogs: {
+    method: "GET",
+    path: "/v1/orgs/:org/databases/:db/logs",
+    permission: "data.read",
+    summary: "Read the log of a database's pod, or of its builds, as NDJSON",
+  },
+  /** NDJSON; with `follow=1` it ends when the operation has. */
+  operationLog: {
+    method: "GET",
+    path: "/v1/orgs/:org/operations/:id/log",
+    permission: "data.read",
+    summary: "Read the output of an operation as NDJSON",
+  },
+
+  blobMissing: {
+    method: "POST",
+    path: "/v1/orgs/:org/blobs/missing",
+    permission: "database.update",
+    summary: "Say which blobs the organization lacks",
+  },
+  blobUpload: { method: "PUT", path: "/v1/orgs/:org/blobs", permission: "database.update", summary: "Upload blobs" },
+
+  schemaPlan: {
+    method: "POST",
+    path: "/v1/orgs/:org/databases/:db/schema/plan",
+    permission: "database.update",
+    summary: "Show what an update of the tables would do",
+  },
+  /** NDJSON: `progress` lines, then one `done` or `error`. */
+  schemaApply: {
+    method: "POST",
+    path: "/v1/orgs/:org/databases/:db/schema/apply",
+    permission: "database.update",
+    summary: "Make the tables what the application file declares",
+  },
+
+  tableList: {
+    method: "GET",
+    path: "/v1/orgs/:org/databases/:db/tables",
+    permission: "data.read",
+    summary: "List tables",
+  },
+  tableShow: {
+    method: "GET",
+    path: "/v1/orgs/:org/databases/:db/tables/:table",
+    permission: "data.read",
+    summary: "Show a table",
+  },
+  rowList: {
+    method: "GET",
+    path: "/v1/orgs/:org/databases/:db/tables/:table/rows",
+    permission: "data.read",
+    summary: "Read rows",
+  },
+  /** Takes and answers what an insert route over the whole table does: a row, an array, NDJSON. */
+  rowInsert: {
+    method: "POST",
+    path: "/v1/orgs/:org/databases/:db/tables/:table/rows",
+    permission: "data.write",
+    summary: "Insert rows",
+  },
+
   operationList: {
     method: "GET",
     path: "/v1/orgs/:org/operations",

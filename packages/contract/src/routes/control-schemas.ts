@@ -1,6 +1,9 @@
 import * as z from "zod";
+import { schemaPlanSchema } from "../plan.ts";
 import * as bodies from "./control.ts";
+import * as databases from "./control-databases.ts";
 import type { ControlRouteName } from "./control-paths.ts";
+import { dataTableSchema, rowPageSchema } from "./pod.ts";
 
 interface RouteBodies {
   /** Of a request; absent where none is taken. */
@@ -17,6 +20,7 @@ const listed = <Item extends z.ZodType>(schema: Item) => ({
   answer: z.object({ items: z.array(schema), next: z.string().nullable() }),
 });
 const gone = { status: 204 } as const;
+const accepted = { answer: databases.databaseChangeSchema, status: 202 } as const;
 
 /** What each route takes and answers: the server checks by it and prints its OpenAPI document from it. */
 export const CONTROL_BODIES = {
@@ -49,8 +53,30 @@ export const CONTROL_BODIES = {
   databaseSecretList: listed(bodies.secretSchema),
   databaseSecretSet: { body: bodies.secretSetSchema, answer: bodies.secretSchema },
   databaseSecretDelete: gone,
-  databaseList: listed(bodies.databaseSchema),
-  databaseShow: { answer: bodies.databaseSchema },
+  databaseList: listed(databases.databaseSchema),
+  databaseShow: { answer: databases.databaseSchema },
+  databasePlan: { body: databases.databasePlanRequestSchema, answer: databases.databasePlanSchema },
+  databaseUpdate: { body: databases.databaseUpdateRequestSchema, ...accepted },
+  databaseBuildImage: accepted,
+  databaseStart: accepted,
+  databaseStop: accepted,
+  databaseRestart: accepted,
+  databaseRetry: accepted,
+  databaseDelete: { query: databases.databaseDeleteQuerySchema, ...accepted },
+  databaseUndelete: accepted,
+  databaseLogs: { query: databases.databaseLogsQuerySchema },
+  operationLog: { query: databases.operationLogQuerySchema },
+  blobMissing: { body: databases.blobMissingSchema, answer: databases.blobMissingAnswerSchema },
+  blobUpload: { answer: databases.blobUploadAnswerSchema },
+  schemaPlan: {
+    body: databases.hostedSchemaPlanRequestSchema,
+    answer: z.object({ plan: schemaPlanSchema }),
+  },
+  schemaApply: { body: databases.hostedSchemaApplyRequestSchema },
+  tableList: { answer: z.object({ tables: z.array(dataTableSchema) }) },
+  tableShow: { answer: dataTableSchema },
+  rowList: { query: databases.rowListQuerySchema, answer: rowPageSchema },
+  rowInsert: {},
   operationList: listed(bodies.operationSchema),
   operationShow: {
     query: z.strictObject({ wait_ms: z.coerce.number().int().min(0).max(30_000).default(0) }),

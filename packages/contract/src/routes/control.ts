@@ -163,26 +163,6 @@ export type Secret = z.infer<typeof secretSchema>;
 /** At most what fits an environment variable of a pod. */
 export const secretSetSchema = z.strictObject({ value: z.string().min(1).max(65_536) });
 
-export const DATABASE_STATES = [
-  "PROVISIONING",
-  "UPDATING",
-  "AVAILABLE",
-  "STOPPING",
-  "STOPPED",
-  "STARTING",
-  "FAILED",
-  "DELETING",
-] as const;
-export const databaseSchema = z.object({
-  id: z.string(),
-  name: z.string(),
-  uri: z.string(),
-  organization: z.string(),
-  state: z.enum(DATABASE_STATES),
-  created_at: time,
-});
-export type Database = z.infer<typeof databaseSchema>;
-
 export const OPERATION_STATES = ["pending", "running", "succeeded", "failed", "cancelled"] as const;
 export const operationSchema = z.object({
   id: z.string(),

@@ -1,4 +1,4 @@
-import type { Database } from "@appdb/contract/routes/control";
+import type { Database } from "@appdb/contract/routes/control-databases";
 import { Badge } from "../../ui/badge.tsx";
 
 type State = Database["state"];

@@ -1,0 +1,52 @@
+import { DATABASE_STATES, type DatabaseState } from "@appdb/contract/routes/control-databases";
+import { expect, test } from "vitest";
+import { DATABASE_EVENTS, type DatabaseEvent, nextState, requestState } from "./state.ts";
+
+const URI = "cloud://acme:main";
+const EVENTS = Object.keys(DATABASE_EVENTS) as DatabaseEvent[];
+
+test("an update is for an AVAILABLE database alone, and every other state says its name and what leads on", () => {
+  for (const state of DATABASE_STATES.filter((name) => name !== "AVAILABLE")) {
+    expect(() => requestState(URI, state, "update")).toThrow(
+      expect.objectContaining({
+        code: "database_not_available",
+        message: `${URI} is ${state}; it must be AVAILABLE to be updated.`,
+        hint: expect.stringMatching(/cli db [a-z-]+ cloud:\/\/acme:main/),
+      }),
+    );
+  }
+  expect(requestState(URI, "AVAILABLE", "update")).toBe("UPDATING");
+  expect(() => requestState(URI, "FAILED", "update")).toThrow(
+    expect.objectContaining({ hint: expect.stringMatching(/db build-image .* db retry/) }),
+  );
+});
+
+test("every state can be left by what people ask for, or by itself", () => {
+  for (const state of DATABASE_STATES) {
+    const ways = EVENTS.map((event) => nextState(state, event)).filter((next) => next !== undefined && next !== state);
+    expect(ways, state).not.toEqual([]);
+  }
+});
+
+test("from every state there is a way to AVAILABLE, and every state can be reached from a new database", () => {
+  const reachable = (from: DatabaseState) => {
+    const seen = new Set([from]);
+    for (const state of seen) for (const event of EVENTS) seen.add(nextState(state, event) ?? state);
+    return seen;
+  };
+  expect([...reachable("PROVISIONING")].sort()).toEqual([...DATABASE_STATES].sort());
+  for (const state of DATABASE_STATES) expect(reachable(state)).toContain("AVAILABLE");
+});
+
+test("what is being deleted comes back only by being undeleted", () => {
+  const left = EVENTS.filter((event) => ![undefined, "DELETING"].includes(nextState("DELETING", event)));
+  expect(left).toEqual(["undelete"]);
+});
+
+test("stopping what is stopped and starting what runs do nothing", () => {
+  expect(requestState(URI, "STOPPED", "stop")).toBe("STOPPED");
+  expect(requestState(URI, "AVAILABLE", "start")).toBe("AVAILABLE");
+  expect(() => requestState(URI, "STOPPED", "restart")).toThrow(
+    expect.objectContaining({ code: "database_not_available", hint: `Wake it first: cli db start ${URI}` }),
+  );
+});

@@ -1,0 +1,161 @@
+import { appError } from "@appdb/contract/errors";
+import type { DatabaseState } from "@appdb/contract/routes/control-databases";
+
+/** What people ask for, and what the reconciler sees. */
+export const DATABASE_EVENTS = {
+  update: "an update was asked for",
+  build_image: "another build of the image was asked for",
+  start: "a start was asked for, or a request woke it",
+  stop: "a stop was asked for, or it was idle for long enough",
+  restart: "a restart was asked for",
+  retry: "another try was asked for",
+  delete: "its deletion was asked for",
+  undelete: "its deletion was taken back",
+  ready: "its pod answers",
+  build_failed: "its image could not be built",
+  start_failed: "its pod could not be started, or ended again and again",
+  stopped: "its pods have ended",
+  lost: "its pod does not answer any more",
+} as const;
+export type DatabaseEvent = keyof typeof DATABASE_EVENTS;
+
+type Next = DatabaseState | "refuse";
+
+const REFUSE_ALL = {
+  update: "refuse",
+  build_image: "refuse",
+  start: "refuse",
+  stop: "refuse",
+  restart: "refuse",
+  retry: "refuse",
+  delete: "refuse",
+  undelete: "refuse",
+  ready: "refuse",
+  build_failed: "refuse",
+  start_failed: "refuse",
+  stopped: "refuse",
+  lost: "refuse",
+} as const satisfies Record<DatabaseEvent, Next>;
+
+/**
+ * From a state, by an event, to the next state. A request that leads to the state that it finds is granted and does nothing.
+ * Total: the compiler asks for every cell. docs/databases.md is printed from here.
+ */
+export const TRANSITIONS = {
+  // made for the first time, or built again after its first build failed
+  PROVISIONING: {
+    ...REFUSE_ALL,
+    delete: "DELETING",
+    ready: "AVAILABLE",
+    build_failed: "FAILED",
+    start_failed: "FAILED",
+    lost: "PROVISIONING",
+  },
+  UPDATING: {
+    ...REFUSE_ALL,
+    delete: "DELETING",
+    ready: "AVAILABLE",
+    // it goes on with the image that it has; last_build says what happened
+    build_failed: "AVAILABLE",
+    start_failed: "FAILED",
+    lost: "UPDATING",
+  },
+  AVAILABLE: {
+    ...REFUSE_ALL,
+    update: "UPDATING",
+    build_image: "UPDATING",
+    start: "AVAILABLE",
+    stop: "STOPPING",
+    restart: "STARTING",
+    delete: "DELETING",
+    ready: "AVAILABLE",
+    start_failed: "FAILED",
+    lost: "STARTING",
+  },
+  STOPPING: { ...REFUSE_ALL, stop: "STOPPING", delete: "DELETING", stopped: "STOPPED", lost: "STOPPING" },
+  STOPPED: { ...REFUSE_ALL, start: "STARTING", stop: "STOPPED", delete: "DELETING", stopped: "STOPPED" },
+  STARTING: {
+    ...REFUSE_ALL,
+    start: "STARTING",
+    stop: "STOPPING",
+    delete: "DELETING",
+    ready: "AVAILABLE",
+    start_failed: "FAILED",
+    lost: "STARTING",
+  },
+  FAILED: {
+    ...REFUSE_ALL,
+    build_image: "PROVISIONING",
+    start: "STARTING",
+    stop: "STOPPING",
+    retry: "STARTING",
+    delete: "DELETING",
+    // it came back by itself: a machine that was short of memory, for example
+    ready: "AVAILABLE",
+    start_failed: "FAILED",
+    lost: "FAILED",
+  },
+  DELETING: { ...REFUSE_ALL, delete: "DELETING", undelete: "STOPPED", stopped: "DELETING", lost: "DELETING" },
+} as const satisfies Record<DatabaseState, Record<DatabaseEvent, Next>>;
+
+/** The next state; undefined when the state does not allow the event. */
+export function nextState(state: DatabaseState, event: DatabaseEvent): DatabaseState | undefined {
+  const next: Next = TRANSITIONS[state][event];
+  return next === "refuse" ? undefined : next;
+}
+
+/** What to do next where a database does not allow what was asked. */
+const ADVICE: Readonly<Record<DatabaseState, (uri: string) => string>> = {
+  PROVISIONING: (uri) => `Wait until it is AVAILABLE: cli db status ${uri}`,
+  UPDATING: (uri) => `Wait until it is AVAILABLE: cli db status ${uri}`,
+  AVAILABLE: (uri) => `Look at it: cli db status ${uri}`,
+  STOPPING: (uri) => `Wait until it has stopped, then: cli db start ${uri}`,
+  STOPPED: (uri) => `Wake it first: cli db start ${uri}`,
+  STARTING: (uri) => `Wait until it is AVAILABLE: cli db status ${uri}`,
+  FAILED: (uri) => `Build its image again: cli db build-image ${uri}   or try to start it: cli db retry ${uri}`,
+  DELETING: (uri) => `Take the deletion back: cli db undelete ${uri}`,
+};
+
+const ASKED: Partial<Readonly<Record<DatabaseEvent, string>>> = {
+  update: "updated",
+  build_image: "built anew",
+  start: "started",
+  stop: "stopped",
+  restart: "restarted",
+  retry: "tried again",
+  delete: "deleted",
+  undelete: "undeleted",
+};
+
+/**
+ * The state after a request.
+ * @throws database_not_available for what only an AVAILABLE database allows, database_state otherwise
+ */
+export function requestState(uri: string, state: DatabaseState, event: DatabaseEvent): DatabaseState {
+  const next = nextState(state, event);
+  if (next !== undefined) return next;
+  const verb = ASKED[event] ?? "changed";
+  const allowed = (Object.keys(TRANSITIONS) as DatabaseState[]).filter((from) => nextState(from, event) !== undefined);
+  if (allowed.length === 1 && allowed[0] === "AVAILABLE") throw notAvailable(uri, state, verb);
+  throw appError("database_state", {
+    detail: `${uri} is ${state}; it can be ${verb} when it is ${listWords(allowed)}.`,
+    hint:
+      state === "AVAILABLE" && event === "retry"
+        ? "It has not failed; there is nothing to try again."
+        : ADVICE[state](uri),
+    meta: { uri, state },
+  });
+}
+
+/** A database that does not answer now, with the command that leads on. */
+export function notAvailable(uri: string, state: DatabaseState, verb: string): Error {
+  return appError("database_not_available", {
+    detail: `${uri} is ${state}; it must be AVAILABLE to be ${verb}.`,
+    hint: ADVICE[state](uri),
+    meta: { uri, state },
+  });
+}
+
+function listWords(words: readonly string[]): string {
+  return words.length < 2 ? words.join("") : `${words.slice(0, -1).join(", ")} or ${words.at(-1)}`;
+}

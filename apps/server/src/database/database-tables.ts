@@ -1,0 +1,97 @@
+import type { TreeEntry } from "@appdb/contract/control/project-tree";
+import type { DatabaseState, EnvironmentDocument, POD_STATES } from "@appdb/contract/routes/control-databases";
+import type { ColumnType, Generated, JSONColumnType } from "kysely";
+import type { DesiredDatabase, ObservedDatabase } from "../control-plane/databases/desired.ts";
+
+/** Set by the database unless given. */
+type Made = ColumnType<Date, Date | undefined, Date>;
+type Failure = { code: string; detail: string; hint: string | null };
+interface DatabaseTable {
+  id: Generated<string>;
+  org_id: string;
+  name: string;
+  state: ColumnType<DatabaseState, DatabaseState | undefined, DatabaseState>;
+  created_at: Made;
+  generation: Generated<number>;
+  observed_generation: Generated<number>;
+  /** Read as the driver reads it; a text of JSON is written. */
+  desired: ColumnType<DesiredDatabase, string | undefined, string>;
+  observed: JSONColumnType<ObservedDatabase> | null;
+  failure: JSONColumnType<Failure> | null;
+  last_build: JSONColumnType<{
+    state: "running" | "succeeded" | "failed";
+    error: Failure | null;
+    operation_id: string | null;
+    at: string;
+  }> | null;
+  usage: JSONColumnType<{
+    disk_bytes: number;
+    disk_limit_bytes: number;
+    memory_bytes: number | null;
+    is_disk_full: boolean;
+  }> | null;
+  awake_because: string | null;
+  last_used_at: Date | null;
+  data_key_id: string | null;
+  sealed_pod_token: Buffer | null;
+  purge_at: Date | null;
+}
+
+interface PodTable {
+  id: string;
+  database_id: string;
+  kind: "database" | "service";
+  state: (typeof POD_STATES)[number];
+  restarts: Generated<number>;
+  started_at: Date | null;
+  reason: string | null;
+  /** A bigint. */
+  memory_bytes: string | null;
+}
+
+interface ImageTable {
+  org_id: string;
+  hash: string;
+  state: "building" | "ready" | "failed";
+  environment: JSONColumnType<EnvironmentDocument>;
+  python: string | null;
+  packages: JSONColumnType<{ name: string; version: string }[]> | null;
+  bytes: string | null;
+  built_at: Date | null;
+  used_at: Made;
+}
+
+interface TreeTable {
+  org_id: string;
+  digest: string;
+  entries: JSONColumnType<TreeEntry[]>;
+  files: number;
+  bytes: string;
+  created_at: Made;
+  used_at: Made;
+}
+
+interface BlobTable {
+  org_id: string;
+  digest: string;
+  bytes: number;
+  used_at: Made;
+}
+
+interface OperationLineTable {
+  operation_id: string;
+  number: number;
+  at: Made;
+  level: "debug" | "info" | "warn" | "error";
+  line: string;
+}
+
+/** Tables of databases: what they are, their pods, images and files. */
+export interface DatabaseTables {
+  "control.databases": DatabaseTable;
+  "control.pods": PodTable;
+  "control.images": ImageTable;
+  "control.trees": TreeTable;
+  "control.blobs": BlobTable;
+  "control.operation_lines": OperationLineTable;
+}

@@ -1,0 +1,230 @@
+import * as z from "zod";
+import { onErrorSchema } from "../jobs.ts";
+import { resourcesSchema } from "../pod-spec.ts";
+import { databaseEntrySchema } from "../service-toml.ts";
+
+/** Bodies of what concerns databases (control-paths.ts). Times are ISO 8601 in UTC. */
+const time = z.iso.datetime();
+const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
+
+export const DATABASE_STATES = [
+  "PROVISIONING",
+  "UPDATING",
+  "AVAILABLE",
+  "STOPPING",
+  "STOPPED",
+  "STARTING",
+  "FAILED",
+  "DELETING",
+] as const;
+export type DatabaseState = (typeof DATABASE_STATES)[number];
+
+export const POD_STATES = ["STARTING", "READY", "NOT_READY", "STOPPED", "FAILED"] as const;
+export const podSchema = z.object({
+  id: z.string(),
+  kind: z.enum(["database", "service"]),
+  state: z.enum(POD_STATES),
+  restarts: z.int(),
+  started_at: time.nullable(),
+  /** Why it is not READY, for a person. */
+  reason: z.string().nullable(),
+  memory_bytes: z.int().nullable(),
+});
+export type Pod = z.infer<typeof podSchema>;
+
+export const imageSchema = z.object({
+  /** Hash of the environment; null for the base library alone. */
+  hash: z.string().nullable(),
+  source: z.enum(["uv.lock", "requirements.txt"]).nullable(),
+  /** `3.12.8` */
+  python: z.string().nullable(),
+  packages: z.int(),
+  bytes: z.int(),
+  built_at: time.nullable(),
+});
+export const projectSchema = z.object({ digest: sha256, files: z.int(), bytes: z.int(), uploaded_at: time });
+export const failureSchema = z.object({ code: z.string(), detail: z.string(), hint: z.string().nullable() });
+
+export const databaseSchema = z.object({
+  id: z.string(),
+  name: z.string(),
+  uri: z.string(),
+  organization: z.string(),
+  state: z.enum(DATABASE_STATES),
+  created_at: time,
+  /** Grows with each change that was asked for. */
+  generation: z.int(),
+  /** What it runs with. */
+  resources: resourcesSchema,
+  /** What it shall run with; the same unless an update goes on. */
+  desired_resources: resourcesSchema,
+  image: imageSchema,
+  project: projectSchema.nullable(),
+  /** Null when none was ever built. */
+  last_build: z
+    .object({
+      state: z.enum(["running", "succeeded", "failed"]),
+      error: failureSchema.nullable(),
+      operation_id: z.string().nullable(),
+      at: time,
+    })
+    .nullable(),
+  /** Why it is FAILED; null otherwise. */
+  failure: failureSchema.nullable(),
+  /** `15m`, `never`. */
+  sleep_after: z.string(),
+  wake_on_request: z.boolean(),
+  /** Why it is awake, or that it sleeps by itself: `2 connections`, `idle 3m; sleeps in 12m`; null while it is stopped. */
+  awake_because: z.string().nullable(),
+  usage: z
+    .object({
+      disk_bytes: z.int(),
+      disk_limit_bytes: z.int(),
+      memory_bytes: z.int().nullable(),
+      is_disk_full: z.boolean(),
+    })
+    .nullable(),
+  pods: z.array(podSchema),
+  /** What is worked at now. */
+  operation: z.object({ id: z.string(), kind: z.string() }).nullable(),
+  /** When its storage goes for good; set while it is DELETING. */
+  purged_at: time.nullable(),
+});
+export type Database = z.infer<typeof databaseSchema>;
+
+const treeEntrySchema = z.strictObject({
+  path: z.string().max(1_024),
+  size: z.int().min(0),
+  is_executable: z.boolean(),
+  chunks: z.array(sha256).max(1_000),
+  link: z.string().max(1_024).nullable(),
+});
+
+export const environmentSchema = z.strictObject({
+  source: z.enum(["uv.lock", "requirements.txt"]).nullable(),
+  /** Texts as they are hashed: of pyproject.toml without [tool.service]. */
+  files: z.array(z.strictObject({ path: z.string().max(1_024), text: z.string().max(8_000_000) })).max(100),
+  python_version: z.string().nullable(),
+  system_packages: z.array(z.string()).max(200),
+  uv_options: z.string().max(2_000).nullable(),
+});
+
+export type EnvironmentDocument = z.infer<typeof environmentSchema>;
+
+/** The entry of service.toml without its name; what an entry leaves out stays as it is. */
+export const databaseSettingsSchema = databaseEntrySchema.omit({ name: true });
+
+export const databasePlanRequestSchema = z.strictObject({
+  settings: databaseSettingsSchema,
+  /** The files as they are where the command runs. */
+  files: z.array(treeEntrySchema).max(50_000),
+  environment: environmentSchema,
+});
+export type DatabasePlanRequest = z.input<typeof databasePlanRequestSchema>;
+
+export const databaseOpSchema = z.object({
+  target: z.enum(["database", "image", "files", "resources", "settings"]),
+  op: z.enum(["create", "build", "upload", "change"]),
+  severity: z.enum(["additive", "destructive"]),
+  /** A sentence's rest: `the image will be built: uv.lock changed`. */
+  description: z.string(),
+  /** Lines below it, for a person: which lines of the lock changed, which files. */
+  lines: z.array(z.string()),
+  requires_restart: z.boolean(),
+  details: z.record(z.string(), z.unknown()),
+});
+export type DatabaseOp = z.infer<typeof databaseOpSchema>;
+
+export const databasePlanSchema = z.object({
+  uri: z.string(),
+  exists: z.boolean(),
+  /** `absent` for one that does not exist. */
+  state: z.enum([...DATABASE_STATES, "absent"]),
+  /** 0 for one that does not exist. */
+  generation: z.int(),
+  resolution: z.enum(["up_to_date", "create", "update"]),
+  ops: z.array(databaseOpSchema),
+  /** Files of which the service lacks bytes, and how many bytes these are. */
+  missing_files: z.int(),
+  missing_bytes: z.int(),
+  warnings: z.array(z.string()),
+  in_agreement: z.boolean(),
+  summary: z.object({ ops: z.int(), destructive: z.int(), rebuild: z.boolean(), restarts: z.boolean() }),
+});
+export type DatabasePlan = z.infer<typeof databasePlanSchema>;
+
+export const databaseUpdateRequestSchema = z.strictObject({
+  ...databasePlanRequestSchema.shape,
+  /** Of the plan that was shown: `generation_moved` when it is another one by now. */
+  expected_generation: z.int(),
+  allow_destructive: z.boolean().default(false),
+});
+export type DatabaseUpdateRequest = z.input<typeof databaseUpdateRequestSchema>;
+
+/** What was asked for and is worked at; `operation` is null when there was nothing to do. */
+export const databaseChangeSchema = z.object({
+  database: databaseSchema,
+  operation: z.object({ id: z.string(), kind: z.string() }).nullable(),
+});
+export type DatabaseChange = z.infer<typeof databaseChangeSchema>;
+
+export const databaseDeleteQuerySchema = z.strictObject({
+  /** `1` removes the storage at once, not after the days in which it can be undeleted. */
+  now: z.enum(["0", "1"]).default("0"),
+});
+
+export const blobMissingSchema = z.strictObject({ digests: z.array(sha256).max(50_000) });
+export const blobMissingAnswerSchema = z.object({ missing: z.array(z.string()) });
+/** `PUT blobs`: `application/x-tar`, an entry a blob, its name the digest, at most CHUNK_BYTES each; what was stored before a cut stays. */
+export const blobUploadAnswerSchema = z.object({ stored: z.int(), bytes: z.int() });
+
+const count = (fallback: number, most: number) => z.coerce.number().int().min(1).max(most).default(fallback);
+/** Answers NDJSON of `LogLine`s, the oldest first, and follows with `follow=1`. */
+export const databaseLogsQuerySchema = z.strictObject({
+  /** `pod`, or the output of builds. */
+  source: z.enum(["pod", "build"]).default("pod"),
+  tail: count(200, 10_000),
+  /** No lines older than that. */
+  since_s: z.coerce.number().int().min(1).max(31_536_000).optional(),
+  follow: z.enum(["0", "1"]).default("0"),
+});
+export const operationLogQuerySchema = z.strictObject({
+  /** The number of the last line that was seen. */
+  after: z.coerce.number().int().min(0).default(0),
+  follow: z.enum(["0", "1"]).default("0"),
+});
+export const logLineSchema = z.object({
+  /** Grows by one a line within an operation; 0 in a pod's log. */
+  number: z.int(),
+  at: time,
+  level: z.enum(["debug", "info", "warn", "error"]),
+  line: z.string(),
+});
+export type LogLine = z.infer<typeof logLineSchema>;
+
+const fileDigests = z.record(z.string().max(1_024), sha256);
+export const hostedSchemaPlanRequestSchema = z.strictObject({
+  app_file: z.string().max(1_000),
+  folders: z.array(z.string().max(63)).max(20),
+  /** Diff: the tree as it is where the command runs, whose chunks were uploaded. Null: the database's own files. */
+  files: z.array(treeEntrySchema).max(50_000).nullable(),
+  /** Update: SHA-256 of whole files where the command runs, by path; those that the application imports must be the database's. */
+  file_digests: fileDigests.nullable(),
+  recompute: z.boolean().default(false),
+});
+export type HostedSchemaPlanRequest = z.input<typeof hostedSchemaPlanRequestSchema>;
+export const hostedSchemaApplyRequestSchema = z.strictObject({
+  app_file: z.string().max(1_000),
+  folders: z.array(z.string().max(63)).max(20),
+  file_digests: fileDigests.nullable(),
+  recompute: z.boolean().default(false),
+  catalog_version: z.int(),
+  allow_destructive: z.boolean(),
+  on_error: onErrorSchema.default("abort"),
+});
+export type HostedSchemaApplyRequest = z.input<typeof hostedSchemaApplyRequestSchema>;
+
+export const rowListQuerySchema = z.strictObject({
+  limit: count(50, 1_000),
+  cursor: z.string().max(2_000).optional(),
+});
