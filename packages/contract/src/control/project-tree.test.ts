@@ -1,0 +1,65 @@
+import { expect, test } from "vitest";
+import {
+  CHUNK_BYTES,
+  findTreeProblem,
+  MAX_TREE_BYTES,
+  MAX_TREE_FILES,
+  type TreeEntry,
+  treeText,
+} from "./project-tree.ts";
+
+const DIGEST = "a".repeat(64);
+const file = (path: string, size = 1): TreeEntry => ({
+  path,
+  size,
+  is_executable: false,
+  chunks: Array.from({ length: Math.ceil(size / CHUNK_BYTES) }, () => DIGEST),
+  link: null,
+});
+const link = (path: string, to: string): TreeEntry => ({ path, size: 0, is_executable: false, chunks: [], link: to });
+
+test("a project of files, folders, empty files, big files and links inside of it is taken", () => {
+  const entries = [
+    file("app.py"),
+    file("pkg/__init__.py", 0),
+    file("data/big.bin", CHUNK_BYTES + 1),
+    file(".hidden/…/ünï côdé"),
+    link("pkg/data", "../data"),
+    link("latest.py", "./app.py"),
+  ];
+  expect(findTreeProblem(entries)).toBeUndefined();
+});
+
+test.each([
+  ["a parent", [file("../app.py")], '"../app.py" has a part ".."'],
+  ["a parent inside", [file("a/../../b")], '"a/../../b" has a part ".."'],
+  ["an absolute path", [file("/etc/passwd")], '"/etc/passwd" is no path of a file from the project\'s root'],
+  ["a folder", [file("a/")], '"a/" is no path of a file from the project\'s root'],
+  ["a dot", [file("./a")], '"./a" has a part "."'],
+  ["a double slash", [file("a//b")], '"a//b" has a part ""'],
+  ["an empty path", [file("")], '"" is no path of a file from the project\'s root'],
+  ["a NUL", [file("a\0b")], '"a\\u0000b" has control characters or is no well-formed text'],
+  ["a line break", [file("a\nb")], '"a\\nb" has control characters or is no well-formed text'],
+  ["half a character", [file("a\ud800")], '"a\\ud800" has control characters or is no well-formed text'],
+  ["a backslash", [file("a\\b")], '"a\\\\b" has a backslash, which is not a name everywhere'],
+  ["a long name", [file("a".repeat(256))], "has a name longer than 255 bytes"],
+  ["a long path", [file("a/".repeat(600) + "b")], "is longer than 1024 bytes"],
+  ["a path twice", [file("a"), file("a")], "a path is in it twice"],
+  ["a link to an absolute path", [link("a", "/etc")], '"a" is a link to an absolute or impossible path'],
+  ["a link out of the project", [link("a/b", "../../etc/passwd")], '"a/b" is a link out of the project'],
+  ["a link that comes back", [link("a", "../project/app.py")], '"a" is a link out of the project'],
+  ["a file below a link", [link("a", "b"), file("a/c")], '"a/c" lies below a path that is a file or a link'],
+  ["a file below a file", [file("a"), file("a/b/c")], '"a/b/c" lies below a path that is a file or a link'],
+  ["a link with bytes", [{ ...link("a", "b"), size: 3 }], '"a" is a link and has bytes'],
+  ["too few chunks", [{ ...file("a", CHUNK_BYTES + 1), chunks: [DIGEST] }], '"a" has 1 chunks; 2 belong to its size'],
+  ["too many files", Array.from({ length: MAX_TREE_FILES + 1 }, (_, n) => file(`f${n}`)), "it has 50001 files"],
+  ["too many bytes", [file("a", MAX_TREE_BYTES), file("b")], `${MAX_TREE_BYTES} is the most`],
+])("%s is refused by name", (_what, entries, problem) => {
+  expect(findTreeProblem(entries)).toContain(problem);
+});
+
+test("the same files have the same text, in whatever order they are found, and a changed bit is another one", () => {
+  const entries = [file("b"), file("B"), file("a/c"), file("é")];
+  expect(treeText([...entries].reverse())).toBe(treeText(entries));
+  expect(treeText([{ ...file("b"), is_executable: true }, ...entries.slice(1)])).not.toBe(treeText(entries));
+});
