@@ -1,0 +1,47 @@
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { expect, test } from "vitest";
+import { checkSpecCoverage } from "./lib/spec-coverage.mjs";
+
+const ROOT = fileURLToPath(new URL("..", import.meta.url));
+const report = {
+  testResults: [
+    {
+      name: join(ROOT, "apps/x.test.ts"),
+      assertionResults: [
+        { title: "an update is refused | told", status: "passed" },
+        { title: "a start fails", status: "failed" },
+        { title: "a stop is skipped", status: "pending" },
+      ],
+    },
+  ],
+};
+const page = (...rows: string[]) => ["| Sentence | Held by |", "| --- | --- |", ...rows].join("\n");
+
+test("a sentence with a test that passed is covered, and so is one of what does not exist yet", () => {
+  const rows = [
+    "| It is refused. | `apps/x.test.ts`: an update is refused \\| told |",
+    "| Uploads media. | Not yet: media |",
+  ];
+  expect(checkSpecCoverage(report, page(...rows))).toEqual([]);
+});
+
+test("a test that failed, was skipped, lies elsewhere or does not exist covers nothing", () => {
+  const rows = [
+    "| A. | `apps/x.test.ts`: a start fails |",
+    "| B. | `apps/x.test.ts`: a stop is skipped |",
+    "| C. | `apps/y.test.ts`: an update is refused \\| told |",
+    "| D. | `apps/x.test.ts`: an update is refused \\| told<br>`apps/x.test.ts`: nobody wrote it |",
+  ];
+  expect(checkSpecCoverage(report, page(...rows)).map((problem) => problem.slice(0, 3))).toEqual([
+    '"A.',
+    '"B.',
+    '"C.',
+    '"D.',
+  ]);
+});
+
+test("a sentence with neither a test nor a reason is told, and so is a page without any", () => {
+  expect(checkSpecCoverage(report, page("| A. | soon |", "| B. | Not yet: no time |"))).toHaveLength(2);
+  expect(checkSpecCoverage(report, "# Nothing\n")).toHaveLength(1);
+});
