@@ -21,6 +21,20 @@ export const SERVER_PATHS = {
   port: "server/port",
   authSecret: "server/auth-secret",
   masterKey: "server/master-key",
+  /** Which home this is: one control plane's pods live in one. */
+  homeId: "server/home-id",
+  /** `<database id>/`: cluster, stored runtimes and log of its pod. */
+  databases: "server/databases",
+  /** `<database id>/<tree digest>/`: project files, read-only. */
+  files: "server/files",
+  /** `<org id>/<environment hash>/`: Python environments, read-only. */
+  images: "server/images",
+  /** `<org id>/<ab>/<sha256>` */
+  blobs: "server/blobs",
+  /** A cluster of PostgreSQL that is made once and copied for each database. */
+  template: "server/template",
+  /** What the pods' driver keeps. */
+  pods: "server/pods",
 } as const;
 
 const KEY_BYTES = 32;

@@ -9,6 +9,8 @@ import type { Database, Tx } from "../database/pool.ts";
 export const JOBS = {
   /** Makes `main` of an organization that lacks it. */
   "provision-main": z.object({ org_id: z.uuid() }),
+  /** Takes a database to what it shall be. */
+  "reconcile-database": z.object({ database_id: z.uuid() }),
   /** Posts an event to a webhook. */
   "deliver-webhook": z.object({ delivery_id: z.uuid() }),
   /** Finds what was left undone, and forgets what has had its time. */
@@ -21,6 +23,8 @@ export interface EnqueueOptions {
   readonly job_key: string;
   /** From now, by the database's clock. */
   readonly delay_s?: number;
+  /** Jobs of one queue run one after the other. */
+  readonly queue?: string;
 }
 
 /** Adds a job in the transaction of the change that it serves: both are there or neither is. */
@@ -31,9 +35,18 @@ export async function enqueueJob<Name extends JobName>(
   options: EnqueueOptions,
 ): Promise<void> {
   await sql`select graphile_worker.add_job(identifier => ${name}, payload => ${JSON.stringify(payload)}::json,
-    run_at => now() + make_interval(secs => ${options.delay_s ?? 0}::float8), job_key => ${options.job_key})`.execute(
+    run_at => now() + make_interval(secs => ${options.delay_s ?? 0}::float8), job_key => ${options.job_key}, queue_name => ${options.queue ?? null})`.execute(
     db,
   );
+}
+
+/**
+ * Has the reconciler look at a database: what shall be, what is, and the operation that waits. It belongs in the transaction
+ * that changes one of these. A database is worked at by one job at a time.
+ */
+export async function enqueueReconcileDatabase(db: Database | Tx, database_id: string, delay_s = 0): Promise<void> {
+  const name = `reconcile-database ${database_id}`;
+  await enqueueJob(db, "reconcile-database", { database_id }, { job_key: name, queue: name, delay_s });
 }
 
 /** Makes or renews the tables of the jobs. Several servers may do so at once. */

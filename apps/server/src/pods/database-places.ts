@@ -1,0 +1,40 @@
+import { join } from "node:path";
+import { nameRuntimeFolder } from "@appdb/adapters/postgres/runtime-folder";
+import { SERVER_PATHS } from "../config.ts";
+
+/** Where a server keeps what belongs to databases: its home, and the folder for sockets (XDG_RUNTIME_DIR). */
+export interface ServerPlace {
+  readonly home: string;
+  readonly runtime_base: string | undefined;
+}
+
+/** Where what belongs to one database lies on this machine. */
+export interface DatabasePlaces {
+  readonly pod_id: string;
+  readonly data_folder: string;
+  readonly log_folder: string;
+  /** Each tree under its digest. */
+  readonly files_folder: string;
+  readonly run_folder: string;
+  /** Of the pod's API. */
+  readonly socket: string;
+}
+
+/** Names the places of a database, by its id alone: they stay where they are when it is renamed. @throws postgres_failed */
+export function databasePlaces({ home, runtime_base }: ServerPlace, database_id: string): DatabasePlaces {
+  const data_folder = join(home, SERVER_PATHS.databases, database_id);
+  const run_folder = nameRuntimeFolder(data_folder, runtime_base);
+  return {
+    pod_id: `db-${database_id}`,
+    data_folder,
+    log_folder: join(data_folder, "log"),
+    files_folder: join(home, SERVER_PATHS.files, database_id),
+    run_folder,
+    socket: join(run_folder, "pod.sock"),
+  };
+}
+
+/** Where the environment of an organization lies once it is built. */
+export function imageFolder(home: string, org_id: string, hash: string): string {
+  return join(home, SERVER_PATHS.images, org_id, hash);
+}

@@ -1,0 +1,46 @@
+import { randomBytes } from "node:crypto";
+import type { Secret } from "@appdb/adapters/secret";
+import { sql } from "kysely";
+import type { Envelope } from "../control-plane/secrets/envelope.ts";
+import type { Database } from "../database/pool.ts";
+
+/** No secret is called so: theirs are names of environment variables. */
+const NAME = "token of the pod";
+const TOKEN_BYTES = 32;
+
+export interface PodTokenDeps {
+  readonly db: Database;
+  readonly envelope: Envelope;
+}
+
+/** What the pod of a database takes for a bearer; undefined before it was ever started. */
+export async function findPodToken(deps: PodTokenDeps, database_id: string): Promise<Secret | undefined> {
+  const row = await deps.db
+    .selectFrom("control.databases")
+    .select(["org_id", "data_key_id", "sealed_pod_token"])
+    .where("id", "=", database_id)
+    .executeTakeFirst();
+  if (row === undefined || row.data_key_id === null || row.sealed_pod_token === null) return undefined;
+  const sealed = { data_key_id: row.data_key_id, sealed: row.sealed_pod_token };
+  return await deps.envelope.open(deps.db, { org_id: row.org_id, database_id }, NAME, sealed);
+}
+
+/** The same, made when there is none: once, however many ask at the same time. */
+export async function ensurePodToken(deps: PodTokenDeps, database: { id: string; org_id: string }): Promise<Secret> {
+  const kept = await findPodToken(deps, database.id);
+  if (kept !== undefined) return kept;
+  const token = randomBytes(TOKEN_BYTES).toString("base64url");
+  await deps.db.transaction().execute(async (tx) => {
+    const owner = { org_id: database.org_id, database_id: database.id };
+    const { data_key_id, sealed } = await deps.envelope.seal(tx, owner, NAME, token);
+    await tx
+      .updateTable("control.databases")
+      .set({ data_key_id, sealed_pod_token: sealed })
+      .where("id", "=", database.id)
+      .where(sql<boolean>`sealed_pod_token is null`)
+      .execute();
+  });
+  const made = await findPodToken(deps, database.id);
+  if (made === undefined) throw new Error("A database was removed while its pod was being started.");
+  return made;
+}
