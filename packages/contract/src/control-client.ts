@@ -1,6 +1,7 @@
 import type * as z from "zod";
 import { appError, fromProblem, isErrorCode, parseProblem } from "./errors.ts";
 import type { AuditEvent } from "./routes/control.ts";
+import type { LogLine } from "./routes/control-databases.ts";
 import { CONTROL_ROUTES, type ControlRouteName } from "./routes/control-paths.ts";
 import type { CONTROL_BODIES } from "./routes/control-schemas.ts";
 import { CLIENT_VERSION_HEADER, VERSION } from "./version.ts";
@@ -71,11 +72,18 @@ export interface ControlClient {
     input: CallInput<Name>,
     options?: CallOptions,
   ): Promise<CallAnswer<Name>>;
+  /** The answer as it was sent: rows hold numbers that `JSON.parse` would round. `sent` is a body that goes as it is. */
+  text<Name extends ControlRouteName>(name: Name, input: TextInput<Name>, options?: CallOptions): Promise<string>;
   /** All items of a list, page by page. */
   each<Name extends ListName>(name: Name, input: CallInput<Name>, options?: CallOptions): AsyncIterable<ItemOf<Name>>;
   /** The audit log as it grows, from behind the event `after`; ends with the signal. */
   follow(org: string, after: string | undefined, signal: AbortSignal): AsyncIterable<AuditEvent>;
+  /** A log line by line as it comes; ends with the log, or with the signal. */
+  lines<Name extends LogName>(name: Name, input: CallInput<Name>, signal: AbortSignal): AsyncIterable<LogLine>;
 }
+
+type TextInput<Name extends ControlRouteName> = Omit<CallInput<Name>, "body"> & { readonly sent?: string };
+type LogName = "databaseLogs" | "operationLog";
 
 /**
  * Makes a client of the control plane. Answers are taken as they are typed: the server checks what it sends, and schemas
@@ -88,8 +96,10 @@ export function createControlClient(options: ControlClientOptions): ControlClien
   const call: ControlClient["call"] = (name, input, given = {}) => answerOf(options, name, input as AnyInput, given);
   return {
     call,
+    text: (name, input, given) => textOf(options, name, input as AnyInput, given ?? {}),
     each: (name, input, given) => eachItem(options, name, input as AnyInput, given ?? {}) as AsyncIterable<never>,
     follow: (org, after, signal) => followEvents(options, org, after, signal) as AsyncIterable<AuditEvent>,
+    lines: (name, input, signal) => readLines(options, name, input as AnyInput, signal) as AsyncIterable<LogLine>,
   };
 }
 
@@ -97,6 +107,8 @@ interface AnyInput {
   readonly params?: Readonly<Record<string, string>>;
   readonly query?: Readonly<Record<string, string | number | undefined>>;
   readonly body?: unknown;
+  /** Instead of `body`: JSON as it goes over the wire. */
+  readonly sent?: string;
 }
 
 async function answerOf<T>(
@@ -105,11 +117,20 @@ async function answerOf<T>(
   input: AnyInput,
   given: CallOptions,
 ): Promise<T> {
+  const text = await textOf(options, name, input, given);
+  return (text === "" ? undefined : parse(options, name, text)) as T;
+}
+
+async function textOf(
+  options: ControlClientOptions,
+  name: ControlRouteName,
+  input: AnyInput,
+  given: CallOptions,
+): Promise<string> {
   const response = await send(options, name, input, given, {});
-  const text = await response.text().catch((cause: unknown) => {
+  return await response.text().catch((cause: unknown) => {
     throw lost(options, name, given.signal, cause);
   });
-  return (text === "" ? undefined : parse(options, name, text)) as T;
 }
 
 async function* eachItem(
@@ -134,18 +155,39 @@ async function* followEvents(
   signal: AbortSignal,
 ): AsyncGenerator<unknown> {
   const headers = { accept: "text/event-stream", ...(after === undefined ? {} : { "last-event-id": after }) };
-  const response = await send(options, "eventList", { params: { org } }, { signal }, headers);
+  for await (const line of textLines(options, "eventList", { params: { org } }, signal, headers))
+    if (line.startsWith("data:")) yield parse(options, "eventList", line.slice(5));
+}
+
+async function* readLines(
+  options: ControlClientOptions,
+  name: ControlRouteName,
+  input: AnyInput,
+  signal: AbortSignal,
+): AsyncGenerator<unknown> {
+  for await (const line of textLines(options, name, input, signal, { accept: "application/x-ndjson" }))
+    if (line !== "") yield parse(options, name, line);
+}
+
+/** Lines of an answer as they come; one that was cut off is left out. */
+async function* textLines(
+  options: ControlClientOptions,
+  name: ControlRouteName,
+  input: AnyInput,
+  signal: AbortSignal,
+  headers: Readonly<Record<string, string>>,
+): AsyncGenerator<string> {
+  const response = await send(options, name, input, { signal }, headers);
   const decoder = new TextDecoder();
   let rest = "";
   try {
-    for await (const chunk of response.body ?? []) {
-      const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n");
+    for await (const piece of response.body ?? []) {
+      const lines = (rest + decoder.decode(piece, { stream: true })).split("\n");
       rest = lines.pop() ?? "";
-      for (const line of lines) if (line.startsWith("data:")) yield parse(options, "eventList", line.slice(5));
+      yield* lines;
     }
   } catch (cause) {
-    if (signal.aborted) return;
-    throw lost(options, "eventList", signal, cause);
+    if (!signal.aborted) throw lost(options, name, signal, cause);
   }
 }
 
@@ -158,10 +200,11 @@ async function send(
 ) {
   const request: ControlFetch = options.fetch ?? fetch;
   const route = CONTROL_ROUTES[name];
+  const body = input.sent ?? (input.body === undefined ? undefined : JSON.stringify(input.body));
   const headers: Record<string, string> = {
     [CLIENT_VERSION_HEADER]: VERSION,
     ...(await options.credential()),
-    ...(input.body === undefined ? {} : { "content-type": "application/json" }),
+    ...(body === undefined ? {} : { "content-type": "application/json" }),
     ...(given.idempotency_key === undefined ? {} : { "idempotency-key": given.idempotency_key }),
     ...(given.if_match === undefined ? {} : { "if-match": given.if_match }),
     ...more,
@@ -169,7 +212,7 @@ async function send(
   const init = {
     method: route.method,
     headers,
-    ...(input.body === undefined ? {} : { body: JSON.stringify(input.body) }),
+    ...(body === undefined ? {} : { body }),
     ...(given.signal === undefined ? {} : { signal: given.signal }),
   };
   const url = options.url + pathOf(route.path, input.params ?? {}) + queryOf(input.query ?? {});

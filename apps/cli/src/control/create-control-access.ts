@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
-import { type ControlClient, createControlClient } from "@appdb/contract/control-client";
+import { type CallOptions, type ControlClient, createControlClient } from "@appdb/contract/control-client";
 import { AppError, appError } from "@appdb/contract/errors";
-import { CONTROL_ROUTES } from "@appdb/contract/routes/control-paths";
+import { CONTROL_ROUTES, type ControlRouteName } from "@appdb/contract/routes/control-paths";
 import type { CliConfig } from "../config.ts";
 import type { ControlAccess } from "../context.ts";
 import { signInByDevice } from "./device-sign-in.ts";
@@ -62,12 +62,12 @@ function connect(server: ServerAddress, credential: Credential): ControlClient {
     credential: async () => credential.headers,
     fetch: httpFetch,
   });
-  const call: ControlClient["call"] = async (name, input, given) => {
+  const ask = async <T>(name: ControlRouteName, given: CallOptions | undefined, send: Send<T>): Promise<T> => {
     const changes = CONTROL_ROUTES[name].method !== "GET";
     const options = changes ? { idempotency_key: randomUUID(), ...given } : (given ?? {});
     try {
-      return await client.call(name, input, options).catch((error: unknown) => {
-        if (isCutOff(error)) return client.call(name, input, options);
+      return await send(options).catch((error: unknown) => {
+        if (isCutOff(error)) return send(options);
         throw error;
       });
     } catch (error) {
@@ -75,11 +75,15 @@ function connect(server: ServerAddress, credential: Credential): ControlClient {
     }
   };
   return {
-    call,
+    call: (name, input, given) => ask(name, given, (options) => client.call(name, input, options)),
+    text: (name, input, given) => ask(name, given, (options) => client.text(name, input, options)),
     each: (name, input, given) => explained(client.each(name, input, given), server, credential),
     follow: (org, after, signal) => explained(client.follow(org, after, signal), server, credential),
+    lines: (name, input, signal) => explained(client.lines(name, input, signal), server, credential),
   };
 }
+
+type Send<T> = (options: CallOptions) => Promise<T>;
 
 async function* explained<T>(
   items: AsyncIterable<T>,

@@ -1,0 +1,54 @@
+import { expect, test } from "vitest";
+import { type ControlFetch, createControlClient } from "./control-client.ts";
+import type { LogLine } from "./routes/control-databases.ts";
+
+test("log lines come whole, however the connection cuts them", async () => {
+  const sent = new TextEncoder().encode(`${line(1, "zwölf")}\n${line(2, "two")}\n`);
+  const client = clientOver(async function* () {
+    for (const byte of sent) yield Uint8Array.of(byte);
+  });
+  expect(await collect(client.lines("databaseLogs", { params: MAIN }, open()))).toEqual(["zwölf", "two"]);
+});
+
+test("a log whose connection breaks gives the lines before, then says that the server does not answer", async () => {
+  const client = clientOver(async function* () {
+    yield new TextEncoder().encode(`${line(1, "one")}\n{"number": 2, "li`);
+    throw new Error("connection reset");
+  });
+  const seen: string[] = [];
+  const read = async () => {
+    for await (const { line: text } of client.lines("databaseLogs", { params: MAIN }, open())) seen.push(text);
+  };
+  await expect(read()).rejects.toMatchObject({ code: "server_unreachable" });
+  expect(seen).toEqual(["one"]);
+});
+
+test("rows keep every digit on both ways", async () => {
+  const bodies: (string | undefined)[] = [];
+  const fetch: ControlFetch = async (_, { body }) => {
+    bodies.push(body);
+    return { status: 200, text: async () => '{"id": 9007199254740993}', body: null };
+  };
+  const client = createControlClient({ url: "", url_source: "a test", credential: async () => ({}), fetch });
+  const params = { ...MAIN, table: "docs" };
+  expect(await client.text("rowInsert", { params, sent: '{"id": 9007199254740993}' })).toBe('{"id": 9007199254740993}');
+  expect(bodies).toEqual(['{"id": 9007199254740993}']);
+});
+
+const MAIN = { org: "acme", db: "main" };
+const open = () => new AbortController().signal;
+
+function line(number: number, text: string): string {
+  return JSON.stringify({ number, at: "2026-01-02T03:04:05.000Z", level: "info", line: text } satisfies LogLine);
+}
+
+function clientOver(pieces: () => AsyncGenerator<Uint8Array>) {
+  const fetch: ControlFetch = async () => ({ status: 200, text: async () => "", body: pieces() });
+  return createControlClient({ url: "", url_source: "a test", credential: async () => ({}), fetch });
+}
+
+async function collect(lines: AsyncIterable<LogLine>): Promise<string[]> {
+  const texts: string[] = [];
+  for await (const { line: text } of lines) texts.push(text);
+  return texts;
+}
