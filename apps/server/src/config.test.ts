@@ -36,6 +36,11 @@ test("has values for everything that nobody sets, and takes an empty variable fo
     mail: undefined,
     oidc: undefined,
     database_quota: 3,
+    pods: {
+      driver: "auto",
+      bounds: { least: { cpu: 0.1, memory_mb: 256, disk_gb: 1, workers: 1 }, most: { disk_gb: 1_000, workers: 16 } },
+      undelete_days: 7,
+    },
     trusted_proxies: [],
   });
 });
@@ -56,6 +61,12 @@ test("tells every problem at once, by the names of the settings and without thei
 
 test.each([
   [{ SERVICE_SMTP_URL: "smtp://localhost" }, "SERVICE_MAIL_FROM: is needed with SERVICE_SMTP_URL"],
+  [
+    { SERVICE_MIN_CPU: "4", SERVICE_MAX_CPU: "2" },
+    "SERVICE_MIN_CPU: is 4, and SERVICE_MAX_CPU is 2: no database could be made",
+  ],
+  [{ SERVICE_MIN_DISK_GB: "0" }, "SERVICE_MIN_DISK_GB"],
+  [{ SERVICE_PODS: "kubernetes" }, "SERVICE_PODS"],
   [{ SERVICE_OIDC_ISSUER: "https://id.example" }, "SERVICE_OIDC_CLIENT_ID: is needed with SERVICE_OIDC_ISSUER"],
   [{ SERVICE_TRUSTED_PROXIES: "10.0.0.1, the proxy" }, "SERVICE_TRUSTED_PROXIES: has another thing than addresses"],
   [{ SERVICE_TRUSTED_PROXIES: "10.0.0.0/33" }, "SERVICE_TRUSTED_PROXIES: has another thing than addresses"],

@@ -6,6 +6,7 @@ import { Secret } from "@appdb/adapters/secret";
 import { appError } from "@appdb/contract/errors";
 import { parse as parseToml } from "smol-toml";
 import { z } from "zod";
+import { type PodsConfig, podSettings, refuseCrossedBounds, toPodsConfig } from "./config-pods.ts";
 
 export const SERVER_ROLES = ["control-plane", "reconciler", "gateway"] as const;
 export type ServerRole = (typeof SERVER_ROLES)[number];
@@ -126,6 +127,7 @@ const settingsSchema = z
     SERVICE_OIDC_CLIENT_SECRET: text,
     SERVICE_OIDC_NAME: z.preprocess(empty, z.string().default("Single sign-on")),
     SERVICE_DATABASE_QUOTA: count(3, 1, 10_000),
+    ...podSettings,
     /** Addresses of proxies whose X-Forwarded-For is believed. */
     SERVICE_TRUSTED_PROXIES: proxies,
     /** 1 lets webhooks post to this machine and to private networks, and by http. */
@@ -141,6 +143,7 @@ const settingsSchema = z
     needs("SERVICE_MAIL_FROM", "SERVICE_SMTP_URL");
     needs("SERVICE_OIDC_CLIENT_ID", "SERVICE_OIDC_ISSUER");
     needs("SERVICE_OIDC_CLIENT_SECRET", "SERVICE_OIDC_ISSUER");
+    refuseCrossedBounds(found, context);
     if (!LOOPBACK.includes(found.SERVICE_HOST) && found.SERVICE_PUBLIC_URL === undefined) {
       const message = `is needed when SERVICE_HOST is ${found.SERVICE_HOST}: links and cookies are made for it`;
       context.addIssue({ code: "custom", path: ["SERVICE_PUBLIC_URL"], message });
@@ -173,6 +176,7 @@ export interface ServerConfig {
   readonly mail: { readonly url: Secret; readonly from: string } | undefined;
   readonly oidc: OidcConfig | undefined;
   readonly database_quota: number;
+  readonly pods: PodsConfig;
   readonly trusted_proxies: readonly string[];
   readonly webhook_private: boolean;
   readonly log_level: "debug" | "info" | "warn" | "error";
@@ -240,6 +244,7 @@ function toConfig(home: string, found: z.output<typeof settingsSchema>): ServerC
             name: found.SERVICE_OIDC_NAME,
           },
     database_quota: found.SERVICE_DATABASE_QUOTA,
+    pods: toPodsConfig(found),
     trusted_proxies: found.SERVICE_TRUSTED_PROXIES,
     webhook_private: found.SERVICE_WEBHOOK_PRIVATE === "1",
     log_level: found.SERVICE_LOG_LEVEL,

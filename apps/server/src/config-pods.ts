@@ -1,0 +1,79 @@
+import { availableParallelism, totalmem } from "node:os";
+import type { Resources } from "@appdb/contract/pod-spec";
+import { z } from "zod";
+
+const POD_DRIVERS = ["auto", "process", "sandbox", "container"] as const;
+const MEGABYTE = 1024 * 1024;
+
+const empty = (value: unknown) => (value === "" ? undefined : value);
+const number = (fallback: number, min: number, max: number) =>
+  z.preprocess(empty, z.coerce.number().min(min).max(max).default(fallback));
+const count = (fallback: number, min: number, max: number) =>
+  z.preprocess(empty, z.coerce.number().int().min(min).max(max).default(fallback));
+
+/** Settings of databases and their pods, under the names of the environment. */
+export const podSettings = {
+  /** Who runs pods. `auto`: the sandbox where the machine can, else processes. */
+  SERVICE_PODS: z.preprocess(empty, z.enum(POD_DRIVERS).default("auto")),
+  SERVICE_MIN_CPU: number(0.1, 0.01, 1_024),
+  SERVICE_MAX_CPU: number(availableParallelism(), 0.01, 1_024),
+  SERVICE_MIN_MEMORY_MB: count(256, 128, 16_777_216),
+  SERVICE_MAX_MEMORY_MB: count(Math.floor(totalmem() / MEGABYTE), 128, 16_777_216),
+  SERVICE_MIN_DISK_GB: count(1, 1, 1_048_576),
+  SERVICE_MAX_DISK_GB: count(1_000, 1, 1_048_576),
+  SERVICE_MIN_WORKERS: count(1, 1, 1_024),
+  SERVICE_MAX_WORKERS: count(16, 1, 1_024),
+  /** For how long a deleted database can be undeleted. */
+  SERVICE_UNDELETE_DAYS: count(7, 0, 365),
+} as const;
+
+type Found = z.output<z.ZodObject<typeof podSettings>>;
+
+/** What an operator lets a database use. */
+export interface ResourceBounds {
+  readonly least: Resources;
+  readonly most: Resources;
+}
+
+export interface PodsConfig {
+  readonly driver: (typeof POD_DRIVERS)[number];
+  readonly bounds: ResourceBounds;
+  readonly undelete_days: number;
+}
+
+/** The settings that bound a resource: what an error names. */
+export const BOUND_SETTINGS = {
+  cpu: { least: "SERVICE_MIN_CPU", most: "SERVICE_MAX_CPU" },
+  memory_mb: { least: "SERVICE_MIN_MEMORY_MB", most: "SERVICE_MAX_MEMORY_MB" },
+  disk_gb: { least: "SERVICE_MIN_DISK_GB", most: "SERVICE_MAX_DISK_GB" },
+  workers: { least: "SERVICE_MIN_WORKERS", most: "SERVICE_MAX_WORKERS" },
+} as const satisfies Record<keyof Resources, { readonly least: keyof Found; readonly most: keyof Found }>;
+
+const RESOURCES = ["cpu", "memory_mb", "disk_gb", "workers"] as const satisfies readonly (keyof Resources)[];
+
+/** Adds a problem for each resource of which the least is more than the most. */
+export function refuseCrossedBounds(found: Found, context: z.RefinementCtx): void {
+  for (const name of RESOURCES) {
+    const { least, most } = BOUND_SETTINGS[name];
+    if (found[least] <= found[most]) continue;
+    context.addIssue({
+      code: "custom",
+      path: [least],
+      message: `is ${found[least]}, and ${most} is ${found[most]}: no database could be made`,
+    });
+  }
+}
+
+export function toPodsConfig(found: Found): PodsConfig {
+  const bound = (side: "least" | "most"): Resources => ({
+    cpu: found[BOUND_SETTINGS.cpu[side]],
+    memory_mb: found[BOUND_SETTINGS.memory_mb[side]],
+    disk_gb: found[BOUND_SETTINGS.disk_gb[side]],
+    workers: found[BOUND_SETTINGS.workers[side]],
+  });
+  return {
+    driver: found.SERVICE_PODS,
+    bounds: { least: bound("least"), most: bound("most") },
+    undelete_days: found.SERVICE_UNDELETE_DAYS,
+  };
+}
