@@ -49,7 +49,7 @@ export interface PodStatus {
   readonly started_at: string;
   /** How it ended; null while it runs. */
   readonly exit: PodExit | null;
-  /** Of all its processes, by PSS or the group's counter; null where nobody counts. */
+  /** Of all its processes, by PSS or the group's counter; null where nobody counts, and in `list` where that takes long. */
   readonly memory_bytes: number | null;
 }
 
@@ -58,6 +58,8 @@ export interface PodExit {
   readonly signal: string | null;
   /** Killed because its database's pods needed more than `memory_mb`; read from the group's own counter. */
   readonly is_out_of_memory: boolean;
+  /** Which limit of a task the driver ended it for; null for any other end. */
+  readonly exceeded: "time" | "disk" | null;
 }
 
 export interface PodLine {
@@ -87,7 +89,7 @@ export interface PodDriver extends AsyncDisposable {
   /**
    * Makes the pod run as the spec says, and resolves when its process runs; it is not waited for until it is ready. A pod that
    * runs by an equal spec is left alone, one by another spec is stopped first. Safe to repeat and to be killed in.
-   * @throws pod_failed with what the system said
+   * @throws pod_failed with what the system said; pods_one_organization of a driver that does not isolate
    */
   ensure(spec: PodSpec, signal: AbortSignal): Promise<PodStatus>;
   /** Ends the pod with all of its processes: asked first, by force after `grace_ms`. Resolves when none is left; nothing for one that is gone. */
@@ -96,9 +98,10 @@ export interface PodDriver extends AsyncDisposable {
   list(labels: Partial<PodLabels>): Promise<PodStatus[]>;
   /** Lines of `pod.log`, the oldest first; a file that was rotated meanwhile is read to its end. */
   logs(log_folder: string, input: PodLogsInput): AsyncIterable<PodLine>;
-  /** Forgets a pod that has ended: what the driver keeps of it goes. */
+  /** Forgets a pod that has ended: what the driver keeps of it goes. Nothing for one that is not known. @throws pod_failed when it runs */
   forget(id: string): Promise<void>;
-  /** Runs a program to its end, in the same bounds as a pod. @throws pod_failed, only when it could not be started */
+  /** Runs a program to its end, in the same bounds as a pod; it ends with the signal, and with whoever runs it.
+   *  @throws pod_failed, only when it could not be started; pods_one_organization as `ensure` */
   run(task: PodTask, signal: AbortSignal): Promise<PodExit>;
 }
 

@@ -1,10 +1,12 @@
 import { StringDecoder } from "node:string_decoder";
 
-/** A longer line is given in pieces of this length. */
 const MAX_LINE_LENGTH = 8 * 1024;
 
-/** Turns bytes as they come into lines of bounded length. `end` gives what is left without a line break. */
-export function createLineSplitter(onLine: (line: string) => void): { push(bytes: Buffer): void; end(): void } {
+/** Turns bytes as they come into lines; longer ones are given in pieces of `max_length`. `end` gives what is left without a line break. */
+export function createLineSplitter(
+  onLine: (line: string) => void,
+  max_length = MAX_LINE_LENGTH,
+): { push(bytes: Buffer): void; end(): void } {
   const decoder = new StringDecoder("utf8");
   let rest = "";
 
@@ -12,16 +14,16 @@ export function createLineSplitter(onLine: (line: string) => void): { push(bytes
     const lines = (rest + text).split("\n");
     rest = lines.pop() ?? "";
     for (const line of lines) give(line);
-    while (rest.length > MAX_LINE_LENGTH) {
-      onLine(rest.slice(0, MAX_LINE_LENGTH));
-      rest = rest.slice(MAX_LINE_LENGTH);
+    while (rest.length > max_length) {
+      onLine(rest.slice(0, max_length));
+      rest = rest.slice(max_length);
     }
   }
 
   function give(line: string): void {
     const text = line.endsWith("\r") ? line.slice(0, -1) : line;
-    for (let start = 0; start === 0 || start < text.length; start += MAX_LINE_LENGTH) {
-      onLine(text.slice(start, start + MAX_LINE_LENGTH));
+    for (let start = 0; start === 0 || start < text.length; start += max_length) {
+      onLine(text.slice(start, start + max_length));
     }
   }
 

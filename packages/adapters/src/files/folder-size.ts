@@ -1,0 +1,48 @@
+import type { Dirent } from "node:fs";
+import { lstat, readdir } from "node:fs/promises";
+import { join } from "node:path";
+
+const BLOCK_BYTES = 512;
+const AT_ONCE = 32;
+
+/**
+ * What folders take on the disk, in bytes: a file of several names counts once, a sparse one by its blocks, and links are
+ * not followed. What disappears meanwhile is left out, folders that are not there take nothing.
+ */
+export async function folderBytes(folders: readonly string[]): Promise<number> {
+  const seen = new Set<string>();
+  const waiting = [...folders];
+  let bytes = 0;
+
+  async function count(path: string): Promise<void> {
+    const found = await ifThere(lstat(path));
+    if (found === undefined) return;
+    const key = `${found.dev}:${found.ino}`;
+    if (found.nlink > 1 && !found.isDirectory()) {
+      if (seen.has(key)) return;
+      seen.add(key);
+    }
+    bytes += found.blocks * BLOCK_BYTES;
+    if (found.isDirectory()) waiting.push(path);
+  }
+
+  for (const folder of waiting.splice(0)) await count(folder);
+  for (let folder = waiting.pop(); folder !== undefined; folder = waiting.pop()) {
+    const parent = folder;
+    const entries: Dirent[] = (await ifThere(readdir(parent, { withFileTypes: true }))) ?? [];
+    for (let at = 0; at < entries.length; at += AT_ONCE) {
+      await Promise.all(entries.slice(at, at + AT_ONCE).map(({ name }) => count(join(parent, name))));
+    }
+  }
+  return bytes;
+}
+
+async function ifThere<T>(found: Promise<T>): Promise<T | undefined> {
+  try {
+    return await found;
+  } catch (error) {
+    // gone, or it has become a file meanwhile
+    if (["ENOENT", "ENOTDIR"].includes((error as NodeJS.ErrnoException).code ?? "")) return undefined;
+    throw error;
+  }
+}

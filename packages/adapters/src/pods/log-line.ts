@@ -1,0 +1,58 @@
+import type { PodLine } from "./pod-driver.ts";
+
+/** Of pino's numbers. */
+const LEVELS = [
+  { least: 50, level: "error" },
+  { least: 40, level: "warn" },
+  { least: 30, level: "info" },
+  { least: 0, level: "debug" },
+] as const;
+const NAMES: Readonly<Record<string, PodLine["level"]>> = {
+  trace: "debug",
+  debug: "debug",
+  info: "info",
+  warn: "warn",
+  error: "error",
+  fatal: "error",
+};
+/** Members that a line shows otherwise, or not at all. */
+const SHOWN = new Set(["level", "time", "msg", "pid", "hostname"]);
+
+/**
+ * Makes a line of a log: what pino wrote is its message with the other members as JSON after it; everything else is a line of
+ * its own at `info`. `former` is the time of the line before, for those that tell none.
+ */
+export function parseLogLine(text: string, former: string): PodLine {
+  const entry = parseEntry(text);
+  if (entry === undefined) return { at: former, level: "info", line: text };
+  const rest = Object.fromEntries(Object.entries(entry).filter(([name]) => !SHOWN.has(name)));
+  const words = Object.keys(rest).length === 0 ? "" : JSON.stringify(rest);
+  return {
+    at: timeOf(entry["time"]) ?? former,
+    level: levelOf(entry["level"]),
+    line: [entry["msg"], words].filter((part) => part !== "").join(" "),
+  };
+}
+
+function parseEntry(text: string): Record<string, unknown> | undefined {
+  if (!text.startsWith("{")) return undefined;
+  try {
+    const found: unknown = JSON.parse(text);
+    const is_entry = typeof found === "object" && found !== null && "msg" in found && typeof found.msg === "string";
+    return is_entry ? { ...found } : undefined;
+  } catch {
+    // a print that looks like JSON, or a line that a crash cut
+    return undefined;
+  }
+}
+
+function timeOf(time: unknown): string | undefined {
+  if (typeof time !== "string" && typeof time !== "number") return undefined;
+  const date = new Date(time);
+  return Number.isNaN(date.getTime()) ? undefined : date.toISOString();
+}
+
+function levelOf(level: unknown): PodLine["level"] {
+  if (typeof level === "string") return NAMES[level] ?? "info";
+  return LEVELS.find(({ least }) => typeof level === "number" && level >= least)?.level ?? "info";
+}

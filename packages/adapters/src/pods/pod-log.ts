@@ -1,0 +1,74 @@
+import { copyFileSync, mkdirSync, openSync, renameSync, statSync, truncateSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { createLineSplitter } from "../udf/output-lines.ts";
+import { LogFiles } from "./log-files.ts";
+import { parseLogLine } from "./log-line.ts";
+import type { PodLine, PodLogsInput } from "./pod-driver.ts";
+
+/** What the pod writes, and rotates by itself to `pod.log.1` and on. */
+const LOG_FILE = "pod.log";
+/** What the program prints by itself: little, above all why it crashed. */
+const OUTPUT_FILE = "output.log";
+const MAX_OUTPUT_BYTES = 4_000_000;
+const MAX_LINE_LENGTH = 64 * 1024;
+const POLL_MS = 100;
+
+/**
+ * Reads a pod's log: lines of `pod.log` and of the files that it was rotated to, the oldest first. With `follow` it goes on until the
+ * signal, through rotations, and waits for a log that is not there yet. It ends quietly when the signal comes.
+ */
+export async function* readPodLog(log_folder: string, input: PodLogsInput): AsyncGenerator<PodLine, void, void> {
+  const { signal } = input;
+  await using files = new LogFiles(join(log_folder, LOG_FILE));
+  if (input.tail !== undefined) await files.seekLast(input.tail);
+  const since = input.since?.toISOString() ?? "";
+  const texts: string[] = [];
+  const lines = createLineSplitter((text) => void texts.push(text), MAX_LINE_LENGTH);
+  let at: string | undefined;
+  while (!signal.aborted) {
+    const piece = await files.read();
+    if (piece !== undefined) lines.push(piece.bytes);
+    // nothing follows a line in its file that has no end yet: the file was rotated, or nobody waits for the rest
+    if (piece === undefined ? !input.follow : piece.is_end) lines.end();
+    for (const text of texts.splice(0)) {
+      at ??= (await files.writtenAt()).toISOString();
+      const line = parseLogLine(text, at);
+      at = line.at;
+      if (line.at >= since && !signal.aborted) yield line;
+    }
+    if (piece !== undefined) continue;
+    if (!input.follow) return;
+    await sleep(POLL_MS, undefined, { signal }).catch(() => undefined);
+  }
+}
+
+/** The last lines of a pod since it was started, what it printed by itself last: why it ended, if it could still say so. */
+export async function readLastWords(log_folder: string, started_at: Date, count: number): Promise<string[]> {
+  const input = { tail: count, since: started_at, follow: false, signal: new AbortController().signal };
+  const words: string[] = [];
+  for await (const { line } of readPodLog(log_folder, input)) words.push(line);
+  await using output = new LogFiles(join(log_folder, OUTPUT_FILE));
+  await output.seekLast(count);
+  const lines = createLineSplitter((text) => void words.push(parseLogLine(text, "").line), MAX_LINE_LENGTH);
+  for (let piece = await output.read(); piece !== undefined; piece = await output.read()) lines.push(piece.bytes);
+  lines.end();
+  return words.filter((text) => text.trim() !== "").slice(-count);
+}
+
+/** Opens the file for what a program prints by itself from now on; the former program's goes to `output.log.old`. */
+export function openOutput(log_folder: string): number {
+  mkdirSync(log_folder, { recursive: true, mode: 0o700 });
+  const path = join(log_folder, OUTPUT_FILE);
+  if ((statSync(path, { throwIfNoEntry: false })?.size ?? 0) > 0) renameSync(path, `${path}.old`);
+  return openSync(path, "a", 0o600);
+}
+
+/** Keeps what a program prints by itself from growing: what is older goes to `output.log.old` once there is much of it. */
+export function boundOutput(log_folder: string): void {
+  const path = join(log_folder, OUTPUT_FILE);
+  if ((statSync(path, { throwIfNoEntry: false })?.size ?? 0) < MAX_OUTPUT_BYTES) return;
+  // the program has the file open to append to it, so that a renamed one would go on growing
+  copyFileSync(path, `${path}.old`);
+  truncateSync(path);
+}

@@ -1,0 +1,14 @@
+import { createHash } from "node:crypto";
+import type { PodSpec } from "./pod-driver.ts";
+
+/** Which spec a pod runs by: equal for equal specs, whatever the order of their members. Tells nothing of the input. */
+export function specHash(spec: PodSpec): string {
+  const { labels, limits } = spec;
+  const parts = [
+    ...[spec.id, labels.organization_id, labels.database_id, labels.kind, spec.args],
+    ...[createHash("sha256").update(spec.input.reveal()).digest("hex")],
+    ...[spec.folders.map(({ path, mode }) => [path, mode]), spec.run_folder, spec.log_folder],
+    ...[limits.cpu, limits.memory_mb, limits.tasks, spec.network],
+  ];
+  return createHash("sha256").update(JSON.stringify(parts)).digest("hex");
+}

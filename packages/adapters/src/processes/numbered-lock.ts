@@ -1,0 +1,126 @@
+import { randomBytes } from "node:crypto";
+import { linkSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { identifyProcess, isAlive, type ProcessIdentity } from "./process-identity.ts";
+
+/**
+ * A lock that ends with its process. Lock files are numbered and only the highest counts: it belongs to a process
+ * that is either alive, then the lock is taken, or dead, then whoever makes the next number has it. Nobody ever removes
+ * the highest file, so two that find the same dead owner race for one name and `link` lets exactly one have it; a single
+ * file that is removed and made again cannot promise that.
+ */
+export type LockResult =
+  | { readonly outcome: "acquired"; release(): void }
+  | { readonly outcome: "taken"; readonly owner: ProcessIdentity };
+
+const POLL_MS = 5;
+
+/** Tries to take the lock once. `folder` is made when it is missing; the lock's files in it begin with `prefix`. */
+export function tryLock(folder: string, prefix: string): LockResult {
+  const self = identifyProcess(process.pid);
+  if (self === undefined) throw new Error("This process cannot be found in the process table.");
+  for (;;) {
+    // made before anything is looked at: if the folder is moved away and made anew meanwhile, the draft is not in it
+    const draft = writeDraft(folder, self);
+    try {
+      const highest = Math.max(0, ...listNumbers(folder, prefix));
+      const owner = highest === 0 ? undefined : readOwner(join(folder, `${prefix}${highest}`));
+      if (owner !== undefined && isAlive(owner)) return { outcome: "taken", owner };
+      const mine = highest + 1;
+      if (!link(draft, join(folder, `${prefix}${mine}`))) continue;
+      // our number may have been used and cleared away by a later owner since we looked
+      if (listNumbers(folder, prefix).some((number) => number > mine)) {
+        rmSync(join(folder, `${prefix}${mine}`), { force: true });
+        continue;
+      }
+      for (const number of listNumbers(folder, prefix)) {
+        if (number < mine) rmSync(join(folder, `${prefix}${number}`), { force: true });
+      }
+      return { outcome: "acquired", release: () => release(folder, join(folder, `${prefix}${mine}`)) };
+    } finally {
+      rmSync(draft, { force: true });
+    }
+  }
+}
+
+/** Waits for the lock, which the returned object lets go of. Waits for itself, too: it knows processes only. @throws the abort's reason */
+export async function waitForLock(folder: string, prefix: string, signal?: AbortSignal): Promise<Disposable> {
+  for (;;) {
+    signal?.throwIfAborted();
+    const result = tryLock(folder, prefix);
+    if (result.outcome === "acquired") return { [Symbol.dispose]: result.release };
+    await sleep(POLL_MS, undefined, signal === undefined ? {} : { signal });
+  }
+}
+
+function writeDraft(folder: string, self: ProcessIdentity): string {
+  for (;;) {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    const draft = join(folder, `draft.${randomBytes(6).toString("hex")}`);
+    try {
+      writeFileSync(draft, JSON.stringify(self), { mode: 0o600, flag: "wx" });
+      return draft;
+    } catch (error) {
+      // the folder was moved away just now
+      if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+    }
+  }
+}
+
+/** Gives the draft its numbered name; false when somebody else was first, or the draft went with its folder. */
+function link(draft: string, path: string): boolean {
+  try {
+    linkSync(draft, path);
+    return true;
+  } catch (error) {
+    if (["EEXIST", "ENOENT"].includes((error as NodeJS.ErrnoException).code ?? "")) return false;
+    throw error;
+  }
+}
+
+/** The file stays, as nobody's. */
+function release(folder: string, path: string): void {
+  const draft = join(folder, `draft.${randomBytes(6).toString("hex")}`);
+  try {
+    writeFileSync(draft, "{}", { mode: 0o600, flag: "wx" });
+    renameSync(draft, path);
+  } catch (error) {
+    // whoever has it may have taken the folder away with everything in it
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+  }
+}
+
+function listNumbers(folder: string, prefix: string): number[] {
+  let names: string[];
+  try {
+    names = readdirSync(folder);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
+    throw error;
+  }
+  return names
+    .filter((name) => name.startsWith(prefix) && /^\d+$/.test(name.slice(prefix.length)))
+    .map((name) => Number(name.slice(prefix.length)));
+}
+
+function readOwner(path: string): ProcessIdentity | undefined {
+  let text: string;
+  try {
+    text = readFileSync(path, "utf8");
+  } catch (error) {
+    // cleared away by a later owner, whom the next look finds
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw error;
+  }
+  try {
+    const found = JSON.parse(text) as Partial<ProcessIdentity>;
+    if (typeof found.pid === "number" && typeof found.started === "string") {
+      return { pid: found.pid, started: found.started };
+    }
+    return undefined;
+  } catch {
+    // torn by a crash of the machine: nobody of that time lives
+    return undefined;
+  }
+}

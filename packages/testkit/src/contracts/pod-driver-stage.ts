@@ -1,0 +1,166 @@
+import { randomBytes } from "node:crypto";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { PodDriver, PodSpec, PodTask } from "@appdb/adapters/pods/pod-driver";
+import { Secret } from "@appdb/adapters/secret";
+import type { Clock, Logger } from "@appdb/engine/ports";
+import { eventually } from "../eventually.ts";
+import { createSilentLog } from "../silent-log.ts";
+
+/** What every driver is made from; a suite adds what its own needs. */
+export interface PodDriverInput {
+  readonly folder: string;
+  readonly program: { readonly file: string; readonly node_options: readonly string[] };
+  readonly log: Logger;
+  readonly clock: Clock;
+}
+
+/** A driver that the suite runs for, and what it can do. */
+export interface PodDriverUnderTest {
+  readonly name: PodDriver["name"];
+  /** Where its factory is, for processes of their own that the suite kills: `@appdb/adapters/pods/process-pods`, `createProcessPods`. */
+  readonly module: string;
+  readonly factory: string;
+  /** Members that the factory takes beside `PodDriverInput`'s; they must pass through JSON. */
+  readonly options?: Readonly<Record<string, unknown>>;
+  /** Ends processes that left their session, their parent and their environment. */
+  readonly ends_bare_daemons: boolean;
+  readonly bounds_memory: boolean;
+  readonly bounds_tasks: boolean;
+}
+
+/** What the test program does with its input (pod-program.mjs). */
+export interface Told {
+  readonly ignores_term?: boolean;
+  readonly stop_code?: number;
+  readonly exit_code?: number;
+  readonly child?: boolean;
+  readonly session?: boolean;
+  readonly daemon?: "kept" | "bare";
+  readonly prints?: string;
+  readonly allocates_mb?: number;
+  readonly secret?: string;
+}
+
+export interface PodProgramReport {
+  readonly pid: number;
+  readonly input_digest: string;
+  readonly env: Readonly<Record<string, string>>;
+  readonly argv: readonly string[];
+}
+
+const PROGRAM = fileURLToPath(new URL("./pod-program.mjs", import.meta.url));
+
+/** Folders and specs of one test. Disposing of it ends every process that carries its mark. */
+export interface PodStage extends AsyncDisposable {
+  readonly folder: string;
+  /** In the arguments of each process that the test's pods start. */
+  readonly mark: string;
+  readonly input: PodDriverInput;
+  open(): Promise<PodDriver>;
+  spec(told?: Told, changes?: Partial<PodSpec>): PodSpec;
+  task(changes: Partial<PodTask> & Pick<PodTask, "args">): PodTask;
+  /** What the test program wrote once it had read its input. */
+  ready(spec: PodSpec): Promise<PodProgramReport>;
+  /** Pids of living processes with the mark that are Node: no shell or wrapper before them. */
+  programs(): number[];
+}
+
+/** Makes the folders of a test. */
+export function openPodStage(driver: PodDriverUnderTest): PodStage {
+  const folder = mkdtempSync(join(tmpdir(), "pods-"));
+  const mark = `mark-${randomBytes(8).toString("hex")}`;
+  const input: PodDriverInput = {
+    folder: join(folder, "pods"),
+    program: { file: PROGRAM, node_options: [] },
+    log: createSilentLog(),
+    clock: { now: Date.now },
+  };
+  const opened: PodDriver[] = [];
+
+  function spec(told: Told = {}, changes: Partial<PodSpec> = {}): PodSpec {
+    const id = changes.id ?? "db-1";
+    const [run_folder, log_folder, data_folder] = ["run", "log", "data"].map((name) => join(folder, id, name)) as [
+      string,
+      string,
+      string,
+    ];
+    for (const path of [run_folder, log_folder, data_folder]) mkdirSync(path, { recursive: true, mode: 0o700 });
+    return {
+      id,
+      labels: { organization_id: "org-1", database_id: id, kind: "database" },
+      args: ["pod.js", mark],
+      input: new Secret(JSON.stringify({ ...told, mark, run_folder, log_folder })),
+      folders: [
+        { path: data_folder, mode: "write" },
+        { path: log_folder, mode: "write" },
+      ],
+      run_folder,
+      log_folder,
+      limits: { cpu: 1, memory_mb: 256, tasks: 200 },
+      network: "none",
+      ...changes,
+    };
+  }
+
+  return {
+    folder,
+    mark,
+    input,
+    spec,
+    async open() {
+      const made: unknown = await import(driver.module);
+      const pods = await (made as Record<string, (input: object) => PodDriver | Promise<PodDriver>>)[driver.factory]?.({
+        ...input,
+        ...driver.options,
+      });
+      if (pods === undefined) throw new Error(`${driver.module} has no ${driver.factory}`);
+      opened.push(pods);
+      return pods;
+    },
+    task(changes) {
+      const work = join(folder, "work");
+      mkdirSync(work, { recursive: true, mode: 0o700 });
+      return {
+        id: "task-1",
+        labels: { organization_id: "org-1", database_id: "db-1", kind: "database" },
+        program: process.execPath,
+        env: { PATH: "/usr/bin:/bin" },
+        cwd: work,
+        folders: [{ path: work, mode: "write" }],
+        limits: { cpu: 1, memory_mb: 256, tasks: 100, timeout_ms: 30_000, disk_bytes: 100_000_000 },
+        network: "none",
+        allowed_hosts: [],
+        onLine: () => undefined,
+        ...changes,
+      };
+    },
+    ready: (of) =>
+      eventually(() => JSON.parse(readFileSync(join(of.run_folder, "ready.json"), "utf8")) as PodProgramReport, {
+        timeout_ms: 20_000,
+      }),
+    programs: () => findMarked(mark),
+    async [Symbol.asyncDispose]() {
+      for (const pods of opened) await pods[Symbol.asyncDispose]();
+      for (const pid of findMarked(mark, false)) process.kill(pid, "SIGKILL");
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Processes with a text among their arguments; of Node alone unless told otherwise. */
+function findMarked(mark: string, is_node_only = true): number[] {
+  return readdirSync("/proc").flatMap((name) => {
+    if (!/^\d+$/.test(name) || Number(name) === process.pid) return [];
+    try {
+      const [program, ...args] = readFileSync(`/proc/${name}/cmdline`, "utf8").split("\0");
+      const is_marked = args.includes(mark) && (!is_node_only || program === process.execPath);
+      return is_marked ? [Number(name)] : [];
+    } catch {
+      // gone between two looks
+      return [];
+    }
+  });
+}
