@@ -12,6 +12,9 @@ export interface OrgOfDatabases {
   readonly name: string;
 }
 
+/** The database that an organization comes with and keeps. */
+export const PROTECTED_DATABASE = "main";
+
 export type DatabaseRow = Selectable<DatabaseTables["control.databases"]>;
 
 /** The databases of an organization, by name. */
@@ -56,7 +59,7 @@ export function databaseNotFound(org: OrgOfDatabases, name: string): Error {
   return appError("database_not_found", {
     detail: `${org.name} has no database ${JSON.stringify(name.slice(0, 63))}.`,
     hint:
-      name === "main"
+      name === PROTECTED_DATABASE
         ? "A new organization gets its database main in a moment; ask again then."
         : `Create it: cli db update ${databaseUriOf(org.name, name.slice(0, 63))}`,
     meta: { organization: org.name, database: name.slice(0, 63) },

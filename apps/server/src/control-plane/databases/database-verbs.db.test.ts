@@ -1,0 +1,186 @@
+import { DATABASE_STATES, type DatabaseState } from "@appdb/contract/routes/control-databases";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { leftBehind, makeDatabase, openDatabaseStage } from "../../testing/databases.ts";
+import { openServer, type TestServer } from "../../testing/open-server.ts";
+import { type OrgStage, openOrgStage } from "../../testing/people.ts";
+import { type Scenario, testScenarios } from "../../testing/scenarios.ts";
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await openServer();
+});
+afterAll(() => server[Symbol.asyncDispose]());
+
+const VERBS = [
+  "databaseBuildImage",
+  "databaseStart",
+  "databaseStop",
+  "databaseRestart",
+  "databaseRetry",
+  "databaseUndelete",
+  "databaseDelete",
+] as const;
+type Verb = (typeof VERBS)[number];
+
+const MAIN = { db: "main" };
+const ROWS: Scenario[] = VERBS.flatMap((route): Scenario[] => [
+  { as: "guest", route, params: MAIN, status: 401, excludes: ["AVAILABLE"] },
+  { as: "outsider", route, params: MAIN, status: 404, includes: ["organization_not_found"], excludes: ["AVAILABLE"] },
+  {
+    as: "owner",
+    named: "owner, of what is not there",
+    route,
+    params: { db: "other" },
+    status: 404,
+    includes: ["database_not_found", "cli db update cloud://"],
+  },
+  {
+    as: "outsider",
+    named: "outsider, by way of their own organization",
+    route,
+    params: ({ other_org }) => ({ org: other_org.name, db: "main" }),
+    status: 404,
+    includes: ["database_not_found"],
+    excludes: [({ org }) => org.name],
+  },
+]);
+
+describe("who may ask what of a database", () => {
+  testScenarios(() => server, openDatabaseStage, [
+    ...ROWS,
+    { as: "member", route: "databaseStop", params: MAIN, status: 202, includes: ["STOPPING", "database.stop"] },
+    { as: "member", route: "databaseDelete", params: MAIN, status: 403, includes: ["database.delete"] },
+    { as: "member", route: "databaseUndelete", params: MAIN, status: 403, includes: ["database.delete"] },
+    {
+      as: "owner",
+      named: "owner, main",
+      route: "databaseDelete",
+      params: MAIN,
+      status: 409,
+      includes: ["database_protected", "cli db stop cloud://"],
+    },
+  ]);
+});
+
+const ask = (route: Verb, stage: OrgStage, db: string, query = {}) =>
+  server.ask(route, { as: stage.owner, params: { org: stage.org.name, db }, query } as never);
+
+describe("a request", () => {
+  test.each<[Verb, DatabaseState, DatabaseState, string, object]>([
+    ["databaseStop", "AVAILABLE", "STOPPING", "database.stop", { is_awake: false }],
+    ["databaseStart", "STOPPED", "STARTING", "database.start", { is_awake: true }],
+    ["databaseRestart", "AVAILABLE", "STARTING", "database.restart", { is_awake: true, restarts: 1 }],
+    ["databaseRetry", "FAILED", "STARTING", "database.retry", { is_awake: true, restarts: 1 }],
+    ["databaseBuildImage", "FAILED", "PROVISIONING", "database.build", { builds: 1 }],
+    ["databaseDelete", "AVAILABLE", "DELETING", "database.delete", { is_awake: false }],
+    ["databaseUndelete", "DELETING", "STOPPED", "database.undelete", { is_awake: false }],
+  ])("%s of one that is %s leads to %s", async (route, state, next, kind, desired) => {
+    const stage = await openOrgStage(server);
+    const id = await makeDatabase(server, stage.org, {
+      name: "extra",
+      state,
+      desired: { is_awake: state !== "STOPPED" },
+    });
+    const { status, json, text } = await ask(route, stage, "extra");
+    expect(status, text).toBe(202);
+    expect(json).toMatchObject({ database: { state: next, generation: 2, operation: { kind } }, operation: { kind } });
+    expect(json.database.operation).toEqual(json.operation);
+    expect(await leftBehind(server, id)).toEqual({
+      ...{ state: next, generation: 2, desired: expect.objectContaining(desired), jobs: 1 },
+      ...{ operations: [{ kind, state: "pending" }], events: [`${kind} pending`] },
+      purged_in_s: next === "DELETING" ? 7 * 86_400 : null,
+    });
+  });
+
+  test("of a database that is as it asks for changes nothing and says so", async () => {
+    const stage = await openOrgStage(server);
+    const as_asked = [
+      ["databaseStop", "STOPPED"],
+      ["databaseStop", "STOPPING"],
+      ["databaseStart", "AVAILABLE"],
+      ["databaseStart", "STARTING"],
+      ["databaseDelete", "DELETING"],
+      // the base library alone is no image
+      ["databaseBuildImage", "AVAILABLE"],
+    ] as const;
+    for (const [route, state] of as_asked) {
+      const name = `${route.slice(8).toLowerCase()}-${state.toLowerCase()}`;
+      const id = await makeDatabase(server, stage.org, { name, state });
+      expect((await ask(route, stage, name)).json, name).toMatchObject({ database: { state }, operation: null });
+      expect(await leftBehind(server, id), name).toMatchObject({ state, generation: 1, operations: [], jobs: 0 });
+    }
+  });
+
+  test.each(DATABASE_STATES.filter((state) => state !== "AVAILABLE"))(
+    "of a restart is refused while it is %s, with the state and what leads on",
+    async (state) => {
+      const stage = await openOrgStage(server);
+      const id = await makeDatabase(server, stage.org, { state });
+      const { status, json } = await ask("databaseRestart", stage, "main");
+      expect([status, json.code]).toEqual([409, "database_not_available"]);
+      expect(json.detail).toBe(`cloud://${stage.org.name}:main is ${state}; it must be AVAILABLE to be restarted.`);
+      expect(json.hint).toContain(`cloud://${stage.org.name}:main`);
+      expect(await leftBehind(server, id)).toMatchObject({ state, generation: 1, operations: [], jobs: 0, events: [] });
+    },
+  );
+
+  test("takes the place of one that is being carried out, of which the operation ends as cancelled", async () => {
+    const stage = await openOrgStage(server);
+    const id = await makeDatabase(server, stage.org, { name: "extra", state: "STOPPED" });
+    await ask("databaseStart", stage, "extra");
+    await ask("databaseStop", stage, "extra");
+    await ask("databaseDelete", stage, "extra");
+    expect(await leftBehind(server, id)).toMatchObject({
+      state: "DELETING",
+      generation: 4,
+      operations: [
+        { kind: "database.start", state: "cancelled" },
+        { kind: "database.stop", state: "cancelled" },
+        { kind: "database.delete", state: "pending" },
+      ],
+      jobs: 1,
+    });
+  });
+
+  test("that comes many times at once is carried out once", async () => {
+    const stage = await openOrgStage(server);
+    const id = await makeDatabase(server, stage.org);
+    const answers = await Promise.all([1, 2, 3, 4].map(() => ask("databaseStop", stage, "main")));
+    expect(answers.map(({ status }) => status)).toEqual([202, 202, 202, 202]);
+    expect(answers.filter(({ json }) => json.operation !== null)).toHaveLength(1);
+    expect(await leftBehind(server, id)).toMatchObject({ generation: 2, jobs: 1 });
+  });
+
+  test("with an Idempotency-Key is the same one when it is repeated", async () => {
+    const stage = await openOrgStage(server);
+    const id = await makeDatabase(server, stage.org);
+    const input = {
+      as: stage.owner,
+      params: { org: stage.org.name, db: "main" },
+      headers: { "idempotency-key": "restart-1" },
+    };
+    const answers = [await server.ask("databaseRestart", input), await server.ask("databaseRestart", input)];
+    expect(answers[1]?.text).toBe(answers[0]?.text);
+    expect(await leftBehind(server, id)).toMatchObject({ generation: 2, operations: [{ kind: "database.restart" }] });
+  });
+});
+
+describe("a deletion", () => {
+  test("lets the storage go at once when it is told to, also one that waits", async () => {
+    const stage = await openOrgStage(server);
+    const id = await makeDatabase(server, stage.org, { name: "extra" });
+    expect((await ask("databaseDelete", stage, "extra")).json.database.purged_at).toMatch(/^\d{4}-/);
+    expect((await ask("databaseDelete", stage, "extra", { now: "1" })).json.operation).not.toBeNull();
+    expect(await leftBehind(server, id)).toMatchObject({ state: "DELETING", purged_in_s: 0, generation: 3 });
+    const late = await ask("databaseUndelete", stage, "extra");
+    expect(late.json).toMatchObject({ code: "database_state", detail: expect.stringContaining("is being removed") });
+  });
+
+  test("keeps for as many days as the operator says", async () => {
+    await using other = await openServer({ beside: server, env: { SERVICE_UNDELETE_DAYS: "1" } });
+    const stage = await openOrgStage(other);
+    const id = await makeDatabase(other, stage.org, { name: "extra" });
+    await other.ask("databaseDelete", { as: stage.owner, params: { org: stage.org.name, db: "extra" } });
+    expect(await leftBehind(other, id)).toMatchObject({ purged_in_s: 86_400 });
+  });
+});

@@ -1,0 +1,76 @@
+import { databaseUriOf } from "@appdb/contract/control/resource-names";
+import { appError } from "@appdb/contract/errors";
+import type { DatabaseChange } from "@appdb/contract/routes/control-databases";
+import { sql } from "kysely";
+import type { Caller } from "../keys/create-key.ts";
+import type { DesiredDatabase } from "./desired.ts";
+import { requestState } from "./state.ts";
+import { type DatabaseRow, databaseNotFound, lockDatabase } from "./store.ts";
+import { type DatabaseChangeDeps, nothingToDo, writeChange } from "./write-change.ts";
+
+/** What people ask of a database beside updates and its deletion. */
+export type DatabaseVerb = "build_image" | "start" | "stop" | "restart" | "retry" | "undelete";
+
+const KINDS = {
+  build_image: "database.build",
+  start: "database.start",
+  stop: "database.stop",
+  restart: "database.restart",
+  retry: "database.retry",
+  undelete: "database.undelete",
+} as const satisfies Record<DatabaseVerb, string>;
+
+/**
+ * Writes down what was asked of a database; one that is as asked already is left alone.
+ * @throws database_not_found, database_not_available, database_state
+ */
+export async function requestChange(
+  deps: DatabaseChangeDeps,
+  caller: Caller,
+  name: string,
+  verb: DatabaseVerb,
+): Promise<DatabaseChange> {
+  const { org } = caller;
+  const row = await lockDatabase(deps.tx, org.id, name);
+  if (row === undefined) throw databaseNotFound(org, name);
+  const state = requestState(databaseUriOf(org.name, row.name), row.state, verb);
+  if (isAsAsked(row, verb, state)) return await nothingToDo(deps, caller, row.name);
+  if (verb === "undelete") await refusePurged(deps, row, databaseUriOf(org.name, row.name));
+  return await writeChange(deps, caller, row, { kind: KINDS[verb], state, desired: wish(row.desired, verb) });
+}
+
+function isAsAsked(row: DatabaseRow, verb: DatabaseVerb, next: DatabaseRow["state"]): boolean {
+  // the base library alone is no image that could be built
+  if (verb === "build_image" && row.state === "AVAILABLE") return row.desired.environment === null;
+  return next === row.state;
+}
+
+function wish(desired: DesiredDatabase, verb: DatabaseVerb): DesiredDatabase {
+  switch (verb) {
+    case "build_image":
+      return { ...desired, is_awake: true, builds: desired.builds + 1 };
+    case "start":
+      return { ...desired, is_awake: true };
+    case "stop":
+    case "undelete":
+      return { ...desired, is_awake: false };
+    case "restart":
+    case "retry":
+      return { ...desired, is_awake: true, restarts: desired.restarts + 1 };
+  }
+}
+
+/** @throws database_state once its storage may be gone in part */
+async function refusePurged({ tx }: DatabaseChangeDeps, row: DatabaseRow, uri: string): Promise<void> {
+  const { is_over } = await tx
+    .selectFrom("control.databases")
+    .select(sql<boolean>`purge_at <= now()`.as("is_over"))
+    .where("id", "=", row.id)
+    .executeTakeFirstOrThrow();
+  if (!is_over) return;
+  throw appError("database_state", {
+    detail: `The storage of ${uri} is being removed; it cannot be undeleted any more.`,
+    hint: `Make a new one once it is gone: cli db update ${uri}`,
+    meta: { uri, state: row.state },
+  });
+}

@@ -1,0 +1,86 @@
+import { databaseUriOf } from "@appdb/contract/control/resource-names";
+import type { DatabaseChange, DatabaseState } from "@appdb/contract/routes/control-databases";
+import { type RawBuilder, sql } from "kysely";
+import type { Tx } from "../../database/pool.ts";
+import { enqueueReconcileDatabase } from "../../reconciler/jobs.ts";
+import { actorOf, type RecordEvent } from "../events/event.ts";
+import type { Caller } from "../keys/create-key.ts";
+import { startOperation } from "../operations/run-operation.ts";
+import type { DesiredDatabase } from "./desired.ts";
+import { type DatabaseRow, findDatabase } from "./store.ts";
+
+export interface DatabaseChangeDeps {
+  readonly tx: Tx;
+  readonly recordEvent: RecordEvent;
+}
+
+export interface WrittenChange {
+  /** Of the operation: `database.stop`. */
+  readonly kind: string;
+  readonly state: DatabaseState;
+  readonly desired: DesiredDatabase;
+  /** When its storage goes; null for what is not being deleted. */
+  readonly purge_at?: RawBuilder<Date> | null;
+  /** Of the operation, for people: what an update changes. */
+  readonly detail?: string;
+}
+
+/**
+ * Writes down what a database shall be from now on, with the operation, the event and the job that carry it out. An operation
+ * that is open ends as cancelled: its database is to become something else. The caller holds the row's lock.
+ */
+export async function writeChange(
+  deps: DatabaseChangeDeps,
+  caller: Caller,
+  row: Pick<DatabaseRow, "id" | "name">,
+  change: WrittenChange,
+): Promise<DatabaseChange> {
+  const { tx, recordEvent } = deps;
+  const { org, principal, client } = caller;
+  const cancelled = await cancelOpen(tx, row.id);
+  await tx
+    .updateTable("control.databases")
+    .set({
+      generation: sql<number>`generation + 1`,
+      state: change.state,
+      desired: JSON.stringify(change.desired),
+      purge_at: change.purge_at ?? null,
+      failure: null,
+    })
+    .where("id", "=", row.id)
+    .execute();
+  await enqueueReconcileDatabase(tx, row.id);
+  const by = { org_id: org.id, actor: actorOf(principal), principal, ...client };
+  for (const { id, kind, target } of cancelled) {
+    await recordEvent(tx, {
+      ...{ action: "operation.cancel", target, ...by, outcome: "succeeded", operation_id: id },
+      detail: { kind, instead: change.kind },
+    });
+  }
+  const id = await startOperation(deps, {
+    ...{ ...by, database_id: row.id, kind: change.kind, target: databaseUriOf(org.name, row.name) },
+    is_cancellable: false,
+    ...(change.detail === undefined ? {} : { detail: change.detail }),
+  });
+  if (id === undefined) throw new Error("A database under its lock has an operation that was not seen.");
+  return { database: await findDatabase(tx, org, row.name), operation: { id, kind: change.kind } };
+}
+
+/** What a request answers that finds the database as it is asked for. */
+export async function nothingToDo(
+  { tx }: Pick<DatabaseChangeDeps, "tx">,
+  { org }: Caller,
+  name: string,
+): Promise<DatabaseChange> {
+  return { database: await findDatabase(tx, org, name), operation: null };
+}
+
+async function cancelOpen(tx: Tx, database_id: string) {
+  return await tx
+    .updateTable("control.operations")
+    .set({ state: "cancelled", ended_at: sql<Date>`now()` })
+    .where("database_id", "=", database_id)
+    .where("state", "in", ["pending", "running"])
+    .returning(["id", "kind", "target"])
+    .execute();
+}

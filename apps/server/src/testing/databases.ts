@@ -1,0 +1,63 @@
+import type { DatabaseState } from "@appdb/contract/routes/control-databases";
+import { sql } from "kysely";
+import { type DesiredDatabase, firstDesired } from "../control-plane/databases/desired.ts";
+import type { TestServer } from "./open-server.ts";
+import { type OrgStage, openOrgStage, type TestOrg } from "./people.ts";
+
+export const RESOURCES = { cpu: 1, memory_mb: 1_024, disk_gb: 10, workers: 1 } as const;
+
+export interface MadeDatabase {
+  readonly name?: string;
+  readonly state?: DatabaseState;
+  /** What differs from a database of which nobody said anything yet. */
+  readonly desired?: Partial<DesiredDatabase>;
+  /** What it runs, where that is not what it shall run; null for one that was never started. */
+  readonly observed?: Partial<DesiredDatabase> | null;
+}
+
+/** A database as the reconciler would have left it, put into the tables. */
+export async function makeDatabase(server: TestServer, org: TestOrg, made: MadeDatabase = {}): Promise<string> {
+  const desired = { ...firstDesired(RESOURCES), ...made.desired };
+  const { is_awake: _, ...observed } = { ...desired, ...made.observed };
+  const { state = "AVAILABLE" } = made;
+  const row = await server.deps.db
+    .insertInto("control.databases")
+    .values({
+      ...{ org_id: org.id, name: made.name ?? "main", state, desired: JSON.stringify(desired) },
+      observed: made.observed === null ? null : JSON.stringify(observed),
+      ...(state === "DELETING" ? { purge_at: sql<Date>`now() + interval '7 days'` } : {}),
+    })
+    .returning("id")
+    .executeTakeFirstOrThrow();
+  return row.id;
+}
+
+/** An organization of people with a database `main` that is AVAILABLE. */
+export interface DatabaseStage extends OrgStage {
+  readonly database_id: string;
+}
+
+export async function openDatabaseStage(server: TestServer): Promise<DatabaseStage> {
+  const stage = await openOrgStage(server);
+  return { ...stage, database_id: await makeDatabase(server, stage.org) };
+}
+
+/** What a request left behind of a database: the row, its operations, the jobs that wait and the events. */
+export async function leftBehind(server: TestServer, database_id: string) {
+  const { rows } = await sql<{
+    state: DatabaseState;
+    generation: number;
+    desired: DesiredDatabase;
+    purged_in_s: number | null;
+    operations: { kind: string; state: string }[];
+    jobs: number;
+    events: string[];
+  }>`select d.state, d.generation, d.desired, round(extract(epoch from purge_at - now()))::int as purged_in_s,
+      (select coalesce(jsonb_agg(jsonb_build_object('kind', o.kind, 'state', o.state) order by o.id), '[]')
+        from control.operations o where o.database_id = d.id) as operations,
+      (select count(*)::int from graphile_worker.jobs j where j.key = 'reconcile-database ' || d.id) as jobs,
+      (select coalesce(jsonb_agg(e.action || ' ' || e.outcome order by e.id), '[]') from control.events e
+        join control.operations o on o.id = e.operation_id where o.database_id = d.id) as events
+    from control.databases d where d.id = ${database_id}`.execute(server.deps.db);
+  return rows[0];
+}
