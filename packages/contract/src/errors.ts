@@ -129,6 +129,7 @@ export const ERRORS = {
   tree_invalid: { status: 422, title: "The project's files cannot be taken" },
   project_files_differ: { status: 409, title: "The application's files are not what the database has" },
   files_changed: { status: 409, title: "Files changed while they were being read" },
+  environment_refused: { status: 422, title: "The environment cannot be built elsewhere" },
   build_failed: { status: 422, title: "The image could not be built" },
   system_packages_refused: { status: 422, title: "System packages cannot be had here" },
   pod_failed: { status: 500, title: "A pod could not be run" },

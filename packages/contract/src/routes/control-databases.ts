@@ -102,7 +102,10 @@ const treeEntrySchema = z.strictObject({
 
 export const environmentSchema = z.strictObject({
   source: z.enum(["uv.lock", "requirements.txt"]).nullable(),
-  /** Texts as they are hashed: of pyproject.toml without [tool.service]. */
+  /**
+   * Texts as they are hashed: of pyproject.toml without [tool.service]. A path that ends in `/` stands for what lies there in the project
+   * and is built into the image: its text lists the files with their digests.
+   */
   files: z.array(z.strictObject({ path: z.string().max(1_024), text: z.string().max(8_000_000) })).max(100),
   python_version: z.string().nullable(),
   system_packages: z.array(z.string()).max(200),

@@ -1,0 +1,215 @@
+import { type AppError, appError } from "../errors.ts";
+import type { EnvironmentDocument } from "../routes/control-databases.ts";
+import type { TreeEntry } from "./project-tree.ts";
+import { localPath, readRequirementLines } from "./requirement-lines.ts";
+import { environmentPart } from "./strip-tool-service.ts";
+import { findOptionPaths, findOwnOption } from "./uv-options.ts";
+
+export interface CollectEnvironmentInput {
+  /** The project's files as they are uploaded: what of them is built into the image is known by its digests. */
+  readonly entries: readonly TreeEntry[];
+  /** The text of a file of the project, whether it is uploaded or not; undefined when there is none. */
+  readText(path: string): Promise<string | undefined>;
+  /** Of the database's entry in service.toml. */
+  readonly python_version?: string | undefined;
+  readonly system_packages?: readonly string[] | undefined;
+  readonly uv_options?: string | undefined;
+}
+
+/**
+ * Collects what a project's image is made from: its `uv.lock`, else its `requirements.txt`, with the files that these name, the Python that
+ * the entry or `.python-version` asks for, and the entry's packages and options. Of each text only that is taken which an environment
+ * depends on. What cannot be built on another machine is refused.
+ * @throws environment_refused with file and line; config_invalid for a pyproject.toml that is no TOML
+ */
+export async function collectEnvironment(input: CollectEnvironmentInput): Promise<EnvironmentDocument> {
+  const found = new Found(input);
+  const source = await collectPackages(input, found);
+  const uv_options = source === null ? "" : (input.uv_options ?? "").trim();
+  const own = findOwnOption(uv_options);
+  if (own !== undefined) {
+    throw refused("uv_options", `the build sets ${own} itself`, `Take ${own} out of uv_options.`);
+  }
+  for (const { path, kind } of findOptionPaths(uv_options)) await collectNamed(found, path, kind, "uv_options");
+  return {
+    source,
+    files: found.files(),
+    python_version: input.python_version ?? (await readPythonVersion(input)),
+    system_packages: [...new Set(input.system_packages ?? [])].sort(),
+    uv_options: uv_options === "" ? null : uv_options,
+  };
+}
+
+async function collectPackages(input: CollectEnvironmentInput, found: Found): Promise<EnvironmentDocument["source"]> {
+  const lock = await input.readText("uv.lock");
+  if (lock !== undefined) {
+    const pyproject = await input.readText("pyproject.toml");
+    if (pyproject === undefined) {
+      throw refused(
+        "uv.lock",
+        "there is no pyproject.toml beside it",
+        "Write one, or delete uv.lock: uv init --bare && uv lock",
+      );
+    }
+    found.text("uv.lock", lock.replaceAll("\r\n", "\n"));
+    found.text("pyproject.toml", environmentPart(pyproject));
+    const settings = await input.readText("uv.toml");
+    if (settings !== undefined) found.text("uv.toml", settings.replaceAll("\r\n", "\n"));
+    await collectLocked(lock, input, found);
+    return "uv.lock";
+  }
+  if ((await input.readText("requirements.txt")) === undefined) return null;
+  await collectRequirements("requirements.txt", input, found);
+  return "requirements.txt";
+}
+
+/** What a lock takes from the project itself: `source = { directory = "libs/foo" }`. */
+async function collectLocked(lock: string, input: CollectEnvironmentInput, found: Found): Promise<void> {
+  for (const [index, line] of lock.split("\n").entries()) {
+    const [, kind, written = ""] = /^source = \{ (\w+) = "((?:[^"\\]|\\.)*)"/.exec(line) ?? [];
+    if (kind === undefined || kind === "git" || kind === "url") continue;
+    if (kind === "registry" && /^https?:\/\//i.test(written)) continue;
+    const path = resolveInside(written, "", `uv.lock:${index + 1}`);
+    if (kind === "virtual") {
+      const member = path === "" ? undefined : await input.readText(`${path}/pyproject.toml`);
+      if (member !== undefined) found.text(`${path}/pyproject.toml`, environmentPart(member));
+    } else if (path !== "") found.listing(path, `uv.lock:${index + 1}`);
+  }
+}
+
+/** A requirements file and those that it names, each once; what stays is written as uv reads it. */
+async function collectRequirements(path: string, input: CollectEnvironmentInput, found: Found): Promise<void> {
+  const text = await input.readText(path);
+  if (text === undefined || found.has(path)) return;
+  const kept: string[] = [];
+  // before what it names, which may name it again
+  found.text(path, "");
+  for (const { kind, line, text: said, value } of readRequirementLines(text)) {
+    const where = `${path}:${line}`;
+    if (kind === "file") await collectNamed(found, value, "file", where, folderOf(path));
+    else if (kind === "find-links") await collectNamed(found, value, "folder", where, folderOf(path));
+    else if (kind !== "option") collectLocal(found, value, where);
+    // an editable package would be read from the project's files, which change without a build
+    kept.push(kind === "editable" ? value : said);
+  }
+  found.text(path, kept.map((line) => `${line}\n`).join(""));
+}
+
+function collectLocal(found: Found, requirement: string, where: string): void {
+  const written = localPath(requirement);
+  if (written === undefined) return;
+  const path = resolveInside(written, "", where);
+  if (path === "") {
+    const hint =
+      "List the packages that it needs instead, or use uv.lock: its files are uploaded and importable without being installed.";
+    throw refused(where, `'${written}' is the project itself`, hint);
+  }
+  found.listing(path, where);
+}
+
+/** A file of requirements or a folder of packages that an option names. */
+async function collectNamed(
+  found: Found,
+  written: string,
+  kind: "file" | "folder",
+  where: string,
+  folder = "",
+): Promise<void> {
+  if (/^https?:\/\//i.test(written)) return;
+  const path = resolveInside(written, folder, where);
+  if (kind === "folder") return found.listing(path, where);
+  if ((await found.input.readText(path)) === undefined) {
+    throw refused(where, `there is no file ${written} in the project`, `Create ${path}, or take the line out.`);
+  }
+  if (path.endsWith(".toml")) found.text(path, environmentPart((await found.input.readText(path)) ?? ""));
+  else await collectRequirements(path, found.input, found);
+}
+
+/** What was found so far, by path. */
+class Found {
+  readonly input: CollectEnvironmentInput;
+  readonly #texts = new Map<string, string>();
+
+  constructor(input: CollectEnvironmentInput) {
+    this.input = input;
+  }
+
+  has(path: string): boolean {
+    return this.#texts.has(path);
+  }
+
+  text(path: string, text: string): void {
+    this.#texts.set(path, text);
+  }
+
+  /** Takes what lies at a path of the project into the image. */
+  listing(path: string, where: string): void {
+    const lines = this.input.entries
+      .filter((entry) => entry.path === path || entry.path.startsWith(`${path}/`))
+      .map(
+        (entry) =>
+          `${entry.link === null ? entry.chunks.join(",") : `->${entry.link}`}${entry.is_executable ? "*" : ""} ${entry.path}`,
+      );
+    if (lines.length === 0) {
+      throw refused(
+        where,
+        `there is no '${path}' among the project's files`,
+        `Create ${path}, or let it be uploaded: name it by include.`,
+      );
+    }
+    this.#texts.set(
+      `${path}/`,
+      lines
+        .sort()
+        .map((line) => `${line}\n`)
+        .join(""),
+    );
+  }
+
+  files(): { path: string; text: string }[] {
+    return [...this.#texts].map(([path, text]) => ({ path, text })).sort((a, b) => (a.path < b.path ? -1 : 1));
+  }
+}
+
+async function readPythonVersion({ readText }: CollectEnvironmentInput): Promise<string | null> {
+  const text = await readText(".python-version");
+  const wish = text
+    ?.split(/\r?\n/)
+    .map((line) => line.trim())
+    .find((line) => line !== "" && !line.startsWith("#"));
+  if (wish === undefined) return null;
+  const version = /^(?:cpython[-@]?|python)?(3\.\d{1,2}(?:\.\d{1,2})?)$/.exec(wish)?.[1];
+  if (version !== undefined) return version;
+  throw refused(
+    ".python-version",
+    `'${wish}' is no version of Python such as 3.12 or 3.12.8`,
+    "Write one: echo 3.12 > .python-version",
+  );
+}
+
+/** A path from the project's root, from one as it is written in a file of `folder`. */
+function resolveInside(written: string, folder: string, where: string): string {
+  const outside = (what: string) =>
+    refused(
+      where,
+      `'${written}' ${what}`,
+      "Move it into the project and name it by its path from there, such as ./libs/thing.",
+    );
+  if (/^file:/i.test(written)) throw outside("is a file: address, which leads elsewhere on another machine");
+  if (/^([/\\~]|[A-Za-z]:)/.test(written) || written.includes("${")) throw outside("is no path within the project");
+  const at = folder === "" ? [] : folder.split("/");
+  for (const part of written.split(/[/\\]/)) {
+    if (part === "..") {
+      if (at.pop() === undefined) throw outside("lies outside of the project");
+    } else if (part !== "." && part !== "") at.push(part);
+  }
+  return at.join("/");
+}
+
+function folderOf(path: string): string {
+  return path.includes("/") ? path.slice(0, path.lastIndexOf("/")) : "";
+}
+
+function refused(where: string, what: string, hint: string): AppError {
+  return appError("environment_refused", { detail: `${where}: ${what}.`, hint, meta: { where } });
+}

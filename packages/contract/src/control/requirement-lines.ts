@@ -1,0 +1,59 @@
+/** What a line of a requirements.txt asks for. */
+export interface RequirementLine {
+  /** The 1-based line on which it begins. */
+  readonly line: number;
+  /** Without its comment; a line that goes on behind a backslash is one. */
+  readonly text: string;
+  readonly kind: "requirement" | "editable" | "file" | "find-links" | "option";
+  /** What the line names without the option's name: `-r more.txt` -> `more.txt`. */
+  readonly value: string;
+}
+
+const KINDS: Readonly<Record<string, RequirementLine["kind"]>> = {
+  "-r": "file",
+  "--requirement": "file",
+  "-c": "file",
+  "--constraint": "file",
+  "-e": "editable",
+  "--editable": "editable",
+  "-f": "find-links",
+  "--find-links": "find-links",
+};
+
+/** The lines of a requirements file that say something. */
+export function readRequirementLines(text: string): RequirementLine[] {
+  const lines: RequirementLine[] = [];
+  const written = text.replace(/^\ufeff/, "").split(/\r\n|\r|\n/);
+  for (let index = 0; index < written.length; index++) {
+    const line = index + 1;
+    let joined = written[index] ?? "";
+    while (joined.endsWith("\\") && index + 1 < written.length) joined = joined.slice(0, -1) + (written[++index] ?? "");
+    const said = joined
+      .replace(/(^|\s)#.*$/, "")
+      .trim()
+      .replace(/\s+/g, " ");
+    if (said !== "") lines.push({ line, text: said, ...classify(said) });
+  }
+  return lines;
+}
+
+/**
+ * The path of a requirement that is a file or a folder of the machine, without extras and marker; undefined for a name, an address or
+ * what a version-control system has.
+ */
+export function localPath(requirement: string): string | undefined {
+  const bare = requirement.replace(/\s+(--hash|--config-setting)[=\s].*$/, "").replace(/\s*;.*$/, "");
+  const named = /^[A-Za-z0-9][A-Za-z0-9._-]*\s*(?:\[[^\]]*\])?\s*@\s*(.+)$/.exec(bare)?.[1];
+  const place = (named ?? bare).trim().replace(/\[[^\]/\\]*\]$/, "");
+  if (/^file:/i.test(place)) return place;
+  if (/^[a-z][a-z0-9+.-]+:\/\//i.test(place) || /^(git|hg|svn|bzr)\+/i.test(place)) return undefined;
+  const is_path =
+    named !== undefined || /^[.~/\\]|^[A-Za-z]:[\\/]|[/\\]|\.(whl|zip|tgz|tar\.(gz|bz2|xz|zst))$/i.test(place);
+  return is_path ? place : undefined;
+}
+
+function classify(text: string): Pick<RequirementLine, "kind" | "value"> {
+  if (!text.startsWith("-")) return { kind: "requirement", value: text };
+  const [, name = "", value = ""] = /^(--[a-z-]+|-[a-z])(?:[=\s]\s*|(?<=^-[a-z])(?=\S))?(.*)$/i.exec(text) ?? [];
+  return { kind: KINDS[name] ?? "option", value: value.replace(/^(["'])(.*)\1$/, "$2") };
+}

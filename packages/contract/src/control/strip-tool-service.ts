@@ -1,0 +1,122 @@
+import { appError } from "../errors.ts";
+import { findInlineMembers, findTomlStatements, NoToml, type TomlStatement } from "./toml-statements.ts";
+
+const SECTION = ["tool", "service"];
+/** What of a pyproject.toml an environment is made from. */
+const PARTS = [
+  ...["name", "version", "requires-python", "dependencies", "optional-dependencies", "dynamic"].map((key) => [
+    "project",
+    key,
+  ]),
+  ["build-system"],
+  ["dependency-groups"],
+  ["tool", "uv"],
+];
+
+/**
+ * A pyproject.toml without `[tool.service]` and the tables below it, in whichever of TOML's ways they are written; all else stays to the
+ * byte. Comments between two headers belong to the first, so that a key that was commented out does not stay.
+ * @throws config_invalid for a text that is no TOML
+ */
+export function stripToolService(text: string): string {
+  let kept = "";
+  let at = 0;
+  let is_inside = false;
+  for (const statement of readStatements(text)) {
+    if (statement.kind === "pair") {
+      if (is_inside) continue;
+      const cut = findCut(text, statement);
+      if (cut === undefined) continue;
+      kept += text.slice(at, cut.start) + cut.instead;
+      at = cut.end;
+      continue;
+    }
+    const was_inside = is_inside;
+    is_inside = startsWith(statement.path, SECTION);
+    if (is_inside && !was_inside) kept += text.slice(at, statement.start);
+    if (!is_inside && was_inside) at = statement.start;
+  }
+  return is_inside ? kept : kept + text.slice(at);
+}
+
+/**
+ * Of a pyproject.toml what an environment is made from: the project's name, version and dependencies, its groups and `[tool.uv]`. A change
+ * of anything else, of a linter's settings or of a comment, is none of the environment.
+ * @throws config_invalid for a text that is no TOML
+ */
+export function environmentPart(pyproject: string): string {
+  const text = stripToolService(pyproject);
+  const lines: string[] = [];
+  let header: string | undefined;
+  for (const { kind, path, start, value_end, value_start } of readStatements(text)) {
+    if (kind !== "pair") {
+      header = text.slice(value_start, value_end);
+      // an empty table of uv's may be an element of an array
+      if (!startsWith(path, ["tool", "uv"])) continue;
+    } else if (!PARTS.some((part) => startsWith(path, part) || startsWith(part, path))) continue;
+    if (header !== undefined) lines.push(header);
+    header = undefined;
+    if (kind === "pair") lines.push(text.slice(start, value_end).trim());
+  }
+  return lines.map((line) => `${line.replaceAll("\r\n", "\n")}\n`).join("");
+}
+
+interface Cut {
+  readonly start: number;
+  readonly end: number;
+  readonly instead: string;
+}
+
+function findCut(text: string, statement: TomlStatement): Cut | undefined {
+  const { path, value_end, value_start } = statement;
+  if (startsWith(path, SECTION)) return { start: statement.start, end: statement.end, instead: "" };
+  if (!startsWith(SECTION, path)) return undefined;
+  const instead = cutMembers(text, value_start, value_end, path);
+  return instead === undefined ? undefined : { start: value_start, end: value_end, instead };
+}
+
+/** An inline table without its members of our section; undefined when it has none. */
+function cutMembers(text: string, start: number, end: number, table: readonly string[]): string | undefined {
+  const members = findInlineMembers(text, start) ?? [];
+  let is_changed = false;
+  let kept = "";
+  let last: number | undefined;
+  for (const [index, member] of members.entries()) {
+    const path = [...table, ...member.key];
+    if (startsWith(path, SECTION)) {
+      is_changed = true;
+      continue;
+    }
+    const instead = startsWith(SECTION, path) ? cutMembers(text, member.value_start, member.end, path) : undefined;
+    if (instead !== undefined) is_changed = true;
+    const before =
+      last === undefined ? text.slice(start, members[0]?.start) : text.slice(members[index - 1]?.end, member.start);
+    kept +=
+      before +
+      (instead === undefined
+        ? text.slice(member.start, member.end)
+        : text.slice(member.start, member.value_start) + instead);
+    last = index;
+  }
+  if (!is_changed) return undefined;
+  return last === undefined ? "{}" : kept + text.slice(members.at(-1)?.end, end);
+}
+
+function readStatements(text: string): TomlStatement[] {
+  try {
+    return findTomlStatements(text);
+  } catch (cause) {
+    if (!(cause instanceof NoToml)) throw cause;
+    const line = text.slice(0, cause.at).split("\n").length;
+    throw appError("config_invalid", {
+      detail: `pyproject.toml:${line}: this is no TOML.`,
+      hint: `Correct line ${line} of pyproject.toml.`,
+      meta: { file: "pyproject.toml", line },
+      cause,
+    });
+  }
+}
+
+function startsWith(path: readonly string[], start: readonly string[]): boolean {
+  return start.length <= path.length && start.every((part, index) => path[index] === part);
+}

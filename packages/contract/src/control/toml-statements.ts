@@ -1,0 +1,189 @@
+/**
+ * Where the statements of a TOML text stand. It reads as much of TOML as one needs to cut statements out to the byte (strings, nested
+ * arrays, inline tables, dotted and quoted keys, comments) and checks no values: who needs values has a parser.
+ */
+export interface TomlStatement {
+  /** `header` is `[a.b]`, `array_header` is `[[a.b]]`, `pair` is `key = value`. */
+  readonly kind: "header" | "array_header" | "pair";
+  /** From the root on, the header's path included: `["tool", "service", "cpu"]`. */
+  readonly path: readonly string[];
+  /** From the start of its line to the end of its last line with the line's end. */
+  readonly start: number;
+  readonly end: number;
+  /** Of the value, or of what a header says; no comment is in it. */
+  readonly value_start: number;
+  readonly value_end: number;
+}
+
+/** A member of an inline table, without the commas around it. */
+export interface TomlMember {
+  readonly key: readonly string[];
+  readonly start: number;
+  readonly end: number;
+  readonly value_start: number;
+}
+
+/** Thrown for what is no TOML; `at` is where in the text. */
+export class NoToml extends Error {
+  readonly at: number;
+
+  constructor(at: number) {
+    super(`no TOML at ${at}`);
+    this.at = at;
+  }
+}
+
+/** The statements of a text in order. @throws NoToml */
+export function findTomlStatements(text: string): TomlStatement[] {
+  const statements: TomlStatement[] = [];
+  let table: readonly string[] = [];
+  for (let at = skipBlank(text, text.startsWith("\ufeff") ? 1 : 0); at < text.length; ) {
+    const start = text.lastIndexOf("\n", at - 1) + 1;
+    const statement = text[at] === "[" ? readHeader(text, at) : readPair(text, at, table);
+    if (statement.kind !== "pair") table = statement.path;
+    const end = lineEnd(text, statement.value_end);
+    statements.push({ ...statement, start, end });
+    at = skipBlank(text, end);
+  }
+  return statements;
+}
+
+/** The members of the inline table that begins at `at`; undefined when the value is none. @throws NoToml */
+export function findInlineMembers(text: string, at: number): TomlMember[] | undefined {
+  if (text[at] !== "{") return undefined;
+  const members: TomlMember[] = [];
+  for (let next = skipBlank(text, at + 1); text[next] !== "}"; ) {
+    const [key, after] = readKey(text, next);
+    const value_start = skipSpaces(text, expect(text, skipSpaces(text, after), "="));
+    const end = skipValue(text, value_start);
+    members.push({ key, start: next, end, value_start });
+    next = skipBlank(text, end);
+    if (text[next] === ",") next = skipBlank(text, next + 1);
+    else if (text[next] !== "}") throw new NoToml(next);
+  }
+  return members;
+}
+
+type Part = Omit<TomlStatement, "start" | "end">;
+
+function readHeader(text: string, at: number): Part {
+  const is_array = text[at + 1] === "[";
+  const [path, after] = readKey(text, skipSpaces(text, at + (is_array ? 2 : 1)));
+  let end = expect(text, skipSpaces(text, after), "]");
+  if (is_array) end = expect(text, end, "]");
+  return { kind: is_array ? "array_header" : "header", path, value_start: at, value_end: end };
+}
+
+function readPair(text: string, at: number, table: readonly string[]): Part {
+  const [key, after] = readKey(text, at);
+  const value_start = skipSpaces(text, expect(text, skipSpaces(text, after), "="));
+  return { kind: "pair", path: [...table, ...key], value_start, value_end: skipValue(text, value_start) };
+}
+
+function readKey(text: string, start: number): [string[], number] {
+  const parts: string[] = [];
+  for (let at = start; ; ) {
+    const [part, after] = readKeyPart(text, at);
+    parts.push(part);
+    const next = skipSpaces(text, after);
+    if (text[next] !== ".") return [parts, after];
+    at = skipSpaces(text, next + 1);
+  }
+}
+
+function readKeyPart(text: string, at: number): [string, number] {
+  const quote = text[at];
+  if (quote === '"' || quote === "'") {
+    const end = skipString(text, at);
+    const inner = text.slice(at + 1, end - 1);
+    return [quote === '"' ? decodeEscapes(inner) : inner, end];
+  }
+  const bare = /[A-Za-z0-9_-]+/y;
+  bare.lastIndex = at;
+  const found = bare.exec(text)?.[0];
+  if (found === undefined) throw new NoToml(at);
+  return [found, at + found.length];
+}
+
+const ESCAPES: Readonly<Record<string, string>> = { b: "\b", t: "\t", n: "\n", f: "\f", r: "\r", e: "\u001b" };
+
+function decodeEscapes(text: string): string {
+  return text.replace(/\\(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|x([0-9a-fA-F]{2})|(.))/g, (whole, u, U, x, one) => {
+    const code = u ?? U ?? x;
+    if (code === undefined) return ESCAPES[one] ?? one;
+    const point = Number.parseInt(code, 16);
+    return point <= 0x10ffff ? String.fromCodePoint(point) : whole;
+  });
+}
+
+/** The place after a value of any kind. */
+function skipValue(text: string, at: number): number {
+  const first = text[at];
+  if (first === '"' || first === "'") return skipString(text, at);
+  if (first === "{") {
+    const last = findInlineMembers(text, at)?.at(-1);
+    const end = skipBlank(text, last === undefined ? at + 1 : last.end);
+    return expect(text, text[end] === "," ? skipBlank(text, end + 1) : end, "}");
+  }
+  if (first === "[") return skipArray(text, at);
+  // a space stands only between a day and a time
+  const scalar = /\d{4}-\d\d-\d\d \d\d:[^\s,\]}#]*|[^\s,\]}#]+/y;
+  scalar.lastIndex = at;
+  const found = scalar.exec(text)?.[0];
+  if (found === undefined) throw new NoToml(at);
+  return at + found.length;
+}
+
+function skipArray(text: string, start: number): number {
+  let at = skipBlank(text, start + 1);
+  while (text[at] !== "]") {
+    at = skipBlank(text, skipValue(text, at));
+    if (text[at] === ",") at = skipBlank(text, at + 1);
+    else if (text[at] !== "]") throw new NoToml(at);
+  }
+  return at + 1;
+}
+
+function skipString(text: string, at: number): number {
+  const quote = text[at] ?? "";
+  const long = quote.repeat(3);
+  const is_long = text.startsWith(long, at);
+  const mark = is_long ? long : quote;
+  for (let next = at + mark.length; next < text.length; next++) {
+    if (text[next] === "\\" && quote === '"') next++;
+    else if (text[next] === "\n" && !is_long) break;
+    else if (text.startsWith(mark, next)) {
+      // up to two quotes may stand before the three that close
+      let end = next + mark.length;
+      while (is_long && end < next + 5 && text[end] === quote) end++;
+      return end;
+    }
+  }
+  throw new NoToml(at);
+}
+
+function lineEnd(text: string, at: number): number {
+  const rest = /[ \t]*(?:#[^\n]*)?(?:\r?\n|$)/y;
+  rest.lastIndex = at;
+  const found = rest.exec(text);
+  if (found === null) throw new NoToml(at);
+  return at + found[0].length;
+}
+
+/** Past spaces, line ends and comments. */
+function skipBlank(text: string, at: number): number {
+  const blank = /(?:[ \t\r\n]|#[^\n]*)*/y;
+  blank.lastIndex = at;
+  return at + (blank.exec(text)?.[0].length ?? 0);
+}
+
+function skipSpaces(text: string, at: number): number {
+  let end = at;
+  while (text[end] === " " || text[end] === "\t") end++;
+  return end;
+}
+
+function expect(text: string, at: number, mark: string): number {
+  if (text[at] !== mark) throw new NoToml(at);
+  return at + 1;
+}
