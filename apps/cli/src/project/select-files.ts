@@ -1,0 +1,195 @@
+import { type Dirent, lstatSync, readdirSync, readlinkSync, realpathSync, type Stats, statSync } from "node:fs";
+import { join } from "node:path";
+import { MAX_TREE_FILES } from "@appdb/contract/control/project-tree";
+import { type AppError, appError } from "@appdb/contract/errors";
+import { readGitPatterns, readPatterns } from "./git-patterns.ts";
+import type { IgnoreRules } from "./ignore-rules.ts";
+import { type PlacedLink, placeLink } from "./place-link.ts";
+import { ENVIRONMENT_FILES, type Selector } from "./selection.ts";
+
+/** A file that travels, as it was when it was found. */
+export interface SelectedFile {
+  /** From the project's root, parts divided by `/`. */
+  readonly path: string;
+  readonly absolute: string;
+  readonly stats: Stats;
+}
+
+export interface SelectedLink {
+  readonly path: string;
+  /** Where it leads, from its own folder. */
+  readonly link: string;
+}
+
+/** Something that does not travel though nothing says that it should not. */
+export interface LeftOut {
+  readonly path: string;
+  /** Ends the sentence "PATH is left out: it ...". */
+  readonly reason: string;
+}
+
+export interface SelectedFiles {
+  readonly files: readonly SelectedFile[];
+  readonly links: readonly SelectedLink[];
+  readonly left_out: readonly LeftOut[];
+}
+
+export const SECRET_REASON = "may hold a secret";
+
+/**
+ * Finds the files of a project that travel: what git would not ignore, as `selector` decides. Links stay links where they lead to
+ * something that travels; what cannot travel is named in `left_out`. `named` are files that travel in any case.
+ * @throws tree_invalid for more files than a project may have
+ */
+export function selectFiles(root: string, selector: Selector, named: readonly string[] = []): SelectedFiles {
+  const git = readGitPatterns(root);
+  const found: Found = { files: new Map(), links: new Map(), left_out: [] };
+  const walk = { root, selector, prefix: git.prefix, found, named: new Set([...ENVIRONMENT_FILES, ...named]) };
+  walkFolder(walk, "", readdirSync(root, { withFileTypes: true }), git.rules);
+  for (const path of walk.named) if (!found.files.has(path) && !found.links.has(path)) takeFile(walk, path);
+  dropLinksToNothing(found);
+  return { files: [...found.files.values()], links: [...found.links.values()], left_out: found.left_out };
+}
+
+interface Found {
+  readonly files: Map<string, SelectedFile>;
+  readonly links: Map<string, SelectedLink & PlacedLink>;
+  readonly left_out: LeftOut[];
+}
+
+interface Walk {
+  readonly root: string;
+  readonly selector: Selector;
+  readonly prefix: string;
+  /** Travel in any case, and as files. */
+  readonly named: ReadonlySet<string>;
+  readonly found: Found;
+}
+
+function walkFolder(walk: Walk, folder: string, entries: readonly Dirent[], outer: IgnoreRules): void {
+  const { found, prefix, root, selector } = walk;
+  const hasPatterns = entries.some((entry) => entry.name === ".gitignore" && entry.isFile());
+  const rules = hasPatterns
+    ? outer.with((prefix + folder).replace(/\/$/, ""), readPatterns(join(root, folder, ".gitignore")))
+    : outer;
+  for (const entry of entries) {
+    const path = folder + entry.name;
+    const problem = findNameProblem(root, path, entry.name);
+    if (problem !== undefined) {
+      found.left_out.push({ path, reason: problem });
+    } else if (entry.isDirectory()) {
+      const ignored = rules.match(`${prefix}${path}/`);
+      // most of what is ignored need not even be listed
+      if (ignored && !selector.enters(path, ignored, [])) continue;
+      const inner = listFolder(walk, path);
+      const names = inner?.map(({ name }) => name) ?? [];
+      if (inner !== undefined && selector.enters(path, ignored, names)) walkFolder(walk, `${path}/`, inner, rules);
+    } else {
+      const verdict = selector.judge(path, rules.match(prefix + path));
+      if (verdict === "secret") found.left_out.push({ path, reason: SECRET_REASON });
+      else if (verdict === "take") takeFile(walk, path);
+    }
+  }
+}
+
+function listFolder({ found, root }: Walk, path: string): Dirent[] | undefined {
+  try {
+    return readdirSync(join(root, path), { withFileTypes: true });
+  } catch (error) {
+    // one that went meanwhile is not there
+    if (!isGone(error)) found.left_out.push({ path: `${path}/`, reason: "cannot be read" });
+    return undefined;
+  }
+}
+
+function takeFile({ found, named, root }: Walk, path: string): void {
+  const absolute = join(root, path);
+  let stats: Stats;
+  try {
+    stats = lstatSync(absolute);
+    if (stats.isSymbolicLink() && !named.has(path)) {
+      takeLink(found, root, path);
+      return;
+    }
+    // what the image is made from is read through links: pyproject.toml travels otherwise than it lies there
+    if (stats.isSymbolicLink()) stats = statSync(absolute);
+  } catch (error) {
+    if (!isGone(error)) found.left_out.push({ path, reason: "cannot be read" });
+    return;
+  }
+  if (stats.isFile()) found.files.set(path, { path, absolute, stats });
+  else if (!stats.isDirectory()) found.left_out.push({ path, reason: "is no file but a socket, a pipe or a device" });
+  if (found.files.size + found.links.size > MAX_TREE_FILES) throw tooMany(found);
+}
+
+function takeLink(found: Found, root: string, path: string): void {
+  const place = placeLink(path, readlinkSync(join(root, path)), root, () => realOf(join(root, path)));
+  if ("reason" in place) found.left_out.push({ path, reason: place.reason });
+  else found.links.set(path, { path, ...place });
+  if (found.files.size + found.links.size > MAX_TREE_FILES) throw tooMany(found);
+}
+
+function realOf(path: string): string | undefined {
+  try {
+    return realpathSync(path);
+  } catch {
+    // nothing is there, or a circle of links
+    return undefined;
+  }
+}
+
+/** A link to what stays here would lead to nothing there. One link may lead to another. */
+function dropLinksToNothing({ files, left_out, links }: Found): void {
+  const folders = new Set([""]);
+  for (const path of files.keys()) for (const folder of foldersOf(path)) folders.add(folder);
+  const isReached = ({ ends_at, leads_to }: PlacedLink) => {
+    if (!files.has(ends_at) && !folders.has(ends_at)) return false;
+    return leads_to === ends_at || [leads_to, ...foldersOf(leads_to)].some((path) => links.has(path));
+  };
+  for (;;) {
+    const lost = [...links.values()].filter((link) => !isReached(link));
+    if (lost.length === 0) return;
+    for (const { leads_to, path } of lost) {
+      links.delete(path);
+      left_out.push({ path, reason: `is a link to ${leads_to}, which is not among the project's files` });
+    }
+  }
+}
+
+function foldersOf(path: string): string[] {
+  const parts = path.split("/");
+  return parts.slice(1).map((_, depth) => parts.slice(0, depth + 1).join("/"));
+}
+
+function findNameProblem(root: string, path: string, name: string): string | undefined {
+  // what is no UTF-8 is read with this letter in its place, and is not found by that name
+  if (name.includes("\uFFFD") && !isThere(join(root, path))) return "has a name that is no UTF-8";
+  if (/\p{Cc}/u.test(name)) return "has control characters in its name";
+  if (name.includes("\\")) return "has a backslash in its name";
+  return undefined;
+}
+
+function isThere(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+}
+
+function isGone(error: unknown): boolean {
+  const { code } = error as NodeJS.ErrnoException;
+  return code === "ENOENT" || code === "ENOTDIR";
+}
+
+function tooMany({ files }: Found): AppError {
+  const counts = new Map<string, number>();
+  for (const path of files.keys()) {
+    const top = path.includes("/") ? path.slice(0, path.indexOf("/") + 1) : "the root itself";
+    counts.set(top, (counts.get(top) ?? 0) + 1);
+  }
+  const largest = [...counts].sort((one, other) => other[1] - one[1]).slice(0, 3);
+  return appError("tree_invalid", {
+    detail: `The project has more than ${MAX_TREE_FILES} files, which is the most; the largest parts of those found: ${largest
+      .map(([top, number]) => `${top} (${number})`)
+      .join(", ")}.`,
+    hint: "Leave out what the application does not need: exclude = [...] in the database's entry of service.toml, or a .gitignore",
+    meta: { most: MAX_TREE_FILES },
+  });
+}
