@@ -1,5 +1,5 @@
-const FIRST_PAUSE_MS = 100;
-const LONGEST_PAUSE_MS = 10_000;
+import { restartPause } from "@appdb/adapters/processes/restart-pause";
+
 /** A process that ends within this after it listened has failed to start as much as one that never did. */
 const QUICK_MS = 2_000;
 const MOST_QUICK_ENDS = 6;
@@ -46,7 +46,7 @@ export function createRestartPolicy(): RestartPolicy {
       if (problem !== undefined && PERMANENT.test(problem.code)) return undefined;
       if (problem !== undefined && !has_listened && !heals) return undefined;
       if (own_quick_ends >= MOST_QUICK_ENDS && !(heals && has_listened)) return undefined;
-      return quick_ends === 0 ? FIRST_PAUSE_MS : Math.min(FIRST_PAUSE_MS * 2 ** quick_ends, LONGEST_PAUSE_MS);
+      return restartPause(quick_ends);
     },
   };
 }

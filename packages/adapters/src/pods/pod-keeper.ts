@@ -1,0 +1,204 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Clock, Logger } from "@appdb/engine/ports";
+import { describeExit, judgeLoss, type LossHistory, NO_LOSSES } from "./loss-policy.ts";
+import type { PodDriver, PodExit, PodStatus } from "./pod-driver.ts";
+import { readLastWords } from "./pod-log.ts";
+
+const LOOK_MS = 250;
+const PROBE_MS = 2_000;
+const PROBE_TIMEOUT_MS = 5_000;
+/** One that ran and does not answer for so long is lost, though it may come back; after the other, it is ended. */
+const LOST_MS = 4_000;
+const SILENT_MS = 30_000;
+const STOP_GRACE_MS = 5_000;
+const PROBES_AT_ONCE = 8;
+const LAST_LINES = 5;
+const FAILED_LOOK_MS = 2_000;
+
+/** What is heard of a pod. */
+export type PodEvent =
+  /** It answers that its database does. Said again after each start of the keeper. */
+  | { readonly event: "ready"; readonly database_id: string; readonly pod_id: string }
+  /** It was ready and is no more. `is_running`: its process runs, and heals by itself; else it is to be started after `pause_ms`. */
+  | {
+      readonly event: "lost";
+      readonly database_id: string;
+      readonly pod_id: string;
+      readonly reason: string;
+      readonly is_running: boolean;
+      readonly pause_ms: number;
+      readonly exit: PodExit | null;
+    }
+  /** It ended too often by its own doing; it is for a person to look at. */
+  | {
+      readonly event: "failed";
+      readonly database_id: string;
+      readonly pod_id: string;
+      /** With the last lines that it wrote. */
+      readonly reason: string;
+      readonly exit: PodExit | null;
+    };
+
+export interface WatchPodsDeps {
+  readonly driver: Pick<PodDriver, "list" | "stop">;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Asks a pod for its health; `silent` when nobody answers, rejections count as that. The signal is its time-out. */
+  probe(pod: PodStatus, signal: AbortSignal): Promise<"ready" | "starting" | "silent">;
+  /**
+   * Whether the database is to answer now, so that the end of its pod is a loss: not while it is being stopped, changed or
+   * started by somebody. Asked when a pod that was ready ends or is silent.
+   */
+  isWanted(database_id: string): Promise<boolean>;
+  logFolder(database_id: string): string;
+  /** How often ends are looked for; 250 when left out. */
+  readonly look_ms?: number;
+}
+
+/** One start of a pod as the keeper knows it. */
+interface Watched {
+  readonly started_at: string;
+  state: "starting" | "ready" | "lost" | "over";
+  ready_at: number | undefined;
+  /** Of the silences one after the other, when the first was heard. */
+  silent_since: number | undefined;
+  answer: "ready" | "starting" | "silent" | undefined;
+  /** Infinite while it is being asked. */
+  next_probe_at: number;
+  is_being_ended: boolean;
+}
+
+/**
+ * Watches all pods of a driver until the signal, and says what becomes of them: the end of one within a second, its silence
+ * after a few. It starts nothing: whoever hears `lost` calls `ensure`. What is so is said again by the next keeper; losses are
+ * counted by each anew.
+ */
+export async function* watchPods(deps: WatchPodsDeps, signal: AbortSignal): AsyncGenerator<PodEvent, void, void> {
+  const watched = new Map<string, Watched>();
+  const histories = new Map<string, LossHistory>();
+  const look_ms = deps.look_ms ?? LOOK_MS;
+  let probes = 0;
+
+  async function probe(pod: Watched, status: PodStatus): Promise<void> {
+    probes += 1;
+    pod.next_probe_at = Number.POSITIVE_INFINITY;
+    try {
+      pod.answer = await deps.probe(status, AbortSignal.any([signal, AbortSignal.timeout(PROBE_TIMEOUT_MS)]));
+    } catch {
+      // whatever came instead of an answer
+      pod.answer = "silent";
+    } finally {
+      probes -= 1;
+      pod.next_probe_at = deps.clock.now() + (pod.state === "ready" && pod.answer === "ready" ? PROBE_MS : look_ms);
+    }
+  }
+
+  for (;;) {
+    const statuses = await look(deps, signal);
+    if (signal.aborted) return;
+    const known = new Set(statuses.map(({ id }) => id));
+    for (const map of [watched, histories]) for (const id of map.keys()) if (!known.has(id)) map.delete(id);
+    for (const status of statuses) {
+      let pod = watched.get(status.id);
+      if (pod?.started_at !== status.started_at) {
+        pod = begin(status.started_at);
+        watched.set(status.id, pod);
+      }
+      const event =
+        status.state === "exited" ? await hearEnd(deps, pod, status, histories) : hearAnswer(deps, pod, status);
+      if (event !== undefined) yield event;
+      if (signal.aborted) return;
+      if (status.state === "running" && probes < PROBES_AT_ONCE && deps.clock.now() >= pod.next_probe_at) {
+        void probe(pod, status);
+      }
+    }
+    await sleep(look_ms, undefined, { signal }).catch(() => undefined);
+  }
+}
+
+function begin(started_at: string): Watched {
+  return {
+    ...{ started_at, state: "starting", ready_at: undefined, silent_since: undefined },
+    ...{ answer: undefined, next_probe_at: 0, is_being_ended: false },
+  };
+}
+
+async function look({ driver, log }: WatchPodsDeps, signal: AbortSignal): Promise<PodStatus[]> {
+  while (!signal.aborted) {
+    try {
+      return await driver.list({});
+    } catch (error) {
+      log.error({ err: error }, "the pods could not be looked at");
+      await sleep(FAILED_LOOK_MS, undefined, { signal }).catch(() => undefined);
+    }
+  }
+  return [];
+}
+
+/** What the last answer of a pod that runs means; undefined when it is nothing new. */
+function hearAnswer(deps: WatchPodsDeps, pod: Watched, status: PodStatus): PodEvent | undefined {
+  const { answer } = pod;
+  if (answer === undefined) return undefined;
+  pod.answer = undefined;
+  const now = deps.clock.now();
+  const who = { database_id: status.labels.database_id, pod_id: status.id };
+  pod.silent_since = answer === "silent" ? (pod.silent_since ?? now) : undefined;
+  if (answer === "ready") {
+    if (pod.state === "ready") return undefined;
+    pod.state = "ready";
+    pod.ready_at ??= now;
+    return { event: "ready", ...who };
+  }
+  // until it was ready once, whoever started it waits for it
+  if (pod.ready_at === undefined) return undefined;
+  const silent_ms = now - (pod.silent_since ?? now);
+  if (silent_ms >= SILENT_MS && !pod.is_being_ended) endSilent(deps, pod, status);
+  if (pod.state !== "ready" || (answer === "silent" && silent_ms < LOST_MS)) return undefined;
+  pod.state = "lost";
+  const reason = answer === "silent" ? "it does not answer" : "its PostgreSQL does not answer";
+  deps.log.warn({ pod: status.id, reason }, "a pod was lost");
+  return { event: "lost", ...who, reason, is_running: true, pause_ms: 0, exit: null };
+}
+
+function endSilent({ driver, log }: WatchPodsDeps, pod: Watched, { id }: PodStatus): void {
+  pod.is_being_ended = true;
+  log.warn({ pod: id, silent_ms: SILENT_MS }, "a pod that does not answer is ended");
+  driver.stop(id, STOP_GRACE_MS).catch((error) => {
+    log.error({ err: error, pod: id }, "a pod that does not answer could not be ended");
+    pod.is_being_ended = false;
+  });
+}
+
+/** What the end of a pod means; undefined when it was told, or when nobody waits for it to answer. */
+async function hearEnd(
+  deps: WatchPodsDeps,
+  pod: Watched,
+  status: PodStatus,
+  histories: Map<string, LossHistory>,
+): Promise<PodEvent | undefined> {
+  if (pod.state === "over") return undefined;
+  const { database_id } = status.labels;
+  let is_wanted: boolean;
+  try {
+    is_wanted = await deps.isWanted(database_id);
+  } catch (error) {
+    // looked at again the next time
+    deps.log.error({ err: error, pod: status.id }, "a pod ended, and whether it is wanted is not known");
+    return undefined;
+  }
+  pod.state = "over";
+  if (!is_wanted) return undefined;
+  const exit = status.exit ?? { code: null, signal: null, is_out_of_memory: false, exceeded: null };
+  const at = deps.clock.now();
+  const judged = judgeLoss(histories.get(status.id) ?? NO_LOSSES, { at, ready_ms: at - (pod.ready_at ?? at), exit });
+  histories.set(status.id, judged.history);
+  const words = await readLastWords(deps.logFolder(database_id), new Date(status.started_at), LAST_LINES);
+  const reason = [describeExit(status.exit), ...words].join(" | ");
+  const who = { database_id, pod_id: status.id, reason, exit: status.exit };
+  if (judged.pause_ms === undefined) {
+    deps.log.error({ pod: status.id, reason }, "a pod ended too often and is given up");
+    return { event: "failed", ...who };
+  }
+  deps.log.warn({ pod: status.id, reason, pause_ms: judged.pause_ms }, "a pod was lost");
+  return { event: "lost", ...who, is_running: false, pause_ms: judged.pause_ms };
+}
