@@ -9,6 +9,7 @@ import {
 } from "@tanstack/react-router";
 import type { Api } from "./api/api.tsx";
 import { orgQuery, whoamiQuery } from "./api/queries.ts";
+import { databaseQuery } from "./features/databases/use-database.ts";
 import { OrgLayout } from "./routes/org-layout.tsx";
 import { PublicLayout } from "./routes/public-layout.tsx";
 import { SignedInLayout } from "./routes/signed-in-layout.tsx";
@@ -123,13 +124,62 @@ const webhooks = createRoute({
   component: lazyRouteComponent(() => import("./routes/webhooks-page.tsx"), "WebhooksPage"),
 });
 
+const database = createRoute({
+  getParentRoute: () => org,
+  path: "/databases/$db",
+  loader: ({ context: { api, queries }, params }) => queries.ensureQueryData(databaseQuery(api, params.org, params.db)),
+  component: Outlet,
+});
+const databaseOverview = createRoute({
+  getParentRoute: () => database,
+  path: "/",
+  component: lazyRouteComponent(() => import("./routes/database-page.tsx"), "DatabasePage"),
+});
+const databaseTables = createRoute({
+  getParentRoute: () => database,
+  path: "/tables",
+  component: lazyRouteComponent(() => import("./routes/tables-page.tsx"), "TablesPage"),
+});
+const databaseTable = createRoute({
+  getParentRoute: () => database,
+  path: "/tables/$table",
+  component: lazyRouteComponent(() => import("./routes/table-page.tsx"), "TablePage"),
+});
+const databaseLogs = createRoute({
+  getParentRoute: () => database,
+  path: "/logs",
+  validateSearch: (search: Search): { source?: string; level?: string; since?: string; text?: string } =>
+    pick(search, "source", "level", "since", "text"),
+  component: lazyRouteComponent(() => import("./routes/logs-page.tsx"), "LogsPage"),
+});
+const operations = createRoute({
+  getParentRoute: () => org,
+  path: "/operations",
+  component: lazyRouteComponent(() => import("./routes/operations-page.tsx"), "OperationsPage"),
+});
+const operation = createRoute({
+  getParentRoute: () => org,
+  path: "/operations/$operation",
+  component: lazyRouteComponent(() => import("./routes/operation-page.tsx"), "OperationPage"),
+});
+
 const tree = root.addChildren([
   open.addChildren([setUp, signUp, signIn, forgot, reset]),
   signedIn.addChildren([
     organizations,
     device,
     account,
-    org.addChildren([overview, members, keys, secrets, audit, webhooks]),
+    org.addChildren([
+      overview,
+      members,
+      keys,
+      secrets,
+      operations,
+      operation,
+      audit,
+      webhooks,
+      database.addChildren([databaseOverview, databaseTables, databaseTable, databaseLogs]),
+    ]),
   ]),
 ]);
 
@@ -161,7 +211,7 @@ function pick<Name extends string>(search: Search, ...names: readonly Name[]): {
   const picked: { [name in Name]?: string } = {};
   for (const name of names) {
     const value = search[name];
-    if (value !== undefined) picked[name] = value;
+    if (value !== undefined && value !== "") picked[name] = value;
   }
   return picked;
 }

@@ -16,9 +16,11 @@ interface ListPage<Item> {
   readonly next: string | null;
 }
 
-interface ListOptions {
-  /** Reads the list again after so many milliseconds; false for never. */
-  readonly refresh_ms?: number | false;
+type RefreshMs<Item> = number | false | ((items: readonly Item[]) => number);
+
+interface ListOptions<Item> {
+  /** Reads the list again after so many milliseconds, by what it holds; false for never. */
+  readonly refresh_ms?: RefreshMs<Item>;
   readonly enabled?: boolean;
 }
 
@@ -26,7 +28,7 @@ interface ListOptions {
 export function useList<Item>(
   key: QueryKey,
   read: (api: Api, query: { cursor?: string }, options: CallOptions) => Promise<ListPage<Item>>,
-  { refresh_ms = false, enabled = true }: ListOptions = {},
+  { refresh_ms = false, enabled = true }: ListOptions<Item> = {},
 ): List<Item> {
   const api = useApi();
   const query = useInfiniteQuery({
@@ -34,7 +36,8 @@ export function useList<Item>(
     queryFn: ({ pageParam, signal }) => read(api, pageParam === null ? {} : { cursor: pageParam }, { signal }),
     initialPageParam: null as string | null,
     getNextPageParam: (page) => page.next,
-    refetchInterval: refresh_ms,
+    refetchInterval: ({ state }) =>
+      typeof refresh_ms === "function" ? refresh_ms(state.data?.pages.flatMap((page) => page.items) ?? []) : refresh_ms,
     enabled,
   });
   return {

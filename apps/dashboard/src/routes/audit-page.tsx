@@ -6,9 +6,8 @@ import { mergeEvents } from "../features/audit/merge-events.ts";
 import { useFollow } from "../features/audit/use-follow.ts";
 import { useOrg } from "../features/organizations/use-org.ts";
 import { ProblemAlert } from "../ui/alert.tsx";
-import { Button } from "../ui/button.tsx";
-import { classNames } from "../ui/class-names.ts";
 import { Page } from "../ui/page.tsx";
+import { ToggleButton } from "../ui/toggle-button.tsx";
 
 /** Who changed what, when, from where, and what came of it. */
 export function AuditPage() {
@@ -24,17 +23,9 @@ export function AuditPage() {
       title="Audit log"
       lead="Every change: who made it, when, from where, and what came of it. Nothing is ever changed or removed here."
       actions={
-        <Button
-          aria-pressed={following}
-          className="aria-pressed:border-accent aria-pressed:bg-accent-soft"
-          onClick={() => setFollowing(!following)}
-        >
-          <span
-            aria-hidden="true"
-            className={classNames("size-2 rounded-full", following && live.error === null ? "bg-good" : "bg-field")}
-          />
+        <ToggleButton pressed={following} works={live.error === null} onToggle={() => setFollowing(!following)}>
           Follow
-        </Button>
+        </ToggleButton>
       }
     >
       {live.error && <ProblemAlert error={live.error} />}

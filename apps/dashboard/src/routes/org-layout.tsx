@@ -7,6 +7,7 @@ const PAGES = [
   { to: "/orgs/$org/members", title: "Members" },
   { to: "/orgs/$org/keys", title: "API keys" },
   { to: "/orgs/$org/secrets", title: "Secrets" },
+  { to: "/orgs/$org/operations", title: "Operations" },
   { to: "/orgs/$org/audit", title: "Audit log" },
   { to: "/orgs/$org/webhooks", title: "Webhooks", permission: "webhook.read" },
 ] as const satisfies readonly { to: string; title: string; permission?: Permission }[];

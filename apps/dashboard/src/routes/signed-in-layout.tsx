@@ -5,7 +5,7 @@ import { Wordmark } from "../ui/wordmark.tsx";
 /** The bar above every page, and the page. */
 export function SignedInLayout() {
   const { me } = useRouteContext({ from: "/signed-in" });
-  const { org } = useParams({ strict: false });
+  const { org, db } = useParams({ strict: false });
   return (
     <div className="grid min-h-dvh grid-rows-[auto_1fr]">
       <a
@@ -28,6 +28,20 @@ export function SignedInLayout() {
                 </span>
                 <Link to="/orgs/$org" params={{ org }} className="truncate rounded font-medium hover:underline">
                   {org}
+                </Link>
+              </>
+            )}
+            {org !== undefined && db !== undefined && (
+              <>
+                <span aria-hidden="true" className="text-field">
+                  /
+                </span>
+                <Link
+                  to="/orgs/$org/databases/$db"
+                  params={{ org, db }}
+                  className="truncate rounded font-medium hover:underline"
+                >
+                  {db}
                 </Link>
               </>
             )}

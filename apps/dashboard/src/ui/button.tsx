@@ -1,7 +1,7 @@
 import type { ComponentProps } from "react";
 import { classNames } from "./class-names.ts";
 
-type Look = "primary" | "secondary" | "danger" | "quiet";
+type Look = "primary" | "secondary" | "danger" | "leads_to_danger" | "quiet";
 
 interface ButtonProps extends ComponentProps<"button"> {
   readonly look?: Look;
@@ -17,6 +17,8 @@ const LOOKS: Readonly<Record<Look, string>> = {
   primary: "border-transparent bg-accent text-on-accent hover:bg-accent-strong",
   secondary: "border-field bg-surface text-ink hover:bg-sunken",
   danger: "border-transparent bg-danger text-on-danger hover:bg-danger-strong",
+  // asks before it does anything
+  leads_to_danger: "border-danger/50 bg-surface text-danger hover:bg-danger-soft",
   quiet: "border-transparent bg-transparent text-muted hover:bg-sunken hover:text-ink",
 };
 

@@ -1,15 +1,22 @@
 import { useEffect, useState } from "react";
 import { Button } from "./button.tsx";
+import { classNames } from "./class-names.ts";
 import { CheckIcon, CopyIcon } from "./icons.tsx";
 
 interface CopyProps {
-  readonly text: string;
+  /** A long one is put together when it is asked for. */
+  readonly text: string | (() => string);
   /** What is copied, for screen readers: "the key". */
   readonly what: string;
 }
 
+interface CopyButtonProps extends CopyProps {
+  /** The drawing alone, in a line of text. */
+  readonly compact?: boolean;
+}
+
 /** Puts the text on the clipboard, and says that it did. */
-export function CopyButton({ text, what }: CopyProps) {
+export function CopyButton({ text, what, compact = false }: CopyButtonProps) {
   const [copied, setCopied] = useState<boolean | undefined>(undefined);
   useEffect(() => {
     if (copied === undefined) return;
@@ -17,15 +24,28 @@ export function CopyButton({ text, what }: CopyProps) {
     return () => clearTimeout(timer);
   }, [copied]);
   return (
-    <Button small aria-label={`Copy ${what}`} onClick={() => void copyText(text).then(setCopied)}>
+    <Button
+      small
+      {...(compact && { look: "quiet", className: "h-7 px-1.5" })}
+      aria-label={`Copy ${what}`}
+      onClick={() => void copyText(typeof text === "string" ? text : text()).then(setCopied)}
+    >
       {copied ? <CheckIcon /> : <CopyIcon />}
-      <span aria-live="polite">{copied === undefined ? "Copy" : copied ? "Copied" : "Press Ctrl+C"}</span>
+      <span aria-live="polite" className={classNames(compact && copied !== false && "sr-only")}>
+        {copied === undefined ? "Copy" : copied ? "Copied" : "Press Ctrl+C"}
+      </span>
     </Button>
   );
 }
 
+interface CopyFieldProps {
+  readonly text: string;
+  readonly what: string;
+  readonly label: string;
+}
+
 /** What is shown this once, in one line that can be selected and copied. */
-export function CopyField({ text, what, label }: CopyProps & { readonly label: string }) {
+export function CopyField({ text, what, label }: CopyFieldProps) {
   return (
     <div className="grid gap-1.5">
       <p className="text-sm font-medium">{label}</p>

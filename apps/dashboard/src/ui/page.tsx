@@ -1,8 +1,13 @@
 import { useRouterState } from "@tanstack/react-router";
 import { type ReactNode, useEffect, useLayoutEffect, useRef } from "react";
+import { classNames } from "./class-names.ts";
 
 interface PageProps {
   readonly title: string;
+  /** What of it the page shows, where several pages have the same title: "tables". */
+  readonly about?: string | undefined;
+  /** A word beside the title. */
+  readonly badge?: ReactNode;
   /** One sentence below the title. */
   readonly lead?: ReactNode;
   /** What can be done here, beside the title. */
@@ -11,12 +16,15 @@ interface PageProps {
 }
 
 /** A page with its heading. */
-export function Page({ title, lead, actions, children }: PageProps) {
+export function Page({ title, about, badge, lead, actions, children }: PageProps) {
   return (
     <div className="grid gap-6">
       <div className="flex items-start justify-between gap-x-8 gap-y-4 max-sm:flex-wrap">
         <div className="grid max-w-2xl min-w-0 gap-1">
-          <PageHeading title={title} />
+          <div className="flex flex-wrap items-center gap-x-3 gap-y-1">
+            <PageHeading title={title} about={about} />
+            {badge}
+          </div>
           {lead && <p className="text-pretty text-muted">{lead}</p>}
         </div>
         {actions && <div className="flex shrink-0 gap-2">{actions}</div>}
@@ -27,13 +35,14 @@ export function Page({ title, lead, actions, children }: PageProps) {
 }
 
 /** The heading that gets the focus when the page replaced another one: a reader of the screen begins there. */
-export function PageHeading({ title }: { readonly title: string }) {
+export function PageHeading({ title, about }: { readonly title: string; readonly about?: string | undefined }) {
   const heading = useRef<HTMLHeadingElement>(null);
+  const named = about === undefined ? title : `${title}: ${about}`;
   // not the location itself: that is the next page's while the last one is still shown
   const pathname = useRouterState({ select: (state) => state.resolvedLocation?.pathname });
   useEffect(() => {
-    document.title = `${title} · appdb`;
-  }, [title]);
+    document.title = `${named} · appdb`;
+  }, [named]);
   // before it is painted: keys that are pressed at once already go to the new page
   useLayoutEffect(() => {
     if (pathname !== undefined && isReplaced(pathname)) heading.current?.focus();
@@ -41,6 +50,7 @@ export function PageHeading({ title }: { readonly title: string }) {
   return (
     <h1 ref={heading} tabIndex={-1} className="text-xl font-semibold tracking-tight">
       {title}
+      {about && <span className="sr-only">: {about}</span>}
     </h1>
   );
 }
@@ -56,7 +66,7 @@ function isReplaced(pathname: string): boolean {
 /** A part of a page. */
 export function Section({ title, actions, children }: { title: string; actions?: ReactNode; children: ReactNode }) {
   return (
-    <section className="grid gap-3">
+    <section className="grid grid-rows-[auto_1fr] gap-3">
       <div className="flex flex-wrap items-center justify-between gap-3">
         <h2 className="text-base font-semibold">{title}</h2>
         {actions}
@@ -67,13 +77,24 @@ export function Section({ title, actions, children }: { title: string; actions?:
 }
 
 export function Card({ children }: { readonly children: ReactNode }) {
-  return <div className="rounded-lg border border-line bg-surface p-5">{children}</div>;
+  return <div className="h-full rounded-lg border border-line bg-surface p-5">{children}</div>;
+}
+
+interface FactsProps {
+  readonly facts: readonly (readonly [name: string, value: ReactNode])[];
+  /** Names take the same room in every list of a card. */
+  readonly aligned?: boolean;
 }
 
 /** Facts about one thing, each with its name. */
-export function Facts({ facts }: { readonly facts: readonly (readonly [name: string, value: ReactNode])[] }) {
+export function Facts({ facts, aligned = false }: FactsProps) {
   return (
-    <dl className="grid gap-x-6 gap-y-2.5 text-sm sm:grid-cols-[max-content_1fr]">
+    <dl
+      className={classNames(
+        "grid gap-x-6 gap-y-2.5 text-sm",
+        aligned ? "sm:grid-cols-[5.5rem_minmax(0,1fr)]" : "sm:grid-cols-[max-content_1fr]",
+      )}
+    >
       {facts.map(([name, value]) => (
         <div key={name} className="contents">
           <dt className="text-muted">{name}</dt>

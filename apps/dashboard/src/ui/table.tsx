@@ -46,7 +46,10 @@ export function ListTable<Row>({ caption, list, columns, keyOf, empty }: ListTab
                 <th
                   key={column.title}
                   scope="col"
-                  className="px-3.5 py-2.5 font-medium whitespace-nowrap text-muted first:pl-4"
+                  className={classNames(
+                    "px-3.5 py-2.5 font-medium whitespace-nowrap text-muted first:pl-4 last:pr-3",
+                    column.align_right && "text-right",
+                  )}
                 >
                   {column.title || <span className="sr-only">Actions</span>}
                 </th>

@@ -1,6 +1,7 @@
 import type { AuditEvent } from "@appdb/contract/routes/control";
 import { useEffect, useRef, useState } from "react";
 import { useApi } from "../../api/api.tsx";
+import { pause } from "../../api/pause.ts";
 
 /** How long a stream that broke is left before it is asked for again, from where it broke. */
 const PAUSE_MS = 2_000;
@@ -48,15 +49,4 @@ export function useFollow(org: string, wanted: boolean, after: string | undefine
   }, [control, org, wanted]);
 
   return { events, error };
-}
-
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return Promise.resolve();
-  return new Promise((resolve) => {
-    const timer = setTimeout(resolve, ms);
-    signal.addEventListener("abort", () => {
-      clearTimeout(timer);
-      resolve();
-    });
-  });
 }

@@ -16,7 +16,7 @@ export function CreateOrganizationDialog({ onClose }: { readonly onClose: () => 
     changes: [KEYS.orgs, KEYS.whoami],
     onDone: (org) => void navigate({ to: "/orgs/$org", params: { org: org.name } }),
   });
-  const problem = nameProblem(name);
+  const problem = nameProblem("organization", name);
   return (
     <Dialog title="Create organization" onClose={onClose}>
       <Form

@@ -2,20 +2,20 @@ import { expect, test } from "vitest";
 import { nameProblem } from "./name-problem.ts";
 
 test.each([[""], ["acme"], ["a"], ["3d-models"], ["a".repeat(29)]])("%j has no problem", (name) => {
-  expect(nameProblem(name)).toBeUndefined();
+  expect(nameProblem("organization", name)).toBeUndefined();
 });
 
 test("a capital letter is a problem, and the name without it is proposed", () => {
-  expect(nameProblem("Acme")).toBe(
+  expect(nameProblem("organization", "Acme")).toBe(
     "'Acme' is no organization name: names have lower-case letters, digits and '-', and a letter or digit at both ends. " +
       "Write for example: acme",
   );
 });
 
 test("a name that is too long is told how long it is", () => {
-  expect(nameProblem("a".repeat(30))).toContain("it has 30 characters, 29 is the most");
+  expect(nameProblem("organization", "a".repeat(30))).toContain("it has 30 characters, 29 is the most");
 });
 
 test("a letter that only looks like one of ours is a problem", () => {
-  expect(nameProblem("аcme")).toContain("is no organization name");
+  expect(nameProblem("organization", "аcme")).toContain("is no organization name");
 });

@@ -1,12 +1,12 @@
 import { AppError } from "@appdb/contract/errors";
 import { parseName } from "@appdb/contract/names";
 
-/** What is wrong with the name of an organization that somebody is typing, and what it could be instead; undefined for a
+/** What is wrong with a name that somebody is typing, and what it could be instead; undefined for a
  *  good one, and for none yet. */
-export function nameProblem(name: string): string | undefined {
+export function nameProblem(kind: "organization" | "database", name: string): string | undefined {
   if (name === "") return undefined;
   try {
-    parseName("organization", name);
+    parseName(kind, name);
     return undefined;
   } catch (error) {
     if (!(error instanceof AppError)) throw error;

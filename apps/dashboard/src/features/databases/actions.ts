@@ -1,0 +1,81 @@
+import type { Permission } from "@appdb/contract/control/permissions";
+import type { DatabaseState } from "@appdb/contract/routes/control-databases";
+
+export interface DatabaseAction {
+  readonly route:
+    | "databaseStart"
+    | "databaseStop"
+    | "databaseRestart"
+    | "databaseRetry"
+    | "databaseBuildImage"
+    | "databaseUndelete";
+  readonly title: string;
+  /** `cli db <verb> <uri>` does the same. */
+  readonly verb: string;
+  readonly what: string;
+  /** What is asked before it is done; absent where nobody is disturbed. */
+  readonly warning?: string;
+  readonly permission: Permission;
+  /** Where it is offered. The server decides again. */
+  readonly states: readonly DatabaseState[];
+}
+
+/** What a button can do with a database, in the order in which it is shown. */
+const ACTIONS: readonly DatabaseAction[] = [
+  {
+    route: "databaseStart",
+    title: "Start",
+    verb: "start",
+    what: "Wakes it: its pod starts with the image, files and data that it has.",
+    permission: "database.update",
+    states: ["STOPPED"],
+  },
+  {
+    route: "databaseRetry",
+    title: "Try again",
+    verb: "retry",
+    what: "Starts it once more, with the image and the files that it has.",
+    permission: "database.update",
+    states: ["FAILED"],
+  },
+  {
+    route: "databaseBuildImage",
+    title: "Build the image",
+    verb: "build-image",
+    what: "Builds its image anew from the same lock files, for example after a package index was down.",
+    warning: "Its pod is started anew with the new image; requests that run then are cut off.",
+    permission: "database.update",
+    states: ["AVAILABLE", "FAILED"],
+  },
+  {
+    route: "databaseRestart",
+    title: "Restart",
+    verb: "restart",
+    what: "Starts its pod anew, so that it reads changed secrets. Image and files stay.",
+    warning: "It does not answer for a moment; requests that run now are cut off.",
+    permission: "database.update",
+    states: ["AVAILABLE"],
+  },
+  {
+    route: "databaseStop",
+    title: "Stop",
+    verb: "stop",
+    what: "Puts it to sleep: its pod ends, its data stays.",
+    warning: "It does not answer until somebody starts it; requests that run now are cut off. Its data stays.",
+    permission: "database.update",
+    states: ["AVAILABLE", "STARTING", "FAILED"],
+  },
+  {
+    route: "databaseUndelete",
+    title: "Undelete",
+    verb: "undelete",
+    what: "Takes the deletion back. It is STOPPED then, with all of its data.",
+    permission: "database.delete",
+    states: ["DELETING"],
+  },
+];
+
+/** What can be done with a database in this state. */
+export function actionsIn(state: DatabaseState): readonly DatabaseAction[] {
+  return ACTIONS.filter((action) => action.states.includes(state));
+}

@@ -1,0 +1,116 @@
+import type { Database } from "@appdb/contract/routes/control-databases";
+import type { ReactNode } from "react";
+import { Badge } from "../../ui/badge.tsx";
+import { formatBytes, formatCount, plural } from "../../ui/format.ts";
+import { Meter } from "../../ui/meter.tsx";
+import { Card, Facts, Section } from "../../ui/page.tsx";
+import { Time } from "../../ui/time.tsx";
+
+/** What it may use, beside what it shall be allowed to use once an update has ended, and what it uses. */
+export function ResourcesSection({ database }: { readonly database: Database }) {
+  const { resources, desired_resources, usage } = database;
+  const fact = (name: string, key: keyof typeof resources, write: (value: number) => string) => {
+    const becomes = resources[key] === desired_resources[key] ? undefined : write(desired_resources[key]);
+    return [
+      name,
+      <span key={key} className="inline-flex flex-wrap gap-x-2 tabular-nums">
+        {write(resources[key])}
+        {becomes && <Badge tone="accent">becomes {becomes}</Badge>}
+      </span>,
+    ] as const;
+  };
+  return (
+    <Section title="Resources">
+      <Card>
+        <div className="grid gap-5">
+          <Facts
+            aligned
+            facts={[
+              fact("CPU", "cpu", (cores) => plural(cores, "core")),
+              fact("Memory", "memory_mb", (mb) => `${formatCount(mb)} MB`),
+              fact("Disk", "disk_gb", (gb) => `${formatCount(gb)} GB`),
+              fact("Workers", "workers", (count) => plural(count, "Python process", "Python processes")),
+            ]}
+          />
+          {usage && (
+            <div className="grid gap-3.5 border-t border-line pt-4">
+              <Meter
+                label="Disk used"
+                value={usage.disk_bytes}
+                most={usage.disk_limit_bytes}
+                text={`${formatBytes(usage.disk_bytes)} of ${formatBytes(usage.disk_limit_bytes)}`}
+              />
+              {usage.memory_bytes !== null && (
+                <Meter
+                  label="Memory used"
+                  value={usage.memory_bytes}
+                  most={resources.memory_mb * 1_000_000}
+                  text={`${formatBytes(usage.memory_bytes)} of ${formatCount(resources.memory_mb)} MB`}
+                />
+              )}
+            </div>
+          )}
+        </div>
+      </Card>
+    </Section>
+  );
+}
+
+/** The Python environment and the files that it runs. */
+export function ProjectSection({ database }: { readonly database: Database }) {
+  const { image, last_build, project } = database;
+  const facts: [string, ReactNode][] = [
+    ["Environment", image.source === null ? "the base library alone" : <code key="source">{image.source}</code>],
+    ["Python", image.python ?? <None key="python">chosen when it starts</None>],
+  ];
+  if (image.hash !== null) {
+    facts.push(
+      ["Packages", `${formatCount(image.packages)}, ${formatBytes(image.bytes)}`],
+      ["Built", <Time key="built" at={image.built_at} />],
+      ["Hash", <Digest key="hash" digest={image.hash} />],
+    );
+  }
+  if (last_build?.state === "running")
+    facts.push([
+      "Next image",
+      <Badge key="next" tone="accent">
+        is being built
+      </Badge>,
+    ]);
+  return (
+    <Section title="Image and project files">
+      <Card>
+        <div className="grid gap-5">
+          <Facts aligned facts={facts} />
+          <div className="border-t border-line pt-4">
+            {project === null ? (
+              <p className="text-sm text-muted">No project files were uploaded yet.</p>
+            ) : (
+              <Facts
+                aligned
+                facts={[
+                  ["Files", `${plural(project.files, "file")}, ${formatBytes(project.bytes)}`],
+                  ["Uploaded", <Time key="uploaded" at={project.uploaded_at} />],
+                  ["Digest", <Digest key="digest" digest={project.digest} />],
+                ]}
+              />
+            )}
+          </div>
+        </div>
+      </Card>
+    </Section>
+  );
+}
+
+/** Begins as git shortens them; the whole stands in its title. */
+function Digest({ digest }: { readonly digest: string }) {
+  return (
+    <code className="text-xs" title={digest}>
+      {digest.slice(0, 12)}
+    </code>
+  );
+}
+
+function None({ children }: { readonly children: ReactNode }) {
+  return <span className="text-muted">{children}</span>;
+}

@@ -1,0 +1,33 @@
+import type { Database, DatabaseState } from "@appdb/contract/routes/control-databases";
+import { Badge } from "../../ui/badge.tsx";
+
+const TONES = {
+  PROVISIONING: "accent",
+  UPDATING: "accent",
+  AVAILABLE: "good",
+  STOPPING: "accent",
+  STOPPED: "plain",
+  STARTING: "accent",
+  FAILED: "danger",
+  DELETING: "warn",
+} as const satisfies Record<DatabaseState, "plain" | "accent" | "good" | "warn" | "danger">;
+
+export function DatabaseStateBadge({ state }: { readonly state: DatabaseState }) {
+  return <Badge tone={TONES[state]}>{state}</Badge>;
+}
+
+/** How often a database is read again. A stream would tell sooner, but browsers open six connections to a server by plain
+ *  HTTP for all of its pages together: a few open pages would wait for each other. */
+const SETTLED_MS = 5_000;
+const MOVING_MS = 1_000;
+
+export function refreshMs(databases: readonly Pick<Database, "state" | "operation">[]): number {
+  return databases.every(isSettled) ? SETTLED_MS : MOVING_MS;
+}
+
+/** Whether it stays as it is until somebody does something. */
+function isSettled({ state, operation }: Pick<Database, "state" | "operation">): boolean {
+  return (
+    operation === null && (state === "AVAILABLE" || state === "STOPPED" || state === "FAILED" || state === "DELETING")
+  );
+}

@@ -1,0 +1,78 @@
+import type { Database } from "@appdb/contract/routes/control-databases";
+import { useNavigate } from "@tanstack/react-router";
+import { useId, useState } from "react";
+import { Button } from "../../ui/button.tsx";
+import { Command } from "../../ui/command.tsx";
+import { Dialog, DialogButtons } from "../../ui/dialog.tsx";
+import { Field } from "../../ui/field.tsx";
+import { Form } from "../../ui/form.tsx";
+import { useChange } from "./use-change.ts";
+
+/** Asks for the name: nothing else that can be done here takes rows away. */
+export function DeleteDatabaseDialog({
+  database,
+  onClose,
+}: {
+  readonly database: Database;
+  readonly onClose: () => void;
+}) {
+  const { name, organization, uri } = database;
+  const [typed, setTyped] = useState("");
+  const [now, setNow] = useState(false);
+  const navigate = useNavigate();
+  const checkbox = useId();
+  const remove = useChange(
+    database,
+    (api, at_once: boolean, options) =>
+      api.control.call(
+        "databaseDelete",
+        { params: { org: organization, db: name }, query: { now: at_once ? "1" : "0" } },
+        options,
+      ),
+    () => void navigate({ to: "/orgs/$org", params: { org: organization } }),
+  );
+  return (
+    <Dialog title={`Delete the database ${name}?`} onClose={onClose}>
+      <Form
+        error={remove.error}
+        onSubmit={() => {
+          if (typed === name) remove.run(now);
+        }}
+      >
+        <p className="text-sm text-muted">
+          {now
+            ? "Its pod ends, and its tables, files and secrets are removed at once. Nothing brings them back."
+            : "Its pod ends at once. Its tables, files and secrets are kept for some days, in which the deletion can be taken back; then they are removed for good."}
+        </p>
+        <div className="flex gap-2.5 text-sm">
+          <input
+            id={checkbox}
+            type="checkbox"
+            checked={now}
+            onChange={(event) => setNow(event.target.checked)}
+            className="mt-1 size-4 accent-danger"
+          />
+          <label htmlFor={checkbox}>Remove everything at once</label>
+        </div>
+        <Field
+          label={`Type ${name} to confirm`}
+          name="typed"
+          value={typed}
+          onChange={(event) => setTyped(event.target.value)}
+          autoComplete="off"
+          autoCapitalize="none"
+          spellCheck={false}
+        />
+        <div>
+          <Command text={`cli db delete ${uri}${now ? " --now" : ""}`} />
+        </div>
+        <DialogButtons>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button type="submit" look="danger" busy={remove.pending} disabled={typed !== name}>
+            Delete database
+          </Button>
+        </DialogButtons>
+      </Form>
+    </Dialog>
+  );
+}

@@ -1,0 +1,40 @@
+import { CopyField } from "../../ui/copy-button.tsx";
+import { Card } from "../../ui/page.tsx";
+
+interface FirstStepsProps {
+  readonly server: string;
+  /** The database that nobody has used yet; only the way to sign in when there is none. */
+  readonly uri: string | undefined;
+}
+
+/** What to type next, in a terminal: signing in, and for a new database the way to its first tables. */
+export function FirstSteps({ server, uri }: FirstStepsProps) {
+  const steps = [
+    { label: "Sign in, by a code that is confirmed here", text: `cli login --server ${server}` },
+    ...(uri === undefined
+      ? []
+      : [
+          {
+            label: "Make the folder that you are in a project, with an example to begin with",
+            text: "cli init && cli service example --out app.py",
+          },
+          { label: "Give the database the project's files and packages", text: `cli db update ${uri}` },
+          { label: "Make the tables that app.py declares", text: `cli schema update app.py ${uri}` },
+        ]),
+  ];
+  return (
+    <Card>
+      <ol className="grid gap-4">
+        {steps.map((step, index) => (
+          <li key={step.text}>
+            <CopyField
+              label={steps.length > 1 ? `${index + 1}. ${step.label}` : step.label}
+              what={`the command ${step.text}`}
+              text={step.text}
+            />
+          </li>
+        ))}
+      </ol>
+    </Card>
+  );
+}

@@ -1,0 +1,59 @@
+import type { Database } from "@appdb/contract/routes/control-databases";
+import { useState } from "react";
+import { Alert, ProblemAlert } from "../../ui/alert.tsx";
+import { Button } from "../../ui/button.tsx";
+import { Section } from "../../ui/page.tsx";
+import { TextLink } from "../../ui/text-link.tsx";
+import { OperationLog } from "./operation-log.tsx";
+import { hasEnded, OperationState } from "./operation-state.tsx";
+import { timeOf } from "./operations-table.tsx";
+import { useOperation } from "./use-operation.ts";
+
+/** What is worked at, with its output as it comes. It stays in sight once it has ended, until somebody puts it away. */
+export function RunningOperation({ database }: { readonly database: Database }) {
+  const [shown, setShown] = useState(database.operation?.id);
+  // the next one takes the place of the last, while this is drawn: no other than the newest is ever seen
+  if (database.operation !== null && database.operation.id !== shown) setShown(database.operation.id);
+  if (shown === undefined) return null;
+  return <Shown key={shown} org={database.organization} id={shown} onClose={() => setShown(undefined)} />;
+}
+
+interface ShownProps {
+  readonly org: string;
+  readonly id: string;
+  readonly onClose: () => void;
+}
+
+function Shown({ org, id, onClose }: ShownProps) {
+  const { operation, error } = useOperation(org, id);
+  if (operation === undefined) return error && <ProblemAlert error={error} />;
+  const has_ended = hasEnded(operation);
+  return (
+    <Section
+      title={has_ended ? "What was done" : "What is done now"}
+      actions={
+        has_ended && (
+          <Button small look="quiet" onClick={onClose}>
+            Close
+          </Button>
+        )
+      }
+    >
+      <p className="flex flex-wrap items-center gap-x-2.5 gap-y-1 text-sm">
+        <TextLink to="/orgs/$org/operations/$operation" params={{ org, operation: id }}>
+          {operation.kind}
+        </TextLink>
+        <OperationState state={operation.state} />
+        <span className="text-muted tabular-nums">
+          {timeOf(operation)}, asked by {operation.actor}
+        </span>
+      </p>
+      {operation.error && (
+        <Alert kind="problem" title={operation.error.detail}>
+          {operation.error.hint && <p>{operation.error.hint}</p>}
+        </Alert>
+      )}
+      <OperationLog org={org} operation={operation} />
+    </Section>
+  );
+}

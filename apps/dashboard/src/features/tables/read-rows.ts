@@ -1,0 +1,44 @@
+import { appError } from "@appdb/contract/errors";
+import { type ExactJson, type ExactObject, isArray, isObject, parseExact } from "./exact-json.ts";
+
+export interface ExactPage {
+  readonly rows: readonly ExactObject[];
+  readonly next: string | null;
+}
+
+/** Reads a page of rows.
+ *  @throws server_failed for what is none */
+export function readRowPage(text: string): ExactPage {
+  const page = parseExact(text);
+  const rows = isObject(page) ? page.get("rows") : undefined;
+  const next = isObject(page) ? page.get("next") : undefined;
+  if (!isArray(rows) || !rows.every(isObject)) throw unreadable();
+  return { rows, next: typeof next === "string" ? next : null };
+}
+
+/** Reads what an insert answers: the row as it is stored.
+ *  @throws server_failed for what is none */
+export function readRow(text: string): ExactObject {
+  const row = parseExact(text);
+  if (!isObject(row)) throw unreadable();
+  return row;
+}
+
+function unreadable(): Error {
+  return appError("server_failed", { detail: "The server's answer holds no rows.", hint: "Load the page again." });
+}
+
+/** What went wrong in a cell, or that its value is yet to come; undefined for a good one. */
+export function cellTrouble(row: ExactObject, column: string): string | undefined {
+  const errors = row.get("_errors");
+  const trouble = isObject(errors) ? errors.get(column) : undefined;
+  if (trouble === undefined || trouble === null) return undefined;
+  if (trouble === "pending") return "pending";
+  if (!isObject(trouble)) return "it failed";
+  const [type, message] = [textOf(trouble.get("type")), textOf(trouble.get("message"))];
+  return [type, message].filter((part) => part !== "").join(": ") || "it failed";
+}
+
+function textOf(value: ExactJson | undefined): string {
+  return typeof value === "string" ? value : "";
+}

@@ -1,0 +1,69 @@
+import type { DataTable } from "@appdb/contract/routes/pod";
+import { Alert } from "../../ui/alert.tsx";
+import { Badge } from "../../ui/badge.tsx";
+import { Button } from "../../ui/button.tsx";
+import { CopyButton } from "../../ui/copy-button.tsx";
+import { Dialog, DialogButtons } from "../../ui/dialog.tsx";
+import { type ExactJson, type ExactObject, printExact } from "./exact-json.ts";
+import { cellTrouble } from "./read-rows.ts";
+import { FullValue } from "./value.tsx";
+
+interface RowDialogProps {
+  readonly table: DataTable;
+  readonly row: ExactObject;
+  readonly title?: string;
+  readonly onClose: () => void;
+}
+
+/** A row in full, column by column. */
+export function RowDialog({ table, row, title = `A row of ${table.path}`, onClose }: RowDialogProps) {
+  return (
+    <Dialog title={title} wide onClose={onClose}>
+      <dl className="grid divide-y divide-line border-y border-line">
+        {table.columns.map((column) => (
+          <div key={column.name} className="grid gap-x-5 gap-y-1 py-3 sm:grid-cols-[11rem_minmax(0,1fr)_auto]">
+            <dt className="min-w-0">
+              <code className="text-sm font-medium break-words">{column.name}</code>{" "}
+              {column.is_key && <Badge tone="accent">key</Badge>}
+              {column.is_computed && <Badge>computed</Badge>}
+              <code className="block text-xs break-words text-muted">{column.type}</code>
+            </dt>
+            <dd className="min-w-0">
+              <Value row={row} column={column.name} />
+            </dd>
+            <dd>
+              <CopyButton compact text={() => copyText(row.get(column.name))} what={`the value of ${column.name}`} />
+            </dd>
+          </div>
+        ))}
+      </dl>
+      <DialogButtons>
+        <CopyJson row={row} />
+        <Button look="primary" onClick={onClose}>
+          Close
+        </Button>
+      </DialogButtons>
+    </Dialog>
+  );
+}
+
+function CopyJson({ row }: { readonly row: ExactObject }) {
+  return (
+    <span className="mr-auto inline-flex items-center gap-2 text-sm text-muted">
+      The row as JSON
+      <CopyButton text={() => printExact(row, 2)} what="the row as JSON" />
+    </span>
+  );
+}
+
+function Value({ row, column }: { readonly row: ExactObject; readonly column: string }) {
+  const trouble = cellTrouble(row, column);
+  if (trouble === "pending") return <Badge tone="accent">pending: it is being computed</Badge>;
+  if (trouble !== undefined) return <Alert kind="warn" title={trouble} />;
+  return <FullValue value={row.get(column)} />;
+}
+
+/** A text goes as it is, anything else as JSON. */
+function copyText(value: ExactJson | undefined): string {
+  return typeof value === "string" ? value : printExact(value ?? null, 2);
+}

@@ -1,0 +1,174 @@
+import type { Database } from "@appdb/contract/routes/control-databases";
+import type { DataTable } from "@appdb/contract/routes/pod";
+import { type ReactNode, useState } from "react";
+import { ProblemAlert } from "../../ui/alert.tsx";
+import { Badge } from "../../ui/badge.tsx";
+import { Button } from "../../ui/button.tsx";
+import { classNames } from "../../ui/class-names.ts";
+import { Empty, Loading } from "../../ui/table.tsx";
+import type { ExactObject } from "./exact-json.ts";
+import { cellTrouble } from "./read-rows.ts";
+import { RowDialog } from "./row-dialog.tsx";
+import { ROWS_A_PAGE, useRows } from "./use-tables.ts";
+import { CellValue, shortText } from "./value.tsx";
+
+interface RowsTableProps {
+  readonly database: Database;
+  readonly table: DataTable;
+  /** What can be done with the rows, beside the ways to other pages. */
+  readonly actions: ReactNode;
+}
+
+/** The rows of a table, a page at a time; each opens in full. */
+export function RowsTable({ database, table, actions }: RowsTableProps) {
+  /** Where the pages up to this one began; the first has no cursor. */
+  const [cursors, setCursors] = useState<readonly string[]>([]);
+  const [opened, setOpened] = useState<ExactObject | undefined>(undefined);
+  const { page, error, is_loading, again } = useRows(database, table.path, cursors.at(-1));
+  const first = cursors.length * ROWS_A_PAGE + 1;
+  const next = page?.next ?? null;
+  return (
+    <div className="grid gap-3">
+      <div className="flex flex-wrap items-center justify-between gap-3">
+        <p aria-live="polite" className="text-sm text-muted tabular-nums">
+          {page !== undefined && page.rows.length > 0 && `Rows ${first} to ${first + page.rows.length - 1}`}
+        </p>
+        <div className="flex flex-wrap gap-2">
+          <Button small busy={is_loading} onClick={again}>
+            Read again
+          </Button>
+          {actions}
+        </div>
+      </div>
+      {error && <ProblemAlert error={error} />}
+      {page === undefined && !error && <Loading />}
+      {page !== undefined && page.rows.length === 0 && (
+        <div className="rounded-lg border border-dashed border-line px-6 py-10">
+          <Empty title="No rows" />
+        </div>
+      )}
+      {page !== undefined && page.rows.length > 0 && (
+        <Grid table={table} rows={page.rows} first={first} onOpen={setOpened} />
+      )}
+      {(cursors.length > 0 || next !== null) && (
+        <div className="flex gap-2">
+          <Button small disabled={cursors.length === 0} onClick={() => setCursors(cursors.slice(0, -1))}>
+            Previous
+          </Button>
+          <Button
+            small
+            disabled={next === null}
+            busy={is_loading}
+            onClick={() => next !== null && setCursors([...cursors, next])}
+          >
+            Next
+          </Button>
+        </div>
+      )}
+      {opened && <RowDialog table={table} row={opened} onClose={() => setOpened(undefined)} />}
+    </div>
+  );
+}
+
+interface GridProps {
+  readonly table: DataTable;
+  readonly rows: readonly ExactObject[];
+  readonly first: number;
+  readonly onOpen: (row: ExactObject) => void;
+}
+
+function Grid({ table, rows, first, onOpen }: GridProps) {
+  const { columns, path } = table;
+  const keys = columns.filter((column) => column.is_key);
+  const others = columns.filter((column) => !column.is_key);
+  const keyOf = (row: ExactObject, place: number) =>
+    keys.length === 0 ? `${place}` : keys.map(({ name }) => shortText(row.get(name) ?? null)).join(", ");
+  return (
+    <section
+      aria-label={`Rows of ${path}`}
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reachable by the keyboard
+      tabIndex={0}
+      className="max-h-[max(24rem,calc(100dvh-12rem))] overflow-auto rounded-lg border border-line bg-surface"
+    >
+      <table className="w-full border-separate border-spacing-0 text-sm">
+        <caption className="sr-only">Rows of {path}</caption>
+        <thead>
+          <tr className="text-left">
+            <Head is_first title={keys.length === 0 ? "Row" : keys.map(({ name }) => name).join(", ")} type="key" />
+            {others.map(({ name, type }) => (
+              <Head key={name} title={name} type={type} />
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row, index) => {
+            const key = keyOf(row, first + index);
+            return (
+              <tr key={key} className="group">
+                <th
+                  scope="row"
+                  className="sticky left-0 border-r border-b border-line bg-surface px-3.5 py-2 pl-4 text-left font-medium group-last:border-b-0"
+                >
+                  <button
+                    type="button"
+                    className="block max-w-44 truncate font-mono text-xs text-accent underline decoration-accent/40 underline-offset-3 hover:decoration-accent"
+                    onClick={() => onOpen(row)}
+                  >
+                    <span className="sr-only">Open row </span>
+                    {key}
+                  </button>
+                </th>
+                {others.map(({ name, type }) => (
+                  <td
+                    key={name}
+                    className={classNames(
+                      "border-b border-line px-3.5 py-2 group-last:border-b-0",
+                      isNumeric(type) && "text-right",
+                    )}
+                  >
+                    <Cell row={row} column={name} />
+                  </td>
+                ))}
+              </tr>
+            );
+          })}
+        </tbody>
+      </table>
+    </section>
+  );
+}
+
+interface HeadProps {
+  readonly title: string;
+  readonly type: string;
+  /** It stays at the left, too. */
+  readonly is_first?: boolean;
+}
+
+function Head({ title, type, is_first = false }: HeadProps) {
+  return (
+    <th
+      scope="col"
+      className={classNames(
+        "sticky top-0 border-b border-line bg-surface px-3.5 py-2 font-medium whitespace-nowrap first:pl-4",
+        is_first && "left-0 z-2 border-r",
+        !is_first && "z-1",
+        isNumeric(type) && "text-right",
+      )}
+    >
+      {title}
+      <span className="block max-w-44 truncate font-mono text-xs font-normal text-muted">{type}</span>
+    </th>
+  );
+}
+
+function Cell({ row, column }: { readonly row: ExactObject; readonly column: string }) {
+  const trouble = cellTrouble(row, column);
+  if (trouble === "pending") return <Badge tone="accent">pending</Badge>;
+  if (trouble !== undefined) return <Badge tone="danger">failed</Badge>;
+  return <CellValue value={row.get(column)} />;
+}
+
+function isNumeric(type: string): boolean {
+  return /^(Int|Float)\b/.test(type);
+}

@@ -1,0 +1,37 @@
+import type { DataTable } from "@appdb/contract/routes/pod";
+import { expect, test } from "vitest";
+import { curlCommand, sampleRow } from "./sample-row.ts";
+
+const column = (name: string, type: string, more: Partial<DataTable["columns"][number]> = {}) => ({
+  ...{ name, type, is_key: false, is_computed: false, value: null },
+  ...more,
+});
+
+test("a row to begin with has what a person gives, of the columns' types", () => {
+  const table: DataTable = {
+    path: "docs",
+    rows: 0,
+    errors: 0,
+    bytes: 0,
+    columns: [
+      column("id", "UUID", { is_key: true }),
+      column("title", "String"),
+      column("note", "String | None"),
+      column("count", "Int"),
+      column("at", "Timestamp"),
+      column("meta", "Json[{'a': Int}]"),
+      column("upper", "String", { is_computed: true, value: "upper(title)" }),
+    ],
+  };
+  expect(JSON.parse(sampleRow(table))).toEqual({
+    title: "",
+    note: null,
+    count: 0,
+    at: "2026-01-31T12:00:00Z",
+    meta: {},
+  });
+});
+
+test("a quote in a row does not end the command's", () => {
+  expect(curlCommand("https://x/rows", `{"title": "it's"}`)).toContain(`-d '{"title": "it'\\''s"}'`);
+});

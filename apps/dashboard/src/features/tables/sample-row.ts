@@ -1,0 +1,34 @@
+import type { DataTable } from "@appdb/contract/routes/pod";
+
+/** A row to begin with, as JSON: what is computed is left out, and so is a key that the table makes. */
+export function sampleRow({ columns }: DataTable): string {
+  const given = columns.filter(({ is_computed, is_key, type }) => !is_computed && !(is_key && type === "UUID"));
+  const members = given.map(({ name, type }) => `  ${JSON.stringify(name)}: ${sampleOf(type)}`);
+  return `{\n${members.join(",\n")}\n}`;
+}
+
+const SAMPLES: readonly (readonly [type: RegExp, sample: string])[] = [
+  [/\| None$/, "null"],
+  [/^(Int|Float)\b/, "0"],
+  [/^Bool\b/, "false"],
+  [/^Timestamp\b/, '"2026-01-31T12:00:00Z"'],
+  [/^Date\b/, '"2026-01-31"'],
+  [/^Json\b/, "{}"],
+  [/^Array\b/, "[]"],
+];
+
+function sampleOf(type: string): string {
+  return SAMPLES.find(([of]) => of.test(type))?.[1] ?? '""';
+}
+
+/** The same request from a program: the key comes from the environment. */
+export function curlCommand(url: string, row: string): string {
+  // a quote inside of quotes ends them for a moment
+  const body = row.replaceAll("'", "'\\''");
+  return [
+    `curl -X POST '${url}'`,
+    `-H "X-api-key: $SERVICE_API_KEY"`,
+    `-H 'content-type: application/json'`,
+    `-d '${body}'`,
+  ].join(" \\\n  ");
+}

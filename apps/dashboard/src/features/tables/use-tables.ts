@@ -1,0 +1,62 @@
+import type { Database } from "@appdb/contract/routes/control-databases";
+import type { DataTable } from "@appdb/contract/routes/pod";
+import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { useApi } from "../../api/api.tsx";
+import { KEYS } from "../../api/queries.ts";
+import type { List } from "../../api/use-list.ts";
+import { type ExactPage, readRowPage } from "./read-rows.ts";
+
+export const ROWS_A_PAGE = 50;
+
+/** The tables of a database that answers. Others are not asked: looking at one must not wake it. */
+export function useTables({ organization, name, state }: Database): List<DataTable> {
+  const api = useApi();
+  const query = useQuery({
+    queryKey: KEYS.tables(organization, name),
+    queryFn: ({ signal }) => api.control.call("tableList", { params: { org: organization, db: name } }, { signal }),
+    enabled: state === "AVAILABLE",
+  });
+  return { items: query.data?.tables, error: query.error, more: undefined, loading_more: false };
+}
+
+export function useTable({ organization, name, state }: Database, table: string) {
+  const api = useApi();
+  return useQuery({
+    queryKey: KEYS.table(organization, name, table),
+    queryFn: ({ signal }) =>
+      api.control.call("tableShow", { params: { org: organization, db: name, table } }, { signal }),
+    enabled: state === "AVAILABLE",
+  });
+}
+
+interface RowsRead {
+  /** Undefined until the first page is there; the page before stays until the next one is. */
+  readonly page: ExactPage | undefined;
+  readonly error: Error | null;
+  readonly is_loading: boolean;
+  readonly again: () => void;
+}
+
+/** A page of a table's rows, from behind the cursor. */
+export function useRows({ organization, name, state }: Database, table: string, cursor: string | undefined): RowsRead {
+  const api = useApi();
+  const query = useQuery({
+    queryKey: [...KEYS.table(organization, name, table), "rows", cursor ?? null],
+    queryFn: async ({ signal }) => {
+      const params = { org: organization, db: name, table };
+      return readRowPage(
+        await api.control.text("rowList", { params, query: { limit: ROWS_A_PAGE, cursor } }, { signal }),
+      );
+    },
+    enabled: state === "AVAILABLE",
+    placeholderData: keepPreviousData,
+    // maps and exact numbers are not compared: every answer is new
+    structuralSharing: false,
+  });
+  return {
+    page: query.data,
+    error: query.error,
+    is_loading: query.isFetching,
+    again: () => void query.refetch(),
+  };
+}

@@ -1,0 +1,48 @@
+import { classNames } from "../../ui/class-names.ts";
+import { type ExactJson, ExactNumber, printExact } from "./exact-json.ts";
+
+/** As much of a value as anybody reads in a table; a row shows the whole. */
+const MOST_CHARACTERS = 160;
+
+/** A value in a cell: one line, shortened. */
+export function CellValue({ value }: { readonly value: ExactJson | undefined }) {
+  if (value === null || value === undefined) return <span className="text-muted italic">null</span>;
+  if (value === "") return <span className="text-muted italic">empty</span>;
+  const text = shortText(value);
+  return (
+    <span
+      className={classNames(
+        "block max-w-72 truncate",
+        typeof value !== "string" && "font-mono text-xs",
+        value instanceof ExactNumber && "tabular-nums",
+      )}
+    >
+      {text}
+    </span>
+  );
+}
+
+/** A value in full. */
+export function FullValue({ value }: { readonly value: ExactJson | undefined }) {
+  if (value === null || value === undefined || value === "") return <CellValue value={value} />;
+  const is_text = typeof value === "string";
+  return (
+    <pre
+      className={classNames(
+        "max-h-80 overflow-y-auto break-words whitespace-pre-wrap",
+        is_text ? "font-sans text-sm" : "font-mono text-xs leading-5",
+      )}
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reachable by the keyboard
+      tabIndex={0}
+    >
+      {is_text ? value : printExact(value, 2)}
+    </pre>
+  );
+}
+
+/** In one line: line breaks as a mark, and no more than is seen. */
+export function shortText(value: ExactJson): string {
+  const text = typeof value === "string" ? value.slice(0, MOST_CHARACTERS * 2) : printExact(value);
+  const line = text.replaceAll(/\r?\n/g, " ⏎ ");
+  return line.length > MOST_CHARACTERS ? `${line.slice(0, MOST_CHARACTERS)}…` : line;
+}

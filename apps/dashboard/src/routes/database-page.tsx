@@ -1,0 +1,31 @@
+import { DatabaseActions } from "../features/databases/database-actions.tsx";
+import { ProjectSection, ResourcesSection } from "../features/databases/database-facts.tsx";
+import { DatabaseFrame } from "../features/databases/database-frame.tsx";
+import { PodsTable } from "../features/databases/pods-table.tsx";
+import { StateNotes } from "../features/databases/state-notes.tsx";
+import { useDatabase } from "../features/databases/use-database.ts";
+import { RunningOperation } from "../features/operations/running-operation.tsx";
+import { useOrg } from "../features/organizations/use-org.ts";
+import { Section } from "../ui/page.tsx";
+
+/** A database as it is now, and what can be done with it. */
+export function DatabasePage() {
+  const org = useOrg();
+  const { database, error } = useDatabase();
+  return (
+    <DatabaseFrame database={database} error={error}>
+      <StateNotes database={database} />
+      <RunningOperation key={`operation of ${database.id}`} database={database} />
+      <div className="grid gap-6 lg:grid-cols-2">
+        <ResourcesSection database={database} />
+        <ProjectSection database={database} />
+      </div>
+      <Section title="Pods">
+        <PodsTable database={database} />
+      </Section>
+      <Section title="What can be done">
+        <DatabaseActions key={database.id} org={org} database={database} />
+      </Section>
+    </DatabaseFrame>
+  );
+}

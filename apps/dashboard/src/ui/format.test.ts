@@ -1,0 +1,28 @@
+import { expect, test } from "vitest";
+import { formatBytes, formatDuration, plural } from "./format.ts";
+
+test.each([
+  [0, "0 B"],
+  [999, "999 B"],
+  [1_000, "1 kB"],
+  [16_384, "16 kB"],
+  [3_420_000_000, "3.4 GB"],
+  [999_600, "1 MB"],
+  [10_000_000_000, "10 GB"],
+])("%d bytes are %s", (bytes, text) => {
+  expect(formatBytes(bytes)).toBe(text);
+});
+
+test.each([
+  [999, "0s"],
+  [45_000, "45s"],
+  [185_000, "3m 05s"],
+  [7_800_000, "2h 10m"],
+  [532_800_000, "6d 4h"],
+])("%d ms are %s", (ms, text) => {
+  expect(formatDuration(ms)).toBe(text);
+});
+
+test("one is not many", () => {
+  expect([plural(1, "row"), plural(12_345, "row"), plural(0, "row")]).toEqual(["1 row", "12,345 rows", "0 rows"]);
+});

@@ -1,0 +1,35 @@
+interface MeterProps {
+  readonly label: string;
+  readonly value: number;
+  readonly most: number;
+  /** In words: `3.4 GB of 10 GB`. */
+  readonly text: string;
+}
+
+/** From this share on it is soon full, from the second on as good as full. */
+const SOON = 0.8;
+const FULL = 0.95;
+
+/** How much of something is used. */
+export function Meter({ label, value, most, text }: MeterProps) {
+  const share = most > 0 ? Math.min(1, value / most) : 0;
+  return (
+    <div className="grid gap-1.5 text-sm">
+      <div className="flex flex-wrap justify-between gap-x-4">
+        <span className="text-muted">{label}</span>
+        <span className="tabular-nums">{text}</span>
+      </div>
+      {/* drawn apart: each browser paints a meter of its own, and reads it out the same */}
+      <meter className="sr-only" aria-label={label} min={0} max={most} value={Math.min(value, most)}>
+        {text}
+      </meter>
+      <svg aria-hidden="true" className="h-1.5 w-full overflow-hidden rounded-full bg-sunken">
+        <rect
+          className={share >= FULL ? "fill-danger" : share >= SOON ? "fill-warn" : "fill-accent"}
+          width={`${Math.max(share * 100, share > 0 ? 1 : 0)}%`}
+          height="100%"
+        />
+      </svg>
+    </div>
+  );
+}
