@@ -2,13 +2,13 @@ import { existsSync, rmSync } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import type { PostgresProvider } from "@appdb/adapters/postgres/postgres-provider";
-import { appError } from "@appdb/contract/errors";
 import { HOME_PATHS } from "@appdb/contract/home";
 import { parseLocalTarget } from "@appdb/contract/names";
 import type { JobDeps } from "@appdb/engine/jobs/job-deps";
-import type { Clock, Logger, QueryAnswerer, UdfRunner } from "@appdb/engine/ports";
+import type { Clock, Logger } from "@appdb/engine/ports";
 import type { QueryLimits } from "@appdb/engine/queries/query-limits";
 import type { DaemonConfig } from "./config.ts";
+import { createFillRunner } from "./databases/fill-runner.ts";
 import { OpenDatabases } from "./databases/open-databases.ts";
 import { createRuntimeStore, type RuntimeStore } from "./databases/runtime-store.ts";
 import { forkService, type PodProgram } from "./services/fork-service.ts";
@@ -50,13 +50,14 @@ export function composeDaemon(input: ComposeInput): DaemonDeps {
   const clock: Clock = { now: Date.now };
   const runtimes = createRuntimeStore(join(home, HOME_PATHS.runtimes));
   const createRunner: JobDeps["udf"] = (runtime_id, modules, onQuery) =>
-    createFillRunner({ config, log, runtimes }, runtime_id, modules, onQuery);
+    createFillRunner({ limits: config.limits, log, runtimes }, runtime_id, modules, onQuery);
   const databases = new OpenDatabases({
     postgres,
     clock,
     log,
     // several homes may share a server of one's own; a home has one daemon
     owner: `daemon of ${hostname()}:${home}`,
+    application_name: "appdb daemon",
     createRunner,
     query_limits: config.limits,
   });
@@ -99,37 +100,3 @@ export function composeDaemon(input: ComposeInput): DaemonDeps {
 }
 
 const SPEC_FOLDER = "specs";
-
-interface FillRunnerDeps {
-  readonly config: DaemonConfig;
-  readonly log: Logger;
-  readonly runtimes: RuntimeStore;
-}
-
-/** Workers for a fill, in the Python and the environment of the update that asked for it. */
-async function createFillRunner(
-  deps: FillRunnerDeps,
-  runtime_id: string,
-  modules: readonly string[],
-  onQuery: QueryAnswerer,
-): Promise<UdfRunner> {
-  const { config, log, runtimes } = deps;
-  const kept = runtimes.find(runtime_id);
-  if (kept === undefined) {
-    throw appError("fill_failed", {
-      detail: "The Python environment of the update is not kept any more.",
-      hint: "Run cli schema update again.",
-    });
-  }
-  const { createPythonWorkers } = await import("@appdb/adapters/udf/python-workers");
-  return createPythonWorkers({
-    runtime: kept.runtime,
-    modules,
-    workers: config.limits.workers,
-    function_timeout_ms: config.limits.function_timeout_ms,
-    worker_memory_mb: config.limits.worker_memory_mb,
-    onQuery,
-    log,
-    onOutput: (line) => log.info({ line }, "output"),
-  });
-}

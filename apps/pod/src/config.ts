@@ -91,3 +91,20 @@ export function readDaemonConfig(env: Readonly<Record<string, string | undefined
     },
   };
 }
+
+const launcherSchema = z.array(z.string()).min(1);
+
+/** What stands before the Python of tenants' code where a driver of pods bounds it: SERVICE_POD_LAUNCHER, a JSON array. @throws config_invalid */
+export function readPodLauncher(env: Readonly<Record<string, string | undefined>> = process.env): string[] | undefined {
+  const value = env.SERVICE_POD_LAUNCHER;
+  if (value === undefined || value === "") return undefined;
+  try {
+    return launcherSchema.parse(JSON.parse(value));
+  } catch (cause) {
+    throw appError("config_invalid", {
+      detail: "SERVICE_POD_LAUNCHER is no JSON array of texts.",
+      hint: "The driver of the pods sets it; correct or unset it.",
+      cause,
+    });
+  }
+}

@@ -1,7 +1,8 @@
 /**
  * One program around the engine, in the role that its first argument names: `local` is the daemon of a home (started by
  * the command, roles/local.ts), `service <spec file>` serves HTTP routes (started by the daemon and by `service run`,
- * roles/service.ts); `check` looks through a manifest without a database (started by `schema check`, roles/check.ts). Nothing of a role is loaded for the other.
+ * roles/service.ts); `database` is a hosted database (started by a driver of pods,
+ * roles/database.ts); `check` looks through a manifest without a database (started by `schema check`, roles/check.ts). Nothing of a role is loaded for the other.
  */
 import { runMain } from "@appdb/adapters/processes/run-main";
 
@@ -17,12 +18,16 @@ async function run(): Promise<number> {
     const { runService } = await import("./roles/service.ts");
     return await runService(file);
   }
+  if (role === "database") {
+    const { runDatabase } = await import("./roles/database.ts");
+    return await runDatabase();
+  }
   if (role === "check") {
     const { runCheck } = await import("./roles/check.ts");
     return await runCheck();
   }
   process.stderr.write(
-    "error: The roles are: local, service <spec file>, check\nhint: Use the command cli; it starts this program.\n",
+    "error: The roles are: local, service <spec file>, database, check\nhint: Use the command cli; it starts this program.\n",
   );
   return 2;
 }

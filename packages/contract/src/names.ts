@@ -222,6 +222,7 @@ function parseHostedTarget(text: string): HostedTarget {
   const organization = partOf(text, "organization", organizationText) as OrganizationName;
   const database = partOf(text, "database", databaseText) as DatabaseName;
   const folders = folderTexts.map((folder) => partOf(text, "folder", folder) as FolderName);
+  refuseLongFolders(text, folders);
   const uri = branded<DatabaseUri>({ organization, database, text: `${HOSTED_SCHEME}${organization}:${database}` });
   return branded<HostedTarget>({ kind: "hosted", uri, folders, text: [uri.text, ...folders].join("/") });
 }
@@ -229,16 +230,19 @@ function parseHostedTarget(text: string): HostedTarget {
 function localTarget(text: string, databaseText: string, folderTexts: readonly string[]): LocalTarget {
   const database = partOf(text, "database", databaseText) as DatabaseName;
   const folders = folderTexts.map((folder) => partOf(text, "folder", folder) as FolderName);
-  // The folders of a target share one PostgreSQL schema name, joined by '/'.
-  const joined = folders.join("/");
-  if (joined.length > MAX_NAME_LENGTH) {
-    throw appError("invalid_target", {
-      detail: `'${shown(text)}' is no target: its folders have ${joined.length} characters together, ${MAX_NAME_LENGTH} is the most.`,
-      hint: "Use shorter or fewer folders.",
-      meta: { target: text.slice(0, 200) },
-    });
-  }
+  refuseLongFolders(text, folders);
   return branded<LocalTarget>({ kind: "local", database, folders, text: [database, ...folders].join("/") });
+}
+
+/** The folders of a target share one PostgreSQL schema name, joined by '/'. */
+function refuseLongFolders(text: string, folders: readonly FolderName[]): void {
+  const joined = folders.join("/");
+  if (joined.length <= MAX_NAME_LENGTH) return;
+  throw appError("invalid_target", {
+    detail: `'${shown(text)}' is no target: its folders have ${joined.length} characters together, ${MAX_NAME_LENGTH} is the most.`,
+    hint: "Use shorter or fewer folders.",
+    meta: { target: text.slice(0, 200) },
+  });
 }
 
 /** Splits `path` (the `text` of the person with `/` between its parts) into target and last name. */

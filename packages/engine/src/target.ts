@@ -1,6 +1,15 @@
-/** The PostgreSQL schema of a parsed local target: `public` for the root, else its folders joined by `/`
- *  (`main/reports/2024` -> `reports/2024`). contract's names refuse folders that would collide with PostgreSQL's or ours. */
+import { isHosted } from "@appdb/contract/names";
+
+/** The PostgreSQL schema of a parsed target: `public` for the root, else its folders joined by `/`
+ *  (`main/reports/2024` and `cloud://acme:main/reports/2024` -> `reports/2024`). contract's names refuse folders that would
+ *  collide with PostgreSQL's or ours. */
 export function folderSchema(target: string): string {
-  const cut = target.indexOf("/");
+  const cut = target.indexOf("/", isHosted(target) ? target.indexOf("//") + 2 : 0);
   return cut < 0 ? "public" : target.slice(cut + 1);
+}
+
+/** What a person types to have a column computed again that holds values of former code. */
+export function recomputeCommand(target: string, app_file: string, table: string, column: string): string {
+  if (isHosted(target)) return `cli schema update ${app_file} ${target} --recompute`;
+  return `cli recompute ${target}/${table} ${column}`;
 }

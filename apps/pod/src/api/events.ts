@@ -15,20 +15,19 @@ export async function answerEvents(
   reply: FastifyReply,
   work: (emit: Emit, signal: AbortSignal) => Promise<object>,
 ): Promise<void> {
-  const gone = new AbortController();
-  reply.raw.once("close", () => gone.abort());
+  const gone = endOf(reply);
   const emit: Emit = (line) => {
-    if (!gone.signal.aborted) reply.raw.write(`${JSON.stringify(line)}\n`);
+    if (!gone.aborted) reply.raw.write(`${JSON.stringify(line)}\n`);
   };
   reply.hijack();
   reply.raw.writeHead(200, { ...headersOf(reply), "content-type": "application/x-ndjson" });
   // the head goes out now: the client sees that its request was taken
   reply.raw.flushHeaders();
   try {
-    emit({ event: "done", ...(await work(emit, gone.signal)) });
+    emit({ event: "done", ...(await work(emit, gone)) });
   } catch (error) {
     const problem = toProblem(error, request.id);
-    if (problem.code === "internal_error" && !gone.signal.aborted) {
+    if (problem.code === "internal_error" && !gone.aborted) {
       deps.log.error({ err: error, req: request.id }, "a request failed");
     }
     emit({ event: "error", problem });
@@ -41,4 +40,11 @@ export async function answerEvents(
 function headersOf(reply: FastifyReply): Record<string, string> {
   const headers = Object.entries(reply.getHeaders()).filter(([, value]) => value !== undefined);
   return Object.fromEntries(headers.map(([name, value]) => [name, String(value)]));
+}
+
+/** Aborts when the caller is gone before its answer. */
+export function endOf(reply: FastifyReply): AbortSignal {
+  const gone = new AbortController();
+  reply.raw.once("close", () => gone.abort());
+  return gone.signal;
 }

@@ -4,13 +4,18 @@ import { OLDEST_CLIENT, VERSION } from "@appdb/contract/version";
 
 /** Lets through who shows the home's token. @throws unauthorized */
 export function checkToken(authorization: string | undefined, token: string): void {
-  const shown = /^Bearer (\S+)$/i.exec(authorization ?? "")?.[1] ?? "";
-  // digests have one length, which timingSafeEqual wants
-  if (timingSafeEqual(digest(shown), digest(token))) return;
+  if (showsToken(authorization, token)) return;
   throw appError("unauthorized", {
     detail: "The request does not carry this home's token.",
     hint: "Use the command cli with the same SERVICE_HOME and the same user.",
   });
+}
+
+/** Whether the header shows this token, compared in constant time. */
+export function showsToken(authorization: string | undefined, token: string): boolean {
+  const shown = /^Bearer (\S+)$/i.exec(authorization ?? "")?.[1] ?? "";
+  // digests have one length, which timingSafeEqual wants
+  return timingSafeEqual(digest(shown), digest(token));
 }
 
 /** Lets through commands that speak this API. @throws client_too_old with the command that upgrades it */

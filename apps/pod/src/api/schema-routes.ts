@@ -1,4 +1,4 @@
-import type { Socket } from "node:net";
+import { parseLocalTarget } from "@appdb/contract/names";
 import {
   appSchema,
   schemaApplyRequestSchema,
@@ -9,33 +9,31 @@ import { LOCAL_ROUTES } from "@appdb/contract/routes/local-paths";
 import type { FastifyInstance } from "fastify";
 import type { DaemonDeps } from "../compose.ts";
 import { applyTarget, openTarget, planForPerson, pruneTarget } from "../databases/schema.ts";
-import { answerEvents } from "./events.ts";
+import { answerEvents, endOf } from "./events.ts";
 import { parseRequest } from "./parse.ts";
 
 export function addSchemaRoutes(app: FastifyInstance, deps: DaemonDeps): void {
-  app.post(LOCAL_ROUTES.schemaPlan.path, async (request) => {
+  app.post(LOCAL_ROUTES.schemaPlan.path, async (request, reply) => {
     const input = parseRequest(schemaPlanRequestSchema, request.body);
-    return { plan: await planForPerson(deps, input, endOf(request.raw.socket)) };
+    return { plan: await planForPerson(deps, placed(input), endOf(reply)) };
   });
   app.post(LOCAL_ROUTES.schemaPrune.path, async (request) => {
     const input = parseRequest(schemaPruneRequestSchema, request.body);
-    return { plan: await pruneTarget(deps, input) };
+    return { plan: await pruneTarget(deps, placed(input)) };
   });
   app.post(LOCAL_ROUTES.schemaApply.path, async (request, reply) => {
     const input = parseRequest(schemaApplyRequestSchema, request.body);
     await answerEvents(deps, request, reply, async (emit, signal) => ({
-      plan: await applyTarget(deps, input, emit, signal),
+      plan: await applyTarget(deps, placed(input), emit, signal),
     }));
   });
   app.post(LOCAL_ROUTES.openTarget.path, async (request) => {
     const input = parseRequest(appSchema, request.body);
-    return await openTarget(deps, input);
+    return await openTarget(deps, placed(input));
   });
 }
 
-/** Aborts when the caller is gone: nobody would see the sample. */
-function endOf(socket: Socket): AbortSignal {
-  const gone = new AbortController();
-  socket.once("close", () => gone.abort());
-  return gone.signal;
+/** The request with its target parsed. @throws invalid_target */
+function placed<T extends { readonly target: string }>(input: T) {
+  return { ...input, target: parseLocalTarget(input.target) };
 }

@@ -19,6 +19,8 @@ export interface OpenDatabasesDeps {
   readonly log: Logger;
   /** Who runs jobs: the same after a restart, so that a daemon goes on at once with what a killed one held. */
   readonly owner: string;
+  /** What PostgreSQL knows our connections by. */
+  readonly application_name: string;
   /** Workers for a fill, by the id of the runtime that its update stored. */
   readonly createRunner: JobDeps["udf"];
   readonly query_limits: QueryLimits;
@@ -107,11 +109,11 @@ export class OpenDatabases implements AsyncDisposable {
   }
 
   #start(name: string): Entry {
-    const { postgres, log } = this.#deps;
+    const { postgres, log, application_name } = this.#deps;
     const stopping = new AbortController();
     const dsn = postgres.dsn(name);
     let jobs: Promise<void> | undefined;
-    const sql = createPgPool({ dsn, max: CONNECTIONS, application_name: "appdb daemon", log });
+    const sql = createPgPool({ dsn, max: CONNECTIONS, application_name, log });
     const opening = (async () => {
       await postgres.ensureDatabase(name);
       await ensureCatalog(sql);

@@ -1,7 +1,6 @@
 import { appError } from "@appdb/contract/errors";
 import type { OnError } from "@appdb/contract/jobs";
 import type { Manifest } from "@appdb/contract/manifest";
-import { type LocalTarget, parseLocalTarget } from "@appdb/contract/names";
 import type { OpenJob, SchemaPlan } from "@appdb/contract/plan";
 import type { Progress, Runtime } from "@appdb/contract/routes/local";
 import type { JobDeps } from "@appdb/engine/jobs/job-deps";
@@ -24,9 +23,17 @@ import { folderSchema } from "@appdb/engine/target";
 import type { OpenDatabases } from "./open-databases.ts";
 import type { RuntimeStore } from "./runtime-store.ts";
 
+/** Where the tables are that a request is about. A parsed local target is one. */
+export interface TargetPlace {
+  /** PostgreSQL's database. */
+  readonly database: string;
+  /** The target as a person writes it: `main/reports`, `cloud://acme:main/reports`. */
+  readonly text: string;
+}
+
 export interface SchemaDeps {
   readonly databases: OpenDatabases;
-  readonly runtimes: RuntimeStore;
+  readonly runtimes: Pick<RuntimeStore, "save" | "find">;
   /** Workers for a sample, by the id of a runtime that was stored. */
   readonly createRunner: JobDeps["udf"];
   readonly query_limits: QueryLimits;
@@ -38,11 +45,10 @@ export interface SchemaDeps {
  *  @throws app_invalid for a column whose JSON Schema is none */
 export async function planTarget(
   deps: Pick<SchemaDeps, "databases">,
-  input: { manifest: Manifest; target: string },
+  input: { manifest: Manifest; target: TargetPlace },
 ): Promise<SchemaPlan> {
   await compileManifestChecks(input.manifest);
-  const target = parseLocalTarget(input.target);
-  const { manifest } = input;
+  const { manifest, target } = input;
   const database = await deps.databases.find(target.database);
   if (database === undefined) return planSchema({ manifest, catalog: emptyCatalog(), target: target.text }).plan;
   const catalog = await loadCatalog(database.sql);
@@ -56,11 +62,11 @@ export async function planTarget(
  */
 export async function planForPerson(
   deps: SchemaDeps,
-  input: { manifest: Manifest; target: string; runtime: Runtime | null; recompute: boolean },
+  input: { manifest: Manifest; target: TargetPlace; runtime: Runtime | null; recompute: boolean },
   signal: AbortSignal,
 ): Promise<SchemaPlan> {
   await compileManifestChecks(input.manifest);
-  const target = parseLocalTarget(input.target);
+  const { target } = input;
   const database = await deps.databases.find(target.database);
   if (database === undefined) return planTarget(deps, input);
   const { sql } = database;
@@ -105,7 +111,7 @@ async function withErrorCounts(sql: SqlConnection, catalog: Catalog, plan: Schem
 
 export interface ApplyTargetInput {
   readonly manifest: Manifest;
-  readonly target: string;
+  readonly target: TargetPlace;
   readonly runtime: Runtime;
   readonly catalog_version: number;
   readonly allow_destructive: boolean;
@@ -124,7 +130,7 @@ export async function applyTarget(
   onProgress: (progress: Progress) => void,
   signal: AbortSignal,
 ): Promise<SchemaPlan> {
-  const target = parseLocalTarget(input.target);
+  const { target } = input;
   const { sql } = await deps.databases.open(target.database);
   const { manifest, catalog_version, allow_destructive, recompute } = input;
   const { plan } = await applySchema(
@@ -147,7 +153,7 @@ export async function applyTarget(
 
 export interface PruneTargetInput {
   readonly manifest: Manifest;
-  readonly target: string;
+  readonly target: TargetPlace;
   /** The version for which the drops were shown; null only shows them. */
   readonly catalog_version: number | null;
 }
@@ -155,12 +161,11 @@ export interface PruneTargetInput {
 /** Drops the tables that a manifest does not declare, or only says which. @throws catalog_moved, schema_lock_timeout */
 export async function pruneTarget(
   deps: Pick<SchemaDeps, "databases" | "clock">,
-  { manifest, target: text, catalog_version }: PruneTargetInput,
+  { manifest, target, catalog_version }: PruneTargetInput,
 ): Promise<SchemaPlan> {
-  const target = parseLocalTarget(text);
   const database = await deps.databases.find(target.database);
+  if (database === undefined) return planTarget(deps, { manifest, target });
   const input = { manifest, target: target.text };
-  if (database === undefined) return planTarget(deps, input);
   const { sql } = database;
   if (catalog_version === null) return planPrune(sql, input, await loadCatalog(sql));
   return pruneTables({ sql, clock: deps.clock }, { ...input, catalog_version });
@@ -179,9 +184,9 @@ async function openJobs(sql: SqlPool, catalog: Catalog, target: string, plan: Sc
 /** How a service reaches its database, once the tables are what the application declares. @throws schema_mismatch */
 export async function openTarget(
   deps: Pick<SchemaDeps, "databases">,
-  input: { manifest: Manifest; target: string },
+  input: { manifest: Manifest; target: TargetPlace },
 ): Promise<{ dsn: string; catalog_version: number }> {
-  const target = parseLocalTarget(input.target);
+  const { target } = input;
   const plan = await planTarget(deps, input);
   if (!isServable(plan)) throw schemaMismatch(plan, target);
   const database = await deps.databases.open(target.database);
@@ -193,7 +198,7 @@ export function isServable(plan: SchemaPlan): boolean {
   return plan.tables.every((table) => table.resolution === "up_to_date");
 }
 
-function schemaMismatch(plan: SchemaPlan, target: LocalTarget): Error {
+function schemaMismatch(plan: SchemaPlan, target: TargetPlace): Error {
   const differing = plan.tables.filter((table) => table.resolution !== "up_to_date").map((table) => table.path);
   return appError("schema_mismatch", {
     detail: `The tables of ${target.text} are not what ${plan.app_file} declares: ${differing.join(", ")}.`,

@@ -6,14 +6,16 @@ import type { GraphFunction } from "@appdb/contract/worker-protocol";
 import type { Endpoints } from "@appdb/engine/endpoints/open-endpoints";
 import type { HandlerRunner, Logger, QueryAnswerer, UdfRunner, UdfStats } from "@appdb/engine/ports";
 
+type WorkersSpec = Pick<ServiceSpec, "runtime" | "manifest" | "limits">;
+
 /** Python is started by the first row that needs it, or ahead of it. */
 export class LazyWorkers implements AsyncDisposable {
-  readonly #spec: ServiceSpec;
+  readonly #spec: WorkersSpec;
   readonly #log: Logger;
   readonly #onQuery: QueryAnswerer;
   #runner: UdfRunner | undefined;
 
-  constructor(spec: ServiceSpec, log: Logger, onQuery: QueryAnswerer) {
+  constructor(spec: WorkersSpec, log: Logger, onQuery: QueryAnswerer) {
     this.#spec = spec;
     this.#log = log;
     this.#onQuery = onQuery;

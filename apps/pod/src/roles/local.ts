@@ -9,6 +9,7 @@ import type { Logger } from "@appdb/engine/ports";
 import type { DaemonDeps } from "../compose.ts";
 import { type DaemonConfig, readDaemonConfig } from "../config.ts";
 import { createPostgres } from "../daemon/create-postgres.ts";
+import { listenForStop } from "../daemon/listen-for-stop.ts";
 import { createLogger } from "../daemon/logger.ts";
 import { openHome, openToken, removeDaemonFile, writeDaemonFile } from "../daemon/open-home.ts";
 import { RotatingFile } from "../daemon/rotating-file.ts";
@@ -48,7 +49,7 @@ export async function runLocal(program: PodProgram): Promise<number> {
 }
 
 async function runDaemon(config: DaemonConfig, home: string, program: PodProgram, log: Logger): Promise<void> {
-  const stop = listenForStop(log);
+  const stop = listenForStop("daemon", log);
   await using postgres = await createPostgres(config, home, log);
   // a new cluster takes longest: it is made while the rest of the program is loaded
   const starting = postgres.start();
@@ -143,24 +144,4 @@ function readDaemonPid(home: string): number | undefined {
     // removed or replaced between the two looks; the next look tells
     return undefined;
   }
-}
-
-interface StopRequest {
-  readonly requested: Promise<string>;
-  request(): void;
-}
-
-function listenForStop(log: Logger): StopRequest {
-  let resolve: (reason: string) => void = () => undefined;
-  const requested = new Promise<string>((settle) => {
-    resolve = settle;
-  });
-  for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(signal, () => resolve(signal));
-  // a mistake of ours must not leave PostgreSQL and services behind
-  process.on("uncaughtException", (error) => {
-    log.error({ err: error }, "an unexpected error ends the daemon");
-    process.exitCode = 1;
-    resolve("unexpected error");
-  });
-  return { requested, request: () => resolve("asked") };
 }

@@ -31,8 +31,9 @@ export async function planServiceUpdate(
   deps: Pick<UpdateServicesDeps, "databases" | "services">,
   input: UpdateServicesInput,
 ): Promise<ServicePlan> {
-  const target = parseLocalTarget(input.target).text;
-  const schema = await planTarget(deps, { manifest: input.manifest, target });
+  const place = parseLocalTarget(input.target);
+  const target = place.text;
+  const schema = await planTarget(deps, { manifest: input.manifest, target: place });
   const differing = schema.tables.filter((table) => table.resolution !== "up_to_date").map((table) => table.path);
   return planServices({ ...input, target, present: deps.services.present(target), differing_tables: differing });
 }

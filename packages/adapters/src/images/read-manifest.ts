@@ -3,7 +3,7 @@ import { StringDecoder } from "node:string_decoder";
 import { type AppError, appError, ERRORS, type ErrorCode } from "@appdb/contract/errors";
 import type { Manifest } from "@appdb/contract/manifest";
 import type { Runtime } from "@appdb/contract/routes/local";
-import { pythonEnvironment } from "./python-environment.ts";
+import { pythonCommand, pythonEnvironment } from "./python-environment.ts";
 
 /** An import may load models or wait for a network; for ever it may not. */
 const TIMEOUT_MS = 5 * 60 * 1000;
@@ -50,8 +50,8 @@ async function runWriter(
   input: ReadManifestInput,
 ): Promise<{ stdout: string; stderr: string; ending: string | undefined }> {
   const { app_file, runtime, signal } = input;
-  const args = ["-P", "-c", WRITER, "--root", runtime.project_root, app_file];
-  const child = spawn(runtime.python, args, {
+  const command = pythonCommand(runtime, ["-P", "-c", WRITER, "--root", runtime.project_root, app_file]);
+  const child = spawn(command.program, command.args, {
     cwd: runtime.project_root,
     env: pythonEnvironment(runtime),
     stdio: ["ignore", "pipe", "pipe"],
@@ -73,7 +73,7 @@ async function runWriter(
         signal?.aborted === true
           ? appError("interrupted", { detail: "The application was being read.", cause })
           : appError("python_not_found", {
-              detail: `${runtime.python} cannot be run.`,
+              detail: `${command.program} cannot be run.`,
               hint: "Name a Python 3.11 or newer: --python /path/to/python3",
               cause,
             }),

@@ -1,5 +1,6 @@
 import { appError } from "@appdb/contract/errors";
 import type { Client } from "pg";
+import { DATABASE_OPTIONS } from "./init-cluster.ts";
 
 const CONNECT_TIMEOUT_MS = 5_000;
 const DUPLICATE_DATABASE = "42P04";
@@ -30,10 +31,7 @@ export async function createDatabase(dsn: string, database: string): Promise<voi
     const found = await client.query("select 1 from pg_database where datname = $1", [database]);
     if (found.rowCount === 1) return;
     try {
-      await client.query(
-        `create database ${client.escapeIdentifier(database)} template template0 encoding 'UTF8' ` +
-          "locale_provider builtin builtin_locale 'PG_UNICODE_FAST' locale 'C'",
-      );
+      await client.query(`create database ${client.escapeIdentifier(database)} ${DATABASE_OPTIONS}`);
     } catch (error) {
       const sqlstate = (error as { code?: unknown }).code;
       if (sqlstate !== DUPLICATE_DATABASE && sqlstate !== UNIQUE_VIOLATION) throw error;

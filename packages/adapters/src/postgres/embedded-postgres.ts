@@ -5,8 +5,10 @@ import { dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { appError } from "@appdb/contract/errors";
 import type { Logger } from "@appdb/engine/ports";
-import { ensureCluster, removeUnfinished, syncCluster } from "./cluster.ts";
+import { ensureCluster, removeUnfinished } from "./cluster.ts";
+import { SOLE_DATABASE } from "./cluster-template.ts";
 import { createDatabase, hasDatabase, listDatabases } from "./database-admin.ts";
+import { syncCluster } from "./init-cluster.ts";
 import type { PostgresProvider, PostgresState } from "./postgres-provider.ts";
 import { openRuntimeFolder } from "./runtime-folder.ts";
 import { type ServerPlace, startServer } from "./server-process.ts";
@@ -27,6 +29,14 @@ export interface EmbeddedPostgresOptions {
   readonly runtime_folder: string;
   readonly log_file: string;
   readonly log: Logger;
+  /** A new cluster is a copy of the one there, whose only database is `SOLE_DATABASE` (cluster-template.ts). */
+  readonly template_folder?: string;
+  /** In place of those of a local server, and beside them. */
+  readonly settings?: Readonly<Record<string, string>>;
+  /** The server ends in order when this process is killed. */
+  readonly dies_with_parent?: boolean;
+  /** The runtime folder is another's: it stays when the server stops. */
+  readonly keeps_runtime_folder?: boolean;
 }
 
 /**
@@ -65,16 +75,19 @@ export class EmbeddedPostgres implements PostgresProvider {
 
   async hasDatabase(database: string): Promise<boolean> {
     await this.start();
+    if (this.#isSole) return database === SOLE_DATABASE;
     return await hasDatabase(this.dsn("postgres"), database);
   }
 
   async listDatabases(): Promise<readonly string[]> {
     await this.start();
+    if (this.#isSole) return [SOLE_DATABASE];
     return await listDatabases(this.dsn("postgres"));
   }
 
   async ensureDatabase(database: string): Promise<void> {
     await this.start();
+    if (this.#isSole && database === SOLE_DATABASE) return;
     await createDatabase(this.dsn("postgres"), database);
   }
 
@@ -87,11 +100,17 @@ export class EmbeddedPostgres implements PostgresProvider {
     await starting?.catch(() => undefined);
     await this.#tidying;
     this.#state = "down";
-    rmSync(this.#options.runtime_folder, { recursive: true, force: true });
+    if (this.#options.keeps_runtime_folder !== true) {
+      rmSync(this.#options.runtime_folder, { recursive: true, force: true });
+    }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.stop();
+  }
+
+  get #isSole(): boolean {
+    return this.#options.template_folder !== undefined;
   }
 
   async #endServer(): Promise<void> {
@@ -112,12 +131,12 @@ export class EmbeddedPostgres implements PostgresProvider {
   }
 
   async #open(): Promise<void> {
-    const { bin, folder, log, log_file, runtime_folder } = this.#options;
+    const { bin, folder, log, log_file, runtime_folder, template_folder, settings, dies_with_parent } = this.#options;
     this.#is_stopping = false;
     this.#state = "starting";
     mkdirSync(dirname(log_file), { recursive: true, mode: 0o700 });
-    const { data_folder, is_new } = await ensureCluster(bin, folder);
-    const place = { bin, data_folder, runtime_folder, log_file };
+    const { data_folder, is_new } = await ensureCluster({ bin, folder, template_folder });
+    const place = { bin, data_folder, runtime_folder, log_file, settings, dies_with_parent };
     await this.#launch(place);
     // neither is waited for: the first command is
     const tidy = is_new ? [syncCluster(bin, data_folder), removeUnfinished(folder)] : [removeUnfinished(folder)];

@@ -3,7 +3,7 @@ import { closeSync, openSync, readFileSync, renameSync, statSync } from "node:fs
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { appError } from "@appdb/contract/errors";
-import { asServerUser } from "./server-user.ts";
+import { asServerUser, boundToParent } from "./server-user.ts";
 import { readLock } from "./stale-locks.ts";
 
 const POLL_MS = 5;
@@ -15,6 +15,10 @@ export interface ServerPlace {
   readonly data_folder: string;
   readonly runtime_folder: string;
   readonly log_file: string;
+  /** In place of those of a local server, and beside them. */
+  readonly settings?: Readonly<Record<string, string>> | undefined;
+  /** It ends in order when this process does, even when that is killed. */
+  readonly dies_with_parent?: boolean | undefined;
 }
 
 /** Settings of a local server. Durability is PostgreSQL's own: fsync, full_page_writes and synchronous_commit stay on. */
@@ -44,14 +48,13 @@ const SETTINGS = {
  * @throws postgres_failed with its last words when it ends or does not answer in two minutes
  */
 export async function startServer(place: ServerPlace, onSpawn: (child: ChildProcess) => void): Promise<void> {
-  const settings = Object.entries(SETTINGS).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
-  const command = asServerUser(join(place.bin, "postgres"), [
-    "-D",
-    place.data_folder,
-    "-k",
-    place.runtime_folder,
-    ...settings,
+  const settings = Object.entries({ ...SETTINGS, ...place.settings }).flatMap(([name, value]) => [
+    "-c",
+    `${name}=${value}`,
   ]);
+  const server = { program: join(place.bin, "postgres"), args: ["-D", place.data_folder, "-k", place.runtime_folder] };
+  const bound = place.dies_with_parent === true ? boundToParent(server, "INT") : server;
+  const command = asServerUser(bound.program, [...bound.args, ...settings]);
   const log_start = rotateLog(place.log_file);
   const log = openSync(place.log_file, "a", 0o600);
   const child = spawn(command.program, command.args, { stdio: ["ignore", log, log], detached: true });
@@ -76,6 +79,15 @@ export async function startServer(place: ServerPlace, onSpawn: (child: ChildProc
 
 function startFailure(place: ServerPlace, failure: string, log_start: number): Error {
   const said = readFileSync(place.log_file).subarray(log_start).toString("utf8");
+  const [, of_data, of_server] =
+    /initialized by PostgreSQL version (\S+), which is not compatible with this version (\S+?)\.?\s/.exec(said) ?? [];
+  if (of_data !== undefined) {
+    return appError("postgres_unsupported", {
+      detail: `The data is of PostgreSQL ${of_data}, the server of this installation is PostgreSQL ${of_server}.`,
+      hint: `Bring the data over by pg_dumpall of PostgreSQL ${of_data}, or go back to the installation that has that.`,
+      meta: { data: of_data, server: of_server },
+    });
+  }
   const words = said
     .split("\n")
     .filter((line) => line !== "" && !/starting PostgreSQL|listening on/.test(line))

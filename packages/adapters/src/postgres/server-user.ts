@@ -1,3 +1,5 @@
+import { existsSync } from "node:fs";
+
 /** A program with its arguments. */
 export interface Command {
   readonly program: string;
@@ -14,4 +16,17 @@ const UNPRIVILEGED_UID = 65534;
 export function asServerUser(program: string, args: string[]): Command {
   if (process.getuid?.() !== 0) return { program, args };
   return { program: "unshare", args: ["--user", `--map-user=${UNPRIVILEGED_UID}`, "--", program, ...args] };
+}
+
+/** Part of util-linux, which Debian and its kin always have. */
+const SETPRIV = ["/usr/bin/setpriv", "/bin/setpriv"];
+
+/**
+ * The command so that the kernel sends it `signal` when the process that starts it ends, however that ends. Where the
+ * system has no such means it is the command itself: what is left then is ended at the next start (clearStaleLocks).
+ */
+export function boundToParent({ program, args }: Command, signal: "INT" | "KILL"): Command {
+  const setpriv = process.platform === "linux" ? SETPRIV.find((path) => existsSync(path)) : undefined;
+  if (setpriv === undefined) return { program, args };
+  return { program: setpriv, args: ["--pdeathsig", signal, "--", program, ...args] };
 }

@@ -1,5 +1,4 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { delimiter } from "node:path";
 import type { Runtime } from "@appdb/contract/routes/local";
 import type { TypeKind } from "@appdb/contract/types";
 import {
@@ -9,6 +8,7 @@ import {
   WORKER_PROTOCOL,
   type WorkerError,
 } from "@appdb/contract/worker-protocol";
+import { pythonCommand, pythonEnvironment } from "../images/python-environment.ts";
 import { type ColumnFrame, createFrameCodec, type FrameCodec } from "./frames.ts";
 import { createLineSplitter } from "./output-lines.ts";
 
@@ -58,9 +58,10 @@ export class WorkerProcess {
 
   constructor(options: WorkerProcessOptions) {
     this.#options = options;
-    this.#child = spawn(options.runtime.python, ["-P", "-m", "appdb.worker"], {
+    const command = pythonCommand(options.runtime, ["-P", "-m", "appdb.worker"]);
+    this.#child = spawn(command.program, command.args, {
       cwd: options.runtime.project_root,
-      env: workerEnv(options.runtime),
+      env: { ...pythonEnvironment(options.runtime), PYTHONUNBUFFERED: "1" },
       stdio: ["pipe", "pipe", "pipe"],
       // An own group: Ctrl-C of a terminal is the engine's to handle, and processes that a function started end with it.
       detached: process.platform !== "win32",
@@ -187,13 +188,6 @@ export class WorkerProcess {
     }, ms);
     this.#timers.add(timer);
   }
-}
-
-/** The application's environment and what the worker needs to import; nothing of the engine's own. */
-function workerEnv(runtime: Runtime): Record<string, string> {
-  const own = runtime.env.PYTHONPATH;
-  const paths = own === undefined || own === "" ? runtime.library_paths : [...runtime.library_paths, own];
-  return { ...runtime.env, PYTHONPATH: paths.join(delimiter), PYTHONUNBUFFERED: "1" };
 }
 
 function killGroup(child: ChildProcess): void {

@@ -80,6 +80,15 @@ export async function readRuntime(sql: SqlConnection, tableId: number): Promise<
   return rows[0]?.[0] ?? null;
 }
 
+/** Names of a folder's tables whose columns' functions run there. */
+export async function tablesOfRuntime(sql: SqlConnection, folder: string, runtimeId: string): Promise<Set<string>> {
+  const { rows } = await sql.query({
+    text: "select name from appdb.tables where folder = $1 and runtime_id = $2",
+    values: [folder, runtimeId],
+  });
+  return new Set(rows.map(([name]) => name ?? ""));
+}
+
 /** Forgets a table with its columns and indexes; work that was queued for it ends. */
 export async function deleteTable(sql: SqlConnection, id: number): Promise<void> {
   const { rows } = await sql.query({

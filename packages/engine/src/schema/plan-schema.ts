@@ -1,7 +1,7 @@
 import { appError } from "@appdb/contract/errors";
 import type { Manifest, ManifestTable } from "@appdb/contract/manifest";
 import type { PlanOp, SchemaPlan, StaleColumn, TablePlan } from "@appdb/contract/plan";
-import { folderSchema } from "../target.ts";
+import { folderSchema, recomputeCommand } from "../target.ts";
 import type { Catalog, CatalogTable } from "./catalog.ts";
 import { type CodeDigests, codeDigests, formerCode } from "./code-digests.ts";
 import { withQueries } from "./column-queries.ts";
@@ -17,7 +17,7 @@ import { changedValues, tableAfter } from "./table-after.ts";
 export interface PlanInput {
   readonly manifest: Manifest;
   readonly catalog: Catalog;
-  /** Parsed target: `main`, `main/reports`. */
+  /** Parsed target: `main`, `main/reports`, `cloud://acme:main`. */
   readonly target: string;
   /** What the rows tell of the plan, once somebody has looked; without it a narrowed column counts as one that fits. */
   readonly facts?: Facts;
@@ -35,7 +35,7 @@ export function planSchema(input: PlanInput): { plan: SchemaPlan; operations: re
   const digests = codeDigests(input.manifest);
   const recompute = input.recompute ?? false;
   const matches = matchNames(existing, withQueries(input.manifest).tables);
-  const planned = matches.map((match) => planTable(input.target, match, { facts, digests, recompute }));
+  const planned = matches.map((match) => planTable(input, match, { facts, digests, recompute }));
   const matched = new Set(matches.map((match) => match.stored));
   const extras = existing.flatMap((table) => (matched.has(table) ? [] : [table.name])).sort();
   const tables = planned.map(({ plan }) => plan);
@@ -88,7 +88,7 @@ interface Surroundings {
 }
 
 function planTable(
-  target: string,
+  { target, manifest }: PlanInput,
   { stored, declared, from, refusal }: Match<CatalogTable, ManifestTable>,
   { facts, digests, recompute }: Surroundings,
 ): { plan: TablePlan; operations: readonly Operation[]; stale: readonly StaleColumn[] } {
@@ -98,7 +98,11 @@ function planTable(
     return { plan, operations: [createTable(declared)], stale: [] };
   }
   const renamed = renameCatalogTable(stored, declared, from);
-  const stale = staleColumns(path, renamed.table, digests);
+  const stale = staleColumns(renamed.table, digests, (column) => ({
+    table: path,
+    column,
+    command: recomputeCommand(target, manifest.app_file, declared.name, column),
+  }));
   const recomputed = new Set(recompute ? stale.map((one) => one.column) : []);
   const named = nameHidden(renamed.table, declared);
   const operations = changeTable(renamed, named, refusal, recomputed).map((operation) => judged(operation, facts));
@@ -139,14 +143,16 @@ function tablePlan(
 }
 
 /** Columns of a table with rows, some of which were computed by former code. A column being filled is computed by the new. */
-function staleColumns(path: string, table: CatalogTable, digests: CodeDigests): readonly StaleColumn[] {
+function staleColumns(
+  table: CatalogTable,
+  digests: CodeDigests,
+  describe: (column: string) => Omit<StaleColumn, "functions">,
+): readonly StaleColumn[] {
   if (table.has_rows === false) return [];
   return table.columns.flatMap((column) => {
     const functions = column.primary_key || column.state === "filling" ? [] : formerCode(column, digests);
     if (functions.length === 0) return [];
-    return [
-      { table: path, column: column.name, functions: [...functions], command: `cli recompute ${path} ${column.name}` },
-    ];
+    return [{ ...describe(column.name), functions: [...functions] }];
   });
 }
 

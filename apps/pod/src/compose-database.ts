@@ -1,0 +1,110 @@
+import { join } from "node:path";
+import { createPgPool } from "@appdb/adapters/postgres/pg-pool";
+import type { PostgresProvider } from "@appdb/adapters/postgres/postgres-provider";
+import type { DatabasePodSpec } from "@appdb/contract/pod-spec";
+import type { JobDeps } from "@appdb/engine/jobs/job-deps";
+import type { Clock, Logger, SqlPool } from "@appdb/engine/ports";
+import type { QueryLimits } from "@appdb/engine/queries/query-limits";
+import { DatabaseUse } from "./databases/database-use.ts";
+import { DiskGuard } from "./databases/disk-guard.ts";
+import { createFillRunner } from "./databases/fill-runner.ts";
+import { OpenDatabases } from "./databases/open-databases.ts";
+import { TableInserts } from "./databases/table-inserts.ts";
+import { TreeManifests } from "./databases/tree-manifests.ts";
+import { createTreeRuntimes, type TreeRuntimes } from "./databases/tree-runtimes.ts";
+
+/** What PostgreSQL knows the pod's own connections by; others keep the database awake. */
+export const POD_CONNECTIONS = "appdb pod";
+
+/** Everything that the requests of a database pod work with. */
+export interface DatabasePodDeps {
+  readonly spec: Pick<DatabasePodSpec, "uri" | "token" | "resources">;
+  /** PostgreSQL's name of the database. */
+  readonly database: string;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly postgres: PostgresProvider;
+  /** For reading and inserting rows. */
+  readonly sql: SqlPool;
+  readonly databases: OpenDatabases;
+  readonly runtimes: TreeRuntimes;
+  readonly manifests: TreeManifests;
+  readonly inserts: TableInserts;
+  readonly use: DatabaseUse;
+  readonly disk: DiskGuard;
+  readonly lifecycle: Lifecycle;
+  readonly createRunner: JobDeps["udf"];
+  readonly query_limits: QueryLimits;
+  /** The largest body of a request that is read whole. */
+  readonly body_bytes: number;
+  /** Ends the pod in order; returns at once. */
+  requestStop(): void;
+}
+
+/** How far the pod is. */
+export interface Lifecycle {
+  is_stopping: boolean;
+}
+
+export interface ComposeDatabaseInput {
+  readonly spec: DatabasePodSpec;
+  readonly database: string;
+  readonly log: Logger;
+  readonly postgres: PostgresProvider;
+  requestStop(): void;
+}
+
+/** Builds what the pod's requests work with; nothing is started here. */
+export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & AsyncDisposable {
+  const { spec, database, log, postgres } = input;
+  const clock: Clock = { now: Date.now };
+  const limits = { ...spec.limits, workers: spec.resources.workers };
+  const runtimes = createTreeRuntimes(spec.files_folder, spec.runtime);
+  const manifests = new TreeManifests({ folder: join(spec.data_folder, "manifests"), runtimes, log });
+  const createRunner: JobDeps["udf"] = (runtime_id, modules, onQuery) =>
+    createFillRunner({ limits, log, runtimes }, runtime_id, modules, onQuery);
+  const databases = new OpenDatabases({
+    postgres,
+    clock,
+    log,
+    owner: `pod of ${spec.database_id}`,
+    application_name: POD_CONNECTIONS,
+    createRunner,
+    query_limits: limits,
+  });
+  const sql = createPgPool({
+    dsn: postgres.dsn(database),
+    max: limits.connections,
+    statement_timeout_ms: limits.statement_timeout_ms,
+    application_name: POD_CONNECTIONS,
+    log,
+  });
+  const inserts = new TableInserts({ sql, clock, log, limits, runtimes, manifests });
+  const use = new DatabaseUse({ sql, databases, clock, application_name: POD_CONNECTIONS });
+  const disk = new DiskGuard({ folder: spec.data_folder, uri: spec.uri, resources: spec.resources, log });
+  return {
+    spec,
+    database,
+    clock,
+    log,
+    postgres,
+    sql,
+    databases,
+    runtimes,
+    manifests,
+    inserts,
+    use,
+    disk,
+    lifecycle: { is_stopping: false },
+    createRunner,
+    query_limits: limits,
+    body_bytes: limits.body_bytes,
+    requestStop: input.requestStop,
+    async [Symbol.asyncDispose]() {
+      disk[Symbol.dispose]();
+      await inserts[Symbol.asyncDispose]();
+      await databases[Symbol.asyncDispose]();
+      await sql[Symbol.asyncDispose]();
+    },
+  };
+}

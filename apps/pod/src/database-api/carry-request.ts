@@ -1,0 +1,69 @@
+import type { CompiledRoute } from "@appdb/engine/endpoints/route";
+import type { Logger } from "@appdb/engine/ports";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { BodyStream } from "../http/body-stream.ts";
+import type { Connections } from "../http/connections.ts";
+import { fromHttpError, unsupportedMediaType } from "../http/http-errors.ts";
+import { refuseEncoding } from "../http/packed-body.ts";
+import { readBody } from "../http/read-body.ts";
+import { sendAnswer } from "../http/send-answer.ts";
+
+export interface CarryDeps {
+  readonly connections: Connections;
+  readonly log: Logger;
+  /** The largest body that is read whole. */
+  readonly body_bytes: number;
+  /** Called for each piece of a body that streams. @throws what ends the request */
+  check(): void;
+}
+
+/** Leaves bodies where they are: which route a request is for shows only when its table is known. */
+export function takeBodies(scope: FastifyInstance): void {
+  scope.removeAllContentTypeParsers();
+  scope.addContentTypeParser("*", (_request, _payload, done) => done(null));
+}
+
+/** Lets a request through to a compiled route, and the answer back. */
+export async function carryRequest(
+  deps: CarryDeps,
+  route: CompiledRoute,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<void> {
+  const { connections, log } = deps;
+  const { raw, headers, id } = request;
+  const type = headers["content-type"]?.split(";", 1)[0]?.trim().toLowerCase();
+  const refusal = refuseEncoding(headers);
+  if (refusal !== undefined) throw refusal;
+  const is_streamed = type !== undefined && route.streams?.includes(type) === true;
+  if (!is_streamed && type !== "application/json") throw unsupportedMediaType(headers["content-type"]);
+  const signal = connections.signalOf(raw.socket);
+  const stream = is_streamed ? new BodyStream(raw, signal) : undefined;
+  const body = is_streamed ? "" : await wholeBody(request, deps.body_bytes);
+  reply.hijack();
+  const pieces = stream === undefined ? undefined : checked(stream, () => deps.check());
+  const answer = await route.handle({ body, stream: pieces, search: searchOf(request.url), headers, id, signal });
+  await sendAnswer({ request: raw, response: reply.raw, id, log, cors: null, draining: connections.draining }, answer);
+  stream?.drop();
+}
+
+async function* checked(stream: BodyStream, check: () => void): AsyncGenerator<Uint8Array, void> {
+  for await (const piece of stream) {
+    check();
+    yield piece;
+  }
+}
+
+function wholeBody({ raw, url }: FastifyRequest, body_bytes: number): Promise<string | Buffer> {
+  return new Promise((resolve, reject) => {
+    readBody(raw, body_bytes, (error, body) => {
+      if (error === null) resolve(body ?? "");
+      else reject(fromHttpError(error, url));
+    });
+  });
+}
+
+function searchOf(url: string): string {
+  const mark = url.indexOf("?");
+  return mark < 0 ? "" : url.slice(mark + 1);
+}

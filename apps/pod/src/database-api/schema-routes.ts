@@ -1,0 +1,57 @@
+import type { Manifest } from "@appdb/contract/manifest";
+import { parseTarget } from "@appdb/contract/names";
+import {
+  type ImportedFile,
+  podManifestRequestSchema,
+  podSchemaApplyRequestSchema,
+  podSchemaPlanRequestSchema,
+} from "@appdb/contract/routes/pod";
+import { POD_ROUTES } from "@appdb/contract/routes/pod-paths";
+import type { FastifyInstance } from "fastify";
+import { answerEvents, endOf } from "../api/events.ts";
+import { parseRequest } from "../api/parse.ts";
+import type { DatabasePodDeps } from "../compose-database.ts";
+import { applyTarget, planForPerson, type TargetPlace } from "../databases/schema.ts";
+
+/** Manifests of trees, and plans and updates of the tables by them. */
+export function addSchemaRoutes(app: FastifyInstance, deps: DatabasePodDeps): void {
+  const { manifests, runtimes } = deps;
+  app.post(POD_ROUTES.manifest.path, async (request, reply) => {
+    const { files, app_file } = parseRequest(podManifestRequestSchema, request.body);
+    const manifest = await manifests.read(files, app_file, endOf(reply));
+    return { manifest, imported: importedBy(manifest) };
+  });
+  app.post(POD_ROUTES.schemaPlan.path, async (request, reply) => {
+    const { files, app_file, folders, recompute } = parseRequest(podSchemaPlanRequestSchema, request.body);
+    const target = placeOf(deps, folders);
+    const signal = endOf(reply);
+    const manifest = await manifests.read(files, app_file, signal);
+    const runtime = runtimes.of(files);
+    const plan = await planForPerson(deps, { manifest, target, runtime, recompute }, signal);
+    return { plan, imported: importedBy(manifest) };
+  });
+  app.post(POD_ROUTES.schemaApply.path, async (request, reply) => {
+    const { files, app_file, folders, ...input } = parseRequest(podSchemaApplyRequestSchema, request.body);
+    deps.disk.check();
+    const target = placeOf(deps, folders);
+    await answerEvents(deps, request, reply, async (emit, signal) => {
+      const manifest = await manifests.read(files, app_file, signal);
+      const runtime = runtimes.of(files);
+      manifests.keep(runtimes.save(runtime, manifest.app_file), manifest);
+      try {
+        return { plan: await applyTarget(deps, { ...input, manifest, target, runtime }, emit, signal) };
+      } finally {
+        deps.inserts.renew();
+      }
+    });
+  });
+}
+
+/** Folders of the database as a target of it. @throws invalid_target */
+function placeOf({ spec, database }: DatabasePodDeps, folders: readonly string[]): TargetPlace {
+  return { database, text: parseTarget([spec.uri, ...folders].join("/")).text };
+}
+
+function importedBy({ modules }: Manifest): ImportedFile[] {
+  return modules.map(({ path, sha256 }) => ({ path, digest: sha256 }));
+}

@@ -1,0 +1,144 @@
+import { lstat, opendir } from "node:fs/promises";
+import { join } from "node:path";
+import { walBudgetMb } from "@appdb/adapters/postgres/postgres-settings";
+import { appError } from "@appdb/contract/errors";
+import type { Resources } from "@appdb/contract/pod-spec";
+import type { Logger } from "@appdb/engine/ports";
+
+const MB = 1024 * 1024;
+const GB = 1024 * MB;
+/** No disk takes more: what there is room for now is not full before the next look. */
+const FASTEST_BYTES_PER_S = 200 * MB;
+const SOONEST_MS = 1_000;
+const LATEST_MS = 30_000;
+
+export interface DiskUse {
+  readonly data_bytes: number;
+  readonly wal_bytes: number;
+}
+
+export interface DiskLimits {
+  readonly limit_bytes: number;
+  /** What the write-ahead log may have of it. */
+  readonly wal_bytes: number;
+  /** Writes are refused so long before the limit: what runs already goes on. */
+  readonly reserve_bytes: number;
+}
+
+/** How a disk is divided. */
+export function diskLimits(resources: Pick<Resources, "disk_gb">): DiskLimits {
+  const limit_bytes = resources.disk_gb * GB;
+  return {
+    limit_bytes,
+    wal_bytes: walBudgetMb(resources) * MB,
+    reserve_bytes: Math.min(limit_bytes / 20, 512 * MB),
+  };
+}
+
+/** Bytes that may still be written; none or fewer: full. The log counts by its budget, or by what it has when that is more. */
+export function roomOf({ data_bytes, wal_bytes }: DiskUse, limits: DiskLimits): number {
+  return limits.limit_bytes - limits.reserve_bytes - data_bytes - Math.max(wal_bytes, limits.wal_bytes);
+}
+
+/** When to look again: before the room can be used up, and within half a minute. */
+export function nextLook(room_bytes: number): number {
+  return Math.min(LATEST_MS, Math.max(SOONEST_MS, (Math.max(0, room_bytes) / FASTEST_BYTES_PER_S) * 1_000));
+}
+
+export interface DiskGuardDeps {
+  /** All that counts. */
+  readonly folder: string;
+  readonly uri: string;
+  readonly resources: Pick<Resources, "disk_gb">;
+  readonly log: Logger;
+}
+
+/** Refuses writes before a database has used up its disk; reads go on. Looks again by itself, the sooner the less room there is. */
+export class DiskGuard implements Disposable {
+  readonly #deps: DiskGuardDeps;
+  readonly #limits: DiskLimits;
+  #use: DiskUse = { data_bytes: 0, wal_bytes: 0 };
+  #is_full = false;
+  #timer: NodeJS.Timeout | undefined;
+  #is_ended = false;
+
+  constructor(deps: DiskGuardDeps) {
+    this.#deps = deps;
+    this.#limits = diskLimits(deps.resources);
+  }
+
+  /** Looks, and goes on looking until it is disposed. */
+  async watch(): Promise<void> {
+    await this.look();
+    if (this.#is_ended) return;
+    this.#timer = setTimeout(() => void this.watch(), nextLook(roomOf(this.#use, this.#limits)));
+    this.#timer.unref();
+  }
+
+  async look(): Promise<void> {
+    const { folder, log, uri } = this.#deps;
+    try {
+      this.#use = await measureFolder(folder);
+    } catch (error) {
+      // what was seen last holds until the next look
+      log.warn({ err: error }, "the disk could not be measured");
+      return;
+    }
+    const is_full = roomOf(this.#use, this.#limits) <= 0;
+    if (is_full !== this.#is_full) {
+      const fields = { uri, ...this.#use, limit_bytes: this.#limits.limit_bytes };
+      log.info(fields, is_full ? "the disk is full, writes are refused" : "there is room on the disk again");
+    }
+    this.#is_full = is_full;
+  }
+
+  /** Lets writes through while there is room. @throws disk_full */
+  check(): void {
+    if (!this.#is_full) return;
+    const { uri, resources } = this.#deps;
+    const bytes = this.#bytes();
+    throw appError("disk_full", {
+      detail: `The disk of ${uri} is full: ${(bytes / GB).toFixed(2)} GB are used, disk_gb is ${resources.disk_gb}. Rows can be read; nothing can be written.`,
+      hint: `Raise disk_gb in the database's entry, then: cli db update ${uri}`,
+      meta: { disk_bytes: bytes, disk_gb: resources.disk_gb },
+    });
+  }
+
+  describe(): { disk_bytes: number; disk_limit_bytes: number; is_disk_full: boolean } {
+    return { disk_bytes: this.#bytes(), disk_limit_bytes: this.#limits.limit_bytes, is_disk_full: this.#is_full };
+  }
+
+  [Symbol.dispose](): void {
+    this.#is_ended = true;
+    clearTimeout(this.#timer);
+  }
+
+  #bytes(): number {
+    return this.#use.data_bytes + this.#use.wal_bytes;
+  }
+}
+
+/** What the files below a folder take on the disk; PostgreSQL's write-ahead log apart. */
+export async function measureFolder(folder: string): Promise<DiskUse> {
+  let [data_bytes, wal_bytes] = [0, 0];
+  const walk = async (path: string, is_wal: boolean): Promise<void> => {
+    for await (const entry of await opendir(path).catch(ignoreGone)) {
+      const below = join(path, entry.name);
+      if (entry.isDirectory()) {
+        await walk(below, is_wal || entry.name === "pg_wal");
+        continue;
+      }
+      // PostgreSQL makes and removes files all the time
+      const bytes = (await lstat(below).catch(() => undefined))?.blocks ?? 0;
+      if (is_wal) wal_bytes += bytes * 512;
+      else data_bytes += bytes * 512;
+    }
+  };
+  await walk(folder, false);
+  return { data_bytes, wal_bytes };
+}
+
+function ignoreGone(error: NodeJS.ErrnoException): [] {
+  if (error.code === "ENOENT") return [];
+  throw error;
+}

@@ -1,0 +1,84 @@
+import { createHash } from "node:crypto";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { readManifest } from "@appdb/adapters/images/read-manifest";
+import { writePrivateFile } from "@appdb/adapters/processes/private-files";
+import { AppError, appError } from "@appdb/contract/errors";
+import { type Manifest, manifestSchema } from "@appdb/contract/manifest";
+import type { Runtime } from "@appdb/contract/routes/local";
+import type { Logger } from "@appdb/engine/ports";
+import type { TreeRuntimes } from "./tree-runtimes.ts";
+
+/** A plan is followed by its update: what was read for the one serves the other. */
+const MOST_KEPT = 4;
+
+export interface TreeManifestsDeps {
+  /** Where those that were applied are kept. */
+  readonly folder: string;
+  readonly runtimes: TreeRuntimes;
+  readonly log: Logger;
+}
+
+/** What the application files of trees declare. A tree never changes, and the pod's Python does not while it runs. */
+export class TreeManifests {
+  readonly #deps: TreeManifestsDeps;
+  readonly #read = new Map<string, Manifest>();
+
+  constructor(deps: TreeManifestsDeps) {
+    this.#deps = deps;
+  }
+
+  /** Imports the file in the image's Python. @throws blobs_missing; as readManifest, with paths from the project's root */
+  async read(digest: string, app_file: string, signal?: AbortSignal): Promise<Manifest> {
+    const key = `${digest}/${app_file}`;
+    const known = this.#read.get(key);
+    if (known !== undefined) return known;
+    const runtime = this.#deps.runtimes.of(digest);
+    const onOutput = (text: string) => this.#deps.log.info({ line: text.trimEnd() }, "output");
+    const document = await readManifest({ runtime, app_file, signal, onOutput }).catch((error: unknown) => {
+      throw withoutPaths(error, runtime);
+    });
+    const parsed = manifestSchema.safeParse(document);
+    if (!parsed.success) {
+      throw appError("manifest_invalid", {
+        detail: "What the library in the application's environment wrote does not fit.",
+        hint: "Upgrade it there: pip install --upgrade appdb",
+        cause: parsed.error,
+      });
+    }
+    const [oldest] = this.#read.keys();
+    if (this.#read.size >= MOST_KEPT && oldest !== undefined) this.#read.delete(oldest);
+    this.#read.set(key, parsed.data);
+    return parsed.data;
+  }
+
+  /** Keeps what a runtime declared when it was applied: rows are written by that, whatever its file would say now. */
+  keep(runtime_id: string, manifest: Manifest): void {
+    writePrivateFile(this.#fileOf(runtime_id), JSON.stringify(manifest));
+  }
+
+  /** What a runtime declared when it was applied; read anew when nothing was kept. @throws as `read` */
+  async applied(runtime_id: string): Promise<Manifest> {
+    const file = this.#fileOf(runtime_id);
+    if (existsSync(file)) return manifestSchema.parse(JSON.parse(readFileSync(file, "utf8")));
+    const cut = runtime_id.indexOf("/");
+    return await this.read(runtime_id.slice(0, cut), runtime_id.slice(cut + 1));
+  }
+
+  #fileOf(runtime_id: string): string {
+    return join(this.#deps.folder, `${createHash("sha256").update(runtime_id).digest("hex")}.json`);
+  }
+}
+
+/** Where things lie on the server is nobody's business. */
+function withoutPaths(error: unknown, { project_root, python }: Runtime): unknown {
+  if (!(error instanceof AppError)) return error;
+  const clean = (text: string) => text.replaceAll(`${project_root}/`, "").replaceAll(python, "python");
+  return appError(error.code, {
+    detail: clean(error.message),
+    hint: error.hint === undefined ? undefined : clean(error.hint),
+    meta: error.meta,
+    errors: error.errors,
+    cause: error,
+  });
+}

@@ -1,0 +1,40 @@
+import { existsSync } from "node:fs";
+import { basename, join } from "node:path";
+import { appError } from "@appdb/contract/errors";
+import type { Runtime } from "@appdb/contract/routes/local";
+import type { RuntimeStore } from "./runtime-store.ts";
+
+const ID = /^([0-9a-f]{64})\/(.+)$/s;
+
+/**
+ * The runtimes of a hosted database: each tree of project files is one. Their ids name the tree and the application's file,
+ * `<digest>/app.py`, and nothing is stored: Python and secrets are always those that the pod was started with.
+ */
+export interface TreeRuntimes extends Omit<RuntimeStore, "clean"> {
+  /** The runtime of a tree. @throws blobs_missing when it is not there */
+  of(digest: string): Runtime;
+}
+
+export function createTreeRuntimes(files_folder: string, runtime: Runtime): TreeRuntimes {
+  const at = (digest: string): Runtime => ({ ...runtime, project_root: join(files_folder, digest) });
+  return {
+    of(digest) {
+      const found = at(digest);
+      if (existsSync(found.project_root)) return found;
+      throw appError("blobs_missing", {
+        detail: `The project files ${digest.slice(0, 12)} are not there.`,
+        hint: "Run the command again: it uploads what is missing.",
+        meta: { files: digest },
+      });
+    },
+    save({ project_root }, app_file) {
+      return `${basename(project_root)}/${app_file ?? ""}`;
+    },
+    find(id) {
+      const [, digest, app_file] = ID.exec(id) ?? [];
+      if (digest === undefined || app_file === undefined) return undefined;
+      const found = at(digest);
+      return existsSync(found.project_root) ? { runtime: found, app_file } : undefined;
+    },
+  };
+}

@@ -1,0 +1,30 @@
+import { expect, test } from "vitest";
+import { postgresSettings } from "./postgres-settings.ts";
+
+const small = { cpu: 0.5, memory_mb: 256, disk_gb: 1, workers: 1 };
+const large = { cpu: 8, memory_mb: 32_768, disk_gb: 500, workers: 8 };
+
+test("PostgreSQL's memory follows the size, and its parts together stay below it", () => {
+  const of = (memory_mb: number) => {
+    const settings = postgresSettings({ ...small, memory_mb });
+    return (
+      Number.parseInt(settings.shared_buffers ?? "", 10) + Number.parseInt(settings.maintenance_work_mem ?? "", 10)
+    );
+  };
+  for (const memory_mb of [256, 512, 1_024, 4_096, 65_536]) expect(of(memory_mb)).toBeLessThan(memory_mb / 4);
+  expect(of(4_096)).toBeGreaterThan(of(512));
+});
+
+test("the write-ahead log keeps to its part of the disk", () => {
+  expect(postgresSettings(small)).toMatchObject({
+    max_wal_size: "128MB",
+    min_wal_size: "16MB",
+    temp_file_limit: "128MB",
+  });
+  expect(postgresSettings(large)).toMatchObject({ max_wal_size: "4096MB", min_wal_size: "256MB" });
+});
+
+test("half a core gets no parallel workers, eight get some", () => {
+  expect(postgresSettings(small)).toMatchObject({ max_parallel_workers_per_gather: "0", autovacuum_max_workers: "1" });
+  expect(postgresSettings(large)).toMatchObject({ max_parallel_workers_per_gather: "4", autovacuum_max_workers: "3" });
+});

@@ -1,0 +1,47 @@
+import type { Resources } from "@appdb/contract/pod-spec";
+
+const MB_PER_GB = 1024;
+
+/** What the write-ahead log may take of a disk, in megabytes: its own budget, so that data can never crowd it out. */
+export function walBudgetMb({ disk_gb }: Pick<Resources, "disk_gb">): number {
+  return clamp((disk_gb * MB_PER_GB) / 8, 64, 4_096);
+}
+
+/**
+ * PostgreSQL's settings for a database of this size. The pods of a database share its memory: an eighth is PostgreSQL's
+ * cache, the rest is for connections, the engine, and the functions of the application. Processes that a small database
+ * does not need are left out, since an idle one shall cost little.
+ */
+export function postgresSettings(resources: Resources): Readonly<Record<string, string>> {
+  const { cpu, memory_mb, disk_gb } = resources;
+  const cores = Math.max(1, Math.floor(cpu));
+  const wal_mb = walBudgetMb(resources);
+  return {
+    max_connections: String(clamp(memory_mb / 8, 40, 400)),
+    shared_buffers: mb(clamp(memory_mb / 8, 16, 8_192)),
+    effective_cache_size: mb(clamp(memory_mb / 2, 64, 262_144)),
+    work_mem: mb(clamp(memory_mb / 128, 2, 256)),
+    maintenance_work_mem: mb(clamp(memory_mb / 16, 16, 2_048)),
+    // -1: a thirty-second of the cache
+    wal_buffers: "-1",
+    max_wal_size: mb(wal_mb),
+    min_wal_size: mb(clamp(wal_mb / 8, 16, 256)),
+    // a statement that spills more would fill the disk of everything else
+    temp_file_limit: mb(clamp((disk_gb * MB_PER_GB) / 8, 64, 1_048_576)),
+    max_worker_processes: String(cores + 1),
+    max_parallel_workers: String(cores),
+    max_parallel_workers_per_gather: String(clamp(cores / 2, 0, 4)),
+    max_parallel_maintenance_workers: String(clamp(cores / 2, 0, 4)),
+    autovacuum_max_workers: String(clamp(cores, 1, 3)),
+    autovacuum_worker_slots: "3",
+  };
+}
+
+function mb(count: number): string {
+  return `${count}MB`;
+}
+
+/** A whole number between bounds. */
+function clamp(value: number, least: number, most: number): number {
+  return Math.floor(Math.min(most, Math.max(least, value)));
+}
