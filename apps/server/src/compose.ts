@@ -1,10 +1,14 @@
+import { join } from "node:path";
+import type { BlobStore } from "@appdb/adapters/blobs/blob-store";
+import { createDiskBlobs } from "@appdb/adapters/blobs/disk-blobs";
 import type { Secret } from "@appdb/adapters/secret";
 import { AppError } from "@appdb/contract/errors";
 import type { Logger } from "@appdb/engine/ports";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import type pg from "pg";
-import type { ServerConfig } from "./config.ts";
+import { SERVER_PATHS, type ServerConfig } from "./config.ts";
 import { addAccountRoutes } from "./control-plane/account/routes.ts";
+import { addBlobRoutes } from "./control-plane/blobs/routes.ts";
 import { addDatabaseRoutes } from "./control-plane/databases/routes.ts";
 import type { RecordEvent } from "./control-plane/events/event.ts";
 import { EventStreams } from "./control-plane/events/event-stream.ts";
@@ -55,6 +59,7 @@ export interface ServerDeps {
   readonly envelope: Envelope;
   readonly notifications: Notifications;
   readonly key_uses: KeyUses;
+  readonly blobs: BlobStore;
 }
 
 export interface ComposeInput {
@@ -100,6 +105,7 @@ export function composeServer(input: ComposeInput): ComposedServer {
   const deps: ServerDeps = {
     ...{ config, log, db, pool, site, mail, attempts, identity, findOrg },
     ...{ recordEvent, envelope, notifications, key_uses },
+    blobs: createDiskBlobs(join(config.home, SERVER_PATHS.blobs)),
   };
   const app = createHttpServer({ log, site, trusted_proxies: config.trusted_proxies, identity, findOrg });
   const routes = createControlRoutes(app, { db, seal: createAnswerSeal(input.auth_secret) });
@@ -133,6 +139,7 @@ function addResourceRoutes(app: FastifyInstance, routes: ControlRoutes, deps: Se
   addKeyRoutes(routes, deps);
   addSecretRoutes(routes, deps);
   addDatabaseRoutes(routes, deps);
+  addBlobRoutes(routes, deps);
   addOperationRoutes(routes, { ...deps, stopping: stopping.signal });
   addEventRoutes(routes, { ...deps, streams });
   addWebhookRoutes(routes, { ...deps, allow_private: deps.config.webhook_private });

@@ -4,6 +4,7 @@ import { z } from "zod";
 
 const POD_DRIVERS = ["auto", "process", "sandbox", "container"] as const;
 const MEGABYTE = 1024 * 1024;
+const GIGABYTE = 1024 * MEGABYTE;
 
 const empty = (value: unknown) => (value === "" ? undefined : value);
 const number = (fallback: number, min: number, max: number) =>
@@ -23,6 +24,8 @@ export const podSettings = {
   SERVICE_MAX_DISK_GB: count(1_000, 1, 1_048_576),
   SERVICE_MIN_WORKERS: count(1, 1, 1_024),
   SERVICE_MAX_WORKERS: count(16, 1, 1_024),
+  /** What the project files of an organization may have together, those that its databases used before included. */
+  SERVICE_MAX_UPLOADS_GB: count(20, 1, 1_048_576),
   /** For how long a deleted database can be undeleted. */
   SERVICE_UNDELETE_DAYS: count(7, 0, 365),
 } as const;
@@ -38,6 +41,7 @@ export interface ResourceBounds {
 export interface PodsConfig {
   readonly driver: (typeof POD_DRIVERS)[number];
   readonly bounds: ResourceBounds;
+  readonly most_upload_bytes: number;
   readonly undelete_days: number;
 }
 
@@ -74,6 +78,7 @@ export function toPodsConfig(found: Found): PodsConfig {
   return {
     driver: found.SERVICE_PODS,
     bounds: { least: bound("least"), most: bound("most") },
+    most_upload_bytes: found.SERVICE_MAX_UPLOADS_GB * GIGABYTE,
     undelete_days: found.SERVICE_UNDELETE_DAYS,
   };
 }

@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import { type Permission, type RoutePermission, roleHas } from "@appdb/contract/control/permissions";
 import { appError } from "@appdb/contract/errors";
-import { CONTROL_ROUTES, type ControlRouteName } from "@appdb/contract/routes/control-paths";
+import { BODY_BYTES, CONTROL_ROUTES, type ControlRouteName, controlRoute } from "@appdb/contract/routes/control-paths";
 import { CONTROL_BODIES } from "@appdb/contract/routes/control-schemas";
-import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from "fastify";
 import { sql } from "kysely";
 import type * as z from "zod";
 import type { Database, Tx } from "../database/pool.ts";
@@ -96,12 +96,13 @@ export function createControlRoutes(app: FastifyInstance, deps: RouteDeps): Cont
   const register = (name: ControlRouteName, run: (call: AnyCall, status: number) => Promise<unknown>) => {
     if (added.has(name)) throw new Error(`The route ${name} is registered twice.`);
     added.add(name);
-    const route = CONTROL_ROUTES[name];
+    const route = controlRoute(name);
     const bodies: RouteBodies = CONTROL_BODIES[name];
     const status = bodies.status ?? 200;
-    app.route({
+    const options: RouteOptions = {
       method: route.method,
       url: route.path,
+      bodyLimit: route.body_bytes ?? BODY_BYTES,
       config: { permission: route.permission, control: name },
       handler: async (request, reply) => {
         const answer = await run(readCall(bodies, request, reply), status);
@@ -109,7 +110,9 @@ export function createControlRoutes(app: FastifyInstance, deps: RouteDeps): Cont
         void reply.code(status);
         return bodies.answer === undefined ? reply.send() : bodies.answer.parse(answer);
       },
-    });
+    };
+    if (route.streams === undefined) app.route(options);
+    else addUnread(app, options);
   };
   // The conditional types of Call say what the route's own table says; the compiler cannot follow that for any Name.
   return {
@@ -141,6 +144,15 @@ export function createControlRoutes(app: FastifyInstance, deps: RouteDeps): Cont
       }),
     missing: () => (Object.keys(CONTROL_ROUTES) as ControlRouteName[]).filter((name) => !added.has(name)),
   };
+}
+
+/** A route whose handler reads the body itself, whatever its type. */
+function addUnread(app: FastifyInstance, options: RouteOptions): void {
+  void app.register(async (scope) => {
+    scope.removeAllContentTypeParsers();
+    scope.addContentTypeParser("*", (_request, _payload, done) => done(null));
+    scope.route(options);
+  });
 }
 
 interface RouteBodies {

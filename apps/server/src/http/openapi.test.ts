@@ -40,4 +40,8 @@ test("says of an operation what it takes, answers and needs", () => {
   });
   expect(post.parameters.map(({ name }: { name: string }) => name)).toEqual(["org", "Idempotency-Key"]);
   expect(document.paths["/v1/service"].get.security).toEqual([]);
+  expect(document.paths["/v1/orgs/{org}/blobs"].put.requestBody.content).toHaveProperty("application/x-tar");
+  expect(document.paths["/v1/orgs/{org}/operations/{id}/log"].get.responses[200].content).toHaveProperty(
+    "application/x-ndjson",
+  );
 });

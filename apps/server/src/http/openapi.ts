@@ -1,6 +1,6 @@
 import { ROLES, type RoutePermission, roleHas } from "@appdb/contract/control/permissions";
 import * as schemas from "@appdb/contract/routes/control";
-import { AUTH_PATH, CONTROL_ROUTES, type ControlRouteName } from "@appdb/contract/routes/control-paths";
+import { AUTH_PATH, CONTROL_ROUTES, type ControlRouteName, controlRoute } from "@appdb/contract/routes/control-paths";
 import { CONTROL_BODIES } from "@appdb/contract/routes/control-schemas";
 import { VERSION } from "@appdb/contract/version";
 import type { FastifyInstance } from "fastify";
@@ -69,7 +69,7 @@ interface Bodies {
 }
 
 function writeOperation(name: ControlRouteName, components: Components): Json {
-  const { path, method, permission, summary } = CONTROL_ROUTES[name];
+  const { path, method, permission, summary, streams, answers } = controlRoute(name);
   const { body, query, answer, status = 200 }: Bodies = CONTROL_BODIES[name];
   const json = (schema: z.ZodType, io: "input" | "output") => ({
     "application/json": { schema: toSchema(schema, io, components) },
@@ -93,8 +93,13 @@ function writeOperation(name: ControlRouteName, components: Components): Json {
     description: describe(permission),
     parameters: [...params, ...queries, ...keys],
     ...(body === undefined ? {} : { requestBody: { required: true, content: json(body, "input") } }),
+    ...(streams === undefined ? {} : { requestBody: { required: true, content: { [streams]: {} } } }),
     responses: {
-      [status]: { description: "Done", ...(answer === undefined ? {} : { content: json(answer, "output") }) },
+      [status]: {
+        description: "Done",
+        ...(answer === undefined ? {} : { content: json(answer, "output") }),
+        ...(answers === undefined ? {} : { content: { [answers]: {} } }),
+      },
       default: REFUSED,
     },
     security: permission === "public" ? [] : [{ api_key: [] }, { session: [] }, { browser: [] }],

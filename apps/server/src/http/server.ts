@@ -1,18 +1,18 @@
 import { randomUUID } from "node:crypto";
 import { appError, toProblem } from "@appdb/contract/errors";
+import { BODY_BYTES } from "@appdb/contract/routes/control-paths";
 import { CLIENT_VERSION_HEADER, OLDEST_CLIENT, SERVER_VERSION_HEADER, VERSION } from "@appdb/contract/version";
 import type { Logger } from "@appdb/engine/ports";
 import { type FastifyInstance, type FastifyReply, fastify } from "fastify";
 import { refuseForeignSite, type Site } from "../identity/csrf.ts";
 import type { Identity } from "../identity/identity.ts";
+import { addBodyTime } from "./body-time.ts";
 import { authorize, demandPermissions, type FindOrg } from "./checked-route.ts";
 import { toAppError } from "./problems.ts";
 
-/** Far more than any body of the contract; a secret has at most 64 KiB. */
-const BODY_BYTES = 300_000;
 const PARAM_CHARACTERS = 500;
-/** How long a request's headers and body may take to come. */
-const REQUEST_TIMEOUT_MS = 30_000;
+/** How long a request's headers may take to come; of its body body-time.ts says. */
+const HEADERS_TIMEOUT_MS = 30_000;
 const KEEP_ALIVE_MS = 72_000;
 const SANE_ID = /^[\w.:-]{1,128}$/;
 const STATUS_CODES_OF_LOG = 500;
@@ -37,7 +37,8 @@ export function createHttpServer(deps: HttpDeps): FastifyInstance {
     requestIdHeader: false,
     trustProxy: deps.trusted_proxies.length === 0 ? false : [...deps.trusted_proxies],
     routerOptions: { maxParamLength: PARAM_CHARACTERS },
-    requestTimeout: REQUEST_TIMEOUT_MS,
+    http: { headersTimeout: HEADERS_TIMEOUT_MS },
+    requestTimeout: 0,
     keepAliveTimeout: KEEP_ALIVE_MS,
     return503OnClosing: false,
     forceCloseConnections: "idle",
@@ -52,6 +53,7 @@ export function createHttpServer(deps: HttpDeps): FastifyInstance {
   app.decorateRequest("principal", undefined);
   app.decorateRequest("org", undefined);
   demandPermissions(app);
+  addBodyTime(app);
   let is_closing = false;
   app.addHook("preClose", async () => {
     is_closing = true;

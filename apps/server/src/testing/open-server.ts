@@ -23,7 +23,7 @@ export interface Credential {
 
 export interface SendInput {
   readonly as?: Credential | undefined;
-  /** Sent as JSON; a text goes as it is. */
+  /** Sent as JSON; a text and bytes go as they are. */
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -152,11 +152,15 @@ async function sendTo(
       ...headersOf(as ?? {}, site, method),
       ...headers,
     },
-    ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
+    ...(body === undefined ? {} : { body: isSentAsIs(body) ? body : JSON.stringify(body) }),
   });
   const text = await response.text();
   const is_json = response.headers.get("content-type")?.includes("json") === true && text !== "";
   return { status: response.status, headers: response.headers, text, json: is_json ? JSON.parse(text) : undefined };
+}
+
+function isSentAsIs(body: unknown): body is string | Uint8Array<ArrayBuffer> {
+  return typeof body === "string" || body instanceof Uint8Array;
 }
 
 /** A cookie is sent as a page of the server's own sends it. */

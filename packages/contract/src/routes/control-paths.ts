@@ -6,7 +6,18 @@ interface ControlRoute {
   readonly permission: RoutePermission;
   /** First words of its entry in the OpenAPI document. */
   readonly summary: string;
+  /** The longest body that it takes, where `BODY_BYTES` do not suffice. */
+  readonly body_bytes?: number;
+  /** Takes a body that is read piece by piece, of this type; as long as it keeps coming it may take any time. */
+  readonly streams?: "application/x-tar" | "application/json";
+  /** Answers lines of JSON as they come up. An empty line now and then says that the connection lives. */
+  readonly answers?: "application/x-ndjson";
 }
+
+/** The longest body of most routes. */
+export const BODY_BYTES = 300_000;
+/** Of routes that take a list of a project's files. */
+const TREE_BODY_BYTES = 32_000_000;
 
 /**
  * Methods, paths and permissions of the control plane's API (bodies: control-schemas.ts). The command needs the paths
@@ -144,6 +155,7 @@ export const CONTROL_ROUTES = {
     path: "/v1/orgs/:org/databases/:db/plan",
     permission: "database.update",
     summary: "Show what an update of a database would do",
+    body_bytes: TREE_BODY_BYTES,
   },
   /** Creates a database that does not exist. All blobs must have been uploaded (`blobs_missing`). */
   databaseUpdate: {
@@ -151,6 +163,7 @@ export const CONTROL_ROUTES = {
     path: "/v1/orgs/:org/databases/:db/update",
     permission: "database.update",
     summary: "Update a database, or create it",
+    body_bytes: TREE_BODY_BYTES,
   },
   databaseBuildImage: {
     method: "POST",
@@ -199,6 +212,7 @@ export const CONTROL_ROUTES = {
     path: "/v1/orgs/:org/databases/:db/logs",
     permission: "data.read",
     summary: "Read the log of a database's pod, or of its builds, as NDJSON",
+    answers: "application/x-ndjson",
   },
   /** NDJSON; with `follow=1` it ends when the operation has. */
   operationLog: {
@@ -206,6 +220,7 @@ export const CONTROL_ROUTES = {
     path: "/v1/orgs/:org/operations/:id/log",
     permission: "data.read",
     summary: "Read the output of an operation as NDJSON",
+    answers: "application/x-ndjson",
   },
 
   blobMissing: {
@@ -213,14 +228,22 @@ export const CONTROL_ROUTES = {
     path: "/v1/orgs/:org/blobs/missing",
     permission: "database.update",
     summary: "Say which blobs the organization lacks",
+    body_bytes: TREE_BODY_BYTES,
   },
-  blobUpload: { method: "PUT", path: "/v1/orgs/:org/blobs", permission: "database.update", summary: "Upload blobs" },
+  blobUpload: {
+    method: "PUT",
+    path: "/v1/orgs/:org/blobs",
+    permission: "database.update",
+    summary: "Upload blobs",
+    streams: "application/x-tar",
+  },
 
   schemaPlan: {
     method: "POST",
     path: "/v1/orgs/:org/databases/:db/schema/plan",
     permission: "database.update",
     summary: "Show what an update of the tables would do",
+    body_bytes: TREE_BODY_BYTES,
   },
   /** NDJSON: `progress` lines, then one `done` or `error`. */
   schemaApply: {
@@ -228,6 +251,8 @@ export const CONTROL_ROUTES = {
     path: "/v1/orgs/:org/databases/:db/schema/apply",
     permission: "database.update",
     summary: "Make the tables what the application file declares",
+    answers: "application/x-ndjson",
+    body_bytes: TREE_BODY_BYTES,
   },
 
   tableList: {
@@ -254,6 +279,7 @@ export const CONTROL_ROUTES = {
     path: "/v1/orgs/:org/databases/:db/tables/:table/rows",
     permission: "data.write",
     summary: "Insert rows",
+    streams: "application/json",
   },
 
   operationList: {
@@ -303,6 +329,11 @@ export const CONTROL_ROUTES = {
     summary: "Post a delivery again",
   },
 } as const satisfies Record<string, ControlRoute>;
+
+/** What the table says of a route, also what only some of them say. */
+export function controlRoute(name: ControlRouteName): ControlRoute {
+  return CONTROL_ROUTES[name];
+}
 
 export type ControlRouteName = keyof typeof CONTROL_ROUTES;
 

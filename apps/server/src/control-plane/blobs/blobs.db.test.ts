@@ -1,0 +1,142 @@
+import { once } from "node:events";
+import { readdirSync } from "node:fs";
+import { connect } from "node:net";
+import { join } from "node:path";
+import { gzipSync } from "node:zlib";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { openServer, type TestServer } from "../../testing/open-server.ts";
+import { join as joinOrg, type OrgStage, openOrgStage } from "../../testing/people.ts";
+import { type Scenario, testScenarios } from "../../testing/scenarios.ts";
+import { digestOf, tarOfBlobs } from "../../testing/tar.ts";
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await openServer();
+});
+afterAll(() => server[Symbol.asyncDispose]());
+
+const TAR = { "content-type": "application/x-tar" };
+const ONE = tarOfBlobs(["one"]);
+const ROWS: Scenario[] = (["blobMissing", "blobUpload"] as const).flatMap((route): Scenario[] => {
+  const body = route === "blobUpload" ? ONE : { digests: [digestOf("one")] };
+  const headers = route === "blobUpload" ? TAR : {};
+  return [
+    { as: "guest", route, body, headers, status: 401 },
+    { as: "outsider", route, body, headers, status: 404, includes: ["organization_not_found"] },
+    ...(["member", "admin", "owner"] as const).map((as): Scenario => ({ as, route, body, headers, status: 200 })),
+  ];
+});
+
+describe("who may upload", () => {
+  testScenarios(() => server, openOrgStage, [
+    ...ROWS,
+    {
+      as: "member",
+      named: "member, no archive",
+      route: "blobUpload",
+      body: "hello",
+      headers: TAR,
+      status: 422,
+      includes: ["blob_invalid"],
+    },
+    { as: "member", named: "member, no digest", route: "blobMissing", body: { digests: ["../x"] }, status: 422 },
+  ]);
+});
+
+const missing = async (stage: OrgStage, digests: readonly string[], org = stage.org, as = stage.member) => {
+  const { json } = await server.ask("blobMissing", { as, params: { org: org.name }, body: { digests: [...digests] } });
+  return json.missing;
+};
+const upload = (stage: OrgStage, body: Buffer, headers: Record<string, string> = {}) =>
+  server.ask("blobUpload", {
+    as: stage.member,
+    params: { org: stage.org.name },
+    body: new Uint8Array(body),
+    headers: { ...TAR, ...headers },
+  } as never);
+
+describe("an upload", () => {
+  test("stores what was missing, and of another organization's blobs nobody profits", async () => {
+    const stage = await openOrgStage(server);
+    const digests = ["one", "two"].map(digestOf);
+    expect(await missing(stage, [...digests, ...digests])).toEqual(digests);
+    expect((await upload(stage, tarOfBlobs(["one"]))).json).toEqual({ stored: 1, bytes: 3 });
+    expect(await missing(stage, digests)).toEqual([digestOf("two")]);
+    const packed = await upload(stage, gzipSync(tarOfBlobs(["one", "two"])), { "content-encoding": "gzip" });
+    expect(packed.json).toEqual({ stored: 2, bytes: 6 });
+    expect(await missing(stage, digests)).toEqual([]);
+    expect(await missing(stage, digests, stage.other_org, stage.outsider)).toEqual(digests);
+  });
+
+  test("with one wrong blob stores those before it, and names the wrong one", async () => {
+    const stage = await openOrgStage(server);
+    const wrong = Buffer.from(tarOfBlobs(["one", "two"]));
+    wrong.write("t0o", 512 * 3);
+    const answer = await upload(stage, wrong);
+    expect(answer.json).toMatchObject({ code: "blob_invalid", detail: expect.stringContaining(digestOf("two")) });
+    expect(await missing(stage, ["one", "two"].map(digestOf))).toEqual([digestOf("two")]);
+  });
+
+  test("that was cut goes on with what is missing", async () => {
+    const stage = await openOrgStage(server);
+    const texts = Array.from({ length: 20 }, (_, at) => `${at}`.repeat(1_000));
+    const whole = tarOfBlobs(texts);
+    const socket = connect(Number(new URL(server.url).port), "127.0.0.1");
+    await once(socket, "connect");
+    const head = `PUT /v1/orgs/${stage.org.name}/blobs HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${stage.member.token}\r\ncontent-type: application/x-tar\r\ncontent-length: ${whole.length}\r\n\r\n`;
+    socket.write(head);
+    socket.write(whole.subarray(0, Math.floor(whole.length / 2)));
+    const left = async () => (await missing(stage, texts.map(digestOf))) as string[];
+    // the first half is stored while the second is still to come
+    const folder = join(server.home, "server/blobs", stage.org.id);
+    await expect
+      .poll(() => readdirSync(folder, { recursive: true }).filter((name) => `${name}`.length > 60).length)
+      .toBe(12);
+    socket.destroy();
+    await expect.poll(async () => (await left()).length).toBe(8);
+    const rest = await left();
+    await upload(stage, tarOfBlobs(texts.filter((text) => rest.includes(digestOf(text)))));
+    expect(await left()).toEqual([]);
+  });
+
+  test("that would be more than the organization may have is refused", async () => {
+    await using small = await openServer({ beside: server, env: { SERVICE_MAX_UPLOADS_GB: "1" } });
+    const stage = await openOrgStage(small);
+    await small.deps.db
+      .insertInto("control.blobs")
+      .values({ org_id: stage.org.id, digest: digestOf("large"), bytes: 1024 ** 3 - 4 })
+      .execute();
+    const send = (blob: string) =>
+      small.ask("blobUpload", {
+        as: stage.member,
+        params: { org: stage.org.name },
+        body: new Uint8Array(tarOfBlobs([blob])),
+        headers: TAR,
+      } as never);
+    expect((await send("four")).status).toBe(200);
+    expect((await send("five5")).json).toMatchObject({ code: "payload_too_large" });
+  });
+
+  test("of somebody who was removed meanwhile is written down for nobody", async () => {
+    const stage = await openOrgStage(server);
+    const whole = tarOfBlobs(["late"]);
+    const socket = connect(Number(new URL(server.url).port), "127.0.0.1").setEncoding("utf8");
+    let answer = "";
+    socket.on("data", (part) => {
+      answer += part;
+    });
+    const ended = once(socket, "close");
+    socket.write(
+      `PUT /v1/orgs/${stage.org.name}/blobs HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${stage.member.token}\r\ncontent-length: ${whole.length}\r\nconnection: close\r\n\r\n`,
+    );
+    socket.write(whole.subarray(0, 1_024));
+    const folder = join(server.home, "server/blobs", stage.org.id);
+    await expect.poll(() => readdirSync(folder, { recursive: true }).length).toBeGreaterThan(2);
+    await server.deps.db.deleteFrom("control.members").where("user_id", "=", stage.member.id).execute();
+    socket.write(whole.subarray(1_024));
+    await ended;
+    expect(answer).toContain("organization_not_found");
+    await joinOrg(server, stage.org, stage.member, "member");
+    expect(await missing(stage, [digestOf("late")])).toEqual([digestOf("late")]);
+  });
+});

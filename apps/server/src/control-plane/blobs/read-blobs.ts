@@ -1,0 +1,157 @@
+import { createGunzip } from "node:zlib";
+import { CHUNK_BYTES, MAX_TREE_BYTES } from "@appdb/contract/control/project-tree";
+import { appError } from "@appdb/contract/errors";
+import { Parser, type ReadEntry } from "tar";
+
+/** An upload has no more blobs than a tree can name, and what tar adds to each. */
+const MOST_BYTES = MAX_TREE_BYTES + 256 * 1024 * 1024;
+/** What is packed tighter than any project is there to fill memory or disk; little is let through whatever it is. */
+const MOST_RATIO = 200;
+const RATIO_FREE_BYTES = 4 * CHUNK_BYTES;
+const DIGEST = /^[0-9a-f]{64}$/;
+/** First bytes of gzip and zstd, which the parser would unpack by itself. */
+const PACKED = [0x1f, 0x28];
+
+export interface SentBlob {
+  readonly digest: string;
+  readonly bytes: Buffer;
+}
+
+/**
+ * Takes blobs out of a tar stream as they become complete, in its order; no more than one of them is held. What their names say
+ * of them is not checked here.
+ * @throws blob_invalid for anything that is no stream of blobs, payload_too_large; what the source throws when it is cut off
+ */
+export async function* readBlobs(
+  source: AsyncIterable<Uint8Array>,
+  encoding: string | undefined,
+): AsyncGenerator<SentBlob> {
+  const parser = new Parser({ strict: true, maxMetaEntrySize: 1024 });
+  const found: SentBlob[] = [];
+  let problem: Error | undefined;
+  const refuse = (error: Error) => {
+    problem ??= error;
+  };
+  parser.on("error", (cause: Error) => refuse(invalid("The body is no tar archive, or was cut off.", cause)));
+  let is_over = false;
+  parser.on("eof", () => {
+    is_over = true;
+  });
+  parser.on("ignoredEntry", (entry: ReadEntry) => refuse(noBlob(entry)));
+  parser.on("entry", (entry: ReadEntry) => {
+    const pieces: Buffer[] = [];
+    const wrong = findProblem(entry);
+    if (wrong !== undefined) refuse(wrong);
+    else entry.on("data", (piece: Buffer) => pieces.push(piece));
+    // synchronous as the parser is: what follows in the stream waits for the next write
+    entry.on("end", () => {
+      if (wrong === undefined) found.push({ digest: entry.path, bytes: Buffer.concat(pieces) });
+    });
+    entry.resume();
+  });
+  let is_first = true;
+  for await (const piece of unpack(source, encoding)) {
+    if (is_first && PACKED.includes(piece[0] ?? 0))
+      throw invalid("The body is packed, and no content-encoding says so.");
+    is_first = false;
+    // behind its end an archive is filled up to a record
+    if (is_over) continue;
+    parser.write(piece);
+    if (problem !== undefined) throw problem;
+    yield* found.splice(0);
+  }
+  if (!is_over) throw invalid("The archive was cut off.");
+}
+
+function findProblem(entry: ReadEntry): Error | undefined {
+  if (entry.type !== "File" && entry.type !== "OldFile") return noBlob(entry);
+  if (!DIGEST.test(entry.path))
+    return invalid(`${shown(entry.path)} is no SHA-256 in hex; that is how blobs are called.`);
+  if (entry.size > CHUNK_BYTES) {
+    return invalid(`The blob ${entry.path} has ${entry.size} bytes; ${CHUNK_BYTES} is the most: larger files are cut.`);
+  }
+  return undefined;
+}
+
+/** The archive itself, with bounds on what becomes of it. */
+async function* unpack(source: AsyncIterable<Uint8Array>, encoding: string | undefined): AsyncGenerator<Buffer> {
+  let came = 0;
+  let made = 0;
+  const counted = (async function* () {
+    for await (const piece of source) {
+      came += piece.length;
+      yield piece;
+    }
+  })();
+  for await (const piece of encoding === undefined ? counted : gunzip(counted, encoding)) {
+    made += piece.length;
+    if (made > MOST_BYTES) {
+      throw appError("payload_too_large", {
+        detail: `The archive has more than ${MOST_BYTES} bytes.`,
+        hint: "Send it in several parts.",
+      });
+    }
+    if (encoding !== undefined && made > RATIO_FREE_BYTES && made > came * MOST_RATIO) {
+      throw invalid(`The archive is packed to less than a ${MOST_RATIO}th of its size.`);
+    }
+    yield Buffer.from(piece.buffer, piece.byteOffset, piece.length);
+  }
+}
+
+async function* gunzip(source: AsyncIterable<Uint8Array>, encoding: string): AsyncGenerator<Uint8Array> {
+  if (encoding !== "gzip") {
+    throw appError("invalid_encoding", {
+      detail: `The body is packed as ${shown(encoding)}; gzip is taken, or none.`,
+      hint: "Leave the header content-encoding out and send the archive as it is.",
+    });
+  }
+  const gunzip = createGunzip();
+  let cut: unknown;
+  const fed = (async () => {
+    try {
+      for await (const piece of source) {
+        if (!gunzip.write(piece)) await new Promise<void>((resolve) => drainOrClose(gunzip, resolve));
+        if (gunzip.destroyed) return;
+      }
+      gunzip.end();
+    } catch (error) {
+      cut = error;
+      gunzip.destroy(error instanceof Error ? error : new Error(String(error)));
+    }
+  })();
+  try {
+    yield* gunzip as AsyncIterable<Uint8Array>;
+  } catch (cause) {
+    if (cut !== undefined) throw cut;
+    throw appError("invalid_encoding", { detail: "The body is not packed by gzip as its header says.", cause });
+  } finally {
+    gunzip.destroy();
+  }
+  await fed;
+}
+
+function drainOrClose(stream: NodeJS.WritableStream, done: () => void): void {
+  const over = () => {
+    stream.off("drain", over);
+    stream.off("close", over);
+    done();
+  };
+  stream.on("drain", over);
+  stream.on("close", over);
+}
+
+function noBlob(entry: ReadEntry): Error {
+  return invalid(`${shown(entry.path)} is no plain file (${entry.type}); blobs are nothing else.`);
+}
+
+function invalid(detail: string, cause?: unknown): Error {
+  return appError("blob_invalid", {
+    detail,
+    hint: "Send a tar archive of plain files, each called by the SHA-256 of its bytes.",
+    cause,
+  });
+}
+
+function shown(text: string): string {
+  return JSON.stringify(text.length > 80 ? `${text.slice(0, 77)}...` : text);
+}

@@ -1,0 +1,23 @@
+import type { BlobStore } from "@appdb/adapters/blobs/blob-store";
+import type { ServerConfig } from "../../config.ts";
+import type { Database } from "../../database/pool.ts";
+import { type ControlRoutes, recheckCaller } from "../../http/checked-route.ts";
+import { findMissing } from "./store.ts";
+import { uploadBlobs } from "./upload-blobs.ts";
+
+export interface BlobRouteDeps {
+  readonly db: Database;
+  readonly blobs: BlobStore;
+  readonly config: Pick<ServerConfig, "pods">;
+}
+
+export function addBlobRoutes(routes: ControlRoutes, deps: BlobRouteDeps): void {
+  const { db, blobs } = deps;
+  routes.add("blobMissing", async ({ org, body }) => ({ missing: await findMissing(db, org.id, body.digests) }));
+  routes.add("blobUpload", async ({ org, principal, request }) => {
+    const recheck = () => recheckCaller(db, { principal, org, permission: "database.update" });
+    const { most_upload_bytes } = deps.config.pods;
+    const upload = { db, blobs, most_bytes: most_upload_bytes, recheck };
+    return await uploadBlobs(upload, org.id, request.raw, request.headers["content-encoding"]);
+  });
+}

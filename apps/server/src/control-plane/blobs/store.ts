@@ -1,0 +1,48 @@
+import { sql } from "kysely";
+import type { Database, Tx } from "../../database/pool.ts";
+
+/** A blob that somebody asked for is kept for a while: an upload that uses it follows. */
+const TOUCH_S = 3_600;
+
+/** Those of the digests that the organization has not uploaded. What it has is kept from being collected meanwhile. */
+export async function findMissing(db: Database | Tx, org_id: string, digests: readonly string[]): Promise<string[]> {
+  const wanted = [...new Set(digests)];
+  if (wanted.length === 0) return [];
+  const { rows } = await sql<{ digest: string; is_stale: boolean }>`
+    select digest, used_at < now() - make_interval(secs => ${TOUCH_S}) as is_stale from control.blobs
+    where org_id = ${org_id} and digest = any(${wanted})`.execute(db);
+  const stale = rows.filter(({ is_stale }) => is_stale).map(({ digest }) => digest);
+  const there = new Set(rows.map(({ digest }) => digest));
+  if (stale.length > 0) {
+    // one that was collected since is missing after all
+    const touched = await sql<{ digest: string }>`
+      update control.blobs set used_at = now() where org_id = ${org_id} and digest = any(${stale}) returning digest`.execute(
+      db,
+    );
+    const kept = new Set(touched.rows.map(({ digest }) => digest));
+    for (const digest of stale) if (!kept.has(digest)) there.delete(digest);
+  }
+  return wanted.filter((digest) => !there.has(digest));
+}
+
+/** Writes down that blobs are stored, once they are. */
+export async function recordBlobs(
+  db: Database | Tx,
+  org_id: string,
+  blobs: readonly { readonly digest: string; readonly bytes: number }[],
+): Promise<void> {
+  if (blobs.length === 0) return;
+  await sql`insert into control.blobs (org_id, digest, bytes)
+    select distinct ${org_id}::uuid, sent.* from unnest(${blobs.map(({ digest }) => digest)}::text[], ${blobs.map(({ bytes }) => bytes)}::int[]) sent
+    on conflict (org_id, digest) do update set used_at = now()`.execute(db);
+}
+
+/** How many bytes an organization has uploaded. */
+export async function countBytes(db: Database, org_id: string): Promise<number> {
+  const row = await db
+    .selectFrom("control.blobs")
+    .select(sql<string>`coalesce(sum(bytes), 0)`.as("bytes"))
+    .where("org_id", "=", org_id)
+    .executeTakeFirst();
+  return Number(row?.bytes ?? 0);
+}

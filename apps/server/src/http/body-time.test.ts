@@ -1,0 +1,56 @@
+import { once } from "node:events";
+import { connect } from "node:net";
+import { fastify } from "fastify";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { addBodyTime } from "./body-time.ts";
+
+const TIME_MS = 200;
+let port: number;
+const app = () => {
+  const made = fastify();
+  addBodyTime(made, TIME_MS);
+  made.post("/whole", { config: { control: "orgCreate" } }, async ({ body }) => body);
+  made.addContentTypeParser("application/x-tar", (_request, _payload, done) => done(null));
+  made.put("/pieces", { config: { control: "blobUpload" } }, async ({ raw }) => {
+    let bytes = 0;
+    for await (const piece of raw) bytes += (piece as Buffer).length;
+    return { bytes };
+  });
+  return made;
+};
+let server: ReturnType<typeof app>;
+beforeEach(async () => {
+  server = app();
+  port = Number(new URL(await server.listen({ port: 0, host: "127.0.0.1" })).port);
+});
+afterEach(() => server.close());
+
+/** Sends pieces one after the other, a quarter of the time apart, and answers what came back. */
+async function send(line: string, type: string, bytes: number, pieces: readonly string[]): Promise<string> {
+  const socket = connect(port, "127.0.0.1").setEncoding("utf8");
+  let answer = "";
+  socket.on("data", (part) => {
+    answer += part;
+  });
+  const ended = once(socket, "close");
+  socket.write(
+    `${line} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-type: ${type}\r\ncontent-length: ${bytes}\r\n\r\n`,
+  );
+  for (const piece of pieces) {
+    socket.write(piece);
+    await new Promise((resolve) => setTimeout(resolve, TIME_MS / 4));
+  }
+  await ended;
+  return answer;
+}
+
+test("a body that does not come is waited for no longer than its time", async () => {
+  const answer = await send("POST /whole", "application/json", 20, ['{"a"']);
+  expect(answer).toMatch(/^HTTP\/1\.1 408 .*request_timeout/s);
+  expect(await send("PUT /pieces", "application/x-tar", 20, ["abc"])).toMatch(/^HTTP\/1\.1 408 /);
+});
+
+test("one that is read piece by piece may take any time while it goes on", async () => {
+  const answer = await send("PUT /pieces", "application/x-tar", 8, [..."abcdefgh"]);
+  expect(answer).toMatch(/^HTTP\/1\.1 200 .*\{"bytes":8\}$/s);
+});
