@@ -137,6 +137,52 @@ export const NOUNS: Readonly<Record<string, Noun>> = {
       },
     },
   },
+  db: {
+    brief: "Hosted databases",
+    has_plan: true,
+    verbs: {
+      status: {
+        brief: "Show a database: its state, resources, image, files and pods",
+        load: async () => (await import("./commands/db/status.ts")).status,
+      },
+      list: {
+        brief: "List the hosted databases that you can reach",
+        load: async () => (await import("./commands/db/list.ts")).list,
+      },
+      logs: {
+        brief: "Print the log of a database's pod, or of its builds",
+        load: async () => (await import("./commands/db/logs.ts")).logs,
+      },
+      start: {
+        brief: "Wake a database that was stopped or sleeps",
+        load: async () => (await import("./commands/db/start.ts")).start,
+      },
+      stop: {
+        brief: "Stop the pods of a database; its data stays",
+        load: async () => (await import("./commands/db/stop.ts")).stop,
+      },
+      restart: {
+        brief: "Restart the pods of a database; they read new secrets",
+        load: async () => (await import("./commands/db/restart.ts")).restart,
+      },
+      retry: {
+        brief: "Try again what made a database FAILED",
+        load: async () => (await import("./commands/db/retry.ts")).retry,
+      },
+      "build-image": {
+        brief: "Build the image of a database anew",
+        load: async () => (await import("./commands/db/build-image.ts")).buildImage,
+      },
+      delete: {
+        brief: "Delete a database; it can be undeleted for some days",
+        load: async () => (await import("./commands/db/delete.ts")).deleteDatabase,
+      },
+      undelete: {
+        brief: "Take the deletion of a database back",
+        load: async () => (await import("./commands/db/undelete.ts")).undelete,
+      },
+    },
+  },
   jobs: {
     brief: "Long work on tables",
     has_plan: false,

@@ -60,6 +60,8 @@ export interface MachineCheck {
 export interface Prompt {
   /** @throws AppError interrupted when the person leaves the question with Ctrl-C */
   confirm(question: string): Promise<boolean>;
+  /** Asks for a line of text. @throws AppError interrupted */
+  text(question: string): Promise<string>;
   /** Asks for what nobody may see; shows nothing of what is typed. @throws AppError interrupted */
   secret(question: string): Promise<string>;
 }

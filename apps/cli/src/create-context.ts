@@ -98,28 +98,19 @@ function parserProcess(node: NodeJS.Process): StricliProcess {
 }
 
 function createPrompt(out: Output): Prompt {
+  const ask = async <T>(show: (clack: typeof import("@clack/prompts")) => Promise<T | symbol>): Promise<T> => {
+    const [clack, { appError }] = await Promise.all([import("@clack/prompts"), import("@appdb/contract/errors")]);
+    out.status("");
+    const answer = await show(clack);
+    if (!clack.isCancel(answer)) return answer as T;
+    throw appError("interrupted", { detail: "The question was left; nothing was changed." });
+  };
+  const output = process.stderr;
   return {
-    confirm: async (question) => {
-      const [{ confirm, isCancel }, { appError }] = await Promise.all([
-        import("@clack/prompts"),
-        import("@appdb/contract/errors"),
-      ]);
-      out.status("");
-      const answer = await confirm({ message: question, initialValue: false, output: process.stderr });
-      if (isCancel(answer)) throw appError("interrupted", { detail: "The question was left; nothing was changed." });
-      return answer;
-    },
-    secret: async (question) => {
-      const [{ isCancel, password }, { appError }] = await Promise.all([
-        import("@clack/prompts"),
-        import("@appdb/contract/errors"),
-      ]);
-      out.status("");
-      // no mask: how long a value is says something of it
-      const answer = await password({ message: question, mask: "", output: process.stderr });
-      if (isCancel(answer)) throw appError("interrupted", { detail: "The question was left; nothing was changed." });
-      return answer;
-    },
+    confirm: (message) => ask<boolean>(({ confirm }) => confirm({ message, initialValue: false, output })),
+    text: (message) => ask<string>(({ text }) => text({ message, output })),
+    // no mask: how long a value is says something of it
+    secret: (message) => ask<string>(({ password }) => password({ message, mask: "", output })),
   };
 }
 

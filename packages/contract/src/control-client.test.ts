@@ -24,7 +24,7 @@ test("a log whose connection breaks gives the lines before, then says that the s
 });
 
 test("rows keep every digit on both ways", async () => {
-  const bodies: (string | undefined)[] = [];
+  const bodies: unknown[] = [];
   const fetch: ControlFetch = async (_, { body }) => {
     bodies.push(body);
     return { status: 200, text: async () => '{"id": 9007199254740993}', body: null };

@@ -1,9 +1,11 @@
 import type * as z from "zod";
-import { appError, fromProblem, isErrorCode, parseProblem } from "./errors.ts";
+import { appError, fromProblem, isErrorCode, type Problem, parseProblem } from "./errors.ts";
+import type { SchemaPlan } from "./plan.ts";
 import type { AuditEvent } from "./routes/control.ts";
 import type { LogLine } from "./routes/control-databases.ts";
 import { CONTROL_ROUTES, type ControlRouteName } from "./routes/control-paths.ts";
 import type { CONTROL_BODIES } from "./routes/control-schemas.ts";
+import type { Progress } from "./routes/local.ts";
 import { CLIENT_VERSION_HEADER, VERSION } from "./version.ts";
 
 type Bodies = typeof CONTROL_BODIES;
@@ -44,7 +46,13 @@ type ItemOf<Name extends ListName> =
 /** What the client needs of `fetch`; the global one fits. */
 export type ControlFetch = (
   url: string,
-  init: { method: string; headers: Record<string, string>; body?: string; signal?: AbortSignal },
+  init: {
+    method: string;
+    headers: Record<string, string>;
+    body?: string | Uint8Array<ArrayBuffer>;
+    signal?: AbortSignal;
+    onSent?: (bytes: number) => void;
+  },
 ) => Promise<{ readonly status: number; text(): Promise<string>; readonly body: AsyncIterable<Uint8Array> | null }>;
 
 export interface ControlClientOptions {
@@ -63,6 +71,8 @@ export interface CallOptions {
   readonly idempotency_key?: string;
   /** The version that is to be changed, as `etag` said it. */
   readonly if_match?: string;
+  /** How many bytes of the body went out so far, where the caller's `fetch` tells it. */
+  readonly onSent?: (bytes: number) => void;
 }
 
 /** The control plane's API as typed calls; what a route takes and answers is in routes/control-schemas.ts. */
@@ -78,12 +88,28 @@ export interface ControlClient {
   each<Name extends ListName>(name: Name, input: CallInput<Name>, options?: CallOptions): AsyncIterable<ItemOf<Name>>;
   /** The audit log as it grows, from behind the event `after`; ends with the signal. */
   follow(org: string, after: string | undefined, signal: AbortSignal): AsyncIterable<AuditEvent>;
-  /** A log line by line as it comes; ends with the log, or with the signal. */
-  lines<Name extends LogName>(name: Name, input: CallInput<Name>, signal: AbortSignal): AsyncIterable<LogLine>;
+  /** An answer in lines as they come; ends with the answer, or with the signal. */
+  lines<Name extends LinesName>(
+    name: Name,
+    input: CallInput<Name>,
+    signal: AbortSignal,
+  ): AsyncIterable<LineTypes[Name]>;
+  /** Sends blobs as an archive of tar, each under its digest. What was stored before a connection broke stays. */
+  upload(org: string, tar: Uint8Array<ArrayBuffer>, options?: CallOptions): Promise<CallAnswer<"blobUpload">>;
 }
 
 type TextInput<Name extends ControlRouteName> = Omit<CallInput<Name>, "body"> & { readonly sent?: string };
-type LogName = "databaseLogs" | "operationLog";
+
+interface LineTypes {
+  readonly databaseLogs: LogLine;
+  readonly operationLog: LogLine;
+  /** The last one is `done` or `error`. */
+  readonly schemaApply:
+    | Progress
+    | { readonly event: "done"; readonly plan: SchemaPlan }
+    | { readonly event: "error"; readonly problem: Problem };
+}
+type LinesName = keyof LineTypes;
 
 /**
  * Makes a client of the control plane. Answers are taken as they are typed: the server checks what it sends, and schemas
@@ -99,7 +125,8 @@ export function createControlClient(options: ControlClientOptions): ControlClien
     text: (name, input, given) => textOf(options, name, input as AnyInput, given ?? {}),
     each: (name, input, given) => eachItem(options, name, input as AnyInput, given ?? {}) as AsyncIterable<never>,
     follow: (org, after, signal) => followEvents(options, org, after, signal) as AsyncIterable<AuditEvent>,
-    lines: (name, input, signal) => readLines(options, name, input as AnyInput, signal) as AsyncIterable<LogLine>,
+    lines: (name, input, signal) => readLines(options, name, input as AnyInput, signal) as AsyncIterable<never>,
+    upload: (org, tar, given) => answerOf(options, "blobUpload", { params: { org }, tar }, given ?? {}),
   };
 }
 
@@ -109,6 +136,7 @@ interface AnyInput {
   readonly body?: unknown;
   /** Instead of `body`: JSON as it goes over the wire. */
   readonly sent?: string;
+  readonly tar?: Uint8Array<ArrayBuffer>;
 }
 
 async function answerOf<T>(
@@ -200,11 +228,13 @@ async function send(
 ) {
   const request: ControlFetch = options.fetch ?? fetch;
   const route = CONTROL_ROUTES[name];
-  const body = input.sent ?? (input.body === undefined ? undefined : JSON.stringify(input.body));
+  const body = input.tar ?? input.sent ?? (input.body === undefined ? undefined : JSON.stringify(input.body));
   const headers: Record<string, string> = {
     [CLIENT_VERSION_HEADER]: VERSION,
     ...(await options.credential()),
-    ...(body === undefined ? {} : { "content-type": "application/json" }),
+    ...(body === undefined
+      ? {}
+      : { "content-type": input.tar === undefined ? "application/json" : "application/x-tar" }),
     ...(given.idempotency_key === undefined ? {} : { "idempotency-key": given.idempotency_key }),
     ...(given.if_match === undefined ? {} : { "if-match": given.if_match }),
     ...more,
@@ -214,6 +244,7 @@ async function send(
     headers,
     ...(body === undefined ? {} : { body }),
     ...(given.signal === undefined ? {} : { signal: given.signal }),
+    ...(given.onSent === undefined ? {} : { onSent: given.onSent }),
   };
   const url = options.url + pathOf(route.path, input.params ?? {}) + queryOf(input.query ?? {});
   const response = await request(url, init).catch((cause: unknown) => {

@@ -137,6 +137,7 @@ export const ERRORS = {
   pods_one_organization: { status: 409, title: "This server's pods serve one organization" },
   operation_not_found: { status: 404, title: "There is no such operation" },
   operation_running: { status: 409, title: "The operation has not ended yet" },
+  operation_cancelled: { status: 409, title: "The operation was cancelled" },
   operation_not_cancellable: { status: 409, title: "The operation cannot be cancelled" },
   webhook_not_found: { status: 404, title: "There is no such webhook" },
   webhook_refused: { status: 422, title: "The webhook's address is not allowed" },

@@ -49,6 +49,14 @@ export function parseCount(input: string): number {
   throw new Error("a whole number from 1 to 999999 is wanted");
 }
 
+/** Parses a whole number of at least one and at most `most`. @throws Error */
+export function parseCountUpTo(most: number): (input: string) => number {
+  return (input) => {
+    if (/^\d{1,9}$/.test(input) && Number(input) >= 1 && Number(input) <= most) return Number(input);
+    throw new Error(`a whole number from 1 to ${most} is wanted`);
+  };
+}
+
 const UNITS_S: Readonly<Record<string, number>> = { m: 60, h: 3_600, d: 86_400 };
 
 /** Parses a time such as `90d`, `12h`, `30m`; answers seconds. @throws Error */

@@ -79,6 +79,11 @@ function connect(server: ServerAddress, credential: Credential): ControlClient {
     text: (name, input, given) => ask(name, given, (options) => client.text(name, input, options)),
     each: (name, input, given) => explained(client.each(name, input, given), server, credential),
     follow: (org, after, signal) => explained(client.follow(org, after, signal), server, credential),
+    // cut off, it is asked first what is missing by now
+    upload: (org, tar, given) =>
+      client.upload(org, tar, given).catch((error: unknown) => {
+        throw explain(error, server, credential);
+      }),
     lines: (name, input, signal) => explained(client.lines(name, input, signal), server, credential),
   };
 }

@@ -1,4 +1,4 @@
-import type { IncomingMessage, RequestOptions } from "node:http";
+import type { ClientRequest, IncomingMessage, RequestOptions } from "node:http";
 import { hostname, platform } from "node:os";
 import type { ControlFetch } from "@appdb/contract/control-client";
 import { VERSION } from "@appdb/contract/version";
@@ -7,12 +7,13 @@ import { VERSION } from "@appdb/contract/version";
 const CONNECT_TIMEOUT_MS = 10_000;
 /** Longer than any answer that waits for something (`?wait_ms=30000`). */
 const ANSWER_TIMEOUT_MS = 60_000;
+const PIECE_BYTES = 256 * 1024;
 
 /** What the page that confirms a sign-in shows, and the list of one's sessions. */
 const USER_AGENT = `cli/${VERSION} (${platform()}; ${hostname().replace(/[^\x21-\x7e]/g, "?")})`;
 
 /** `fetch` over node:http and node:https: loading the global one costs a command 15 ms more. */
-export const httpFetch: ControlFetch = async (url, { method, headers, body, signal }) => {
+export const httpFetch: ControlFetch = async (url, { method, headers, body, onSent, signal }) => {
   const { request } = url.startsWith("https:") ? await import("node:https") : await import("node:http");
   const options: RequestOptions = {
     method,
@@ -29,10 +30,13 @@ export const httpFetch: ControlFetch = async (url, { method, headers, body, sign
     const sent = request(url, options);
     const giveUp = (ms: number, what: string) => setTimeout(() => sent.destroy(timeoutError(what, ms)), ms);
     let timer = giveUp(CONNECT_TIMEOUT_MS, "no connection");
+    const waitOn = (what: string) => {
+      clearTimeout(timer);
+      timer = giveUp(ANSWER_TIMEOUT_MS, what);
+    };
     sent.on("socket", (socket) => {
       socket.once("connect", () => {
-        clearTimeout(timer);
-        timer = giveUp(ANSWER_TIMEOUT_MS, "no answer");
+        waitOn("no answer");
         // A stream of events may be silent for hours; a server that vanished must not look like one.
         socket.setKeepAlive(true, 30_000);
       });
@@ -45,10 +49,30 @@ export const httpFetch: ControlFetch = async (url, { method, headers, body, sign
       clearTimeout(timer);
       reject(error);
     });
-    sent.end(body);
+    if (body === undefined || typeof body === "string") {
+      sent.end(body);
+      return;
+    }
+    const onPiece = (bytes: number) => {
+      // what takes long is timed by its pieces: a slow line is no dead one
+      waitOn("nothing was taken");
+      onSent?.(bytes);
+    };
+    writePieces(sent, body, onPiece).catch((error: Error) => sent.destroy(error));
   });
   return { status: response.statusCode ?? 0, body: response, text: () => readText(response) };
 };
+
+async function writePieces(sent: ClientRequest, body: Uint8Array, onPiece: (bytes: number) => void): Promise<void> {
+  for (let at = 0; at < body.length; at += PIECE_BYTES) {
+    // The server has answered or hung up before the end; the request's own events say which.
+    if (sent.destroyed || sent.writableEnded) return;
+    const isTaken = sent.write(body.subarray(at, at + PIECE_BYTES));
+    if (!isTaken) await new Promise((resolve) => sent.once("drain", resolve).once("close", resolve));
+    onPiece(Math.min(at + PIECE_BYTES, body.length));
+  }
+  sent.end();
+}
 
 async function readText(response: IncomingMessage): Promise<string> {
   response.setEncoding("utf8");

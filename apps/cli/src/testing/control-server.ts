@@ -4,6 +4,7 @@ import type { CallAnswer } from "@appdb/contract/control-client";
 import { AppError, toProblem } from "@appdb/contract/errors";
 import { CONTROL_ROUTES, type ControlRouteName } from "@appdb/contract/routes/control-paths";
 import { CONTROL_BODIES } from "@appdb/contract/routes/control-schemas";
+import { Parser } from "tar";
 
 export interface Asked {
   readonly name: ControlRouteName;
@@ -14,9 +15,11 @@ export interface Asked {
   readonly headers: IncomingMessage["headers"];
 }
 
-/** What a test lets the server answer; an AppError thrown becomes the problem that a server sends. */
+/** What a test lets the server answer; an AppError thrown becomes the problem that a server sends, what is iterated JSON lines. */
 export type Answers = {
-  readonly [Name in ControlRouteName]?: (asked: Asked) => CallAnswer<Name> | Promise<CallAnswer<Name>>;
+  readonly [Name in ControlRouteName]?: (
+    asked: Asked,
+  ) => CallAnswer<Name> | Promise<CallAnswer<Name>> | AsyncIterable<object>;
 };
 
 export interface ControlServer extends AsyncDisposable {
@@ -42,8 +45,15 @@ export async function startControlServer(input: ControlServerInput): Promise<Con
   const server = createServer(async (request, response) => {
     if (input.raw?.(request, response) === true) return;
     const url = new URL(request.url ?? "/", "http://localhost");
-    let text = "";
-    for await (const chunk of request) text += chunk;
+    const chunks: Buffer[] = [];
+    try {
+      for await (const chunk of request) chunks.push(chunk);
+    } catch {
+      // the command went away
+      return;
+    }
+    const bytes = Buffer.concat(chunks);
+    const text = bytes.toString();
     const send = (status: number, body: unknown) =>
       response
         .writeHead(status, { "content-type": "application/json" })
@@ -67,15 +77,27 @@ export async function startControlServer(input: ControlServerInput): Promise<Con
       const given = {
         ...found,
         query: Object.fromEntries(url.searchParams),
-        body: bodies.body?.parse(JSON.parse(text)),
+        body: found.name === "blobUpload" ? await readTar(bytes) : bodies.body?.parse(JSON.parse(text)),
         headers: request.headers,
       };
       asked.push(given);
       const answer = input.answers?.[found.name];
       if (answer === undefined) throw new Error(`The test did not expect ${found.name}.`);
       const value: unknown = await answer(given);
+      if (isIterable(value)) {
+        response.writeHead(200, { "content-type": "application/x-ndjson" }).flushHeaders();
+        for await (const line of value) response.write(`${JSON.stringify(line)}\n`);
+        response.end();
+        return;
+      }
       send(bodies.status ?? 200, bodies.answer?.parse(value));
     } catch (error) {
+      if (error === HANG_UP || response.headersSent) {
+        // what was written before goes out
+        if (response.headersSent) response.write("\n", () => response.destroy());
+        else response.destroy();
+        return;
+      }
       const problem = toProblem(error);
       send(problem.status, error instanceof AppError ? problem : { ...problem, detail: String(error) });
     }
@@ -94,6 +116,29 @@ export async function startControlServer(input: ControlServerInput): Promise<Con
       await once(server, "close");
     },
   };
+}
+
+/** Thrown by an answer: the connection breaks in its place. */
+export const HANG_UP = new Error("the server hangs up");
+
+/** Names and texts of an archive's entries. */
+async function readTar(bytes: Buffer): Promise<Map<string, Buffer>> {
+  const files = new Map<string, Buffer>();
+  const parser = new Parser({
+    strict: true,
+    onReadEntry: (entry) => {
+      const parts: Buffer[] = [];
+      entry.on("data", (part) => parts.push(part));
+      entry.on("end", () => files.set(entry.path, Buffer.concat(parts)));
+    },
+  });
+  parser.end(bytes);
+  await new Promise((resolve, reject) => parser.on("end", resolve).on("error", reject));
+  return files;
+}
+
+function isIterable(value: unknown): value is AsyncIterable<object> {
+  return typeof value === "object" && value !== null && Symbol.asyncIterator in value;
 }
 
 function findRoute(method: string, path: string): Pick<Asked, "name" | "params"> {

@@ -18,6 +18,10 @@ export interface RunWith {
   readonly env?: Readonly<Record<string, string>>;
   /** What is typed at the prompt for a secret; absent where there is no terminal. */
   readonly secret?: string;
+  /** What the person answers; absent where there is no terminal. */
+  readonly answer?: boolean;
+  /** What is typed where a line of text is asked for; absent where there is no terminal. */
+  readonly typed?: string;
   /** What is piped in. */
   readonly input?: string | Uint8Array;
   readonly signal?: AbortSignal;
@@ -33,12 +37,14 @@ export function openControlWorld(): ControlWorld {
     home,
     project,
     opened,
-    run: async (words, { env = {}, secret, input, signal = new AbortController().signal } = {}) => {
+    run: async (words, { answer, env = {}, secret, input, typed, signal = new AbortController().signal } = {}) => {
       const config = readCliConfig({ NO_COLOR: "1", ...env, SERVICE_HOME: home }, "linux");
       const access = createControlAccess({ config, cwd: project, signal });
       return await runCli(words, {
         cwd: project,
         ...(secret === undefined ? {} : { answer: false, secret }),
+        ...(typed === undefined ? {} : { answer: false, typed }),
+        ...(answer === undefined ? {} : { answer }),
         context: {
           config,
           signal,

@@ -24,6 +24,8 @@ export interface FakeWorld {
   readonly app?: Application | Error;
   /** What the person answers; absent where there is no terminal. */
   readonly answer?: boolean;
+  /** What the person types where a line of text is asked for. */
+  readonly typed?: string;
   /** What the person types where nothing is shown of it. */
   readonly secret?: string;
   /** Answers of the control plane, by the name of the route; lists as arrays. A call that the test did not expect fails. */
@@ -50,7 +52,11 @@ export async function runCli(words: string | readonly string[], world: FakeWorld
   const prompt: Prompt | undefined =
     world.answer === undefined
       ? undefined
-      : { confirm: async () => world.answer === true, secret: async () => world.secret ?? "" };
+      : {
+          confirm: async () => world.answer === true,
+          secret: async () => world.secret ?? "",
+          text: async () => world.typed ?? "",
+        };
   const ctx: World = {
     process,
     config: CONFIG,

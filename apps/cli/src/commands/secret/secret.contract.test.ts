@@ -56,7 +56,8 @@ const values = () => server.asked.map(({ body, params }) => [params["name"], bod
 describe("cli secret set", () => {
   test("asks for the value where there is a terminal, and prints none of it", async () => {
     const ran = await run("secret set cloud://acme:main OPENAI_API_KEY", { secret: VALUE });
-    expect(ran).toMatchObject({ exit: 0, stdout: "OPENAI_API_KEY  database\n", stderr: "" });
+    expect(ran).toMatchObject({ exit: 0, stdout: "OPENAI_API_KEY  database\n" });
+    expect(ran.stderr).toBe("next: cli db restart cloud://acme:main\n");
     expect(server.asked[0]).toMatchObject({ name: "databaseSecretSet", params: { org: "acme", db: "main" } });
     expect(values()).toEqual([["OPENAI_API_KEY", VALUE]]);
   });

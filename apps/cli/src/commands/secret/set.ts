@@ -1,7 +1,7 @@
 import type { Secret } from "@appdb/contract/routes/control";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
 import { alignColumns } from "../../output/columns.ts";
-import { text } from "../parameters.ts";
+import { commandLine, text } from "../parameters.ts";
 import { readValues } from "./read-values.ts";
 import { PLACE, parseSecretPlace } from "./secret-place.ts";
 import { sendEach } from "./send-each.ts";
@@ -30,14 +30,17 @@ export const set = defineCommand<Flags, string[], Secret[]>({
     },
   },
   run: async (ctx, flags, typed, ...items) => {
-    const { db, org } = parseSecretPlace(typed ?? "");
+    const { db, org, text: place } = parseSecretPlace(typed ?? "");
     const values = await readValues(ctx, items, flags.file);
     const { client } = await (await ctx.control()).open();
-    return await sendEach(values, { done: "set", not_done: "not set" }, ({ name, value }) =>
+    const secrets = await sendEach(values, { done: "set", not_done: "not set" }, ({ name, value }) =>
       db === undefined
         ? client.call("secretSet", { params: { org, name }, body: { value } }, { signal: ctx.signal })
         : client.call("databaseSecretSet", { params: { org, db, name }, body: { value } }, { signal: ctx.signal }),
     );
+    // pods read secrets when they start
+    ctx.out.note(`next: ${commandLine(["db", "restart", db === undefined ? `${place}:main` : place])}`);
+    return secrets;
   },
   render: (secrets, out) => {
     for (const line of alignColumns(secrets.map(({ name, scope }) => [name, scope]))) out.line(line);

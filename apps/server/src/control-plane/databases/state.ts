@@ -1,3 +1,4 @@
+import { adviseOn, notAvailable } from "@appdb/contract/control/database-advice";
 import { appError } from "@appdb/contract/errors";
 import type { DatabaseState } from "@appdb/contract/routes/control-databases";
 
@@ -104,18 +105,6 @@ export function nextState(state: DatabaseState, event: DatabaseEvent): DatabaseS
   return next === "refuse" ? undefined : next;
 }
 
-/** What to do next where a database does not allow what was asked. */
-const ADVICE: Readonly<Record<DatabaseState, (uri: string) => string>> = {
-  PROVISIONING: (uri) => `Wait until it is AVAILABLE: cli db status ${uri}`,
-  UPDATING: (uri) => `Wait until it is AVAILABLE: cli db status ${uri}`,
-  AVAILABLE: (uri) => `Look at it: cli db status ${uri}`,
-  STOPPING: (uri) => `Wait until it has stopped, then: cli db start ${uri}`,
-  STOPPED: (uri) => `Wake it first: cli db start ${uri}`,
-  STARTING: (uri) => `Wait until it is AVAILABLE: cli db status ${uri}`,
-  FAILED: (uri) => `Build its image again: cli db build-image ${uri}   or try to start it: cli db retry ${uri}`,
-  DELETING: (uri) => `Take the deletion back: cli db undelete ${uri}`,
-};
-
 const ASKED: Partial<Readonly<Record<DatabaseEvent, string>>> = {
   update: "updated",
   build_image: "built anew",
@@ -142,16 +131,7 @@ export function requestState(uri: string, state: DatabaseState, event: DatabaseE
     hint:
       state === "AVAILABLE" && event === "retry"
         ? "It has not failed; there is nothing to try again."
-        : ADVICE[state](uri),
-    meta: { uri, state },
-  });
-}
-
-/** A database that does not answer now, with the command that leads on. */
-export function notAvailable(uri: string, state: DatabaseState, verb: string): Error {
-  return appError("database_not_available", {
-    detail: `${uri} is ${state}; it must be AVAILABLE to be ${verb}.`,
-    hint: ADVICE[state](uri),
+        : adviseOn(state, uri),
     meta: { uri, state },
   });
 }

@@ -1,0 +1,332 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { CallAnswer } from "@appdb/contract/control-client";
+import { appError } from "@appdb/contract/errors";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { type Answers, type ControlServer, HANG_UP, startControlServer } from "../../testing/control-server.ts";
+import { type ControlWorld, openControlWorld, type RunWith } from "../../testing/control-world.ts";
+import { AT, changeOf, DATABASE, DONE, logLine } from "../../testing/databases.ts";
+
+let world: ControlWorld;
+let server: ControlServer;
+let answers: { -readonly [Name in keyof Answers]: Answers[Name] };
+
+beforeEach(async () => {
+  world = openControlWorld();
+  answers = {};
+  server = await startControlServer({ answers });
+});
+afterEach(async () => {
+  world[Symbol.dispose]();
+  await server[Symbol.asyncDispose]();
+});
+
+const run = (words: string | readonly string[], more: RunWith = {}) =>
+  world.run(words, { ...more, env: { SERVICE_API_URL: server.url, SERVICE_API_KEY: "sk_x" } });
+const asked = () => server.asked.map(({ name }) => name);
+const entry = (...names: string[]) =>
+  writeFileSync(
+    join(world.project, "service.toml"),
+    `[[service.database]]\n${names.map((name) => `[[service.database]]\nname = "${name}"\n`).join("")}`,
+  );
+
+describe("which database", () => {
+  beforeEach(() => {
+    answers.databaseShow = ({ params }) => ({ ...DATABASE, uri: `cloud://${params["org"]}:${params["db"]}` });
+  });
+
+  test("the one that is named, else the only hosted one of the project", async () => {
+    expect((await run("db status cloud://acme:Main")).exit).toBe(0);
+    expect(server.asked[0]?.params).toEqual({ org: "acme", db: "main" });
+    entry("cloud://acme:staging", "cloud://<your-org>:main");
+    expect((await run("db status")).stdout).toContain("cloud://acme:staging");
+  });
+
+  test("none and several are wrong usage, told with what there is", async () => {
+    const none = await run("db status");
+    expect(none).toMatchObject({ exit: 1, stdout: "" });
+    expect(none.stderr).toContain("Which database? None was named, and");
+    entry("cloud://acme:main", "cloud://acme:staging");
+    const several = await run("db restart");
+    expect(several.exit).toBe(1);
+    expect(several.stderr).toContain("has 2 hosted ones: cloud://acme:main, cloud://acme:staging.");
+    expect(several.stderr).toContain("hint: Name it: cli db restart cloud://acme:main\n");
+    expect(asked()).toEqual([]);
+  });
+
+  test.each(["status", "logs", "start", "stop", "restart", "retry", "delete", "undelete", "build-image"])(
+    "db %s of a local name says that none is needed",
+    async (verb) => {
+      const ran = await run(`db ${verb} main`);
+      expect(ran.exit).toBe(1);
+      expect(ran.stderr).toContain(
+        `error: main is a local database, which needs no hosted one: there is nothing for cli db ${verb} to do.\n`,
+      );
+      expect(ran.stderr).toContain("hint: Make its tables: cli schema update app.py main ");
+      expect(asked()).toEqual([]);
+    },
+  );
+});
+
+describe("cli db status", () => {
+  test("prints state, resources with what is desired, and pods", async () => {
+    answers.databaseShow = () => ({
+      ...DATABASE,
+      generation: 3,
+      desired_resources: { ...DATABASE.resources, memory_mb: 2048 },
+      image: {
+        hash: "1f2e3d4c".padEnd(64, "0"),
+        source: "uv.lock",
+        python: "3.12.8",
+        packages: 41,
+        bytes: 2 ** 28,
+        built_at: AT,
+      },
+      project: { digest: "80a25df4".padEnd(64, "0"), files: 2, bytes: 3_174, uploaded_at: AT },
+      last_build: {
+        state: "failed",
+        error: { code: "build_failed", detail: "No package nosuch.", hint: null },
+        operation_id: "op1",
+        at: AT,
+      },
+      sleep_after: "15m",
+      awake_because: "2 connections",
+      usage: { disk_bytes: 2 ** 30, disk_limit_bytes: 10 * 2 ** 30, memory_bytes: 2 ** 27, is_disk_full: false },
+      operation: { id: "op9", kind: "database.update" },
+      pods: [
+        {
+          id: "db-1",
+          kind: "database",
+          state: "READY",
+          restarts: 2,
+          started_at: new Date(Date.now() - 7_505_000).toISOString(),
+          reason: null,
+          memory_bytes: 2 ** 27,
+        },
+        {
+          id: "db-2",
+          kind: "service",
+          state: "FAILED",
+          restarts: 0,
+          started_at: null,
+          reason: "out of memory",
+          memory_bytes: null,
+        },
+      ],
+    });
+    expect((await run("db status cloud://acme:main")).stdout).toBe(
+      `main  AVAILABLE
+    uri         cloud://acme:main
+    cpu         1
+    memory      1024 MiB   desired 2048 MiB   128 MiB used
+    disk        10 GiB   1.0 GiB used
+    workers     1
+    image       uv.lock  1f2e3d4c, Python 3.12.8, 41 packages, 256 MiB
+    project     2 files, 3.1 KiB  80a25df4  of ${AT}
+    build       failed: No package nosuch. (build_failed)
+    generation  3
+    sleeps      after 15m idle; a request wakes it
+    awake       2 connections
+    operation   database.update  op9
+
+POD ID  STATUS  READY  RESTARTS  AGE   MEMORY
+db-1    READY   1/1    2         2h5m  128 MiB
+db-2    FAILED  0/1    0
+    db-2: out of memory
+`,
+    );
+    expect(JSON.parse((await run("db status cloud://acme:main --json")).stdout).generation).toBe(3);
+  });
+
+  test("says why it is FAILED, and until when a deleted one can be had back", async () => {
+    answers.databaseShow = () => ({
+      ...DATABASE,
+      state: "FAILED",
+      failure: { code: "pod_failed", detail: "PostgreSQL ended.", hint: "Try: cli db retry cloud://acme:main" },
+    });
+    const { stdout } = await run("db status cloud://acme:main");
+    expect(stdout).toContain("    failure     PostgreSQL ended. (pod_failed)\n    hint        Try: cli db retry");
+    answers.databaseShow = () => ({ ...DATABASE, state: "DELETING", purged_at: AT });
+    expect((await run("db status cloud://acme:main")).stdout).toContain(
+      `    deleted     gone for good at ${AT}; until then: cli db undelete cloud://acme:main\n`,
+    );
+  });
+});
+
+describe("cli db list", () => {
+  const org = (name: string): CallAnswer<"orgShow"> => ({
+    ...{
+      id: name,
+      name,
+      display_name: name,
+      role: "owner",
+      databases: 1,
+      database_quota: 10,
+      created_at: AT,
+      etag: "1",
+    },
+  });
+
+  test("has the databases of every organization that is reached, or of one", async () => {
+    answers.orgList = () => ({ items: [org("acme"), org("other")], next: null });
+    answers.databaseList = ({ params }) => ({
+      items: [
+        {
+          ...DATABASE,
+          uri: `cloud://${params["org"]}:main`,
+          state: params["org"] === "acme" ? "AVAILABLE" : "STOPPED",
+        },
+      ],
+      next: null,
+    });
+    expect((await run("db list")).stdout).toBe(
+      "cloud://acme:main   AVAILABLE  cpu 1  1024 MiB  10 GiB\ncloud://other:main  STOPPED    cpu 1  1024 MiB  10 GiB\n",
+    );
+    expect(JSON.parse((await run("db list --org other --json")).stdout)).toMatchObject([{ uri: "cloud://other:main" }]);
+    answers.databaseList = () => ({ items: [], next: null });
+    expect(await run("db list")).toMatchObject({ exit: 0, stdout: "No databases.\n" });
+    expect((await run("db list --json")).stdout).toBe("[]\n");
+  });
+});
+
+describe("start, stop, restart, retry, undelete", () => {
+  test.each([
+    ["start", "databaseStart"],
+    ["stop", "databaseStop"],
+    ["restart", "databaseRestart"],
+    ["retry", "databaseRetry"],
+    ["undelete", "databaseUndelete"],
+  ] as const)("db %s waits until it is done and prints where the database is then", async (verb, route) => {
+    const states = ["pending", "running", "succeeded"] as const;
+    let at = 0;
+    answers[route] = () => changeOf(`database.${verb}`, { state: "STARTING" });
+    answers.operationShow = () => ({ ...DONE, kind: `database.${verb}`, state: states[at++] ?? "succeeded" });
+    answers.databaseShow = () => DATABASE;
+    const ran = await run(`db ${verb} cloud://acme:main`);
+    expect(ran).toMatchObject({ exit: 0, stdout: "cloud://acme:main  AVAILABLE  cpu 1  1024 MiB  10 GiB\n" });
+    expect(asked()).toEqual([route, "operationShow", "operationShow", "operationShow", "databaseShow"]);
+    expect(server.asked[0]?.headers["idempotency-key"]).toMatch(/./);
+  });
+
+  test("--no-wait does not wait, and says how to", async () => {
+    answers.databaseStop = () => changeOf("database.stop", { state: "STOPPING" });
+    answers.operationShow = () => ({ ...DONE, state: "running", ended_at: null });
+    const ran = await run("db stop cloud://acme:main --no-wait");
+    expect(ran).toMatchObject({ exit: 0, stdout: expect.stringContaining("cloud://acme:main  STOPPING") });
+    expect(ran.stderr).toContain("It goes on; wait for it: cli operations wait op1\n");
+    expect(JSON.parse((await run("db stop cloud://acme:main --no-wait --json")).stdout)).toMatchObject({
+      database: { state: "STOPPING" },
+      operation: { id: "op1", state: "running" },
+    });
+  });
+
+  test("what is so already is left alone", async () => {
+    answers.databaseStop = () => ({ database: { ...DATABASE, state: "STOPPED" }, operation: null });
+    const ran = await run("db stop cloud://acme:main");
+    expect(ran).toMatchObject({ exit: 0, stderr: "It is stopped already.\n" });
+    expect(ran.stdout).toContain("STOPPED");
+  });
+
+  test("a refusal is told with the server's next step", async () => {
+    answers.databaseRetry = () => {
+      throw appError("database_state", {
+        detail: "cloud://acme:main is AVAILABLE.",
+        hint: "There is nothing to try again.",
+      });
+    };
+    expect(await run("db retry cloud://acme:main")).toMatchObject({
+      exit: 1,
+      stderr: "error: cloud://acme:main is AVAILABLE.\nhint: There is nothing to try again.\n",
+    });
+  });
+
+  test("one that fails ends with its error; one that another took the place of says so", async () => {
+    answers.databaseStart = () => changeOf("database.start");
+    answers.operationShow = () => ({
+      ...DONE,
+      state: "failed",
+      error: { code: "pod_failed", detail: "PostgreSQL ended.", hint: "Look: cli db logs cloud://acme:main" },
+    });
+    const failed = await run("db start cloud://acme:main --json");
+    expect(failed.exit).toBe(1);
+    expect(JSON.parse(failed.stdout)).toMatchObject({ code: "pod_failed", meta: { operation: "op1" } });
+    answers.operationShow = () => ({ ...DONE, state: "cancelled" });
+    const cancelled = await run("db start cloud://acme:main");
+    expect(cancelled).toMatchObject({ exit: 1, stderr: expect.stringContaining("another request took its place") });
+  });
+
+  test("Ctrl-C leaves it going on, with exit 130 and the command that waits for it", async () => {
+    answers.databaseStart = () => changeOf("database.start");
+    answers.operationShow = async () => {
+      await sleep(20);
+      return { ...DONE, state: "running" };
+    };
+    const interrupt = new AbortController();
+    const running = run("db start cloud://acme:main", { signal: interrupt.signal });
+    await expect.poll(() => asked().length).toBeGreaterThan(2);
+    interrupt.abort();
+    const ran = await running;
+    expect(ran.exit).toBe(130);
+    expect(ran.stderr).toContain("hint: Wait for it: cli operations wait op1\n");
+    expect(ran.stdout).toBe("");
+  });
+
+  test("a server that is restarted meanwhile is asked again", async () => {
+    answers.databaseStart = () => changeOf("database.start");
+    let times = 0;
+    answers.operationShow = () => {
+      // once for the request itself, once for its repetition
+      if (times++ < 2) throw HANG_UP;
+      return DONE;
+    };
+    answers.databaseShow = () => DATABASE;
+    expect((await run("db start cloud://acme:main")).exit).toBe(0);
+  });
+});
+
+describe("cli db build-image", () => {
+  test("shows the build as it runs, also when the stream breaks, and what became of it", async () => {
+    answers.databaseBuildImage = () => changeOf("database.build");
+    let isOver = false;
+    answers.operationLog = async function* ({ query }) {
+      if (query["after"] === "0") {
+        yield logLine(1, "Resolved 3 packages");
+        yield logLine(2, "Installing\u001b[2J");
+        throw HANG_UP;
+      }
+      yield logLine(3, "done");
+      isOver = true;
+    };
+    answers.operationShow = async () => {
+      await expect.poll(() => isOver, { timeout: 5_000 }).toBe(true);
+      return { ...DONE, kind: "database.build" };
+    };
+    answers.databaseShow = () => DATABASE;
+    const ran = await run("db build-image cloud://acme:main");
+    expect(ran).toMatchObject({ exit: 0, stdout: "cloud://acme:main: rebuilt its image.\n" });
+    expect(ran.stderr).toContain("    Resolved 3 packages\n    Installing\\u001b[2J\n    done\n");
+    expect(server.asked.filter(({ name }) => name === "operationLog").map(({ query }) => query["after"])).toEqual([
+      "0",
+      "2",
+    ]);
+  });
+
+  test("a failed build ends with its error and, for programs, its last lines", async () => {
+    answers.databaseBuildImage = () => changeOf("database.build");
+    answers.operationLog = async function* () {
+      for (let line = 1; line <= 30; line++) yield logLine(line, `line ${line}`);
+    };
+    answers.operationShow = async () => {
+      await expect.poll(() => asked().includes("operationLog")).toBe(true);
+      return { ...DONE, state: "failed", error: { code: "build_failed", detail: "No package nosuch.", hint: null } };
+    };
+    const ran = await run("db build-image cloud://acme:main --json");
+    expect(ran.exit).toBe(1);
+    const problem = JSON.parse(ran.stdout);
+    expect(problem).toMatchObject({ code: "build_failed", detail: "No package nosuch." });
+    expect(problem.meta.output).toHaveLength(20);
+    expect(problem.meta.output.at(-1)).toBe("line 30");
+    expect(ran.stderr).toContain(`${JSON.stringify(logLine(1, "line 1"))}\n`);
+  });
+});

@@ -1,0 +1,126 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { appError } from "@appdb/contract/errors";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { type Answers, type ControlServer, startControlServer } from "../../testing/control-server.ts";
+import { type ControlWorld, openControlWorld, type RunWith } from "../../testing/control-world.ts";
+import { AT, changeOf, DATABASE, DONE, logLine } from "../../testing/databases.ts";
+
+let world: ControlWorld;
+let server: ControlServer;
+let answers: { -readonly [Name in keyof Answers]: Answers[Name] };
+
+beforeEach(async () => {
+  world = openControlWorld();
+  answers = {};
+  server = await startControlServer({ answers });
+});
+afterEach(async () => {
+  world[Symbol.dispose]();
+  await server[Symbol.asyncDispose]();
+});
+
+const run = (words: string | readonly string[], more: RunWith = {}) =>
+  world.run(words, { ...more, env: { SERVICE_API_URL: server.url, SERVICE_API_KEY: "sk_x" } });
+const asked = () => server.asked.map(({ name }) => name);
+const entry = (...names: string[]) =>
+  writeFileSync(
+    join(world.project, "service.toml"),
+    `[[service.database]]\n${names.map((name) => `[[service.database]]\nname = "${name}"\n`).join("")}`,
+  );
+
+describe("cli db delete", () => {
+  const later = new Date(Date.now() + 86_400_000).toISOString();
+  beforeEach(() => {
+    answers.databaseDelete = () =>
+      changeOf("database.delete", { state: "DELETING", name: "staging", purged_at: later });
+    answers.operationShow = () => ({ ...DONE, kind: "database.delete" });
+    answers.databaseShow = () => ({
+      ...DATABASE,
+      name: "staging",
+      uri: "cloud://acme:staging",
+      state: "DELETING",
+      purged_at: later,
+    });
+  });
+
+  test("asks for the name, and says until when it can be taken back", async () => {
+    const ran = await run("db delete cloud://acme:staging", { typed: "staging" });
+    expect(ran).toMatchObject({ exit: 0, stdout: "Deleted database 'staging'.\n" });
+    expect(ran.stderr).toContain(`until ${later}; until then: cli db undelete cloud://acme:staging\n`);
+    expect(server.asked[0]).toMatchObject({ name: "databaseDelete", query: { now: "0" } });
+  });
+
+  test("another name, and no terminal, delete nothing", async () => {
+    const wrong = await run("db delete cloud://acme:staging", { typed: "main" });
+    expect(wrong).toMatchObject({ exit: 3, stderr: expect.stringContaining("Nothing was deleted") });
+    const alone = await run("db delete cloud://acme:staging --now");
+    expect(alone.exit).toBe(3);
+    expect(alone.stderr).toContain("hint: Answer beforehand: cli db delete cloud://acme:staging --now -f\n");
+    expect(asked()).toEqual([]);
+  });
+
+  test("-f stands for the name; --now leaves nothing to show", async () => {
+    const ran = await run("db delete cloud://acme:staging --now -f --json");
+    expect(ran.exit).toBe(0);
+    expect(server.asked[0]?.query).toEqual({ now: "1" });
+    expect(asked()).not.toContain("databaseShow");
+  });
+
+  test("that of main is refused by the server; no name is wrong usage, whatever the project has", async () => {
+    answers.databaseDelete = () => {
+      throw appError("database_protected", { detail: "cloud://acme:main cannot be deleted." });
+    };
+    expect((await run("db delete cloud://acme:main -f")).exit).toBe(1);
+    entry("cloud://acme:staging");
+    expect(await run("db delete -f")).toMatchObject({ exit: 1, stdout: "" });
+    expect(asked()).toEqual(["databaseDelete"]);
+  });
+});
+
+describe("cli db logs", () => {
+  beforeEach(() => {
+    answers.databaseLogs = async function* () {
+      yield logLine(0, "database ready");
+      yield { ...logLine(0, "slow\u001b[2J"), level: "warn" as const };
+    };
+  });
+
+  test("prints lines, for programs one JSON object each", async () => {
+    expect((await run("db logs cloud://acme:main")).stdout).toBe(
+      `${AT} info   database ready\n${AT} warn   slow\\u001b[2J\n`,
+    );
+    expect((await run("db logs cloud://acme:main --json")).stdout.split("\n")[0]).toBe(
+      JSON.stringify(logLine(0, "database ready")),
+    );
+  });
+
+  test("says what it wants: how many, how old, of builds", async () => {
+    await run("db logs cloud://acme:main --since 2h --tail 7 --build");
+    expect(server.asked[0]?.query).toEqual({ source: "build", tail: "7", follow: "0", since_s: "7200" });
+    for (const wrong of ["--tail 0", "--tail 10001", "--since 5", "--since 400d"]) {
+      expect((await run(`db logs cloud://acme:main ${wrong}`)).exit).toBe(1);
+    }
+    answers.databaseLogs = async function* () {};
+    expect((await run("db logs cloud://acme:main --since 1h")).stderr).toBe("No log records in the last 1h.\n");
+  });
+
+  test("-f follows until Ctrl-C", async () => {
+    let lines = 0;
+    answers.databaseLogs = async function* () {
+      for (;;) {
+        yield logLine(0, `line ${++lines}`);
+        await sleep(10);
+      }
+    };
+    const interrupt = new AbortController();
+    const running = run("db logs cloud://acme:main -f", { signal: interrupt.signal });
+    await expect.poll(() => lines).toBeGreaterThan(2);
+    interrupt.abort();
+    const ran = await running;
+    expect(ran).toMatchObject({ exit: 130, stderr: "" });
+    expect(ran.stdout).toContain("line 1\n");
+    expect(server.asked[0]?.query["follow"]).toBe("1");
+  });
+});

@@ -1,0 +1,67 @@
+import type { LogLine } from "@appdb/contract/routes/control-databases";
+import { defineCommand, type JsonFlag } from "../../define-command.ts";
+import { EXIT } from "../../output/exit-codes.ts";
+import { showControls } from "../../output/show-controls.ts";
+import { formatAge } from "../../output/sizes.ts";
+import { parseCountUpTo, parseDurationUpTo } from "../parameters.ts";
+import { DATABASE, openDatabase } from "./database.ts";
+
+interface Flags extends JsonFlag {
+  readonly follow: boolean;
+  readonly since?: number;
+  readonly tail: number;
+  readonly build: boolean;
+}
+
+/** With `--json` one JSON object a line, whether it follows or not. */
+export const logs = defineCommand<Flags, [uri?: string], undefined>({
+  brief: "Print the log of a database's pod, or of its builds",
+  examples: [
+    ["cli db logs cloud://acme:main", "the last 200 lines"],
+    ["cli db logs cloud://acme:main -f --tail 20", "the last 20, then each new one until Ctrl-C"],
+    ["cli db logs cloud://acme:main --since 1h", "those of the last hour"],
+    ["cli db logs cloud://acme:main --build", "what its builds printed"],
+  ],
+  parameters: {
+    positional: { kind: "tuple", parameters: [DATABASE] },
+    flags: {
+      follow: { kind: "boolean", brief: "Go on with new lines until Ctrl-C", default: false },
+      since: {
+        kind: "parsed",
+        parse: parseDurationUpTo(365),
+        optional: true,
+        brief: "No lines older than that: 30m, 1h, 2d",
+        placeholder: "time",
+      },
+      tail: {
+        kind: "parsed",
+        parse: parseCountUpTo(10_000),
+        default: "200",
+        brief: "How many of the last lines, at most 10000",
+        placeholder: "number",
+      },
+      build: { kind: "boolean", brief: "The output of builds instead", default: false },
+    },
+    aliases: { f: "follow" },
+  },
+  run: async (ctx, { build, follow, json, since, tail }, typed) => {
+    const { client, params } = await openDatabase(ctx, typed, "logs");
+    const query = { source: build ? "build" : "pod", tail, follow: follow ? "1" : "0", since_s: since };
+    let hasLines = false;
+    for await (const line of client.lines("databaseLogs", { params, query }, ctx.signal)) {
+      hasLines = true;
+      ctx.out.line(json ? JSON.stringify(line) : describeLine(line));
+    }
+    if (!hasLines && !json && !ctx.signal.aborted) {
+      ctx.out.note(`No log records${since === undefined ? "" : ` in the last ${formatAge(since)}`}.`);
+    }
+    return undefined;
+  },
+  render: () => undefined,
+  exitCode: (_result, _flags, ctx) => (ctx.signal.aborted ? EXIT.interrupted : EXIT.done),
+});
+
+/** `2026-11-22T10:00:00.000Z info   database ready` */
+function describeLine({ at, level, line }: LogLine): string {
+  return `${at} ${level.padEnd(5)}  ${showControls(line)}`;
+}

@@ -1,0 +1,12 @@
+import { defineChange } from "./change.ts";
+
+/** A stopped database costs no memory; `db start` brings it back. */
+export const stop = defineChange({
+  verb: "stop",
+  brief: "Stop the pods of a database; its data stays",
+  examples: [
+    ["cli db stop cloud://acme:main", "and wait until it is STOPPED"],
+    ["cli db stop cloud://acme:main --no-wait --json", "do not wait, for a program"],
+  ],
+  nothing: "It is stopped already.",
+});

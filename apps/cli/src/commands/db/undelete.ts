@@ -1,0 +1,13 @@
+import { defineChange } from "./change.ts";
+
+/** It comes back stopped, with its rows and secrets. */
+export const undelete = defineChange({
+  verb: "undelete",
+  brief: "Take the deletion of a database back",
+  examples: [
+    ["cli db undelete cloud://acme:staging", "within the days that cli db delete named"],
+    ["cli db undelete cloud://acme:staging --no-wait --json", "do not wait, for a program"],
+  ],
+  nothing: "It was not deleted.",
+  next: (uri) => `cli db start ${uri}`,
+});

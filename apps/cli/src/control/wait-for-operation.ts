@@ -1,0 +1,138 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { ControlClient } from "@appdb/contract/control-client";
+import { AppError, appError, isErrorCode } from "@appdb/contract/errors";
+import type { Operation } from "@appdb/contract/routes/control";
+import type { LogLine } from "@appdb/contract/routes/control-databases";
+
+export interface WaitInput {
+  readonly org: string;
+  readonly id: string;
+  /** Ends the watching; the operation goes on. */
+  readonly signal: AbortSignal;
+  /** A line of the operation's output; without it none is asked for. */
+  readonly onLine?: (line: LogLine) => void;
+  /** Each time that the server said that it goes on. */
+  readonly onRunning?: (operation: Operation) => void;
+}
+
+/** How long the server keeps one request waiting. */
+const WAIT_MS = 30_000;
+/** A server that is restarted meanwhile takes the operation up again: so long it may be away. */
+const RETRY_MS = 1_000;
+const MOST_RETRIES = 30;
+/** So long the rest of the output may take when the operation has ended. */
+const LATE_MS = 5_000;
+/** How many of the last lines an error brings along. */
+const LAST_LINES = 20;
+
+/**
+ * Waits until an operation has succeeded, however long that takes; its output comes meanwhile.
+ * @throws what made it fail, with the last lines of its output in `meta`; operation_cancelled; interrupted, with the command that waits on
+ */
+export async function waitForOperation(client: ControlClient, input: WaitInput): Promise<Operation> {
+  const { id, onLine, signal } = input;
+  const last: string[] = [];
+  const ended = new AbortController();
+  const reading = new AbortController();
+  const keep = (line: LogLine) => {
+    last.push(line.line);
+    if (last.length > LAST_LINES) last.shift();
+    onLine?.(line);
+  };
+  const signals = { ended: ended.signal, reading: AbortSignal.any([reading.signal, signal]) };
+  const read = onLine === undefined ? undefined : readOutput(client, input, signals, keep);
+  try {
+    const operation = await untilEnd(client, input);
+    ended.abort();
+    // what was written last comes with the stream's own end
+    await Promise.race([read, sleep(LATE_MS, undefined, { signal: reading.signal, ref: false })]);
+    if (operation.state === "succeeded") return operation;
+    throw operation.state === "cancelled" ? wasCancelled(operation) : failureOf(operation, last);
+  } catch (error) {
+    throw signal.aborted ? goesOn(id, error) : error;
+  } finally {
+    ended.abort();
+    reading.abort();
+    await read;
+  }
+}
+
+async function untilEnd(client: ControlClient, { id, onRunning, org, signal }: WaitInput): Promise<Operation> {
+  for (;;) {
+    const input = { params: { org, id }, query: { wait_ms: WAIT_MS } };
+    const operation = await again(signal, () => client.call("operationShow", input, { signal }));
+    if (operation.state !== "pending" && operation.state !== "running") return operation;
+    onRunning?.(operation);
+  }
+}
+
+/** Reads the output until the operation has ended. A stream that breaks or ends before is taken up behind the last line; one that
+ *  cannot be had is left. */
+async function readOutput(
+  client: ControlClient,
+  { id, org }: WaitInput,
+  signals: { readonly ended: AbortSignal; readonly reading: AbortSignal },
+  onLine: (line: LogLine) => void,
+): Promise<void> {
+  let after = 0;
+  const follow = async () => {
+    const query = { after, follow: "1" };
+    for await (const line of client.lines("operationLog", { params: { org, id }, query }, signals.reading)) {
+      after = line.number;
+      onLine(line);
+    }
+  };
+  try {
+    while (!signals.ended.aborted && !signals.reading.aborted) {
+      await again(signals.reading, follow);
+      await pause(signals.ended);
+    }
+  } catch (error) {
+    // The operation itself tells how it ended; who may not read its output still learns that.
+    if (!(error instanceof AppError)) throw error;
+  }
+}
+
+/** Does something that only reads once more when the server was not reached. */
+async function again<T>(signal: AbortSignal, read: () => Promise<T>): Promise<T> {
+  for (let retries = 0; ; retries += 1) {
+    try {
+      return await read();
+    } catch (error) {
+      const isLost = error instanceof AppError && error.code === "server_unreachable";
+      if (!isLost || retries >= MOST_RETRIES || signal.aborted) throw error;
+    }
+    await pause(signal);
+  }
+}
+
+/** Ends with the signal too. */
+async function pause(signal: AbortSignal): Promise<void> {
+  await sleep(RETRY_MS, undefined, { signal }).catch(() => undefined);
+}
+
+function goesOn(id: string, cause: unknown): AppError {
+  return appError("interrupted", {
+    detail: "The command was interrupted; what it asked for goes on.",
+    hint: `Wait for it: cli operations wait ${id}`,
+    meta: { operation: id },
+    cause,
+  });
+}
+
+function wasCancelled({ id, kind, target }: Operation): AppError {
+  return appError("operation_cancelled", {
+    detail: `${kind} of ${target} was cancelled, or another request took its place.`,
+    hint: `See what was asked of it: cli events   and where it is: cli db status ${target}`,
+    meta: { operation: id },
+  });
+}
+
+function failureOf({ error, id, kind, target }: Operation, output: readonly string[]): AppError {
+  const meta = { operation: id, ...(output.length === 0 ? {} : { output }) };
+  return appError(error !== null && isErrorCode(error.code) ? error.code : "server_failed", {
+    detail: error?.detail ?? `${kind} of ${target} failed.`,
+    hint: error?.hint ?? `See what it did: cli operations show ${id}`,
+    meta,
+  });
+}

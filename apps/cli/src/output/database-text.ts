@@ -1,0 +1,96 @@
+import type { Database, Pod } from "@appdb/contract/routes/control-databases";
+import { alignColumns } from "./columns.ts";
+import type { Output } from "./output.ts";
+import { showControls } from "./show-controls.ts";
+import { formatAge, formatBytes } from "./sizes.ts";
+
+/** One database with all that is known of it, and its pods. `now` is a time in milliseconds. */
+export function printDatabase(database: Database, out: Output, now = Date.now()): void {
+  const rows: [name: string, value: string | null][] = [
+    ["uri", database.uri],
+    ...resourceRows(database),
+    ["image", describeImage(database.image)],
+    ["project", describeProject(database)],
+    ["build", describeBuild(database)],
+    ["generation", String(database.generation)],
+    ["sleeps", describeSleep(database)],
+    ["awake", database.awake_because],
+    ["operation", database.operation && `${database.operation.kind}  ${database.operation.id}`],
+    ["failure", database.failure && `${database.failure.detail} (${database.failure.code})`],
+    ["hint", database.failure?.hint ?? null],
+    ["deleted", describeDeletion(database)],
+  ];
+  out.line(`${database.name}  ${database.state}`);
+  for (const [name, value] of rows) if (value !== null) out.line(`    ${name.padEnd(10)}  ${showControls(value)}`);
+  if (database.pods.length === 0) return;
+  out.line();
+  const header = ["POD ID", "STATUS", "READY", "RESTARTS", "AGE", "MEMORY"];
+  for (const line of alignColumns([header, ...database.pods.map((pod) => podCells(pod, now))])) out.line(line);
+  for (const { id, reason } of database.pods) if (reason !== null) out.line(`    ${id}: ${showControls(reason)}`);
+}
+
+/** A database in one line: address, state, resources, and what is worked at. */
+export function databaseCells({ operation, purged_at, resources, state, uri }: Database): string[] {
+  const { cpu, disk_gb, memory_mb } = resources;
+  const doing = operation === null ? "" : operation.kind;
+  return [
+    uri,
+    state,
+    `cpu ${cpu}`,
+    `${memory_mb} MiB`,
+    `${disk_gb} GiB`,
+    purged_at === null ? doing : `gone for good ${purged_at}`,
+  ];
+}
+
+/** Told where a build went wrong, for what runs nonetheless. */
+export function describeBuild({ last_build }: Database): string | null {
+  if (last_build === null || last_build.state === "succeeded") return null;
+  if (last_build.state === "running") return "running";
+  const { error } = last_build;
+  return error === null ? "failed" : `failed: ${error.detail} (${error.code})`;
+}
+
+function resourceRows({ desired_resources, resources, usage }: Database): [string, string][] {
+  const row = (name: string, is: number, desired: number, unit: string, used = ""): [string, string] => {
+    const wish = is === desired ? "" : `   desired ${desired}${unit}`;
+    return [name, `${is}${unit}${wish}${used}`];
+  };
+  const disk =
+    usage === null
+      ? ""
+      : `   ${formatBytes(usage.disk_bytes)} used${usage.is_disk_full ? "; FULL: writes are refused, a larger disk_gb heals it" : ""}`;
+  const memory = usage?.memory_bytes == null ? "" : `   ${formatBytes(usage.memory_bytes)} used`;
+  return [
+    row("cpu", resources.cpu, desired_resources.cpu, ""),
+    row("memory", resources.memory_mb, desired_resources.memory_mb, " MiB", memory),
+    row("disk", resources.disk_gb, desired_resources.disk_gb, " GiB", disk),
+    row("workers", resources.workers, desired_resources.workers, ""),
+  ];
+}
+
+function describeImage({ bytes, hash, packages, python, source }: Database["image"]): string {
+  const version = python === null ? "" : `, Python ${python}`;
+  if (hash === null) return `base library alone${version}`;
+  return `${source ?? "base library"}  ${hash.slice(0, 8)}${version}, ${packages} packages, ${formatBytes(bytes)}`;
+}
+
+function describeProject({ project }: Database): string {
+  if (project === null) return "no files";
+  return `${project.files} files, ${formatBytes(project.bytes)}  ${project.digest.slice(0, 8)}  of ${project.uploaded_at}`;
+}
+
+function describeSleep({ sleep_after, wake_on_request }: Database): string {
+  const wakes = wake_on_request ? "a request wakes it" : "no request wakes it";
+  return sleep_after === "never" ? "never by itself" : `after ${sleep_after} idle; ${wakes}`;
+}
+
+function describeDeletion({ purged_at, uri }: Database): string | null {
+  return purged_at === null ? null : `gone for good at ${purged_at}; until then: cli db undelete ${uri}`;
+}
+
+function podCells(pod: Pod, now: number): string[] {
+  const age = pod.started_at === null ? "" : formatAge((now - Date.parse(pod.started_at)) / 1000);
+  const memory = pod.memory_bytes === null ? "" : formatBytes(pod.memory_bytes);
+  return [pod.id, pod.state, pod.state === "READY" ? "1/1" : "0/1", String(pod.restarts), age, memory];
+}
