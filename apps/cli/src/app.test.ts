@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { listCommands } from "./app.ts";
+import { DATABASE } from "./testing/databases.ts";
 import { HEALTH, runCli, SERVICE, schemaPlan, servicePlan } from "./testing/fake-context.ts";
 
 const RECOMPUTED = {
@@ -47,6 +48,8 @@ const WILLING = {
 
 const OPERATION = { id: "op1", kind: "org.create", target: "acme", state: "succeeded", actor: "ann@example.com" };
 
+const UNCHANGED = { database: DATABASE, operation: null };
+
 /** A control plane in which there is nothing, and which does everything. */
 const CONTROL = {
   whoami: {
@@ -70,10 +73,31 @@ const CONTROL = {
   operationShow: OPERATION,
   operationCancel: OPERATION,
   eventList: [],
+  databaseList: [],
+  databaseShow: DATABASE,
+  databaseStart: UNCHANGED,
+  databaseStop: UNCHANGED,
+  databaseRestart: UNCHANGED,
+  databaseRetry: UNCHANGED,
+  databaseBuildImage: UNCHANGED,
+  databaseDelete: UNCHANGED,
+  databaseUndelete: UNCHANGED,
+  databaseLogs: [],
 };
+
+const URI = "cloud://acme:main";
 
 /** What each command is called with, where it takes something. */
 const ARGUMENTS: Readonly<Record<string, string>> = {
+  "db status": URI,
+  "db logs": URI,
+  "db start": URI,
+  "db stop": URI,
+  "db restart": URI,
+  "db retry": URI,
+  "db build-image": URI,
+  "db delete": `${URI} -f`,
+  "db undelete": URI,
   completions: "bash",
   recompute: "main/docs -f",
   errors: "main",
@@ -124,7 +148,7 @@ describe("every command", () => {
     const ran = await runCli(`${command} --json --no-such-option`, { client: WILLING });
     expect(JSON.parse(ran.stdout)).toMatchObject({ code: "usage", detail: expect.stringContaining("no-such-option") });
     expect(ran.stderr).toContain("error: ");
-    expect(ran.exit).toBe(/^(schema|service) /.test(command) ? 1 : 2);
+    expect(ran.exit).toBe(/^(schema|service|db) /.test(command) ? 1 : 2);
   });
 
   test.each(COMMANDS)("cli %s --help shows two examples of itself", async (command) => {

@@ -125,6 +125,9 @@ function fakeControl(answers: Readonly<Record<string, unknown>>): ControlAccess 
     each: async function* (name: string) {
       yield* answerOf(name) as unknown[];
     },
+    lines: async function* (name: string) {
+      yield* answerOf(name) as unknown[];
+    },
     follow: () => {
       throw new Error("The test follows nothing.");
     },

@@ -87,11 +87,12 @@ describe("cli db logs", () => {
     };
   });
 
-  test("prints lines, for programs one JSON object each", async () => {
+  test("prints lines, for programs one array, or one object a line where there is no end", async () => {
     expect((await run("db logs cloud://acme:main")).stdout).toBe(
       `${AT} info   database ready\n${AT} warn   slow\\u001b[2J\n`,
     );
-    expect((await run("db logs cloud://acme:main --json")).stdout.split("\n")[0]).toBe(
+    expect(JSON.parse((await run("db logs cloud://acme:main --json")).stdout)[0]).toEqual(logLine(0, "database ready"));
+    expect((await run("db logs cloud://acme:main --json -f")).stdout.split("\n")[0]).toBe(
       JSON.stringify(logLine(0, "database ready")),
     );
   });

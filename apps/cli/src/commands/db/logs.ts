@@ -13,8 +13,8 @@ interface Flags extends JsonFlag {
   readonly build: boolean;
 }
 
-/** With `--json` one JSON object a line, whether it follows or not. */
-export const logs = defineCommand<Flags, [uri?: string], undefined>({
+/** With `--json` one array; with `--json --follow` one JSON object a line, for there is no end. */
+export const logs = defineCommand<Flags, [uri?: string], LogLine[] | undefined>({
   brief: "Print the log of a database's pod, or of its builds",
   examples: [
     ["cli db logs cloud://acme:main", "the last 200 lines"],
@@ -47,16 +47,20 @@ export const logs = defineCommand<Flags, [uri?: string], undefined>({
   run: async (ctx, { build, follow, json, since, tail }, typed) => {
     const { client, params } = await openDatabase(ctx, typed, "logs");
     const query = { source: build ? "build" : "pod", tail, follow: follow ? "1" : "0", since_s: since };
-    let hasLines = false;
+    const all: LogLine[] = [];
+    let count = 0;
     for await (const line of client.lines("databaseLogs", { params, query }, ctx.signal)) {
-      hasLines = true;
-      ctx.out.line(json ? JSON.stringify(line) : describeLine(line));
+      count += 1;
+      if (!json) ctx.out.line(describeLine(line));
+      else if (follow) ctx.out.line(JSON.stringify(line));
+      else all.push(line);
     }
-    if (!hasLines && !json && !ctx.signal.aborted) {
+    if (count === 0 && !json && !ctx.signal.aborted) {
       ctx.out.note(`No log records${since === undefined ? "" : ` in the last ${formatAge(since)}`}.`);
     }
-    return undefined;
+    return json && !follow ? all : undefined;
   },
+  // A person's lines are printed as they come.
   render: () => undefined,
   exitCode: (_result, _flags, ctx) => (ctx.signal.aborted ? EXIT.interrupted : EXIT.done),
 });
