@@ -1,3 +1,4 @@
+import { databaseUriOf } from "@appdb/contract/control/resource-names";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { useApi } from "../api/api.tsx";
@@ -25,7 +26,8 @@ export function OverviewPage() {
     { refresh_ms: (items) => (items.length === 0 ? 1_000 : refreshMs(items)) },
   );
   const address = useQuery(serviceQuery(useApi())).data?.dashboard_url;
-  const unused = databases.items?.find((database) => database.name === "main" && database.project === null);
+  const main = databases.items?.find((database) => database.name === "main");
+  const is_unused = databases.items !== undefined && (main === undefined || main.project === null);
   return (
     <Page
       title={org.display_name}
@@ -54,8 +56,14 @@ export function OverviewPage() {
       >
         <DatabasesTable list={databases} />
       </Section>
-      <Section title={unused === undefined ? "From a terminal" : "What to do next"}>
-        <FirstSteps server={address ?? window.location.origin} uri={unused?.uri} />
+      <Section title={is_unused ? "What to do next" : "From a terminal"}>
+        {main?.state === "PROVISIONING" && (
+          <p className="text-sm text-muted">The database main is being made, and turns AVAILABLE by itself.</p>
+        )}
+        <FirstSteps
+          server={address ?? window.location.origin}
+          uri={is_unused ? databaseUriOf(org.name, "main") : undefined}
+        />
       </Section>
       {may(org, "org.update") && (
         <Section title="Settings">

@@ -8,21 +8,24 @@ interface ConfirmDialogProps {
   /** What the button says and does: "Delete key". */
   readonly verb: string;
   readonly action: { readonly pending: boolean; readonly error: Error | null };
+  /** Whether something is lost by it. */
+  readonly is_harmless?: boolean;
   readonly onConfirm: () => void;
   readonly onClose: () => void;
   /** What it means. */
   readonly children: ReactNode;
 }
 
-/** Asks before something that cannot be undone. */
-export function ConfirmDialog({ title, verb, action, onConfirm, onClose, children }: ConfirmDialogProps) {
+/** Asks before something that cannot be undone, or that others notice. */
+export function ConfirmDialog(props: ConfirmDialogProps) {
+  const { title, verb, action, is_harmless = false, onConfirm, onClose, children } = props;
   return (
     <Dialog title={title} onClose={onClose}>
       {action.error && <ProblemAlert error={action.error} />}
       <div className="text-muted">{children}</div>
       <DialogButtons>
         <Button onClick={onClose}>Cancel</Button>
-        <Button look="danger" busy={action.pending} onClick={onConfirm}>
+        <Button look={is_harmless ? "primary" : "danger"} busy={action.pending} onClick={onConfirm}>
           {verb}
         </Button>
       </DialogButtons>

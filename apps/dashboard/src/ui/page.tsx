@@ -18,7 +18,7 @@ interface PageProps {
 /** A page with its heading. */
 export function Page({ title, about, badge, lead, actions, children }: PageProps) {
   return (
-    <div className="grid gap-6">
+    <div className="grid grid-cols-1 gap-6">
       <div className="flex items-start justify-between gap-x-8 gap-y-4 max-sm:flex-wrap">
         <div className="grid max-w-2xl min-w-0 gap-1">
           <div className="flex flex-wrap items-center gap-x-3 gap-y-1">
@@ -66,7 +66,7 @@ function isReplaced(pathname: string): boolean {
 /** A part of a page. */
 export function Section({ title, actions, children }: { title: string; actions?: ReactNode; children: ReactNode }) {
   return (
-    <section className="grid grid-rows-[auto_1fr] gap-3">
+    <section className="grid grid-cols-1 grid-rows-[auto_1fr] gap-3">
       <div className="flex flex-wrap items-center justify-between gap-3">
         <h2 className="text-base font-semibold">{title}</h2>
         {actions}
@@ -92,13 +92,13 @@ export function Facts({ facts, aligned = false }: FactsProps) {
     <dl
       className={classNames(
         "grid gap-x-6 gap-y-2.5 text-sm",
-        aligned ? "sm:grid-cols-[5.5rem_minmax(0,1fr)]" : "sm:grid-cols-[max-content_1fr]",
+        aligned ? "grid-cols-[5.5rem_minmax(0,1fr)]" : "sm:grid-cols-[max-content_1fr]",
       )}
     >
       {facts.map(([name, value]) => (
         <div key={name} className="contents">
           <dt className="text-muted">{name}</dt>
-          <dd className="min-w-0 break-words max-sm:mb-2">{value}</dd>
+          <dd className={classNames("min-w-0 break-words", !aligned && "max-sm:mb-2")}>{value}</dd>
         </div>
       ))}
     </dl>

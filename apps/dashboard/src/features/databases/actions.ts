@@ -13,8 +13,8 @@ export interface DatabaseAction {
   /** `cli db <verb> <uri>` does the same. */
   readonly verb: string;
   readonly what: string;
-  /** What is asked before it is done; absent where nobody is disturbed. */
-  readonly warning?: string;
+  /** What is asked before it is done, the name behind it, and what it means; absent where nobody is disturbed. */
+  readonly asks?: { readonly question: string; readonly warning: string };
   readonly permission: Permission;
   /** Where it is offered. The server decides again. */
   readonly states: readonly DatabaseState[];
@@ -43,7 +43,10 @@ const ACTIONS: readonly DatabaseAction[] = [
     title: "Build the image",
     verb: "build-image",
     what: "Builds its image anew from the same lock files, for example after a package index was down.",
-    warning: "Its pod is started anew with the new image; requests that run then are cut off.",
+    asks: {
+      question: "Build the image anew of",
+      warning: "Its pod is started anew with the new image; requests that run then are cut off.",
+    },
     permission: "database.update",
     states: ["AVAILABLE", "FAILED"],
   },
@@ -52,7 +55,7 @@ const ACTIONS: readonly DatabaseAction[] = [
     title: "Restart",
     verb: "restart",
     what: "Starts its pod anew, so that it reads changed secrets. Image and files stay.",
-    warning: "It does not answer for a moment; requests that run now are cut off.",
+    asks: { question: "Restart", warning: "It does not answer for a moment; requests that run now are cut off." },
     permission: "database.update",
     states: ["AVAILABLE"],
   },
@@ -61,7 +64,10 @@ const ACTIONS: readonly DatabaseAction[] = [
     title: "Stop",
     verb: "stop",
     what: "Puts it to sleep: its pod ends, its data stays.",
-    warning: "It does not answer until somebody starts it; requests that run now are cut off. Its data stays.",
+    asks: {
+      question: "Stop",
+      warning: "It does not answer until it is started; requests that run now are cut off. Its data stays.",
+    },
     permission: "database.update",
     states: ["AVAILABLE", "STARTING", "FAILED"],
   },

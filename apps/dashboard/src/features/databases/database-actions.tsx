@@ -54,14 +54,15 @@ function ActionItem({ database, action }: { readonly database: Database; readonl
         small
         className="w-full"
         busy={change.pending}
-        onClick={action.warning === undefined ? run : () => setAsking(true)}
+        onClick={action.asks === undefined ? run : () => setAsking(true)}
       >
         {action.title}
       </Button>
-      {asking && (
+      {asking && action.asks && (
         <ConfirmDialog
-          title={`${action.title}: ${name}?`}
+          title={`${action.asks.question} ${name}?`}
           verb={action.title}
+          is_harmless
           action={change}
           onConfirm={run}
           onClose={() => {
@@ -69,7 +70,7 @@ function ActionItem({ database, action }: { readonly database: Database; readonl
             setAsking(false);
           }}
         >
-          {action.warning}
+          {action.asks.warning}
         </ConfirmDialog>
       )}
     </Item>

@@ -44,6 +44,15 @@ export function DeleteDatabaseDialog({
             ? "Its pod ends, and its tables, files and secrets are removed at once. Nothing brings them back."
             : "Its pod ends at once. Its tables, files and secrets are kept for some days, in which the deletion can be taken back; then they are removed for good."}
         </p>
+        <Field
+          label={`Type ${name} to confirm`}
+          name="typed"
+          value={typed}
+          onChange={(event) => setTyped(event.target.value)}
+          autoComplete="off"
+          autoCapitalize="none"
+          spellCheck={false}
+        />
         <div className="flex gap-2.5 text-sm">
           <input
             id={checkbox}
@@ -54,15 +63,6 @@ export function DeleteDatabaseDialog({
           />
           <label htmlFor={checkbox}>Remove everything at once</label>
         </div>
-        <Field
-          label={`Type ${name} to confirm`}
-          name="typed"
-          value={typed}
-          onChange={(event) => setTyped(event.target.value)}
-          autoComplete="off"
-          autoCapitalize="none"
-          spellCheck={false}
-        />
         <div>
           <Command text={`cli db delete ${uri}${now ? " --now" : ""}`} />
         </div>

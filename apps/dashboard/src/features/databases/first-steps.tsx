@@ -14,10 +14,8 @@ export function FirstSteps({ server, uri }: FirstStepsProps) {
     ...(uri === undefined
       ? []
       : [
-          {
-            label: "Make the folder that you are in a project, with an example to begin with",
-            text: "cli init && cli service example --out app.py",
-          },
+          { label: "Make the folder that you are in a project", text: "cli init" },
+          { label: "Write an application to begin with", text: "cli service example --out app.py" },
           { label: "Give the database the project's files and packages", text: `cli db update ${uri}` },
           { label: "Make the tables that app.py declares", text: `cli schema update app.py ${uri}` },
         ]),

@@ -29,7 +29,7 @@ export function LogView(props: LogViewProps) {
   const { frame, is_at_end, onScroll, toEnd } = useEnd(shown);
   const is_left_out = log.lines.length === MOST_LINES;
   return (
-    <div className="grid gap-2.5">
+    <div className="grid grid-cols-1 gap-2.5">
       <div className="flex flex-wrap items-end justify-between gap-x-4 gap-y-2.5">
         <div className="flex min-w-0 flex-wrap items-end gap-2.5">{tools}</div>
         <div className="flex gap-2">
@@ -136,7 +136,7 @@ function Line({ line: { at, level, line } }: { readonly line: ShownLine }) {
   return (
     <div
       className={classNames(
-        "grid gap-x-3 px-4 hover:bg-sunken sm:grid-cols-[auto_2.75rem_minmax(0,1fr)]",
+        "grid grid-cols-1 gap-x-3 px-4 hover:bg-sunken sm:grid-cols-[auto_2.75rem_minmax(0,1fr)]",
         level === "error" && "bg-danger-soft",
         level === "warn" && "bg-warn-soft",
       )}

@@ -29,7 +29,7 @@ export function OperationLog({ org, operation, tall = false }: OperationLogProps
     downloadLog(lines, `operation-${operation.id}.log`).catch(setError);
   };
   return (
-    <div className="grid gap-3">
+    <div className="grid grid-cols-1 gap-3">
       {error && <ProblemAlert error={error} />}
       <LogView
         label={`Output of the operation ${operation.kind}`}

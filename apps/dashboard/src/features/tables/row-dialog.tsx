@@ -21,8 +21,11 @@ export function RowDialog({ table, row, title = `A row of ${table.path}`, onClos
     <Dialog title={title} wide onClose={onClose}>
       <dl className="grid divide-y divide-line border-y border-line">
         {table.columns.map((column) => (
-          <div key={column.name} className="grid gap-x-5 gap-y-1 py-3 sm:grid-cols-[11rem_minmax(0,1fr)_auto]">
-            <dt className="min-w-0">
+          <div
+            key={column.name}
+            className="grid grid-cols-[minmax(0,1fr)_auto] gap-x-5 gap-y-1 py-3 sm:grid-cols-[11rem_minmax(0,1fr)_auto]"
+          >
+            <dt className="min-w-0 max-sm:col-span-2">
               <code className="text-sm font-medium break-words">{column.name}</code>{" "}
               {column.is_key && <Badge tone="accent">key</Badge>}
               {column.is_computed && <Badge>computed</Badge>}
