@@ -6,23 +6,33 @@ const TOUCH_S = 3_600;
 
 /** Those of the digests that the organization has not uploaded. What it has is kept from being collected meanwhile. */
 export async function findMissing(db: Database | Tx, org_id: string, digests: readonly string[]): Promise<string[]> {
+  const sizes = await readSizes(db, org_id, digests);
+  return [...new Set(digests)].filter((digest) => !sizes.has(digest));
+}
+
+/** How many bytes the blobs have that the organization has uploaded; those are kept from being collected meanwhile. */
+export async function readSizes(
+  db: Database | Tx,
+  org_id: string,
+  digests: readonly string[],
+): Promise<ReadonlyMap<string, number>> {
   const wanted = [...new Set(digests)];
-  if (wanted.length === 0) return [];
-  const { rows } = await sql<{ digest: string; is_stale: boolean }>`
-    select digest, used_at < now() - make_interval(secs => ${TOUCH_S}) as is_stale from control.blobs
+  if (wanted.length === 0) return new Map();
+  const { rows } = await sql<{ digest: string; bytes: number; is_stale: boolean }>`
+    select digest, bytes, used_at < now() - make_interval(secs => ${TOUCH_S}) as is_stale from control.blobs
     where org_id = ${org_id} and digest = any(${wanted})`.execute(db);
+  const sizes = new Map(rows.map(({ digest, bytes }) => [digest, bytes]));
   const stale = rows.filter(({ is_stale }) => is_stale).map(({ digest }) => digest);
-  const there = new Set(rows.map(({ digest }) => digest));
   if (stale.length > 0) {
-    // one that was collected since is missing after all
     const touched = await sql<{ digest: string }>`
       update control.blobs set used_at = now() where org_id = ${org_id} and digest = any(${stale}) returning digest`.execute(
       db,
     );
     const kept = new Set(touched.rows.map(({ digest }) => digest));
-    for (const digest of stale) if (!kept.has(digest)) there.delete(digest);
+    // one that was collected since is missing after all
+    for (const digest of stale) if (!kept.has(digest)) sizes.delete(digest);
   }
-  return wanted.filter((digest) => !there.has(digest));
+  return sizes;
 }
 
 /** Writes down that blobs are stored, once they are. */
