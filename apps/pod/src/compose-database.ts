@@ -5,6 +5,7 @@ import type { DatabasePodSpec } from "@appdb/contract/pod-spec";
 import type { JobDeps } from "@appdb/engine/jobs/job-deps";
 import type { Clock, Logger, SqlPool } from "@appdb/engine/ports";
 import type { QueryLimits } from "@appdb/engine/queries/query-limits";
+import { upgradeCatalog } from "@appdb/engine/schema/ensure-catalog";
 import { DatabaseUse } from "./databases/database-use.ts";
 import { DiskGuard } from "./databases/disk-guard.ts";
 import { createFillRunner } from "./databases/fill-runner.ts";
@@ -24,6 +25,9 @@ export interface DatabasePodDeps {
   readonly clock: Clock;
   readonly log: Logger;
   readonly postgres: PostgresProvider;
+  /** Resolves when PostgreSQL has started and the catalog, if there is one, is of this version's format. Safe to repeat.
+   *  @throws catalog_too_new, postgres_failed, postgres_unsupported */
+  ready(): Promise<void>;
   /** For reading and inserting rows. */
   readonly sql: SqlPool;
   readonly databases: OpenDatabases;
@@ -63,13 +67,18 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
   const manifests = new TreeManifests({ folder: join(spec.data_folder, "manifests"), runtimes, log });
   const createRunner: JobDeps["udf"] = (runtime_id, modules, onQuery) =>
     createFillRunner({ limits, log, runtimes }, runtime_id, modules, onQuery);
+  const disk = new DiskGuard({ folder: spec.data_folder, uri: spec.uri, resources: spec.resources, log });
   const databases = new OpenDatabases({
     postgres,
     clock,
     log,
     owner: `pod of ${spec.database_id}`,
     application_name: POD_CONNECTIONS,
-    createRunner,
+    createRunner: async (...job) => {
+      // the work of an update writes as the update itself does
+      await disk.admit();
+      return await createRunner(...job);
+    },
     query_limits: limits,
   });
   const sql = createPgPool({
@@ -81,13 +90,17 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
   });
   const inserts = new TableInserts({ sql, clock, log, limits, runtimes, manifests });
   const use = new DatabaseUse({ sql, databases, clock, application_name: POD_CONNECTIONS });
-  const disk = new DiskGuard({ folder: spec.data_folder, uri: spec.uri, resources: spec.resources, log });
+  let prepared: Promise<void> | undefined;
   return {
     spec,
     database,
     clock,
     log,
     postgres,
+    ready() {
+      prepared ??= postgres.start().then(() => upgradeCatalog(sql));
+      return prepared;
+    },
     sql,
     databases,
     runtimes,

@@ -23,7 +23,7 @@ const pageQuerySchema = z.strictObject({
 export function addRowRoutes(app: FastifyInstance, deps: DatabasePodDeps): void {
   const { sql } = deps;
   app.get(POD_ROUTES.tableList.path, async () => {
-    await deps.postgres.start();
+    await deps.ready();
     return { tables: await describeTables(sql, (await catalogOf(sql)).tables) };
   });
   app.get(POD_ROUTES.tableShow.path, async (request) => {
@@ -42,7 +42,7 @@ export function addRowRoutes(app: FastifyInstance, deps: DatabasePodDeps): void 
   void app.register(async (scope) => {
     takeBodies(scope);
     scope.post(POD_ROUTES.rowInsert.path, async (request, reply) => {
-      deps.disk.check();
+      await deps.disk.admit();
       const { table, path } = await tableOf(deps, request);
       const { log, body_bytes } = deps;
       const carrier = { connections, log, body_bytes, check: () => deps.disk.check() };
@@ -53,12 +53,12 @@ export function addRowRoutes(app: FastifyInstance, deps: DatabasePodDeps): void 
 
 /** The table that a request names by its path within the database. @throws invalid_target, table_not_found */
 async function tableOf(
-  { spec, sql, postgres }: DatabasePodDeps,
+  { spec, sql, ready }: DatabasePodDeps,
   request: FastifyRequest,
 ): Promise<{ table: CatalogTable; path: TablePath }> {
   const { table: name } = request.params as { table: string };
   const path = parseTablePath(`${spec.uri}/${name}`);
-  await postgres.start();
+  await ready();
   const { tables } = await catalogOf(sql);
   const place = { folder: folderSchema(path.target.text), name: path.table, text: path.text };
   return { table: findTable(tables, place), path };

@@ -32,7 +32,7 @@ export function addSchemaRoutes(app: FastifyInstance, deps: DatabasePodDeps): vo
   });
   app.post(POD_ROUTES.schemaApply.path, async (request, reply) => {
     const { files, app_file, folders, ...input } = parseRequest(podSchemaApplyRequestSchema, request.body);
-    deps.disk.check();
+    await deps.disk.admit();
     const target = placeOf(deps, folders);
     await answerEvents(deps, request, reply, async (emit, signal) => {
       const manifest = await manifests.read(files, app_file, signal);

@@ -35,6 +35,11 @@ export class DatabaseUse {
     this.#last_used_at = this.#deps.clock.now();
   }
 
+  /** Whether no request is under way. */
+  get is_quiet(): boolean {
+    return this.#requests === 0;
+  }
+
   /** When somebody last used it, as far as anybody has looked. */
   get last_used_at(): number {
     return this.#last_used_at;

@@ -60,6 +60,7 @@ export class DiskGuard implements Disposable {
   #use: DiskUse = { data_bytes: 0, wal_bytes: 0 };
   #is_full = false;
   #timer: NodeJS.Timeout | undefined;
+  #watching: Promise<void> | undefined;
   #is_ended = false;
 
   constructor(deps: DiskGuardDeps) {
@@ -67,15 +68,26 @@ export class DiskGuard implements Disposable {
     this.#limits = diskLimits(deps.resources);
   }
 
-  /** Looks, and goes on looking until it is disposed. */
-  async watch(): Promise<void> {
-    await this.look();
+  /** Looks, and goes on looking until it is disposed. Resolves after the first look; later calls wait for the same. */
+  watch(): Promise<void> {
+    this.#watching ??= this.#watch();
+    return this.#watching;
+  }
+
+  /** Lets a write begin while there is room. @throws disk_full */
+  async admit(): Promise<void> {
+    await this.watch();
+    this.check();
+  }
+
+  async #watch(): Promise<void> {
+    await this.#look();
     if (this.#is_ended) return;
-    this.#timer = setTimeout(() => void this.watch(), nextLook(roomOf(this.#use, this.#limits)));
+    this.#timer = setTimeout(() => void this.#watch(), nextLook(roomOf(this.#use, this.#limits)));
     this.#timer.unref();
   }
 
-  async look(): Promise<void> {
+  async #look(): Promise<void> {
     const { folder, log, uri } = this.#deps;
     try {
       this.#use = await measureFolder(folder);
@@ -92,7 +104,7 @@ export class DiskGuard implements Disposable {
     this.#is_full = is_full;
   }
 
-  /** Lets writes through while there is room. @throws disk_full */
+  /** Lets a write go on while there is room, as was seen last. @throws disk_full */
   check(): void {
     if (!this.#is_full) return;
     const { uri, resources } = this.#deps;

@@ -83,17 +83,21 @@ export class OpenDatabases implements AsyncDisposable {
     if (is_waiting) await this.open(name);
   }
 
+  /** Closes the databases in which no job waits, so that they hold no connection; `mayClose` says whether nobody uses them now. */
+  async closeIdle(mayClose: () => boolean): Promise<void> {
+    for (const { name, sql } of await this.list()) {
+      const entry = this.#entries.get(name);
+      const jobs = await countOpenJobs(sql);
+      if (entry === undefined || this.#entries.get(name) !== entry || jobs !== 0 || !mayClose()) continue;
+      this.#entries.delete(name);
+      await entry.close();
+    }
+  }
+
   /** Number of jobs that have not ended in the open databases; 0 for one that does not answer now. */
   async countFills(): Promise<number> {
-    const counts = await Promise.all(
-      (await this.list()).map(async ({ sql }) => {
-        const found = await sql
-          .query({ text: "select count(*) from appdb.jobs where state in ('queued', 'running')" })
-          .catch(() => undefined);
-        return Number(found?.rows[0]?.[0] ?? 0);
-      }),
-    );
-    return counts.reduce((sum, count) => sum + count, 0);
+    const counts = await Promise.all((await this.list()).map(({ sql }) => countOpenJobs(sql)));
+    return counts.reduce<number>((sum, count) => sum + (count ?? 0), 0);
   }
 
   /** The databases open now. */
@@ -148,4 +152,11 @@ export class OpenDatabases implements AsyncDisposable {
       }
     }
   }
+}
+
+/** Undefined when the database does not answer now. */
+async function countOpenJobs(sql: SqlPool): Promise<number | undefined> {
+  const text = "select count(*) from appdb.jobs where state in ('queued', 'running')";
+  const found = await sql.query({ text }).catch(() => undefined);
+  return found === undefined ? undefined : Number(found.rows[0]?.[0]);
 }

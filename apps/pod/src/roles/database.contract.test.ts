@@ -1,4 +1,10 @@
-import { afterEach, expect, test } from "vitest";
+import { execFileSync } from "node:child_process";
+import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { withClient } from "@appdb/adapters/postgres/database-admin";
+import { commandLine, isAlive } from "@appdb/adapters/processes/process-identity";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { waitFor } from "../testing/daemon-harness.ts";
 import { openPodHarness, type PodHarness, type StartedPod } from "../testing/pod-harness.ts";
 
 const TIMEOUT = 60_000;
@@ -23,67 +29,194 @@ import appdb as db
 def shorten(title: str) -> str:
     return title[:4] + "."
 `;
+const ADDED = `    long = lengthen(title)\n`;
+const LENGTHEN = `
+import time
 
+import appdb as db
+
+
+@db.udf
+def lengthen(title: str) -> str:
+    time.sleep(0.5)
+    return title + "!"
+`;
+
+/** One database, whose pod the tests stop, kill and start in turn. */
 let harness: PodHarness;
+let pod: StartedPod;
+let files: string;
 
-afterEach(async () => {
+beforeAll(async () => {
+  harness = openPodHarness();
+  files = harness.putTree({ "app.py": APP, "texts/shorten.py": SHORTEN });
+  pod = harness.start(await harness.spec());
+  await pod.ready();
+}, TIMEOUT);
+
+afterAll(async () => {
   await harness[Symbol.asyncDispose]();
 });
 
-/** A database with the table docs, and the digest of its project files. */
-async function openDocs(more: Record<string, string> = {}): Promise<{ pod: StartedPod; files: string }> {
-  harness = openPodHarness();
-  const files = harness.putTree({ "app.py": APP, "texts/shorten.py": SHORTEN, ...more });
-  const pod = harness.start(await harness.spec());
+async function restart(): Promise<void> {
+  pod = harness.start(await harness.spec());
   await pod.ready();
-  const plan = await pod.ask("POST", "/v1/schema/plan", { app_file: "app.py", files, folders: [] });
-  const { catalog_version } = plan.json<{ plan: { catalog_version: number } }>().plan;
-  const applied = await pod.ask("POST", "/v1/schema/apply", {
-    ...{ app_file: "app.py", files, folders: [], catalog_version },
-    allow_destructive: false,
-  });
-  expect(applied.lines().at(-1)).toMatchObject({ event: "done", plan: { target: "cloud://acme:main" } });
-  return { pod, files };
 }
 
-test("a new database is made of the template, takes a schema and rows with a function, and has them after a restart", {
+async function planned(
+  digest: string,
+): Promise<{ app_file: string; files: string; folders: []; catalog_version: number }> {
+  const question = { app_file: "app.py", files: digest, folders: [] as [] };
+  const { plan } = (await pod.ask("POST", "/v1/schema/plan", question)).json<{ plan: { catalog_version: number } }>();
+  return { ...question, catalog_version: plan.catalog_version };
+}
+
+test("a new database takes a schema and rows with a function, and has them after a restart", {
   timeout: TIMEOUT,
 }, async () => {
-  const { pod, files } = await openDocs();
   const read = await pod.ask("POST", "/v1/manifest", { app_file: "app.py", files });
   expect(read.json()).toMatchObject({ imported: [{ path: "app.py" }, { path: "texts/shorten.py" }] });
+  expect((await pod.ask("GET", "/v1/tables")).json()).toEqual({ tables: [] });
+  const applied = await pod.ask("POST", "/v1/schema/apply", { ...(await planned(files)), allow_destructive: false });
+  expect(applied.lines().at(-1)).toMatchObject({
+    event: "done",
+    plan: { target: "cloud://acme:main", tables: [{ path: "cloud://acme:main/docs" }], in_agreement: true },
+  });
 
   const one = await pod.ask("POST", "/v1/tables/docs/rows", { id: 1, title: "The first" });
   expect([one.status, one.json()]).toEqual([200, { id: 1, title: "The first", short: "The ." }]);
-  const lines = [2, 3, 9007199254740993n].map((id) => `{"id":${id},"title":"Title ${id}"}\n`).join("");
+  const lines = ["2", "3", "9007199254740993"].map((id) => `{"id":${id},"title":"Title ${id}"}\n`).join("");
   const many = await pod.ask("POST", "/v1/tables/docs/rows", lines, { "content-type": "application/x-ndjson" });
   expect([many.status, many.text.split("\n").length]).toEqual([200, 4]);
   const twice = await pod.ask("POST", "/v1/tables/docs/rows", { id: 1, title: "Again" });
   expect([twice.status, twice.json().code]).toEqual([409, "unique_violation"]);
-
-  expect((await pod.ask("GET", "/v1/tables")).json()).toMatchObject({
-    tables: [
-      {
-        path: "docs",
-        rows: 4,
-        errors: 0,
-        columns: [{ name: "id", type: "Int", is_key: true }, {}, { value: "shorten(title)" }],
-      },
-    ],
+  expect((await pod.ask("GET", "/v1/tables/docs")).json()).toMatchObject({
+    ...{ path: "docs", rows: 4, errors: 0 },
+    columns: [{ name: "id", type: "Int", is_key: true }, { is_computed: false }, { value: "shorten(title)" }],
   });
   await pod.ask("POST", "/v1/stop");
   expect(await pod.ended()).toBe(0);
 
-  const again = harness.start(await harness.spec());
-  await again.ready();
-  const first = await again.ask("GET", "/v1/tables/docs/rows?limit=3");
+  await restart();
+  const first = await pod.ask("GET", "/v1/tables/docs/rows?limit=3");
   // the newest first, and every digit of a large number
   expect(first.text).toContain(
     '{"rows":[{"id":9007199254740993,"title":"Title 9007199254740993","short":"Titl."},{"id":3,',
   );
   const { next } = first.json<{ next: string }>();
-  const second = await again.ask("GET", `/v1/tables/docs/rows?limit=3&cursor=${next}`);
+  const second = await pod.ask("GET", `/v1/tables/docs/rows?limit=3&cursor=${next}`);
   expect(second.json()).toEqual({ rows: [{ id: 1, title: "The first", short: "The ." }], next: null });
-  const more = await again.ask("POST", "/v1/tables/docs/rows", { id: 5, title: "Later" });
+  const more = await pod.ask("POST", "/v1/tables/docs/rows", { id: 5, title: "Later" });
   expect(more.json()).toEqual({ id: 5, title: "Later", short: "Late." });
+});
+
+test("a request without the pod's token learns nothing, and the socket is its owner's alone", async () => {
+  for (const [method, path] of [
+    ["GET", "/v1/health"],
+    ["GET", "/v1/tables/docs/rows"],
+    ["POST", "/v1/stop"],
+    ["GET", "/nowhere"],
+  ] as const) {
+    const answer = await pod.ask(method, path, undefined, { authorization: "Bearer wrong" });
+    expect([answer.status, answer.json().code]).toEqual([401, "unauthorized"]);
+    expect(answer.text).not.toContain("acme");
+  }
+  const { run_folder } = await harness.spec();
+  expect(statSync(join(run_folder, "pod.sock")).mode & 0o777).toBe(0o600);
+});
+
+test("what is not there is told by the name that a person knows it by", async () => {
+  const missing = await pod.ask("GET", "/v1/tables/reports%2Fdocs");
+  expect(missing.json()).toMatchObject({ status: 404, detail: "There is no table cloud://acme:main/reports/docs." });
+  const tree = await pod.ask("POST", "/v1/manifest", { app_file: "app.py", files: "0".repeat(64) });
+  expect(tree.json()).toMatchObject({ code: "blobs_missing" });
+  const broken = harness.putTree({ "app.py": "import appdb\nnonsense(" });
+  const read = await pod.ask("POST", "/v1/manifest", { app_file: "app.py", files: broken });
+  expect(read.json()).toMatchObject({ code: "app_invalid", meta: { source: { file: "app.py" } } });
+  expect(read.text).not.toContain(harness.folder);
+});
+
+test("PostgreSQL that is killed comes back by itself with every row, and health says so meanwhile", {
+  timeout: TIMEOUT,
+}, async () => {
+  const server = pod.processes().find(({ pid }) => /\/postgres /.test(commandLine(pid) ?? ""));
+  process.kill(server?.pid ?? 0, "SIGKILL");
+  await waitFor(async () => {
+    const health = await pod.ask("GET", "/v1/health");
+    return health.status === 503 && health.json().state === "starting";
+  });
+  await pod.ready();
+  expect((await pod.ask("GET", "/v1/tables/docs")).json()).toMatchObject({ rows: 5 });
+});
+
+test("a full disk refuses rows and updates and names its size, reads go on, and room heals it", {
+  timeout: TIMEOUT,
+}, async () => {
+  const { data_folder } = await harness.spec();
+  const filler = join(data_folder, "filler");
+  // blocks without contents: a file of this size costs no time
+  execFileSync("fallocate", ["-l", "900M", filler]);
+  try {
+    await waitFor(async () => (await pod.ask("GET", "/v1/health")).json().is_disk_full === true, 45_000);
+    const insert = await pod.ask("POST", "/v1/tables/docs/rows", { id: 6, title: "Too much" });
+    expect(insert.json()).toMatchObject({ status: 507, code: "disk_full" });
+    expect(insert.text).toMatch(/The disk of cloud:\/\/acme:main is full: 0\.9\d GB are used, disk_gb is 1\./);
+    const apply = await pod.ask("POST", "/v1/schema/apply", { ...(await planned(files)), allow_destructive: false });
+    expect(apply.status).toBe(507);
+    expect((await pod.ask("GET", "/v1/tables/docs/rows?limit=1")).status).toBe(200);
+  } finally {
+    rmSync(filler);
+  }
+  await waitFor(async () => (await pod.ask("POST", "/v1/tables/docs/rows", { id: 6, title: "More" })).status === 200);
+});
+
+test("a pod that is killed leaves no process, and the next one goes on with the fill that it was at", {
+  timeout: TIMEOUT,
+}, async () => {
+  const app = APP.replace("import shorten", "import shorten\nfrom texts.lengthen import lengthen") + ADDED;
+  const later = harness.putTree({ "app.py": app, "texts/shorten.py": SHORTEN, "texts/lengthen.py": LENGTHEN });
+  const apply = pod.ask("POST", "/v1/schema/apply", { ...(await planned(later)), allow_destructive: false });
+  apply.catch(() => undefined);
+  await waitFor(async () => /1 job/.test(String((await pod.ask("GET", "/v1/health")).json().busy)));
+  await waitFor(() => pod.processes().some(({ pid }) => commandLine(pid)?.includes("appdb.worker") === true));
+  const all = pod.processes();
+  pod.child.kill("SIGKILL");
+  await waitFor(() => !all.some(isAlive));
+  await restart();
+  await waitFor(async () =>
+    (await pod.ask("GET", "/v1/tables/docs/rows?limit=1")).text.includes(
+      '{"id":6,"title":"More","short":"More.","long":"More!"}',
+    ),
+  );
+});
+
+test("data of a newer product or of another PostgreSQL is refused by name", { timeout: TIMEOUT }, async () => {
+  const { data_folder, run_folder } = await harness.spec();
+  const dsn = `postgresql:///main?host=${encodeURIComponent(run_folder)}&user=postgres`;
+  const migration = "insert into appdb.migrations (id, breaking, product_version) values (9999, true, '99.1.0')";
+  await withClient(dsn, async (client) => void (await client.query(migration)));
+  pod.child.kill("SIGTERM");
+  expect(await pod.ended()).toBe(0);
+  pod = harness.start(await harness.spec());
+  expect(await pod.ended()).toBe(1);
+  expect(pod.said()).toContain("The database was written by version 99.1.0");
+
+  const [major = ""] = readdirSync(join(data_folder, "postgres"));
+  writeFileSync(join(data_folder, "postgres", major, "PG_VERSION"), "17\n");
+  pod = harness.start(await harness.spec());
+  expect(await pod.ended()).toBe(1);
+  expect(pod.said()).toMatch(/The data is of PostgreSQL 17, the server of this installation is PostgreSQL 18/);
+  expect(readFileSync(join(harness.folder, "log", "pod.log"), "utf8")).not.toContain((await harness.spec()).token);
+});
+
+test("what is no spec ends the pod with one plain line and makes nothing", { timeout: TIMEOUT }, async () => {
+  const spec = await harness.spec({ data_folder: join(harness.folder, "other") });
+  const wrong = harness.start(JSON.stringify({ ...spec, resources: { ...spec.resources, memory_mb: "lots" } }));
+  const none = harness.start("hello");
+  const launched = harness.start(spec, { SERVICE_POD_LAUNCHER: "bwrap" });
+  expect(await Promise.all([wrong, none, launched].map((one) => one.ended()))).toEqual([1, 1, 1]);
+  expect(wrong.said()).toContain("error: What the pod was told is not valid: resources.memory_mb: ");
+  expect(none.said()).toContain("error: What the pod was told on its standard input is no JSON document.");
+  expect(launched.said()).toContain("error: SERVICE_POD_LAUNCHER is no JSON array of texts.");
+  expect(readdirSync(harness.folder)).not.toContain("other");
 });

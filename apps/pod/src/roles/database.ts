@@ -14,11 +14,11 @@ import { type DatabasePodSpec, databasePodSpecSchema } from "@appdb/contract/pod
 import { VERSION } from "@appdb/contract/version";
 import type { Logger } from "@appdb/engine/ports";
 import type { FastifyInstance } from "fastify";
-import type { DatabasePodDeps } from "../compose-database.ts";
 import { readPodLauncher } from "../config.ts";
 import { listenForStop } from "../daemon/listen-for-stop.ts";
 import { createLogger } from "../daemon/logger.ts";
 import { RotatingFile } from "../daemon/rotating-file.ts";
+import { keepWorking } from "../databases/keep-working.ts";
 
 const LOG_BYTES = 5_000_000;
 const LOG_FILES = 3;
@@ -39,6 +39,7 @@ export async function runDatabase(): Promise<number> {
   const log = createLogger(log_file, "info");
   try {
     await runPod(spec, log);
+    log.info({}, "the pod has stopped");
     return 0;
   } catch (error) {
     log.error({ err: error }, "the pod failed");
@@ -80,17 +81,15 @@ async function runPod(spec: DatabasePodSpec, log: Logger): Promise<void> {
     chmodSync(socket, 0o600);
     log.info({ version: VERSION, uri: spec.uri }, "the pod listens");
     // without its PostgreSQL a pod is nothing: whoever runs it tries again, and knows why it ended
-    await Promise.race([starting, stop.requested]);
-    const working = resumeWork(deps);
+    await Promise.race([deps.ready(), stop.requested]);
+    await using _work = keepWorking(deps);
     const reason = await stop.requested;
     deps.lifecycle.is_stopping = true;
     log.info({ reason }, "the pod stops");
-    await working;
   } finally {
     await drain(api);
     rmSync(socket, { force: true });
   }
-  log.info({}, "the pod has stopped");
 }
 
 /** Takes no more requests, and lets those that are under way end for a time. */
@@ -98,16 +97,6 @@ async function drain(api: FastifyInstance): Promise<void> {
   const timer = setTimeout(() => api.server.closeAllConnections(), DRAIN_MS);
   await api.close();
   clearTimeout(timer);
-}
-
-/** Goes on with what an earlier pod did. */
-async function resumeWork(deps: DatabasePodDeps): Promise<void> {
-  try {
-    await deps.disk.watch();
-    await deps.databases.resume(deps.database);
-  } catch (error) {
-    deps.log.error({ err: error }, "earlier work could not be resumed");
-  }
 }
 
 function readSpec(input: string): DatabasePodSpec {

@@ -6,7 +6,6 @@ import { type Blame, chargedResult } from "./charge.ts";
 import { type Chunk, isOfMemory, openRows, type RowsFrame } from "./chunk.ts";
 import { Fold } from "./fold.ts";
 import { overloaded } from "./overloaded.ts";
-import { ownMemoryBytes } from "./process-memory.ts";
 import type { PythonWorkersOptions } from "./python-workers-options.ts";
 import { RowBatch } from "./row-batch.ts";
 import { leastBusy, RowDispatch } from "./row-dispatch.ts";
@@ -345,7 +344,7 @@ class PythonWorkers implements UdfRunner {
     this.#tellStarters();
     for (const waiter of this.#foldWaiters.splice(0)) waiter.resolve(slot);
     this.#pump();
-    const bytes = await ownMemoryBytes(process.pid);
+    const bytes = await process.memoryBytes();
     if (slot.process === process) slot.base_bytes = bytes;
   }
 

@@ -11,6 +11,7 @@ import {
 import { pythonCommand, pythonEnvironment } from "../images/python-environment.ts";
 import { type ColumnFrame, createFrameCodec, type FrameCodec } from "./frames.ts";
 import { createLineSplitter } from "./output-lines.ts";
+import { familyMemoryBytes, ownMemoryBytes } from "./process-memory.ts";
 
 /** A worker that has not imported the application's modules by then is ended. */
 const START_TIMEOUT_MS = 120_000;
@@ -84,6 +85,13 @@ export class WorkerProcess {
 
   get pid(): number | undefined {
     return this.#child.pid;
+  }
+
+  /** Memory that it has taken; undefined where the system does not say. */
+  async memoryBytes(): Promise<number | undefined> {
+    const { pid } = this.#child;
+    if (pid === undefined) return undefined;
+    return await (this.#options.runtime.launcher === undefined ? ownMemoryBytes(pid) : familyMemoryBytes(pid));
   }
 
   get isReady(): boolean {

@@ -1,5 +1,4 @@
 import type { Blame } from "./charge.ts";
-import { ownMemoryBytes } from "./process-memory.ts";
 import type { GraphRows, Row } from "./row-queue.ts";
 import type { WorkerSlot } from "./worker-slot.ts";
 
@@ -103,7 +102,7 @@ export class WorkerWatch {
     const { process, base_bytes } = slot;
     if (process?.pid === undefined || base_bytes === undefined) return;
     const { worker_memory_mb } = this.#limits;
-    const bytes = await ownMemoryBytes(process.pid);
+    const bytes = await process.memoryBytes();
     if (bytes === undefined || slot.process !== process || slot.blame !== undefined) return;
     if (bytes - base_bytes <= worker_memory_mb * 1024 * 1024) return;
     slot.blame = { kind: "memory", memory_mb: worker_memory_mb };

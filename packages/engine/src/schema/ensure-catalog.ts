@@ -66,6 +66,11 @@ export async function ensureCatalog(sql: SqlPool): Promise<void> {
   }
 }
 
+/** Brings the catalog of a database that has one to this version's format; another database stays as it is. @throws as ensureCatalog */
+export async function upgradeCatalog(sql: SqlPool): Promise<void> {
+  if ((await appliedFormat(sql)) > 0) await ensureCatalog(sql);
+}
+
 /** Number of the newest step that the database has; 0 without a catalog. Newer steps than ours are refused when breaking. */
 async function appliedFormat(sql: SqlConnection): Promise<number> {
   const known = await sql.query({ text: "select to_regclass('appdb.migrations') is not null" });

@@ -1,0 +1,44 @@
+import type { DatabasePodDeps } from "../compose-database.ts";
+
+/** The first request of a woken database has the machine for itself. */
+const FIRST_MS = 1_000;
+const EVERY_MS = 30_000;
+/** What was opened for an update or for jobs is let go when nobody used the database for so long. */
+const IDLE_MS = 60_000;
+
+type WorkDeps = Pick<DatabasePodDeps, "databases" | "database" | "disk" | "use" | "clock" | "log">;
+
+/**
+ * What a database pod does unasked: goes on with jobs that an earlier pod or a service left, watches the disk, and lets go of
+ * what nobody uses. Disposing waits for what is being done.
+ */
+export function keepWorking(deps: WorkDeps): AsyncDisposable {
+  let is_ended = false;
+  let working = Promise.resolve();
+  let timer = setTimeout(next, FIRST_MS);
+  function next(): void {
+    working = work(deps).catch((error: unknown) => {
+      // PostgreSQL may be on its way back; the next time tries again
+      deps.log.warn({ err: error }, "the pod's own work was left for later");
+    });
+    void working.then(() => {
+      if (is_ended) return;
+      timer = setTimeout(next, EVERY_MS);
+      timer.unref();
+    });
+  }
+  return {
+    async [Symbol.asyncDispose]() {
+      is_ended = true;
+      clearTimeout(timer);
+      await working;
+    },
+  };
+}
+
+async function work({ databases, database, disk, use, clock }: WorkDeps): Promise<void> {
+  void disk.watch();
+  await databases.resume(database);
+  const since = clock.now() - IDLE_MS;
+  await databases.closeIdle(() => use.is_quiet && use.last_used_at < since);
+}
