@@ -125,6 +125,14 @@ export interface PodTask {
   onLine(line: string): void;
 }
 
+/** What a machine lacks for a driver, for whoever operates it. */
+export interface MissingPart {
+  /** `the program bwrap is not on the PATH` */
+  readonly what: string;
+  /** What to do about it: `apt-get install bubblewrap`. */
+  readonly remedy: string;
+}
+
 /** What no pod and no build reaches: the host's loopback, private, link-local (metadata), shared, multicast and reserved addresses. */
 export const DENIED_NETWORKS = {
   ipv4: [

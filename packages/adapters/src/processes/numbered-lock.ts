@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { linkSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { linkSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { identifyProcess, isAlive, type ProcessIdentity } from "./process-identity.ts";
@@ -14,44 +14,55 @@ export type LockResult =
   | { readonly outcome: "acquired"; release(): void }
   | { readonly outcome: "taken"; readonly owner: ProcessIdentity };
 
-const POLL_MS = 5;
+const FIRST_PAUSE_MS = 2;
+const LONGEST_PAUSE_MS = 40;
 
 /** Tries to take the lock once. `folder` is made when it is missing; the lock's files in it begin with `prefix`. */
 export function tryLock(folder: string, prefix: string): LockResult {
   const self = identifyProcess(process.pid);
   if (self === undefined) throw new Error("This process cannot be found in the process table.");
   for (;;) {
-    // made before anything is looked at: if the folder is moved away and made anew meanwhile, the draft is not in it
+    const present = findOwner(folder, prefix);
+    if (present.owner !== undefined) return { outcome: "taken", owner: present.owner };
+    // made before what counts is looked at: if the folder is moved away and made anew meanwhile, the draft is not in it
     const draft = writeDraft(folder, self);
     try {
-      const highest = Math.max(0, ...listNumbers(folder, prefix));
-      const owner = highest === 0 ? undefined : readOwner(join(folder, `${prefix}${highest}`));
-      if (owner !== undefined && isAlive(owner)) return { outcome: "taken", owner };
-      const mine = highest + 1;
-      if (!link(draft, join(folder, `${prefix}${mine}`))) continue;
+      const { owner, highest } = findOwner(folder, prefix);
+      if (owner !== undefined) return { outcome: "taken", owner };
+      const mine = join(folder, `${prefix}${highest + 1}`);
+      if (!link(draft, mine)) continue;
+      const { ino } = statSync(draft);
       // our number may have been used and cleared away by a later owner since we looked
-      if (listNumbers(folder, prefix).some((number) => number > mine)) {
-        rmSync(join(folder, `${prefix}${mine}`), { force: true });
+      if (listNumbers(folder, prefix).some((number) => number > highest + 1)) {
+        rmSync(mine, { force: true });
         continue;
       }
       for (const number of listNumbers(folder, prefix)) {
-        if (number < mine) rmSync(join(folder, `${prefix}${number}`), { force: true });
+        if (number <= highest) rmSync(join(folder, `${prefix}${number}`), { force: true });
       }
-      return { outcome: "acquired", release: () => release(folder, join(folder, `${prefix}${mine}`)) };
+      return { outcome: "acquired", release: () => release(folder, mine, ino) };
     } finally {
       rmSync(draft, { force: true });
     }
   }
 }
 
-/** Waits for the lock, which the returned object lets go of. Waits for itself, too: it knows processes only. @throws the abort's reason */
+/** Waits for the lock, which the returned object lets go of. It knows processes: who has it and waits again waits for ever.
+ *  @throws the abort's reason */
 export async function waitForLock(folder: string, prefix: string, signal?: AbortSignal): Promise<Disposable> {
-  for (;;) {
+  for (let pause_ms = FIRST_PAUSE_MS; ; pause_ms = Math.min(pause_ms * 2, LONGEST_PAUSE_MS)) {
     signal?.throwIfAborted();
     const result = tryLock(folder, prefix);
     if (result.outcome === "acquired") return { [Symbol.dispose]: result.release };
-    await sleep(POLL_MS, undefined, signal === undefined ? {} : { signal });
+    await sleep(pause_ms, undefined, signal === undefined ? {} : { signal });
   }
+}
+
+/** Whose the highest number is, while that process lives. */
+function findOwner(folder: string, prefix: string): { owner: ProcessIdentity | undefined; highest: number } {
+  const highest = Math.max(0, ...listNumbers(folder, prefix));
+  const owner = highest === 0 ? undefined : readOwner(join(folder, `${prefix}${highest}`));
+  return { owner: owner !== undefined && isAlive(owner) ? owner : undefined, highest };
 }
 
 function writeDraft(folder: string, self: ProcessIdentity): string {
@@ -79,16 +90,12 @@ function link(draft: string, path: string): boolean {
   }
 }
 
-/** The file stays, as nobody's. */
-function release(folder: string, path: string): void {
+/** The file stays, as nobody's; unless it is another's by now, because whoever had the lock took its folder away. */
+function release(folder: string, path: string, inode: number): void {
+  if (statSync(path, { throwIfNoEntry: false })?.ino !== inode) return;
   const draft = join(folder, `draft.${randomBytes(6).toString("hex")}`);
-  try {
-    writeFileSync(draft, "{}", { mode: 0o600, flag: "wx" });
-    renameSync(draft, path);
-  } catch (error) {
-    // whoever has it may have taken the folder away with everything in it
-    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
-  }
+  writeFileSync(draft, "{}", { mode: 0o600, flag: "wx" });
+  renameSync(draft, path);
 }
 
 function listNumbers(folder: string, prefix: string): number[] {

@@ -6,6 +6,7 @@ import { fileURLToPath } from "node:url";
 import type { PodDriver, PodSpec, PodTask } from "@appdb/adapters/pods/pod-driver";
 import { Secret } from "@appdb/adapters/secret";
 import type { Clock, Logger } from "@appdb/engine/ports";
+import { expect } from "vitest";
 import { eventually } from "../eventually.ts";
 import { createSilentLog } from "../silent-log.ts";
 
@@ -64,8 +65,10 @@ export interface PodStage extends AsyncDisposable {
   task(changes: Partial<PodTask> & Pick<PodTask, "args">): PodTask;
   /** What the test program wrote once it had read its input. */
   ready(spec: PodSpec): Promise<PodProgramReport>;
-  /** Pids of living processes with the mark that are Node: no shell or wrapper before them. */
-  programs(): number[];
+  /** Pids of living processes with the test's mark, or with another text, that are Node: no shell or wrapper before them. */
+  programs(mark?: string): number[];
+  /** Waits until there are so many: a process looks like whoever started it until it has come to its own program. */
+  expectPrograms(count: number, mark?: string): Promise<void>;
 }
 
 /** Makes the folders of a test. */
@@ -141,13 +144,26 @@ export function openPodStage(driver: PodDriverUnderTest): PodStage {
       eventually(() => JSON.parse(readFileSync(join(of.run_folder, "ready.json"), "utf8")) as PodProgramReport, {
         timeout_ms: 20_000,
       }),
-    programs: () => findMarked(mark),
+    programs: (text = mark) => findMarked(text),
+    expectPrograms: (count, text = mark) => eventually(() => expect(findMarked(text)).toHaveLength(count)),
     async [Symbol.asyncDispose]() {
       for (const pods of opened) await pods[Symbol.asyncDispose]();
-      for (const pid of findMarked(mark, false)) process.kill(pid, "SIGKILL");
+      await eventually(() => {
+        const left = findMarked(mark, false);
+        for (const pid of left) endIfThere(pid);
+        if (left.length > 0) throw new Error(`Processes of the test do not end: ${left.join(", ")}.`);
+      });
       rmSync(folder, { recursive: true, force: true });
     },
   };
+}
+
+function endIfThere(pid: number): void {
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+  }
 }
 
 /** Processes with a text among their arguments; of Node alone unless told otherwise. */

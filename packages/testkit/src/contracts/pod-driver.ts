@@ -22,7 +22,7 @@ export function testPods(driver: PodDriverUnderTest): void {
       expect(report.input_digest).toBe(createHash("sha256").update(spec.input.reveal()).digest("hex"));
       expect(report.argv).toEqual([stage.mark]);
       expect(await pods.ensure(stage.spec({ secret: "x".repeat(300_000) }), signal)).toEqual(first);
-      expect(stage.programs()).toHaveLength(1);
+      await stage.expectPrograms(1);
       expect(await pods.list({})).toMatchObject([{ id: spec.id, state: "running" }]);
       expect(await pods.list({ database_id: "another" })).toEqual([]);
       expect((await pods.inspect(spec.id))?.memory_bytes).toBeGreaterThan(5_000_000);
@@ -34,7 +34,7 @@ export function testPods(driver: PodDriverUnderTest): void {
       const first = await pods.ensure(stage.spec({ secret: "one" }), signal);
       const second = await pods.ensure(stage.spec({ secret: "two" }), signal);
       expect(second.spec_hash).not.toBe(first.spec_hash);
-      expect(stage.programs()).toHaveLength(1);
+      await stage.expectPrograms(1);
       process.kill(stage.programs()[0] ?? 0, "SIGKILL");
       const gone = await eventually(async () => {
         const status = await pods.inspect("db-1");
@@ -43,7 +43,7 @@ export function testPods(driver: PodDriverUnderTest): void {
       });
       expect(gone?.exit).toMatchObject({ code: null, signal: "SIGKILL", is_out_of_memory: false });
       await pods.ensure(stage.spec({ secret: "two" }), signal);
-      expect(stage.programs()).toHaveLength(1);
+      await stage.expectPrograms(1);
     });
 
     test("stopping asks first, and leaves no process, whatever the pod has started", async () => {
@@ -53,7 +53,7 @@ export function testPods(driver: PodDriverUnderTest): void {
       const spec = stage.spec({ child: true, session: true, daemon, stop_code: 7 });
       await pods.ensure(spec, signal);
       await stage.ready(spec);
-      await eventually(() => expect(stage.programs()).toHaveLength(4));
+      await stage.expectPrograms(4);
       await pods.stop(spec.id, GRACE_MS);
       expect(stage.programs()).toEqual([]);
       expect(await pods.inspect(spec.id)).toMatchObject({
@@ -74,7 +74,7 @@ export function testPods(driver: PodDriverUnderTest): void {
       const spec = stage.spec({ ignores_term: true, child: true, session: true });
       await pods.ensure(spec, signal);
       await stage.ready(spec);
-      await eventually(() => expect(stage.programs()).toHaveLength(3));
+      await stage.expectPrograms(3);
       await expect(pods.forget(spec.id)).rejects.toMatchObject({ code: "pod_failed" });
       await pods.stop(spec.id, 200);
       expect(stage.programs()).toEqual([]);
@@ -87,13 +87,13 @@ export function testPods(driver: PodDriverUnderTest): void {
       const spec = stage.spec({ child: true, session: true });
       await pods.ensure(spec, signal);
       const { pid } = await stage.ready(spec);
-      await eventually(() => expect(stage.programs()).toHaveLength(3));
+      await stage.expectPrograms(3);
       const before = stage.programs();
       expect((await pods.inspect(spec.id))?.pid).toBe(driver.name === "process" ? pid : expect.any(Number));
       process.kill((await pods.inspect(spec.id))?.pid ?? 0, "SIGKILL");
       await eventually(async () => expect((await pods.inspect(spec.id))?.state).toBe("exited"));
       await pods.ensure(spec, signal);
-      await eventually(() => expect(stage.programs()).toHaveLength(3));
+      await stage.expectPrograms(3);
       expect(stage.programs().filter((one) => before.includes(one))).toEqual([]);
     });
 
@@ -123,7 +123,7 @@ export function testPods(driver: PodDriverUnderTest): void {
         specs.flatMap((spec) => [one.ensure(spec, signal), other.ensure(spec, signal)]),
       );
       expect(new Set(statuses.map(({ pid }) => pid)).size).toBe(1);
-      expect(stage.programs()).toHaveLength(1);
+      await stage.expectPrograms(1);
     });
 
     test("the input is in no argument, environment, file or log", async () => {
@@ -142,6 +142,25 @@ export function testPods(driver: PodDriverUnderTest): void {
         const path = join(file.parentPath, file.name);
         if (file.isFile()) expect(readIfThere(path), path).not.toContain("correct-horse-battery");
       }
+    });
+
+    test("the log of a pod is followed while it runs, is started again, and is stopped", async () => {
+      await using stage = openPodStage(driver);
+      const pods = await stage.open();
+      const spec = stage.spec();
+      const following = new AbortController();
+      const heard: string[] = [];
+      const reading = (async () => {
+        const input = { follow: true, tail: 10, signal: following.signal };
+        for await (const { line } of pods.logs(spec.log_folder, input)) heard.push(line);
+      })();
+      await pods.ensure(spec, signal);
+      await eventually(() => expect(heard).toEqual(["started"]));
+      await pods.stop(spec.id, GRACE_MS);
+      await pods.ensure(spec, signal);
+      await eventually(() => expect(heard).toEqual(["started", "stopping", "started"]));
+      following.abort();
+      await reading;
     });
 
     test("a pod gets nothing of the environment of whoever starts it", async () => {

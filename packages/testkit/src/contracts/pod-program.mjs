@@ -6,7 +6,9 @@ import { join } from "node:path";
 
 const text = readFileSync(0, "utf8");
 const told = JSON.parse(text);
-const STAY = "setInterval(() => {}, 1000)";
+/** Longer than any test; not for ever, if a test run is killed and nobody ends what it started. */
+const LIFE_MS = 120_000;
+const STAY = `setTimeout(() => {}, ${LIFE_MS})`;
 
 const say = (msg, level = "info") =>
   appendFileSync(
@@ -49,4 +51,4 @@ if (told.allocates_mb !== undefined) {
   for (let count = 0; count < told.allocates_mb; count += 8) kept.push(Buffer.alloc(8 * 1024 * 1024, 1));
   say(`has ${kept.length * 8} MB`);
 }
-setInterval(() => {}, 1000);
+setTimeout(() => process.exit(9), LIFE_MS);

@@ -1,0 +1,152 @@
+import { appendFileSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { eventually } from "@appdb/testkit/eventually";
+import { afterEach, beforeEach, expect, onTestFinished, test } from "vitest";
+import type { PodLine } from "./pod-driver.ts";
+import { boundOutput, openOutput, readLastWords, readPodLog } from "./pod-log.ts";
+
+let folder: string;
+const never = new AbortController().signal;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "pod-log-"));
+});
+
+afterEach(() => rmSync(folder, { recursive: true }));
+
+const entry = (second: number, msg: string, more: object = {}) =>
+  `${JSON.stringify({ level: "info", time: `2026-03-01T10:00:${String(second).padStart(2, "0")}.000Z`, pid: 7, ...more, msg })}\n`;
+
+function write(name: string, ...texts: string[]): void {
+  appendFileSync(join(folder, name), texts.join(""));
+}
+
+async function read(input: { tail?: number; since?: Date } = {}): Promise<string[]> {
+  const lines: string[] = [];
+  for await (const { line } of readPodLog(folder, { ...input, follow: false, signal: never })) lines.push(line);
+  return lines;
+}
+
+/** What a follower has heard so far. */
+function follow(tail?: number): PodLine[] {
+  const heard: PodLine[] = [];
+  const stopping = new AbortController();
+  const input = { follow: true, signal: stopping.signal, ...(tail === undefined ? {} : { tail }) };
+  const reading = (async () => {
+    for await (const line of readPodLog(folder, input)) heard.push(line);
+  })();
+  onTestFinished(async () => {
+    stopping.abort();
+    await reading;
+  });
+  return heard;
+}
+
+const texts = (heard: readonly PodLine[]) => heard.map(({ line }) => line);
+
+test("lines come in order from the rotated files and the one that is written, with their time and level", async () => {
+  write("pod.log.2", entry(1, "one"));
+  write("pod.log.1", entry(2, "two", { level: "warn", rows: 3 }));
+  write("pod.log", entry(3, "three", { level: 50 }), "a print\n", '{"not": "pino"}\n', '{"cut', "\n", "no end");
+  const lines: PodLine[] = [];
+  for await (const line of readPodLog(folder, { follow: false, signal: never })) lines.push(line);
+  expect(lines).toEqual([
+    { at: "2026-03-01T10:00:01.000Z", level: "info", line: "one" },
+    { at: "2026-03-01T10:00:02.000Z", level: "warn", line: 'two {"rows":3}' },
+    { at: "2026-03-01T10:00:03.000Z", level: "error", line: "three" },
+    { at: "2026-03-01T10:00:03.000Z", level: "info", line: "a print" },
+    { at: "2026-03-01T10:00:03.000Z", level: "info", line: '{"not": "pino"}' },
+    { at: "2026-03-01T10:00:03.000Z", level: "info", line: '{"cut' },
+    { at: "2026-03-01T10:00:03.000Z", level: "info", line: "no end" },
+  ]);
+});
+
+test("the last lines are found across files, however long they are", async () => {
+  write("pod.log.1", ...Array.from({ length: 50 }, (_, at) => entry(1, `old ${at}`)));
+  write("pod.log", ...Array.from({ length: 30 }, (_, at) => entry(2, `new ${at} ${"x".repeat(10_000)}`)));
+  const found = await read({ tail: 32 });
+  expect(found).toHaveLength(32);
+  expect(found.map((line) => line.slice(0, 6))).toEqual([
+    "old 48",
+    "old 49",
+    ...Array.from({ length: 30 }, (_, at) => `new ${at} `.slice(0, 6)),
+  ]);
+  expect(await read({ tail: 0 })).toEqual([]);
+  expect(await read({ tail: 1000 })).toHaveLength(80);
+});
+
+test("lines from before a moment are left out", async () => {
+  write("pod.log", entry(1, "one"), entry(2, "two"), "print of two\n", entry(3, "three"));
+  expect(await read({ since: new Date("2026-03-01T10:00:02Z") })).toEqual(["two", "print of two", "three"]);
+  expect(await read({ since: new Date("2026-03-01T10:00:02Z"), tail: 1 })).toEqual(["three"]);
+});
+
+test("a log that is not there is empty, and its follower waits for it", async () => {
+  expect(await read()).toEqual([]);
+  expect(await read({ tail: 5 })).toEqual([]);
+  const heard = follow(5);
+  write("pod.log", entry(1, "first"));
+  await eventually(() => expect(texts(heard)).toEqual(["first"]));
+});
+
+test("a follower gets every line once, through rotations, and no half of one", async () => {
+  write("pod.log", entry(1, "before"), entry(1, "last"));
+  const heard = follow(1);
+  await eventually(() => expect(texts(heard)).toEqual(["last"]));
+  const expected = ["last"];
+  for (let round = 0; round < 30; round++) {
+    const [start, end] = [entry(2, `${round}`).slice(0, 20), entry(2, `${round}`).slice(20)];
+    write("pod.log", start);
+    // the writer's own way: what has grown moves on, several times between two looks
+    if (round % 3 === 2) {
+      write("pod.log", end, entry(2, `last of ${round}`));
+      for (const number of [3, 2, 1]) rename(number === 1 ? "pod.log" : `pod.log.${number - 1}`, `pod.log.${number}`);
+      expected.push(`${round}`, `last of ${round}`);
+    } else {
+      write("pod.log", end);
+      expected.push(`${round}`);
+    }
+    if (round % 6 === 5) await eventually(() => expect(texts(heard)).toEqual(expected));
+  }
+  await eventually(() => expect(texts(heard)).toEqual(expected));
+});
+
+test("a log that somebody has emptied is read from its beginning", async () => {
+  write("pod.log", entry(1, "a long line that is gone soon"));
+  const heard = follow();
+  await eventually(() => expect(heard).toHaveLength(1));
+  writeFileSync(join(folder, "pod.log"), "");
+  write("pod.log", entry(2, "new"));
+  await eventually(() => expect(texts(heard).at(-1)).toBe("new"));
+});
+
+test("the last words of a pod are those of its last start", async () => {
+  write("pod.log", entry(1, "former start"), entry(5, "started"), entry(6, "broken"));
+  write("output.log", "Error: of the former\n");
+  writeFileSync(openOutput(folder), "Error: it broke\n\n  at here\n");
+  expect(await readLastWords(folder, new Date("2026-03-01T10:00:05Z"), 10)).toEqual([
+    "started",
+    "broken",
+    "Error: it broke",
+    "  at here",
+  ]);
+  expect(await readLastWords(folder, new Date("2026-03-01T10:00:05Z"), 1)).toEqual(["  at here"]);
+});
+
+test("what a program prints is bounded while it goes on printing", async () => {
+  const file = openOutput(folder);
+  writeFileSync(file, "x".repeat(5_000_000));
+  boundOutput(folder);
+  writeFileSync(file, "after\n");
+  expect(await readLastWords(folder, new Date(), 5)).toEqual(["after"]);
+});
+
+function rename(from: string, to: string): void {
+  try {
+    renameSync(join(folder, from), join(folder, to));
+  } catch (error) {
+    // the first rounds have fewer files
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+  }
+}

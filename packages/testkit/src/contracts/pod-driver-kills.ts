@@ -1,0 +1,79 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import { describe, expect, test } from "vitest";
+import { eventually } from "../eventually.ts";
+import { openPodStage, type PodDriverUnderTest, type PodStage } from "./pod-driver-stage.ts";
+import type { PodOwnerInput } from "./pod-owner.ts";
+
+const OWNER = fileURLToPath(new URL("./pod-owner.ts", import.meta.url));
+/** After its first step, spread over what starting a pod takes. */
+const DELAYS_MS = [0, 3, 6, 10, 15, 25, 40, 80];
+
+/** Registers what must hold however the process that owns a driver ends. */
+export function testKilledOwners(driver: PodDriverUnderTest): void {
+  const signal = AbortSignal.timeout(600_000);
+
+  describe(`owners of the driver ${driver.name} that are killed`, () => {
+    test("whenever it is killed while it starts a pod, the next one has that pod once, and ends it", async () => {
+      await using stage = openPodStage(driver);
+      const pods = await stage.open();
+      const rounds = await Promise.allSettled(
+        DELAYS_MS.map(async (delay_ms, place) => {
+          const spec = stage.spec(
+            { child: true },
+            { id: `db-${place}`, args: ["pod.js", stage.mark, `${stage.mark}-${place}`] },
+          );
+          const { input, ...told } = spec;
+          const owner = startOwner(driver, stage, { spec: { ...told, input: input.reveal() } });
+          const closed = once(owner, "close");
+          await nextLine(owner);
+          await new Promise((resolve) => setTimeout(resolve, delay_ms));
+          owner.kill("SIGKILL");
+          await closed;
+          const [one, other] = await Promise.all([
+            pods.ensure(spec, signal),
+            (await stage.open()).ensure(spec, signal),
+          ]);
+          expect(other.pid).toBe(one.pid);
+          await stage.ready(spec);
+          await stage.expectPrograms(1, `${stage.mark}-${place}`);
+          await pods.stop(spec.id, 5_000);
+          expect(stage.programs(`${stage.mark}-${place}`)).toEqual([]);
+        }),
+      );
+      expect(rounds.filter(({ status }) => status === "rejected")).toEqual([]);
+      expect(stage.programs()).toEqual([]);
+    });
+
+    test("a task ends with the process that runs it", async () => {
+      await using stage = openPodStage(driver);
+      const script = `console.log("runs"); setTimeout(() => {}, 60_000)`;
+      const { onLine: _, ...task } = stage.task({ args: ["-e", script, stage.mark] });
+      const owner = startOwner(driver, stage, { task });
+      expect(await nextLine(owner)).toBe("begins");
+      expect(await nextLine(owner)).toBe("runs");
+      await stage.expectPrograms(1);
+      owner.kill("SIGKILL");
+      await eventually(() => expect(stage.programs()).toEqual([]));
+    });
+  });
+}
+
+function startOwner(
+  { module, factory, options }: PodDriverUnderTest,
+  stage: PodStage,
+  what: Pick<PodOwnerInput, "spec" | "task">,
+): ChildProcess {
+  const { folder, program } = stage.input;
+  const input: PodOwnerInput = { module, factory, options: { folder, program, ...options }, ...what };
+  const args = ["--conditions=source", "--import", "tsx", OWNER, JSON.stringify(input)];
+  return spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
+}
+
+/** The next line that an owner prints; each is a write of its own. */
+async function nextLine({ stdout }: ChildProcess): Promise<string> {
+  if (stdout === null) throw new Error("The owner has no output.");
+  const [bytes] = await once(stdout, "data");
+  return String(bytes).trim();
+}

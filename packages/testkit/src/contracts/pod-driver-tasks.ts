@@ -1,0 +1,134 @@
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { openPodStage, type PodDriverUnderTest } from "./pod-driver-stage.ts";
+
+const STAY = "setTimeout(() => {}, 60_000)";
+
+/** Registers what every driver must do with programs that end by themselves. */
+export function testTasks(driver: PodDriverUnderTest): void {
+  const signal = AbortSignal.timeout(600_000);
+
+  describe(`tasks of the driver ${driver.name}`, () => {
+    test("a task gives its lines and how it ended", async () => {
+      await using stage = openPodStage(driver);
+      const pods = await stage.open();
+      const lines: string[] = [];
+      const script = `process.stdout.write("one\\ntwo"); process.stderr.write("wrong\\n"); process.exitCode = 3`;
+      const exit = await pods.run(stage.task({ args: ["-e", script], onLine: (line) => lines.push(line) }), signal);
+      expect(exit).toEqual({ code: 3, signal: null, is_out_of_memory: false, exceeded: null });
+      expect(lines.sort()).toEqual(["one", "two", "wrong"]);
+      const killed = await pods.run(stage.task({ args: ["-e", "process.kill(process.pid, 'SIGABRT')"] }), signal);
+      expect(killed).toMatchObject({ code: null, signal: "SIGABRT" });
+    });
+
+    test("a task gets the environment that it was given, and nothing of its driver's", async () => {
+      await using stage = openPodStage(driver);
+      process.env.SERVER_SECRET_OF_TEST = "1";
+      try {
+        const pods = await stage.open();
+        const lines: string[] = [];
+        const env = { PATH: "/usr/bin:/bin", GIVEN: "ü \"' $HOME\nsecond line" };
+        const args = [
+          "-e",
+          "console.log(JSON.stringify([process.env, process.cwd(), process.argv.slice(1)]))",
+          "a b",
+          "",
+        ];
+        const task = stage.task({ args, env, onLine: (line) => lines.push(line) });
+        await pods.run(task, signal);
+        const [given, cwd, arguments_] = JSON.parse(lines.join(""));
+        expect(given).toMatchObject(env);
+        expect(
+          Object.keys(given)
+            .filter((name) => !OWN_VARIABLES.has(name))
+            .sort(),
+        ).toEqual(Object.keys(env).sort());
+        expect([cwd, arguments_]).toEqual([task.cwd, ["a b", ""]]);
+      } finally {
+        delete process.env.SERVER_SECRET_OF_TEST;
+      }
+    });
+
+    test("a task that takes too long is ended with all that it started", async () => {
+      await using stage = openPodStage(driver);
+      const pods = await stage.open();
+      const script = `const { spawn } = require("node:child_process");
+        spawn(process.execPath, ["-e", ${JSON.stringify(STAY)}, ${JSON.stringify(stage.mark)}], { detached: true, stdio: "inherit" });
+        process.on("SIGTERM", () => {}); ${STAY}`;
+      const task = stage.task({ args: ["-e", script, stage.mark] });
+      const running = pods.run({ ...task, limits: { ...task.limits, timeout_ms: 1_500 } }, signal);
+      await stage.expectPrograms(2);
+      expect(await running).toMatchObject({ code: null, signal: "SIGKILL", exceeded: "time" });
+      expect(stage.programs()).toEqual([]);
+    });
+
+    test("a task that is called off ends at once and says why", async () => {
+      await using stage = openPodStage(driver);
+      const pods = await stage.open();
+      const calling_off = new AbortController();
+      const running = pods.run(stage.task({ args: ["-e", STAY, stage.mark] }), calling_off.signal);
+      await stage.expectPrograms(1);
+      calling_off.abort(new Error("nobody waits for it"));
+      await expect(running).rejects.toThrow("nobody waits for it");
+      expect(stage.programs()).toEqual([]);
+    });
+
+    test("what a task leaves running is ended with it", async () => {
+      await using stage = openPodStage(driver);
+      const pods = await stage.open();
+      const script = `require("node:child_process").spawn(process.execPath, ["-e", ${JSON.stringify(STAY)}, ${JSON.stringify(stage.mark)}],
+        { detached: true, stdio: "inherit" }).unref()`;
+      expect(await pods.run(stage.task({ args: ["-e", script] }), signal)).toMatchObject({ code: 0 });
+      expect(stage.programs()).toEqual([]);
+    });
+
+    test("a task that writes more than it may is ended", async () => {
+      await using stage = openPodStage(driver);
+      const pods = await stage.open();
+      const script = `const fs = require("node:fs"); const piece = Buffer.alloc(1_000_000, 1);
+        setInterval(() => fs.appendFileSync("grows", piece), 5)`;
+      const task = stage.task({ args: ["-e", script] });
+      const exit = await pods.run({ ...task, limits: { ...task.limits, disk_bytes: 20_000_000 } }, signal);
+      expect(exit).toMatchObject({ code: null, exceeded: "disk" });
+      expect(readdirSync(task.cwd)).toEqual(["grows"]);
+    });
+
+    test("a program that is not there is a task that failed, or a code that says so", async () => {
+      await using stage = openPodStage(driver);
+      const pods = await stage.open();
+      const lines: string[] = [];
+      const task = stage.task({ program: join(stage.folder, "missing"), args: [], onLine: (line) => lines.push(line) });
+      const outcome = await pods.run(task, signal).catch((error) => error);
+      if (outcome instanceof Error) expect(outcome).toMatchObject({ code: "pod_failed" });
+      else expect(outcome.code).toBeGreaterThan(0);
+      expect(JSON.stringify([outcome.message, lines])).toContain("missing");
+    });
+
+    if (driver.bounds_memory) {
+      test("a task that needs too much memory is ended, and its driver says that this was why", async () => {
+        await using stage = openPodStage(driver);
+        const pods = await stage.open();
+        const script = "const kept = []; for (;;) kept.push(Buffer.alloc(8 * 1024 * 1024, 1))";
+        expect(await pods.run(stage.task({ args: ["-e", script] }), signal)).toMatchObject({ is_out_of_memory: true });
+      });
+    }
+
+    if (driver.bounds_tasks) {
+      test("a task that forks without end stays within its number of processes, and ends with them", async () => {
+        await using stage = openPodStage(driver);
+        const pods = await stage.open();
+        const script = `const { spawn } = require("node:child_process");
+          const start = () => { const child = spawn("/bin/sh", ["-c", "sleep 30 & sleep 30", ${JSON.stringify(stage.mark)}]);
+            child.on("error", ({ code }) => { console.log(code); process.exit(5); }); setImmediate(start); }; start()`;
+        const lines: string[] = [];
+        const task = stage.task({ args: ["-e", script], onLine: (line) => lines.push(line) });
+        const exit = await pods.run({ ...task, limits: { ...task.limits, tasks: 60, timeout_ms: 20_000 } }, signal);
+        expect([exit.code, lines.at(-1)]).toEqual([5, "EAGAIN"]);
+      });
+    }
+  });
+}
+
+/** What a driver may add for itself. */
+const OWN_VARIABLES = new Set(["SERVICE_POD", "PWD", "SHLVL", "_", "OLDPWD", "HOME", "TMPDIR"]);

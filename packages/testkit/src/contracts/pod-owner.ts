@@ -1,0 +1,23 @@
+import type { PodDriver, PodSpec, PodTask } from "@appdb/adapters/pods/pod-driver";
+import { Secret } from "@appdb/adapters/secret";
+import { createSilentLog } from "../silent-log.ts";
+
+/** A process of its own with a driver, which the suite kills. Its only argument is a PodOwnerInput; each line that it prints is a step. */
+export interface PodOwnerInput {
+  readonly module: string;
+  readonly factory: string;
+  readonly options: Readonly<Record<string, unknown>>;
+  /** A pod to ensure, `input` as text; or a task to run, whose lines are printed. */
+  readonly spec?: Omit<PodSpec, "input"> & { readonly input: string };
+  readonly task?: Omit<PodTask, "onLine">;
+}
+
+const owned = JSON.parse(process.argv[2] ?? "") as PodOwnerInput;
+const made = (await import(owned.module)) as Record<string, (input: object) => PodDriver | Promise<PodDriver>>;
+const pods = await made[owned.factory]?.({ ...owned.options, log: createSilentLog(), clock: { now: Date.now } });
+const say = (line: string) => process.stdout.write(`${line}\n`);
+const signal = AbortSignal.timeout(60_000);
+say("begins");
+if (owned.spec !== undefined) await pods?.ensure({ ...owned.spec, input: new Secret(owned.spec.input) }, signal);
+if (owned.task !== undefined) await pods?.run({ ...owned.task, onLine: say }, signal);
+say("done");
