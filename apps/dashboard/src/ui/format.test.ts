@@ -3,12 +3,12 @@ import { formatBytes, formatDuration, plural } from "./format.ts";
 
 test.each([
   [0, "0 B"],
-  [999, "999 B"],
-  [1_000, "1 kB"],
-  [16_384, "16 kB"],
-  [3_420_000_000, "3.4 GB"],
-  [999_600, "1 MB"],
-  [10_000_000_000, "10 GB"],
+  [1_023, "1023 B"],
+  [1_024, "1 KiB"],
+  [16_384, "16 KiB"],
+  [3_650_722_202, "3.4 GiB"],
+  [10_737_418_240, "10 GiB"],
+  [220_000_000, "210 MiB"],
 ])("%d bytes are %s", (bytes, text) => {
   expect(formatBytes(bytes)).toBe(text);
 });

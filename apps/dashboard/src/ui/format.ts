@@ -1,16 +1,15 @@
-const BYTE_UNITS = ["B", "kB", "MB", "GB", "TB"];
+const BYTE_UNITS = ["B", "KiB", "MiB", "GiB", "TiB"];
 const COUNT = new Intl.NumberFormat("en");
 
-/** `3.4 GB`; a thousand of one unit are one of the next. */
+/** `3.4 GiB`, as the command writes it. */
 export function formatBytes(bytes: number): string {
   let value = bytes;
   let unit = 0;
-  // what would be shown as 1000 is one of the next
-  while (value >= 999.5 && unit < BYTE_UNITS.length - 1) {
-    value /= 1_000;
+  while (value >= 1024 && unit < BYTE_UNITS.length - 1) {
+    value /= 1024;
     unit += 1;
   }
-  const digits = value < 9.95 && unit > 0 ? 1 : 0;
+  const digits = value < 100 && unit > 0 ? 1 : 0;
   return `${value.toFixed(digits).replace(/\.0$/, "")} ${BYTE_UNITS[unit]}`;
 }
 

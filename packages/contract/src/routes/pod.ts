@@ -53,6 +53,7 @@ export const dataTableSchema = z.object({
 });
 export type DataTable = z.infer<typeof dataTableSchema>;
 
+/** A row whose cell failed, or is yet to be computed, has `_errors`: by column, `{type, message, function}` or `pending`. */
 export const rowPageSchema = z.object({
   rows: z.array(z.record(z.string(), z.unknown())),
   next: z.string().nullable(),

@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import type { SqlConnection, Statement } from "../ports.ts";
 import type { CatalogIndex } from "../schema/catalog.ts";
 import { countErrors, listErrors } from "./list-errors.ts";
+import { listRows } from "./list-rows.ts";
 
 const { apply, catalog, deps, execute, insertDocs, insertPending } = useJobsBench();
 
@@ -46,6 +47,21 @@ test("failing cells are counted by column and listed in the order of their rows;
     },
   ]);
   expect((await listErrors(deps().sql, table, { path: "main/docs", column: null, limit: 1 })).errors).toHaveLength(1);
+});
+
+test("a page of rows says why a cell has no value, or that it is yet to come", async () => {
+  await apply(docs(excerptColumn(), upperColumn("loud", "excerpt")));
+  await insertDocs(2);
+  await insertPending("later", ["excerpt"]);
+  await fail(1, { excerpt: error("ValueError"), loud: error("CellError", "excerpt") });
+  const [table] = (await catalog()).tables;
+  if (table === undefined) throw new Error("no table");
+  const { rows } = await listRows(deps().sql, table, { limit: 10, cursor: null });
+  expect(rows.map((row) => JSON.parse(row)._errors)).toEqual([
+    { excerpt: "pending" },
+    undefined,
+    { excerpt: error("ValueError"), loud: error("CellError", "excerpt") },
+  ]);
 });
 
 test("counting reads the rows with errors alone, and a table that somebody dropped hides no other", async () => {

@@ -16,7 +16,7 @@ export interface ListRowsInput {
 }
 
 export interface ListedRows {
-  /** JSON objects, as routes answer them. */
+  /** JSON objects, as routes answer them, with `_errors` where a cell has none but a reason. */
   readonly rows: readonly string[];
   readonly next: string | null;
 }
@@ -40,12 +40,21 @@ export async function listRows(sql: SqlConnection, table: CatalogTable, input: L
     { outputs: columns.map(({ name, type, nullable }, at) => ({ name, type, nullable, from: { sql: at } })) },
     false,
   );
-  const last = found.rows.at(-1)?.[columns.length];
+  const [errors_at, identity_at] = [columns.length, columns.length + 1];
+  const last = found.rows.at(-1)?.[identity_at];
   const is_last = last === undefined || !found.has_more;
   return {
-    rows: found.rows.map((row) => render(row)),
+    rows: found.rows.map((row) => withErrors(render(row), row[errors_at] ?? null, columns)),
     next: is_last ? null : writeCursor(scope, input.limit, { keys: [last], given: 0 }),
   };
+}
+
+/** `_errors` is no name that a column may have. Those of the vectors of indexes are left out with their columns. */
+function withErrors(row: string, errors: string | null, columns: readonly CatalogColumn[]): string {
+  if (errors === null) return row;
+  const all: Record<string, unknown> = JSON.parse(errors);
+  const shown = columns.flatMap(({ name }) => (Object.hasOwn(all, name) ? [[name, all[name]] as const] : []));
+  return shown.length === 0 ? row : `${row.slice(0, -1)},"_errors":${JSON.stringify(Object.fromEntries(shown))}}`;
 }
 
 interface Page {
@@ -62,7 +71,7 @@ async function readPage(
   limit: number,
 ): Promise<Page> {
   const identity = quoteIdent(table.identity);
-  const shown = [...columns.map(({ name }) => quoteIdent(name)), identity].join(", ");
+  const shown = [...columns.map(({ name }) => quoteIdent(name)), "_errors", identity].join(", ");
   const behind = after === null ? "" : ` where ${identity} < $2::uuid`;
   const text = `select ${shown} from ${quoteTable(table)}${behind} order by ${identity} desc limit $1::int`;
   for (let size = limit; ; size = Math.ceil(size / 4)) {

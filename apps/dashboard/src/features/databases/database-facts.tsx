@@ -27,8 +27,8 @@ export function ResourcesSection({ database }: { readonly database: Database }) 
             aligned
             facts={[
               fact("CPU", "cpu", (cores) => plural(cores, "core")),
-              fact("Memory", "memory_mb", (mb) => `${formatCount(mb)} MB`),
-              fact("Disk", "disk_gb", (gb) => `${formatCount(gb)} GB`),
+              fact("Memory", "memory_mb", (mb) => `${formatCount(mb)} MiB`),
+              fact("Disk", "disk_gb", (gb) => `${formatCount(gb)} GiB`),
               fact("Workers", "workers", (count) => plural(count, "Python process", "Python processes")),
             ]}
           />
@@ -44,8 +44,8 @@ export function ResourcesSection({ database }: { readonly database: Database }) 
                 <Meter
                   label="Memory used"
                   value={usage.memory_bytes}
-                  most={resources.memory_mb * 1_000_000}
-                  text={`${formatBytes(usage.memory_bytes)} of ${formatCount(resources.memory_mb)} MB`}
+                  most={resources.memory_mb * 1024 * 1024}
+                  text={`${formatBytes(usage.memory_bytes)} of ${formatCount(resources.memory_mb)} MiB`}
                 />
               )}
             </div>

@@ -63,7 +63,7 @@ function State({ database: { state, operation, last_build, usage } }: { readonly
 function Resources({ resources: { cpu, memory_mb, workers } }: { readonly resources: Database["resources"] }) {
   return (
     <span className="whitespace-nowrap tabular-nums">
-      {plural(cpu, "core")}, {formatCount(memory_mb)} MB
+      {plural(cpu, "core")}, {formatCount(memory_mb)} MiB
       <span className="block text-muted">{plural(workers, "worker")}</span>
     </span>
   );

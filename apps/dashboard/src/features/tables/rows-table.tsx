@@ -9,7 +9,7 @@ import { Empty, Loading } from "../../ui/table.tsx";
 import type { ExactObject } from "./exact-json.ts";
 import { cellTrouble } from "./read-rows.ts";
 import { RowDialog } from "./row-dialog.tsx";
-import { ROWS_A_PAGE, useRows } from "./use-tables.ts";
+import { useRows } from "./use-tables.ts";
 import { CellValue, shortText } from "./value.tsx";
 
 interface RowsTableProps {
@@ -21,11 +21,11 @@ interface RowsTableProps {
 
 /** The rows of a table, a page at a time; each opens in full. */
 export function RowsTable({ database, table, actions }: RowsTableProps) {
-  /** Where the pages up to this one began; the first has no cursor. */
-  const [cursors, setCursors] = useState<readonly string[]>([]);
+  /** Where the pages up to this one began, and behind how many rows; the first one has no cursor. A page of long values has fewer. */
+  const [begun, setBegun] = useState<readonly { readonly cursor: string; readonly behind: number }[]>([]);
   const [opened, setOpened] = useState<ExactObject | undefined>(undefined);
-  const { page, error, is_loading, again } = useRows(database, table.path, cursors.at(-1));
-  const first = cursors.length * ROWS_A_PAGE + 1;
+  const { page, error, is_loading, again } = useRows(database, table.path, begun.at(-1)?.cursor);
+  const first = (begun.at(-1)?.behind ?? 0) + 1;
   const next = page?.next ?? null;
   return (
     <div className="grid gap-3">
@@ -50,16 +50,18 @@ export function RowsTable({ database, table, actions }: RowsTableProps) {
       {page !== undefined && page.rows.length > 0 && (
         <Grid table={table} rows={page.rows} first={first} onOpen={setOpened} />
       )}
-      {(cursors.length > 0 || next !== null) && (
+      {(begun.length > 0 || next !== null) && (
         <div className="flex gap-2">
-          <Button small disabled={cursors.length === 0} onClick={() => setCursors(cursors.slice(0, -1))}>
+          <Button small disabled={begun.length === 0} onClick={() => setBegun(begun.slice(0, -1))}>
             Previous
           </Button>
           <Button
             small
             disabled={next === null}
             busy={is_loading}
-            onClick={() => next !== null && setCursors([...cursors, next])}
+            onClick={() => {
+              if (next !== null) setBegun([...begun, { cursor: next, behind: first - 1 + (page?.rows.length ?? 0) }]);
+            }}
           >
             Next
           </Button>

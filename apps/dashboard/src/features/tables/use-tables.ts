@@ -6,7 +6,7 @@ import { KEYS } from "../../api/queries.ts";
 import type { List } from "../../api/use-list.ts";
 import { type ExactPage, readRowPage } from "./read-rows.ts";
 
-export const ROWS_A_PAGE = 50;
+const ROWS_A_PAGE = 50;
 
 /** The tables of a database that answers. Others are not asked: looking at one must not wake it. */
 export function useTables({ organization, name, state }: Database): List<DataTable> {
