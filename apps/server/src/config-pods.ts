@@ -26,6 +26,8 @@ export const podSettings = {
   SERVICE_MAX_WORKERS: count(16, 1, 1_024),
   /** What the project files of an organization may have together, those that its databases used before included. */
   SERVICE_MAX_UPLOADS_GB: count(20, 1, 1_048_576),
+  /** 1: pods go on when the server is told to stop, and its next start finds them. A server that is killed leaves them in any case. */
+  SERVICE_KEEP_PODS: z.preprocess(empty, z.enum(["0", "1"]).default("0")),
   /** For how long a deleted database can be undeleted. */
   SERVICE_UNDELETE_DAYS: count(7, 0, 365),
 } as const;
@@ -43,6 +45,8 @@ export interface PodsConfig {
   readonly bounds: ResourceBounds;
   readonly most_upload_bytes: number;
   readonly undelete_days: number;
+  /** Whether pods go on without the server. */
+  readonly are_kept: boolean;
 }
 
 /** The settings that bound a resource: what an error names. */
@@ -80,5 +84,6 @@ export function toPodsConfig(found: Found): PodsConfig {
     bounds: { least: bound("least"), most: bound("most") },
     most_upload_bytes: found.SERVICE_MAX_UPLOADS_GB * GIGABYTE,
     undelete_days: found.SERVICE_UNDELETE_DAYS,
+    are_kept: found.SERVICE_KEEP_PODS === "1",
   };
 }

@@ -40,6 +40,7 @@ test("has values for everything that nobody sets, and takes an empty variable fo
       driver: "auto",
       bounds: { least: { cpu: 0.1, memory_mb: 256, disk_gb: 1, workers: 1 }, most: { disk_gb: 1_000, workers: 16 } },
       undelete_days: 7,
+      are_kept: false,
     },
     trusted_proxies: [],
   });

@@ -16,6 +16,7 @@ import { type Dashboard, findDashboard, readDashboard } from "./http/static.ts";
 import { openFirstAccount } from "./identity/first-account.ts";
 import { createMail } from "./identity/mail.ts";
 import { createLogger } from "./logger.ts";
+import { openMachine } from "./pods/open-machine.ts";
 import { migrateJobs } from "./reconciler/jobs.ts";
 import { startReconciler } from "./reconciler/reconciler.ts";
 
@@ -25,8 +26,10 @@ import { startReconciler } from "./reconciler/reconciler.ts";
  * @throws config_invalid, home_not_writable, daemon_busy, postgres_failed, catalog_too_new, master_key_wrong, port_taken
  */
 export async function runServer(): Promise<void> {
-  const config = readServerConfig();
-  const home = openHome(config.home);
+  const found = readServerConfig();
+  const home = openHome(found.home);
+  // the path without links: of it names are made that others make as well
+  const config = { ...found, home };
   const log = createLogger(config.log_level);
   const stopped = listenForStop(log);
   // several servers may share a PostgreSQL of one's own; the embedded one has one owner
@@ -58,9 +61,13 @@ export async function runServer(): Promise<void> {
     master_key,
     dashboard: config.roles.includes("control-plane") ? openDashboard(log) : undefined,
   });
-  await using _reconciler = config.roles.includes("reconciler")
-    ? await startReconciler({ ...deps, pool_options: database.pool.options, allow_private: config.webhook_private })
-    : undefined;
+  await using machine = config.roles.includes("reconciler") ? await openMachine({ ...deps, config }) : undefined;
+  await using reconciler =
+    machine === undefined
+      ? undefined
+      : await startReconciler({
+          ...{ ...deps, machine, pool_options: database.pool.options, allow_private: config.webhook_private },
+        });
   const port = await listen(app, config, home);
   site.url = config.public_url ?? `http://${hostOf(config.host)}:${port}`;
   try {
@@ -74,6 +81,7 @@ export async function runServer(): Promise<void> {
     log.info({ reason }, "the server stops");
   } finally {
     removeRunning(home);
+    await reconciler?.stop(config.pods.are_kept ? "keep pods" : "end pods");
     await app.close();
     mail?.close();
   }

@@ -38,6 +38,8 @@ export const databasePodSpecSchema = z.strictObject({
   runtime: runtimeSchema,
   /** Where the trees of project files lie, each under its digest: `<files_folder>/<digest>`. */
   files_folder: z.string(),
+  /** Sentences for the pod's log at its start, as warnings: settings that were left out, for example. */
+  notices: z.array(z.string()),
 });
 export type DatabasePodSpec = z.infer<typeof databasePodSpecSchema>;
 

@@ -79,6 +79,7 @@ async function runPod(spec: DatabasePodSpec, log: Logger): Promise<void> {
   try {
     await api.listen({ path: socket });
     chmodSync(socket, 0o600);
+    for (const notice of spec.notices) log.warn({}, notice);
     log.info({ version: VERSION, uri: spec.uri }, "the pod listens");
     // without its PostgreSQL a pod is nothing: whoever runs it tries again, and knows why it ended
     await Promise.race([deps.ready(), stop.requested]);

@@ -76,6 +76,7 @@ export function openPodHarness(): PodHarness {
       limits: DEFAULT_LIMITS,
       runtime,
       files_folder: join(folder, "files"),
+      notices: [],
       ...more,
     };
   }

@@ -35,6 +35,8 @@ interface DatabaseTable {
   data_key_id: string | null;
   sealed_pod_token: Buffer | null;
   purge_at: Date | null;
+  /** One after the other, since its pod last ran for long. */
+  failed_starts: Generated<number>;
 }
 
 interface PodTable {
@@ -86,6 +88,12 @@ interface OperationLineTable {
   line: string;
 }
 
+interface PodsHomeTable {
+  is_only: Generated<boolean>;
+  home_id: string;
+  claimed_at: Made;
+}
+
 /** Tables of databases: what they are, their pods, images and files. */
 export interface DatabaseTables {
   "control.databases": DatabaseTable;
@@ -94,4 +102,5 @@ export interface DatabaseTables {
   "control.trees": TreeTable;
   "control.blobs": BlobTable;
   "control.operation_lines": OperationLineTable;
+  "control.pods_home": PodsHomeTable;
 }

@@ -98,6 +98,11 @@ export function fromDatabaseError(error: unknown): unknown {
   });
 }
 
+/** Whether the control plane's PostgreSQL was lost; what files and sockets of the machine say is no such error. */
+export function isDatabaseLost(error: unknown): boolean {
+  return fromDatabaseError(error) !== error && !(error instanceof Error && "path" in error);
+}
+
 /** Whether PostgreSQL refused a row because its key is there: SQLSTATE 23505, of the constraint when one is named. */
 export function isTaken(error: unknown, constraint?: string): boolean {
   if (!(error instanceof Error) || !("code" in error) || error.code !== "23505") return false;

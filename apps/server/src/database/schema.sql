@@ -113,6 +113,7 @@ CREATE TABLE control.databases (
     data_key_id uuid,
     sealed_pod_token bytea,
     purge_at timestamp with time zone,
+    failed_starts integer DEFAULT 0 NOT NULL,
     CONSTRAINT databases_purge CHECK (((purge_at IS NULL) = (state <> 'DELETING'::text))),
     CONSTRAINT databases_state CHECK ((state = ANY (ARRAY['PROVISIONING'::text, 'UPDATING'::text, 'AVAILABLE'::text, 'STOPPING'::text, 'STOPPED'::text, 'STARTING'::text, 'FAILED'::text, 'DELETING'::text])))
 );
@@ -262,6 +263,13 @@ CREATE TABLE control.pods (
     memory_bytes bigint,
     CONSTRAINT pods_kind_check CHECK ((kind = ANY (ARRAY['database'::text, 'service'::text]))),
     CONSTRAINT pods_state_check CHECK ((state = ANY (ARRAY['STARTING'::text, 'READY'::text, 'NOT_READY'::text, 'STOPPED'::text, 'FAILED'::text])))
+);
+
+CREATE TABLE control.pods_home (
+    is_only boolean DEFAULT true NOT NULL,
+    home_id text NOT NULL,
+    claimed_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT pods_home_is_only_check CHECK (is_only)
 );
 
 CREATE TABLE control.secrets (
@@ -459,6 +467,9 @@ ALTER TABLE ONLY control.organizations
 ALTER TABLE ONLY control.organizations
     ADD CONSTRAINT organizations_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY control.pods_home
+    ADD CONSTRAINT pods_home_pkey PRIMARY KEY (is_only);
+
 ALTER TABLE ONLY control.pods
     ADD CONSTRAINT pods_pkey PRIMARY KEY (id);
 
@@ -525,6 +536,8 @@ CREATE INDEX events_org ON control.events USING btree (org_id, id DESC);
 CREATE INDEX idempotency_created_at ON control.idempotency USING btree (created_at);
 
 CREATE INDEX members_user ON control.members USING btree (user_id);
+
+CREATE INDEX operations_database ON control.operations USING btree (database_id, id DESC);
 
 CREATE UNIQUE INDEX operations_open ON control.operations USING btree (database_id, kind) WHERE (state = ANY (ARRAY['pending'::text, 'running'::text]));
 

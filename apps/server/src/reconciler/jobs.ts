@@ -11,10 +11,14 @@ export const JOBS = {
   "provision-main": z.object({ org_id: z.uuid() }),
   /** Takes a database to what it shall be. */
   "reconcile-database": z.object({ database_id: z.uuid() }),
+  /** Builds the image that a database waits for. */
+  "build-image": z.object({ database_id: z.uuid() }),
   /** Posts an event to a webhook. */
   "deliver-webhook": z.object({ delivery_id: z.uuid() }),
   /** Finds what was left undone, and forgets what has had its time. */
   sweep: z.object({}),
+  /** Removes images, files and storage that nothing uses any more. */
+  collect: z.object({}),
 } as const;
 export type JobName = keyof typeof JOBS;
 
@@ -47,6 +51,11 @@ export async function enqueueJob<Name extends JobName>(
 export async function enqueueReconcileDatabase(db: Database | Tx, database_id: string, delay_s = 0): Promise<void> {
   const name = `reconcile-database ${database_id}`;
   await enqueueJob(db, "reconcile-database", { database_id }, { job_key: name, queue: name, delay_s });
+}
+
+/** Has the image built that a database waits for; it is the database's next step, and starts the one after. */
+export async function enqueueBuildImage(db: Database | Tx, database_id: string): Promise<void> {
+  await enqueueJob(db, "build-image", { database_id }, { job_key: `build-image ${database_id}` });
 }
 
 /** Makes or renews the tables of the jobs. Several servers may do so at once. */

@@ -1,17 +1,9 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
-import { join } from "node:path";
 import { eventually } from "@appdb/testkit/eventually";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { openServer, type TestServer } from "../testing/open-server.ts";
 import { makeOrg, makePerson, type TestPerson } from "../testing/people.ts";
-import {
-  enqueueProvisionMain,
-  findMissingMains,
-  PROVISION_STEPS,
-  type ProvisionStep,
-  provisionMain,
-} from "./provision-main.ts";
+import { createTestMachine } from "../testing/test-machine.ts";
+import { enqueueProvisionMain, findMissingMains, provisionMain } from "./provision-main.ts";
 import { startReconciler } from "./reconciler.ts";
 
 let server: TestServer;
@@ -23,7 +15,10 @@ beforeEach(async () => {
 afterEach(() => server[Symbol.asyncDispose]());
 
 const reconcile = (at = server) =>
-  startReconciler({ ...at.deps, pool_options: at.deps.pool.options, allow_private: false });
+  startReconciler({
+    ...{ ...at.deps, pool_options: at.deps.pool.options, allow_private: false },
+    machine: createTestMachine(server.home),
+  });
 
 /** All there is to see of the provisioning of every organization. */
 async function made() {
@@ -36,7 +31,7 @@ async function made() {
 }
 const done = (org: string) => ({
   org,
-  database: "PROVISIONING",
+  database: "AVAILABLE",
   operation: "succeeded",
   events: ["pending", "succeeded"],
 });
@@ -51,7 +46,7 @@ describe("main of an organization", () => {
     await using _reconciler = await reconcile();
     await eventually(async () => expect(await made()).toEqual([done("acme")]));
     const databases = await server.ask("databaseList", { as: owner, params: { org: "acme" } });
-    expect(databases.json.items).toMatchObject([{ uri: "cloud://acme:main", state: "PROVISIONING" }]);
+    expect(databases.json.items).toMatchObject([{ uri: "cloud://acme:main", state: "AVAILABLE" }]);
     const operations = await server.ask("operationList", { as: owner, params: { org: "acme" } });
     expect(operations.json.items).toMatchObject([
       { kind: "database.provision", target: "cloud://acme:main", state: "succeeded", actor: "system" },
@@ -71,7 +66,8 @@ describe("main of an organization", () => {
     const org = await makeOrg(server, owner, "acme");
     await Promise.all([1, 2, 3].map(() => provisionMain(server.deps, org.id)));
     await provisionMain(server.deps, org.id);
-    expect(await made()).toEqual([done("acme")]);
+    await using _reconciler = await reconcile();
+    await eventually(async () => expect(await made()).toEqual([done("acme")]));
   });
 
   test("is not made past the quota", async () => {
@@ -84,17 +80,6 @@ describe("main of an organization", () => {
     await provisionMain(server.deps, "00000000-0000-0000-0000-000000000000");
   });
 
-  test.each(PROVISION_STEPS)("is finished once after the reconciler was killed behind '%s'", async (step) => {
-    const org = await makeOrg(server, owner, "acme");
-    await enqueueProvisionMain(server.deps.db, org.id);
-    await killBehind(step);
-    await using _reconciler = await reconcile();
-    await eventually(async () => expect(await made()).toEqual([done("acme")]), { timeout_ms: 20_000 });
-    const jobs = async () =>
-      (await server.deps.pool.query("select from graphile_worker.jobs where locked_by is not null")).rowCount;
-    await eventually(async () => expect(await jobs()).toBe(0), { timeout_ms: 20_000 });
-  });
-
   test("waits for PostgreSQL: a connection that is cut costs nothing but the time", async () => {
     await using _reconciler = await reconcile();
     const org = await makeOrg(server, owner, "acme");
@@ -105,14 +90,3 @@ describe("main of an organization", () => {
     await eventually(async () => expect(await made()).toEqual([done("acme")]), { timeout_ms: 25_000 });
   });
 });
-
-async function killBehind(step: ProvisionStep): Promise<void> {
-  const script = join(import.meta.dirname, "../testing/killed-reconciler.ts");
-  const child = spawn(process.execPath, ["--conditions=source", "--import", "tsx", script, server.dsn, step], {
-    stdio: ["ignore", "pipe", "inherit"],
-  });
-  const [said] = await once(child.stdout, "data");
-  expect(String(said)).toBe(`${step}\n`);
-  child.kill("SIGKILL");
-  await once(child, "exit");
-}

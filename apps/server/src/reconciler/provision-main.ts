@@ -2,40 +2,17 @@ import { databaseUriOf } from "@appdb/contract/control/resource-names";
 import type { Logger } from "@appdb/engine/ports";
 import { sql } from "kysely";
 import type { RecordEvent } from "../control-plane/events/event.ts";
-import { beginOperation, endOperation, startOperation } from "../control-plane/operations/run-operation.ts";
+import { startOperation } from "../control-plane/operations/run-operation.ts";
 import type { Database } from "../database/pool.ts";
-import { enqueueJob } from "./jobs.ts";
+import { enqueueJob, enqueueReconcileDatabase } from "./jobs.ts";
 
 const MAIN = "main";
 const KIND = "database.provision";
-
-export const PROVISION_STEPS = ["declared", "begun", "ended"] as const;
-export type ProvisionStep = (typeof PROVISION_STEPS)[number];
 
 export interface ProvisionMainDeps {
   readonly db: Database;
   readonly log: Logger;
   readonly recordEvent: RecordEvent;
-  /** Called between steps, so that a test can kill the process there. */
-  readonly stepDone?: ((step: ProvisionStep) => Promise<void>) | undefined;
-}
-
-/**
- * Makes `main` of an organization that lacks it. Each step is a transaction that looks at what is there, so that the job may
- * run twice, or be killed anywhere and run again. The database stays PROVISIONING: what runs it takes over from there.
- */
-export async function provisionMain(deps: ProvisionMainDeps, org_id: string): Promise<void> {
-  const { db } = deps;
-  await declareMain(deps, org_id);
-  await deps.stepDone?.("declared");
-  const operation = await findOpen(db, org_id);
-  if (operation === undefined) return;
-  if (!(await db.transaction().execute((tx) => beginOperation(tx, operation.id)))) return;
-  await deps.stepDone?.("begun");
-  await db
-    .transaction()
-    .execute((tx) => endOperation({ tx, recordEvent: deps.recordEvent }, operation.id, { state: "succeeded" }));
-  await deps.stepDone?.("ended");
 }
 
 /** Adds a job for every organization that lacks `main` and may have one more database. */
@@ -43,9 +20,7 @@ export async function findMissingMains(db: Database): Promise<number> {
   const { rows } = await sql<{ id: string }>`
     select o.id from control.organizations o
     where not exists (select from control.databases d where d.org_id = o.id and d.name = ${MAIN})
-      and o.database_quota > (select count(*) from control.databases d where d.org_id = o.id)
-    union
-    select org_id from control.operations where kind = ${KIND} and state in ('pending', 'running')`.execute(db);
+      and o.database_quota > (select count(*) from control.databases d where d.org_id = o.id)`.execute(db);
   for (const { id } of rows) await enqueueProvisionMain(db, id);
   return rows.length;
 }
@@ -54,8 +29,11 @@ export async function enqueueProvisionMain(db: Parameters<typeof enqueueJob>[0],
   await enqueueJob(db, "provision-main", { org_id }, { job_key: `provision-main ${org_id}` });
 }
 
-/** The row, and the operation that works at it: there are both or none. */
-async function declareMain({ db, log, recordEvent }: ProvisionMainDeps, org_id: string): Promise<void> {
+/**
+ * Declares `main` of an organization that lacks it: the row, the operation that works at it and the job that does, all or none. It may
+ * run twice at once.
+ */
+export async function provisionMain({ db, log, recordEvent }: ProvisionMainDeps, org_id: string): Promise<void> {
   await db.transaction().execute(async (tx) => {
     const org = await tx
       .selectFrom("control.organizations")
@@ -90,17 +68,6 @@ async function declareMain({ db, log, recordEvent }: ProvisionMainDeps, org_id: 
         client: null,
       },
     );
+    await enqueueReconcileDatabase(tx, id);
   });
-}
-
-async function findOpen(db: Database, org_id: string) {
-  return await db
-    .selectFrom("control.operations as p")
-    .innerJoin("control.databases as d", "d.id", "p.database_id")
-    .select("p.id")
-    .where("p.org_id", "=", org_id)
-    .where("p.kind", "=", KIND)
-    .where("d.name", "=", MAIN)
-    .where("p.state", "in", ["pending", "running"])
-    .executeTakeFirst();
 }

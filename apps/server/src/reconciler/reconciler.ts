@@ -1,41 +1,49 @@
-import { EventEmitter } from "node:events";
-import { setTimeout as sleep } from "node:timers/promises";
-import type { Logger } from "@appdb/engine/ports";
-import { run, type TaskList, type WorkerEvents } from "graphile-worker";
+import type { TaskList } from "graphile-worker";
 import pg from "pg";
 import type * as z from "zod";
-import type { RecordEvent } from "../control-plane/events/event.ts";
-import type { Envelope } from "../control-plane/secrets/envelope.ts";
 import { deliverWebhook } from "../control-plane/webhooks/deliver.ts";
-import { type Database, hearLosses } from "../database/pool.ts";
+import { hearLosses } from "../database/pool.ts";
 import { cleanIdempotency } from "../http/idempotency.ts";
-import { enqueueJob, graphileLogger, JOBS, type JobName } from "./jobs.ts";
-import { type LivingWorkers, openLivingWorkers, unlockDeadWorkers } from "./living-workers.ts";
-import { findMissingMains, type ProvisionMainDeps, provisionMain } from "./provision-main.ts";
+import { buildImage } from "./build-image.ts";
+import { collect } from "./collect.ts";
+import { type Crew, keepWorking } from "./crew.ts";
+import type { Machine, ReconcileDeps } from "./database-deps.ts";
+import { enqueueJob, JOBS, type JobName } from "./jobs.ts";
+import { openLivingWorkers, unlockDeadWorkers } from "./living-workers.ts";
+import { claimPodsHome } from "./pods-home.ts";
+import { findMissingMains, provisionMain } from "./provision-main.ts";
+import { reconcileDatabase } from "./reconcile-database.ts";
+import { endAllPods, endOrphans, findUnfinished, loseGone } from "./resume-databases.ts";
+import { watchDatabases } from "./watch-databases.ts";
 
-const CONCURRENCY = 4;
-/** The workers' and one that listens. */
-const CONNECTIONS = CONCURRENCY + 2;
+const JOBS_AT_ONCE = 8;
+/** Builds take minutes, and a core each. */
+const BUILDS_AT_ONCE = 2;
+/** The workers', and those that listen for their jobs. */
+const CONNECTIONS = JOBS_AT_ONCE + BUILDS_AT_ONCE + 4;
 const LOOK_FOR_DEAD_MS = 2_000;
-const RESTART_MS = 500;
-/** Of one after the other, by all workers together, which try every two seconds. */
-const MOST_FAILURES = 2 * CONCURRENCY;
 const EVERY_MINUTE = "* * * * * sweep ?jobKey=sweep";
+const EVERY_HOUR = "17 * * * * collect ?jobKey=collect";
 
-export interface ReconcilerDeps {
-  readonly db: Database;
+export interface ReconcilerDeps extends Omit<ReconcileDeps, "machine"> {
   /** Of the server's pool: the reconciler has one of its own. */
   readonly pool_options: pg.PoolConfig;
-  readonly log: Logger;
-  readonly recordEvent: RecordEvent;
-  readonly envelope: Envelope;
   /** Whether webhooks may be of this machine or a private network. */
   readonly allow_private: boolean;
-  readonly stepDone?: ProvisionMainDeps["stepDone"] | undefined;
+  /** What pods run on; absent where none are to be run: databases are left alone. */
+  readonly machine?: Machine | undefined;
 }
 
-/** Works at what the control plane was told to do, until it is disposed of: it then ends the jobs that are under way. */
-export async function startReconciler(deps: ReconcilerDeps): Promise<AsyncDisposable> {
+export interface Reconciler extends AsyncDisposable {
+  /** Ends the jobs that are under way, and with them all pods unless they are to go on without a server. */
+  stop(pods: "keep pods" | "end pods"): Promise<void>;
+}
+
+/**
+ * Works at what the control plane was told to do, until it is stopped; disposing of it keeps the pods. Resolves when databases whose
+ * pods ended while nobody worked are no longer said to be AVAILABLE.
+ */
+export async function startReconciler(deps: ReconcilerDeps): Promise<Reconciler> {
   const { db, log } = deps;
   const pool = new pg.Pool({ ...deps.pool_options, max: CONNECTIONS, application_name: "appdb reconciler" });
   hearLosses(pool, log);
@@ -45,94 +53,82 @@ export async function startReconciler(deps: ReconcilerDeps): Promise<AsyncDispos
     if (dead > 0) log.warn({ workers: dead }, "jobs of workers that died were freed");
   };
   await look();
-  await enqueueJob(db, "sweep", {}, { job_key: "sweep" });
+  const databases = await takeDatabases(deps);
+  const watch = databases === undefined ? undefined : await resume(databases);
+  for (const name of ["sweep", "collect"] as const) await enqueueJob(db, name, {}, { job_key: name });
   const timer = setInterval(() => {
     look().catch((error) => log.warn({ err: error }, "jobs of workers that died were not looked for"));
   }, LOOK_FOR_DEAD_MS);
   const stopping = new AbortController();
-  const working = keepWorking(deps, pool, living, stopping.signal);
+  const crews = toCrews(deps, databases, stopping.signal);
+  const working = crews.map((crew) => keepWorking({ pool, living, log }, crew, stopping.signal));
+  let stopped: Promise<void> | undefined;
+  const stop = async (pods: "keep pods" | "end pods") => {
+    clearInterval(timer);
+    stopping.abort(new Error("The server stops."));
+    await watch?.[Symbol.asyncDispose]();
+    await Promise.all(working);
+    await living[Symbol.asyncDispose]();
+    await pool.end();
+    if (databases !== undefined && pods === "end pods") await endAllPods(databases);
+  };
   return {
-    async [Symbol.asyncDispose]() {
-      clearInterval(timer);
-      stopping.abort();
-      await working;
-      await living[Symbol.asyncDispose]();
-      await pool.end();
-    },
+    stop: (pods) => (stopped ??= stop(pods)),
+    [Symbol.asyncDispose]: () => (stopped ??= stop("keep pods")),
   };
 }
 
-/** Runs workers, and others when those got no job for long: after a lost connection some of graphile-worker's keep the error
- *  of their first statement for good. */
-async function keepWorking(
-  deps: ReconcilerDeps,
-  pool: pg.Pool,
-  living: LivingWorkers,
-  signal: AbortSignal,
-): Promise<void> {
-  while (!signal.aborted) {
-    try {
-      await work(deps, pool, living, signal);
-    } catch (error) {
-      deps.log.warn({ err: error }, "the reconciler's workers ended; others are started");
-    }
-    await sleep(RESTART_MS, undefined, { signal }).catch(() => undefined);
-  }
+/** Undefined when this reconciler has nothing to do with databases. */
+async function takeDatabases(deps: ReconcilerDeps): Promise<ReconcileDeps | undefined> {
+  const { machine } = deps;
+  if (machine === undefined || !(await claimPodsHome(deps, machine.place.home))) return undefined;
+  return { ...deps, machine };
 }
 
-async function work(deps: ReconcilerDeps, pool: pg.Pool, living: LivingWorkers, signal: AbortSignal): Promise<void> {
-  const events: WorkerEvents = new EventEmitter();
-  events.on("pool:create", ({ workerPool }) => {
-    living.claim(workerPool.id).catch((error) => deps.log.warn({ err: error }, "a worker could not say that it lives"));
-  });
-  const over = new Promise<void>((resolve, reject) => {
-    let failures = 0;
-    const well = () => {
-      failures = 0;
-    };
-    events.on("worker:getJob:empty", well);
-    events.on("job:start", well);
-    events.on("worker:getJob:error", ({ error }) => {
-      failures += 1;
-      if (failures === MOST_FAILURES) reject(error);
-    });
-    signal.addEventListener("abort", () => resolve(), { once: true });
-  });
-  // it is looked at once the workers run
-  over.catch(() => undefined);
-  const runner = await run({
-    pgPool: pool,
-    taskList: toTasks(deps),
-    crontab: EVERY_MINUTE,
-    concurrency: CONCURRENCY,
-    noHandleSignals: true,
-    logger: graphileLogger(deps.log),
-    events,
-  });
-  const ended = runner.promise.then(() => undefined);
-  try {
-    if (!signal.aborted) await Promise.race([over, ended]);
-  } finally {
-    // it throws when it has ended by itself
-    await runner.stop().catch(() => undefined);
-    await ended.catch(() => undefined);
-  }
+/** Finds what was left by whoever worked before, and takes up what is to be done. */
+async function resume(deps: ReconcileDeps): Promise<AsyncDisposable> {
+  deps.machine.ensureTemplate().catch((error) => deps.log.warn({ err: error }, "no cluster was made ahead"));
+  await endOrphans(deps);
+  await loseGone(deps);
+  await findUnfinished(deps.db, "at the start");
+  return watchDatabases(deps);
 }
 
-function toTasks(deps: ReconcilerDeps): TaskList {
-  const task =
-    <Name extends JobName>(
-      name: Name,
-      work: (payload: z.output<(typeof JOBS)[Name]>, signal: AbortSignal | undefined) => Promise<void>,
-    ) =>
-    (payload: unknown, helpers: { readonly abortSignal?: AbortSignal | undefined }) =>
-      work(JOBS[name].parse(payload) as z.output<(typeof JOBS)[Name]>, helpers.abortSignal);
-  return {
+/** Builds have workers of their own: nothing else waits for them. */
+function toCrews(deps: ReconcilerDeps, databases: ReconcileDeps | undefined, stopping: AbortSignal): readonly Crew[] {
+  const quick: TaskList = {
     "provision-main": task("provision-main", ({ org_id }) => provisionMain(deps, org_id)),
     "deliver-webhook": task("deliver-webhook", ({ delivery_id }) => deliverWebhook(deps, delivery_id)),
     sweep: task("sweep", async () => {
       await findMissingMains(deps.db);
       await cleanIdempotency(deps.db);
+      if (databases === undefined) return;
+      await endOrphans(databases);
+      await loseGone(databases);
+      await findUnfinished(databases.db, "meanwhile");
     }),
   };
+  const crontab = `${EVERY_MINUTE}\n${EVERY_HOUR}`;
+  if (databases === undefined) return [{ tasks: quick, at_once: JOBS_AT_ONCE, crontab: EVERY_MINUTE }];
+  const signal = stopping;
+  quick["reconcile-database"] = task("reconcile-database", ({ database_id }, attempt) =>
+    reconcileDatabase(databases, { database_id, attempt, signal }),
+  );
+  quick.collect = task("collect", () => collect(databases));
+  const builds: TaskList = {
+    "build-image": task("build-image", ({ database_id }, attempt) =>
+      buildImage(databases, { database_id, attempt, signal }),
+    ),
+  };
+  return [
+    { tasks: quick, at_once: JOBS_AT_ONCE, crontab },
+    { tasks: builds, at_once: BUILDS_AT_ONCE },
+  ];
+}
+
+function task<Name extends JobName>(
+  name: Name,
+  work: (payload: z.output<(typeof JOBS)[Name]>, attempt: number) => Promise<void>,
+): TaskList[string] {
+  return (payload, { job }) => work(JOBS[name].parse(payload) as z.output<(typeof JOBS)[Name]>, job.attempts);
 }

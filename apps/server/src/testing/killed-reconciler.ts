@@ -3,13 +3,17 @@ import { createSilentLog } from "@appdb/testkit/silent-log";
 import { createRecordEvent } from "../control-plane/events/record-event.ts";
 import { createEnvelope } from "../control-plane/secrets/envelope.ts";
 import { toMasterKey } from "../control-plane/secrets/master-key.ts";
+import { createNotifications } from "../database/notifications.ts";
 import { openDatabase } from "../database/pool.ts";
 import { startReconciler } from "../reconciler/reconciler.ts";
+import { createTestMachine } from "./test-machine.ts";
 
 /** A process of its own that works as the reconciler does and stops for good at a step, until somebody kills it. Arguments:
- *  the dsn, the step. It says the step once it is there. */
-const [, , dsn, wanted] = process.argv;
-if (dsn === undefined || wanted === undefined) throw new Error("usage: killed-reconciler.ts <dsn> <step>");
+ *  the dsn, the home of the test's machine, the step. It says the step once it is there. */
+const [, , dsn, home, wanted] = process.argv;
+if (dsn === undefined || home === undefined || wanted === undefined) {
+  throw new Error("usage: killed-reconciler.ts <dsn> <home> <step>");
+}
 const log = createSilentLog();
 const { db, pool } = openDatabase(dsn, log);
 await startReconciler({
@@ -17,11 +21,14 @@ await startReconciler({
   pool_options: pool.options,
   log,
   envelope: createEnvelope(toMasterKey(new Secret(Buffer.alloc(32, 7).toString("base64")))),
+  notifications: createNotifications(pool.options, log),
   allow_private: false,
   recordEvent: createRecordEvent(async () => undefined),
-  stepDone: async (step) => {
+  machine: createTestMachine(home),
+  reconcileStepDone: async (step) => {
     if (step !== wanted) return;
     process.stdout.write(`${step}\n`);
     await new Promise(() => undefined);
   },
 });
+process.stdout.write("started\n");

@@ -1,9 +1,10 @@
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { appError } from "@appdb/contract/errors";
+import type { Clock, Logger } from "@appdb/engine/ports";
 import { waitForLock } from "../processes/numbered-lock.ts";
 import { proportionalMemory } from "../processes/process-table.ts";
-import type { PodDriver, PodDriverInput, PodLabels, PodSpec, PodStatus } from "./pod-driver.ts";
+import type { PodDriver, PodLabels, PodSpec, PodStatus } from "./pod-driver.ts";
 import { type LaunchInput, launch } from "./pod-launch.ts";
 import { boundOutput, readPodLog } from "./pod-log.ts";
 import { endRun, readRun, runFamily } from "./pod-run.ts";
@@ -31,12 +32,21 @@ export const POD_ENVIRONMENT = {
   LANG: "C.UTF-8",
 } as const;
 
+export interface ProcessPodsOptions {
+  /** Where pods are remembered; private, and of this driver alone. */
+  readonly folder: string;
+  /** The pod program, run by the Node that runs us. */
+  readonly program: { readonly file: string; readonly node_options: readonly string[] };
+  readonly log: Logger;
+  readonly clock: Clock;
+}
+
 /**
  * Pods as processes of the user that we are, each in a session of its own. It keeps nothing apart and bounds nothing but a
  * task's time and disk; so it serves one organization. A process that leaves its session is still found by its environment
  * (Linux), unless it threw that away too.
  */
-export function createProcessPods(options: PodDriverInput): PodDriver {
+export function createProcessPods(options: ProcessPodsOptions): PodDriver {
   const { folder, log } = options;
   const stopping = new AbortController();
   const tasks = new Map<Promise<unknown>, string>();

@@ -66,7 +66,7 @@ function refuseOldVersion(bin: string, major: number, name: string): void {
 }
 
 /** Asks the PostgreSQL in `bin` for its major version. @throws postgres_failed, postgres_unsupported below 18 */
-async function readMajorVersion(bin: string): Promise<number> {
+export async function readMajorVersion(bin: string): Promise<number> {
   const program = join(bin, "postgres");
   const answer = await run(program, ["--version"], { timeout: VERSION_TIMEOUT_MS }).catch((cause: unknown) => {
     throw appError("postgres_failed", { detail: `${program} cannot be run.`, cause });

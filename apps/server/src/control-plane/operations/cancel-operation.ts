@@ -2,6 +2,7 @@ import { appError } from "@appdb/contract/errors";
 import type { Operation } from "@appdb/contract/routes/control";
 import { sql } from "kysely";
 import { demand } from "../../http/checked-route.ts";
+import { enqueueReconcileDatabase } from "../../reconciler/jobs.ts";
 import { doneBy } from "../events/event.ts";
 import type { Caller } from "../keys/create-key.ts";
 import type { OperationDeps } from "./run-operation.ts";
@@ -25,6 +26,7 @@ export async function cancelOperation(deps: OperationDeps, caller: Caller, id: s
     .executeTakeFirst();
   // it ended between the two statements
   if (gone.numUpdatedRows === 0n) throw notCancellable(await findOperation(tx, org.id, id));
+  if (found.database_id !== null) await enqueueReconcileDatabase(tx, found.database_id);
   await deps.recordEvent(tx, {
     action: "operation.cancel",
     target: found.target,

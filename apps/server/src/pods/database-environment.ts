@@ -1,0 +1,35 @@
+/** What the application's Python finds in any pod. */
+const BASE: Readonly<Record<string, string>> = {
+  PATH: "/usr/local/bin:/usr/bin:/bin",
+  LANG: "C.UTF-8",
+  HOME: "/tmp",
+};
+
+/** Names that say how programs are found, loaded and started: the value of one would run as code where nobody expects it. */
+const STARTS =
+  /^(PATH|HOME|SHELL|ENV|IFS|CDPATH|TMPDIR|TMP|TEMP|VIRTUAL_ENV|BASH_.*|LD_.*|DYLD_.*|GLIBC_.*|GCONV_PATH|LOCPATH|PYTHON.*|NODE_.*|SERVICE_.*)$/;
+
+export interface DatabaseEnvironment {
+  readonly env: Readonly<Record<string, string>>;
+  /** Names that were left out, sorted: for the pod's log. */
+  readonly left_out: readonly string[];
+}
+
+/** The environment of the application's code: variables of the entry, then secrets, which stand. */
+export function databaseEnvironment(
+  vars: Readonly<Record<string, string>>,
+  secrets: Readonly<Record<string, string>>,
+): DatabaseEnvironment {
+  const wanted = Object.entries({ ...vars, ...secrets });
+  return {
+    env: { ...BASE, ...Object.fromEntries(wanted.filter(([name]) => !startsPrograms(name))) },
+    left_out: wanted
+      .map(([name]) => name)
+      .filter(startsPrograms)
+      .sort(),
+  };
+}
+
+function startsPrograms(name: string): boolean {
+  return STARTS.test(name.toUpperCase());
+}

@@ -1,0 +1,82 @@
+import type { PodFolder, PodSpec } from "@appdb/adapters/pods/pod-driver";
+import { Secret } from "@appdb/adapters/secret";
+import type { DatabasePodSpec } from "@appdb/contract/pod-spec";
+import type { Runtime } from "@appdb/contract/routes/local";
+import { DEFAULT_LIMITS } from "@appdb/contract/service-spec";
+import type { ObservedDatabase } from "../control-plane/databases/desired.ts";
+import { databaseEnvironment } from "./database-environment.ts";
+import type { DatabasePlaces } from "./database-places.ts";
+
+/** Threads and processes: PostgreSQL with its connections, the supervisor, and what libraries of arrays start for each core. */
+const TASKS = 512;
+const TASKS_OF_A_WORKER = 128;
+/** Of a pod's memory, for one worker at the most; what two take together is bounded by the pod's own limit. */
+const WORKER_SHARE = 0.5;
+const LEAST_WORKER_MB = 128;
+
+export interface DatabasePodInput {
+  readonly database: { readonly id: string; readonly org_id: string; readonly uri: string };
+  readonly wanted: Pick<ObservedDatabase, "resources" | "settings">;
+  readonly places: DatabasePlaces;
+  readonly template_folder: string;
+  readonly postgres_bin: string;
+  readonly token: Secret;
+  readonly secrets: ReadonlyMap<string, Secret>;
+  /** Without its environment, which is made here. */
+  readonly runtime: Omit<Runtime, "env">;
+  /** What the runtime and PostgreSQL need to see of the machine. */
+  readonly program_folders: readonly string[];
+}
+
+/** What a database's pod is told and how it is bounded. Pure: equal databases have equal specs. */
+export function databasePodSpec(input: DatabasePodInput): PodSpec {
+  const { database, places, wanted } = input;
+  const { resources } = wanted;
+  const revealed = [...input.secrets].map(([name, secret]) => [name, secret.reveal()] as const);
+  const { env, left_out } = databaseEnvironment(wanted.settings.vars, Object.fromEntries(revealed));
+  const told: DatabasePodSpec = {
+    role: "database",
+    database_id: database.id,
+    uri: database.uri,
+    data_folder: places.data_folder,
+    template_folder: input.template_folder,
+    postgres_bin: input.postgres_bin,
+    run_folder: places.run_folder,
+    log_folder: places.log_folder,
+    token: input.token.reveal(),
+    resources,
+    limits: {
+      ...DEFAULT_LIMITS,
+      workers: resources.workers,
+      worker_memory_mb: Math.max(LEAST_WORKER_MB, Math.floor(resources.memory_mb * WORKER_SHARE)),
+    },
+    runtime: { ...input.runtime, env: { ...env } },
+    files_folder: places.files_folder,
+    notices: left_out.map(
+      (name) => `${name} is not given to the application's code: it would change how programs start`,
+    ),
+  };
+  return {
+    id: places.pod_id,
+    labels: { organization_id: database.org_id, database_id: database.id, kind: "database" },
+    args: ["pod.js", "database"],
+    input: new Secret(JSON.stringify(told)),
+    folders: foldersOf(input),
+    run_folder: places.run_folder,
+    log_folder: places.log_folder,
+    limits: {
+      cpu: resources.cpu,
+      memory_mb: resources.memory_mb,
+      tasks: TASKS + TASKS_OF_A_WORKER * resources.workers,
+    },
+    network: "internet",
+  };
+}
+
+function foldersOf({ places, program_folders, template_folder }: DatabasePodInput): PodFolder[] {
+  const read = [template_folder, places.files_folder, ...program_folders];
+  return [
+    { path: places.data_folder, mode: "write" },
+    ...[...new Set(read)].map((path): PodFolder => ({ path, mode: "read" })),
+  ];
+}

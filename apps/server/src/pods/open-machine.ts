@@ -1,0 +1,74 @@
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { BlobStore } from "@appdb/adapters/blobs/blob-store";
+import { createProcessPods } from "@appdb/adapters/pods/process-pods";
+import { readMajorVersion } from "@appdb/adapters/postgres/cluster";
+import { ensureTemplate } from "@appdb/adapters/postgres/cluster-template";
+import { locateTools, requirePostgresBin } from "@appdb/adapters/tools/locate-tools";
+import { appError } from "@appdb/contract/errors";
+import type { Logger } from "@appdb/engine/ports";
+import { SERVER_PATHS, type ServerConfig } from "../config.ts";
+import { materializeTree } from "../control-plane/blobs/materialize-tree.ts";
+import type { Database } from "../database/pool.ts";
+import type { Machine } from "../reconciler/database-deps.ts";
+import { askHealth } from "./ask-pod.ts";
+import { imageFolder } from "./database-places.ts";
+import { findRuntime } from "./database-runtime.ts";
+
+export interface OpenMachineDeps {
+  readonly config: Pick<ServerConfig, "database" | "home" | "runtime_base">;
+  readonly log: Logger;
+  readonly db: Database;
+  readonly blobs: BlobStore;
+}
+
+/** What databases are made of on this machine, as it is configured. @throws postgres_failed, postgres_unsupported */
+export async function openMachine({ blobs, config, db, log }: OpenMachineDeps): Promise<Machine & AsyncDisposable> {
+  const { home, runtime_base } = config;
+  const tools = locateTools({ program_url: import.meta.url, postgres_bin: config.database.pg_bin });
+  const postgres_bin = requirePostgresBin(tools);
+  const template_folder = join(home, SERVER_PATHS.template, String(await readMajorVersion(postgres_bin)));
+  const driver = createProcessPods({
+    folder: join(home, SERVER_PATHS.pods),
+    program: findPodProgram(),
+    clock: { now: Date.now },
+    log,
+  });
+  let template: Promise<void> | undefined;
+  return {
+    place: { home, runtime_base },
+    driver,
+    template_folder,
+    postgres_bin,
+    ensureTemplate() {
+      template ??= ensureTemplate(postgres_bin, template_folder).finally(() => {
+        template = undefined;
+      });
+      return template;
+    },
+    askHealth,
+    findRuntime: (image) => findRuntime({ home, tools }, image),
+    hasImage: async () => false,
+    async buildImage() {
+      throw appError("build_failed", {
+        detail: "This server cannot build images.",
+        hint: "Take uv.lock and requirements.txt out of the project.",
+      });
+    },
+    removeImage: (org_id, hash) => rm(imageFolder(home, org_id, hash), { recursive: true, force: true }),
+    async materializeTree(org_id, digest, files_folder, signal) {
+      await materializeTree({ db, blobs }, { org_id, digest, files_folder }, signal);
+    },
+    [Symbol.asyncDispose]: () => driver[Symbol.asyncDispose](),
+  };
+}
+
+/** In the bundle pod.js lies beside server.js; from source it is the other app's entry, run with the same loader as this one. */
+function findPodProgram(): { readonly file: string; readonly node_options: readonly string[] } {
+  const from_source = import.meta.url.endsWith(".ts");
+  const file = fileURLToPath(new URL(from_source ? "../../../pod/src/main.ts" : "./pod.js", import.meta.url));
+  // found from here: a pod runs in another folder
+  const loader = from_source ? import.meta.resolve("tsx") : undefined;
+  return { file, node_options: loader === undefined ? [] : ["--conditions=source", "--import", loader] };
+}

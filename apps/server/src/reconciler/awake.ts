@@ -1,0 +1,39 @@
+const MINUTE_MS = 60_000;
+const UNITS_MS: Readonly<Record<string, number>> = { s: 1_000, m: MINUTE_MS, h: 3_600_000, d: 86_400_000 };
+
+export interface AwakeInput {
+  /** Of the settings: `15m`, `never`. */
+  readonly sleep_after: string;
+  /** What keeps it awake, as its pod says; null when it is idle. */
+  readonly busy: string | null;
+  /** When something was last asked of it. */
+  readonly last_used_ms: number;
+  readonly now_ms: number;
+}
+
+/** Why a database is awake, for a person, and whether it has been idle for long enough to sleep. */
+export function findAwake(input: AwakeInput): { readonly because: string; readonly is_due: boolean } {
+  if (input.busy !== null) return { because: input.busy, is_due: false };
+  const after_ms = readSleepAfter(input.sleep_after);
+  if (after_ms === undefined) return { because: "it never sleeps by itself", is_due: false };
+  // a clock that was set back makes no idle time
+  const idle_ms = Math.max(0, input.now_ms - input.last_used_ms);
+  const idle = idle_ms < MINUTE_MS ? "idle" : `idle ${sayTime(idle_ms, Math.floor)}`;
+  return {
+    because: `${idle}; sleeps in ${sayTime(Math.max(0, after_ms - idle_ms), Math.ceil)}`,
+    is_due: idle_ms >= after_ms,
+  };
+}
+
+/** Milliseconds; undefined for `never`. */
+export function readSleepAfter(text: string): number | undefined {
+  const [, count, unit = ""] = /^(\d+)([smhd])$/.exec(text) ?? [];
+  const unit_ms = UNITS_MS[unit];
+  return count === undefined || unit_ms === undefined ? undefined : Number(count) * unit_ms;
+}
+
+/** In whole minutes, and beyond two hours in whole hours: it is written down whenever it changes. */
+function sayTime(ms: number, round: (value: number) => number): string {
+  const minutes = round(ms / MINUTE_MS);
+  return minutes < 120 ? `${minutes}m` : `${round(minutes / 60)}h`;
+}

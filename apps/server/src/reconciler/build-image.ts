@@ -1,0 +1,160 @@
+import { AppError } from "@appdb/contract/errors";
+import { sql } from "kysely";
+import type { ObservedDatabase } from "../control-plane/databases/desired.ts";
+import type { OperationError } from "../control-plane/operations/run-operation.ts";
+import { openSecrets } from "../control-plane/secrets/store.ts";
+import { isDatabaseLost } from "../database/pool.ts";
+import { changeDatabase, isAsSeen, toFailure, unexpected } from "./change-database.ts";
+import type { BuiltImage, ReconcileDeps } from "./database-deps.ts";
+import { followDatabase } from "./follow-database.ts";
+import { enqueueBuildImage, enqueueReconcileDatabase } from "./jobs.ts";
+import { openOperationLines } from "./operation-lines.ts";
+import type { ReconcileInput, WorkOutcome } from "./reconcile-database.ts";
+import { chooseWork, currentOperation, type SeenDatabase, seeDatabase, wantedOf } from "./see-database.ts";
+
+const MOST_ATTEMPTS = 2;
+
+/** Whether the pod has to wait for an image: there is none of its environment, or another build was asked for. */
+export async function needsBuild(
+  { db, machine }: Pick<ReconcileDeps, "db" | "machine">,
+  seen: SeenDatabase,
+  wanted: ObservedDatabase,
+): Promise<boolean> {
+  const { org_id } = seen.row;
+  if (wanted.environment === null) return false;
+  if (isForced(seen, wanted)) return true;
+  const image = await db
+    .selectFrom("control.images")
+    .select("state")
+    .where("org_id", "=", org_id)
+    .where("hash", "=", wanted.environment)
+    .executeTakeFirst();
+  return image?.state !== "ready" || !(await machine.hasImage(org_id, wanted.environment));
+}
+
+/** Another build was asked for, and this operation has not made it yet. */
+function isForced(seen: SeenDatabase, wanted: ObservedDatabase): boolean {
+  const { observed, last_build } = seen.row;
+  const operation = currentOperation(seen);
+  const is_made = last_build?.state === "succeeded" && last_build.operation_id === operation?.id;
+  return operation !== undefined && wanted.builds !== (observed?.builds ?? 0) && !is_made;
+}
+
+/** Leaves the build to a job of its own: it takes minutes, and starts of other databases do not wait for it. */
+export async function startBuild(deps: ReconcileDeps, seen: SeenDatabase): Promise<WorkOutcome> {
+  await deps.db.transaction().execute(async (tx) => {
+    if (!(await isAsSeen(tx, seen))) return;
+    const last_build = buildOf(seen, "running", null);
+    await tx.updateTable("control.databases").set({ last_build }).where("id", "=", seen.row.id).execute();
+    await enqueueBuildImage(tx, seen.row.id);
+  });
+  await deps.reconcileStepDone?.("building");
+  return "later";
+}
+
+/** Builds the image that a database waits for, with what the builder says kept beside the operation; then the database goes on. */
+export async function buildImage(deps: ReconcileDeps, { database_id, attempt, signal }: ReconcileInput): Promise<void> {
+  const seen = await seeDatabase(deps.db, database_id);
+  if (seen === undefined || chooseWork(seen) !== "run") return;
+  const wanted = wantedOf(seen);
+  if (!(await needsBuild(deps, seen, wanted))) return await enqueueReconcileDatabase(deps.db, database_id);
+  await using following = await followDatabase(deps, seen);
+  const either = AbortSignal.any([signal, following.signal]);
+  try {
+    const built = await build(deps, seen, wanted, either);
+    await succeed(deps, seen, wanted, built);
+  } catch (error) {
+    // nobody waits for it any more; what is to become of the database without it is looked at
+    if (following.signal.aborted && !signal.aborted) return await enqueueReconcileDatabase(deps.db, database_id);
+    if (signal.aborted || isDatabaseLost(error)) throw error;
+    if (!(error instanceof AppError) && attempt < MOST_ATTEMPTS) throw error;
+    if (!(error instanceof AppError)) deps.log.error({ err: error, db: database_id }, "an image could not be built");
+    await fail(deps, seen, wanted, toFailure(error instanceof AppError ? error : unexpected()));
+  }
+}
+
+async function build(
+  deps: ReconcileDeps,
+  seen: SeenDatabase,
+  wanted: ObservedDatabase,
+  signal: AbortSignal,
+): Promise<BuiltImage> {
+  const { db, envelope, machine } = deps;
+  const { id, org_id } = seen.row;
+  const hash = wanted.environment ?? "";
+  const image = await db
+    .selectFrom("control.images")
+    .select("environment")
+    .where("org_id", "=", org_id)
+    .where("hash", "=", hash)
+    .executeTakeFirst();
+  if (image === undefined) throw new Error(`The environment ${hash} of a database is not stored.`);
+  const secrets = await openSecrets(db, envelope, { org_id, database_id: id });
+  const operation = currentOperation(seen);
+  await using lines = await openOperationLines(deps, operation?.id);
+  const input = {
+    ...{ org_id, database_id: id, hash, secrets, tree: wanted.tree, environment: image.environment },
+    is_forced: isForced(seen, wanted),
+  };
+  return await machine.buildImage(input, (line) => lines.add("info", line), signal);
+}
+
+async function succeed(
+  { db, log }: ReconcileDeps,
+  seen: SeenDatabase,
+  wanted: ObservedDatabase,
+  { bytes, packages, python }: BuiltImage,
+): Promise<void> {
+  const { id, org_id } = seen.row;
+  await db.transaction().execute(async (tx) => {
+    await tx
+      .updateTable("control.images")
+      .set({
+        ...{ state: "ready", python, packages: JSON.stringify(packages), bytes: String(bytes) },
+        ...{ built_at: sql<Date>`now()`, used_at: sql<Date>`now()` },
+      })
+      .where("org_id", "=", org_id)
+      .where("hash", "=", wanted.environment)
+      .execute();
+    if (!(await isAsSeen(tx, seen))) return;
+    const last_build = buildOf(seen, "succeeded", null);
+    await tx.updateTable("control.databases").set({ last_build }).where("id", "=", id).execute();
+    await enqueueReconcileDatabase(tx, id);
+  });
+  log.info({ db: id, image: wanted.environment, packages: packages.length, bytes }, "image built");
+}
+
+/** A database that runs goes on with the image that it has; one that never ran has failed. */
+async function fail(
+  deps: ReconcileDeps,
+  seen: SeenDatabase,
+  wanted: ObservedDatabase,
+  error: OperationError,
+): Promise<void> {
+  const { org_id, state } = seen.row;
+  deps.log.info({ db: seen.row.id, image: wanted.environment, code: error.code }, "an image was not built");
+  await changeDatabase(deps, seen, {
+    event: state === "STARTING" ? "start_failed" : "build_failed",
+    end: { state: "failed", error },
+    set: {
+      last_build: buildOf(seen, "failed", error),
+      ...(state === "UPDATING" ? {} : { failure: JSON.stringify(error) }),
+    },
+    also: async (tx) => {
+      await tx
+        .updateTable("control.images")
+        .set({ state: "failed" })
+        .where("org_id", "=", org_id)
+        .where("hash", "=", wanted.environment)
+        .where("state", "=", "building")
+        .execute();
+    },
+  });
+}
+
+function buildOf(seen: SeenDatabase, state: "running" | "succeeded" | "failed", error: OperationError | null): string {
+  return JSON.stringify({
+    ...{ state, error, operation_id: currentOperation(seen)?.id ?? null },
+    at: new Date().toISOString(),
+  });
+}

@@ -1,0 +1,78 @@
+import type { PodDriver } from "@appdb/adapters/pods/pod-driver";
+import type { Secret } from "@appdb/adapters/secret";
+import type { PodHealth } from "@appdb/contract/pod-spec";
+import type { EnvironmentDocument } from "@appdb/contract/routes/control-databases";
+import type { Logger } from "@appdb/engine/ports";
+import type { RecordEvent } from "../control-plane/events/event.ts";
+import type { Envelope } from "../control-plane/secrets/envelope.ts";
+import type { Notifications } from "../database/notifications.ts";
+import type { Database } from "../database/pool.ts";
+import type { ServerPlace } from "../pods/database-places.ts";
+import type { FoundRuntime } from "../pods/database-runtime.ts";
+
+/** An environment of an organization that is to be built. */
+export interface BuildInput {
+  readonly org_id: string;
+  readonly database_id: string;
+  readonly hash: string;
+  readonly environment: EnvironmentDocument;
+  /** Digest of the project files, which path dependencies lie in; null when there are none. */
+  readonly tree: string | null;
+  /** The database's secrets: an index's credentials are among them. */
+  readonly secrets: ReadonlyMap<string, Secret>;
+  /** Also when there is one. */
+  readonly is_forced: boolean;
+}
+
+export interface BuiltImage {
+  /** `3.12.8` */
+  readonly python: string;
+  readonly packages: readonly { readonly name: string; readonly version: string }[];
+  readonly bytes: number;
+}
+
+/** What databases are made of on this machine. Each may be asked for twice, and be killed in. */
+export interface Machine {
+  readonly place: ServerPlace;
+  readonly driver: PodDriver;
+  readonly template_folder: string;
+  readonly postgres_bin: string;
+  /** Makes the cluster that new databases copy, once. @throws postgres_failed */
+  ensureTemplate(): Promise<void>;
+  /** Undefined when nobody answers. */
+  askHealth(socket: string, token: Secret): Promise<PodHealth | undefined>;
+  /** @throws environment_failed, python_not_found */
+  findRuntime(image_folder: string | undefined): Promise<FoundRuntime>;
+  hasImage(org_id: string, hash: string): Promise<boolean>;
+  /** @throws build_failed, system_packages_refused */
+  buildImage(input: BuildInput, onLine: (line: string) => void, signal: AbortSignal): Promise<BuiltImage>;
+  removeImage(org_id: string, hash: string): Promise<void>;
+  /** Puts the files of a tree below the folder, under its digest. @throws blobs_missing, disk_full */
+  materializeTree(org_id: string, digest: string, files_folder: string, signal: AbortSignal): Promise<void>;
+}
+
+/** What is done to a database, in order; which of them are due depends on what it shall be. A test ends the process behind each. */
+export const RECONCILE_STEPS = [
+  "begun",
+  "building",
+  "built",
+  "prepared",
+  "committed",
+  "pod_stopped",
+  "pod_started",
+  "pod_ready",
+  "storage_removed",
+  "ended",
+] as const;
+export type ReconcileStep = (typeof RECONCILE_STEPS)[number];
+
+export interface ReconcileDeps {
+  readonly db: Database;
+  readonly log: Logger;
+  readonly recordEvent: RecordEvent;
+  readonly envelope: Envelope;
+  readonly notifications: Notifications;
+  readonly machine: Machine;
+  /** Called behind steps, so that a test can kill the process there. */
+  readonly reconcileStepDone?: ((step: ReconcileStep) => Promise<void>) | undefined;
+}

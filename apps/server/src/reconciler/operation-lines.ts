@@ -1,0 +1,87 @@
+import type { LogLine } from "@appdb/contract/routes/control-databases";
+import type { Database } from "../database/pool.ts";
+import type { ReconcileDeps } from "./database-deps.ts";
+
+/** Of an operation; a builder that loops says more. */
+const MOST_LINES = 10_000;
+/** Of those that came after too many, the last ones: an error stands at the end. */
+const LAST_LINES = 200;
+const MOST_CHARACTERS = 2_000;
+const BATCH = 500;
+const PAUSE_MS = 100;
+
+export interface OperationLines extends AsyncDisposable {
+  add(level: LogLine["level"], line: string): void;
+}
+
+type Line = Pick<LogLine, "level" | "line"> & { readonly at: Date };
+
+/**
+ * Keeps what an operation says, many lines by one statement, and has whoever follows it told. What it said in an earlier attempt
+ * stays before. Without an operation nobody asked for it, and nothing is kept.
+ */
+export async function openOperationLines(
+  { db, log }: Pick<ReconcileDeps, "db" | "log">,
+  operation_id: string | undefined,
+): Promise<OperationLines> {
+  if (operation_id === undefined) return { add: () => undefined, [Symbol.asyncDispose]: async () => undefined };
+  let number = await lastNumber(db, operation_id);
+  let waiting: Line[] = [];
+  const late: Line[] = [];
+  let left_out = 0;
+  let writing = Promise.resolve();
+  let timer: NodeJS.Timeout | undefined;
+  const write = () => {
+    timer = undefined;
+    const lines = waiting.map((line) => ({ ...line, operation_id, number: ++number }));
+    waiting = [];
+    writing = writing
+      .then(() => insert(db, lines))
+      .catch((error) => log.warn({ err: error, op: operation_id }, "lines of an operation were not kept"));
+  };
+  return {
+    add(level, text) {
+      const line: Line = { level, line: clean(text), at: new Date() };
+      if (number + waiting.length >= MOST_LINES) {
+        late.push(line);
+        if (late.length > LAST_LINES && late.shift() !== undefined) left_out += 1;
+        return;
+      }
+      waiting.push(line);
+      timer ??= setTimeout(write, PAUSE_MS);
+    },
+    async [Symbol.asyncDispose]() {
+      clearTimeout(timer);
+      if (left_out > 0) waiting.push({ level: "warn", line: `(${left_out} lines are left out here)`, at: new Date() });
+      waiting.push(...late);
+      if (waiting.length > 0) write();
+      await writing;
+    },
+  };
+}
+
+async function lastNumber(db: Database, operation_id: string): Promise<number> {
+  const row = await db
+    .selectFrom("control.operation_lines")
+    .select(({ fn }) => fn.max("number").as("last"))
+    .where("operation_id", "=", operation_id)
+    .executeTakeFirst();
+  return row?.last ?? 0;
+}
+
+async function insert(db: Database, lines: (Line & { operation_id: string; number: number })[]): Promise<void> {
+  for (let at = 0; at < lines.length; at += BATCH) {
+    await db
+      .insertInto("control.operation_lines")
+      .values(lines.slice(at, at + BATCH))
+      .execute();
+  }
+}
+
+/** PostgreSQL's texts hold no NUL; colours and what else moves a cursor are for a terminal. */
+function clean(text: string): string {
+  return text
+    .replaceAll(/\p{Cc}\[[0-9;]*[A-Za-z]|[^\P{Cc}\t]/gu, "")
+    .slice(0, MOST_CHARACTERS)
+    .toWellFormed();
+}

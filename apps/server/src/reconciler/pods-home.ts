@@ -1,0 +1,42 @@
+import { randomUUID } from "node:crypto";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { writePrivateFile } from "@appdb/adapters/processes/private-files";
+import type { Logger } from "@appdb/engine/ports";
+import { SERVER_PATHS } from "../config.ts";
+import type { Database } from "../database/pool.ts";
+
+/**
+ * Takes the pods of a control plane for this home, or finds that it has them. They live on one machine: false, with a line in the
+ * log, when another home has them, and this reconciler then leaves databases alone.
+ */
+export async function claimPodsHome(
+  { db, log }: { readonly db: Database; readonly log: Logger },
+  home: string,
+): Promise<boolean> {
+  const mine = openHomeId(home);
+  await db
+    .insertInto("control.pods_home")
+    .values({ home_id: mine })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute();
+  const { home_id, claimed_at } = await db
+    .selectFrom("control.pods_home")
+    .select(["home_id", "claimed_at"])
+    .executeTakeFirstOrThrow();
+  if (home_id === mine) return true;
+  log.error(
+    { home, home_id: mine, other_home_id: home_id, claimed_at },
+    "this reconciler leaves databases alone: their pods live in another home, on the machine that first started them",
+  );
+  return false;
+}
+
+/** Names the home, for good; a copy of it is the same home. */
+function openHomeId(home: string): string {
+  const path = join(home, SERVER_PATHS.homeId);
+  if (existsSync(path)) return readFileSync(path, "utf8").trim();
+  const made = randomUUID();
+  writePrivateFile(path, `${made}\n`);
+  return made;
+}

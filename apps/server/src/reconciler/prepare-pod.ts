@@ -1,0 +1,77 @@
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import type { PodSpec } from "@appdb/adapters/pods/pod-driver";
+import { openRuntimeFolder } from "@appdb/adapters/postgres/runtime-folder";
+import type { Secret } from "@appdb/adapters/secret";
+import { AppError } from "@appdb/contract/errors";
+import type { ObservedDatabase } from "../control-plane/databases/desired.ts";
+import type { OperationError } from "../control-plane/operations/run-operation.ts";
+import { openSecrets } from "../control-plane/secrets/store.ts";
+import { databasePlaces, imageFolder } from "../pods/database-places.ts";
+import { databasePodSpec } from "../pods/database-pod-spec.ts";
+import { ensurePodToken } from "../pods/pod-token.ts";
+import { toFailure } from "./change-database.ts";
+import type { ReconcileDeps } from "./database-deps.ts";
+import type { SeenDatabase } from "./see-database.ts";
+
+/** A folder in which there is nothing. */
+const NO_FILES = "none";
+
+export interface PreparedPod {
+  readonly spec: PodSpec;
+  readonly token: Secret;
+  readonly socket: string;
+}
+
+/** Makes all that a pod needs before it is started, and answers what it is told; or why that could not be made. */
+export async function preparePod(
+  deps: ReconcileDeps,
+  seen: SeenDatabase,
+  wanted: ObservedDatabase,
+  signal: AbortSignal,
+): Promise<PreparedPod | OperationError> {
+  try {
+    return await prepare(deps, seen, wanted, signal);
+  } catch (error) {
+    if (error instanceof AppError && !signal.aborted) return toFailure(error);
+    throw error;
+  }
+}
+
+async function prepare(
+  { db, envelope, machine }: ReconcileDeps,
+  { row, uri }: SeenDatabase,
+  wanted: ObservedDatabase,
+  signal: AbortSignal,
+): Promise<PreparedPod> {
+  const { id, org_id } = row;
+  const places = databasePlaces(machine.place, id);
+  // which tree is run is said by whoever asks the pod: files that change need no other pod
+  const project_root = join(places.files_folder, NO_FILES);
+  openRuntimeFolder(places.run_folder);
+  for (const folder of [places.data_folder, places.log_folder, project_root]) await makeFolder(folder);
+  if (wanted.tree !== null) await machine.materializeTree(org_id, wanted.tree, places.files_folder, signal);
+  const image = wanted.environment === null ? undefined : imageFolder(machine.place.home, org_id, wanted.environment);
+  const [token, secrets, found] = await Promise.all([
+    ensurePodToken({ db, envelope }, { id, org_id }),
+    openSecrets(db, envelope, { org_id, database_id: id }),
+    machine.findRuntime(image),
+    machine.ensureTemplate(),
+  ]);
+  const spec = databasePodSpec({
+    database: { id, org_id, uri },
+    wanted,
+    places,
+    template_folder: machine.template_folder,
+    postgres_bin: machine.postgres_bin,
+    token,
+    secrets,
+    runtime: { ...found.runtime, project_root },
+    program_folders: [machine.postgres_bin, ...found.folders, ...(image === undefined ? [] : [image])],
+  });
+  return { spec, token, socket: places.socket };
+}
+
+async function makeFolder(folder: string): Promise<void> {
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+}

@@ -1,0 +1,68 @@
+import { rm } from "node:fs/promises";
+import { sql } from "kysely";
+import { endOperation } from "../control-plane/operations/run-operation.ts";
+import { databasePlaces } from "../pods/database-places.ts";
+import { begin, changeDatabase, isAsSeen } from "./change-database.ts";
+import type { ReconcileDeps } from "./database-deps.ts";
+import type { WorkOutcome } from "./reconcile-database.ts";
+import { currentOperation, type SeenDatabase } from "./see-database.ts";
+import { endPods } from "./stop-database.ts";
+
+/** What is written there when a folder is removed: by a process that was just ended, for example. */
+const PATIENCE = { recursive: true, force: true, maxRetries: 10, retryDelay: 100 } as const;
+
+/**
+ * Ends the pods of a database that is to be deleted. Its storage stays until its time is over, and can be taken back until then;
+ * then the storage goes, and the row with its secrets.
+ */
+export async function removeDatabase(deps: ReconcileDeps, seen: SeenDatabase): Promise<WorkOutcome> {
+  const { row } = seen;
+  if (!(await begin(deps, seen))) return "moved";
+  await deps.reconcileStepDone?.("begun");
+  await endPods(deps, row.id);
+  await deps.reconcileStepDone?.("pod_stopped");
+  if (!(await isDue(deps, row.id))) {
+    await changeDatabase(deps, seen, {
+      event: "stopped",
+      end: { state: "succeeded" },
+      set: { awake_because: null },
+      also: async (tx) => {
+        await tx.deleteFrom("control.pods").where("database_id", "=", row.id).execute();
+      },
+    });
+    await deps.reconcileStepDone?.("ended");
+    return "later";
+  }
+  await removeStorage(deps, row.id);
+  await deps.reconcileStepDone?.("storage_removed");
+  await deps.db.transaction().execute(async (tx) => {
+    if (!(await isAsSeen(tx, seen))) return;
+    const operation = currentOperation(seen);
+    if (operation !== undefined) {
+      await endOperation({ tx, recordEvent: deps.recordEvent }, operation.id, { state: "succeeded" });
+    }
+    await tx.deleteFrom("control.databases").where("id", "=", row.id).execute();
+    await deps.recordEvent(tx, {
+      ...{ action: "database.purge", target: seen.uri, org_id: row.org_id, actor: "system", principal: undefined },
+      ...{ ip_address: null, client: null, outcome: "succeeded", detail: {} },
+    });
+  });
+  await deps.reconcileStepDone?.("ended");
+  return "moved";
+}
+
+/** Removes all that a database has on this machine. */
+export async function removeStorage({ machine }: Pick<ReconcileDeps, "machine">, database_id: string): Promise<void> {
+  const { data_folder, files_folder, run_folder } = databasePlaces(machine.place, database_id);
+  for (const folder of [data_folder, files_folder, run_folder]) await rm(folder, PATIENCE);
+}
+
+/** Whether its storage may go for good, by the database's clock; from then on nobody can take the deletion back. */
+async function isDue({ db }: Pick<ReconcileDeps, "db">, id: string): Promise<boolean> {
+  const row = await db
+    .selectFrom("control.databases")
+    .select(sql<boolean>`purge_at <= now()`.as("is_due"))
+    .where("id", "=", id)
+    .executeTakeFirst();
+  return row?.is_due === true;
+}

@@ -1,0 +1,127 @@
+import { readdir, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { databaseUriOf } from "@appdb/contract/control/resource-names";
+import { sql } from "kysely";
+import { SERVER_PATHS } from "../config.ts";
+import type { Database } from "../database/pool.ts";
+import { isUuid } from "../database/uuid.ts";
+import { databasePlaces } from "../pods/database-places.ts";
+import type { ReconcileDeps } from "./database-deps.ts";
+import { enqueueReconcileDatabase } from "./jobs.ts";
+import { loseDatabase } from "./lose-database.ts";
+import { mapBounded } from "./map-bounded.ts";
+import { STOP_GRACE_MS } from "./pod-rows.ts";
+import { removeStorage } from "./remove-database.ts";
+
+const STOPS_AT_ONCE = 8;
+/** A database's folders may be there before its row is seen. */
+const YOUNG_MS = 3_600_000;
+
+/**
+ * Adds a job for every database that is on its way, and for those whose storage is to go for good; for those that have one as well
+ * when a reconciler starts: theirs may wait for the pause after a failure.
+ */
+export async function findUnfinished(db: Database, when: "at the start" | "meanwhile"): Promise<number> {
+  const has_none = sql<boolean>`not exists (select from graphile_worker.jobs j
+    where j.key in ('reconcile-database ' || d.id, 'build-image ' || d.id) and j.attempts < j.max_attempts)`;
+  const { rows } = await sql<{ id: string }>`
+    select d.id from control.databases d
+    where (d.state in ('PROVISIONING', 'UPDATING', 'STARTING', 'STOPPING') or d.purge_at <= now() or exists (
+        select from control.operations p where p.database_id = d.id and p.state in ('pending', 'running')))
+      and ${when === "at the start" ? sql<boolean>`true` : has_none}`.execute(db);
+  for (const { id } of rows) await enqueueReconcileDatabase(db, id);
+  return rows.length;
+}
+
+/** Ends pods that nothing says should run: of databases that are gone, or that were stopped while nobody worked. */
+export async function endOrphans({ db, log, machine }: ReconcileDeps): Promise<number> {
+  const pods = await machine.driver.list({ kind: "database" });
+  if (pods.length === 0) return 0;
+  const rows = await db
+    .selectFrom("control.databases")
+    .select("id")
+    .where("state", "not in", ["STOPPED", "FAILED"])
+    .execute();
+  const known = new Set(rows.map(({ id }) => id));
+  const orphans = pods.filter((pod) => !known.has(pod.labels.database_id));
+  await mapBounded(orphans, STOPS_AT_ONCE, async ({ id, state }) => {
+    if (state === "running") log.warn({ pod: id }, "a pod that nothing asks for was ended");
+    await machine.driver.stop(id, STOP_GRACE_MS);
+    await machine.driver.forget(id);
+  });
+  return orphans.length;
+}
+
+/** Finds databases that are said to be AVAILABLE and have no pod that runs: of those that have one, others are told. */
+export async function loseGone(deps: ReconcileDeps): Promise<number> {
+  const rows = await deps.db
+    .selectFrom("control.databases as d")
+    .innerJoin("control.organizations as o", "o.id", "d.org_id")
+    .select(["d.id", "d.org_id", "d.generation", "d.name", "o.name as org"])
+    .where("d.state", "=", "AVAILABLE")
+    .execute();
+  if (rows.length === 0) return 0;
+  const pods = await deps.machine.driver.list({ kind: "database" });
+  const running = new Set(pods.filter(({ state }) => state === "running").map(({ id }) => id));
+  let gone = 0;
+  for (const row of rows) {
+    const { pod_id } = databasePlaces(deps.machine.place, row.id);
+    if (running.has(pod_id)) continue;
+    const lost = { pod_id, reason: "its pod is gone", pause_ms: 0 };
+    if (await loseDatabase(deps, { ...row, uri: databaseUriOf(row.org, row.name) }, lost)) gone += 1;
+  }
+  return gone;
+}
+
+/** Removes what lies on this machine of databases that are gone. */
+export async function removeOrphanStorage(deps: ReconcileDeps): Promise<number> {
+  const { home } = deps.machine.place;
+  const ids = new Set<string>();
+  for (const place of [SERVER_PATHS.databases, SERVER_PATHS.files]) {
+    for (const id of await foldersIn(join(home, place))) ids.add(id);
+  }
+  if (ids.size === 0) return 0;
+  const rows = await deps.db
+    .selectFrom("control.databases")
+    .select("id")
+    .where("id", "in", [...ids])
+    .execute();
+  for (const { id } of rows) ids.delete(id);
+  for (const id of ids) {
+    deps.log.info({ db: id }, "what a database left behind was removed");
+    await removeStorage(deps, id);
+  }
+  return ids.size;
+}
+
+/** Names of folders that are ids and have been there for a while. */
+async function foldersIn(folder: string): Promise<string[]> {
+  const names = await readdir(folder).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return [];
+    throw error;
+  });
+  const old: string[] = [];
+  for (const name of names.filter(isUuid)) {
+    const found = await stat(join(folder, name)).catch(() => undefined);
+    if (found !== undefined && found.birthtimeMs < Date.now() - YOUNG_MS) old.push(name);
+  }
+  return old;
+}
+
+/** Ends all pods with the server. Their databases are STARTING from then on: the next server starts them. */
+export async function endAllPods({ db, log, machine }: ReconcileDeps): Promise<void> {
+  const pods = await machine.driver.list({});
+  await mapBounded(pods, STOPS_AT_ONCE, async ({ id }) => {
+    await machine.driver.stop(id, STOP_GRACE_MS);
+    await machine.driver.forget(id);
+  });
+  const ids = pods.map(({ labels }) => labels.database_id);
+  if (ids.length === 0) return;
+  await db
+    .updateTable("control.databases")
+    .set({ state: "STARTING", awake_because: null })
+    .where("state", "=", "AVAILABLE")
+    .where("id", "in", ids)
+    .execute();
+  log.info({ pods: pods.length }, "the pods were ended with the server");
+}

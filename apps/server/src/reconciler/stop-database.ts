@@ -1,0 +1,34 @@
+import { databasePlaces } from "../pods/database-places.ts";
+import { begin, changeDatabase } from "./change-database.ts";
+import type { ReconcileDeps } from "./database-deps.ts";
+import { STOP_GRACE_MS } from "./pod-rows.ts";
+import type { WorkOutcome } from "./reconcile-database.ts";
+import type { SeenDatabase } from "./see-database.ts";
+
+/** Ends the database's pods; its data stay. */
+export async function stopDatabase(deps: ReconcileDeps, seen: SeenDatabase): Promise<WorkOutcome> {
+  if (!(await begin(deps, seen))) return "moved";
+  await deps.reconcileStepDone?.("begun");
+  await endPods(deps, seen.row.id);
+  await deps.reconcileStepDone?.("pod_stopped");
+  await changeDatabase(deps, seen, {
+    event: "stopped",
+    end: { state: "succeeded" },
+    set: { awake_because: null, failure: null },
+    also: async (tx) => {
+      await tx.deleteFrom("control.pods").where("database_id", "=", seen.row.id).execute();
+    },
+  });
+  await deps.reconcileStepDone?.("ended");
+  return "moved";
+}
+
+/** Ends all pods of a database, and forgets them. */
+export async function endPods({ machine }: Pick<ReconcileDeps, "machine">, database_id: string): Promise<void> {
+  const { driver, place } = machine;
+  const known = (await driver.list({ database_id })).map(({ id }) => id);
+  for (const id of new Set([databasePlaces(place, database_id).pod_id, ...known])) {
+    await driver.stop(id, STOP_GRACE_MS);
+    await driver.forget(id);
+  }
+}

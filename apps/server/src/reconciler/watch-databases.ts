@@ -1,0 +1,159 @@
+import type { PodStatus } from "@appdb/adapters/pods/pod-driver";
+import { type PodEvent, watchPods } from "@appdb/adapters/pods/pod-keeper";
+import type { Secret } from "@appdb/adapters/secret";
+import { databaseUriOf } from "@appdb/contract/control/resource-names";
+import type { PodHealth } from "@appdb/contract/pod-spec";
+import { VERSION } from "@appdb/contract/version";
+import type { Database } from "../database/pool.ts";
+import { databasePlaces } from "../pods/database-places.ts";
+import { findPodToken } from "../pods/pod-token.ts";
+import { findAwake } from "./awake.ts";
+import type { ReconcileDeps } from "./database-deps.ts";
+import { failLost, loseDatabase } from "./lose-database.ts";
+import { STOP_GRACE_MS } from "./pod-rows.ts";
+import { sleepDatabase } from "./sleep-database.ts";
+
+/** What changes all the time, or takes a while to find out, is written so often at the most. */
+const USAGE_MS = 30_000;
+
+/**
+ * Watches the pods of databases: whose pod is gone or does not answer is not AVAILABLE and is started again, whose time has come is
+ * put to sleep, and how they are is written down where it changed. Databases that are asleep have no pod, and are not looked at.
+ */
+export function watchDatabases(deps: ReconcileDeps): AsyncDisposable {
+  const stopping = new AbortController();
+  const hearing = hearPods(deps, stopping.signal);
+  return {
+    async [Symbol.asyncDispose]() {
+      stopping.abort();
+      await hearing;
+    },
+  };
+}
+
+async function hearPods(deps: ReconcileDeps, signal: AbortSignal): Promise<void> {
+  const { db, log, machine } = deps;
+  const books = new Books(deps);
+  const keeper = {
+    ...{ driver: machine.driver, log, clock: { now: Date.now } },
+    probe: (pod: PodStatus) => books.probe(pod),
+    isWanted: async (id: string) => (await readAwake(db, id)) !== undefined,
+    logFolder: (id: string) => databasePlaces(machine.place, id).log_folder,
+  };
+  for await (const event of watchPods(keeper, signal)) {
+    await hear(deps, event).catch((error) =>
+      log.error({ err: error, pod: event.pod_id }, "the end of a pod was not heard"),
+    );
+  }
+}
+
+async function hear(deps: ReconcileDeps, event: PodEvent): Promise<void> {
+  // whoever started it waits for that
+  if (event.event === "ready") return;
+  const row = await readAwake(deps.db, event.database_id);
+  if (row === undefined) return;
+  if (event.event === "failed") await failLost(deps, row, event);
+  else await loseDatabase(deps, row, event);
+}
+
+/** What is remembered of a pod from one answer to the next. */
+interface Page {
+  readonly token: Secret;
+  usage: string;
+  usage_ms: number;
+}
+
+class Books {
+  readonly #deps: ReconcileDeps;
+  readonly #pages = new Map<string, Page>();
+
+  constructor(deps: ReconcileDeps) {
+    this.#deps = deps;
+  }
+
+  async probe(pod: PodStatus): Promise<"ready" | "starting" | "silent"> {
+    const { log, machine } = this.#deps;
+    const { database_id } = pod.labels;
+    const page = await this.#open(pod);
+    if (page === undefined) return "starting";
+    const health = await machine.askHealth(databasePlaces(machine.place, database_id).socket, page.token);
+    if (health === undefined) return "silent";
+    if (health.version !== VERSION) {
+      log.info({ db: database_id, version: health.version }, "a pod of another version is started anew");
+      await machine.driver.stop(pod.id, STOP_GRACE_MS);
+      return "silent";
+    }
+    if (health.state !== "ready") return "starting";
+    await this.#write(pod, page, health).catch((error) => {
+      log.warn({ err: error, db: database_id }, "how a database is was not written down");
+    });
+    return "ready";
+  }
+
+  async #open({ id, labels }: PodStatus): Promise<Page | undefined> {
+    const known = this.#pages.get(id);
+    if (known !== undefined) return known;
+    const token = await findPodToken(this.#deps, labels.database_id);
+    if (token === undefined) return undefined;
+    const page: Page = { token, usage: "", usage_ms: 0 };
+    this.#pages.set(id, page);
+    return page;
+  }
+
+  async #write(pod: PodStatus, page: Page, health: PodHealth): Promise<void> {
+    const deps = this.#deps;
+    const row = await readAwake(deps.db, pod.labels.database_id);
+    if (row === undefined) return;
+    const now_ms = Date.now();
+    const last_used_ms = Math.max(Date.parse(health.last_used_at), Date.parse(pod.started_at));
+    const { sleep_after } = row.desired.settings;
+    const { because, is_due } = findAwake({ sleep_after, busy: health.busy, last_used_ms, now_ms });
+    if (is_due && (await sleepDatabase(deps, row))) {
+      this.#pages.delete(pod.id);
+      return;
+    }
+    const set: { awake_because?: string; last_used_at?: Date; usage?: string } = {};
+    if (row.awake_because !== because) set.awake_because = because;
+    if (now_ms - page.usage_ms >= USAGE_MS || row.usage?.is_disk_full !== health.is_disk_full) {
+      page.usage_ms = now_ms;
+      const usage = await this.#weigh(pod, health);
+      if (page.usage !== usage) set.usage = usage;
+      page.usage = usage;
+      if (row.last_used_at?.getTime() !== last_used_ms) set.last_used_at = new Date(last_used_ms);
+    }
+    if (Object.keys(set).length === 0) return;
+    await deps.db
+      .updateTable("control.databases")
+      .set(set)
+      .where("id", "=", row.id)
+      .where("state", "=", "AVAILABLE")
+      .execute();
+  }
+
+  /** What it takes of the machine, as the database's row has it. */
+  async #weigh(pod: PodStatus, { disk_bytes, disk_limit_bytes, is_disk_full }: PodHealth): Promise<string> {
+    const { db, machine } = this.#deps;
+    const memory_bytes = pod.memory_bytes ?? (await machine.driver.inspect(pod.id))?.memory_bytes ?? null;
+    await db
+      .updateTable("control.pods")
+      .set({ memory_bytes: memory_bytes === null ? null : String(memory_bytes) })
+      .where("id", "=", pod.id)
+      .execute();
+    return JSON.stringify({ disk_bytes, disk_limit_bytes, memory_bytes, is_disk_full });
+  }
+}
+
+export type AwakeRow = NonNullable<Awaited<ReturnType<typeof readAwake>>>;
+
+/** A database that is AVAILABLE; undefined for one that is not. */
+async function readAwake(db: Database, id: string) {
+  const row = await db
+    .selectFrom("control.databases as d")
+    .innerJoin("control.organizations as o", "o.id", "d.org_id")
+    .select(["d.id", "d.org_id", "d.name", "d.generation", "d.desired", "d.awake_because", "d.last_used_at", "d.usage"])
+    .select("o.name as org")
+    .where("d.id", "=", id)
+    .where("d.state", "=", "AVAILABLE")
+    .executeTakeFirst();
+  return row === undefined ? undefined : { ...row, uri: databaseUriOf(row.org, row.name) };
+}

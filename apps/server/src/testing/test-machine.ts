@@ -1,0 +1,63 @@
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { appError } from "@appdb/contract/errors";
+import { createFakePods, type FakePods } from "@appdb/testkit/fake-pod-driver";
+import { imageFolder } from "../pods/database-places.ts";
+import type { Machine } from "../reconciler/database-deps.ts";
+
+/** How builds go from now on. */
+export interface TestBuild {
+  readonly outcome: "succeeds" | "fails" | "hangs" | "breaks";
+  readonly lines?: readonly string[];
+}
+
+/** A machine whose pods and images are files below a folder: of several processes, of which tests kill some. */
+export interface TestMachine extends Machine {
+  readonly pods: FakePods;
+  build(build: TestBuild): void;
+  /** Builds that were begun. */
+  builds(): number;
+}
+
+export function createTestMachine(home: string): TestMachine {
+  const pods = createFakePods(join(home, "pods"));
+  const buildFile = join(home, "build.json");
+  const countFile = join(home, "builds");
+  const count = () => (existsSync(countFile) ? Number(readFileSync(countFile, "utf8")) : 0);
+  return {
+    pods,
+    driver: pods.driver,
+    askHealth: pods.askHealth,
+    place: { home, runtime_base: undefined },
+    template_folder: join(home, "template"),
+    postgres_bin: "/nowhere/bin",
+    ensureTemplate: async () => undefined,
+    findRuntime: async (image) => ({
+      runtime: { python: join(image ?? "/usr", "bin/python3"), python_source: "test", library_paths: [] },
+      folders: [],
+    }),
+    hasImage: async (org_id, hash) => existsSync(imageFolder(home, org_id, hash)),
+    async buildImage(input, onLine, signal) {
+      writeFileSync(countFile, String(count() + 1));
+      const told = (existsSync(buildFile) ? JSON.parse(readFileSync(buildFile, "utf8")) : {}) as Partial<TestBuild>;
+      for (const line of told.lines ?? ["Resolved 1 package"]) onLine(line);
+      if (told.outcome === "hangs") await sleep(60_000, undefined, { signal });
+      if (told.outcome === "breaks") throw new Error("a mistake of ours, with a secret in it");
+      if (told.outcome === "fails") {
+        throw appError("build_failed", {
+          detail: "The image could not be built: there is no package nosuch.",
+          hint: "Correct uv.lock.",
+        });
+      }
+      mkdirSync(imageFolder(home, input.org_id, input.hash), { recursive: true });
+      return { python: "3.12.8", packages: [{ name: "six", version: "1.17.0" }], bytes: 1_000 };
+    },
+    removeImage: async (org_id, hash) => rmSync(imageFolder(home, org_id, hash), { recursive: true, force: true }),
+    async materializeTree(_org_id, digest, files_folder) {
+      mkdirSync(join(files_folder, digest), { recursive: true });
+    },
+    build: (build) => writeFileSync(buildFile, JSON.stringify(build)),
+    builds: count,
+  };
+}

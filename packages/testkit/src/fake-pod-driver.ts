@@ -1,0 +1,180 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { PodDriver, PodExit, PodSpec, PodStatus } from "@appdb/adapters/pods/pod-driver";
+import { readPodLog } from "@appdb/adapters/pods/pod-log";
+import { specHash } from "@appdb/adapters/pods/spec-hash";
+import type { Secret } from "@appdb/adapters/secret";
+import { appError } from "@appdb/contract/errors";
+import type { DatabasePodSpec, PodHealth } from "@appdb/contract/pod-spec";
+import { VERSION } from "@appdb/contract/version";
+
+/** How pods that are started from now on behave. */
+export interface FakePodBehaviour {
+  /** `ready` at once when left out; `exits` before it is ready; `silent` never answers; `refused` cannot be started. */
+  readonly start?: "ready" | "exits" | "silent" | "refused";
+  /** Of the next starts alone; then they are ready. */
+  readonly times?: number;
+  readonly exit?: Partial<PodExit>;
+  /** What it writes to its log before it ends. */
+  readonly says?: string;
+}
+
+/** Pods that are files: whoever opens the same folder has the same pods, also after the process that made them was killed. */
+export interface FakePods {
+  readonly driver: PodDriver;
+  /** What a pod that runs answers to whoever has its token; undefined for any other. */
+  askHealth(socket: string, token: Secret): Promise<PodHealth | undefined>;
+  behave(behaviour: FakePodBehaviour): void;
+  /** What a pod says of itself from now on. */
+  say(id: string, health: Partial<PodHealth>): void;
+  /** Makes it look as if it was started so much earlier. */
+  age(id: string, ms: number): void;
+  /** Ends the process of a pod, as a crash does. */
+  end(id: string, exit?: Partial<PodExit>): void;
+  /** How often a pod was started. */
+  starts(id: string): number;
+  /** Ids of pods that run. */
+  running(): string[];
+  /** What a pod was told. */
+  told(id: string): DatabasePodSpec;
+}
+
+interface FakePod extends PodStatus {
+  readonly told: DatabasePodSpec;
+  readonly is_silent: boolean;
+  readonly health: Partial<PodHealth>;
+  readonly starts: number;
+}
+
+const NO_EXIT: PodExit = { code: null, signal: null, is_out_of_memory: false, exceeded: null };
+
+export function createFakePods(folder: string): FakePods {
+  mkdirSync(folder, { recursive: true });
+  const fileOf = (id: string) => join(folder, `${id}.json`);
+  const read = (id: string) => readJson<FakePod>(fileOf(id));
+  const all = () =>
+    readdirSync(folder)
+      .filter((name) => name.startsWith("db-") && name.endsWith(".json"))
+      .flatMap((name) => readJson<FakePod>(join(folder, name)) ?? []);
+  const write = (pod: FakePod) => writeJson(fileOf(pod.id), pod);
+  const startsFile = join(folder, "starts.json");
+  const end = (id: string, exit: Partial<PodExit>) => {
+    const pod = read(id);
+    if (pod?.state === "running") write({ ...pod, state: "exited", pid: null, exit: { ...NO_EXIT, ...exit } });
+  };
+
+  async function ensure(spec: PodSpec): Promise<PodStatus> {
+    const before = read(spec.id);
+    const spec_hash = specHash(spec);
+    if (before?.state === "running" && before.spec_hash === spec_hash) return toStatus(before);
+    const behaviour = takeBehaviour(join(folder, "behaviour.json"));
+    if (behaviour.start === "refused") {
+      throw appError("pod_failed", { detail: "The pod's process could not be started: the system refused." });
+    }
+    const counts = readJson<Record<string, number>>(startsFile) ?? {};
+    const starts = (counts[spec.id] ?? 0) + 1;
+    writeJson(startsFile, { ...counts, [spec.id]: starts });
+    const { id, labels } = spec;
+    const pod: FakePod = {
+      ...{ id, labels, spec_hash, starts, state: "running", pid: 1_000_000 + starts, exit: null },
+      ...{ started_at: new Date().toISOString(), memory_bytes: 10_000_000, health: {} },
+      told: JSON.parse(spec.input.reveal()) as DatabasePodSpec,
+      is_silent: behaviour.start === "silent",
+    };
+    write(pod);
+    if (behaviour.says !== undefined) {
+      mkdirSync(spec.log_folder, { recursive: true });
+      const line = { time: new Date().toISOString(), level: "error", msg: behaviour.says };
+      writeFileSync(join(spec.log_folder, "pod.log"), `${JSON.stringify(line)}\n`, { flag: "a" });
+    }
+    if (behaviour.start === "exits") end(spec.id, { code: 1, ...behaviour.exit });
+    return toStatus(read(spec.id) ?? pod);
+  }
+
+  const driver: PodDriver = {
+    name: "process",
+    isolates: true,
+    ensure,
+    stop: async (id) => end(id, { code: 0 }),
+    inspect: async (id) => {
+      const pod = read(id);
+      return pod === undefined ? undefined : toStatus(pod);
+    },
+    list: async (labels) =>
+      all()
+        .filter((pod) => Object.entries(labels).every(([name, value]) => pod.labels[name as "kind"] === value))
+        .map(toStatus),
+    logs: readPodLog,
+    async forget(id) {
+      if (read(id)?.state === "running") throw appError("pod_failed", { detail: `The pod ${id} runs.` });
+      rmSync(fileOf(id), { force: true });
+    },
+    run: async () => {
+      throw appError("pod_failed", { detail: "A fake driver runs no tasks." });
+    },
+    [Symbol.asyncDispose]: async () => undefined,
+  };
+  return {
+    driver,
+    async askHealth(socket, token) {
+      const pod = all().find(({ told }) => join(told.run_folder, "pod.sock") === socket);
+      if (pod?.state !== "running" || pod.is_silent || pod.told.token !== token.reveal()) return undefined;
+      return { ...healthOf(pod), ...pod.health };
+    },
+    behave: (behaviour) => writeJson(join(folder, "behaviour.json"), behaviour),
+    say(id, health) {
+      const pod = read(id);
+      if (pod !== undefined) write({ ...pod, health: { ...pod.health, ...health } });
+    },
+    age(id, ms) {
+      const pod = read(id);
+      if (pod !== undefined) write({ ...pod, started_at: new Date(Date.parse(pod.started_at) - ms).toISOString() });
+    },
+    end: (id, exit = { signal: "SIGKILL" }) => end(id, exit),
+    starts: (id) => readJson<Record<string, number>>(startsFile)?.[id] ?? 0,
+    running: () =>
+      all()
+        .filter(({ state }) => state === "running")
+        .map(({ id }) => id),
+    told(id) {
+      const pod = read(id);
+      if (pod === undefined) throw new Error(`There is no pod ${id}.`);
+      return pod.told;
+    },
+  };
+}
+
+function healthOf({ pid, started_at }: FakePod): PodHealth {
+  return {
+    ...{ version: VERSION, pid: pid ?? 0, state: "ready", postgres: "up", busy: null, last_used_at: started_at },
+    ...{ disk_bytes: 40_000_000, disk_limit_bytes: 10_000_000_000, is_disk_full: false },
+  };
+}
+
+function toStatus({
+  told: _told,
+  is_silent: _silent,
+  health: _health,
+  starts: _starts,
+  ...status
+}: FakePod): PodStatus {
+  return status;
+}
+
+function takeBehaviour(file: string): FakePodBehaviour {
+  const behaviour = readJson<FakePodBehaviour>(file) ?? {};
+  if (behaviour.times === undefined) return behaviour;
+  if (behaviour.times <= 0) return {};
+  writeJson(file, { ...behaviour, times: behaviour.times - 1 });
+  return behaviour;
+}
+
+function readJson<Value>(file: string): Value | undefined {
+  return existsSync(file) ? (JSON.parse(readFileSync(file, "utf8")) as Value) : undefined;
+}
+
+/** Whole or not at all: another process reads it meanwhile. */
+function writeJson(file: string, value: unknown): void {
+  writeFileSync(`${file}.${process.pid}`, JSON.stringify(value));
+  renameSync(`${file}.${process.pid}`, file);
+}
