@@ -210,6 +210,7 @@ const PAGES = [
   "/orgs/acme/keys",
   "/orgs/acme/secrets",
   "/orgs/acme/secrets?db=main",
+  "/orgs/acme/operations",
   "/orgs/acme/audit",
   "/orgs/acme/webhooks",
   "/orgs/none-of-mine",

@@ -32,12 +32,14 @@ export function LogView(props: LogViewProps) {
     <div className="grid grid-cols-1 gap-2.5">
       <div className="flex flex-wrap items-end justify-between gap-x-4 gap-y-2.5">
         <div className="flex min-w-0 flex-wrap items-end gap-2.5">{tools}</div>
-        <div className="flex gap-2">
-          <CopyButton text={() => `${shown.map(printLine).join("\n")}\n`} what="the lines that are shown" />
-          <Button small onClick={onDownload}>
-            Download
-          </Button>
-        </div>
+        {log.lines.length > 0 && (
+          <div className="flex gap-2">
+            <CopyButton text={() => `${shown.map(printLine).join("\n")}\n`} what="the lines that are shown" />
+            <Button small onClick={onDownload}>
+              Download
+            </Button>
+          </div>
+        )}
       </div>
       {log.error && <ProblemAlert error={log.error} />}
       <div className="relative">

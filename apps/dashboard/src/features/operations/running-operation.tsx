@@ -15,22 +15,24 @@ export function RunningOperation({ database }: { readonly database: Database }) 
   // the next one takes the place of the last, while this is drawn: no other than the newest is ever seen
   if (database.operation !== null && database.operation.id !== shown) setShown(database.operation.id);
   if (shown === undefined) return null;
-  return <Shown key={shown} org={database.organization} id={shown} onClose={() => setShown(undefined)} />;
+  return <Shown key={shown} database={database} id={shown} onClose={() => setShown(undefined)} />;
 }
 
 interface ShownProps {
-  readonly org: string;
+  readonly database: Database;
   readonly id: string;
   readonly onClose: () => void;
 }
 
-function Shown({ org, id, onClose }: ShownProps) {
+function Shown({ database, id, onClose }: ShownProps) {
+  const { organization: org, failure, last_build } = database;
   const { operation, error } = useOperation(org, id);
   if (operation === undefined) return error && <ProblemAlert error={error} />;
   const has_ended = hasEnded(operation);
+  const told = [failure?.detail, last_build?.error?.detail];
   return (
     <Section
-      title={has_ended ? "What was done" : "What is done now"}
+      title={has_ended ? "Just done" : "Under way"}
       actions={
         has_ended && (
           <Button small look="quiet" onClick={onClose}>
@@ -48,7 +50,7 @@ function Shown({ org, id, onClose }: ShownProps) {
           {timeOf(operation)}, asked by {operation.actor}
         </span>
       </p>
-      {operation.error && (
+      {operation.error && !told.includes(operation.error.detail) && (
         <Alert kind="problem" title={operation.error.detail}>
           {operation.error.hint && <p>{operation.error.hint}</p>}
         </Alert>
