@@ -16,6 +16,7 @@ import { measureMemory } from "./memory.ts";
 import { measureReads } from "./reads.ts";
 import { measureRecompute } from "./recompute.ts";
 import { type Measure, report } from "./report.ts";
+import { measureWake } from "./wake.ts";
 import { measureWrites } from "./writes.ts";
 
 /** In the order in which they run and stand in the table; memory first, while the service is young. */
@@ -34,6 +35,7 @@ const GROUPS: Record<string, Group> = {
   alter: measureAlter,
   recompute: measureRecompute,
   embeddings: measureEmbeddings,
+  wake: measureWake,
 };
 
 const { values } = parseArgs({

@@ -12,7 +12,13 @@ const PROGRAMS = [
   { name: "cli-main", entry: "apps/cli/src/main.ts", minify: true },
   { name: "cli-program", entry: "apps/cli/src/run-program.ts", minify: true },
   { name: "cli-config", entry: "apps/cli/src/project/read-config.ts", minify: true },
-  { name: "pod", entry: "apps/pod/src/main.ts", minify: false },
+  // apps/pod/src/http/no-schemas.ts
+  {
+    name: "pod",
+    entry: "apps/pod/src/main.ts",
+    minify: false,
+    left_out: ["@fastify/ajv-compiler", "@fastify/fast-json-stringify-compiler"],
+  },
   // pg-native is an addition that pg asks for and goes without
   { name: "server", entry: "apps/server/src/main.ts", minify: false, external: ["pg-native"] },
 ];
@@ -29,6 +35,37 @@ const APART = {
 };
 
 /**
+ * pg looks for Cloudflare's runtime by making an HTTP answer, for which Node 20 loads all of `fetch`: 25 ms and some
+ * megabytes of each process. This is Node.
+ */
+const NODE_ONLY = {
+  name: "node-only",
+  setup(build) {
+    build.onLoad({ filter: /\/pg\/lib\/stream\.js$/ }, ({ path }) => {
+      const text = readFileSync(path, "utf8");
+      const contents = text.replace("if (isCloudflareRuntime())", "if (false)");
+      if (contents === text) throw new Error(`${path} does not ask for the runtime as it did.`);
+      return { contents, loader: "js" };
+    });
+  },
+};
+
+/** Packages that nothing of a program calls although something in it names them. */
+function leftOut(names) {
+  return {
+    name: "left-out",
+    setup(build) {
+      for (const name of names) {
+        build.onResolve({ filter: new RegExp(`^${name}$`) }, () => ({ path: name, namespace: "left-out" }));
+      }
+      build.onLoad({ filter: /./, namespace: "left-out" }, ({ path }) => ({
+        contents: `throw new Error(${JSON.stringify(`${path} is left out of this program.`)});`,
+      }));
+    },
+  };
+}
+
+/**
  * Bundles the command, the pod and the server, and puts what they read beside them: `cli.js` (the door), `cli-*.js`,
  * `pod.js`, `server.js`, `server-migrations/`, `package.json` (so that Node takes them for CommonJS wherever they lie) and `swagger-ui/`.
  *
@@ -38,7 +75,7 @@ const APART = {
 export async function bundle(target) {
   const { build } = await import("esbuild");
   mkdirSync(target, { recursive: true });
-  for (const { name, entry, minify, external = [] } of PROGRAMS) {
+  for (const { name, entry, minify, external = [], left_out = [] } of PROGRAMS) {
     // Written beside and renamed: a daemon that starts meanwhile reads the old file or the new one, never half of it.
     const written = join(target, `${name}.js.new`);
     await build({
@@ -64,7 +101,7 @@ export async function bundle(target) {
       legalComments: "none",
       external,
       logLevel: "warning",
-      plugins: [APART],
+      plugins: [APART, NODE_ONLY, leftOut(left_out)],
     });
     renameSync(written, join(target, `${name}.js`));
   }

@@ -2,7 +2,7 @@ import { homedir } from "node:os";
 import { join, resolve } from "node:path";
 import { appError } from "@appdb/contract/errors";
 import { DEFAULT_LIMITS, type ServiceSpec } from "@appdb/contract/service-spec";
-import { z } from "zod";
+import * as z from "zod";
 
 /** A whole number in a variable; empty counts as unset. */
 const count = (fallback: number, min: number) =>

@@ -3,7 +3,7 @@ import { LOCAL_ROUTES } from "@appdb/contract/routes/local-paths";
 import { cancelJob, listJobs } from "@appdb/engine/jobs/list-jobs";
 import { folderSchema } from "@appdb/engine/target";
 import type { FastifyInstance } from "fastify";
-import { z } from "zod";
+import * as z from "zod";
 import type { DaemonDeps } from "../compose.ts";
 import { findErrors } from "../databases/cell-errors.ts";
 import { openKnown } from "../databases/open-known.ts";

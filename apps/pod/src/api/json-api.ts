@@ -3,6 +3,7 @@ import { appError, toProblem } from "@appdb/contract/errors";
 import { SERVER_VERSION_HEADER, VERSION } from "@appdb/contract/version";
 import type { Logger } from "@appdb/engine/ports";
 import Fastify, { type FastifyInstance, type FastifyRequest } from "fastify";
+import { NO_SCHEMAS } from "../http/no-schemas.ts";
 
 /** A manifest of thousands of columns is far below this. */
 const BODY_BYTES = 64_000_000;
@@ -20,6 +21,7 @@ export interface JsonApiOptions {
 /** A server of JSON: who is let in, and how errors are answered. */
 export function createJsonApi({ log, name, close, authorize }: JsonApiOptions): FastifyInstance {
   const app = Fastify({
+    schemaController: NO_SCHEMAS,
     bodyLimit: BODY_BYTES,
     genReqId: () => randomUUID(),
     forceCloseConnections: close === "all" || "idle",

@@ -6,7 +6,7 @@ import {
 } from "@appdb/contract/routes/local";
 import { LOCAL_ROUTES } from "@appdb/contract/routes/local-paths";
 import type { FastifyInstance } from "fastify";
-import { z } from "zod";
+import * as z from "zod";
 import type { DaemonDeps } from "../compose.ts";
 import { planServiceUpdate, pruneServices, updateServices } from "../services/update-services.ts";
 import { answerEvents } from "./events.ts";

@@ -4,7 +4,7 @@ import { findTable, listRows } from "@appdb/engine/rows/list-rows";
 import type { CatalogTable } from "@appdb/engine/schema/catalog";
 import { folderSchema } from "@appdb/engine/target";
 import type { FastifyInstance, FastifyRequest } from "fastify";
-import { z } from "zod";
+import * as z from "zod";
 import { parseRequest } from "../api/parse.ts";
 import type { DatabasePodDeps } from "../compose-database.ts";
 import { catalogOf, describeTables } from "../databases/data-tables.ts";

@@ -5,6 +5,7 @@ import { answerError } from "@appdb/engine/endpoints/answers";
 import { type FastifyInstance, fastify } from "fastify";
 import { isStreamed } from "./add-route.ts";
 import { answerBadHttp, fromHttpError, unsupportedMediaType } from "./http-errors.ts";
+import { NO_SCHEMAS } from "./no-schemas.ts";
 import { refuseEncoding } from "./packed-body.ts";
 import { readBody } from "./read-body.ts";
 import { createRequestIds } from "./request-id.ts";
@@ -18,6 +19,7 @@ const SLASH = 0x2f;
 export function createServer(options: ServeOptions): FastifyInstance {
   const server = fastify({
     logger: false,
+    schemaController: NO_SCHEMAS,
     genReqId: createRequestIds(),
     requestIdHeader: false,
     // readBody refuses what is too large: Fastify would close the connection under a client that still writes.

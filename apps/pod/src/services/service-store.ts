@@ -4,7 +4,7 @@ import { writePrivateFile } from "@appdb/adapters/processes/private-files";
 import type { ProcessIdentity } from "@appdb/adapters/processes/process-identity";
 import { manifestSchema } from "@appdb/contract/manifest";
 import { runtimeSchema } from "@appdb/contract/routes/local";
-import { z } from "zod";
+import * as z from "zod";
 
 /** What a service shall be, as its last `service update` said; the environment is in its runtime, so files are private. */
 export const storedServiceSchema = z.strictObject({

@@ -47,8 +47,11 @@ export interface PodHarness extends AsyncDisposable {
   start(spec: DatabasePodSpec | string, env?: Record<string, string>): StartedPod;
 }
 
-/** Opens a harness; disposing it ends every process of its pods and removes its folders. */
-export function openPodHarness(): PodHarness {
+/** The pod of the sources, which needs no build. */
+const OF_SOURCES = ["--conditions=source", "--import", "tsx", MAIN];
+
+/** Opens a harness; disposing it ends every process of its pods and removes its folders. `program`: arguments of Node. */
+export function openPodHarness(program: readonly string[] = OF_SOURCES): PodHarness {
   const folder = mkdtempSync(join(tmpdir(), "appdb-pod-"));
   const run_folder = mkdtempSync(join(tmpdir(), "pod-"));
   const token = randomBytes(24).toString("base64url");
@@ -92,7 +95,7 @@ export function openPodHarness(): PodHarness {
   }
 
   function start(input: DatabasePodSpec | string, env: Record<string, string> = {}): StartedPod {
-    const child = spawn(process.execPath, ["--conditions=source", "--import", "tsx", MAIN, "database"], {
+    const child = spawn(process.execPath, [...program, "database"], {
       cwd: ROOT,
       // biome-ignore lint/style/noProcessEnv: a test passes the environment of its run on
       env: { ...process.env, ...env },

@@ -33,11 +33,15 @@ afterEach(async () => {
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 function createRunner(
-  options: Partial<PythonWorkersOptions> & { python?: string; env?: Record<string, string> } = {},
+  options: Partial<PythonWorkersOptions> & { python?: string; launcher?: string[]; env?: Record<string, string> } = {},
 ): UdfRunner {
   const runtime = testRuntime(folder, { PIDS: join(folder, "pids"), ...options.env });
   const runner = createPythonWorkers({
-    runtime: { ...runtime, python: options.python ?? runtime.python },
+    runtime: {
+      ...runtime,
+      python: options.python ?? runtime.python,
+      ...(options.launcher === undefined ? {} : { launcher: options.launcher }),
+    },
     modules: ["functions"],
     workers: 1,
     function_timeout_ms: 5_000,
@@ -152,8 +156,11 @@ test("a function that takes more and more memory is charged and its worker repla
   expect(await runner.run(act, ["after"])).toEqual(value("after"));
 });
 
-test("memory that Python's own limit does not count is noticed from outside", async () => {
-  const runner = createRunner({ worker_memory_mb: 100 });
+test.each([
+  ["", undefined],
+  [", behind a launcher too", ["sh", "-c", '"$@"; exit $?', "launcher"]],
+])("memory that Python's own limit does not count is noticed from outside%s", async (_where, launcher) => {
+  const runner = createRunner({ worker_memory_mb: 100, ...(launcher === undefined ? {} : { launcher }) });
   const results = await Promise.all(["a", "share", "b"].map((x) => runner.run(act, [x])));
   expect(results[1]?.errors?.y).toMatchObject({ kind: "memory", message: "used more than 100 MB of memory" });
   expect([results[0], results[2]]).toEqual([value("a"), value("b")]);

@@ -1,0 +1,125 @@
+// A hosted database's pod as its driver starts it: from nothing, from sleep, and what it takes while nobody uses it.
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { openPodHarness, type PodHarness, type StartedPod } from "@appdb/pod/testing/pod-harness";
+import type { Bench } from "./bench.ts";
+import type { Measure } from "./report.ts";
+
+const POD = fileURLToPath(new URL("../dist/pod.js", import.meta.url));
+const POLL_MS = 2;
+/** So long after its last request a database is idle for sure: what was opened is let go. */
+const IDLE_MS = 120_000;
+const QUICK_IDLE_MS = 5_000;
+
+const APP = `
+import appdb as db
+
+Base = db.model_base()
+
+
+class Docs(Base, name="docs"):
+    id = db.Column(type=db.Int, primary_key=True)
+    title: db.String
+`;
+
+export async function measureWake(bench: Bench): Promise<Measure[]> {
+  await using harness = openPodHarness([POD]);
+  const runs = bench.runs * 3;
+  const made: number[] = [];
+  const answered: number[] = [];
+  const ready: number[] = [];
+  const stopped: number[] = [];
+  const idle: number[] = [];
+  // the template is made by the first database of a server
+  await stop(await begin(harness, "first"));
+  for (let run = 0; run < bench.runs; run += 1) {
+    const began = performance.now();
+    const pod = await begin(harness, `new-${run}`);
+    made.push(seconds(began));
+    await stop(pod);
+  }
+  await stop(await fill(harness));
+  for (let run = 0; run < runs; run += 1) {
+    const began = performance.now();
+    const pod = harness.start(await specOf(harness, "used"));
+    await until(async () => (await pod.ask("GET", "/v1/tables/docs/rows")).status === 200);
+    answered.push(seconds(began));
+    await until(async () => (await pod.ask("GET", "/v1/health")).status === 200);
+    ready.push(seconds(began));
+    if (run === runs - 1) {
+      await sleep(bench.runs === 1 ? QUICK_IDLE_MS : IDLE_MS);
+      idle.push(await memoryOf(pod));
+    }
+    const ending = performance.now();
+    await stop(pod);
+    stopped.push(seconds(ending));
+  }
+  const plain = { unit: "s", limit: undefined, digits: 2 };
+  return [
+    { name: "a new database, from its pod's start to ready", ours: made, ...plain },
+    {
+      name: "a sleeping database, from its pod's start to its first rows",
+      ours: answered,
+      ...plain,
+      reach: { at_most: 0.45 },
+    },
+    { name: "the same to ready", ours: ready, ...plain },
+    { name: "a database is put to sleep", ours: stopped, ...plain },
+    {
+      name: "idle database, PSS of all its processes",
+      unit: "MB",
+      ours: idle,
+      limit: undefined,
+      reach: { at_most: 130 },
+    },
+  ];
+}
+
+/** Databases one after the other in one harness: each with a folder of its own. */
+async function specOf(harness: PodHarness, name: string) {
+  return await harness.spec({ data_folder: join(harness.folder, name) });
+}
+
+async function begin(harness: PodHarness, name: string): Promise<StartedPod> {
+  const pod = harness.start(await specOf(harness, name));
+  await until(async () => (await pod.ask("GET", "/v1/health")).status === 200);
+  return pod;
+}
+
+async function fill(harness: PodHarness): Promise<StartedPod> {
+  const pod = await begin(harness, "used");
+  const app = { app_file: "app.py", files: harness.putTree({ "app.py": APP }), folders: [] };
+  const { plan } = (await pod.ask("POST", "/v1/schema/plan", app)).json<{ plan: { catalog_version: number } }>();
+  const { catalog_version } = plan;
+  await pod.ask("POST", "/v1/schema/apply", { ...app, catalog_version, allow_destructive: false });
+  const rows = Array.from({ length: 1_000 }, (_none, id) => ({ id, title: `Title ${id}` }));
+  const inserted = await pod.ask("POST", "/v1/tables/docs/rows", rows);
+  if (inserted.status !== 200) throw new Error(`the rows were not stored: ${inserted.text}`);
+  return pod;
+}
+
+async function stop(pod: StartedPod): Promise<void> {
+  pod.child.kill("SIGTERM");
+  if ((await pod.ended()) !== 0) throw new Error(`a pod ended badly: ${pod.said()}`);
+}
+
+/** The socket is not there at first. */
+async function until(check: () => Promise<boolean>): Promise<void> {
+  while (!(await check().catch(() => false))) await sleep(POLL_MS);
+}
+
+async function memoryOf(pod: StartedPod): Promise<number> {
+  const sizes = await Promise.all(
+    pod.processes().map(async ({ pid }) => {
+      const text = await readFile(`/proc/${pid}/smaps_rollup`, "utf8");
+      return Number(/^Pss:\s+(\d+) kB/m.exec(text)?.[1]) / 1000;
+    }),
+  );
+  return sizes.reduce((sum, size) => sum + size, 0);
+}
+
+function seconds(since: number): number {
+  return (performance.now() - since) / 1000;
+}
