@@ -1,3 +1,4 @@
+import type { Clock, Logger } from "@appdb/engine/ports";
 import type { Secret } from "../secret.ts";
 
 /** A process group that the service runs for a database, and how it is bounded. Equal specs have equal `specHash`es. */
@@ -123,6 +124,16 @@ export interface PodTask {
   /** `host:port` of the operator that it may reach although `DENIED_NETWORKS` has it: an own package index or proxy. */
   readonly allowed_hosts: readonly string[];
   onLine(line: string): void;
+}
+
+/** What every driver is made from. */
+export interface PodDriverInput {
+  /** Where the driver keeps what it must know of pods; private, and of one driver alone. */
+  readonly folder: string;
+  /** The pod program, run by the Node that runs us. */
+  readonly program: { readonly file: string; readonly node_options: readonly string[] };
+  readonly log: Logger;
+  readonly clock: Clock;
 }
 
 /** What a machine lacks for a driver, for whoever operates it. */

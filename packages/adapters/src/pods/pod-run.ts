@@ -37,10 +37,10 @@ export function readRun(folder: string, record: PodRecord): PodRun {
   return { state: "exited", exit: exitOf(late) };
 }
 
-/** All processes of a start of a pod, but for the shell that stands before its program. */
-export function runFamily(folder: string, record: PodRecord): ProcessEntry[] {
+/** All processes of a start of a pod, but for the shell that stands before its program. `others` are known to belong to it. */
+export function runFamily(folder: string, record: PodRecord, others: readonly number[] = []): ProcessEntry[] {
   const shell = findShell(join(folder, record.id, record.run));
-  const roots = [shell, record.process !== null && isAlive(record.process) ? record.process.pid : undefined];
+  const roots = [shell, record.process !== null && isAlive(record.process) ? record.process.pid : undefined, ...others];
   const family = findFamily(
     roots.filter((pid) => pid !== undefined),
     `${MARKER}=${record.run}`,
@@ -50,26 +50,32 @@ export function runFamily(folder: string, record: PodRecord): ProcessEntry[] {
 
 /**
  * Ends a start of a pod with all of its processes: its program is asked first, everything is killed after `grace_ms`. One that
- * was only begun is called off, so that it never starts.
+ * was only begun is called off, so that it never starts. `findOthers` as the others of `runFamily`.
  * @throws pod_failed when the system does not let go of a process
  */
-export async function endRun(folder: string, record: PodRecord, grace_ms: number): Promise<void> {
+export async function endRun(
+  folder: string,
+  record: PodRecord,
+  grace_ms: number,
+  findOthers: () => readonly number[] = () => [],
+): Promise<void> {
+  const family = () => runFamily(folder, record, findOthers());
   const run_folder = join(folder, record.id, record.run);
   const run = readRun(folder, record);
   if (run.state === "unstarted") callOff(run_folder);
   else if (run.state === "running" && run.program !== undefined) {
     await endProcess(run.program, [{ signal: "SIGTERM", wait_ms: grace_ms }]);
   }
-  const is_ended = await killAll(() => runFamily(folder, record), KILL_TIMEOUT_MS);
+  const is_ended = await killAll(family, KILL_TIMEOUT_MS);
   const shell = findShell(run_folder) ?? findShell(calledOff(run_folder));
   const identity = shell === undefined ? undefined : identifyProcess(shell);
   if (identity !== undefined) {
     await waitForEnd(identity, NOTE_TIMEOUT_MS);
     await endProcess(identity, [{ signal: "SIGKILL", wait_ms: KILL_TIMEOUT_MS }]);
     // it may have begun the program while it was looked for
-    if (await killAll(() => runFamily(folder, record), KILL_TIMEOUT_MS)) return;
+    if (await killAll(family, KILL_TIMEOUT_MS)) return;
   } else if (is_ended) return;
-  const left = runFamily(folder, record).map(({ pid }) => pid);
+  const left = family().map(({ pid }) => pid);
   throw appError("pod_failed", {
     detail: `Processes of the pod ${record.id} do not end: ${left.join(", ")}.`,
     hint: "Look what they wait for: ps -o pid,stat,wchan,cmd",

@@ -3,20 +3,11 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { PodDriver, PodSpec, PodTask } from "@appdb/adapters/pods/pod-driver";
+import type { PodDriver, PodDriverInput, PodSpec, PodTask } from "@appdb/adapters/pods/pod-driver";
 import { Secret } from "@appdb/adapters/secret";
-import type { Clock, Logger } from "@appdb/engine/ports";
 import { expect } from "vitest";
 import { eventually } from "../eventually.ts";
 import { createSilentLog } from "../silent-log.ts";
-
-/** What every driver is made from; a suite adds what its own needs. */
-export interface PodDriverInput {
-  readonly folder: string;
-  readonly program: { readonly file: string; readonly node_options: readonly string[] };
-  readonly log: Logger;
-  readonly clock: Clock;
-}
 
 /** A driver that the suite runs for, and what it can do. */
 export interface PodDriverUnderTest {

@@ -1,0 +1,34 @@
+import { createSilentLog } from "@appdb/testkit/silent-log";
+import { expect, test } from "vitest";
+import { choosePodDriver, type PodDriverChoice } from "./choose-driver.ts";
+import type { MissingPart, PodDriver } from "./pod-driver.ts";
+
+const BWRAP: MissingPart = { what: "there is no bwrap on the PATH", remedy: "apt-get install bubblewrap" };
+
+function choose(wanted: "auto" | PodDriver["name"], missing: readonly MissingPart[]) {
+  const log = createSilentLog();
+  const choice = (name: PodDriver["name"], lacks: readonly MissingPart[]): PodDriverChoice => ({
+    check: async () => lacks,
+    create: async () => ({ name }) as PodDriver,
+  });
+  const choices = { process: choice("process", []), sandbox: choice("sandbox", missing) };
+  const input = { folder: "/pods", program: { file: "pod.js", node_options: [] }, log, clock: { now: () => 0 } };
+  return { log, chosen: choosePodDriver(wanted, input, choices).then(({ name }) => name) };
+}
+
+test("auto is the sandbox where the machine has what it needs, else plain processes, and the log says why", async () => {
+  expect(await choose("auto", []).chosen).toBe("sandbox");
+  const { chosen, log } = choose("auto", [BWRAP]);
+  expect(await chosen).toBe("process");
+  expect(log.lines).toMatchObject([{ level: "warn", fields: { missing: [BWRAP.what], remedies: [BWRAP.remedy] } }]);
+});
+
+test("a driver that was asked for is never replaced by another: what it lacks is said, with what to install", async () => {
+  expect(await choose("process", [BWRAP]).chosen).toBe("process");
+  await expect(choose("sandbox", [BWRAP]).chosen).rejects.toMatchObject({
+    code: "pods_unavailable",
+    message: "The driver sandbox cannot run pods on this machine: there is no bwrap on the PATH.",
+    hint: "apt-get install bubblewrap; or choose another driver: SERVICE_PODS=process serves one organization",
+  });
+  await expect(choose("container", []).chosen).rejects.toMatchObject({ code: "pods_unavailable" });
+});
