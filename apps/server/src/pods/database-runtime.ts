@@ -42,9 +42,10 @@ export async function findRuntime(deps: RuntimeDeps, image_folder: string | unde
   const library_paths = await findLibraryPaths({ facts, tools, home, env: OWN_ENV });
   const python = image_folder === undefined ? facts.executable : join(image_folder, "bin", "python");
   const source = image_folder === undefined ? "base library" : "image";
+  const libraries = library_paths.flatMap(withLinks);
   return {
     runtime: { python, python_source: source, library_paths },
-    folders: [...homesOf(python), ...library_paths.flatMap(withLinks)],
+    folders: [...homesOf(python), ...libraries],
   };
 }
 

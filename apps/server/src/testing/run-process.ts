@@ -2,6 +2,8 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 
+const PATIENCE_MS = 20_000;
+
 export interface ServerProcess extends AsyncDisposable {
   readonly pid: number;
   /** What it printed so far. */
@@ -51,8 +53,11 @@ export function runProcess(env: Readonly<Record<string, string>>, args: readonly
     kill: (signal) => void child.kill(signal),
     ended: () => closed,
     [Symbol.asyncDispose]: async () => {
-      child.kill("SIGKILL");
+      // in order, so that it takes its pods with it
+      child.kill("SIGTERM");
+      const late = setTimeout(() => child.kill("SIGKILL"), PATIENCE_MS);
       await closed;
+      clearTimeout(late);
     },
   };
 }
