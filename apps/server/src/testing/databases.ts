@@ -1,8 +1,11 @@
-import type { DatabaseState } from "@appdb/contract/routes/control-databases";
+import type { TreeEntry } from "@appdb/contract/control/project-tree";
+import type { DatabaseState, EnvironmentDocument } from "@appdb/contract/routes/control-databases";
 import { sql } from "kysely";
+import { recordBlobs } from "../control-plane/blobs/store.ts";
 import { type DesiredDatabase, firstDesired } from "../control-plane/databases/desired.ts";
 import type { TestServer } from "./open-server.ts";
 import { type OrgStage, openOrgStage, type TestOrg } from "./people.ts";
+import { digestOf } from "./tar.ts";
 
 export const RESOURCES = { cpu: 1, memory_mb: 1_024, disk_gb: 10, workers: 1 } as const;
 
@@ -61,3 +64,28 @@ export async function leftBehind(server: TestServer, database_id: string) {
     from control.databases d where d.id = ${database_id}`.execute(server.deps.db);
   return rows[0];
 }
+
+/** The files of a project as their upload lists them; of those in `uploaded` the organization has the bytes. */
+export async function makeFiles(
+  server: TestServer,
+  org: TestOrg,
+  texts: Readonly<Record<string, string>>,
+  uploaded: readonly string[] = Object.keys(texts),
+): Promise<TreeEntry[]> {
+  const entries = Object.entries(texts).map(([path, text]) => ({
+    ...{ path, size: Buffer.byteLength(text), is_executable: false, link: null },
+    chunks: text === "" ? [] : [digestOf(text)],
+  }));
+  for (const path of uploaded) {
+    const bytes = Buffer.from(texts[path] ?? "");
+    if (bytes.length === 0) continue;
+    await server.deps.blobs.put(org.id, digestOf(bytes), [bytes]);
+    await recordBlobs(server.deps.db, org.id, [{ digest: digestOf(bytes), bytes: bytes.length }]);
+  }
+  return entries.sort((a, b) => (a.path < b.path ? -1 : 1));
+}
+
+/** An environment without packages of its own. */
+export const NO_PACKAGES: EnvironmentDocument = {
+  ...{ source: null, files: [], python_version: null, system_packages: [], uv_options: null },
+};

@@ -1,6 +1,9 @@
 import { createHash } from "node:crypto";
 import type { EnvironmentDocument } from "../routes/control-databases.ts";
 
+/** Grows when the same document makes another image from then on: all of them are built again. */
+export const BUILDER_VERSION = "1";
+
 /** Which parts of an environment differ, and how, for a person. */
 export interface EnvironmentDiff {
   /** `uv.lock`, `python_version`, `libs/foo/`. */

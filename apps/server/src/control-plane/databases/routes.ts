@@ -3,8 +3,10 @@ import type { Database } from "../../database/pool.ts";
 import type { ControlRoutes } from "../../http/checked-route.ts";
 import type { RecordEvent } from "../events/event.ts";
 import { deleteDatabase } from "./delete-database.ts";
+import { parseDatabaseName, readPlan } from "./read-plan.ts";
 import { type DatabaseVerb, requestChange } from "./request-change.ts";
-import { findDatabase, listDatabases } from "./store.ts";
+import { findDatabase, findRow, listDatabases } from "./store.ts";
+import { updateDatabase } from "./update-database.ts";
 
 export interface DatabaseRouteDeps {
   readonly db: Database;
@@ -23,9 +25,17 @@ const VERBS = {
 
 export function addDatabaseRoutes(routes: ControlRoutes, deps: DatabaseRouteDeps): void {
   const { db, recordEvent } = deps;
-  const { undelete_days } = deps.config.pods;
+  const { bounds, undelete_days } = deps.config.pods;
   routes.add("databaseList", async ({ org, query }) => listDatabases(db, org, query));
   routes.add("databaseShow", async ({ org, params }) => findDatabase(db, org, params.db));
+  routes.add("databasePlan", async ({ org, params, body }) => {
+    const name = parseDatabaseName(params.db);
+    const row = await findRow(db, org.id, name);
+    return (await readPlan(db, org, { name, row, request: body, bounds })).plan;
+  });
+  routes.change("databaseUpdate", async (call, tx) =>
+    updateDatabase({ tx, recordEvent, bounds }, call, call.params.db, call.body),
+  );
   for (const [name, verb] of Object.entries(VERBS) as [keyof typeof VERBS, DatabaseVerb][]) {
     routes.change(name, async (call, tx) => requestChange({ tx, recordEvent }, call, call.params.db, verb));
   }

@@ -44,15 +44,18 @@ export async function findDatabase(db: Database | Tx, org: OrgOfDatabases, name:
   throw databaseNotFound(org, name);
 }
 
+/** The row itself; undefined when there is none. */
+export async function findRow(db: Database | Tx, org_id: string, name: string): Promise<DatabaseRow | undefined> {
+  return await selectRow(db, org_id, name).executeTakeFirst();
+}
+
 /** The row itself, locked until the transaction's end: whoever changes the database next waits. Undefined when there is none. */
 export async function lockDatabase(tx: Tx, org_id: string, name: string): Promise<DatabaseRow | undefined> {
-  return await tx
-    .selectFrom("control.databases")
-    .selectAll()
-    .where("org_id", "=", org_id)
-    .where("name", "=", name)
-    .forUpdate()
-    .executeTakeFirst();
+  return await selectRow(tx, org_id, name).forUpdate().executeTakeFirst();
+}
+
+function selectRow(db: Database | Tx, org_id: string, name: string) {
+  return db.selectFrom("control.databases").selectAll().where("org_id", "=", org_id).where("name", "=", name);
 }
 
 export function databaseNotFound(org: OrgOfDatabases, name: string): Error {

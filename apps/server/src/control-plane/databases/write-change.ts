@@ -3,11 +3,14 @@ import type { DatabaseChange, DatabaseState } from "@appdb/contract/routes/contr
 import { type RawBuilder, sql } from "kysely";
 import type { Tx } from "../../database/pool.ts";
 import { enqueueReconcileDatabase } from "../../reconciler/jobs.ts";
-import { actorOf, type RecordEvent } from "../events/event.ts";
+import { actorOf, doneBy, type RecordEvent } from "../events/event.ts";
 import type { Caller } from "../keys/create-key.ts";
 import { startOperation } from "../operations/run-operation.ts";
 import type { DesiredDatabase } from "./desired.ts";
 import { type DatabaseRow, findDatabase } from "./store.ts";
+
+/** What may take minutes; it is carried out from some step on, and then cannot be cancelled any more. */
+const CANCELLABLE: readonly string[] = ["database.provision", "database.update", "database.build"];
 
 export interface DatabaseChangeDeps {
   readonly tx: Tx;
@@ -36,7 +39,6 @@ export async function writeChange(
   change: WrittenChange,
 ): Promise<DatabaseChange> {
   const { tx, recordEvent } = deps;
-  const { org, principal, client } = caller;
   const cancelled = await cancelOpen(tx, row.id);
   await tx
     .updateTable("control.databases")
@@ -49,21 +51,47 @@ export async function writeChange(
     })
     .where("id", "=", row.id)
     .execute();
-  await enqueueReconcileDatabase(tx, row.id);
-  const by = { org_id: org.id, actor: actorOf(principal), principal, ...client };
   for (const { id, kind, target } of cancelled) {
     await recordEvent(tx, {
-      ...{ action: "operation.cancel", target, ...by, outcome: "succeeded", operation_id: id },
+      ...{ action: "operation.cancel", target, ...doneBy(caller), operation_id: id },
       detail: { kind, instead: change.kind },
     });
   }
+  return await beginWork(deps, caller, row, change);
+}
+
+/** Makes a database, with the operation, the event and the job that provision it. The caller holds the lock of its organization. */
+export async function createChange(
+  deps: DatabaseChangeDeps,
+  caller: Caller,
+  made: { readonly name: string; readonly desired: DesiredDatabase; readonly detail: string },
+): Promise<DatabaseChange> {
+  const { desired, detail, name } = made;
+  const { id } = await deps.tx
+    .insertInto("control.databases")
+    .values({ org_id: caller.org.id, name, state: "PROVISIONING", desired: JSON.stringify(desired) })
+    .returning("id")
+    .executeTakeFirstOrThrow();
+  return await beginWork(deps, caller, { id, name }, { kind: "database.provision", detail });
+}
+
+async function beginWork(
+  deps: DatabaseChangeDeps,
+  caller: Caller,
+  row: Pick<DatabaseRow, "id" | "name">,
+  { detail, kind }: Pick<WrittenChange, "detail" | "kind">,
+): Promise<DatabaseChange> {
+  const { tx } = deps;
+  const { org, principal, client } = caller;
+  await enqueueReconcileDatabase(tx, row.id);
   const id = await startOperation(deps, {
-    ...{ ...by, database_id: row.id, kind: change.kind, target: databaseUriOf(org.name, row.name) },
-    is_cancellable: false,
-    ...(change.detail === undefined ? {} : { detail: change.detail }),
+    ...{ org_id: org.id, actor: actorOf(principal), principal, ...client },
+    ...{ database_id: row.id, kind, target: databaseUriOf(org.name, row.name) },
+    is_cancellable: CANCELLABLE.includes(kind),
+    ...(detail === undefined ? {} : { detail }),
   });
   if (id === undefined) throw new Error("A database under its lock has an operation that was not seen.");
-  return { database: await findDatabase(tx, org, row.name), operation: { id, kind: change.kind } };
+  return { database: await findDatabase(tx, org, row.name), operation: { id, kind } };
 }
 
 /** What a request answers that finds the database as it is asked for. */

@@ -1,0 +1,175 @@
+import type { TreeEntry } from "@appdb/contract/control/project-tree";
+import type {
+  DatabaseOp,
+  DatabasePlan,
+  databasePlanRequestSchema,
+  EnvironmentDocument,
+} from "@appdb/contract/routes/control-databases";
+import type * as z from "zod";
+import type { ResourceBounds } from "../../config-pods.ts";
+import type { DesiredDatabase } from "./desired.ts";
+import { firstDesired } from "./desired.ts";
+import { planFiles } from "./plan-files.ts";
+import { NO_LOCK_WARNING, planImage } from "./plan-image.ts";
+import { checkResources, describeResources, mergeResources, planResources, usualResources } from "./plan-resources.ts";
+import { checkSettings, mergeSettings, planSettings } from "./plan-settings.ts";
+import type { DatabaseRow } from "./store.ts";
+
+export type PlanRequest = z.output<typeof databasePlanRequestSchema>;
+
+/** A database as an update finds it. */
+export interface PlannedRow
+  extends Pick<DatabaseRow, "state" | "generation" | "desired" | "observed" | "failure" | "last_build" | "usage"> {
+  /** What is worked at: `database.update`. */
+  readonly operation: string | null;
+}
+
+/** What the organization has of what is named. */
+export interface Stored {
+  /** The environment that the database has; null for the base library alone. */
+  readonly environment: EnvironmentDocument | null;
+  /** The files that it has; undefined before the first upload. */
+  readonly files: readonly TreeEntry[] | undefined;
+  /** Whether there is an image of the wanted environment. */
+  readonly is_built: boolean;
+  /** Wanted files of which bytes are missing. */
+  readonly missing: readonly TreeEntry[];
+  /** Bytes of the missing blobs, as far as their files say it. */
+  readonly missing_bytes: number;
+}
+
+/** What the wanted files and environment are called. */
+export interface Wanted {
+  readonly tree: string;
+  readonly environment: string | null;
+}
+
+export interface PlanInput {
+  readonly uri: string;
+  /** Undefined for a database that does not exist. */
+  readonly row: PlannedRow | undefined;
+  readonly request: PlanRequest;
+  readonly wanted: Wanted;
+  readonly stored: Stored;
+  readonly bounds: ResourceBounds;
+}
+
+export interface PlannedDatabase {
+  readonly plan: DatabasePlan;
+  /** What it shall be when the plan is carried out. */
+  readonly desired: DesiredDatabase;
+}
+
+/**
+ * Plans what an update of a database, or its creation, would do: `db diff` prints it, and `db update` carries out the very same.
+ * @throws resources_refused, invalid_request
+ */
+export function planDatabase(input: PlanInput): PlannedDatabase {
+  const { bounds, request, row, stored, uri, wanted } = input;
+  const { settings } = request;
+  checkSettings(settings);
+  checkResources(settings, bounds, { uri, disk_bytes: row?.usage?.disk_bytes });
+  const base = row === undefined ? firstDesired(usualResources(bounds)) : baseOf(row);
+  const desired: DesiredDatabase = {
+    ...base,
+    ...wanted,
+    resources: mergeResources(base.resources, settings),
+    settings: mergeSettings(base.settings, settings),
+    is_awake: true,
+  };
+  const image = planImage(
+    { hash: base.environment, document: stored.environment },
+    { hash: wanted.environment, document: request.environment, is_built: stored.is_built },
+    row !== undefined,
+  );
+  const ops = [
+    ...(row === undefined ? [creation(desired)] : []),
+    ...(image === undefined ? [] : [image]),
+    ...filesOf(input, base),
+    ...(row === undefined ? [] : planResources(base.resources, desired.resources)),
+    ...(row === undefined ? [] : planSettings(base.settings, desired.settings)),
+  ];
+  return { plan: toPlan(input, ops), desired };
+}
+
+/**
+ * What an update is compared with: what the database is about to be while that is worked at, else what it runs. An update that
+ * failed or was cancelled is to be done still, and what only it asked for is not kept.
+ */
+export function baseOf({
+  desired,
+  observed,
+  state,
+}: Pick<PlannedRow, "desired" | "observed" | "state">): DesiredDatabase {
+  if (observed === null || state === "PROVISIONING" || state === "UPDATING") return desired;
+  return { ...desired, ...observed, restarts: desired.restarts };
+}
+
+/** Whether what was asked for last is what the database runs, or will. */
+export function isCarriedOut(row: Pick<PlannedRow, "desired" | "observed" | "state">): boolean {
+  const parts = ({ environment, resources, settings, tree, builds }: DesiredDatabase) => {
+    const vars = Object.entries(settings.vars).sort(([a], [b]) => (a < b ? -1 : 1));
+    const { cpu, disk_gb, memory_mb, workers } = resources;
+    const { db_input_media_dest, db_output_media_dest, sleep_after, wake_on_request } = settings;
+    return JSON.stringify([
+      ...[environment, tree, builds, cpu, disk_gb, memory_mb, workers, vars],
+      ...[db_input_media_dest, db_output_media_dest, sleep_after, wake_on_request],
+    ]);
+  };
+  return parts(baseOf(row)) === parts(row.desired);
+}
+
+function creation(desired: DesiredDatabase): DatabaseOp {
+  const { settings } = desired;
+  return {
+    ...{ target: "database", op: "create", severity: "additive", requires_restart: false },
+    description: `will be created with ${describeResources(desired.resources)}`,
+    lines: planSettings(firstDesired(desired.resources).settings, settings).map(({ description }) =>
+      description.replace(/ rather than .*$|, which restarts the database$/g, ""),
+    ),
+    details: { resources: desired.resources },
+  };
+}
+
+function filesOf({ request, row, stored, wanted }: PlanInput, base: DesiredDatabase): DatabaseOp[] {
+  if (base.tree === wanted.tree) return [];
+  const op = planFiles(row === undefined ? undefined : (stored.files ?? []), request.files);
+  return op === undefined ? [] : [op];
+}
+
+function toPlan({ request, row, stored, uri }: PlanInput, ops: DatabaseOp[]): DatabasePlan {
+  return {
+    uri,
+    exists: row !== undefined,
+    state: row?.state ?? "absent",
+    generation: row?.generation ?? 0,
+    resolution: row === undefined ? "create" : ops.length === 0 ? "up_to_date" : "update",
+    ops,
+    missing_files: stored.missing.length,
+    missing_bytes: stored.missing_bytes,
+    warnings: [
+      ...(request.environment.source === null ? [NO_LOCK_WARNING] : []),
+      ...(row === undefined ? [] : warnOf(uri, row)),
+    ],
+    in_agreement: row !== undefined && ops.length === 0,
+    summary: {
+      ops: ops.length,
+      destructive: ops.filter(({ severity }) => severity === "destructive").length,
+      rebuild: ops.some(({ op }) => op === "build"),
+      restarts: ops.some(({ requires_restart }) => requires_restart),
+    },
+  };
+}
+
+/** What somebody should know of a change before this one that did not come to its end. */
+function warnOf(uri: string, row: PlannedRow): string[] {
+  if (row.operation !== null) {
+    return [`Generation ${row.generation} is being carried out (${row.operation}); this compares with what it makes.`];
+  }
+  if (row.state === "FAILED" && row.failure !== null) return [`It has failed: ${row.failure.detail}`];
+  if (isCarriedOut(row)) return [];
+  const error = row.last_build?.state === "failed" ? row.last_build.error : null;
+  return error === null
+    ? [`Generation ${row.generation} was not carried out; it runs what it ran before.`]
+    : [`The last build failed: ${error.detail} To build it again without a change: cli db build-image ${uri}`];
+}

@@ -1,0 +1,53 @@
+import type { TreeEntry } from "@appdb/contract/control/project-tree";
+import type { DatabaseOp } from "@appdb/contract/routes/control-databases";
+
+/** Lines that a plan shows of what there may be thousands. */
+const MOST_LINES = 20;
+
+/** What becomes of the project files; undefined when they are the same. */
+export function planFiles(
+  before: readonly TreeEntry[] | undefined,
+  after: readonly TreeEntry[],
+): DatabaseOp | undefined {
+  const former = new Map((before ?? []).map((entry) => [entry.path, entry]));
+  const now = new Map(after.map((entry) => [entry.path, entry]));
+  const added = after.filter(({ path }) => !former.has(path));
+  const changed = after.filter((entry) => isOther(former.get(entry.path), entry));
+  const removed = [...former.values()].filter(({ path }) => !now.has(path));
+  const counts = { added: added.length, changed: changed.length, removed: removed.length };
+  if (counts.added + counts.changed + counts.removed === 0) return undefined;
+  const paths = [
+    ...changed.map(({ path }) => `~ ${path}`),
+    ...added.map(({ path }) => `+ ${path}`),
+    ...removed.map(({ path }) => `- ${path}`),
+  ];
+  return {
+    target: "files",
+    op: "upload",
+    severity: "additive",
+    description: describe(before === undefined || before.length === 0, counts),
+    lines: shorten(paths),
+    requires_restart: before !== undefined,
+    details: counts,
+  };
+}
+
+/** The first lines, and how many more there are. */
+export function shorten(lines: readonly string[]): string[] {
+  if (lines.length <= MOST_LINES) return [...lines];
+  return [...lines.slice(0, MOST_LINES), `... and ${lines.length - MOST_LINES} more`];
+}
+
+function describe(is_first: boolean, counts: { added: number; changed: number; removed: number }): string {
+  if (is_first) return `${counts.added} ${counts.added === 1 ? "project file" : "project files"} will be uploaded`;
+  const parts = Object.entries(counts).filter(([, count]) => count > 0);
+  return `the project files will be others: ${parts.map(([what, count]) => `${count} ${what}`).join(", ")}`;
+}
+
+function isOther(before: TreeEntry | undefined, after: TreeEntry): boolean {
+  return before !== undefined && contentOf(before) !== contentOf(after);
+}
+
+function contentOf({ chunks, is_executable, link, size }: TreeEntry): string {
+  return JSON.stringify([size, is_executable, chunks, link]);
+}

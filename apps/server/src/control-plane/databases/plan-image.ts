@@ -1,0 +1,42 @@
+import { diffEnvironment } from "@appdb/contract/control/environment";
+import type { DatabaseOp, EnvironmentDocument } from "@appdb/contract/routes/control-databases";
+import { shorten } from "./plan-files.ts";
+
+/** An environment and the image that it has; null hash for the base library alone. */
+export interface PlannedImage {
+  readonly hash: string | null;
+  readonly document: EnvironmentDocument | null;
+}
+
+export const NO_LOCK_WARNING = "Without uv.lock or requirements.txt the image has the base library alone.";
+
+/**
+ * What becomes of the image; undefined when the environment is the same. `is_built`: the organization has an image of the new
+ * environment. `runs`: pods are to be started anew for it.
+ */
+export function planImage(
+  before: PlannedImage,
+  after: PlannedImage & { readonly document: EnvironmentDocument; readonly is_built: boolean },
+  runs: boolean,
+): DatabaseOp | undefined {
+  if (before.hash === after.hash) return undefined;
+  const diff = diffEnvironment(before.document, after.document);
+  const is_first = before.hash === null;
+  const needs_build = after.hash !== null && !after.is_built;
+  const because = is_first ? `from ${after.document.source ?? "the base library"}` : `${diff.parts.join(", ")} changed`;
+  return {
+    target: "image",
+    op: needs_build ? "build" : "change",
+    severity: "additive",
+    description: describe(after, because),
+    lines: is_first ? [] : shorten(diff.lines),
+    requires_restart: runs,
+    details: { from: before.hash, to: after.hash, parts: diff.parts },
+  };
+}
+
+function describe(after: { readonly hash: string | null; readonly is_built: boolean }, because: string): string {
+  if (after.hash === null) return `the image will be the base library alone: ${because}`;
+  if (after.is_built) return `the image will be one that was built before: ${because}`;
+  return `the image will be built: ${because}`;
+}

@@ -1,0 +1,85 @@
+import { appError, type FieldError } from "@appdb/contract/errors";
+import type { Resources } from "@appdb/contract/pod-spec";
+import type { DatabaseOp } from "@appdb/contract/routes/control-databases";
+import { BOUND_SETTINGS, type ResourceBounds } from "../../config-pods.ts";
+
+const NAMES = ["cpu", "memory_mb", "disk_gb", "workers"] as const satisfies readonly (keyof Resources)[];
+/** Of a database of which nobody says how large it is to be. */
+const USUAL: Resources = { cpu: 1, memory_mb: 1_024, disk_gb: 10, workers: 1 };
+const GIGABYTE = 1024 ** 3;
+
+export type WantedResources = { readonly [name in keyof Resources]?: number | undefined };
+
+/** What a new database gets; within the operator's bounds. */
+export function usualResources({ least, most }: ResourceBounds): Resources {
+  const within = (name: keyof Resources) => Math.min(Math.max(USUAL[name], least[name]), most[name]);
+  return {
+    cpu: within("cpu"),
+    memory_mb: within("memory_mb"),
+    disk_gb: within("disk_gb"),
+    workers: within("workers"),
+  };
+}
+
+/** The resources with what an entry says; what it leaves out stays. */
+export function mergeResources(current: Resources, wanted: WantedResources): Resources {
+  return {
+    cpu: wanted.cpu ?? current.cpu,
+    memory_mb: wanted.memory_mb ?? current.memory_mb,
+    disk_gb: wanted.disk_gb ?? current.disk_gb,
+    workers: wanted.workers ?? current.workers,
+  };
+}
+
+/**
+ * Checks what an entry asks for, all of it at once.
+ * @throws resources_refused with the bound and the operator's setting, or with what the database holds already
+ */
+export function checkResources(
+  wanted: WantedResources,
+  bounds: ResourceBounds,
+  holds: { readonly uri: string; readonly disk_bytes: number | undefined },
+): void {
+  const errors: FieldError[] = [];
+  const add = (name: keyof Resources, detail: string) => errors.push({ pointer: `/settings/${name}`, detail });
+  for (const name of NAMES) {
+    const value = wanted[name];
+    if (value === undefined) continue;
+    const [least, most] = [bounds.least[name], bounds.most[name]];
+    if (value < least)
+      add(name, `${name} is ${value}; at least ${least} (${BOUND_SETTINGS[name].least} of the server)`);
+    if (value > most) add(name, `${name} is ${value}; at most ${most} (${BOUND_SETTINGS[name].most} of the server)`);
+  }
+  const { disk_bytes = 0 } = holds;
+  if (wanted.disk_gb !== undefined && wanted.disk_gb * GIGABYTE < disk_bytes) {
+    const used = (disk_bytes / GIGABYTE).toFixed(2);
+    add("disk_gb", `disk_gb is ${wanted.disk_gb}; the database holds ${used} GB already`);
+  }
+  if (errors.length === 0) return;
+  throw appError("resources_refused", {
+    detail: `${holds.uri} cannot have these resources: ${errors.map(({ detail }) => detail).join("; ")}.`,
+    hint: "Correct the database's entry in service.toml; the bounds are the operator's.",
+    errors,
+  });
+}
+
+/** An operation for each resource that changes. */
+export function planResources(before: Resources, after: Resources): DatabaseOp[] {
+  return NAMES.filter((name) => before[name] !== after[name]).map((name) => {
+    const is_less = after[name] < before[name];
+    const change = `${name} will be ${after[name]} rather than ${before[name]}`;
+    return {
+      target: "resources",
+      op: "change",
+      severity: is_less ? "destructive" : "additive",
+      description: `${change}${is_less ? ", less than before" : ""}, which restarts the database`,
+      lines: [],
+      requires_restart: true,
+      details: { name, from: before[name], to: after[name] },
+    };
+  });
+}
+
+export function describeResources(resources: Resources): string {
+  return NAMES.map((name) => `${name} ${resources[name]}`).join(", ");
+}

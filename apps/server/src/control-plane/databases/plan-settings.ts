@@ -1,0 +1,104 @@
+import { appError, type FieldError } from "@appdb/contract/errors";
+import type { DatabaseOp, databaseSettingsSchema } from "@appdb/contract/routes/control-databases";
+import type * as z from "zod";
+import type { DesiredDatabase } from "./desired.ts";
+
+type Settings = DesiredDatabase["settings"];
+type WantedSettings = z.output<typeof databaseSettingsSchema>;
+
+/** Those that pods read when they start. */
+const RESTARTS = ["db_input_media_dest", "db_output_media_dest"] as const;
+const LIVE = ["sleep_after", "wake_on_request"] as const;
+
+const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]*$/;
+const MOST_VARIABLES = 200;
+/** All of them stand in the environment of a process, which the system bounds. */
+const MOST_BYTES = 65_536;
+const MOST_DESTINATION = 2_000;
+
+/** The settings with what an entry says; what it leaves out stays. */
+export function mergeSettings(current: Settings, wanted: WantedSettings): Settings {
+  return {
+    sleep_after: wanted.sleep_after ?? current.sleep_after,
+    wake_on_request: wanted.wake_on_request ?? current.wake_on_request,
+    vars: wanted.vars ?? current.vars,
+    db_input_media_dest: wanted.db_input_media_dest ?? current.db_input_media_dest,
+    db_output_media_dest: wanted.db_output_media_dest ?? current.db_output_media_dest,
+  };
+}
+
+/** @throws invalid_request for variables that no process can have */
+export function checkSettings(wanted: WantedSettings): void {
+  const errors = [
+    ...findVariableProblems(wanted.vars ?? {}),
+    ...RESTARTS.flatMap((name) => findTextProblem(wanted, name)),
+  ];
+  if (errors.length === 0) return;
+  throw appError("invalid_request", {
+    detail: `The database's entry does not fit: ${errors.map(({ detail }) => detail).join("; ")}.`,
+    hint: "Correct the database's entry in service.toml.",
+    errors,
+  });
+}
+
+/** An operation for each setting that changes. Values of variables are not shown: people put there what only some may know. */
+export function planSettings(before: Settings, after: Settings): DatabaseOp[] {
+  const changes = [...LIVE, ...RESTARTS].filter((name) => before[name] !== after[name]);
+  const ops = changes.map((name): DatabaseOp => {
+    const restarts = (RESTARTS as readonly string[]).includes(name);
+    const former = before[name] === null ? "" : ` rather than ${before[name]}`;
+    return {
+      ...{ target: "settings", op: "change", severity: "additive", lines: [], requires_restart: restarts },
+      description: `${name} will be ${after[name]}${former}${restarts ? ", which restarts the database" : ""}`,
+      details: { name, from: before[name], to: after[name] },
+    };
+  });
+  const vars = planVariables(before.vars, after.vars);
+  return vars === undefined ? ops : [...ops, vars];
+}
+
+function planVariables(before: Settings["vars"], after: Settings["vars"]): DatabaseOp | undefined {
+  const names = [...new Set([...Object.keys(before), ...Object.keys(after)])].sort();
+  const lines = names.flatMap((name) => {
+    if (!Object.hasOwn(before, name)) return [`+ ${name}`];
+    if (!Object.hasOwn(after, name)) return [`- ${name}`];
+    return before[name] === after[name] ? [] : [`~ ${name}`];
+  });
+  if (lines.length === 0) return undefined;
+  return {
+    ...{ target: "settings", op: "change", severity: "additive", requires_restart: true },
+    description: "variables of the application will change, which restarts the database",
+    lines,
+    details: { name: "vars", names: lines.map((line) => line.slice(2)) },
+  };
+}
+
+function findVariableProblems(vars: Readonly<Record<string, string>>): FieldError[] {
+  const entries = Object.entries(vars);
+  const bytes = entries.reduce((sum, [name, value]) => sum + Buffer.byteLength(name) + Buffer.byteLength(value), 0);
+  const errors = entries.flatMap(([name, value]): FieldError[] => {
+    const what = !VARIABLE.test(name)
+      ? "is no name of a variable: letters, digits and '_', no digit first"
+      : value.includes("\0") || !value.isWellFormed()
+        ? "has a value that no environment can hold"
+        : undefined;
+    const shown = JSON.stringify(name.slice(0, 60));
+    return what === undefined ? [] : [{ pointer: "/settings/vars", detail: `${shown} ${what}` }];
+  });
+  if (entries.length > MOST_VARIABLES) {
+    errors.push({
+      pointer: "/settings/vars",
+      detail: `there are ${entries.length} variables; ${MOST_VARIABLES} is the most`,
+    });
+  }
+  if (bytes > MOST_BYTES) {
+    errors.push({ pointer: "/settings/vars", detail: `the variables have ${bytes} bytes; ${MOST_BYTES} is the most` });
+  }
+  return errors.slice(0, 20);
+}
+
+function findTextProblem(wanted: WantedSettings, name: (typeof RESTARTS)[number]): FieldError[] {
+  const text = wanted[name];
+  if (text === undefined || (text.length <= MOST_DESTINATION && !/\p{Cc}/u.test(text))) return [];
+  return [{ pointer: `/settings/${name}`, detail: `${name} has control characters or more than ${MOST_DESTINATION}` }];
+}

@@ -1,0 +1,144 @@
+import { notAvailable } from "@appdb/contract/control/database-advice";
+import { BUILDER_VERSION, hashEnvironment, isBaseEnvironment } from "@appdb/contract/control/environment";
+import { CHUNK_BYTES, type TreeEntry } from "@appdb/contract/control/project-tree";
+import { databaseUriOf } from "@appdb/contract/control/resource-names";
+import { appError } from "@appdb/contract/errors";
+import { parseName } from "@appdb/contract/names";
+import { sql } from "kysely";
+import type { ResourceBounds } from "../../config-pods.ts";
+import type { Database, Tx } from "../../database/pool.ts";
+import { checkTree, digestOfTree, findMissingFiles } from "../blobs/keep-tree.ts";
+import { readSizes } from "../blobs/store.ts";
+import {
+  baseOf,
+  type PlannedDatabase,
+  type PlanRequest,
+  planDatabase,
+  type Stored,
+  type Wanted,
+} from "./plan-database.ts";
+import { type DatabaseRow, type OrgOfDatabases, PROTECTED_DATABASE } from "./store.ts";
+
+export interface ReadPlan extends PlannedDatabase {
+  readonly wanted: Wanted;
+}
+
+/** The name of a database that is planned: one that a database can have. @throws invalid_name */
+export function parseDatabaseName(text: string): string {
+  return parseName("database", text);
+}
+
+/**
+ * Reads what there is and plans what a request would make of it. Nothing is changed.
+ * @throws tree_invalid, resources_refused, invalid_request, database_exists, database_quota, database_not_available for a `main` that is
+ *  yet to be made
+ */
+export async function readPlan(
+  db: Database | Tx,
+  org: OrgOfDatabases,
+  input: {
+    readonly name: string;
+    readonly row: DatabaseRow | undefined;
+    readonly request: PlanRequest;
+    readonly bounds: ResourceBounds;
+  },
+): Promise<ReadPlan> {
+  const { bounds, name, request, row } = input;
+  const uri = databaseUriOf(org.name, name);
+  if (row?.state === "DELETING") throw nameTaken(uri, row);
+  if (row === undefined && name === PROTECTED_DATABASE) throw notAvailable(uri, "PROVISIONING", "updated");
+  if (row === undefined) await refuseFull(db, org, uri);
+  checkTree(request.files);
+  const wanted: Wanted = {
+    tree: digestOfTree(request.files),
+    environment: isBaseEnvironment(request.environment) ? null : hashEnvironment(request.environment, BUILDER_VERSION),
+  };
+  const stored = await readStored(db, org, row, request, wanted);
+  const operation = row === undefined ? null : await findOpenKind(db, row.id);
+  const planned = row === undefined ? undefined : { ...row, operation };
+  return { ...planDatabase({ uri, row: planned, request, wanted, stored, bounds }), wanted };
+}
+
+async function readStored(
+  db: Database | Tx,
+  org: OrgOfDatabases,
+  row: DatabaseRow | undefined,
+  request: PlanRequest,
+  wanted: Wanted,
+): Promise<Stored> {
+  const base = row === undefined ? undefined : baseOf(row);
+  const hashes = [base?.environment, wanted.environment].filter((hash) => typeof hash === "string");
+  const images = await db
+    .selectFrom("control.images")
+    .select(["hash", "state", "environment"])
+    .where("org_id", "=", org.id)
+    .where("hash", "in", ["", ...hashes])
+    .execute();
+  const tree = await db
+    .selectFrom("control.trees")
+    .select("entries")
+    .where("org_id", "=", org.id)
+    .where("digest", "=", base?.tree ?? "")
+    .executeTakeFirst();
+  const sizes = await readSizes(
+    db,
+    org.id,
+    request.files.flatMap(({ chunks }) => chunks),
+  );
+  return {
+    environment: images.find(({ hash }) => hash === base?.environment)?.environment ?? null,
+    files: tree?.entries,
+    is_built: images.some(({ hash, state }) => hash === wanted.environment && state === "ready"),
+    missing: findMissingFiles(request.files, sizes),
+    missing_bytes: countMissing(request.files, sizes),
+  };
+}
+
+/** Each missing blob once, however many files have it. */
+function countMissing(entries: readonly TreeEntry[], sizes: ReadonlyMap<string, number>): number {
+  const missing = new Map<string, number>();
+  for (const { chunks, size } of entries) {
+    for (const [at, digest] of chunks.entries()) {
+      if (!sizes.has(digest)) missing.set(digest, Math.min(CHUNK_BYTES, size - at * CHUNK_BYTES));
+    }
+  }
+  return [...missing.values()].reduce((sum, bytes) => sum + bytes, 0);
+}
+
+async function findOpenKind(db: Database | Tx, database_id: string): Promise<string | null> {
+  const row = await db
+    .selectFrom("control.operations")
+    .select("kind")
+    .where("database_id", "=", database_id)
+    .where("state", "in", ["pending", "running"])
+    .orderBy("id", "desc")
+    .limit(1)
+    .executeTakeFirst();
+  return row?.kind ?? null;
+}
+
+/** @throws database_quota */
+async function refuseFull(db: Database | Tx, org: OrgOfDatabases, uri: string): Promise<void> {
+  const { rows } = await sql<{ quota: number; databases: number; leaving: number }>`
+    select o.database_quota as quota, count(d.id)::int as databases,
+      (count(d.id) filter (where d.state = 'DELETING'))::int as leaving
+    from control.organizations o left join control.databases d on d.org_id = o.id
+    where o.id = ${org.id} group by o.id`.execute(db);
+  const [found] = rows;
+  if (found === undefined || found.databases < found.quota) return;
+  const leaving = found.leaving === 0 ? "" : `, ${found.leaving} of them being deleted`;
+  throw appError("database_quota", {
+    detail: `${uri} would be one too many: ${org.name} has ${found.databases} databases${leaving}, and may have ${found.quota}.`,
+    hint: "Delete one at once (cli db delete --now), or ask the operator of the server for more.",
+    meta: { quota: found.quota, databases: found.databases },
+  });
+}
+
+function nameTaken(uri: string, row: DatabaseRow): Error {
+  const until = row.purge_at?.toISOString() ?? "then";
+  return appError("database_exists", {
+    detail: `${uri} is being deleted; its name is free again when its storage is gone, at ${until}.`,
+    hint: `Take the deletion back: cli db undelete ${uri}`,
+    meta: { uri, state: row.state, purged_at: until },
+  });
+}

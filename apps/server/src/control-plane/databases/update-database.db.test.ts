@@ -1,0 +1,285 @@
+import type { EnvironmentDocument } from "@appdb/contract/routes/control-databases";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import {
+  type DatabaseStage,
+  leftBehind,
+  makeDatabase,
+  makeFiles,
+  NO_PACKAGES,
+  openDatabaseStage,
+} from "../../testing/databases.ts";
+import { openServer, type TestAnswer, type TestServer } from "../../testing/open-server.ts";
+import type { OrgStage, TestPerson } from "../../testing/people.ts";
+import { type Scenario, testScenarios } from "../../testing/scenarios.ts";
+import { digestOf } from "../../testing/tar.ts";
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await openServer();
+});
+afterAll(() => server[Symbol.asyncDispose]());
+
+const BARE = { settings: {}, files: [], environment: NO_PACKAGES };
+const NEW: EnvironmentDocument = {
+  ...NO_PACKAGES,
+  source: "requirements.txt",
+  files: [{ path: "requirements.txt", text: "iniconfig==2.0" }],
+};
+
+const ROWS: Scenario[] = (["databasePlan", "databaseUpdate"] as const).flatMap((route): Scenario[] => {
+  const body = route === "databasePlan" ? BARE : { ...BARE, expected_generation: 1 };
+  const status = route === "databasePlan" ? 200 : 202;
+  const params = { db: "main" };
+  return [
+    { as: "guest", route, params, body, status: 401 },
+    { as: "outsider", route, params, body, status: 404, includes: ["organization_not_found"], excludes: ["AVAILABLE"] },
+    ...(["member", "admin", "owner"] as const).map((as): Scenario => ({ as, route, params, body, status })),
+    {
+      as: "member",
+      named: "member, no name",
+      route,
+      params: { db: "Main db" },
+      body,
+      status: 422,
+      includes: ["invalid_name"],
+    },
+    { as: "member", named: "member, a reserved name", route, params: { db: "postgres" }, body, status: 422 },
+    {
+      as: "member",
+      named: "member, a tree that leads out of itself",
+      route,
+      params,
+      body: { ...body, files: [{ path: "../evil", size: 0, is_executable: false, chunks: [], link: null }] },
+      status: 422,
+      includes: ["tree_invalid"],
+    },
+    {
+      as: "member",
+      named: "member, too large",
+      route,
+      params,
+      body: { ...body, settings: { cpu: 100_000 } },
+      status: 422,
+      includes: ["resources_refused", "SERVICE_MAX_CPU"],
+    },
+    {
+      as: "member",
+      named: "member, an unknown setting",
+      route,
+      params,
+      body: { ...body, settings: { gpu: 1 } },
+      status: 422,
+    },
+  ];
+});
+
+describe("who may plan and update a database", () => {
+  testScenarios(() => server, openDatabaseStage, ROWS);
+});
+
+const send = (
+  route: "databasePlan" | "databaseUpdate",
+  stage: OrgStage,
+  db: string,
+  body: object,
+  as: TestPerson = stage.member,
+) => server.ask(route, { as, params: { org: stage.org.name, db }, body } as never);
+const plan = (stage: OrgStage, db: string, body: object = {}) => send("databasePlan", stage, db, { ...BARE, ...body });
+const update = (stage: OrgStage, db: string, body: object = {}, as?: TestPerson): Promise<TestAnswer> =>
+  send("databaseUpdate", stage, db, { ...BARE, expected_generation: 1, ...body }, as);
+const images = (stage: OrgStage) =>
+  server.deps.db
+    .selectFrom("control.images")
+    .select(["state", "environment"])
+    .where("org_id", "=", stage.org.id)
+    .execute();
+
+describe("a plan", () => {
+  test("changes nothing, neither of a database that is there nor of one that is not", async () => {
+    const stage = await openDatabaseStage(server);
+    const files = await makeFiles(server, stage.org, { "app.py": "x" }, []);
+    expect((await plan(stage, "main", { files, environment: NEW })).json).toMatchObject({
+      ...{ exists: true, state: "AVAILABLE", generation: 1, resolution: "update", in_agreement: false },
+      ...{ missing_files: 1, missing_bytes: 1, summary: { ops: 2, rebuild: true } },
+    });
+    expect((await plan(stage, "extra", { settings: { cpu: 0.5 } })).json).toMatchObject({
+      ...{
+        uri: `cloud://${stage.org.name}:extra`,
+        exists: false,
+        state: "absent",
+        generation: 0,
+        resolution: "create",
+      },
+    });
+    expect(await leftBehind(server, stage.database_id)).toMatchObject({ generation: 1, operations: [], jobs: 0 });
+    const databases = await server.deps.db
+      .selectFrom("control.databases")
+      .where("org_id", "=", stage.org.id)
+      .select("name")
+      .execute();
+    expect(databases).toEqual([{ name: "main" }]);
+    expect(await images(stage)).toEqual([]);
+  });
+});
+
+describe("an update", () => {
+  test("writes down files, environment, resources and settings, with one operation, event and job", async () => {
+    const stage = await openDatabaseStage(server);
+    const files = await makeFiles(server, stage.org, { "app.py": "x", "lib/a.py": "" });
+    const settings = { cpu: 0.5, sleep_after: "15m" };
+    const { status, json, text } = await update(stage, "main", {
+      files,
+      settings,
+      environment: NEW,
+      allow_destructive: true,
+    });
+    expect(status, text).toBe(202);
+    expect(json).toMatchObject({
+      database: { state: "UPDATING", generation: 2, resources: { cpu: 1 }, desired_resources: { cpu: 0.5 } },
+      operation: { kind: "database.update" },
+    });
+    const left = await leftBehind(server, stage.database_id);
+    expect(left).toMatchObject({
+      state: "UPDATING",
+      desired: { resources: { cpu: 0.5, memory_mb: 1_024 }, settings: { sleep_after: "15m" } },
+      ...{ operations: [{ kind: "database.update", state: "pending" }], events: ["database.update pending"], jobs: 1 },
+    });
+    const tree = await server.deps.db
+      .selectFrom("control.trees")
+      .selectAll()
+      .where("org_id", "=", stage.org.id)
+      .where("digest", "=", left?.desired.tree ?? "")
+      .executeTakeFirstOrThrow();
+    expect(tree).toMatchObject({ files: 2, bytes: "1", entries: files });
+    expect(await images(stage)).toEqual([{ state: "building", environment: NEW }]);
+    const operations = await server.ask("operationList", { as: stage.member, params: { org: stage.org.name } });
+    expect(operations.json.items[0].detail).toContain("cpu will be 0.5 rather than 1");
+    const again = await update(stage, "main", { files, settings, environment: NEW, expected_generation: 2 });
+    expect([again.status, again.json.code]).toEqual([409, "database_not_available"]);
+  });
+
+  test("of what is as it shall be does nothing, and forgets what failed before", async () => {
+    const stage = await openDatabaseStage(server);
+    const id = await makeDatabase(server, stage.org, {
+      name: "extra",
+      desired: { environment: "e".repeat(64), builds: 1 },
+      observed: { environment: null, builds: 0 },
+    });
+    expect((await update(stage, "extra")).json).toMatchObject({ operation: null, database: { state: "AVAILABLE" } });
+    expect(await leftBehind(server, id)).toMatchObject({
+      ...{ generation: 1, operations: [], jobs: 0, desired: { environment: null, builds: 0 } },
+    });
+  });
+
+  test("whose files were not uploaded is refused, and nothing is written", async () => {
+    const stage = await openDatabaseStage(server);
+    const files = await makeFiles(server, stage.org, { "a.py": "one", "b.py": "two" }, ["a.py"]);
+    const { json } = await update(stage, "main", { files });
+    expect(json).toMatchObject({
+      code: "blobs_missing",
+      meta: { files: 1 },
+      detail: expect.stringContaining('"b.py"'),
+    });
+    expect(await leftBehind(server, stage.database_id)).toMatchObject({ generation: 1, operations: [] });
+    const lies = files.slice(0, 1).map((entry) => ({ ...entry, size: 9 }));
+    expect((await update(stage, "main", { files: lies })).json).toMatchObject({
+      code: "tree_invalid",
+      detail: expect.stringContaining('"a.py" has 9 bytes as it says and 3 as they were uploaded'),
+    });
+  });
+
+  test("does not take files that another organization has uploaded", async () => {
+    const stage = await openDatabaseStage(server);
+    const files = await makeFiles(server, stage.other_org, { "secret.py": "theirs" });
+    expect((await update(stage, "main", { files })).json).toMatchObject({ code: "blobs_missing" });
+    expect((await plan(stage, "main", { files })).json).toMatchObject({ missing_files: 1 });
+  });
+
+  test("that takes something away is refused until that is allowed", async () => {
+    const stage = await openDatabaseStage(server);
+    const settings = { memory_mb: 512 };
+    const refused = await update(stage, "main", { settings });
+    expect(refused.json).toMatchObject({
+      ...{ code: "destructive_refused", status: 409, hint: "Allow it: --allow-destructive" },
+      detail: expect.stringContaining("memory_mb will be 512 rather than 1024, less than before"),
+    });
+    expect((await update(stage, "main", { settings, allow_destructive: true })).status).toBe(202);
+  });
+
+  test("that was planned for another generation is told who did what since", async () => {
+    const stage = await openDatabaseStage(server);
+    const answers = await Promise.all([
+      update(stage, "main", { settings: { cpu: 2 } }, stage.owner),
+      update(stage, "main", { settings: { cpu: 2 } }, stage.admin),
+    ]);
+    const lost = answers.find(({ status }) => status !== 202);
+    const winner = answers[0]?.status === 202 ? stage.owner : stage.admin;
+    expect(answers.filter(({ status }) => status === 202)).toHaveLength(1);
+    expect(lost?.json).toMatchObject({ code: "generation_moved", meta: { expected: 1, generation: 2 } });
+    expect(lost?.json.detail).toContain(`${winner.email} updated it at `);
+    expect(lost?.json.detail).toContain("cpu will be 2 rather than 1");
+    expect(await leftBehind(server, stage.database_id)).toMatchObject({ generation: 2, jobs: 1 });
+  });
+});
+
+describe("a database that does not exist", () => {
+  const create = (stage: OrgStage, db: string, body: object = {}) =>
+    update(stage, db, { expected_generation: 0, ...body });
+
+  test("is created by its update, and provisioned", async () => {
+    const stage = await openDatabaseStage(server);
+    const files = await makeFiles(server, stage.org, { "app.py": "x" });
+    const { status, json, text } = await create(stage, "extra", { files, environment: NEW, settings: { disk_gb: 2 } });
+    expect(status, text).toBe(202);
+    expect(json).toMatchObject({
+      database: { name: "extra", state: "PROVISIONING", generation: 1, desired_resources: { disk_gb: 2, cpu: 1 } },
+      operation: { kind: "database.provision" },
+    });
+    expect(await leftBehind(server, json.database.id)).toMatchObject({
+      ...{ operations: [{ kind: "database.provision", state: "pending" }], jobs: 1, generation: 1 },
+      desired: { tree: expect.stringMatching(/^[0-9a-f]{64}$/), environment: expect.stringMatching(/^[0-9a-f]{64}$/) },
+    });
+  });
+
+  test("is created once, by however many at once, and not past the quota", async () => {
+    const stage = await openDatabaseStage(server);
+    const same = await Promise.all([1, 2, 3].map(() => create(stage, "same")));
+    expect(same.map(({ status }) => status).sort()).toEqual([202, 409, 409]);
+    const others = await Promise.all(["b", "c", "d"].map((name) => create(stage, name)));
+    expect(others.map(({ status }) => status).sort()).toEqual([202, 409, 409]);
+    expect(others.find(({ status }) => status === 409)?.json).toMatchObject({
+      code: "database_quota",
+      detail: expect.stringContaining(`${stage.org.name} has 3 databases, and may have 3`),
+    });
+    expect((await plan(stage, "e")).json).toMatchObject({ code: "database_quota" });
+  });
+
+  test("is not created under the name of one that is being deleted", async () => {
+    const stage = await openDatabaseStage(server);
+    await makeDatabase(server, stage.org, { name: "extra", state: "DELETING" });
+    for (const answer of [await create(stage, "extra"), await plan(stage, "extra")]) {
+      expect(answer.json).toMatchObject({
+        code: "database_exists",
+        hint: `Take the deletion back: cli db undelete cloud://${stage.org.name}:extra`,
+      });
+    }
+  });
+
+  test("is not created as main, which is on its way", async () => {
+    const stage: DatabaseStage = await openDatabaseStage(server);
+    await server.deps.db.deleteFrom("control.databases").where("id", "=", stage.database_id).execute();
+    const answer = await create(stage, "main");
+    expect(answer.json).toMatchObject({ code: "database_not_available", meta: { state: "PROVISIONING" } });
+  });
+});
+
+test("an update of 20,000 files is taken", async () => {
+  const stage = await openDatabaseStage(server);
+  await makeFiles(server, stage.org, { one: "x" });
+  const files = Array.from({ length: 20_000 }, (_, at) => ({
+    ...{ path: `lib/${String(at).padStart(5, "0")}/module.py`, size: 1, is_executable: false, link: null },
+    chunks: [digestOf("x")],
+  }));
+  const answer = await update(stage, "main", { files });
+  expect(answer.status, answer.text.slice(0, 300)).toBe(202);
+});

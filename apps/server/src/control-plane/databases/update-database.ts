@@ -1,0 +1,106 @@
+import { databaseUriOf } from "@appdb/contract/control/resource-names";
+import { appError } from "@appdb/contract/errors";
+import type {
+  DatabaseChange,
+  DatabasePlan,
+  databaseUpdateRequestSchema,
+} from "@appdb/contract/routes/control-databases";
+import { sql } from "kysely";
+import type * as z from "zod";
+import type { ResourceBounds } from "../../config-pods.ts";
+import type { Tx } from "../../database/pool.ts";
+import { keepTree } from "../blobs/keep-tree.ts";
+import type { Caller } from "../keys/create-key.ts";
+import type { DesiredDatabase } from "./desired.ts";
+import { isCarriedOut } from "./plan-database.ts";
+import { parseDatabaseName, type ReadPlan, readPlan } from "./read-plan.ts";
+import { generationMoved } from "./say-moves.ts";
+import { requestState } from "./state.ts";
+import { type DatabaseRow, lockDatabase } from "./store.ts";
+import { createChange, type DatabaseChangeDeps, nothingToDo, writeChange } from "./write-change.ts";
+
+const MOST_DETAIL = 300;
+
+export interface UpdateDeps extends DatabaseChangeDeps {
+  readonly bounds: ResourceBounds;
+}
+type UpdateRequest = z.output<typeof databaseUpdateRequestSchema>;
+
+/**
+ * Has a database updated as it was planned, or created when there is none: writes down what it shall be, with the operation that
+ * carries it out. What is as it shall be is left alone.
+ * @throws generation_moved, database_not_available, database_exists, database_quota, destructive_refused, blobs_missing, tree_invalid,
+ *  resources_refused, invalid_name, invalid_request
+ */
+export async function updateDatabase(
+  deps: UpdateDeps,
+  caller: Caller,
+  text: string,
+  request: UpdateRequest,
+): Promise<DatabaseChange> {
+  const { tx } = deps;
+  const { org } = caller;
+  const name = parseDatabaseName(text);
+  const row = (await lockDatabase(tx, org.id, name)) ?? (await lockName(tx, org.id, name));
+  const uri = databaseUriOf(org.name, name);
+  const planned = await readPlan(tx, org, { name, row, request, bounds: deps.bounds });
+  const { desired, plan, wanted } = planned;
+  if (request.expected_generation !== plan.generation)
+    throw await generationMoved(tx, uri, row, request.expected_generation);
+  if (row === undefined) {
+    await keepWanted(tx, org.id, request, planned);
+    return await createChange(deps, caller, { name, desired, detail: describe(plan) });
+  }
+  const state = requestState(uri, row.state, "update");
+  if (plan.in_agreement) {
+    if (!isCarriedOut(row)) await forgetWish(tx, row, desired);
+    return await nothingToDo(deps, caller, name);
+  }
+  refuseDestructive(uri, plan, request.allow_destructive);
+  await keepWanted(tx, org.id, request, planned);
+  return await writeChange(deps, caller, row, {
+    kind: "database.update",
+    state,
+    desired: { ...desired, ...wanted },
+    detail: describe(plan),
+  });
+}
+
+/** Whoever makes a database of the organization waits for another who does: the quota is of both. */
+async function lockName(tx: Tx, org_id: string, name: string): Promise<DatabaseRow | undefined> {
+  await tx.selectFrom("control.organizations").select("id").where("id", "=", org_id).forUpdate().executeTakeFirst();
+  return await lockDatabase(tx, org_id, name);
+}
+
+/** What the reconciler will ask for: the files, and the document of the environment. @throws blobs_missing, tree_invalid */
+async function keepWanted(tx: Tx, org_id: string, request: UpdateRequest, { wanted }: ReadPlan): Promise<void> {
+  await keepTree(tx, org_id, request.files);
+  if (wanted.environment === null) return;
+  await sql`insert into control.images (org_id, hash, state, environment)
+    values (${org_id}, ${wanted.environment}, 'building', ${JSON.stringify(request.environment)}::jsonb)
+    on conflict (org_id, hash) do update set used_at = now()`.execute(tx);
+}
+
+/** An update that failed before is not wanted any more: nothing is to be carried out later that nobody asks for now. */
+async function forgetWish(tx: Tx, row: DatabaseRow, desired: DesiredDatabase): Promise<void> {
+  await tx
+    .updateTable("control.databases")
+    .set({ desired: JSON.stringify(desired) })
+    .where("id", "=", row.id)
+    .execute();
+}
+
+function refuseDestructive(uri: string, plan: DatabasePlan, is_allowed: boolean): void {
+  const refused = plan.ops.filter(({ severity }) => severity === "destructive");
+  if (is_allowed || refused.length === 0) return;
+  throw appError("destructive_refused", {
+    detail: `The update of ${uri} takes something away: ${refused.map(({ description }) => description).join("; ")}.`,
+    hint: "Allow it: --allow-destructive",
+    meta: { ops: refused.map(({ details }) => details) },
+  });
+}
+
+function describe({ ops }: DatabasePlan): string {
+  const text = ops.map(({ description }) => description).join("; ");
+  return text.length > MOST_DETAIL ? `${text.slice(0, MOST_DETAIL - 3)}...` : text;
+}
