@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { PYTHON_VERSION, SYSTEM_PACKAGE } from "./control/check-environment.ts";
 import { appError, type FieldError } from "./errors.ts";
 import { isHosted, isPlaceholder, parseDatabaseUri } from "./names.ts";
 import { nearestName } from "./nearest.ts";
@@ -11,10 +12,7 @@ const nonEmpty = z.string().trim().min(1, "must not be empty");
 const patterns = z.array(nonEmpty);
 const positive = z.int("must be a whole number").min(1, "must be at least 1");
 
-/** Debian package names, a version may follow: `ffmpeg`, `libpq5=17.2-1`. */
-const systemPackage = z
-  .string()
-  .regex(/^[a-z0-9][a-z0-9+.-]+(=[A-Za-z0-9.+:~-]+)?$/, "must be a Debian package name such as ffmpeg");
+const systemPackage = z.string().regex(SYSTEM_PACKAGE, "must be a Debian package name such as ffmpeg");
 
 const databaseEntryShape = {
   /** A hosted database's address; an entry without one is the local database. */
@@ -23,10 +21,7 @@ const databaseEntryShape = {
   include: patterns.optional(),
   exclude: patterns.optional(),
   include_only: patterns.optional(),
-  python_version: z
-    .string()
-    .regex(/^3\.\d{1,2}(\.\d{1,2})?$/, 'must be a Python version such as "3.12" or "3.12.8"')
-    .optional(),
+  python_version: z.string().regex(PYTHON_VERSION, 'must be a Python version such as "3.12" or "3.12.8"').optional(),
   system_packages: z.array(systemPackage).optional(),
   /** Further options of `uv sync`, or of `uv pip install` for a requirements.txt; words with spaces in quotes. */
   uv_options: z.string().optional(),

@@ -63,7 +63,8 @@ function readImageFacts(folder: string): PythonFacts {
     });
   }
   const paths = [join(folder, "lib", `python${major}.${minor}`, "site-packages")];
-  return { version: [major, minor, patch], executable: join(base, `python${major}.${minor}`), paths };
+  const executable = join(base, `python${major}.${minor}`);
+  return { version: [major, minor, patch], executable, base: executable, prefix: dirname(base), paths };
 }
 
 /** The folders of an interpreter: its environment's and, behind its link, those of the Python that this was made from. */

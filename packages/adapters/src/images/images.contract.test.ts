@@ -122,7 +122,7 @@ test("the project's version chooses the Python: the installation's own, else one
   });
   const bin = join(folder, "bin");
   mkdirSync(bin);
-  const answer = '{"version":[3,98,1],"executable":"","paths":[]}';
+  const answer = '{"version":[3,98,1],"executable":"","base":"","prefix":"","paths":[]}';
   writeFileSync(join(bin, "python3.98"), `#!/bin/sh\necho '${answer}'\n`, { mode: 0o755 });
   const env = ownEnv({ PATH: `${bin}:${process.env.PATH}` });
   await expect(wanting("3.98.2", env)).rejects.toMatchObject({
@@ -187,7 +187,11 @@ test("a Python that is missing, no Python or too old is refused by name", async 
     message: expect.stringContaining("no-such-python"),
   });
   const old = join(folder, "old");
-  writeFileSync(old, '#!/bin/sh\necho \'{"version":[3,9,18],"executable":"/old","paths":[]}\'\n', { mode: 0o755 });
+  writeFileSync(
+    old,
+    '#!/bin/sh\necho \'{"version":[3,9,18],"executable":"/old","base":"/old","prefix":"/","paths":[]}\'\n',
+    { mode: 0o755 },
+  );
   await expect(resolveHere(old)).rejects.toMatchObject({
     code: "python_not_found",
     message: expect.stringContaining("3.9.18"),
@@ -217,7 +221,8 @@ test("a file that ends Python is an error of the file, not of ours", async () =>
 test("an environment whose library is broken is told from a broken application", async () => {
   const runtime = await resolveHere();
   const broken = join(folder, "broken");
-  cpSync(join(tools.library ?? "", "appdb"), join(broken, "appdb"), { recursive: true });
+  const { library = "" } = tools;
+  cpSync(join(library, "appdb"), join(broken, "appdb"), { recursive: true });
   writeFileSync(join(broken, "appdb", "manifest.py"), "def run():\n    print('{\"manifest_version\": 99}')\n");
   await expect(
     readManifest({ runtime: { ...runtime, library_paths: [broken] }, app_file: "app.py" }),

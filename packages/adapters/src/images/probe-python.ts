@@ -14,12 +14,16 @@ const run = promisify(execFile);
 
 /** Prints facts of an interpreter: version, its own path, and where its packages lie. */
 const PROBE = `import sys,json
-print(json.dumps({"version":list(sys.version_info[:3]),"executable":sys.executable,"paths":[p for p in sys.path if p.endswith(("site-packages","dist-packages"))]}))`;
+print(json.dumps({"version":list(sys.version_info[:3]),"executable":sys.executable,"base":getattr(sys,"_base_executable",None) or sys.executable,"prefix":sys.base_prefix,"paths":[p for p in sys.path if p.endswith(("site-packages","dist-packages"))]}))`;
 
 export interface PythonFacts {
   readonly version: readonly [number, number, number];
   /** The interpreter itself, where `python` was a shim. */
   readonly executable: string;
+  /** The interpreter that a virtual environment was made from; `executable` itself where there is none. */
+  readonly base: string;
+  /** Folder of the base interpreter with its standard library. */
+  readonly prefix: string;
   /** Its site-packages folders. */
   readonly paths: readonly string[];
 }
@@ -102,15 +106,17 @@ function readCache(path: string, stamp: string): PythonFacts | undefined {
 
 /** By hand: the command runs this at every start, and loading a schema library would cost more than all of it. */
 function readFacts(value: unknown): PythonFacts | undefined {
-  const { executable, paths, version } = (value ?? {}) as Record<string, unknown>;
+  const { base, executable, paths, prefix, version } = (value ?? {}) as Record<string, unknown>;
   const isFacts =
     typeof executable === "string" &&
+    typeof base === "string" &&
+    typeof prefix === "string" &&
     Array.isArray(paths) &&
     paths.every((path) => typeof path === "string") &&
     Array.isArray(version) &&
     version.length === 3 &&
     version.every(Number.isSafeInteger);
-  return isFacts ? { executable, paths, version: [version[0], version[1], version[2]] } : undefined;
+  return isFacts ? { base, executable, paths, prefix, version: [version[0], version[1], version[2]] } : undefined;
 }
 
 function readJson(text: string): unknown {

@@ -7,6 +7,7 @@ import type { Runtime } from "@appdb/contract/routes/local";
 import type { Tools } from "../tools/locate-tools.ts";
 import { findLibraryPaths } from "./library-paths.ts";
 import { type PythonFacts, probePython } from "./probe-python.ts";
+import { isOfVersion } from "./python-versions.ts";
 import { ensureVenvImage, findPackageSource, interpreterOf } from "./venv-images.ts";
 
 export interface ResolveRuntimeInput {
@@ -76,21 +77,17 @@ async function findBase({ env, home, python_version, tools }: ResolveRuntimeInpu
   const base = tools.base_python ?? findNamed("python3", env);
   if (python_version === undefined) return base;
   const facts = await probePython({ python: base, cache_folder: join(home, HOME_PATHS.pythons), env });
-  return isOfVersion(facts, python_version) ? base : findNamed(python_version.split(".", 2).join("."), env);
+  return isOfVersion(facts.version, python_version) ? base : findNamed(python_version.split(".", 2).join("."), env);
 }
 
 /** @throws python_not_found when the project wants another version than was found */
 function refuseVersion({ env, python_version }: ResolveRuntimeInput, source: string, facts: PythonFacts): void {
-  if (python_version === undefined || isOfVersion(facts, python_version)) return;
+  if (python_version === undefined || isOfVersion(facts.version, python_version)) return;
   const found = source === "virtual environment" ? `the active environment ${env.VIRTUAL_ENV}` : facts.executable;
   throw appError("python_not_found", {
     detail: `The project's local database wants Python ${python_version}; ${found} has ${facts.version.join(".")}.`,
     hint: `Name a Python of that version: --python /path/to/python${python_version.split(".", 2).join(".")}, or change python_version.`,
   });
-}
-
-function isOfVersion(facts: PythonFacts, wanted: string): boolean {
-  return wanted.split(".").every((part, at) => Number(part) === facts.version[at]);
 }
 
 /** The interpreter that a person named. @throws python_not_found */

@@ -1,13 +1,14 @@
 import { spawn } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
+import { readRequirementLines } from "@appdb/contract/control/requirement-lines";
 import { appError } from "@appdb/contract/errors";
 import { lateCrypto } from "../processes/late-crypto.ts";
+import { explainUv, pipCommand, syncCommand } from "./uv-commands.ts";
 
 /** Raised when environments are built in another way, so that none of the old way is used again. */
 const BUILDER_VERSION = 1;
 const BUILD_TIMEOUT_MS = 15 * 60 * 1000;
-const MOST_WORDS = 1_200;
 
 export interface VenvImageInput {
   readonly uv: string;
@@ -82,36 +83,28 @@ export function hashEnvironment(
 
 async function build(source: PackageSource, input: VenvImageInput, draft: string): Promise<void> {
   const { base_python, project_root, python_version, uv } = input;
-  const root = ["--directory", project_root, ...splitOptions(input.uv_options ?? "")];
+  const install = { uv, directory: project_root, uv_options: input.uv_options };
   if (source === "uv.lock") {
     const env = { ...input.env, UV_PROJECT_ENVIRONMENT: draft };
     const version = python_version === undefined ? [] : ["--python", python_version];
-    const args = ["sync", "--frozen", "--no-dev", "--no-install-project", "--no-progress", ...version, ...root];
-    await runUv(uv, args, env, project_root);
+    await runUv(syncCommand(install, version), env, project_root);
     return;
   }
   const wanted = python_version ?? readPythonVersion(project_root) ?? base_python;
   const python = wanted === undefined ? [] : ["--python", wanted];
-  await runUv(uv, ["venv", "--no-project", "--no-progress", ...python, draft], input.env, project_root);
-  const args = ["pip", "install", "--no-progress", "--python", interpreterOf(draft), "-r", source, ...root];
-  await runUv(uv, args, input.env, project_root);
-}
-
-/** The words of a line of options; what stands in quotes is one word. */
-function splitOptions(text: string): string[] {
-  const words = text.match(/(?:"[^"]*"|'[^']*'|[^\s"'])+/g) ?? [];
-  return words.map((word) => word.replace(/"([^"]*)"|'([^']*)'/g, "$1$2"));
+  await runUv([uv, "venv", "--no-project", "--no-progress", ...python, draft], input.env, project_root);
+  await runUv(pipCommand(install, interpreterOf(draft), source), input.env, project_root);
 }
 
 async function runUv(
-  uv: string,
-  args: readonly string[],
+  command: readonly string[],
   given: Readonly<Record<string, string>>,
   project_root: string,
 ): Promise<void> {
   // the person's active environment is not the one that is built
   const { VIRTUAL_ENV: _active, PYTHONPATH: _path, PYTHONHOME: _home, ...env } = given;
-  const child = spawn(uv, args, { env, stdio: ["ignore", "ignore", "pipe"], timeout: BUILD_TIMEOUT_MS });
+  const [program = "", ...args] = command;
+  const child = spawn(program, args, { env, stdio: ["ignore", "ignore", "pipe"], timeout: BUILD_TIMEOUT_MS });
   let said = "";
   child.stderr.setEncoding("utf8").on("data", (chunk: string) => {
     said += chunk;
@@ -122,23 +115,10 @@ async function runUv(
   });
   if (failure === undefined) return;
   throw appError("environment_failed", {
-    detail: `The environment of ${project_root} could not be built: ${explain(said) || failure}`,
+    detail: `The environment of ${project_root} could not be built: ${explainUv(said) || failure}`,
     hint: "Correct the lock or requirements file, or python_version and uv_options; or choose a Python that has the packages: --python",
     meta: { project_root },
   });
-}
-
-/** uv's explanation without its progress: what it says from its first complaint on. */
-function explain(said: string): string {
-  const lines = said
-    .split("\n")
-    .map((line) => line.replace(/^\s*[×╰─▶│├\s]+/, "").trim())
-    .filter(
-      (line) =>
-        line !== "" &&
-        !/^(Using|Resolved|Creating|Activate|Prepared|Downloaded|Downloading|Building|Built)\b/.test(line),
-    );
-  return lines.join(" ").slice(0, MOST_WORDS);
 }
 
 /** The project's own choice, in a `.python-version` file. */
@@ -155,9 +135,8 @@ function readPythonVersion(project_root: string): string | undefined {
 function requirementFiles(path: string, found: string[] = []): string[] {
   if (found.includes(path) || !existsSync(path)) return found;
   found.push(path);
-  for (const line of readFileSync(path, "utf8").split("\n")) {
-    const named = /^\s*(?:-r|-c|--requirement|--constraint)[\s=]+(\S+)/.exec(line)?.[1];
-    if (named !== undefined && !named.includes("://")) requirementFiles(resolve(dirname(path), named), found);
+  for (const { kind, value } of readRequirementLines(readFileSync(path, "utf8"))) {
+    if (kind === "file" && !value.includes("://")) requirementFiles(resolve(dirname(path), value), found);
   }
   return found;
 }

@@ -42,7 +42,8 @@ export function findTreeProblem(entries: readonly TreeEntry[]): string | undefin
   return undefined;
 }
 
-function findPathProblem(path: string): string | undefined {
+/** What is wrong with a path of a project, for a person; undefined for one that stays inside of it on every system. */
+export function findPathProblem(path: string): string | undefined {
   if (path === "" || path.startsWith("/") || path.endsWith("/")) return "is no path of a file from the project's root";
   if (/\p{Cc}/u.test(path) || !path.isWellFormed()) return "has control characters or is no well-formed text";
   if (path.includes("\\")) return "has a backslash, which is not a name everywhere";

@@ -11,12 +11,19 @@ export interface UvOption {
 }
 
 /** Options that a build sets itself: with another value it would build something else, or elsewhere. */
-const OWN = new Set([
+const OWN: ReadonlySet<string> = new Set([
   ...["--python", "-p", "--target", "--prefix", "--system", "--user", "--active", "--script", "--no-managed-python"],
   ...["--cache-dir", "--no-cache", "-n", "--project", "--directory", "--config-file", "--no-config", "--link-mode"],
   ...["--frozen", "--locked", "--dry-run", "--inexact", "--output-format", "--managed-python", "--python-preference"],
   ...["--editable", "-e", "--python-platform", "--help", "-h", "--version", "-V", "--break-system-packages"],
-  ...["--only-install-project", "--install-project", "--check", "--isolated", "--no-python-downloads", "--preview"],
+  ...[
+    "--only-install-project",
+    "--install-project",
+    "--check",
+    "--isolated",
+    "--no-python-downloads",
+    "--compile-bytecode",
+  ],
 ]);
 const FILES = new Set([
   ...["--requirement", "--requirements", "-r", "--constraint", "--constraints", "-c", "--override", "--overrides"],
@@ -27,7 +34,7 @@ const FOLDERS = new Set(["--find-links", "-f"]);
 const CHOOSING = new Set([
   ...["--extra", "--all-extras", "--no-extra", "--group", "--no-group", "--only-group", "--all-groups"],
   ...["--no-dev", "--dev", "--only-dev", "--no-default-groups", "--no-install-package", "--all-packages", "--package"],
-  ...["--no-install-local", "--no-install-workspace", "--compile-bytecode", "--quiet", "-q", "--verbose", "-v"],
+  ...["--no-install-local", "--no-install-workspace", "--quiet", "-q", "--verbose", "-v"],
 ]);
 const VALUED = new Set([
   ...FILES,

@@ -1,0 +1,79 @@
+import { type AppError, appError } from "@appdb/contract/errors";
+import type { PodExit } from "../pods/pod-driver.ts";
+import { explainUv } from "./uv-commands.ts";
+
+export interface BuildFailureInput {
+  readonly exit: PodExit;
+  /** What the build said, without secrets. */
+  readonly said: string;
+  /** `3.12.8` */
+  readonly python: string;
+  readonly limits: { readonly timeout_ms: number; readonly memory_mb: number; readonly disk_bytes: number };
+}
+
+const HINTS: readonly [pattern: RegExp, hint: string][] = [
+  [
+    /\b40[13]\b|Unauthorized|Forbidden|missing credentials|authentication failed|could not read Username/i,
+    "Set the index's credentials as secrets of the database: cli secret set <db_uri> UV_INDEX_<NAME>_USERNAME=... UV_INDEX_<NAME>_PASSWORD=...",
+  ],
+  [
+    /invalid peer certificate|UnknownIssuer|self.signed/i,
+    "Set the authority's certificate as a secret: cli secret set <db_uri> BUILD_CA_CERTIFICATES=<PEM>",
+  ],
+  [/hash mismatch/i, "Lock the package again: uv lock --upgrade-package <package>"],
+  [/no space left|disk quota/i, "Install fewer packages, or ask the operator for larger builds."],
+  [
+    /fatal error: .*\.h\b|command '?[\w+./-]*(gcc|cc|g\+\+|clang)'? failed|not find .*(header|compiler)/i,
+    "Choose a version that has wheels for this platform, or name what it is built with in system_packages.",
+  ],
+  [/Failed to build|build backend|Failed to prepare/i, "Read what its build said: cli db logs <db_uri> --build"],
+  [
+    /requires-python|Python requirement|doesn't have a (source distribution|wheel)|no wheels? with a matching|not compatible/i,
+    "Choose a Python that the package has wheels for by python_version in the database's entry.",
+  ],
+  [
+    /dns error|client error \(Connect\)|timed? out|error sending request|connection (refused|reset)/i,
+    "Try again: cli db build-image <db_uri>. Builds do not reach private addresses unless the operator allows them.",
+  ],
+];
+
+/** Why a build failed: what uv says of the package, with the Python and the platform, and one next step. */
+export function buildFailure({ exit, limits, python, said }: BuildFailureInput): AppError {
+  const platform = `Python ${python} on ${process.platform} ${process.arch}`;
+  const meta = { python, platform: `${process.platform}-${process.arch}` };
+  const bound = exceededBound(exit, limits);
+  if (bound !== undefined) {
+    const package_name = /Building (\S+)/.exec(
+      said
+        .split("\n")
+        .filter((line) => /\bBuilding \S+==|\bBuilding \S+ @/.test(line))
+        .at(-1) ?? "",
+    )?.[1];
+    return appError("build_failed", {
+      detail: `The image could not be built for ${platform}: the build ${bound.what}${package_name === undefined ? "" : `; the last package that was built is ${package_name}`}.`,
+      hint: bound.hint,
+      meta,
+    });
+  }
+  const words = explainUv(said) || `the build ended with ${exit.signal ?? `code ${exit.code}`}`;
+  return appError("build_failed", {
+    detail: `The image could not be built for ${platform}: ${words}`,
+    hint:
+      HINTS.find(([pattern]) => pattern.test(words))?.[1] ??
+      "Correct the lock or requirements file and run: cli db update <db_uri>",
+    meta,
+  });
+}
+
+function exceededBound(exit: PodExit, limits: BuildFailureInput["limits"]): { what: string; hint: string } | undefined {
+  const hint = "Choose a version that has a wheel for this platform, or ask the operator for larger builds.";
+  if (exit.is_out_of_memory) return { what: `needed more than ${limits.memory_mb} MB of memory`, hint };
+  if (exit.exceeded === "time") return { what: `took longer than ${limits.timeout_ms / 60_000} minutes`, hint };
+  if (exit.exceeded === "disk") {
+    return {
+      what: `wrote more than ${(limits.disk_bytes / 1024 ** 3).toFixed(1)} GB`,
+      hint: "Install fewer packages, or ask the operator for larger builds.",
+    };
+  }
+  return undefined;
+}

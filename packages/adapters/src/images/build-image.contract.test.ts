@@ -1,0 +1,188 @@
+import { execFileSync } from "node:child_process";
+import { existsSync, readdirSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { eventually } from "@appdb/testkit/eventually";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { BUILD_LIMITS } from "./build-steps.ts";
+import { ask, type BuildStage, below, openBuildStage, PATH } from "./testing/build-stage.ts";
+import { sourceFiles } from "./testing/package-index.ts";
+
+let stage: BuildStage;
+
+beforeEach(async () => {
+  stage = await openBuildStage();
+});
+
+afterEach(async () => {
+  await stage[Symbol.asyncDispose]();
+});
+
+test("a lock becomes an environment that works where it lies, is known and is never built twice", async () => {
+  stage.publish({
+    name: "tiny",
+    files: { "tiny.py": "def main():\n    print('tiny runs')\n" },
+    script: "tiny = tiny:main",
+  });
+  stage.publish({ name: "unused" });
+  const files = await stage.locked(["tiny"], '[dependency-groups]\ndev = ["unused"]\n');
+  const image = await stage.build({ files });
+  expect(image).toMatchObject({ packages: [{ name: "tiny", version: "1.0" }], system: null, is_shared: false });
+  expect(image.python).toMatch(/^3\.\d+\.\d+$/);
+  expect(ask(image, "import tiny, sys; print(tiny.__file__.startswith(sys.prefix), sys.prefix)")).toBe(
+    `True ${image.folder}/venv`,
+  );
+  expect(execFileSync(join(image.folder, "venv", "bin", "tiny"), { encoding: "utf8", env: { PATH } })).toBe(
+    "tiny runs\n",
+  );
+  expect(ask(image, "import tiny; print(tiny.__cached__)")).toContain("__pycache__");
+  expect(statSync(ask(image, "import tiny; print(tiny.__cached__)")).isFile()).toBe(true);
+  expect(readdirSync(image.folder).sort()).toEqual(["image.json", "venv"]);
+  expect(stage.left()).toHaveLength(1);
+  const started = stage.tasks.length;
+  expect(await stage.build({ files })).toEqual(image);
+  expect(stage.tasks).toHaveLength(started);
+});
+
+test("two databases that want the same environment at once build it once", async () => {
+  stage.publish({ name: "tiny" });
+  const both = { files: stage.requirements("tiny"), builder: stage.builder() };
+  const [a, b] = await Promise.all([stage.build(both), stage.build(both)]);
+  expect(b).toEqual(a);
+  // one installs, one compiles
+  expect(stage.tasks).toHaveLength(2);
+  expect(stage.left()).toHaveLength(1);
+});
+
+test("a package's build sees no secret but those that fetch packages, and nothing of the service", async () => {
+  const code = "import json, os; print('ENV ' + json.dumps(dict(os.environ)), file=sys.stderr); raise SystemExit(3)";
+  const files = {
+    "requirements.txt": "-e ./libs/noisy\n",
+    ...below("libs/noisy", sourceFiles("noisy", "1.0", code)),
+  };
+  const secrets = { OPENAI_API_KEY: "sk-openai-1", UV_INDEX_A_PASSWORD: "index-word-1" };
+  const failure = await stage.build({ files, secrets }).catch((error: unknown) => error);
+  expect(failure).toMatchObject({ code: "build_failed", message: expect.stringContaining("noisy") });
+  const printed = /ENV (\{.*\})/.exec(stage.lines.join("\n"))?.[1] ?? "";
+  const names = Object.keys(JSON.parse(printed));
+  expect(names).toContain("UV_INDEX_A_PASSWORD");
+  expect(names).not.toContain("OPENAI_API_KEY");
+  const own = new Set([
+    ...names.filter((name) => !/^(UV|PEP517|_PYPROJECT|BUILD_BACKEND|VIRTUAL_ENV|PYTHON|GIT)/.test(name)),
+  ]);
+  for (const expected of ["HOME", "LANG", "NO_COLOR", "PATH", "PWD", "SERVICE_POD", "TMPDIR", "SHLVL", "OLDPWD", "_"])
+    own.delete(expected);
+  expect([...own]).toEqual([]);
+  expect(printed).not.toContain("index-word-1");
+});
+
+test("a build that fails names the package, Python and platform, keeps its output and leaves nothing behind", async () => {
+  stage.publish({
+    name: "broken",
+    kind: "source",
+    files: sourceFiles(
+      "broken",
+      "1.0",
+      "print('about to fail', file=sys.stderr); raise RuntimeError('no such header')",
+    ),
+  });
+  stage.publish({ name: "tiny" });
+  await expect(stage.build({ files: stage.requirements("tiny", "broken") })).rejects.toMatchObject({
+    code: "build_failed",
+    message: expect.stringMatching(/for Python 3\.\d+\.\d+ on linux \w+: .*broken.*no such header/s),
+    hint: expect.stringContaining("cli db logs"),
+  });
+  expect(stage.lines.join("\n")).toContain("about to fail");
+  expect(stage.left()).toEqual([]);
+  await expect(stage.build({ files: stage.requirements("tiny==9") })).rejects.toMatchObject({
+    code: "build_failed",
+    message: expect.stringContaining("tiny==9"),
+  });
+  await expect(
+    stage.build({ files: stage.requirements("tiny"), uv_options: "--no-such-option" }),
+  ).rejects.toMatchObject({
+    code: "build_failed",
+    message: expect.stringContaining("--no-such-option"),
+  });
+  expect(stage.left()).toEqual([]);
+});
+
+test("a build that takes too long or writes too much is ended and says which package and which bound", async () => {
+  stage.publish({
+    name: "endless",
+    kind: "source",
+    files: sourceFiles("endless", "1.0", "import time\nwhile True: time.sleep(1)"),
+  });
+  stage.publish({
+    name: "bomb",
+    kind: "source",
+    files: sourceFiles("bomb", "1.0", "out = open('bomb', 'wb')\nwhile True: out.write(b'x' * 1048576)"),
+  });
+  await expect(
+    stage.build({ files: stage.requirements("endless"), options: { limits: { ...BUILD_LIMITS, timeout_ms: 1_500 } } }),
+  ).rejects.toMatchObject({
+    code: "build_failed",
+    message: expect.stringMatching(/took longer than 0\.025 minutes.*endless/),
+  });
+  await expect(
+    stage.build({
+      files: stage.requirements("bomb"),
+      options: { limits: { ...BUILD_LIMITS, disk_bytes: 64 * 1024 ** 2 } },
+    }),
+  ).rejects.toMatchObject({ code: "build_failed", message: expect.stringMatching(/wrote more than 0\.1 GB.*bomb/) });
+  expect(stage.left()).toEqual([]);
+});
+
+test("a build that is called off leaves nothing behind", async () => {
+  const started = join(stage.folder, "started");
+  stage.publish({
+    name: "slow",
+    kind: "source",
+    files: sourceFiles("slow", "1.0", `open(${JSON.stringify(started)}, 'w'); import time\nwhile True: time.sleep(1)`),
+  });
+  const stopping = new AbortController();
+  const built = stage.build({ files: stage.requirements("slow"), signal: stopping.signal });
+  await Promise.all([
+    expect(built).rejects.toThrow("called off"),
+    eventually(() => expect(existsSync(started)).toBe(true)).then(() => stopping.abort(new Error("called off"))),
+  ]);
+  expect(stage.left()).toEqual([]);
+});
+
+test("an image that is built anew takes the place of the former, which stays for what runs", async () => {
+  stage.publish({ name: "tiny" });
+  const files = stage.requirements("tiny");
+  const image = await stage.build({ files });
+  stage.publish({ name: "tiny", version: "1.1" });
+  const again = await stage.build({ files, is_forced: true });
+  expect(again.folder).toBe(image.folder);
+  expect(again.packages).toEqual([{ name: "tiny", version: "1.1" }]);
+  expect(stage.left().filter((name) => name.startsWith("former-"))).toHaveLength(1);
+});
+
+test("without packages an image is a Python of the version that was asked for", async () => {
+  const [major, minor] = (await stage.build({ files: stage.requirements() })).python.split(".");
+  const image = await stage.build({ files: {}, python_version: `${major}.${minor}` });
+  expect(image.packages).toEqual([]);
+  expect(ask(image, "import sys; print(sys.version_info[:2])")).toBe(`(${major}, ${minor})`);
+  await expect(stage.build({ files: {}, python_version: "3.98" })).rejects.toMatchObject({
+    code: "build_failed",
+    message: expect.stringMatching(/^No Python fits Python 3\.98: this machine has 3\.\d+/),
+  });
+  stage.publish({ name: "tiny" });
+  const lock = await stage.locked(["tiny"]);
+  const files = { ...lock, "uv.lock": (lock["uv.lock"] ?? "").replace('">=3.11"', '">=3.90,<4"') };
+  await expect(stage.build({ files })).rejects.toMatchObject({
+    message: expect.stringContaining("requires-python >=3.90,<4"),
+  });
+});
+
+test("compiled code of an image is taken by the next one where its modules are the same files", async () => {
+  stage.publish({ name: "tiny" });
+  stage.publish({ name: "more" });
+  const first = await stage.build({ files: await stage.locked(["tiny"]) });
+  const second = await stage.build({ files: await stage.locked(["tiny", "more"]) });
+  const cached = (image: { folder: string }, name: string) =>
+    statSync(ask(image, `import ${name}; print(${name}.__cached__)`)).ino;
+  expect(cached(second, "tiny")).toBe(cached(first, "tiny"));
+  expect(cached(second, "more")).not.toBe(cached(first, "tiny"));
+});

@@ -1,0 +1,211 @@
+import { existsSync, mkdirSync, renameSync } from "node:fs";
+import { rm } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import { checkEnvironment } from "@appdb/contract/control/check-environment";
+import type { BuiltImage, SystemPart } from "@appdb/contract/control/image-documents";
+import { areChoosing } from "@appdb/contract/control/uv-options";
+import { type AppError, appError } from "@appdb/contract/errors";
+import type { EnvironmentDocument } from "@appdb/contract/routes/control-databases";
+import { folderBytes } from "../files/folder-size.ts";
+import { lateCrypto } from "../processes/late-crypto.ts";
+import { buildFailure } from "./build-failure.ts";
+import {
+  type BuildInput,
+  type BuildStepsOptions,
+  compilePackages,
+  installPackages,
+  projectOf,
+  type StepResult,
+} from "./build-steps.ts";
+import { takeCompiled } from "./compiled-code.ts";
+import { type Interpreters, printVersion } from "./find-interpreter.ts";
+import type { ImageBuilder, ImageInput } from "./image-builder.ts";
+import {
+  DRAFT_PREFIX,
+  FORMER_PREFIX,
+  findFormerImage,
+  findSitePackages,
+  IMAGE_PATHS,
+  listPackages,
+  readImage,
+  writeImage,
+} from "./image-folder.ts";
+import { isOfIndex, type SharedIndex } from "./lock-sources.ts";
+import { writeProjectFiles } from "./project-files.ts";
+import { readRequiresPython } from "./python-versions.ts";
+
+/** Part of every environment's hash: raised when images are made in another way. Another platform has other images. */
+export const HOSTED_BUILDER = `1-${process.platform}-${process.arch}`;
+
+export interface HostedImagesOptions extends BuildStepsOptions {
+  readonly interpreters: Interpreters;
+  /** Files of the index that is the same for everybody, kept once for all organizations; null keeps none. */
+  readonly shared: { readonly folder: string; readonly index: SharedIndex } | null;
+  /** Unpacks system packages into a folder; null where pods could not see them. */
+  readonly unpackSystem: UnpackSystem | null;
+  now(): Date;
+}
+
+/** @throws build_failed with the package that could not be had */
+export type UnpackSystem = (
+  input: { readonly packages: readonly string[]; readonly folder: string; onLine(line: string): void },
+  signal: AbortSignal,
+) => Promise<SystemPart>;
+
+/**
+ * Makes hosted images by uv: virtual environments in folders of their organization, built by tasks that are bounded like pods. An
+ * environment whose lock takes everything from the shared index is first installed from the shared cache, where no package's code runs;
+ * every other one, and one that needs something built, from the organization's own.
+ */
+export function createHostedImages(options: HostedImagesOptions): ImageBuilder {
+  const running = new Map<string, Promise<unknown>>();
+
+  async function build(input: ImageInput, signal: AbortSignal): Promise<BuiltImage> {
+    checkEnvironment(input.environment);
+    // two databases of one environment build it once
+    for (let other = running.get(input.image_folder); other !== undefined; other = running.get(input.image_folder)) {
+      await other.catch(() => undefined);
+      signal.throwIfAborted();
+    }
+    const made = buildAlone(input, signal).finally(() => running.delete(input.image_folder));
+    running.set(input.image_folder, made);
+    return await made;
+  }
+
+  async function buildAlone(input: ImageInput, signal: AbortSignal): Promise<BuiltImage> {
+    const { environment, image_folder } = input;
+    const there = input.is_forced === true ? undefined : readImage(image_folder);
+    if (there !== undefined) return there;
+    const lock = environment.files.find(({ path }) => path === "uv.lock")?.text;
+    const requires = lock === undefined ? undefined : readRequiresPython(lock);
+    const facts = await options.interpreters.find({ version: environment.python_version, requires }, signal);
+    const name = lateCrypto().randomBytes(6).toString("hex");
+    const draft = join(dirname(image_folder), `${DRAFT_PREFIX}${name}`);
+    try {
+      mkdirSync(draft, { recursive: true, mode: 0o711 });
+      const secrets = Object.fromEntries(Object.entries(input.secrets).map(([key, secret]) => [key, secret.reveal()]));
+      const { labels, onLine } = input;
+      const made = { id: `build-${name}`, labels, draft, environment, facts, secrets, onLine };
+      writeImage(draft, await fill(input, made, signal));
+      put(draft, input);
+      return readWhole(image_folder);
+    } finally {
+      await rm(draft, { recursive: true, force: true });
+    }
+  }
+
+  async function fill(input: ImageInput, made: BuildInput, signal: AbortSignal): Promise<BuiltImage> {
+    const { draft, environment, facts, onLine } = made;
+    const python = printVersion(facts.version);
+    onLine(
+      `Python ${python}, ${process.platform} ${process.arch}, packages from ${environment.source ?? "the base library alone"}`,
+    );
+    const system = await addSystem(made, signal);
+    writeProjectFiles(environment, input.project_folder, projectOf(draft));
+    const is_shared = await install(made, input.cache_folder, signal);
+    const site_packages = findSitePackages(draft, python);
+    if (site_packages === undefined) throw damaged(made);
+    if (environment.source !== null) await compile(dirname(input.image_folder), made, site_packages, signal);
+    await rm(dirname(projectOf(draft)), { recursive: true, force: true });
+    const packages = listPackages(site_packages);
+    onLine(`${packages.length} ${packages.length === 1 ? "package is" : "packages are"} installed`);
+    const built = { python, python_prefix: facts.prefix, base_python: facts.base, packages, system, is_shared };
+    return { ...built, bytes: await folderBytes([draft]), built_at: options.now().toISOString() };
+  }
+
+  async function addSystem(
+    { draft, environment, onLine }: BuildInput,
+    signal: AbortSignal,
+  ): Promise<SystemPart | null> {
+    const { system_packages: packages } = environment;
+    if (packages.length === 0) return null;
+    if (options.unpackSystem === null) {
+      throw appError("system_packages_refused", {
+        detail: `The image wants the system packages ${packages.join(", ")}, which this server's pods cannot be given.`,
+        hint: "Take system_packages out of the database's entry, or ask the operator to run pods by the driver `sandbox` or `container`.",
+        meta: { system_packages: packages },
+      });
+    }
+    return await options.unpackSystem({ packages, folder: join(draft, IMAGE_PATHS.system), onLine }, signal);
+  }
+
+  /** True when everything came from the shared cache. */
+  async function install(made: BuildInput, cache_folder: string, signal: AbortSignal): Promise<boolean> {
+    const { shared } = options;
+    const venv = join(made.draft, IMAGE_PATHS.venv);
+    mkdirSync(venv);
+    if (shared !== null && isShareable(made.environment, shared.index)) {
+      const tried = await installPackages(options, made, { folder: shared.folder, is_shared: true }, signal);
+      if (tried.exit.code === 0) return true;
+      const why = FALLS_BACK.find(([pattern]) => pattern.test(tried.said));
+      if (why === undefined) throw failure(made, tried);
+      made.onLine(why[1]);
+      // its files are the shared cache's own, which nothing that runs a package's code may hold
+      await rm(venv, { recursive: true });
+      mkdirSync(venv);
+    }
+    const result = await installPackages(options, made, { folder: cache_folder, is_shared: false }, signal);
+    if (result.exit.code !== 0) throw failure(made, result);
+    return false;
+  }
+
+  async function compile(
+    images_folder: string,
+    made: BuildInput,
+    site_packages: string,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const former = findFormerImage(images_folder, printVersion(made.facts.version));
+    const missing = await takeCompiled(former, site_packages);
+    if (missing === 0) return;
+    // a module that is no Python of this version ends it with a code, as it would where it is imported
+    const result = await compilePackages(options, made, site_packages, signal);
+    if (result.exit.exceeded !== null || result.exit.is_out_of_memory) throw failure(made, result);
+  }
+
+  function failure({ facts }: BuildInput, { exit, said }: StepResult): AppError {
+    return buildFailure({ exit, said, python: printVersion(facts.version), limits: options.limits });
+  }
+
+  return { build };
+}
+
+/** uv's words for what the shared cache cannot give, and what is told of it. */
+const FALLS_BACK: readonly [RegExp, string][] = [
+  [/--no-build|binary distribution/, "A package has no wheel for this platform: it is built from its source."],
+  // uv keeps one file a name; whoever made a lock of another one may not keep others from theirs
+  [/hash mismatch/i, "A package that is kept for all is not the one of this lock: its own is fetched."],
+];
+
+function isShareable({ files, source, uv_options }: EnvironmentDocument, index: SharedIndex): boolean {
+  const lock = files.find(({ path }) => path === "uv.lock");
+  return source === "uv.lock" && lock !== undefined && areChoosing(uv_options ?? "") && isOfIndex(lock.text, index);
+}
+
+/** Puts a finished image in its place; one that another build put there meanwhile is as good, unless a new one was asked for. */
+function put(draft: string, { image_folder, is_forced }: ImageInput): void {
+  if (is_forced === true && existsSync(image_folder)) {
+    renameSync(
+      image_folder,
+      join(dirname(image_folder), `${FORMER_PREFIX}${basename(draft).slice(DRAFT_PREFIX.length)}`),
+    );
+  }
+  try {
+    renameSync(draft, image_folder);
+  } catch (error) {
+    if (!["ENOTEMPTY", "EEXIST"].includes((error as NodeJS.ErrnoException).code ?? "")) throw error;
+  }
+}
+
+function readWhole(image_folder: string): BuiltImage {
+  const image = readImage(image_folder);
+  if (image === undefined) throw new Error(`There is no image in ${image_folder}`);
+  return image;
+}
+
+function damaged({ facts }: BuildInput): AppError {
+  return appError("build_failed", {
+    detail: `The environment for Python ${printVersion(facts.version)} is not where it was made: a package moved it while it was built.`,
+    hint: "Find the package whose build writes outside of its own folder: cli db logs <db_uri> --build",
+  });
+}

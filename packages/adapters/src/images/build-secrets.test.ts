@@ -1,0 +1,52 @@
+import { expect, test } from "vitest";
+import { hideSecrets, selectBuildSecrets } from "./build-secrets.ts";
+
+test("a build gets credentials of indexes, of git and of proxies, and what its files name", () => {
+  const files = [
+    { path: "requirements.txt", text: `--index-url https://me:${"$"}{MY_TOKEN}@example.com/simple\n` },
+    { path: "uv.lock", text: `${"$"}{IN_LOCK}` },
+    { path: "libs/", text: `${"$"}{IN_LISTING}` },
+  ];
+  const secrets = Object.fromEntries(
+    [
+      ...[
+        "MY_TOKEN",
+        "IN_LOCK",
+        "IN_LISTING",
+        "IN_OPTIONS",
+        "OPENAI_API_KEY",
+        "AWS_SECRET_ACCESS_KEY",
+        "UV_PUBLISH_TOKEN",
+      ],
+      ...[
+        "UV_INDEX_OWN_PASSWORD",
+        "UV_INDEX_OWN_USERNAME",
+        "UV_PYTHON",
+        "UV_CACHE_DIR",
+        "GIT_CONFIG_KEY_0",
+        "GIT_SSH_COMMAND",
+      ],
+      ...["HTTPS_PROXY", "https_proxy", "LD_PRELOAD", "PATH", "PYTHONPATH"],
+    ].map((name) => [name, "value"]),
+  );
+  const chosen = selectBuildSecrets({ files, uv_options: `--index ${"$"}{IN_OPTIONS}` }, secrets);
+  expect(Object.keys(chosen).sort()).toEqual(
+    [
+      ...[
+        "GIT_CONFIG_KEY_0",
+        "HTTPS_PROXY",
+        "IN_OPTIONS",
+        "MY_TOKEN",
+        "UV_INDEX_OWN_PASSWORD",
+        "UV_INDEX_OWN_USERNAME",
+      ],
+      "https_proxy",
+    ].sort(),
+  );
+});
+
+test("every secret is hidden in what a build prints, as it is, in an address and line by line", () => {
+  const hide = hideSecrets({ A: "pass word", B: "pass word and more", C: "one line\nanother line", D: "on" });
+  expect(hide("x pass word and more y pass word z pass%20word on")).toBe("x *** y *** z *** on");
+  expect(hide("another line")).toBe("***");
+});

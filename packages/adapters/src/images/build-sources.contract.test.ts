@@ -1,0 +1,127 @@
+import { execFileSync } from "node:child_process";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { ask, type BuildStage, below, openBuildStage, PATH } from "./testing/build-stage.ts";
+import { servePackages, sourceFiles } from "./testing/package-index.ts";
+
+let stage: BuildStage;
+
+beforeEach(async () => {
+  stage = await openBuildStage();
+});
+
+afterEach(async () => {
+  await stage[Symbol.asyncDispose]();
+});
+
+test("a private index is read with credentials from secrets, which no line and no error shows", async () => {
+  stage.publish({ name: "tiny" }, "private");
+  await using own = await servePackages(join(stage.folder, "private"), { credentials: "reader:pa55-w0rd" });
+  const lock = await stage.locked(["tiny"], "", own.url.replace("//", "//reader:pa55-w0rd@"));
+  const named = `[[tool.uv.index]]\nname = "own"\nurl = "${own.url}"\ndefault = true\n`;
+  const files: Record<string, string> = { ...lock, "pyproject.toml": `${lock["pyproject.toml"]}${named}` };
+  expect(files["uv.lock"]).not.toContain("pa55");
+  await expect(
+    stage.build({ files, secrets: { UV_INDEX_OWN_USERNAME: "reader", UV_INDEX_OWN_PASSWORD: "wrong-word" } }),
+  ).rejects.toMatchObject({
+    code: "build_failed",
+    message: expect.stringMatching(/tiny.*401/s),
+    hint: expect.stringContaining("UV_INDEX_<NAME>_USERNAME"),
+  });
+  const secrets = { UV_INDEX_OWN_USERNAME: "reader", UV_INDEX_OWN_PASSWORD: "pa55-w0rd" };
+  expect((await stage.build({ files, secrets })).packages).toHaveLength(1);
+  const address = own.url.replace("//", `//reader:${"$"}{INDEX_TOKEN}@`);
+  const asked = { "requirements.txt": `--index-url ${address}\ntiny\nnone-such\n` };
+  const failure = await stage
+    .build({ files: asked, secrets: { INDEX_TOKEN: "pa55-w0rd" } })
+    .catch((error: unknown) => error);
+  expect(failure).toMatchObject({ code: "build_failed", message: expect.stringContaining("none-such") });
+  expect([...stage.lines, String(failure), JSON.stringify(failure)].join("\n")).not.toContain("pa55-w0rd");
+  const right = { "requirements.txt": `--index-url ${address}\ntiny\n` };
+  expect((await stage.build({ files: right, secrets: { INDEX_TOKEN: "pa55-w0rd" } })).packages).toHaveLength(1);
+});
+
+test("an authority of one's own is trusted when a secret or the operator names it", async () => {
+  stage.publish({ name: "tiny" });
+  const [cert, key] = makeCertificate();
+  await using own = await servePackages(join(stage.folder, "packages"), { certificate: { cert, key } });
+  const files = { "requirements.txt": `--index-url ${own.url}\ntiny\n` };
+  await expect(stage.build({ files })).rejects.toMatchObject({
+    code: "build_failed",
+    hint: expect.stringContaining("BUILD_CA_CERTIFICATES"),
+  });
+  const ca_file = join(stage.folder, "ca.pem");
+  writeFileSync(ca_file, cert);
+  expect((await stage.build({ files, secrets: { BUILD_CA_CERTIFICATES: cert } })).packages).toHaveLength(1);
+  expect((await stage.build({ files, options: { ca_file }, org: "two" })).packages).toHaveLength(1);
+});
+
+test("a proxy of the operator's is used", async () => {
+  stage.publish({ name: "tiny" });
+  // asked as a proxy, the index answers for a host that is nowhere
+  const files = { "requirements.txt": "--index-url http://packages.invalid/simple\ntiny\n" };
+  await using proxy = await servePackages(join(stage.folder, "packages"), { is_proxy: true });
+  const options = { network_env: { HTTP_PROXY: proxy.origin } };
+  expect((await stage.build({ files, options })).packages).toEqual([{ name: "tiny", version: "1.0" }]);
+});
+
+test("a path dependency of the project is built into the image, and a change of its files makes another one", async () => {
+  const library = (text: string) => ({
+    "requirements.txt": "./libs/own\n",
+    ...below("libs/own", { ...sourceFiles("own", "1.0", "pass"), "own.py": text }),
+  });
+  const image = await stage.build({ files: library("value = 1\n") });
+  expect(ask(image, "import own, sys; print(own.value, own.__file__.startswith(sys.prefix))")).toBe("1 True");
+  const next = await stage.build({ files: library("value = 2\n") });
+  expect(next.folder).not.toBe(image.folder);
+  expect(ask(next, "import own; print(own.value)")).toBe("2");
+});
+
+test("a git dependency is fetched", async () => {
+  const repository = join(stage.folder, "repository");
+  for (const [path, text] of Object.entries(sourceFiles("fromgit", "1.0", "pass"))) {
+    mkdirSync(repository, { recursive: true });
+    writeFileSync(join(repository, path), text);
+  }
+  const env = {
+    PATH,
+    HOME: stage.folder,
+    GIT_AUTHOR_NAME: "a",
+    GIT_AUTHOR_EMAIL: "a@example.com",
+    GIT_COMMITTER_NAME: "a",
+    GIT_COMMITTER_EMAIL: "a@example.com",
+  };
+  for (const args of [
+    ["init", "-q"],
+    ["add", "."],
+    ["commit", "-qm", "a"],
+  ])
+    execFileSync("git", args, { cwd: repository, env });
+  const files = { "requirements.txt": "fromgit @ git+https://git.example.com/own/fromgit.git\n" };
+  // git's own way to credentials and mirrors, by secrets
+  const secrets = {
+    GIT_CONFIG_COUNT: "1",
+    GIT_CONFIG_KEY_0: `url.file://${repository}/.insteadOf`,
+    GIT_CONFIG_VALUE_0: "https://git.example.com/own/fromgit.git",
+  };
+  expect((await stage.build({ files, secrets })).packages).toEqual([{ name: "fromgit", version: "1.0" }]);
+});
+
+/** A certificate for 127.0.0.1 that is its own authority. */
+function makeCertificate(): [cert: string, key: string] {
+  const [cert, key] = [join(stage.folder, "cert.pem"), join(stage.folder, "key.pem")];
+  const subject = [
+    "-subj",
+    "/CN=own authority",
+    "-addext",
+    "subjectAltName=IP:127.0.0.1",
+    "-addext",
+    "basicConstraints=critical,CA:FALSE",
+    "-days",
+    "2",
+  ];
+  const kind = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"];
+  execFileSync("openssl", [...kind, ...subject, "-keyout", key, "-out", cert], { stdio: "ignore" });
+  return [readFileSync(cert, "utf8"), readFileSync(key, "utf8")];
+}

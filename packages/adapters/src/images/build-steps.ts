@@ -1,0 +1,231 @@
+import { copyFileSync, existsSync, mkdirSync, readFileSync, realpathSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { EnvironmentDocument } from "@appdb/contract/routes/control-databases";
+import type { PodExit, PodFolder, PodLabels, PodTask } from "../pods/pod-driver.ts";
+import { CERTIFICATES_SECRET, hideSecrets, selectBuildSecrets } from "./build-secrets.ts";
+import { IMAGE_PATHS } from "./image-folder.ts";
+import type { PythonFacts } from "./probe-python.ts";
+import { pipCommand, syncCommand } from "./uv-commands.ts";
+import { interpreterOf } from "./venv-images.ts";
+
+/** What a build may use. */
+export type BuildLimits = PodTask["limits"];
+
+export const BUILD_LIMITS: BuildLimits = {
+  cpu: 2,
+  memory_mb: 4_096,
+  tasks: 512,
+  timeout_ms: 15 * 60_000,
+  disk_bytes: 20 * 1024 ** 3,
+};
+/** What is kept of a build's words to explain its failure; all of them go to the log. */
+const KEPT_LINES = 400;
+const LONGEST_LINE = 4_000;
+/** Where systems keep the authorities that they trust. */
+const SYSTEM_AUTHORITIES = [
+  "/etc/ssl/certs/ca-certificates.crt",
+  "/etc/pki/tls/certs/ca-bundle.crt",
+  "/etc/ssl/cert.pem",
+];
+
+export interface BuildStepsOptions {
+  readonly uv: string;
+  /** Proxies of the operator; nothing else of the service's environment reaches a build. */
+  readonly network_env: Readonly<Record<string, string>>;
+  /** An authority that the operator's proxy or index shows; builds trust it besides the system's. */
+  readonly ca_file: string | undefined;
+  readonly allowed_hosts: readonly string[];
+  readonly limits: BuildLimits;
+  /** `PodDriver.run` */
+  runTask(task: PodTask, signal: AbortSignal): Promise<PodExit>;
+}
+
+/** One build: its folders, its environment and how its steps are run. */
+export interface BuildInput {
+  readonly id: string;
+  readonly labels: PodLabels;
+  /** Becomes the image; a build writes in `venv` and `build` of it. */
+  readonly draft: string;
+  readonly environment: EnvironmentDocument;
+  readonly facts: PythonFacts;
+  readonly secrets: Readonly<Record<string, string>>;
+  onLine(line: string): void;
+}
+
+/** How a step ended, with what it said last. */
+export interface StepResult {
+  readonly exit: PodExit;
+  readonly said: string;
+}
+
+/** Of a draft: project, home and scratch files of a build; gone when it ends. */
+const BUILD = "build";
+
+export function projectOf(draft: string): string {
+  return join(draft, BUILD, "project");
+}
+
+/**
+ * Installs the packages from a cache. `is_shared` is for a cache of all organizations: no package's code is run then, and nothing but the
+ * lock is read.
+ */
+export async function installPackages(
+  options: BuildStepsOptions,
+  build: BuildInput,
+  cache: { readonly folder: string; readonly is_shared: boolean },
+  signal: AbortSignal,
+): Promise<StepResult> {
+  const { draft, environment, facts } = build;
+  const uv = realpathSync(options.uv);
+  const venv = join(draft, IMAGE_PATHS.venv);
+  mkdirSync(cache.folder, { recursive: true, mode: 0o700 });
+  const create = [
+    uv,
+    "venv",
+    "--relocatable",
+    "--allow-existing",
+    "--no-project",
+    "--no-config",
+    "--python",
+    facts.base,
+    venv,
+  ];
+  const input = { uv, directory: projectOf(draft), uv_options: environment.uv_options ?? undefined };
+  const python = ["--python", facts.base];
+  // the project's settings could name other indexes or programs, and nothing of them is needed
+  const install = cache.is_shared
+    ? syncCommand(input, ["--no-build", "--no-config", ...python])
+    : environment.source === "uv.lock"
+      ? syncCommand(input, ["--no-editable", ...python])
+      : environment.source === "requirements.txt"
+        ? pipCommand(input, interpreterOf(venv), "requirements.txt")
+        : undefined;
+  const commands = install === undefined ? [create] : [create, install];
+  const secrets = cache.is_shared ? {} : selectBuildSecrets(environment, build.secrets);
+  const folders: PodFolder[] = [
+    { path: venv, mode: "write" },
+    { path: join(draft, BUILD), mode: "write" },
+    { path: cache.folder, mode: "write" },
+    { path: uv, mode: "read" },
+    { path: facts.prefix, mode: "read" },
+  ];
+  const env = {
+    ...buildEnvironment(options, build, secrets),
+    UV_CACHE_DIR: cache.folder,
+    UV_PROJECT_ENVIRONMENT: venv,
+  };
+  const network = install === undefined ? "none" : "internet";
+  return await runStep(options, build, { commands, env, folders, network }, signal);
+}
+
+/** Compiles what has no compiled code yet, by the base interpreter: none of the packages' own code runs. */
+export async function compilePackages(
+  options: BuildStepsOptions,
+  build: BuildInput,
+  site_packages: string,
+  signal: AbortSignal,
+): Promise<StepResult> {
+  const { facts } = build;
+  const jobs = String(Math.max(1, Math.floor(options.limits.cpu)));
+  const command = [facts.base, "-I", "-S", "-m", "compileall", "-qq", "-j", jobs, site_packages];
+  const folders: PodFolder[] = [
+    { path: join(build.draft, IMAGE_PATHS.venv), mode: "write" },
+    { path: join(build.draft, BUILD), mode: "write" },
+    { path: facts.prefix, mode: "read" },
+  ];
+  return await runStep(
+    options,
+    build,
+    { commands: [command], env: plainEnvironment(build), folders, network: "none" },
+    signal,
+  );
+}
+
+interface Step {
+  readonly commands: readonly (readonly string[])[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly folders: readonly PodFolder[];
+  readonly network: PodTask["network"];
+}
+
+async function runStep(
+  options: BuildStepsOptions,
+  build: BuildInput,
+  step: Step,
+  signal: AbortSignal,
+): Promise<StepResult> {
+  const hide = hideSecrets(build.secrets);
+  const lines: string[] = [];
+  const task: PodTask = {
+    id: build.id,
+    labels: build.labels,
+    program: "/bin/sh",
+    args: ["-c", step.commands.map((command) => command.map(quote).join(" ")).join(" && ")],
+    env: step.env,
+    cwd: projectOf(build.draft),
+    folders: step.folders,
+    limits: options.limits,
+    network: step.network,
+    allowed_hosts: options.allowed_hosts,
+    onLine(written) {
+      const line = hide(written.slice(0, LONGEST_LINE));
+      lines.push(line);
+      if (lines.length > KEPT_LINES) lines.shift();
+      build.onLine(line);
+    },
+  };
+  const exit = await options.runTask(task, signal);
+  return { exit, said: lines.join("\n") };
+}
+
+/** A word of a shell's command line. */
+function quote(word: string): string {
+  return `'${word.replaceAll("'", "'\\''")}'`;
+}
+
+function plainEnvironment({ draft }: BuildInput): Record<string, string> {
+  const [home, scratch] = ["home", "scratch"].map((name) => join(draft, BUILD, name));
+  for (const folder of [home, scratch]) mkdirSync(folder ?? "", { recursive: true });
+  return {
+    PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+    LANG: "C.UTF-8",
+    HOME: home ?? "",
+    TMPDIR: scratch ?? "",
+    NO_COLOR: "1",
+  };
+}
+
+function buildEnvironment(
+  options: BuildStepsOptions,
+  build: BuildInput,
+  secrets: Readonly<Record<string, string>>,
+): Record<string, string> {
+  return {
+    ...plainEnvironment(build),
+    ...options.network_env,
+    ...secrets,
+    ...certificates(options, build),
+    UV_NO_PROGRESS: "1",
+    UV_PYTHON_DOWNLOADS: "never",
+    UV_NO_COMPILE_BYTECODE: "1",
+    UV_KEYRING_PROVIDER: "disabled",
+    // a build that asks a person would wait until its time is over
+    GIT_TERMINAL_PROMPT: "0",
+  };
+}
+
+/** The authorities of the operator and of the organization, beside the system's own. */
+function certificates({ ca_file }: BuildStepsOptions, { draft, secrets }: BuildInput): Record<string, string> {
+  const own = secrets[CERTIFICATES_SECRET];
+  if (ca_file === undefined && own === undefined) return {};
+  const bundle = join(draft, BUILD, "certificates.pem");
+  const system = SYSTEM_AUTHORITIES.find((path) => existsSync(path));
+  if (system === undefined) writeFileSync(bundle, "");
+  else copyFileSync(system, bundle);
+  for (const text of [ca_file === undefined ? undefined : readFileSync(ca_file, "utf8"), own]) {
+    if (text !== undefined) writeFileSync(bundle, `\n${text}\n`, { flag: "a" });
+  }
+  return Object.fromEntries(
+    ["SSL_CERT_FILE", "GIT_SSL_CAINFO", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"].map((name) => [name, bundle]),
+  );
+}

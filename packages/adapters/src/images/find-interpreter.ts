@@ -1,0 +1,155 @@
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+import { uvPythonsSchema } from "@appdb/contract/control/image-documents";
+import { appError } from "@appdb/contract/errors";
+import { type PythonFacts, probePython } from "./probe-python.ts";
+import { compare, isOfVersion, type PythonVersion, satisfies } from "./python-versions.ts";
+
+const LIST_TIMEOUT_MS = 60_000;
+const DOWNLOAD_TIMEOUT_MS = 5 * 60_000;
+/** Pythons that are installed while the server runs are found after that. */
+const LIST_AGE_MS = 5 * 60_000;
+const LIST_BYTES = 4 * 1024 * 1024;
+const OLDEST = [3, 11, 0] as const;
+const run = promisify(execFile);
+
+export interface InterpretersOptions {
+  readonly uv: string;
+  /** The installation's own; it is there when nothing else is. */
+  readonly base_python: string | undefined;
+  /** Where those that uv gets lie. */
+  readonly managed_folder: string;
+  /** Whether uv may get a Python that the machine lacks. */
+  readonly may_download: boolean;
+  /** Where answers of interpreters are kept. */
+  readonly cache_folder: string;
+  /** PATH on which interpreters are looked for; proxy and certificates for downloads. None of the service's own variables. */
+  readonly env: Readonly<Record<string, string>>;
+}
+
+/** What an environment says of its Python. */
+export interface PythonWish {
+  /** `3.12`, `3.12.8`; null takes the newest. */
+  readonly version: string | null;
+  /** Of its lock: `>=3.11,<3.14`. */
+  readonly requires: string | undefined;
+}
+
+/** Interpreters from which images are made. */
+export interface Interpreters {
+  /**
+   * The newest Python of this machine that fits, else one that uv gets if it may.
+   * @throws build_failed with what was asked for and what there is
+   */
+  find(wish: PythonWish, signal: AbortSignal): Promise<PythonFacts>;
+}
+
+/** Finds interpreters by uv, which knows where systems keep them. */
+export function createInterpreters(options: InterpretersOptions): Interpreters {
+  let listed: { readonly at: number; readonly facts: Promise<PythonFacts[]> } | undefined;
+
+  async function find(wish: PythonWish, signal: AbortSignal): Promise<PythonFacts> {
+    const started = Date.now();
+    const known = choosePython(await list(started - LIST_AGE_MS), wish);
+    // the list may be older than the Python that is asked for
+    const found = known ?? choosePython(await list(started), wish);
+    if (found !== undefined) return found;
+    const wanted = wish.version ?? wish.requires ?? "3";
+    if (options.may_download && /^[\d.,<>=!~* ]+$/.test(wanted)) {
+      await download(wanted, signal);
+      listed = undefined;
+      const got = choosePython(await list(started), wish);
+      if (got !== undefined) return got;
+    }
+    throw noPython(wish, await list(started), options.may_download);
+  }
+
+  async function list(not_before: number): Promise<PythonFacts[]> {
+    if (listed === undefined || listed.at < not_before) {
+      const facts = listPythons(options);
+      listed = { at: Date.now(), facts };
+      facts.catch(() => {
+        listed = undefined;
+      });
+    }
+    return await listed.facts;
+  }
+
+  async function download(wanted: string, signal: AbortSignal): Promise<void> {
+    const args = ["python", "install", "--no-bin", "--no-config", "--no-progress", "--install-dir"];
+    const env = { ...options.env, UV_PYTHON_INSTALL_DIR: options.managed_folder };
+    await run(options.uv, [...args, options.managed_folder, wanted], {
+      env,
+      signal,
+      timeout: DOWNLOAD_TIMEOUT_MS,
+    }).catch((cause: unknown) => {
+      signal.throwIfAborted();
+      const said = cause instanceof Error && "stderr" in cause ? String(cause.stderr) : "";
+      const why = said
+        .split("\n")
+        .map((line) => line.replace(/^\s*(error|cause):\s*/, "").trim())
+        .find((line) => line !== "");
+      throw appError("build_failed", {
+        detail: `Python ${wanted} is not on this machine, and uv could not get it${why === undefined ? "" : `: ${why}`}.`,
+        hint: "Choose a Python that the machine has by python_version, or try again: cli db build-image",
+        meta: { python_version: wanted },
+        cause,
+      });
+    });
+  }
+
+  return { find };
+}
+
+/** The newest interpreter that fits a wish; undefined when none does. */
+export function choosePython(found: readonly PythonFacts[], wish: PythonWish): PythonFacts | undefined {
+  const fitting = found.filter(
+    ({ version }) =>
+      compare(version, OLDEST) >= 0 &&
+      (wish.version === null || isOfVersion(version, wish.version)) &&
+      (wish.requires === undefined || satisfies(version, wish.requires)),
+  );
+  return fitting.sort((a, b) => compare(b.version, a.version))[0];
+}
+
+async function listPythons(options: InterpretersOptions): Promise<PythonFacts[]> {
+  const { base_python, cache_folder, managed_folder, uv } = options;
+  const env = { ...options.env, UV_PYTHON_INSTALL_DIR: managed_folder };
+  const args = ["python", "list", "--only-installed", "--no-config", "--output-format", "json"];
+  const { stdout } = await run(uv, args, { env, timeout: LIST_TIMEOUT_MS, maxBuffer: LIST_BYTES });
+  const paths = uvPythonsSchema
+    .parse(JSON.parse(stdout))
+    .filter((one) => one.implementation === "cpython" && one.variant === "default" && isFinal(one.version))
+    .flatMap(({ path }) => path ?? []);
+  const candidates = base_python === undefined ? paths : [base_python, ...paths];
+  const facts = await Promise.all(
+    candidates.map((python) =>
+      // what does not run, or is too old, is no candidate
+      probePython({ python, cache_folder, env: options.env }).catch(() => undefined),
+    ),
+  );
+  return facts.filter((one) => one !== undefined);
+}
+
+function isFinal(version: string): boolean {
+  return /^\d+\.\d+\.\d+$/.test(version);
+}
+
+function noPython({ version, requires }: PythonWish, found: readonly PythonFacts[], may_download: boolean): Error {
+  const wanted = [
+    version === null ? undefined : `Python ${version}`,
+    requires === undefined ? undefined : `requires-python ${requires}`,
+  ];
+  const there = [...new Set(found.map((one) => printVersion(one.version)))].join(", ");
+  const ways = may_download ? "nor can uv get one" : "and this server gets no others";
+  return appError("build_failed", {
+    detail: `No Python fits ${wanted.filter((one) => one !== undefined).join(" and ") || "3.11 or newer"}: this machine has ${there || "none"}, ${ways}.`,
+    hint: "Choose one of them by python_version in the database's entry, or change requires-python and run: uv lock",
+    meta: { python_version: version, requires_python: requires, found: there },
+  });
+}
+
+/** `3.12.8` */
+export function printVersion(version: PythonVersion): string {
+  return version.join(".");
+}

@@ -1,0 +1,70 @@
+import { lstatSync, readdirSync, readFileSync, realpathSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { type BuiltImage, builtImageSchema, type ImagePackage } from "@appdb/contract/control/image-documents";
+
+/** Of folders that are being built, and of images that another build took the place of. */
+export const DRAFT_PREFIX = "draft-";
+export const FORMER_PREFIX = "former-";
+/** Parts of an image. The description lies where no build can write. */
+export const IMAGE_PATHS = { venv: "venv", system: "system", description: "image.json" } as const;
+
+/** What an image is; undefined when there is none, or none that is whole. */
+export function readImage(image_folder: string): BuiltImage | undefined {
+  try {
+    return builtImageSchema.parse(JSON.parse(readFileSync(join(image_folder, IMAGE_PATHS.description), "utf8")));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw error;
+  }
+}
+
+/** Says of a draft that it is whole. */
+export function writeImage(draft: string, image: BuiltImage): void {
+  writeFileSync(join(draft, IMAGE_PATHS.description), `${JSON.stringify(image)}\n`, { mode: 0o600 });
+}
+
+/**
+ * The folder of an environment's packages; undefined when a build has put something else in its place: what it wrote is not trusted to be
+ * what it was.
+ */
+export function findSitePackages(image_folder: string, python: string): string | undefined {
+  const minor = python.split(".", 2).join(".");
+  const folder = join(image_folder, IMAGE_PATHS.venv, "lib", `python${minor}`, "site-packages");
+  try {
+    return realpathSync(folder) ===
+      join(realpathSync(image_folder), IMAGE_PATHS.venv, "lib", `python${minor}`, "site-packages")
+      ? folder
+      : undefined;
+  } catch (error) {
+    if (["ENOENT", "ENOTDIR", "ELOOP"].includes((error as NodeJS.ErrnoException).code ?? "")) return undefined;
+    throw error;
+  }
+}
+
+/** The packages of an environment by the names of their folders; no file of theirs is read. */
+export function listPackages(site_packages: string): ImagePackage[] {
+  return readdirSync(site_packages)
+    .flatMap((name) => {
+      const [, project, version] = /^([\w.-]+?)-([\w.+!]+)\.dist-info$/.exec(name) ?? [];
+      if (project === undefined || version === undefined) return [];
+      return [{ name: project.replace(/[-_.]+/g, "-").toLowerCase(), version }];
+    })
+    .sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/** Whether a path is a folder itself, and no link to one. */
+export function isRealFolder(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+}
+
+/** Packages of the image of an organization that was made last by a Python of the same minor version. */
+export function findFormerImage(images_folder: string, python: string): string | undefined {
+  const minor = python.split(".", 2).join(".");
+  const images = readdirSync(images_folder, { withFileTypes: true }).flatMap((entry) => {
+    if (!entry.isDirectory() || entry.name.startsWith(DRAFT_PREFIX)) return [];
+    const image = readImage(join(images_folder, entry.name));
+    return image?.python.startsWith(`${minor}.`) === true ? [{ folder: join(images_folder, entry.name), image }] : [];
+  });
+  const latest = images.sort((a, b) => (a.image.built_at < b.image.built_at ? 1 : -1))[0];
+  return latest === undefined ? undefined : findSitePackages(latest.folder, latest.image.python);
+}

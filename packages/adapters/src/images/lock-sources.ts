@@ -1,0 +1,52 @@
+import { indexedLockSchema } from "@appdb/contract/control/image-documents";
+import { parse } from "smol-toml";
+
+/** Which packages may be kept for all organizations together. */
+export interface SharedIndex {
+  /** Address of the index as locks name it. */
+  readonly url: string;
+  /** Where its files lie: `https://files.example.com`. */
+  readonly file_origins: readonly string[];
+}
+
+/** Composed, for no file here names the host of a registry. */
+const DEFAULT_HOSTS = { index: ["pypi", "org"], files: ["files", "pythonhosted", "org"] };
+
+/** The index that uv reads when nobody says otherwise. */
+export const PUBLIC_INDEX: SharedIndex = {
+  url: `https://${DEFAULT_HOSTS.index.join(".")}/simple`,
+  file_origins: [`https://${DEFAULT_HOSTS.files.join(".")}`],
+};
+
+/**
+ * Whether all that a lock installs are files of one index, each with its hash. Only then is what is downloaded the same for everybody who
+ * asks for it. What is not understood is not the same.
+ */
+export function isOfIndex(lock: string, index: SharedIndex): boolean {
+  const document = indexedLockSchema.safeParse(parseLock(lock));
+  if (!document.success) return false;
+  return document.data.package.every(({ sdist, source, wheels = [] }) => {
+    if (!("registry" in source)) return true;
+    if (withoutSlash(source.registry) !== withoutSlash(index.url)) return false;
+    return [...wheels, ...(sdist === undefined ? [] : [sdist])].every(({ url }) => isFileOf(url, index));
+  });
+}
+
+function isFileOf(address: string, { file_origins, url }: SharedIndex): boolean {
+  const file = URL.canParse(address) ? new URL(address) : undefined;
+  if (file === undefined || file.username !== "" || file.password !== "") return false;
+  return [...file_origins, new URL(url).origin].includes(file.origin);
+}
+
+function withoutSlash(url: string): string {
+  return url.replace(/\/+$/, "");
+}
+
+function parseLock(lock: string): unknown {
+  try {
+    return parse(lock);
+  } catch {
+    // uv says what is wrong with it
+    return undefined;
+  }
+}

@@ -1,0 +1,58 @@
+/** A version of Python as numbers: `3.12.8` is `[3, 12, 8]`. */
+export type PythonVersion = readonly [number, number, number];
+
+/** Whether a version is the one that was asked for: `3.12` is any of its patches. */
+export function isOfVersion(version: PythonVersion, wanted: string): boolean {
+  return wanted.split(".").every((part, at) => Number(part) === version[at]);
+}
+
+/** What a lock says of the Pythons that it was made for: `>=3.11,<3.14`; undefined when it says nothing. */
+export function readRequiresPython(lock: string): string | undefined {
+  return /^requires-python = "([^"]*)"/m.exec(lock)?.[1];
+}
+
+/**
+ * Whether a version satisfies a list of conditions as `requires-python` has them (PEP 440 for final versions). A condition that is not
+ * understood allows nothing: what is not known to fit is not taken.
+ */
+export function satisfies(version: PythonVersion, conditions: string): boolean {
+  return conditions
+    .split(",")
+    .map((condition) => condition.trim())
+    .every((condition) => condition === "" || satisfiesOne(version, condition));
+}
+
+function satisfiesOne(version: PythonVersion, condition: string): boolean {
+  const [, sign, text = "", star] = /^(~=|===?|!=|<=|>=|<|>)\s*(\d+(?:\.\d+)*)(\.\*)?$/.exec(condition) ?? [];
+  const wanted = text.split(".").map(Number);
+  const order = compare(version, wanted);
+  const begins = (parts: readonly number[]) => parts.every((part, at) => part === (version[at] ?? 0));
+  switch (sign) {
+    case "==":
+    case "===":
+      return star === undefined ? order === 0 : begins(wanted);
+    case "!=":
+      return star === undefined ? order !== 0 : !begins(wanted);
+    case "~=":
+      return wanted.length > 1 && order >= 0 && begins(wanted.slice(0, -1));
+    case "<=":
+      return order <= 0;
+    case ">=":
+      return order >= 0;
+    case "<":
+      return order < 0;
+    case ">":
+      return order > 0;
+    default:
+      return false;
+  }
+}
+
+/** Below 0 when the first is older; parts that are missing are 0. */
+export function compare(a: readonly number[], b: readonly number[]): number {
+  for (let at = 0; at < Math.max(a.length, b.length); at++) {
+    const difference = (a[at] ?? 0) - (b[at] ?? 0);
+    if (difference !== 0) return difference;
+  }
+  return 0;
+}

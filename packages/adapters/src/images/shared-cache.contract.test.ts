@@ -1,0 +1,86 @@
+import { createHash } from "node:crypto";
+import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { ask, type BuildStage, openBuildStage } from "./testing/build-stage.ts";
+import { servePackages, sourceFiles } from "./testing/package-index.ts";
+
+let stage: BuildStage;
+
+beforeEach(async () => {
+  stage = await openBuildStage();
+});
+
+afterEach(async () => {
+  await stage[Symbol.asyncDispose]();
+});
+
+test("what all organizations may share is fetched once, and no package's code runs with it", async () => {
+  const ran = join(stage.folder, "ran");
+  const files = { "tiny.py": "version = 1\n", "tiny.pth": `import os; open(${JSON.stringify(ran)}, "w")\n` };
+  stage.publish({ name: "tiny", files });
+  const lock = await stage.locked(["tiny"]);
+  const first = await stage.build({ files: lock, options: stage.shared() });
+  expect(first.is_shared).toBe(true);
+  expect(existsSync(ran)).toBe(false);
+  const fetched = stage.index.asked.filter((path) => path.startsWith("/files/")).length;
+  const second = await stage.build({ files: lock, options: stage.shared(), org: "two" });
+  expect(second.is_shared).toBe(true);
+  expect(stage.index.asked.filter((path) => path.startsWith("/files/"))).toHaveLength(fetched);
+  const [one, two] = [first, second].map((image) => statSync(ask(image, "import tiny; print(tiny.__file__)")).ino);
+  expect(one).toBe(two);
+  const secrets = { UV_INDEX_A_PASSWORD: "word" };
+  await stage.build({ files: lock, options: stage.shared(), org: "three", secrets });
+  expect(stage.tasks.at(-2)?.env).not.toHaveProperty("UV_INDEX_A_PASSWORD");
+});
+
+test("a lock that lies about a package changes nothing for others", async () => {
+  stage.publish({ name: "tiny", files: { "tiny.py": "good = True\n" } });
+  const lock = await stage.locked(["tiny"]);
+  const evil = stage.publish({ name: "tiny", files: { "tiny.py": "good = False\n" } }, "evil");
+  const digest = createHash("sha256").update(readFileSync(evil)).digest("hex");
+  // as if the index had answered somebody with another file under the same address
+  const good = readFileSync(join(stage.folder, "packages", "tiny-1.0-py3-none-any.whl"));
+  writeFileSync(join(stage.folder, "packages", "tiny-1.0-py3-none-any.whl"), readFileSync(evil));
+  const lie = (lock["uv.lock"] ?? "").replace(/sha256:[0-9a-f]{64}/g, `sha256:${digest}`).replace(/, size = \d+/g, "");
+  const attacker = await stage.build({ files: { ...lock, "uv.lock": lie }, options: stage.shared(), org: "attacker" });
+  expect(ask(attacker, "import tiny; print(tiny.good)")).toBe("False");
+  writeFileSync(join(stage.folder, "packages", "tiny-1.0-py3-none-any.whl"), good);
+  const victim = await stage.build({ files: lock, options: stage.shared(), org: "victim" });
+  expect(ask(victim, "import tiny; print(tiny.good)")).toBe("True");
+  // and who shows another hash than the file's gets nothing of it
+  const wrong = (lock["uv.lock"] ?? "").replace(/sha256:[0-9a-f]{64}/g, `sha256:${"0".repeat(64)}`);
+  await expect(
+    stage.build({ files: { ...lock, "uv.lock": wrong }, options: stage.shared(), org: "other" }),
+  ).rejects.toMatchObject({
+    code: "build_failed",
+    message: expect.stringMatching(/tiny.*hash mismatch/is),
+  });
+});
+
+test("what must be built, or comes from elsewhere, is the organization's own", async () => {
+  const ran = join(stage.folder, "ran");
+  stage.publish({
+    name: "source",
+    kind: "source",
+    files: sourceFiles("source", "1.0", `open(${JSON.stringify(ran)}, 'a').write(os.environ['UV_CACHE_DIR'] + '\\n')`),
+  });
+  stage.publish({ name: "tiny" });
+  const options = stage.shared();
+  const built = await stage.build({ files: await stage.locked(["tiny", "source"]), options });
+  expect(built.is_shared).toBe(false);
+  expect(readFileSync(ran, "utf8").trim()).toBe(join(stage.folder, "caches", "one"));
+  const inode = (image: { folder: string }) => statSync(ask(image, "import tiny; print(tiny.__file__)")).ino;
+  const clean = await stage.build({ files: await stage.locked(["tiny"]), options });
+  expect(clean.is_shared).toBe(true);
+  expect(inode(clean)).not.toBe(inode(built));
+  await using other = await servePackages(join(stage.folder, "packages"));
+  expect((await stage.build({ files: await stage.locked(["tiny"], "", other.url), options })).is_shared).toBe(false);
+  expect((await stage.build({ files: stage.requirements("tiny"), options })).is_shared).toBe(false);
+  const chosen = await stage.build({
+    files: await stage.locked(["tiny"]),
+    options,
+    uv_options: `--index ${other.url}`,
+  });
+  expect(chosen.is_shared).toBe(false);
+});

@@ -1,0 +1,35 @@
+import { splitOptions } from "@appdb/contract/control/uv-options";
+
+const MOST_WORDS = 1_200;
+
+export interface InstallInput {
+  readonly uv: string;
+  /** Folder of the project's files. */
+  readonly directory: string;
+  /** Options of the project's own, as a person types them. */
+  readonly uv_options: string | undefined;
+}
+
+/** Installs what a lock says, without the project itself; which environment is told by UV_PROJECT_ENVIRONMENT. */
+export function syncCommand({ directory, uv, uv_options }: InstallInput, more: readonly string[]): string[] {
+  const how = ["--frozen", "--no-dev", "--no-install-project", "--no-progress"];
+  return [uv, "sync", ...how, ...more, "--directory", directory, ...splitOptions(uv_options ?? "")];
+}
+
+/** Installs what a requirements file says into the environment of an interpreter. */
+export function pipCommand({ directory, uv, uv_options }: InstallInput, python: string, file: string): string[] {
+  const where = ["--python", python, "-r", file, "--directory", directory];
+  return [uv, "pip", "install", "--no-progress", ...where, ...splitOptions(uv_options ?? "")];
+}
+
+/** uv's explanation without its progress: what it says from its first complaint on. */
+export function explainUv(said: string): string {
+  const lines = said
+    .split("\n")
+    .map((line) => line.replace(/^\s*[×╰─▶│├\s]+/, "").trim())
+    .filter((line) => line !== "" && !PROGRESS.test(line));
+  return lines.join(" ").slice(0, MOST_WORDS);
+}
+
+const PROGRESS =
+  /^(Using|Resolved|Creating|Activate|Prepared|Downloaded|Downloading|Building|Built|Installed|Updating|Updated|Audited)\b|^[+~-] \S+==|^ {2,}/;

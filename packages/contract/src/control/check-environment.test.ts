@@ -1,0 +1,48 @@
+import { expect, test } from "vitest";
+import type { EnvironmentDocument } from "../routes/control-databases.ts";
+import { checkEnvironment } from "./check-environment.ts";
+
+const GOOD: EnvironmentDocument = {
+  source: "requirements.txt",
+  files: [
+    { path: "requirements.txt", text: "./libs/a\n" },
+    { path: "libs/a/", text: "" },
+  ],
+  python_version: "3.12",
+  system_packages: ["ffmpeg", "libpq5=17.2-1+deb13u1"],
+  uv_options: "--no-binary x",
+};
+
+test("a document that the command collected passes", () => {
+  expect(() => checkEnvironment(GOOD)).not.toThrow();
+  const none: EnvironmentDocument = {
+    source: null,
+    files: [],
+    python_version: null,
+    system_packages: [],
+    uv_options: null,
+  };
+  expect(() => checkEnvironment(none)).not.toThrow();
+});
+
+test("a document of somebody else's making cannot name what lies outside, nor options of other programs", () => {
+  const file = (path: string): EnvironmentDocument => ({ ...GOOD, files: [...GOOD.files, { path, text: "" }] });
+  const refused: [EnvironmentDocument, RegExp][] = [
+    [file("../up.txt"), /has a part "\.\."/],
+    [file("/etc/passwd"), /is no path/],
+    [file("/"), /is no path/],
+    [file("a//b"), /has a part ""/],
+    [file("libs/a/"), /twice/],
+    [{ ...GOOD, source: "uv.lock" }, /has no uv\.lock/],
+    [{ ...GOOD, source: null }, /no source/],
+    [{ ...GOOD, python_version: "3.12 --x" }, /no version/],
+    [{ ...GOOD, system_packages: ["-o=Dir::Etc=/x"] }, /no name of a Debian package/],
+    [{ ...GOOD, system_packages: ["a b"] }, /no name/],
+    [{ ...GOOD, uv_options: "--cache-dir /x" }, /sets --cache-dir itself/],
+  ];
+  for (const [document, message] of refused) {
+    expect(() => checkEnvironment(document)).toThrow(
+      expect.objectContaining({ code: "environment_refused", message: expect.stringMatching(message) }),
+    );
+  }
+});
