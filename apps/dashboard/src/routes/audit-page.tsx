@@ -6,6 +6,7 @@ import { mergeEvents } from "../features/audit/merge-events.ts";
 import { useFollow } from "../features/audit/use-follow.ts";
 import { useOrg } from "../features/organizations/use-org.ts";
 import { ProblemAlert } from "../ui/alert.tsx";
+import { Command } from "../ui/command.tsx";
 import { Page } from "../ui/page.tsx";
 import { ToggleButton } from "../ui/toggle-button.tsx";
 
@@ -30,6 +31,9 @@ export function AuditPage() {
     >
       {live.error && <ProblemAlert error={live.error} />}
       <EventsTable list={{ ...list, items: events }} />
+      <p>
+        <Command text={`cli events --org ${org.name}${following ? " --follow" : ""}`} />
+      </p>
       <p role="status" className="sr-only">
         {live.events.length > 0 && `${live.events.length} new events`}
       </p>

@@ -6,6 +6,7 @@ import { StateNotes } from "../features/databases/state-notes.tsx";
 import { useDatabase } from "../features/databases/use-database.ts";
 import { RunningOperation } from "../features/operations/running-operation.tsx";
 import { useOrg } from "../features/organizations/use-org.ts";
+import { Command } from "../ui/command.tsx";
 import { Section } from "../ui/page.tsx";
 
 /** A database as it is now, and what can be done with it. */
@@ -20,7 +21,7 @@ export function DatabasePage() {
         <ResourcesSection database={database} />
         <ProjectSection database={database} />
       </div>
-      <Section title="Pods">
+      <Section title="Pods" actions={<Command text={`cli db status ${database.uri}`} />}>
         <PodsTable database={database} />
       </Section>
       <Section title="What can be done">

@@ -5,6 +5,7 @@ import { KeySecretDialog } from "../features/keys/key-secret-dialog.tsx";
 import { KeysTable } from "../features/keys/keys-table.tsx";
 import { useOrg } from "../features/organizations/use-org.ts";
 import { Button } from "../ui/button.tsx";
+import { Command } from "../ui/command.tsx";
 import { PlusIcon } from "../ui/icons.tsx";
 import { Page } from "../ui/page.tsx";
 
@@ -24,6 +25,9 @@ export function KeysPage() {
       }
     >
       <KeysTable org={org} onRotated={setShown} />
+      <p>
+        <Command text={`cli key list -l --org ${org.name}`} />
+      </p>
       {creating && (
         <CreateKeyDialog
           org={org}

@@ -56,7 +56,10 @@ export function OperationPage() {
             ["Ended", <Time key="ended" at={operation.ended_at} to="second" none="not yet" />],
             [runs ? "Runs for" : "Took", timeOf(operation)],
             ...(operation.detail === null ? [] : [["Detail", operation.detail] as const]),
-            ["In a terminal", <Command key="command" text={`cli operations ${runs ? "wait" : "show"} ${id}`} />],
+            [
+              "In a terminal",
+              <Command key="command" text={`cli operations ${runs ? "wait" : "show"} ${id} --org ${org}`} />,
+            ],
           ]}
         />
       </Card>
@@ -70,6 +73,7 @@ export function OperationPage() {
           action={cancel}
           onConfirm={() => cancel.run(undefined)}
           onClose={() => setAsking(false)}
+          command={`cli operations cancel ${id} --org ${org}`}
         >
           What it has done stays; what it has not done yet is not done.
         </ConfirmDialog>

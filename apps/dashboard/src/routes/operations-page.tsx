@@ -12,7 +12,7 @@ export function OperationsPage() {
     >
       <OperationsTable org={org} />
       <p>
-        <Command text="cli operations list" />
+        <Command text={`cli operations list --org ${org.name}`} />
       </p>
     </Page>
   );

@@ -12,6 +12,7 @@ import { DisplayNameForm } from "../features/organizations/display-name-form.tsx
 import { may, useOrg } from "../features/organizations/use-org.ts";
 import { Badge } from "../ui/badge.tsx";
 import { Button } from "../ui/button.tsx";
+import { Command } from "../ui/command.tsx";
 import { PlusIcon } from "../ui/icons.tsx";
 import { Card, Page, Section } from "../ui/page.tsx";
 import { Time } from "../ui/time.tsx";
@@ -55,6 +56,9 @@ export function OverviewPage() {
         }
       >
         <DatabasesTable list={databases} />
+        <p>
+          <Command text={`cli db list --org ${org.name}`} />
+        </p>
       </Section>
       <Section title={is_unused ? "What to do next" : "From a terminal"}>
         {main?.state === "PROVISIONING" && (

@@ -3,9 +3,11 @@ import { useState } from "react";
 import { KEYS } from "../api/queries.ts";
 import { useList } from "../api/use-list.ts";
 import { may, useOrg } from "../features/organizations/use-org.ts";
+import { secretPlace } from "../features/secrets/secret-place.ts";
 import { SecretsTable } from "../features/secrets/secrets-table.tsx";
 import { SetSecretDialog } from "../features/secrets/set-secret-dialog.tsx";
 import { Button } from "../ui/button.tsx";
+import { Command } from "../ui/command.tsx";
 import { PlusIcon } from "../ui/icons.tsx";
 import { Page } from "../ui/page.tsx";
 
@@ -47,6 +49,9 @@ export function SecretsPage() {
           : `What programs of ${db} get: the organization's, and those of the database, which stand before them. A running service reads a changed one when it is restarted.`}
       </p>
       <SecretsTable key={db ?? ""} org={org} database={db} writes={writes} />
+      <p>
+        <Command text={`cli secret list ${secretPlace(org.name, db)}`} />
+      </p>
       {setting && <SetSecretDialog org={org} database={db} onClose={() => setSetting(false)} />}
     </Page>
   );

@@ -10,6 +10,8 @@ interface ConfirmDialogProps {
   readonly action: { readonly pending: boolean; readonly error: Error | null };
   /** Whether something is lost by it. */
   readonly is_harmless?: boolean;
+  /** What does the same in a terminal. */
+  readonly command?: string;
   readonly onConfirm: () => void;
   readonly onClose: () => void;
   /** What it means. */
@@ -18,13 +20,15 @@ interface ConfirmDialogProps {
 
 /** Asks before something that cannot be undone, or that others notice. */
 export function ConfirmDialog(props: ConfirmDialogProps) {
-  const { title, verb, action, is_harmless = false, onConfirm, onClose, children } = props;
+  const { title, verb, action, is_harmless = false, command, onConfirm, onClose, children } = props;
   return (
     <Dialog title={title} onClose={onClose}>
       {action.error && <ProblemAlert error={action.error} />}
       <div className="text-muted">{children}</div>
-      <DialogButtons>
-        <Button onClick={onClose}>Cancel</Button>
+      <DialogButtons command={command}>
+        <Button data-has-focus onClick={onClose}>
+          Cancel
+        </Button>
         <Button look={is_harmless ? "primary" : "danger"} busy={action.pending} onClick={onConfirm}>
           {verb}
         </Button>

@@ -1,5 +1,6 @@
 import { type ReactNode, useEffect, useId, useRef } from "react";
 import { classNames } from "./class-names.ts";
+import { Command } from "./command.tsx";
 
 interface DialogProps {
   readonly title: string;
@@ -19,6 +20,8 @@ export function Dialog({ title, onClose, dismissable = true, wide = false, child
     const element = dialog.current;
     const before = document.activeElement;
     element?.showModal();
+    // else the browser's choice: the first that can have it
+    element?.querySelector<HTMLElement>("[data-has-focus]")?.focus();
     return () => {
       element?.close();
       if (before instanceof HTMLElement) before.focus();
@@ -51,7 +54,22 @@ export function Dialog({ title, onClose, dismissable = true, wide = false, child
   );
 }
 
+interface DialogButtonsProps {
+  /** What does the same in a terminal. */
+  readonly command?: string | undefined;
+  readonly children: ReactNode;
+}
+
 /** The buttons at the end of a dialog; the one that does it stands last. */
-export function DialogButtons({ children }: { readonly children: ReactNode }) {
-  return <div className="mt-1 flex flex-wrap justify-end gap-2.5">{children}</div>;
+export function DialogButtons({ command, children }: DialogButtonsProps) {
+  return (
+    <>
+      {command && (
+        <p>
+          <Command text={command} />
+        </p>
+      )}
+      <div className="mt-1 flex flex-wrap justify-end gap-2.5">{children}</div>
+    </>
+  );
 }

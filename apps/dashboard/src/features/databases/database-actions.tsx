@@ -63,6 +63,7 @@ function ActionItem({ database, action }: { readonly database: Database; readonl
           title={`${action.asks.question} ${name}?`}
           verb={action.title}
           is_harmless
+          command={`cli db ${action.verb} ${uri}`}
           action={change}
           onConfirm={run}
           onClose={() => {

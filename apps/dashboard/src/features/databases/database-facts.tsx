@@ -30,6 +30,7 @@ export function ResourcesSection({ database }: { readonly database: Database }) 
               fact("Memory", "memory_mb", (mb) => `${formatCount(mb)} MiB`),
               fact("Disk", "disk_gb", (gb) => `${formatCount(gb)} GiB`),
               fact("Workers", "workers", (count) => plural(count, "Python process", "Python processes")),
+              ["Sleeps", sleepOf(database)],
             ]}
           />
           {usage && (
@@ -54,6 +55,11 @@ export function ResourcesSection({ database }: { readonly database: Database }) 
       </Card>
     </Section>
   );
+}
+
+function sleepOf({ sleep_after, wake_on_request }: Database): string {
+  if (sleep_after === "never") return "never by itself";
+  return `after ${sleep_after} without use; ${wake_on_request ? "a request wakes it" : "no request wakes it"}`;
 }
 
 /** The Python environment and the files that it runs. */

@@ -2,7 +2,6 @@ import type { Database } from "@appdb/contract/routes/control-databases";
 import { useNavigate } from "@tanstack/react-router";
 import { useId, useState } from "react";
 import { Button } from "../../ui/button.tsx";
-import { Command } from "../../ui/command.tsx";
 import { Dialog, DialogButtons } from "../../ui/dialog.tsx";
 import { Field } from "../../ui/field.tsx";
 import { Form } from "../../ui/form.tsx";
@@ -63,10 +62,7 @@ export function DeleteDatabaseDialog({
           />
           <label htmlFor={checkbox}>Remove everything at once</label>
         </div>
-        <div>
-          <Command text={`cli db delete ${uri}${now ? " --now" : ""}`} />
-        </div>
-        <DialogButtons>
+        <DialogButtons command={`cli db delete ${uri}${now ? " --now" : ""}`}>
           <Button onClick={onClose}>Cancel</Button>
           <Button type="submit" look="danger" busy={remove.pending} disabled={typed !== name}>
             Delete database

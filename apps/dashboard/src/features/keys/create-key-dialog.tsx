@@ -24,6 +24,8 @@ interface KeyInput {
 }
 
 export function CreateKeyDialog({ org, onClose, onCreated }: CreateKeyDialogProps) {
+  const [name, setName] = useState("");
+  const [expiry, setExpiry] = useState<(typeof EXPIRIES)[number]>(EXPIRIES[2]);
   const [limited, setLimited] = useState(false);
   const [grants, setGrants] = useState<readonly GrantDraft[]>(() => [newGrant([], "main")]);
   const create = useAction(
@@ -31,23 +33,21 @@ export function CreateKeyDialog({ org, onClose, onCreated }: CreateKeyDialogProp
     { changes: [KEYS.keys(org.name)], onDone: onCreated },
   );
   const good = !limited || grants.every((grant) => isComplete(grant) && grantProblem(org.name, grant) === undefined);
+  const granted = limited && good ? grants.map((grant) => grantText(org.name, grant)) : [];
+  const flags = [...granted.map((grant) => ` --grant ${grant}`), expiry.flag, ` --org ${org.name}`].join("");
   return (
     <Dialog title="Create API key" onClose={onClose}>
       <Form
         error={create.error}
-        onSubmit={(value) => {
-          const expiry = EXPIRIES.find((known) => known.title === value("expires"));
-          if (!good || expiry === undefined) return;
-          create.run({
-            name: value("name"),
-            grants: limited ? grants.map((grant) => grantText(org.name, grant)) : [],
-            expires_in_s: expiry.seconds,
-          });
+        onSubmit={() => {
+          if (good) create.run({ name, grants: granted, expires_in_s: expiry.seconds });
         }}
       >
         <Field
           label="Name"
           name="name"
+          value={name}
+          onChange={(event) => setName(event.target.value)}
           placeholder="ci"
           autoComplete="off"
           autoCapitalize="none"
@@ -73,12 +73,16 @@ export function CreateKeyDialog({ org, onClose, onCreated }: CreateKeyDialogProp
           />
         </RadioGroup>
         {limited && <GrantsFields org={org} grants={grants} onChange={setGrants} />}
-        <Select label="Expires" name="expires" defaultValue={EXPIRIES[2].title}>
+        <Select
+          label="Expires"
+          value={expiry.title}
+          onChange={(event) => setExpiry(EXPIRIES.find(({ title }) => title === event.target.value) ?? EXPIRIES[2])}
+        >
           {EXPIRIES.map(({ title }) => (
             <option key={title}>{title}</option>
           ))}
         </Select>
-        <DialogButtons>
+        <DialogButtons command={`cli key create ${name || "NAME"}${flags}`}>
           <Button onClick={onClose}>Cancel</Button>
           <Button type="submit" look="primary" busy={create.pending} disabled={!good}>
             Create key

@@ -1,4 +1,5 @@
 import type { CreatedKey, Key, Org } from "@appdb/contract/routes/control";
+import { useState } from "react";
 import { KEYS } from "../../api/queries.ts";
 import { useAction } from "../../api/use-action.ts";
 import { Button } from "../../ui/button.tsx";
@@ -26,6 +27,7 @@ export function DeleteKeyDialog({ org, apiKey, onClose }: KeyDialogProps) {
       action={remove}
       onConfirm={() => remove.run(apiKey.name)}
       onClose={onClose}
+      command={`cli key delete ${apiKey.name} --org ${org.name}`}
     >
       Programs that use it are refused from then on. This cannot be undone.
     </ConfirmDialog>
@@ -42,23 +44,26 @@ export function RotateKeyDialog({ org, apiKey, onClose, onRotated }: RotateKeyDi
       api.control.call("keyRotate", { params: { org: org.name, name: apiKey.name }, body: { overlap_s } }, options),
     { changes: [KEYS.keys(org.name)], onDone: onRotated },
   );
+  const [overlap, setOverlap] = useState<(typeof OVERLAPS)[number]>(OVERLAPS[1]);
   return (
     <Dialog title={`Rotate the API key ${apiKey.name}`} onClose={onClose}>
-      <Form error={rotate.error} onSubmit={(value) => rotate.run(Number(value("overlap_s")))}>
+      <Form error={rotate.error} onSubmit={() => rotate.run(overlap.seconds)}>
         <p className="text-muted">It gets a new secret and keeps its name, its grants and its expiry.</p>
         <Select
           label="The present secret stays good for"
-          name="overlap_s"
-          defaultValue={OVERLAPS[1].seconds}
+          value={overlap.seconds}
+          onChange={(event) =>
+            setOverlap(OVERLAPS.find(({ seconds }) => String(seconds) === event.target.value) ?? OVERLAPS[1])
+          }
           help="Long enough to put the new one into every program that uses it."
         >
-          {OVERLAPS.map((overlap) => (
-            <option key={overlap.seconds} value={overlap.seconds}>
-              {overlap.title}
+          {OVERLAPS.map(({ seconds, title }) => (
+            <option key={seconds} value={seconds}>
+              {title}
             </option>
           ))}
         </Select>
-        <DialogButtons>
+        <DialogButtons command={`cli key rotate ${apiKey.name}${overlap.flag} --org ${org.name}`}>
           <Button onClick={onClose}>Cancel</Button>
           <Button type="submit" look="primary" busy={rotate.pending}>
             Rotate key

@@ -37,7 +37,7 @@ export function CreateOrganizationDialog({ onClose }: { readonly onClose: () => 
           spellCheck={false}
           required
         />
-        <DialogButtons>
+        <DialogButtons command={`cli org create ${name || "NAME"}`}>
           <Button onClick={onClose}>Cancel</Button>
           <Button type="submit" look="primary" busy={create.pending} disabled={name === "" || problem !== undefined}>
             Create organization

@@ -8,6 +8,7 @@ import { Button } from "../../ui/button.tsx";
 import { ConfirmDialog } from "../../ui/confirm-dialog.tsx";
 import { Empty, ListTable, RowButtons } from "../../ui/table.tsx";
 import { Time } from "../../ui/time.tsx";
+import { secretPlace } from "./secret-place.ts";
 import { SetSecretDialog } from "./set-secret-dialog.tsx";
 
 interface SecretsTableProps {
@@ -99,6 +100,7 @@ function DeleteSecretDialog({ org, database, name, onClose }: DeleteSecretDialog
       action={remove}
       onConfirm={() => remove.run(name)}
       onClose={onClose}
+      command={`cli secret delete ${secretPlace(org.name, database)} ${name}`}
     >
       Programs that are started from then on lack it. Its value cannot be brought back.
     </ConfirmDialog>

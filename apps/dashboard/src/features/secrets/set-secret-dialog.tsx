@@ -1,10 +1,12 @@
 import type { Org } from "@appdb/contract/routes/control";
+import { useState } from "react";
 import { KEYS } from "../../api/queries.ts";
 import { useAction } from "../../api/use-action.ts";
 import { Button } from "../../ui/button.tsx";
 import { Dialog, DialogButtons } from "../../ui/dialog.tsx";
 import { Field, TextArea } from "../../ui/field.tsx";
 import { Form, fieldProblem } from "../../ui/form.tsx";
+import { secretPlace } from "./secret-place.ts";
 
 interface SetSecretDialogProps {
   readonly org: Org;
@@ -15,6 +17,7 @@ interface SetSecretDialogProps {
 }
 
 export function SetSecretDialog({ org, database, name, onClose }: SetSecretDialogProps) {
+  const [typed, setTyped] = useState("");
   const set = useAction(
     (api, secret: { name: string; value: string }, options) => {
       const body = { value: secret.value };
@@ -31,11 +34,13 @@ export function SetSecretDialog({ org, database, name, onClose }: SetSecretDialo
   const owner = database === undefined ? `the organization ${org.name}` : `the database ${database}`;
   return (
     <Dialog title={name === undefined ? `Set a secret of ${owner}` : `Set ${name} of ${owner}`} onClose={onClose}>
-      <Form error={set.error} onSubmit={(value) => set.run({ name: name ?? value("name"), value: value("value") })}>
+      <Form error={set.error} onSubmit={(value) => set.run({ name: name ?? typed, value: value("value") })}>
         {name === undefined && (
           <Field
             label="Name"
             name="name"
+            value={typed}
+            onChange={(event) => setTyped(event.target.value)}
             placeholder="OPENAI_API_KEY"
             autoComplete="off"
             autoCapitalize="characters"
@@ -58,7 +63,7 @@ export function SetSecretDialog({ org, database, name, onClose }: SetSecretDialo
           problem={fieldProblem(set.error, "/value")}
           help="Nobody can read it back, not even you."
         />
-        <DialogButtons>
+        <DialogButtons command={`cli secret set ${secretPlace(org.name, database)} ${name ?? (typed || "NAME")}`}>
           <Button onClick={onClose}>Cancel</Button>
           <Button type="submit" look="primary" busy={set.pending}>
             Set secret
