@@ -141,6 +141,14 @@ export const NOUNS: Readonly<Record<string, Noun>> = {
     brief: "Hosted databases",
     has_plan: true,
     verbs: {
+      diff: {
+        brief: "Show what an update would do",
+        load: async () => (await import("./commands/db/diff.ts")).diff,
+      },
+      update: {
+        brief: "Upload project files, build the image if its environment changed, resize",
+        load: async () => (await import("./commands/db/update.ts")).update,
+      },
       status: {
         brief: "Show a database: its state, resources, image, files and pods",
         load: async () => (await import("./commands/db/status.ts")).status,

@@ -24,6 +24,8 @@ export const HOME_PATHS = {
   images: "images",
   /** The base library's packages for Pythons that lack them. */
   base: "base",
+  /** Digests of project files that were uploaded, one file a project. */
+  digests: "digests",
   /** What was found out about interpreters. */
   pythons: "pythons",
 } as const;

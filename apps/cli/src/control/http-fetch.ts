@@ -30,9 +30,10 @@ export const httpFetch: ControlFetch = async (url, { method, headers, body, onSe
     const sent = request(url, options);
     const giveUp = (ms: number, what: string) => setTimeout(() => sent.destroy(timeoutError(what, ms)), ms);
     let timer = giveUp(CONNECT_TIMEOUT_MS, "no connection");
+    let isOver = false;
     const waitOn = (what: string) => {
       clearTimeout(timer);
-      timer = giveUp(ANSWER_TIMEOUT_MS, what);
+      if (!isOver) timer = giveUp(ANSWER_TIMEOUT_MS, what);
     };
     sent.on("socket", (socket) => {
       socket.once("connect", () => {
@@ -42,10 +43,12 @@ export const httpFetch: ControlFetch = async (url, { method, headers, body, onSe
       });
     });
     sent.on("response", (answer) => {
+      isOver = true;
       clearTimeout(timer);
       resolve(answer);
     });
     sent.on("error", (error) => {
+      isOver = true;
       clearTimeout(timer);
       reject(error);
     });
@@ -57,21 +60,32 @@ export const httpFetch: ControlFetch = async (url, { method, headers, body, onSe
       // what takes long is timed by its pieces: a slow line is no dead one
       waitOn("nothing was taken");
       onSent?.(bytes);
+      return !isOver;
     };
     writePieces(sent, body, onPiece).catch((error: Error) => sent.destroy(error));
   });
   return { status: response.statusCode ?? 0, body: response, text: () => readText(response) };
 };
 
-async function writePieces(sent: ClientRequest, body: Uint8Array, onPiece: (bytes: number) => void): Promise<void> {
+async function writePieces(sent: ClientRequest, body: Uint8Array, onPiece: (bytes: number) => boolean): Promise<void> {
   for (let at = 0; at < body.length; at += PIECE_BYTES) {
-    // The server has answered or hung up before the end; the request's own events say which.
-    if (sent.destroyed || sent.writableEnded) return;
     const isTaken = sent.write(body.subarray(at, at + PIECE_BYTES));
-    if (!isTaken) await new Promise((resolve) => sent.once("drain", resolve).once("close", resolve));
-    onPiece(Math.min(at + PIECE_BYTES, body.length));
+    if (!isTaken) await drained(sent);
+    // The server has answered or hung up before the end; the request's own events say which.
+    if (!onPiece(Math.min(at + PIECE_BYTES, body.length)) || sent.destroyed) return;
   }
   sent.end();
+}
+
+/** Resolves when there is room again, or nobody is left to take anything. */
+async function drained(sent: ClientRequest): Promise<void> {
+  await new Promise<void>((resolve) => {
+    const done = () => {
+      sent.off("drain", done).off("close", done);
+      resolve();
+    };
+    sent.on("drain", done).on("close", done);
+  });
 }
 
 async function readText(response: IncomingMessage): Promise<string> {

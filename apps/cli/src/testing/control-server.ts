@@ -132,8 +132,9 @@ async function readTar(bytes: Buffer): Promise<Map<string, Buffer>> {
       entry.on("end", () => files.set(entry.path, Buffer.concat(parts)));
     },
   });
+  const ended = new Promise((resolve, reject) => parser.on("end", resolve).on("error", reject));
   parser.end(bytes);
-  await new Promise((resolve, reject) => parser.on("end", resolve).on("error", reject));
+  await ended;
   return files;
 }
 

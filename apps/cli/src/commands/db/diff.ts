@@ -1,0 +1,18 @@
+import { defineCommand, type JsonFlag } from "../../define-command.ts";
+import { printDatabasePlan } from "../../output/database-plan-text.ts";
+import { EXIT } from "../../output/exit-codes.ts";
+import { DATABASE } from "./database.ts";
+import { planDatabase, type ShownPlan } from "./plan-database.ts";
+
+/** Exit 0 when the database is what the project says, 2 when it is not; uploads and changes nothing. */
+export const diff = defineCommand<JsonFlag, [uri?: string], ShownPlan>({
+  brief: "Show what an update would do; exit 0 for nothing, 2 for something",
+  examples: [
+    ["cli db diff cloud://acme:main", "compare with the database"],
+    ["cli db diff cloud://acme:main --json", "the plan for a program"],
+  ],
+  parameters: { positional: { kind: "tuple", parameters: [DATABASE] } },
+  run: async (ctx, _flags, typed) => (await planDatabase(ctx, typed, "diff")).plan,
+  render: printDatabasePlan,
+  exitCode: (plan) => (plan.in_agreement ? EXIT.done : EXIT.pending),
+});

@@ -1,0 +1,37 @@
+import type { DatabasePlan, DatabasePlanRequest } from "@appdb/contract/routes/control-databases";
+import type { Context } from "../../context.ts";
+import { projectNotes } from "../../project/project-notes.ts";
+import { type ReadProject, readEnvironment, readProject } from "../../project/read-project.ts";
+import type { LeftOut } from "../../project/select-files.ts";
+import { type OpenDatabase, openDatabase } from "./database.ts";
+
+/** The server's plan with what was found here. */
+export interface ShownPlan extends DatabasePlan {
+  /** Files that do not travel though nothing says so. */
+  readonly left_out: readonly LeftOut[];
+}
+
+export interface PlannedDatabase extends OpenDatabase, ReadProject {
+  readonly plan: ShownPlan;
+  /** What the plan was made for. */
+  readonly request: DatabasePlanRequest;
+}
+
+/** What an update would do with the project's files as they are now. Prints warnings; uploads and changes nothing.
+ *  @throws what reading the project and asking the server throw */
+export async function planDatabase(ctx: Context, typed: string | undefined, verb: string): Promise<PlannedDatabase> {
+  const open = await openDatabase(ctx, typed, verb);
+  const read = await readProject(ctx, ctx.cwd, open.uri.text);
+  const environment = await readEnvironment(read);
+  const { entry, project, tree } = read;
+  const request = { settings: entry?.settings ?? {}, files: [...tree.entries].map(toBody), environment };
+  const plan = await open.client.call("databasePlan", { params: open.params, body: request }, { signal: ctx.signal });
+  const notes = projectNotes({ project, uri: open.uri.text, has_entry: entry !== undefined, tree, environment });
+  const warnings = [...new Set([...notes, ...plan.warnings])];
+  for (const warning of warnings) ctx.out.note(`warning: ${warning}`);
+  return { ...open, ...read, request, plan: { ...plan, warnings, left_out: tree.left_out } };
+}
+
+function toBody(entry: ReadProject["tree"]["entries"][number]) {
+  return { ...entry, chunks: [...entry.chunks] };
+}

@@ -1,0 +1,129 @@
+import { join, relative } from "node:path";
+import { notAvailable } from "@appdb/contract/control/database-advice";
+import { type AppError, appError } from "@appdb/contract/errors";
+import type { Operation } from "@appdb/contract/routes/control";
+import type { Database } from "@appdb/contract/routes/control-databases";
+import { type Context, confirm } from "../../context.ts";
+import { uploadBlobs } from "../../control/upload-blobs.ts";
+import { defineCommand, type JsonFlag } from "../../define-command.ts";
+import { printBuildLine } from "../../output/build-line.ts";
+import { printDatabasePlan } from "../../output/database-plan-text.ts";
+import { EXIT } from "../../output/exit-codes.ts";
+import { count } from "../../output/plan-op-text.ts";
+import { showUpload } from "../../output/upload-progress.ts";
+import { commandLine, DESTRUCTIVE_FLAG, DRY_RUN_FLAG, FORCE_FLAG } from "../parameters.ts";
+import { finishChange } from "./change.ts";
+import { DATABASE, NO_WAIT_FLAG } from "./database.ts";
+import { type PlannedDatabase, planDatabase, type ShownPlan } from "./plan-database.ts";
+
+interface Flags extends JsonFlag {
+  readonly force: boolean;
+  readonly dryRun: boolean;
+  readonly allowDestructive: boolean;
+  readonly noWait: boolean;
+}
+
+/** The plan as it was before, and what came of it. */
+interface UpdateResult extends ShownPlan {
+  /** Null when there was nothing to do. */
+  readonly status: "applied" | "skipped" | null;
+  readonly operation: Operation | null;
+  /** As it is when the command ends; null when nothing was asked of it. */
+  readonly database: Database | null;
+  /** The command that usually follows. */
+  readonly next: string | null;
+}
+
+/** Applies the very plan that it prints, or is told what moved meanwhile. Inserts no rows, moves no service. */
+export const update = defineCommand<Flags, [uri?: string], UpdateResult>({
+  brief: "Upload project files, build the image if its environment changed, resize",
+  examples: [
+    ["cli db update cloud://acme:main", "after showing what changes and asking"],
+    ["cli db update -f", "the project's only hosted database, without asking"],
+    ["cli db update cloud://acme:staging -n", "only show what would be done"],
+  ],
+  parameters: {
+    positional: { kind: "tuple", parameters: [DATABASE] },
+    flags: {
+      force: FORCE_FLAG,
+      dryRun: DRY_RUN_FLAG,
+      allowDestructive: { ...DESTRUCTIVE_FLAG, brief: "Allow less of a resource than there is" },
+      noWait: NO_WAIT_FLAG,
+    },
+    aliases: { f: "force", n: "dryRun" },
+  },
+  run: async (ctx, flags, typed) => {
+    const planned = await planDatabase(ctx, typed, "update");
+    const { plan } = planned;
+    if (!flags.json) printDatabasePlan(plan, ctx.out);
+    const nothing = { ...plan, operation: null, database: null, next: null };
+    if (flags.dryRun) return { ...nothing, status: plan.in_agreement ? null : "skipped" };
+    if (plan.state !== "absent" && plan.state !== "AVAILABLE") throw notAvailable(plan.uri, plan.state, "updated");
+    if (plan.in_agreement) return { ...nothing, status: null };
+    await agree(ctx, plan, flags);
+    return await applyPlan(ctx, planned, flags);
+  },
+  // The plan stands above already: a person reads it before it is applied, a program after.
+  render: ({ database, next, operation, uri }, out) => {
+    if (database === null) return;
+    out.line();
+    out.line(`${uri} generation ${database.generation} ${operation?.state === "succeeded" ? "done" : "begun"}`);
+    if (operation?.state === "pending" || operation?.state === "running") {
+      out.note(`It goes on; wait for it: cli operations wait ${operation.id}`);
+    } else if (next !== null) {
+      out.note(`next: ${next}`);
+    }
+  },
+  exitCode: (result, flags) => (flags.dryRun && !result.in_agreement ? EXIT.pending : EXIT.done),
+});
+
+/** @throws destructive_refused, confirmation_required */
+async function agree(ctx: Pick<Context, "prompt">, plan: ShownPlan, { allowDestructive, force }: Flags): Promise<void> {
+  const { destructive, ops, rebuild } = plan.summary;
+  const again = (more: readonly string[]) => commandLine(["db", "update", plan.uri, ...more]);
+  if (destructive > 0 && !allowDestructive) {
+    throw appError("destructive_refused", {
+      detail: `The update would take something away (${count(destructive, "change")} marked DESTRUCTIVE); nothing was changed.`,
+      hint: `To do it all the same: ${again(["--allow-destructive"])}`,
+      meta: { next: again(["--allow-destructive"]), plan },
+    });
+  }
+  await confirm(ctx, {
+    question: `apply ${count(ops, "change")} to ${plan.uri}${rebuild ? ", which rebuilds the image" : ""}?`,
+    force,
+    again: again([...(allowDestructive ? ["--allow-destructive"] : []), "-f"]),
+  });
+}
+
+async function applyPlan(ctx: Context, planned: PlannedDatabase, { allowDestructive, json, noWait }: Flags) {
+  const { client, params, plan, request, tree } = planned;
+  const { signal } = ctx;
+  if (plan.missing_files > 0) {
+    const onRetry = (reason: string) => ctx.out.note(`The upload was cut off; it goes on. ${reason}`);
+    const onProgress = showUpload(ctx.out, json);
+    await uploadBlobs(client, { org: params.org, tree, signal, onProgress, onRetry }).catch((error: unknown) => {
+      throw signal.aborted ? leftOff(error) : error;
+    });
+    ctx.out.status("");
+  }
+  const body = { ...request, expected_generation: plan.generation, allow_destructive: allowDestructive };
+  const change = await client.call("databaseUpdate", { params, body }, { signal });
+  const builds = plan.summary.rebuild ? { onLine: printBuildLine(ctx.out, json) } : {};
+  const ended = await finishChange(ctx, planned, change, { wait: !noWait, ...builds });
+  return { ...plan, ...ended, status: "applied" as const, next: findNext(ctx.cwd, planned) };
+}
+
+function leftOff(cause: unknown): AppError {
+  return appError("interrupted", {
+    detail: "The command was interrupted; the database is as it was.",
+    hint: "What was uploaded stays: the next cli db update goes on from there.",
+    cause,
+  });
+}
+
+/** Where files changed, the tables may have to follow. */
+function findNext(cwd: string, { plan, project, tree }: PlannedDatabase): string | null {
+  const hasFiles = plan.ops.some(({ target }) => target === "files" || target === "database");
+  if (!hasFiles || !tree.digests.has("app.py")) return null;
+  return commandLine(["schema", "update", relative(cwd, join(project.root, "app.py")), plan.uri]);
+}

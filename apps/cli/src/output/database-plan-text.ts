@@ -1,0 +1,30 @@
+import type { DatabaseOp, DatabasePlan } from "@appdb/contract/routes/control-databases";
+import type { Output } from "./output.ts";
+import { showControls } from "./show-controls.ts";
+
+const VERDICTS = {
+  up_to_date: ["=", "up to date"],
+  create: ["+", "will be created"],
+  update: ["~", "will be updated"],
+} as const satisfies Record<DatabasePlan["resolution"], readonly [string, string]>;
+
+const SIGNS = { create: "+", build: "~", upload: "~", change: "~" } as const satisfies Record<DatabaseOp["op"], string>;
+
+/** So many lines of one change are shown; `--json` has them all. */
+const MOST_LINES = 20;
+
+/** Prints what an update of a database would do, and a sum. */
+export function printDatabasePlan(plan: DatabasePlan, out: Output): void {
+  const [sign, verdict] = VERDICTS[plan.resolution];
+  const danger = plan.summary.destructive > 0 ? " (DESTRUCTIVE)" : "";
+  out.line(`${sign} ${plan.uri.padEnd(24)}  ${verdict}${danger}  ${plan.state}`);
+  for (const op of plan.ops) {
+    out.line(
+      `    ${SIGNS[op.op]} ${showControls(op.description)}  [${op.severity === "destructive" ? "DESTRUCTIVE" : "safe"}]`,
+    );
+    for (const line of op.lines.slice(0, MOST_LINES)) out.line(`        ${showControls(line)}`);
+    if (op.lines.length > MOST_LINES) out.line(`        ... and ${op.lines.length - MOST_LINES} more`);
+  }
+  out.line();
+  out.line(`Plan: ${plan.summary.ops} change(s), ${plan.summary.destructive} destructive`);
+}

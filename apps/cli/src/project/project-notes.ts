@@ -1,0 +1,69 @@
+import type { EnvironmentDocument } from "@appdb/contract/routes/control-databases";
+import type { Project } from "./find-project.ts";
+import type { ProjectTree } from "./read-tree.ts";
+import { SECRET_REASON } from "./select-files.ts";
+
+/** What a person should know of the files that travel, and of those that do not; each ends the line `warning: ...`. */
+export function projectNotes(input: {
+  readonly project: Pick<Project, "config_file">;
+  readonly uri: string;
+  readonly has_entry: boolean;
+  readonly tree: Pick<ProjectTree, "entries" | "left_out">;
+  readonly environment: Pick<EnvironmentDocument, "source">;
+}): string[] {
+  const { environment, has_entry, project, tree, uri } = input;
+  return [
+    ...(has_entry ? [] : [missingEntry(project, uri)]),
+    ...leftOutNotes(tree.left_out),
+    ...caseNotes(tree.entries),
+    ...(tree.entries.length === 0 ? ["the project has no files to send"] : []),
+    ...(environment.source === null
+      ? ["there is no uv.lock and no requirements.txt: the image has the base library only"]
+      : []),
+  ];
+}
+
+const MOST_LINES = 10;
+
+function leftOutNotes(left_out: ProjectTree["left_out"]): string[] {
+  const secrets = left_out.filter(({ reason }) => reason === SECRET_REASON).map(({ path }) => path);
+  const others = left_out.filter(({ reason }) => reason !== SECRET_REASON);
+  const more = others.length - MOST_LINES;
+  return [
+    ...(secrets.length === 0
+      ? []
+      : [
+          `left out, because ${secrets.length === 1 ? "it" : "they"} may hold secrets: ${listOf(secrets)}; set values by cli secret set, or name the file in include`,
+        ]),
+    ...others.slice(0, MOST_LINES).map(({ path, reason }) => `${shown(path)} is left out: it ${reason}`),
+    ...(more > 0 ? [`${more} more are left out`] : []),
+  ];
+}
+
+/** Where people work on machines that take both names for one, they see one of them. */
+function caseNotes(entries: ProjectTree["entries"]): string[] {
+  const seen = new Map<string, string>();
+  const twins: string[] = [];
+  for (const { path } of entries) {
+    const folded = path.normalize("NFC").toLowerCase();
+    const other = seen.get(folded);
+    if (other !== undefined) twins.push(`${shown(other)} and ${shown(path)}`);
+    seen.set(folded, path);
+  }
+  if (twins.length === 0) return [];
+  return [`names that differ in upper and lower case alone are one file on macOS and Windows: ${listOf(twins)}`];
+}
+
+function missingEntry({ config_file }: Pick<Project, "config_file">, uri: string): string {
+  const header = config_file === "pyproject.toml" ? "[[tool.service.database]]" : "[[service.database]]";
+  return `${config_file} has no entry for ${uri}; defaults are used. To say what it shall be, add:\n\n    ${header}\n    name = "${uri}"\n`;
+}
+
+function listOf(names: readonly string[]): string {
+  const more = names.length - MOST_LINES;
+  return names.slice(0, MOST_LINES).map(shown).join(", ") + (more > 0 ? ` and ${more} more` : "");
+}
+
+function shown(path: string): string {
+  return JSON.stringify(path).slice(1, -1);
+}

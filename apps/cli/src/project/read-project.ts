@@ -1,0 +1,79 @@
+import { readFileSync, realpathSync } from "node:fs";
+import { join, posix, sep } from "node:path";
+import { collectEnvironment } from "@appdb/contract/control/collect-environment";
+import { localPath, readRequirementLines } from "@appdb/contract/control/requirement-lines";
+import { appError } from "@appdb/contract/errors";
+import type { EnvironmentDocument } from "@appdb/contract/routes/control-databases";
+import type { Context } from "../context.ts";
+import { findProject, type Project } from "./find-project.ts";
+import { type HostedEntry, readHostedEntries } from "./hosted-entries.ts";
+import { type ProjectTree, readTree } from "./read-tree.ts";
+import { selectFiles } from "./select-files.ts";
+import { createSelector } from "./selection.ts";
+
+export interface ReadProject {
+  readonly project: Project;
+  /** Undefined where the project has no entry for the database. */
+  readonly entry: HostedEntry | undefined;
+  readonly tree: ProjectTree;
+}
+
+/** The files of a project as its entry for a hosted database selects them.
+ *  @throws no_project, config_invalid, tree_invalid, files_changed, interrupted */
+export async function readProject(
+  ctx: { readonly config: Pick<Context["config"], "home">; readonly signal: AbortSignal },
+  folder: string,
+  uri: string,
+): Promise<ReadProject> {
+  const project = findProject(folder);
+  if (project === undefined) {
+    throw appError("no_project", {
+      detail: `Neither ${folder} nor a folder above it is a project: there is no service.toml and no [tool.service] in a pyproject.toml.`,
+      hint: "Make this folder a project: cli init",
+    });
+  }
+  const { root } = project;
+  const entry = readHostedEntries(project).find((each) => each.uri === uri);
+  const selected = selectFiles(root, createSelector(entry?.settings ?? {}), namedByRequirements(root));
+  return { project, entry, tree: await readTree({ home: ctx.config.home, signal: ctx.signal }, root, selected) };
+}
+
+/** What the database's image is made from. @throws environment_refused, config_invalid */
+export async function readEnvironment({ entry, project, tree }: ReadProject): Promise<EnvironmentDocument> {
+  return await collectEnvironment({
+    entries: tree.entries,
+    readText: async (path) => readInside(project.root, path),
+    python_version: entry?.settings.python_version,
+    system_packages: entry?.settings.system_packages,
+    uv_options: entry?.settings.uv_options,
+  });
+}
+
+/** Files that a requirements.txt names, and those that these name: they travel whatever is said of them. */
+function namedByRequirements(root: string): string[] {
+  const named = new Set<string>();
+  const follow = (path: string) => {
+    for (const { kind, value } of readRequirementLines(readInside(root, path) ?? "")) {
+      const file = kind === "file" ? value : kind === "requirement" ? localPath(value) : undefined;
+      // pip reads packages from where it runs, files of requirements from beside the one that names them
+      const at = file && posix.normalize(kind === "file" ? posix.join(posix.dirname(path), file) : file);
+      if (!at || at.startsWith("..") || at.startsWith("/") || named.has(at)) continue;
+      named.add(at);
+      if (kind === "file") follow(at);
+    }
+  };
+  follow("requirements.txt");
+  return [...named];
+}
+
+/** The text of a file of the project; undefined when there is none, or when it is a link out of the project. */
+function readInside(root: string, path: string): string | undefined {
+  try {
+    const real = realpathSync(join(root, path));
+    return real.startsWith(root + sep) ? readFileSync(real, "utf8") : undefined;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT" || code === "ENOTDIR" || code === "EISDIR") return undefined;
+    throw error;
+  }
+}

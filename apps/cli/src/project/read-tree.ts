@@ -1,0 +1,164 @@
+import { lstatSync, readFileSync, type Stats, statSync } from "node:fs";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { CHUNK_BYTES, findTreeProblem, MAX_TREE_BYTES, type TreeEntry } from "@appdb/contract/control/project-tree";
+import { stripToolService } from "@appdb/contract/control/strip-tool-service";
+import { type AppError, appError } from "@appdb/contract/errors";
+import { formatBytes } from "../output/sizes.ts";
+import { type DigestCache, openDigestCache } from "./digest-cache.ts";
+import { mentionsService } from "./find-project.ts";
+import { digestOf, filesChanged, hashFile, isSameFile } from "./hash-file.ts";
+import type { LeftOut, SelectedFile, SelectedFiles } from "./select-files.ts";
+
+/** Where the bytes of a blob are. */
+export interface BlobSource {
+  /** Of the file, from the project's root. */
+  readonly path: string;
+  readonly absolute: string;
+  readonly offset: number;
+  readonly length: number;
+  /** Set where the file travels otherwise than it lies there. */
+  readonly bytes: Uint8Array | undefined;
+}
+
+/** Project files as they travel. */
+export interface ProjectTree {
+  /** Sorted by path. */
+  readonly entries: readonly TreeEntry[];
+  /** SHA-256 of whole files, by path. */
+  readonly digests: ReadonlyMap<string, string>;
+  /** By digest. */
+  readonly blobs: ReadonlyMap<string, BlobSource>;
+  readonly bytes: number;
+  readonly left_out: readonly LeftOut[];
+}
+
+/** How long files are read before others get their turn: Ctrl-C, the terminal. */
+const TURN_MS = 30;
+
+/**
+ * Reads the digests of a project's files, of those that have not changed from what the home keeps. A pyproject.toml is taken
+ * without what is ours in it.
+ * @throws files_changed, tree_invalid for more bytes than a project may have, config_invalid, interrupted
+ */
+export async function readTree(
+  deps: { readonly home: string; readonly signal: AbortSignal },
+  root: string,
+  selected: SelectedFiles,
+): Promise<ProjectTree> {
+  refuseTooLarge(selected.files);
+  const cache = openDigestCache(deps.home, root);
+  const tree = { entries: [] as TreeEntry[], digests: new Map<string, string>(), blobs: new Map<string, BlobSource>() };
+  const left_out = [...selected.left_out];
+  const read = new Map<string, SelectedFile>();
+  const giveTurn = turns(deps.signal);
+  for (const file of selected.files) {
+    const taken = await takeFile(file, cache, giveTurn);
+    if ("reason" in taken) {
+      left_out.push({ path: file.path, reason: taken.reason });
+      continue;
+    }
+    read.set(file.path, { ...file, stats: taken.stats });
+    tree.digests.set(file.path, taken.digest);
+    tree.entries.push(entryOf(file, taken.stats, taken.size, taken.chunks));
+    for (const [index, chunk] of taken.chunks.entries()) {
+      if (!tree.blobs.has(chunk)) tree.blobs.set(chunk, sourceOf(file, index, taken.size, taken.bytes));
+    }
+  }
+  for (const { link, path } of selected.links) {
+    tree.entries.push({ path, size: 0, is_executable: false, chunks: [], link });
+  }
+  refuseMoved([...read.values()]);
+  cache.save();
+  const entries = tree.entries.sort((one, other) => (one.path < other.path ? -1 : 1));
+  const problem = findTreeProblem(entries);
+  if (problem !== undefined) throw invalid(`The project's files cannot be sent: ${problem}.`);
+  return { ...tree, entries, bytes: entries.reduce((sum, { size }) => sum + size, 0), left_out };
+}
+
+interface TakenFile {
+  readonly digest: string;
+  readonly chunks: readonly string[];
+  /** As it travels. */
+  readonly size: number;
+  readonly stats: Stats;
+  readonly bytes: Uint8Array | undefined;
+}
+
+async function takeFile(
+  file: SelectedFile,
+  cache: DigestCache,
+  giveTurn: () => Promise<void>,
+): Promise<TakenFile | { readonly reason: string }> {
+  const { absolute, path, stats } = file;
+  try {
+    const bytes = rewrite(path, absolute);
+    if (bytes !== undefined) {
+      const digest = digestOf(bytes);
+      return { digest, chunks: bytes.length === 0 ? [] : [digest], size: bytes.length, stats, bytes };
+    }
+    const known = cache.find(path, stats);
+    if (known !== undefined) return { ...known, size: stats.size, stats, bytes: undefined };
+    const read_at_ms = Date.now();
+    const hashed = await hashFile(path, absolute, giveTurn);
+    cache.keep(path, hashed.stats, { digest: hashed.digest, chunks: hashed.chunks }, read_at_ms);
+    return { ...hashed, size: hashed.stats.size, bytes: undefined };
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT" || code === "ENOTDIR") throw filesChanged([path]);
+    if (code === "EACCES" || code === "EPERM" || code === "EIO") return { reason: "cannot be read" };
+    throw error;
+  }
+}
+
+/** What is sent in a file's place; undefined for a file that travels as it is. */
+function rewrite(path: string, absolute: string): Uint8Array | undefined {
+  if (path !== "pyproject.toml" && !path.endsWith("/pyproject.toml")) return undefined;
+  const text = readFileSync(absolute, "utf8");
+  return mentionsService(text) ? Buffer.from(stripToolService(text)) : undefined;
+}
+
+function entryOf({ path }: SelectedFile, stats: Stats, size: number, chunks: readonly string[]): TreeEntry {
+  return { path, size, is_executable: (stats.mode & 0o100) !== 0, chunks, link: null };
+}
+
+function sourceOf(file: SelectedFile, index: number, size: number, bytes: Uint8Array | undefined): BlobSource {
+  const offset = index * CHUNK_BYTES;
+  return { path: file.path, absolute: file.absolute, offset, length: Math.min(CHUNK_BYTES, size - offset), bytes };
+}
+
+/** All of them once more: what was read first may have changed while the last was read, and would not fit it. */
+function refuseMoved(files: readonly SelectedFile[]): void {
+  const moved = files.filter(({ absolute, stats }) => {
+    const now = lstatSync(absolute, { throwIfNoEntry: false });
+    const target = now?.isSymbolicLink() === true ? statSync(absolute, { throwIfNoEntry: false }) : now;
+    return target === undefined || !isSameFile(stats, target);
+  });
+  if (moved.length > 0) throw filesChanged(moved.map(({ path }) => path));
+}
+
+function refuseTooLarge(files: readonly SelectedFile[]): void {
+  const bytes = files.reduce((sum, { stats }) => sum + stats.size, 0);
+  if (bytes <= MAX_TREE_BYTES) return;
+  const largest = [...files].sort((one, other) => other.stats.size - one.stats.size).slice(0, 3);
+  const shown = largest.map(({ path, stats }) => `${path} (${formatBytes(stats.size)})`).join(", ");
+  throw invalid(
+    `The project's files have ${formatBytes(bytes)} together; ${formatBytes(MAX_TREE_BYTES)} is the most. The largest: ${shown}.`,
+  );
+}
+
+function invalid(detail: string): AppError {
+  return appError("tree_invalid", {
+    detail,
+    hint: "Leave out what the application does not need: exclude = [...] in the database's entry of service.toml, or a .gitignore",
+  });
+}
+
+function turns(signal: AbortSignal): () => Promise<void> {
+  let since = performance.now();
+  return async () => {
+    if (performance.now() - since < TURN_MS) return;
+    await nextTurn();
+    since = performance.now();
+    if (signal.aborted) throw appError("interrupted", { detail: "The command was interrupted; nothing was changed." });
+  };
+}
