@@ -17,6 +17,9 @@ import { createTreeRuntimes, type TreeRuntimes } from "./databases/tree-runtimes
 /** What PostgreSQL knows the pod's own connections by; others keep the database awake. */
 export const POD_CONNECTIONS = "appdb pod";
 
+/** How long PostgreSQL may take to say who is connected. */
+const HEALTH_MS = 1_500;
+
 /** Everything that the requests of a database pod work with. */
 export interface DatabasePodDeps {
   readonly spec: Pick<DatabasePodSpec, "uri" | "token" | "resources">;
@@ -47,6 +50,8 @@ export interface DatabasePodDeps {
 
 /** How far the pod is. */
 export interface Lifecycle {
+  /** Requests are answered: PostgreSQL has started, and the catalog is of this version's format. */
+  is_ready: boolean;
   is_stopping: boolean;
 }
 
@@ -89,7 +94,15 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
     log,
   });
   const inserts = new TableInserts({ sql, clock, log, limits, runtimes, manifests });
-  const use = new DatabaseUse({ sql, databases, clock, application_name: POD_CONNECTIONS });
+  // a connection of its own: how the pod is can be said while all others are busy
+  const watching = createPgPool({
+    dsn: postgres.dsn(database),
+    max: 1,
+    statement_timeout_ms: HEALTH_MS,
+    application_name: POD_CONNECTIONS,
+    log,
+  });
+  const use = new DatabaseUse({ sql: watching, clock, application_name: POD_CONNECTIONS });
   let prepared: Promise<void> | undefined;
   return {
     spec,
@@ -108,7 +121,7 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
     inserts,
     use,
     disk,
-    lifecycle: { is_stopping: false },
+    lifecycle: { is_ready: false, is_stopping: false },
     createRunner,
     query_limits: limits,
     body_bytes: limits.body_bytes,
@@ -117,7 +130,7 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
       disk[Symbol.dispose]();
       await inserts[Symbol.asyncDispose]();
       await databases[Symbol.asyncDispose]();
-      await sql[Symbol.asyncDispose]();
+      await Promise.all([sql[Symbol.asyncDispose](), watching[Symbol.asyncDispose]()]);
     },
   };
 }

@@ -22,6 +22,8 @@ export interface JsonApiOptions {
 export function createJsonApi({ log, name, close, authorize }: JsonApiOptions): FastifyInstance {
   const app = Fastify({
     schemaController: NO_SCHEMAS,
+    // paths of tables: folders and a name
+    routerOptions: { maxParamLength: 1_000 },
     bodyLimit: BODY_BYTES,
     genReqId: () => randomUUID(),
     forceCloseConnections: close === "all" || "idle",

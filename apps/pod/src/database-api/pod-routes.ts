@@ -28,12 +28,12 @@ export function addPodRoutes(app: FastifyInstance, deps: DatabasePodDeps): void 
 
 async function readHealth({ postgres, use, disk, lifecycle }: DatabasePodDeps): Promise<PodHealth> {
   const server = postgres.state();
-  const busy = server === "up" ? await use.describe() : undefined;
+  const busy = server === "up" ? await use.describe().catch(() => undefined) : undefined;
   const answers = busy !== undefined;
   return {
     version: VERSION,
     pid: process.pid,
-    state: lifecycle.is_stopping ? "stopping" : answers ? "ready" : "starting",
+    state: lifecycle.is_stopping ? "stopping" : answers && lifecycle.is_ready ? "ready" : "starting",
     // it runs and does not answer: it is on its way, up or down
     postgres: server === "up" && !answers ? "starting" : server,
     busy: busy ?? null,

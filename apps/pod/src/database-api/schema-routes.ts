@@ -2,11 +2,14 @@ import type { Manifest } from "@appdb/contract/manifest";
 import { parseTarget } from "@appdb/contract/names";
 import {
   type ImportedFile,
+  type PodTrees,
   podManifestRequestSchema,
   podSchemaApplyRequestSchema,
   podSchemaPlanRequestSchema,
 } from "@appdb/contract/routes/pod";
 import { POD_ROUTES } from "@appdb/contract/routes/pod-paths";
+import { listRuntimes } from "@appdb/engine/schema/catalog-store";
+import { hasCatalog } from "@appdb/engine/schema/load-catalog";
 import type { FastifyInstance } from "fastify";
 import { answerEvents, endOf } from "../api/events.ts";
 import { parseRequest } from "../api/parse.ts";
@@ -20,6 +23,11 @@ export function addSchemaRoutes(app: FastifyInstance, deps: DatabasePodDeps): vo
     const { files, app_file } = parseRequest(podManifestRequestSchema, request.body);
     const manifest = await manifests.read(files, app_file, endOf(reply));
     return { manifest, imported: importedBy(manifest) };
+  });
+  app.get(POD_ROUTES.treeList.path, async (): Promise<PodTrees> => {
+    await deps.ready();
+    const ids = (await hasCatalog(deps.sql)) ? await listRuntimes(deps.sql) : [];
+    return { trees: [...new Set(ids.flatMap((id) => runtimes.treeOf(id) ?? []))] };
   });
   app.post(POD_ROUTES.schemaPlan.path, async (request, reply) => {
     const { files, app_file, folders, recompute } = parseRequest(podSchemaPlanRequestSchema, request.body);

@@ -1,22 +1,20 @@
 import type { Clock, SqlPool } from "@appdb/engine/ports";
-import type { OpenDatabases } from "./open-databases.ts";
+import { hasCatalog } from "@appdb/engine/schema/load-catalog";
 
 export interface DatabaseUseDeps {
+  /** Answers in time or not at all. */
   readonly sql: SqlPool;
-  readonly databases: Pick<OpenDatabases, "countFills">;
   readonly clock: Clock;
   /** Connections of this name are the pod's own. */
   readonly application_name: string;
 }
-
-/** How long PostgreSQL may take to say who is connected. */
-const ANSWER_MS = 2_000;
 
 /** Who uses the database: requests, connections of others, jobs. */
 export class DatabaseUse {
   readonly #deps: DatabaseUseDeps;
   #requests = 0;
   #last_used_at: number;
+  #has_jobs = false;
 
   constructor(deps: DatabaseUseDeps) {
     this.#deps = deps;
@@ -45,19 +43,17 @@ export class DatabaseUse {
     return this.#last_used_at;
   }
 
-  /** What keeps the database from being idle: `2 connections, 1 job`; null for nothing, undefined when PostgreSQL does not say. */
-  async describe(): Promise<string | null | undefined> {
-    const { sql, databases, application_name, clock } = this.#deps;
-    const asked = sql.query({ text: CONNECTIONS, values: [application_name], signal: AbortSignal.timeout(ANSWER_MS) });
-    const connections = await asked.then(
-      ({ rows }) => Number(rows[0]?.[0]),
-      () => undefined,
-    );
-    if (connections === undefined) return undefined;
+  /** What keeps the database from being idle: `2 connections, 1 job`; null for nothing. @throws database_unavailable and its kin when PostgreSQL does not say */
+  async describe(): Promise<string | null> {
+    const { sql, application_name, clock } = this.#deps;
+    const { rows } = await sql.query({ text: CONNECTIONS, values: [application_name] });
+    // the table comes with the first update, and stays
+    this.#has_jobs ||= await hasCatalog(sql);
+    const jobs = this.#has_jobs ? await sql.query({ text: JOBS }) : undefined;
     const reasons = [
       counted(this.#requests, "request"),
-      counted(connections, "connection"),
-      counted(await databases.countFills(), "job"),
+      counted(Number(rows[0]?.[0]), "connection"),
+      counted(Number(jobs?.rows[0]?.[0] ?? 0), "job"),
     ].filter((reason) => reason !== undefined);
     if (reasons.length === 0) return null;
     this.#last_used_at = clock.now();
@@ -67,6 +63,7 @@ export class DatabaseUse {
 
 const CONNECTIONS = `select count(*) from pg_stat_activity
   where backend_type = 'client backend' and application_name is distinct from $1`;
+const JOBS = "select count(*) from appdb.jobs where state in ('queued', 'running')";
 
 function counted(count: number, what: string): string | undefined {
   if (count === 0) return undefined;

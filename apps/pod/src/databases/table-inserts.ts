@@ -43,7 +43,7 @@ export class TableInserts implements AsyncDisposable {
 
   /**
    * Lends the insert route of a table for the time of `work`; `target` is where it lies, as a person writes it.
-   * @throws schema_mismatch when no update says how its rows are made; blobs_missing
+   * @throws schema_mismatch when no update says how its rows are made, or by files that are gone
    */
   async withRoute(table: CatalogTable, target: string, work: (route: CompiledRoute) => Promise<void>): Promise<void> {
     const runtime_id = await readRuntime(this.#deps.sql, table.id);
@@ -139,7 +139,8 @@ async function open(
   runtime_id: string,
   target: string,
 ): Promise<{ readonly endpoints: Endpoints; close(): Promise<void> }> {
-  const runtime = runtimes.of(runtime_id.slice(0, runtime_id.indexOf("/")));
+  const runtime = runtimes.find(runtime_id)?.runtime;
+  if (runtime === undefined) throw filesGone(target);
   const applied = await manifests.applied(runtime_id);
   // another file's update may have taken a table over since
   const own = await tablesOfRuntime(sql, folderSchema(target), runtime_id);
@@ -163,6 +164,14 @@ async function open(
       await workers[Symbol.asyncDispose]();
     },
   };
+}
+
+function filesGone(target: string): Error {
+  return appError("schema_mismatch", {
+    detail: `The project files of the last update of ${target} are not kept any more; rows cannot be computed without them.`,
+    hint: `Update the tables by the files as they are now: cli schema update <app file> ${target}`,
+    meta: { target },
+  });
 }
 
 function notDeclared(target: string, table: string): Error {

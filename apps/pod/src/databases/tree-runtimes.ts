@@ -13,6 +13,8 @@ const ID = /^([0-9a-f]{64})\/(.+)$/s;
 export interface TreeRuntimes extends Omit<RuntimeStore, "clean"> {
   /** The runtime of a tree. @throws blobs_missing when it is not there */
   of(digest: string): Runtime;
+  /** The tree that an id names; undefined for what is no id. */
+  treeOf(id: string): string | undefined;
 }
 
 export function createTreeRuntimes(files_folder: string, runtime: Runtime): TreeRuntimes {
@@ -27,6 +29,7 @@ export function createTreeRuntimes(files_folder: string, runtime: Runtime): Tree
         meta: { files: digest },
       });
     },
+    treeOf: (id) => ID.exec(id)?.[1],
     save({ project_root }, app_file) {
       return `${basename(project_root)}/${app_file ?? ""}`;
     },

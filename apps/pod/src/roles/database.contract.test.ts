@@ -183,6 +183,7 @@ test("a pod that is killed leaves no process, and the next one goes on with the 
   pod.child.kill("SIGKILL");
   await waitFor(() => !all.some(isAlive));
   await restart();
+  expect((await pod.ask("GET", "/v1/trees")).json()).toEqual({ trees: [later] });
   await waitFor(async () =>
     (await pod.ask("GET", "/v1/tables/docs/rows?limit=1")).text.includes(
       '{"id":6,"title":"More","short":"More.","long":"More!"}',
@@ -195,7 +196,11 @@ test("data of a newer product or of another PostgreSQL is refused by name", { ti
   const dsn = `postgresql:///main?host=${encodeURIComponent(run_folder)}&user=postgres`;
   const migration = "insert into appdb.migrations (id, breaking, product_version) values (9999, true, '99.1.0')";
   await withClient(dsn, async (client) => void (await client.query(migration)));
+  // its function takes half a second: what is under way ends before the pod does
+  const insert = pod.ask("POST", "/v1/tables/docs/rows", { id: 7, title: "Last" });
+  await waitFor(async () => (await pod.ask("GET", "/v1/health")).json().busy === "1 request");
   pod.child.kill("SIGTERM");
+  expect((await insert).json()).toEqual({ id: 7, title: "Last", short: "Last.", long: "Last!" });
   expect(await pod.ended()).toBe(0);
   pod = harness.start(await harness.spec());
   expect(await pod.ended()).toBe(1);

@@ -9,11 +9,12 @@ import { text } from "node:stream/consumers";
 import { SOLE_DATABASE } from "@appdb/adapters/postgres/cluster-template";
 import { EmbeddedPostgres } from "@appdb/adapters/postgres/embedded-postgres";
 import { postgresSettings } from "@appdb/adapters/postgres/postgres-settings";
-import { appError } from "@appdb/contract/errors";
+import { appError, toProblem } from "@appdb/contract/errors";
 import { type DatabasePodSpec, databasePodSpecSchema } from "@appdb/contract/pod-spec";
 import { VERSION } from "@appdb/contract/version";
 import type { Logger } from "@appdb/engine/ports";
 import type { FastifyInstance } from "fastify";
+import type { DatabasePodDeps } from "../compose-database.ts";
 import { readPodLauncher } from "../config.ts";
 import { listenForStop } from "../daemon/listen-for-stop.ts";
 import { createLogger } from "../daemon/logger.ts";
@@ -42,7 +43,9 @@ export async function runDatabase(): Promise<number> {
     log.info({}, "the pod has stopped");
     return 0;
   } catch (error) {
-    log.error({ err: error }, "the pod failed");
+    // the log is its owner's to read; the stack of a mistake of ours goes where we alone look
+    const { code, detail } = toProblem(error);
+    log.error({ code, detail }, "the pod failed");
     throw error;
   }
 }
@@ -82,7 +85,7 @@ async function runPod(spec: DatabasePodSpec, log: Logger): Promise<void> {
     for (const notice of spec.notices) log.warn({}, notice);
     log.info({ version: VERSION, uri: spec.uri }, "the pod listens");
     // without its PostgreSQL a pod is nothing: whoever runs it tries again, and knows why it ended
-    await Promise.race([deps.ready(), stop.requested]);
+    await Promise.race([deps.ready().then(() => setReady(deps)), stop.requested]);
     await using _work = keepWorking(deps);
     const reason = await stop.requested;
     deps.lifecycle.is_stopping = true;
@@ -91,6 +94,10 @@ async function runPod(spec: DatabasePodSpec, log: Logger): Promise<void> {
     await drain(api);
     rmSync(socket, { force: true });
   }
+}
+
+function setReady({ lifecycle }: DatabasePodDeps): void {
+  lifecycle.is_ready = true;
 }
 
 /** Takes no more requests, and lets those that are under way end for a time. */

@@ -25,6 +25,10 @@ const SHOWN = new Set(["level", "time", "msg", "pid", "hostname"]);
 export function parseLogLine(text: string, former: string): PodLine {
   const entry = parseEntry(text);
   if (entry === undefined) return { at: former, level: "info", line: text };
+  // what the application printed is a line as it stands
+  if (entry["msg"] === "output" && typeof entry["line"] === "string") {
+    return { at: timeOf(entry["time"]) ?? former, level: levelOf(entry["level"]), line: entry["line"] };
+  }
   const rest = Object.fromEntries(Object.entries(entry).filter(([name]) => !SHOWN.has(name)));
   const words = Object.keys(rest).length === 0 ? "" : JSON.stringify(rest);
   return {

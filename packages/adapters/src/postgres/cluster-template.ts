@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { constants, copyFileSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { constants, copyFileSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { initCluster, makeSoleDatabase, syncCluster } from "./init-cluster.ts";
 
@@ -9,6 +9,8 @@ import { initCluster, makeSoleDatabase, syncCluster } from "./init-cluster.ts";
 export const SOLE_DATABASE = "main";
 
 const COPY_TIMEOUT_MS = 120_000;
+/** Nobody takes so long to make a template. */
+const FORGOTTEN_MS = 600_000;
 /** Another user made the template's place, or it is there to be read only. */
 const NOT_OURS = ["EACCES", "EPERM", "EROFS"];
 const TAKEN = ["EEXIST", "ENOTEMPTY"];
@@ -23,6 +25,7 @@ export async function ensureTemplate(bin: string, template_folder: string): Prom
   if (existsSync(join(template_folder, "PG_VERSION"))) return;
   const parent = dirname(template_folder);
   mkdirSync(parent, { recursive: true, mode: 0o755 });
+  removeForgotten(template_folder);
   const unfinished = `${template_folder}.unfinished-${randomBytes(4).toString("hex")}`;
   try {
     // tells at once whether we may, before the work
@@ -35,6 +38,16 @@ export async function ensureTemplate(bin: string, template_folder: string): Prom
     if (!TAKEN.includes(codeOf(error)) || !existsSync(join(template_folder, "PG_VERSION"))) throw error;
   } finally {
     rmSync(unfinished, { recursive: true, force: true });
+  }
+}
+
+/** Removes what was being made by somebody who was killed. */
+function removeForgotten(template_folder: string): void {
+  const prefix = `${basename(template_folder)}.unfinished-`;
+  for (const name of readdirSync(dirname(template_folder))) {
+    const path = join(dirname(template_folder), name);
+    const made = name.startsWith(prefix) ? statSync(path, { throwIfNoEntry: false })?.mtimeMs : undefined;
+    if (made !== undefined && made < Date.now() - FORGOTTEN_MS) rmSync(path, { recursive: true, force: true });
   }
 }
 

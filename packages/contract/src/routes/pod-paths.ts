@@ -11,6 +11,8 @@ export const POD_ROUTES = {
   schemaPlan: { method: "POST", path: "/v1/schema/plan" },
   /** events; PodSchemaApplyRequest; `done` carries `{plan: SchemaPlan}` as it is after the update */
   schemaApply: { method: "POST", path: "/v1/schema/apply" },
+  /** PodTrees: which trees of project files the tables and the work on them still need */
+  treeList: { method: "GET", path: "/v1/trees" },
   /** `{tables: DataTable[]}` */
   tableList: { method: "GET", path: "/v1/tables" },
   /** `:table` is a path within the database: `docs`, `reports/docs` */

@@ -32,6 +32,10 @@ export const podSchemaApplyRequestSchema = z.strictObject({
 });
 export type PodSchemaApplyRequest = z.infer<typeof podSchemaApplyRequestSchema>;
 
+/** Digests of the trees that columns are computed by: those of the last update of each table, and of jobs that have not ended. */
+export const podTreesSchema = z.object({ trees: z.array(digest) });
+export type PodTrees = z.infer<typeof podTreesSchema>;
+
 export const dataColumnSchema = z.object({
   name: z.string(),
   /** As a person writes it: `String | None`. */

@@ -89,6 +89,15 @@ export async function tablesOfRuntime(sql: SqlConnection, folder: string, runtim
   return new Set(rows.map(([name]) => name ?? ""));
 }
 
+/** Where functions of columns run: of all tables, and of the work that has not ended. */
+export async function listRuntimes(sql: SqlConnection): Promise<string[]> {
+  const { rows } = await sql.query({
+    text: `select runtime_id from appdb.tables where runtime_id is not null union
+      select runtime_id from appdb.jobs where runtime_id is not null and state in ('queued', 'running') order by 1`,
+  });
+  return rows.map(([id]) => id ?? "");
+}
+
 /** Forgets a table with its columns and indexes; work that was queued for it ends. */
 export async function deleteTable(sql: SqlConnection, id: number): Promise<void> {
   const { rows } = await sql.query({
