@@ -1,6 +1,6 @@
+import { type DatabaseEvent, nextState } from "@appdb/contract/control/database-states";
 import { type AppError, appError, toProblem } from "@appdb/contract/errors";
 import type { Updateable } from "kysely";
-import { type DatabaseEvent, nextState } from "../control-plane/databases/state.ts";
 import { beginOperation, endOperation, type OperationError } from "../control-plane/operations/run-operation.ts";
 import type { DatabaseTables } from "../database/database-tables.ts";
 import type { Tx } from "../database/pool.ts";

@@ -1,5 +1,5 @@
+import { nextState } from "@appdb/contract/control/database-states";
 import { sql } from "kysely";
-import { nextState } from "../control-plane/databases/state.ts";
 import type { DatabaseRow } from "../control-plane/databases/store.ts";
 import type { Tx } from "../database/pool.ts";
 import type { ReconcileDeps } from "./database-deps.ts";

@@ -1,3 +1,4 @@
+import { type DatabaseEvent, nextState } from "@appdb/contract/control/database-states";
 import type { Permission } from "@appdb/contract/control/permissions";
 import type { DatabaseState } from "@appdb/contract/routes/control-databases";
 
@@ -16,8 +17,8 @@ export interface DatabaseAction {
   /** What is asked before it is done, the name behind it, and what it means; absent where nobody is disturbed. */
   readonly asks?: { readonly question: string; readonly warning: string };
   readonly permission: Permission;
-  /** Where it is offered. The server decides again. */
-  readonly states: readonly DatabaseState[];
+  /** It is offered where this leads to another state. */
+  readonly event: DatabaseEvent;
 }
 
 /** What a button can do with a database, in the order in which it is shown. */
@@ -28,7 +29,7 @@ const ACTIONS: readonly DatabaseAction[] = [
     verb: "start",
     what: "Wakes it: its pod starts with the image, files and data that it has.",
     permission: "database.update",
-    states: ["STOPPED"],
+    event: "start",
   },
   {
     route: "databaseRetry",
@@ -36,7 +37,7 @@ const ACTIONS: readonly DatabaseAction[] = [
     verb: "retry",
     what: "Starts it once more, with the image and the files that it has.",
     permission: "database.update",
-    states: ["FAILED"],
+    event: "retry",
   },
   {
     route: "databaseBuildImage",
@@ -48,7 +49,7 @@ const ACTIONS: readonly DatabaseAction[] = [
       warning: "Its pod is started anew with the new image; requests that run then are cut off.",
     },
     permission: "database.update",
-    states: ["AVAILABLE", "FAILED"],
+    event: "build_image",
   },
   {
     route: "databaseRestart",
@@ -57,7 +58,7 @@ const ACTIONS: readonly DatabaseAction[] = [
     what: "Starts its pod anew, so that it reads changed secrets. Image and files stay.",
     asks: { question: "Restart", warning: "It does not answer for a moment; requests that run now are cut off." },
     permission: "database.update",
-    states: ["AVAILABLE"],
+    event: "restart",
   },
   {
     route: "databaseStop",
@@ -69,7 +70,7 @@ const ACTIONS: readonly DatabaseAction[] = [
       warning: "It does not answer until it is started; requests that run now are cut off. Its data stays.",
     },
     permission: "database.update",
-    states: ["AVAILABLE", "STARTING", "FAILED"],
+    event: "stop",
   },
   {
     route: "databaseUndelete",
@@ -77,11 +78,16 @@ const ACTIONS: readonly DatabaseAction[] = [
     verb: "undelete",
     what: "Takes the deletion back. It is STOPPED then, with all of its data.",
     permission: "database.delete",
-    states: ["DELETING"],
+    event: "undelete",
   },
 ];
 
-/** What can be done with a database in this state. */
+/** What can be done with a database in this state. The server decides again. */
 export function actionsIn(state: DatabaseState): readonly DatabaseAction[] {
-  return ACTIONS.filter((action) => action.states.includes(state));
+  return ACTIONS.filter(({ event }) => {
+    // what failed is started by trying again: one of the two buttons is enough
+    if (event === "start" && state === "FAILED") return false;
+    const next = nextState(state, event);
+    return next !== undefined && next !== state;
+  });
 }

@@ -1,6 +1,7 @@
+import { DATABASE_EVENTS, type DatabaseEvent, nextState } from "@appdb/contract/control/database-states";
 import { DATABASE_STATES, type DatabaseState } from "@appdb/contract/routes/control-databases";
 import { expect, test } from "vitest";
-import { DATABASE_EVENTS, type DatabaseEvent, nextState, requestState } from "./state.ts";
+import { requestState } from "./state.ts";
 
 const URI = "cloud://acme:main";
 const EVENTS = Object.keys(DATABASE_EVENTS) as DatabaseEvent[];

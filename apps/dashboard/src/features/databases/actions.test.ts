@@ -1,0 +1,15 @@
+import { expect, test } from "vitest";
+import { actionsIn } from "./actions.ts";
+
+test.each([
+  ["PROVISIONING", []],
+  ["UPDATING", []],
+  ["AVAILABLE", ["build-image", "restart", "stop"]],
+  ["STOPPING", []],
+  ["STOPPED", ["start"]],
+  ["STARTING", ["stop"]],
+  ["FAILED", ["retry", "build-image", "stop"]],
+  ["DELETING", ["undelete"]],
+] as const)("a database that is %s is offered %j", (state, verbs) => {
+  expect(actionsIn(state).map(({ verb }) => verb)).toEqual(verbs);
+});
