@@ -18,6 +18,7 @@ import { addInvitationRoutes } from "./control-plane/invitations/routes.ts";
 import { createKeyUses, type KeyUses } from "./control-plane/keys/key-uses.ts";
 import { addKeyRoutes } from "./control-plane/keys/routes.ts";
 import { createVerifyKey } from "./control-plane/keys/verify-key.ts";
+import { addLogRoutes } from "./control-plane/logs/routes.ts";
 import { addMemberRoutes } from "./control-plane/members/routes.ts";
 import { addOperationRoutes } from "./control-plane/operations/routes.ts";
 import { addOrganizationRoutes } from "./control-plane/organizations/routes.ts";
@@ -33,6 +34,7 @@ import { type ControlRoutes, createControlRoutes, type FindOrg } from "./http/ch
 import { addDrain } from "./http/drain.ts";
 import { addHealthRoutes } from "./http/health.ts";
 import { createAnswerSeal } from "./http/idempotency.ts";
+import { LineStreams } from "./http/line-streams.ts";
 import { addOpenapi } from "./http/openapi.ts";
 import { createHttpServer } from "./http/server.ts";
 import { addDashboard, type Dashboard } from "./http/static.ts";
@@ -135,17 +137,21 @@ export function composeServer(input: ComposeInput): ComposedServer {
 /** Keys, secrets, databases, operations, events and webhooks; with the server ends what they keep open. */
 function addResourceRoutes(app: FastifyInstance, routes: ControlRoutes, deps: ServerDeps): void {
   const stopping = new AbortController();
-  const streams = new EventStreams({ ...deps, mayStillRead: (request) => mayStillRead(deps, request) });
+  const streaming = { ...deps, mayStillRead: (request: FastifyRequest) => mayStillRead(deps, request) };
+  const streams = new EventStreams(streaming);
+  const line_streams = new LineStreams(streaming);
   addKeyRoutes(routes, deps);
   addSecretRoutes(routes, deps);
   addDatabaseRoutes(routes, deps);
   addBlobRoutes(routes, deps);
+  addLogRoutes(routes, { ...deps, line_streams });
   addOperationRoutes(routes, { ...deps, stopping: stopping.signal });
   addEventRoutes(routes, { ...deps, streams });
   addWebhookRoutes(routes, { ...deps, allow_private: deps.config.webhook_private });
   app.addHook("preClose", async () => {
     stopping.abort();
     streams.end();
+    line_streams.end();
   });
 }
 

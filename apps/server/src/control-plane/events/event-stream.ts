@@ -2,6 +2,7 @@ import type { Logger } from "@appdb/engine/ports";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Notifications } from "../../database/notifications.ts";
 import type { Database } from "../../database/pool.ts";
+import { beginStream, writeText } from "../../http/raw-stream.ts";
 import { newestEvent, parseEventId, readEventsAfter } from "./store.ts";
 
 /** Proxies end what is silent for a minute; a comment keeps the connection open and finds the one that is gone. */
@@ -42,14 +43,12 @@ export class EventStreams {
     });
     try {
       let after = resume ?? (await newestEvent(db, org_id));
-      reply.hijack();
-      const { raw } = reply;
+      // a connection that a stream was on serves nothing after it: it ends with the stream, and a stop waits for none
+      const headers = { "content-type": "text/event-stream", "x-accel-buffering": "no", connection: "close" };
+      const raw = beginStream(reply, headers);
       this.#open.add(ended);
       raw.once("close", () => ended.abort());
       ended.signal.addEventListener("abort", () => wake());
-      // a connection that a stream was on serves nothing after it: it ends with the stream, and a stop waits for none
-      const headers = { "content-type": "text/event-stream", "x-accel-buffering": "no", connection: "close" };
-      raw.writeHead(200, { ...plain(reply.getHeaders()), ...headers });
       raw.write("retry: 1000\n\n");
       let checked = performance.now();
       while (!ended.signal.aborted) {
@@ -61,7 +60,7 @@ export class EventStreams {
           for (const event of events) {
             after = event.id;
             const text = `id: ${event.id}\nevent: event\ndata: ${JSON.stringify(event)}\n\n`;
-            if (!raw.write(text)) await drained(raw, ended.signal);
+            await writeText(raw, text, ended.signal);
           }
           continue;
         }
@@ -90,25 +89,4 @@ export class EventStreams {
   end(): void {
     for (const one of this.#open) one.abort();
   }
-}
-
-function drained(raw: FastifyReply["raw"], signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const done = () => {
-      raw.off("drain", done);
-      signal.removeEventListener("abort", done);
-      resolve();
-    };
-    raw.once("drain", done);
-    signal.addEventListener("abort", done);
-    if (signal.aborted) done();
-  });
-}
-
-function plain(headers: ReturnType<FastifyReply["getHeaders"]>): Record<string, string | string[]> {
-  const found: Record<string, string | string[]> = {};
-  for (const [name, value] of Object.entries(headers)) {
-    if (value !== undefined) found[name] = Array.isArray(value) ? value : String(value);
-  }
-  return found;
 }

@@ -1,0 +1,188 @@
+import { appendFileSync, mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { ControlClient } from "@appdb/contract/control-client";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { databasePlaces } from "../../pods/database-places.ts";
+import { type DatabaseStage, openDatabaseStage } from "../../testing/databases.ts";
+import { openServer, type TestServer } from "../../testing/open-server.ts";
+import { type Scenario, testScenarios } from "../../testing/scenarios.ts";
+import { endOperation, startOperation } from "../operations/run-operation.ts";
+
+interface LogStage extends DatabaseStage {
+  readonly operation_id: string;
+  readonly log_file: string;
+}
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await openServer();
+});
+afterAll(() => server[Symbol.asyncDispose]());
+
+async function openStage(at: TestServer): Promise<LogStage> {
+  const stage = await openDatabaseStage(at);
+  const operation_id = await begin(stage);
+  await say(operation_id, 1, "building");
+  const { log_folder } = databasePlaces(at.deps.config, stage.database_id);
+  mkdirSync(log_folder, { recursive: true });
+  const log_file = join(log_folder, "pod.log");
+  writeFileSync(log_file, '{"level":30,"time":"2030-01-01T00:00:00.000Z","msg":"the pod starts"}\n');
+  return { ...stage, operation_id, log_file };
+}
+
+const begin = (stage: DatabaseStage) =>
+  server.deps.db.transaction().execute(async (tx) => {
+    const id = await startOperation(
+      { tx, recordEvent: server.deps.recordEvent },
+      {
+        ...{ org_id: stage.org.id, database_id: stage.database_id, kind: "database.update", target: "main" },
+        ...{ is_cancellable: true, actor: "ann", principal: undefined, ip_address: null, client: null },
+      },
+    );
+    if (id === undefined) throw new Error("It was not started.");
+    return id;
+  });
+const end = (id: string) =>
+  server.deps.db
+    .transaction()
+    .execute((tx) => endOperation({ tx, recordEvent: server.deps.recordEvent }, id, { state: "succeeded" }));
+const say = (operation_id: string, number: number, line: string) =>
+  server.deps.db.insertInto("control.operation_lines").values({ operation_id, number, level: "info", line }).execute();
+
+const OPERATION = (stage: LogStage) => ({ id: stage.operation_id });
+const ROWS: Scenario<LogStage>[] = [
+  { as: "guest", route: "databaseLogs", params: { db: "main" }, status: 401 },
+  { as: "outsider", route: "databaseLogs", params: { db: "main" }, status: 404, excludes: ["the pod starts"] },
+  {
+    as: "member",
+    route: "databaseLogs",
+    params: { db: "main" },
+    status: 200,
+    includes: ['{"number":0,"at":"2030-01-01T00:00:00.000Z","level":"info","line":"the pod starts"}\n'],
+  },
+  {
+    as: "member",
+    named: "member, builds",
+    route: "databaseLogs",
+    params: { db: "main" },
+    query: { source: "build" },
+    status: 200,
+    includes: ["building"],
+  },
+  { as: "member", named: "member, of none", route: "databaseLogs", params: { db: "other" }, status: 404 },
+  {
+    as: "member",
+    named: "member, too much",
+    route: "databaseLogs",
+    params: { db: "main" },
+    query: { tail: "99999999" },
+    status: 422,
+  },
+  { as: "guest", route: "operationLog", params: OPERATION, status: 401 },
+  { as: "outsider", route: "operationLog", params: OPERATION, status: 404, excludes: ["building"] },
+  {
+    as: "outsider",
+    named: "outsider, by way of their own organization",
+    route: "operationLog",
+    params: (stage) => ({ org: stage.other_org.name, id: stage.operation_id }),
+    status: 404,
+    excludes: ["building"],
+  },
+  { as: "member", route: "operationLog", params: OPERATION, status: 200, includes: ["building"] },
+  {
+    as: "member",
+    named: "member, behind the last line",
+    route: "operationLog",
+    params: OPERATION,
+    query: { after: "1" },
+    status: 200,
+    excludes: ["building"],
+  },
+];
+
+describe("who may read logs", () => {
+  testScenarios(() => server, openStage, ROWS);
+});
+
+/** Follows a log as the command does, and gives what came. */
+function follow(stage: LogStage, name: "databaseLogs" | "operationLog", query: object) {
+  const stop = new AbortController();
+  const seen: string[] = [];
+  const client: ControlClient = server.client(stage.member);
+  const params = { org: stage.org.name, db: "main", id: stage.operation_id };
+  const ended = (async () => {
+    for await (const { line } of client.lines(
+      name,
+      { params, query: { ...query, follow: "1" } } as never,
+      stop.signal,
+    )) {
+      seen.push(line);
+    }
+  })();
+  return { seen, ended, leave: () => stop.abort() };
+}
+
+describe("a log that is followed", () => {
+  test("of an operation goes on until that has ended", async () => {
+    const stage = await openStage(server);
+    const log = follow(stage, "operationLog", {});
+    await expect.poll(() => log.seen).toEqual(["building"]);
+    await say(stage.operation_id, 2, "installed numpy");
+    await expect.poll(() => log.seen).toEqual(["building", "installed numpy"]);
+    await say(stage.operation_id, 3, "the last one");
+    await end(stage.operation_id);
+    await log.ended;
+    expect(log.seen).toEqual(["building", "installed numpy", "the last one"]);
+  });
+
+  test("of an operation that has ended ends at once, however much it said", async () => {
+    const stage = await openStage(server);
+    await server.deps.pool.query(
+      "insert into control.operation_lines (operation_id, number, level, line) select $1, n, 'info', 'line ' || n from generate_series(2, 1500) n",
+      [stage.operation_id],
+    );
+    await end(stage.operation_id);
+    const log = follow(stage, "operationLog", { after: 10 });
+    await log.ended;
+    expect(log.seen).toEqual(Array.from({ length: 1_490 }, (_, at) => `line ${at + 11}`));
+  });
+
+  test("of builds goes from one operation to the next", async () => {
+    const stage = await openStage(server);
+    await say(stage.operation_id, 2, "done");
+    const log = follow(stage, "databaseLogs", { source: "build", tail: 1 });
+    await expect.poll(() => log.seen).toEqual(["done"]);
+    await end(stage.operation_id);
+    const next = await begin(stage);
+    await say(next, 1, "again");
+    await expect.poll(() => log.seen).toEqual(["done", "again"]);
+    log.leave();
+    await log.ended;
+  });
+
+  test("of a pod shows what it writes", async () => {
+    const stage = await openStage(server);
+    const log = follow(stage, "databaseLogs", { since_s: 60 });
+    await expect.poll(() => log.seen).toEqual(["the pod starts"]);
+    appendFileSync(stage.log_file, '{"level":30,"time":"2030-01-01T00:00:01.000Z","msg":"ready"}\n');
+    await expect.poll(() => log.seen).toEqual(["the pod starts", "ready"]);
+    log.leave();
+    await log.ended;
+  });
+
+  test("breaks off with the server, and is no end", async () => {
+    await using other = await openServer({ beside: server });
+    const stage = await openStage(server);
+    const client = other.client(stage.member);
+    const params = { org: stage.org.name, id: stage.operation_id };
+    const lines = client.lines(
+      "operationLog",
+      { params, query: { follow: "1" } } as never,
+      new AbortController().signal,
+    );
+    const reader = lines[Symbol.asyncIterator]();
+    await reader.next();
+    const rest = reader.next();
+    await Promise.all([expect(rest).rejects.toMatchObject({ code: "server_unreachable" }), other.app.close()]);
+  });
+});

@@ -1,0 +1,70 @@
+import { readPodLog } from "@appdb/adapters/pods/pod-log";
+import type { LogLine } from "@appdb/contract/routes/control-databases";
+import type { Notifications } from "../../database/notifications.ts";
+import type { Database } from "../../database/pool.ts";
+import { findOperation, hasEnded } from "../operations/store.ts";
+import { openBell } from "./follow.ts";
+import { type BuildPosition, readBuildLines, readLastBuildLines, readOperationLines } from "./store.ts";
+
+export interface LogDeps {
+  readonly db: Database;
+  readonly notifications: Notifications;
+}
+
+export interface LogInput {
+  readonly tail: number;
+  readonly since_s: number | undefined;
+  readonly follow: boolean;
+}
+
+/** What an operation said, behind a line; with `follow` until it has ended. */
+export async function* readOperationLog(
+  { db, notifications }: LogDeps,
+  operation: { readonly id: string; readonly org_id: string },
+  { after, follow }: { readonly after: number; readonly follow: boolean },
+  signal: AbortSignal,
+): AsyncGenerator<LogLine> {
+  await using bell = await openBell(notifications, ["control_lines", "control_operations"], operation.id);
+  let last = after;
+  while (!signal.aborted) {
+    // read first: whatever it says, it says before it ends
+    const is_over = !follow || hasEnded(await findOperation(db, operation.org_id, operation.id));
+    const lines = await readOperationLines(db, operation.id, last);
+    yield* lines;
+    last = lines.at(-1)?.number ?? last;
+    if (lines.length > 0) continue;
+    if (is_over) return;
+    await bell.wait(signal);
+  }
+}
+
+/** The output of a database's builds, of one operation after the other. */
+export async function* readBuildLog(
+  { db, notifications }: LogDeps,
+  database_id: string,
+  input: LogInput,
+  signal: AbortSignal,
+): AsyncGenerator<LogLine> {
+  await using bell = await openBell(notifications, ["control_lines"]);
+  const first = await readLastBuildLines(db, database_id, input);
+  yield* first.lines;
+  let position: BuildPosition | undefined = first.last ?? (await readLastBuildLines(db, database_id, LAST)).last;
+  while (input.follow && !signal.aborted) {
+    const { last, lines } = await readBuildLines(db, database_id, position);
+    yield* lines;
+    position = last ?? position;
+    if (lines.length === 0) await bell.wait(signal);
+  }
+}
+
+const LAST = { tail: 1, since_s: undefined };
+
+/** What a database's pod wrote, and what it writes. */
+export async function* readDatabaseLog(
+  log_folder: string,
+  { follow, since_s, tail }: LogInput,
+  signal: AbortSignal,
+): AsyncGenerator<LogLine> {
+  const since = since_s === undefined ? {} : { since: new Date(Date.now() - since_s * 1_000) };
+  for await (const line of readPodLog(log_folder, { tail, ...since, follow, signal })) yield { number: 0, ...line };
+}
