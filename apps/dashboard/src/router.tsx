@@ -13,7 +13,7 @@ import { databaseQuery } from "./features/databases/use-database.ts";
 import { OrgLayout } from "./routes/org-layout.tsx";
 import { PublicLayout } from "./routes/public-layout.tsx";
 import { SignedInLayout } from "./routes/signed-in-layout.tsx";
-import { NotFoundPage, ProblemPage } from "./routes/trouble-pages.tsx";
+import { InnerProblemPage, NotFoundPage, ProblemPage } from "./routes/trouble-pages.tsx";
 import { Loading } from "./ui/table.tsx";
 
 interface RouterContext {
@@ -129,6 +129,7 @@ const database = createRoute({
   path: "/databases/$db",
   loader: ({ context: { api, queries }, params }) => queries.ensureQueryData(databaseQuery(api, params.org, params.db)),
   component: Outlet,
+  errorComponent: InnerProblemPage,
 });
 const databaseOverview = createRoute({
   getParentRoute: () => database,

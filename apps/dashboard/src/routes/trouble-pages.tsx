@@ -19,11 +19,28 @@ export function NotFoundPage() {
 export function ProblemPage({ error }: ErrorComponentProps) {
   return (
     <main id="content" className="mx-auto grid w-full max-w-2xl content-start gap-4 px-5 py-16">
+      <Trouble error={error} />
+    </main>
+  );
+}
+
+/** The same inside of the page of an organization. */
+export function InnerProblemPage({ error }: ErrorComponentProps) {
+  return (
+    <div className="grid max-w-2xl gap-4">
+      <Trouble error={error} />
+    </div>
+  );
+}
+
+function Trouble({ error }: Pick<ErrorComponentProps, "error">) {
+  return (
+    <>
       <PageHeading title="This cannot be shown" />
       <ProblemAlert error={error instanceof Error ? error : new Error(String(error))} />
       <p>
         <TextLink to="/">Go to your organizations</TextLink>
       </p>
-    </main>
+    </>
   );
 }

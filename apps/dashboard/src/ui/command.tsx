@@ -1,11 +1,15 @@
+import { useId } from "react";
 import { CopyButton } from "./copy-button.tsx";
 
 /** What to type into a terminal, with a button that copies it. */
 export function Command({ text }: { readonly text: string }) {
+  const id = useId();
   return (
     <span className="inline-flex max-w-full items-center gap-0.5 rounded-md border border-line bg-sunken pr-0.5 pl-2.5">
-      <code className="min-w-0 py-1 text-xs break-words text-ink select-all">{text}</code>
-      <CopyButton compact text={text} what={`the command ${text}`} />
+      <code id={id} className="min-w-0 py-1 text-xs break-words text-ink select-all">
+        {text}
+      </code>
+      <CopyButton compact text={text} what="the command" described_by={id} />
     </span>
   );
 }

@@ -13,10 +13,12 @@ interface CopyProps {
 interface CopyButtonProps extends CopyProps {
   /** The drawing alone, in a line of text. */
   readonly compact?: boolean;
+  /** Where the text stands, for buttons that are called alike. */
+  readonly described_by?: string;
 }
 
 /** Puts the text on the clipboard, and says that it did. */
-export function CopyButton({ text, what, compact = false }: CopyButtonProps) {
+export function CopyButton({ text, what, compact = false, described_by }: CopyButtonProps) {
   const [copied, setCopied] = useState<boolean | undefined>(undefined);
   useEffect(() => {
     if (copied === undefined) return;
@@ -28,6 +30,7 @@ export function CopyButton({ text, what, compact = false }: CopyButtonProps) {
       small
       {...(compact && { look: "quiet", className: "h-7 px-1.5" })}
       aria-label={`Copy ${what}`}
+      aria-describedby={described_by}
       onClick={() => void copyText(typeof text === "string" ? text : text()).then(setCopied)}
     >
       {copied ? <CheckIcon /> : <CopyIcon />}
