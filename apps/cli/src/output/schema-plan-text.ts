@@ -1,3 +1,4 @@
+import { isHosted } from "@appdb/contract/names";
 import type { SchemaPlan, TablePlan } from "@appdb/contract/plan";
 import type { Output } from "./output.ts";
 import { describeOp } from "./plan-op-text.ts";
@@ -52,7 +53,8 @@ export function printAppliedSchema(plan: SchemaPlan, out: Output): void {
 
 function failures({ path, error_count }: TablePlan): string {
   if (error_count === 0) return "";
-  return `  (${error_count} failing cell${error_count === 1 ? "" : "s"}: cli errors ${path})`;
+  const show = isHosted(path) ? "" : `: cli errors ${path}`;
+  return `  (${error_count} failing cell${error_count === 1 ? "" : "s"}${show})`;
 }
 
 function describeSum(plan: SchemaPlan): string {

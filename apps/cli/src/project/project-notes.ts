@@ -1,25 +1,20 @@
-import type { EnvironmentDocument } from "@appdb/contract/routes/control-databases";
 import type { Project } from "./find-project.ts";
 import type { ProjectTree } from "./read-tree.ts";
 import { SECRET_REASON } from "./select-files.ts";
 
-/** What a person should know of the files that travel, and of those that do not; each ends the line `warning: ...`. */
+/** What a person should know of the files that travel, and of those that do not; each a sentence. */
 export function projectNotes(input: {
   readonly project: Pick<Project, "config_file">;
   readonly uri: string;
   readonly has_entry: boolean;
   readonly tree: Pick<ProjectTree, "entries" | "left_out">;
-  readonly environment: Pick<EnvironmentDocument, "source">;
 }): string[] {
-  const { environment, has_entry, project, tree, uri } = input;
+  const { has_entry, project, tree, uri } = input;
   return [
     ...(has_entry ? [] : [missingEntry(project, uri)]),
     ...leftOutNotes(tree.left_out),
     ...caseNotes(tree.entries),
-    ...(tree.entries.length === 0 ? ["the project has no files to send"] : []),
-    ...(environment.source === null
-      ? ["there is no uv.lock and no requirements.txt: the image has the base library only"]
-      : []),
+    ...(tree.entries.length === 0 ? ["The project has no files to send."] : []),
   ];
 }
 
@@ -33,10 +28,10 @@ function leftOutNotes(left_out: ProjectTree["left_out"]): string[] {
     ...(secrets.length === 0
       ? []
       : [
-          `left out, because ${secrets.length === 1 ? "it" : "they"} may hold secrets: ${listOf(secrets)}; set values by cli secret set, or name the file in include`,
+          `Left out, because ${secrets.length === 1 ? "it" : "they"} may hold secrets: ${listOf(secrets)}. Set values by cli secret set, or name the file in include.`,
         ]),
-    ...others.slice(0, MOST_LINES).map(({ path, reason }) => `${shown(path)} is left out: it ${reason}`),
-    ...(more > 0 ? [`${more} more are left out`] : []),
+    ...others.slice(0, MOST_LINES).map(({ path, reason }) => `${shown(path)} is left out: it ${reason}.`),
+    ...(more > 0 ? [`${more} more are left out.`] : []),
   ];
 }
 
@@ -51,7 +46,7 @@ function caseNotes(entries: ProjectTree["entries"]): string[] {
     seen.set(folded, path);
   }
   if (twins.length === 0) return [];
-  return [`names that differ in upper and lower case alone are one file on macOS and Windows: ${listOf(twins)}`];
+  return [`Names that differ in upper and lower case alone are one file on macOS and Windows: ${listOf(twins)}.`];
 }
 
 function missingEntry({ config_file }: Pick<Project, "config_file">, uri: string): string {

@@ -26,8 +26,8 @@ export async function planDatabase(ctx: Context, typed: string | undefined, verb
   const { entry, project, tree } = read;
   const request = { settings: entry?.settings ?? {}, files: [...tree.entries].map(toBody), environment };
   const plan = await open.client.call("databasePlan", { params: open.params, body: request }, { signal: ctx.signal });
-  const notes = projectNotes({ project, uri: open.uri.text, has_entry: entry !== undefined, tree, environment });
-  const warnings = [...new Set([...notes, ...plan.warnings])];
+  const notes = projectNotes({ project, uri: open.uri.text, has_entry: entry !== undefined, tree });
+  const warnings = [...notes, ...plan.warnings];
   for (const warning of warnings) ctx.out.note(`warning: ${warning}`);
   return { ...open, ...read, request, plan: { ...plan, warnings, left_out: tree.left_out } };
 }

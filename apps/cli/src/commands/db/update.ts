@@ -59,16 +59,16 @@ export const update = defineCommand<Flags, [uri?: string], UpdateResult>({
     const nothing = { ...plan, operation: null, database: null, next: null };
     if (flags.dryRun) return { ...nothing, status: plan.in_agreement ? null : "skipped" };
     if (plan.state !== "absent" && plan.state !== "AVAILABLE") throw notAvailable(plan.uri, plan.state, "updated");
-    if (plan.in_agreement) return { ...nothing, status: null };
-    await agree(ctx, plan, flags);
+    if (!plan.in_agreement) await agree(ctx, plan, flags);
+    // Where it is as it shall be, what an earlier update asked for in vain is not wanted any more.
     return await applyPlan(ctx, planned, flags);
   },
   // The plan stands above already: a person reads it before it is applied, a program after.
   render: ({ database, next, operation, uri }, out) => {
-    if (database === null) return;
+    if (database === null || operation === null) return;
     out.line();
-    out.line(`${uri} generation ${database.generation} ${operation?.state === "succeeded" ? "done" : "begun"}`);
-    if (operation?.state === "pending" || operation?.state === "running") {
+    out.line(`${uri} generation ${database.generation} ${operation.state === "succeeded" ? "done" : "begun"}`);
+    if (operation.state === "pending" || operation.state === "running") {
       out.note(`It goes on; wait for it: cli operations wait ${operation.id}`);
     } else if (next !== null) {
       out.note(`next: ${next}`);
@@ -95,7 +95,11 @@ async function agree(ctx: Pick<Context, "prompt">, plan: ShownPlan, { allowDestr
   });
 }
 
-async function applyPlan(ctx: Context, planned: PlannedDatabase, { allowDestructive, json, noWait }: Flags) {
+async function applyPlan(
+  ctx: Context,
+  planned: PlannedDatabase,
+  { allowDestructive, json, noWait }: Flags,
+): Promise<UpdateResult> {
   const { client, params, plan, request, tree } = planned;
   const { signal } = ctx;
   if (plan.missing_files > 0) {
@@ -110,6 +114,7 @@ async function applyPlan(ctx: Context, planned: PlannedDatabase, { allowDestruct
   const change = await client.call("databaseUpdate", { params, body }, { signal });
   const builds = plan.summary.rebuild ? { onLine: printBuildLine(ctx.out, json) } : {};
   const ended = await finishChange(ctx, planned, change, { wait: !noWait, ...builds });
+  if (ended.operation === null) return { ...plan, ...ended, status: null, next: null };
   return { ...plan, ...ended, status: "applied" as const, next: findNext(ctx.cwd, planned) };
 }
 

@@ -3,7 +3,7 @@ import { defineCommand, type JsonFlag } from "../../define-command.ts";
 import { alignColumns } from "../../output/columns.ts";
 import type { Output } from "../../output/output.ts";
 import { FILE, PYTHON_FLAG, requireLocal, TARGET, text } from "../parameters.ts";
-import { readBoth } from "../schema/plan-schema.ts";
+import { readBoth } from "../read-both.ts";
 
 interface Flags extends JsonFlag {
   readonly python?: string;

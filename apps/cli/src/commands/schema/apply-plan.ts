@@ -1,9 +1,8 @@
 import { isDeepStrictEqual } from "node:util";
-import type { LocalClient } from "@appdb/contract/client";
 import { AppError } from "@appdb/contract/errors";
 import type { SchemaPlan } from "@appdb/contract/plan";
-
-type Apply = Required<Parameters<LocalClient["schemaApply"]>>;
+import type { Progress } from "@appdb/contract/routes/local";
+import type { SchemaChange, SchemaTarget } from "./schema-target.ts";
 
 /** How often a plan is made once more: fills and indexes of an update that ended just before may end one after another. */
 const TRIES = 5;
@@ -14,19 +13,18 @@ const TRIES = 5;
  * @throws catalog_moved when another plan is due by now, and what applying throws
  */
 export async function applyPlan(
-  client: LocalClient,
+  target: SchemaTarget,
   printed: SchemaPlan,
-  request: Required<Omit<Apply[0], "catalog_version">>,
-  options: Required<Apply[1]>,
+  change: SchemaChange,
+  onProgress: (progress: Progress) => void,
 ): Promise<SchemaPlan> {
   let { catalog_version } = printed;
   for (let tries = 1; ; tries++) {
     try {
-      return await client.schemaApply({ ...request, catalog_version }, options);
+      return await target.apply(catalog_version, change, onProgress);
     } catch (error) {
       if (!(error instanceof AppError && error.code === "catalog_moved") || tries === TRIES) throw error;
-      const { target, manifest, runtime, recompute } = request;
-      const now = await client.schemaPlan({ target, manifest, runtime, recompute }, { signal: options.signal });
+      const now = await target.plan(change);
       if (!doTheSame(printed, now)) throw error;
       catalog_version = now.catalog_version;
     }

@@ -2,8 +2,8 @@ import type { SchemaPlan } from "@appdb/contract/plan";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
 import { EXIT } from "../../output/exit-codes.ts";
 import { printSchemaPlan } from "../../output/schema-plan-text.ts";
-import { FILE, PYTHON_FLAG, requireLocal, TARGET } from "../parameters.ts";
-import { planSchema } from "./plan-schema.ts";
+import { ANY_TARGET, FILE, PYTHON_FLAG } from "../parameters.ts";
+import { openSchemaTarget } from "./schema-target.ts";
 
 interface Flags extends JsonFlag {
   readonly python?: string;
@@ -14,15 +14,17 @@ export const diff = defineCommand<Flags, [file: string, target: string], SchemaP
   brief: "Show what an update would change; exit 0 for nothing, 2 for something",
   examples: [
     ["cli schema diff app.py main", "compare with the local database main"],
+    ["cli schema diff app.py cloud://acme:main", "compare with a hosted one, by the files as they are here"],
     ["cli schema diff app.py main --json", "the plan for a program"],
   ],
   parameters: {
-    positional: { kind: "tuple", parameters: [FILE, TARGET] },
+    positional: { kind: "tuple", parameters: [FILE, ANY_TARGET] },
     flags: { python: PYTHON_FLAG },
   },
   run: async (ctx, flags, file, target) => {
-    const local = requireLocal(target, "schema diff");
-    return (await planSchema(ctx, { file, target: local, python: flags.python, recompute: false })).plan;
+    const { json, python } = flags;
+    const opened = await openSchemaTarget(ctx, { file, target, python, files: "here", json });
+    return await opened.plan({ recompute: false });
   },
   render: printSchemaPlan,
   exitCode: (plan) => (plan.in_agreement ? EXIT.done : EXIT.pending),

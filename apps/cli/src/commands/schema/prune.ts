@@ -4,7 +4,7 @@ import { defineCommand, type JsonFlag } from "../../define-command.ts";
 import { EXIT } from "../../output/exit-codes.ts";
 import { count } from "../../output/plan-op-text.ts";
 import { commandLine, DRY_RUN_FLAG, FILE, FORCE_FLAG, PYTHON_FLAG, requireLocal, TARGET } from "../parameters.ts";
-import { readBoth } from "./plan-schema.ts";
+import { readBoth } from "../read-both.ts";
 
 interface Flags extends JsonFlag {
   readonly python?: string;

@@ -105,15 +105,6 @@ describe("schema diff", () => {
     expect(ran.stderr).toContain("hint: Write for example: main");
   });
 
-  test("a hosted target is refused by name", async () => {
-    const ran = await runCli("schema diff app.py cloud://acme:main --json");
-    expect(ran.exit).toBe(1);
-    expect(JSON.parse(ran.stdout)).toMatchObject({
-      code: "hosted_not_available",
-      meta: { target: "cloud://acme:main" },
-    });
-  });
-
   test("an error of the file is told as the file's, also when the daemon cannot start", async () => {
     const app = appError("app_invalid", { detail: "app.py:3: '(' was never closed", hint: "Close it." });
     const ran = await runCli("schema diff app.py main", {

@@ -8,17 +8,16 @@ import { count } from "../../output/plan-op-text.ts";
 import { showProgress } from "../../output/progress.ts";
 import { printAppliedSchema, printSchemaPlan } from "../../output/schema-plan-text.ts";
 import {
+  ANY_TARGET,
   commandLine,
   DESTRUCTIVE_FLAG,
   DRY_RUN_FLAG,
   FILE,
   FORCE_FLAG,
   PYTHON_FLAG,
-  requireLocal,
-  TARGET,
 } from "../parameters.ts";
 import { applyPlan } from "./apply-plan.ts";
-import { planSchema } from "./plan-schema.ts";
+import { openSchemaTarget, type SchemaTarget } from "./schema-target.ts";
 
 interface Flags extends JsonFlag {
   readonly python?: string;
@@ -34,11 +33,12 @@ export const update = defineCommand<Flags, [file: string, target: string], Schem
   brief: "Make the tables what the file declares",
   examples: [
     ["cli schema update app.py main", "create and extend tables of the local database main"],
+    ["cli schema update app.py cloud://acme:main", "those of a hosted one, after cli db update"],
     ["cli schema update app.py main --allow-destructive", "also drop what the file no longer declares"],
     ["cli schema update app.py main --recompute", "also compute again what former code of your functions computed"],
   ],
   parameters: {
-    positional: { kind: "tuple", parameters: [FILE, TARGET] },
+    positional: { kind: "tuple", parameters: [FILE, ANY_TARGET] },
     flags: {
       python: PYTHON_FLAG,
       force: FORCE_FLAG,
@@ -55,12 +55,12 @@ export const update = defineCommand<Flags, [file: string, target: string], Schem
     aliases: { f: "force", n: "dryRun" },
   },
   run: async (ctx, flags, file, target) => {
-    const local = requireLocal(target, "schema update");
-    const { recompute } = flags;
-    const { plan, app, client } = await planSchema(ctx, { file, target: local, python: flags.python, recompute });
+    const { json, python, recompute } = flags;
+    const opened = await openSchemaTarget(ctx, { file, target, python, files: "there", json });
+    const plan = await opened.plan({ recompute });
     if (!flags.json) printSchemaPlan(plan, ctx.out);
     if (flags.dryRun) return plan.in_agreement ? plan : skipped(plan);
-    // Work of an earlier update that was cut off goes on in the daemon; this one waits for its end.
+    // Work of an earlier update that was cut off goes on where the tables are; this one waits for its end.
     const isDone = plan.in_agreement && plan.jobs.length === 0;
     // Without tables there is nobody whose runtime could be remembered, and perhaps no database.
     if (isDone && plan.tables.length === 0) return plan;
@@ -73,17 +73,10 @@ export const update = defineCommand<Flags, [file: string, target: string], Schem
     const again = (more: readonly string[]) => commandLine(["schema", "update", file, target, ...given, ...more]);
     await agreeToDestroy(ctx, plan, flags, again);
     // Also where nothing is to be done: from now on the tables' functions run in this Python, with this environment.
-    const request = {
-      target: local.text,
-      manifest: app.manifest,
-      runtime: app.runtime,
-      allow_destructive: flags.allowDestructive,
-      recompute,
-      on_error: flags.onError,
-    };
-    const options = { signal: ctx.signal, onProgress: showProgress(ctx.out, flags.json) };
-    const after = await applyPlan(client, plan, request, options).catch((error: unknown) => {
-      throw ctx.signal.aborted ? goesOn(file, target, error) : error;
+    const change = { allow_destructive: flags.allowDestructive, recompute, on_error: flags.onError };
+    const onProgress = showProgress(ctx.out, flags.json);
+    const after = await applyPlan(opened, plan, change, onProgress).catch((error: unknown) => {
+      throw ctx.signal.aborted ? goesOn(opened, file, target, error) : error;
     });
     ctx.out.status("");
     if (isDone) return plan;
@@ -106,10 +99,10 @@ function skipped(plan: SchemaPlan): SchemaPlan {
   return { ...plan, tables, status: "skipped" };
 }
 
-/** Ctrl-C ends the watching: tables are changed as a whole or not at all, and fills belong to the daemon. */
-function goesOn(file: string, target: string, cause: unknown): AppError {
+/** Ctrl-C ends the watching: tables are changed as a whole or not at all, and fills belong to the database. */
+function goesOn({ worker }: SchemaTarget, file: string, target: string, cause: unknown): AppError {
   return appError("interrupted", {
-    detail: "The command was interrupted; what had begun goes on in the daemon.",
+    detail: `The command was interrupted; what had begun goes on in ${worker}.`,
     hint: `See where it is: ${commandLine(["schema", "diff", file, target])}`,
     cause,
   });

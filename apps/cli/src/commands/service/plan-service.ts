@@ -5,7 +5,7 @@ import type { LocalTarget } from "@appdb/contract/names";
 import { nearestName } from "@appdb/contract/nearest";
 import type { ServicePlan } from "@appdb/contract/plan";
 import type { Context } from "../../context.ts";
-import { readBoth } from "../schema/plan-schema.ts";
+import { readBoth } from "../read-both.ts";
 
 export interface PlannedServices {
   readonly plan: ServicePlan;

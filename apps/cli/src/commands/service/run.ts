@@ -5,7 +5,7 @@ import type { Context, RunningService } from "../../context.ts";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
 import { count } from "../../output/plan-op-text.ts";
 import { FILE, PYTHON_FLAG, parsePort, requireLocal, SERVICE, TARGET, text } from "../parameters.ts";
-import { readBoth } from "../schema/plan-schema.ts";
+import { readBoth } from "../read-both.ts";
 import { chooseServices } from "./plan-service.ts";
 
 interface Flags extends JsonFlag {

@@ -1,0 +1,140 @@
+import { randomBytes } from "node:crypto";
+import { rmSync, symlinkSync, utimesSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { HANG_UP } from "../../testing/control-server.ts";
+import { MIB, openUploadWorld, sha256, type UploadWorld, URI } from "../../testing/upload-world.ts";
+
+let at: UploadWorld;
+beforeEach(async () => {
+  at = await openUploadWorld();
+});
+afterEach(() => at[Symbol.asyncDispose]());
+
+describe("project files", () => {
+  test("sends pyproject.toml without what is ours, service.toml never, and says what is left out", async () => {
+    at.write({
+      "pyproject.toml": '[project]\nname = "x"\n[tool.service]\napi_key = "sk_secret"\n[tool.other]\na = 1\n',
+      "app.py": "",
+      ".env": "A=1",
+      "uv.lock": "",
+      "libs/pyproject.toml": '[tool.service]\napi_key = "sk_secret"\n',
+      "README.md": "",
+      "readme.md": "",
+    });
+    symlinkSync("/etc/passwd", join(at.folder, "passwd"));
+    const ran = await at.run(`db update ${URI} -f --json`);
+    expect(ran.exit).toBe(0);
+    expect(at.sent()).toEqual(["README.md", "app.py", "libs/pyproject.toml", "pyproject.toml", "readme.md", "uv.lock"]);
+    const texts = [...at.stored.values()].map(String);
+    expect(texts).toContain('[project]\nname = "x"\n[tool.other]\na = 1\n');
+    expect(texts.join("") + JSON.stringify(at.bodyOf("databasePlan"))).not.toContain("sk_secret");
+    expect(ran.stderr).toContain("warning: Left out, because it may hold secrets: .env. Set values by cli secret set,");
+    expect(ran.stderr).toContain("warning: passwd is left out: it is a link out of the project, to /etc/passwd.\n");
+    expect(ran.stderr).toContain("README.md and readme.md");
+    expect(JSON.parse(ran.stdout).left_out.map(({ path }: { path: string }) => path)).toEqual([".env", "passwd"]);
+    expect(at.bodyOf("databasePlan").environment.source).toBe("uv.lock");
+  });
+
+  test("requirements and what they name travel, though git ignores them", async () => {
+    at.project();
+    at.write({
+      ".gitignore": "*.txt\n*.whl\n",
+      "requirements.txt": "-r pins/base.txt\n./wheels/thing-1.0-py3-none-any.whl\n-c https://example.com/c.txt\n",
+      "pins/base.txt": "-c more.txt\niniconfig\n",
+      "pins/more.txt": "-r base.txt\n",
+      "pins/other.txt": "",
+      "wheels/thing-1.0-py3-none-any.whl": "zip",
+      "wheels/other-1.0-py3-none-any.whl": "zip",
+    });
+    expect((await at.run(`db diff ${URI}`)).exit).toBe(2);
+    expect(at.sent()).toEqual([
+      ".gitignore",
+      "app.py",
+      "pins/base.txt",
+      "pins/more.txt",
+      "requirements.txt",
+      "wheels/thing-1.0-py3-none-any.whl",
+    ]);
+  });
+});
+
+describe("an upload", () => {
+  test("that is cut off goes on with what is missing", async () => {
+    at.project();
+    at.write({ "a.bin": randomBytes(9 * MIB), "b.bin": randomBytes(15 * MIB) });
+    let times = 0;
+    at.answers.blobUpload = ({ body }) => {
+      if (times++ !== 1) return at.store(body);
+      // cut in the middle: the first blob of it was complete
+      const [first] = body;
+      at.store(new Map([first]));
+      throw HANG_UP;
+    };
+    const ran = await at.run(`db update ${URI} -f`);
+    expect(ran.exit).toBe(0);
+    expect(ran.stderr).toContain("The upload was cut off; it goes on. No server answers at");
+    const packs = at.server.asked.filter(({ name }) => name === "blobUpload").map(({ body }) => [...body.keys()]);
+    expect(new Set(packs.flat())).toEqual(new Set(at.stored.keys()));
+    expect(packs[2]).toEqual(packs[1]?.slice(1));
+  });
+
+  test("of a file that changes meanwhile submits nothing, and names the file", async () => {
+    at.project();
+    at.write({ "log.txt": "one" });
+    at.answers.blobMissing = ({ body }) => {
+      at.write({ "log.txt": "two" });
+      return { missing: body.digests };
+    };
+    const ran = await at.run(`db update ${URI} -f --json`);
+    expect(ran.exit).toBe(1);
+    expect(JSON.parse(ran.stdout)).toMatchObject({ code: "files_changed", meta: { files: ["log.txt"] } });
+    expect(at.asked()).not.toContain("databaseUpdate");
+  });
+
+  test("left by Ctrl-C changed nothing, and what was uploaded stays", async () => {
+    at.project();
+    const interrupt = new AbortController();
+    at.answers.blobMissing = async ({ body }) => {
+      interrupt.abort();
+      return { missing: body.digests };
+    };
+    const ran = await at.run(`db update ${URI} -f`, { signal: interrupt.signal });
+    expect(ran.exit).toBe(130);
+    expect(ran.stderr).toContain(
+      "The command was interrupted; the database is as it was.\nhint: What was uploaded stays",
+    );
+    expect(at.asked()).not.toContain("databaseUpdate");
+  });
+});
+
+describe("digests that the home keeps", () => {
+  const digestsSent = () => at.bodyOf("databasePlan").files.map(({ chunks }: { chunks: string[] }) => chunks);
+  const old = new Date(Date.now() - 60_000);
+
+  test("are of no use for a file that was written within the same moment, with the same size", async () => {
+    at.project();
+    await at.run(`db diff ${URI}`);
+    const before = digestsSent();
+    at.write({ "app.py": "x = 2\n" });
+    await at.run(`db diff ${URI}`);
+    expect(digestsSent()).not.toEqual(before);
+  });
+
+  test("do not hide a change that sets the former time, nor do they outlive a file", async () => {
+    at.project();
+    utimesSync(join(at.folder, "app.py"), old, old);
+    await sleep(2_100);
+    await at.run(`db diff ${URI}`);
+    await at.run(`db diff ${URI}`);
+    expect(digestsSent()).toEqual([[sha256("x = 1\n")]]);
+    at.write({ "app.py": "x = 2\n" });
+    utimesSync(join(at.folder, "app.py"), old, old);
+    await at.run(`db diff ${URI}`);
+    expect(digestsSent()).toEqual([[sha256("x = 2\n")]]);
+    rmSync(join(at.folder, "app.py"));
+    await at.run(`db diff ${URI}`);
+    expect(at.sent()).toEqual([]);
+  });
+});

@@ -1,0 +1,172 @@
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { appError, toProblem } from "@appdb/contract/errors";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { schemaPlan } from "../../testing/fake-context.ts";
+import { openUploadWorld, sha256, type UploadWorld, URI } from "../../testing/upload-world.ts";
+
+let at: UploadWorld;
+beforeEach(async () => {
+  at = await openUploadWorld();
+  at.project();
+  at.write({ "lib/names.py": "y = 2\n", "notes.md": "text" });
+  at.answers.schemaPlan = () => ({ plan: ADDITIVE });
+  at.answers.schemaApply = async function* () {
+    yield { event: "progress", table: "docs", column: "x", rows_done: 50, rows_total: 200, errors: 0 };
+    yield { event: "done", plan: AGREED };
+  };
+});
+afterEach(() => at[Symbol.asyncDispose]());
+
+const HERE = { target: URI, catalog_version: 7 };
+const AGREED = schemaPlan({ ...HERE, catalog_version: 8 });
+const DOCS = {
+  path: `${URI}/docs`,
+  model_cls: "Docs",
+  kind: "table",
+  exists: true,
+  status: null,
+  error_count: 0,
+} as const;
+const ADDITIVE = schemaPlan({
+  ...HERE,
+  in_agreement: false,
+  tables: [{ ...DOCS, resolution: "create", ops: [], destructive: false }],
+  summary: { create: 1 },
+});
+const DESTRUCTIVE = schemaPlan({
+  ...HERE,
+  in_agreement: false,
+  tables: [{ ...DOCS, resolution: "update_destructive", ops: [], destructive: true, error_count: 3 }],
+  summary: { update_destructive: 1, destructive: 1 },
+});
+const DIGESTS = { "app.py": sha256("x = 1\n"), "lib/names.py": sha256("y = 2\n") };
+
+describe("cli schema diff of a hosted database", () => {
+  test("sends the files as they are here and changes nothing; exit 2 while something is pending", async () => {
+    const ran = await at.run(`schema diff app.py ${URI}/reports`);
+    expect(ran.exit).toBe(2);
+    expect(ran.stdout).toContain(`+ ${URI}/docs`);
+    expect(at.asked()).toEqual(["blobMissing", "blobUpload", "schemaPlan"]);
+    expect(at.bodyOf("schemaPlan")).toMatchObject({ app_file: "app.py", folders: ["reports"], file_digests: null });
+    const files = at.bodyOf("schemaPlan").files as { path: string; chunks: string[] }[];
+    expect(files.map(({ path }) => path)).toEqual(["app.py", "lib/names.py", "notes.md"]);
+    expect(files.flatMap(({ chunks }) => chunks).filter((digest) => !at.stored.has(digest))).toEqual([]);
+    at.answers.schemaPlan = () => ({ plan: AGREED });
+    const again = await at.run(`schema diff app.py ${URI} --json`);
+    expect(again.exit).toBe(0);
+    expect(JSON.parse(again.stdout)).toEqual(AGREED);
+    expect(at.asked().slice(3)).toEqual(["blobMissing", "schemaPlan"]);
+  });
+
+  test("needs no Python here, and refuses one", async () => {
+    const ran = await at.run(`schema diff app.py ${URI} --python python3`);
+    expect(ran).toMatchObject({ exit: 1, stderr: expect.stringContaining("runs the Python of its image") });
+    expect(at.asked()).toEqual([]);
+  });
+
+  test("of a file that does not travel, or is none, says so", async () => {
+    at.write({ ".gitignore": "app.py\n" });
+    expect((await at.run(`schema diff app.py ${URI}`)).stderr).toContain(
+      "error: app.py is not among the project's files that travel: git ignores it, or the database's entry excludes it.\n",
+    );
+    expect((await at.run(`schema diff other.py ${URI}`)).stderr).toContain("There is no file other.py");
+    expect(at.asked()).toEqual([]);
+  });
+
+  test("prints what the file's Python said there", async () => {
+    at.answers.schemaPlan = () => {
+      throw appError("app_invalid", { detail: "app.py:3: '(' was never closed", hint: "Close it." });
+    };
+    expect(await at.run(`schema diff app.py ${URI}`)).toMatchObject({
+      exit: 1,
+      stdout: "",
+      stderr: expect.stringContaining("error: app.py:3: '(' was never closed\nhint: Close it.\n"),
+    });
+  });
+
+  test("failing cells are told without a command that does not reach them", async () => {
+    at.answers.schemaPlan = () => ({ plan: DESTRUCTIVE });
+    expect((await at.run(`schema diff app.py ${URI}`)).stdout).toContain("(3 failing cells)\n");
+  });
+});
+
+describe("cli schema update of a hosted database", () => {
+  test("plans from the database's own files, and applies the very plan that it printed", async () => {
+    const ran = await at.run(`schema update app.py ${URI}`);
+    expect(ran.exit).toBe(0);
+    expect(ran.stdout).toContain(`created    ${URI}/docs\n`);
+    expect(ran.stderr).toContain("filling docs.x: 50 of 200 rows (25 %)");
+    expect(at.asked()).toEqual(["schemaPlan", "schemaApply"]);
+    expect(at.bodyOf("schemaPlan")).toMatchObject({ files: null, file_digests: DIGESTS, recompute: false });
+    expect(at.bodyOf("schemaApply")).toEqual({
+      ...{ app_file: "app.py", folders: [], file_digests: DIGESTS, recompute: false },
+      ...{ catalog_version: 7, allow_destructive: false, on_error: "abort" },
+    });
+    const json = await at.run(`schema update app.py ${URI} --recompute --on-error ignore --json`);
+    expect(JSON.parse(json.stdout)).toEqual(AGREED);
+    expect(at.bodyOf("schemaApply")).toMatchObject({ recompute: true, on_error: "ignore" });
+  });
+
+  test("is blocked, with the command to type, when the database has other files", async () => {
+    at.answers.schemaPlan = () => {
+      throw appError("project_files_differ", {
+        detail: "app.py here is not what cloud://acme:main has.",
+        hint: "Upload it: cli db update cloud://acme:main",
+      });
+    };
+    const ran = await at.run(`schema update app.py ${URI}`);
+    expect(ran.exit).toBe(1);
+    expect(ran.stderr).toContain("hint: Upload it: cli db update cloud://acme:main\n");
+  });
+
+  test("has the gates of the local path: what destroys needs a flag and an answer", async () => {
+    at.answers.schemaPlan = () => ({ plan: DESTRUCTIVE });
+    const refused = await at.run(`schema update app.py ${URI}`);
+    expect(refused.exit).toBe(3);
+    expect(refused.stderr).toContain(
+      `hint: To do it all the same: cli schema update app.py ${URI} --allow-destructive\n`,
+    );
+    expect((await at.run(`schema update app.py ${URI} --allow-destructive`)).exit).toBe(3);
+    expect((await at.run(`schema update app.py ${URI} -n`)).exit).toBe(2);
+    expect(at.asked()).not.toContain("schemaApply");
+    expect((await at.run(`schema update app.py ${URI} --allow-destructive -f`)).exit).toBe(0);
+    expect(at.bodyOf("schemaApply").allow_destructive).toBe(true);
+  });
+
+  test("ends with the error of its last line; an answer without a last line is one too", async () => {
+    at.answers.schemaApply = async function* () {
+      yield { event: "error", problem: toProblem(appError("fill_failed", { detail: "Row 3 failed.", hint: "Look." })) };
+    };
+    expect(await at.run(`schema update app.py ${URI}`)).toMatchObject({
+      exit: 1,
+      stderr: expect.stringContaining("error: Row 3 failed.\nhint: Look.\n"),
+    });
+    at.answers.schemaApply = async function* () {};
+    expect((await at.run(`schema update app.py ${URI}`)).stderr).toContain("whether it was done is not known");
+  });
+
+  test("left by Ctrl-C it goes on in the database", async () => {
+    at.answers.schemaApply = async function* () {
+      for (;;) {
+        yield { event: "progress", table: "docs", column: "x", rows_done: 1, rows_total: 2, errors: 0 };
+        await sleep(20);
+      }
+    };
+    const interrupt = new AbortController();
+    const running = at.run(`schema update app.py ${URI}`, { signal: interrupt.signal });
+    await expect.poll(() => at.asked().includes("schemaApply")).toBe(true);
+    interrupt.abort();
+    const ran = await running;
+    expect(ran.exit).toBe(130);
+    expect(ran.stderr).toContain(
+      `what had begun goes on in ${URI}.\nhint: See where it is: cli schema diff app.py ${URI}\n`,
+    );
+  });
+
+  test("from a folder below the root names the file from the root", async () => {
+    at.write({ "src/main.py": "" });
+    await at.run(`schema update ${join("src", "main.py")} ${URI}`);
+    expect(at.bodyOf("schemaPlan").app_file).toBe("src/main.py");
+  });
+});

@@ -1,0 +1,105 @@
+import { type AppError, appError, fromProblem } from "@appdb/contract/errors";
+import type { HostedTarget } from "@appdb/contract/names";
+import type { SchemaPlan } from "@appdb/contract/plan";
+import type { Progress } from "@appdb/contract/routes/local";
+import type { Context, Control } from "../../context.ts";
+import { uploadBlobs } from "../../control/upload-blobs.ts";
+import { showUpload } from "../../output/upload-progress.ts";
+import { findApplication } from "../../project/find-project.ts";
+import { type ReadProject, readProject } from "../../project/read-project.ts";
+import { commandLine } from "../parameters.ts";
+import type { SchemaChange, SchemaTarget, SchemaTargetInput } from "./schema-target.ts";
+
+/**
+ * A hosted database: its own Python reads the file, so that none is needed here. `here` sends the files as they are and changes
+ * nothing; `there` takes the database's, which must be those of the project as far as the application imports them.
+ */
+export async function openHostedSchema(
+  ctx: Context,
+  input: SchemaTargetInput,
+  target: HostedTarget,
+): Promise<SchemaTarget> {
+  if (input.python !== undefined) throw noPython(target);
+  const { app_file, project } = findApplication(ctx.cwd, input.file);
+  const read = await readProject(ctx, project.root, target.uri.text);
+  if (!read.tree.digests.has(app_file)) throw notSelected(app_file, read);
+  const control = await (await ctx.control()).open();
+  const folders = [...target.folders];
+  const params = { org: target.uri.organization, db: target.uri.database };
+  const { signal } = ctx;
+  const file_digests = pythonDigests(read);
+  return {
+    worker: target.uri.text,
+    plan: async ({ recompute }) => {
+      const sent = input.files === "here" ? await sendFiles(ctx, control, params.org, read, input.json) : null;
+      const body = { app_file, folders, files: sent, file_digests: sent === null ? file_digests : null, recompute };
+      return (await control.client.call("schemaPlan", { params, body }, { signal })).plan;
+    },
+    apply: async (catalog_version, change, onProgress) => {
+      const body = { app_file, folders, file_digests, catalog_version, ...change };
+      return await readEnd(control, { params, body }, { signal, onProgress });
+    },
+  };
+}
+
+async function sendFiles(
+  ctx: Pick<Context, "out" | "signal">,
+  { client }: Control,
+  org: string,
+  { tree }: ReadProject,
+  json: boolean,
+) {
+  const onRetry = (reason: string) => ctx.out.note(`The upload was cut off; it goes on. ${reason}`);
+  const onProgress = showUpload(ctx.out, json);
+  await uploadBlobs(client, { org, tree, signal: ctx.signal, onProgress, onRetry });
+  ctx.out.status("");
+  return tree.entries.map((entry) => ({ ...entry, chunks: [...entry.chunks] }));
+}
+
+interface ApplyInput {
+  readonly params: { readonly org: string; readonly db: string };
+  readonly body: SchemaChange & {
+    readonly app_file: string;
+    readonly folders: string[];
+    readonly file_digests: Record<string, string>;
+    readonly catalog_version: number;
+  };
+}
+
+/** Reads the lines of an update to its last one. @throws what the update throws; interrupted with the signal */
+async function readEnd(
+  { client, server }: Control,
+  input: ApplyInput,
+  given: { readonly signal: AbortSignal; readonly onProgress: (progress: Progress) => void },
+): Promise<SchemaPlan> {
+  for await (const line of client.lines("schemaApply", input, given.signal)) {
+    if (line.event === "progress") given.onProgress(line);
+    else if (line.event === "error") throw fromProblem(line.problem);
+    else return line.plan;
+  }
+  if (given.signal.aborted) throw appError("interrupted", { detail: "The command was interrupted." });
+  throw appError("server_failed", {
+    detail: `${server.url} ended the answer before the update did; whether it was done is not known.`,
+    hint: "Look at what is to be done still: cli schema diff",
+  });
+}
+
+/** Of what Python could import; whatever else changed is no reason to refuse an update of the tables. */
+function pythonDigests({ tree }: ReadProject): Record<string, string> {
+  return Object.fromEntries([...tree.digests].filter(([path]) => path.endsWith(".py")));
+}
+
+function noPython(target: HostedTarget): AppError {
+  return appError("usage", {
+    detail: `--python is for local databases: ${target.text} runs the Python of its image.`,
+    hint: `Leave it out. The image's Python is python_version of the database's entry: ${commandLine(["db", "update", target.uri.text])}`,
+  });
+}
+
+function notSelected(app_file: string, { project }: ReadProject): AppError {
+  return appError("app_outside_project", {
+    detail: `${app_file} is not among the project's files that travel: git ignores it, or the database's entry excludes it.`,
+    hint: `Name it in include of ${project.config_file}, or take it out of exclude.`,
+    meta: { file: app_file },
+  });
+}
