@@ -62,7 +62,9 @@ export async function buildImage(deps: ReconcileDeps, { database_id, attempt, si
   const either = AbortSignal.any([signal, following.signal]);
   try {
     const built = await build(deps, seen, wanted, either);
+    await deps.reconcileStepDone?.("image_there");
     await succeed(deps, seen, wanted, built);
+    await deps.reconcileStepDone?.("built");
   } catch (error) {
     // nobody waits for it any more; what is to become of the database without it is looked at
     if (following.signal.aborted && !signal.aborted) return await enqueueReconcileDatabase(deps.db, database_id);

@@ -55,6 +55,7 @@ export interface Machine {
 export const RECONCILE_STEPS = [
   "begun",
   "building",
+  "image_there",
   "built",
   "prepared",
   "committed",

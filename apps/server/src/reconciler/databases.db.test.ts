@@ -35,8 +35,8 @@ describe("a database", () => {
     expect(told).toMatchObject({ role: "database", database_id: stage.id, resources: RESOURCES, notices: [] });
     expect(existsSync(told.runtime.project_root)).toBe(true);
     expect(told.token.length).toBeGreaterThan(40);
-    const { rows } = await sql`select from control.databases where sealed_pod_token is null
-      or encode(sealed_pod_token, 'escape') like ${`%${told.token}%`}`.execute(server.deps.db);
+    const { rows } = await sql`select from control.databases where id = ${stage.id} and (sealed_pod_token is null
+      or encode(sealed_pod_token, 'escape') like ${`%${told.token}%`})`.execute(server.deps.db);
     expect(rows).toEqual([]);
   });
 
@@ -111,6 +111,7 @@ describe("a database", () => {
     await stage.server.deps.db
       .updateTable("control.databases")
       .set({ desired: sql`desired || ${JSON.stringify({ environment: HASH })}::jsonb` })
+      .where("id", "=", stage.id)
       .execute();
     await using _reconciler = await stage.start();
     const seen = await stage.settles("FAILED");
@@ -154,6 +155,7 @@ describe("a database", () => {
     await server.deps.db
       .updateTable("control.databases")
       .set({ desired: sql`jsonb_set(desired, '{settings,sleep_after}', '"90s"')` })
+      .where("id", "=", stage.id)
       .execute();
     await using _reconciler = await stage.start();
     await stage.settles("AVAILABLE");
@@ -193,7 +195,7 @@ describe("a database", () => {
       operations: expect.arrayContaining(["database.delete succeeded"]),
     });
     expect([existsSync(data_folder), existsSync(files_folder)]).toEqual([false, false]);
-    const { rows } = await sql`select from control.data_keys where database_id is not null`.execute(server.deps.db);
+    const { rows } = await sql`select from control.data_keys where database_id = ${stage.id}`.execute(server.deps.db);
     expect(rows).toEqual([]);
   });
 
@@ -202,7 +204,9 @@ describe("a database", () => {
     await stage.settles("AVAILABLE");
     await stage.ask("delete");
     await stage.settles("DELETING");
-    await sql`update control.databases set purge_at = now() - interval '1 second'`.execute(server.deps.db);
+    await sql`update control.databases set purge_at = now() - interval '1 second' where id = ${stage.id}`.execute(
+      server.deps.db,
+    );
     await sql`select graphile_worker.add_job('sweep', '{}'::json)`.execute(server.deps.db);
     await stage.settles(undefined);
   });
@@ -299,7 +303,7 @@ describe("a pod", () => {
       await using _reconciler = await stage.start();
       await stage.settles("AVAILABLE");
     }
-    await server.deps.db.deleteFrom("control.databases").execute();
+    await server.deps.db.deleteFrom("control.databases").where("id", "=", stage.id).execute();
     await using _reconciler = await stage.start();
     await eventually(() => expect(stage.machine.pods.running()).toEqual([]));
   });

@@ -54,15 +54,18 @@ export interface SeenStage {
   readonly pods: readonly { readonly state: string; readonly reason: string | null }[];
 }
 
+const NAME = "data";
 const SETTLE_MS = 25_000;
 
 export async function openReconcilerStage(server: TestServer): Promise<ReconcilerStage> {
   const machine = createTestMachine(server.home);
   const owner = await makePerson(server);
   const org = await makeOrg(server, owner);
-  const id = await makeDatabase(server, org, { name: "main", state: "PROVISIONING", observed: null });
+  // else the reconciler would make one
+  await makeDatabase(server, org, { name: "main", state: "STOPPED" });
+  const id = await makeDatabase(server, org, { name: NAME, state: "PROVISIONING", observed: null });
   const { db, recordEvent } = server.deps;
-  const uri = `cloud://${org.name}:main`;
+  const uri = `cloud://${org.name}:${NAME}`;
   const write = async (kind: string, target: string, tx: Parameters<typeof enqueueReconcileDatabase>[0]) => {
     const operation = await startOperation(
       { tx: tx as never, recordEvent },
@@ -160,9 +163,9 @@ async function seeStage(server: TestServer, id: string): Promise<SeenStage> {
     select d.state, d.failure, d.observed, d.generation, d.observed_generation, d.last_build, d.awake_because,
       coalesce((select max(p.restarts) from control.pods p where p.database_id = d.id), 0) as restarts,
       (select coalesce(jsonb_agg(o.kind || ' ' || o.state order by o.id), '[]') from control.operations o
-        where o.target = 'cloud://' || g.name || ':main') as operations,
+        where o.target = 'cloud://' || g.name || ${`:${NAME}`}) as operations,
       (select count(*)::int from control.operations o where o.state in ('pending', 'running')
-        and o.target = 'cloud://' || g.name || ':main') as open,
+        and o.target = 'cloud://' || g.name || ${`:${NAME}`}) as open,
       (select count(*)::int from graphile_worker.jobs j
         where j.key in ('reconcile-database ' || ${id}, 'build-image ' || ${id}) or j.locked_by is not null) as jobs,
       (select coalesce(jsonb_agg(jsonb_build_object('state', p.state, 'reason', p.reason)), '[]') from control.pods p
