@@ -72,7 +72,14 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
   const manifests = new TreeManifests({ folder: join(spec.data_folder, "manifests"), runtimes, log });
   const createRunner: JobDeps["udf"] = (runtime_id, modules, onQuery) =>
     createFillRunner({ limits, log, runtimes }, runtime_id, modules, onQuery);
-  const disk = new DiskGuard({ folder: spec.data_folder, uri: spec.uri, resources: spec.resources, log });
+  const disk = new DiskGuard({
+    folder: spec.data_folder,
+    uri: spec.uri,
+    resources: spec.resources,
+    log,
+    clock,
+    usedAt: () => use.last_used_at,
+  });
   const databases = new OpenDatabases({
     postgres,
     clock,

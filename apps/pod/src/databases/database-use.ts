@@ -1,3 +1,5 @@
+import { countConnections } from "@appdb/adapters/postgres/count-connections";
+import { countOpenJobs } from "@appdb/engine/jobs/count-jobs";
 import type { Clock, SqlPool } from "@appdb/engine/ports";
 import { hasCatalog } from "@appdb/engine/schema/load-catalog";
 
@@ -40,30 +42,25 @@ export class DatabaseUse {
 
   /** When somebody last used it, as far as anybody has looked. */
   get last_used_at(): number {
-    return this.#last_used_at;
+    return this.is_quiet ? this.#last_used_at : this.#deps.clock.now();
   }
 
   /** What keeps the database from being idle: `2 connections, 1 job`; null for nothing. @throws database_unavailable and its kin when PostgreSQL does not say */
   async describe(): Promise<string | null> {
     const { sql, application_name, clock } = this.#deps;
-    const { rows } = await sql.query({ text: CONNECTIONS, values: [application_name] });
+    const connections = await countConnections(sql, application_name);
     // the table comes with the first update, and stays
     this.#has_jobs ||= await hasCatalog(sql);
-    const jobs = this.#has_jobs ? await sql.query({ text: JOBS }) : undefined;
     const reasons = [
       counted(this.#requests, "request"),
-      counted(Number(rows[0]?.[0]), "connection"),
-      counted(Number(jobs?.rows[0]?.[0] ?? 0), "job"),
+      counted(connections, "connection"),
+      counted(this.#has_jobs ? await countOpenJobs(sql) : 0, "job"),
     ].filter((reason) => reason !== undefined);
     if (reasons.length === 0) return null;
     this.#last_used_at = clock.now();
     return reasons.join(", ");
   }
 }
-
-const CONNECTIONS = `select count(*) from pg_stat_activity
-  where backend_type = 'client backend' and application_name is distinct from $1`;
-const JOBS = "select count(*) from appdb.jobs where state in ('queued', 'running')";
 
 function counted(count: number, what: string): string | undefined {
   if (count === 0) return undefined;

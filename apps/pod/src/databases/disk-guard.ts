@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { walBudgetMb } from "@appdb/adapters/postgres/postgres-settings";
 import { appError } from "@appdb/contract/errors";
 import type { Resources } from "@appdb/contract/pod-spec";
-import type { Logger } from "@appdb/engine/ports";
+import type { Clock, Logger } from "@appdb/engine/ports";
 
 const MB = 1024 * 1024;
 const GB = 1024 * MB;
@@ -11,6 +11,8 @@ const GB = 1024 * MB;
 const FASTEST_BYTES_PER_S = 200 * MB;
 const SOONEST_MS = 1_000;
 const LATEST_MS = 30_000;
+/** A database that nobody uses grows by next to nothing. */
+const UNUSED_MS = 300_000;
 
 export interface DiskUse {
   readonly data_bytes: number;
@@ -51,6 +53,9 @@ export interface DiskGuardDeps {
   readonly uri: string;
   readonly resources: Pick<Resources, "disk_gb">;
   readonly log: Logger;
+  readonly clock: Clock;
+  /** When the database was last used; now, while it is. */
+  usedAt(): number;
 }
 
 /** Refuses writes before a database has used up its disk; reads go on. Looks again by itself, the sooner the less room there is. */
@@ -61,6 +66,7 @@ export class DiskGuard implements Disposable {
   #is_full = false;
   #timer: NodeJS.Timeout | undefined;
   #watching: Promise<void> | undefined;
+  #looked_at = 0;
   #is_ended = false;
 
   constructor(deps: DiskGuardDeps) {
@@ -81,7 +87,12 @@ export class DiskGuard implements Disposable {
   }
 
   async #watch(): Promise<void> {
-    await this.#look();
+    const { clock, usedAt } = this.#deps;
+    const now = clock.now();
+    if (usedAt() >= this.#looked_at || now - this.#looked_at >= UNUSED_MS) {
+      this.#looked_at = now;
+      await this.#look();
+    }
     if (this.#is_ended) return;
     this.#timer = setTimeout(() => void this.#watch(), nextLook(roomOf(this.#use, this.#limits)));
     this.#timer.unref();

@@ -3,6 +3,7 @@ import { withClient } from "@appdb/adapters/postgres/database-admin";
 import { createPgPool } from "@appdb/adapters/postgres/pg-pool";
 import type { PostgresProvider } from "@appdb/adapters/postgres/postgres-provider";
 import { appError } from "@appdb/contract/errors";
+import { countOpenJobs } from "@appdb/engine/jobs/count-jobs";
 import type { JobDeps } from "@appdb/engine/jobs/job-deps";
 import { runJobs } from "@appdb/engine/jobs/run-jobs";
 import type { Clock, Logger, SqlPool } from "@appdb/engine/ports";
@@ -87,7 +88,7 @@ export class OpenDatabases implements AsyncDisposable {
   async closeIdle(mayClose: () => boolean): Promise<void> {
     for (const { name, sql } of await this.list()) {
       const entry = this.#entries.get(name);
-      const jobs = await countOpenJobs(sql);
+      const jobs = await countOpenJobs(sql).catch(() => undefined);
       if (entry === undefined || this.#entries.get(name) !== entry || jobs !== 0 || !mayClose()) continue;
       this.#entries.delete(name);
       await entry.close();
@@ -96,8 +97,8 @@ export class OpenDatabases implements AsyncDisposable {
 
   /** Number of jobs that have not ended in the open databases; 0 for one that does not answer now. */
   async countFills(): Promise<number> {
-    const counts = await Promise.all((await this.list()).map(({ sql }) => countOpenJobs(sql)));
-    return counts.reduce<number>((sum, count) => sum + (count ?? 0), 0);
+    const counts = await Promise.all((await this.list()).map(({ sql }) => countOpenJobs(sql).catch(() => 0)));
+    return counts.reduce((sum, count) => sum + count, 0);
   }
 
   /** The databases open now. */
@@ -152,11 +153,4 @@ export class OpenDatabases implements AsyncDisposable {
       }
     }
   }
-}
-
-/** Undefined when the database does not answer now. */
-async function countOpenJobs(sql: SqlPool): Promise<number | undefined> {
-  const text = "select count(*) from appdb.jobs where state in ('queued', 'running')";
-  const found = await sql.query({ text }).catch(() => undefined);
-  return found === undefined ? undefined : Number(found.rows[0]?.[0]);
 }

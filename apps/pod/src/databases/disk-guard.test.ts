@@ -1,0 +1,42 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { diskLimits, measureFolder, nextLook, roomOf } from "./disk-guard.ts";
+
+const MB = 1024 * 1024;
+const GB = 1024 * MB;
+
+test("the write-ahead log's part of the disk is kept free for it, and counts as it is once it has more", () => {
+  const limits = diskLimits({ disk_gb: 10 });
+  const data_bytes = 8 * GB;
+  const room = roomOf({ data_bytes, wal_bytes: 0 }, limits);
+  expect(room).toBe(roomOf({ data_bytes, wal_bytes: limits.wal_bytes }, limits));
+  expect(roomOf({ data_bytes, wal_bytes: limits.wal_bytes + MB }, limits)).toBe(room - MB);
+  expect(data_bytes + limits.wal_bytes + room).toBeLessThan(limits.limit_bytes);
+});
+
+test.each([1, 10, 1_000])("a new database of %i GB has most of its disk", (disk_gb) => {
+  expect(roomOf({ data_bytes: 30 * MB, wal_bytes: 16 * MB }, diskLimits({ disk_gb }))).toBeGreaterThan(
+    disk_gb * GB * 0.75,
+  );
+});
+
+test("the next look comes before the fastest disk could have used up the room", () => {
+  expect(nextLook(2 * GB)).toBeLessThanOrEqual(11_000);
+  expect([nextLook(100 * GB), nextLook(0), nextLook(-GB)]).toEqual([30_000, 1_000, 1_000]);
+});
+
+test("files are measured by what they take, those of the write-ahead log apart", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "appdb-disk-"));
+  try {
+    mkdirSync(join(folder, "18", "pg_wal", "archive_status"), { recursive: true });
+    writeFileSync(join(folder, "18", "table"), Buffer.alloc(3 * MB, 1));
+    writeFileSync(join(folder, "18", "pg_wal", "archive_status", "segment"), Buffer.alloc(2 * MB, 1));
+    const { data_bytes, wal_bytes } = await measureFolder(folder);
+    expect([Math.round(data_bytes / MB), Math.round(wal_bytes / MB)]).toEqual([3, 2]);
+    expect(await measureFolder(join(folder, "none"))).toEqual({ data_bytes: 0, wal_bytes: 0 });
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
