@@ -23,6 +23,8 @@ import { addMemberRoutes } from "./control-plane/members/routes.ts";
 import { addOperationRoutes } from "./control-plane/operations/routes.ts";
 import { addOrganizationRoutes } from "./control-plane/organizations/routes.ts";
 import { createFindOrg } from "./control-plane/organizations/store.ts";
+import { addRowRoutes } from "./control-plane/rows/routes.ts";
+import { addSchemaRoutes } from "./control-plane/schema/routes.ts";
 import { createEnvelope, type Envelope } from "./control-plane/secrets/envelope.ts";
 import type { MasterKey } from "./control-plane/secrets/master-key.ts";
 import { addSecretRoutes } from "./control-plane/secrets/routes.ts";
@@ -145,6 +147,8 @@ function addResourceRoutes(app: FastifyInstance, routes: ControlRoutes, deps: Se
   addDatabaseRoutes(routes, deps);
   addBlobRoutes(routes, deps);
   addLogRoutes(routes, { ...deps, line_streams });
+  addSchemaRoutes(routes, { ...deps, line_streams });
+  addRowRoutes(routes, streaming);
   addOperationRoutes(routes, { ...deps, stopping: stopping.signal });
   addEventRoutes(routes, { ...deps, streams });
   addWebhookRoutes(routes, { ...deps, allow_private: deps.config.webhook_private });

@@ -155,7 +155,7 @@ async function sendTo(
     ...(body === undefined ? {} : { body: isSentAsIs(body) ? body : JSON.stringify(body) }),
   });
   const text = await response.text();
-  const is_json = response.headers.get("content-type")?.includes("json") === true && text !== "";
+  const is_json = /\/(problem\+)?json\b/.test(response.headers.get("content-type") ?? "") && text !== "";
   return { status: response.status, headers: response.headers, text, json: is_json ? JSON.parse(text) : undefined };
 }
 

@@ -1,0 +1,104 @@
+import type { ServerResponse } from "node:http";
+import { appError, toProblem } from "@appdb/contract/errors";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type DatabaseStage, makeDatabase, openDatabaseStage } from "../../testing/databases.ts";
+import { type FakePod, openFakePod, sendJson } from "../../testing/fake-pod.ts";
+import { openServer, type TestServer } from "../../testing/open-server.ts";
+import { openOrgStage } from "../../testing/people.ts";
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await openServer();
+});
+afterAll(() => server[Symbol.asyncDispose]());
+
+const TABLE = { path: "docs", columns: [], rows: 1, errors: 0, bytes: 8_192 };
+
+async function openStage(): Promise<DatabaseStage & { readonly pod: FakePod } & AsyncDisposable> {
+  const stage = await openDatabaseStage(server);
+  const pod = await openFakePod(server, { id: stage.database_id, org_id: stage.org.id });
+  return { ...stage, pod, [Symbol.asyncDispose]: () => pod[Symbol.asyncDispose]() };
+}
+const paramsOf = (stage: DatabaseStage, table = "docs") => ({ org: stage.org.name, db: "main", table });
+
+describe("tables and rows", () => {
+  test("come from the database's pod, numbers to their last digit and as nothing but JSON", async () => {
+    await using stage = await openStage();
+    const { pod } = stage;
+    pod.answer = (asked, response) => {
+      if (asked.route === "GET /v1/tables") return sendJson(response, { tables: [TABLE] });
+      if (asked.route === "GET /v1/tables/reports%2Fdocs")
+        return sendJson(response, { ...TABLE, path: "reports/docs" });
+      response.writeHead(200, { "content-type": "text/html" }).end('{"rows":[{"n":9223372036854775807}],"next":null}');
+    };
+    const ask = (name: "tableList" | "tableShow" | "rowList", table?: string, query = {}) =>
+      server.ask(name, { as: stage.member, params: paramsOf(stage, table), query } as never);
+    expect((await ask("tableList")).json).toEqual({ tables: [TABLE] });
+    expect((await ask("tableShow", "reports/docs")).json).toMatchObject({ path: "reports/docs" });
+    const rows = await ask("rowList", "docs", { limit: "7", cursor: "a&b" });
+    expect(rows.text).toBe('{"rows":[{"n":9223372036854775807}],"next":null}');
+    expect(rows.headers.get("content-type")).toBe("application/json; charset=utf-8");
+    expect(pod.asked.at(-1)?.route).toBe("GET /v1/tables/docs/rows?limit=7&cursor=a%26b");
+  });
+
+  test("are inserted as they are sent, with the key that makes them once", async () => {
+    await using stage = await openStage();
+    stage.pod.answer = (_asked, response) => sendJson(response, { n: 1 });
+    const body = '{"n": 9223372036854775807}';
+    const headers = { "idempotency-key": "k1", "x-api-key-of-mine": "hidden" };
+    const answer = await server.ask("rowInsert", { as: stage.member, params: paramsOf(stage), body, headers } as never);
+    expect([answer.status, answer.text]).toEqual([200, '{"n":1}']);
+    const [asked] = stage.pod.asked;
+    expect(asked).toMatchObject({ route: "POST /v1/tables/docs/rows", body, headers: { "idempotency-key": "k1" } });
+    expect(JSON.stringify(asked?.headers)).not.toMatch(new RegExp(`hidden|${stage.member.token}`));
+  });
+
+  test("that the pod refuses are refused with its own words", async () => {
+    await using stage = await openStage();
+    const refusal = appError("disk_full", { detail: "The disk is full: 10.00 GB are used.", hint: "Raise disk_gb." });
+    stage.pod.answer = (_asked, response) => sendJson(response, toProblem(refusal), 507);
+    const answer = await server.ask("rowInsert", { as: stage.member, params: paramsOf(stage), body: {} } as never);
+    expect(answer.json).toMatchObject({ code: "disk_full", status: 507, hint: "Raise disk_gb." });
+  });
+});
+
+describe("a database", () => {
+  test.each(["STOPPED", "FAILED", "PROVISIONING", "DELETING"] as const)(
+    "that is %s is not asked, and says what leads on",
+    async (state) => {
+      const stage = await openOrgStage(server);
+      await makeDatabase(server, stage.org, { state });
+      const uri = `cloud://${stage.org.name}:main`;
+      const params = { org: stage.org.name, db: "main", table: "docs" };
+      for (const [route, verb] of [
+        ["tableList", "read"],
+        ["rowInsert", "written"],
+      ] as const) {
+        const body = route === "rowInsert" ? {} : undefined;
+        const answer = await server.ask(route, { as: stage.member, params, body } as never);
+        expect(answer.json).toMatchObject({
+          code: "database_not_available",
+          detail: `${uri} is ${state}; it must be AVAILABLE to be ${verb}.`,
+          hint: expect.stringContaining(uri),
+        });
+      }
+    },
+  );
+
+  test("whose pod does not answer is told to be looked at, whatever is wrong with its pod", async () => {
+    const stage = await openDatabaseStage(server);
+    const ask = () => server.ask("tableList", { as: stage.member, params: paramsOf(stage) } as never);
+    const silent = { code: "database_not_reached", status: 503, hint: expect.stringContaining("cli db status") };
+    expect((await ask()).json).toMatchObject(silent);
+    await using pod = await openFakePod(server, { id: stage.database_id, org_id: stage.org.id });
+    for (const answer of [
+      (response: ServerResponse) => response.end("no JSON"),
+      (response: ServerResponse) => response.destroy(),
+      (response: ServerResponse) => sendJson(response, { code: "unauthorized", detail: "x" }, 401),
+      (response: ServerResponse) => response.writeHead(502).end("<html>"),
+    ]) {
+      pod.answer = (_asked, response) => void answer(response);
+      expect((await ask()).json).toMatchObject(silent);
+    }
+  });
+});

@@ -1,0 +1,71 @@
+import type { TreeEntry } from "@appdb/contract/control/project-tree";
+import { AppError, appError } from "@appdb/contract/errors";
+import type { ImportedFile } from "@appdb/contract/routes/pod";
+
+export type FileDigests = Readonly<Record<string, string>>;
+
+/** Files that a message names. */
+const MOST_NAMED = 5;
+/** What Python says of files that are not those that it expects. */
+const OF_THE_FILES = ["app_invalid", "app_file_not_found", "manifest_invalid"];
+
+/** Blocks an update when what the application imported is not what the person has. @throws project_files_differ */
+export function checkImported(uri: string, imported: readonly ImportedFile[], digests: FileDigests | null): void {
+  if (digests === null) return;
+  refuse(
+    uri,
+    imported.filter(({ digest, path }) => digests[path] !== digest).map(({ path }) => path),
+  );
+}
+
+/** The same for the application's file itself, before anything is run. @throws project_files_differ */
+export function checkAppFile(
+  uri: string,
+  entries: readonly TreeEntry[],
+  app_file: string,
+  digests: FileDigests | null,
+): void {
+  const entry = entries.find(({ path }) => path === app_file);
+  if (digests === null || entry === undefined || isSame(entry, digests)) return;
+  refuse(uri, [app_file]);
+}
+
+/** An error of files that are not the person's is not the one to tell. @throws project_files_differ, else the error itself */
+export function explainError(
+  uri: string,
+  entries: readonly TreeEntry[],
+  digests: FileDigests | null,
+  error: unknown,
+): never {
+  if (digests === null || !(error instanceof AppError) || !OF_THE_FILES.includes(error.code)) throw error;
+  const others = entries.filter((entry) => entry.path.endsWith(".py") && !isSame(entry, digests));
+  const paths = new Set(entries.map(({ path }) => path));
+  const added = Object.keys(digests).filter((path) => path.endsWith(".py") && !paths.has(path));
+  refuse(uri, [...others.map(({ path }) => path), ...added], error);
+  throw error;
+}
+
+export function noFiles(uri: string): Error {
+  return appError("project_files_differ", {
+    detail: `${uri} has no project files yet.`,
+    hint: `Upload them: cli db update ${uri}`,
+    meta: { uri, files: [] },
+  });
+}
+
+/** Of a file of several chunks only a reader of it knows the digest. */
+function isSame({ chunks, path }: TreeEntry, digests: FileDigests): boolean {
+  return chunks.length !== 1 || digests[path] === chunks[0];
+}
+
+function refuse(uri: string, paths: readonly string[], cause?: unknown): void {
+  if (paths.length === 0) return;
+  const named = paths.slice(0, MOST_NAMED).join(", ");
+  const more = paths.length > MOST_NAMED ? ` and ${paths.length - MOST_NAMED} more` : "";
+  throw appError("project_files_differ", {
+    detail: `${named}${more}: not what ${uri} has.`,
+    hint: `Update the database first: cli db update ${uri}`,
+    meta: { uri, files: paths.slice(0, 100) },
+    cause,
+  });
+}

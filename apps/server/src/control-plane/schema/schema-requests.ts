@@ -1,0 +1,124 @@
+import type { IncomingMessage } from "node:http";
+import type { BlobStore } from "@appdb/adapters/blobs/blob-store";
+import type { TreeEntry } from "@appdb/contract/control/project-tree";
+import { type SchemaPlan, schemaPlanSchema } from "@appdb/contract/plan";
+import type {
+  hostedSchemaApplyRequestSchema,
+  hostedSchemaPlanRequestSchema,
+} from "@appdb/contract/routes/control-databases";
+import { importedFileSchema } from "@appdb/contract/routes/pod";
+import { POD_ROUTES } from "@appdb/contract/routes/pod-paths";
+import * as z from "zod";
+import { databasePlaces } from "../../pods/database-places.ts";
+import { type FindPodDeps, type FoundPod, findPod } from "../../pods/find-pod.ts";
+import { askDocument, callPod, notReached, type PodPlace } from "../../pods/pod-client.ts";
+import { keepTree } from "../blobs/keep-tree.ts";
+import { materializeTree } from "../blobs/materialize-tree.ts";
+import type { OrgOfDatabases } from "../databases/store.ts";
+import { checkAppFile, checkImported, explainError, noFiles } from "./check-files.ts";
+
+export interface SchemaDeps extends FindPodDeps {
+  readonly blobs: BlobStore;
+}
+
+const plannedSchema = z.object({ plan: schemaPlanSchema, imported: z.array(importedFileSchema) });
+const manifestSchema = z.object({ imported: z.array(importedFileSchema) });
+
+/**
+ * Plans what an update of the tables would do: from the person's files as they were uploaded, or from the database's own, which then
+ * must be the person's.
+ * @throws database_not_available, project_files_differ, blobs_missing, tree_invalid, database_not_reached, what the pod refuses
+ */
+export async function planSchema(
+  deps: SchemaDeps,
+  org: OrgOfDatabases,
+  name: string,
+  body: z.output<typeof hostedSchemaPlanRequestSchema>,
+  signal: AbortSignal,
+): Promise<{ plan: SchemaPlan }> {
+  const { app_file, file_digests, files, folders, recompute } = body;
+  const found = await findPod(deps, org, name, "changed");
+  const ask = async (tree: string) => {
+    const call = { ...POD_ROUTES.schemaPlan, body: { app_file, files: tree, folders, recompute }, signal };
+    return check(found.pod, plannedSchema, await askDocument(found.pod, call));
+  };
+  if (files !== null) return { plan: (await ask(await bringTree(deps, org, found, files, signal))).plan };
+  const own = await ownTree(deps, org, found);
+  checkAppFile(found.pod.uri, own.entries, app_file, file_digests);
+  const planned = await ask(own.digest).catch((error: unknown) =>
+    explainError(found.pod.uri, own.entries, file_digests, error),
+  );
+  checkImported(found.pod.uri, planned.imported, file_digests);
+  return { plan: planned.plan };
+}
+
+export interface BegunApply {
+  readonly pod: PodPlace;
+  /** Lines: progress, then `done` or `error`. */
+  readonly answer: IncomingMessage;
+}
+
+/** Begins an update of the tables from the database's own files, which must be the person's; `told` runs right before. @throws as planSchema */
+export async function beginApply(
+  deps: SchemaDeps,
+  org: OrgOfDatabases,
+  name: string,
+  body: z.output<typeof hostedSchemaApplyRequestSchema>,
+  told: (uri: string) => Promise<void>,
+  signal: AbortSignal,
+): Promise<BegunApply> {
+  const { app_file, file_digests, ...rest } = body;
+  const found = await findPod(deps, org, name, "changed");
+  const { pod } = found;
+  const own = await ownTree(deps, org, found);
+  checkAppFile(pod.uri, own.entries, app_file, file_digests);
+  const manifest = { ...POD_ROUTES.manifest, body: { app_file, files: own.digest }, signal };
+  const { imported } = await askDocument(pod, manifest).then(
+    (document) => check(pod, manifestSchema, document),
+    (error: unknown) => explainError(pod.uri, own.entries, file_digests, error),
+  );
+  checkImported(pod.uri, imported, file_digests);
+  const call = { ...POD_ROUTES.schemaApply, body: { ...rest, app_file, files: own.digest }, signal };
+  await told(pod.uri);
+  return { pod, answer: await callPod(pod, call) };
+}
+
+/** The files that the database runs. @throws project_files_differ when it has none */
+async function ownTree(
+  { db }: SchemaDeps,
+  org: OrgOfDatabases,
+  { pod, row }: FoundPod,
+): Promise<{ readonly digest: string; readonly entries: readonly TreeEntry[] }> {
+  const digest = row.observed?.tree ?? null;
+  const tree =
+    digest === null
+      ? undefined
+      : await db
+          .selectFrom("control.trees")
+          .select("entries")
+          .where("org_id", "=", org.id)
+          .where("digest", "=", digest)
+          .executeTakeFirst();
+  if (digest === null || tree === undefined) throw noFiles(pod.uri);
+  return { digest, entries: tree.entries };
+}
+
+/** Puts files that were uploaded beside the database's own, where its pod reads them; nothing of the database changes. */
+async function bringTree(
+  deps: SchemaDeps,
+  org: OrgOfDatabases,
+  { row }: FoundPod,
+  entries: readonly TreeEntry[],
+  signal: AbortSignal,
+): Promise<string> {
+  const { digest } = await deps.db.transaction().execute((tx) => keepTree(tx, org.id, entries));
+  const { files_folder } = databasePlaces(deps.config, row.id);
+  await materializeTree(deps, { org_id: org.id, digest, files_folder }, signal);
+  return digest;
+}
+
+function check<T>({ uri }: PodPlace, schema: z.ZodType<T>, document: unknown): T {
+  const parsed = schema.safeParse(document);
+  if (!parsed.success) throw notReached(uri, parsed.error);
+  return parsed.data;
+}

@@ -1,0 +1,55 @@
+import { mkdirSync, rmSync } from "node:fs";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { dirname } from "node:path";
+import { databasePlaces } from "../pods/database-places.ts";
+import { ensurePodToken } from "../pods/pod-token.ts";
+import type { TestServer } from "./open-server.ts";
+
+export interface AskedPod {
+  /** `GET /v1/tables` */
+  readonly route: string;
+  readonly body: string;
+  readonly headers: IncomingMessage["headers"];
+}
+
+export interface FakePod extends AsyncDisposable {
+  readonly asked: readonly AskedPod[];
+  /** What it answers from now on. */
+  answer: (asked: AskedPod, response: ServerResponse) => void;
+}
+
+/** Something that listens where the database's pod would, and takes its token and nothing else. */
+export async function openFakePod(server: TestServer, database: { id: string; org_id: string }): Promise<FakePod> {
+  const token = await ensurePodToken(server.deps, database);
+  const { run_folder, socket } = databasePlaces(server.deps.config, database.id);
+  mkdirSync(dirname(socket), { recursive: true });
+  const asked: AskedPod[] = [];
+  const http = createServer((request, response) => {
+    const pieces: Buffer[] = [];
+    request.on("data", (piece: Buffer) => pieces.push(piece));
+    request.on("end", () => {
+      const { headers, method, url } = request;
+      if (headers.authorization !== `Bearer ${token.reveal()}`) return response.writeHead(401).end("{}");
+      const one = { route: `${method} ${url}`, body: Buffer.concat(pieces).toString("utf8"), headers };
+      asked.push(one);
+      pod.answer(one, response);
+    });
+  });
+  await new Promise<void>((resolve) => http.listen(socket, resolve));
+  const pod: FakePod = {
+    asked,
+    answer: (_asked, response) => response.end("{}"),
+    [Symbol.asyncDispose]: async () => {
+      http.closeAllConnections();
+      await new Promise((resolve) => http.close(resolve));
+      rmSync(run_folder, { recursive: true, force: true });
+    },
+  };
+  return pod;
+}
+
+/** Answers a document. */
+export function sendJson(response: ServerResponse, document: unknown, status = 200): void {
+  const type = status < 400 ? "application/json" : "application/problem+json";
+  response.writeHead(status, { "content-type": type }).end(JSON.stringify(document));
+}
