@@ -1,0 +1,35 @@
+import { readFileSync } from "node:fs";
+import { expect, test } from "vitest";
+import { createSelector, isSecretName, SECRET_NAMES } from "./selection.ts";
+
+test("docs/project-files.md names every file that is left out because it may hold a secret", () => {
+  const page = readFileSync(new URL("../../../../docs/project-files.md", import.meta.url), "utf8");
+  const section = page.slice(page.indexOf("### Files that may hold a secret"), page.indexOf("### Links"));
+  expect([...section.matchAll(/`([^`]+)`/g)].map(([, name]) => name)).toEqual(
+    expect.arrayContaining([...SECRET_NAMES]),
+  );
+});
+
+test.each([".env", ".ENV.production", "x.pem", "id_rsa.pub", "credentials", "Credentials-1.json", ".netrc"])(
+  "%s may hold a secret",
+  (name) => expect(isSecretName(name)).toBe(true),
+);
+
+test.each([".env.example", "env.py", "keys.py", "credentials.py", "monkey", "pem.txt", "my_id_rsa"])(
+  "%s is a file like others",
+  (name) => expect(isSecretName(name)).toBe(false),
+);
+
+test.each([
+  [["models/v1/"], "models", true],
+  [["models/v1/"], "models/v1/deep", true],
+  [["models/v1/"], "models/v2", false],
+  [["/models/*/a.bin"], "models/v2", true],
+  [["/models/*/a.bin"], "models/v2/deep", false],
+  [["data/**/x"], "data/a/b/c", true],
+  [["a.bin"], "anything/at/all", true],
+  [["!models/v1"], "models", false],
+  [[], "models", false],
+])("with include = %j an ignored folder %s is entered: %s", (include, folder, is_entered) => {
+  expect(createSelector({ include }).enters(folder, true, [])).toBe(is_entered);
+});

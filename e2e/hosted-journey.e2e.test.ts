@@ -1,0 +1,81 @@
+import { cpSync } from "node:fs";
+import { join } from "node:path";
+import { eventually } from "@appdb/testkit/eventually";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { ended, type Hosted, startHosted, startLogin } from "./support/hosted.ts";
+import { makePlace, type Place, ROOT } from "./support/place.ts";
+import { expectExit, expectProblem, writeFile } from "./support/served.ts";
+
+const MAIN = "cloud://acme:main";
+const STAGING = "cloud://acme:staging";
+
+/** From an organization to its database, by the command; each test goes on where the one before it ended. */
+describe("somebody who puts an application on a hosted database", () => {
+  let place: Place;
+  let hosted: Hosted;
+  let key: string;
+
+  beforeAll(async () => {
+    place = makePlace();
+    cpSync(join(ROOT, "examples", "quickstart"), place.project, { recursive: true });
+    hosted = await startHosted(place);
+    await hosted.setUp("ann@example.com");
+    const { code, login } = await startLogin(place);
+    await hosted.browse("GET", `/v1/devices/${code}`);
+    await hosted.browse("POST", "/v1/auth/device/approve", { userCode: code });
+    expect(await ended(login), login.output()).toBe(0);
+  });
+  afterAll(async () => {
+    await place[Symbol.asyncDispose]();
+  });
+
+  const json = async (...words: string[]) => JSON.parse((await expectExit(place, 0, ...words, "--json")).stdout);
+  test("finds main AVAILABLE shortly after the organization was created", async () => {
+    await expectExit(place, 0, "org", "create", "acme");
+    key = (await json("key", "create", "backend")).api_key;
+    await eventually(
+      async () => expect((await expectExit(place, 0, "db", "status", MAIN)).stdout).toContain("main  AVAILABLE\n"),
+      { timeout_ms: 30_000 },
+    );
+    expect((await expectExit(place, 0, "db", "list")).stdout).toContain(`${MAIN}  AVAILABLE`);
+    expect((await expectProblem(place, 1, "db", "delete", MAIN, "-f")).code).toBe("database_protected");
+  });
+
+  test("sees what an update would do, is asked before it, and then has the files there", async () => {
+    const diff = await expectExit(place, 2, "db", "diff", MAIN);
+    expect(diff.stdout).toContain(`~ ${MAIN}`);
+    expect(diff.stderr).toContain(`service.toml has no entry for ${MAIN}; defaults are used.`);
+    expect(diff.stderr).toContain("Without uv.lock or requirements.txt the image has the base library alone.");
+    expect((await expectProblem(place, 3, "db", "update", MAIN)).code).toBe("confirmation_required");
+    const updated = await expectExit(place, 0, "db", "update", MAIN, "-f");
+    expect(updated.stdout).toMatch(/\ncloud:\/\/acme:main generation \d+ done\n$/);
+    expect(updated.stderr).toContain(`next: cli schema update app.py ${MAIN}\n`);
+    expect((await expectExit(place, 0, "db", "diff", MAIN)).stdout).toContain("up to date");
+    expect((await expectExit(place, 0, "db", "update", MAIN, "-f")).stdout).not.toContain("generation");
+  });
+
+  test("stops and starts it, and reads its log", async () => {
+    expect((await expectExit(place, 0, "db", "stop", MAIN)).stdout).toContain("STOPPED");
+    const refused = await expectProblem(place, 1, "db", "update", MAIN, "-f");
+    expect(refused).toMatchObject({ code: "database_not_available", hint: `Wake it first: cli db start ${MAIN}` });
+    expect((await expectExit(place, 0, "db", "start", MAIN)).stdout).toContain("AVAILABLE");
+    await expectExit(place, 0, "db", "restart", MAIN);
+    const { stdout: log } = await expectExit(place, 0, "db", "logs", MAIN);
+    expect(log.trim()).not.toBe("");
+    expect(log).not.toContain(key);
+  });
+
+  test("creates another one, deletes it after its name was typed, and takes that back", async () => {
+    expect((await expectExit(place, 2, "db", "diff", STAGING)).stdout).toContain("will be created");
+    await expectExit(place, 0, "db", "update", STAGING, "-f");
+    expect((await json("db", "status", STAGING)).state).toBe("AVAILABLE");
+    expect((await expectProblem(place, 3, "db", "delete", STAGING)).code).toBe("confirmation_required");
+    const deleted = await expectExit(place, 0, "db", "delete", STAGING, "-f");
+    expect(deleted.stdout).toBe("Deleted database 'staging'.\n");
+    expect(deleted.stderr).toContain(`until then: cli db undelete ${STAGING}\n`);
+    await expectExit(place, 0, "db", "undelete", STAGING);
+    expect((await json("db", "status", STAGING)).state).toBe("STOPPED");
+    await expectExit(place, 0, "db", "delete", STAGING, "--now", "-f");
+    await eventually(async () => expect((await place.cli("db", "status", STAGING)).code).toBe(1));
+  });
+});
