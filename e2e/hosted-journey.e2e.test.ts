@@ -4,7 +4,7 @@ import { eventually } from "@appdb/testkit/eventually";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ended, type Hosted, startHosted, startLogin } from "./support/hosted.ts";
 import { makePlace, type Place, ROOT } from "./support/place.ts";
-import { expectExit, expectProblem, writeFile } from "./support/served.ts";
+import { expectExit, expectProblem } from "./support/served.ts";
 
 const MAIN = "cloud://acme:main";
 const STAGING = "cloud://acme:staging";
