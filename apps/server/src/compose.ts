@@ -64,6 +64,7 @@ export interface ServerDeps {
   readonly notifications: Notifications;
   readonly key_uses: KeyUses;
   readonly blobs: BlobStore;
+  readonly pods: KnownPods;
 }
 
 export interface ComposeInput {
@@ -78,6 +79,14 @@ export interface ComposeInput {
   readonly master_key: MasterKey;
   /** Absent where nobody looks at pages. */
   readonly dashboard?: Dashboard | undefined;
+  /** Set when the driver of this server's pods is known; absent where another server runs them. */
+  readonly pods?: KnownPods | undefined;
+}
+
+/** What a server knows of the pods that it runs itself. */
+export interface KnownPods {
+  /** Whether they keep organizations apart. */
+  isolates: boolean | undefined;
 }
 
 export interface ComposedServer {
@@ -110,6 +119,7 @@ export function composeServer(input: ComposeInput): ComposedServer {
     ...{ config, log, db, pool, site, mail, attempts, identity, findOrg },
     ...{ recordEvent, envelope, notifications, key_uses },
     blobs: createDiskBlobs(join(config.home, SERVER_PATHS.blobs)),
+    pods: input.pods ?? { isolates: config.pods.driver === "process" ? false : undefined },
   };
   const app = createHttpServer({ log, site, trusted_proxies: config.trusted_proxies, identity, findOrg });
   const routes = createControlRoutes(app, { db, seal: createAnswerSeal(input.auth_secret) });

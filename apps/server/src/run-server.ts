@@ -4,7 +4,7 @@ import { appError } from "@appdb/contract/errors";
 import { VERSION } from "@appdb/contract/version";
 import type { Logger } from "@appdb/engine/ports";
 import type { FastifyInstance } from "fastify";
-import { composeServer } from "./compose.ts";
+import { composeServer, type KnownPods } from "./compose.ts";
 import { readServerConfig, SERVER_PATHS, type ServerConfig } from "./config.ts";
 import { openMasterKey } from "./control-plane/secrets/master-key.ts";
 import { cleanHourly } from "./database/clean.ts";
@@ -50,8 +50,10 @@ export async function runServer(): Promise<void> {
   const mail = config.mail === undefined ? undefined : await createMail(config.mail);
   const site = { url: config.public_url ?? "" };
   const auth_secret = config.auth_secret ?? openSecret(home, SERVER_PATHS.authSecret, "base64url");
+  const pods: KnownPods = { isolates: undefined };
   const { app, deps } = composeServer({
     config,
+    pods,
     log,
     db: database.db,
     pool: database.pool,
@@ -62,6 +64,7 @@ export async function runServer(): Promise<void> {
     dashboard: config.roles.includes("control-plane") ? openDashboard(log) : undefined,
   });
   await using machine = config.roles.includes("reconciler") ? await openMachine({ ...deps, config }) : undefined;
+  pods.isolates = machine?.driver.isolates;
   await using reconciler =
     machine === undefined
       ? undefined

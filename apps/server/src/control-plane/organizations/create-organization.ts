@@ -1,6 +1,7 @@
 import { appError } from "@appdb/contract/errors";
 import { parseName } from "@appdb/contract/names";
 import type { Org, orgCreateSchema } from "@appdb/contract/routes/control";
+import { sql } from "kysely";
 import type * as z from "zod";
 import type { Tx } from "../../database/pool.ts";
 import type { CallClient } from "../../http/checked-route.ts";
@@ -14,12 +15,14 @@ export interface CreateOrganizationDeps {
   readonly tx: Tx;
   readonly recordEvent: RecordEvent;
   readonly database_quota: number;
+  /** Whether pods keep organizations apart; undefined where this server does not know. */
+  readonly isolates: boolean | undefined;
 }
 
 /**
  * Makes an organization, of which the person is the owner, and switches the session to it. Its database `main` is made by
  * the reconciler, for any organization that lacks one.
- * @throws invalid_name, organization_taken
+ * @throws invalid_name, organization_taken, pods_one_organization
  */
 export async function createOrganization(
   deps: CreateOrganizationDeps,
@@ -37,6 +40,7 @@ export async function createOrganization(
     .returning("id")
     .executeTakeFirst();
   if (made === undefined) throw taken(name);
+  if (deps.isolates === false) await refuseSecond(tx, made.id);
   await tx.insertInto("control.members").values({ org_id: made.id, user_id: owner.user_id, role: "owner" }).execute();
   await switchOrg(tx, owner.session_id, made.id);
   await enqueueProvisionMain(tx, made.id);
@@ -51,6 +55,23 @@ export async function createOrganization(
     detail: { display_name },
   });
   return await readOrganization(tx, { id: made.id, name, role: "owner" });
+}
+
+/** Code of one organization would read the files and the memory of another's. Of two at once one waits here. @throws pods_one_organization */
+async function refuseSecond(tx: Tx, id: string): Promise<void> {
+  await sql`select pg_advisory_xact_lock(hashtextextended('control.organizations', 0))`.execute(tx);
+  const other = await tx
+    .selectFrom("control.organizations")
+    .select("id")
+    .where("id", "!=", id)
+    .limit(1)
+    .executeTakeFirst();
+  if (other === undefined) return;
+  throw appError("pods_one_organization", {
+    detail:
+      "This server runs pods as plain processes, which keep organizations not apart; it serves one, which it has.",
+    hint: "Ask its operator for SERVICE_PODS=sandbox or container, or run another server.",
+  });
 }
 
 function taken(name: string): Error {

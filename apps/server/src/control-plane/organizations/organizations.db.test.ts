@@ -172,6 +172,19 @@ describe("creating one", () => {
   });
 });
 
+test("a server whose pods keep organizations not apart makes one, by however many at once, and no second", async () => {
+  await using alone = await openServer({ env: { SERVICE_PODS: "process" } });
+  const people = await Promise.all([1, 2, 3].map(() => makePerson(alone)));
+  const create = (at: number) => alone.ask("orgCreate", { body: { name: `org-${at}` }, as: people[at] ?? {} });
+  const answers = await Promise.all(people.map((_person, at) => create(at)));
+  expect(answers.map(({ status }) => status).sort()).toEqual([201, 409, 409]);
+  const made = answers.findIndex(({ status }) => status === 201);
+  const refused = await create((made + 1) % 3);
+  expect(refused.json).toMatchObject({ code: "pods_one_organization", status: 409 });
+  expect(refused.text).not.toContain(`org-${made}`);
+  expect((await create(made)).json).toMatchObject({ code: "organization_taken" });
+});
+
 describe("lists", () => {
   test("come in pages, each item once", async () => {
     const ann = await makePerson(server);

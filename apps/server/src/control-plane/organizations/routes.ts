@@ -9,7 +9,10 @@ export function addOrganizationRoutes(routes: ControlRoutes, deps: ServerDeps): 
   routes.add("orgList", async ({ principal, query }) => listOrganizations(deps.db, principal, query));
   routes.change("orgCreate", async ({ principal, body, client }, tx) =>
     createOrganization(
-      { tx, recordEvent: deps.recordEvent, database_quota: deps.config.database_quota },
+      {
+        ...{ tx, recordEvent: deps.recordEvent, database_quota: deps.config.database_quota },
+        isolates: deps.pods.isolates,
+      },
       person(principal),
       body,
       client,
