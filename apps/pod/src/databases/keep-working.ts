@@ -1,3 +1,5 @@
+import { listRuntimes } from "@appdb/engine/schema/catalog-store";
+import { hasCatalog } from "@appdb/engine/schema/load-catalog";
 import type { DatabasePodDeps } from "../compose-database.ts";
 
 /** The first request of a woken database has the machine for itself. */
@@ -6,7 +8,10 @@ const EVERY_MS = 30_000;
 /** What was opened for an update or for jobs is let go when nobody used the database for so long. */
 const IDLE_MS = 60_000;
 
-type WorkDeps = Pick<DatabasePodDeps, "databases" | "database" | "disk" | "use" | "clock" | "log">;
+type WorkDeps = Pick<
+  DatabasePodDeps,
+  "databases" | "database" | "disk" | "use" | "clock" | "log" | "manifests" | "sql"
+>;
 
 /**
  * What a database pod does unasked: goes on with jobs that an earlier pod or a service left, watches the disk, and lets go of
@@ -14,10 +19,11 @@ type WorkDeps = Pick<DatabasePodDeps, "databases" | "database" | "disk" | "use" 
  */
 export function keepWorking(deps: WorkDeps): AsyncDisposable {
   let is_ended = false;
+  let is_tidy = false;
   let working = Promise.resolve();
   let timer = setTimeout(next, FIRST_MS);
   function next(): void {
-    working = work(deps).catch((error: unknown) => {
+    working = begin().catch((error: unknown) => {
       // PostgreSQL may be on its way back; the next time tries again
       deps.log.warn({ err: error }, "the pod's own work was left for later");
     });
@@ -26,6 +32,11 @@ export function keepWorking(deps: WorkDeps): AsyncDisposable {
       timer = setTimeout(next, EVERY_MS);
       timer.unref();
     });
+  }
+  async function begin(): Promise<void> {
+    await work(deps);
+    if (!is_tidy) await tidy(deps);
+    is_tidy = true;
   }
   return {
     async [Symbol.asyncDispose]() {
@@ -36,9 +47,17 @@ export function keepWorking(deps: WorkDeps): AsyncDisposable {
   };
 }
 
-async function work({ databases, database, disk, use, clock }: WorkDeps): Promise<void> {
+async function work(deps: WorkDeps): Promise<void> {
+  const { databases, database, disk, use, clock } = deps;
   void disk.watch();
   await databases.resume(database);
   const since = clock.now() - IDLE_MS;
   await databases.closeIdle(() => use.is_quiet && use.last_used_at < since);
+}
+
+/** What updates kept that failed, or that others have replaced. An update that is under way has kept its own just now. */
+async function tidy({ manifests, sql, use }: WorkDeps): Promise<void> {
+  if (!(await hasCatalog(sql))) return;
+  const used = await listRuntimes(sql);
+  if (use.is_quiet) manifests.keepOnly(used);
 }

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { readManifest } from "@appdb/adapters/images/read-manifest";
 import { writePrivateFile } from "@appdb/adapters/processes/private-files";
@@ -63,6 +63,16 @@ export class TreeManifests {
     if (existsSync(file)) return manifestSchema.parse(JSON.parse(readFileSync(file, "utf8")));
     const cut = runtime_id.indexOf("/");
     return await this.read(runtime_id.slice(0, cut), runtime_id.slice(cut + 1));
+  }
+
+  /** Removes what was kept of runtimes other than these. */
+  keepOnly(runtime_ids: readonly string[]): void {
+    if (!existsSync(this.#deps.folder)) return;
+    const wanted = new Set(runtime_ids.map((id) => this.#fileOf(id)));
+    for (const name of readdirSync(this.#deps.folder)) {
+      const path = join(this.#deps.folder, name);
+      if (!wanted.has(path)) rmSync(path, { force: true });
+    }
   }
 
   #fileOf(runtime_id: string): string {

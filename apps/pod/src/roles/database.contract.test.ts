@@ -1,6 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { PassThrough } from "node:stream";
 import { withClient } from "@appdb/adapters/postgres/database-admin";
 import { commandLine, isAlive } from "@appdb/adapters/processes/process-identity";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -156,7 +157,12 @@ test("a full disk refuses rows and updates and names its size, reads go on, and 
   const filler = join(data_folder, "filler");
   // blocks without contents: a file of this size costs no time
   execFileSync("fallocate", ["-l", "900M", filler]);
+  // a connection that ends with its answer would not take the rest of the lines
+  const type = { "content-type": "application/x-ndjson", connection: "keep-alive" };
+  const lines = new PassThrough();
   try {
+    const stream = pod.ask("POST", "/v1/tables/docs/rows", lines, type);
+    lines.write('{"id":100,"title":"before"}\n');
     await waitFor(async () => {
       // a database that nobody uses is hardly ever measured
       await pod.ask("GET", "/v1/tables/docs/rows?limit=1");
@@ -165,6 +171,8 @@ test("a full disk refuses rows and updates and names its size, reads go on, and 
     const insert = await pod.ask("POST", "/v1/tables/docs/rows", { id: 6, title: "Too much" });
     expect(insert.json()).toMatchObject({ status: 507, code: "disk_full" });
     expect(insert.text).toMatch(/The disk of cloud:\/\/acme:main is full: 0\.9\d GB are used, disk_gb is 1\./);
+    lines.end('{"id":101,"title":"after"}\n');
+    expect((await stream).status).toBe(507);
     const apply = await pod.ask("POST", "/v1/schema/apply", { ...(await planned(files)), allow_destructive: false });
     expect(apply.status).toBe(507);
     expect((await pod.ask("GET", "/v1/tables/docs/rows?limit=1")).status).toBe(200);
@@ -172,6 +180,8 @@ test("a full disk refuses rows and updates and names its size, reads go on, and 
     rmSync(filler);
   }
   await waitFor(async () => (await pod.ask("POST", "/v1/tables/docs/rows", { id: 6, title: "More" })).status === 200);
+  // of lines that were being sent when it became full none is stored
+  expect((await pod.ask("GET", "/v1/tables/docs")).json()).toMatchObject({ rows: 6 });
 });
 
 test("a pod that is killed leaves no process, and the next one goes on with the fill that it was at", {

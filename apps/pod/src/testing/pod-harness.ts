@@ -5,6 +5,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { resolveRuntime } from "@appdb/adapters/images/resolve-runtime";
@@ -154,7 +155,6 @@ function askSocket(
   body: unknown,
 ): Promise<PodAnswer> {
   return new Promise((resolve, reject) => {
-    const isText = typeof body === "string";
     const type = body === undefined ? {} : { "content-type": "application/json" };
     const sent = request({ socketPath, method, path, headers: { ...type, ...headers }, agent: false });
     sent.on("error", reject);
@@ -172,6 +172,7 @@ function askSocket(
         });
       }, reject);
     });
-    sent.end(body === undefined ? undefined : isText ? body : JSON.stringify(body));
+    if (body instanceof Readable) body.pipe(sent);
+    else sent.end(body === undefined || typeof body === "string" ? body : JSON.stringify(body));
   });
 }
