@@ -4,12 +4,12 @@ import { eventually } from "@appdb/testkit/eventually";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ended, type Hosted, startHosted, startLogin } from "./support/hosted.ts";
 import { makePlace, type Place, ROOT } from "./support/place.ts";
-import { expectExit, expectProblem } from "./support/served.ts";
+import { expectExit, expectProblem, writeFile } from "./support/served.ts";
 
 const MAIN = "cloud://acme:main";
 const STAGING = "cloud://acme:staging";
 
-/** From an organization to its database, by the command; each test goes on where the one before it ended. */
+/** From an organization to rows in its database, by the command; each test goes on where the one before it ended. */
 describe("somebody who puts an application on a hosted database", () => {
   let place: Place;
   let hosted: Hosted;
@@ -30,6 +30,15 @@ describe("somebody who puts an application on a hosted database", () => {
   });
 
   const json = async (...words: string[]) => JSON.parse((await expectExit(place, 0, ...words, "--json")).stdout);
+  const rows = async (method: string, path: string, body?: object) => {
+    const response = await fetch(`${hosted.url}/v1/orgs/acme/databases/main/tables/${path}`, {
+      method,
+      headers: { "x-api-key": key, "content-type": "application/json" },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    return { status: response.status, json: JSON.parse(await response.text()) };
+  };
+
   test("finds main AVAILABLE shortly after the organization was created", async () => {
     await expectExit(place, 0, "org", "create", "acme");
     key = (await json("key", "create", "backend")).api_key;
@@ -54,11 +63,37 @@ describe("somebody who puts an application on a hosted database", () => {
     expect((await expectExit(place, 0, "db", "update", MAIN, "-f")).stdout).not.toContain("generation");
   });
 
-  test("stops and starts it, and reads its log", async () => {
+  test("makes the tables from the files there, and is told when those here are others", async () => {
+    const diff = await expectExit(place, 2, "schema", "diff", "app.py", MAIN);
+    expect(diff.stdout).toContain(`+ ${MAIN}/docs`);
+    const updated = await expectExit(place, 0, "schema", "update", "app.py", MAIN);
+    expect(updated.stdout).toContain(`created    ${MAIN}/docs\n`);
+    await expectExit(place, 0, "schema", "diff", "app.py", MAIN);
+    const { stdout: app } = await place.type("cat app.py");
+    writeFile(place, "app.py", `${app}\n\nclass Later(Base, name="later"):\n    note: db.String\n`);
+    expect((await expectExit(place, 2, "schema", "diff", "app.py", MAIN)).stdout).toContain(`+ ${MAIN}/later`);
+    const blocked = await expectProblem(place, 1, "schema", "update", "app.py", MAIN);
+    expect(blocked).toMatchObject({
+      code: "project_files_differ",
+      hint: expect.stringContaining(`cli db update ${MAIN}`),
+    });
+    await expectExit(place, 0, "db", "update", MAIN, "-f");
+    await expectExit(place, 0, "schema", "update", "app.py", MAIN);
+  });
+
+  test("inserts rows by the data API with a key, computed columns included, and reads them", async () => {
+    const made = await rows("POST", "docs/rows", { title: "Hello", body: "World. More." });
+    expect(made, JSON.stringify(made)).toMatchObject({ status: 200, json: { title_upper: "HELLO" } });
+    expect((await rows("GET", "docs/rows")).json.rows).toMatchObject([{ title: "Hello", title_upper: "HELLO" }]);
+    expect((await rows("POST", "docs/rows", { titel: "x" })).status).toBe(422);
+  });
+
+  test("stops and starts it; its rows are there, and its log tells", async () => {
     expect((await expectExit(place, 0, "db", "stop", MAIN)).stdout).toContain("STOPPED");
     const refused = await expectProblem(place, 1, "db", "update", MAIN, "-f");
     expect(refused).toMatchObject({ code: "database_not_available", hint: `Wake it first: cli db start ${MAIN}` });
     expect((await expectExit(place, 0, "db", "start", MAIN)).stdout).toContain("AVAILABLE");
+    expect((await rows("GET", "docs/rows")).json.rows).toMatchObject([{ title: "Hello" }]);
     await expectExit(place, 0, "db", "restart", MAIN);
     const { stdout: log } = await expectExit(place, 0, "db", "logs", MAIN);
     expect(log.trim()).not.toBe("");
