@@ -196,7 +196,6 @@ describe.skipIf(NO_BROWSER)("an organization in the dashboard", () => {
 
 /** What of these stands in the documents. */
 const PICTURES: Readonly<Record<string, string>> = {
-  "light /orgs/acme": "overview",
   "dark /orgs/acme/keys": "keys-dark",
   "light /orgs/acme/audit": "audit",
 };

@@ -1,7 +1,7 @@
 import type { Browser, Locator, Page } from "playwright-core";
 import { findChromium, load, openBrowser, openWindow, type Window } from "./browser.ts";
 import { type HostedServer, startHostedServer } from "./hosted-server.ts";
-import { makePlace } from "./place.ts";
+import { makePlace, type Place } from "./place.ts";
 
 export const ANN = { name: "Ann Archer", email: "ann@example.com", password: "correct horse battery" };
 
@@ -10,6 +10,8 @@ export const NO_BROWSER = findChromium() === undefined && process.env.CHROMIUM !
 
 /** A server of its own, a browser, and Ann's window. */
 export interface DashboardStage extends AsyncDisposable {
+  /** With the server's home, and a project in which commands reach it. */
+  readonly place: Place;
   readonly server: HostedServer;
   readonly browser: Browser;
   readonly ann: Window;
@@ -32,6 +34,7 @@ export async function openDashboardStage(env: Readonly<Record<string, string>> =
     const ann = await openWindow(browser);
     const { page } = ann;
     return {
+      place,
       server,
       browser,
       ann,
@@ -64,4 +67,15 @@ export async function makeFirstAccount(stage: DashboardStage): Promise<void> {
 export async function post({ ann, server }: DashboardStage, path: string, data: unknown): Promise<void> {
   const response = await ann.context.request.post(server.url + path, { headers: { origin: server.url }, data });
   if (response.status() !== 201) throw new Error(`${path} answered ${response.status()}: ${await response.text()}`);
+}
+
+/** Has commands of the place act as Ann in the organization. */
+export async function makeKey({ ann, place, server }: DashboardStage, org: string): Promise<void> {
+  const headers = { origin: server.url };
+  const response = await ann.context.request.post(`${server.url}/v1/orgs/${org}/keys`, {
+    headers,
+    data: { name: "terminal" },
+  });
+  const { api_key } = (await response.json()) as { api_key: string };
+  place.env.SERVICE_API_KEY = api_key;
 }

@@ -67,7 +67,7 @@ export function ProjectSection({ database }: { readonly database: Database }) {
   const { image, last_build, project } = database;
   const facts: [string, ReactNode][] = [
     ["Environment", image.source === null ? "the base library alone" : <code key="source">{image.source}</code>],
-    ["Python", image.python ?? <None key="python">chosen when it starts</None>],
+    ["Python", image.python ?? <None key="python">the newest of the service</None>],
   ];
   if (image.hash !== null) {
     facts.push(

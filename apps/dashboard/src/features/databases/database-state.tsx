@@ -18,7 +18,7 @@ export function DatabaseStateBadge({ state }: { readonly state: DatabaseState })
 
 /** How often a database is read again. A stream would tell sooner, but browsers open six connections to a server by plain
  *  HTTP for all of its pages together: a few open pages would wait for each other. */
-const SETTLED_MS = 5_000;
+const SETTLED_MS = 3_000;
 const MOVING_MS = 1_000;
 
 export function refreshMs(databases: readonly Pick<Database, "state" | "operation">[]): number {

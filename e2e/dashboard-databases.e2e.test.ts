@@ -1,0 +1,221 @@
+import { readFileSync } from "node:fs";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { findBarriers, load, openWindow, takePicture } from "./support/browser.ts";
+import {
+  type DashboardStage,
+  makeFirstAccount,
+  makeKey,
+  NO_BROWSER,
+  openDashboardStage,
+  signIn,
+} from "./support/dashboard.ts";
+import { expectExit, writeFile } from "./support/served.ts";
+
+const APP = `
+import appdb as db
+
+Base = db.model_base()
+
+
+class Docs(Base, name="docs"):
+    id = db.Column(type=db.Int, primary_key=True)
+    title: db.String
+    meta: db.Json | None
+    shout = title.upper() + "!"
+`;
+
+/** One journey, each test going on where the last one ended. */
+describe.skipIf(NO_BROWSER)("databases in the dashboard", () => {
+  let stage: DashboardStage;
+
+  beforeAll(async () => {
+    stage = await openDashboardStage({ SERVICE_PODS: "process" });
+    await makeFirstAccount(stage);
+  });
+  afterAll(async () => {
+    await stage?.[Symbol.asyncDispose]();
+  });
+
+  /** Types a command in the project, as somebody beside the browser does. */
+  const type = (...words: string[]) => expectExit(stage.place, 0, ...words);
+  const state = (name: string) => stage.page.getByRole("main").getByText(name, { exact: true }).first();
+
+  test("a new organization's main turns AVAILABLE in sight, and the page says what to type next", async () => {
+    const { page, open, heading, button } = stage;
+    await open("/");
+    await button("Create organization").first().click();
+    const dialog = page.getByRole("dialog", { name: "Create organization" });
+    await dialog.getByLabel("Name").fill("acme");
+    await dialog.getByRole("button", { name: "Create organization" }).click();
+    await heading("acme").waitFor();
+    await page.getByRole("row", { name: /^main/ }).getByText("AVAILABLE").waitFor();
+    for (const command of ["cli db update cloud://acme:main", "cli schema update app.py cloud://acme:main"]) {
+      await page.getByText(command, { exact: true }).waitFor();
+    }
+    await button("Create database").click();
+    const create = page.getByRole("dialog", { name: "Create a database" });
+    await create.getByLabel("Name").fill("staging");
+    await create.getByText("cli db update cloud://acme:staging", { exact: true }).waitFor();
+    await page.keyboard.press("Escape");
+  });
+
+  test("what an update by the command changed is seen, and its operation with what it printed", async () => {
+    const { page, place, open } = stage;
+    await makeKey(stage, "acme");
+    await type("init");
+    writeFile(place, "app.py", APP);
+    await open("/orgs/acme/databases/main");
+    await page.getByText("No project files were uploaded yet.").waitFor();
+    await type("db", "update", "cloud://acme:main", "-f");
+    await page.getByText(/^\d+ files?, [\d.]+ (B|KiB)$/).waitFor();
+    await takePicture(page, "database");
+    await page.getByRole("link", { name: "Operations" }).click();
+    await page.getByRole("link", { name: "database.update" }).click();
+    await page.getByRole("heading", { level: 1, name: /^database\.update/ }).waitFor();
+    await page.getByText("succeeded", { exact: true }).waitFor();
+  });
+
+  test("tables are there once the command made them; a row that the form inserts keeps every digit", async () => {
+    const { page, open, button } = stage;
+    await open("/orgs/acme/databases/main/tables");
+    await page.getByText("No table yet").waitFor();
+    await type("schema", "update", "app.py", "cloud://acme:main");
+    await open("/orgs/acme/databases/main/tables");
+    await page.getByRole("link", { name: "docs", exact: true }).click();
+    await page.getByText("No rows").waitFor();
+    await page
+      .getByRole("row", { name: /^shout/ })
+      .getByText("computed")
+      .waitFor();
+
+    await button("Insert a row").click();
+    const insert = page.getByRole("dialog", { name: "Insert a row into docs" });
+    await insert.getByLabel("Row, as JSON").fill('{"id": ');
+    await insert.getByText("This is no JSON yet.").waitFor();
+    await insert.getByLabel("Row, as JSON").fill('{"id": 9007199254740993}');
+    await insert.getByRole("button", { name: "Insert", exact: true }).click();
+    await insert.getByRole("alert").getByText("/title").waitFor();
+    const row = '{"id": 9007199254740993, "title": "one", "meta": {"deep": [1.50, 12345678901234567890]}}';
+    await insert.getByLabel("Row, as JSON").fill(row);
+    await insert.getByText("$SERVICE_API_KEY").waitFor();
+    expect(await findBarriers(page)).toEqual([]);
+    await insert.getByRole("button", { name: "Insert", exact: true }).click();
+    const inserted = page.getByRole("dialog", { name: "Inserted into docs" });
+    await inserted.getByText("ONE!", { exact: true }).waitFor();
+    await inserted.getByRole("button", { name: "Close" }).click();
+
+    // somebody else's rows are there when they are read again
+    const rows = `${stage.server.url}/v1/orgs/acme/databases/main/tables/docs/rows`;
+    for (const title of ["two", "three"]) {
+      const data = { id: title.length, title, meta: { tags: ["a", title], score: 0.5 } };
+      const answer = await stage.ann.context.request.post(rows, { headers: { origin: stage.server.url }, data });
+      expect(answer.status(), await answer.text()).toBe(200);
+    }
+    await button("Read again").click();
+    await page.getByText("Rows 1 to 3").waitFor();
+    const opens = page.getByRole("button", { name: "Open row 9007199254740993" });
+    await opens.focus();
+    await page.keyboard.press("Enter");
+    const whole = page.getByRole("dialog", { name: "A row of docs" });
+    await whole.getByText("12345678901234567890", { exact: false }).waitFor();
+    await page.keyboard.press("Escape");
+    await whole.waitFor({ state: "detached" });
+    expect(await page.evaluate<string>("document.activeElement?.textContent ?? ''")).toBe("Open row 9007199254740993");
+  });
+
+  test("it is put to sleep and woken by buttons, and reading its tables does not wake it", async () => {
+    const { page, open, button } = stage;
+    await open("/orgs/acme/databases/main");
+    await button("Stop").click();
+    await page.getByRole("dialog", { name: "Stop main?" }).getByRole("button", { name: "Stop" }).click();
+    await state("STOPPED").waitFor();
+    await page.getByRole("heading", { name: "Just done" }).waitFor();
+    await page.getByRole("link", { name: "database.stop" }).waitFor();
+    await page.getByText("cli db start cloud://acme:main", { exact: true }).waitFor();
+    await page.getByRole("link", { name: "Tables", exact: true }).click();
+    await page.getByText("Tables are read while the database is awake").waitFor();
+    await button("Start main").click();
+    await state("AVAILABLE").waitFor();
+    await button("Start main").waitFor({ state: "detached" });
+  });
+
+  test("the log of its pod is followed, searched and stored", async () => {
+    const { page, open, button } = stage;
+    await open("/orgs/acme/databases/main/logs");
+    const log = page.getByRole("region", { name: "Log of the pod" });
+    const lines = log.locator("time");
+    await lines.first().waitFor();
+    const before = await lines.count();
+    await type("db", "restart", "cloud://acme:main");
+    await expect.poll(() => lines.count(), { timeout: 20_000 }).toBeGreaterThan(before);
+    await page.getByLabel("With the text").fill("no line has this");
+    await log.getByText("No line is like that.").waitFor();
+    expect(new URL(page.url()).searchParams.get("text")).toBe("no line has this");
+    await page.getByLabel("With the text").fill("");
+    await lines.first().waitFor();
+    const [stored] = await Promise.all([page.waitForEvent("download"), button("Download").click()]);
+    expect(stored.suggestedFilename()).toBe("acme-main-pod.log");
+    expect(readFileSync(await stored.path(), "utf8").split("\n").length).toBeGreaterThan(before);
+  });
+
+  test("another database is deleted by its typed name, and undeleted", async () => {
+    const { page, open, button } = stage;
+    await type("db", "update", "cloud://acme:staging", "-f");
+    await open("/orgs/acme/databases/staging");
+    await button("Delete").click();
+    const dialog = page.getByRole("dialog", { name: "Delete the database staging?" });
+    const sure = dialog.getByRole("button", { name: "Delete database" });
+    expect(await sure.isDisabled()).toBe(true);
+    await dialog.getByLabel("Type staging to confirm").fill("staging");
+    await sure.click();
+    await page
+      .getByRole("row", { name: /^staging/ })
+      .getByText("DELETING")
+      .waitFor();
+    await page.getByRole("link", { name: "staging", exact: true }).click();
+    await button("Undelete").click();
+    await state("STOPPED").waitFor();
+    await open("/orgs/acme/databases/main");
+    await page.getByText("The database main belongs to the organization and cannot be deleted.").waitFor();
+  });
+
+  test.each(["light", "dark"] as const)("axe finds nothing on pages of databases in %s", async (scheme) => {
+    const { server, browser } = stage;
+    await using window = await openWindow(browser, scheme);
+    const { page, complaints } = window;
+    await page.goto(`${server.url}/sign-in`);
+    await signIn(page);
+    await page.getByRole("heading", { level: 1, name: "Organizations" }).waitFor();
+    const found: Record<string, string[]> = {};
+    for (const path of PAGES) {
+      await load(page, server.url + path);
+      found[path] = await findBarriers(page);
+      const name = PICTURES[`${scheme} ${path}`];
+      if (name !== undefined) await takePicture(page, name);
+    }
+    expect(found).toEqual(Object.fromEntries(PAGES.map((path) => [path, []])));
+    expect(complaints).toEqual([]);
+  });
+
+  test("no page has complained", () => {
+    expect(stage.ann.complaints).toEqual([]);
+  });
+});
+
+/** What of these stands in the documents. */
+const PICTURES: Readonly<Record<string, string>> = {
+  "light /orgs/acme": "overview",
+  "light /orgs/acme/databases/main/tables/docs": "rows",
+  "dark /orgs/acme/databases/main/logs": "logs-dark",
+};
+const PAGES = [
+  "/orgs/acme",
+  "/orgs/acme/operations",
+  "/orgs/acme/databases/main",
+  "/orgs/acme/databases/main/tables",
+  "/orgs/acme/databases/main/tables/docs",
+  "/orgs/acme/databases/main/logs",
+  "/orgs/acme/databases/staging",
+  "/orgs/acme/databases/staging/tables",
+  "/orgs/acme/databases/nowhere",
+];
