@@ -1,0 +1,194 @@
+import { execFile } from "node:child_process";
+import { chmodSync, existsSync, lstatSync, mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
+import { rm } from "node:fs/promises";
+import { join, relative } from "node:path";
+import { promisify } from "node:util";
+import type { ImagePackage, SystemPart } from "@appdb/contract/control/image-documents";
+import { type AppError, appError } from "@appdb/contract/errors";
+import type { UnpackSystem } from "./build-image.ts";
+
+const APT_TIMEOUT_MS = 5 * 60_000;
+const OUTPUT_BYTES = 16 * 1024 * 1024;
+/** Lists of what the sources have are fetched anew after that. */
+const LISTS_AGE_MS = 24 * 3600_000;
+const LIBRARY = /^lib.*\.so(\.|$)/;
+const PROGRAM_FOLDERS = ["usr/local/bin", "usr/bin", "bin", "usr/local/sbin", "usr/sbin", "sbin", "usr/games"];
+const run = promisify(execFile);
+
+export interface SystemPackagesOptions {
+  /** Where lists of packages are kept; the system's own stay as they are. */
+  readonly state_folder: string;
+  /** What is installed where images run: what it has is not unpacked again. */
+  readonly status_file: string;
+  /** A list of sources other than the system's. */
+  readonly sources_file?: string;
+  /** The most that a build's packages may take unpacked. */
+  readonly disk_bytes: number;
+  /** Proxies of the operator. */
+  readonly network_env: Readonly<Record<string, string>>;
+}
+
+/**
+ * Fetches Debian packages, with those that they need and the system lacks, from the operator's sources and unpacks them below a folder.
+ * None of their scripts runs and nothing of the system changes, so no rights are needed. Names must have been checked.
+ */
+export function createSystemPackages(options: SystemPackagesOptions): UnpackSystem {
+  let updating: Promise<void> | undefined;
+
+  return async function unpackSystem({ folder, onLine, packages }, signal) {
+    updating ??= update(options, onLine).finally(() => {
+      updating = undefined;
+    });
+    await updating;
+    signal.throwIfAborted();
+    const archives = `${folder}-archives`;
+    mkdirSync(join(archives, "partial"), { recursive: true });
+    mkdirSync(folder);
+    try {
+      const wanted = ["install", "--yes", "--no-install-recommends", "--download-only", ...packages];
+      const fetched = await apt(options, [`Dir::Cache::archives=${archives}`], wanted, signal).catch(
+        (cause: unknown) => {
+          signal.throwIfAborted();
+          throw explain(packages, cause);
+        },
+      );
+      for (const line of fetched.split("\n")) if (/^(Need to get|After this|Get:)/.test(line)) onLine(line);
+      const files = readdirSync(archives)
+        .filter((name) => name.endsWith(".deb"))
+        .map((name) => join(archives, name));
+      const found = await Promise.all(files.map((file) => describe(file, signal)));
+      refuseLarge(found, options.disk_bytes);
+      for (const { file, name, version } of found) {
+        await run("dpkg-deb", ["--extract", file, folder], {
+          env: environment(options),
+          signal,
+          timeout: APT_TIMEOUT_MS,
+        });
+        onLine(`Unpacked ${name} ${version}`);
+      }
+      return { packages: found.map(({ name, version }) => ({ name, version })), ...lookThrough(folder) };
+    } finally {
+      await rm(archives, { recursive: true, force: true });
+    }
+  };
+}
+
+/** Fetches the lists of packages when they are old; old ones serve where the sources cannot be reached. */
+async function update(options: SystemPackagesOptions, onLine: (line: string) => void): Promise<void> {
+  const stamp = join(options.state_folder, "updated");
+  const age_ms = Date.now() - (statSync(stamp, { throwIfNoEntry: false })?.mtimeMs ?? 0);
+  if (age_ms >= 0 && age_ms < LISTS_AGE_MS) return;
+  mkdirSync(join(options.state_folder, "lists", "partial"), { recursive: true, mode: 0o700 });
+  try {
+    await apt(options, ["APT::Update::Error-Mode=any"], ["update"], undefined);
+    writeFileSync(stamp, "");
+  } catch (cause) {
+    if (!existsSync(stamp)) throw explain([], cause);
+    onLine("The lists of system packages could not be fetched; those from before serve.");
+  }
+}
+
+async function apt(
+  options: SystemPackagesOptions,
+  more: readonly string[],
+  command: readonly string[],
+  signal: AbortSignal | undefined,
+): Promise<string> {
+  const { sources_file, state_folder, status_file } = options;
+  const settings = [
+    `Dir::State=${state_folder}`,
+    `Dir::State::status=${status_file}`,
+    `Dir::Cache=${join(state_folder, "cache")}`,
+    ...(sources_file === undefined ? [] : [`Dir::Etc::sourcelist=${sources_file}`, "Dir::Etc::sourceparts=-"]),
+    // nothing is installed, so nobody else's work is in the way; the folders are ours alone
+    "Debug::NoLocking=true",
+    "APT::Sandbox::User=root",
+    ...more,
+  ];
+  mkdirSync(join(state_folder, "cache", "archives", "partial"), { recursive: true, mode: 0o700 });
+  const args = [...settings.flatMap((setting) => ["-o", setting]), "-q", ...command];
+  const { stdout } = await run("apt-get", args, {
+    env: environment(options),
+    timeout: APT_TIMEOUT_MS,
+    maxBuffer: OUTPUT_BYTES,
+    ...(signal === undefined ? {} : { signal }),
+  });
+  return stdout;
+}
+
+function environment({ network_env }: SystemPackagesOptions): Record<string, string> {
+  const proxies = Object.entries(network_env).map(([name, value]) => [name.toLowerCase(), value]);
+  return {
+    PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+    LANG: "C.UTF-8",
+    DEBIAN_FRONTEND: "noninteractive",
+    ...Object.fromEntries(proxies),
+  };
+}
+
+interface Archive extends ImagePackage {
+  readonly file: string;
+  readonly installed_kb: number;
+}
+
+async function describe(file: string, signal: AbortSignal): Promise<Archive> {
+  const format = "$" + "{Package}\\t$" + "{Version}\\t$" + "{Installed-Size}";
+  const { stdout } = await run("dpkg-deb", [`--showformat=${format}`, "--show", file], {
+    signal,
+    timeout: APT_TIMEOUT_MS,
+  });
+  const [name = "", version = "", size = ""] = stdout.split("\t");
+  return { file, name, version, installed_kb: Number(size) || 0 };
+}
+
+function refuseLarge(archives: readonly Archive[], disk_bytes: number): void {
+  const bytes = archives.reduce((sum, { installed_kb }) => sum + installed_kb * 1024, 0);
+  if (bytes <= disk_bytes) return;
+  const largest = [...archives]
+    .sort((a, b) => b.installed_kb - a.installed_kb)
+    .slice(0, 3)
+    .map(({ name }) => name);
+  throw appError("build_failed", {
+    detail: `The system packages take ${Math.ceil(bytes / 1024 ** 2)} MB, the largest of them ${largest.join(", ")}; an image may have ${Math.floor(disk_bytes / 1024 ** 2)} MB of them.`,
+    hint: "Take packages out of system_packages, or ask the operator for larger builds.",
+    meta: { bytes },
+  });
+}
+
+/** Where libraries and programs lie. Nobody becomes somebody else by a program of an image. */
+function lookThrough(folder: string): Pick<SystemPart, "library_paths" | "program_paths"> {
+  const library_paths: string[] = [];
+  const waiting = [folder];
+  for (let here = waiting.pop(); here !== undefined; here = waiting.pop()) {
+    let has_library = false;
+    for (const entry of readdirSync(here, { withFileTypes: true })) {
+      const path = join(here, entry.name);
+      if (entry.isDirectory()) waiting.push(path);
+      else has_library ||= LIBRARY.test(entry.name);
+      const { mode } = lstatSync(path);
+      if (entry.isFile() && (mode & 0o6000) !== 0) chmodSync(path, mode & 0o777);
+    }
+    if (has_library) library_paths.push(relative(folder, here));
+  }
+  const program_paths = PROGRAM_FOLDERS.filter((path) => existsSync(join(folder, path)));
+  return { library_paths: library_paths.sort(), program_paths };
+}
+
+/** apt's words by package: `E: Unable to locate package x`. */
+function explain(packages: readonly string[], cause: unknown): AppError {
+  const said = cause instanceof Error && "stderr" in cause ? String(cause.stderr) : String(cause);
+  const words = said
+    .split("\n")
+    .filter((line) => /^[EW]: /.test(line))
+    .map((line) => line.slice(3).trim());
+  const about =
+    packages.length === 0
+      ? "The lists of system packages could not be fetched"
+      : `The system packages ${packages.join(", ")} could not be had`;
+  return appError("build_failed", {
+    detail: `${about}: ${words.join(" ") || said.trim().split("\n").at(-1) || "apt-get ended without a word"}`,
+    hint: "Name packages as this server's Debian has them by system_packages in the database's entry",
+    meta: { system_packages: packages },
+    cause,
+  });
+}
