@@ -7,9 +7,11 @@ const AT_ONCE = 32;
 
 /**
  * What folders take on the disk, in bytes: a file of several names counts once, a sparse one by its blocks, and links are
- * not followed. What disappears meanwhile is left out, folders that are not there take nothing.
+ * not followed. What disappears meanwhile is left out, folders that are not there take nothing. `written_since` leaves out what
+ * was made and last written before, by the clock of the file system.
  */
-export async function folderBytes(folders: readonly string[]): Promise<number> {
+export async function folderBytes(folders: readonly string[], written_since?: Date): Promise<number> {
+  const since_ms = written_since?.getTime() ?? 0;
   const seen = new Set<string>();
   const waiting = [...folders];
   let bytes = 0;
@@ -22,7 +24,7 @@ export async function folderBytes(folders: readonly string[]): Promise<number> {
       if (seen.has(key)) return;
       seen.add(key);
     }
-    bytes += found.blocks * BLOCK_BYTES;
+    if (Math.max(found.birthtimeMs, found.mtimeMs) >= since_ms) bytes += found.blocks * BLOCK_BYTES;
     if (found.isDirectory()) waiting.push(path);
   }
 

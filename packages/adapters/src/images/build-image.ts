@@ -14,16 +14,17 @@ import {
   type BuildStepsOptions,
   compilePackages,
   installPackages,
+  ofBuildAlone,
   projectOf,
   type StepResult,
 } from "./build-steps.ts";
 import { takeCompiled } from "./compiled-code.ts";
 import { type Interpreters, printVersion } from "./find-interpreter.ts";
+import { createFormerImages } from "./former-images.ts";
 import type { ImageBuilder, ImageInput } from "./image-builder.ts";
 import {
   DRAFT_PREFIX,
   FORMER_PREFIX,
-  findFormerImage,
   findSitePackages,
   IMAGE_PATHS,
   listPackages,
@@ -59,6 +60,7 @@ export type UnpackSystem = (
  */
 export function createHostedImages(options: HostedImagesOptions): ImageBuilder {
   const running = new Map<string, Promise<unknown>>();
+  const formers = createFormerImages();
 
   async function build(input: ImageInput, signal: AbortSignal): Promise<BuiltImage> {
     checkEnvironment(input.environment);
@@ -85,28 +87,29 @@ export function createHostedImages(options: HostedImagesOptions): ImageBuilder {
       mkdirSync(draft, { recursive: true, mode: 0o711 });
       const secrets = Object.fromEntries(Object.entries(input.secrets).map(([key, secret]) => [key, secret.reveal()]));
       const { labels, onLine } = input;
-      const made = { id: `build-${name}`, labels, draft, environment, facts, secrets, onLine };
-      writeImage(draft, await fill(input, made, signal));
+      const started = { id: `build-${name}`, labels, draft, environment, facts, secrets, onLine };
+      tellStart(started);
+      const system = await addSystem(started, signal);
+      writeImage(draft, await fill(input, { ...started, system }, signal));
       put(draft, input);
-      return readWhole(image_folder);
+      const image = readWhole(image_folder);
+      formers.add(image_folder, image);
+      return image;
     } finally {
       await rm(draft, { recursive: true, force: true });
     }
   }
 
   async function fill(input: ImageInput, made: BuildInput, signal: AbortSignal): Promise<BuiltImage> {
-    const { draft, environment, facts, onLine } = made;
+    const { draft, environment, facts, onLine, system } = made;
     const python = printVersion(facts.version);
-    onLine(
-      `Python ${python}, ${process.platform} ${process.arch}, packages from ${environment.source ?? "the base library alone"}`,
-    );
-    const system = await addSystem(made, signal);
     writeProjectFiles(environment, input.project_folder, projectOf(draft));
     const is_shared = await install(made, input.cache_folder, signal);
     const site_packages = findSitePackages(draft, python);
     if (site_packages === undefined) throw damaged(made);
-    if (environment.source !== null) await compile(dirname(input.image_folder), made, site_packages, signal);
-    await rm(dirname(projectOf(draft)), { recursive: true, force: true });
+    if (environment.source !== null)
+      await compile(made, formers.find(input.image_folder, python, is_shared), site_packages, signal);
+    for (const path of ofBuildAlone(draft)) await rm(path, { recursive: true, force: true });
     const packages = listPackages(site_packages);
     onLine(`${packages.length} ${packages.length === 1 ? "package is" : "packages are"} installed`);
     const built = { python, python_prefix: facts.prefix, base_python: facts.base, packages, system, is_shared };
@@ -114,7 +117,7 @@ export function createHostedImages(options: HostedImagesOptions): ImageBuilder {
   }
 
   async function addSystem(
-    { draft, environment, onLine }: BuildInput,
+    { draft, environment, onLine }: Omit<BuildInput, "system">,
     signal: AbortSignal,
   ): Promise<SystemPart | null> {
     const { system_packages: packages } = environment;
@@ -150,16 +153,15 @@ export function createHostedImages(options: HostedImagesOptions): ImageBuilder {
   }
 
   async function compile(
-    images_folder: string,
     made: BuildInput,
+    former: readonly string[],
     site_packages: string,
     signal: AbortSignal,
   ): Promise<void> {
-    const former = findFormerImage(images_folder, printVersion(made.facts.version));
     const missing = await takeCompiled(former, site_packages);
-    if (missing === 0) return;
+    if (missing.length === 0) return;
     // a module that is no Python of this version ends it with a code, as it would where it is imported
-    const result = await compilePackages(options, made, site_packages, signal);
+    const result = await compilePackages(options, made, missing, signal);
     if (result.exit.exceeded !== null || result.exit.is_out_of_memory) throw failure(made, result);
   }
 
@@ -168,6 +170,11 @@ export function createHostedImages(options: HostedImagesOptions): ImageBuilder {
   }
 
   return { build };
+}
+
+function tellStart({ environment, facts, onLine }: Omit<BuildInput, "system">): void {
+  const source = environment.source ?? "the base library alone";
+  onLine(`Python ${printVersion(facts.version)}, ${process.platform} ${process.arch}, packages from ${source}`);
 }
 
 /** uv's words for what the shared cache cannot give, and what is told of it. */
@@ -187,7 +194,7 @@ function put(draft: string, { image_folder, is_forced }: ImageInput): void {
   if (is_forced === true && existsSync(image_folder)) {
     renameSync(
       image_folder,
-      join(dirname(image_folder), `${FORMER_PREFIX}${basename(draft).slice(DRAFT_PREFIX.length)}`),
+      join(dirname(image_folder), `${FORMER_PREFIX}${Date.now()}-${basename(draft).slice(DRAFT_PREFIX.length)}`),
     );
   }
   try {

@@ -1,5 +1,6 @@
 import { copyFileSync, existsSync, mkdirSync, readFileSync, realpathSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import type { SystemPart } from "@appdb/contract/control/image-documents";
 import type { EnvironmentDocument } from "@appdb/contract/routes/control-databases";
 import type { PodExit, PodFolder, PodLabels, PodTask } from "../pods/pod-driver.ts";
 import { CERTIFICATES_SECRET, hideSecrets, selectBuildSecrets } from "./build-secrets.ts";
@@ -18,6 +19,9 @@ export const BUILD_LIMITS: BuildLimits = {
   timeout_ms: 15 * 60_000,
   disk_bytes: 20 * 1024 ** 3,
 };
+const SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+/** Compiled sooner by one process than others take to start. */
+const FEW_MODULES = 100;
 /** What is kept of a build's words to explain its failure; all of them go to the log. */
 const KEPT_LINES = 400;
 const LONGEST_LINE = 4_000;
@@ -49,6 +53,8 @@ export interface BuildInput {
   readonly environment: EnvironmentDocument;
   readonly facts: PythonFacts;
   readonly secrets: Readonly<Record<string, string>>;
+  /** Unpacked below the draft: what is built finds headers and libraries there. */
+  readonly system: SystemPart | null;
   onLine(line: string): void;
 }
 
@@ -61,8 +67,16 @@ export interface StepResult {
 /** Of a draft: project, home and scratch files of a build; gone when it ends. */
 const BUILD = "build";
 
+const MODULES = "modules";
+
+/** Where a build finds the project's files. */
 export function projectOf(draft: string): string {
   return join(draft, BUILD, "project");
+}
+
+/** What of a draft is no part of the image. */
+export function ofBuildAlone(draft: string): string[] {
+  return [join(draft, BUILD), join(draft, MODULES)];
 }
 
 /**
@@ -118,19 +132,30 @@ export async function installPackages(
   return await runStep(options, build, { commands, env, folders, network }, signal);
 }
 
-/** Compiles what has no compiled code yet, by the base interpreter: none of the packages' own code runs. */
+/** Compiles modules, by the base interpreter: none of the packages' own code runs. */
 export async function compilePackages(
   options: BuildStepsOptions,
   build: BuildInput,
-  site_packages: string,
+  modules: readonly string[],
   signal: AbortSignal,
 ): Promise<StepResult> {
   const { facts } = build;
-  const jobs = String(Math.max(1, Math.floor(options.limits.cpu)));
-  const command = [facts.base, "-I", "-S", "-m", "compileall", "-qq", "-j", jobs, site_packages];
+  // where no package's code could have put a link
+  const list = join(build.draft, MODULES);
+  // a name with a line end in it is compiled where it is imported
+  writeFileSync(
+    list,
+    modules
+      .filter((path) => !path.includes("\n"))
+      .map((path) => `${path}\n`)
+      .join(""),
+  );
+  const jobs = modules.length < FEW_MODULES ? 1 : Math.max(1, Math.floor(options.limits.cpu));
+  const command = [facts.base, "-I", "-S", "-m", "compileall", "-qq", "-j", String(jobs), "-i", list];
   const folders: PodFolder[] = [
     { path: join(build.draft, IMAGE_PATHS.venv), mode: "write" },
     { path: join(build.draft, BUILD), mode: "write" },
+    { path: list, mode: "read" },
     { path: facts.prefix, mode: "read" },
   ];
   return await runStep(
@@ -187,7 +212,7 @@ function plainEnvironment({ draft }: BuildInput): Record<string, string> {
   const [home, scratch] = ["home", "scratch"].map((name) => join(draft, BUILD, name));
   for (const folder of [home, scratch]) mkdirSync(folder ?? "", { recursive: true });
   return {
-    PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+    PATH: SYSTEM_PATH,
     LANG: "C.UTF-8",
     HOME: home ?? "",
     TMPDIR: scratch ?? "",
@@ -202,6 +227,7 @@ function buildEnvironment(
 ): Record<string, string> {
   return {
     ...plainEnvironment(build),
+    ...systemEnvironment(build),
     ...options.network_env,
     ...secrets,
     ...certificates(options, build),
@@ -211,6 +237,24 @@ function buildEnvironment(
     UV_KEYRING_PROVIDER: "disabled",
     // a build that asks a person would wait until its time is over
     GIT_TERMINAL_PROMPT: "0",
+  };
+}
+
+/** Where compilers, pkg-config and programs find what was unpacked. */
+function systemEnvironment({ draft, system }: BuildInput): Record<string, string> {
+  if (system === null) return {};
+  const root = join(draft, IMAGE_PATHS.system);
+  const below = (paths: readonly string[]) => paths.map((path) => join(root, path)).join(":");
+  const { library_paths, program_paths } = system;
+  const libraries = below(library_paths);
+  const configs = library_paths.concat("usr/share").map((path) => `${path}/pkgconfig`);
+  const machine = { x64: "x86_64", arm64: "aarch64" }[process.arch as string] ?? process.arch;
+  return {
+    PATH: [below(program_paths), SYSTEM_PATH].filter((path) => path !== "").join(":"),
+    CPATH: below(["usr/include", `usr/include/${machine}-linux-gnu`]),
+    PKG_CONFIG_PATH: below(configs),
+    PKG_CONFIG_SYSROOT_DIR: root,
+    ...(libraries === "" ? {} : { LIBRARY_PATH: libraries, LD_LIBRARY_PATH: libraries }),
   };
 }
 

@@ -1,4 +1,4 @@
-import type { Dirent } from "node:fs";
+import { type Dirent, realpathSync } from "node:fs";
 import { link, lstat, mkdir, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { isRealFolder } from "./image-folder.ts";
@@ -7,13 +7,13 @@ const AT_ONCE = 16;
 const COMPILED = "__pycache__";
 
 /**
- * Gives modules of a new environment the compiled code that a former one of the same Python has for them: compiling takes much longer
+ * Gives modules of a new environment the compiled code that former ones of the same Python have for them: compiling takes much longer
  * than installing, and an environment is read-only when it runs. A module is the same only where both are one file (uv links them from
- * its cache). Links are not followed, for a build may have left some. Returns how many modules have none then.
+ * its cache). Links are not followed, for a build may have left some. Returns the modules that have none then.
  */
-export async function takeCompiled(former: string | undefined, site_packages: string): Promise<number> {
+export async function takeCompiled(formers: readonly string[], site_packages: string): Promise<string[]> {
   const waiting = [""];
-  let missing = 0;
+  const missing: string[] = [];
   for (let part = waiting.pop(); part !== undefined; part = waiting.pop()) {
     const here = part;
     const entries = await readdir(join(site_packages, here), { withFileTypes: true });
@@ -22,34 +22,55 @@ export async function takeCompiled(former: string | undefined, site_packages: st
     const sources = entries
       .filter((entry) => entry.isFile() && entry.name.endsWith(".py"))
       .map(({ name }) => name.slice(0, -3));
-    missing += sources.length;
-    if (former === undefined || sources.length === 0) continue;
-    missing -= await takeFolder(join(former, here), join(site_packages, here), new Set(sources));
+    const left = new Set(sources);
+    for (const former of formers) {
+      if (left.size === 0) break;
+      if (isSelf(former, here)) await takeFolder(join(former, here), join(site_packages, here), left);
+    }
+    for (const name of left) missing.push(join(site_packages, here, `${name}.py`));
   }
   return missing;
 }
 
-async function takeFolder(former: string, folder: string, sources: ReadonlySet<string>): Promise<number> {
-  if (!isRealFolder(former) || !isRealFolder(join(former, COMPILED))) return 0;
+/** Takes what it finds out of `left`. */
+async function takeFolder(former: string, folder: string, left: Set<string>): Promise<void> {
+  if (!isRealFolder(join(former, COMPILED))) return;
   const compiled = (await readdir(join(former, COMPILED), { withFileTypes: true })).filter((entry) => {
-    return entry.isFile() && entry.name.endsWith(".pyc") && sources.has(moduleOf(entry));
+    return entry.isFile() && entry.name.endsWith(".pyc") && left.has(moduleOf(entry));
   });
-  if (compiled.length === 0) return 0;
+  if (compiled.length === 0) return;
   const target = join(folder, COMPILED);
-  await mkdir(target, { recursive: true });
-  if (!isRealFolder(target)) return 0;
-  let taken = 0;
+  if (!(await makeFolder(target))) return;
   for (let at = 0; at < compiled.length; at += AT_ONCE) {
     await Promise.all(
       compiled.slice(at, at + AT_ONCE).map(async (entry) => {
         const source = `${moduleOf(entry)}.py`;
         if (!(await isOneFile(join(former, source), join(folder, source)))) return;
         await linkOnce(join(former, COMPILED, entry.name), join(target, entry.name));
-        taken++;
+        left.delete(moduleOf(entry));
       }),
     );
   }
-  return taken;
+}
+
+/** Whether a part of a folder is there without any link on the way. */
+function isSelf(folder: string, part: string): boolean {
+  try {
+    return realpathSync(join(folder, part)) === join(realpathSync(folder), part);
+  } catch (error) {
+    if (["ENOENT", "ENOTDIR", "ELOOP"].includes((error as NodeJS.ErrnoException).code ?? "")) return false;
+    throw error;
+  }
+}
+
+/** False where something else has the name. */
+async function makeFolder(path: string): Promise<boolean> {
+  try {
+    await mkdir(path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+  }
+  return isRealFolder(path);
 }
 
 /** `x.cpython-312.pyc` -> `x` */

@@ -5,6 +5,10 @@ import { type BuiltImage, builtImageSchema, type ImagePackage } from "@appdb/con
 /** Of folders that are being built, and of images that another build took the place of. */
 export const DRAFT_PREFIX = "draft-";
 export const FORMER_PREFIX = "former-";
+/** Beside an organization's images: what its builds have fetched and made. */
+export const CACHE = "cache";
+/** Beside the organizations: what was fetched for all of them. */
+export const SHARED_CACHE = "shared-cache";
 /** Parts of an image. The description lies where no build can write. */
 export const IMAGE_PATHS = { venv: "venv", system: "system", description: "image.json" } as const;
 
@@ -55,16 +59,4 @@ export function listPackages(site_packages: string): ImagePackage[] {
 /** Whether a path is a folder itself, and no link to one. */
 export function isRealFolder(path: string): boolean {
   return lstatSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
-}
-
-/** Packages of the image of an organization that was made last by a Python of the same minor version. */
-export function findFormerImage(images_folder: string, python: string): string | undefined {
-  const minor = python.split(".", 2).join(".");
-  const images = readdirSync(images_folder, { withFileTypes: true }).flatMap((entry) => {
-    if (!entry.isDirectory() || entry.name.startsWith(DRAFT_PREFIX)) return [];
-    const image = readImage(join(images_folder, entry.name));
-    return image?.python.startsWith(`${minor}.`) === true ? [{ folder: join(images_folder, entry.name), image }] : [];
-  });
-  const latest = images.sort((a, b) => (a.image.built_at < b.image.built_at ? 1 : -1))[0];
-  return latest === undefined ? undefined : findSitePackages(latest.folder, latest.image.python);
 }

@@ -34,8 +34,9 @@ export function imageRuntime(image_folder: string): ImageRuntime {
   const [major = 0, minor = 0, patch = 0] = python.split(".").map(Number);
   const venv = join(image_folder, IMAGE_PATHS.venv);
   const inSystem = (path: string) => join(image_folder, IMAGE_PATHS.system, path);
-  const programs = [join(venv, "bin"), ...(system?.program_paths ?? []).map(inSystem), SYSTEM_PATH];
-  const libraries = (system?.library_paths ?? []).map(inSystem);
+  const { library_paths, program_paths } = system ?? { library_paths: [], program_paths: [] };
+  const programs = [join(venv, "bin"), ...program_paths.map(inSystem), SYSTEM_PATH];
+  const libraries = library_paths.map(inSystem);
   return {
     python: interpreterOf(venv),
     facts: {

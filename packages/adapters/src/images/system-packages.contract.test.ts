@@ -8,6 +8,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { imageRuntime } from "./image-runtime.ts";
 import { createSystemPackages } from "./system-packages.ts";
 import { ask, type BuildStage, openBuildStage } from "./testing/build-stage.ts";
+import { sourceFiles } from "./testing/package-index.ts";
 
 let stage: BuildStage;
 let server: Server;
@@ -86,6 +87,17 @@ test("system packages are unpacked into the image with what they need and the sy
   expect(readdirSync(stage.folder)).not.toContain("script-ran");
   expect(readdirSync(image.folder).sort()).toEqual(["image.json", "system", "venv"]);
   expect(ask(image, "print(1)")).toBe("1");
+});
+
+test("a package that is built from its source finds headers of system packages", async () => {
+  publish("tinyheaders", "", { "usr/include/tiny.h": ["int tiny;", 0o644], "usr/lib/libtiny.so": ["", 0o644] });
+  const code =
+    "assert os.path.exists(os.environ['CPATH'].split(':')[0] + '/tiny.h')\n" +
+    "assert os.path.exists(os.environ['LIBRARY_PATH'] + '/libtiny.so')";
+  stage.publish({ name: "needy", kind: "source", files: sourceFiles("needy", "1.0", code) });
+  const files = stage.requirements("needy");
+  const image = await stage.build({ files, system_packages: ["tinyheaders"], options: options() });
+  expect(image.packages).toEqual([{ name: "needy", version: "1.0" }]);
 });
 
 test("a system package that does not exist, does not fit or is too large is named, and nothing is left", async () => {

@@ -11,7 +11,7 @@ const APT_TIMEOUT_MS = 5 * 60_000;
 const OUTPUT_BYTES = 16 * 1024 * 1024;
 /** Lists of what the sources have are fetched anew after that. */
 const LISTS_AGE_MS = 24 * 3600_000;
-const LIBRARY = /^lib.*\.so(\.|$)/;
+const LIBRARY = /^lib.*\.so(\.[\d.]+)?$/;
 const PROGRAM_FOLDERS = ["usr/local/bin", "usr/bin", "bin", "usr/local/sbin", "usr/sbin", "sbin", "usr/games"];
 const run = promisify(execFile);
 

@@ -1,0 +1,68 @@
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { COLLECT_LIMITS, chooseUnused, collectImages, type ImageEntry } from "./collect-images.ts";
+
+const NOW = new Date("2026-01-31T00:00:00Z");
+const HOUR_MS = 3_600_000;
+const ago = (hours: number) => new Date(NOW.getTime() - hours * HOUR_MS);
+const entry = (name: string, hours: number, org_id = "one"): ImageEntry => ({ org_id, name, changed_at: ago(hours) });
+const NOBODY = { wanted: new Set<string>(), oldest_pods: new Map<string, Date>() };
+const names = (entries: readonly ImageEntry[]) => entries.map(({ org_id, name }) => `${org_id}/${name}`);
+
+test("an image goes when no database of its organization wants it and it is older than a week", () => {
+  const use = { ...NOBODY, wanted: new Set(["one/wanted", "two/other"]) };
+  const entries = [entry("wanted", 1_000), entry("old", 169), entry("young", 167), entry("other", 1_000)];
+  expect(names(chooseUnused([...entries, entry("cache", 1_000)], use, COLLECT_LIMITS, NOW))).toEqual([
+    "one/old",
+    "one/other",
+  ]);
+});
+
+test("what a build is at stays, and what a killed one left goes", () => {
+  const entries = [entry("draft-a1", 1), entry("draft-b2", 3), entry("draft-c3", -5)];
+  expect(names(chooseUnused(entries, NOBODY, COLLECT_LIMITS, NOW))).toEqual(["one/draft-b2"]);
+});
+
+test("an image that was built anew goes when every pod of its organization was started after that", () => {
+  const former = (hours: number, org_id: string) => entry(`former-${ago(hours).getTime()}-ab`, 1_000, org_id);
+  const use = {
+    ...NOBODY,
+    oldest_pods: new Map([
+      ["one", ago(5)],
+      ["two", ago(5)],
+    ]),
+  };
+  const entries = [former(6, "one"), former(4, "two"), former(4, "three"), entry("former-odd", 9, "two")];
+  expect(names(chooseUnused(entries, use, COLLECT_LIMITS, NOW))).toEqual([
+    `one/former-${ago(6).getTime()}-ab`,
+    `three/former-${ago(4).getTime()}-ab`,
+  ]);
+});
+
+test("what may go is removed with all that is in it, and a cache that has grown too large", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "appdb-collect-"));
+  try {
+    for (const [path, hours] of [
+      ["one/old", 1_000],
+      ["one/kept", 1_000],
+      ["one/cache", 0],
+      ["two/cache", 0],
+      ["shared-cache", 0],
+    ] as const) {
+      mkdirSync(join(folder, path, "venv", "lib"), { recursive: true });
+      writeFileSync(join(folder, path, "venv", "lib", "file"), "x".repeat(path === "two/cache" ? 100_000 : 10));
+      utimesSync(join(folder, path), ago(hours), ago(hours));
+    }
+    const use = { ...NOBODY, wanted: new Set(["one/kept"]) };
+    const limits = { ...COLLECT_LIMITS, org_cache_bytes: 50_000 };
+    expect(await collectImages(folder, use, limits, NOW)).toBe(2);
+    expect(readdirSync(join(folder, "one")).sort()).toEqual(["cache", "kept"]);
+    expect(readdirSync(join(folder, "two"))).toEqual([]);
+    expect(existsSync(join(folder, "shared-cache"))).toBe(true);
+    expect(await collectImages(join(folder, "nowhere"), use, limits, NOW)).toBe(0);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+});

@@ -1,0 +1,116 @@
+import { readdir, rename, rm, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { folderBytes } from "../files/folder-size.ts";
+import { CACHE, DRAFT_PREFIX, FORMER_PREFIX, SHARED_CACHE } from "./image-folder.ts";
+
+/** What uses images, as whoever runs pods knows it. */
+export interface ImageUse {
+  /** `<organization id>/<environment hash>` of what a database has, is to have, or had until lately. */
+  readonly wanted: ReadonlySet<string>;
+  /** When the oldest pod that runs was started, by organization; none for one without pods. */
+  readonly oldest_pods: ReadonlyMap<string, Date>;
+}
+
+export interface CollectLimits {
+  /** An image that nobody wants stays so long after it was built. */
+  readonly unused_ms: number;
+  /** Longer than any build: a draft of that age belongs to one that was killed. */
+  readonly draft_ms: number;
+  readonly org_cache_bytes: number;
+  readonly shared_cache_bytes: number;
+}
+
+export const COLLECT_LIMITS: CollectLimits = {
+  unused_ms: 7 * 86_400_000,
+  draft_ms: 2 * 3_600_000,
+  org_cache_bytes: 5 * 1024 ** 3,
+  shared_cache_bytes: 20 * 1024 ** 3,
+};
+
+/** A folder below an organization's images. */
+export interface ImageEntry {
+  readonly org_id: string;
+  readonly name: string;
+  /** When its folder was last changed: when it was built, or begun. */
+  readonly changed_at: Date;
+}
+
+/** Which folders may go. Pure: what is not known to be unused stays. */
+export function chooseUnused(
+  entries: readonly ImageEntry[],
+  use: ImageUse,
+  limits: CollectLimits,
+  now: Date,
+): ImageEntry[] {
+  return entries.filter(({ changed_at, name, org_id }) => {
+    const age_ms = now.getTime() - changed_at.getTime();
+    if (name === CACHE) return false;
+    if (name.startsWith(DRAFT_PREFIX)) return age_ms > limits.draft_ms;
+    if (name.startsWith(FORMER_PREFIX)) {
+      // a pod that was started before the new image took its place may still read it
+      const replaced_at = Number(/^(\d+)-/.exec(name.slice(FORMER_PREFIX.length))?.[1] ?? Number.NaN);
+      const oldest = use.oldest_pods.get(org_id);
+      return oldest === undefined || oldest.getTime() > replaced_at;
+    }
+    return age_ms > limits.unused_ms && !use.wanted.has(`${org_id}/${name}`);
+  });
+}
+
+/** Removes images that nothing uses, what killed builds left, and caches that have grown too large. Returns how many folders went. */
+export async function collectImages(
+  images_folder: string,
+  use: ImageUse,
+  limits: CollectLimits,
+  now: Date,
+): Promise<number> {
+  const organizations = (await foldersIn(images_folder)).filter((name) => name !== SHARED_CACHE);
+  let removed = 0;
+  let is_building = false;
+  for (const org_id of organizations) {
+    const folder = join(images_folder, org_id);
+    const entries = await Promise.all(
+      (await foldersIn(folder)).map(async (name) => ({
+        org_id,
+        name,
+        changed_at: (await stat(join(folder, name))).mtime,
+      })),
+    );
+    const unused = new Set(chooseUnused(entries, use, limits, now).map(({ name }) => name));
+    for (const name of unused) await removeImage(join(folder, name));
+    removed += unused.size;
+    // a build reads its caches until it ends
+    const builds = entries.some(({ name }) => name.startsWith(DRAFT_PREFIX) && !unused.has(name));
+    if (!builds) removed += await trim(join(folder, CACHE), limits.org_cache_bytes);
+    is_building ||= builds;
+  }
+  return is_building ? removed : removed + (await trim(join(images_folder, SHARED_CACHE), limits.shared_cache_bytes));
+}
+
+/** Removes an image: it is gone at once for whoever looks for it, however long its files take. */
+export async function removeImage(image_folder: string): Promise<void> {
+  const draft = join(image_folder, "..", `${DRAFT_PREFIX}removed-${process.pid}-${Date.now()}`);
+  try {
+    await rename(image_folder, draft);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return;
+    throw error;
+  }
+  await rm(draft, { recursive: true, force: true, maxRetries: 3 });
+}
+
+/** A cache that is too large goes as a whole: what a build needs of it is fetched again. Images keep their files, which are links. */
+async function trim(cache: string, most_bytes: number): Promise<number> {
+  if ((await folderBytes([cache])) <= most_bytes) return 0;
+  await removeImage(cache);
+  return 1;
+}
+
+async function foldersIn(folder: string): Promise<string[]> {
+  try {
+    const entries = await readdir(folder, { withFileTypes: true });
+    return entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
+    throw error;
+  }
+}

@@ -1,0 +1,73 @@
+import { readdirSync } from "node:fs";
+import { dirname, join } from "node:path";
+import type { BuiltImage } from "@appdb/contract/control/image-documents";
+import { CACHE, DRAFT_PREFIX, findSitePackages, readImage, SHARED_CACHE } from "./image-folder.ts";
+
+/** Of an organization, and of all others: the latest have most in common with what is built next. */
+const MOST_OWN = 3;
+const MOST_SHARED = 8;
+
+/** Where images lie from which a new one takes compiled code. */
+export interface FormerImages {
+  /**
+   * Their packages, the organization's latest first. One whose packages came from the shared cache also gets those of such images of
+   * others: no package's code ran there, so what was compiled is what anybody would have got.
+   */
+  find(image_folder: string, python: string, is_shared: boolean): string[];
+  /** Remembers an image that was built. */
+  add(image_folder: string, image: BuiltImage): void;
+}
+
+interface Found {
+  readonly folder: string;
+  readonly image: BuiltImage;
+}
+
+export function createFormerImages(): FormerImages {
+  /** The latest of all organizations; read once, for there may be thousands. */
+  let shared: Found[] | undefined;
+
+  return {
+    find(image_folder, python, is_shared) {
+      const org_folder = dirname(image_folder);
+      shared ??= latest(
+        namesIn(dirname(org_folder)).flatMap((org) =>
+          org === SHARED_CACHE ? [] : imagesIn(join(dirname(org_folder), org)),
+        ),
+      ).filter(({ image }) => image.is_shared);
+      const own = latest(imagesIn(org_folder).filter(isMinor(python))).slice(0, MOST_OWN);
+      const others = is_shared ? shared.filter(isMinor(python)).slice(0, MOST_SHARED) : [];
+      const folders = new Map([...own, ...others].map(({ folder, image }) => [folder, image.python]));
+      return [...folders].flatMap(([folder, version]) => findSitePackages(folder, version) ?? []);
+    },
+    add(folder, image) {
+      if (!image.is_shared) return;
+      const others = (shared ?? []).filter((other) => other.folder !== folder);
+      if (shared !== undefined) shared = [{ folder, image }, ...others].slice(0, MOST_SHARED * MOST_SHARED);
+    },
+  };
+}
+
+function isMinor(python: string): (found: Found) => boolean {
+  const minor = python.split(".", 2).join(".");
+  return ({ image }) => image.python.startsWith(`${minor}.`);
+}
+
+function latest(found: readonly Found[]): Found[] {
+  return [...found].sort((a, b) => (a.image.built_at < b.image.built_at ? 1 : -1));
+}
+
+function imagesIn(org_folder: string): Found[] {
+  return namesIn(org_folder).flatMap((name) => {
+    if (name.startsWith(DRAFT_PREFIX) || name === CACHE) return [];
+    const folder = join(org_folder, name);
+    const image = readImage(folder);
+    return image === undefined ? [] : [{ folder, image }];
+  });
+}
+
+function namesIn(folder: string): string[] {
+  return readdirSync(folder, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map(({ name }) => name);
+}
