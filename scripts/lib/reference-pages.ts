@@ -7,6 +7,7 @@ import { DEFAULT_LIMITS } from "@appdb/contract/service-spec";
 import { KEEP_ENDED_JOBS_DAYS } from "@appdb/engine/jobs/collect-jobs";
 import { MOST_LISTED_JOBS } from "@appdb/engine/jobs/list-jobs";
 import { MOST_UPDATE_ATTEMPTS } from "@appdb/engine/rows/row-updater";
+import { databaseLimits, databasesPage } from "./databases-page.ts";
 import { functionsPage } from "./functions-page.ts";
 import { ROOT } from "./paths.mjs";
 import { permissionsPage } from "./permissions-page.ts";
@@ -66,6 +67,7 @@ export function referencePages(): Record<string, string> {
     "limits.md": limitsPage(),
     "functions.md": functionsPage(GENERATED),
     "permissions.md": permissionsPage(GENERATED),
+    "databases.md": databasesPage(GENERATED),
   };
 }
 
@@ -125,6 +127,8 @@ function limitsPage(): string {
     "| limit | default | variable | meaning |",
     "|---|---|---|---|",
     ...service,
+    "",
+    ...databaseLimits(),
     "",
     "## Of functions",
     "",
