@@ -13,6 +13,10 @@ const CHOICES: Readonly<Partial<Record<PodDriver["name"], PodDriverChoice>>> = {
     check: async () => [],
     create: async (input) => (await import("./process-pods.ts")).createProcessPods(input),
   },
+  sandbox: {
+    check: async (input) => await (await import("./sandbox-check.ts")).checkSandbox(input),
+    create: async (input) => await (await import("./sandbox-pods.ts")).createSandboxPods(input),
+  },
 };
 
 /**

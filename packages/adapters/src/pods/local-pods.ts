@@ -61,7 +61,8 @@ export function createLocalPods(
     const former = readPodRecord(folder, spec.id);
     if (former !== undefined) {
       const status = former.spec_hash === spec_hash ? statusOf(former) : undefined;
-      if (status?.state === "running" && status.pid !== null) return status;
+      // written down once the pod has its whole input: whoever was killed before may have left it with a part
+      if (status?.state === "running" && former.process !== null) return status;
       await end(former, REPLACE_GRACE_MS);
     }
     const record = await takePlace(spec, spec_hash, signal);

@@ -30,7 +30,8 @@ export interface PodLabels {
 
 export interface PodFolder {
   readonly path: string;
-  readonly mode: "read" | "write";
+  /** `code`: read by the pod and by the application's code, which sees no other of these folders. */
+  readonly mode: "read" | "write" | "code";
 }
 
 export interface PodLimits {

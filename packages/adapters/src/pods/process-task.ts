@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
+import { type Readable, Writable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { appError } from "@appdb/contract/errors";
 import { findFamily, killAll } from "../processes/process-table.ts";
@@ -22,6 +23,17 @@ status=$?
 kill -KILL $watcher
 exit $status`;
 
+/** How a task's program is run, and what else belongs to it. */
+export interface TaskRun {
+  readonly argv: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly cwd: string;
+  /** What it may read from descriptor 5; in no file and no argument. */
+  readonly options?: string;
+  /** Processes that are not found by whom they come from. */
+  processes?(): number[];
+}
+
 const KILL_TIMEOUT_MS = 10_000;
 const DRAIN_TIMEOUT_MS = 1_000;
 
@@ -31,19 +43,28 @@ const DRAIN_TIMEOUT_MS = 1_000;
  * @throws pod_failed when it could not be started; the abort's reason
  */
 export async function runProcessTask(task: PodTask, signal: AbortSignal): Promise<PodExit> {
+  const { args, cwd, env, program } = task;
+  return await runTask(task, { argv: [program, ...args], env, cwd }, signal);
+}
+
+/** As `runProcessTask`, of a program that is run in another way than it is named. */
+export async function runTask(task: PodTask, how: TaskRun, signal: AbortSignal): Promise<PodExit> {
   signal.throwIfAborted();
   const run = randomBytes(8).toString("hex");
-  const child = spawn("/bin/sh", ["-c", SHELL, "task", task.program, ...task.args], {
+  const child = spawn("/bin/sh", ["-c", SHELL, "task", ...how.argv], {
     detached: true,
-    stdio: ["pipe", "pipe", "pipe"],
-    env: { ...task.env, [MARKER]: run },
-    cwd: task.cwd,
+    stdio: ["pipe", "pipe", "pipe", "ignore", "ignore", how.options === undefined ? "ignore" : "pipe"],
+    env: { ...how.env, [MARKER]: run },
+    cwd: how.cwd,
   });
+  giveOptions(child, how.options);
   const ended = endOf(child);
   const { pid } = child;
   if (pid === undefined)
     throw appError("pod_failed", { detail: `The task ${task.id} could not be started: ${await ended}.` });
-  const endAll = () => killAll(() => findFamily(isRunning(child) ? [pid] : [], `${MARKER}=${run}`), KILL_TIMEOUT_MS);
+  const family = () =>
+    findFamily([...(isRunning(child) ? [pid] : []), ...(how.processes?.() ?? [])], `${MARKER}=${run}`);
+  const endAll = () => killAll(family, KILL_TIMEOUT_MS);
   const drained = readLines(child, task.onLine);
   const watch = await watchTask(task, () => void endAll());
   const abort = () => void endAll();
@@ -65,6 +86,15 @@ export async function runProcessTask(task: PodTask, signal: AbortSignal): Promis
   }
   const code = child.signalCode === null ? (child.exitCode ?? undefined) : SIGKILL_STATUS;
   return { ...exitOf(code), exceeded };
+}
+
+function giveOptions(child: ChildProcess, options: string | undefined): void {
+  const pipes: readonly (Readable | Writable | null | undefined)[] = child.stdio;
+  const pipe = pipes[5];
+  if (options === undefined || !(pipe instanceof Writable)) return;
+  // a program that ends without reading them says why by how it ends
+  pipe.on("error", () => undefined);
+  pipe.end(options);
 }
 
 /** As a shell would say of itself when it was killed with its group. */

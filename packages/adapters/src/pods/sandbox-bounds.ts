@@ -1,0 +1,55 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { ControlGroups } from "./control-groups.ts";
+import type { PodLimits } from "./pod-driver.ts";
+
+/** What the application's code leaves to PostgreSQL and the engine, whatever it does. */
+const ENGINE_SHARE = 0.4;
+const ENGINE_LEAST_MB = 128;
+const ENGINE_LEAST_TASKS = 64;
+/** Of the processors, when all are wanted: four to one. */
+const ENGINE_WEIGHT = 40;
+const CODE_WEIGHT = 10;
+
+/** Groups of a pod: all pods of a database are bounded together, and in each the application's code once more. */
+export interface PodGroups {
+  readonly database: string;
+  readonly pod: string;
+  readonly engine: string;
+  readonly code: string;
+}
+
+/** The names of a pod's groups. */
+export function podGroups(database_id: string, pod_id: string): PodGroups {
+  const database = `database-${database_id}`;
+  const pod = `${database}/${pod_id}`;
+  return { database, pod, engine: `${pod}/engine`, code: `${pod}/code` };
+}
+
+/** Makes the groups, bounds them, and lets the pod's user move its processes from one to the other. */
+export function boundPod(groups: ControlGroups, names: PodGroups, limits: PodLimits, uid: number | null): void {
+  for (const group of [names.engine, names.code]) groups.make(group);
+  groups.bound(names.database, limits);
+  groups.bound(names.code, codeLimits(limits));
+  groups.weigh(names.engine, ENGINE_WEIGHT);
+  groups.weigh(names.code, CODE_WEIGHT);
+  if (uid !== null) for (const group of [names.pod, names.code]) groups.delegate(group, uid);
+}
+
+/** Says in a file into which group the sandbox's first step goes. */
+export function enterGroup(groups: ControlGroups, group: string, run_folder: string): void {
+  writeFileSync(
+    join(run_folder, "groups"),
+    groups
+      .entrances(group)
+      .map((path) => `${path}\n`)
+      .join(""),
+  );
+}
+
+/** What is left for the application's code when PostgreSQL and the engine have theirs. */
+export function codeLimits({ cpu, memory_mb, tasks }: PodLimits): PodLimits {
+  const engine_mb = Math.min(Math.max(memory_mb * ENGINE_SHARE, ENGINE_LEAST_MB), memory_mb / 2);
+  const engine_tasks = Math.min(Math.max(tasks * ENGINE_SHARE, ENGINE_LEAST_TASKS), tasks / 2);
+  return { cpu, memory_mb: Math.floor(memory_mb - engine_mb), tasks: Math.floor(tasks - engine_tasks) };
+}

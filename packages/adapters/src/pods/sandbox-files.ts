@@ -1,0 +1,61 @@
+import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { CODE_UID, POD_UID, type Sight } from "./sandbox-layout.ts";
+import { type AllowedHost, RESOLVER } from "./sandbox-network.ts";
+
+/** Names of users and hosts as every pod sees them: nothing of this machine's. */
+const SETTINGS = {
+  passwd: `root:x:0:0::/:/usr/sbin/nologin
+pod:x:${POD_UID}:${POD_UID}::/tmp:/usr/sbin/nologin
+code:x:${CODE_UID}:${CODE_UID}::/tmp:/usr/sbin/nologin
+nobody:x:65534:65534::/:/usr/sbin/nologin
+`,
+  group: `root:x:0:
+pod:x:${POD_UID}:
+code:x:${CODE_UID}:
+nogroup:x:65534:
+`,
+  hosts: "127.0.0.1 localhost\n::1 localhost\n127.0.1.1 pod\n",
+  "nsswitch.conf": "passwd: files\ngroup: files\nhosts: files dns\n",
+  hostname: "pod\n",
+};
+
+/**
+ * Writes the files of /etc that differ from the system's into a folder, and says where they are to be seen. Names of the
+ * operator's hosts are in them, since the machine that asks for one may be answered otherwise than the pod.
+ */
+export function writeSettings(folder: string, has_network: boolean, allowed: readonly AllowedHost[]): Sight[] {
+  const hosts = allowed.flatMap(({ addresses, name }) =>
+    addresses.filter((address) => address !== name).map((address) => `${address} ${name}\n`),
+  );
+  const files = {
+    ...SETTINGS,
+    hosts: SETTINGS.hosts + hosts.join(""),
+    "resolv.conf": has_network ? `nameserver ${RESOLVER}\n` : "",
+  };
+  return Object.entries(files).map(([name, text]) => {
+    return { source: writeShown(folder, name, text), target: `/etc/${name}`, mode: "read" };
+  });
+}
+
+/** Writes a file that others may read, whatever this process gives its own files; gives its path. */
+export function writeShown(folder: string, name: string, content: string | Buffer): string {
+  mkdirSync(folder, { recursive: true });
+  chmodSync(folder, 0o755);
+  const path = join(folder, name);
+  writeFileSync(path, content);
+  chmodSync(path, 0o644);
+  return path;
+}
+
+/** Options as bubblewrap reads them from a file: each ended by a null character, so that nothing in one can begin another. */
+export function optionsText(options: readonly string[]): string {
+  return options.map((option) => `${option}\0`).join("");
+}
+
+/** Lines of the system's table of file systems that bind each folder to the place of its number below `place`. */
+export function bindTable(folders: readonly string[], place: string): string {
+  const escapePath = (path: string) =>
+    path.replace(/[\s\\#]/g, (character) => `\\${character.charCodeAt(0).toString(8).padStart(3, "0")}`);
+  return folders.map((path, at) => `${escapePath(path)} ${escapePath(place)}/${at} none rbind 0 0\n`).join("");
+}

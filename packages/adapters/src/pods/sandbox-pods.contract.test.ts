@@ -1,0 +1,20 @@
+import { testPods } from "@appdb/testkit/contracts/pod-driver";
+import { testKilledOwners } from "@appdb/testkit/contracts/pod-driver-kills";
+import { testTasks } from "@appdb/testkit/contracts/pod-driver-tasks";
+import { useSandbox } from "@appdb/testkit/sandbox";
+
+const options = await useSandbox();
+if (options !== undefined) {
+  const driver = {
+    name: "sandbox",
+    module: "@appdb/adapters/pods/sandbox-pods",
+    factory: "createSandboxPods",
+    options,
+    ends_bare_daemons: true,
+    bounds_memory: true,
+    bounds_tasks: true,
+  } as const;
+  testPods(driver);
+  testTasks(driver);
+  testKilledOwners(driver);
+}

@@ -1,0 +1,35 @@
+import { writeFileSync } from "node:fs";
+import { join, sep } from "node:path";
+import { bindTable } from "./sandbox-files.ts";
+import type { Sight } from "./sandbox-layout.ts";
+import { GATHERED } from "./sandbox-scripts.ts";
+
+/**
+ * Says where a pod's user finds what the pod is to see. It may not enter the folders above (a home is its owner's alone), so
+ * root gathers those folders under one that everybody may enter; the tables for this are written into `run_folder`. `open` are
+ * the folders whose way is open to everybody; nothing is gathered for a user who starts pods as itself.
+ */
+export function gatherSights(
+  sights: readonly Sight[],
+  folders: readonly string[],
+  run_folder: string,
+  is_root: boolean,
+): Sight[] {
+  if (!is_root) return [...sights];
+  const gathered = [...new Set(folders)];
+  writeFileSync(join(run_folder, "names"), gathered.map((_, at) => `${at}\n`).join(""));
+  writeFileSync(join(run_folder, "places"), bindTable(gathered, join(run_folder, "gather")));
+  return sights.map((sight) => ({ ...sight, source: reachable(sight.source, gathered) }));
+}
+
+function reachable(source: string, gathered: readonly string[]): string {
+  const above = gathered.filter((folder) => source === folder || source.startsWith(folder + sep));
+  const nearest = above.sort((one, other) => other.length - one.length)[0];
+  if (nearest === undefined) return source;
+  return join(GATHERED, String(gathered.indexOf(nearest)), source.slice(nearest.length));
+}
+
+/** Whether a sandbox has it anyway, among the system's own programs. */
+export function isOfSystem(path: string): boolean {
+  return path.startsWith("/usr/");
+}

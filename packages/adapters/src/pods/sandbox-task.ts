@@ -1,0 +1,139 @@
+import { randomBytes } from "node:crypto";
+import { chownSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { identifyProcess, isAlive, type ProcessIdentity } from "../processes/process-identity.ts";
+import { findFamily, killAll } from "../processes/process-table.ts";
+import { POD_ENVIRONMENT } from "./local-pods.ts";
+import type { PodExit, PodTask } from "./pod-driver.ts";
+import { allotUser } from "./pod-users.ts";
+import { runTask } from "./process-task.ts";
+import { enterGroup } from "./sandbox-bounds.ts";
+import { optionsText, writeSettings } from "./sandbox-files.ts";
+import { giveFolders, refuseForeignLinks } from "./sandbox-folders.ts";
+import { entryNetwork, isTunnelClosed, type SandboxHost } from "./sandbox-host.ts";
+import { boxOptions, CODE_UID, type Sight, systemPrograms, systemSettings } from "./sandbox-layout.ts";
+import { findAllowedHosts } from "./sandbox-network.ts";
+import { gatherSights, isOfSystem } from "./sandbox-reach.ts";
+import { entryCommand } from "./sandbox-scripts.ts";
+import { seccompFilter } from "./seccomp-filter.ts";
+
+const TASKS = ".tasks";
+/** A group may not be named as one of the files in it, which `tasks` is. */
+const GROUPS = "task-groups";
+const OWNER = "owner.json";
+const KILL_TIMEOUT_MS = 10_000;
+/** A file may be somewhat larger than all that a task may write: its growth is looked at now and then, and this is meanwhile. */
+const FILE_SPARE_BYTES = 64 * 1024 * 1024;
+/** Of the shell that sets the bound. */
+const FILE_UNIT_BYTES = 512;
+
+/**
+ * Runs a task in a sandbox of its own, as a user of its organization's, bounded like a pod; it is the application's code
+ * from its first step. Its environment, in which there may be secrets, is in no file and no argument.
+ * @throws pod_failed when it could not be started; the abort's reason
+ */
+export async function runSandboxTask(host: SandboxHost, task: PodTask, signal: AbortSignal): Promise<PodExit> {
+  const { groups, is_root } = host;
+  const name = randomBytes(8).toString("hex");
+  const group = `${GROUPS}/${name}`;
+  const run_folder = join(host.folder, TASKS, name);
+  const temporary = join(run_folder, "tmp");
+  const allowed = await findAllowedHosts(task.allowed_hosts);
+  try {
+    makeRunFolder(run_folder, temporary);
+    const owner = `organization-${task.labels.organization_id}`;
+    const uid = is_root ? allotUser(join(host.folder, ".users"), owner, host.users) : null;
+    if (uid === null) for (const { path } of task.folders) refuseForeignLinks(path);
+    else {
+      giveFolders(task.folders, uid);
+      chownSync(temporary, uid, uid);
+    }
+    groups.make(group);
+    groups.bound(group, task.limits);
+    enterGroup(groups, group, run_folder);
+    const blocks = Math.ceil((task.limits.disk_bytes + FILE_SPARE_BYTES) / FILE_UNIT_BYTES);
+    writeFileSync(join(run_folder, "size"), String(blocks));
+    writeFileSync(join(run_folder, "filter"), seccompFilter(host.machine, "code"));
+    const sights: Sight[] = [
+      ...systemSettings(),
+      ...writeSettings(join(run_folder, "shown"), task.network === "internet", allowed),
+      ...task.folders.map(
+        ({ mode, path }): Sight => ({ source: path, target: path, mode: mode === "write" ? mode : "read" }),
+      ),
+      ...programSights(task),
+    ];
+    const folders = [
+      join(run_folder, "shown"),
+      temporary,
+      dirname(task.program),
+      ...task.folders.map(({ path }) => path),
+    ];
+    const reach = (seen: readonly Sight[]) => gatherSights(seen, folders.filter(existsSync), run_folder, is_root);
+    const options = boxOptions({
+      uid: CODE_UID,
+      programs: systemPrograms(),
+      sights: reach(sights),
+      temporary: { source: reach([{ source: temporary, target: "/tmp", mode: "write" }])[0]?.source ?? temporary },
+      network: task.network === "none" ? "own" : "given",
+      is_outer: false,
+      cwd: task.cwd,
+      env: task.env,
+    });
+    const network = entryNetwork(task.network, allowed);
+    const argv = [
+      ...entryCommand({ run_folder, uid, makes_tunnel: isTunnelClosed(), network }),
+      task.program,
+      ...task.args,
+    ];
+    const how = {
+      argv,
+      env: POD_ENVIRONMENT,
+      cwd: "/",
+      options: optionsText(options),
+      processes: () => groups.processes(group),
+    };
+    const watched = { ...task, folders: [...task.folders, { path: temporary, mode: "write" } as const] };
+    const exit = await runTask(watched, how, signal);
+    return { ...exit, is_out_of_memory: exit.code !== 0 && groups.memoryKills(group) > 0 };
+  } finally {
+    await endTask(host, name);
+  }
+}
+
+/** Ends and removes tasks whose drivers were killed. */
+export async function endLeftTasks(host: SandboxHost): Promise<void> {
+  const folder = join(host.folder, TASKS);
+  const names = existsSync(folder) ? readdirSync(folder) : [];
+  for (const name of names) if (!hasOwner(join(folder, name))) await endTask(host, name);
+}
+
+/** Its folder is there before its group, so that a killed driver's next one finds both. */
+function makeRunFolder(run_folder: string, temporary: string): void {
+  mkdirSync(join(run_folder, "gather"), { recursive: true, mode: 0o700 });
+  writeFileSync(join(run_folder, OWNER), JSON.stringify(identifyProcess(process.pid)));
+  mkdirSync(temporary, { mode: 0o700 });
+}
+
+function hasOwner(run_folder: string): boolean {
+  try {
+    return isAlive(JSON.parse(readFileSync(join(run_folder, OWNER), "utf8")) as ProcessIdentity);
+  } catch (error) {
+    // killed before it was written
+    if (error instanceof SyntaxError || (error as NodeJS.ErrnoException).code === "ENOENT") return false;
+    throw error;
+  }
+}
+
+async function endTask({ folder, groups }: SandboxHost, name: string): Promise<void> {
+  const group = `${GROUPS}/${name}`;
+  await killAll(() => findFamily(groups.processes(group)), KILL_TIMEOUT_MS);
+  await groups.remove(group);
+  for (const above of [GROUPS, ""]) groups.removeIfEmpty(above);
+  rmSync(join(folder, TASKS, name), { recursive: true, force: true });
+}
+
+/** The program itself, where it is in no folder that the task sees. */
+function programSights({ folders, program }: PodTask): Sight[] {
+  const is_seen = isOfSystem(program) || folders.some(({ path }) => program.startsWith(`${path}/`));
+  return is_seen || !existsSync(program) ? [] : [{ source: program, target: program, mode: "read" }];
+}

@@ -1,0 +1,33 @@
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { ControlGroups, findGroupTrees, hasAllTrees } from "@appdb/adapters/pods/control-groups";
+import { checkSandbox } from "@appdb/adapters/pods/sandbox-check";
+import { afterAll, test } from "vitest";
+import { createSilentLog } from "./silent-log.ts";
+
+/**
+ * What a test file of sandboxes makes them with: a control group of its own, which is removed with all below it when its tests
+ * have ended. Undefined where this machine lacks something; then a skipped test says what. With SANDBOX=required, which CI
+ * sets where it installs what is needed, the tests run and fail.
+ */
+export async function useSandbox(): Promise<{ readonly group: string } | undefined> {
+  const group = `/appdb-test-${process.pid}-${Date.now().toString(36)}`;
+  const folder = mkdtempSync(join(tmpdir(), "sandbox-check-"));
+  const program = { file: join(folder, "pod.js"), node_options: [] };
+  const input = { folder, group, program, log: createSilentLog(), clock: { now: Date.now } };
+  const missing = await checkSandbox(input).finally(() => rmSync(folder, { recursive: true, force: true }));
+  if (missing.length > 0 && process.env.SANDBOX !== "required") {
+    test.skip(`sandboxes: ${missing.map(({ remedy, what }) => `${what} (${remedy})`).join("; ")}`);
+    return undefined;
+  }
+  afterAll(() => removeGroup(group));
+  return { group };
+}
+
+async function removeGroup(group: string): Promise<void> {
+  const read = (path: string) => readFileSync(path, "utf8");
+  const trees = findGroupTrees(read("/proc/self/mountinfo"), read("/proc/self/cgroup"));
+  if (!hasAllTrees(trees) || (await new ControlGroups(trees, group).remove(""))) return;
+  throw new Error(`The control group ${group} cannot be removed: processes are left in it.`);
+}
