@@ -6,6 +6,7 @@ import { Secret } from "@appdb/adapters/secret";
 import { appError } from "@appdb/contract/errors";
 import { parse as parseToml } from "smol-toml";
 import { z } from "zod";
+import { type BuildsConfig, buildSettings, toBuildsConfig } from "./config-builds.ts";
 import { type PodsConfig, podSettings, refuseCrossedBounds, toPodsConfig } from "./config-pods.ts";
 
 export const SERVER_ROLES = ["control-plane", "reconciler", "gateway"] as const;
@@ -30,6 +31,10 @@ export const SERVER_PATHS = {
   files: "server/files",
   /** `<org id>/<environment hash>/`: Python environments, read-only. */
   images: "server/images",
+  /** What builds have fetched and made. */
+  buildCaches: "server/build-caches",
+  /** Pythons that uv got. */
+  pythons: "server/pythons",
   /** `<org id>/<ab>/<sha256>` */
   blobs: "server/blobs",
   /** A cluster of PostgreSQL that is made once and copied for each database. */
@@ -128,6 +133,7 @@ const settingsSchema = z
     SERVICE_OIDC_NAME: z.preprocess(empty, z.string().default("Single sign-on")),
     SERVICE_DATABASE_QUOTA: count(3, 1, 10_000),
     ...podSettings,
+    ...buildSettings,
     /** Addresses of proxies whose X-Forwarded-For is believed. */
     SERVICE_TRUSTED_PROXIES: proxies,
     /** 1 lets webhooks post to this machine and to private networks, and by http. */
@@ -177,6 +183,7 @@ export interface ServerConfig {
   readonly oidc: OidcConfig | undefined;
   readonly database_quota: number;
   readonly pods: PodsConfig;
+  readonly builds: BuildsConfig;
   readonly trusted_proxies: readonly string[];
   readonly webhook_private: boolean;
   readonly log_level: "debug" | "info" | "warn" | "error";
@@ -210,7 +217,7 @@ export function readServerConfig(env: Readonly<Record<string, string | undefined
       meta: { settings: problems.map(({ setting }) => setting) },
     });
   }
-  return toConfig(home, parsed.data);
+  return toConfig(home, parsed.data, env);
 }
 
 interface Problem {
@@ -218,7 +225,11 @@ interface Problem {
   readonly what: string;
 }
 
-function toConfig(home: string, found: z.output<typeof settingsSchema>): ServerConfig {
+function toConfig(
+  home: string,
+  found: z.output<typeof settingsSchema>,
+  env: Readonly<Record<string, string | undefined>>,
+): ServerConfig {
   const secret = (value: string | undefined) => (value === undefined ? undefined : new Secret(value));
   const { SERVICE_SMTP_URL: smtp, SERVICE_MAIL_FROM: from, SERVICE_OIDC_ISSUER: issuer } = found;
   return {
@@ -245,6 +256,7 @@ function toConfig(home: string, found: z.output<typeof settingsSchema>): ServerC
           },
     database_quota: found.SERVICE_DATABASE_QUOTA,
     pods: toPodsConfig(found),
+    builds: toBuildsConfig(found, env),
     trusted_proxies: found.SERVICE_TRUSTED_PROXIES,
     webhook_private: found.SERVICE_WEBHOOK_PRIVATE === "1",
     log_level: found.SERVICE_LOG_LEVEL,

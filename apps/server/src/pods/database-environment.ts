@@ -19,10 +19,11 @@ export interface DatabaseEnvironment {
 export function databaseEnvironment(
   vars: Readonly<Record<string, string>>,
   secrets: Readonly<Record<string, string>>,
+  image: Readonly<Record<string, string>>,
 ): DatabaseEnvironment {
   const wanted = Object.entries({ ...vars, ...secrets });
   return {
-    env: { ...BASE, ...Object.fromEntries(wanted.filter(([name]) => !startsPrograms(name))) },
+    env: { ...BASE, ...image, ...Object.fromEntries(wanted.filter(([name]) => !startsPrograms(name))) },
     left_out: wanted
       .map(([name]) => name)
       .filter(startsPrograms)

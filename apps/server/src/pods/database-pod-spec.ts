@@ -24,6 +24,8 @@ export interface DatabasePodInput {
   readonly secrets: ReadonlyMap<string, Secret>;
   /** Without its environment, which is made here. */
   readonly runtime: Omit<Runtime, "env">;
+  /** Of the image: where its programs and libraries lie. */
+  readonly runtime_env: Readonly<Record<string, string>>;
   /** What the runtime and PostgreSQL need to see of the machine. */
   readonly program_folders: readonly string[];
 }
@@ -33,7 +35,7 @@ export function databasePodSpec(input: DatabasePodInput): PodSpec {
   const { database, places, wanted } = input;
   const { resources } = wanted;
   const revealed = [...input.secrets].map(([name, secret]) => [name, secret.reveal()] as const);
-  const { env, left_out } = databaseEnvironment(wanted.settings.vars, Object.fromEntries(revealed));
+  const { env, left_out } = databaseEnvironment(wanted.settings.vars, Object.fromEntries(revealed), input.runtime_env);
   const told: DatabasePodSpec = {
     role: "database",
     database_id: database.id,

@@ -1,7 +1,8 @@
-import { existsSync, readdirSync, readFileSync, realpathSync } from "node:fs";
+import { existsSync, readdirSync, realpathSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { imageRuntime } from "@appdb/adapters/images/image-runtime";
 import { findLibraryPaths } from "@appdb/adapters/images/library-paths";
-import { type PythonFacts, probePython } from "@appdb/adapters/images/probe-python";
+import { probePython } from "@appdb/adapters/images/probe-python";
 import type { Tools } from "@appdb/adapters/tools/locate-tools";
 import { appError } from "@appdb/contract/errors";
 import { HOME_PATHS } from "@appdb/contract/home";
@@ -15,6 +16,8 @@ export interface RuntimeDeps {
 /** The application's Python, but for where its files lie and its environment. */
 export interface FoundRuntime {
   readonly runtime: Pick<Runtime, "python" | "python_source" | "library_paths">;
+  /** Where its programs and libraries lie; stands before what the database's own settings say. */
+  readonly env: Readonly<Record<string, string>>;
   /** What of the machine it reads, beside the system. */
   readonly folders: readonly string[];
 }
@@ -35,36 +38,19 @@ export async function findRuntime(deps: RuntimeDeps, image_folder: string | unde
       hint: "Install it anew with its extra: pip install 'appdb[serve]'",
     });
   }
+  const image = image_folder === undefined ? undefined : imageRuntime(image_folder);
   const facts =
-    image_folder === undefined
-      ? await probePython({ python: tools.base_python, cache_folder: join(home, HOME_PATHS.pythons), env: OWN_ENV })
-      : readImageFacts(image_folder);
+    image?.facts ??
+    (await probePython({ python: tools.base_python, cache_folder: join(home, HOME_PATHS.pythons), env: OWN_ENV }));
   const library_paths = await findLibraryPaths({ facts, tools, home, env: OWN_ENV });
-  const python = image_folder === undefined ? facts.executable : join(image_folder, "bin", "python");
-  const source = image_folder === undefined ? "base library" : "image";
+  const python = image?.python ?? facts.executable;
+  const python_source = image === undefined ? "base library" : "image";
   const libraries = library_paths.flatMap(withLinks);
   return {
-    runtime: { python, python_source: source, library_paths },
-    folders: [...homesOf(python), ...libraries],
+    runtime: { python, python_source, library_paths },
+    env: image?.env ?? {},
+    folders: [...(image?.folders ?? homesOf(python)), ...libraries],
   };
-}
-
-/** What an environment says of itself in its files: running its interpreter would run what a tenant put there. */
-function readImageFacts(folder: string): PythonFacts {
-  const text = readFileSync(join(folder, "pyvenv.cfg"), "utf8");
-  const value = (name: string) => new RegExp(`^${name}\\s*=\\s*(.+)$`, "m").exec(text)?.[1]?.trim();
-  const version = (value("version_info") ?? value("version") ?? "").split(".").slice(0, 3).map(Number);
-  const [major, minor, patch = 0] = version;
-  const base = value("home");
-  if (major === undefined || minor === undefined || !version.every(Number.isSafeInteger) || base === undefined) {
-    throw appError("environment_failed", {
-      detail: `The image in ${folder} is no Python environment any more: its pyvenv.cfg does not say version and home.`,
-      hint: "Build it again: cli db build-image",
-    });
-  }
-  const paths = [join(folder, "lib", `python${major}.${minor}`, "site-packages")];
-  const executable = join(base, `python${major}.${minor}`);
-  return { version: [major, minor, patch], executable, base: executable, prefix: dirname(base), paths };
 }
 
 /** The folders of an interpreter: its environment's and, behind its link, those of the Python that this was made from. */

@@ -2,11 +2,11 @@ import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { BlobStore } from "@appdb/adapters/blobs/blob-store";
-import { createProcessPods } from "@appdb/adapters/pods/process-pods";
+import { readImage } from "@appdb/adapters/images/image-folder";
+import { choosePodDriver } from "@appdb/adapters/pods/choose-driver";
 import { readMajorVersion } from "@appdb/adapters/postgres/cluster";
 import { ensureTemplate } from "@appdb/adapters/postgres/cluster-template";
 import { locateTools, requirePostgresBin } from "@appdb/adapters/tools/locate-tools";
-import { appError } from "@appdb/contract/errors";
 import type { Logger } from "@appdb/engine/ports";
 import { SERVER_PATHS, type ServerConfig } from "../config.ts";
 import { materializeTree } from "../control-plane/blobs/materialize-tree.ts";
@@ -15,29 +15,34 @@ import type { Machine } from "../reconciler/database-deps.ts";
 import { askHealth } from "./ask-pod.ts";
 import { imageFolder } from "./database-places.ts";
 import { findRuntime } from "./database-runtime.ts";
+import { openBuilder } from "./open-builder.ts";
 
 export interface OpenMachineDeps {
-  readonly config: Pick<ServerConfig, "database" | "home" | "runtime_base">;
+  readonly config: Pick<ServerConfig, "builds" | "database" | "home" | "pods" | "runtime_base">;
   readonly log: Logger;
   readonly db: Database;
   readonly blobs: BlobStore;
 }
 
-/** What databases are made of on this machine, as it is configured. @throws postgres_failed, postgres_unsupported */
+/** What databases are made of on this machine, as it is configured. @throws postgres_failed, postgres_unsupported, pods_unavailable */
 export async function openMachine({ blobs, config, db, log }: OpenMachineDeps): Promise<Machine & AsyncDisposable> {
   const { home, runtime_base } = config;
   const tools = locateTools({ program_url: import.meta.url, postgres_bin: config.database.pg_bin });
   const postgres_bin = requirePostgresBin(tools);
   const template_folder = join(home, SERVER_PATHS.template, String(await readMajorVersion(postgres_bin)));
-  const driver = createProcessPods({
+  const driver = await choosePodDriver(config.pods.driver, {
     folder: join(home, SERVER_PATHS.pods),
     program: findPodProgram(),
     clock: { now: Date.now },
     log,
   });
+  const place = { home, runtime_base };
+  const putTree: Machine["materializeTree"] = async (org_id, digest, files_folder, signal) => {
+    await materializeTree({ db, blobs }, { org_id, digest, files_folder }, signal);
+  };
   let template: Promise<void> | undefined;
   return {
-    place: { home, runtime_base },
+    place,
     driver,
     template_folder,
     postgres_bin,
@@ -49,17 +54,10 @@ export async function openMachine({ blobs, config, db, log }: OpenMachineDeps): 
     },
     askHealth,
     findRuntime: (image) => findRuntime({ home, tools }, image),
-    hasImage: async () => false,
-    async buildImage() {
-      throw appError("build_failed", {
-        detail: "This server cannot build images.",
-        hint: "Take uv.lock and requirements.txt out of the project.",
-      });
-    },
+    hasImage: async (org_id, hash) => readImage(imageFolder(home, org_id, hash)) !== undefined,
+    buildImage: openBuilder({ place, tools, driver, builds: config.builds, materializeTree: putTree }),
     removeImage: (org_id, hash) => rm(imageFolder(home, org_id, hash), { recursive: true, force: true }),
-    async materializeTree(org_id, digest, files_folder, signal) {
-      await materializeTree({ db, blobs }, { org_id, digest, files_folder }, signal);
-    },
+    materializeTree: putTree,
     [Symbol.asyncDispose]: () => driver[Symbol.asyncDispose](),
   };
 }

@@ -67,6 +67,7 @@ async function prepare(
     token,
     secrets,
     runtime: { ...found.runtime, project_root },
+    runtime_env: found.env,
     program_folders: [machine.postgres_bin, ...found.folders, ...(image === undefined ? [] : [image])],
   });
   return { spec, token, socket: places.socket };

@@ -35,6 +35,7 @@ export function createTestMachine(home: string): TestMachine {
     ensureTemplate: async () => undefined,
     findRuntime: async (image) => ({
       runtime: { python: join(image ?? "/usr", "bin/python3"), python_source: "test", library_paths: [] },
+      env: {},
       folders: [],
     }),
     hasImage: async (org_id, hash) => existsSync(imageFolder(home, org_id, hash)),

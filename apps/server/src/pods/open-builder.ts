@@ -1,0 +1,72 @@
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { createHostedImages } from "@appdb/adapters/images/build-image";
+import { BUILD_LIMITS } from "@appdb/adapters/images/build-steps";
+import { createInterpreters } from "@appdb/adapters/images/find-interpreter";
+import { PUBLIC_INDEX } from "@appdb/adapters/images/lock-sources";
+import type { PodDriver } from "@appdb/adapters/pods/pod-driver";
+import type { Tools } from "@appdb/adapters/tools/locate-tools";
+import { appError } from "@appdb/contract/errors";
+import { HOME_PATHS } from "@appdb/contract/home";
+import { SERVER_PATHS } from "../config.ts";
+import type { BuildsConfig } from "../config-builds.ts";
+import type { Machine } from "../reconciler/database-deps.ts";
+import { databasePlaces, imageFolder, type ServerPlace } from "./database-places.ts";
+
+/** On which interpreters are looked for. */
+const PATH = "/usr/local/bin:/usr/bin:/bin";
+/** Of the caches: what everybody's builds fetch, and what one organization's do. */
+const SHARED = "shared";
+
+export interface OpenBuilderDeps {
+  readonly place: ServerPlace;
+  readonly tools: Tools;
+  readonly builds: BuildsConfig;
+  readonly driver: PodDriver;
+  materializeTree: Machine["materializeTree"];
+}
+
+/** Makes what builds the images of this machine's databases, in tasks of its pods' driver. */
+export function openBuilder(deps: OpenBuilderDeps): Machine["buildImage"] {
+  const { builds, driver, place, tools } = deps;
+  const { uv } = tools;
+  if (uv === undefined) return async () => Promise.reject(lacksUv());
+  const { allowed_hosts, ca_file, may_download_python, network_env } = builds;
+  const caches = join(place.home, SERVER_PATHS.buildCaches);
+  const builder = createHostedImages({
+    ...{ uv, allowed_hosts, ca_file, network_env, limits: BUILD_LIMITS },
+    interpreters: createInterpreters({
+      ...{ uv, base_python: tools.base_python, may_download: may_download_python },
+      managed_folder: join(place.home, SERVER_PATHS.pythons),
+      cache_folder: join(place.home, HOME_PATHS.pythons),
+      env: { ...network_env, ...(ca_file === undefined ? {} : { SSL_CERT_FILE: ca_file }), PATH },
+    }),
+    shared: { folder: join(caches, SHARED), index: PUBLIC_INDEX },
+    unpackSystem: null,
+    now: () => new Date(),
+    runTask: (task, signal) => driver.run(task, signal),
+  });
+  return async (input, onLine, signal) => {
+    const { database_id, environment, hash, is_forced, org_id, secrets, tree } = input;
+    const { files_folder } = databasePlaces(place, database_id);
+    await mkdir(join(place.home, SERVER_PATHS.images, org_id), { recursive: true, mode: 0o711 });
+    if (tree !== null) await deps.materializeTree(org_id, tree, files_folder, signal);
+    return await builder.build(
+      {
+        ...{ environment, is_forced, onLine, secrets: Object.fromEntries(secrets) },
+        image_folder: imageFolder(place.home, org_id, hash),
+        labels: { organization_id: org_id, database_id, kind: "database" },
+        project_folder: tree === null ? null : join(files_folder, tree),
+        cache_folder: join(caches, org_id),
+      },
+      signal,
+    );
+  };
+}
+
+function lacksUv(): Error {
+  return appError("build_failed", {
+    detail: "This server has no uv, which builds images.",
+    hint: "The operator installs it with the server: pip install 'appdb[serve]'",
+  });
+}
