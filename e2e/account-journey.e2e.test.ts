@@ -59,7 +59,7 @@ describe("somebody with a hosted service of their own", () => {
     expect(await expectProblem(place, 1, "org", "create", "acme")).toMatchObject({ code: "organization_taken" });
     // not by the command: where pods are plain processes, a server makes no second organization
     await hosted.query(`with made as (insert into control.organizations (name, display_name, database_quota)
-        values ('beta', 'beta', 0) returning id)
+        values ('beta', 'beta', 1) returning id)
       insert into control.members (org_id, user_id, role) select made.id, u.id, 'owner' from made, identity.users u`);
     await expectExit(place, 0, "org", "switch", "beta");
     expect((await json("whoami")).organization.name).toBe("beta");
