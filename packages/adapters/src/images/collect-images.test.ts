@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -14,10 +14,7 @@ const names = (entries: readonly ImageEntry[]) => entries.map(({ org_id, name })
 test("an image goes when no database of its organization wants it and it is older than a week", () => {
   const use = { ...NOBODY, wanted: new Set(["one/wanted", "two/other"]) };
   const entries = [entry("wanted", 1_000), entry("old", 169), entry("young", 167), entry("other", 1_000)];
-  expect(names(chooseUnused([...entries, entry("cache", 1_000)], use, COLLECT_LIMITS, NOW))).toEqual([
-    "one/old",
-    "one/other",
-  ]);
+  expect(names(chooseUnused(entries, use, COLLECT_LIMITS, NOW))).toEqual(["one/old", "one/other"]);
 });
 
 test("what a build is at stays, and what a killed one left goes", () => {
@@ -45,23 +42,25 @@ test("what may go is removed with all that is in it, and a cache that has grown 
   const folder = mkdtempSync(join(tmpdir(), "appdb-collect-"));
   try {
     for (const [path, hours] of [
-      ["one/old", 1_000],
-      ["one/kept", 1_000],
-      ["one/cache", 0],
-      ["two/cache", 0],
-      ["shared-cache", 0],
+      ["images/one/old", 1_000],
+      ["images/one/kept", 1_000],
+      ["caches/one", 0],
+      ["caches/two", 0],
+      ["caches/shared", 0],
     ] as const) {
       mkdirSync(join(folder, path, "venv", "lib"), { recursive: true });
-      writeFileSync(join(folder, path, "venv", "lib", "file"), "x".repeat(path === "two/cache" ? 100_000 : 10));
+      writeFileSync(join(folder, path, "venv", "lib", "file"), "x".repeat(path === "caches/two" ? 100_000 : 10));
       utimesSync(join(folder, path), ago(hours), ago(hours));
     }
     const use = { ...NOBODY, wanted: new Set(["one/kept"]) };
+    const folders = { images: join(folder, "images"), caches: join(folder, "caches") };
     const limits = { ...COLLECT_LIMITS, org_cache_bytes: 50_000 };
-    expect(await collectImages(folder, use, limits, NOW)).toBe(2);
-    expect(readdirSync(join(folder, "one")).sort()).toEqual(["cache", "kept"]);
-    expect(readdirSync(join(folder, "two"))).toEqual([]);
-    expect(existsSync(join(folder, "shared-cache"))).toBe(true);
-    expect(await collectImages(join(folder, "nowhere"), use, limits, NOW)).toBe(0);
+    expect(await collectImages(folders, use, limits, NOW)).toBe(2);
+    expect(readdirSync(join(folders.images, "one"))).toEqual(["kept"]);
+    expect(readdirSync(folders.caches).sort()).toEqual(["one", "shared"]);
+    expect(
+      await collectImages({ images: join(folder, "nowhere"), caches: join(folder, "nowhere") }, use, limits, NOW),
+    ).toBe(0);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

@@ -1,7 +1,7 @@
 import { readdir, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { folderBytes } from "../files/folder-size.ts";
-import { CACHE, DRAFT_PREFIX, FORMER_PREFIX, SHARED_CACHE } from "./image-folder.ts";
+import { DRAFT_PREFIX, FORMER_PREFIX, SHARED_CACHE } from "./image-folder.ts";
 
 /** What uses images, as whoever runs pods knows it. */
 export interface ImageUse {
@@ -44,7 +44,6 @@ export function chooseUnused(
 ): ImageEntry[] {
   return entries.filter(({ changed_at, name, org_id }) => {
     const age_ms = now.getTime() - changed_at.getTime();
-    if (name === CACHE) return false;
     if (name.startsWith(DRAFT_PREFIX)) return age_ms > limits.draft_ms;
     if (name.startsWith(FORMER_PREFIX)) {
       // a pod that was started before the new image took its place may still read it
@@ -56,18 +55,24 @@ export function chooseUnused(
   });
 }
 
+export interface CollectFolders {
+  /** `<organization id>/<environment hash>` */
+  readonly images: string;
+  /** `<organization id>`, and `shared`. */
+  readonly caches: string;
+}
+
 /** Removes images that nothing uses, what killed builds left, and caches that have grown too large. Returns how many folders went. */
 export async function collectImages(
-  images_folder: string,
+  folders: CollectFolders,
   use: ImageUse,
   limits: CollectLimits,
   now: Date,
 ): Promise<number> {
-  const organizations = (await foldersIn(images_folder)).filter((name) => name !== SHARED_CACHE);
   let removed = 0;
-  let is_building = false;
-  for (const org_id of organizations) {
-    const folder = join(images_folder, org_id);
+  const building = new Set<string>();
+  for (const org_id of await foldersIn(folders.images)) {
+    const folder = join(folders.images, org_id);
     const entries = await Promise.all(
       (await foldersIn(folder)).map(async (name) => ({
         org_id,
@@ -78,12 +83,15 @@ export async function collectImages(
     const unused = new Set(chooseUnused(entries, use, limits, now).map(({ name }) => name));
     for (const name of unused) await removeImage(join(folder, name));
     removed += unused.size;
-    // a build reads its caches until it ends
-    const builds = entries.some(({ name }) => name.startsWith(DRAFT_PREFIX) && !unused.has(name));
-    if (!builds) removed += await trim(join(folder, CACHE), limits.org_cache_bytes);
-    is_building ||= builds;
+    if (entries.some(({ name }) => name.startsWith(DRAFT_PREFIX) && !unused.has(name))) building.add(org_id);
   }
-  return is_building ? removed : removed + (await trim(join(images_folder, SHARED_CACHE), limits.shared_cache_bytes));
+  for (const name of await foldersIn(folders.caches)) {
+    const is_shared = name === SHARED_CACHE;
+    // a build reads its caches until it ends
+    if (is_shared ? building.size > 0 : building.has(name)) continue;
+    removed += await trim(join(folders.caches, name), is_shared ? limits.shared_cache_bytes : limits.org_cache_bytes);
+  }
+  return removed;
 }
 
 /** Removes an image: it is gone at once for whoever looks for it, however long its files take. */

@@ -1,7 +1,7 @@
 import { readdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { BuiltImage } from "@appdb/contract/control/image-documents";
-import { CACHE, DRAFT_PREFIX, findSitePackages, readImage, SHARED_CACHE } from "./image-folder.ts";
+import { DRAFT_PREFIX, findSitePackages, readImage } from "./image-folder.ts";
 
 /** Of an organization, and of all others: the latest have most in common with what is built next. */
 const MOST_OWN = 3;
@@ -30,11 +30,9 @@ export function createFormerImages(): FormerImages {
   return {
     find(image_folder, python, is_shared) {
       const org_folder = dirname(image_folder);
-      shared ??= latest(
-        namesIn(dirname(org_folder)).flatMap((org) =>
-          org === SHARED_CACHE ? [] : imagesIn(join(dirname(org_folder), org)),
-        ),
-      ).filter(({ image }) => image.is_shared);
+      shared ??= latest(namesIn(dirname(org_folder)).flatMap((org) => imagesIn(join(dirname(org_folder), org)))).filter(
+        ({ image }) => image.is_shared,
+      );
       const own = latest(imagesIn(org_folder).filter(isMinor(python))).slice(0, MOST_OWN);
       const others = is_shared ? shared.filter(isMinor(python)).slice(0, MOST_SHARED) : [];
       const folders = new Map([...own, ...others].map(({ folder, image }) => [folder, image.python]));
@@ -59,7 +57,7 @@ function latest(found: readonly Found[]): Found[] {
 
 function imagesIn(org_folder: string): Found[] {
   return namesIn(org_folder).flatMap((name) => {
-    if (name.startsWith(DRAFT_PREFIX) || name === CACHE) return [];
+    if (name.startsWith(DRAFT_PREFIX)) return [];
     const folder = join(org_folder, name);
     const image = readImage(folder);
     return image === undefined ? [] : [{ folder, image }];

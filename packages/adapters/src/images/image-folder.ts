@@ -5,10 +5,8 @@ import { type BuiltImage, builtImageSchema, type ImagePackage } from "@appdb/con
 /** Of folders that are being built, and of images that another build took the place of. */
 export const DRAFT_PREFIX = "draft-";
 export const FORMER_PREFIX = "former-";
-/** Beside an organization's images: what its builds have fetched and made. */
-export const CACHE = "cache";
-/** Beside the organizations: what was fetched for all of them. */
-export const SHARED_CACHE = "shared-cache";
+/** Beside the caches of organizations: what was fetched for all of them. */
+export const SHARED_CACHE = "shared";
 /** Parts of an image. The description lies where no build can write. */
 export const IMAGE_PATHS = { venv: "venv", system: "system", description: "image.json" } as const;
 
