@@ -1,6 +1,7 @@
 import { request } from "node:http";
 import type { Secret } from "@appdb/adapters/secret";
 import { type PodHealth, podHealthSchema } from "@appdb/contract/pod-spec";
+import { podTreesSchema } from "@appdb/contract/routes/pod";
 import { POD_ROUTES } from "@appdb/contract/routes/pod-paths";
 
 const HEALTH_TIMEOUT_MS = 2_000;
@@ -10,6 +11,12 @@ const MOST_BYTES = 100_000;
 export async function askHealth(socket: string, token: Secret): Promise<PodHealth | undefined> {
   const text = await get(socket, POD_ROUTES.health.path, token).catch(() => undefined);
   return text === undefined ? undefined : podHealthSchema.safeParse(parse(text)).data;
+}
+
+/** Digests of the trees that a database's tables and jobs still need; undefined when nobody answers. */
+export async function askTrees(socket: string, token: Secret): Promise<readonly string[] | undefined> {
+  const text = await get(socket, POD_ROUTES.treeList.path, token).catch(() => undefined);
+  return text === undefined ? undefined : podTreesSchema.safeParse(parse(text)).data?.trees;
 }
 
 function get(socketPath: string, path: string, token: Secret): Promise<string> {

@@ -12,7 +12,7 @@ import { SERVER_PATHS, type ServerConfig } from "../config.ts";
 import { materializeTree } from "../control-plane/blobs/materialize-tree.ts";
 import type { Database } from "../database/pool.ts";
 import type { Machine } from "../reconciler/database-deps.ts";
-import { askHealth } from "./ask-pod.ts";
+import { askHealth, askTrees } from "./ask-pod.ts";
 import { imageFolder } from "./database-places.ts";
 import { findRuntime } from "./database-runtime.ts";
 import { openBuilder } from "./open-builder.ts";
@@ -53,6 +53,7 @@ export async function openMachine({ blobs, config, db, log }: OpenMachineDeps): 
       return template;
     },
     askHealth,
+    askTrees,
     findRuntime: (image) => findRuntime({ home, tools }, image),
     hasImage: async (org_id, hash) => readImage(imageFolder(home, org_id, hash)) !== undefined,
     buildImage: openBuilder({ place, tools, driver, builds: config.builds, materializeTree: putTree }),

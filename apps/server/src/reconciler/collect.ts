@@ -2,7 +2,10 @@ import { chmod, readdir, rm, stat, unlink } from "node:fs/promises";
 import { join } from "node:path";
 import { sql } from "kysely";
 import { SERVER_PATHS } from "../config.ts";
+import { databasePlaces } from "../pods/database-places.ts";
+import { findPodToken } from "../pods/pod-token.ts";
 import type { ReconcileDeps } from "./database-deps.ts";
+import { NO_FILES } from "./prepare-pod.ts";
 import { removeOrphanStorage } from "./resume-databases.ts";
 
 /** What nothing uses any more is kept for so long: an update that goes back finds it. */
@@ -38,8 +41,11 @@ async function collectImages({ db, machine }: ReconcileDeps): Promise<number> {
   return rows.length;
 }
 
-/** The lists, and what lies unpacked of those that their databases do not have. */
-async function collectTrees({ db, machine }: ReconcileDeps): Promise<number> {
+/**
+ * The lists, and what lies unpacked of those that their databases do not need: rows are computed by the tree of their table's last update,
+ * which only a pod that runs can tell. Of a database that is asleep everything stays.
+ */
+async function collectTrees({ db, envelope, machine }: ReconcileDeps): Promise<number> {
   await sql`update control.trees t set used_at = now() where ${isUsed("tree", "t")}`.execute(db);
   await sql`delete from control.trees t
     where used_at < now() - ${UNUSED}::interval and not ${isUsed("tree", "t")}`.execute(db);
@@ -47,7 +53,10 @@ async function collectTrees({ db, machine }: ReconcileDeps): Promise<number> {
   let removed = 0;
   for (const { id, desired, observed } of rows) {
     const folder = join(machine.place.home, SERVER_PATHS.files, id);
-    const kept = new Set(["none", desired.tree, observed?.tree]);
+    const token = await findPodToken({ db, envelope }, id);
+    const needed = token && (await machine.askTrees(databasePlaces(machine.place, id).socket, token));
+    if (needed === undefined) continue;
+    const kept = new Set([NO_FILES, desired.tree, observed?.tree, ...needed]);
     for (const name of await namesIn(folder)) {
       const path = join(folder, name);
       if (kept.has(name) || !(await isOld(path))) continue;

@@ -41,6 +41,8 @@ export interface Machine {
   ensureTemplate(): Promise<void>;
   /** Undefined when nobody answers. */
   askHealth(socket: string, token: Secret): Promise<PodHealth | undefined>;
+  /** The trees of project files that its tables still need; undefined when nobody answers. */
+  askTrees(socket: string, token: Secret): Promise<readonly string[] | undefined>;
   /** @throws environment_failed, python_not_found */
   findRuntime(image_folder: string | undefined): Promise<FoundRuntime>;
   hasImage(org_id: string, hash: string): Promise<boolean>;

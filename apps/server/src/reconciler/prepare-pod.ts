@@ -15,7 +15,7 @@ import type { ReconcileDeps } from "./database-deps.ts";
 import type { SeenDatabase } from "./see-database.ts";
 
 /** A folder in which there is nothing. */
-const NO_FILES = "none";
+export const NO_FILES = "none";
 
 export interface PreparedPod {
   readonly spec: PodSpec;

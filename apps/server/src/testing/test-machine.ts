@@ -29,6 +29,7 @@ export function createTestMachine(home: string): TestMachine {
     pods,
     driver: pods.driver,
     askHealth: pods.askHealth,
+    askTrees: async () => [],
     place: { home, runtime_base: undefined },
     template_folder: join(home, "template"),
     postgres_bin: "/nowhere/bin",
