@@ -1,48 +1,137 @@
 import { existsSync, readdirSync } from "node:fs";
+import { request } from "node:http";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { openBuildStage } from "@appdb/adapters/images/testing/build-stage";
 import { eventually } from "@appdb/testkit/eventually";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { SERVER_PATHS } from "../config.ts";
-import { type Reconciler, startReconciler } from "../reconciler/reconciler.ts";
+import { startReconciler } from "../reconciler/reconciler.ts";
+import { makeFiles, NO_PACKAGES } from "../testing/databases.ts";
 import { openServer, type TestServer } from "../testing/open-server.ts";
-import { makePerson } from "../testing/people.ts";
+import { makeOrg, makePerson } from "../testing/people.ts";
+import { databasePlaces } from "./database-places.ts";
 import { openMachine } from "./open-machine.ts";
+import { findPodToken } from "./pod-token.ts";
 
-const START_MS = 30_000;
+const START_MS = 40_000;
+const APP = `import appdb as db
+import tiny
+from appdb.functions import uuid7
 
-let server: TestServer;
-beforeEach(async () => {
-  server = await openServer({ env: { SERVICE_DATABASE_QUOTA: "3" } });
-});
-afterEach(() => server[Symbol.asyncDispose]());
+Base = db.model_base()
 
-async function start(): Promise<Reconciler> {
+
+@db.udf
+def shout(text: str) -> str:
+    return tiny.shout(text)
+
+
+class Docs(Base, name="docs"):
+    id = db.Column(value=uuid7(), primary_key=True)
+    title: db.String
+    title_upper = shout(title)
+`;
+
+async function startPods(server: TestServer) {
   const { deps } = server;
   const machine = await openMachine({ ...deps, config: { ...deps.config, home: server.home } });
-  return await startReconciler({ ...deps, machine, pool_options: deps.pool.options, allow_private: false });
+  const reconciler = await startReconciler({
+    ...{ ...deps, machine, pool_options: deps.pool.options, allow_private: false },
+  });
+  return {
+    machine,
+    async [Symbol.asyncDispose]() {
+      await reconciler.stop("end pods");
+      await machine[Symbol.asyncDispose]();
+    },
+  };
 }
 
-test("an organization's main database answers, sleeps, wakes and ends with the server, which leaves no process", async () => {
-  const reconciler = await start();
-  try {
-    const owner = await makePerson(server);
-    const made = await server.ask("orgCreate", { as: owner, body: { name: "acme" } } as never);
-    expect(made.status).toBe(201);
-    const params = { org: "acme", db: "main" };
-    const show = async () => (await server.ask("databaseShow", { as: owner, params })).json;
-    const becomes = (state: string) =>
-      eventually(async () => expect(await show()).toMatchObject({ state, operation: null }), { timeout_ms: START_MS });
+test("a database is made with files and an image, has tables and rows, sleeps, wakes with them, is taken back, and goes without a trace", {
+  timeout: 120_000,
+}, async () => {
+  await using builds = await openBuildStage();
+  builds.publish({ name: "tiny", files: { "tiny.py": "def shout(text):\n    return text.upper() + '!'\n" } });
+  await using server = await openServer({ env: { SERVICE_PODS: "process" } });
+  const owner = await makePerson(server);
+  const org = await makeOrg(server, owner, "acme");
+  const params = { org: "acme", db: "data" };
+  const ask = async (
+    name: "databaseUpdate" | "databaseStop" | "databaseStart" | "databaseDelete" | "databaseUndelete",
+    more: object = {},
+  ) => {
+    const answer = await server.ask(name, { as: owner, params, ...more } as never);
+    expect(answer.status, answer.text).toBe(202);
+  };
+  const becomes = (state: string) =>
+    eventually(
+      async () => {
+        const { json } = await server.ask("databaseShow", { as: owner, params });
+        expect(json).toMatchObject({ state, operation: null });
+        return json;
+      },
+      { timeout_ms: START_MS },
+    );
+  const texts: Record<string, string> = { "app.py": APP, ...builds.requirements("tiny") };
+  {
+    await using pods = await startPods(server);
+    const files = await makeFiles(server, org, texts);
+    const requirements = [{ path: "requirements.txt", text: texts["requirements.txt"] ?? "" }];
+    const environment = { ...NO_PACKAGES, source: "requirements.txt", files: requirements };
+    await ask("databaseUpdate", { body: { settings: {}, files, environment, expected_generation: 0 } });
+    const made = await becomes("AVAILABLE");
+    expect(made).toMatchObject({
+      image: { packages: 1, source: "requirements.txt" },
+      last_build: { state: "succeeded" },
+    });
+    const { data_folder, files_folder, socket } = databasePlaces(pods.machine.place, made.id);
+    const pod = async (method: string, path: string, body?: unknown) => {
+      const token = (await findPodToken(server.deps, made.id))?.reveal();
+      return await askPod(socket, { authorization: `Bearer ${token}` }, method, path, body);
+    };
+    const app = { app_file: "app.py", files: made.project.digest, folders: [] };
+    const planned = await pod("POST", "/v1/schema/plan", app);
+    expect(planned).toContain('"plan"');
+    const version = JSON.parse(planned).plan.catalog_version;
+    expect(
+      await pod("POST", "/v1/schema/apply", { ...app, catalog_version: version, allow_destructive: false }),
+    ).toContain('"done"');
+    expect(await pod("POST", "/v1/tables/docs/rows", { title: "kept" })).toContain("KEPT!");
+    await ask("databaseStop");
+    expect((await becomes("STOPPED")).pods).toEqual([]);
+    await ask("databaseStart");
     await becomes("AVAILABLE");
-    const pods = join(server.home, SERVER_PATHS.pods);
-    expect(readdirSync(pods).filter((name) => name.startsWith("db-"))).toHaveLength(1);
-    await server.ask("databaseStop", { as: owner, params } as never);
+    expect(await pod("GET", "/v1/tables/docs/rows")).toContain("KEPT!");
+    await ask("databaseDelete");
+    await becomes("DELETING");
+    await ask("databaseUndelete");
     await becomes("STOPPED");
-    expect(readdirSync(pods).filter((name) => name.startsWith("db-"))).toEqual([]);
-    await server.ask("databaseStart", { as: owner, params } as never);
+    await ask("databaseStart");
     await becomes("AVAILABLE");
-    expect((await show()).pods).toMatchObject([{ kind: "database", state: "READY" }]);
-  } finally {
-    await reconciler.stop("end pods");
+    expect(await pod("GET", "/v1/tables/docs/rows")).toContain("KEPT!");
+    await ask("databaseDelete", { query: { now: "1" } });
+    await eventually(async () => expect((await server.ask("databaseShow", { as: owner, params })).status).toBe(404), {
+      timeout_ms: START_MS,
+    });
+    expect([data_folder, files_folder, socket].filter(existsSync)).toEqual([]);
+    expect(readdirSync(join(server.home, SERVER_PATHS.pods)).filter((name) => name.includes(made.id))).toEqual([]);
   }
-  expect(existsSync(join(server.home, SERVER_PATHS.databases))).toBe(true);
 });
+
+function askPod(
+  socketPath: string,
+  headers: Record<string, string>,
+  method: string,
+  path: string,
+  body: unknown,
+): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const type = body === undefined ? {} : { "content-type": "application/json" };
+    const asked = request({ socketPath, method, path, agent: false, headers: { ...type, ...headers } }, (answer) => {
+      text(answer).then(resolve, reject);
+    });
+    asked.on("error", reject);
+    asked.end(body === undefined ? undefined : JSON.stringify(body));
+  });
+}
