@@ -1,0 +1,99 @@
+import { eventually } from "@appdb/testkit/eventually";
+import { expect, test } from "vitest";
+import { startReconciler } from "../reconciler/reconciler.ts";
+import { NO_PACKAGES } from "../testing/databases.ts";
+import { openServer } from "../testing/open-server.ts";
+import { makePerson } from "../testing/people.ts";
+import { digestOf, tarOfBlobs } from "../testing/tar.ts";
+import { openMachine } from "./open-machine.ts";
+
+/** Of the driver that every machine has; what a pod does in the others is their contract suite. */
+const ENV = { SERVICE_PODS: "process" };
+const START_MS = 30_000;
+const APP = `import appdb as db
+
+from lib.names import upper
+
+Model = db.model_base()
+
+
+class docs(Model, name="docs"):
+    title: db.String
+    n: db.Int
+    loud = upper(title)
+`;
+const NAMES = `import appdb as db
+
+
+@db.udf
+def upper(text: str) -> str:
+    print("one more")
+    return text.upper()
+`;
+const TEXTS: Readonly<Record<string, string>> = { "app.py": APP, "lib/__init__.py": "", "lib/names.py": NAMES };
+
+test("a project's files become tables of its hosted database, and rows of them are computed there", async () => {
+  await using server = await openServer({ env: ENV });
+  const { deps } = server;
+  const machine = await openMachine({ ...deps, config: { ...deps.config, home: server.home } });
+  const reconciler = await startReconciler({ ...deps, machine, pool_options: deps.pool.options, allow_private: false });
+  try {
+    const as = await makePerson(server);
+    const params = { org: "acme", db: "main" };
+    const ask = async (name: Parameters<typeof server.ask>[0], given: object = {}) => {
+      const answer = await server.ask(name, { as, params, ...given } as never);
+      expect(answer.status, answer.text).toBeLessThan(300);
+      return answer;
+    };
+    const settles = () =>
+      eventually(
+        async () =>
+          expect((await ask("databaseShow")).json).toMatchObject({
+            state: "AVAILABLE",
+            operation: null,
+            failure: null,
+          }),
+        { timeout_ms: START_MS },
+      );
+    await ask("orgCreate", { body: { name: "acme" } });
+    await eventually(async () => expect((await ask("databaseList")).json.items).toHaveLength(1));
+    await settles();
+    await ask("blobUpload", {
+      body: new Uint8Array(tarOfBlobs(Object.values(TEXTS).filter((text) => text !== ""))),
+      headers: { "content-type": "application/x-tar" },
+    });
+    const files = Object.entries(TEXTS).map(([path, text]) => ({
+      ...{ path, size: Buffer.byteLength(text), is_executable: false, link: null },
+      chunks: text === "" ? [] : [digestOf(text)],
+    }));
+    const wanted = { settings: {}, files, environment: NO_PACKAGES };
+    const { generation } = (await ask("databasePlan", { body: wanted })).json;
+    await ask("databaseUpdate", { body: { ...wanted, expected_generation: generation } });
+    await settles();
+
+    const file_digests = Object.fromEntries(Object.entries(TEXTS).map(([path, text]) => [path, digestOf(text)]));
+    const app = { app_file: "app.py", folders: [], file_digests };
+    const { plan } = (await ask("schemaPlan", { body: { ...app, files: null } })).json;
+    expect(plan).toMatchObject({ target: "cloud://acme:main", summary: { create: 1 } });
+    const { catalog_version } = plan;
+    const applied = await ask("schemaApply", { body: { ...app, catalog_version, allow_destructive: false } });
+    expect(applied.text).toContain('"event":"done"');
+    const other = { ...file_digests, "lib/names.py": digestOf("changed") };
+    const blocked = await server.ask("schemaPlan", {
+      as,
+      params,
+      body: { ...app, file_digests: other, files: null },
+    } as never);
+    expect(blocked.json).toMatchObject({ code: "project_files_differ", meta: { files: ["lib/names.py"] } });
+
+    const table = { params: { ...params, table: "docs" } };
+    const row = '{"title": "one", "n": 9223372036854775807}';
+    expect((await ask("rowInsert", { ...table, body: row })).text).toContain('"loud":"ONE"');
+    expect((await ask("rowList", table)).text).toMatch(/"n":9223372036854775807\b.*"next":null/);
+    expect((await ask("tableShow", table)).json).toMatchObject({ path: "docs", rows: 1, errors: 0 });
+    await eventually(async () => expect((await ask("databaseLogs")).text).toContain("one more"));
+  } finally {
+    await reconciler.stop("end pods");
+    await machine[Symbol.asyncDispose]();
+  }
+});
