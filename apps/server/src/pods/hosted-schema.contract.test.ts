@@ -1,3 +1,4 @@
+import { rmSync } from "node:fs";
 import { eventually } from "@appdb/testkit/eventually";
 import { expect, test } from "vitest";
 import { startReconciler } from "../reconciler/reconciler.ts";
@@ -5,6 +6,7 @@ import { NO_PACKAGES } from "../testing/databases.ts";
 import { openServer } from "../testing/open-server.ts";
 import { makePerson } from "../testing/people.ts";
 import { digestOf, tarOfBlobs } from "../testing/tar.ts";
+import { databasePlaces } from "./database-places.ts";
 import { openMachine } from "./open-machine.ts";
 
 /** Of the driver that every machine has; what a pod does in the others is their contract suite. */
@@ -95,5 +97,7 @@ test("a project's files become tables of its hosted database, and rows of them a
   } finally {
     await reconciler.stop("end pods");
     await machine[Symbol.asyncDispose]();
+    const rows = await deps.db.selectFrom("control.databases").select("id").execute();
+    for (const { id } of rows) rmSync(databasePlaces(machine.place, id).run_folder, { recursive: true, force: true });
   }
 });
