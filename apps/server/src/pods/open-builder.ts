@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { createHostedImages } from "@appdb/adapters/images/build-image";
 import { BUILD_LIMITS } from "@appdb/adapters/images/build-steps";
 import { createInterpreters } from "@appdb/adapters/images/find-interpreter";
-import { PUBLIC_INDEX } from "@appdb/adapters/images/lock-sources";
+import { createSystemPackages } from "@appdb/adapters/images/system-packages";
 import type { PodDriver } from "@appdb/adapters/pods/pod-driver";
 import type { Tools } from "@appdb/adapters/tools/locate-tools";
 import { appError } from "@appdb/contract/errors";
@@ -15,8 +15,9 @@ import { databasePlaces, imageFolder, type ServerPlace } from "./database-places
 
 /** On which interpreters are looked for. */
 const PATH = "/usr/local/bin:/usr/bin:/bin";
-/** Of the caches: what everybody's builds fetch, and what one organization's do. */
-const SHARED = "shared";
+/** What is installed where sandboxed images run: the machine's own packages. */
+const DPKG_STATUS = "/var/lib/dpkg/status";
+const APT = "apt";
 
 export interface OpenBuilderDeps {
   readonly place: ServerPlace;
@@ -41,8 +42,9 @@ export function openBuilder(deps: OpenBuilderDeps): Machine["buildImage"] {
       cache_folder: join(place.home, HOME_PATHS.pythons),
       env: { ...network_env, ...(ca_file === undefined ? {} : { SSL_CERT_FILE: ca_file }), PATH },
     }),
-    shared: { folder: join(caches, SHARED), index: PUBLIC_INDEX },
-    unpackSystem: null,
+    // each organization's tasks run as a user of its own, to whom the folders that they write are given: a cache of all cannot be
+    shared: null,
+    unpackSystem: driver.name === "sandbox" ? createSystemPackages(systemPackages(place, network_env)) : null,
     now: () => new Date(),
     runTask: (task, signal) => driver.run(task, signal),
   });
@@ -62,6 +64,11 @@ export function openBuilder(deps: OpenBuilderDeps): Machine["buildImage"] {
       signal,
     );
   };
+}
+
+function systemPackages({ home }: ServerPlace, network_env: BuildsConfig["network_env"]) {
+  const state_folder = join(home, SERVER_PATHS.buildCaches, APT);
+  return { state_folder, status_file: DPKG_STATUS, disk_bytes: BUILD_LIMITS.disk_bytes, network_env };
 }
 
 function lacksUv(): Error {

@@ -6,10 +6,7 @@ import { begin, changeDatabase, isAsSeen } from "./change-database.ts";
 import type { ReconcileDeps } from "./database-deps.ts";
 import type { WorkOutcome } from "./reconcile-database.ts";
 import { currentOperation, type SeenDatabase } from "./see-database.ts";
-import { endPods } from "./stop-database.ts";
-
-/** What is written there when a folder is removed: by a process that was just ended, for example. */
-const PATIENCE = { recursive: true, force: true, maxRetries: 10, retryDelay: 100 } as const;
+import { endPods, PATIENCE } from "./stop-database.ts";
 
 /**
  * Ends the pods of a database that is to be deleted. Its storage stays until its time is over, and can be taken back until then;

@@ -12,6 +12,7 @@ import { loseDatabase } from "./lose-database.ts";
 import { mapBounded } from "./map-bounded.ts";
 import { STOP_GRACE_MS } from "./pod-rows.ts";
 import { removeStorage } from "./remove-database.ts";
+import { endPods } from "./stop-database.ts";
 
 const STOPS_AT_ONCE = 8;
 /** A database's folders may be there before its row is seen. */
@@ -111,11 +112,8 @@ async function foldersIn(folder: string): Promise<string[]> {
 /** Ends all pods with the server. Their databases are STARTING from then on: the next server starts them. */
 export async function endAllPods({ db, log, machine }: ReconcileDeps): Promise<void> {
   const pods = await machine.driver.list({});
-  await mapBounded(pods, STOPS_AT_ONCE, async ({ id }) => {
-    await machine.driver.stop(id, STOP_GRACE_MS);
-    await machine.driver.forget(id);
-  });
-  const ids = pods.map(({ labels }) => labels.database_id);
+  const ids = [...new Set(pods.map(({ labels }) => labels.database_id))];
+  await mapBounded(ids, STOPS_AT_ONCE, async (id) => endPods({ machine }, id));
   if (ids.length === 0) return;
   await db
     .updateTable("control.databases")

@@ -1,9 +1,13 @@
+import { rm } from "node:fs/promises";
 import { databasePlaces } from "../pods/database-places.ts";
 import { begin, changeDatabase } from "./change-database.ts";
 import type { ReconcileDeps } from "./database-deps.ts";
 import { STOP_GRACE_MS } from "./pod-rows.ts";
 import type { WorkOutcome } from "./reconcile-database.ts";
 import type { SeenDatabase } from "./see-database.ts";
+
+/** What is written there when a folder is removed: by a process that was just ended, for example. */
+export const PATIENCE = { recursive: true, force: true, maxRetries: 10, retryDelay: 100 } as const;
 
 /** Ends the database's pods; its data stay. */
 export async function stopDatabase(deps: ReconcileDeps, seen: SeenDatabase): Promise<WorkOutcome> {
@@ -23,12 +27,15 @@ export async function stopDatabase(deps: ReconcileDeps, seen: SeenDatabase): Pro
   return "moved";
 }
 
-/** Ends all pods of a database, and forgets them. */
+/** Ends all pods of a database, and forgets them: nothing of them stays but what their database has stored. */
 export async function endPods({ machine }: Pick<ReconcileDeps, "machine">, database_id: string): Promise<void> {
   const { driver, place } = machine;
+  const { pod_id, run_folder } = databasePlaces(place, database_id);
   const known = (await driver.list({ database_id })).map(({ id }) => id);
-  for (const id of new Set([databasePlaces(place, database_id).pod_id, ...known])) {
+  for (const id of new Set([pod_id, ...known])) {
     await driver.stop(id, STOP_GRACE_MS);
     await driver.forget(id);
   }
+  // it lies in the system's folder for sockets, where nobody else would look for it
+  await rm(run_folder, PATIENCE);
 }

@@ -9,15 +9,6 @@ export interface SharedIndex {
   readonly file_origins: readonly string[];
 }
 
-/** Composed, for no file here names the host of a registry. */
-const DEFAULT_HOSTS = { index: ["pypi", "org"], files: ["files", "pythonhosted", "org"] };
-
-/** The index that uv reads when nobody says otherwise. */
-export const PUBLIC_INDEX: SharedIndex = {
-  url: `https://${DEFAULT_HOSTS.index.join(".")}/simple`,
-  file_origins: [`https://${DEFAULT_HOSTS.files.join(".")}`],
-};
-
 /**
  * Whether all that a lock installs are files of one index, each with its hash. Only then is what is downloaded the same for everybody who
  * asks for it. What is not understood is not the same.

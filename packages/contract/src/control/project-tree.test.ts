@@ -43,7 +43,7 @@ test.each([
   ["half a character", [file("a\ud800")], '"a\\ud800" has control characters or is no well-formed text'],
   ["a backslash", [file("a\\b")], '"a\\\\b" has a backslash, which is not a name everywhere'],
   ["a long name", [file("a".repeat(256))], "has a name longer than 255 bytes"],
-  ["a long path", [file("a/".repeat(600) + "b")], "is longer than 1024 bytes"],
+  ["a long path", [file(`${"a/".repeat(600)}b`)], "is longer than 1024 bytes"],
   ["a path twice", [file("a"), file("a")], "a path is in it twice"],
   ["a link to an absolute path", [link("a", "/etc")], '"a" is a link to an absolute or impossible path'],
   ["a link out of the project", [link("a/b", "../../etc/passwd")], '"a/b" is a link out of the project'],
