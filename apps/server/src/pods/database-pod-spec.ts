@@ -1,3 +1,4 @@
+import { dirname } from "node:path";
 import type { PodFolder, PodSpec } from "@appdb/adapters/pods/pod-driver";
 import { Secret } from "@appdb/adapters/secret";
 import type { DatabasePodSpec } from "@appdb/contract/pod-spec";
@@ -26,8 +27,8 @@ export interface DatabasePodInput {
   readonly runtime: Omit<Runtime, "env">;
   /** Of the image: where its programs and libraries lie. */
   readonly runtime_env: Readonly<Record<string, string>>;
-  /** What the runtime and PostgreSQL need to see of the machine. */
-  readonly program_folders: readonly string[];
+  /** What the runtime needs to see of the machine: its Python and the image. */
+  readonly code_folders: readonly string[];
 }
 
 /** What a database's pod is told and how it is bounded. Pure: equal databases have equal specs. */
@@ -75,10 +76,13 @@ export function databasePodSpec(input: DatabasePodInput): PodSpec {
   };
 }
 
-function foldersOf({ places, program_folders, template_folder }: DatabasePodInput): PodFolder[] {
-  const read = [template_folder, places.files_folder, ...program_folders];
+function foldersOf({ code_folders, places, postgres_bin, template_folder }: DatabasePodInput): PodFolder[] {
+  const code = new Set([places.files_folder, ...code_folders]);
+  // beside its programs lie their libraries
+  const read = [template_folder, dirname(postgres_bin)].filter((path) => !code.has(path));
   return [
     { path: places.data_folder, mode: "write" },
-    ...[...new Set(read)].map((path): PodFolder => ({ path, mode: "read" })),
+    ...read.map((path): PodFolder => ({ path, mode: "read" })),
+    ...[...code].map((path): PodFolder => ({ path, mode: "code" })),
   ];
 }

@@ -68,7 +68,7 @@ async function prepare(
     secrets,
     runtime: { ...found.runtime, project_root },
     runtime_env: found.env,
-    program_folders: [machine.postgres_bin, ...found.folders, ...(image === undefined ? [] : [image])],
+    code_folders: [...found.folders, ...(image === undefined ? [] : [image])],
   });
   return { spec, token, socket: places.socket };
 }

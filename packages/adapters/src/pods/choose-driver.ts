@@ -7,15 +7,11 @@ export interface PodDriverChoice {
   create(input: PodDriverInput): Promise<PodDriver>;
 }
 
-/** Their modules are loaded when they are asked. */
+/** Their modules are loaded when they are asked. `sandbox-pods.ts` is none of them yet: servers' databases have not run in it. */
 const CHOICES: Readonly<Partial<Record<PodDriver["name"], PodDriverChoice>>> = {
   process: {
     check: async () => [],
     create: async (input) => (await import("./process-pods.ts")).createProcessPods(input),
-  },
-  sandbox: {
-    check: async (input) => await (await import("./sandbox-check.ts")).checkSandbox(input),
-    create: async (input) => await (await import("./sandbox-pods.ts")).createSandboxPods(input),
   },
 };
 
