@@ -6,6 +6,7 @@ import { fileURLToPath } from "node:url";
 import { nodeBin, ROOT, TOOLS_PYTHON } from "./paths.mjs";
 import { collect, stream, withoutPython } from "./run.mjs";
 import { say } from "./say.mjs";
+import { checkSpecCoverage } from "./spec-coverage.mjs";
 import { processesNaming } from "./test-leftovers.mjs";
 
 /** What tools leave for their next run; here it goes with the folder. */
@@ -35,7 +36,17 @@ export async function runEverything({ faults }) {
 async function ordinary(folder, env) {
   const checks = await staticChecks();
   // one Python at a time leaves a core idle, and the tests of vitest wait for processes most of the time
-  return [checks, ...(await Promise.all([pytest(folder, env), vitest(folder, env, [])]))];
+  const tests = await Promise.all([pytest(folder, env), vitest(folder, env, [])]);
+  return [checks, ...tests, specCoverage(folder)];
+}
+
+/** One more check: each sentence of the specification is held by tests that have just passed. */
+function specCoverage(folder) {
+  const file = join(folder, "vitest.json");
+  if (!existsSync(file)) return { passed: 0, failed: 0, skipped: 0 };
+  const problems = checkSpecCoverage(JSON.parse(readFileSync(file, "utf8")));
+  if (problems.length === 0) return { passed: 1, failed: 0, skipped: 0 };
+  return oneFailure(problems.join("\n"));
 }
 
 /** What takes an hour: kills under load, many made up requests, and the full proof that SQL and Python compute the same. */
