@@ -31,7 +31,10 @@ export interface ClusterInput {
 export async function ensureCluster(input: ClusterInput): Promise<{ data_folder: string; is_new: boolean }> {
   const { bin, folder, template_folder } = input;
   mkdirSync(folder, { recursive: true, mode: 0o700 });
-  const found = readdirSync(folder).filter((name) => existsSync(join(folder, name, "PG_VERSION")));
+  // initdb writes PG_VERSION among its first: what a killed owner left has one too, under another name
+  const found = readdirSync(folder).filter(
+    (name) => !name.startsWith(UNFINISHED) && existsSync(join(folder, name, "PG_VERSION")),
+  );
   // the version is asked for only where it decides something: a process more is felt at the first command
   const own = found.length > 1 ? String(await readMajorVersion(bin)) : found[0];
   if (own !== undefined && found.includes(own)) return { data_folder: join(folder, own), is_new: false };
