@@ -62,7 +62,6 @@ const TARGETS: readonly [target: string, detail: RegExp, hint: RegExp][] = [
   ["main/appdb", /'appdb'.*reserved/, /main/],
   ["postgres", /'postgres'.*reserved/, /main/],
   [LONG, /64 characters, 63 is the most/, /x{63}/],
-  ["cloud://acme:main", /cloud:\/\/acme:main is a hosted one/, /main/],
 ];
 
 const CONFIGURATIONS: readonly [toml: string, detail: RegExp][] = [
@@ -127,10 +126,18 @@ describe("a target", () => {
       ["service", "update"],
     ]) {
       const problem = await expectProblem(place, 1, ...verb, "app.py", target);
-      expect(problem.code).toMatch(/^(invalid_target|hosted_not_available)$/);
+      expect(problem.code).toBe("invalid_target");
       expect(problem.detail).toMatch(detail);
       expect(problem.hint).toMatch(hint);
     }
+    expect(await snapshot(place)).toEqual(before);
+  });
+
+  test("that is hosted is refused where services are local, and asks for a server where tables are made", async () => {
+    const service = await expectProblem(place, 1, "service", "update", "app.py", "cloud://acme:main");
+    expect(service).toMatchObject({ code: "hosted_not_available", hint: expect.stringContaining("main") });
+    const tables = await expectProblem(place, 1, "schema", "update", "app.py", "cloud://acme:main");
+    expect(tables).toMatchObject({ code: "server_unreachable", hint: expect.stringContaining("cli login") });
     expect(await snapshot(place)).toEqual(before);
   });
 });
