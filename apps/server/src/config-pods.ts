@@ -2,7 +2,8 @@ import { availableParallelism, totalmem } from "node:os";
 import type { Resources } from "@appdb/contract/pod-spec";
 import { z } from "zod";
 
-const POD_DRIVERS = ["auto", "process", "sandbox", "container"] as const;
+/** The drivers `sandbox` and `container` are none of them before databases have run in them from end to end. */
+const POD_DRIVERS = ["auto", "process"] as const;
 const MEGABYTE = 1024 * 1024;
 const GIGABYTE = 1024 * MEGABYTE;
 
@@ -14,7 +15,7 @@ const count = (fallback: number, min: number, max: number) =>
 
 /** Settings of databases and their pods, under the names of the environment. */
 export const podSettings = {
-  /** Who runs pods. `auto`: the sandbox where the machine can, else processes. */
+  /** Who runs pods. */
   SERVICE_PODS: z.preprocess(empty, z.enum(POD_DRIVERS).default("auto")),
   SERVICE_MIN_CPU: number(0.1, 0.01, 1_024),
   SERVICE_MAX_CPU: number(availableParallelism(), 0.01, 1_024),

@@ -30,7 +30,7 @@ export async function openMachine({ blobs, config, db, log }: OpenMachineDeps): 
   const tools = locateTools({ program_url: import.meta.url, postgres_bin: config.database.pg_bin });
   const postgres_bin = requirePostgresBin(tools);
   const template_folder = join(home, SERVER_PATHS.template, String(await readMajorVersion(postgres_bin)));
-  const driver = await choosePodDriver(config.pods.driver, {
+  const driver = await choosePodDriver(config.pods.driver === "auto" ? "process" : config.pods.driver, {
     folder: join(home, SERVER_PATHS.pods),
     program: findPodProgram(),
     clock: { now: Date.now },

@@ -11,7 +11,11 @@ function choose(wanted: "auto" | PodDriver["name"], missing: readonly MissingPar
     check: async () => lacks,
     create: async () => ({ name }) as PodDriver,
   });
-  const choices = { process: choice("process", []), sandbox: choice("sandbox", missing) };
+  const choices = {
+    process: choice("process", []),
+    sandbox: choice("sandbox", missing),
+    container: choice("container", missing),
+  };
   const input = { folder: "/pods", program: { file: "pod.js", node_options: [] }, log, clock: { now: () => 0 } };
   return { log, chosen: choosePodDriver(wanted, input, choices).then(({ name }) => name) };
 }
@@ -30,5 +34,5 @@ test("a driver that was asked for is never replaced by another: what it lacks is
     message: "The driver sandbox cannot run pods on this machine: there is no bwrap on the PATH.",
     hint: "apt-get install bubblewrap; or choose another driver: SERVICE_PODS=process serves one organization",
   });
-  await expect(choose("container", []).chosen).rejects.toMatchObject({ code: "pods_unavailable" });
+  await expect(choose("container", [BWRAP]).chosen).rejects.toMatchObject({ code: "pods_unavailable" });
 });

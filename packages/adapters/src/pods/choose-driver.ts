@@ -7,11 +7,19 @@ export interface PodDriverChoice {
   create(input: PodDriverInput): Promise<PodDriver>;
 }
 
-/** Their modules are loaded when they are asked. `sandbox-pods.ts` is none of them yet: servers' databases have not run in it. */
-const CHOICES: Readonly<Partial<Record<PodDriver["name"], PodDriverChoice>>> = {
+/** Their modules are loaded when they are asked. */
+const CHOICES: Readonly<Record<PodDriver["name"], PodDriverChoice>> = {
   process: {
     check: async () => [],
     create: async (input) => (await import("./process-pods.ts")).createProcessPods(input),
+  },
+  sandbox: {
+    check: async (input) => await (await import("./sandbox-check.ts")).checkSandbox(input),
+    create: async (input) => await (await import("./sandbox-pods.ts")).createSandboxPods(input),
+  },
+  container: {
+    check: async (input) => await (await import("./find-engine.ts")).checkContainers(input.engine_socket),
+    create: async (input) => await (await import("./container-pods.ts")).createContainerPods(input),
   },
 };
 
@@ -25,23 +33,17 @@ export async function choosePodDriver(
   choices = CHOICES,
 ): Promise<PodDriver> {
   if (wanted !== "auto") {
-    const { choice, missing } = await look(wanted, input, choices);
-    if (choice === undefined || missing.length > 0) throw unavailable(wanted, missing);
-    return await choice.create(input);
+    const missing = await choices[wanted].check(input);
+    if (missing.length > 0) throw unavailable(wanted, missing);
+    return await choices[wanted].create(input);
   }
-  const { choice, missing } = await look("sandbox", input, choices);
-  if (choice !== undefined && missing.length === 0) return await choice.create(input);
+  const missing = await choices.sandbox.check(input);
+  if (missing.length === 0) return await choices.sandbox.create(input);
   input.log.warn(
     { missing: missing.map(({ what }) => what), remedies: missing.map(({ remedy }) => remedy) },
     "pods run as plain processes: this machine cannot keep organizations apart, so it serves one",
   );
   return await choosePodDriver("process", input, choices);
-}
-
-async function look(name: PodDriver["name"], input: PodDriverInput, choices: typeof CHOICES) {
-  const choice = choices[name];
-  const missing = (await choice?.check(input)) ?? [{ what: "this version has no such driver", remedy: "" }];
-  return { choice, missing };
 }
 
 function unavailable(name: PodDriver["name"], missing: readonly MissingPart[]): Error {

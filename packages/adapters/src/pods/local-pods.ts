@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { appError } from "@appdb/contract/errors";
 import { waitForLock } from "../processes/numbered-lock.ts";
+import type { ProcessIdentity } from "../processes/process-identity.ts";
 import type { PodDriver, PodDriverInput, PodExit, PodLabels, PodSpec, PodStatus, PodTask } from "./pod-driver.ts";
 import { type LaunchInput, launch } from "./pod-launch.ts";
 import { boundOutput, readPodLog } from "./pod-log.ts";
@@ -35,6 +36,8 @@ export interface LocalPodHost extends Pick<PodDriver, "name" | "isolates"> {
   admit(organization_id: string, others: readonly string[]): void;
   /** Makes what one start of a pod needs, and says how its program is run. Nothing of an earlier start is left. @throws pod_failed */
   prepare(spec: PodSpec, record: PodRecord): Promise<Pick<LaunchInput, "argv" | "env">>;
+  /** Starts it in another way than as a process of this one's; writes what `launch` does. @throws pod_failed; the abort's reason */
+  launch?(spec: PodSpec, launched: LaunchInput, signal: AbortSignal): Promise<ProcessIdentity | null>;
   /** Resolves when the program itself runs, or everything before it has ended. */
   begun(record: PodRecord, signal: AbortSignal): Promise<void>;
   /** Processes of a start that are not found by whom they come from. */
@@ -73,7 +76,8 @@ export function createLocalPods(
       const { run } = record;
       const run_folder = join(folder, spec.id, run);
       const input = spec.input.reveal();
-      const identity = await launch({ ...launched, run, run_folder, input, log_folder }, until(signal));
+      const whole = { ...launched, run, run_folder, input, log_folder };
+      const identity = await (host.launch?.(spec, whole, until(signal)) ?? launch(whole, until(signal)));
       const started = { ...record, process: identity };
       writePodRecord(folder, started);
       await host.begun(started, until(signal));

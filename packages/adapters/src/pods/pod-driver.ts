@@ -133,6 +133,8 @@ export interface PodDriverInput {
   readonly folder: string;
   /** The pod program, run by the Node that runs us. */
   readonly program: { readonly file: string; readonly node_options: readonly string[] };
+  /** Of a Docker or Podman that serves its Engine API as root; looked for when left out. */
+  readonly engine_socket?: string | undefined;
   readonly log: Logger;
   readonly clock: Clock;
 }

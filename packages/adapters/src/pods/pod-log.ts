@@ -56,6 +56,11 @@ export async function readLastWords(log_folder: string, started_at: Date, count:
   return words.filter((text) => text.trim() !== "").slice(-count);
 }
 
+/** Where what a program prints by itself goes. */
+export function outputFile(log_folder: string): string {
+  return join(log_folder, OUTPUT_FILE);
+}
+
 /** Opens the file for what a program prints by itself from now on; the former program's goes to `output.log.old`. */
 export function openOutput(log_folder: string): number {
   mkdirSync(log_folder, { recursive: true, mode: 0o700 });

@@ -80,8 +80,14 @@ export function exitOf(shell_status: number | undefined, is_out_of_memory = fals
   return { code: signal === null ? (shell_status ?? null) : null, signal, is_out_of_memory, exceeded: null };
 }
 
-/** A number that a run's shell wrote: its own pid, its program's, or how that ended. Undefined while it has not. */
-export function readRunNumber(run_folder: string, name: "shell" | "program" | "exit"): number | undefined {
+/**
+ * A number that a run's shell wrote: its own pid, its program's, or how that ended; in a container, the program's pid as it is
+ * inside, and how many processes were killed for want of memory. Undefined while it has not.
+ */
+export function readRunNumber(
+  run_folder: string,
+  name: "shell" | "program" | "exit" | "inside" | "kills",
+): number | undefined {
   const found = /^(\d+)\n$/.exec(readIfThere(join(run_folder, name)) ?? "")?.[1];
   return found === undefined ? undefined : Number(found);
 }

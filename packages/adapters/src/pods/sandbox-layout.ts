@@ -13,7 +13,7 @@ export interface Sight {
 }
 
 /** Programs and libraries, where most systems of today have links that lead into /usr. */
-const SYSTEM_FOLDERS = ["/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
+export const SYSTEM_FOLDERS = ["/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
 /** Tables that programs read: how libraries are found, who is trusted, what time it is. None that tells of this machine. */
 const SYSTEM_SETTINGS = [
   "/etc/alternatives",

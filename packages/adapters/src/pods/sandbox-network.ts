@@ -72,18 +72,24 @@ export function machineAddresses(interfaces = networkInterfaces()): MachineAddre
 
 /**
  * The rules of a pod's network, for `nft -f -`. They are made by the namespace that owns the network, in which nothing of the pod
- * has any right: it cannot change them. They decide by what the kernel sends, however the program wrote the address.
+ * has any right: it cannot change them. They decide by what the kernel sends, however the program wrote the address. Of the
+ * machines that answer for names (`resolvers`) nothing else is reached.
  */
-export function networkRules(machine: MachineAddresses, allowed: readonly AllowedHost[]): string {
+export function networkRules(
+  machine: MachineAddresses,
+  allowed: readonly AllowedHost[],
+  resolvers: readonly string[] = [RESOLVER],
+): string {
+  const to = (address: string) => `${isIP(address) === 6 ? "ip6" : "ip"} daddr ${address}`;
   const exceptions = allowed.flatMap(({ addresses, port }) =>
-    addresses.map((address) => `${isIP(address) === 6 ? "ip6" : "ip"} daddr ${address} tcp dport ${port} accept`),
+    addresses.map((address) => `${to(address)} tcp dport ${port} accept`),
   );
   return [
     "table inet pod {",
     "chain output {",
     "type filter hook output priority 0; policy drop;",
     'oifname "lo" accept',
-    `ip daddr ${RESOLVER} meta l4proto { tcp, udp } th dport 53 accept`,
+    ...resolvers.map((address) => `${to(address)} meta l4proto { tcp, udp } th dport 53 accept`),
     ...exceptions,
     "icmpv6 type { nd-router-solicit, nd-neighbor-solicit, nd-neighbor-advert } accept",
     ...reject("ip", DENIED_NETWORKS.ipv4),

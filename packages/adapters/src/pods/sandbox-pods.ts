@@ -2,14 +2,15 @@ import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "no
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { appError } from "@appdb/contract/errors";
+import { codeSights, PLACE } from "./code-sandbox.ts";
 import { createLocalPods, POD_ENVIRONMENT } from "./local-pods.ts";
 import type { PodDriver, PodFolder, PodSpec } from "./pod-driver.ts";
 import { readLastWords } from "./pod-log.ts";
 import { readRun } from "./pod-run.ts";
 import type { PodRecord } from "./pod-state.ts";
 import { allotUser } from "./pod-users.ts";
-import { boundPod, codeLimits, enterGroup, type PodGroups, podGroups } from "./sandbox-bounds.ts";
-import { optionsText, writeSettings, writeShown } from "./sandbox-files.ts";
+import { boundPod, enterGroup, type PodGroups, podGroups } from "./sandbox-bounds.ts";
+import { optionsText, writeSettings } from "./sandbox-files.ts";
 import { giveFolders, refuseForeignLinks } from "./sandbox-folders.ts";
 import {
   entryNetwork,
@@ -18,14 +19,12 @@ import {
   type SandboxHost,
   type SandboxPodsInput,
 } from "./sandbox-host.ts";
-import { boxOptions, CODE_UID, POD_UID, type Sight, systemPrograms, systemSettings } from "./sandbox-layout.ts";
+import { boxOptions, POD_UID, type Sight, systemPrograms, systemSettings } from "./sandbox-layout.ts";
 import { gatherSights, isOfSystem } from "./sandbox-reach.ts";
 import { codeCommand, entryCommand } from "./sandbox-scripts.ts";
 import { endLeftTasks, runSandboxTask } from "./sandbox-task.ts";
 import { seccompFilter } from "./seccomp-filter.ts";
 
-/** Where a pod finds what its driver made for it: what the sandbox of the application's code is made from. */
-const PLACE = "/.pod";
 /** Of its memory, what may lie in a pod's temporary folder. */
 const TEMPORARY_SHARE = 0.5;
 const BYTES_PER_MB = 1024 * 1024;
@@ -97,7 +96,7 @@ function preparePod(
   const sights: Sight[] = [
     ...systemSettings(),
     ...writeSettings(shown, spec.network === "internet", []),
-    ...codeSights(host, shown, spec),
+    ...codeSights(host.machine, shown, spec),
     ...groups
       .entrances(names.code)
       .map((source, at): Sight => ({ source, target: `${PLACE}/groups/${at}`, mode: "write" })),
@@ -126,25 +125,6 @@ function preparePod(
 function foldersOf({ folders, log_folder, run_folder }: PodSpec): PodFolder[] {
   const own = [run_folder, log_folder].map((path): PodFolder => ({ path, mode: "write" }));
   return [...folders.filter(({ path }) => path !== run_folder && path !== log_folder), ...own];
-}
-
-/** What a pod makes the sandbox of the application's code from. */
-function codeSights({ machine }: SandboxHost, shown: string, { folders, limits }: PodSpec): Sight[] {
-  const code_folders = folders.filter(({ mode }) => mode === "code").map(({ path }) => path);
-  const options = boxOptions({
-    uid: CODE_UID,
-    programs: systemPrograms(),
-    sights: ["/etc", ...code_folders].map((path) => ({ source: path, target: path, mode: "read" })),
-    temporary: { size_bytes: Math.floor(codeLimits(limits).memory_mb * TEMPORARY_SHARE * BYTES_PER_MB) },
-    network: "given",
-    is_outer: false,
-    cwd: null,
-    env: null,
-  });
-  const files = { "code.options": optionsText(options), "code.filter": seccompFilter(machine, "code") };
-  return Object.entries(files).map(([name, content]) => {
-    return { source: writeShown(shown, name, content), target: `${PLACE}/${name}`, mode: "read" };
-  });
 }
 
 /** Waits until the program itself runs. @throws pod_failed with what the steps before it said, when they end first */

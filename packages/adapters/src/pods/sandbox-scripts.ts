@@ -88,7 +88,7 @@ const BEGIN = 'echo begun >&6; exec 5<&- 6>&- 7<&-; exec "$@"';
 const CODE = `set -eu
 place=$1
 shift
-for group in "$place"/groups/*; do echo $$ >"$group"; done
+for group in "$place"/groups/*; do [ ! -e "$group" ] || echo $$ >"$group"; done
 echo 900 >/proc/self/oom_score_adj
 exec /usr/bin/bwrap --args 8 --seccomp 9 -- "$@" 8<"$place/code.options" 9<"$place/code.filter"`;
 

@@ -12,8 +12,6 @@ const DELAYS_MS = [0, 3, 6, 10, 15, 25, 40, 80];
 
 /** Registers what must hold however the process that owns a driver ends. */
 export function testKilledOwners(driver: PodDriverUnderTest): void {
-  const signal = AbortSignal.timeout(600_000);
-
   describe(`owners of the driver ${driver.name} that are killed`, () => {
     test("whenever it is killed while it starts a pod, the next one has that pod once, and ends it", async () => {
       await using stage = openPodStage(driver);
@@ -32,8 +30,8 @@ export function testKilledOwners(driver: PodDriverUnderTest): void {
           owner.kill("SIGKILL");
           await closed;
           const [one, other] = await Promise.all([
-            pods.ensure(spec, signal),
-            (await stage.open()).ensure(spec, signal),
+            pods.ensure(spec, AbortSignal.timeout(60_000)),
+            (await stage.open()).ensure(spec, AbortSignal.timeout(60_000)),
           ]);
           expect(other.pid).toBe(one.pid);
           await stage.ready(spec);

@@ -138,6 +138,11 @@ export function openPodStage(driver: PodDriverUnderTest): PodStage {
     programs: (text = mark) => findMarked(text),
     expectPrograms: (count, text = mark) => eventually(() => expect(findMarked(text)).toHaveLength(count)),
     async [Symbol.asyncDispose]() {
+      const last = opened.at(-1);
+      for (const { id } of (await last?.list({})) ?? []) {
+        await last?.stop(id, 0);
+        await last?.forget(id);
+      }
       for (const pods of opened) await pods[Symbol.asyncDispose]();
       await eventually(() => {
         const left = findMarked(mark, false);

@@ -86,10 +86,9 @@ export function testPods(driver: PodDriverUnderTest): void {
       const pods = await stage.open();
       const spec = stage.spec({ child: true, session: true });
       await pods.ensure(spec, signal);
-      const { pid } = await stage.ready(spec);
+      await stage.ready(spec);
       await stage.expectPrograms(3);
       const before = stage.programs();
-      expect((await pods.inspect(spec.id))?.pid).toEqual(driver.name === "process" ? pid : expect.any(Number));
       process.kill((await pods.inspect(spec.id))?.pid ?? 0, "SIGKILL");
       await eventually(async () => expect((await pods.inspect(spec.id))?.state).toBe("exited"));
       await pods.ensure(spec, signal);

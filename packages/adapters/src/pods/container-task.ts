@@ -1,0 +1,143 @@
+import { randomBytes } from "node:crypto";
+import { rmSync } from "node:fs";
+import { join } from "node:path";
+import { PassThrough } from "node:stream";
+import { createLineSplitter } from "../udf/output-lines.ts";
+import { type ContainerHost, containerNetwork } from "./container-host.ts";
+import { makeNotes } from "./container-launch.ts";
+import { systemSights, toSights } from "./container-settings.ts";
+import { TASK_SHELL } from "./container-shells.ts";
+import { type ContainerInput, containerOptions } from "./container-spec.ts";
+import { attachContainer, demandEngine, type Engine, removeContainer } from "./engine-client.ts";
+import type { PodExit, PodTask } from "./pod-driver.ts";
+import { exitOf, readRunNumber } from "./pod-state.ts";
+import { giveFolders } from "./sandbox-folders.ts";
+import { findAllowedHosts } from "./sandbox-network.ts";
+import { isOfSystem } from "./sandbox-reach.ts";
+import { type TaskWatch, watchTask } from "./task-watch.ts";
+
+const TASKS = ".tasks";
+
+/**
+ * Runs a task in a container of its own, as a user of its organization's; it is the application's code from its first step. The
+ * container is removed with everything in it when the task ends. Its temporary folder is in memory.
+ * @throws pod_failed when it could not be started; the abort's reason
+ */
+export async function runContainerTask(host: ContainerHost, task: PodTask, signal: AbortSignal): Promise<PodExit> {
+  signal.throwIfAborted();
+  const name = `task-${randomBytes(8).toString("hex")}`;
+  const notes = join(host.folder, TASKS, name);
+  const { bound, network } = containerNetwork(task.network, await findAllowedHosts(task.allowed_hosts));
+  try {
+    const options = containerOptions(await boxOf(host, task, name, notes, network));
+    await demandEngine("make a container", host.engine.docker.createContainer(options));
+    return await runToEnd(host.engine, task, { name, notes, bound }, signal);
+  } finally {
+    await removeContainer(host.engine, name);
+    rmSync(notes, { recursive: true, force: true });
+  }
+}
+
+/** Removes containers of tasks whose drivers were killed: these have ended with them. */
+export async function endLeftTasks({ engine, folder, owner }: ContainerHost): Promise<void> {
+  const filters = { label: [`appdb.pods=${owner}`, "appdb.task"], status: ["exited"] };
+  const found = await demandEngine("list containers", engine.docker.listContainers({ all: true, filters }));
+  for (const { Id, Names } of found) {
+    await removeContainer(engine, Id);
+    for (const name of Names) rmSync(join(folder, TASKS, name.replace(/^\//, "")), { recursive: true, force: true });
+  }
+}
+
+async function boxOf(
+  host: ContainerHost,
+  task: PodTask,
+  name: string,
+  notes: string,
+  network: ContainerInput["network"],
+): Promise<ContainerInput> {
+  const { image } = await host.about();
+  const uid = host.userOf(`organization-${task.labels.organization_id}`);
+  const notes_seen = makeNotes(notes, uid);
+  giveFolders(task.folders, uid);
+  const is_seen = isOfSystem(task.program) || task.folders.some(({ path }) => task.program.startsWith(`${path}/`));
+  return {
+    ...{ image, name, uid, network, cwd: task.cwd, env: task.env, limits: task.limits },
+    labels: { "appdb.pods": host.owner, "appdb.task": task.id },
+    argv: ["/bin/sh", "-c", TASK_SHELL, "task", notes, task.program, ...task.args],
+    sights: [
+      ...systemSights(join(notes, "shown"), uid),
+      ...(is_seen ? [] : toSights([{ path: task.program, mode: "read" }])),
+      ...toSights(task.folders),
+      ...notes_seen,
+    ],
+    security: await host.security("code"),
+  };
+}
+
+interface TaskStart {
+  readonly name: string;
+  readonly notes: string;
+  bound(pid: number): Promise<void>;
+}
+
+async function runToEnd(
+  engine: Engine,
+  task: PodTask,
+  { bound, name, notes }: TaskStart,
+  signal: AbortSignal,
+): Promise<PodExit> {
+  const container = engine.docker.getContainer(name);
+  // its input is what it lives by: who runs it holds it open
+  const streams = await attachContainer(engine, name, { stdin: true, output: true });
+  const drained = readLines(engine, streams, task.onLine);
+  const kill = () => {
+    // whether it ends is seen by whoever waits for it
+    container.kill({ signal: "SIGKILL" }).catch(() => undefined);
+  };
+  let watch: TaskWatch | undefined;
+  try {
+    await demandEngine("start a container", container.start());
+    const { State } = await demandEngine("look at a container", container.inspect());
+    await bound(State.Pid);
+    watch = await watchTask(task, kill);
+    signal.addEventListener("abort", kill, { once: true });
+    if (signal.aborted) kill();
+    streams.write("go\n");
+    const ended = await demandEngine("wait for a container", engine.patient.getContainer(name).wait());
+    const exceeded = await watch.finish();
+    await drained;
+    signal.throwIfAborted();
+    const exit = exitOf(Number(ended.StatusCode));
+    const is_out_of_memory = exit.code !== 0 && exceeded === null && (readRunNumber(notes, "kills") ?? 0) > 0;
+    return { ...exit, is_out_of_memory, exceeded };
+  } finally {
+    signal.removeEventListener("abort", kill);
+    await watch?.finish();
+    streams.destroy();
+  }
+}
+
+/** Reads both outputs to their ends. */
+async function readLines(
+  { docker }: Engine,
+  streams: Awaited<ReturnType<typeof attachContainer>>,
+  onLine: (line: string) => void,
+): Promise<void> {
+  const outputs = [new PassThrough(), new PassThrough()] as const;
+  for (const output of outputs) {
+    const lines = createLineSplitter(onLine);
+    output.on("data", (bytes: Buffer) => lines.push(bytes));
+    output.on("end", () => lines.end());
+  }
+  docker.modem.demuxStream(streams, ...outputs);
+  await new Promise<void>((resolve) => {
+    for (const event of ["error", "close", "end"]) streams.once(event, () => resolve());
+  });
+  await Promise.all(
+    outputs.map((output) => {
+      const ended = new Promise((resolve) => output.once("close", resolve));
+      output.end();
+      return ended;
+    }),
+  );
+}

@@ -1,0 +1,94 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdtempSync, writeFileSync } from "node:fs";
+import { request } from "node:http";
+import { tmpdir } from "node:os";
+import { delimiter, join } from "node:path";
+import { eventually } from "./eventually.ts";
+
+const PROGRAMS = ["podman", "runc", "conmon", "nft", "nsenter"];
+
+/** Nothing of the machine's own engine is used but its programs; what others have is left alone. */
+const SETTINGS = (folder: string) => `[containers]
+default_ulimits = ["nofile=4096:4096", "nproc=4096:4096"]
+[engine]
+cgroup_manager = "cgroupfs"
+events_logger = "none"
+lock_type = "file"
+runtime = "runc"
+[network]
+network_config_dir = "${folder}/networks"
+`;
+
+/**
+ * The engine is the child of this script, which waits on its standard input: whichever way the tests end, killed ones included,
+ * the pipe closes, and everything that the engine has made goes.
+ */
+const GUARD = `
+folder=$1
+export CONTAINERS_CONF="$folder/containers.conf"
+options="--root $folder/root --runroot $folder/runroot --tmpdir $folder/tmp --storage-driver vfs"
+had_bridge=$(cat /sys/class/net/cni-podman0/address 2>/dev/null)
+podman $options system service --time 0 "unix://$folder/podman.sock" </dev/null >"$folder/log" 2>&1 &
+server=$!
+read -r _
+podman $options rm --all --force --time 0 >/dev/null 2>&1
+kill "$server"
+wait "$server"
+[ -n "$had_bridge" ] || ip link delete cni-podman0 2>/dev/null
+# those of the driver and of the engine; what is in use stays
+find /sys/fs/cgroup -depth -type d \\( -path '*/appdb-pods*' -o -path '*/libpod_parent*' \\) -exec rmdir {} + 2>/dev/null
+rm -rf "$folder"
+`;
+
+export interface TestEngine extends AsyncDisposable {
+  /** Of its Engine API. */
+  readonly socket: string;
+}
+
+/**
+ * Why no engine can be started here: tests that need one are skipped then and say so; with CONTAINERS=required, which .ci/run sets
+ * once it has installed one, they fail instead. Undefined where one can.
+ */
+export function whyNoEngine(): string | undefined {
+  const folders = (process.env.PATH ?? "").split(delimiter);
+  const missing = PROGRAMS.filter((name) => !folders.some((folder) => existsSync(join(folder, name))));
+  const why = [
+    ...(process.getuid?.() === 0 ? [] : ["this is not root"]),
+    ...(missing.length === 0 ? [] : [`there is no ${missing.join(", no ")} on the PATH`]),
+  ].join(" and ");
+  if (process.env.CONTAINERS === "required") return undefined;
+  // servers do not offer the driver yet, and one of its tests fails now and then: it runs where it is asked for
+  const said = why === "" ? "CONTAINERS=required is not set" : why;
+  process.stderr.write(`\nSKIPPED: ${said}, so no pod was run in a container.\n\n`);
+  return said;
+}
+
+/** Starts a Podman of the test's own. It ends with this process at the latest, and takes all of its containers along. */
+export async function startTestEngine(): Promise<TestEngine> {
+  const folder = mkdtempSync(join(tmpdir(), "engine-"));
+  const socket = join(folder, "podman.sock");
+  writeFileSync(join(folder, "containers.conf"), SETTINGS(folder));
+  const guard = spawn("/bin/sh", ["-c", GUARD, "engine", folder], { stdio: ["pipe", "ignore", "inherit"] });
+  const ended = once(guard, "exit");
+  await eventually(() => ping(socket), { timeout_ms: 20_000 });
+  return {
+    socket,
+    async [Symbol.asyncDispose]() {
+      guard.stdin.end();
+      await ended;
+    },
+  };
+}
+
+async function ping(socketPath: string): Promise<void> {
+  await new Promise<void>((resolve, reject) => {
+    const asked = request({ socketPath, path: "/_ping" }, (response) => {
+      response.resume();
+      if (response.statusCode === 200) resolve();
+      else reject(new Error(`The engine answered ${response.statusCode}.`));
+    });
+    asked.once("error", reject);
+    asked.end();
+  });
+}

@@ -1,0 +1,173 @@
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { PodDriver, PodDriverInput, PodSpec } from "@appdb/adapters/pods/pod-driver";
+import { Secret } from "@appdb/adapters/secret";
+import { expect, test } from "vitest";
+import { eventually } from "../eventually.ts";
+import { createSilentLog } from "../silent-log.ts";
+
+const TOKEN = "token-of-this-pod-alone";
+
+/** Stands for the pod program: keeps the token as a pod does, listens on its socket, and runs the application's code as it would. */
+const PROGRAM = `import { spawnSync } from "node:child_process";
+import { readFileSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+const told = JSON.parse(readFileSync(0, "utf8"));
+writeFileSync(told.data_folder + "/kept", told.token);
+const server = createServer((socket) => socket.end(told.token));
+server.listen(told.run_folder + "/pod.sock", () => {
+  const [program, ...launcher] = JSON.parse(process.env.SERVICE_POD_LAUNCHER);
+  const args = [...launcher, "/usr/bin/python3", told.code_folder + "/attack.py", told.run_folder, told.data_folder, told.log_folder];
+  const { status, stdout, stderr } = spawnSync(program, args, { env: { PATH: "/usr/bin:/bin", GIVEN: "yes" }, encoding: "utf8" });
+  writeFileSync(told.log_folder + "/attack.json", JSON.stringify({ status, stdout, stderr }));
+});
+setTimeout(() => {}, 60000);`;
+
+const ATTACK = `import ctypes, glob, json, os, resource, socket, sys
+found = {}
+libc = ctypes.CDLL(None, use_errno=True)
+def attempt(name, work):
+    try: found[name] = repr(work())
+    except BaseException as error: found[name] = type(error).__name__
+def call(number, *args):
+    if libc.syscall(number, *args) == -1: raise OSError(ctypes.get_errno(), "")
+    return "done"
+run, data, log = sys.argv[1:]
+for name, path in dict(run=run, data=data, log=log, place="/.pod", root="/root", home="/home", shadow="/etc/shadow", sys="/sys").items():
+    attempt(name, lambda: os.stat(path))
+attempt("socket", lambda: socket.socket(socket.AF_UNIX).connect(run + "/pod.sock"))
+attempt("write_code", lambda: open(os.path.dirname(__file__) + "/new", "w"))
+attempt("write_root", lambda: open("/new", "w"))
+attempt("write_usr", lambda: open("/usr/new", "w"))
+attempt("device", lambda: os.mknod("/tmp/disk", 0o60666, os.makedev(254, 0)))
+attempt("vsock", lambda: socket.socket(40, socket.SOCK_STREAM))
+attempt("packet", lambda: socket.socket(17, socket.SOCK_RAW))
+attempt("internet", lambda: socket.create_connection(("93.184.216.34", 80), 2))
+attempt("metadata", lambda: socket.create_connection(("169.254.169.254", 80), 2))
+for name, number, args in [("unshare", 272, (0x10000000,)), ("clone", 56, (0x10000011, 0, 0, 0, 0)), ("mount", 165, (0, 0, 0, 0, 0)),
+    ("ptrace", 101, (16, 1, 0, 0)), ("keyctl", 250, (0, -3, 0)), ("bpf", 321, (0, 0, 0)), ("userfaultfd", 323, (0,)),
+    ("setns", 308, (0, 0)), ("open_by_handle", 304, (0, 0, 0)), ("read_memory", 310, (1, 0, 0, 0, 0, 0)), ("personality", 135, (0x40000,))]:
+    attempt(name, lambda: call(number, *args))
+seen = ""
+for path in glob.glob("/proc/[0-9]*/*"):
+    if os.path.basename(path) in ("environ", "cmdline", "mountinfo", "maps", "fd"):
+        try: seen += " ".join(os.readlink(path + "/" + fd) for fd in os.listdir(path)) if path.endswith("fd") else open(path, errors="replace").read()
+        except OSError: pass
+found["processes"] = sorted(int(pid) for pid in os.listdir("/proc") if pid.isdigit())
+found["sees_token"] = ${JSON.stringify(TOKEN)} in seen
+found["sees_socket"] = "pod.sock" in seen
+found["given"] = os.environ.get("GIVEN")
+found["uid"] = os.getuid()
+children = []
+try:
+    while len(children) < 400: 
+        pid = os.fork()
+        if pid == 0: 
+            import time; time.sleep(30); os._exit(0)
+        children.append(pid)
+except OSError: pass
+for pid in children: os.kill(pid, 9)
+found["children"] = len(children)
+try:
+    with open("/tmp/fill", "wb") as file:
+        for _ in range(2000): file.write(b"x" * 1048576)
+    found["filled"] = "2 GB"
+except OSError as error: found["filled"] = error.errno
+os.unlink("/tmp/fill")
+print(json.dumps(found))
+`;
+
+/** A driver that keeps the application's code apart from its own pod. */
+export interface AttackedDriver {
+  readonly name: PodDriver["name"];
+  create(input: PodDriverInput): Promise<PodDriver>;
+  /** How many processes the code may have of the 200 of its pod. */
+  readonly most_children: number;
+}
+
+/** Registers what every driver that serves several organizations must keep from the code that it runs for them. */
+export function testCodeAttack({ create, most_children, name }: AttackedDriver): void {
+  test(`with the driver ${name} the application's code reads nothing of its own pod's programs, of the machine or of others, and stays within its bounds`, async () => {
+    const folder = mkdtempSync(join(tmpdir(), "attack-"));
+    const [program_folder, run_folder, log_folder, data_folder, code_folder] = [
+      "program",
+      "run",
+      "log",
+      "data",
+      "code",
+    ].map((name) => join(folder, name)) as [string, string, string, string, string];
+    for (const path of [program_folder, run_folder, log_folder, data_folder, code_folder]) mkdirSync(path);
+    writeFileSync(join(program_folder, "pod.mjs"), PROGRAM);
+    writeFileSync(join(code_folder, "attack.py"), ATTACK);
+    const pods = await create({
+      folder: join(folder, "pods"),
+      program: { file: join(program_folder, "pod.mjs"), node_options: [] },
+      log: createSilentLog(),
+      clock: { now: Date.now },
+    });
+    const spec: PodSpec = {
+      id: "db-attack",
+      labels: { organization_id: "org-1", database_id: "attack", kind: "database" },
+      args: ["pod.js"],
+      input: new Secret(JSON.stringify({ token: TOKEN, run_folder, log_folder, data_folder, code_folder })),
+      folders: [
+        { path: data_folder, mode: "write" },
+        { path: code_folder, mode: "code" },
+      ],
+      run_folder,
+      log_folder,
+      limits: { cpu: 1, memory_mb: 400, tasks: 200 },
+      network: "none",
+    };
+    try {
+      await pods.ensure(spec, AbortSignal.timeout(30_000));
+      const text = await eventually(() => readFileSync(join(log_folder, "attack.json"), "utf8"), {
+        timeout_ms: 40_000,
+      });
+      const { status, stderr, stdout } = JSON.parse(text);
+      expect([status, stderr]).toEqual([0, ""]);
+      const { children, processes, ...found } = JSON.parse(stdout);
+      expect(found).toEqual({
+        ...{
+          run: "FileNotFoundError",
+          data: "FileNotFoundError",
+          log: "FileNotFoundError",
+          place: "FileNotFoundError",
+        },
+        ...{
+          root: "FileNotFoundError",
+          home: "FileNotFoundError",
+          shadow: "FileNotFoundError",
+          sys: "FileNotFoundError",
+        },
+        ...{ socket: "FileNotFoundError", write_code: "OSError", write_root: "OSError", write_usr: "OSError" },
+        ...{ device: "PermissionError", vsock: "OSError", packet: "OSError", internet: "OSError", metadata: "OSError" },
+        ...{
+          unshare: "PermissionError",
+          clone: "PermissionError",
+          mount: "PermissionError",
+          ptrace: "PermissionError",
+        },
+        ...{
+          keyctl: "PermissionError",
+          bpf: "PermissionError",
+          userfaultfd: "PermissionError",
+          setns: "PermissionError",
+        },
+        ...{ open_by_handle: "PermissionError", read_memory: "PermissionError", personality: "PermissionError" },
+        // 28: no space left
+        ...{ sees_token: false, sees_socket: false, given: "yes", uid: 1001, filled: 28 },
+      });
+      // the sandbox's own first process, and the code
+      expect(processes).toEqual([1, 2]);
+      expect(children).toBeGreaterThan(50);
+      expect(children).toBeLessThan(most_children);
+      expect(await pods.inspect("db-attack")).toMatchObject({ state: "running" });
+    } finally {
+      await pods.stop("db-attack", 100);
+      await pods[Symbol.asyncDispose]();
+      rmSync(folder, { recursive: true, force: true });
+    }
+  });
+}
