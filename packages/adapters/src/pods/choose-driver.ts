@@ -7,8 +7,8 @@ export interface PodDriverChoice {
   create(input: PodDriverInput): Promise<PodDriver>;
 }
 
-/** Their modules are loaded when they are asked. */
-const CHOICES: Readonly<Record<PodDriver["name"], PodDriverChoice>> = {
+/** Their modules are loaded when they are asked. `container-pods.ts` is none of them yet: what it imports is in no bundle. */
+const CHOICES: Readonly<Record<Exclude<PodDriver["name"], "container">, PodDriverChoice>> = {
   process: {
     check: async () => [],
     create: async (input) => (await import("./process-pods.ts")).createProcessPods(input),
@@ -17,10 +17,6 @@ const CHOICES: Readonly<Record<PodDriver["name"], PodDriverChoice>> = {
     check: async (input) => await (await import("./sandbox-check.ts")).checkSandbox(input),
     create: async (input) => await (await import("./sandbox-pods.ts")).createSandboxPods(input),
   },
-  container: {
-    check: async (input) => await (await import("./find-engine.ts")).checkContainers(input.engine_socket),
-    create: async (input) => await (await import("./container-pods.ts")).createContainerPods(input),
-  },
 };
 
 /**
@@ -28,7 +24,7 @@ const CHOICES: Readonly<Record<PodDriver["name"], PodDriverChoice>> = {
  * @throws pods_unavailable with all that the machine lacks, and what to do about each
  */
 export async function choosePodDriver(
-  wanted: "auto" | PodDriver["name"],
+  wanted: "auto" | keyof typeof CHOICES,
   input: PodDriverInput,
   choices = CHOICES,
 ): Promise<PodDriver> {
@@ -46,7 +42,7 @@ export async function choosePodDriver(
   return await choosePodDriver("process", input, choices);
 }
 
-function unavailable(name: PodDriver["name"], missing: readonly MissingPart[]): Error {
+function unavailable(name: keyof typeof CHOICES, missing: readonly MissingPart[]): Error {
   const remedies = missing.map(({ remedy }) => remedy).filter((remedy) => remedy !== "");
   return appError("pods_unavailable", {
     detail: `The driver ${name} cannot run pods on this machine: ${missing.map(({ what }) => what).join("; ")}.`,
