@@ -22,6 +22,9 @@ export interface TestMachine extends Machine {
 
 export function createTestMachine(home: string): TestMachine {
   const pods = createFakePods(join(home, "pods"));
+  // folders for sockets go with the home, also those of pods that nobody ends
+  const runtime_base = join(home, "run");
+  mkdirSync(runtime_base, { recursive: true });
   const buildFile = join(home, "build.json");
   const countFile = join(home, "builds");
   const count = () => (existsSync(countFile) ? Number(readFileSync(countFile, "utf8")) : 0);
@@ -30,7 +33,7 @@ export function createTestMachine(home: string): TestMachine {
     driver: pods.driver,
     askHealth: pods.askHealth,
     askTrees: async () => [],
-    place: { home, runtime_base: undefined },
+    place: { home, runtime_base },
     template_folder: join(home, "template"),
     postgres_bin: "/nowhere/bin",
     ensureTemplate: async () => undefined,

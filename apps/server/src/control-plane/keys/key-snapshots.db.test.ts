@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { openSnapshot } from "@appdb/adapters/keys/key-snapshot";
 import { createKeyVerifier, keyAllows } from "@appdb/adapters/keys/key-verifier";
 import { eventually } from "@appdb/testkit/eventually";
@@ -39,6 +40,21 @@ async function openPod(at: TestServer, stage: OrgStage, database = "main") {
     of,
     stop,
     outcome: (text: string) => verifier.verify(text).outcome,
+  };
+}
+
+/** Counts what is told of keys; `everything` resolves once all that was written before has been heard. */
+async function openListener(at: TestServer) {
+  const heard: (string | undefined)[] = [];
+  const stop = await at.deps.notifications.listen("control_keys", (org_id) => heard.push(org_id));
+  return {
+    told: (org_id: string) => heard.filter((one) => one === org_id || one === undefined).length,
+    async everything() {
+      const mark = randomUUID();
+      await at.deps.pool.query("select pg_notify('control_keys', $1)", [mark]);
+      await eventually(() => expect(heard).toContain(mark));
+    },
+    [Symbol.asyncDispose]: async () => stop(),
   };
 }
 
@@ -95,9 +111,14 @@ describe("snapshots of keys", () => {
   test("a use of a key pushes nothing", async () => {
     const stage = await openOrgStage(server);
     const text = await make(stage, stage.member, { name: "ci" });
+    await using heard = await openListener(server);
+    await heard.everything();
+    const before = heard.told(stage.org.id);
     const pod = await openPod(server, stage);
     await server.ask("whoami", { as: { api_key: text } });
     await server.deps.key_uses.flush();
+    await heard.everything();
+    expect(heard.told(stage.org.id)).toBe(before);
     await make(stage, stage.member, { name: "next" });
     await eventually(() => expect(pod.pushed).toHaveLength(2));
     expect(pod.pushed.map((one) => openSnapshot(one, pod.public_key)?.version)).toEqual([1, 2]);
