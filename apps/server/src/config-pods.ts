@@ -2,8 +2,8 @@ import { availableParallelism, totalmem } from "node:os";
 import type { Resources } from "@appdb/contract/pod-spec";
 import { z } from "zod";
 
-/** The drivers `sandbox` and `container` are none of them before databases have run in them from end to end. */
-const POD_DRIVERS = ["auto", "process"] as const;
+/** The driver `sandbox` is none of them before databases have run in it from end to end. */
+const POD_DRIVERS = ["auto", "process", "container"] as const;
 const MEGABYTE = 1024 * 1024;
 const GIGABYTE = 1024 * MEGABYTE;
 
@@ -17,6 +17,8 @@ const count = (fallback: number, min: number, max: number) =>
 export const podSettings = {
   /** Who runs pods. */
   SERVICE_PODS: z.preprocess(empty, z.enum(POD_DRIVERS).default("auto")),
+  /** Where the container engine serves its API, for SERVICE_PODS=container; found when it is left out. */
+  SERVICE_ENGINE_SOCKET: z.preprocess(empty, z.string().startsWith("/", "is no absolute path").optional()),
   SERVICE_MIN_CPU: number(0.1, 0.01, 1_024),
   SERVICE_MAX_CPU: number(availableParallelism(), 0.01, 1_024),
   SERVICE_MIN_MEMORY_MB: count(256, 128, 16_777_216),
@@ -43,6 +45,7 @@ export interface ResourceBounds {
 
 export interface PodsConfig {
   readonly driver: (typeof POD_DRIVERS)[number];
+  readonly engine_socket: string | undefined;
   readonly bounds: ResourceBounds;
   readonly most_upload_bytes: number;
   readonly undelete_days: number;
@@ -82,6 +85,7 @@ export function toPodsConfig(found: Found): PodsConfig {
   });
   return {
     driver: found.SERVICE_PODS,
+    engine_socket: found.SERVICE_ENGINE_SOCKET,
     bounds: { least: bound("least"), most: bound("most") },
     most_upload_bytes: found.SERVICE_MAX_UPLOADS_GB * GIGABYTE,
     undelete_days: found.SERVICE_UNDELETE_DAYS,

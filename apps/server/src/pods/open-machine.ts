@@ -1,9 +1,10 @@
 import { rm } from "node:fs/promises";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { BlobStore } from "@appdb/adapters/blobs/blob-store";
 import { readImage } from "@appdb/adapters/images/image-folder";
 import { choosePodDriver } from "@appdb/adapters/pods/choose-driver";
+import type { PodProgram } from "@appdb/adapters/pods/pod-driver";
 import { readMajorVersion } from "@appdb/adapters/postgres/cluster";
 import { ensureTemplate } from "@appdb/adapters/postgres/cluster-template";
 import { locateTools, requirePostgresBin } from "@appdb/adapters/tools/locate-tools";
@@ -33,6 +34,7 @@ export async function openMachine({ blobs, config, db, log }: OpenMachineDeps): 
   const driver = await choosePodDriver(config.pods.driver === "auto" ? "process" : config.pods.driver, {
     folder: join(home, SERVER_PATHS.pods),
     program: findPodProgram(),
+    engine_socket: config.pods.engine_socket,
     clock: { now: Date.now },
     log,
   });
@@ -64,10 +66,12 @@ export async function openMachine({ blobs, config, db, log }: OpenMachineDeps): 
 }
 
 /** In the bundle pod.js lies beside server.js; from source it is the other app's entry, run with the same loader as this one. */
-function findPodProgram(): { readonly file: string; readonly node_options: readonly string[] } {
+function findPodProgram(): PodProgram {
   const from_source = import.meta.url.endsWith(".ts");
   const file = fileURLToPath(new URL(from_source ? "../../../pod/src/main.ts" : "./pod.js", import.meta.url));
   // found from here: a pod runs in another folder
   const loader = from_source ? import.meta.resolve("tsx") : undefined;
-  return { file, node_options: loader === undefined ? [] : ["--conditions=source", "--import", loader] };
+  if (loader === undefined) return { file, node_options: [] };
+  const checkout = resolve(fileURLToPath(new URL("../../../..", import.meta.url)));
+  return { file, node_options: ["--conditions=source", "--import", loader], folders: [checkout] };
 }

@@ -1,17 +1,14 @@
 import { existsSync, readdirSync } from "node:fs";
-import { request } from "node:http";
 import { join } from "node:path";
-import { text } from "node:stream/consumers";
 import { openBuildStage } from "@appdb/adapters/images/testing/build-stage";
 import { eventually } from "@appdb/testkit/eventually";
 import { expect, test } from "vitest";
 import { SERVER_PATHS } from "../config.ts";
-import { startReconciler } from "../reconciler/reconciler.ts";
 import { makeFiles, NO_PACKAGES } from "../testing/databases.ts";
-import { openServer, type TestServer } from "../testing/open-server.ts";
+import { openServer } from "../testing/open-server.ts";
 import { makeOrg, makePerson } from "../testing/people.ts";
+import { askPod, startPods } from "../testing/real-pods.ts";
 import { databasePlaces } from "./database-places.ts";
-import { openMachine } from "./open-machine.ts";
 import { findPodToken } from "./pod-token.ts";
 
 const START_MS = 40_000;
@@ -32,21 +29,6 @@ class Docs(Base, name="docs"):
     title: db.String
     title_upper = shout(title)
 `;
-
-async function startPods(server: TestServer) {
-  const { deps } = server;
-  const machine = await openMachine({ ...deps, config: { ...deps.config, home: server.home } });
-  const reconciler = await startReconciler({
-    ...{ ...deps, machine, pool_options: deps.pool.options, allow_private: false },
-  });
-  return {
-    machine,
-    async [Symbol.asyncDispose]() {
-      await reconciler.stop("end pods");
-      await machine[Symbol.asyncDispose]();
-    },
-  };
-}
 
 test("a database is made with files and an image, has tables and rows, sleeps, wakes with them, is taken back, and goes without a trace", {
   timeout: 120_000,
@@ -118,20 +100,3 @@ test("a database is made with files and an image, has tables and rows, sleeps, w
     expect(readdirSync(join(server.home, SERVER_PATHS.pods)).filter((name) => name.includes(made.id))).toEqual([]);
   }
 });
-
-function askPod(
-  socketPath: string,
-  headers: Record<string, string>,
-  method: string,
-  path: string,
-  body: unknown,
-): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const type = body === undefined ? {} : { "content-type": "application/json" };
-    const asked = request({ socketPath, method, path, agent: false, headers: { ...type, ...headers } }, (answer) => {
-      text(answer).then(resolve, reject);
-    });
-    asked.on("error", reject);
-    asked.end(body === undefined ? undefined : JSON.stringify(body));
-  });
-}

@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
@@ -7,7 +7,7 @@ import { askEngine, demandEngine, type Engine } from "./engine-client.ts";
 
 /** Of what the image holds: another number when that changes. */
 const REPOSITORY = "localhost/appdb-pod";
-const TAG = "1";
+const TAG = "2";
 /** Where the engine puts what it has for each container; everything else is mounted. */
 const FOLDERS = ["dev", "etc", "proc", "run", "sys", "tmp", "var"];
 
@@ -22,9 +22,13 @@ export async function ensureBaseImage({ docker }: Engine): Promise<string> {
   if (found !== undefined) return found.Id;
   const folder = mkdtempSync(join(tmpdir(), "pod-image-"));
   try {
-    for (const path of FOLDERS) mkdirSync(join(folder, path), { mode: 0o755 });
+    for (const path of FOLDERS) {
+      mkdirSync(join(folder, path));
+      // Podman gives what it mounts there the mode that the folder has here, whatever it is told
+      chmodSync(join(folder, path), path === "tmp" ? 0o1777 : 0o755);
+    }
     const { create } = await import("tar");
-    const archive = create({ cwd: folder, portable: true }, FOLDERS).pipe(new PassThrough());
+    const archive = create({ cwd: folder }, FOLDERS).pipe(new PassThrough());
     const answer = await demandEngine("make the image of pods", docker.importImage(archive));
     let text = "";
     for await (const piece of answer) text += String(piece);

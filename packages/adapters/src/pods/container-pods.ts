@@ -66,7 +66,9 @@ async function launchPod(
   giveFolders(folders, uid);
   giveOutput(spec.log_folder, uid);
   const shown = join(run_folder, "shown");
-  const programs = [dirname(program.file), process.execPath].filter((path) => !isOfSystem(path));
+  const programs = [dirname(program.file), ...(program.folders ?? []), process.execPath].filter(
+    (path) => !isOfSystem(path),
+  );
   const { bound, network } = containerNetwork(spec.network, []);
   const launcher = isFilterMachine(process.arch) ? { SERVICE_POD_LAUNCHER: JSON.stringify(codeCommand(PLACE)) } : {};
   const options = containerOptions({

@@ -127,12 +127,19 @@ export interface PodTask {
   onLine(line: string): void;
 }
 
+/** The pod program, run by the Node that runs us. */
+export interface PodProgram {
+  readonly file: string;
+  readonly node_options: readonly string[];
+  /** What it reads beside the folder of its file: a checkout, when it is run from source. */
+  readonly folders?: readonly string[];
+}
+
 /** What every driver is made from. */
 export interface PodDriverInput {
   /** Where the driver keeps what it must know of pods; private, and of one driver alone. */
   readonly folder: string;
-  /** The pod program, run by the Node that runs us. */
-  readonly program: { readonly file: string; readonly node_options: readonly string[] };
+  readonly program: PodProgram;
   /** Of a Docker or Podman that serves its Engine API as root; looked for when left out. */
   readonly engine_socket?: string | undefined;
   readonly log: Logger;

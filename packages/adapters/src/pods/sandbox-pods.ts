@@ -92,7 +92,8 @@ function preparePod(
   else giveFolders(folders, uid);
   boundPod(groups, names, spec.limits, uid);
   enterGroup(groups, names.engine, run_folder);
-  const programs = [dirname(program.file), process.execPath].filter((path) => !isOfSystem(path));
+  const of_program = [dirname(program.file), ...(program.folders ?? [])];
+  const programs = [...of_program, process.execPath].filter((path) => !isOfSystem(path));
   const sights: Sight[] = [
     ...systemSettings(),
     ...writeSettings(shown, spec.network === "internet", []),
@@ -103,7 +104,7 @@ function preparePod(
     ...programs.map((path): Sight => ({ source: path, target: path, mode: "read" })),
     ...folders.map(({ mode, path }): Sight => ({ source: path, target: path, mode: mode === "write" ? mode : "read" })),
   ];
-  const gathered = [shown, dirname(program.file), dirname(process.execPath), ...folders.map(({ path }) => path)];
+  const gathered = [shown, ...of_program, dirname(process.execPath), ...folders.map(({ path }) => path)];
   const options = boxOptions({
     uid: POD_UID,
     programs: systemPrograms(),

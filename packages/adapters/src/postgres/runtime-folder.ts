@@ -24,12 +24,17 @@ export function nameRuntimeFolder(home: string, base: string | undefined): strin
   });
 }
 
-/** Makes the folder, for us alone. @throws postgres_failed when another user holds its name */
-export function openRuntimeFolder(folder: string): void {
+/**
+ * Makes the folder, for us alone. `users` are those to whom we, as root, may have given it since.
+ * @throws postgres_failed when another user holds its name
+ */
+export function openRuntimeFolder(folder: string, users?: { readonly first: number; readonly count: number }): void {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   // the temporary folder belongs to everybody: somebody else may have taken the name, or linked it elsewhere
   const found = lstatSync(folder);
-  if (found.isDirectory() && found.uid === (process.getuid?.() ?? found.uid) && (found.mode & 0o077) === 0) return;
+  const is_given = users !== undefined && found.uid >= users.first && found.uid < users.first + users.count;
+  const is_ours = found.uid === (process.getuid?.() ?? found.uid) || is_given;
+  if (found.isDirectory() && is_ours && (found.mode & 0o077) === 0) return;
   throw appError("postgres_failed", {
     detail: `The folder ${folder} for PostgreSQL's socket is not a private folder of yours.`,
     hint: `Look who made it, then remove it: ls -ld ${folder}`,

@@ -1,0 +1,41 @@
+import { request } from "node:http";
+import { text } from "node:stream/consumers";
+import type { ServerConfig } from "../config.ts";
+import { openMachine } from "../pods/open-machine.ts";
+import { startReconciler } from "../reconciler/reconciler.ts";
+import type { TestServer } from "./open-server.ts";
+
+/** Starts what carries out what the server's databases shall be, with real pods, which end with it. */
+export async function startPods(server: TestServer, driver: Partial<ServerConfig["pods"]> = {}) {
+  const { deps } = server;
+  const pods = { ...deps.config.pods, ...driver };
+  const machine = await openMachine({ ...deps, config: { ...deps.config, pods, home: server.home } });
+  const reconciler = await startReconciler({
+    ...{ ...deps, machine, pool_options: deps.pool.options, allow_private: false },
+  });
+  return {
+    machine,
+    async [Symbol.asyncDispose]() {
+      await reconciler.stop("end pods");
+      await machine[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** Asks a pod on its socket; the answer as it came. */
+export function askPod(
+  socketPath: string,
+  headers: Record<string, string>,
+  method: string,
+  path: string,
+  body: unknown,
+): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const type = body === undefined ? {} : { "content-type": "application/json" };
+    const asked = request({ socketPath, method, path, agent: false, headers: { ...type, ...headers } }, (answer) => {
+      text(answer).then(resolve, reject);
+    });
+    asked.on("error", reject);
+    asked.end(body === undefined ? undefined : JSON.stringify(body));
+  });
+}
