@@ -50,6 +50,17 @@ const NODE_ONLY = {
   },
 };
 
+/** Container engines are asked on their socket; the way by SSH would bring a compiled library along. */
+const NO_SSH = {
+  name: "no-ssh",
+  setup(build) {
+    build.onLoad({ filter: /\/docker-modem\/lib\/ssh\.js$/ }, () => ({
+      contents: "module.exports = undefined;",
+      loader: "js",
+    }));
+  },
+};
+
 /** Packages that nothing of a program calls although something in it names them. */
 function leftOut(names) {
   return {
@@ -101,7 +112,7 @@ export async function bundle(target) {
       legalComments: "none",
       external,
       logLevel: "warning",
-      plugins: [APART, NODE_ONLY, leftOut(left_out)],
+      plugins: [APART, NODE_ONLY, leftOut(left_out), NO_SSH],
     });
     renameSync(written, join(target, `${name}.js`));
   }
