@@ -1,6 +1,7 @@
 import { rm } from "node:fs/promises";
+import { createRequire } from "node:module";
 import { join, resolve } from "node:path";
-import { fileURLToPath } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import type { BlobStore } from "@appdb/adapters/blobs/blob-store";
 import { readImage } from "@appdb/adapters/images/image-folder";
 import { choosePodDriver } from "@appdb/adapters/pods/choose-driver";
@@ -70,7 +71,7 @@ function findPodProgram(): PodProgram {
   const from_source = import.meta.url.endsWith(".ts");
   const file = fileURLToPath(new URL(from_source ? "../../../pod/src/main.ts" : "./pod.js", import.meta.url));
   // found from here: a pod runs in another folder
-  const loader = from_source ? import.meta.resolve("tsx") : undefined;
+  const loader = from_source ? pathToFileURL(createRequire(import.meta.url).resolve("tsx")).href : undefined;
   if (loader === undefined) return { file, node_options: [] };
   const checkout = resolve(fileURLToPath(new URL("../../../..", import.meta.url)));
   return { file, node_options: ["--conditions=source", "--import", loader], folders: [checkout] };

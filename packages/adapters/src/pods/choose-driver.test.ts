@@ -5,7 +5,7 @@ import type { MissingPart, PodDriver } from "./pod-driver.ts";
 
 const BWRAP: MissingPart = { what: "there is no bwrap on the PATH", remedy: "apt-get install bubblewrap" };
 
-function choose(wanted: "auto" | "process" | "sandbox", missing: readonly MissingPart[]) {
+function choose(wanted: "auto" | PodDriver["name"], missing: readonly MissingPart[]) {
   const log = createSilentLog();
   const choice = (name: PodDriver["name"], lacks: readonly MissingPart[]): PodDriverChoice => ({
     check: async () => lacks,
@@ -14,6 +14,7 @@ function choose(wanted: "auto" | "process" | "sandbox", missing: readonly Missin
   const choices = {
     process: choice("process", []),
     sandbox: choice("sandbox", missing),
+    container: choice("container", missing),
   };
   const input = { folder: "/pods", program: { file: "pod.js", node_options: [] }, log, clock: { now: () => 0 } };
   return { log, chosen: choosePodDriver(wanted, input, choices).then(({ name }) => name) };
@@ -33,4 +34,5 @@ test("a driver that was asked for is never replaced by another: what it lacks is
     message: "The driver sandbox cannot run pods on this machine: there is no bwrap on the PATH.",
     hint: "apt-get install bubblewrap; or choose another driver: SERVICE_PODS=process serves one organization",
   });
+  await expect(choose("container", [BWRAP]).chosen).rejects.toMatchObject({ code: "pods_unavailable" });
 });

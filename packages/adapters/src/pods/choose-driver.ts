@@ -7,8 +7,8 @@ export interface PodDriverChoice {
   create(input: PodDriverInput): Promise<PodDriver>;
 }
 
-/** Their modules are loaded when they are asked. `container-pods.ts` is none of them yet: what it imports is in no bundle. */
-const CHOICES: Readonly<Record<Exclude<PodDriver["name"], "container">, PodDriverChoice>> = {
+/** Their modules are loaded when they are asked. */
+const CHOICES: Readonly<Record<PodDriver["name"], PodDriverChoice>> = {
   process: {
     check: async () => [],
     create: async (input) => (await import("./process-pods.ts")).createProcessPods(input),
@@ -17,6 +17,10 @@ const CHOICES: Readonly<Record<Exclude<PodDriver["name"], "container">, PodDrive
     check: async (input) => await (await import("./sandbox-check.ts")).checkSandbox(input),
     create: async (input) => await (await import("./sandbox-pods.ts")).createSandboxPods(input),
   },
+  container: {
+    check: async (input) => await (await import("./find-engine.ts")).checkContainers(input.engine_socket),
+    create: async (input) => await (await import("./container-pods.ts")).createContainerPods(input),
+  },
 };
 
 /**
@@ -24,7 +28,7 @@ const CHOICES: Readonly<Record<Exclude<PodDriver["name"], "container">, PodDrive
  * @throws pods_unavailable with all that the machine lacks, and what to do about each
  */
 export async function choosePodDriver(
-  wanted: "auto" | keyof typeof CHOICES,
+  wanted: "auto" | PodDriver["name"],
   input: PodDriverInput,
   choices = CHOICES,
 ): Promise<PodDriver> {
@@ -42,7 +46,7 @@ export async function choosePodDriver(
   return await choosePodDriver("process", input, choices);
 }
 
-function unavailable(name: keyof typeof CHOICES, missing: readonly MissingPart[]): Error {
+function unavailable(name: PodDriver["name"], missing: readonly MissingPart[]): Error {
   const remedies = missing.map(({ remedy }) => remedy).filter((remedy) => remedy !== "");
   return appError("pods_unavailable", {
     detail: `The driver ${name} cannot run pods on this machine: ${missing.map(({ what }) => what).join("; ")}.`,

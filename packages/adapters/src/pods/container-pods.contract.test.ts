@@ -3,9 +3,8 @@ import { testCodeAttack } from "@appdb/testkit/contracts/code-attack";
 import { testPods } from "@appdb/testkit/contracts/pod-driver";
 import { testKilledOwners } from "@appdb/testkit/contracts/pod-driver-kills";
 import { testTasks } from "@appdb/testkit/contracts/pod-driver-tasks";
-import { afterAll, expect, test } from "vitest";
+import { afterAll, test } from "vitest";
 import { createContainerPods } from "./container-pods.ts";
-import { checkContainers } from "./find-engine.ts";
 
 const why = whyNoEngine();
 if (why !== undefined) test.skip(`containers: ${why}`);
@@ -21,10 +20,6 @@ else {
     bounds_memory: true,
     bounds_tasks: true,
   } as const;
-  test("a machine with an engine lacks nothing, one without is told what to install", async () => {
-    expect(await checkContainers(engine.socket)).toEqual([]);
-    expect(await checkContainers(`${engine.socket}.gone`)).not.toEqual([]);
-  });
   testPods(driver);
   testTasks(driver);
   testKilledOwners(driver);
