@@ -1,7 +1,8 @@
+import { schemaPlan } from "@appdb/testkit/schema-plan";
 import { describe, expect, test } from "vitest";
 import { listCommands } from "./app.ts";
 import { DATABASE } from "./testing/databases.ts";
-import { HEALTH, runCli, SERVICE, schemaPlan, servicePlan } from "./testing/fake-context.ts";
+import { HEALTH, runCli, SERVICE, servicePlan } from "./testing/fake-context.ts";
 
 const RECOMPUTED = {
   table: "main/docs",

@@ -1,7 +1,7 @@
 import type { LocalClient } from "@appdb/contract/client";
 import type { ControlClient } from "@appdb/contract/control-client";
 import type { Manifest } from "@appdb/contract/manifest";
-import type { SchemaPlan, ServicePlan } from "@appdb/contract/plan";
+import type { ServicePlan } from "@appdb/contract/plan";
 import type { Health, ServiceRecord } from "@appdb/contract/routes/local";
 import { listCommands, runCommandLine } from "../app.ts";
 import type { Application, ControlAccess, FoundDaemon, Prompt, World } from "../context.ts";
@@ -229,36 +229,6 @@ export const APPLICATION: Application = {
     env: {},
   },
 };
-
-/** A schema plan in which `changes` differs from "nothing to do". */
-export function schemaPlan(
-  changes: Partial<Omit<SchemaPlan, "summary">> & { summary?: Partial<SchemaPlan["summary"]> } = {},
-): SchemaPlan {
-  const { summary, ...rest } = changes;
-  return {
-    app_file: "app.py",
-    target: "main",
-    catalog_version: 7,
-    tables: [],
-    extras: [],
-    ops: [],
-    stale: [],
-    jobs: [],
-    status: null,
-    in_agreement: true,
-    ...rest,
-    summary: {
-      up_to_date: 0,
-      create: 0,
-      update_additive: 0,
-      update_destructive: 0,
-      unsupported: 0,
-      extras: 0,
-      destructive: 0,
-      ...summary,
-    },
-  };
-}
 
 /** A service plan in which `changes` differs from "nothing to do". */
 export function servicePlan(

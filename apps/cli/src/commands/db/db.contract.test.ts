@@ -1,35 +1,12 @@
-import { writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { CallAnswer } from "@appdb/contract/control-client";
 import { appError } from "@appdb/contract/errors";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { type Answers, type ControlServer, HANG_UP, startControlServer } from "../../testing/control-server.ts";
-import { type ControlWorld, openControlWorld, type RunWith } from "../../testing/control-world.ts";
+import { beforeEach, describe, expect, test } from "vitest";
+import { HANG_UP } from "../../testing/control-server.ts";
+import { useDatabaseCommands } from "../../testing/database-commands.ts";
 import { AT, changeOf, DATABASE, DONE, logLine } from "../../testing/databases.ts";
 
-let world: ControlWorld;
-let server: ControlServer;
-let answers: { -readonly [Name in keyof Answers]: Answers[Name] };
-
-beforeEach(async () => {
-  world = openControlWorld();
-  answers = {};
-  server = await startControlServer({ answers });
-});
-afterEach(async () => {
-  world[Symbol.dispose]();
-  await server[Symbol.asyncDispose]();
-});
-
-const run = (words: string | readonly string[], more: RunWith = {}) =>
-  world.run(words, { ...more, env: { SERVICE_API_URL: server.url, SERVICE_API_KEY: "sk_x" } });
-const asked = () => server.asked.map(({ name }) => name);
-const entry = (...names: string[]) =>
-  writeFileSync(
-    join(world.project, "service.toml"),
-    `[[service.database]]\n${names.map((name) => `[[service.database]]\nname = "${name}"\n`).join("")}`,
-  );
+const { answers, asked, entry, requests, run } = useDatabaseCommands();
 
 describe("which database", () => {
   beforeEach(() => {
@@ -38,7 +15,7 @@ describe("which database", () => {
 
   test("the one that is named, else the only hosted one of the project", async () => {
     expect((await run("db status cloud://acme:Main")).exit).toBe(0);
-    expect(server.asked[0]?.params).toEqual({ org: "acme", db: "main" });
+    expect(requests()[0]?.params).toEqual({ org: "acme", db: "main" });
     entry("cloud://acme:staging", "cloud://<your-org>:main");
     expect((await run("db status")).stdout).toContain("cloud://acme:staging");
   });
@@ -206,7 +183,7 @@ describe("start, stop, restart, retry, undelete", () => {
     const ran = await run(`db ${verb} cloud://acme:main`);
     expect(ran).toMatchObject({ exit: 0, stdout: "cloud://acme:main  AVAILABLE  cpu 1  1024 MiB  10 GiB\n" });
     expect(asked()).toEqual([route, "operationShow", "operationShow", "operationShow", "databaseShow"]);
-    expect(server.asked[0]?.headers["idempotency-key"]).toMatch(/./);
+    expect(requests()[0]?.headers["idempotency-key"]).toMatch(/./);
   });
 
   test("--no-wait does not wait, and says how to", async () => {
@@ -306,10 +283,11 @@ describe("cli db build-image", () => {
     const ran = await run("db build-image cloud://acme:main");
     expect(ran).toMatchObject({ exit: 0, stdout: "cloud://acme:main: rebuilt its image.\n" });
     expect(ran.stderr).toContain("    Resolved 3 packages\n    Installing\\u001b[2J\n    done\n");
-    expect(server.asked.filter(({ name }) => name === "operationLog").map(({ query }) => query["after"])).toEqual([
-      "0",
-      "2",
-    ]);
+    expect(
+      requests()
+        .filter(({ name }) => name === "operationLog")
+        .map(({ query }) => query["after"]),
+    ).toEqual(["0", "2"]);
   });
 
   test("a failed build ends with its error and, for programs, its last lines", async () => {

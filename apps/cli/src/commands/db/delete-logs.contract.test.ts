@@ -1,34 +1,10 @@
-import { writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { appError } from "@appdb/contract/errors";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { type Answers, type ControlServer, startControlServer } from "../../testing/control-server.ts";
-import { type ControlWorld, openControlWorld, type RunWith } from "../../testing/control-world.ts";
+import { beforeEach, describe, expect, test } from "vitest";
+import { useDatabaseCommands } from "../../testing/database-commands.ts";
 import { AT, changeOf, DATABASE, DONE, logLine } from "../../testing/databases.ts";
 
-let world: ControlWorld;
-let server: ControlServer;
-let answers: { -readonly [Name in keyof Answers]: Answers[Name] };
-
-beforeEach(async () => {
-  world = openControlWorld();
-  answers = {};
-  server = await startControlServer({ answers });
-});
-afterEach(async () => {
-  world[Symbol.dispose]();
-  await server[Symbol.asyncDispose]();
-});
-
-const run = (words: string | readonly string[], more: RunWith = {}) =>
-  world.run(words, { ...more, env: { SERVICE_API_URL: server.url, SERVICE_API_KEY: "sk_x" } });
-const asked = () => server.asked.map(({ name }) => name);
-const entry = (...names: string[]) =>
-  writeFileSync(
-    join(world.project, "service.toml"),
-    `[[service.database]]\n${names.map((name) => `[[service.database]]\nname = "${name}"\n`).join("")}`,
-  );
+const { answers, asked, entry, requests, run } = useDatabaseCommands();
 
 describe("cli db delete", () => {
   const later = new Date(Date.now() + 86_400_000).toISOString();
@@ -49,7 +25,7 @@ describe("cli db delete", () => {
     const ran = await run("db delete cloud://acme:staging", { typed: "staging" });
     expect(ran).toMatchObject({ exit: 0, stdout: "Deleted database 'staging'.\n" });
     expect(ran.stderr).toContain(`until ${later}; until then: cli db undelete cloud://acme:staging\n`);
-    expect(server.asked[0]).toMatchObject({ name: "databaseDelete", query: { now: "0" } });
+    expect(requests()[0]).toMatchObject({ name: "databaseDelete", query: { now: "0" } });
   });
 
   test("another name, and no terminal, delete nothing", async () => {
@@ -64,7 +40,7 @@ describe("cli db delete", () => {
   test("-f stands for the name; --now leaves nothing to show", async () => {
     const ran = await run("db delete cloud://acme:staging --now -f --json");
     expect(ran.exit).toBe(0);
-    expect(server.asked[0]?.query).toEqual({ now: "1" });
+    expect(requests()[0]?.query).toEqual({ now: "1" });
     expect(asked()).not.toContain("databaseShow");
   });
 
@@ -99,7 +75,7 @@ describe("cli db logs", () => {
 
   test("says what it wants: how many, how old, of builds", async () => {
     await run("db logs cloud://acme:main --since 2h --tail 7 --build");
-    expect(server.asked[0]?.query).toEqual({ source: "build", tail: "7", follow: "0", since_s: "7200" });
+    expect(requests()[0]?.query).toEqual({ source: "build", tail: "7", follow: "0", since_s: "7200" });
     for (const wrong of ["--tail 0", "--tail 10001", "--since 5", "--since 400d"]) {
       expect((await run(`db logs cloud://acme:main ${wrong}`)).exit).toBe(1);
     }
@@ -122,6 +98,6 @@ describe("cli db logs", () => {
     const ran = await running;
     expect(ran).toMatchObject({ exit: 130, stderr: "" });
     expect(ran.stdout).toContain("line 1\n");
-    expect(server.asked[0]?.query["follow"]).toBe("1");
+    expect(requests()[0]?.query["follow"]).toBe("1");
   });
 });

@@ -1,8 +1,9 @@
 import { appError } from "@appdb/contract/errors";
 import type { RecomputePlan, TableErrors } from "@appdb/contract/jobs";
 import type { Progress, RecomputePlanRequest, RecomputeRequest } from "@appdb/contract/routes/local";
+import { schemaPlan } from "@appdb/testkit/schema-plan";
 import { expect, test } from "vitest";
-import { runCli, schemaPlan } from "../../testing/fake-context.ts";
+import { runCli } from "../../testing/fake-context.ts";
 
 const PLAN: RecomputePlan = {
   table: "main/docs",

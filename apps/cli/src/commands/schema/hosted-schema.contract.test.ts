@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { appError, toProblem } from "@appdb/contract/errors";
+import { schemaPlan } from "@appdb/testkit/schema-plan";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { schemaPlan } from "../../testing/fake-context.ts";
 import { openUploadWorld, sha256, type UploadWorld, URI } from "../../testing/upload-world.ts";
 
 let at: UploadWorld;

@@ -1,7 +1,8 @@
 import { appError } from "@appdb/contract/errors";
 import type { PlanOp, SchemaPlan, TablePlan } from "@appdb/contract/plan";
+import { schemaPlan } from "@appdb/testkit/schema-plan";
 import { describe, expect, test } from "vitest";
-import { APPLICATION, runCli, schemaPlan } from "../../testing/fake-context.ts";
+import { APPLICATION, runCli } from "../../testing/fake-context.ts";
 
 function op(severity: PlanOp["severity"], description: string): PlanOp {
   return {

@@ -2,7 +2,7 @@ import { chmodSync, readFileSync, truncateSync } from "node:fs";
 import { join } from "node:path";
 import type { TreeEntry } from "@appdb/contract/control/project-tree";
 import { appError, toProblem } from "@appdb/contract/errors";
-import type { SchemaPlan } from "@appdb/contract/plan";
+import { schemaPlan } from "@appdb/testkit/schema-plan";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { databasePlaces } from "../../pods/database-places.ts";
 import { makeDatabase, makeFiles } from "../../testing/databases.ts";
@@ -18,27 +18,7 @@ beforeAll(async () => {
 });
 afterAll(() => server[Symbol.asyncDispose]());
 
-const PLAN: SchemaPlan = {
-  ...{
-    app_file: "app.py",
-    target: "cloud://acme:main",
-    catalog_version: 3,
-    tables: [],
-    extras: [],
-    ops: [],
-    stale: [],
-  },
-  ...{ jobs: [], status: null, in_agreement: true },
-  summary: {
-    up_to_date: 0,
-    create: 0,
-    update_additive: 0,
-    update_destructive: 0,
-    unsupported: 0,
-    extras: 0,
-    destructive: 0,
-  },
-};
+const PLAN = schemaPlan({ target: "cloud://acme:main", catalog_version: 3 });
 const TEXTS = { "app.py": "import lib.part", "lib/part.py": "x = 1", "lib/other.py": "y = 1" };
 const IMPORTED = ["app.py", "lib/part.py"] as const;
 
