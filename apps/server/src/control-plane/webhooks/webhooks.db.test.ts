@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { createServer, type IncomingHttpHeaders, type Server } from "node:http";
 import { eventually } from "@appdb/testkit/eventually";
@@ -25,10 +26,14 @@ let received: Received[];
 /** What is answered, one after another; the last one stays. */
 let statuses: number[];
 let url: string;
+let hook_path: string;
 beforeEach(async () => {
   received = [];
   statuses = [200];
+  // a port may have been an earlier test's, whose deliveries still come
+  hook_path = `/hook-path-${randomUUID()}`;
   receiver = createServer(async (request, response) => {
+    if (request.url !== hook_path && request.url?.startsWith("/hook-path")) return response.writeHead(410).end();
     let body = "";
     for await (const chunk of request) body += chunk;
     received.push({ headers: request.headers, body, path: request.url ?? "" });
@@ -38,7 +43,7 @@ beforeEach(async () => {
   await once(receiver, "listening");
   const address = receiver.address();
   if (address === null || typeof address === "string") throw new Error("It listens on no port.");
-  url = `http://127.0.0.1:${address.port}/hook-path`;
+  url = `http://127.0.0.1:${address.port}${hook_path}`;
 });
 afterEach(() => {
   receiver.closeAllConnections();
@@ -168,7 +173,7 @@ describe("a webhook", () => {
     expect(rows).toEqual([{ later: true }]);
     await attempt(delivery);
     expect((await deliveries(stage))[0].last_error).toBe("Redirects are not followed.");
-    expect(received.map(({ path }) => path)).toEqual(["/hook-path", "/hook-path"]);
+    expect(received.map(({ path }) => path)).toEqual([hook_path, hook_path]);
     await attempt(delivery);
     expect((await deliveries(stage))[0]).toMatchObject({ state: "delivered", attempts: 3, next_attempt_at: null });
     expect((await hook()).failing_since).toBeNull();
