@@ -72,12 +72,14 @@ function resourceRows({ desired_resources, resources, usage }: Database): [strin
 function describeImage({ bytes, hash, packages, python, source }: Database["image"]): string {
   const version = python === null ? "" : `, Python ${python}`;
   if (hash === null) return `base library alone${version}`;
-  return `${source ?? "base library"}  ${hash.slice(0, 8)}${version}, ${packages} packages, ${formatBytes(bytes)}`;
+  const packed = packages === 1 ? "1 package" : `${packages} packages`;
+  return `${source ?? "base library"}  ${hash.slice(0, 8)}${version}, ${packed}, ${formatBytes(bytes)}`;
 }
 
 function describeProject({ project }: Database): string {
   if (project === null) return "no files";
-  return `${project.files} files, ${formatBytes(project.bytes)}  ${project.digest.slice(0, 8)}  of ${project.uploaded_at}`;
+  const files = project.files === 1 ? "1 file" : `${project.files} files`;
+  return `${files}, ${formatBytes(project.bytes)}  ${project.digest.slice(0, 8)}  of ${project.uploaded_at}`;
 }
 
 function describeSleep({ sleep_after, wake_on_request }: Database): string {

@@ -71,7 +71,9 @@ export async function buildImage(deps: ReconcileDeps, { database_id, attempt, si
     if (signal.aborted || isDatabaseLost(error)) throw error;
     if (!(error instanceof AppError) && attempt < MOST_ATTEMPTS) throw error;
     if (!(error instanceof AppError)) deps.log.error({ err: error, db: database_id }, "an image could not be built");
-    await fail(deps, seen, wanted, toFailure(error instanceof AppError ? error : unexpected()));
+    const { hint, ...failure } = toFailure(error instanceof AppError ? error : unexpected());
+    // a builder knows of no database
+    await fail(deps, seen, wanted, { ...failure, hint: hint?.replaceAll("<db_uri>", seen.uri) ?? null });
   }
 }
 

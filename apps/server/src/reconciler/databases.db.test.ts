@@ -89,7 +89,10 @@ describe("a database", () => {
     await stage.ask("update", { environment: HASH });
     expect(await stage.settles("AVAILABLE")).toMatchObject({
       failure: null,
-      last_build: { state: "failed", error: { code: "build_failed" } },
+      last_build: {
+        state: "failed",
+        error: { code: "build_failed", hint: `Run: cli db update cloud://${stage.org.name}:data` },
+      },
       observed: { environment: null },
       operations: ["database.provision succeeded", "database.update failed"],
     });

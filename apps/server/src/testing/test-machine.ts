@@ -52,7 +52,7 @@ export function createTestMachine(home: string): TestMachine {
       if (told.outcome === "fails") {
         throw appError("build_failed", {
           detail: "The image could not be built: there is no package nosuch.",
-          hint: "Correct uv.lock.",
+          hint: "Run: cli db update <db_uri>",
         });
       }
       mkdirSync(imageFolder(home, input.org_id, input.hash), { recursive: true });

@@ -28,7 +28,11 @@ export function explainUv(said: string): string {
     .split("\n")
     .map((line) => line.replace(/^\s*[×╰─▶│├\s]+/, "").trim())
     .filter((line) => line !== "" && !PROGRESS.test(line));
-  return lines.join(" ").slice(0, MOST_WORDS);
+  return lines
+    .join(" ")
+    .replace(/^error: /, "")
+    .replace(/ cause: /g, ": ")
+    .slice(0, MOST_WORDS);
 }
 
 const PROGRESS =

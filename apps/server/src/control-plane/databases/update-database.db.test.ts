@@ -165,7 +165,12 @@ describe("an update", () => {
       desired: { environment: "e".repeat(64), builds: 1 },
       observed: { environment: null, builds: 0 },
     });
-    expect((await update(stage, "extra")).json).toMatchObject({ operation: null, database: { state: "AVAILABLE" } });
+    const error = { code: "build_failed", detail: "No.", hint: null };
+    const last_build = JSON.stringify({ state: "failed", error, operation_id: null, at: new Date().toISOString() });
+    await server.deps.db.updateTable("control.databases").set({ last_build }).where("id", "=", id).execute();
+    expect((await update(stage, "extra")).json).toMatchObject({
+      ...{ operation: null, database: { state: "AVAILABLE", last_build: null } },
+    });
     expect(await leftBehind(server, id)).toMatchObject({
       ...{ generation: 1, operations: [], jobs: 0, desired: { environment: null, builds: 0 } },
     });

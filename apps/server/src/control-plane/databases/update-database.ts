@@ -85,7 +85,7 @@ async function keepWanted(tx: Tx, org_id: string, request: UpdateRequest, { want
 async function forgetWish(tx: Tx, row: DatabaseRow, desired: DesiredDatabase): Promise<void> {
   await tx
     .updateTable("control.databases")
-    .set({ desired: JSON.stringify(desired) })
+    .set({ desired: JSON.stringify(desired), ...(row.last_build?.state === "failed" ? { last_build: null } : {}) })
     .where("id", "=", row.id)
     .execute();
 }
