@@ -68,7 +68,7 @@ export function databasesPage(generated: string): string {
     "",
     ...SEEN.map((event) => `- \`${event}\`: ${DATABASE_EVENTS[event]}.`),
     "",
-    "A failed build of a database that runs an image leaves it as it was: `cli db status` shows the failed build, and `cli db build-image` builds again.",
+    "A failed build of a database that runs an image leaves it as it was: `cli db status` shows the failed build, and `cli db build-image` sends the corrected files and builds again.",
     "Tables are changed (`cli schema update`) while the database is AVAILABLE. Rows are read and inserted also while an image is built.",
     "",
     "## Delete",

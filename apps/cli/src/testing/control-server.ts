@@ -77,7 +77,10 @@ export async function startControlServer(input: ControlServerInput): Promise<Con
       const given = {
         ...found,
         query: Object.fromEntries(url.searchParams),
-        body: found.name === "blobUpload" ? await readTar(bytes) : bodies.body?.parse(JSON.parse(text)),
+        body:
+          found.name === "blobUpload"
+            ? await readTar(bytes)
+            : bodies.body?.parse(text === "" ? undefined : JSON.parse(text)),
         headers: request.headers,
       };
       asked.push(given);

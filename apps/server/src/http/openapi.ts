@@ -92,7 +92,9 @@ function writeOperation(name: ControlRouteName, components: Components): Json {
     summary,
     description: describe(permission),
     parameters: [...params, ...queries, ...keys],
-    ...(body === undefined ? {} : { requestBody: { required: true, content: json(body, "input") } }),
+    ...(body === undefined
+      ? {}
+      : { requestBody: { required: !body.safeParse(undefined).success, content: json(body, "input") } }),
     ...(streams === undefined ? {} : { requestBody: { required: true, content: { [streams]: {} } } }),
     responses: {
       [status]: {

@@ -48,9 +48,10 @@ export function toAppError(error: unknown): unknown {
   }
 }
 
-/** Reads what a client sent. @throws invalid_request with a pointer to each wrong member */
+/** Reads what a client sent; nothing is an empty object where something is asked for. @throws invalid_request with a pointer to each wrong member */
 export function parseInput<T>(schema: z.ZodType<T>, value: unknown, where: "body" | "query"): T {
-  const parsed = schema.safeParse(value ?? {});
+  const may_be_nothing = value == null && schema.safeParse(undefined).success;
+  const parsed = schema.safeParse(may_be_nothing ? undefined : (value ?? {}));
   if (parsed.success) return parsed.data;
   const errors = parsed.error.issues.slice(0, MOST_ERRORS).map((issue) => ({
     pointer: `/${issue.path.map(String).join("/")}`,

@@ -30,7 +30,7 @@ class Docs(Base, name="docs"):
     title_upper = shout(title)
 `;
 
-test("a database is made with files and an image, has tables and rows, sleeps, wakes with them, is taken back, and goes without a trace", {
+test("a database whose first build fails is made with corrected files and an image, has tables and rows, sleeps, wakes with them, is taken back, and goes without a trace", {
   timeout: 120_000,
 }, async () => {
   await using builds = await openBuildStage();
@@ -40,7 +40,13 @@ test("a database is made with files and an image, has tables and rows, sleeps, w
   const org = await makeOrg(server, owner, "acme");
   const params = { org: "acme", db: "data" };
   const ask = async (
-    name: "databaseUpdate" | "databaseStop" | "databaseStart" | "databaseDelete" | "databaseUndelete",
+    name:
+      | "databaseUpdate"
+      | "databaseBuildImage"
+      | "databaseStop"
+      | "databaseStart"
+      | "databaseDelete"
+      | "databaseUndelete",
     more: object = {},
   ) => {
     const answer = await server.ask(name, { as: owner, params, ...more } as never);
@@ -61,7 +67,14 @@ test("a database is made with files and an image, has tables and rows, sleeps, w
     const files = await makeFiles(server, org, texts);
     const requirements = [{ path: "requirements.txt", text: texts["requirements.txt"] ?? "" }];
     const environment = { ...NO_PACKAGES, source: "requirements.txt", files: requirements };
-    await ask("databaseUpdate", { body: { settings: {}, files, environment, expected_generation: 0 } });
+    const misspelt = builds.requirements("tinny")["requirements.txt"] ?? "";
+    const wrong = { ...environment, files: [{ path: "requirements.txt", text: misspelt }] };
+    await ask("databaseUpdate", { body: { settings: {}, files: [], environment: wrong, expected_generation: 0 } });
+    expect((await becomes("FAILED")).failure).toMatchObject({
+      detail: expect.stringContaining("tinny"),
+      hint: expect.stringMatching(/: cli db build-image cloud:\/\/acme:data$/),
+    });
+    await ask("databaseBuildImage", { body: { settings: {}, files, environment } });
     const made = await becomes("AVAILABLE");
     expect(made).toMatchObject({
       image: { packages: 1, source: "requirements.txt" },

@@ -4,7 +4,7 @@ import type { ObservedDatabase } from "../control-plane/databases/desired.ts";
 import type { OperationError } from "../control-plane/operations/run-operation.ts";
 import { openSecrets } from "../control-plane/secrets/store.ts";
 import { isDatabaseLost } from "../database/pool.ts";
-import { changeDatabase, isAsSeen, toFailure, unexpected } from "./change-database.ts";
+import { changeDatabase, isAsSeen, nameDatabase, toFailure, unexpected } from "./change-database.ts";
 import type { BuiltImage, ReconcileDeps } from "./database-deps.ts";
 import { followDatabase } from "./follow-database.ts";
 import { enqueueBuildImage, enqueueReconcileDatabase } from "./jobs.ts";
@@ -133,9 +133,10 @@ async function fail(
   deps: ReconcileDeps,
   seen: SeenDatabase,
   wanted: ObservedDatabase,
-  error: OperationError,
+  met: OperationError,
 ): Promise<void> {
   const { org_id, state } = seen.row;
+  const error = adviseBuild(nameDatabase(met, seen.uri), seen.uri);
   deps.log.info({ db: seen.row.id, image: wanted.environment, code: error.code }, "an image was not built");
   await changeDatabase(deps, seen, {
     event: state === "STARTING" ? "start_failed" : "build_failed",
@@ -154,6 +155,14 @@ async function fail(
         .execute();
     },
   });
+}
+
+/** Every hint ends with the command that tries again: it sends the corrected files, whatever state the database is in. */
+function adviseBuild(error: OperationError, uri: string): OperationError {
+  const { hint } = error;
+  const again = `cli db build-image ${uri}`;
+  if (hint === null) return { ...error, hint: `Correct it and build again: ${again}` };
+  return hint.includes(again) ? error : { ...error, hint: `${hint.replace(/\.$/, "")}; then build again: ${again}` };
 }
 
 function buildOf(seen: SeenDatabase, state: "running" | "succeeded" | "failed", error: OperationError | null): string {

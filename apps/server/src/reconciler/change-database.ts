@@ -91,6 +91,11 @@ export function toFailure(error: AppError): OperationError {
   return { code, detail, hint: hint ?? null };
 }
 
+/** Says of which database an error is: what makes pods and images knows them by their ids alone. */
+export function nameDatabase<Failure extends OperationError>(failure: Failure, uri: string): Failure {
+  return { ...failure, hint: failure.hint?.replaceAll("<db_uri>", uri) ?? null };
+}
+
 /** What a person is told of an error that is in the log. */
 export function unexpected(): AppError {
   return appError("internal_error", {

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { OperationError } from "../control-plane/operations/run-operation.ts";
 import { databasePlaces } from "../pods/database-places.ts";
-import { changeDatabase, isAsSeen } from "./change-database.ts";
+import { changeDatabase, isAsSeen, nameDatabase } from "./change-database.ts";
 import type { ReconcileDeps } from "./database-deps.ts";
 import { enqueueReconcileDatabase } from "./jobs.ts";
 import { keepPod, STOP_GRACE_MS } from "./pod-rows.ts";
@@ -27,9 +27,10 @@ export function nextStart(failed_starts: number, code: string, who: keyof typeof
 export async function failStart(
   deps: ReconcileDeps,
   seen: SeenDatabase,
-  failure: OperationError,
+  met: OperationError,
   signal: AbortSignal,
 ): Promise<WorkOutcome> {
+  const failure = nameDatabase(met, seen.uri);
   const { id } = seen.row;
   const { driver, place } = deps.machine;
   const failed_starts = await countFailure(deps, seen);
@@ -88,7 +89,10 @@ export async function failUpdate(
   seen: SeenDatabase,
   failure: OperationError,
 ): Promise<WorkOutcome> {
-  await changeDatabase(deps, seen, { event: "build_failed", end: { state: "failed", error: failure } });
+  await changeDatabase(deps, seen, {
+    event: "build_failed",
+    end: { state: "failed", error: nameDatabase(failure, seen.uri) },
+  });
   await deps.reconcileStepDone?.("ended");
   return "moved";
 }

@@ -54,8 +54,8 @@ async function ended(pod: StartedPod, status: PodStatus | undefined): Promise<Er
   return appError("pod_failed", {
     detail: `The database's pod did not start: ${is_out_of_memory ? `it needed more than its ${memory_mb} MB of memory` : describeExit(exit)}.${await lastWords(pod, status)}`,
     hint: is_out_of_memory
-      ? "It needs more memory_mb than it has."
-      : "See its log: cli db logs; then try again: cli db retry",
+      ? "Give it more memory_mb in its entry of service.toml, then: cli db build-image <db_uri>"
+      : "See its log: cli db logs <db_uri>   then try again: cli db retry <db_uri>",
     meta: { code: exit?.code ?? null, signal: exit?.signal ?? null, is_out_of_memory },
   });
 }
@@ -63,7 +63,7 @@ async function ended(pod: StartedPod, status: PodStatus | undefined): Promise<Er
 async function silent(pod: StartedPod, status: PodStatus | undefined, ms: number): Promise<Error> {
   return appError("pod_failed", {
     detail: `The database's pod runs and does not answer after ${Math.round(ms / 1000)} s.${await lastWords(pod, status)}`,
-    hint: "See its log: cli db logs; then try again: cli db retry",
+    hint: "See its log: cli db logs <db_uri>   then try again: cli db retry <db_uri>",
   });
 }
 

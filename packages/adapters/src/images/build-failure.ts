@@ -60,7 +60,7 @@ export function buildFailure({ exit, limits, python, said }: BuildFailureInput):
     detail: `The image could not be built for ${platform}: ${words}`,
     hint:
       HINTS.find(([pattern]) => pattern.test(words))?.[1] ??
-      "Correct the lock or requirements file and run: cli db update <db_uri>",
+      "Correct the lock or requirements file, and build again: cli db build-image <db_uri>",
     meta,
   });
 }

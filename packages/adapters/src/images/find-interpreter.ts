@@ -91,7 +91,7 @@ export function createInterpreters(options: InterpretersOptions): Interpreters {
         .find((line) => line !== "");
       throw appError("build_failed", {
         detail: `Python ${wanted} is not on this machine, and uv could not get it${why === undefined ? "" : `: ${why}`}.`,
-        hint: "Choose a Python that the machine has by python_version, or try again: cli db build-image",
+        hint: "Choose a Python that the machine has by python_version in the database's entry, or try again: cli db build-image <db_uri>",
         meta: { python_version: wanted },
         cause,
       });

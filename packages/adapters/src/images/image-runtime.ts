@@ -27,7 +27,7 @@ export function imageRuntime(image_folder: string): ImageRuntime {
   if (image === undefined) {
     throw appError("environment_failed", {
       detail: "The database's image is not on this machine.",
-      hint: "Build it again: cli db build-image",
+      hint: "Build it again: cli db build-image <db_uri>",
     });
   }
   const { base_python, python, python_prefix, system } = image;

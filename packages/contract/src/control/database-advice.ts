@@ -9,9 +9,12 @@ const ADVICE: Readonly<Record<DatabaseState, (uri: string) => string>> = {
   STOPPING: (uri) => `Wait until it has stopped, then: cli db start ${uri}`,
   STOPPED: (uri) => `Wake it first: cli db start ${uri}`,
   STARTING: (uri) => `Wait until it is AVAILABLE: cli db status ${uri}`,
-  FAILED: (uri) => `Build its image again: cli db build-image ${uri}   or try to start it: cli db retry ${uri}`,
+  FAILED: (uri) =>
+    `Correct the project and build again: cli db build-image ${uri}   or try to start it: cli db retry ${uri}`,
   DELETING: (uri) => `Take the deletion back: cli db undelete ${uri}`,
 };
+
+export const NO_LOCK_WARNING = "Without uv.lock or requirements.txt the image has the base library alone.";
 
 /** The command that leads on from a state. */
 export function adviseOn(state: DatabaseState, uri: string): string {

@@ -164,6 +164,13 @@ export const databaseUpdateRequestSchema = z.strictObject({
 });
 export type DatabaseUpdateRequest = z.input<typeof databaseUpdateRequestSchema>;
 
+/**
+ * Without a body the image is built from the files and the environment that the database has. Settings count for a database that is
+ * FAILED, which no update can change: it may be given more of a resource, and what its entry says of the rest.
+ */
+export const databaseBuildImageRequestSchema = databasePlanRequestSchema.nullish();
+export type DatabaseBuildImageRequest = z.input<typeof databaseBuildImageRequestSchema>;
+
 /** What was asked for and is worked at; `operation` is null when there was nothing to do. */
 export const databaseChangeSchema = z.object({
   database: databaseSchema,

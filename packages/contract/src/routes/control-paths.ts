@@ -165,11 +165,13 @@ export const CONTROL_ROUTES = {
     summary: "Update a database, or create it",
     body_bytes: TREE_BODY_BYTES,
   },
+  /** Of files that are sent all blobs must have been uploaded (`blobs_missing`). */
   databaseBuildImage: {
     method: "POST",
     path: "/v1/orgs/:org/databases/:db/build-image",
     permission: "database.update",
     summary: "Build the image of a database anew",
+    body_bytes: TREE_BODY_BYTES,
   },
   databaseStart: {
     method: "POST",

@@ -57,7 +57,7 @@ export const CONTROL_BODIES = {
   databaseShow: { answer: databases.databaseSchema },
   databasePlan: { body: databases.databasePlanRequestSchema, answer: databases.databasePlanSchema },
   databaseUpdate: { body: databases.databaseUpdateRequestSchema, ...accepted },
-  databaseBuildImage: accepted,
+  databaseBuildImage: { body: databases.databaseBuildImageRequestSchema, ...accepted },
   databaseStart: accepted,
   databaseStop: accepted,
   databaseRestart: accepted,

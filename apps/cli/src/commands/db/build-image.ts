@@ -1,27 +1,86 @@
+import { NO_LOCK_WARNING } from "@appdb/contract/control/database-advice";
+import { nextState } from "@appdb/contract/control/database-states";
+import type { CallInput } from "@appdb/contract/control-client";
+import type { Database } from "@appdb/contract/routes/control-databases";
+import type { Context } from "../../context.ts";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
 import { printBuildLine } from "../../output/build-line.ts";
+import { findProject } from "../../project/find-project.ts";
+import { projectNotes } from "../../project/project-notes.ts";
+import { readEnvironment, readProject } from "../../project/read-project.ts";
 import { type ChangeResult, finishChange, printChange } from "./change.ts";
-import { DATABASE, NO_WAIT_FLAG, openDatabase } from "./database.ts";
+import { DATABASE, NO_WAIT_FLAG, type OpenDatabase, openDatabase } from "./database.ts";
+import { sendFiles } from "./send-files.ts";
 
 interface Flags extends JsonFlag {
   readonly noWait: boolean;
 }
 
-/** The project files that the database has are what it is built from; `db update` uploads others. */
-export const buildImage = defineCommand<Flags, [uri?: string], ChangeResult>({
-  brief: "Build the image of a database anew, though nothing changed",
+interface BuildResult extends ChangeResult {
+  /** Whether the project's files were sent; else it was built from those that the database has. */
+  readonly sent_files: boolean;
+}
+
+/** Sends the project's files and environment as they are: the way on for a database whose first build failed. */
+export const buildImage = defineCommand<Flags, [uri?: string], BuildResult>({
+  brief: "Send the project's files and build the image of a database anew",
   examples: [
-    ["cli db build-image cloud://acme:main", "after a build that failed for no fault of the project's"],
+    ["cli db build-image cloud://acme:main", "after a build that failed: corrected, or for no fault of the project's"],
     ["cli db build-image cloud://acme:main --no-wait --json", "do not wait, for a program"],
   ],
   parameters: { positional: { kind: "tuple", parameters: [DATABASE] }, flags: { noWait: NO_WAIT_FLAG } },
   run: async (ctx, { json, noWait }, typed) => {
     const open = await openDatabase(ctx, typed, "build-image");
-    const change = await open.client.call("databaseBuildImage", { params: open.params }, { signal: ctx.signal });
-    return await finishChange(ctx, open, change, { wait: !noWait, onLine: printBuildLine(ctx.out, json) });
+    const { client, params } = open;
+    const database = await client.call("databaseShow", { params }, { signal: ctx.signal });
+    const body = await readSent(ctx, open, database, { json, is_named: typed !== undefined });
+    const change = await client.call("databaseBuildImage", { params, body }, { signal: ctx.signal });
+    const onLine = printBuildLine(ctx.out, json);
+    const ended = await finishChange(ctx, open, change, { wait: !noWait, onLine });
+    return { ...ended, sent_files: body !== undefined };
   },
-  render: ({ database, operation }, out) => {
-    if (operation?.state === "succeeded") out.line(`${database.uri}: rebuilt its image.`);
+  render: ({ database, operation, sent_files }, out) => {
+    const what = sent_files ? "uploaded the project files, rebuilt its image" : "rebuilt its image";
+    if (operation?.state === "succeeded") out.line(`${database.uri}: ${what}.`);
     else printChange({ database, operation }, out, "It runs on the base library alone: there is nothing to build.");
   },
 });
+
+/** What is built, with its bytes uploaded; undefined where that is what the database has. */
+async function readSent(
+  ctx: Context,
+  open: OpenDatabase,
+  database: Database,
+  { is_named, json }: { readonly is_named: boolean; readonly json: boolean },
+): Promise<CallInput<"databaseBuildImage">["body"]> {
+  // the server refuses it, before anything is sent
+  if (nextState(database.state, "build_image") === undefined) return undefined;
+  const project = findProject(ctx.cwd);
+  if (project === undefined) {
+    ctx.out.note("No project is here: the image is built from the files that the database has.");
+    return undefined;
+  }
+  const uri = open.uri.text;
+  const read = await readProject(ctx, ctx.cwd, uri);
+  const { entry, tree } = read;
+  if (entry === undefined && is_named && !isToBeCorrected(database)) {
+    ctx.out.note(
+      `${project.config_file} of ${project.root} has no entry for ${uri}: the image is built from the files that the database has. To send these: cli db update ${uri}`,
+    );
+    return undefined;
+  }
+  const environment = await readEnvironment(read);
+  const notes = [
+    ...projectNotes({ project, uri, has_entry: entry !== undefined, tree }),
+    ...(environment.source === null ? [NO_LOCK_WARNING] : []),
+  ];
+  for (const note of notes) ctx.out.note(`warning: ${note}`);
+  await sendFiles(ctx, open, tree, json);
+  const settings = entry?.settings ?? {};
+  return { settings, files: tree.entries.map((each) => ({ ...each, chunks: [...each.chunks] })), environment };
+}
+
+/** Files of a project that does not name a database are not put in the place of those with which it is well. */
+function isToBeCorrected({ last_build, state }: Database): boolean {
+  return state === "FAILED" || last_build?.state === "failed";
+}

@@ -264,6 +264,7 @@ describe("start, stop, restart, retry, undelete", () => {
 
 describe("cli db build-image", () => {
   test("shows the build as it runs, also when the stream breaks, and what became of it", async () => {
+    answers.databaseShow = () => DATABASE;
     answers.databaseBuildImage = () => changeOf("database.build");
     let isOver = false;
     answers.operationLog = async function* ({ query }) {
@@ -291,6 +292,7 @@ describe("cli db build-image", () => {
   });
 
   test("a failed build ends with its error and, for programs, its last lines", async () => {
+    answers.databaseShow = () => DATABASE;
     answers.databaseBuildImage = () => changeOf("database.build");
     answers.operationLog = async function* () {
       for (let line = 1; line <= 30; line++) yield logLine(line, `line ${line}`);

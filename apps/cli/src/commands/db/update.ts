@@ -1,20 +1,19 @@
 import { join, relative } from "node:path";
 import { notAvailable } from "@appdb/contract/control/database-advice";
-import { type AppError, appError } from "@appdb/contract/errors";
+import { appError } from "@appdb/contract/errors";
 import type { Operation } from "@appdb/contract/routes/control";
 import type { Database } from "@appdb/contract/routes/control-databases";
 import { type Context, confirm } from "../../context.ts";
-import { uploadBlobs } from "../../control/upload-blobs.ts";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
 import { printBuildLine } from "../../output/build-line.ts";
 import { printDatabasePlan } from "../../output/database-plan-text.ts";
 import { EXIT } from "../../output/exit-codes.ts";
 import { count } from "../../output/plan-op-text.ts";
-import { showUpload } from "../../output/upload-progress.ts";
 import { commandLine, DESTRUCTIVE_FLAG, DRY_RUN_FLAG, FORCE_FLAG } from "../parameters.ts";
 import { finishChange } from "./change.ts";
 import { DATABASE, NO_WAIT_FLAG } from "./database.ts";
 import { type PlannedDatabase, planDatabase, type ShownPlan } from "./plan-database.ts";
+import { sendFiles } from "./send-files.ts";
 
 interface Flags extends JsonFlag {
   readonly force: boolean;
@@ -102,28 +101,13 @@ async function applyPlan(
 ): Promise<UpdateResult> {
   const { client, params, plan, request, tree } = planned;
   const { signal } = ctx;
-  if (plan.missing_files > 0) {
-    const onRetry = (reason: string) => ctx.out.note(`The upload was cut off; it goes on. ${reason}`);
-    const onProgress = showUpload(ctx.out, json);
-    await uploadBlobs(client, { org: params.org, tree, signal, onProgress, onRetry }).catch((error: unknown) => {
-      throw signal.aborted ? leftOff(error) : error;
-    });
-    ctx.out.status("");
-  }
+  if (plan.missing_files > 0) await sendFiles(ctx, planned, tree, json);
   const body = { ...request, expected_generation: plan.generation, allow_destructive: allowDestructive };
   const change = await client.call("databaseUpdate", { params, body }, { signal });
   const builds = plan.summary.rebuild ? { onLine: printBuildLine(ctx.out, json) } : {};
   const ended = await finishChange(ctx, planned, change, { wait: !noWait, ...builds });
   if (ended.operation === null) return { ...plan, ...ended, status: null, next: null };
   return { ...plan, ...ended, status: "applied" as const, next: findNext(ctx.cwd, planned) };
-}
-
-function leftOff(cause: unknown): AppError {
-  return appError("interrupted", {
-    detail: "The command was interrupted; the database is as it was.",
-    hint: "What was uploaded stays: the next cli db update goes on from there.",
-    cause,
-  });
 }
 
 /** Where files changed, the tables may have to follow. */

@@ -43,7 +43,7 @@ const ACTIONS: readonly DatabaseAction[] = [
     route: "databaseBuildImage",
     title: "Build the image",
     verb: "build-image",
-    what: "Builds its image anew from the same lock files, for example after a package index was down.",
+    what: "Builds its image anew from the lock files that it has, after a package index was down for example. The command sends the project's files as well, such as a corrected uv.lock.",
     asks: {
       question: "Build the image anew of",
       warning: "Its pod is started anew with the new image; requests that run then are cut off.",

@@ -1,6 +1,6 @@
 import { DATABASE_STATES, type DatabaseState } from "@appdb/contract/routes/control-databases";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { leftBehind, makeDatabase, openDatabaseStage } from "../../testing/databases.ts";
+import { leftBehind, makeDatabase, makeFiles, NO_PACKAGES, openDatabaseStage } from "../../testing/databases.ts";
 import { openServer, type TestServer } from "../../testing/open-server.ts";
 import { type OrgStage, openOrgStage } from "../../testing/people.ts";
 import { type Scenario, testScenarios } from "../../testing/scenarios.ts";
@@ -182,5 +182,56 @@ describe("a deletion", () => {
     const id = await makeDatabase(other, stage.org, { name: "extra" });
     await other.ask("databaseDelete", { as: stage.owner, params: { org: stage.org.name, db: "extra" } });
     expect(await leftBehind(other, id)).toMatchObject({ purged_in_s: 86_400 });
+  });
+});
+
+describe("a build", () => {
+  const environment = {
+    ...NO_PACKAGES,
+    source: "requirements.txt" as const,
+    files: [{ path: "requirements.txt", text: "iniconfig==2.0" }],
+  };
+  const build = (stage: OrgStage, db: string, body: object) =>
+    server.ask("databaseBuildImage", { as: stage.owner, params: { org: stage.org.name, db }, body } as never);
+
+  test("of one that is FAILED takes the files as they are sent, and more of a resource, never less", async () => {
+    const stage = await openOrgStage(server);
+    const id = await makeDatabase(server, stage.org, { name: "extra", state: "FAILED", observed: null });
+    const files = await makeFiles(server, stage.org, { "app.py": "x = 1\n" });
+    const settings = { memory_mb: 2_048, disk_gb: 1, sleep_after: "5m" };
+    const { json, status, text } = await build(stage, "extra", { settings, files, environment });
+    expect(status, text).toBe(202);
+    expect(json.operation.kind).toBe("database.build");
+    const left = await leftBehind(server, id);
+    expect(left).toMatchObject({ state: "PROVISIONING", generation: 2, jobs: 1 });
+    expect(left?.desired).toMatchObject({
+      ...{ builds: 1, tree: expect.any(String), environment: expect.any(String) },
+      resources: { memory_mb: 2_048, disk_gb: 10 },
+      settings: { sleep_after: "5m" },
+    });
+  });
+
+  test("of one that is AVAILABLE takes other files and leaves its size; without other files and packages it is left alone", async () => {
+    const stage = await openOrgStage(server);
+    const id = await makeDatabase(server, stage.org, { name: "extra" });
+    const files = await makeFiles(server, stage.org, { "app.py": "x = 2\n" });
+    const sent = { settings: { memory_mb: 2_048 }, files, environment: NO_PACKAGES };
+    expect((await build(stage, "extra", sent)).status).toBe(202);
+    const left = await leftBehind(server, id);
+    expect(left).toMatchObject({ state: "UPDATING", desired: { resources: { memory_mb: 1_024 } } });
+    const same = await makeDatabase(server, stage.org, { name: "same", desired: { tree: left?.desired.tree ?? null } });
+    expect((await build(stage, "same", sent)).json).toMatchObject({ operation: null });
+    expect(await leftBehind(server, same)).toMatchObject({ state: "AVAILABLE", generation: 1, jobs: 0 });
+  });
+
+  test("without the bytes of its files is refused, and so is one of a database that sleeps", async () => {
+    const stage = await openOrgStage(server);
+    const id = await makeDatabase(server, stage.org, { name: "extra", state: "FAILED" });
+    await makeDatabase(server, stage.org, { name: "asleep", state: "STOPPED" });
+    const files = await makeFiles(server, stage.org, { "app.py": "x = 3\n" }, []);
+    const sent = { settings: {}, files, environment };
+    expect((await build(stage, "extra", sent)).json.code).toBe("blobs_missing");
+    expect(await leftBehind(server, id)).toMatchObject({ state: "FAILED", generation: 1 });
+    expect((await build(stage, "asleep", sent)).json.code).toBe("database_state");
   });
 });

@@ -1,3 +1,4 @@
+import { NO_LOCK_WARNING } from "@appdb/contract/control/database-advice";
 import type { TreeEntry } from "@appdb/contract/control/project-tree";
 import type {
   DatabaseOp,
@@ -10,7 +11,7 @@ import type { ResourceBounds } from "../../config-pods.ts";
 import type { DesiredDatabase } from "./desired.ts";
 import { firstDesired } from "./desired.ts";
 import { planFiles } from "./plan-files.ts";
-import { NO_LOCK_WARNING, planImage } from "./plan-image.ts";
+import { planImage } from "./plan-image.ts";
 import { checkResources, describeResources, mergeResources, planResources, usualResources } from "./plan-resources.ts";
 import { checkSettings, mergeSettings, planSettings } from "./plan-settings.ts";
 import type { DatabaseRow } from "./store.ts";

@@ -8,8 +8,6 @@ export interface PlannedImage {
   readonly document: EnvironmentDocument | null;
 }
 
-export const NO_LOCK_WARNING = "Without uv.lock or requirements.txt the image has the base library alone.";
-
 /**
  * What becomes of the image; undefined when the environment is the same. `is_built`: the organization has an image of the new
  * environment. `runs`: pods are to be started anew for it.

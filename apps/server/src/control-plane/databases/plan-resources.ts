@@ -31,6 +31,16 @@ export function mergeResources(current: Resources, wanted: WantedResources): Res
   };
 }
 
+/** The resources with those that an entry wants more of. */
+export function growResources(current: Resources, wanted: WantedResources): Resources {
+  return {
+    cpu: Math.max(wanted.cpu ?? 0, current.cpu),
+    memory_mb: Math.max(wanted.memory_mb ?? 0, current.memory_mb),
+    disk_gb: Math.max(wanted.disk_gb ?? 0, current.disk_gb),
+    workers: Math.max(wanted.workers ?? 0, current.workers),
+  };
+}
+
 /**
  * Checks what an entry asks for, all of it at once.
  * @throws resources_refused with the bound and the operator's setting, or with what the database holds already

@@ -4,6 +4,7 @@ import type { ControlRoutes } from "../../http/checked-route.ts";
 import type { RecordEvent } from "../events/event.ts";
 import { deleteDatabase } from "./delete-database.ts";
 import { parseDatabaseName, readPlan } from "./read-plan.ts";
+import { requestBuild } from "./request-build.ts";
 import { type DatabaseVerb, requestChange } from "./request-change.ts";
 import { findDatabase, findRow, listDatabases } from "./store.ts";
 import { updateDatabase } from "./update-database.ts";
@@ -15,13 +16,12 @@ export interface DatabaseRouteDeps {
 }
 
 const VERBS = {
-  databaseBuildImage: "build_image",
   databaseStart: "start",
   databaseStop: "stop",
   databaseRestart: "restart",
   databaseRetry: "retry",
   databaseUndelete: "undelete",
-} as const satisfies Record<string, DatabaseVerb>;
+} as const satisfies Record<string, Exclude<DatabaseVerb, "build_image">>;
 
 export function addDatabaseRoutes(routes: ControlRoutes, deps: DatabaseRouteDeps): void {
   const { db, recordEvent } = deps;
@@ -35,6 +35,9 @@ export function addDatabaseRoutes(routes: ControlRoutes, deps: DatabaseRouteDeps
   });
   routes.change("databaseUpdate", async (call, tx) =>
     updateDatabase({ tx, recordEvent, bounds }, call, call.params.db, call.body),
+  );
+  routes.change("databaseBuildImage", async (call, tx) =>
+    requestBuild({ tx, recordEvent, bounds }, call, call.params.db, call.body),
   );
   for (const [name, verb] of Object.entries(VERBS) as [keyof typeof VERBS, DatabaseVerb][]) {
     routes.change(name, async (call, tx) => requestChange({ tx, recordEvent }, call, call.params.db, verb));

@@ -49,7 +49,7 @@ export async function updateDatabase(
     throw await generationMoved(tx, uri, row, request.expected_generation);
   if (row === undefined) {
     await keepWanted(tx, org.id, request, planned);
-    return await createChange(deps, caller, { name, desired, detail: describe(plan) });
+    return await createChange(deps, caller, { name, desired, detail: describeOps(plan) });
   }
   const state = requestState(uri, row.state, "update");
   if (plan.in_agreement) {
@@ -62,7 +62,7 @@ export async function updateDatabase(
     kind: "database.update",
     state,
     desired: { ...desired, ...wanted },
-    detail: describe(plan),
+    detail: describeOps(plan),
   });
 }
 
@@ -73,7 +73,12 @@ async function lockName(tx: Tx, org_id: string, name: string): Promise<DatabaseR
 }
 
 /** What the reconciler will ask for: the files, and the document of the environment. @throws blobs_missing, tree_invalid */
-async function keepWanted(tx: Tx, org_id: string, request: UpdateRequest, { wanted }: ReadPlan): Promise<void> {
+export async function keepWanted(
+  tx: Tx,
+  org_id: string,
+  request: Pick<UpdateRequest, "environment" | "files">,
+  { wanted }: Pick<ReadPlan, "wanted">,
+): Promise<void> {
   await keepTree(tx, org_id, request.files);
   if (wanted.environment === null) return;
   await sql`insert into control.images (org_id, hash, state, environment)
@@ -100,7 +105,8 @@ function refuseDestructive(uri: string, plan: DatabasePlan, is_allowed: boolean)
   });
 }
 
-function describe({ ops }: DatabasePlan): string {
+/** What is kept of a plan with its operation. */
+export function describeOps({ ops }: Pick<DatabasePlan, "ops">): string {
   const text = ops.map(({ description }) => description).join("; ");
   return text.length > MOST_DETAIL ? `${text.slice(0, MOST_DETAIL - 3)}...` : text;
 }

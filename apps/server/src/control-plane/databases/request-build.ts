@@ -1,0 +1,52 @@
+import { databaseUriOf } from "@appdb/contract/control/resource-names";
+import type { DatabaseChange, databaseBuildImageRequestSchema } from "@appdb/contract/routes/control-databases";
+import type * as z from "zod";
+import type { Caller } from "../keys/create-key.ts";
+import { growResources } from "./plan-resources.ts";
+import { mergeSettings } from "./plan-settings.ts";
+import { readPlan } from "./read-plan.ts";
+import { requestChange } from "./request-change.ts";
+import { requestState } from "./state.ts";
+import { databaseNotFound, lockDatabase } from "./store.ts";
+import { describeOps, keepWanted, type UpdateDeps } from "./update-database.ts";
+import { nothingToDo, writeChange } from "./write-change.ts";
+
+type BuildRequest = z.output<typeof databaseBuildImageRequestSchema>;
+
+/**
+ * Has an image built anew: from what the database has, or from the files and the environment that are sent, which are its own from then
+ * on. This is the way on for a database that is FAILED, which may be given more of a resource at the same time.
+ * @throws database_not_found, database_state, blobs_missing, tree_invalid, resources_refused, invalid_request
+ */
+export async function requestBuild(
+  deps: UpdateDeps,
+  caller: Caller,
+  name: string,
+  request: BuildRequest,
+): Promise<DatabaseChange> {
+  if (request === undefined || request === null) return await requestChange(deps, caller, name, "build_image");
+  const { tx } = deps;
+  const { org } = caller;
+  const row = await lockDatabase(tx, org.id, name);
+  if (row === undefined) throw databaseNotFound(org, name);
+  const state = requestState(databaseUriOf(org.name, row.name), row.state, "build_image");
+  const settings = row.state === "FAILED" ? request.settings : {};
+  const planned = await readPlan(tx, org, { name, row, request: { ...request, settings }, bounds: deps.bounds });
+  const { plan, wanted } = planned;
+  // the base library alone is no image that could be built
+  if (row.state === "AVAILABLE" && wanted.environment === null && plan.in_agreement) {
+    return await nothingToDo(deps, caller, row.name);
+  }
+  await keepWanted(tx, org.id, request, planned);
+  const changes = plan.ops.filter(({ target }) => target === "image" || target === "files");
+  const { desired } = row;
+  return await writeChange(deps, caller, row, {
+    ...{ kind: "database.build", state },
+    desired: {
+      ...{ ...desired, ...wanted, is_awake: true, builds: desired.builds + 1 },
+      resources: growResources(desired.resources, settings),
+      settings: mergeSettings(desired.settings, settings),
+    },
+    ...(changes.length === 0 ? {} : { detail: describeOps({ ops: changes }) }),
+  });
+}
