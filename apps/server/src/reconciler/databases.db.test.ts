@@ -4,6 +4,7 @@ import { Secret } from "@appdb/adapters/secret";
 import { eventually } from "@appdb/testkit/eventually";
 import { sql } from "kysely";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { databasePlaces } from "../pods/database-places.ts";
 import { RESOURCES } from "../testing/databases.ts";
 import { openServer, type TestServer } from "../testing/open-server.ts";
 import { openReconcilerStage, type ReconcilerStage } from "../testing/reconciler-stage.ts";
@@ -324,6 +325,27 @@ describe("a pod", () => {
     await using _third = await stage.start();
     expect((await stage.see()).state).toBe("AVAILABLE");
     expect(stage.machine.pods.starts(stage.pod)).toBe(2);
+  });
+
+  test("leaves no folder for sockets when the server stops before it was started", async () => {
+    const { run_folder } = databasePlaces(stage.machine.place, stage.id);
+    let interrupt: (() => void) | undefined;
+    const reconciler = await startReconciler({
+      ...{ ...server.deps, machine: stage.machine, pool_options: server.deps.pool.options, allow_private: false },
+      reconcileStepDone: (step) =>
+        new Promise((resolve, reject) => {
+          if (step !== "prepared") return resolve();
+          interrupt = () => reject(new Error("The server stops."));
+        }),
+    });
+    await eventually(() => expect(interrupt).toBeDefined());
+    expect(existsSync(run_folder)).toBe(true);
+    const stopped = reconciler.stop("end pods");
+    interrupt?.();
+    await stopped;
+    expect(existsSync(run_folder)).toBe(false);
+    await using _next = await stage.start();
+    await stage.settles("AVAILABLE");
   });
 });
 

@@ -110,18 +110,33 @@ async function foldersIn(folder: string): Promise<string[]> {
 }
 
 /** Ends all pods with the server. Their databases are STARTING from then on: the next server starts them. */
-export async function endAllPods({ db, log, machine }: ReconcileDeps): Promise<void> {
+export async function endAllPods(deps: ReconcileDeps): Promise<void> {
+  const { log, machine } = deps;
   const pods = await machine.driver.list({});
   const ids = [...new Set(pods.map(({ labels }) => labels.database_id))];
   await mapBounded(ids, STOPS_AT_ONCE, async (id) => endPods({ machine }, id));
-  if (ids.length === 0) return;
-  await db
-    .updateTable("control.databases")
-    .set({ state: "STARTING", awake_because: null })
-    .where("state", "=", "AVAILABLE")
-    .where("id", "in", ids)
-    .execute()
-    // the next start finds that they are gone
-    .catch((error) => log.warn({ err: error }, "it was not written down that the pods were ended"));
-  log.info({ pods: pods.length }, "the pods were ended with the server");
+  // the next start finds that they are gone
+  await leaveStarting(deps, ids).catch((error) =>
+    log.warn({ err: error }, "it was not written down that the pods were ended"),
+  );
+  if (pods.length > 0) log.info({ pods: pods.length }, "the pods were ended with the server");
+}
+
+async function leaveStarting({ db, machine }: ReconcileDeps, ended: readonly string[]): Promise<void> {
+  if (ended.length > 0) {
+    await db
+      .updateTable("control.databases")
+      .set({ state: "STARTING", awake_because: null })
+      .where("state", "=", "AVAILABLE")
+      .where("id", "in", ended)
+      .execute();
+  }
+  // of those that had no pod yet, what was prepared for one goes too
+  const beginning = await db
+    .selectFrom("control.databases")
+    .select("id")
+    .where("state", "in", ["PROVISIONING", "STARTING", "UPDATING"])
+    .execute();
+  const prepared = beginning.map(({ id }) => id).filter((id) => !ended.includes(id));
+  await mapBounded(prepared, STOPS_AT_ONCE, async (id) => endPods({ machine }, id));
 }
