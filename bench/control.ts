@@ -90,7 +90,8 @@ interface StartedServer {
 }
 
 async function startServer(stage: Stage, home: string, dsn: string): Promise<StartedServer> {
-  const env = { ...stage.env, SERVICE_HOME: home, SERVICE_DATABASE_URL: dsn, SERVICE_LOG_LEVEL: "warn" };
+  const settings = { SERVICE_DATABASE_URL: dsn, SERVICE_PODS: "process", SERVICE_LOG_LEVEL: "warn" };
+  const env = { ...stage.env, ...settings, SERVICE_HOME: home };
   const child = spawn(process.execPath, [SERVER], { env, stdio: ["ignore", "pipe", "inherit"] });
   const ended = once(child, "close");
   for await (const line of createInterface({ input: child.stdout })) {

@@ -2,8 +2,7 @@ import { availableParallelism, totalmem } from "node:os";
 import type { Resources } from "@appdb/contract/pod-spec";
 import { z } from "zod";
 
-/** The driver `sandbox` is none of them before databases have run in it from end to end. */
-const POD_DRIVERS = ["auto", "process", "container"] as const;
+const POD_DRIVERS = ["auto", "process", "sandbox", "container"] as const;
 const MEGABYTE = 1024 * 1024;
 const GIGABYTE = 1024 * MEGABYTE;
 
@@ -15,7 +14,7 @@ const count = (fallback: number, min: number, max: number) =>
 
 /** Settings of databases and their pods, under the names of the environment. */
 export const podSettings = {
-  /** Who runs pods. */
+  /** Who runs pods; `auto` is the sandbox where the machine has what it needs. */
   SERVICE_PODS: z.preprocess(empty, z.enum(POD_DRIVERS).default("auto")),
   /** Where the container engine serves its API, for SERVICE_PODS=container; found when it is left out. */
   SERVICE_ENGINE_SOCKET: z.preprocess(empty, z.string().startsWith("/", "is no absolute path").optional()),

@@ -78,7 +78,7 @@ describe("with a PostgreSQL of its own", () => {
   test(
     "starts, keeps its address and secrets, refuses a second one, resets a password, stops",
     async () => {
-      const env = { SERVICE_HOME: home };
+      const env = { SERVICE_HOME: home, SERVICE_PODS: "process" };
       let url: string;
       let cookie: string;
       {

@@ -32,13 +32,14 @@ export async function openMachine({ blobs, config, db, log }: OpenMachineDeps): 
   const tools = locateTools({ program_url: import.meta.url, postgres_bin: config.database.pg_bin });
   const postgres_bin = requirePostgresBin(tools);
   const template_folder = join(home, SERVER_PATHS.template, String(await readMajorVersion(postgres_bin)));
-  const driver = await choosePodDriver(config.pods.driver === "auto" ? "process" : config.pods.driver, {
+  const driver = await choosePodDriver(config.pods.driver, {
     folder: join(home, SERVER_PATHS.pods),
     program: findPodProgram(),
     engine_socket: config.pods.engine_socket,
     clock: { now: Date.now },
     log,
   });
+  log.info({ driver: driver.name }, "pods are run by this driver");
   const place = { home, runtime_base };
   const putTree: Machine["materializeTree"] = async (org_id, digest, files_folder, signal) => {
     await materializeTree({ db, blobs }, { org_id, digest, files_folder }, signal);

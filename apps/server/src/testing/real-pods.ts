@@ -1,15 +1,13 @@
 import { request } from "node:http";
 import { text } from "node:stream/consumers";
-import type { ServerConfig } from "../config.ts";
 import { openMachine } from "../pods/open-machine.ts";
 import { startReconciler } from "../reconciler/reconciler.ts";
 import type { TestServer } from "./open-server.ts";
 
 /** Starts what carries out what the server's databases shall be, with real pods, which end with it. */
-export async function startPods(server: TestServer, driver: Partial<ServerConfig["pods"]> = {}) {
+export async function startPods(server: TestServer) {
   const { deps } = server;
-  const pods = { ...deps.config.pods, ...driver };
-  const machine = await openMachine({ ...deps, config: { ...deps.config, pods, home: server.home } });
+  const machine = await openMachine({ ...deps, config: { ...deps.config, home: server.home } });
   const reconciler = await startReconciler({
     ...{ ...deps, machine, pool_options: deps.pool.options, allow_private: false },
   });

@@ -1,0 +1,176 @@
+import { existsSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { nameRuntimeFolder } from "@appdb/adapters/postgres/runtime-folder";
+import { eventually } from "@appdb/testkit/eventually";
+import { expect, test } from "vitest";
+import { ended, type Hosted, startHosted, startLogin } from "./hosted.ts";
+import type { Place } from "./place.ts";
+import { expectExit, makeProject } from "./served.ts";
+
+const NAMES = ["acme", "other"] as const;
+const READY_MS = 30_000;
+
+/** `attack` tries to reach everything that it is told of, and says what it sees of its surroundings. */
+const APP = `import appdb as db
+import glob
+import json
+import os
+import socket
+from appdb.functions import uuid7
+
+Base = db.model_base()
+
+
+def attempt(work):
+    try:
+        work()
+    except OSError as error:
+        return type(error).__name__
+    return "reached"
+
+
+def read(path):
+    try:
+        with open(path, errors="replace") as file:
+            return file.read()
+    except OSError:
+        return ""
+
+
+@db.udf
+def shout(text: str) -> str:
+    return text.upper()
+
+
+@db.udf
+def attack(told: str) -> str:
+    targets = json.loads(told)
+    processes = glob.glob("/proc/[0-9]*")
+    return json.dumps({
+        "paths": {path: attempt(lambda: os.stat(path)) for path in targets["paths"]},
+        "sockets": {path: attempt(lambda: socket.socket(socket.AF_UNIX).connect(path)) for path in targets["sockets"]},
+        "ports": {port: attempt(lambda: socket.create_connection(("127.0.0.1", port), 2)) for port in targets["ports"]},
+        "abstract": [line for line in read("/proc/net/unix").split("\\n") if "@" in line],
+        "programs": sorted({read(f"{path}/comm").strip() for path in processes}),
+        "environments": sorted({pair.split("=")[0] for path in processes for pair in read(f"{path}/environ").split("\\0") if pair}),
+        "told": [word for word in targets["words"] if any(word in read(f"{path}/{name}") for path in processes for name in ("environ", "cmdline"))],
+        "user": os.getuid(),
+        "secret": os.environ.get("OWN"),
+    })
+
+
+class Docs(Base, name="docs"):
+    id = db.Column(value=uuid7(), primary_key=True)
+    title: db.String
+    shouted = shout(title)
+
+
+class Attacks(Base, name="attacks"):
+    id = db.Column(value=uuid7(), primary_key=True)
+    told: db.String
+    said = attack(told)
+`;
+
+/**
+ * Registers what databases of two organizations live through on one server, with the built product and whatever driver its
+ * settings say: tables, computed rows, stop and start, and code of the one that tries to reach the other, the server and its own
+ * database's programs.
+ */
+export function testOrganizations(driver: "sandbox" | "container", settings: Readonly<Record<string, string>>): void {
+  test(`with the driver ${driver} databases of two organizations have tables and rows, sleep and wake, and no function reaches the other's, the server's or its own pod's things`, {
+    timeout: 180_000,
+  }, async () => {
+    await using place = await makeProject(APP, { env: settings });
+    const hosted = await startHosted(place);
+    expect(hosted.server.output()).toContain(`"driver":"${driver}"`);
+    await hosted.setUp("ann@example.com");
+    const { code, login } = await startLogin(place);
+    await hosted.browse("GET", `/v1/devices/${code}`);
+    await hosted.browse("POST", "/v1/auth/device/approve", { userCode: code });
+    expect(await ended(login), login.output()).toBe(0);
+    const databases = [];
+    for (const name of NAMES) databases.push(await makeDatabase(place, hosted, name));
+    for (const { insert, name, secret } of databases) {
+      expect(await insert("docs", { title: `of ${name}` })).toMatchObject({ shouted: `OF ${name.toUpperCase()}` });
+      const targets = targetsOf(place, hosted, databases);
+      // what it shall not reach is there
+      expect([...targets.paths, ...targets.sockets].filter((path) => !existsSync(path))).toEqual([]);
+      const words = databases.filter((other) => other.name !== name).map((other) => other.secret);
+      const { said } = await insert("attacks", { told: JSON.stringify({ ...targets, words }) });
+      const { environments, programs, ...found } = JSON.parse(String(said));
+      expect(found).toEqual({
+        paths: Object.fromEntries(targets.paths.map((path) => [path, "FileNotFoundError"])),
+        sockets: Object.fromEntries(targets.sockets.map((path) => [path, "FileNotFoundError"])),
+        ports: Object.fromEntries(targets.ports.map((port) => [String(port), "ConnectionRefusedError"])),
+        abstract: [],
+        told: [],
+        user: 1001,
+        secret,
+      });
+      expect(programs.filter((program: string) => !/^(bwrap|python.*)$/.test(program))).toEqual([]);
+      expect(environments.filter((variable: string) => /^SERVICE|TOKEN|PG/.test(variable))).toEqual([]);
+    }
+    for (const { name, rows } of databases) {
+      expect((await expectExit(place, 0, "db", "stop", `cloud://${name}:main`)).stdout).toContain("STOPPED");
+      expect((await expectExit(place, 0, "db", "start", `cloud://${name}:main`)).stdout).toContain("AVAILABLE");
+      expect(await rows("docs")).toMatchObject([{ title: `of ${name}`, shouted: `OF ${name.toUpperCase()}` }]);
+    }
+  });
+}
+
+interface MadeDatabase {
+  readonly name: string;
+  readonly id: string;
+  readonly secret: string;
+  insert(table: string, row: object): Promise<Record<string, unknown>>;
+  rows(table: string): Promise<unknown[]>;
+}
+
+/** An organization made by the command, with the files and tables of the project in its database. */
+async function makeDatabase(place: Place, hosted: Hosted, name: string): Promise<MadeDatabase> {
+  const uri = `cloud://${name}:main`;
+  const secret = `own-secret-of-${name}`;
+  const json = async (...words: string[]) => JSON.parse((await expectExit(place, 0, ...words, "--json")).stdout);
+  await expectExit(place, 0, "org", "create", name);
+  await eventually(async () => expect(await json("db", "status", uri)).toMatchObject({ state: "AVAILABLE" }), {
+    timeout_ms: READY_MS,
+  });
+  await expectExit(place, 0, "secret", "set", uri, `OWN=${secret}`);
+  await expectExit(place, 0, "db", "update", uri, "-f");
+  await expectExit(place, 0, "db", "restart", uri);
+  await expectExit(place, 0, "schema", "update", "app.py", uri);
+  const { api_key } = await json("key", "create", "backend");
+  const { id } = await json("db", "status", uri);
+  const ask = async (table: string, body?: object) => {
+    const response = await fetch(`${hosted.url}/v1/orgs/${name}/databases/main/tables/${table}/rows`, {
+      method: body === undefined ? "GET" : "POST",
+      headers: { "x-api-key": api_key, "content-type": "application/json" },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    expect(response.status, text).toBe(200);
+    return JSON.parse(text);
+  };
+  return { name, id, secret, insert: ask, rows: async (table) => (await ask(table)).rows };
+}
+
+/** What code of no organization may reach: both databases' places, the server's own, and its address. */
+function targetsOf({ env, home }: Place, { url }: Hosted, databases: readonly MadeDatabase[]) {
+  const places = databases.map(({ id }) => {
+    const data_folder = join(home, "server", "databases", id);
+    return { data_folder, run_folder: nameRuntimeFolder(data_folder, env.XDG_RUNTIME_DIR) };
+  });
+  const server = ["auth-secret", "databases", "master-key", "pods", "postgres", "template"];
+  return {
+    paths: [
+      ...server.map((path) => join(home, "server", path)),
+      ...places.flatMap(({ data_folder, run_folder }) => [join(data_folder, "postgres"), data_folder, run_folder]),
+    ],
+    sockets: places.flatMap(({ run_folder }) =>
+      readdirSync(run_folder)
+        .filter((name) => /^(pod\.sock|\.s\.PGSQL\.\d+)$/.test(name))
+        .map((name) => join(run_folder, name)),
+    ),
+    ports: [Number(new URL(url).port)],
+  };
+}
