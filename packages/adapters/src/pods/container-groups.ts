@@ -7,14 +7,16 @@ import type { PodLimits } from "./pod-driver.ts";
 
 /** Below every controller's root, where the engine makes its own groups too. */
 const PARENT = "/appdb-pods";
-const REMOVE_TIMEOUT_MS = 2_000;
+/** Of the engine, below a group that it was given. */
+const MONITORS = "conmon";
+const REMOVE_TIMEOUT_MS = 5_000;
 const POLL_MS = 20;
 
 /** The groups in which all pods of a database are bounded together. */
 export interface ContainerGroups {
   /** Makes the group, bounds it anew, and names it as the engine is told. */
   open(group: string, limits: PodLimits): string;
-  /** Removes the group, and what the engine left in it, unless a process is there. */
+  /** Removes the group, and what the engine left in it, unless another pod is there. */
   remove(group: string): Promise<void>;
 }
 
@@ -38,7 +40,8 @@ export async function findContainerGroups({ docker }: Engine): Promise<Container
       for (const until = Date.now() + REMOVE_TIMEOUT_MS; Date.now() < until; await sleep(POLL_MS)) {
         // the engine takes more controllers than bound a pod, and leaves its monitor's group in each
         if (folders.filter((folder) => !removeEmpty(folder)).length === 0) return;
-        if (groups.processes(group).length > 0) return;
+        // a monitor ends a moment after its container; who is there beside it is another pod of the database
+        if (groups.processes(group).length > groups.processes(join(group, MONITORS)).length) return;
       }
     },
   };

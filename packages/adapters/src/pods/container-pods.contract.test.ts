@@ -3,8 +3,9 @@ import { testCodeAttack } from "@appdb/testkit/contracts/code-attack";
 import { testPods } from "@appdb/testkit/contracts/pod-driver";
 import { testKilledOwners } from "@appdb/testkit/contracts/pod-driver-kills";
 import { testTasks } from "@appdb/testkit/contracts/pod-driver-tasks";
-import { afterAll, test } from "vitest";
+import { afterAll, expect, test } from "vitest";
 import { createContainerPods } from "./container-pods.ts";
+import { openEngine } from "./engine-client.ts";
 
 const why = whyNoEngine();
 if (why !== undefined) test.skip(`containers: ${why}`);
@@ -17,6 +18,7 @@ else {
     factory: "createContainerPods",
     options: { engine_socket: engine.socket },
     ends_bare_daemons: true,
+    kill_delays_ms: [0, 20, 60, 120, 200, 300, 450, 700],
     bounds_memory: true,
     bounds_tasks: true,
   } as const;
@@ -27,5 +29,10 @@ else {
     name: "container",
     create: (input) => createContainerPods({ ...input, engine_socket: engine.socket }),
     most_children: 200,
+  });
+
+  test("of all that was started, stopped and killed the engine has no container left", async () => {
+    const { docker } = await openEngine(engine.socket);
+    expect(await docker.listContainers({ all: true })).toEqual([]);
   });
 }

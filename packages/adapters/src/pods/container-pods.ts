@@ -41,7 +41,7 @@ export async function createContainerPods(input: ContainerPodsInput): Promise<Po
     memoryBytes: (record) => proportionalMemory(runFamily(folder, record).map(({ pid }) => pid)) ?? null,
     isOutOfMemory: (record, { signal }) => signal === "SIGKILL" && (readRunNumber(runFolder(record), "kills") ?? 0) > 0,
     async release(record) {
-      await removeContainer(host.engine, nameOf(record));
+      await removeContainers(host, record.id);
       await (await host.about()).groups?.remove(groupOf(host, record.labels));
     },
     async run(task, signal) {
@@ -58,7 +58,7 @@ async function launchPod(
   { input, run, run_folder }: LaunchInput,
   signal: AbortSignal,
 ) {
-  await removeOthers(host, spec.id);
+  await removeContainers(host, spec.id);
   const { groups, image } = await host.about();
   const uid = host.userOf(`database-${spec.labels.database_id}`);
   const notes = makeNotes(run_folder, uid);
@@ -97,8 +97,8 @@ async function launchPod(
   return await launchContainer(host.engine, options, { run_folder, input, bound }, signal);
 }
 
-/** Removes containers of a pod that nobody remembers: whoever began them was killed meanwhile. */
-async function removeOthers({ engine, owner }: ContainerHost, id: string): Promise<void> {
+/** Removes the container of a pod, and those that nobody remembers: the engine made them for somebody who was killed meanwhile. */
+async function removeContainers({ engine, owner }: ContainerHost, id: string): Promise<void> {
   const filters = { label: [`appdb.pods=${owner}`, `appdb.pod=${id}`] };
   const found = await demandEngine("list containers", engine.docker.listContainers({ all: true, filters }));
   for (const { Id } of found) await removeContainer(engine, Id);

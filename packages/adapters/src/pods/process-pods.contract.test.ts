@@ -9,6 +9,7 @@ const driver = {
   module: "@appdb/adapters/pods/process-pods",
   factory: "createProcessPods",
   ends_bare_daemons: false,
+  kill_delays_ms: [0, 3, 6, 10, 15, 25, 40, 80],
   bounds_memory: false,
   bounds_tasks: false,
 } as const;

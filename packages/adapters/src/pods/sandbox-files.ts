@@ -1,4 +1,5 @@
-import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
+import { randomBytes } from "node:crypto";
+import { chmodSync, mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { CODE_UID, POD_UID, type Sight } from "./sandbox-layout.ts";
 import { type AllowedHost, RESOLVER } from "./sandbox-network.ts";
@@ -38,13 +39,18 @@ export function writeSettings(folder: string, has_network: boolean, allowed: rea
   });
 }
 
-/** Writes a file that others may read, whatever this process gives its own files; gives its path. */
+/**
+ * Writes a file that others may read, whatever this process gives its own files; gives its path. Whoever reads it sees all of it
+ * or of the one before: several starts at once write files of one name.
+ */
 export function writeShown(folder: string, name: string, content: string | Buffer): string {
   mkdirSync(folder, { recursive: true });
   chmodSync(folder, 0o755);
   const path = join(folder, name);
-  writeFileSync(path, content);
-  chmodSync(path, 0o644);
+  const draft = `${path}.${randomBytes(6).toString("hex")}`;
+  writeFileSync(draft, content, { flag: "wx" });
+  chmodSync(draft, 0o644);
+  renameSync(draft, path);
   return path;
 }
 

@@ -11,6 +11,7 @@ if (options !== undefined) {
     factory: "createSandboxPods",
     options,
     ends_bare_daemons: true,
+    kill_delays_ms: [0, 3, 6, 10, 15, 25, 40, 80],
     bounds_memory: true,
     bounds_tasks: true,
   } as const;

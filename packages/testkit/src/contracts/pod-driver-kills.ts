@@ -7,8 +7,6 @@ import { openPodStage, type PodDriverUnderTest, type PodStage } from "./pod-driv
 import type { PodOwnerInput } from "./pod-owner.ts";
 
 const OWNER = fileURLToPath(new URL("./pod-owner.ts", import.meta.url));
-/** After its first step, spread over what starting a pod takes. */
-const DELAYS_MS = [0, 3, 6, 10, 15, 25, 40, 80];
 
 /** Registers what must hold however the process that owns a driver ends. */
 export function testKilledOwners(driver: PodDriverUnderTest): void {
@@ -17,7 +15,7 @@ export function testKilledOwners(driver: PodDriverUnderTest): void {
       await using stage = openPodStage(driver);
       const pods = await stage.open();
       const rounds = await Promise.allSettled(
-        DELAYS_MS.map(async (delay_ms, place) => {
+        driver.kill_delays_ms.map(async (delay_ms, place) => {
           const spec = stage.spec(
             { child: true },
             { id: `db-${place}`, args: ["pod.js", stage.mark, `${stage.mark}-${place}`] },
@@ -44,7 +42,7 @@ export function testKilledOwners(driver: PodDriverUnderTest): void {
       expect(stage.programs()).toEqual([]);
     });
 
-    test("a task ends with the process that runs it", async () => {
+    test("a task ends with the process that runs it, and the next one clears what is left of it", async () => {
       await using stage = openPodStage(driver);
       const script = `console.log("runs"); setTimeout(() => {}, 60_000)`;
       const { onLine: _, ...task } = stage.task({ args: ["-e", script, stage.mark] });
@@ -54,6 +52,9 @@ export function testKilledOwners(driver: PodDriverUnderTest): void {
       await stage.expectPrograms(1);
       owner.kill("SIGKILL");
       await eventually(() => expect(stage.programs()).toEqual([]));
+      expect(
+        await (await stage.open()).run(stage.task({ args: ["-e", ""] }), AbortSignal.timeout(60_000)),
+      ).toMatchObject({ code: 0 });
     });
   });
 }

@@ -19,6 +19,8 @@ export interface PodDriverUnderTest {
   readonly options?: Readonly<Record<string, unknown>>;
   /** Ends processes that left their session, their parent and their environment. */
   readonly ends_bare_daemons: boolean;
+  /** When owners are killed: after their first step, spread over what starting a pod takes. */
+  readonly kill_delays_ms: readonly number[];
   readonly bounds_memory: boolean;
   readonly bounds_tasks: boolean;
 }
