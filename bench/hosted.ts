@@ -6,8 +6,12 @@ import { cliCommand, type Stage } from "./stage.ts";
 
 const ACCOUNT = { email: "bench@example.com", name: "Bench", password: "a password for one run" };
 
+export interface Hosted extends AsyncDisposable {
+  readonly url: string;
+}
+
 /** Starts the server, makes the first account and signs the command in. Disposing of it stops the server. */
-export async function setHosted(env: Stage["env"]): Promise<AsyncDisposable> {
+export async function setHosted(env: Stage["env"]): Promise<Hosted> {
   const server = await startServer(env);
   try {
     const url = printed(server.printed, /^Dashboard: (\S+)$/);
@@ -15,7 +19,7 @@ export async function setHosted(env: Stage["env"]): Promise<AsyncDisposable> {
     const made = await post(`${url}/v1/setup`, { token, ...ACCOUNT }, {});
     const cookie = made.headers.getSetCookie()[0]?.split(";")[0] ?? "";
     await signIn(env, url, { cookie, origin: url });
-    return { [Symbol.asyncDispose]: () => server.stop() };
+    return { url, [Symbol.asyncDispose]: () => server.stop() };
   } catch (error) {
     await server.stop();
     throw error;

@@ -7,6 +7,7 @@ import { measureBigFile } from "./big-file.ts";
 import { measureBulk } from "./bulk.ts";
 import { measureCommands } from "./commands.ts";
 import { measureControl } from "./control.ts";
+import { measureDatabases, measureManyDatabases } from "./databases.ts";
 import { measureEmbeddings } from "./embeddings.ts";
 import { measureFunctions } from "./functions.ts";
 import { measureInserts } from "./inserts.ts";
@@ -36,6 +37,8 @@ const GROUPS: Record<string, Group> = {
   recompute: measureRecompute,
   embeddings: measureEmbeddings,
   wake: measureWake,
+  databases: measureDatabases,
+  "many-databases": measureManyDatabases,
 };
 
 const { values } = parseArgs({

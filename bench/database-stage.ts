@@ -1,0 +1,205 @@
+// The hosted product with databases of one organization, and what its benches ask of it.
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { type Hosted, setHosted } from "./hosted.ts";
+import { cliCommand, command, type Stage, time } from "./stage.ts";
+
+export const ORGANIZATION = "bench";
+export const MAIN = `cloud://${ORGANIZATION}:main`;
+/** Of the project. */
+export const FILES = 1_000;
+const POLL_MS = 2;
+const READ_MS = 20;
+const PATIENCE_MS = 60_000;
+
+const APP = `import appdb as db
+
+Base = db.model_base()
+
+
+class Notes(Base, name="notes"):
+    id = db.Column(type=db.Int, primary_key=True)
+    note: db.String
+`;
+
+export interface DatabaseStage extends AsyncDisposable {
+  readonly project: string;
+  command(...args: string[]): Promise<string>;
+  /** Seconds that a command takes. */
+  time(...args: string[]): number;
+  timeCreation(): Promise<number>;
+  create(name: string): Promise<void>;
+  post(path: string): Promise<void>;
+  until(name: string, state: string): Promise<void>;
+  /** Seconds from the request that starts it to its first rows. */
+  timeWake(name: string): Promise<number>;
+  insert(name: string, id: number): Promise<void>;
+  hasRow(name: string, id: number): Promise<boolean>;
+  /** Reads the list of databases until it is told to stop; answers the milliseconds of each read. */
+  readMeanwhile(): () => Promise<number[]>;
+  /** MB of the pods of this home, with all their processes. */
+  memory(): Promise<number>;
+  /** MB of one cluster, as a mean of all. */
+  diskOf(): Promise<number>;
+}
+
+/** Starts the product on a home of its own, with a project of a thousand files and somebody signed in. */
+export async function setDatabases(): Promise<DatabaseStage> {
+  const folder = await mkdtemp(join(tmpdir(), "appdb-bench-"));
+  const [home, project] = [join(folder, "home"), join(folder, "project")];
+  const env = { ...process.env, SERVICE_HOME: home, SERVICE_DATABASE_QUOTA: "1000", SERVICE_LOG_LEVEL: "warn" };
+  await mkdir(join(project, "lib"), { recursive: true });
+  await writeFile(join(project, "app.py"), APP);
+  for (let at = 0; at < FILES - 1; at += 1) await writeFile(join(project, "lib", `file_${at}.py`), `VALUE = ${at}\n`);
+  let hosted: Hosted | undefined;
+  const dispose = async () => {
+    await hosted?.[Symbol.asyncDispose]();
+    await rm(folder, { recursive: true, force: true });
+  };
+  try {
+    await command(env, project, ["init"]);
+    hosted = await setHosted(env);
+    return { ...openStage(hosted.url, { env, home, project }), [Symbol.asyncDispose]: dispose };
+  } catch (error) {
+    await dispose();
+    throw error;
+  }
+}
+
+function openStage(
+  url: string,
+  { env, home, project }: { readonly env: Stage["env"]; readonly home: string; readonly project: string },
+): Omit<DatabaseStage, keyof AsyncDisposable> {
+  let key = "";
+  const databases = `${url}/v1/orgs/${ORGANIZATION}/databases`;
+  const ask = (method: string, path: string, body?: object) =>
+    fetch(`${databases}/${path}`.replace(/\/$/, ""), {
+      method,
+      headers: { "x-api-key": key, "content-type": "application/json" },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+  const demand = async (method: string, path: string, body?: object) => {
+    const response = await ask(method, path, body);
+    const text = await response.text();
+    if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`);
+    return text === "" ? undefined : JSON.parse(text);
+  };
+  const until = (name: string, state: string) =>
+    untilTrue(async () => {
+      const response = await ask("GET", name);
+      const found = response.ok ? ((await response.json()) as { state: string; failure: unknown }) : undefined;
+      if (found?.state === "FAILED") throw new Error(`${name} has failed: ${JSON.stringify(found.failure)}`);
+      return found?.state === state;
+    });
+  const stage: Omit<DatabaseStage, keyof AsyncDisposable> = {
+    project,
+    command: (...args) => command(env, project, args),
+    time: (...args) => {
+      const { args: whole, program } = cliCommand(args);
+      return time(program, whole, { env, cwd: project }) / 1000;
+    },
+    async timeCreation() {
+      const began = performance.now();
+      await stage.command("org", "create", ORGANIZATION);
+      key = JSON.parse(await stage.command("key", "create", "bench", "--json")).api_key;
+      await until("main", "AVAILABLE");
+      const took = seconds(began);
+      await stage.command("db", "update", MAIN, "-f");
+      return took;
+    },
+    create: async (name) => {
+      await stage.command("db", "update", `cloud://${ORGANIZATION}:${name}`, "-f");
+    },
+    post: async (path) => {
+      await demand("POST", path, {});
+    },
+    until,
+    async timeWake(name) {
+      const began = performance.now();
+      await stage.post(`${name}/start`);
+      await untilTrue(async () => {
+        const response = await ask("GET", `${name}/tables/notes/rows`);
+        await response.arrayBuffer();
+        return response.ok;
+      });
+      return seconds(began);
+    },
+    insert: async (name, id) => {
+      await demand("POST", `${name}/tables/notes/rows`, { id, note: `of ${name}` });
+    },
+    hasRow: async (name, id) => {
+      const { rows } = await demand("GET", `${name}/tables/notes/rows`);
+      return JSON.stringify(rows) === JSON.stringify([{ id, note: `of ${name}` }]);
+    },
+    readMeanwhile() {
+      const times: number[] = [];
+      let is_over = false;
+      const reading = (async () => {
+        while (!is_over) {
+          const began = performance.now();
+          await (await ask("GET", "")).arrayBuffer();
+          times.push(performance.now() - began);
+          await sleep(READ_MS);
+        }
+      })();
+      return async () => {
+        is_over = true;
+        await reading;
+        return times;
+      };
+    },
+    memory: () => measurePods(home),
+    async diskOf() {
+      const folder = join(home, "server", "databases");
+      const names = await readdir(folder);
+      return (await sizeOf(folder)) / 1_000_000 / names.length;
+    },
+  };
+  return stage;
+}
+
+/** PSS of every process that names the home's databases, in MB: of pods and what they started, not of the server. */
+async function measurePods(home: string): Promise<number> {
+  const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
+  const parents = new Map<string, string>();
+  const pods = new Set<string>();
+  for (const pid of pids) {
+    const [stat, line] = await Promise.all(
+      ["stat", "cmdline"].map((name) => readFile(`/proc/${pid}/${name}`, "utf8").catch(() => "")),
+    );
+    parents.set(pid, /\) \S+ (\d+)/.exec(stat ?? "")?.[1] ?? "");
+    const is_cluster = line?.includes(join(home, "server", "databases")) === true;
+    if (is_cluster) pods.add(parents.get(pid) ?? pid);
+  }
+  const isPods = (pid: string): boolean => pods.has(pid) || (parents.has(pid) && isPods(parents.get(pid) ?? ""));
+  let sum = 0;
+  for (const pid of pids.filter(isPods)) {
+    const text = await readFile(`/proc/${pid}/smaps_rollup`, "utf8").catch(() => "");
+    sum += Number(/^Pss:\s+(\d+) kB/m.exec(text)?.[1] ?? 0) / 1000;
+  }
+  return sum;
+}
+
+async function sizeOf(folder: string): Promise<number> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+  const files = entries.filter((entry) => entry.isFile());
+  const sizes = await Promise.all(
+    files.map(async ({ name, parentPath }) => (await stat(join(parentPath, name)).catch(() => undefined))?.blocks ?? 0),
+  );
+  return sizes.reduce((sum, blocks) => sum + blocks * 512, 0);
+}
+
+async function untilTrue(check: () => Promise<boolean>): Promise<void> {
+  const began = performance.now();
+  while (!(await check())) {
+    if (performance.now() - began > PATIENCE_MS) throw new Error(`It was not so after ${PATIENCE_MS / 1000} s.`);
+    await sleep(POLL_MS);
+  }
+}
+
+/** Since a moment of performance.now(). */
+export function seconds(since: number): number {
+  return (performance.now() - since) / 1000;
+}
