@@ -1,4 +1,4 @@
-import { writeFileSync } from "node:fs";
+import { statSync, writeFileSync } from "node:fs";
 import { join, sep } from "node:path";
 import { bindTable } from "./sandbox-files.ts";
 import type { Sight } from "./sandbox-layout.ts";
@@ -17,7 +17,9 @@ export function gatherSights(
 ): Sight[] {
   if (!is_root) return [...sights];
   const gathered = [...new Set(folders)];
-  writeFileSync(join(run_folder, "names"), gathered.map((_, at) => `${at}\n`).join(""));
+  // a file is bound to a file, a folder to a folder
+  const kinds = gathered.map((path) => (statSync(path).isDirectory() ? "folder" : "file"));
+  writeFileSync(join(run_folder, "names"), kinds.map((kind, at) => `${kind} ${at}\n`).join(""));
   writeFileSync(join(run_folder, "places"), bindTable(gathered, join(run_folder, "gather")));
   return sights.map((sight) => ({ ...sight, source: reachable(sight.source, gathered) }));
 }

@@ -58,7 +58,7 @@ const GATHER = `set -eu
 uid=$1 run=$2 monitor=$3 tunnel=$4
 shift 4
 mount -t tmpfs -o mode=0755,size=1m gather "$run/gather"
-(cd "$run/gather" && while read -r name; do mkdir "$name"; done) <"$run/names"
+(cd "$run/gather" && while read -r kind name; do if [ "$kind" = file ]; then : >"$name"; else mkdir "$name"; fi; done) <"$run/names"
 mount --all --fstab "$run/places"
 if [ "$tunnel" = make ]; then
   mknod -m 0666 "$run/gather/tun" c 10 200

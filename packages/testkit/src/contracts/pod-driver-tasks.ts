@@ -1,4 +1,4 @@
-import { readdirSync } from "node:fs";
+import { readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { openPodStage, type PodDriverUnderTest } from "./pod-driver-stage.ts";
@@ -48,6 +48,23 @@ export function testTasks(driver: PodDriverUnderTest): void {
       } finally {
         delete process.env.SERVER_SECRET_OF_TEST;
       }
+    });
+
+    test("a task sees single files that it was given, and nothing beside them", async () => {
+      await using stage = openPodStage(driver);
+      const pods = await stage.open();
+      const [given, beside] = ["given file.pem", "beside.pem"].map((name) => join(stage.folder, name)) as [
+        string,
+        string,
+      ];
+      for (const path of [given, beside]) writeFileSync(path, "text", { mode: 0o644 });
+      const script = `const fs = require("node:fs");
+        console.log(${JSON.stringify([given, beside])}.map((path) => fs.existsSync(path) && fs.readFileSync(path, "utf8")).join())`;
+      const lines: string[] = [];
+      const task = stage.task({ args: ["-e", script], onLine: (line) => lines.push(line) });
+      const folders = [...task.folders, { path: given, mode: "read" } as const];
+      expect(await pods.run({ ...task, folders }, signal)).toMatchObject({ code: 0 });
+      expect(lines).toEqual([driver.name === "process" ? "text,text" : "text,false"]);
     });
 
     test("a task that takes too long is ended with all that it started", async () => {
