@@ -71,9 +71,7 @@ export async function buildImage(deps: ReconcileDeps, { database_id, attempt, si
     if (signal.aborted || isDatabaseLost(error)) throw error;
     if (!(error instanceof AppError) && attempt < MOST_ATTEMPTS) throw error;
     if (!(error instanceof AppError)) deps.log.error({ err: error, db: database_id }, "an image could not be built");
-    const { hint, ...failure } = toFailure(error instanceof AppError ? error : unexpected());
-    // a builder knows of no database
-    await fail(deps, seen, wanted, { ...failure, hint: hint?.replaceAll("<db_uri>", seen.uri) ?? null });
+    await fail(deps, seen, wanted, toFailure(error instanceof AppError ? error : unexpected()));
   }
 }
 
@@ -136,7 +134,7 @@ async function fail(
   met: OperationError,
 ): Promise<void> {
   const { org_id, state } = seen.row;
-  const error = adviseBuild(nameDatabase(met, seen.uri), seen.uri);
+  const error = adviseBuild(nameDatabase(met, seen.uri), seen);
   deps.log.info({ db: seen.row.id, image: wanted.environment, code: error.code }, "an image was not built");
   await changeDatabase(deps, seen, {
     event: state === "STARTING" ? "start_failed" : "build_failed",
@@ -157,12 +155,14 @@ async function fail(
   });
 }
 
-/** Every hint ends with the command that tries again: it sends the corrected files, whatever state the database is in. */
-function adviseBuild(error: OperationError, uri: string): OperationError {
+/** Every hint ends with the command that tries again; of one that never ran no update is taken. */
+function adviseBuild(error: OperationError, { row, uri }: SeenDatabase): OperationError {
   const { hint } = error;
-  const again = `cli db build-image ${uri}`;
+  const [again, update] = [`cli db build-image ${uri}`, `cli db update ${uri}`];
   if (hint === null) return { ...error, hint: `Correct it and build again: ${again}` };
-  return hint.includes(again) ? error : { ...error, hint: `${hint.replace(/\.$/, "")}; then build again: ${again}` };
+  if (hint.includes(again)) return error;
+  if (hint.includes(update)) return row.state === "UPDATING" ? error : { ...error, hint: hint.replace(update, again) };
+  return { ...error, hint: `${hint.replace(/\.$/, "")}; then build again: ${again}` };
 }
 
 function buildOf(seen: SeenDatabase, state: "running" | "succeeded" | "failed", error: OperationError | null): string {
