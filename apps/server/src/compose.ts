@@ -47,6 +47,7 @@ import type { Site } from "./identity/csrf.ts";
 import { createIdentity, type Identity } from "./identity/identity.ts";
 import type { Mail } from "./identity/mail.ts";
 import { mountAuth } from "./identity/mount.ts";
+import type { Machine } from "./reconciler/database-deps.ts";
 
 /** Everything that requests work with. */
 export interface ServerDeps {
@@ -87,6 +88,8 @@ export interface ComposeInput {
 export interface KnownPods {
   /** Whether they keep organizations apart. */
   isolates: boolean | undefined;
+  /** Refuses what its images cannot be made of, before somebody asks for it; absent where another server builds them. */
+  checkEnvironment?: Machine["checkEnvironment"] | undefined;
 }
 
 export interface ComposedServer {

@@ -65,6 +65,7 @@ export async function runServer(): Promise<void> {
   });
   await using machine = config.roles.includes("reconciler") ? await openMachine({ ...deps, config }) : undefined;
   pods.isolates = machine?.driver.isolates;
+  pods.checkEnvironment = machine?.checkEnvironment;
   await using reconciler =
     machine === undefined
       ? undefined

@@ -28,10 +28,13 @@ export interface OpenBuilderDeps {
 }
 
 /** Makes what builds the images of this machine's databases, in tasks of its pods' driver. */
-export function openBuilder(deps: OpenBuilderDeps): Machine["buildImage"] {
+export function openBuilder(deps: OpenBuilderDeps): Pick<Machine, "buildImage" | "checkEnvironment"> {
   const { builds, driver, place, tools } = deps;
   const { uv } = tools;
-  if (uv === undefined) return async () => Promise.reject(lacksUv());
+  if (uv === undefined) {
+    const refuse = async () => Promise.reject(lacksUv());
+    return { buildImage: refuse, checkEnvironment: refuse };
+  }
   const { allowed_hosts, ca_file, may_download_python, network_env } = builds;
   const caches = join(place.home, SERVER_PATHS.buildCaches);
   const builder = createHostedImages({
@@ -48,7 +51,7 @@ export function openBuilder(deps: OpenBuilderDeps): Machine["buildImage"] {
     now: () => new Date(),
     runTask: (task, signal) => driver.run(task, signal),
   });
-  return async (input, onLine, signal) => {
+  const buildImage: Machine["buildImage"] = async (input, onLine, signal) => {
     const { database_id, environment, hash, is_forced, org_id, secrets, tree } = input;
     const { files_folder } = databasePlaces(place, database_id);
     await mkdir(join(place.home, SERVER_PATHS.images, org_id), { recursive: true, mode: 0o711 });
@@ -64,6 +67,7 @@ export function openBuilder(deps: OpenBuilderDeps): Machine["buildImage"] {
       signal,
     );
   };
+  return { buildImage, checkEnvironment: (environment) => builder.check(environment) };
 }
 
 function systemPackages({ home }: ServerPlace, network_env: BuildsConfig["network_env"]) {

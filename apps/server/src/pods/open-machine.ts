@@ -60,7 +60,7 @@ export async function openMachine({ blobs, config, db, log }: OpenMachineDeps): 
     askTrees,
     findRuntime: (image) => findRuntime({ home, tools }, image),
     hasImage: async (org_id, hash) => readImage(imageFolder(home, org_id, hash)) !== undefined,
-    buildImage: openBuilder({ place, tools, driver, builds: config.builds, materializeTree: putTree }),
+    ...openBuilder({ place, tools, driver, builds: config.builds, materializeTree: putTree }),
     removeImage: (org_id, hash) => rm(imageFolder(home, org_id, hash), { recursive: true, force: true }),
     materializeTree: putTree,
     [Symbol.asyncDispose]: () => driver[Symbol.asyncDispose](),

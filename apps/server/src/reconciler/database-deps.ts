@@ -46,6 +46,8 @@ export interface Machine {
   /** @throws environment_failed, python_not_found */
   findRuntime(image_folder: string | undefined): Promise<FoundRuntime>;
   hasImage(org_id: string, hash: string): Promise<boolean>;
+  /** Finds what is known of an environment before it is built. @throws environment_refused, system_packages_refused, build_failed */
+  checkEnvironment(environment: EnvironmentDocument): Promise<void>;
   /** @throws build_failed, system_packages_refused */
   buildImage(input: BuildInput, onLine: (line: string) => void, signal: AbortSignal): Promise<BuiltImage>;
   removeImage(org_id: string, hash: string): Promise<void>;

@@ -43,6 +43,7 @@ export function createTestMachine(home: string): TestMachine {
       folders: [],
     }),
     hasImage: async (org_id, hash) => existsSync(imageFolder(home, org_id, hash)),
+    checkEnvironment: async () => undefined,
     async buildImage(input, onLine, signal) {
       writeFileSync(countFile, String(count() + 1));
       const told = (existsSync(buildFile) ? JSON.parse(readFileSync(buildFile, "utf8")) : {}) as Partial<TestBuild>;

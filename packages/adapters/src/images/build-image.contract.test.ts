@@ -186,3 +186,33 @@ test("compiled code of an image is taken by the next one where its modules are t
   expect(cached(second, "tiny")).toBe(cached(first, "tiny"));
   expect(cached(second, "more")).not.toBe(cached(first, "tiny"));
 });
+
+test("what cannot be built is known before: another lock, a Python that nobody has, system packages where there are none", async () => {
+  stage.publish({ name: "tiny" });
+  const builder = stage.builder();
+  const lock = await stage.locked(["tiny"]);
+  const none = { source: null, files: [], python_version: null, system_packages: [], uv_options: null };
+  const locked = (pyproject = lock["pyproject.toml"] ?? "") => ({
+    ...{ ...none, source: "uv.lock" as const },
+    files: [
+      { path: "pyproject.toml", text: pyproject },
+      { path: "uv.lock", text: lock["uv.lock"] ?? "" },
+    ],
+  });
+  await builder.check(locked());
+  await expect(
+    builder.check(locked(lock["pyproject.toml"]?.replace('"tiny"', '"tiny", "more"'))),
+  ).rejects.toMatchObject({
+    code: "environment_refused",
+    message: "uv.lock is not the lock of this pyproject.toml: pyproject.toml asks for more, of which it knows nothing.",
+    hint: "Lock it again: uv lock",
+  });
+  await expect(builder.check({ ...none, system_packages: ["ffmpeg"] })).rejects.toMatchObject({
+    code: "system_packages_refused",
+  });
+  const nobody = { code: "build_failed", message: expect.stringContaining("No Python fits Python 3.98") };
+  await expect(builder.check({ ...none, python_version: "3.98" })).rejects.toMatchObject(nobody);
+  const downloading = stage.builder({ interpreters: stage.interpreters({ may_download: true }) });
+  await expect(downloading.check({ ...none, python_version: "3.98" })).rejects.toMatchObject(nobody);
+  await downloading.check({ ...none, python_version: "3.13" });
+});

@@ -19,7 +19,7 @@ import {
   type StepResult,
 } from "./build-steps.ts";
 import { takeCompiled } from "./compiled-code.ts";
-import { type Interpreters, printVersion } from "./find-interpreter.ts";
+import { type Interpreters, type PythonWish, printVersion } from "./find-interpreter.ts";
 import { createFormerImages } from "./former-images.ts";
 import type { ImageBuilder, ImageInput } from "./image-builder.ts";
 import {
@@ -62,6 +62,13 @@ export function createHostedImages(options: HostedImagesOptions): ImageBuilder {
   const running = new Map<string, Promise<unknown>>();
   const formers = createFormerImages();
 
+  async function check(environment: EnvironmentDocument): Promise<void> {
+    checkEnvironment(environment);
+    const { system_packages } = environment;
+    if (system_packages.length > 0 && options.unpackSystem === null) throw noSystemPackages(system_packages);
+    await options.interpreters.check(wishOf(environment));
+  }
+
   async function build(input: ImageInput, signal: AbortSignal): Promise<BuiltImage> {
     checkEnvironment(input.environment);
     // two databases of one environment build it once
@@ -78,9 +85,7 @@ export function createHostedImages(options: HostedImagesOptions): ImageBuilder {
     const { environment, image_folder } = input;
     const there = input.is_forced === true ? undefined : readImage(image_folder);
     if (there !== undefined) return there;
-    const lock = environment.files.find(({ path }) => path === "uv.lock")?.text;
-    const requires = lock === undefined ? undefined : readRequiresPython(lock);
-    const facts = await options.interpreters.find({ version: environment.python_version, requires }, signal);
+    const facts = await options.interpreters.find(wishOf(environment), signal);
     const name = lateCrypto().randomBytes(6).toString("hex");
     const draft = join(dirname(image_folder), `${DRAFT_PREFIX}${name}`);
     try {
@@ -122,13 +127,7 @@ export function createHostedImages(options: HostedImagesOptions): ImageBuilder {
   ): Promise<SystemPart | null> {
     const { system_packages: packages } = environment;
     if (packages.length === 0) return null;
-    if (options.unpackSystem === null) {
-      throw appError("system_packages_refused", {
-        detail: `The image wants the system packages ${packages.join(", ")}, which this server's pods cannot be given.`,
-        hint: "Take system_packages out of the database's entry, or ask the operator to run pods by the driver `sandbox` or `container`.",
-        meta: { system_packages: packages },
-      });
-    }
+    if (options.unpackSystem === null) throw noSystemPackages(packages);
     return await options.unpackSystem({ packages, folder: join(draft, IMAGE_PATHS.system), onLine }, signal);
   }
 
@@ -169,7 +168,7 @@ export function createHostedImages(options: HostedImagesOptions): ImageBuilder {
     return buildFailure({ exit, said, python: printVersion(facts.version), limits: options.limits });
   }
 
-  return { build };
+  return { build, check };
 }
 
 function tellStart({ environment, facts, onLine }: Omit<BuildInput, "system">): void {
@@ -208,6 +207,19 @@ function readWhole(image_folder: string): BuiltImage {
   const image = readImage(image_folder);
   if (image === undefined) throw new Error(`There is no image in ${image_folder}`);
   return image;
+}
+
+function wishOf({ files, python_version }: EnvironmentDocument): PythonWish {
+  const lock = files.find(({ path }) => path === "uv.lock")?.text;
+  return { version: python_version, requires: lock === undefined ? undefined : readRequiresPython(lock) };
+}
+
+function noSystemPackages(packages: readonly string[]): AppError {
+  return appError("system_packages_refused", {
+    detail: `The image wants the system packages ${packages.join(", ")}, which this server's pods cannot be given.`,
+    hint: "Take system_packages out of the database's entry, or ask the operator to run pods by the driver `sandbox` or `container`.",
+    meta: { system_packages: packages },
+  });
 }
 
 function damaged({ facts }: BuildInput): AppError {

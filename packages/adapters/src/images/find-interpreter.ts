@@ -42,6 +42,11 @@ export interface Interpreters {
    * @throws build_failed with what was asked for and what there is
    */
   find(wish: PythonWish, signal: AbortSignal): Promise<PythonFacts>;
+  /**
+   * Whether there is one, or uv knows where to get it; gets none.
+   * @throws build_failed with what was asked for and what there is
+   */
+  check(wish: PythonWish): Promise<void>;
 }
 
 /** Finds interpreters by uv, which knows where systems keep them. */
@@ -62,6 +67,24 @@ export function createInterpreters(options: InterpretersOptions): Interpreters {
       if (got !== undefined) return got;
     }
     throw noPython(wish, await list(started), options.may_download);
+  }
+
+  async function check(wish: PythonWish): Promise<void> {
+    const started = Date.now();
+    const found =
+      choosePython(await list(started - LIST_AGE_MS), wish) ??
+      choosePython(await list(started), wish) ??
+      (options.may_download ? await findKnown(wish) : undefined);
+    if (found === undefined) throw noPython(wish, await list(started), options.may_download);
+  }
+
+  /** One that uv would get: it knows them without asking anybody. */
+  async function findKnown(wish: PythonWish): Promise<{ readonly version: PythonVersion } | undefined> {
+    const versions = await listVersions(options, ["--all-versions", "--only-downloads"]);
+    return choosePython(
+      versions.map(({ version }) => ({ version: readVersion(version) })),
+      wish,
+    );
   }
 
   async function list(not_before: number): Promise<PythonFacts[]> {
@@ -98,11 +121,14 @@ export function createInterpreters(options: InterpretersOptions): Interpreters {
     });
   }
 
-  return { find };
+  return { find, check };
 }
 
 /** The newest interpreter that fits a wish; undefined when none does. */
-export function choosePython(found: readonly PythonFacts[], wish: PythonWish): PythonFacts | undefined {
+export function choosePython<Found extends Pick<PythonFacts, "version">>(
+  found: readonly Found[],
+  wish: PythonWish,
+): Found | undefined {
   const fitting = found.filter(
     ({ version }) =>
       compare(version, OLDEST) >= 0 &&
@@ -113,14 +139,9 @@ export function choosePython(found: readonly PythonFacts[], wish: PythonWish): P
 }
 
 async function listPythons(options: InterpretersOptions): Promise<PythonFacts[]> {
-  const { base_python, cache_folder, managed_folder, uv } = options;
-  const env = { ...options.env, UV_PYTHON_INSTALL_DIR: managed_folder };
-  const args = ["python", "list", "--only-installed", "--no-config", "--output-format", "json"];
-  const { stdout } = await run(uv, args, { env, timeout: LIST_TIMEOUT_MS, maxBuffer: LIST_BYTES });
-  const paths = uvPythonsSchema
-    .parse(JSON.parse(stdout))
-    .filter((one) => one.implementation === "cpython" && one.variant === "default" && isFinal(one.version))
-    .flatMap(({ path }) => path ?? []);
+  const { base_python, cache_folder } = options;
+  const versions = await listVersions(options, ["--only-installed"]);
+  const paths = versions.flatMap(({ path }) => path ?? []);
   const candidates = base_python === undefined ? paths : [base_python, ...paths];
   const facts = await Promise.all(
     candidates.map((python) =>
@@ -129,6 +150,23 @@ async function listPythons(options: InterpretersOptions): Promise<PythonFacts[]>
     ),
   );
   return facts.filter((one) => one !== undefined);
+}
+
+/** Final versions of CPython that uv knows of. */
+async function listVersions({ env, managed_folder, uv }: InterpretersOptions, which: readonly string[]) {
+  const { stdout } = await run(uv, ["python", "list", ...which, "--no-config", "--output-format", "json"], {
+    env: { ...env, UV_PYTHON_INSTALL_DIR: managed_folder },
+    timeout: LIST_TIMEOUT_MS,
+    maxBuffer: LIST_BYTES,
+  });
+  return uvPythonsSchema
+    .parse(JSON.parse(stdout))
+    .filter((one) => one.implementation === "cpython" && one.variant === "default" && isFinal(one.version));
+}
+
+function readVersion(version: string): PythonVersion {
+  const [major = 0, minor = 0, patch = 0] = version.split(".").map(Number);
+  return [major, minor, patch];
 }
 
 function isFinal(version: string): boolean {

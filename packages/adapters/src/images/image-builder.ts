@@ -23,6 +23,11 @@ export interface ImageInput {
 /** Makes Python environments. */
 export interface ImageBuilder {
   /**
+   * Finds what is known of an environment before it is built: nothing is fetched and nothing is run.
+   * @throws environment_refused; system_packages_refused; build_failed for a Python that cannot be had
+   */
+  check(environment: EnvironmentDocument): Promise<void>;
+  /**
    * Builds an image, or finds it: it appears whole or not at all. Safe to repeat and to be killed in.
    * @throws build_failed with the package, the Python and the platform; environment_refused; system_packages_refused; pod_failed when the
    *  build could not be run; the abort's reason

@@ -1,5 +1,6 @@
 import { type AppError, appError } from "../errors.ts";
 import type { EnvironmentDocument } from "../routes/control-databases.ts";
+import { findStaleLock } from "./check-lock.ts";
 import { findPathProblem } from "./project-tree.ts";
 import { findOwnOption } from "./uv-options.ts";
 
@@ -9,8 +10,8 @@ export const SYSTEM_PACKAGE = /^[a-z0-9][a-z0-9+.-]+(=[A-Za-z0-9.+:~-]+)?$/;
 export const PYTHON_VERSION = /^3\.\d{1,2}(\.\d{1,2})?$/;
 
 /**
- * Checks a document that came from outside: every path lies in the project, every name is one, and what its source needs is there. What
- * its texts say is left to the build, which runs in bounds.
+ * Checks a document that came from outside: every path lies in the project, every name is one, what its source needs is there, and its
+ * lock is of its pyproject.toml. What its texts say otherwise is left to the build, which runs in bounds.
  * @throws environment_refused
  */
 export function checkEnvironment(document: EnvironmentDocument): void {
@@ -31,6 +32,13 @@ export function checkEnvironment(document: EnvironmentDocument): void {
   if (odd !== undefined) throw refused(`${JSON.stringify(odd)} is no name of a Debian package`);
   const own = uv_options === null ? undefined : findOwnOption(uv_options);
   if (own !== undefined) throw refused(`the build sets ${own} itself`);
+  const textOf = (path: string) => files.find((file) => file.path === path)?.text ?? "";
+  const stale = source === "uv.lock" ? findStaleLock(textOf("uv.lock"), textOf("pyproject.toml")) : undefined;
+  if (stale === undefined) return;
+  throw appError("environment_refused", {
+    detail: `uv.lock is not the lock of this pyproject.toml: ${stale}.`,
+    hint: "Lock it again: uv lock",
+  });
 }
 
 function refused(what: string): AppError {

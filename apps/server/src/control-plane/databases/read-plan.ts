@@ -4,6 +4,7 @@ import { CHUNK_BYTES, type TreeEntry } from "@appdb/contract/control/project-tre
 import { databaseUriOf } from "@appdb/contract/control/resource-names";
 import { appError } from "@appdb/contract/errors";
 import { parseName } from "@appdb/contract/names";
+import type { EnvironmentDocument } from "@appdb/contract/routes/control-databases";
 import { sql } from "kysely";
 import type { ResourceBounds } from "../../config-pods.ts";
 import type { Database, Tx } from "../../database/pool.ts";
@@ -23,6 +24,13 @@ export interface ReadPlan extends PlannedDatabase {
   readonly wanted: Wanted;
 }
 
+/** What this server lets a database be. */
+export interface PlanBounds {
+  readonly bounds: ResourceBounds;
+  /** @throws environment_refused, system_packages_refused, build_failed for what its images cannot be made of */
+  checkBuild(environment: EnvironmentDocument): Promise<void>;
+}
+
 /** The name of a database that is planned: one that a database can have. @throws invalid_name */
 export function parseDatabaseName(text: string): string {
   return parseName("database", text);
@@ -31,7 +39,7 @@ export function parseDatabaseName(text: string): string {
 /**
  * Reads what there is and plans what a request would make of it. Nothing is changed.
  * @throws tree_invalid, resources_refused, invalid_request, database_exists, database_quota, database_not_available for a `main` that is
- *  yet to be made
+ *  yet to be made; environment_refused, system_packages_refused and build_failed for what is known of an environment before it is built
  */
 export async function readPlan(
   db: Database | Tx,
@@ -40,10 +48,9 @@ export async function readPlan(
     readonly name: string;
     readonly row: DatabaseRow | undefined;
     readonly request: PlanRequest;
-    readonly bounds: ResourceBounds;
-  },
+  } & PlanBounds,
 ): Promise<ReadPlan> {
-  const { bounds, name, request, row } = input;
+  const { bounds, checkBuild, name, request, row } = input;
   const uri = databaseUriOf(org.name, name);
   if (row?.state === "DELETING") throw nameTaken(uri, row);
   if (row === undefined && name === PROTECTED_DATABASE) throw notAvailable(uri, "PROVISIONING", "updated");
@@ -54,6 +61,9 @@ export async function readPlan(
     environment: isBaseEnvironment(request.environment) ? null : hashEnvironment(request.environment, BUILDER_VERSION),
   };
   const stored = await readStored(db, org, row, request, wanted);
+  // what runs is not refused for what was not known when it was built
+  const is_new = wanted.environment !== null && wanted.environment !== row?.observed?.environment;
+  if (is_new && !stored.is_built) await checkBuild(request.environment);
   const operation = row === undefined ? null : await findOpenKind(db, row.id);
   const planned = row === undefined ? undefined : { ...row, operation };
   return { ...planDatabase({ uri, row: planned, request, wanted, stored, bounds }), wanted };

@@ -31,7 +31,7 @@ export async function requestBuild(
   if (row === undefined) throw databaseNotFound(org, name);
   const state = requestState(databaseUriOf(org.name, row.name), row.state, "build_image");
   const settings = row.state === "FAILED" ? request.settings : {};
-  const planned = await readPlan(tx, org, { name, row, request: { ...request, settings }, bounds: deps.bounds });
+  const planned = await readPlan(tx, org, { ...deps, name, row, request: { ...request, settings } });
   const { plan, wanted } = planned;
   // the base library alone is no image that could be built
   if (row.state === "AVAILABLE" && wanted.environment === null && plan.in_agreement) {

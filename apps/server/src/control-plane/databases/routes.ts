@@ -1,9 +1,11 @@
+import { checkEnvironment } from "@appdb/contract/control/check-environment";
+import type { KnownPods } from "../../compose.ts";
 import type { ServerConfig } from "../../config.ts";
 import type { Database } from "../../database/pool.ts";
 import type { ControlRoutes } from "../../http/checked-route.ts";
 import type { RecordEvent } from "../events/event.ts";
 import { deleteDatabase } from "./delete-database.ts";
-import { parseDatabaseName, readPlan } from "./read-plan.ts";
+import { type PlanBounds, parseDatabaseName, readPlan } from "./read-plan.ts";
 import { requestBuild } from "./request-build.ts";
 import { type DatabaseVerb, requestChange } from "./request-change.ts";
 import { findDatabase, findRow, listDatabases } from "./store.ts";
@@ -13,6 +15,7 @@ export interface DatabaseRouteDeps {
   readonly db: Database;
   readonly config: Pick<ServerConfig, "pods">;
   readonly recordEvent: RecordEvent;
+  readonly pods: Pick<KnownPods, "checkEnvironment">;
 }
 
 const VERBS = {
@@ -26,18 +29,25 @@ const VERBS = {
 export function addDatabaseRoutes(routes: ControlRoutes, deps: DatabaseRouteDeps): void {
   const { db, recordEvent } = deps;
   const { bounds, undelete_days } = deps.config.pods;
+  const plans: PlanBounds = {
+    bounds,
+    checkBuild: async (environment) => {
+      checkEnvironment(environment);
+      await deps.pods.checkEnvironment?.(environment);
+    },
+  };
   routes.add("databaseList", async ({ org, query }) => listDatabases(db, org, query));
   routes.add("databaseShow", async ({ org, params }) => findDatabase(db, org, params.db));
   routes.add("databasePlan", async ({ org, params, body }) => {
     const name = parseDatabaseName(params.db);
     const row = await findRow(db, org.id, name);
-    return (await readPlan(db, org, { name, row, request: body, bounds })).plan;
+    return (await readPlan(db, org, { ...plans, name, row, request: body })).plan;
   });
   routes.change("databaseUpdate", async (call, tx) =>
-    updateDatabase({ tx, recordEvent, bounds }, call, call.params.db, call.body),
+    updateDatabase({ ...plans, tx, recordEvent }, call, call.params.db, call.body),
   );
   routes.change("databaseBuildImage", async (call, tx) =>
-    requestBuild({ tx, recordEvent, bounds }, call, call.params.db, call.body),
+    requestBuild({ ...plans, tx, recordEvent }, call, call.params.db, call.body),
   );
   for (const [name, verb] of Object.entries(VERBS) as [keyof typeof VERBS, DatabaseVerb][]) {
     routes.change(name, async (call, tx) => requestChange({ tx, recordEvent }, call, call.params.db, verb));

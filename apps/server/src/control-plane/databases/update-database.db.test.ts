@@ -1,3 +1,5 @@
+import { BUILDER_VERSION, hashEnvironment } from "@appdb/contract/control/environment";
+import { appError } from "@appdb/contract/errors";
 import type { EnvironmentDocument } from "@appdb/contract/routes/control-databases";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
@@ -119,6 +121,30 @@ describe("a plan", () => {
       .execute();
     expect(databases).toEqual([{ name: "main" }]);
     expect(await images(stage)).toEqual([]);
+  });
+
+  test("of what cannot be built is refused before anything is asked, and so is the update; what runs is not", async () => {
+    const stage = await openDatabaseStage(server);
+    const pods = server.deps.pods;
+    pods.checkEnvironment = async ({ system_packages }) => {
+      if (system_packages.length > 0) throw appError("system_packages_refused", { detail: "There are none here." });
+    };
+    try {
+      const environment = { ...NEW, system_packages: ["ffmpeg"] };
+      expect((await plan(stage, "main", { environment })).json.code).toBe("system_packages_refused");
+      expect((await plan(stage, "extra", { environment })).json.code).toBe("system_packages_refused");
+      expect((await update(stage, "main", { environment })).json.code).toBe("system_packages_refused");
+      expect((await plan(stage, "main", { environment: { ...NEW, files: [] } })).json).toMatchObject({
+        code: "environment_refused",
+        detail: "The environment cannot be built: it has no requirements.txt.",
+      });
+      const hash = hashEnvironment(environment, BUILDER_VERSION);
+      await makeDatabase(server, stage.org, { name: "runs", desired: { environment: hash } });
+      expect((await plan(stage, "runs", { environment })).status).toBe(200);
+    } finally {
+      pods.checkEnvironment = undefined;
+    }
+    expect(await leftBehind(server, stage.database_id)).toMatchObject({ generation: 1, operations: [] });
   });
 });
 

@@ -7,13 +7,12 @@ import type {
 } from "@appdb/contract/routes/control-databases";
 import { sql } from "kysely";
 import type * as z from "zod";
-import type { ResourceBounds } from "../../config-pods.ts";
 import type { Tx } from "../../database/pool.ts";
 import { keepTree } from "../blobs/keep-tree.ts";
 import type { Caller } from "../keys/create-key.ts";
 import type { DesiredDatabase } from "./desired.ts";
 import { isCarriedOut } from "./plan-database.ts";
-import { parseDatabaseName, type ReadPlan, readPlan } from "./read-plan.ts";
+import { type PlanBounds, parseDatabaseName, type ReadPlan, readPlan } from "./read-plan.ts";
 import { generationMoved } from "./say-moves.ts";
 import { requestState } from "./state.ts";
 import { type DatabaseRow, lockDatabase } from "./store.ts";
@@ -21,9 +20,7 @@ import { createChange, type DatabaseChangeDeps, nothingToDo, writeChange } from 
 
 const MOST_DETAIL = 300;
 
-export interface UpdateDeps extends DatabaseChangeDeps {
-  readonly bounds: ResourceBounds;
-}
+export interface UpdateDeps extends DatabaseChangeDeps, PlanBounds {}
 type UpdateRequest = z.output<typeof databaseUpdateRequestSchema>;
 
 /**
@@ -43,7 +40,7 @@ export async function updateDatabase(
   const name = parseDatabaseName(text);
   const row = (await lockDatabase(tx, org.id, name)) ?? (await lockName(tx, org.id, name));
   const uri = databaseUriOf(org.name, name);
-  const planned = await readPlan(tx, org, { name, row, request, bounds: deps.bounds });
+  const planned = await readPlan(tx, org, { ...deps, name, row, request });
   const { desired, plan, wanted } = planned;
   if (request.expected_generation !== plan.generation)
     throw await generationMoved(tx, uri, row, request.expected_generation);

@@ -14,7 +14,7 @@ import { Secret } from "../../secret.ts";
 import { locateTools } from "../../tools/locate-tools.ts";
 import { createHostedImages, HOSTED_BUILDER, type HostedImagesOptions } from "../build-image.ts";
 import { BUILD_LIMITS } from "../build-steps.ts";
-import { createInterpreters } from "../find-interpreter.ts";
+import { createInterpreters, type Interpreters, type InterpretersOptions } from "../find-interpreter.ts";
 import type { ImageBuilder } from "../image-builder.ts";
 import { type PackageIndex, servePackages, type TestPackage, writePackage } from "./package-index.ts";
 
@@ -69,17 +69,10 @@ export class BuildStage implements AsyncDisposable {
   }
 
   builder(changes: Partial<HostedImagesOptions> = {}): ImageBuilder {
-    const { folder, tasks } = this;
+    const { tasks } = this;
     return createHostedImages({
       uv: UV,
-      interpreters: createInterpreters({
-        uv: UV,
-        base_python: PYTHON,
-        managed_folder: join(folder, "managed"),
-        may_download: false,
-        cache_folder: join(folder, "answers"),
-        env: { PATH: "" },
-      }),
+      interpreters: this.interpreters(),
       shared: null,
       unpackSystem: null,
       network_env: {},
@@ -91,6 +84,19 @@ export class BuildStage implements AsyncDisposable {
         tasks.push(task);
         return await runProcessTask(task, signal);
       },
+      ...changes,
+    });
+  }
+
+  /** Pythons of this installation alone. */
+  interpreters(changes: Partial<InterpretersOptions> = {}): Interpreters {
+    return createInterpreters({
+      uv: UV,
+      base_python: PYTHON,
+      managed_folder: join(this.folder, "managed"),
+      may_download: false,
+      cache_folder: join(this.folder, "answers"),
+      env: { PATH: "" },
       ...changes,
     });
   }
