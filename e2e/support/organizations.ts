@@ -5,7 +5,7 @@ import { eventually } from "@appdb/testkit/eventually";
 import { expect, test } from "vitest";
 import { ended, type Hosted, startHosted, startLogin } from "./hosted.ts";
 import type { Place } from "./place.ts";
-import { expectExit, makeProject } from "./served.ts";
+import { expectExit, makeProject, writeFile } from "./served.ts";
 
 const NAMES = ["acme", "other"] as const;
 const READY_MS = 30_000;
@@ -16,6 +16,7 @@ import glob
 import json
 import os
 import socket
+import tiny
 from appdb.functions import uuid7
 
 Base = db.model_base()
@@ -39,7 +40,7 @@ def read(path):
 
 @db.udf
 def shout(text: str) -> str:
-    return text.upper()
+    return tiny.shout(text)
 
 
 @db.udf
@@ -71,9 +72,18 @@ class Attacks(Base, name="attacks"):
     said = attack(told)
 `;
 
+/** A package that is among the project's files, so that an image is built and no registry asked. */
+const MAKE_WHEEL = `import zipfile
+with zipfile.ZipFile("tiny-1-py3-none-any.whl", "w") as wheel:
+    wheel.writestr("tiny.py", "def shout(text): return text.upper() + '!'\\n")
+    wheel.writestr("tiny-1.dist-info/METADATA", "Metadata-Version: 2.1\\nName: tiny\\nVersion: 1\\n")
+    wheel.writestr("tiny-1.dist-info/WHEEL", "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
+    wheel.writestr("tiny-1.dist-info/RECORD", "tiny.py,,\\ntiny-1.dist-info/METADATA,,\\ntiny-1.dist-info/WHEEL,,\\ntiny-1.dist-info/RECORD,,\\n")
+`;
+
 /**
  * Registers what databases of two organizations live through on one server, with the built product and whatever driver its
- * settings say: tables, computed rows, stop and start, and code of the one that tries to reach the other, the server and its own
+ * settings say: images, tables, computed rows, stop and start, and code of the one that tries to reach the other, the server and its own
  * database's programs.
  */
 export function testOrganizations(driver: "sandbox" | "container", settings: Readonly<Record<string, string>>): void {
@@ -81,6 +91,9 @@ export function testOrganizations(driver: "sandbox" | "container", settings: Rea
     timeout: 180_000,
   }, async () => {
     await using place = await makeProject(APP, { env: settings });
+    writeFile(place, "wheel.py", MAKE_WHEEL);
+    writeFile(place, "requirements.txt", "./tiny-1-py3-none-any.whl\n");
+    expect(await place.type("python3 wheel.py")).toMatchObject({ code: 0 });
     const hosted = await startHosted(place);
     expect(hosted.server.output()).toContain(`"driver":"${driver}"`);
     await hosted.setUp("ann@example.com");
@@ -91,7 +104,7 @@ export function testOrganizations(driver: "sandbox" | "container", settings: Rea
     const databases = [];
     for (const name of NAMES) databases.push(await makeDatabase(place, hosted, name));
     for (const { insert, name, secret } of databases) {
-      expect(await insert("docs", { title: `of ${name}` })).toMatchObject({ shouted: `OF ${name.toUpperCase()}` });
+      expect(await insert("docs", { title: `of ${name}` })).toMatchObject({ shouted: `OF ${name.toUpperCase()}!` });
       const targets = targetsOf(place, hosted, databases);
       // what it shall not reach is there
       expect([...targets.paths, ...targets.sockets].filter((path) => !existsSync(path))).toEqual([]);
@@ -113,7 +126,7 @@ export function testOrganizations(driver: "sandbox" | "container", settings: Rea
     for (const { name, rows } of databases) {
       expect((await expectExit(place, 0, "db", "stop", `cloud://${name}:main`)).stdout).toContain("STOPPED");
       expect((await expectExit(place, 0, "db", "start", `cloud://${name}:main`)).stdout).toContain("AVAILABLE");
-      expect(await rows("docs")).toMatchObject([{ title: `of ${name}`, shouted: `OF ${name.toUpperCase()}` }]);
+      expect(await rows("docs")).toMatchObject([{ title: `of ${name}`, shouted: `OF ${name.toUpperCase()}!` }]);
     }
   });
 }
