@@ -1,21 +1,53 @@
+import { type ChildProcess, type SpawnOptions, spawn } from "node:child_process";
 import { delimiter } from "node:path";
+import { Writable } from "node:stream";
 import type { Runtime } from "@appdb/contract/routes/local";
+import { environmentOptions, optionsText } from "../pods/sandbox-options.ts";
+
+/** All that a launcher gets of an environment. */
+const LAUNCHER_ENVIRONMENT = { PATH: "/usr/local/bin:/usr/bin:/bin", LANG: "C.UTF-8" };
+
+export interface SpawnPythonInput {
+  readonly runtime: Pick<Runtime, "env" | "launcher" | "library_paths" | "python">;
+  readonly args: readonly string[];
+  /** Beside the runtime's own. */
+  readonly env?: Readonly<Record<string, string>>;
+  readonly stdin: "pipe" | "ignore";
+}
+
+/**
+ * Starts the application's Python, with pipes for what it prints. Behind a launcher its environment is in no other program's: it
+ * goes to descriptor 3, as options of bubblewrap.
+ * @throws pod_failed for a variable that a launcher cannot be given
+ */
+export function spawnPython(
+  { args, env, runtime, stdin }: SpawnPythonInput,
+  options: Omit<SpawnOptions, "env" | "stdio">,
+): ChildProcess {
+  const variables = { ...pythonEnvironment(runtime), ...env };
+  const [launcher, ...before] = runtime.launcher ?? [];
+  if (launcher === undefined) {
+    return spawn(runtime.python, args, { ...options, env: variables, stdio: [stdin, "pipe", "pipe"] });
+  }
+  const text = optionsText(environmentOptions(variables));
+  const stdio: SpawnOptions["stdio"] = [stdin, "pipe", "pipe", "pipe"];
+  const child = spawn(launcher, [...before, runtime.python, ...args], {
+    ...options,
+    env: LAUNCHER_ENVIRONMENT,
+    stdio,
+  });
+  const told: unknown = child.stdio[3];
+  if (told instanceof Writable) {
+    // one that ends without reading it says why by how it ends
+    told.on("error", () => undefined);
+    told.end(text);
+  }
+  return child;
+}
 
 /** Variables with which a Python of the application is run: its own, and our library on the import path. */
-export function pythonEnvironment({
-  env,
-  library_paths,
-}: Pick<Runtime, "env" | "library_paths">): Record<string, string> {
+function pythonEnvironment({ env, library_paths }: Pick<Runtime, "env" | "library_paths">): Record<string, string> {
   const own = env.PYTHONPATH;
   const paths = own === undefined || own === "" ? library_paths : library_paths.concat(own);
   return { ...env, PYTHONPATH: paths.join(delimiter) };
-}
-
-/** How the application's Python is started: behind its launcher, where it has one. */
-export function pythonCommand(
-  runtime: Pick<Runtime, "python" | "launcher">,
-  args: readonly string[],
-): { readonly program: string; readonly args: string[] } {
-  const [program = runtime.python, ...rest] = [...(runtime.launcher ?? []), runtime.python, ...args];
-  return { program, args: rest };
 }

@@ -1,9 +1,8 @@
-import { spawn } from "node:child_process";
 import { StringDecoder } from "node:string_decoder";
 import { type AppError, appError, ERRORS, type ErrorCode } from "@appdb/contract/errors";
 import type { Manifest } from "@appdb/contract/manifest";
 import type { Runtime } from "@appdb/contract/routes/local";
-import { pythonCommand, pythonEnvironment } from "./python-environment.ts";
+import { spawnPython } from "./python-environment.ts";
 
 /** An import may load models or wait for a network; for ever it may not. */
 const TIMEOUT_MS = 5 * 60 * 1000;
@@ -50,19 +49,20 @@ async function runWriter(
   input: ReadManifestInput,
 ): Promise<{ stdout: string; stderr: string; ending: string | undefined }> {
   const { app_file, runtime, signal } = input;
-  const command = pythonCommand(runtime, ["-P", "-c", WRITER, "--root", runtime.project_root, app_file]);
-  const child = spawn(command.program, command.args, {
-    cwd: runtime.project_root,
-    env: pythonEnvironment(runtime),
-    stdio: ["ignore", "pipe", "pipe"],
-    timeout: TIMEOUT_MS,
-    ...(signal === undefined ? {} : { signal }),
-  });
+  const args = ["-P", "-c", WRITER, "--root", runtime.project_root, app_file];
+  const child = spawnPython(
+    { runtime, args, stdin: "ignore" },
+    {
+      cwd: runtime.project_root,
+      timeout: TIMEOUT_MS,
+      ...(signal === undefined ? {} : { signal }),
+    },
+  );
   const chunks: Buffer[] = [];
   let stderr = "";
   const decoder = new StringDecoder("utf8");
-  child.stdout.on("data", (chunk: Buffer) => chunks.push(chunk));
-  child.stderr.on("data", (chunk: Buffer) => {
+  child.stdout?.on("data", (chunk: Buffer) => chunks.push(chunk));
+  child.stderr?.on("data", (chunk: Buffer) => {
     const text = decoder.write(chunk);
     stderr = (stderr + text).slice(-LAST_WORDS);
     input.onOutput?.(text);
@@ -73,7 +73,7 @@ async function runWriter(
         signal?.aborted === true
           ? appError("interrupted", { detail: "The application was being read.", cause })
           : appError("python_not_found", {
-              detail: `${command.program} cannot be run.`,
+              detail: `${runtime.launcher?.[0] ?? runtime.python} cannot be run.`,
               hint: "Name a Python 3.11 or newer: --python /path/to/python3",
               cause,
             }),

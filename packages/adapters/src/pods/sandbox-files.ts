@@ -54,11 +54,6 @@ export function writeShown(folder: string, name: string, content: string | Buffe
   return path;
 }
 
-/** Options as bubblewrap reads them from a file: each ended by a null character, so that nothing in one can begin another. */
-export function optionsText(options: readonly string[]): string {
-  return options.map((option) => `${option}\0`).join("");
-}
-
 /** Lines of the system's table of file systems that bind each folder to the place of its number below `place`. */
 export function bindTable(folders: readonly string[], place: string): string {
   const escapePath = (path: string) =>

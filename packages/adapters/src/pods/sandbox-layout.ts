@@ -1,5 +1,6 @@
 import { existsSync, lstatSync, readlinkSync } from "node:fs";
 import { sep } from "node:path";
+import { environmentOptions } from "./sandbox-options.ts";
 
 /** Who a pod's own programs are in it, and who the application's code is: neither is the system's first user. */
 export const POD_UID = 1000;
@@ -62,7 +63,7 @@ export interface BoxInput {
   readonly is_outer: boolean;
   /** Null: where its starter is, if that is seen. */
   readonly cwd: string | null;
-  /** Null: its starter's. */
+  /** Null: its starter's, or what further options say. */
   readonly env: Readonly<Record<string, string>> | null;
 }
 
@@ -90,13 +91,8 @@ export function boxOptions(box: BoxInput): string[] {
     ]),
     ...["--remount-ro", "/"],
     ...(box.cwd === null ? [] : ["--chdir", box.cwd]),
-    ...(box.env === null ? [] : ["--clearenv", ...environmentOptions(box.env)]),
+    ...(box.env === null ? [] : environmentOptions(box.env)),
   ];
-}
-
-/** An environment as options of bubblewrap, so that it reaches what runs in the sandbox and nothing before it. */
-export function environmentOptions(env: Readonly<Record<string, string>>): string[] {
-  return Object.entries(env).flatMap(([name, value]) => ["--setenv", name, value]);
 }
 
 /** The outer ones first, so that none hides another. */

@@ -10,7 +10,7 @@ import { readRun } from "./pod-run.ts";
 import type { PodRecord } from "./pod-state.ts";
 import { allotUser } from "./pod-users.ts";
 import { boundPod, enterGroup, type PodGroups, podGroups } from "./sandbox-bounds.ts";
-import { optionsText, writeSettings } from "./sandbox-files.ts";
+import { writeSettings } from "./sandbox-files.ts";
 import { giveFolders, refuseForeignLinks } from "./sandbox-folders.ts";
 import {
   entryNetwork,
@@ -20,6 +20,7 @@ import {
   type SandboxPodsInput,
 } from "./sandbox-host.ts";
 import { boxOptions, POD_UID, type Sight, systemPrograms, systemSettings } from "./sandbox-layout.ts";
+import { optionsText } from "./sandbox-options.ts";
 import { gatherSights, isOfSystem } from "./sandbox-reach.ts";
 import { codeCommand, entryCommand } from "./sandbox-scripts.ts";
 import { endLeftTasks, runSandboxTask } from "./sandbox-task.ts";

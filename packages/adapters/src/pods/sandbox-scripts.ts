@@ -84,13 +84,16 @@ exec unshare --mount --propagation private -- /bin/sh -c "$gather" gather "$uid"
 /** Last, in the sandbox: says that it is there. */
 const BEGIN = 'echo begun >&6; exec 5<&- 6>&- 7<&-; exec "$@"';
 
-/** The sandbox of the application's code, made in its pod: first into its own group, and first in line when memory runs out. */
+/**
+ * The sandbox of the application's code, made in its pod: first into its own group, and first in line when memory runs out. What its
+ * environment is to be comes by descriptor 3: a variable that says how programs are loaded would be obeyed here too.
+ */
 const CODE = `set -eu
 place=$1
 shift
 for group in "$place"/groups/*; do [ ! -e "$group" ] || echo $$ >"$group"; done
 echo 900 >/proc/self/oom_score_adj
-exec /usr/bin/bwrap --args 8 --seccomp 9 -- "$@" 8<"$place/code.options" 9<"$place/code.filter"`;
+exec /usr/bin/bwrap --args 8 --args 3 --seccomp 9 -- "$@" 8<"$place/code.options" 9<"$place/code.filter"`;
 
 export interface EntryInput {
   /** Folder of this start, in which lie `groups`, `filter` and what else the steps read. */

@@ -156,9 +156,16 @@ test("a function that takes more and more memory is charged and its worker repla
   expect(await runner.run(act, ["after"])).toEqual(value("after"));
 });
 
+/** Stands for a sandbox: a process of its own before Python, which takes Python's environment from descriptor 3. */
+const LAUNCHER = `import os, subprocess, sys
+words = open(3).read().split("\\0")
+env = dict(zip(words[2::3], words[3::3]))
+assert words[0] == "--clearenv" and "PIDS" in env and not {"PIDS", "PYTHONPATH"} & set(os.environ)
+sys.exit(subprocess.call(sys.argv[1:], env=env))`;
+
 test.each([
   ["", undefined],
-  [", behind a launcher too", ["sh", "-c", '"$@"; exit $?', "launcher"]],
+  [", behind a launcher too", ["python3", "-c", LAUNCHER]],
 ])("memory that Python's own limit does not count is noticed from outside%s", async (_where, launcher) => {
   const runner = createRunner({ worker_memory_mb: 100, ...(launcher === undefined ? {} : { launcher }) });
   const results = await Promise.all(["a", "share", "b"].map((x) => runner.run(act, [x])));

@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
 import type { Runtime } from "@appdb/contract/routes/local";
 import type { TypeKind } from "@appdb/contract/types";
 import {
@@ -8,7 +8,7 @@ import {
   WORKER_PROTOCOL,
   type WorkerError,
 } from "@appdb/contract/worker-protocol";
-import { pythonCommand, pythonEnvironment } from "../images/python-environment.ts";
+import { spawnPython } from "../images/python-environment.ts";
 import { type ColumnFrame, createFrameCodec, type FrameCodec } from "./frames.ts";
 import { createLineSplitter } from "./output-lines.ts";
 import { familyMemoryBytes, ownMemoryBytes } from "./process-memory.ts";
@@ -59,15 +59,17 @@ export class WorkerProcess {
 
   constructor(options: WorkerProcessOptions) {
     this.#options = options;
-    const command = pythonCommand(options.runtime, ["-P", "-m", "appdb.worker"]);
-    this.#child = spawn(command.program, command.args, {
-      cwd: options.runtime.project_root,
-      env: { ...pythonEnvironment(options.runtime), PYTHONUNBUFFERED: "1" },
-      stdio: ["pipe", "pipe", "pipe"],
-      // An own group: Ctrl-C of a terminal is the engine's to handle, and processes that a function started end with it.
-      detached: process.platform !== "win32",
-      windowsHide: true,
-    });
+    const { runtime } = options;
+    const env = { PYTHONUNBUFFERED: "1" };
+    this.#child = spawnPython(
+      { runtime, args: ["-P", "-m", "appdb.worker"], env, stdin: "pipe" },
+      {
+        cwd: runtime.project_root,
+        // An own group: Ctrl-C of a terminal is the engine's to handle, and processes that a function started end with it.
+        detached: process.platform !== "win32",
+        windowsHide: true,
+      },
+    );
     this.#listen();
     this.send({
       t: "init",

@@ -19,7 +19,7 @@ export const runtimeSchema = z.strictObject({
   env: z.record(z.string(), z.string()),
   /** Worker processes of each service, where the project's entry of the local database says how many. */
   workers: z.int().min(1).optional(),
-  /** What stands before `python`, where it runs in bounds of its own: program and arguments. */
+  /** What stands before `python`, where it runs in bounds of its own: program and arguments. It reads Python's environment from descriptor 3. */
   launcher: z.array(z.string()).optional(),
 });
 export type Runtime = z.infer<typeof runtimeSchema>;
