@@ -1,5 +1,6 @@
 import { cpSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { keepPodCompiled } from "./keep-compiled.mjs";
 import { ROOT } from "./paths.mjs";
 
 const VERSION = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")).version;
@@ -14,7 +15,7 @@ const PROGRAMS = [
   { name: "cli-config", entry: "apps/cli/src/project/read-config.ts", minify: true },
   // apps/pod/src/http/no-schemas.ts
   {
-    name: "pod",
+    name: "pod-program",
     entry: "apps/pod/src/main.ts",
     minify: false,
     left_out: ["@fastify/ajv-compiler", "@fastify/fast-json-stringify-compiler"],
@@ -78,7 +79,7 @@ function leftOut(names) {
 
 /**
  * Bundles the command, the pod and the server, and puts what they read beside them: `cli.js` (the door), `cli-*.js`,
- * `pod.js`, `server.js`, `server-migrations/`, `package.json` (so that Node takes them for CommonJS wherever they lie) and `swagger-ui/`.
+ * `pod.js` (a door too) and `pod-program.*`, `server.js`, `server-migrations/`, `package.json` (so that Node takes them for CommonJS wherever they lie) and `swagger-ui/`.
  *
  * CommonJS, because a bundle of ES modules loads all of Node's modules that any command imports before its first line
  * runs: with Node 24 that is 70 ms for `cli --version` where this is 24 and Node itself 22.
@@ -118,7 +119,10 @@ export async function bundle(target) {
   }
   const door = readFileSync(join(ROOT, "scripts", "packaging", "cli-door.cjs"), "utf8");
   writeFileSync(join(target, "cli.js"), door.replace("@VERSION@", VERSION));
+  const program = readFileSync(join(ROOT, "scripts", "packaging", "program-door.cjs"), "utf8");
+  writeFileSync(join(target, "pod.js"), program.replaceAll("@PROGRAM@", "pod-program"));
   writeFileSync(join(target, "package.json"), '{ "type": "commonjs" }\n');
+  keepPodCompiled(join(target, "pod-program.js"));
   copySwagger(join(target, "swagger-ui"));
   rmSync(join(target, "server-migrations"), { recursive: true, force: true });
   cpSync(join(ROOT, "apps", "server", "migrations"), join(target, "server-migrations"), { recursive: true });

@@ -1,0 +1,58 @@
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { ROOT } from "./paths.mjs";
+import { capture } from "./run.mjs";
+
+/** Any that a pod takes. */
+const LIMITS = {
+  ...{
+    workers: 1,
+    function_timeout_ms: 1_000,
+    worker_memory_mb: 512,
+    body_bytes: 1_000,
+    insert_rows: 1,
+    connections: 2,
+  },
+  ...{ statement_timeout_ms: 1_000, result_rows: 1, result_bytes: 1_000, rows_in_flight: 1, live_queries: 1 },
+  ...{ live_bytes: 1_000, idempotency_keep_s: 60, background_jobs: 1, background_at_once: 1 },
+};
+
+/**
+ * Keeps beside the pod's bundle what Node compiles of it while a database pod starts, for programs of this Node's version. The pod finds
+ * no PostgreSQL and ends by itself; until then it has loaded all that a start needs.
+ */
+export function keepPodCompiled(bundle) {
+  const folder = mkdtempSync(join(tmpdir(), "appdb-build-"));
+  const [data_folder, template_folder, postgres_bin, run_folder, log_folder, files_folder] = [
+    "data",
+    "template",
+    "bin",
+    "run",
+    "log",
+    "files",
+  ].map((name) => join(folder, name));
+  for (const path of [run_folder, log_folder, files_folder]) mkdirSync(path, { mode: 0o700 });
+  const spec = {
+    ...{ role: "database", database_id: "build", uri: "cloud://build:build", token: "build", notices: [] },
+    ...{ data_folder, template_folder, postgres_bin, run_folder, log_folder, files_folder },
+    resources: { cpu: 1, memory_mb: 1024, disk_gb: 1, workers: 1 },
+    limits: LIMITS,
+    runtime: {
+      python: process.execPath,
+      python_source: "build",
+      project_root: files_folder,
+      library_paths: [],
+      env: {},
+    },
+  };
+  try {
+    const program = join(ROOT, "scripts", "packaging", "keep-compiled.cjs");
+    const stdio = ["pipe", "pipe", "pipe"];
+    const { stderr } = capture(process.execPath, [program, bundle, "database"], { stdio, input: JSON.stringify(spec) });
+    if (stderr.includes("What the pod was told"))
+      throw new Error(`The pod has another form of what it is told: ${stderr}`);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
