@@ -3,6 +3,7 @@ import type { Secret } from "@appdb/adapters/secret";
 import { type PodHealth, podHealthSchema } from "@appdb/contract/pod-spec";
 import { podTreesSchema } from "@appdb/contract/routes/pod";
 import { POD_ROUTES } from "@appdb/contract/routes/pod-paths";
+import { connectPod } from "./connect-pod.ts";
 
 const HEALTH_TIMEOUT_MS = 2_000;
 const MOST_BYTES = 100_000;
@@ -22,8 +23,9 @@ export async function askTrees(socket: string, token: Secret): Promise<readonly 
 function get(socketPath: string, path: string, token: Secret): Promise<string> {
   return new Promise((resolve, reject) => {
     const headers = { authorization: `Bearer ${token.reveal()}` };
-    // no agent: a kept connection would keep the pod awake, and outlive it
-    const asked = request({ socketPath, path, headers, agent: false, timeout: HEALTH_TIMEOUT_MS }, (answer) => {
+    // a connection for this request alone: a kept one would keep the pod awake, and outlive it
+    const createConnection = () => connectPod(socketPath, HEALTH_TIMEOUT_MS);
+    const asked = request({ createConnection, path, headers, timeout: HEALTH_TIMEOUT_MS }, (answer) => {
       const pieces: Buffer[] = [];
       let bytes = 0;
       answer.on("data", (piece: Buffer) => {

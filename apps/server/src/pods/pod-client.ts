@@ -2,6 +2,7 @@ import { type IncomingMessage, request } from "node:http";
 import { pipeline } from "node:stream/promises";
 import type { Secret } from "@appdb/adapters/secret";
 import { appError, fromProblem, parseProblem } from "@appdb/contract/errors";
+import { connectPod } from "./connect-pod.ts";
 
 /** Nothing that a pod does for one request is silent for longer: functions, statements and imports have limits below. */
 const SILENCE_MS = 900_000;
@@ -81,8 +82,9 @@ async function send(pod: PodPlace, { body, method, path, signal }: PodCall): Pro
     ...(text === undefined ? {} : { "content-type": "application/json", "content-length": Buffer.byteLength(text) }),
     ...streamed?.headers,
   };
-  // no agent: a kept connection would keep the pod awake, and outlive it
-  const asked = request({ socketPath: pod.socket, method, path, headers, agent: false, signal, timeout: SILENCE_MS });
+  // a connection for this request alone: a kept one would keep the pod awake, and outlive it
+  const createConnection = () => connectPod(pod.socket, SILENCE_MS);
+  const asked = request({ createConnection, method, path, headers, signal, timeout: SILENCE_MS });
   asked.on("timeout", () => asked.destroy(new Error("The pod said nothing for too long.")));
   const answered = new Promise<IncomingMessage>((resolve, reject) => {
     asked.once("response", resolve);

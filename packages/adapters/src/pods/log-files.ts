@@ -1,18 +1,20 @@
-import { type FileHandle, open, readdir, stat } from "node:fs/promises";
+import { type FileHandle, lstat, open, readdir } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
+import { FOREIGN_FILE, inForeignFolder } from "../files/foreign-folder.ts";
 
 const CHUNK_BYTES = 64 * 1024;
 const LINE_FEED = 0x0a;
 
 interface LogFile {
-  readonly path: string;
+  readonly name: string;
   readonly inode: number;
 }
 
 /**
  * The bytes of a log that its writer rotates by renaming (`pod.log` to `pod.log.1`, that to `pod.log.2`): from the oldest file to the
  * newest, and on from there as it grows. A file is known by its inode, so that none is read twice or left out, unless so much
- * was written meanwhile that the writer threw it away.
+ * was written meanwhile that the writer threw it away. What is no file is none of the log's: its writer is not trusted to
+ * leave no links to what we alone may read.
  */
 export class LogFiles implements AsyncDisposable {
   readonly #path: string;
@@ -111,13 +113,8 @@ export class LogFiles implements AsyncDisposable {
 
   /** False when the file's name has become another file's meanwhile. */
   async #enter(file: LogFile): Promise<boolean> {
-    let handle: FileHandle;
-    try {
-      handle = await open(file.path, "r");
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === "ENOENT") return false;
-      throw error;
-    }
+    const handle = await inForeignFolder(dirname(this.#path), (folder) => openFile(join(folder, file.name)));
+    if (handle === undefined) return false;
     if ((await handle.stat()).ino !== file.inode) {
       await handle.close();
       return false;
@@ -141,37 +138,36 @@ export class LogFiles implements AsyncDisposable {
 
   async #look(): Promise<LogFile[]> {
     const name = basename(this.#path);
-    const numbers = (await namesIn(dirname(this.#path))).flatMap((found) => {
-      if (found === name) return [0];
-      const number = found.startsWith(`${name}.`) ? found.slice(name.length + 1) : "";
-      return /^[1-9]\d*$/.test(number) ? [Number(number)] : [];
+    const found = await inForeignFolder(dirname(this.#path), async (folder) => {
+      const numbers = (await readdir(folder)).flatMap((found) => {
+        if (found === name) return [0];
+        const number = found.startsWith(`${name}.`) ? found.slice(name.length + 1) : "";
+        return /^[1-9]\d*$/.test(number) ? [Number(number)] : [];
+      });
+      numbers.sort((one, other) => other - one);
+      const names = numbers.map((number) => (number === 0 ? name : `${name}.${number}`));
+      return await Promise.all(names.map((name) => fileAt(folder, name)));
     });
-    numbers.sort((one, other) => other - one);
-    const files = await Promise.all(
-      numbers.map(async (number) => {
-        const path = join(dirname(this.#path), number === 0 ? name : `${name}.${number}`);
-        const inode = await inodeOf(path);
-        return inode === undefined ? [] : [{ path, inode }];
-      }),
-    );
-    return files.flat();
+    return (found ?? []).flat();
   }
 }
 
-async function namesIn(folder: string): Promise<string[]> {
+async function openFile(path: string): Promise<FileHandle | undefined> {
   try {
-    return await readdir(folder);
+    return await open(path, FOREIGN_FILE);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
+    // gone, or a link by now
+    if (["ENOENT", "ELOOP"].includes((error as NodeJS.ErrnoException).code ?? "")) return undefined;
     throw error;
   }
 }
 
-async function inodeOf(path: string): Promise<number | undefined> {
+async function fileAt(folder: string, name: string): Promise<LogFile[]> {
   try {
-    return (await stat(path)).ino;
+    const found = await lstat(join(folder, name));
+    return found.isFile() ? [{ name, inode: found.ino }] : [];
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
     throw error;
   }
 }

@@ -1,4 +1,17 @@
-import { appendFileSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import {
+  appendFileSync,
+  closeSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { eventually } from "@appdb/testkit/eventually";
@@ -150,3 +163,37 @@ function rename(from: string, to: string): void {
     if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
   }
 }
+
+test("a pod that puts links in its log's place has nobody read, empty or write what they lead to", async () => {
+  const secret = join(folder, "secret");
+  const log = join(folder, "log");
+  const texts = entry(1, "of the machine") + "x".repeat(5_000_000);
+  writeFileSync(secret, texts);
+  mkdirSync(log);
+  for (const name of ["pod.log", "pod.log.1", "output.log", "output.log.old"]) symlinkSync(secret, join(log, name));
+  execFileSync("mkfifo", [join(log, "pod.log.2")]);
+  const words = async (place: string) => {
+    const lines: string[] = [];
+    for await (const { line } of readPodLog(place, { tail: 5, follow: false, signal: never })) lines.push(line);
+    return [...lines, ...(await readLastWords(place, new Date(0), 5))];
+  };
+  expect(await words(log)).toEqual([]);
+  boundOutput(log);
+  closeSync(openOutput(log));
+  expect(lstatSync(join(log, "output.log"))).toMatchObject({ size: 0, nlink: 1 });
+  writeFileSync(join(log, "output.log"), "y".repeat(4_000_001));
+  boundOutput(log);
+  expect(readFileSync(join(log, "output.log.old"), "utf8")).toBe("y".repeat(4_000_000));
+
+  const elsewhere = join(folder, "elsewhere");
+  mkdirSync(elsewhere);
+  for (const name of ["pod.log", "output.log"]) writeFileSync(join(elsewhere, name), texts);
+  const linked = join(folder, "linked");
+  symlinkSync(elsewhere, linked);
+  expect(await words(linked)).toEqual([]);
+  boundOutput(linked);
+  expect(() => openOutput(linked)).toThrow("something else has its name");
+  for (const path of [secret, join(elsewhere, "pod.log"), join(elsewhere, "output.log")])
+    expect(readFileSync(path, "utf8")).toBe(texts);
+  expect(readdirSync(elsewhere).sort()).toEqual(["output.log", "pod.log"]);
+});

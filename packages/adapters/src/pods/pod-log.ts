@@ -1,6 +1,19 @@
-import { copyFileSync, mkdirSync, openSync, renameSync, statSync, truncateSync } from "node:fs";
+import {
+  closeSync,
+  constants,
+  ftruncateSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { appError } from "@appdb/contract/errors";
+import { FOREIGN_FILE, inForeignFolderNow } from "../files/foreign-folder.ts";
 import { createLineSplitter } from "../udf/output-lines.ts";
 import { LogFiles } from "./log-files.ts";
 import { parseLogLine } from "./log-line.ts";
@@ -13,6 +26,8 @@ const OUTPUT_FILE = "output.log";
 const MAX_OUTPUT_BYTES = 4_000_000;
 const MAX_LINE_LENGTH = 64 * 1024;
 const POLL_MS = 100;
+/** Of ours from its first byte, whatever the pod has put in its place. */
+const NEW_FILE = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | FOREIGN_FILE;
 
 /**
  * Reads a pod's log: lines of `pod.log` and of the files that it was rotated to, the oldest first. With `follow` it goes on until the
@@ -61,19 +76,41 @@ export function outputFile(log_folder: string): string {
   return join(log_folder, OUTPUT_FILE);
 }
 
-/** Opens the file for what a program prints by itself from now on; the former program's goes to `output.log.old`. */
+/**
+ * Opens a new file for what a program prints by itself from now on; the former program's goes to `output.log.old`.
+ * @throws pod_failed when something else than a folder has the folder's place
+ */
 export function openOutput(log_folder: string): number {
   mkdirSync(log_folder, { recursive: true, mode: 0o700 });
-  const path = join(log_folder, OUTPUT_FILE);
-  if ((statSync(path, { throwIfNoEntry: false })?.size ?? 0) > 0) renameSync(path, `${path}.old`);
-  return openSync(path, "a", 0o600);
+  const file = inForeignFolderNow(log_folder, (folder) => {
+    const path = join(folder, OUTPUT_FILE);
+    const found = lstatSync(path, { throwIfNoEntry: false });
+    if (found?.size === 0) rmSync(path);
+    else if (found !== undefined) renameSync(path, `${path}.old`);
+    return openSync(path, NEW_FILE | constants.O_APPEND, 0o600);
+  });
+  if (file !== undefined) return file;
+  throw appError("pod_failed", {
+    detail: `The folder ${log_folder} for a pod's log is none: something else has its name.`,
+  });
 }
 
 /** Keeps what a program prints by itself from growing: what is older goes to `output.log.old` once there is much of it. */
 export function boundOutput(log_folder: string): void {
-  const path = join(log_folder, OUTPUT_FILE);
-  if ((statSync(path, { throwIfNoEntry: false })?.size ?? 0) < MAX_OUTPUT_BYTES) return;
-  // the program has the file open to append to it, so that a renamed one would go on growing
-  copyFileSync(path, `${path}.old`);
-  truncateSync(path);
+  inForeignFolderNow(log_folder, (folder) => {
+    const path = join(folder, OUTPUT_FILE);
+    const found = lstatSync(path, { throwIfNoEntry: false });
+    if (found === undefined || !found.isFile() || found.size < MAX_OUTPUT_BYTES) return;
+    // the program has the file open to append to it, so that a renamed one would go on growing
+    const file = openSync(path, constants.O_RDWR | FOREIGN_FILE);
+    try {
+      const words = Buffer.alloc(MAX_OUTPUT_BYTES);
+      const length = readSync(file, words, 0, words.length, found.size - words.length);
+      rmSync(`${path}.old`, { recursive: true, force: true });
+      writeFileSync(`${path}.old`, words.subarray(0, length), { flag: "wx", mode: 0o600 });
+      ftruncateSync(file);
+    } finally {
+      closeSync(file);
+    }
+  });
 }
