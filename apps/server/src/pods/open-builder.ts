@@ -15,7 +15,7 @@ import { databasePlaces, imageFolder, type ServerPlace } from "./database-places
 
 /** On which interpreters are looked for. */
 const PATH = "/usr/local/bin:/usr/bin:/bin";
-/** What is installed where sandboxed images run: the machine's own packages. */
+/** What is installed where images run, in sandboxes and in containers: the machine's own packages. */
 const DPKG_STATUS = "/var/lib/dpkg/status";
 const APT = "apt";
 
@@ -47,7 +47,7 @@ export function openBuilder(deps: OpenBuilderDeps): Pick<Machine, "buildImage" |
     }),
     // each organization's tasks run as a user of its own, to whom the folders that they write are given: a cache of all cannot be
     shared: null,
-    unpackSystem: driver.name === "sandbox" ? createSystemPackages(systemPackages(place, network_env)) : null,
+    unpackSystem: driver.isolates ? createSystemPackages(systemPackages(place, network_env)) : null,
     now: () => new Date(),
     runTask: (task, signal) => driver.run(task, signal),
   });

@@ -1,15 +1,24 @@
 import { type AppError, appError } from "@appdb/contract/errors";
-import type { PodExit } from "../pods/pod-driver.ts";
+import type { PodExit, PodTask } from "../pods/pod-driver.ts";
 import { explainUv } from "./uv-commands.ts";
+
+/** The system's words where one file is larger than all of a build may be. */
+const TOO_LARGE = /File too large/;
 
 export interface BuildFailureInput {
   readonly exit: PodExit;
   /** What the build said, without secrets. */
   readonly said: string;
+  /** The package that it began to build last. */
+  readonly building: string | undefined;
   /** `3.12.8` */
   readonly python: string;
-  readonly limits: { readonly timeout_ms: number; readonly memory_mb: number; readonly disk_bytes: number };
+  readonly limits: PodTask["limits"];
 }
+
+/** The system's words where a build has as many processes as it may. */
+const NO_MORE_PROCESSES =
+  /can't start new thread|(fork|clone|thread|spawn|BlockingIOError).*Resource temporarily unavailable/i;
 
 const HINTS: readonly [pattern: RegExp, hint: string][] = [
   [
@@ -38,19 +47,13 @@ const HINTS: readonly [pattern: RegExp, hint: string][] = [
 ];
 
 /** Why a build failed: what uv says of the package, with the Python and the platform, and one next step. */
-export function buildFailure({ exit, limits, python, said }: BuildFailureInput): AppError {
+export function buildFailure({ building, exit, limits, python, said }: BuildFailureInput): AppError {
   const platform = `Python ${python} on ${process.platform} ${process.arch}`;
   const meta = { python, platform: `${process.platform}-${process.arch}` };
-  const bound = exceededBound(exit, limits);
+  const bound = exceededBound(exit, said, limits);
   if (bound !== undefined) {
-    const package_name = /Building (\S+)/.exec(
-      said
-        .split("\n")
-        .filter((line) => /\bBuilding \S+==|\bBuilding \S+ @/.test(line))
-        .at(-1) ?? "",
-    )?.[1];
     return appError("build_failed", {
-      detail: `The image could not be built for ${platform}: the build ${bound.what}${package_name === undefined ? "" : `; the last package that was built is ${package_name}`}.`,
+      detail: `The image could not be built for ${platform}: the build ${bound.what}${building === undefined ? "" : `; the last package that was built is ${building}`}.`,
       hint: bound.hint,
       meta,
     });
@@ -65,15 +68,28 @@ export function buildFailure({ exit, limits, python, said }: BuildFailureInput):
   });
 }
 
-function exceededBound(exit: PodExit, limits: BuildFailureInput["limits"]): { what: string; hint: string } | undefined {
+function exceededBound(
+  exit: PodExit,
+  said: string,
+  limits: BuildFailureInput["limits"],
+): { what: string; hint: string } | undefined {
   const hint = "Choose a version that has a wheel for this platform, or ask the operator for larger builds.";
   if (exit.is_out_of_memory) return { what: `needed more than ${limits.memory_mb} MB of memory`, hint };
-  if (exit.exceeded === "time") return { what: `took longer than ${limits.timeout_ms / 60_000} minutes`, hint };
-  if (exit.exceeded === "disk") {
+  if (exit.exceeded === "time") return { what: `took longer than ${printTime(limits.timeout_ms)}`, hint };
+  if (exit.exceeded === "disk" || TOO_LARGE.test(said)) {
     return {
-      what: `wrote more than ${(limits.disk_bytes / 1024 ** 3).toFixed(1)} GB`,
+      what: `wrote more than ${printSize(limits.disk_bytes)}`,
       hint: "Install fewer packages, or ask the operator for larger builds.",
     };
   }
+  if (NO_MORE_PROCESSES.test(said)) return { what: `needed more than ${limits.tasks} processes and threads`, hint };
   return undefined;
+}
+
+function printTime(time_ms: number): string {
+  return time_ms < 60_000 ? `${time_ms / 1000} seconds` : `${time_ms / 60_000} minutes`;
+}
+
+function printSize(bytes: number): string {
+  return bytes < 1024 ** 3 ? `${Math.round(bytes / 1024 ** 2)} MB` : `${Number((bytes / 1024 ** 3).toFixed(1))} GB`;
 }

@@ -164,8 +164,8 @@ export function createHostedImages(options: HostedImagesOptions): ImageBuilder {
     if (result.exit.exceeded !== null || result.exit.is_out_of_memory) throw failure(made, result);
   }
 
-  function failure({ facts }: BuildInput, { exit, said }: StepResult): AppError {
-    return buildFailure({ exit, said, python: printVersion(facts.version), limits: options.limits });
+  function failure({ facts }: BuildInput, { building, exit, said }: StepResult): AppError {
+    return buildFailure({ building, exit, said, python: printVersion(facts.version), limits: options.limits });
   }
 
   return { build, check };

@@ -25,6 +25,8 @@ const FEW_MODULES = 100;
 /** What is kept of a build's words to explain its failure; all of them go to the log. */
 const KEPT_LINES = 400;
 const LONGEST_LINE = 4_000;
+/** As uv says it, of a package of an index and of one of a path. */
+const BUILDING = /^\s*Building (\S+==\S+|\S+(?= @ ))/;
 /** Where systems keep the authorities that they trust. */
 const SYSTEM_AUTHORITIES = [
   "/etc/ssl/certs/ca-certificates.crt",
@@ -62,6 +64,8 @@ export interface BuildInput {
 export interface StepResult {
   readonly exit: PodExit;
   readonly said: string;
+  /** The package that it began to build last; one that says much pushes that out of `said`. */
+  readonly building: string | undefined;
 }
 
 /** Of a draft: project, home and scratch files of a build; gone when it ends. */
@@ -89,7 +93,7 @@ export async function installPackages(
   cache: { readonly folder: string; readonly is_shared: boolean },
   signal: AbortSignal,
 ): Promise<StepResult> {
-  const { draft, environment, facts } = build;
+  const { draft, environment, facts, system } = build;
   const uv = realpathSync(options.uv);
   const venv = join(draft, IMAGE_PATHS.venv);
   mkdirSync(cache.folder, { recursive: true, mode: 0o700 });
@@ -122,6 +126,7 @@ export async function installPackages(
     { path: cache.folder, mode: "write" },
     { path: uv, mode: "read" },
     { path: facts.prefix, mode: "read" },
+    ...(system === null ? [] : [{ path: join(draft, IMAGE_PATHS.system), mode: "read" } as const]),
   ];
   const env = {
     ...buildEnvironment(options, build, secrets),
@@ -181,6 +186,7 @@ async function runStep(
 ): Promise<StepResult> {
   const hide = hideSecrets(build.secrets);
   const lines: string[] = [];
+  let building: string | undefined;
   const task: PodTask = {
     id: build.id,
     labels: build.labels,
@@ -194,13 +200,14 @@ async function runStep(
     allowed_hosts: options.allowed_hosts,
     onLine(written) {
       const line = hide(written.slice(0, LONGEST_LINE));
+      building = BUILDING.exec(line)?.[1] ?? building;
       lines.push(line);
       if (lines.length > KEPT_LINES) lines.shift();
       build.onLine(line);
     },
   };
   const exit = await options.runTask(task, signal);
-  return { exit, said: lines.join("\n") };
+  return { exit, said: lines.join("\n"), building };
 }
 
 /** A word of a shell's command line. */

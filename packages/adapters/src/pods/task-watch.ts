@@ -1,5 +1,6 @@
 import { statfs } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
+import { deletedBytes } from "../files/deleted-files.ts";
 import { folderBytes } from "../files/folder-size.ts";
 import type { PodTask } from "./pod-driver.ts";
 
@@ -35,7 +36,8 @@ export async function watchTask(task: PodTask, end: () => void): Promise<TaskWat
       [...(await freeBytes(folders))].map(([disk, bytes]) => Math.max(0, (free.get(disk) ?? bytes) - bytes)),
     );
     if (lost + FREED_MEANWHILE_BYTES < disk_bytes) return false;
-    return (await folderBytes(folders, started)) > disk_bytes;
+    // files that were deleted while they are written to are in no folder, and fill the disk all the same
+    return (await folderBytes(folders, started)) + deletedBytes(folders) > disk_bytes;
   }
 
   const timer = setTimeout(() => exceed("time"), timeout_ms);

@@ -1,0 +1,45 @@
+import { readdirSync, readlinkSync, statSync } from "node:fs";
+
+const BLOCK_BYTES = 512;
+/** As the kernel writes the name of a file that has none any more. */
+const DELETED = " (deleted)";
+/** Where a process's files are: those that it has open, and those that it has in its memory. */
+const HELD = ["fd", "map_files"];
+
+/**
+ * What files take on the disk that were deleted below the folders and that some process still holds, in bytes: no walk through
+ * the folders finds them. Of other users' processes only root is told; 0 where there is no /proc.
+ */
+export function deletedBytes(folders: readonly string[]): number {
+  const found = new Map<string, number>();
+  for (const pid of list("/proc").filter((name) => /^\d+$/.test(name))) {
+    for (const kind of HELD) {
+      for (const name of list(`/proc/${pid}/${kind}`)) {
+        const held = ifThere(() => deletedFile(`/proc/${pid}/${kind}/${name}`, folders));
+        if (held !== undefined) found.set(held.key, held.bytes);
+      }
+    }
+  }
+  return [...found.values()].reduce((sum, bytes) => sum + bytes, 0);
+}
+
+function deletedFile(link: string, folders: readonly string[]): { key: string; bytes: number } | undefined {
+  const path = readlinkSync(link);
+  if (!path.endsWith(DELETED) || !folders.some((folder) => path.startsWith(`${folder}/`))) return undefined;
+  const { blocks, dev, ino, nlink } = statSync(link);
+  return nlink === 0 ? { key: `${dev}:${ino}`, bytes: blocks * BLOCK_BYTES } : undefined;
+}
+
+function list(folder: string): string[] {
+  return ifThere(() => readdirSync(folder)) ?? [];
+}
+
+/** Processes end between two looks, and others' are not shown to everybody. */
+function ifThere<T>(look: () => T): T | undefined {
+  try {
+    return look();
+  } catch (error) {
+    if (["ENOENT", "ESRCH", "EACCES", "EPERM"].includes((error as NodeJS.ErrnoException).code ?? "")) return undefined;
+    throw error;
+  }
+}
