@@ -37,6 +37,8 @@ interface DatabaseTable {
   purge_at: Date | null;
   /** One after the other, since its pod last ran for long. */
   failed_starts: Generated<number>;
+  /** Of one that is asleep: trees that its tables need; null while it runs and where nobody knows. */
+  needed_trees: JSONColumnType<string[]> | null;
 }
 
 interface PodTable {

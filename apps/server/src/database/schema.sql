@@ -114,6 +114,7 @@ CREATE TABLE control.databases (
     sealed_pod_token bytea,
     purge_at timestamp with time zone,
     failed_starts integer DEFAULT 0 NOT NULL,
+    needed_trees jsonb,
     CONSTRAINT databases_purge CHECK (((purge_at IS NULL) = (state <> 'DELETING'::text))),
     CONSTRAINT databases_state CHECK ((state = ANY (ARRAY['PROVISIONING'::text, 'UPDATING'::text, 'AVAILABLE'::text, 'STOPPING'::text, 'STOPPED'::text, 'STARTING'::text, 'FAILED'::text, 'DELETING'::text])))
 );

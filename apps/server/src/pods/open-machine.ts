@@ -1,8 +1,8 @@
-import { rm } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { join, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import type { BlobStore } from "@appdb/adapters/blobs/blob-store";
+import { COLLECT_LIMITS, collectImages, removeImage } from "@appdb/adapters/images/collect-images";
 import { readImage } from "@appdb/adapters/images/image-folder";
 import { choosePodDriver } from "@appdb/adapters/pods/choose-driver";
 import type { PodProgram } from "@appdb/adapters/pods/pod-driver";
@@ -61,7 +61,14 @@ export async function openMachine({ blobs, config, db, log }: OpenMachineDeps): 
     findRuntime: (image) => findRuntime({ home, tools }, image),
     hasImage: async (org_id, hash) => readImage(imageFolder(home, org_id, hash)) !== undefined,
     ...openBuilder({ place, tools, driver, builds: config.builds, materializeTree: putTree }),
-    removeImage: (org_id, hash) => rm(imageFolder(home, org_id, hash), { recursive: true, force: true }),
+    removeImage: (org_id, hash) => removeImage(imageFolder(home, org_id, hash)),
+    collectImages: (use) =>
+      collectImages(
+        { images: join(home, SERVER_PATHS.images), caches: join(home, SERVER_PATHS.buildCaches) },
+        use,
+        COLLECT_LIMITS,
+        new Date(),
+      ),
     materializeTree: putTree,
     [Symbol.asyncDispose]: () => driver[Symbol.asyncDispose](),
   };

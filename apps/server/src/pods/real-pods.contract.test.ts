@@ -95,6 +95,8 @@ test("a database whose first build fails is made with corrected files and an ima
     expect(await pod("POST", "/v1/tables/docs/rows", { title: "kept" })).toContain("KEPT!");
     await ask("databaseStop");
     expect((await becomes("STOPPED")).pods).toEqual([]);
+    const asleep = server.deps.db.selectFrom("control.databases").select("needed_trees").where("id", "=", made.id);
+    expect(await asleep.executeTakeFirst()).toEqual({ needed_trees: [made.project.digest] });
     await ask("databaseStart");
     await becomes("AVAILABLE");
     expect(await pod("GET", "/v1/tables/docs/rows")).toContain("KEPT!");

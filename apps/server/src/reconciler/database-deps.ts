@@ -1,3 +1,5 @@
+import type { BlobStore } from "@appdb/adapters/blobs/blob-store";
+import type { ImageUse } from "@appdb/adapters/images/collect-images";
 import type { PodDriver } from "@appdb/adapters/pods/pod-driver";
 import type { Secret } from "@appdb/adapters/secret";
 import type { PodHealth } from "@appdb/contract/pod-spec";
@@ -51,6 +53,8 @@ export interface Machine {
   /** @throws build_failed, system_packages_refused */
   buildImage(input: BuildInput, onLine: (line: string) => void, signal: AbortSignal): Promise<BuiltImage>;
   removeImage(org_id: string, hash: string): Promise<void>;
+  /** Removes of images and caches what nothing uses; answers how many folders went. */
+  collectImages(use: ImageUse): Promise<number>;
   /** Puts the files of a tree below the folder, under its digest. @throws blobs_missing, disk_full */
   materializeTree(org_id: string, digest: string, files_folder: string, signal: AbortSignal): Promise<void>;
 }
@@ -78,6 +82,7 @@ export interface ReconcileDeps {
   readonly envelope: Envelope;
   readonly notifications: Notifications;
   readonly machine: Machine;
+  readonly blobs: BlobStore;
   /** Called behind steps, so that a test can kill the process there. */
   readonly reconcileStepDone?: ((step: ReconcileStep) => Promise<void>) | undefined;
 }

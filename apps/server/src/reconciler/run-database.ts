@@ -48,6 +48,8 @@ export async function runDatabase(deps: ReconcileDeps, seen: SeenDatabase, signa
       failed_starts: 0,
       awake_because: "just started",
       last_used_at: new Date(),
+      // from now on its tables may be made from others
+      needed_trees: null,
     },
     also: async (tx) => {
       await keepPod(tx, row.id, { id: spec.id, state: "READY", started_at: status.started_at, reason: null });

@@ -1,6 +1,7 @@
 import { rm } from "node:fs/promises";
 import { databasePlaces } from "../pods/database-places.ts";
 import { begin, changeDatabase } from "./change-database.ts";
+import { askNeeded } from "./collect-trees.ts";
 import type { ReconcileDeps } from "./database-deps.ts";
 import { STOP_GRACE_MS } from "./pod-rows.ts";
 import type { WorkOutcome } from "./reconcile-database.ts";
@@ -13,6 +14,7 @@ export const PATIENCE = { recursive: true, force: true, maxRetries: 10, retryDel
 export async function stopDatabase(deps: ReconcileDeps, seen: SeenDatabase): Promise<WorkOutcome> {
   if (!(await begin(deps, seen))) return "moved";
   await deps.reconcileStepDone?.("begun");
+  await keepNeeded(deps, seen.row.id);
   await endPods(deps, seen.row.id);
   await deps.reconcileStepDone?.("pod_stopped");
   await changeDatabase(deps, seen, {
@@ -25,6 +27,14 @@ export async function stopDatabase(deps: ReconcileDeps, seen: SeenDatabase): Pro
   });
   await deps.reconcileStepDone?.("ended");
   return "moved";
+}
+
+/** Writes down which project files its tables need, which nobody can ask for while it sleeps. */
+async function keepNeeded(deps: ReconcileDeps, id: string): Promise<void> {
+  const needed = await askNeeded(deps, id);
+  if (needed === undefined) return;
+  const needed_trees = JSON.stringify(needed);
+  await deps.db.updateTable("control.databases").set({ needed_trees }).where("id", "=", id).execute();
 }
 
 /** Ends all pods of a database, and forgets them: nothing of them stays but what their database has stored. */

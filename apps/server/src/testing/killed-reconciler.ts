@@ -1,5 +1,8 @@
+import { join } from "node:path";
+import { createDiskBlobs } from "@appdb/adapters/blobs/disk-blobs";
 import { Secret } from "@appdb/adapters/secret";
 import { createSilentLog } from "@appdb/testkit/silent-log";
+import { SERVER_PATHS } from "../config.ts";
 import { createRecordEvent } from "../control-plane/events/record-event.ts";
 import { createEnvelope } from "../control-plane/secrets/envelope.ts";
 import { toMasterKey } from "../control-plane/secrets/master-key.ts";
@@ -25,6 +28,7 @@ await startReconciler({
   allow_private: false,
   recordEvent: createRecordEvent(async () => undefined),
   machine: createTestMachine(home),
+  blobs: createDiskBlobs(join(home, SERVER_PATHS.blobs)),
   reconcileStepDone: async (step) => {
     if (step !== wanted) return;
     process.stdout.write(`${step}\n`);

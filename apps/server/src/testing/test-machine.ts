@@ -60,6 +60,7 @@ export function createTestMachine(home: string): TestMachine {
       return { python: "3.12.8", packages: [{ name: "six", version: "1.17.0" }], bytes: 1_000 };
     },
     removeImage: async (org_id, hash) => rmSync(imageFolder(home, org_id, hash), { recursive: true, force: true }),
+    collectImages: async () => 0,
     async materializeTree(_org_id, digest, files_folder) {
       mkdirSync(join(files_folder, digest), { recursive: true });
     },

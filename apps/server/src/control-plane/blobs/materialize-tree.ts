@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { chmod, lstat, mkdir, readdir, rename, rm } from "node:fs/promises";
+import { chmod, lstat, mkdir, readdir, rename, rm, utimes } from "node:fs/promises";
 import { join } from "node:path";
 import type { BlobStore } from "@appdb/adapters/blobs/blob-store";
 import { AppError, appError } from "@appdb/contract/errors";
@@ -39,7 +39,7 @@ export async function materializeTree(
   const folder = join(files_folder, digest);
   // a folder appears whole; what is there and is not the tree was left so by a power cut
   const is_there = await exists(folder);
-  if (is_there && (await isWritten(tree.entries, folder))) return folder;
+  if (is_there && (await isWritten(tree.entries, folder)) && (await use(folder))) return folder;
   if (is_there) await removeReadOnly(folder);
   const draft = join(files_folder, `draft-${randomBytes(8).toString("hex")}`);
   try {
@@ -66,6 +66,18 @@ export async function removeReadOnly(folder: string): Promise<void> {
   await chmod(folder, 0o700);
   for (const entry of entries) if (entry.isDirectory()) await removeReadOnly(join(folder, entry.name));
   await rm(folder, { recursive: true, force: true });
+}
+
+/** Says that it is used, so that it is not collected (collect-trees.ts); false when it just was. */
+async function use(folder: string): Promise<boolean> {
+  const now = new Date();
+  return await utimes(folder, now, now).then(
+    () => true,
+    (error: unknown) => {
+      if (hasCode(error, "ENOENT")) return false;
+      throw error;
+    },
+  );
 }
 
 async function exists(path: string): Promise<boolean> {

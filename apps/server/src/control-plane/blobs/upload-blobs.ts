@@ -6,8 +6,9 @@ import { countBytes, recordBlobs } from "./store.ts";
 
 /** Blobs that are being written at a time: most of the time goes by waiting for the disk. */
 const AT_ONCE = 8;
-/** Rows that one statement writes. */
+/** Rows that one statement writes, and bytes that are held until it has. */
 const BATCH = 64;
+const BATCH_BYTES = 16 * 1024 * 1024;
 
 export interface UploadDeps {
   readonly db: Database;
@@ -32,20 +33,28 @@ export async function uploadBlobs(
   const { db, blobs } = deps;
   const total = { stored: 0, bytes: 0 };
   let room = deps.most_bytes - (await countBytes(db, org_id));
-  const written: { digest: string; bytes: number }[] = [];
+  const written: SentBlob[] = [];
+  let written_bytes = 0;
   const writing = new Set<Promise<void>>();
   let failure: { readonly error: unknown } | undefined;
   const record = async () => {
     const batch = written.splice(0);
+    written_bytes = 0;
     await deps.recheck();
-    await recordBlobs(db, org_id, batch);
+    const rows = batch.map(({ digest, bytes }) => ({ digest, bytes: bytes.length }));
+    await recordBlobs(db, org_id, rows);
+    // a former one may have been collected until its row was written anew; from now on none is
+    for (const { digest, bytes } of batch) {
+      if (!(await blobs.has(org_id, digest))) await blobs.put(org_id, digest, [bytes]);
+    }
     total.stored += batch.length;
-    total.bytes += batch.reduce((sum, { bytes }) => sum + bytes, 0);
+    total.bytes += rows.reduce((sum, { bytes }) => sum + bytes, 0);
   };
   const write = async ({ digest, bytes }: SentBlob) => {
     try {
       await blobs.put(org_id, digest, [bytes]);
-      written.push({ digest, bytes: bytes.length });
+      written.push({ digest, bytes });
+      written_bytes += bytes.length;
     } catch (error) {
       failure ??= { error };
     }
@@ -58,7 +67,7 @@ export async function uploadBlobs(
       writing.add(one);
       if (writing.size === AT_ONCE) await Promise.race(writing);
       if (failure !== undefined) throw failure.error;
-      if (written.length >= BATCH) await record();
+      if (written.length >= BATCH || written_bytes >= BATCH_BYTES) await record();
     }
   } finally {
     await Promise.all(writing);
@@ -71,7 +80,7 @@ export async function uploadBlobs(
 function full(most_bytes: number): Error {
   return appError("payload_too_large", {
     detail: `The files that the organization has uploaded would have more than ${most_bytes} bytes together.`,
-    hint: "Leave large files out by exclude in service.toml; what no database uses any more goes by itself after a day.",
+    hint: "Leave large files out by exclude in service.toml; what no database uses any more goes by itself after a week.",
     meta: { most_bytes },
   });
 }

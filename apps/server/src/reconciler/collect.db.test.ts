@@ -1,0 +1,249 @@
+import { chmodSync, existsSync, mkdirSync, readdirSync, utimesSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { BUILDER_VERSION, hashEnvironment } from "@appdb/contract/control/environment";
+import { eventually } from "@appdb/testkit/eventually";
+import { sql } from "kysely";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { materializeTree } from "../control-plane/blobs/materialize-tree.ts";
+import { databasePlaces, imageFolder } from "../pods/database-places.ts";
+import { ensurePodToken } from "../pods/pod-token.ts";
+import { type DatabaseStage, makeDatabase, makeFiles, NO_PACKAGES, openDatabaseStage } from "../testing/databases.ts";
+import { openServer, type TestServer } from "../testing/open-server.ts";
+import { digestOf, tarOfBlobs } from "../testing/tar.ts";
+import { createTestMachine, type TestMachine } from "../testing/test-machine.ts";
+import { collectBlobs } from "./collect-blobs.ts";
+import { collectTrees } from "./collect-trees.ts";
+import { collectUnusedImages } from "./collect-unused-images.ts";
+
+const WEEK_AGO = new Date(Date.now() - 8 * 86_400_000);
+const NEW = {
+  ...NO_PACKAGES,
+  source: "requirements.txt" as const,
+  files: [{ path: "requirements.txt", text: "iniconfig==2.0" }],
+};
+
+let server: TestServer;
+let machine: TestMachine;
+beforeAll(async () => {
+  server = await openServer();
+  machine = createTestMachine(server.home);
+});
+afterAll(() => server[Symbol.asyncDispose]());
+
+/** Lets a week go by in which nobody used anything. */
+async function age(...tables: ("blobs" | "images" | "trees")[]): Promise<void> {
+  for (const table of tables) {
+    await sql`update ${sql.table(`control.${table}`)} set used_at = ${WEEK_AGO}`.execute(server.deps.db);
+  }
+}
+
+const asked = (stage: DatabaseStage, name: string, more: object) =>
+  server.ask(name as "blobUpload", { as: stage.member, params: { org: stage.org.name, db: "main" }, ...more } as never);
+const upload = (stage: DatabaseStage, texts: readonly string[]) =>
+  asked(stage, "blobUpload", {
+    body: new Uint8Array(tarOfBlobs(texts)),
+    headers: { "content-type": "application/x-tar" },
+  });
+const missing = async (stage: DatabaseStage, texts: readonly string[]): Promise<string[]> =>
+  (await asked(stage, "blobMissing", { body: { digests: texts.map(digestOf) } })).json.missing;
+const planOf = async (stage: DatabaseStage, body: object) =>
+  (await asked(stage, "databasePlan", { body: { settings: {}, environment: NO_PACKAGES, files: [], ...body } })).json;
+const update = async (stage: DatabaseStage, body: object) => {
+  const wanted = { settings: {}, environment: NO_PACKAGES, files: [], ...body };
+  const { generation } = await planOf(stage, wanted);
+  return await asked(stage, "databaseUpdate", { body: { ...wanted, expected_generation: generation } });
+};
+/** What is asked for is carried out at once. */
+const carryOut = () =>
+  sql`update control.databases set state = 'AVAILABLE', observed = desired - 'is_awake'`.execute(server.deps.db);
+
+/** Until somebody waits for what another transaction holds. */
+const waitsForLock = () =>
+  eventually(async () => {
+    const { rows } = await sql`select from pg_locks where not granted`.execute(server.deps.db);
+    expect(rows.length).toBeGreaterThan(0);
+  });
+
+/** Blobs of which there is a row and no bytes. */
+async function lost(stage: DatabaseStage): Promise<string[]> {
+  const rows = await server.deps.db
+    .selectFrom("control.blobs")
+    .select("digest")
+    .where("org_id", "=", stage.org.id)
+    .execute();
+  const found = await Promise.all(rows.map(async ({ digest }) => server.deps.blobs.has(stage.org.id, digest)));
+  return rows.filter((_, at) => found[at] === false).map(({ digest }) => digest);
+}
+
+test("blobs that no files name and nobody asks for go; one that is sent again at that moment is there after it", async () => {
+  const stage = await openDatabaseStage(server);
+  const files = await makeFiles(server, stage.org, { "app.py": "kept" });
+  expect((await update(stage, { files })).status).toBe(202);
+  await upload(stage, ["old", "again", "told"]);
+  await age("blobs", "trees");
+  expect(await missing(stage, ["told"])).toEqual([]);
+  const { blobs } = server.deps;
+  let sending: ReturnType<typeof upload> | undefined;
+  const racing = {
+    ...blobs,
+    async delete(owner: string, digest: string) {
+      if (digest === digestOf("again")) {
+        sending = upload(stage, ["again"]);
+        await Promise.race([sending, waitsForLock()]);
+      }
+      await blobs.delete(owner, digest);
+    },
+  };
+  expect(await collectBlobs({ ...server.deps, blobs: racing })).toBe(2);
+  expect((await sending)?.json).toEqual({ stored: 1, bytes: 5 });
+  expect(await missing(stage, ["old", "again", "told", "kept"])).toEqual([digestOf("old")]);
+  expect(await blobs.has(stage.org.id, digestOf("old"))).toBe(false);
+  expect(await lost(stage)).toEqual([]);
+});
+
+test("updates that go on while everything is a week old lose none of their files", async () => {
+  const stage = await openDatabaseStage(server);
+  let is_over = false;
+  const collecting = (async () => {
+    while (!is_over) {
+      await collectBlobs(server.deps);
+      await collectTrees({ ...server.deps, machine });
+    }
+  })();
+  try {
+    for (let round = 0; round < 12; round++) {
+      await age("blobs", "trees");
+      const texts = [`shared ${round % 3}`, `of its own ${round}`, "always"];
+      const files = await makeFiles(
+        server,
+        stage.org,
+        Object.fromEntries(texts.map((text, at) => [`f${at}`, text])),
+        [],
+      );
+      await eventually(async () => {
+        const lacks = await missing(stage, texts);
+        if (lacks.length > 0)
+          await upload(
+            stage,
+            texts.filter((text) => lacks.includes(digestOf(text))),
+          );
+        expect((await update(stage, { files })).status).toBe(202);
+      });
+      await carryOut();
+      const { desired } = await server.deps.db
+        .selectFrom("control.databases")
+        .select("desired")
+        .where("id", "=", stage.database_id)
+        .executeTakeFirstOrThrow();
+      const files_folder = join(server.home, "unpacked");
+      const tree = { org_id: stage.org.id, digest: desired.tree ?? "", files_folder };
+      const folder = await materializeTree(server.deps, tree, new AbortController().signal);
+      expect(readdirSync(folder)).toEqual(["f0", "f1", "f2"]);
+    }
+  } finally {
+    is_over = true;
+    await collecting;
+  }
+  expect(await lost(stage)).toEqual([]);
+});
+
+test("unpacked files go that neither the database nor a table of its uses, also of one that is asleep", async () => {
+  const stage = await openDatabaseStage(server);
+  const name = (letter: string) => letter.repeat(64);
+  const lay = (id: string, names: readonly string[]) => {
+    const { files_folder } = databasePlaces(machine.place, id);
+    for (const each of names) {
+      const folder = join(files_folder, each);
+      mkdirSync(folder, { recursive: true });
+      writeFileSync(join(folder, "app.py"), "", { mode: 0o444 });
+      chmodSync(folder, 0o555);
+      if (each !== name("f")) utimesSync(folder, WEEK_AGO, WEEK_AGO);
+    }
+    return () => readdirSync(files_folder).sort();
+  };
+  const make = async (db: string, needed: readonly string[] | null) => {
+    const trees = { desired: { tree: name("d") }, observed: { tree: name("c") } };
+    const id = await makeDatabase(server, stage.org, { name: db, state: "STOPPED", ...trees });
+    await ensurePodToken(server.deps, { id, org_id: stage.org.id });
+    const needed_trees = needed === null ? null : JSON.stringify(needed);
+    await server.deps.db.updateTable("control.databases").set({ needed_trees }).where("id", "=", id).execute();
+    return id;
+  };
+  const ids = [await make("asleep", [name("a")]), await make("awake", null), await make("unknown", null)];
+  const all = [..."abcdf"].map(name);
+  const [asleep, awake, unknown] = ids.map((id) => lay(id, [...all, "draft-0"]));
+  const entries = JSON.stringify([]);
+  for (const digest of all) {
+    await server.deps.db
+      .insertInto("control.trees")
+      .values({ org_id: stage.org.id, digest, entries, files: 0, bytes: "0", used_at: WEEK_AGO })
+      .execute();
+  }
+  const awake_socket = databasePlaces(machine.place, ids[1] ?? "").socket;
+  const answering: TestMachine = {
+    ...machine,
+    askTrees: async (socket) => (socket === awake_socket ? [name("b")] : undefined),
+  };
+  expect(await collectTrees({ ...server.deps, machine: answering })).toBe(5);
+  expect(asleep?.()).toEqual([..."acdf"].map(name));
+  expect(awake?.()).toEqual([..."bcdf"].map(name));
+  expect(unknown?.()).toEqual([..."abcdf"].map(name));
+  const rows = await server.deps.db
+    .selectFrom("control.trees")
+    .select("digest")
+    .where("org_id", "=", stage.org.id)
+    .execute();
+  expect(rows.map(({ digest }) => digest).sort()).toEqual(all);
+});
+
+test("an image that no database names goes; an update that wants it at that moment has it built", async () => {
+  const stage = await openDatabaseStage(server);
+  const { db } = server.deps;
+  const wanted = hashEnvironment(NEW, BUILDER_VERSION);
+  const [named, old] = ["1".repeat(64), "2".repeat(64)];
+  await makeDatabase(server, stage.org, { name: "runs", desired: { environment: named } });
+  for (const hash of [wanted, named, old]) {
+    mkdirSync(imageFolder(server.home, stage.org.id, hash), { recursive: true });
+    await db
+      .insertInto("control.images")
+      .values({
+        ...{ org_id: stage.org.id, hash, state: "ready", environment: JSON.stringify(NEW), python: "3.12.8" },
+        ...{ packages: "[]", bytes: "1", built_at: new Date() },
+      })
+      .execute();
+  }
+  await age("images");
+  let updating: ReturnType<typeof update> | undefined;
+  let used: object | undefined;
+  const racing: TestMachine = {
+    ...machine,
+    async removeImage(org_id, hash) {
+      if (hash === wanted) {
+        updating = update(stage, { environment: NEW });
+        await Promise.race([updating, waitsForLock()]);
+      }
+      await machine.removeImage(org_id, hash);
+    },
+    collectImages: async (use) => {
+      used = use;
+      return 0;
+    },
+  };
+  expect(await collectUnusedImages({ db, machine: racing })).toBe(2);
+  expect((await updating)?.status).toBe(202);
+  const images = await db
+    .selectFrom("control.images")
+    .select(["hash", "state"])
+    .where("org_id", "=", stage.org.id)
+    .execute();
+  expect(new Map(images.map(({ hash, state }) => [hash, state]))).toEqual(
+    new Map([
+      [wanted, "building"],
+      [named, "ready"],
+    ]),
+  );
+  expect([wanted, named, old].filter((hash) => existsSync(imageFolder(server.home, stage.org.id, hash)))).toEqual([
+    named,
+  ]);
+  expect(used).toMatchObject({ wanted: expect.any(Set), oldest_pods: new Map() });
+});
