@@ -4,10 +4,17 @@ import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "n
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { startTestEngine, whyNoEngine } from "@appdb/testkit/container-engine";
+import { useSandbox } from "@appdb/testkit/sandbox";
+import { createSilentLog } from "@appdb/testkit/silent-log";
+import { afterAll, afterEach, beforeEach, expect, test } from "vitest";
+import { createContainerPods } from "../pods/container-pods.ts";
+import type { PodDriver, PodDriverInput, PodTask } from "../pods/pod-driver.ts";
+import { createSandboxPods } from "../pods/sandbox-pods.ts";
+import { BUILD_LIMITS } from "./build-steps.ts";
 import { imageRuntime } from "./image-runtime.ts";
 import { createSystemPackages } from "./system-packages.ts";
-import { ask, type BuildStage, openBuildStage } from "./testing/build-stage.ts";
+import { ask, type BuildStage, below, openBuildStage } from "./testing/build-stage.ts";
 import { sourceFiles } from "./testing/package-index.ts";
 
 let stage: BuildStage;
@@ -99,6 +106,61 @@ test("a package that is built from its source finds headers of system packages",
   const image = await stage.build({ files, system_packages: ["tinyheaders"], options: options() });
   expect(image.packages).toEqual([{ name: "needy", version: "1.0" }]);
 });
+
+const sandbox = await useSandbox();
+if (sandbox !== undefined) testIsolated("sandbox", (input) => createSandboxPods({ ...input, ...sandbox }));
+
+const why = whyNoEngine();
+if (why !== undefined) test.skip(`containers: ${why}`);
+else {
+  const engine = await startTestEngine();
+  afterAll(() => engine[Symbol.asyncDispose]());
+  testIsolated("container", (input) => createContainerPods({ ...input, engine_socket: engine.socket }));
+}
+
+function testIsolated(name: string, create: (input: PodDriverInput) => Promise<PodDriver>): void {
+  test(`with the driver ${name} builds and what runs in the image find its system packages`, async () => {
+    const program = "#!/bin/sh\necho the program runs beside $(ls $LD_LIBRARY_PATH)\n";
+    publish("tiny", "", {
+      "usr/bin/tinyprogram": [program, 0o755],
+      "usr/include/tiny.h": ["int tiny;", 0o644],
+      "usr/lib/tiny/libtiny.so": ["", 0o644],
+    });
+    const code =
+      "assert os.path.exists(os.environ['CPATH'].split(':')[0] + '/tiny.h')\n" +
+      "import subprocess\nassert b'the program runs' in subprocess.check_output(['tinyprogram'])";
+    await using pods = await create({
+      folder: join(stage.folder, "pods"),
+      program: { file: join(stage.folder, "pod.js"), node_options: [] },
+      log: createSilentLog(),
+      clock: { now: Date.now },
+    });
+    const runTask = (task: PodTask, signal: AbortSignal) => pods.run(task, signal);
+    const files = { "requirements.txt": "./needy\n", ...below("needy", sourceFiles("needy", "1.0", code)) };
+    const image = await stage.build({ files, system_packages: ["tiny"], options: { ...options(), runTask } });
+    expect(image.packages).toEqual([{ name: "needy", version: "1.0" }]);
+    const { env, folders } = imageRuntime(image.folder);
+    const lines: string[] = [];
+    const exit = await pods.run(
+      {
+        ...{ id: "runs", labels: { organization_id: "one", database_id: "db", kind: "database" } },
+        ...{
+          program: "/bin/sh",
+          args: ["-c", "tinyprogram"],
+          env,
+          cwd: image.folder,
+          network: "none",
+          allowed_hosts: [],
+        },
+        folders: folders.map((path) => ({ path, mode: "read" })),
+        limits: BUILD_LIMITS,
+        onLine: (line) => lines.push(line),
+      },
+      AbortSignal.timeout(30_000),
+    );
+    expect([exit.code, lines]).toEqual([0, ["the program runs beside libtiny.so"]]);
+  });
+}
 
 test("a system package that does not exist, does not fit or is too large is named, and nothing is left", async () => {
   publish("needy", "Depends: no-such-library\n", {});
