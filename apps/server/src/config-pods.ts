@@ -1,4 +1,5 @@
 import { availableParallelism, totalmem } from "node:os";
+import { POD_USERS, type UserRange } from "@appdb/adapters/pods/pod-users";
 import type { Resources } from "@appdb/contract/pod-spec";
 import { z } from "zod";
 
@@ -18,6 +19,8 @@ export const podSettings = {
   SERVICE_PODS: z.preprocess(empty, z.enum(POD_DRIVERS).default("auto")),
   /** Where the container engine serves its API, for SERVICE_PODS=container; found when it is left out. */
   SERVICE_ENGINE_SOCKET: z.preprocess(empty, z.string().startsWith("/", "is no absolute path").optional()),
+  /** User ids that nobody else on the machine has, `first:count`: each database gets one, and each organization for its builds. */
+  SERVICE_POD_USERS: z.preprocess(empty, z.string().transform(parseUsers).default(POD_USERS)),
   SERVICE_MIN_CPU: number(0.1, 0.01, 1_024),
   SERVICE_MAX_CPU: number(availableParallelism(), 0.01, 1_024),
   SERVICE_MIN_MEMORY_MB: count(256, 128, 16_777_216),
@@ -34,6 +37,26 @@ export const podSettings = {
   SERVICE_UNDELETE_DAYS: count(7, 0, 365),
 } as const;
 
+/** Below are the system's own users, and above the last one is none. */
+const LEAST_USER = 1_000;
+const USERS_END = 2 ** 32 - 1;
+/** Nobody, in its two numbers: what belongs to no known user is shown as theirs. */
+const NOBODY = [65_534, 65_535];
+
+function parseUsers(text: string, context: z.RefinementCtx): UserRange {
+  const [, first, count] = (/^(\d+):(\d+)$/.exec(text) ?? []).map(Number);
+  const refuse = (message: string) => {
+    context.addIssue({ code: "custom", message });
+    return z.NEVER;
+  };
+  if (first === undefined || count === undefined || count === 0)
+    return refuse(`is no FIRST:COUNT: ${POD_USERS.first}:${POD_USERS.count}`);
+  const end = first + count;
+  if (first < LEAST_USER || end > USERS_END) return refuse(`is not within ${LEAST_USER} to ${USERS_END - 1}`);
+  if (NOBODY.some((user) => user >= first && user < end)) return refuse(`has the users ${NOBODY.join(" and ")} in it`);
+  return { first, count };
+}
+
 type Found = z.output<z.ZodObject<typeof podSettings>>;
 
 /** What an operator lets a database use. */
@@ -45,6 +68,7 @@ export interface ResourceBounds {
 export interface PodsConfig {
   readonly driver: (typeof POD_DRIVERS)[number];
   readonly engine_socket: string | undefined;
+  readonly users: UserRange;
   readonly bounds: ResourceBounds;
   readonly most_upload_bytes: number;
   readonly undelete_days: number;
@@ -85,6 +109,7 @@ export function toPodsConfig(found: Found): PodsConfig {
   return {
     driver: found.SERVICE_PODS,
     engine_socket: found.SERVICE_ENGINE_SOCKET,
+    users: found.SERVICE_POD_USERS,
     bounds: { least: bound("least"), most: bound("most") },
     most_upload_bytes: found.SERVICE_MAX_UPLOADS_GB * GIGABYTE,
     undelete_days: found.SERVICE_UNDELETE_DAYS,

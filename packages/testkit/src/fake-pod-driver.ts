@@ -35,6 +35,8 @@ export interface FakePods {
   starts(id: string): number;
   /** Ids of pods that run. */
   running(): string[];
+  /** Databases of which nothing is kept, of those that this process let go of. */
+  forgotten(): string[];
   /** What a pod was told. */
   told(id: string): DatabasePodSpec;
 }
@@ -50,6 +52,7 @@ const NO_EXIT: PodExit = { code: null, signal: null, is_out_of_memory: false, ex
 
 export function createFakePods(folder: string): FakePods {
   mkdirSync(folder, { recursive: true });
+  const forgotten = new Set<string>();
   const fileOf = (id: string) => join(folder, `${id}.json`);
   const read = (id: string) => readJson<FakePod>(fileOf(id));
   const all = () =>
@@ -109,6 +112,9 @@ export function createFakePods(folder: string): FakePods {
       if (read(id)?.state === "running") throw appError("pod_failed", { detail: `The pod ${id} runs.` });
       rmSync(fileOf(id), { force: true });
     },
+    forgetDatabase: async (database_id) => {
+      forgotten.add(database_id);
+    },
     run: async () => {
       throw appError("pod_failed", { detail: "A fake driver runs no tasks." });
     },
@@ -136,6 +142,7 @@ export function createFakePods(folder: string): FakePods {
       all()
         .filter(({ state }) => state === "running")
         .map(({ id }) => id),
+    forgotten: () => [...forgotten],
     told(id) {
       const pod = read(id);
       if (pod === undefined) throw new Error(`There is no pod ${id}.`);

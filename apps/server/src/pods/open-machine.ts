@@ -36,6 +36,7 @@ export async function openMachine({ blobs, config, db, log }: OpenMachineDeps): 
     folder: join(home, SERVER_PATHS.pods),
     program: findPodProgram(),
     engine_socket: config.pods.engine_socket,
+    users: config.pods.users,
     clock: { now: Date.now },
     log,
   });
@@ -48,6 +49,7 @@ export async function openMachine({ blobs, config, db, log }: OpenMachineDeps): 
   return {
     place,
     driver,
+    pod_users: config.pods.users,
     template_folder,
     postgres_bin,
     ensureTemplate() {

@@ -1,6 +1,7 @@
 import type { BlobStore } from "@appdb/adapters/blobs/blob-store";
 import type { ImageUse } from "@appdb/adapters/images/collect-images";
 import type { PodDriver } from "@appdb/adapters/pods/pod-driver";
+import type { UserRange } from "@appdb/adapters/pods/pod-users";
 import type { Secret } from "@appdb/adapters/secret";
 import type { PodHealth } from "@appdb/contract/pod-spec";
 import type { EnvironmentDocument } from "@appdb/contract/routes/control-databases";
@@ -37,6 +38,8 @@ export interface BuiltImage {
 export interface Machine {
   readonly place: ServerPlace;
   readonly driver: PodDriver;
+  /** To whom folders of pods may have been given. */
+  readonly pod_users: UserRange;
   readonly template_folder: string;
   readonly postgres_bin: string;
   /** Makes the cluster that new databases copy, once. @throws postgres_failed */

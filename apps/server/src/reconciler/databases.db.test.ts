@@ -199,6 +199,7 @@ describe("a database", () => {
       operations: expect.arrayContaining(["database.delete succeeded"]),
     });
     expect([existsSync(data_folder), existsSync(files_folder)]).toEqual([false, false]);
+    expect(stage.machine.pods.forgotten()).toEqual([stage.id]);
     const { rows } = await sql`select from control.data_keys where database_id = ${stage.id}`.execute(server.deps.db);
     expect(rows).toEqual([]);
   });

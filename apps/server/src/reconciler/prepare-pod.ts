@@ -1,7 +1,6 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { PodSpec } from "@appdb/adapters/pods/pod-driver";
-import { POD_USERS } from "@appdb/adapters/pods/sandbox-host";
 import { openRuntimeFolder } from "@appdb/adapters/postgres/runtime-folder";
 import type { Secret } from "@appdb/adapters/secret";
 import { AppError } from "@appdb/contract/errors";
@@ -49,7 +48,7 @@ async function prepare(
   const places = databasePlaces(machine.place, id);
   // which tree is run is said by whoever asks the pod: files that change need no other pod
   const project_root = join(places.files_folder, NO_FILES);
-  openRuntimeFolder(places.run_folder, POD_USERS);
+  openRuntimeFolder(places.run_folder, machine.pod_users);
   for (const folder of [places.data_folder, places.log_folder, project_root]) await makeFolder(folder);
   if (wanted.tree !== null) await machine.materializeTree(org_id, wanted.tree, places.files_folder, signal);
   const image = wanted.environment === null ? undefined : imageFolder(machine.place.home, org_id, wanted.environment);

@@ -52,6 +52,7 @@ export async function removeDatabase(deps: ReconcileDeps, seen: SeenDatabase): P
 export async function removeStorage({ machine }: Pick<ReconcileDeps, "machine">, database_id: string): Promise<void> {
   const { data_folder, files_folder, run_folder } = databasePlaces(machine.place, database_id);
   for (const folder of [data_folder, files_folder, run_folder]) await rm(folder, PATIENCE);
+  await machine.driver.forgetDatabase(database_id);
 }
 
 /** Whether its storage may go for good, by the database's clock; from then on nobody can take the deletion back. */

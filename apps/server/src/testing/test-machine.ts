@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { POD_USERS } from "@appdb/adapters/pods/pod-users";
 import { appError } from "@appdb/contract/errors";
 import { createFakePods, type FakePods } from "@appdb/testkit/fake-pod-driver";
 import { imageFolder } from "../pods/database-places.ts";
@@ -31,6 +32,7 @@ export function createTestMachine(home: string): TestMachine {
   return {
     pods,
     driver: pods.driver,
+    pod_users: POD_USERS,
     askHealth: pods.askHealth,
     askTrees: async () => [],
     place: { home, runtime_base },

@@ -10,18 +10,12 @@ import type { ContainerInput } from "./container-spec.ts";
 import { demandEngine, type Engine, openEngine } from "./engine-client.ts";
 import { findEngineSocket } from "./find-engine.ts";
 import type { PodDriverInput, PodSpec } from "./pod-driver.ts";
-import { allotUser, type UserRange } from "./pod-users.ts";
+import { allotUser, POD_USERS, retireUser } from "./pod-users.ts";
 import { writeShown } from "./sandbox-files.ts";
-import { POD_USERS } from "./sandbox-host.ts";
 import { type AllowedHost, machineAddresses, networkRules } from "./sandbox-network.ts";
 
 /** AppArmor's own rules for containers forbid mounts, of which the sandbox of the application's code is made. */
 const APPARMOR = "/sys/module/apparmor/parameters/enabled";
-
-export interface ContainerPodsInput extends PodDriverInput {
-  /** User ids of databases and organizations; `POD_USERS` when left out. */
-  readonly users?: UserRange;
-}
 
 /** What all containers of a driver are made with. */
 export interface ContainerHost {
@@ -32,6 +26,7 @@ export interface ContainerHost {
   /** What the engine is, and has; asked once. @throws pod_failed */
   about(): Promise<EngineAbout>;
   userOf(owner: string): number;
+  retire(owner: string): void;
   /** Options of the engine's security. */
   security(level: "pod" | "code"): Promise<string[]>;
 }
@@ -43,7 +38,7 @@ interface EngineAbout {
 }
 
 /** Loads the engine's client; the engine is not asked yet. @throws pods_unavailable where there is none */
-export async function openContainerHost(input: ContainerPodsInput): Promise<ContainerHost> {
+export async function openContainerHost(input: PodDriverInput): Promise<ContainerHost> {
   const { engine_socket, folder, users } = input;
   const socket = findEngineSocket(engine_socket);
   if (socket === undefined) {
@@ -65,6 +60,7 @@ export async function openContainerHost(input: ContainerPodsInput): Promise<Cont
     ...{ folder, engine, about },
     owner: createHash("sha256").update(folder).digest("hex").slice(0, 12),
     userOf: (owner) => allotUser(join(folder, ".users"), owner, users ?? POD_USERS),
+    retire: (owner) => retireUser(join(folder, ".users"), owner),
     async security(level) {
       const { is_podman } = await about();
       const profile = seccompProfile(level);

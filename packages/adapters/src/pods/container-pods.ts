@@ -1,7 +1,7 @@
 import { dirname, join } from "node:path";
 import { proportionalMemory } from "../processes/process-table.ts";
 import { codeSights, PLACE } from "./code-sandbox.ts";
-import { type ContainerHost, type ContainerPodsInput, containerNetwork, openContainerHost } from "./container-host.ts";
+import { type ContainerHost, containerNetwork, openContainerHost } from "./container-host.ts";
 import { giveOutput, launchContainer, makeNotes } from "./container-launch.ts";
 import { systemSights, toSights } from "./container-settings.ts";
 import { POD_SHELL } from "./container-shells.ts";
@@ -9,7 +9,7 @@ import { containerOptions } from "./container-spec.ts";
 import { endLeftTasks, runContainerTask } from "./container-task.ts";
 import { demandEngine, removeContainer } from "./engine-client.ts";
 import { createLocalPods, POD_ENVIRONMENT } from "./local-pods.ts";
-import type { PodDriver, PodFolder, PodLabels, PodSpec } from "./pod-driver.ts";
+import type { PodDriver, PodDriverInput, PodFolder, PodLabels, PodSpec } from "./pod-driver.ts";
 import { type LaunchInput, MARKER } from "./pod-launch.ts";
 import { outputFile } from "./pod-log.ts";
 import { runFamily } from "./pod-run.ts";
@@ -24,7 +24,7 @@ import { isFilterMachine } from "./seccomp-filter.ts";
  * sandbox of its own, as in the driver `sandbox`. Pods are known by their processes like all of this machine; the engine is asked
  * only to make, to start and to remove them. Server and engine are root. See docs/pods.md.
  */
-export async function createContainerPods(input: ContainerPodsInput): Promise<PodDriver> {
+export async function createContainerPods(input: PodDriverInput): Promise<PodDriver> {
   const host = await openContainerHost(input);
   const { folder } = host;
   const runFolder = (record: PodRecord) => join(folder, record.id, record.run);
@@ -44,6 +44,7 @@ export async function createContainerPods(input: ContainerPodsInput): Promise<Po
       await removeContainers(host, record.id);
       await (await host.about()).groups?.remove(groupOf(host, record.labels));
     },
+    forgetDatabase: async (database_id) => host.retire(databaseOwner(database_id)),
     async run(task, signal) {
       await endLeftTasks(host);
       return await runContainerTask(host, task, signal);
@@ -53,14 +54,14 @@ export async function createContainerPods(input: ContainerPodsInput): Promise<Po
 
 async function launchPod(
   host: ContainerHost,
-  program: ContainerPodsInput["program"],
+  program: PodDriverInput["program"],
   spec: PodSpec,
   { input, run, run_folder }: LaunchInput,
   signal: AbortSignal,
 ) {
   await removeContainers(host, spec.id);
   const { groups, image } = await host.about();
-  const uid = host.userOf(`database-${spec.labels.database_id}`);
+  const uid = host.userOf(databaseOwner(spec.labels.database_id));
   const notes = makeNotes(run_folder, uid);
   const folders = foldersOf(spec);
   giveFolders(folders, uid);
@@ -102,6 +103,11 @@ async function removeContainers({ engine, owner }: ContainerHost, id: string): P
   const filters = { label: [`appdb.pods=${owner}`, `appdb.pod=${id}`] };
   const found = await demandEngine("list containers", engine.docker.listContainers({ all: true, filters }));
   for (const { Id } of found) await removeContainer(engine, Id);
+}
+
+/** By whose name a database has its user. */
+function databaseOwner(database_id: string): string {
+  return `database-${database_id}`;
 }
 
 function nameOf({ id, run }: Pick<PodRecord, "id" | "run">): string {

@@ -46,6 +46,7 @@ export interface LocalPodHost extends Pick<PodDriver, "name" | "isolates"> {
   isOutOfMemory(record: PodRecord, exit: PodExit): boolean;
   /** Lets go of what `prepare` made, once all processes have ended. Safe to repeat. */
   release(record: PodRecord): Promise<void>;
+  forgetDatabase: PodDriver["forgetDatabase"];
   run(task: PodTask, signal: AbortSignal): Promise<PodExit>;
 }
 
@@ -156,6 +157,7 @@ export function createLocalPods(
       await end(record, 0);
       removePodRecord(folder, id, record.run);
     },
+    forgetDatabase: host.forgetDatabase,
     async run(task, signal) {
       admit(task.labels);
       const running = host.run(task, until(signal));

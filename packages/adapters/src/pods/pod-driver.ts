@@ -1,5 +1,6 @@
 import type { Clock, Logger } from "@appdb/engine/ports";
 import type { Secret } from "../secret.ts";
+import type { UserRange } from "./pod-users.ts";
 
 /** A process group that the service runs for a database, and how it is bounded. Equal specs have equal `specHash`es. */
 export interface PodSpec {
@@ -102,6 +103,8 @@ export interface PodDriver extends AsyncDisposable {
   logs(log_folder: string, input: PodLogsInput): AsyncIterable<PodLine>;
   /** Forgets a pod that has ended: what the driver keeps of it goes. Nothing for one that is not known. @throws pod_failed when it runs */
   forget(id: string): Promise<void>;
+  /** Lets go of what is kept for a database beyond its pods, its user above all: once its storage is gone. Safe to repeat. */
+  forgetDatabase(database_id: string): Promise<void>;
   /** Runs a program to its end, in the same bounds as a pod; it ends with the signal, and with whoever runs it.
    *  @throws pod_failed, only when it could not be started; pods_one_organization as `ensure` */
   run(task: PodTask, signal: AbortSignal): Promise<PodExit>;
@@ -142,6 +145,8 @@ export interface PodDriverInput {
   readonly program: PodProgram;
   /** Of a Docker or Podman that serves its Engine API as root; looked for when left out. */
   readonly engine_socket?: string | undefined;
+  /** User ids that drivers which keep pods apart may give to databases and organizations; `POD_USERS` when left out. */
+  readonly users?: UserRange | undefined;
   readonly log: Logger;
   readonly clock: Clock;
 }

@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, readlinkSync, symlinkSync } from "node:fs";
+import { mkdirSync, readdirSync, readlinkSync, rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { appError } from "@appdb/contract/errors";
 
@@ -7,6 +7,9 @@ export interface UserRange {
   readonly first: number;
   readonly count: number;
 }
+
+/** User ids of databases and organizations, unless the operator says others. */
+export const POD_USERS: UserRange = { first: 200_000, count: 100_000 };
 
 /**
  * The user id of an owner (a database, an organization): given out once and never again, so that a file that was forgotten
@@ -18,7 +21,7 @@ export function allotUser(folder: string, owner: string, range: UserRange): numb
   const known = readLink(join(folder, ownerName(owner)));
   if (known !== undefined) return Number(known);
   mkdirSync(folder, { recursive: true, mode: 0o700 });
-  const taken = readdirSync(folder).flatMap((name) => (/^\d+$/.test(name) ? [Number(name)] : []));
+  const taken = readNumbers(folder);
   for (
     let uid = Math.max(range.first, ...taken.map((number) => number + 1));
     uid < range.first + range.count;
@@ -31,8 +34,28 @@ export function allotUser(folder: string, owner: string, range: UserRange): numb
   }
   throw appError("pod_failed", {
     detail: `All ${range.count} user ids from ${range.first} on were given to databases.`,
-    hint: "Give the service a larger range of user ids.",
+    hint: "Give the service a larger range of user ids that nobody else has: SERVICE_POD_USERS=FIRST:COUNT",
   });
+}
+
+/**
+ * Forgets an owner that is no more and leaves no file. Its number is not given out again: of those without an owner the highest is
+ * kept, and new ones are above it. Safe to repeat.
+ */
+export function retireUser(folder: string, owner: string): void {
+  const known = readLink(join(folder, ownerName(owner)));
+  if (known === undefined) return;
+  const highest = Math.max(...readNumbers(folder));
+  const unowned = readNumbers(folder).filter((number) => {
+    const of = readLink(join(folder, String(number)));
+    return of === owner || (of !== undefined && readLink(join(folder, ownerName(of))) !== String(number));
+  });
+  for (const number of unowned) if (number !== highest) rmSync(join(folder, String(number)), { force: true });
+  rmSync(join(folder, ownerName(owner)), { force: true });
+}
+
+function readNumbers(folder: string): number[] {
+  return readdirSync(folder).flatMap((name) => (/^\d+$/.test(name) ? [Number(name)] : []));
 }
 
 function ownerName(owner: string): string {

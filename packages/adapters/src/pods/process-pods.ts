@@ -34,6 +34,7 @@ export function createProcessPods(input: PodDriverInput): PodDriver {
     },
     isOutOfMemory: () => false,
     release: async () => undefined,
+    forgetDatabase: async () => undefined,
     run: runProcessTask,
   });
 }

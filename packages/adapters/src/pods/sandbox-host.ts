@@ -2,18 +2,14 @@ import { readFileSync, statSync } from "node:fs";
 import { appError } from "@appdb/contract/errors";
 import { ControlGroups, findGroupTrees, hasAllTrees, missingControllers } from "./control-groups.ts";
 import type { PodDriverInput, PodSpec } from "./pod-driver.ts";
-import type { UserRange } from "./pod-users.ts";
+import { POD_USERS, type UserRange } from "./pod-users.ts";
 import { type AllowedHost, machineAddresses, networkRules, uplinkOptions } from "./sandbox-network.ts";
 import type { EntryInput } from "./sandbox-scripts.ts";
 import { type FilterMachine, isFilterMachine } from "./seccomp-filter.ts";
 
-/** User ids of databases and organizations, unless the operator says others. */
-export const POD_USERS: UserRange = { first: 200_000, count: 100_000 };
 const GROUP = "/appdb";
 
 export interface SandboxPodsInput extends PodDriverInput {
-  /** Taken when we are root; `POD_USERS` when left out. */
-  readonly users?: UserRange;
   /** The control group below which those of pods are made, as a path from the root of the groups; one of ours when left out. */
   readonly group?: string;
 }

@@ -8,7 +8,7 @@ import type { PodDriver, PodFolder, PodSpec } from "./pod-driver.ts";
 import { readLastWords } from "./pod-log.ts";
 import { readRun } from "./pod-run.ts";
 import type { PodRecord } from "./pod-state.ts";
-import { allotUser } from "./pod-users.ts";
+import { allotUser, retireUser } from "./pod-users.ts";
 import { boundPod, enterGroup, type PodGroups, podGroups } from "./sandbox-bounds.ts";
 import { writeSettings } from "./sandbox-files.ts";
 import { giveFolders, refuseForeignLinks } from "./sandbox-folders.ts";
@@ -69,10 +69,12 @@ export async function createSandboxPods(input: SandboxPodsInput): Promise<PodDri
       if (!(await groups.remove(pod))) input.log.warn({ pod: record.id }, "a group of processes cannot be removed");
       for (const above of [database, ""]) groups.removeIfEmpty(above);
     },
+    forgetDatabase: async (database_id) => retireUser(join(folder, USERS), podGroups(database_id, "").database),
     run: (task, signal) => runSandboxTask(host, task, signal),
   });
 }
 
+const USERS = ".users";
 /** Outlives the group that counted: the pod was killed because memory had run out. */
 const KILLS = "memory-kills";
 
@@ -87,7 +89,7 @@ function preparePod(
   const { groups, is_root } = host;
   const shown = join(run_folder, "shown");
   mkdirSync(join(run_folder, "gather"), { recursive: true, mode: 0o700 });
-  const uid = is_root ? allotUser(join(host.folder, ".users"), names.database, host.users) : null;
+  const uid = is_root ? allotUser(join(host.folder, USERS), names.database, host.users) : null;
   const folders = foldersOf(spec);
   if (uid === null) for (const { path } of folders) refuseForeignLinks(path);
   else giveFolders(folders, uid);
