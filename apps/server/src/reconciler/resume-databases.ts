@@ -1,5 +1,6 @@
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
+import { whenThere } from "@appdb/adapters/files/if-there";
 import { databaseUriOf } from "@appdb/contract/control/resource-names";
 import { sql } from "kysely";
 import { SERVER_PATHS } from "../config.ts";
@@ -97,10 +98,7 @@ export async function removeOrphanStorage(deps: ReconcileDeps): Promise<number> 
 
 /** Names of folders that are ids and have been there for a while. */
 async function foldersIn(folder: string): Promise<string[]> {
-  const names = await readdir(folder).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === "ENOENT") return [];
-    throw error;
-  });
+  const names = (await whenThere(readdir(folder))) ?? [];
   const old: string[] = [];
   for (const name of names.filter(isUuid)) {
     const found = await stat(join(folder, name)).catch(() => undefined);

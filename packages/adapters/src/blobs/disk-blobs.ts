@@ -3,6 +3,7 @@ import { createReadStream } from "node:fs";
 import { access, type FileHandle, mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { appError } from "@appdb/contract/errors";
+import { whenThere } from "../files/if-there.ts";
 import type { BlobStore } from "./blob-store.ts";
 
 const DIGEST = /^[0-9a-f]{64}$/;
@@ -98,21 +99,12 @@ async function syncFolder(folder: string): Promise<void> {
 }
 
 async function removeDrafts(folder: string, before: Date): Promise<void> {
-  for (const owner of await namesIn(folder)) {
+  for (const owner of (await whenThere(readdir(folder))) ?? []) {
     const drafts = join(folder, owner, DRAFTS);
-    for (const name of await namesIn(drafts)) {
+    for (const name of (await whenThere(readdir(drafts))) ?? []) {
       const found = await stat(join(drafts, name)).catch(() => undefined);
       if (found !== undefined && found.mtime < before) await rm(join(drafts, name), { force: true });
     }
-  }
-}
-
-async function namesIn(folder: string): Promise<string[]> {
-  try {
-    return await readdir(folder);
-  } catch (error) {
-    if (codeOf(error) === "ENOENT") return [];
-    throw error;
   }
 }
 

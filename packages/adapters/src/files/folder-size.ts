@@ -1,9 +1,12 @@
 import type { Dirent } from "node:fs";
 import { lstat, readdir } from "node:fs/promises";
 import { join } from "node:path";
+import { whenThere } from "./if-there.ts";
 
 const BLOCK_BYTES = 512;
 const AT_ONCE = 32;
+/** Gone, or it has become a file meanwhile. */
+const GONE = ["ENOENT", "ENOTDIR"];
 
 /**
  * What folders take on the disk, in bytes: a file of several names counts once, a sparse one by its blocks, and links are
@@ -17,7 +20,7 @@ export async function folderBytes(folders: readonly string[], written_since?: Da
   let bytes = 0;
 
   async function count(path: string): Promise<void> {
-    const found = await ifThere(lstat(path));
+    const found = await whenThere(lstat(path), GONE);
     if (found === undefined) return;
     const key = `${found.dev}:${found.ino}`;
     if (found.nlink > 1 && !found.isDirectory()) {
@@ -31,20 +34,10 @@ export async function folderBytes(folders: readonly string[], written_since?: Da
   for (const folder of waiting.splice(0)) await count(folder);
   for (let folder = waiting.pop(); folder !== undefined; folder = waiting.pop()) {
     const parent = folder;
-    const entries: Dirent[] = (await ifThere(readdir(parent, { withFileTypes: true }))) ?? [];
+    const entries: Dirent[] = (await whenThere(readdir(parent, { withFileTypes: true }), GONE)) ?? [];
     for (let at = 0; at < entries.length; at += AT_ONCE) {
       await Promise.all(entries.slice(at, at + AT_ONCE).map(({ name }) => count(join(parent, name))));
     }
   }
   return bytes;
-}
-
-async function ifThere<T>(found: Promise<T>): Promise<T | undefined> {
-  try {
-    return await found;
-  } catch (error) {
-    // gone, or it has become a file meanwhile
-    if (["ENOENT", "ENOTDIR"].includes((error as NodeJS.ErrnoException).code ?? "")) return undefined;
-    throw error;
-  }
 }

@@ -1,7 +1,8 @@
-import { readdirSync, readFileSync, rmdirSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { ControlGroups, findGroupTrees, hasAllTrees } from "./control-groups.ts";
+import { ifThere } from "../files/if-there.ts";
+import { ControlGroups, findGroupTrees, hasAllTrees, removeFolder } from "./control-groups.ts";
 import { demandEngine, type Engine } from "./engine-client.ts";
 import type { PodLimits } from "./pod-driver.ts";
 
@@ -58,15 +59,7 @@ function treeRoots(mounts: string): string[] {
 
 /** Removes a group with those below it; false when something is in one of them. */
 function removeEmpty(folder: string): boolean {
-  try {
-    const below = readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isDirectory());
-    if (!below.every(({ name }) => removeEmpty(join(folder, name)))) return false;
-    rmdirSync(folder);
-    return true;
-  } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code ?? "";
-    if (code === "ENOENT") return true;
-    if (["EBUSY", "ENOTEMPTY"].includes(code)) return false;
-    throw error;
-  }
+  const entries = ifThere(() => readdirSync(folder, { withFileTypes: true })) ?? [];
+  const below = entries.filter((entry) => entry.isDirectory());
+  return below.every(({ name }) => removeEmpty(join(folder, name))) && removeFolder(folder);
 }

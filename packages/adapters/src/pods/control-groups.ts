@@ -1,6 +1,7 @@
 import { chownSync, mkdirSync, readdirSync, readFileSync, rmdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { ifThere } from "../files/if-there.ts";
 import type { PodLimits } from "./pod-driver.ts";
 
 /** What bounds a group of processes. */
@@ -223,8 +224,8 @@ function walk(folder: string): string[] {
   }
 }
 
-/** False when something is still in it. */
-function removeFolder(folder: string): boolean {
+/** Removes an empty folder; false when something is still in it. */
+export function removeFolder(folder: string): boolean {
   try {
     rmdirSync(folder);
     return true;
@@ -236,13 +237,9 @@ function removeFolder(folder: string): boolean {
   }
 }
 
+/** Undefined of a group, or of what counts in it, that went meanwhile. */
 function readIfThere(path: string): string | undefined {
-  try {
-    return readFileSync(path, "utf8");
-  } catch (error) {
-    if (["ENOENT", "ENODEV"].includes((error as NodeJS.ErrnoException).code ?? "")) return undefined;
-    throw error;
-  }
+  return ifThere(() => readFileSync(path, "utf8"), ["ENOENT", "ENODEV"]);
 }
 
 /** Blanks of a path stand as octal numbers in the kernel's tables. */

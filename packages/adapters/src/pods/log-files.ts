@@ -1,6 +1,7 @@
 import { type FileHandle, lstat, open, readdir } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { FOREIGN_FILE, inForeignFolder } from "../files/foreign-folder.ts";
+import { whenThere } from "../files/if-there.ts";
 
 const CHUNK_BYTES = 64 * 1024;
 const LINE_FEED = 0x0a;
@@ -152,22 +153,12 @@ export class LogFiles implements AsyncDisposable {
   }
 }
 
+/** Undefined when it is gone, or a link by now. */
 async function openFile(path: string): Promise<FileHandle | undefined> {
-  try {
-    return await open(path, FOREIGN_FILE);
-  } catch (error) {
-    // gone, or a link by now
-    if (["ENOENT", "ELOOP"].includes((error as NodeJS.ErrnoException).code ?? "")) return undefined;
-    throw error;
-  }
+  return await whenThere(open(path, FOREIGN_FILE), ["ENOENT", "ELOOP"]);
 }
 
 async function fileAt(folder: string, name: string): Promise<LogFile[]> {
-  try {
-    const found = await lstat(join(folder, name));
-    return found.isFile() ? [{ name, inode: found.ino }] : [];
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
-    throw error;
-  }
+  const found = await whenThere(lstat(join(folder, name)));
+  return found?.isFile() === true ? [{ name, inode: found.ino }] : [];
 }

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { constants } from "node:os";
 import { join } from "node:path";
+import { ifThere } from "../files/if-there.ts";
 import { writePrivateFile } from "../processes/private-files.ts";
 import type { ProcessIdentity } from "../processes/process-identity.ts";
 import type { PodExit, PodLabels } from "./pod-driver.ts";
@@ -39,13 +40,7 @@ export function writePodRecord(folder: string, record: PodRecord): void {
 
 /** The records of all pods of the folder, in the order of their ids. */
 export function listPodRecords(folder: string): PodRecord[] {
-  let names: string[];
-  try {
-    names = readdirSync(folder);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
-    throw error;
-  }
+  const names = ifThere(() => readdirSync(folder)) ?? [];
   return names.sort().flatMap((id) => readPodRecord(folder, id) ?? []);
 }
 
@@ -92,12 +87,6 @@ export function readRunNumber(
   return found === undefined ? undefined : Number(found);
 }
 
-/** The text of a small file; undefined when it is not there. */
 function readIfThere(path: string): string | undefined {
-  try {
-    return readFileSync(path, "utf8");
-  } catch (error) {
-    if (["ENOENT", "ENOTDIR"].includes((error as NodeJS.ErrnoException).code ?? "")) return undefined;
-    throw error;
-  }
+  return ifThere(() => readFileSync(path, "utf8"), ["ENOENT", "ENOTDIR"]);
 }

@@ -1,6 +1,7 @@
 import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type { Logger } from "@appdb/engine/ports";
+import { ifThere } from "../files/if-there.ts";
 import { endProcess } from "../processes/end-process.ts";
 import { commandLine, identifyProcess, type ProcessIdentity } from "../processes/process-identity.ts";
 
@@ -31,13 +32,13 @@ export async function clearStaleLocks(data_folder: string, runtime_folder: strin
 
 /** The first lines of `postmaster.pid`; undefined when there is no such file or it is not finished. */
 export function readLock(data_folder: string): { pid: number; status: string } | undefined {
-  const lines = readText(join(data_folder, "postmaster.pid"))?.split("\n");
+  const lines = ifThere(() => readFileSync(join(data_folder, "postmaster.pid"), "utf8"))?.split("\n");
   const status = lines?.[7]?.trim();
   return lines === undefined || status === undefined ? undefined : { pid: Number(lines[0]), status };
 }
 
 function readLockPid(path: string): number | undefined {
-  const pid = Number.parseInt(readText(path) ?? "", 10);
+  const pid = Number.parseInt(ifThere(() => readFileSync(path, "utf8")) ?? "", 10);
   // the file of a standalone backend holds a negative pid
   return Number.isNaN(pid) ? undefined : Math.abs(pid);
 }
@@ -47,13 +48,4 @@ function findServer(pid: number | undefined, data_folder: string): ProcessIdenti
   if (pid === undefined) return undefined;
   const identity = identifyProcess(pid);
   return identity !== undefined && commandLine(pid)?.includes(data_folder) === true ? identity : undefined;
-}
-
-function readText(path: string): string | undefined {
-  try {
-    return readFileSync(path, "utf8");
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-    throw error;
-  }
 }

@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { linkSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { ifThere } from "../files/if-there.ts";
 import { identifyProcess, isAlive, type ProcessIdentity } from "./process-identity.ts";
 
 /**
@@ -99,27 +100,15 @@ function release(folder: string, path: string, inode: number): void {
 }
 
 function listNumbers(folder: string, prefix: string): number[] {
-  let names: string[];
-  try {
-    names = readdirSync(folder);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
-    throw error;
-  }
-  return names
+  return (ifThere(() => readdirSync(folder)) ?? [])
     .filter((name) => name.startsWith(prefix) && /^\d+$/.test(name.slice(prefix.length)))
     .map((name) => Number(name.slice(prefix.length)));
 }
 
 function readOwner(path: string): ProcessIdentity | undefined {
-  let text: string;
-  try {
-    text = readFileSync(path, "utf8");
-  } catch (error) {
-    // cleared away by a later owner, whom the next look finds
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-    throw error;
-  }
+  const text = ifThere(() => readFileSync(path, "utf8"));
+  // cleared away by a later owner, whom the next look finds
+  if (text === undefined) return undefined;
   try {
     const found = JSON.parse(text) as Partial<ProcessIdentity>;
     if (typeof found.pid === "number" && typeof found.started === "string") {
