@@ -268,8 +268,8 @@ test("stopping waits for a stream that ends, and ends one that would not", async
     const served = await serve(stream);
     const request = send(served.port);
     request.end("{}");
-    const text = answerOf(request).then(textOf);
-    await sleep(50);
+    // it has begun
+    const text = textOf(await answerOf(request));
     await served[Symbol.asyncDispose]();
     stopping.pop();
     expect(await text).toMatch(stream === streams[0] ? /^first,$/ : /^first,second,last$/);
