@@ -24,13 +24,13 @@ const TIMEOUT_MS = 20_000;
 const PAUSE_MS = 20;
 
 /** Starts clients that insert rows one after the other, each its own, until they are stopped. */
-export function startInserters(url: string, clients: number): Inserters {
+export function startInserters(url: string, clients: number, headers: Record<string, string> = {}): Inserters {
   const outcome: Outcome = { acknowledged: new Map(), refused: new Map(), unknown: new Set() };
   let going = true;
   const running = Array.from({ length: clients }, async (_, client) => {
     for (let row = 0; going; row += 1) {
       const token = `client ${client} row ${row} é€😀`;
-      const answered = await insert(url, token, outcome);
+      const answered = await insert(url, headers, token, outcome);
       if (!answered) await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
     }
   });
@@ -44,11 +44,11 @@ export function startInserters(url: string, clients: number): Inserters {
   };
 }
 
-async function insert(url: string, token: string, outcome: Outcome): Promise<boolean> {
+async function insert(url: string, headers: Record<string, string>, token: string, outcome: Outcome): Promise<boolean> {
   try {
     const answer = await fetch(url, {
       method: "POST",
-      headers: { "content-type": "application/json" },
+      headers: { "content-type": "application/json", ...headers },
       body: JSON.stringify({ token }),
       signal: AbortSignal.timeout(TIMEOUT_MS),
     });

@@ -85,38 +85,8 @@ function leftOut(names) {
  * runs: with Node 24 that is 70 ms for `cli --version` where this is 24 and Node itself 22.
  */
 export async function bundle(target) {
-  const { build } = await import("esbuild");
   mkdirSync(target, { recursive: true });
-  for (const { name, entry, minify, external = [], left_out = [] } of PROGRAMS) {
-    // Written beside and renamed: a daemon that starts meanwhile reads the old file or the new one, never half of it.
-    const written = join(target, `${name}.js.new`);
-    await build({
-      absWorkingDir: ROOT,
-      entryPoints: [entry],
-      outfile: written,
-      bundle: true,
-      platform: "node",
-      target: "node20.19",
-      format: "cjs",
-      // import() of another bundle becomes require(): Node's loader of ES modules would take longer than the bundle
-      supported: { "dynamic-import": false },
-      conditions: ["source"],
-      define: {
-        EXAMPLE_FILES: JSON.stringify(readExamples()),
-        "import.meta.url": "__bundleUrl",
-        "import.meta.dirname": "__dirname",
-      },
-      banner: { js: 'const __bundleUrl=require("node:url").pathToFileURL(__filename).href;' },
-      minifyWhitespace: true,
-      minifySyntax: true,
-      minifyIdentifiers: minify,
-      legalComments: "none",
-      external,
-      logLevel: "warning",
-      plugins: [APART, NODE_ONLY, leftOut(left_out), NO_SSH],
-    });
-    renameSync(written, join(target, `${name}.js`));
-  }
+  for (const program of PROGRAMS) await bundleProgram(target, program);
   const door = readFileSync(join(ROOT, "scripts", "packaging", "cli-door.cjs"), "utf8");
   writeFileSync(join(target, "cli.js"), door.replace("@VERSION@", VERSION));
   const program = readFileSync(join(ROOT, "scripts", "packaging", "program-door.cjs"), "utf8");
@@ -126,6 +96,44 @@ export async function bundle(target) {
   copySwagger(join(target, "swagger-ui"));
   rmSync(join(target, "server-migrations"), { recursive: true, force: true });
   cpSync(join(ROOT, "apps", "server", "migrations"), join(target, "server-migrations"), { recursive: true });
+}
+
+/** The server with a test's entry in place of its own, under that name beside the other programs. */
+export async function bundleTestServer(target, name, entry) {
+  const server = PROGRAMS.find((program) => program.name === "server");
+  await bundleProgram(target, { ...server, name, entry });
+}
+
+async function bundleProgram(target, { name, entry, minify, external = [], left_out = [] }) {
+  const { build } = await import("esbuild");
+  // Written beside and renamed: a daemon that starts meanwhile reads the old file or the new one, never half of it.
+  const written = join(target, `${name}.js.${process.pid}.new`);
+  await build({
+    absWorkingDir: ROOT,
+    entryPoints: [entry],
+    outfile: written,
+    bundle: true,
+    platform: "node",
+    target: "node20.19",
+    format: "cjs",
+    // import() of another bundle becomes require(): Node's loader of ES modules would take longer than the bundle
+    supported: { "dynamic-import": false },
+    conditions: ["source"],
+    define: {
+      EXAMPLE_FILES: JSON.stringify(readExamples()),
+      "import.meta.url": "__bundleUrl",
+      "import.meta.dirname": "__dirname",
+    },
+    banner: { js: 'const __bundleUrl=require("node:url").pathToFileURL(__filename).href;' },
+    minifyWhitespace: true,
+    minifySyntax: true,
+    minifyIdentifiers: minify,
+    legalComments: "none",
+    external,
+    logLevel: "warning",
+    plugins: [APART, NODE_ONLY, leftOut(left_out), NO_SSH],
+  });
+  renameSync(written, join(target, `${name}.js`));
 }
 
 function readExamples() {

@@ -49,10 +49,13 @@ function specCoverage(folder) {
   return oneFailure(problems.join("\n"));
 }
 
-/** What takes an hour: kills under load, many made up requests, and the full proof that SQL and Python compute the same. */
+/** What takes an hour or two: kills under load and at each step of each operation, many made up requests, and the full proof that SQL and Python compute the same. */
 async function long(folder, env) {
   const kills = await vitest(folder, env, ["--project", "e2e", "kills", "examples.e2e"]);
-  return [kills, await vitest(folder, { ...env, FORM_CASES: "20000" }, ["--project", "db", "sql-forms"])];
+  return [
+    kills,
+    await vitest(folder, { ...env, FORM_CASES: "20000" }, ["--project", "db", "sql-forms", "killed-databases"]),
+  ];
 }
 
 /** One more check: the tests have left no file and no process behind. */

@@ -18,14 +18,15 @@ import { createMail } from "./identity/mail.ts";
 import { createLogger } from "./logger.ts";
 import { openMachine } from "./pods/open-machine.ts";
 import { migrateJobs } from "./reconciler/jobs.ts";
-import { startReconciler } from "./reconciler/reconciler.ts";
+import { type ReconcilerDeps, startReconciler } from "./reconciler/reconciler.ts";
 
 /**
  * Runs the server until SIGTERM or SIGINT: takes no new request then, ends those that are under way, and stops what it
  * started.
+ * `watched` is for tests, which stop it at a step.
  * @throws config_invalid, home_not_writable, daemon_busy, postgres_failed, catalog_too_new, master_key_wrong, port_taken
  */
-export async function runServer(): Promise<void> {
+export async function runServer(watched: Pick<ReconcilerDeps, "reconcileStepDone"> = {}): Promise<void> {
   const found = readServerConfig();
   const home = openHome(found.home);
   // the path without links: of it names are made that others make as well
@@ -70,7 +71,8 @@ export async function runServer(): Promise<void> {
     machine === undefined
       ? undefined
       : await startReconciler({
-          ...{ ...deps, machine, pool_options: database.pool.options, allow_private: config.webhook_private },
+          ...{ ...deps, ...watched, machine, pool_options: database.pool.options },
+          allow_private: config.webhook_private,
         });
   const port = await listen(app, config, home);
   site.url = config.public_url ?? `http://${hostOf(config.host)}:${port}`;

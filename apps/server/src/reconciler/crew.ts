@@ -39,7 +39,9 @@ export async function keepWorking(deps: CrewDeps, crew: Crew, signal: AbortSigna
 
 async function work({ living, log, pool }: CrewDeps, crew: Crew, signal: AbortSignal): Promise<void> {
   const events: WorkerEvents = new EventEmitter();
+  let pool_id: string | undefined;
   events.on("pool:create", ({ workerPool }) => {
+    pool_id = workerPool.id;
     living.claim(workerPool.id).catch((error) => log.warn({ err: error }, "a worker could not say that it lives"));
   });
   const over = new Promise<void>((resolve, reject) => {
@@ -63,6 +65,9 @@ async function work({ living, log, pool }: CrewDeps, crew: Crew, signal: AbortSi
     ...(crew.crontab === undefined ? {} : { crontab: crew.crontab }),
     concurrency: crew.at_once,
     noHandleSignals: true,
+    // With a delay an end of a job that PostgreSQL did not hear of ends these workers; without one nobody waits for it, and its
+    // rejection ends the process.
+    preset: { worker: { completeJobBatchDelay: 0, failJobBatchDelay: 0 } },
     logger: graphileLogger(log),
     events,
   });
@@ -73,5 +78,8 @@ async function work({ living, log, pool }: CrewDeps, crew: Crew, signal: AbortSi
     // it throws when it has ended by itself
     await runner.stop().catch(() => undefined);
     await ended.catch(() => undefined);
+    if (pool_id !== undefined) {
+      await living.release(pool_id).catch((error) => log.warn({ err: error }, "workers that ended could not say so"));
+    }
   }
 }

@@ -17,6 +17,8 @@ const YOUNG = "2 seconds";
 export interface LivingWorkers extends AsyncDisposable {
   /** Says that a worker of this process lives. */
   claim(worker: string): Promise<void>;
+  /** Says that it does not any more: jobs that it left locked are for others. */
+  release(worker: string): Promise<void>;
 }
 
 export async function openLivingWorkers(options: pg.PoolConfig, log: Logger): Promise<LivingWorkers> {
@@ -28,6 +30,11 @@ export async function openLivingWorkers(options: pg.PoolConfig, log: Logger): Pr
     async claim(worker) {
       claimed.add(worker);
       await lock(current.client, worker);
+    },
+    async release(worker) {
+      claimed.delete(worker);
+      // a connection that is lost meanwhile has let go of it
+      await current.client.query("select pg_advisory_unlock($1, hashtext($2))", [LOCKS, worker]);
     },
     async [Symbol.asyncDispose]() {
       closing.abort();

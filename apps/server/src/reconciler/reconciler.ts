@@ -110,14 +110,13 @@ function toCrews(deps: ReconcilerDeps, databases: ReconcileDeps | undefined, sto
   };
   const crontab = `${EVERY_MINUTE}\n${EVERY_HOUR}`;
   if (databases === undefined) return [{ tasks: quick, at_once: JOBS_AT_ONCE, crontab: EVERY_MINUTE }];
-  const signal = stopping;
-  quick["reconcile-database"] = task("reconcile-database", ({ database_id }, attempt) =>
-    reconcileDatabase(databases, { database_id, attempt, signal }),
+  quick["reconcile-database"] = task("reconcile-database", ({ database_id }, { attempt, ended }) =>
+    reconcileDatabase(databases, { database_id, attempt, signal: AbortSignal.any([stopping, ended]) }),
   );
   quick.collect = task("collect", () => collect(databases));
   const builds: TaskList = {
-    "build-image": task("build-image", ({ database_id }, attempt) =>
-      buildImage(databases, { database_id, attempt, signal }),
+    "build-image": task("build-image", ({ database_id }, { attempt, ended }) =>
+      buildImage(databases, { database_id, attempt, signal: AbortSignal.any([stopping, ended]) }),
     ),
   };
   return [
@@ -126,9 +125,20 @@ function toCrews(deps: ReconcilerDeps, databases: ReconcileDeps | undefined, sto
   ];
 }
 
+interface TaskRun {
+  /** From 1. */
+  readonly attempt: number;
+  /** Aborts when its workers end before it: others take the job up. */
+  readonly ended: AbortSignal;
+}
+
 function task<Name extends JobName>(
   name: Name,
-  work: (payload: z.output<(typeof JOBS)[Name]>, attempt: number) => Promise<void>,
+  work: (payload: z.output<(typeof JOBS)[Name]>, run: TaskRun) => Promise<void>,
 ): TaskList[string] {
-  return (payload, { job }) => work(JOBS[name].parse(payload) as z.output<(typeof JOBS)[Name]>, job.attempts);
+  return (payload, { abortSignal, job }) =>
+    work(JOBS[name].parse(payload) as z.output<(typeof JOBS)[Name]>, {
+      attempt: job.attempts,
+      ended: abortSignal ?? new AbortController().signal,
+    });
 }

@@ -1,0 +1,305 @@
+import { eventually } from "@appdb/testkit/eventually";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { applySchema, type FaultStage, type FaultVictim, faultApp, openFaultStage } from "./support/fault-stage.ts";
+import { bundleHeldServer } from "./support/held-server.ts";
+import { kill, seeded } from "./support/victims.ts";
+
+/** All cells by `npm run test:faults`; of them 30 otherwise, others each day. `APPDB_CELL` names one alone. */
+const LONG = process.env.APPDB_FAULTS === "long";
+const ONE = process.env.APPDB_CELL;
+const FEW = 30;
+const DAY_MS = 86_400_000;
+const HELD_MS = 40_000;
+const FIND_MS = 15_000;
+
+/** Who can be killed there: `all` when its pod runs and computes, `pod` when it runs, `none` when it does not. */
+type Alive = "all" | "pod" | "none";
+type Steps = Readonly<Record<string, Alive>>;
+
+const AGAIN: Steps = { pod_stopped: "none", pod_started: "pod", pod_ready: "pod", ended: "all" };
+const WORKED: Steps = { begun: "all", prepared: "all", committed: "all", ...AGAIN };
+const OPERATIONS: Readonly<Record<string, Steps>> = {
+  create: { begun: "none", prepared: "none", committed: "none", ...AGAIN, ended: "pod" },
+  "update files": {
+    begun: "all",
+    prepared: "all",
+    committed: "all",
+    pod_started: "all",
+    pod_ready: "all",
+    ended: "all",
+  },
+  "update resources": WORKED,
+  restart: WORKED,
+  stop: { begun: "all", pod_stopped: "none", ended: "none" },
+  start: { begun: "none", prepared: "none", committed: "none", pod_started: "pod", pod_ready: "pod", ended: "all" },
+  "build-image": {
+    begun: "all",
+    building: "all",
+    image_there: "all",
+    built: "all",
+    prepared: "all",
+    committed: "all",
+    ...AGAIN,
+  },
+  "schema update": { asked: "all", filling: "all", done: "all" },
+  delete: { begun: "all", pod_stopped: "none", ended: "none" },
+  "delete now": { begun: "pod", pod_stopped: "none", storage_removed: "none", ended: "none" },
+};
+
+interface Cell {
+  readonly operation: string;
+  readonly victim: FaultVictim;
+  readonly step: string;
+  readonly name: string;
+}
+
+const VICTIMS_OF: Readonly<Record<Alive, readonly FaultVictim[]>> = {
+  all: ["server", "control postgres", "supervisor", "postgres", "worker"],
+  pod: ["server", "control postgres", "supervisor", "postgres"],
+  none: ["server", "control postgres"],
+};
+const CELLS: readonly Cell[] = Object.entries(OPERATIONS).flatMap(([operation, steps]) =>
+  Object.entries(steps).flatMap(([step, alive]) =>
+    VICTIMS_OF[alive].map((victim) => ({ operation, victim, step, name: `${operation}/${victim}/${step}` })),
+  ),
+);
+const seed = Number(process.env.APPDB_SEED ?? Math.floor(Date.now() / DAY_MS));
+const chosen = choose(seeded(seed));
+
+let stage: FaultStage;
+let extra = 0;
+let made = 0;
+let memory_mb = 1_024;
+const table: string[] = [];
+
+beforeAll(async () => {
+  bundleHeldServer();
+  stage = await openFaultStage();
+});
+afterAll(async () => {
+  await stage?.[Symbol.asyncDispose]();
+  const head = "| operation | killed | at the step | outcome | seconds |\n|---|---|---|---|---|";
+  process.stdout.write(`\n${table.length} of ${CELLS.length} cells, seed ${seed}\n${head}\n${table.join("\n")}\n`);
+});
+
+test.each(chosen.map((cell) => [cell.operation, cell.victim, cell.step, cell] as const))(
+  "%s: after a kill of the %s at '%s' it has ended once, no row is lost and the database answers",
+  { timeout: 240_000 },
+  async (_operation, _victim, _step, cell) => {
+    const begun = Date.now();
+    const outcome = await runCell(cell).catch((cause: unknown) => {
+      const said = stage.server
+        .output()
+        .split("\n")
+        .filter((line) => !/"level":"info"|database_not_reached/.test(line))
+        .slice(-12)
+        .map((line) => line.slice(0, 500));
+      const again = `APPDB_SEED=${seed} APPDB_CELL='${cell.name}' npx vitest run --project e2e hosted-kills`;
+      throw new Error(`${String(cause)}\nThis cell again: ${again}\nThe server said last:\n${said.join("\n")}`, {
+        cause,
+      });
+    });
+    const { operation, victim, step } = cell;
+    table.push(`| ${operation} | ${victim} | ${step} | ${outcome} | ${((Date.now() - begun) / 1_000).toFixed(1)} |`);
+  },
+);
+
+/** So many that each operation and each victim is among them; in the order of operations. */
+function choose(random: () => number): readonly Cell[] {
+  if (ONE !== undefined) return CELLS.filter(({ name }) => name === ONE);
+  if (LONG) return CELLS;
+  const shuffled = CELLS.map((cell) => ({ cell, at: random() })).sort((a, b) => a.at - b.at);
+  const rounds = new Map<string, number>();
+  const ranked = shuffled.map(({ cell }) => {
+    const round = rounds.get(cell.operation) ?? 0;
+    rounds.set(cell.operation, round + 1);
+    return { cell, round };
+  });
+  const few = new Set(
+    ranked
+      .sort((a, b) => a.round - b.round)
+      .slice(0, FEW)
+      .map(({ cell }) => cell),
+  );
+  return CELLS.filter((cell) => few.has(cell));
+}
+
+async function runCell(cell: Cell): Promise<string> {
+  const { operation } = cell;
+  await stage.settles("data", "AVAILABLE");
+  if (operation === "schema update") return await runSchemaCell(cell);
+  const { db, method, path, body, ends } = await prepare(operation);
+  stage.server.hold(cell.step);
+  const asked =
+    path === "/update"
+      ? await stage.update(db, body ?? {})
+      : await stage.insist(method, `/databases/${db}${path}`, body);
+  expect(asked, JSON.stringify(asked)).toMatchObject({ status: 202 });
+  const operation_id = asked.json.operation?.id as string;
+  await eventually(() => expect(stage.server.held()).toBe(cell.step), { timeout_ms: HELD_MS });
+  await strike(cell.victim, await idOf(db));
+  const outcome = await endsOnce(operation_id);
+  expect(outcome).toBe("succeeded");
+  await endsAs(db, ends);
+  await cleanUp(operation, db);
+  await isSound();
+  return `${outcome}, ${ends ?? "gone"}`;
+}
+
+interface Prepared {
+  readonly db: string;
+  readonly method: "POST" | "DELETE";
+  /** Of the request, below the database's. */
+  readonly path: string;
+  readonly body?: object;
+  /** Undefined when the database is gone. */
+  readonly ends: string | undefined;
+}
+
+async function prepare(operation: string): Promise<Prepared> {
+  const post = (path: string, ends: string, body?: object): Prepared => ({
+    ...{ db: "data", method: "POST", path, ends },
+    ...(body === undefined ? {} : { body }),
+  });
+  switch (operation) {
+    case "create":
+      made += 1;
+      return { ...post("/update", "AVAILABLE", await stage.project(faultApp(0))), db: `made-${made}` };
+    case "update files":
+      return post("/update", "AVAILABLE", await stage.project(`${faultApp(extra)}\n# ${Date.now()}\n`));
+    case "update resources":
+      memory_mb = memory_mb === 1_024 ? 1_536 : 1_024;
+      return post("/update", "AVAILABLE", await stage.project(faultApp(extra), { memory_mb }));
+    case "start":
+      await change("data", "POST", "/stop");
+      await stage.settles("data", "STOPPED");
+      return post("/start", "AVAILABLE");
+    case "stop":
+      return post("/stop", "STOPPED");
+    case "delete":
+      return { ...post("", "DELETING"), method: "DELETE" };
+    case "delete now":
+      made += 1;
+      await stage.update(`made-${made}`, await stage.project(faultApp(0)));
+      await stage.settles(`made-${made}`, "AVAILABLE");
+      return { ...post("?now=1", ""), method: "DELETE", db: `made-${made}`, ends: undefined };
+    default:
+      return post(`/${operation}`, "AVAILABLE");
+  }
+}
+
+async function change(db: string, method: "POST" | "DELETE", path: string): Promise<void> {
+  const asked = await stage.insist(method, `/databases/${db}${path}`);
+  expect(asked, JSON.stringify(asked)).toMatchObject({ status: 202 });
+}
+
+/** Back to a database `data` that is AVAILABLE, and nothing else. */
+async function cleanUp(operation: string, db: string): Promise<void> {
+  if (operation === "delete") await change(db, "POST", "/undelete");
+  if (operation === "delete") await stage.settles(db, "STOPPED");
+  if (operation === "delete" || operation === "stop") await change(db, "POST", "/start");
+  if (operation !== "create") return;
+  await change(db, "DELETE", "?now=1");
+  await endsAs(db, undefined);
+}
+
+let ids = new Map<string, string>();
+async function idOf(db: string): Promise<string> {
+  const known = ids.get(db);
+  if (known !== undefined) return known;
+  const [row] = await stage.queryControl(`select id from control.databases where name = '${db}'`);
+  const id = String(row?.[0] ?? "gone");
+  ids = new Map(ids).set(db, id);
+  return id;
+}
+
+/** Kills it while the server stands still, and lets that go on, or starts it again. */
+async function strike(victim: FaultVictim, id: string): Promise<void> {
+  if (victim === "server") {
+    await stage.server.kill();
+    await stage.server.start();
+    return;
+  }
+  await eventually(
+    () => {
+      const pids = stage.find(victim, id);
+      expect(pids, `no ${victim} runs`).not.toEqual([]);
+      expect(pids.map(kill)).toContain(true);
+    },
+    { timeout_ms: FIND_MS },
+  );
+  stage.server.go();
+}
+
+/** Waits for the end of an operation, of which there is one: in its row and among the events. */
+async function endsOnce(id: string): Promise<string> {
+  const ended = await eventually(
+    async () => {
+      const { json } = await stage.ask("GET", `/operations/${id}`);
+      expect(json, JSON.stringify(json)).toMatchObject({
+        state: expect.stringMatching(/^(succeeded|failed|cancelled)$/),
+      });
+      return json;
+    },
+    { timeout_ms: 60_000 },
+  );
+  if (ended.state === "failed") expect(ended.error.hint, JSON.stringify(ended)).toMatch(/cli db .*cloud:\/\/acme:/);
+  const events = `select outcome from control.events where operation_id = '${id}' order by id`;
+  const outcomes = await eventually(() => stage.queryControl(events));
+  expect(outcomes).toEqual([["pending"], [ended.state]]);
+  return ended.state;
+}
+
+async function endsAs(db: string, state: string | undefined): Promise<void> {
+  if (state !== undefined) await stage.settles(db, state);
+  else {
+    await eventually(async () => expect((await stage.insist("GET", `/databases/${db}`)).status).toBe(404), {
+      timeout_ms: 30_000,
+    });
+  }
+}
+
+/** A schema is applied by the request that asks for it; whoever's was cut asks again. */
+async function runSchemaCell({ step, victim }: Cell): Promise<string> {
+  extra += 1;
+  await stage.update("data", await stage.project(faultApp(extra)));
+  await stage.settles("data", "AVAILABLE");
+  const id = await idOf("data");
+  const isFilling = () => stage.queryData(id, "select 1 from appdb.jobs where state in ('pending', 'running')");
+  const applying = applySchema(stage, "data").catch((error: unknown) => `cut: ${String(error)}`);
+  if (step === "done") await applying;
+  if (step === "filling") await eventually(async () => expect(await isFilling()).not.toEqual([]), { interval_ms: 2 });
+  await strike(victim, id);
+  const first = await applying;
+  await stage.settles("data", "AVAILABLE");
+  let tries = 1;
+  await eventually(
+    async () => {
+      tries += 1;
+      const last = await applySchema(stage, "data");
+      expect(last).toContain('"done"');
+    },
+    { timeout_ms: 60_000, interval_ms: 200 },
+  );
+  const column = `extra_${extra - 1}`;
+  await eventually(
+    async () => expect(await stage.queryData(id, `select 1 from docs where ${column} is null limit 1`)).toEqual([]),
+    { timeout_ms: 30_000 },
+  );
+  await isSound();
+  return first.includes('"done"') ? "done at once" : `cut, done after ${tries}`;
+}
+
+/** `data` answers, with every row that was acknowledged, and no process is left over. */
+async function isSound(): Promise<void> {
+  const { id } = await stage.settles("data", "AVAILABLE");
+  const { acknowledged } = stage.inserters.outcome;
+  const before = acknowledged.size;
+  await eventually(() => expect(acknowledged.size, "no row is answered any more").toBeGreaterThan(before), {
+    timeout_ms: 30_000,
+  });
+  const wanted = [...acknowledged.keys()];
+  const stored = new Set((await stage.queryData(id, "select token from docs")).map(([token]) => token));
+  expect(wanted.filter((token) => !stored.has(token))).toEqual([]);
+  await eventually(() => expect(stage.orphans([id])).toEqual([]), { timeout_ms: 15_000 });
+}

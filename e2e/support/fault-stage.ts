@@ -1,0 +1,285 @@
+import { execFileSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { readProcesses } from "@appdb/adapters/processes/process-table";
+import { eventually } from "@appdb/testkit/eventually";
+import { expect } from "vitest";
+import { type HeldServer, startHeldServer } from "./held-server.ts";
+import { type Inserters, startInserters } from "./inserters.ts";
+import { makePlace, type Place } from "./place.ts";
+import { connectCluster } from "./served.ts";
+
+export const FAULT_VICTIMS = ["server", "supervisor", "postgres", "worker", "control postgres"] as const;
+export type FaultVictim = (typeof FAULT_VICTIMS)[number];
+
+export interface SeenDatabase {
+  readonly id: string;
+  readonly state: string;
+  readonly generation: number;
+  readonly failure: { readonly code: string; readonly detail: string; readonly hint: string | null } | null;
+  readonly operation: { readonly id: string } | null;
+  readonly pods: readonly { readonly state: string; readonly reason: string | null }[];
+}
+
+export interface Asked {
+  readonly status: number;
+  // biome-ignore lint/suspicious/noExplicitAny: answers are looked at, not worked with
+  readonly json: any;
+}
+
+/** A server with an organization, whose database `data` has a table that rows are inserted into all the time. */
+export interface FaultStage extends AsyncDisposable {
+  readonly place: Place;
+  readonly server: HeldServer;
+  readonly inserters: Inserters;
+  /** Asks with the API key of the organization, below `/v1/orgs/acme`. */
+  ask(method: string, path: string, body?: object): Promise<Asked>;
+  /** The same, until the server answers: it may be on its way up. */
+  insist(method: string, path: string, body?: object): Promise<Asked>;
+  see(db: string): Promise<SeenDatabase>;
+  /** Waits until the database is in this state and nothing is worked at. */
+  settles(db: string, state: string): Promise<SeenDatabase>;
+  /** What an update sends: settings, the files, whose bytes are uploaded, and an environment without packages. */
+  project(app: string, settings?: object): Promise<object>;
+  /** Makes a database of these files, or changes it to them. */
+  update(db: string, project: object): Promise<Asked>;
+  /** Asks the database's own PostgreSQL. */
+  queryData(id: string, text: string): Promise<unknown[][]>;
+  /** Asks the control plane's. */
+  queryControl(text: string): Promise<unknown[][]>;
+  /** Pids of a kind of process; of the database's where it has its own. */
+  find(victim: FaultVictim, id: string): number[];
+  /** Processes of the place that belong neither to the server nor to a pod that shall run. */
+  orphans(awake: readonly string[]): string[];
+}
+
+const SETTLE_MS = 60_000;
+const INSERTING = 2;
+
+/** `extra` more columns, which need Python. */
+export function faultApp(extra: number): string {
+  const columns = Array.from({ length: extra }, (_, index) => `    extra_${index} = slow(token)\n`);
+  return `import time
+import appdb as db
+from appdb.functions import uuid7
+
+
+@db.udf
+def measure(text: str) -> int:
+    return len(text)
+
+
+@db.udf
+def slow(text: str) -> int:
+    time.sleep(0.002)
+    return len(text)
+
+
+class Docs(db.model_base(), name="docs"):
+    id = db.Column(value=uuid7(), primary_key=True)
+    token: db.String
+    size = measure(token)
+${columns.join("")}`;
+}
+
+const APP = { app_file: "app.py", folders: [], file_digests: null } as const;
+
+/** Plans and applies the tables of the database's files; answers the last line of it, or why it was refused. */
+export async function applySchema({ insist, ask }: Pick<FaultStage, "ask" | "insist">, db: string): Promise<string> {
+  const planned = await insist("POST", `/databases/${db}/schema/plan`, { ...APP, files: null });
+  expect(planned, JSON.stringify(planned)).toMatchObject({ status: 200 });
+  const { catalog_version } = planned.json.plan;
+  const body = { ...APP, catalog_version, allow_destructive: false };
+  const applied = await ask("POST", `/databases/${db}/schema/apply`, body);
+  const lines = String(applied.json.text ?? JSON.stringify(applied.json))
+    .trim()
+    .split("\n");
+  return lines.at(-1) ?? "";
+}
+
+export async function openFaultStage(env: Readonly<Record<string, string>> = {}): Promise<FaultStage> {
+  const place = makePlace({ env: { SERVICE_DATABASE_QUOTA: "10000", SERVICE_MAX_CPU: "16", ...env } });
+  const server = await startHeldServer(place);
+  try {
+    return await openOn(place, server);
+  } catch (error) {
+    const said = server.output().split("\n").slice(-30).join("\n");
+    await server[Symbol.asyncDispose]();
+    await place[Symbol.asyncDispose]();
+    throw new Error(`The stage was not made:\n${said}`, { cause: error });
+  }
+}
+
+async function openOn(place: Place, server: HeldServer): Promise<FaultStage> {
+  const headers: Record<string, string> = {};
+  const send = async (method: string, path: string, body?: object | Buffer): Promise<Asked> => {
+    const is_bytes = body instanceof Uint8Array;
+    const type = is_bytes ? "application/x-tar" : "application/json";
+    const response = await fetch(server.url + path, {
+      method,
+      headers: { ...headers, ...(body === undefined ? {} : { "content-type": type }) },
+      ...(body === undefined ? {} : { body: is_bytes ? Uint8Array.from(body) : JSON.stringify(body) }),
+    });
+    const cookie = response.headers.getSetCookie()[0]?.split(";")[0];
+    if (cookie !== undefined) headers.cookie = cookie;
+    const text = await response.text();
+    const is_json = !/ndjson/.test(response.headers.get("content-type") ?? "");
+    return { status: response.status, json: is_json && text !== "" ? JSON.parse(text) : { text } };
+  };
+  const made = async (method: string, path: string, body?: object | Buffer) => {
+    const answer = await send(method, path, body);
+    expect(answer.status, JSON.stringify(answer.json)).toBeLessThan(300);
+    return answer.json;
+  };
+  const token = new URL(server.setup_link).searchParams.get("token");
+  headers.origin = server.url;
+  await made("POST", "/v1/setup", { token, email: "ann@example.com", name: "Ann", password: "correct horse battery" });
+  await made("POST", "/v1/orgs", { name: "acme" });
+  headers["x-api-key"] = (await made("POST", "/v1/orgs/acme/keys", { name: "faults" })).api_key;
+  delete headers.cookie;
+
+  const ask: FaultStage["ask"] = (method, path, body) => send(method, `/v1/orgs/acme${path}`, body);
+  const insist: FaultStage["insist"] = (method, path, body) =>
+    eventually(
+      async () => {
+        const answer = await ask(method, path, body);
+        expect(answer.status, JSON.stringify(answer.json)).toBeLessThan(500);
+        return answer;
+      },
+      { timeout_ms: SETTLE_MS },
+    );
+  const see = async (db: string) => (await insist("GET", `/databases/${db}`)).json as SeenDatabase;
+  const settles: FaultStage["settles"] = (db, state) =>
+    eventually(
+      async () => {
+        const seen = await see(db);
+        expect(seen, JSON.stringify(seen)).toMatchObject({ state, operation: null });
+        return seen;
+      },
+      { timeout_ms: SETTLE_MS },
+    );
+  const update: FaultStage["update"] = async (db, project) => {
+    const planned = await insist("POST", `/databases/${db}/plan`, project);
+    expect(planned, JSON.stringify(planned)).toMatchObject({ status: 200 });
+    const { generation } = planned.json;
+    const body = { ...project, expected_generation: generation, allow_destructive: true };
+    return await insist("POST", `/databases/${db}/update`, body);
+  };
+  const project: FaultStage["project"] = async (app, settings = {}) => {
+    const texts = { "app.py": app, "requirements.txt": "# none\n" };
+    const archive = archiveOf(place, Object.values(texts));
+    await eventually(() => made("PUT", "/v1/orgs/acme/blobs", archive), { timeout_ms: SETTLE_MS });
+    const files = Object.entries(texts).map(([path, text]) => ({
+      ...{ path, size: Buffer.byteLength(text), is_executable: false, link: null, chunks: [digestOf(text)] },
+    }));
+    const requirements = [{ path: "requirements.txt", text: texts["requirements.txt"] }];
+    const environment = { source: "requirements.txt", files: requirements, python_version: null, system_packages: [] };
+    return { settings, files, environment: { ...environment, uv_options: null } };
+  };
+  const queryCluster = async (folder: string, database: string, text: string) => {
+    const client = await connectCluster(folder, database);
+    client.on("error", () => undefined);
+    try {
+      return (await client.query({ text, rowMode: "array" })).rows as unknown[][];
+    } finally {
+      await client.end();
+    }
+  };
+  const clusterOf = (id: string) => join(place.home, "server", "databases", id, "postgres");
+  const control = join(place.home, "server", "postgres");
+
+  await settles("main", "AVAILABLE");
+  const created = await update("data", await project(faultApp(0)));
+  expect(created, JSON.stringify(created)).toMatchObject({ status: 202 });
+  await settles("data", "AVAILABLE");
+  expect(await applySchema({ ask, insist }, "data")).toContain('"done"');
+  await made("POST", "/v1/orgs/acme/databases/main/stop");
+  const { "x-api-key": key = "" } = headers;
+  const inserters = startInserters(`${server.url}/v1/orgs/acme/databases/data/tables/docs/rows`, INSERTING, {
+    "x-api-key": key,
+  });
+  const find: FaultStage["find"] = (victim, id) => {
+    if (victim === "server") return [server.pid];
+    if (victim === "control postgres") return postmaster(control);
+    if (victim === "postgres") return postmaster(clusterOf(id));
+    const pod = supervisor(place, id);
+    if (victim === "supervisor") return pod;
+    return descendants(pod).filter((pid) => /\bappdb\.worker\b/.test(commandOf(pid)));
+  };
+  return {
+    ...{ place, server, inserters, ask, insist, see, settles, project, update, find },
+    queryData: (id, text) => queryCluster(clusterOf(id), "main", text),
+    queryControl: (text) => queryCluster(control, "control", text),
+    orphans: (awake) => {
+      const roots = [server.pid, ...awake.flatMap((id) => supervisor(place, id))];
+      // a shell stands before each pod; the server's PostgreSQL and those of pods are their children
+      const known = new Set([...roots, ...descendants(roots), ...ancestors(roots)]);
+      return place
+        .processes()
+        .filter((pid) => !known.has(pid))
+        .map((pid) => `${pid} ${commandOf(pid).slice(0, 160)}`)
+        .filter((line) => !line.endsWith(" "));
+    },
+    [Symbol.asyncDispose]: async () => {
+      await inserters.stop();
+      await server[Symbol.asyncDispose]();
+      await place[Symbol.asyncDispose]();
+    },
+  };
+}
+
+export function digestOf(text: string): string {
+  return createHash("sha256").update(text).digest("hex");
+}
+
+function archiveOf({ home }: Place, texts: readonly string[]): Buffer {
+  mkdirSync(home, { recursive: true });
+  const folder = mkdtempSync(join(home, "blobs-"));
+  for (const text of texts) writeFileSync(join(folder, digestOf(text)), text);
+  const archive = execFileSync("tar", ["-C", folder, "--format=ustar", "-cf", "-", ...readdirSync(folder)]);
+  rmSync(folder, { recursive: true });
+  return archive;
+}
+
+function supervisor({ home }: Place, id: string): number[] {
+  const file = join(home, "server", "pods", `db-${id}`, "pod.json");
+  if (!existsSync(file)) return [];
+  const { process: found } = JSON.parse(readFileSync(file, "utf8"));
+  return found !== null && /pod\.js database/.test(commandOf(found.pid)) ? [found.pid] : [];
+}
+
+function postmaster(folder: string): number[] {
+  const file = join(folder, "18", "postmaster.pid");
+  const pid = existsSync(file) ? Number.parseInt(readFileSync(file, "utf8"), 10) : Number.NaN;
+  return commandOf(pid).includes(folder) ? [pid] : [];
+}
+
+function descendants(roots: readonly number[]): number[] {
+  const table = readProcesses();
+  const members = new Set(roots);
+  for (let before = -1; before !== members.size; ) {
+    before = members.size;
+    for (const { pid, parent } of table) if (members.has(parent)) members.add(pid);
+  }
+  return [...members].filter((pid) => !roots.includes(pid));
+}
+
+/** Up to the process of the test. */
+function ancestors(pids: readonly number[]): number[] {
+  const parents = new Map(readProcesses().map(({ pid, parent }) => [pid, parent]));
+  return pids.flatMap((pid) => {
+    const line: number[] = [];
+    for (let at = parents.get(pid); at !== undefined && at > 1; at = parents.get(at)) line.push(at);
+    return line;
+  });
+}
+
+function commandOf(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, "utf8").replaceAll("\0", " ");
+  } catch {
+    // it has ended
+    return "";
+  }
+}
