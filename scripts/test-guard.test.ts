@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { closeSync, existsSync, mkdtempSync, openSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -9,35 +9,38 @@ import { expect, test } from "vitest";
 const GUARD = fileURLToPath(new URL("./lib/test-guard.mjs", import.meta.url));
 
 test("a test run that is killed leaves no process and no file behind", async () => {
-  const { folder, sleeper, guard } = startRun();
+  const { folder, sleeper, writer, guard } = startRun();
   guard.stdin.write(`${folder}\n`);
   guard.stdin.end();
   await eventually(() => {
     expect(existsSync(folder)).toBe(false);
-    expect(sleeper.signalCode).toBe("SIGKILL");
+    expect([sleeper.signalCode, writer.signalCode]).toEqual(["SIGKILL", "SIGKILL"]);
     expect(guard.exitCode).toBe(0);
   });
 });
 
 test("a test run that has ended is left alone", async () => {
-  const { folder, sleeper, guard } = startRun();
+  const { folder, sleeper, writer, guard } = startRun();
   try {
     guard.stdin.end(`${folder}\nended\n`);
     await eventually(() => expect(guard.exitCode).toBe(0));
     expect(existsSync(folder)).toBe(true);
-    expect(sleeper.signalCode).toBeNull();
+    expect([sleeper.signalCode, writer.signalCode]).toEqual([null, null]);
   } finally {
-    sleeper.kill("SIGKILL");
+    for (const child of [sleeper, writer]) child.kill("SIGKILL");
     rmSync(folder, { recursive: true, force: true });
   }
 });
 
-/** A folder with a file, a process that names it as a test's do, and a guard that has been told nothing yet. */
+/** A folder with a file, processes that name it as those of tests do or write into it as pods do, and a guard that was told nothing yet. */
 function startRun() {
   const folder = mkdtempSync(join(tmpdir(), "appdb-guard-"));
   writeFileSync(join(folder, "row"), "1");
   const script = "setInterval(() => {}, 1000)";
   const sleeper = spawn(process.execPath, ["-e", script], { env: { TMPDIR: folder }, stdio: "ignore" });
+  const output = openSync(join(folder, "output"), "w");
+  const writer = spawn(process.execPath, ["-e", script], { env: {}, stdio: ["ignore", output, output] });
+  closeSync(output);
   const guard = spawn(process.execPath, [GUARD], { stdio: ["pipe", "ignore", "inherit"] });
-  return { folder, sleeper, guard };
+  return { folder, sleeper, writer, guard };
 }

@@ -1,14 +1,18 @@
 import { execFileSync } from "node:child_process";
-import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, readlinkSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** Where the system has /proc: processes whose environment or command line names the folder, other than this one. */
+/** Where the system has /proc: processes whose environment or command line names the folder, or who write into it, other than this one. */
 export function processesNaming(folder) {
   if (!existsSync("/proc/self/environ")) return [];
   return readdirSync("/proc")
     .filter((pid) => /^\d+$/.test(pid) && Number(pid) !== process.pid)
-    .filter((pid) => ["environ", "cmdline"].some((file) => readProcess(pid, file).includes(folder)))
+    .filter(
+      (pid) =>
+        ["environ", "cmdline"].some((file) => readProcess(pid, file).includes(folder)) ||
+        ["1", "2"].some((stream) => readStream(pid, stream).includes(folder)),
+    )
     .map((pid) => ({ pid: Number(pid), command: readProcess(pid, "cmdline").replaceAll("\0", " ").trim() }));
 }
 
@@ -41,6 +45,16 @@ function mountsBelow(folder) {
     )
     .map((path) => Buffer.from(path, "latin1").toString("utf8"))
     .filter((path) => path.startsWith(`${folder}/`));
+}
+
+/** Where its output goes: a pod is told nothing else by a name. */
+function readStream(pid, stream) {
+  try {
+    return readlinkSync(join("/proc", pid, "fd", stream));
+  } catch {
+    // it has ended, or belongs to somebody else
+    return "";
+  }
 }
 
 function readProcess(pid, file) {
