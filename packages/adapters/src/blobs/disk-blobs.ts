@@ -4,6 +4,7 @@ import { access, type FileHandle, mkdir, open, readdir, rename, rm, stat } from 
 import { join } from "node:path";
 import { appError } from "@appdb/contract/errors";
 import { whenThere } from "../files/if-there.ts";
+import { syncPath } from "../files/sync-files.ts";
 import type { BlobStore } from "./blob-store.ts";
 
 const DIGEST = /^[0-9a-f]{64}$/;
@@ -30,7 +31,7 @@ export function createDiskBlobs(folder: string): BlobStore {
         await mkdir(parent, { recursive: true, mode: 0o700 });
         await writeDraft(draft, digest, bytes);
         await rename(draft, path);
-        await syncFolder(parent);
+        await syncPath(parent);
       } catch (cause) {
         await rm(draft, { force: true });
         throw toStoreError(cause);
@@ -83,19 +84,6 @@ async function writeDraft(
 
 async function writeAll(file: FileHandle, bytes: Uint8Array): Promise<void> {
   for (let at = 0; at < bytes.length; ) at += (await file.write(bytes, at)).bytesWritten;
-}
-
-/** A rename outlives a power cut once its folder is written. */
-async function syncFolder(folder: string): Promise<void> {
-  const handle = await open(folder, "r");
-  try {
-    await handle.sync();
-  } catch (error) {
-    // folders cannot be synced everywhere
-    if (!["EPERM", "EISDIR", "EINVAL"].includes(codeOf(error) ?? "")) throw error;
-  } finally {
-    await handle.close();
-  }
 }
 
 async function removeDrafts(folder: string, before: Date): Promise<void> {

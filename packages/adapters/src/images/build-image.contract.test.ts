@@ -1,9 +1,10 @@
 import { execFileSync } from "node:child_process";
-import { existsSync, readdirSync, statSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, readdirSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
+import { basename, join } from "node:path";
 import { eventually } from "@appdb/testkit/eventually";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { BUILD_LIMITS } from "./build-steps.ts";
+import { readImage } from "./image-folder.ts";
 import { ask, type BuildStage, below, openBuildStage, PATH } from "./testing/build-stage.ts";
 import { sourceFiles } from "./testing/package-index.ts";
 
@@ -157,6 +158,21 @@ test("an image that is built anew takes the place of the former, which stays for
   expect(again.folder).toBe(image.folder);
   expect(again.packages).toEqual([{ name: "tiny", version: "1.1" }]);
   expect(stage.left().filter((name) => name.startsWith("former-"))).toHaveLength(1);
+});
+
+test("an image that is left without its description, or with half of one, is none, and is built again in its place", async () => {
+  stage.publish({ name: "tiny" });
+  const files = stage.requirements("tiny");
+  const { folder } = await stage.build({ files });
+  const description = join(folder, "image.json");
+  for (const harm of [() => rmSync(description), () => truncateSync(description, 20)]) {
+    writeFileSync(join(folder, "left"), "");
+    harm();
+    expect(readImage(folder)).toBeUndefined();
+    expect((await stage.build({ files })).packages).toEqual([{ name: "tiny", version: "1.0" }]);
+    expect(existsSync(join(folder, "left"))).toBe(false);
+    expect(stage.left()).toEqual([basename(folder)]);
+  }
 });
 
 test("without packages an image is a Python of the version that was asked for", async () => {

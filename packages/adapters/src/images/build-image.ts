@@ -7,6 +7,7 @@ import { areChoosing } from "@appdb/contract/control/uv-options";
 import { type AppError, appError } from "@appdb/contract/errors";
 import type { EnvironmentDocument } from "@appdb/contract/routes/control-databases";
 import { folderBytes } from "../files/folder-size.ts";
+import { syncPath } from "../files/sync-files.ts";
 import { lateCrypto } from "../processes/late-crypto.ts";
 import { buildFailure } from "./build-failure.ts";
 import {
@@ -18,6 +19,7 @@ import {
   projectOf,
   type StepResult,
 } from "./build-steps.ts";
+import { removeImage } from "./collect-images.ts";
 import { takeCompiled } from "./compiled-code.ts";
 import { type Interpreters, type PythonWish, printVersion } from "./find-interpreter.ts";
 import { createFormerImages } from "./former-images.ts";
@@ -95,8 +97,8 @@ export function createHostedImages(options: HostedImagesOptions): ImageBuilder {
       const started = { id: `build-${name}`, labels, draft, environment, facts, secrets, onLine };
       tellStart(started);
       const system = await addSystem(started, signal);
-      writeImage(draft, await fill(input, { ...started, system }, signal));
-      put(draft, input);
+      await writeImage(draft, await fill(input, { ...started, system }, signal));
+      await put(draft, input);
       const image = readWhole(image_folder);
       formers.add(image_folder, image);
       return image;
@@ -189,7 +191,9 @@ function isShareable({ files, source, uv_options }: EnvironmentDocument, index: 
 }
 
 /** Puts a finished image in its place; one that another build put there meanwhile is as good, unless a new one was asked for. */
-function put(draft: string, { image_folder, is_forced }: ImageInput): void {
+async function put(draft: string, { image_folder, is_forced }: ImageInput): Promise<void> {
+  // what lies there and is no image was left in part: by a disk that lost what it had said to keep
+  if (existsSync(image_folder) && readImage(image_folder) === undefined) await removeImage(image_folder);
   if (is_forced === true && existsSync(image_folder)) {
     renameSync(
       image_folder,
@@ -201,6 +205,7 @@ function put(draft: string, { image_folder, is_forced }: ImageInput): void {
   } catch (error) {
     if (!["ENOTEMPTY", "EEXIST"].includes((error as NodeJS.ErrnoException).code ?? "")) throw error;
   }
+  await syncPath(dirname(image_folder));
 }
 
 function readWhole(image_folder: string): BuiltImage {

@@ -1,6 +1,7 @@
 import { lstatSync, readdirSync, readFileSync, realpathSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type BuiltImage, builtImageSchema, type ImagePackage } from "@appdb/contract/control/image-documents";
+import { syncFiles } from "../files/sync-files.ts";
 
 /** Of folders that are being built, and of images that another build took the place of. */
 export const DRAFT_PREFIX = "draft-";
@@ -12,17 +13,30 @@ export const IMAGE_PATHS = { venv: "venv", system: "system", description: "image
 
 /** What an image is; undefined when there is none, or none that is whole. */
 export function readImage(image_folder: string): BuiltImage | undefined {
+  const text = readDescription(image_folder);
+  if (text === undefined) return undefined;
   try {
-    return builtImageSchema.parse(JSON.parse(readFileSync(join(image_folder, IMAGE_PATHS.description), "utf8")));
+    return builtImageSchema.safeParse(JSON.parse(text)).data;
+  } catch {
+    // a description that a power cut left in part is of no whole image
+    return undefined;
+  }
+}
+
+function readDescription(image_folder: string): string | undefined {
+  try {
+    return readFileSync(join(image_folder, IMAGE_PATHS.description), "utf8");
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    if (["ENOENT", "ENOTDIR"].includes((error as NodeJS.ErrnoException).code ?? "")) return undefined;
     throw error;
   }
 }
 
-/** Says of a draft that it is whole. */
-export function writeImage(draft: string, image: BuiltImage): void {
-  writeFileSync(join(draft, IMAGE_PATHS.description), `${JSON.stringify(image)}\n`, { mode: 0o600 });
+/** Says of a draft that it is whole: once this resolves a power cut leaves it so. */
+export async function writeImage(draft: string, image: BuiltImage): Promise<void> {
+  const description = join(draft, IMAGE_PATHS.description);
+  writeFileSync(description, `${JSON.stringify(image)}\n`, { mode: 0o600 });
+  await syncFiles(draft, [description]);
 }
 
 /**
