@@ -99,7 +99,8 @@ export function createLocalPods(
     const { id, labels, log_folder } = spec;
     const started_at = new Date(clock.now()).toISOString();
     const run = randomBytes(8).toString("hex");
-    const record: PodRecord = { id, labels, spec_hash, started_at, log_folder, run, process: null };
+    const driver = host.name;
+    const record: PodRecord = { id, labels, driver, spec_hash, started_at, log_folder, run, process: null };
     writePodRecord(folder, record);
     return record;
   }

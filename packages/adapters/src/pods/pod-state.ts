@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { ifThere } from "../files/if-there.ts";
 import { writePrivateFile } from "../processes/private-files.ts";
 import type { ProcessIdentity } from "../processes/process-identity.ts";
-import type { PodExit, PodLabels } from "./pod-driver.ts";
+import type { PodDriver, PodExit, PodLabels } from "./pod-driver.ts";
 
 /**
  * What a driver on this machine keeps of a pod, in `<folder>/<id>/pod.json`; never the pod's input. It is written before anything is
@@ -13,6 +13,8 @@ import type { PodExit, PodLabels } from "./pod-driver.ts";
 export interface PodRecord {
   readonly id: string;
   readonly labels: PodLabels;
+  /** Whose it is; one of before it was written down is a plain process. */
+  readonly driver?: PodDriver["name"];
   readonly spec_hash: string;
   readonly started_at: string;
   readonly log_folder: string;

@@ -1,9 +1,10 @@
 import { appError } from "@appdb/contract/errors";
 import { proportionalMemory } from "../processes/process-table.ts";
 import { createLocalPods, POD_ENVIRONMENT } from "./local-pods.ts";
-import type { PodDriver, PodDriverInput } from "./pod-driver.ts";
+import type { PodDriver, PodDriverInput, PodFolder, PodSpec } from "./pod-driver.ts";
 import { runFamily } from "./pod-run.ts";
 import { runProcessTask } from "./process-task.ts";
+import { giveFolders } from "./sandbox-folders.ts";
 
 /**
  * Pods as processes of the user that we are, each in a session of its own. It keeps nothing apart and bounds nothing but a
@@ -22,10 +23,11 @@ export function createProcessPods(input: PodDriverInput): PodDriver {
         hint: "Run the server with the driver `sandbox` or `container` to serve several organizations.",
       });
     },
-    prepare: async (spec) => ({
-      argv: [process.execPath, ...node_options, file, ...spec.args.slice(1)],
-      env: POD_ENVIRONMENT,
-    }),
+    async prepare(spec) {
+      // of a driver that had given them to a user of the pod's own
+      if (process.getuid?.() === 0) giveFolders(writtenBy(spec), 0);
+      return { argv: [process.execPath, ...node_options, file, ...spec.args.slice(1)], env: POD_ENVIRONMENT };
+    },
     begun: async () => undefined,
     processes: () => [],
     memoryBytes(record) {
@@ -37,4 +39,9 @@ export function createProcessPods(input: PodDriverInput): PodDriver {
     forgetDatabase: async () => undefined,
     run: runProcessTask,
   });
+}
+
+function writtenBy({ folders, log_folder, run_folder }: PodSpec): PodFolder[] {
+  const own = [run_folder, log_folder].map((path): PodFolder => ({ path, mode: "write" }));
+  return [...folders.filter(({ mode }) => mode === "write"), ...own];
 }
