@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { eventually } from "./eventually.ts";
 
-const PROGRAMS = ["podman", "runc", "conmon", "iptables", "nft", "nsenter"];
+const PROGRAMS = ["podman", "runc", "conmon", "iptables", "nft", "nsenter", "flock"];
 
 /** Nothing of the machine's own engine is used but its programs; what others have is left alone. */
 const SETTINGS = (folder: string) => `[containers]
@@ -32,18 +32,18 @@ export TMPDIR="$folder/tmp"
 mkdir "$TMPDIR"
 cd "$TMPDIR"
 options="--root $folder/root --runroot $folder/runroot --tmpdir $folder/tmp --storage-driver vfs"
+# all engines of tests share the network of their containers; only the last one takes it along
+exec 9<"$(command -v podman)"
+flock --shared 9
 had_bridge=$(cat /sys/class/net/cni-podman0/address 2>/dev/null)
-podman $options system service --time 0 "unix://$folder/podman.sock" </dev/null >"$folder/log" 2>&1 &
+podman $options system service --time 0 "unix://$folder/podman.sock" </dev/null >"$folder/log" 2>&1 9<&- &
 server=$!
 read -r _
 groups=$(podman $options ps --all --quiet | xargs -r podman $options inspect --format '{{.HostConfig.CgroupParent}}' | sort -u)
 podman $options rm --all --force --time 0 >/dev/null 2>&1
 kill "$server"
 wait "$server"
-# another engine's containers may be in the network that all of them share; the last one takes it along
-if [ -z "$had_bridge" ] && [ -z "$(ls /sys/class/net/cni-podman0/brif 2>/dev/null)" ]; then
-  ip link delete cni-podman0 2>/dev/null
-fi
+if [ -z "$had_bridge" ] && flock --exclusive --nonblock 9; then ip link delete cni-podman0 2>/dev/null; fi
 cd /
 for group in $groups; do find /sys/fs/cgroup -depth -type d -path "*$group*" -exec rmdir {} + 2>/dev/null; done
 # where every engine and driver has its groups: stays while there is one

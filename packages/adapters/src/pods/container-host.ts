@@ -7,7 +7,7 @@ import { ensureBaseImage } from "./container-image.ts";
 import { boundNetwork, findResolvers } from "./container-network.ts";
 import { seccompProfile } from "./container-seccomp.ts";
 import type { ContainerInput } from "./container-spec.ts";
-import { demandEngine, type Engine, openEngine } from "./engine-client.ts";
+import { type Engine, isPodman, openEngine } from "./engine-client.ts";
 import { findEngineSocket } from "./find-engine.ts";
 import type { PodDriverInput, PodSpec } from "./pod-driver.ts";
 import { allotUser, POD_USERS, retireUser } from "./pod-users.ts";
@@ -49,12 +49,12 @@ export async function openContainerHost(input: PodDriverInput): Promise<Containe
   }
   const engine = await openEngine(socket);
   const about = lazily(async () => {
-    const version: unknown = await demandEngine("say what it is", engine.docker.version());
-    return {
-      image: await ensureBaseImage(engine),
-      groups: await findContainerGroups(engine),
-      is_podman: JSON.stringify(version).includes("Podman"),
-    };
+    const [image, groups, is_podman] = await Promise.all([
+      ensureBaseImage(engine),
+      findContainerGroups(engine),
+      isPodman(engine),
+    ]);
+    return { image, groups, is_podman };
   });
   return {
     ...{ folder, engine, about },

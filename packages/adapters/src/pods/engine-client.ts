@@ -53,6 +53,25 @@ export async function attachContainer(
   });
 }
 
+/**
+ * Whether the engine is Podman, by the head of its shortest answer: asked for its version it looks for the packages that all of
+ * its parts come from, which takes a second.
+ * @throws pod_failed when it does not answer
+ */
+export async function isPodman({ socket }: Engine): Promise<boolean> {
+  const refuse = (cause: Error) => engineError("say what it is", cause);
+  return await new Promise((resolve, reject) => {
+    const asked = request({ socketPath: socket, path: "/_ping", timeout: ANSWER_TIMEOUT_MS });
+    asked.once("response", (response) => {
+      response.resume();
+      resolve(response.headers["libpod-api-version"] !== undefined);
+    });
+    asked.once("timeout", () => asked.destroy(new Error(`no answer within ${ANSWER_TIMEOUT_MS / 1000} s`)));
+    asked.once("error", (error) => reject(refuse(error)));
+    asked.end();
+  });
+}
+
 /** The answer of the engine; undefined when it knows nothing of that name. @throws pod_failed with what it said */
 export async function askEngine<T>(what: string, answer: Promise<T>): Promise<T | undefined> {
   try {
