@@ -156,9 +156,13 @@ const settingsSchema = z
     }
   });
 
+/** What each setting is parsed by, under its name; docs/settings.md is printed from here. */
+export const SERVER_SETTINGS = settingsSchema.shape;
+export type ServerSetting = keyof typeof SERVER_SETTINGS;
+
 const LOOPBACK = ["127.0.0.1", "::1", "localhost"];
 /** Settings that a file may hold: NAME_FILE names it. */
-const FILES = [
+export const FILE_SETTINGS = [
   "SERVICE_AUTH_SECRET",
   "SERVICE_MASTER_KEY",
   "SERVICE_MASTER_KEY_PREVIOUS",
@@ -205,7 +209,7 @@ export function readServerConfig(env: Readonly<Record<string, string | undefined
   const problems: Problem[] = [];
   const given: Record<string, unknown> = { ...readSettingsFile(home, problems) };
   for (const [name, value] of Object.entries(env)) if (value !== undefined && value !== "") given[name] = value;
-  for (const name of FILES) readFileOf(name, given, problems);
+  for (const name of FILE_SETTINGS) readFileOf(name, given, problems);
   const parsed = settingsSchema.safeParse(given);
   for (const issue of parsed.error?.issues ?? []) {
     problems.push({ setting: issue.path.join("."), what: issue.message });
@@ -271,7 +275,7 @@ function readSettingsFile(home: string, problems: Problem[]): Record<string, str
   try {
     for (const [key, value] of Object.entries(parseToml(readFileSync(path, "utf8")))) {
       const name = `SERVICE_${key.toUpperCase()}`;
-      const is_known = name in settingsSchema.shape || FILES.some((file) => name === `${file}_FILE`);
+      const is_known = name in settingsSchema.shape || FILE_SETTINGS.some((file) => name === `${file}_FILE`);
       if (!is_known || name === "SERVICE_HOME") problems.push({ setting: key, what: `is no setting of ${path}` });
       else if (typeof value === "object") problems.push({ setting: key, what: "is no text or number" });
       else found[name] = String(value);
@@ -285,7 +289,7 @@ function readSettingsFile(home: string, problems: Problem[]): Record<string, str
   return found;
 }
 
-function readFileOf(name: (typeof FILES)[number], given: Record<string, unknown>, problems: Problem[]): void {
+function readFileOf(name: (typeof FILE_SETTINGS)[number], given: Record<string, unknown>, problems: Problem[]): void {
   const path = given[`${name}_FILE`];
   if (typeof path !== "string" || path === "") return;
   if (given[name] !== undefined && given[name] !== "") {

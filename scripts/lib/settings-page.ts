@@ -1,0 +1,165 @@
+import { FILE_SETTINGS, SERVER_SETTINGS, type ServerSetting } from "../../apps/server/src/config.ts";
+
+interface SettingText {
+  /** Of a number; empty for what has none. */
+  readonly unit?: string;
+  readonly meaning: string;
+  /** In words, where the default is the machine's or is made. */
+  readonly usual?: string;
+}
+
+/** A test fails when a setting is in none of these groups. */
+const GROUPS: readonly (readonly [heading: string, settings: Partial<Record<ServerSetting, SettingText>>])[] = [
+  [
+    "The server",
+    {
+      SERVICE_HOME: { meaning: "folder in which everything lies; not in server.toml", usual: "`~/.service`" },
+      SERVICE_ROLES: { meaning: "what this process does, of several on one database" },
+      SERVICE_HOST: { meaning: "address to listen at; another than this machine's own asks for `SERVICE_PUBLIC_URL`" },
+      SERVICE_PORT: { meaning: "port to listen at; 0 chooses one, which the home keeps" },
+      SERVICE_PUBLIC_URL: {
+        meaning: "where people reach the server, by a proxy for example: links and cookies are made for it",
+        usual: "the address that it listens at",
+      },
+      SERVICE_TRUSTED_PROXIES: {
+        meaning: "addresses and networks of proxies whose `X-Forwarded-For` is believed, and `loopback`, by commas",
+      },
+      SERVICE_LOG_LEVEL: { meaning: "`debug`, `info`, `warn` or `error`" },
+      XDG_RUNTIME_DIR: {
+        meaning: "folder for sockets, whose paths may not be long",
+        usual: "the system's folder for temporary files",
+      },
+    },
+  ],
+  [
+    "Its database",
+    {
+      SERVICE_DATABASE_URL: {
+        meaning: "a PostgreSQL database of your own for the control plane",
+        usual: "one that the server runs itself",
+      },
+      SERVICE_PG_BIN: { meaning: "folder of PostgreSQL's programs", usual: "those that came with the server" },
+    },
+  ],
+  [
+    "Keys of the server",
+    {
+      SERVICE_AUTH_SECRET: {
+        meaning: "signs sessions and seals answers, 32 characters or more",
+        usual: "made once, kept in the home",
+      },
+      SERVICE_MASTER_KEY: {
+        meaning: "seals secrets, 32 bytes in base64: `openssl rand -base64 32`",
+        usual: "made once, kept in the home",
+      },
+      SERVICE_MASTER_KEY_PREVIOUS: { meaning: "the former one while secrets are sealed anew" },
+    },
+  ],
+  [
+    "People",
+    {
+      SERVICE_SIGN_UP: { meaning: "who may make an account after the first one: `invitation` or `open`" },
+      SERVICE_SMTP_URL: {
+        meaning: "`smtp://` or `smtps://` of the mail server; links are to be handed on without one",
+      },
+      SERVICE_MAIL_FROM: { meaning: "who mails are from; needed with `SERVICE_SMTP_URL`" },
+      SERVICE_OIDC_ISSUER: { meaning: "address of an OpenID provider by which people sign in" },
+      SERVICE_OIDC_CLIENT_ID: { meaning: "of this server at the provider; needed with the issuer" },
+      SERVICE_OIDC_CLIENT_SECRET: { meaning: "of this server at the provider; needed with the issuer" },
+      SERVICE_OIDC_NAME: { meaning: "what its button says" },
+      SERVICE_DATABASE_QUOTA: { unit: "databases", meaning: "of a new organization" },
+      SERVICE_WEBHOOK_PRIVATE: { meaning: "1 lets webhooks post to this machine and to private networks, and by http" },
+    },
+  ],
+  [
+    "Databases and their pods",
+    {
+      SERVICE_PODS: {
+        meaning:
+          "who runs pods ([pods.md](pods.md)): `process`, `sandbox`, `container`, or `auto` for the sandbox where the machine has what it needs",
+      },
+      SERVICE_ENGINE_SOCKET: {
+        meaning: "socket of the container engine's API, for `container`",
+        usual: "found where engines have it",
+      },
+      SERVICE_POD_USERS: {
+        meaning:
+          "user ids that nobody else on the machine has, first and count: one for each database, and one for each organization's builds",
+      },
+      SERVICE_MIN_CPU: { unit: "cores", meaning: "least that a database's entry may ask for" },
+      SERVICE_MAX_CPU: { unit: "cores", meaning: "most that it may ask for", usual: "those of the machine" },
+      SERVICE_MIN_MEMORY_MB: { unit: "MB", meaning: "least that a database's entry may ask for" },
+      SERVICE_MAX_MEMORY_MB: { unit: "MB", meaning: "most that it may ask for", usual: "that of the machine" },
+      SERVICE_MIN_DISK_GB: { unit: "GB", meaning: "least that a database's entry may ask for" },
+      SERVICE_MAX_DISK_GB: { unit: "GB", meaning: "most that it may ask for" },
+      SERVICE_MIN_WORKERS: { unit: "processes", meaning: "least that a database's entry may ask for" },
+      SERVICE_MAX_WORKERS: { unit: "processes", meaning: "most that it may ask for" },
+      SERVICE_MAX_UPLOADS_GB: {
+        unit: "GB",
+        meaning: "project files of an organization together, those that its databases used in the last week included",
+      },
+      SERVICE_KEEP_PODS: {
+        meaning:
+          "1: pods go on when the server is told to stop, and its next start finds them; one that is killed leaves them in any case",
+      },
+      SERVICE_UNDELETE_DAYS: { unit: "days", meaning: "in which a deleted database can be undeleted" },
+    },
+  ],
+  [
+    "Builds of images",
+    {
+      SERVICE_BUILD_CA_FILE: {
+        meaning: "certificates (PEM) of an authority that your proxy or package index shows",
+        usual: "that of `SSL_CERT_FILE`",
+      },
+      SERVICE_BUILD_HOSTS: {
+        meaning:
+          "`host:port` by commas that builds may reach although they lie in a private network: your package index or proxy",
+      },
+      SERVICE_PYTHON_DOWNLOADS: { meaning: "0: images are made of Pythons that the machine has, and of no others" },
+    },
+  ],
+];
+
+/** docs/settings.md: every setting of the server, with the defaults of the schema that reads them. @throws when one is told twice or not at all */
+export function settingsPage(generated: string): string {
+  const told = GROUPS.flatMap(([, settings]) => Object.keys(settings));
+  const names = Object.keys(SERVER_SETTINGS);
+  const wrong = [
+    ...names.filter((name) => !told.includes(name)),
+    ...told.filter((name, at) => told.indexOf(name) !== at),
+  ];
+  if (wrong.length > 0) throw new Error(`The page of settings does not tell each of these once: ${wrong.join(", ")}`);
+  const lines = [
+    "# Settings of the server",
+    "",
+    generated,
+    "",
+    "They are read from the environment when the server starts, or from `server.toml` in its home, which has them in lower case and without",
+    "`SERVICE_`: `max_memory_mb = 8192`. The environment goes before the file. What is wrong with them is told all at once, and the server does",
+    `not start. A secret may lie in a file that \`NAME_FILE\` names: ${FILE_SETTINGS.map((name) => `\`${name}\``).join(", ")}.`,
+    "Those of a person's own daemon are in [limits.md](limits.md).",
+  ];
+  for (const [heading, settings] of GROUPS) {
+    lines.push("", `## ${heading}`, "", "| setting | default | unit | meaning |", "|---|---|---|---|");
+    for (const [name, text] of Object.entries(settings)) {
+      const { meaning, unit = "", usual = defaultOf(name as ServerSetting) } = text;
+      lines.push(`| \`${name}\` | ${usual} | ${unit} | ${meaning} |`);
+    }
+  }
+  lines.push(
+    "",
+    "Builds reach the network as the server's own environment says: `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY`, `NO_PROXY`, and by",
+    "`UV_DEFAULT_INDEX` (or `UV_INDEX_URL`) the package index that is the usual one.",
+  );
+  return `${lines.join("\n")}\n`;
+}
+
+function defaultOf(name: ServerSetting): string {
+  const parsed = SERVER_SETTINGS[name].safeParse(undefined);
+  if (!parsed.success || parsed.data === undefined || parsed.data === "") return "";
+  const { data } = parsed;
+  if (Array.isArray(data)) return data.length === 0 ? "" : `\`${data.join(",")}\``;
+  if (typeof data === "object") return `\`${Object.values(data).join(":")}\``;
+  return `\`${data}\``;
+}
