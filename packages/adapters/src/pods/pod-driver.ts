@@ -178,16 +178,18 @@ export const DENIED_NETWORKS = {
     "240.0.0.0/4",
   ],
   ipv6: [
-    "::/128",
-    "::1/128",
+    // with the unspecified address, the loopback, and every address of version 4 as it was once written
+    "::/96",
     "::ffff:0:0/96",
     "64:ff9b::/96",
     "64:ff9b:1::/48",
     "100::/64",
     "2001::/32",
+    "2001:db8::/32",
     "2002::/16",
     "fc00::/7",
     "fe80::/10",
+    "fec0::/10",
     "ff00::/8",
   ],
 } as const;

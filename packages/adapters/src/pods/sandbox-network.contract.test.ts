@@ -16,8 +16,11 @@ const OWN = ["93.184.216.33", "2a00:1::33"];
 const INDEX = "10.20.30.40";
 const DENIED = [
   ...["10.1.2.3", "100.64.1.1", "169.254.169.254", "172.16.5.5", "192.168.7.7", "198.18.0.9"],
-  ...["fd12::1", "64:ff9b::a9fe:a9fe", "2002:a9fe:a9fe::1"],
+  ...["fd12::1", "64:ff9b::a9fe:a9fe", "2002:a9fe:a9fe::1", "fec0::1", "2001:db8::7", "::a9fe:a9fe"],
 ];
+/** Who answers for names on that machine, in a network that no pod reaches; the second name is of an address that no pod reaches. */
+const RESOLVER = "10.1.2.3";
+const NAMES = { "public.test": PUBLIC, "metadata.test": "169.254.169.254" };
 /** The metadata address as programs may write it, which all lead to one. */
 const WRITTEN = [
   "2852039166",
@@ -29,7 +32,19 @@ const WRITTEN = [
 ];
 const LOOPBACK = ["127.0.0.1", "127.9.9.9", "::1", "0.0.0.0", "::", "localhost", "192.0.2.2", "::ffff:127.0.0.1"];
 
-const SERVE = `import socketserver, sys
+const SERVE = `import json, socket, socketserver, sys, threading
+def answer_names(address, known):
+    names = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    names.bind((address, 53))
+    while True:
+        asked, sender = names.recvfrom(512)
+        end = asked.index(0, 12) + 1
+        found = next((known[name] for name in known if asked[12:].startswith(bytes([len(name.split(".")[0])]) + name.split(".")[0].encode())), None)
+        is_found = found is not None and asked[end:end + 2] == bytes([0, 1])
+        head = asked[:2] + bytes([0x81, 0x80, 0, 1, 0, is_found, 0, 0, 0, 0]) + asked[12:end + 4]
+        record = bytes([0xC0, 12, 0, 1, 0, 1, 0, 0, 0, 9, 0, 4]) + socket.inet_aton(found) if is_found else b""
+        names.sendto(head + record, sender)
+if len(sys.argv) > 1: threading.Thread(target=answer_names, args=(sys.argv[1], json.loads(sys.argv[2])), daemon=True).start()
 class Answer(socketserver.BaseRequestHandler):
     def handle(self): self.request.sendall(b"reached")
 class Server(socketserver.ThreadingTCPServer):
@@ -87,7 +102,8 @@ beforeAll(async () => {
   ip("-n", MACHINE, "route", "add", "default", "via", PUBLIC);
   ip("-n", MACHINE, "-6", "route", "add", "default", "via", PUBLIC_IPV6);
   for (const network of [MACHINE, WORLD]) {
-    const server = spawn("nsenter", inside(network, "/usr/bin/python3", "-c", SERVE), {
+    const names = network === WORLD ? [RESOLVER, JSON.stringify(NAMES)] : [];
+    const server = spawn("nsenter", inside(network, "/usr/bin/python3", "-c", SERVE, ...names), {
       stdio: ["ignore", "pipe", "inherit"],
     });
     servers.push(server);
@@ -112,6 +128,9 @@ function reachFromMachine(hosts: readonly string[]): Record<string, string> {
   return JSON.parse(execFileSync("nsenter", argv, { encoding: "utf8", timeout: 60_000 }));
 }
 
+/** That machine's own settings, seen by what runs there alone. */
+const WITH_SETTINGS = 'mount --bind "$0" /etc/resolv.conf && exec "$@"';
+
 /** Asks from a task in a sandbox on that machine. */
 async function reachFromTask(hosts: readonly string[], network: "none" | "internet", allowed_hosts: string[] = []) {
   const task = {
@@ -134,7 +153,10 @@ async function reachFromTask(hosts: readonly string[], network: "none" | "intern
   };
   const owner = fileURLToPath(new URL("../../../testkit/src/contracts/pod-owner.ts", import.meta.url));
   const argv = [process.execPath, "--conditions=source", "--import", "tsx", owner, JSON.stringify(input)];
-  const child = spawn("nsenter", inside(MACHINE, ...argv), { stdio: ["ignore", "pipe", "inherit"] });
+  const settings = join(folder, "resolv.conf");
+  writeFileSync(settings, `nameserver ${RESOLVER}\n`);
+  const there = ["unshare", "--mount", "--propagation", "private", "/bin/sh", "-c", WITH_SETTINGS, settings, ...argv];
+  const child = spawn("nsenter", inside(MACHINE, ...there), { stdio: ["ignore", "pipe", "inherit"] });
   let said = "";
   child.stdout?.on("data", (bytes: Buffer) => {
     said += String(bytes);
@@ -152,10 +174,12 @@ test.runIf(options !== undefined)(
     const hosts = [PUBLIC, PUBLIC_IPV6, INDEX, ...OWN, ...DENIED, ...WRITTEN];
     const from_machine = reachFromMachine(hosts);
     expect(Object.entries(from_machine).filter(([, said]) => said !== "reached")).toEqual([]);
-    const asked = [PUBLIC_IPV6, ...hosts, ...LOOPBACK, `${INDEX}|81`];
+    const asked = [PUBLIC_IPV6, ...hosts, ...LOOPBACK, `${INDEX}|81`, ...Object.keys(NAMES), "nobody.test"];
     const from_task = await reachFromTask(asked, "internet", [`${INDEX}:80`]);
     const reached = Object.keys(from_task).filter((host) => from_task[host] === "reached");
-    expect(reached.sort()).toEqual([INDEX, PUBLIC_IPV6, PUBLIC].sort());
+    expect(reached.sort()).toEqual([INDEX, PUBLIC_IPV6, PUBLIC, "public.test"].sort());
+    // it has an address, which is not reached, and not a name that nobody knows
+    expect([from_task["metadata.test"], from_task["nobody.test"]]).toEqual([from_task["169.254.169.254"], "gaierror"]);
     const alone = await reachFromTask(asked, "none");
     expect(Object.values(alone).filter((said) => said === "reached")).toEqual([]);
   },
