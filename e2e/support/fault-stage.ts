@@ -17,6 +17,7 @@ export interface SeenDatabase {
   readonly id: string;
   readonly state: string;
   readonly generation: number;
+  readonly resources: { readonly memory_mb: number };
   readonly failure: { readonly code: string; readonly detail: string; readonly hint: string | null } | null;
   readonly operation: { readonly id: string } | null;
   readonly pods: readonly { readonly state: string; readonly reason: string | null }[];
@@ -52,6 +53,8 @@ export interface FaultStage extends AsyncDisposable {
   find(victim: FaultVictim, id: string): number[];
   /** Processes of the place that belong neither to the server nor to a pod that shall run. */
   orphans(awake: readonly string[]): string[];
+  /** Ends every process of the place in one instant, and waits until there is none. */
+  cutPower(): Promise<void>;
 }
 
 const SETTLE_MS = 60_000;
@@ -106,6 +109,7 @@ export async function openFaultStage(env: Readonly<Record<string, string>> = {})
   } catch (error) {
     const said = server.output().split("\n").slice(-30).join("\n");
     await server[Symbol.asyncDispose]();
+    await cutPower(place);
     await place[Symbol.asyncDispose]();
     throw new Error(`The stage was not made:\n${said}`, { cause: error });
   }
@@ -221,12 +225,35 @@ async function openOn(place: Place, server: HeldServer): Promise<FaultStage> {
         .map((pid) => `${pid} ${commandOf(pid).slice(0, 160)}`)
         .filter((line) => !line.endsWith(" "));
     },
+    cutPower: () => cutPower(place),
     [Symbol.asyncDispose]: async () => {
       await inserters.stop();
       await server[Symbol.asyncDispose]();
+      // of a server that died
+      await cutPower(place);
       await place[Symbol.asyncDispose]();
     },
   };
+}
+
+/** All of them stand still before the first is killed: none has time to do anything about the end of another. */
+async function cutPower(place: Place): Promise<void> {
+  await eventually(
+    () => {
+      const pids = place.processes();
+      for (const signal of ["SIGSTOP", "SIGKILL"] as const) for (const pid of pids) sendIfThere(pid, signal);
+      expect(pids).toEqual([]);
+    },
+    { timeout_ms: SETTLE_MS, interval_ms: 5 },
+  );
+}
+
+function sendIfThere(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+  }
 }
 
 export function digestOf(text: string): string {

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { createPgPool } from "@appdb/adapters/postgres/pg-pool";
 import type { PostgresProvider } from "@appdb/adapters/postgres/postgres-provider";
+import { createSteadyClock } from "@appdb/adapters/processes/steady-clock";
 import type { DatabasePodSpec } from "@appdb/contract/pod-spec";
 import type { JobDeps } from "@appdb/engine/jobs/job-deps";
 import type { Clock, Logger, SqlPool } from "@appdb/engine/ports";
@@ -26,6 +27,8 @@ export interface DatabasePodDeps {
   /** PostgreSQL's name of the database. */
   readonly database: string;
   readonly clock: Clock;
+  /** For how long ago something is: nobody sets it. */
+  readonly steady: Clock;
   readonly log: Logger;
   readonly postgres: PostgresProvider;
   /** Resolves when PostgreSQL has started and the catalog, if there is one, is of this version's format. Safe to repeat.
@@ -67,6 +70,7 @@ export interface ComposeDatabaseInput {
 export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & AsyncDisposable {
   const { spec, database, log, postgres } = input;
   const clock: Clock = { now: Date.now };
+  const steady = createSteadyClock();
   const limits = { ...spec.limits, workers: spec.resources.workers };
   const runtimes = createTreeRuntimes(spec.files_folder, spec.runtime);
   const manifests = new TreeManifests({ folder: join(spec.data_folder, "manifests"), runtimes, log });
@@ -77,7 +81,7 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
     uri: spec.uri,
     resources: spec.resources,
     log,
-    clock,
+    clock: steady,
     usedAt: () => use.last_used_at,
   });
   const databases = new OpenDatabases({
@@ -100,7 +104,7 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
     application_name: POD_CONNECTIONS,
     log,
   });
-  const inserts = new TableInserts({ sql, clock, log, limits, runtimes, manifests });
+  const inserts = new TableInserts({ sql, clock: steady, log, limits, runtimes, manifests });
   // a connection of its own: how the pod is can be said while all others are busy
   const watching = createPgPool({
     dsn: postgres.dsn(database),
@@ -109,12 +113,13 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
     application_name: POD_CONNECTIONS,
     log,
   });
-  const use = new DatabaseUse({ sql: watching, clock, application_name: POD_CONNECTIONS });
+  const use = new DatabaseUse({ sql: watching, clock: steady, application_name: POD_CONNECTIONS });
   let prepared: Promise<void> | undefined;
   return {
     spec,
     database,
     clock,
+    steady,
     log,
     postgres,
     ready() {

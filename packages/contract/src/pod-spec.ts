@@ -51,8 +51,9 @@ export const podHealthSchema = z.object({
   postgres: z.enum(["up", "starting", "down"]),
   /** Why the database is not idle: `2 connections`, `a fill runs`; null when nothing keeps it awake. */
   busy: z.string().nullable(),
-  /** When something was last asked of it, a health check excepted. */
-  last_used_at: z.iso.datetime(),
+  /** Since something was last asked of it, a health check excepted, or since its start. No date: clocks of the day may be set. Pods of older
+   *  versions do not say it. */
+  idle_ms: z.int().min(0).default(0),
   disk_bytes: z.int(),
   disk_limit_bytes: z.int(),
   /** Writes are refused with `disk_full` until there is room again. */

@@ -27,8 +27,6 @@ export interface FakePods {
   behave(behaviour: FakePodBehaviour): void;
   /** What a pod says of itself from now on. */
   say(id: string, health: Partial<PodHealth>): void;
-  /** Makes it look as if it was started so much earlier. */
-  age(id: string, ms: number): void;
   /** Ends the process of a pod, as a crash does. */
   end(id: string, exit?: Partial<PodExit>): void;
   /** How often a pod was started. */
@@ -132,10 +130,6 @@ export function createFakePods(folder: string): FakePods {
       const pod = read(id);
       if (pod !== undefined) write({ ...pod, health: { ...pod.health, ...health } });
     },
-    age(id, ms) {
-      const pod = read(id);
-      if (pod !== undefined) write({ ...pod, started_at: new Date(Date.parse(pod.started_at) - ms).toISOString() });
-    },
     end: (id, exit = { signal: "SIGKILL" }) => end(id, exit),
     starts: (id) => readJson<Record<string, number>>(startsFile)?.[id] ?? 0,
     running: () =>
@@ -153,7 +147,8 @@ export function createFakePods(folder: string): FakePods {
 
 function healthOf({ pid, started_at }: FakePod): PodHealth {
   return {
-    ...{ version: VERSION, pid: pid ?? 0, state: "ready", postgres: "up", busy: null, last_used_at: started_at },
+    ...{ version: VERSION, pid: pid ?? 0, state: "ready", postgres: "up", busy: null },
+    idle_ms: Math.max(0, Date.now() - Date.parse(started_at)),
     ...{ disk_bytes: 40_000_000, disk_limit_bytes: 10_000_000_000, is_disk_full: false },
   };
 }

@@ -26,7 +26,7 @@ export function addPodRoutes(app: FastifyInstance, deps: DatabasePodDeps): void 
   });
 }
 
-async function readHealth({ postgres, use, disk, lifecycle }: DatabasePodDeps): Promise<PodHealth> {
+async function readHealth({ postgres, use, disk, lifecycle, steady }: DatabasePodDeps): Promise<PodHealth> {
   const server = postgres.state();
   const busy = server === "up" ? await use.describe().catch(() => undefined) : undefined;
   const answers = busy !== undefined;
@@ -37,7 +37,7 @@ async function readHealth({ postgres, use, disk, lifecycle }: DatabasePodDeps): 
     // it runs and does not answer: it is on its way, up or down
     postgres: server === "up" && !answers ? "starting" : server,
     busy: busy ?? null,
-    last_used_at: new Date(use.last_used_at).toISOString(),
+    idle_ms: Math.max(0, Math.round(steady.now() - use.last_used_at)),
     ...disk.describe(),
   };
 }

@@ -10,7 +10,7 @@ const IDLE_MS = 60_000;
 
 type WorkDeps = Pick<
   DatabasePodDeps,
-  "databases" | "database" | "disk" | "use" | "clock" | "log" | "manifests" | "sql"
+  "databases" | "database" | "disk" | "use" | "steady" | "log" | "manifests" | "sql"
 >;
 
 /**
@@ -48,10 +48,10 @@ export function keepWorking(deps: WorkDeps): AsyncDisposable {
 }
 
 async function work(deps: WorkDeps): Promise<void> {
-  const { databases, database, disk, use, clock } = deps;
+  const { databases, database, disk, use, steady } = deps;
   void disk.watch();
   await databases.resume(database);
-  const since = clock.now() - IDLE_MS;
+  const since = steady.now() - IDLE_MS;
   await databases.closeIdle(() => use.is_quiet && use.last_used_at < since);
 }
 

@@ -6,9 +6,8 @@ export interface AwakeInput {
   readonly sleep_after: string;
   /** What keeps it awake, as its pod says; null when it is idle. */
   readonly busy: string | null;
-  /** When something was last asked of it. */
-  readonly last_used_ms: number;
-  readonly now_ms: number;
+  /** Since something was last asked of it, by its pod's steady clock. */
+  readonly idle_ms: number;
 }
 
 /** Why a database is awake, for a person, and whether it has been idle for long enough to sleep. */
@@ -16,8 +15,7 @@ export function findAwake(input: AwakeInput): { readonly because: string; readon
   if (input.busy !== null) return { because: input.busy, is_due: false };
   const after_ms = readSleepAfter(input.sleep_after);
   if (after_ms === undefined) return { because: "it never sleeps by itself", is_due: false };
-  // a clock that was set back makes no idle time
-  const idle_ms = Math.max(0, input.now_ms - input.last_used_ms);
+  const { idle_ms } = input;
   const idle = idle_ms < MINUTE_MS ? "idle" : `idle ${sayTime(idle_ms, Math.floor)}`;
   return {
     because: `${idle}; sleeps in ${sayTime(Math.max(0, after_ms - idle_ms), Math.ceil)}`,

@@ -163,17 +163,15 @@ describe("a database", () => {
       .execute();
     await using _reconciler = await stage.start();
     await stage.settles("AVAILABLE");
-    const before = new Date(Date.now() - 3_600_000).toISOString();
-    stage.machine.pods.say(stage.pod, { busy: "2 connections", last_used_at: before });
+    stage.machine.pods.say(stage.pod, { busy: "2 connections", idle_ms: 3_600_000 });
     await eventually(async () => expect((await stage.see()).awake_because).toBe("2 connections"), {
       timeout_ms: 10_000,
     });
-    stage.machine.pods.say(stage.pod, { busy: null });
+    stage.machine.pods.say(stage.pod, { busy: null, idle_ms: 10_000 });
     await eventually(async () => expect((await stage.see()).awake_because).toBe("idle; sleeps in 2m"), {
       timeout_ms: 10_000,
     });
-    // the pod's start counts as a use of it
-    stage.machine.pods.age(stage.pod, 91_000);
+    stage.machine.pods.say(stage.pod, { idle_ms: 91_000 });
     expect(await stage.settles("STOPPED")).toMatchObject({
       operations: expect.arrayContaining(["database.stop succeeded"]),
     });

@@ -58,6 +58,20 @@ export async function enqueueBuildImage(db: Database | Tx, database_id: string):
   await enqueueJob(db, "build-image", { database_id }, { job_key: `build-image ${database_id}` });
 }
 
+/** No job of a database is asked for so far ahead. */
+const FAR = "5 minutes";
+
+/**
+ * Makes jobs of databases due that wait for longer than anybody asked them to: whoever set the clock back while they waited did not mean
+ * that. Answers how many.
+ */
+export async function hurryJobs(db: Database): Promise<number> {
+  const { rows } = await sql`update graphile_worker._private_jobs set run_at = now()
+    where (key like 'reconcile-database %' or key like 'build-image %') and locked_at is null
+      and run_at > now() + ${FAR}::interval returning id`.execute(db);
+  return rows.length;
+}
+
 /** Makes or renews the tables of the jobs. Several servers may do so at once. */
 export async function migrateJobs(pool: pg.Pool, log: Logger): Promise<void> {
   await runMigrations({ pgPool: pool, logger: graphileLogger(log) });

@@ -7,7 +7,8 @@ import type { Database } from "../database/pool.ts";
 /** Namespace of the locks that say which workers live. */
 const LOCKS = 734_190;
 const RETRY_MS = 500;
-/** A worker says that it lives right after it has begun: what it locked before that is left to it. */
+/** A worker says that it lives right after it has begun: what it locked before that is left to it. What was locked in the future is of
+ *  before the clock was set back. */
 const YOUNG = "2 seconds";
 
 /**
@@ -101,10 +102,10 @@ export async function unlockDeadWorkers(db: Database): Promise<number> {
     const { rows } = await sql<{ worker: string }>`
       with locked as materialized (
         select locked_by as worker from graphile_worker._private_jobs
-          where locked_by is not null and locked_at < now() - ${YOUNG}::interval
+          where locked_by is not null and locked_at not between now() - ${YOUNG}::interval and now()
         union
         select locked_by from graphile_worker._private_job_queues
-          where locked_by is not null and locked_at < now() - ${YOUNG}::interval
+          where locked_by is not null and locked_at not between now() - ${YOUNG}::interval and now()
       )
       select worker from locked where pg_try_advisory_xact_lock(${LOCKS}, hashtext(worker))`.execute(tx);
     const dead = rows.map(({ worker }) => worker);

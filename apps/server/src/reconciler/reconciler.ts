@@ -8,7 +8,7 @@ import { buildImage } from "./build-image.ts";
 import { collect } from "./collect.ts";
 import { type Crew, keepWorking } from "./crew.ts";
 import type { Machine, ReconcileDeps } from "./database-deps.ts";
-import { enqueueJob, JOBS, type JobName } from "./jobs.ts";
+import { enqueueJob, hurryJobs, JOBS, type JobName } from "./jobs.ts";
 import { openLivingWorkers, unlockDeadWorkers } from "./living-workers.ts";
 import { claimPodsHome } from "./pods-home.ts";
 import { findMissingMains, provisionMain } from "./provision-main.ts";
@@ -51,6 +51,8 @@ export async function startReconciler(deps: ReconcilerDeps): Promise<Reconciler>
   const look = async () => {
     const dead = await unlockDeadWorkers(db);
     if (dead > 0) log.warn({ workers: dead }, "jobs of workers that died were freed");
+    const late = await hurryJobs(db);
+    if (late > 0) log.warn({ jobs: late }, "jobs that the clock had put off were made due: it was set back");
   };
   await look();
   const databases = await takeDatabases(deps);

@@ -27,21 +27,21 @@ export interface StartedPod {
  */
 export async function waitReady(machine: Machine, pod: StartedPod, signal: AbortSignal): Promise<PodStatus> {
   const { driver } = machine;
-  const begun = Date.now();
+  const begun = performance.now();
   let looked = begun - LOOK_MS;
   let status: PodStatus | undefined;
   for (let heard = begun; ; ) {
     signal.throwIfAborted();
-    if (Date.now() - looked >= LOOK_MS) {
-      looked = Date.now();
+    if (performance.now() - looked >= LOOK_MS) {
+      looked = performance.now();
       status = await driver.inspect(pod.spec.id);
       if (status?.state !== "running") throw await ended(pod, status);
     }
     const health = await machine.askHealth(pod.socket, pod.token);
     if (health?.state === "ready" && status !== undefined) return status;
-    if (health !== undefined) heard = Date.now();
-    if (Date.now() - heard > SILENT_MS || Date.now() - begun > STARTING_MS) {
-      throw await silent(pod, status, Date.now() - begun);
+    if (health !== undefined) heard = performance.now();
+    if (performance.now() - heard > SILENT_MS || performance.now() - begun > STARTING_MS) {
+      throw await silent(pod, status, performance.now() - begun);
     }
     await sleep(POLL_MS, undefined, { signal });
   }

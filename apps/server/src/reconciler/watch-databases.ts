@@ -1,5 +1,6 @@
 import type { PodStatus } from "@appdb/adapters/pods/pod-driver";
 import { type PodEvent, watchPods } from "@appdb/adapters/pods/pod-keeper";
+import { createSteadyClock } from "@appdb/adapters/processes/steady-clock";
 import type { Secret } from "@appdb/adapters/secret";
 import { databaseUriOf } from "@appdb/contract/control/resource-names";
 import type { PodHealth } from "@appdb/contract/pod-spec";
@@ -15,6 +16,8 @@ import { sleepDatabase } from "./sleep-database.ts";
 
 /** What changes all the time, or takes a while to find out, is written so often at the most. */
 const USAGE_MS = 30_000;
+/** Times of use that are no further apart are one. */
+const NEAR_MS = 5_000;
 
 /**
  * Watches the pods of databases: whose pod is gone or does not answer is not AVAILABLE and is started again, whose time has come is
@@ -35,7 +38,7 @@ async function hearPods(deps: ReconcileDeps, signal: AbortSignal): Promise<void>
   const { db, log, machine } = deps;
   const books = new Books(deps);
   const keeper = {
-    ...{ driver: machine.driver, log, clock: { now: Date.now } },
+    ...{ driver: machine.driver, log, clock: createSteadyClock() },
     probe: (pod: PodStatus) => books.probe(pod),
     isWanted: async (id: string) => (await readAwake(db, id)) !== undefined,
     logFolder: (id: string) => databasePlaces(machine.place, id).log_folder,
@@ -66,6 +69,7 @@ interface Page {
 class Books {
   readonly #deps: ReconcileDeps;
   readonly #pages = new Map<string, Page>();
+  readonly #clock = createSteadyClock();
 
   constructor(deps: ReconcileDeps) {
     this.#deps = deps;
@@ -95,7 +99,7 @@ class Books {
     if (known !== undefined) return known;
     const token = await findPodToken(this.#deps, labels.database_id);
     if (token === undefined) return undefined;
-    const page: Page = { token, usage: "", usage_ms: 0 };
+    const page: Page = { token, usage: "", usage_ms: Number.NEGATIVE_INFINITY };
     this.#pages.set(id, page);
     return page;
   }
@@ -104,10 +108,10 @@ class Books {
     const deps = this.#deps;
     const row = await readAwake(deps.db, pod.labels.database_id);
     if (row === undefined) return;
-    const now_ms = Date.now();
-    const last_used_ms = Math.max(Date.parse(health.last_used_at), Date.parse(pod.started_at));
+    const now_ms = this.#clock.now();
+    const { idle_ms } = health;
     const { sleep_after } = row.desired.settings;
-    const { because, is_due } = findAwake({ sleep_after, busy: health.busy, last_used_ms, now_ms });
+    const { because, is_due } = findAwake({ sleep_after, busy: health.busy, idle_ms });
     if (is_due && (await sleepDatabase(deps, row))) {
       this.#pages.delete(pod.id);
       return;
@@ -119,7 +123,9 @@ class Books {
       const usage = await this.#weigh(pod, health);
       if (page.usage !== usage) set.usage = usage;
       page.usage = usage;
-      if (row.last_used_at?.getTime() !== last_used_ms) set.last_used_at = new Date(last_used_ms);
+      const last_used_at = new Date(Date.now() - idle_ms);
+      if (Math.abs((row.last_used_at?.getTime() ?? 0) - last_used_at.getTime()) > NEAR_MS)
+        set.last_used_at = last_used_at;
     }
     if (Object.keys(set).length === 0) return;
     await deps.db

@@ -38,7 +38,7 @@ export async function findContainerGroups({ docker }: Engine): Promise<Container
     },
     async remove(group) {
       const folders = roots.map((root) => join(root, PARENT, group));
-      for (const until = Date.now() + REMOVE_TIMEOUT_MS; Date.now() < until; await sleep(POLL_MS)) {
+      for (const until = performance.now() + REMOVE_TIMEOUT_MS; performance.now() < until; await sleep(POLL_MS)) {
         // the engine takes more controllers than bound a pod, and leaves its monitor's group in each
         if (folders.filter((folder) => !removeEmpty(folder)).length === 0) return;
         // a monitor ends a moment after its container; who is there beside it is another pod of the database

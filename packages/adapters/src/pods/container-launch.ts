@@ -84,7 +84,7 @@ function writePid(run_folder: string, name: "shell" | "program", pid: number): v
 
 /** The pid that the program has on this machine; undefined when it ended before anybody looked. @throws pod_failed */
 async function waitForProgram(run_folder: string, shell: number, signal: AbortSignal): Promise<number | undefined> {
-  for (const until = Date.now() + START_TIMEOUT_MS; Date.now() < until; await sleep(POLL_MS)) {
+  for (const until = performance.now() + START_TIMEOUT_MS; performance.now() < until; await sleep(POLL_MS)) {
     signal.throwIfAborted();
     if (readRunNumber(run_folder, "exit") !== undefined) return undefined;
     const inside = readRunNumber(run_folder, "inside");

@@ -168,10 +168,10 @@ export class ControlGroups {
    */
   async remove(group: string): Promise<boolean> {
     const folders = new Set(this.#each().map(([controller]) => this.folder(controller, group)));
-    for (const until = Date.now() + REMOVE_TIMEOUT_MS; ; ) {
+    for (const until = performance.now() + REMOVE_TIMEOUT_MS; ; ) {
       const left = [...folders].flatMap(walk).filter((folder) => !removeFolder(folder));
       if (left.length === 0) return true;
-      if (Date.now() > until) return false;
+      if (performance.now() > until) return false;
       await sleep(POLL_MS);
     }
   }

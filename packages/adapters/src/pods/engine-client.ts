@@ -93,13 +93,13 @@ export async function demandEngine<T>(what: string, answer: Promise<T>): Promise
 
 /** Ends and removes a container; nothing for one that is not there. @throws pod_failed when the engine does not come to it in ten seconds */
 export async function removeContainer({ docker }: Engine, name: string): Promise<void> {
-  for (const until = Date.now() + REMOVE_TIMEOUT_MS; ; await sleep(REMOVE_PAUSE_MS)) {
+  for (const until = performance.now() + REMOVE_TIMEOUT_MS; ; await sleep(REMOVE_PAUSE_MS)) {
     try {
       await askEngine("remove a container", docker.getContainer(name).remove({ force: true, v: true }));
       return;
     } catch (error) {
       // the engine has not come to know yet that its processes have ended, or removes it already
-      if (Date.now() > until) throw error;
+      if (performance.now() > until) throw error;
     }
   }
 }

@@ -57,7 +57,7 @@ export async function launch(launched: LaunchInput, signal: AbortSignal): Promis
   // a program that ends without reading its input says why by how it ends
   child.stdin?.on("error", () => undefined);
   const fed = new Promise<void>((resolve) => child.stdin?.end(launched.input, () => resolve()));
-  const until = Date.now() + START_TIMEOUT_MS;
+  const until = performance.now() + START_TIMEOUT_MS;
   for (;;) {
     signal.throwIfAborted();
     const pid = readRunNumber(launched.run_folder, "program");
@@ -66,7 +66,8 @@ export async function launch(launched: LaunchInput, signal: AbortSignal): Promis
       await Promise.race([fed, sleep(START_TIMEOUT_MS, undefined, { ref: false })]);
       return identity;
     }
-    if (failure === undefined && Date.now() > until) failure = `it did not start within ${START_TIMEOUT_MS / 1000} s`;
+    if (failure === undefined && performance.now() > until)
+      failure = `it did not start within ${START_TIMEOUT_MS / 1000} s`;
     if (failure !== undefined) {
       throw appError("pod_failed", { detail: `The pod's process could not be started: ${failure}.` });
     }

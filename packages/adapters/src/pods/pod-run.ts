@@ -97,7 +97,8 @@ function calledOff(run_folder: string): string {
 }
 
 async function waitForEnd(identity: ProcessIdentity, wait_ms: number): Promise<void> {
-  for (const until = Date.now() + wait_ms; Date.now() < until && isAlive(identity); ) await sleep(POLL_MS);
+  for (const until = performance.now() + wait_ms; performance.now() < until && isAlive(identity); )
+    await sleep(POLL_MS);
 }
 
 /** The pid of the run's shell while it lives: its number may have been given to another process, its arguments not. */

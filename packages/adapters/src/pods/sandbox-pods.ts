@@ -134,10 +134,10 @@ function foldersOf({ folders, log_folder, run_folder }: PodSpec): PodFolder[] {
 /** Waits until the program itself runs. @throws pod_failed with what the steps before it said, when they end first */
 async function waitForBegin(folder: string, record: PodRecord, run_folder: string, signal: AbortSignal): Promise<void> {
   const has_begun = () => (statSync(join(run_folder, "begun"), { throwIfNoEntry: false })?.size ?? 0) > 0;
-  for (const until = Date.now() + BEGIN_TIMEOUT_MS; !has_begun(); await sleep(POLL_MS)) {
+  for (const until = performance.now() + BEGIN_TIMEOUT_MS; !has_begun(); await sleep(POLL_MS)) {
     signal.throwIfAborted();
     const has_ended = readRun(folder, record).state === "exited" && !has_begun();
-    if (!has_ended && Date.now() < until) continue;
+    if (!has_ended && performance.now() < until) continue;
     const said = await readLastWords(record.log_folder, new Date(record.started_at), LAST_LINES);
     const of_network = readFileSync(join(run_folder, "uplink.log"), "utf8").trim().split("\n").slice(-LAST_LINES);
     throw appError("pod_failed", {

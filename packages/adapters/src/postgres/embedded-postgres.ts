@@ -148,7 +148,7 @@ export class EmbeddedPostgres implements PostgresProvider {
 
   /** Starts the server; the processes of one that was killed may need a moment to notice and go. */
   async #launch(place: ServerPlace): Promise<void> {
-    const until = Date.now() + LEFTOVERS_MS;
+    const until = performance.now() + LEFTOVERS_MS;
     for (;;) {
       if (this.#is_stopping) throw stoppedMeanwhile();
       // cleaners of temporary folders may have taken it
@@ -161,7 +161,7 @@ export class EmbeddedPostgres implements PostgresProvider {
         break;
       } catch (error) {
         const is_leftover = error instanceof Error && error.message.includes("pre-existing shared memory block");
-        if (!is_leftover || Date.now() > until) throw error;
+        if (!is_leftover || performance.now() > until) throw error;
         await sleep(FIRST_RETRY_MS);
       }
     }

@@ -67,11 +67,12 @@ export async function startServer(place: ServerPlace, onSpawn: (child: ChildProc
     failure = `it ended with ${signal ?? `code ${code}`}`;
   });
   onSpawn(child);
-  const until = Date.now() + START_TIMEOUT_MS;
+  const until = performance.now() + START_TIMEOUT_MS;
   for (;;) {
     const lock = readLock(place.data_folder);
     if (lock?.pid === child.pid && lock?.status === "ready") return;
-    if (failure === undefined && Date.now() > until) failure = `it did not answer within ${START_TIMEOUT_MS / 1000} s`;
+    if (failure === undefined && performance.now() > until)
+      failure = `it did not answer within ${START_TIMEOUT_MS / 1000} s`;
     if (failure !== undefined) throw startFailure(place, failure, log_start);
     await sleep(POLL_MS);
   }

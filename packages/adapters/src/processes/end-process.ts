@@ -16,8 +16,8 @@ export interface EndStep {
 export async function endProcess(identity: ProcessIdentity, steps: readonly EndStep[]): Promise<boolean> {
   for (const step of steps) {
     if (!sendSignal(identity, step.signal)) return true;
-    const until = Date.now() + step.wait_ms;
-    while (Date.now() < until) {
+    const until = performance.now() + step.wait_ms;
+    while (performance.now() < until) {
       if (!isAlive(identity)) return true;
       await sleep(POLL_MS);
     }

@@ -42,12 +42,12 @@ export function findFamily(roots: readonly number[], marker?: string, table = re
  * whether none is left; processes in uninterruptible sleep may outlive `wait_ms`.
  */
 export async function killAll(find: () => readonly ProcessEntry[], wait_ms: number): Promise<boolean> {
-  const until = Date.now() + wait_ms;
+  const until = performance.now() + wait_ms;
   for (;;) {
     const found = find().flatMap(({ pid }) => identifyProcess(pid) ?? []);
     if (found.length === 0) return true;
     for (const identity of found) kill(identity);
-    if (Date.now() > until) return false;
+    if (performance.now() > until) return false;
     await sleep(POLL_MS);
   }
 }

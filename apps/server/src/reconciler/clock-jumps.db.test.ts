@@ -1,0 +1,33 @@
+import { eventually } from "@appdb/testkit/eventually";
+import { expect, test, vi } from "vitest";
+import { openServer } from "../testing/open-server.ts";
+import { openReconcilerStage } from "../testing/reconciler-stage.ts";
+import { enqueueReconcileDatabase } from "./jobs.ts";
+
+test("a database stays awake and watched when the clock is set forward a day and back an hour, and what was put off meanwhile is done", async () => {
+  await using server = await openServer();
+  const stage = await openReconcilerStage(server);
+  await using _reconciler = await stage.start();
+  await stage.settles("AVAILABLE");
+  stage.machine.pods.say(stage.pod, { idle_ms: 1_000 });
+  const hear = async (busy: string) => {
+    stage.machine.pods.say(stage.pod, { busy });
+    await eventually(async () => expect((await stage.see()).awake_because).toBe(busy), { timeout_ms: 10_000 });
+  };
+  vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 86_400_000 });
+  try {
+    await hear("1 connection");
+    vi.setSystemTime(Date.now() - 90_000_000);
+    await hear("2 connections");
+    stage.machine.pods.end(stage.pod);
+    await eventually(async () => expect(stage.machine.pods.starts(stage.pod)).toBe(2), { timeout_ms: 10_000 });
+    await stage.settles("AVAILABLE");
+  } finally {
+    vi.useRealTimers();
+  }
+  const { operations } = await stage.see();
+  expect(operations).toEqual(["database.provision succeeded"]);
+  // as a job that was to wait for a second looks when the clock was set back an hour meanwhile
+  await enqueueReconcileDatabase(server.deps.db, stage.id, 3_600);
+  await stage.settles("AVAILABLE");
+});
