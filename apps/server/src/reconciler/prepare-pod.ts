@@ -50,13 +50,13 @@ async function prepare(
   const project_root = join(places.files_folder, NO_FILES);
   openRuntimeFolder(places.run_folder, machine.pod_users);
   for (const folder of [places.data_folder, places.log_folder, project_root]) await makeFolder(folder);
-  if (wanted.tree !== null) await machine.materializeTree(org_id, wanted.tree, places.files_folder, signal);
   const image = wanted.environment === null ? undefined : imageFolder(machine.place.home, org_id, wanted.environment);
   const [token, secrets, found] = await Promise.all([
     ensurePodToken({ db, envelope }, { id, org_id }),
     openSecrets(db, envelope, { org_id, database_id: id }),
     machine.findRuntime(image),
     machine.ensureTemplate(),
+    wanted.tree === null ? undefined : machine.materializeTree(org_id, wanted.tree, places.files_folder, signal),
   ]);
   const spec = databasePodSpec({
     database: { id, org_id, uri },
