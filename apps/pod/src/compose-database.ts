@@ -123,7 +123,11 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
     log,
     postgres,
     ready() {
-      prepared ??= postgres.start().then(() => upgradeCatalog(sql));
+      prepared ??= postgres.start().then(() => {
+        // its connection is made meanwhile; should that fail, whoever asks how the pod is finds out
+        watching.query({ text: "select 1" }).catch(() => undefined);
+        return upgradeCatalog(sql);
+      });
       return prepared;
     },
     sql,

@@ -28,7 +28,8 @@ export function addPodRoutes(app: FastifyInstance, deps: DatabasePodDeps): void 
 
 async function readHealth({ postgres, use, disk, lifecycle, steady }: DatabasePodDeps): Promise<PodHealth> {
   const server = postgres.state();
-  const busy = server === "up" ? await use.describe().catch(() => undefined) : undefined;
+  // before that PostgreSQL has to do what makes it ready
+  const busy = server === "up" && lifecycle.is_ready ? await use.describe().catch(() => undefined) : undefined;
   const answers = busy !== undefined;
   return {
     version: VERSION,
