@@ -130,7 +130,7 @@ describe.skipIf(NO_BROWSER)("databases in the dashboard", () => {
     await page.getByRole("dialog", { name: "Stop main?" }).getByRole("button", { name: "Stop" }).click();
     await state("STOPPED").waitFor();
     await page.getByRole("heading", { name: "Just done" }).waitFor();
-    await page.getByRole("link", { name: "database.stop" }).waitFor();
+    await page.getByRole("link", { name: "database.stop" }).first().waitFor();
     await page.getByText("cli db start cloud://acme:main", { exact: true }).waitFor();
     await page.getByRole("link", { name: "Tables", exact: true }).click();
     await page.getByText("Tables are read while the database is awake").waitFor();

@@ -57,7 +57,8 @@ function resourceRows({ desired_resources, resources, usage }: Database): [strin
     return [name, `${is}${unit}${wish}${used}`];
   };
   const disk =
-    usage === null
+    // no cluster has nothing: it was not measured yet
+    usage === null || usage.disk_bytes === 0
       ? ""
       : `   ${formatBytes(usage.disk_bytes)} used${usage.is_disk_full ? "; FULL: writes are refused, a larger disk_gb heals it" : ""}`;
   const memory = usage?.memory_bytes == null ? "" : `   ${formatBytes(usage.memory_bytes)} used`;

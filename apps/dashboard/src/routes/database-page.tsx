@@ -4,6 +4,7 @@ import { DatabaseFrame } from "../features/databases/database-frame.tsx";
 import { PodsTable } from "../features/databases/pods-table.tsx";
 import { StateNotes } from "../features/databases/state-notes.tsx";
 import { useDatabase } from "../features/databases/use-database.ts";
+import { OperationsTable } from "../features/operations/operations-table.tsx";
 import { RunningOperation } from "../features/operations/running-operation.tsx";
 import { useOrg } from "../features/organizations/use-org.ts";
 import { Command } from "../ui/command.tsx";
@@ -23,6 +24,9 @@ export function DatabasePage() {
       </div>
       <Section title="Pods" actions={<Command text={`cli db status ${database.uri}`} />}>
         <PodsTable database={database} />
+      </Section>
+      <Section title="Operations" actions={<Command text={`cli operations list --database ${database.name}`} />}>
+        <OperationsTable org={org} database={database.name} />
       </Section>
       <Section title="What can be done">
         <DatabaseActions key={database.id} org={org} database={database} />

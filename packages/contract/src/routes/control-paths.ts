@@ -10,8 +10,8 @@ interface ControlRoute {
   readonly body_bytes?: number;
   /** Takes a body that is read piece by piece, of this type; as long as it keeps coming it may take any time. */
   readonly streams?: "application/x-tar" | "application/json";
-  /** Answers lines of JSON as they come up. An empty line now and then says that the connection lives. */
-  readonly answers?: "application/x-ndjson";
+  /** Answers lines of JSON as they come up, an empty line now and then says that the connection lives; or text for Prometheus. */
+  readonly answers?: "application/x-ndjson" | "text/plain";
 }
 
 /** The longest body of most routes. */
@@ -147,6 +147,15 @@ export const CONTROL_ROUTES = {
     path: "/v1/orgs/:org/databases/:db",
     permission: "org.read",
     summary: "Show a database",
+  },
+
+  /** For Prometheus, of the databases of one organization: `/metrics` of the server has no tenant's name in it. */
+  databaseMetrics: {
+    method: "GET",
+    path: "/v1/orgs/:org/metrics",
+    permission: "data.read",
+    summary: "Read state and usage of the databases for Prometheus",
+    answers: "text/plain",
   },
 
   /** What an update would do; changes nothing, also for a database that does not exist. */

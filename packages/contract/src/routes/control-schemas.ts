@@ -55,6 +55,7 @@ export const CONTROL_BODIES = {
   databaseSecretDelete: gone,
   databaseList: listed(databases.databaseSchema),
   databaseShow: { answer: databases.databaseSchema },
+  databaseMetrics: {},
   databasePlan: { body: databases.databasePlanRequestSchema, answer: databases.databasePlanSchema },
   databaseUpdate: { body: databases.databaseUpdateRequestSchema, ...accepted },
   databaseBuildImage: { body: databases.databaseBuildImageRequestSchema, ...accepted },
@@ -77,7 +78,7 @@ export const CONTROL_BODIES = {
   tableShow: { answer: dataTableSchema },
   rowList: { query: databases.rowListQuerySchema, answer: rowPageSchema },
   rowInsert: {},
-  operationList: listed(bodies.operationSchema),
+  operationList: { ...listed(bodies.operationSchema), query: bodies.operationListQuerySchema },
   operationShow: {
     query: z.strictObject({ wait_ms: z.coerce.number().int().min(0).max(30_000).default(0) }),
     answer: bodies.operationSchema,

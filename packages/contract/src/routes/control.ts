@@ -230,6 +230,11 @@ export const pageQuerySchema = z.strictObject({
   limit: z.coerce.number().int().min(1).max(200).default(50),
   cursor: z.string().max(500).optional(),
 });
+export const operationListQuerySchema = z.strictObject({
+  ...pageQuerySchema.shape,
+  /** A database's name: what was asked of it alone. */
+  database: z.string().max(63).optional(),
+});
 export interface Page<T> {
   readonly items: readonly T[];
   /** The cursor of the next page; null at the end. */

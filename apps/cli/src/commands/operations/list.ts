@@ -2,12 +2,13 @@ import type { Operation } from "@appdb/contract/routes/control";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
 import { alignColumns } from "../../output/columns.ts";
 import { ORG_FLAG, openOrganization, takeFirst } from "../account.ts";
-import { parseCount } from "../parameters.ts";
+import { parseCount, text } from "../parameters.ts";
 import { operationCells } from "./print-operation.ts";
 
 interface Flags extends JsonFlag {
   readonly limit: number;
   readonly org?: string;
+  readonly database?: string;
 }
 
 interface OperationList {
@@ -19,17 +20,19 @@ export const list = defineCommand<Flags, [], OperationList>({
   brief: "List what was asked of the hosted service, and how it went",
   examples: [
     ["cli operations list", "the latest of the session's organization"],
+    ["cli operations list --database staging", "of one database, by its name"],
     ["cli operations list --org acme --limit 200 --json", "more of them, for a program"],
   ],
   parameters: {
     flags: {
       limit: { kind: "parsed", parse: parseCount, default: "50", brief: "At most so many", placeholder: "number" },
       org: ORG_FLAG,
+      database: { kind: "parsed", parse: text, optional: true, brief: "Of this database alone", placeholder: "name" },
     },
   },
   run: async (ctx, { limit, ...flags }) => {
     const { client, org } = await openOrganization(ctx, flags.org);
-    const query = { limit: Math.min(limit, 200) };
+    const query = { limit: Math.min(limit, 200), database: flags.database };
     const all = client.each("operationList", { params: { org }, query }, { signal: ctx.signal });
     return { operations: await takeFirst(all, limit) };
   },

@@ -39,7 +39,7 @@ export function ResourcesSection({ database }: { readonly database: Database }) 
                 label="Disk used"
                 value={usage.disk_bytes}
                 most={usage.disk_limit_bytes}
-                text={`${formatBytes(usage.disk_bytes)} of ${formatBytes(usage.disk_limit_bytes)}`}
+                text={`${usage.disk_bytes === 0 ? "-" : formatBytes(usage.disk_bytes)} of ${formatBytes(usage.disk_limit_bytes)}`}
               />
               {usage.memory_bytes !== null && (
                 <Meter

@@ -34,7 +34,7 @@ export function DatabasesTable({ list }: { readonly list: List<Database> }) {
           cell: ({ usage }) =>
             usage && (
               <span className="whitespace-nowrap tabular-nums">
-                {formatBytes(usage.disk_bytes)}
+                {usage.disk_bytes === 0 ? "-" : formatBytes(usage.disk_bytes)}
                 <span className="block text-muted">of {formatBytes(usage.disk_limit_bytes)}</span>
               </span>
             ),

@@ -7,11 +7,12 @@ import { TextLink } from "../../ui/text-link.tsx";
 import { Time } from "../../ui/time.tsx";
 import { hasEnded, OperationState } from "./operation-state.tsx";
 
-/** What the service was asked to do and does in its own time. */
-export function OperationsTable({ org }: { readonly org: Org }) {
+/** What the service was asked to do and does in its own time: of an organization, or of one of its databases. */
+export function OperationsTable({ org, database }: { readonly org: Org; readonly database?: string }) {
   const operations = useList(
-    KEYS.operations(org.name),
-    (api, query, options) => api.control.call("operationList", { params: { org: org.name }, query }, options),
+    [...KEYS.operations(org.name), database ?? ""],
+    (api, query, options) =>
+      api.control.call("operationList", { params: { org: org.name }, query: { ...query, database } }, options),
     { refresh_ms: (items) => (items.every(hasEnded) ? 5_000 : 1_000) },
   );
   return (

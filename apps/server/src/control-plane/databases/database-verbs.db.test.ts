@@ -48,6 +48,15 @@ const ROWS: Scenario[] = VERBS.flatMap((route): Scenario[] => [
 describe("who may ask what of a database", () => {
   testScenarios(() => server, openDatabaseStage, [
     ...ROWS,
+    { as: "guest", route: "databaseMetrics", status: 401, excludes: ["AVAILABLE"] },
+    { as: "outsider", route: "databaseMetrics", status: 404, excludes: ["AVAILABLE"] },
+    {
+      as: "member",
+      route: "databaseMetrics",
+      status: 200,
+      includes: [({ org }) => `appdb_database_state{organization="${org.name}",database="main",state="AVAILABLE"} 1`],
+      excludes: [({ other_org }) => other_org.name],
+    },
     { as: "member", route: "databaseStop", params: MAIN, status: 202, includes: ["STOPPING", "database.stop"] },
     { as: "member", route: "databaseDelete", params: MAIN, status: 403, includes: ["database.delete"] },
     { as: "member", route: "databaseUndelete", params: MAIN, status: 403, includes: ["database.delete"] },
@@ -183,6 +192,21 @@ describe("a deletion", () => {
     await other.ask("databaseDelete", { as: stage.owner, params: { org: stage.org.name, db: "extra" } });
     expect(await leftBehind(other, id)).toMatchObject({ purged_in_s: 86_400 });
   });
+});
+
+test("the operations of one database are listed alone, and of another organization's none", async () => {
+  const stage = await openOrgStage(server);
+  for (const name of ["one", "two"]) await makeDatabase(server, stage.org, { name });
+  await ask("databaseStop", stage, "one");
+  await ask("databaseRestart", stage, "two");
+  const kinds = async (database?: string, org = stage.org, as = stage.owner) => {
+    const { json } = await server.ask("operationList", { as, params: { org: org.name }, query: { database } } as never);
+    return json.items.map(({ kind }: { kind: string }) => kind);
+  };
+  expect(await kinds("one")).toEqual(["database.stop"]);
+  expect(await kinds("two")).toEqual(["database.restart"]);
+  expect(await kinds("three")).toEqual([]);
+  expect(await kinds("one", stage.other_org, stage.outsider)).toEqual([]);
 });
 
 describe("a build", () => {

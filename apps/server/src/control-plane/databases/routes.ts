@@ -10,6 +10,7 @@ import { requestBuild } from "./request-build.ts";
 import { type DatabaseVerb, requestChange } from "./request-change.ts";
 import { findDatabase, findRow, listDatabases } from "./store.ts";
 import { updateDatabase } from "./update-database.ts";
+import { writeMetrics } from "./write-metrics.ts";
 
 export interface DatabaseRouteDeps {
   readonly db: Database;
@@ -38,6 +39,10 @@ export function addDatabaseRoutes(routes: ControlRoutes, deps: DatabaseRouteDeps
   };
   routes.add("databaseList", async ({ org, query }) => listDatabases(db, org, query));
   routes.add("databaseShow", async ({ org, params }) => findDatabase(db, org, params.db));
+  routes.add("databaseMetrics", async ({ org, reply }) => {
+    const { text, type } = await writeMetrics(db, org);
+    reply.type(type).send(text);
+  });
   routes.add("databasePlan", async ({ org, params, body }) => {
     const name = parseDatabaseName(params.db);
     const row = await findRow(db, org.id, name);

@@ -16,7 +16,7 @@ export interface OperationRouteDeps {
 
 export function addOperationRoutes(routes: ControlRoutes, deps: OperationRouteDeps): void {
   const { db, recordEvent } = deps;
-  routes.add("operationList", async ({ org, query }) => listOperations(db, org.id, query));
+  routes.add("operationList", async ({ org, query }) => listOperations(db, org, query));
   routes.add("operationShow", async ({ org, params, query, reply }) => {
     const gone = new AbortController();
     const left = () => gone.abort();

@@ -1,3 +1,4 @@
+import { databaseUriOf } from "@appdb/contract/control/resource-names";
 import { appError } from "@appdb/contract/errors";
 import type { Operation } from "@appdb/contract/routes/control";
 import type { Selectable } from "kysely";
@@ -8,20 +9,21 @@ import { type PageQuery, readCursor, toPage } from "../../http/pages.ts";
 
 export type OperationRow = Selectable<ResourceTables["control.operations"]>;
 
-/** Operations of an organization, the newest first. */
+/** Operations of an organization, or of one database of its, also of one that is gone; the newest first. */
 export async function listOperations(
   db: Database,
-  org_id: string,
-  page: PageQuery,
+  org: { readonly id: string; readonly name: string },
+  page: PageQuery & { readonly database?: string | undefined },
 ): Promise<{ items: Operation[]; next: string | null }> {
   const from = readCursor(page.cursor, "id");
   let query = db
     .selectFrom("control.operations")
     .selectAll()
-    .where("org_id", "=", org_id)
+    .where("org_id", "=", org.id)
     .orderBy("id", "desc")
     .limit(page.limit + 1);
   if (from !== undefined) query = query.where("id", "<", from.id);
+  if (page.database !== undefined) query = query.where("target", "=", databaseUriOf(org.name, page.database));
   return toPage(await query.execute(), page.limit, toOperation, (row) => ({ after: "", id: row.id }));
 }
 

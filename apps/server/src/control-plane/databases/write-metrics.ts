@@ -1,0 +1,51 @@
+import { DATABASE_STATES } from "@appdb/contract/routes/control-databases";
+import { Gauge, Registry } from "prom-client";
+import type { Database } from "../../database/pool.ts";
+import type { OrgOfDatabases } from "./store.ts";
+
+/** State and usage of an organization's databases as Prometheus reads them. What was not measured yet is left out. */
+export async function writeMetrics(db: Database, org: OrgOfDatabases): Promise<{ type: string; text: string }> {
+  const registry = new Registry();
+  const gauge = (name: string, help: string, more: readonly string[] = []) => {
+    const labelNames = ["organization", "database", ...more];
+    return new Gauge({ name: `appdb_database_${name}`, help, labelNames, registers: [registry] });
+  };
+  const states = gauge("state", "1 for the state that it is in.", ["state"]);
+  const awake = gauge("awake_seconds", "For how long its pod has run; 0 while it has none.");
+  const restarts = gauge("pod_restarts", "How often its pod was started again by itself.");
+  const memory = gauge("memory_bytes", "What its pods have of the machine's memory.");
+  const memory_limit = gauge("memory_limit_bytes", "The most that they may have.");
+  const disk = gauge("disk_bytes", "What it has on the disk.");
+  const disk_limit = gauge("disk_limit_bytes", "Where writes are refused.");
+  for (const row of await readRows(db, org.id)) {
+    const labels = { organization: org.name, database: row.name };
+    for (const state of DATABASE_STATES) states.set({ ...labels, state }, row.state === state ? 1 : 0);
+    const { memory_mb } = (row.observed ?? row.desired).resources;
+    const runs_s = row.started_at === null ? 0 : (Date.now() - row.started_at.getTime()) / 1_000;
+    awake.set(labels, Math.max(0, runs_s));
+    restarts.set(labels, row.restarts ?? 0);
+    memory_limit.set(labels, memory_mb * 1024 * 1024);
+    if (row.started_at === null) memory.set(labels, 0);
+    else if (row.memory_bytes !== null) memory.set(labels, Number(row.memory_bytes));
+    if (row.usage === null) continue;
+    if (row.usage.disk_bytes > 0) disk.set(labels, row.usage.disk_bytes);
+    disk_limit.set(labels, row.usage.disk_limit_bytes);
+  }
+  return { type: registry.contentType, text: await registry.metrics() };
+}
+
+async function readRows(db: Database, org_id: string) {
+  return await db
+    .selectFrom("control.databases as d")
+    .leftJoin("control.pods as p", (join) =>
+      join
+        .onRef("p.database_id", "=", "d.id")
+        .on("p.kind", "=", "database")
+        .on("p.state", "in", ["READY", "NOT_READY"]),
+    )
+    .select(["d.name", "d.state", "d.desired", "d.observed", "d.usage"])
+    .select(["p.started_at", "p.restarts", "p.memory_bytes"])
+    .where("d.org_id", "=", org_id)
+    .orderBy("d.name")
+    .execute();
+}
