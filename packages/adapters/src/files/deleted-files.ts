@@ -1,4 +1,4 @@
-import { readdirSync, readlinkSync, statSync } from "node:fs";
+import { lstatSync, readdirSync, readFileSync, readlinkSync, statSync } from "node:fs";
 
 const BLOCK_BYTES = 512;
 /** As the kernel writes the name of a file that has none any more. */
@@ -7,12 +7,15 @@ const DELETED = " (deleted)";
 const HELD = ["fd", "map_files"];
 
 /**
- * What files take on the disk that were deleted below the folders and that some process still holds, in bytes: no walk through
- * the folders finds them. Of other users' processes only root is told; 0 where there is no /proc.
+ * What files take on the disk that were deleted below the folders and that a process of the folders' owner still holds, in bytes:
+ * no walk through the folders finds them. Of other users' processes only root is told; 0 where there is no /proc.
  */
 export function deletedBytes(folders: readonly string[]): number {
   const found = new Map<string, number>();
+  const owners = new Set(folders.map((folder) => ifThere(() => lstatSync(folder).uid)));
   for (const pid of list("/proc").filter((name) => /^\d+$/.test(name))) {
+    // what a process has in its memory is hundreds of entries: all of a machine's take a second
+    if (!owners.has(ifThere(() => userOf(pid)))) continue;
     for (const kind of HELD) {
       for (const name of list(`/proc/${pid}/${kind}`)) {
         const held = ifThere(() => deletedFile(`/proc/${pid}/${kind}/${name}`, folders));
@@ -28,6 +31,11 @@ function deletedFile(link: string, folders: readonly string[]): { key: string; b
   if (!path.endsWith(DELETED) || !folders.some((folder) => path.startsWith(`${folder}/`))) return undefined;
   const { blocks, dev, ino, nlink } = statSync(link);
   return nlink === 0 ? { key: `${dev}:${ino}`, bytes: blocks * BLOCK_BYTES } : undefined;
+}
+
+/** Not whom its folder in /proc belongs to: a process may have that be root. */
+function userOf(pid: string): number {
+  return Number(/^Uid:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "latin1"))?.[1]);
 }
 
 function list(folder: string): string[] {

@@ -61,13 +61,6 @@ const FORKS: Attack = {
   limits: { tasks: 80 },
   message: /the build needed more than 80 processes and threads; the last package that was built is forks/,
 };
-const GROWS: Attack = {
-  name: "grows",
-  code: "kept = []\nwhile True: kept.append(bytearray(b'x' * 8388608))",
-  limits: { memory_mb: 400 },
-  message: /the build needed more than 400 MB of memory; the last package that was built is grows/,
-};
-
 process.env.SERVER_SECRET_OF_TEST = SERVER_KEY;
 
 testBuildAttack({ name: "process", isolates: false, create: async (input) => createProcessPods(input) });
@@ -90,7 +83,7 @@ else {
 /** Registers what must hold whatever the build of a package does. */
 function testBuildAttack(driver: AttackedBuilds): void {
   describe(`builds in tasks of the driver ${driver.name}`, () => {
-    const attacks = [FILLS, HIDES, ...(driver.isolates ? [FORKS, GROWS] : []), LOOPS];
+    const attacks = [FILLS, HIDES, ...(driver.isolates ? [FORKS] : []), LOOPS];
     const named = attacks.map(({ name }) => name).join(", one that ");
     test(`one that ${named} ends by its limit and leaves nothing, and others go on meanwhile`, async () => {
       await using stage = await openAttackStage(driver);

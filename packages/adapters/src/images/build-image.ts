@@ -140,7 +140,7 @@ export function createHostedImages(options: HostedImagesOptions): ImageBuilder {
     mkdirSync(venv);
     if (shared !== null && isShareable(made.environment, shared.index)) {
       const tried = await installPackages(options, made, { folder: shared.folder, is_shared: true }, signal);
-      if (tried.exit.code === 0) return true;
+      if (isDone(tried)) return true;
       const why = FALLS_BACK.find(([pattern]) => pattern.test(tried.said));
       if (why === undefined) throw failure(made, tried);
       made.onLine(why[1]);
@@ -149,7 +149,7 @@ export function createHostedImages(options: HostedImagesOptions): ImageBuilder {
       mkdirSync(venv);
     }
     const result = await installPackages(options, made, { folder: cache_folder, is_shared: false }, signal);
-    if (result.exit.code !== 0) throw failure(made, result);
+    if (!isDone(result)) throw failure(made, result);
     return false;
   }
 
@@ -171,6 +171,11 @@ export function createHostedImages(options: HostedImagesOptions): ImageBuilder {
   }
 
   return { build, check };
+}
+
+/** What ended well by itself although it had used more than it may is no image. */
+function isDone({ exit }: StepResult): boolean {
+  return exit.code === 0 && exit.exceeded === null;
 }
 
 function tellStart({ environment, facts, onLine }: Omit<BuildInput, "system">): void {

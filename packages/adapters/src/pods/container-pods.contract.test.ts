@@ -18,7 +18,7 @@ else {
     factory: "createContainerPods",
     options: { engine_socket: engine.socket },
     ends_bare_daemons: true,
-    kill_delays_ms: [0, 60, 150, 300, 600],
+    kill_delays_ms: [0, 100, 250, 500],
     bounds_memory: true,
     bounds_tasks: true,
   } as const;

@@ -37,4 +37,5 @@ exec 3<&-
 "$@"
 status=$?
 ${NOTE_MEMORY_KILLS}
+echo $status >"$notes/exit"
 exit $status`;

@@ -17,6 +17,8 @@ import { isOfSystem } from "./sandbox-reach.ts";
 import { type TaskWatch, watchTask } from "./task-watch.ts";
 
 const TASKS = ".tasks";
+/** As a shell says of a program that was ended by force: 128 and the signal's number. */
+const KILLED_STATUS = 137;
 
 /**
  * Runs a task in a container of its own, as a user of its organization's; it is the application's code from its first step. The
@@ -107,7 +109,8 @@ async function runToEnd(
     const exceeded = await watch.finish();
     await drained;
     signal.throwIfAborted();
-    const exit = exitOf(Number(ended.StatusCode));
+    // of a container that was killed on a busy machine Podman says 0 now and then: its shell wrote nothing down then
+    const exit = exitOf(Number(ended.StatusCode) || (readRunNumber(notes, "exit") ?? KILLED_STATUS));
     const is_out_of_memory = exit.code !== 0 && exceeded === null && (readRunNumber(notes, "kills") ?? 0) > 0;
     return { ...exit, is_out_of_memory, exceeded };
   } finally {
