@@ -1,6 +1,15 @@
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { readProcesses } from "@appdb/adapters/processes/process-table";
 import { eventually } from "@appdb/testkit/eventually";
@@ -219,8 +228,7 @@ async function openOn(place: Place, server: HeldServer): Promise<FaultStage> {
       const roots = [server.pid, ...awake.flatMap((id) => supervisor(place, id))];
       // a shell stands before each pod; the server's PostgreSQL and those of pods are their children
       const known = new Set([...roots, ...descendants(roots), ...ancestors(roots)]);
-      return place
-        .processes()
+      return processesOf(place)
         .filter((pid) => !known.has(pid))
         .map((pid) => `${pid} ${commandOf(pid).slice(0, 160)}`)
         .filter((line) => !line.endsWith(" "));
@@ -240,12 +248,29 @@ async function openOn(place: Place, server: HeldServer): Promise<FaultStage> {
 async function cutPower(place: Place): Promise<void> {
   await eventually(
     () => {
-      const pids = place.processes();
+      const pids = processesOf(place);
       for (const signal of ["SIGSTOP", "SIGKILL"] as const) for (const pid of pids) sendIfThere(pid, signal);
       expect(pids).toEqual([]);
     },
     { timeout_ms: SETTLE_MS, interval_ms: 5 },
   );
+}
+
+/** Also pods, which are told of the place on their standard input alone: what they print goes to a file of it. */
+function processesOf(place: Place): number[] {
+  const printing = readProcesses()
+    .map(({ pid }) => pid)
+    .filter((pid) => outputOf(pid).startsWith(place.home));
+  return [...new Set([...place.processes(), ...printing])];
+}
+
+function outputOf(pid: number): string {
+  try {
+    return readlinkSync(`/proc/${pid}/fd/1`);
+  } catch {
+    // it has ended
+    return "";
+  }
 }
 
 function sendIfThere(pid: number, signal: NodeJS.Signals): void {
