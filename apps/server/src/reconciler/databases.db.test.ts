@@ -252,6 +252,7 @@ describe("a request", () => {
       detail: expect.stringMatching(/did not start: it ended with code 1\. It said last: .*later version/),
     });
     expect(seen.pods).toMatchObject([{ state: "FAILED" }]);
+    expect(existsSync(databasePlaces(stage.machine.place, stage.id).run_folder)).toBe(false);
     expect(stage.machine.pods.starts(stage.pod)).toBe(5);
     stage.machine.pods.behave({
       start: "exits",

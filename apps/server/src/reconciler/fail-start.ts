@@ -7,6 +7,7 @@ import { enqueueReconcileDatabase } from "./jobs.ts";
 import { keepPod, STOP_GRACE_MS } from "./pod-rows.ts";
 import type { WorkOutcome } from "./reconcile-database.ts";
 import { isCancelledCreation, type SeenDatabase, wantedOf } from "./see-database.ts";
+import { endPods } from "./stop-database.ts";
 
 /** Seconds before another start, after so many that failed one after the other: while somebody waits, and when nobody does, in which
  *  time a machine that was short of something may have it again. */
@@ -63,11 +64,9 @@ async function countFailure({ db }: ReconcileDeps, seen: SeenDatabase): Promise<
 
 async function giveUp(deps: ReconcileDeps, seen: SeenDatabase, failure: OperationError): Promise<WorkOutcome> {
   const { row } = seen;
-  const { driver, place } = deps.machine;
-  const { pod_id } = databasePlaces(place, row.id);
+  const { pod_id } = databasePlaces(deps.machine.place, row.id);
   deps.log.error({ db: row.id, code: failure.code, detail: failure.detail }, "a database has failed");
-  await driver.stop(pod_id, STOP_GRACE_MS);
-  await driver.forget(pod_id);
+  await endPods(deps, row.id);
   await changeDatabase(deps, seen, {
     event: "start_failed",
     end: { state: "failed", error: failure },
