@@ -37,7 +37,7 @@ export function openSandboxHost({ folder, group, users }: SandboxPodsInput): San
   if (!hasAllTrees(trees)) {
     throw appError("pods_unavailable", {
       detail: `This machine has no control groups for ${missingControllers(trees).join(", ")}.`,
-      hint: "Look what else it lacks: cli doctor",
+      hint: "Start the server with SERVICE_PODS=sandbox: it says all that this machine lacks",
     });
   }
   const groups = new ControlGroups(trees, group ?? GROUP);

@@ -142,7 +142,7 @@ async function waitForBegin(folder: string, record: PodRecord, run_folder: strin
     const of_network = readFileSync(join(run_folder, "uplink.log"), "utf8").trim().split("\n").slice(-LAST_LINES);
     throw appError("pod_failed", {
       detail: `The sandbox of the pod ${record.id} was not made: ${[...said, ...of_network].filter(Boolean).join("; ")}`,
-      hint: "Look what this machine lacks: cli doctor",
+      hint: "Start the server anew with SERVICE_PODS=sandbox: it says all that this machine lacks",
     });
   }
 }
