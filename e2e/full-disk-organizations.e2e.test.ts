@@ -1,0 +1,114 @@
+import { randomBytes } from "node:crypto";
+import { eventually } from "@appdb/testkit/eventually";
+import { expect, test } from "vitest";
+import { ended, type Hosted, startHosted, startLogin } from "./support/hosted.ts";
+import { makePlace, type Place } from "./support/place.ts";
+import { expectExit, expectProblem, writeFile } from "./support/served.ts";
+import { canMount, mountSmallDisk, type SmallDisk } from "./support/small-disk.ts";
+
+const MAIN = "cloud://acme:main";
+const APP = `
+import appdb as db
+from appdb.functions import uuid7
+
+class Notes(db.model_base(), name="notes"):
+    id = db.Column(value=uuid7(), primary_key=True)
+    text: db.String
+    size = text.len()
+`;
+
+const is_possible = canMount();
+if (!is_possible && process.env.SANDBOX === "required")
+  throw new Error("A full disk needs root and the right to mount.");
+
+test.skipIf(!is_possible)(
+  "a full disk of the machine refuses rows and files by name, loses nothing that was acknowledged, and heals by itself",
+  { timeout: 120_000 },
+  async () => {
+    await using place = makePlace();
+    await using disk = mountSmallDisk(place, 400);
+    await using hosted = await startOnDisk(place, disk);
+    writeFile(place, "app.py", APP);
+    const key = await makeDatabase(place, hosted);
+    const url = `${hosted.url}/v1/orgs/acme/databases/main/tables/notes/rows`;
+    const ask = async (body?: object) => {
+      const headers = { "x-api-key": key, "content-type": "application/json" };
+      const response = await fetch(url, body === undefined ? { headers } : { headers, ...postOf(body) });
+      return { status: response.status, json: JSON.parse(await response.text()) };
+    };
+    const kept = new Set<string>();
+    const insert = async (text: string) => {
+      const answer = await ask({ text });
+      if (answer.status === 200) kept.add(answer.json.id);
+      return answer;
+    };
+    const stored = async () => {
+      const { json, status } = await ask();
+      expect(status, JSON.stringify(json)).toBe(200);
+      return new Set((json.rows as { id: string }[]).map(({ id }) => id));
+    };
+    expect((await insert("before")).status).toBe(200);
+    disk.fill();
+
+    const refused = await eventually(async () => {
+      const answer = await insert(randomText());
+      expect(answer.status, JSON.stringify(answer.json)).not.toBe(200);
+      return answer;
+    });
+    expect(refused.json).toMatchObject({ status: 507, code: "disk_full", hint: expect.stringContaining("Free space") });
+    for (let count = 0; count < 10; count += 1) expect((await insert(randomText())).status).toBe(507);
+    expect(await stored()).toEqual(kept);
+    writeFile(place, "app.py", `${APP}\n# ${randomText()}\n`);
+    const problem = await expectProblem(place, 1, "db", "update", MAIN, "-f");
+    expect(problem).toMatchObject({ status: 507, code: "disk_full", hint: expect.stringContaining("free space") });
+    expect(await stored()).toEqual(kept);
+
+    disk.free();
+    await eventually(async () => expect((await insert("after")).status).toBe(200), { timeout_ms: 20_000 });
+    expect(await stored()).toEqual(kept);
+    await expectExit(place, 0, "db", "update", MAIN, "-f");
+    await expectExit(place, 0, "db", "restart", MAIN);
+    expect(await stored()).toEqual(kept);
+    expect(hosted.server.child.exitCode, hosted.server.output()).toBe(null);
+  },
+);
+
+/** The server on the small disk; it ends before the disk does, and with room on it: it tidies up behind itself. */
+async function startOnDisk(place: Place, disk: SmallDisk): Promise<Hosted & AsyncDisposable> {
+  const hosted = await startHosted(place);
+  return {
+    ...hosted,
+    [Symbol.asyncDispose]: async () => {
+      disk.free();
+      await hosted.server.interrupt("SIGTERM");
+    },
+  };
+}
+
+/** An organization with the table in its database; answers a key of it. */
+async function makeDatabase(place: Place, hosted: Hosted): Promise<string> {
+  await expectExit(place, 0, "init");
+  await hosted.setUp("ann@example.com");
+  const { code, login } = await startLogin(place);
+  await hosted.browse("GET", `/v1/devices/${code}`);
+  await hosted.browse("POST", "/v1/auth/device/approve", { userCode: code });
+  expect(await ended(login), login.output()).toBe(0);
+  await expectExit(place, 0, "org", "create", "acme");
+  const made = await expectExit(place, 0, "key", "create", "backend", "--json");
+  await eventually(
+    async () => expect((await expectExit(place, 0, "db", "status", MAIN)).stdout).toContain("AVAILABLE"),
+    { timeout_ms: 30_000 },
+  );
+  await expectExit(place, 0, "db", "update", MAIN, "-f");
+  await expectExit(place, 0, "schema", "update", "app.py", MAIN);
+  return JSON.parse(made.stdout).api_key;
+}
+
+function postOf(body: object): RequestInit {
+  return { method: "POST", body: JSON.stringify(body) };
+}
+
+/** PostgreSQL would compress what repeats itself; this takes its whole length of the disk. */
+function randomText(): string {
+  return randomBytes(100_000).toString("hex");
+}
