@@ -84,7 +84,7 @@ def measure(text: str) -> int:
 
 @db.udf
 def slow(text: str) -> int:
-    time.sleep(0.002)
+    time.sleep(0.0002)
     return len(text)
 
 
