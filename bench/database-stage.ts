@@ -8,8 +8,6 @@ import { cliCommand, command, type Stage, time } from "./stage.ts";
 
 export const ORGANIZATION = "bench";
 export const MAIN = `cloud://${ORGANIZATION}:main`;
-/** Of the project. */
-export const FILES = 1_000;
 /** What is asked of the server keeps it from its work. */
 const POLL_MS = 20;
 const READ_MS = 20;
@@ -49,17 +47,17 @@ export interface DatabaseStage extends AsyncDisposable {
 }
 
 /**
- * Starts the product on a home of its own, with a project of a thousand files and somebody signed in. Rejects with what the server
+ * Starts the product on a home of its own, with a project of so many files and somebody signed in. Rejects with what the server
  * said when the driver is none for this machine.
  */
-export async function setDatabases(driver: "process" | "sandbox"): Promise<DatabaseStage> {
+export async function setDatabases(driver: "process" | "sandbox", files: number): Promise<DatabaseStage> {
   const folder = await mkdtemp(join(tmpdir(), "appdb-bench-"));
   const [home, project] = [join(folder, "home"), join(folder, "project")];
   const settings = { SERVICE_PODS: driver, SERVICE_DATABASE_QUOTA: "1000", SERVICE_LOG_LEVEL: "warn" };
   const env = { ...process.env, ...settings, SERVICE_HOME: home };
   await mkdir(join(project, "lib"), { recursive: true });
   await writeFile(join(project, "app.py"), APP);
-  for (let at = 0; at < FILES - 1; at += 1) await writeFile(join(project, "lib", `file_${at}.py`), `VALUE = ${at}\n`);
+  for (let at = 0; at < files - 1; at += 1) await writeFile(join(project, "lib", `file_${at}.py`), `VALUE = ${at}\n`);
   let hosted: Hosted | undefined;
   const dispose = async () => {
     await hosted?.[Symbol.asyncDispose]();

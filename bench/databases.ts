@@ -5,11 +5,15 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import type { Bench } from "./bench.ts";
-import { type DatabaseStage, FILES, MAIN, ORGANIZATION, seconds, setDatabases } from "./database-stage.ts";
+import { type DatabaseStage, MAIN, ORGANIZATION, seconds, setDatabases } from "./database-stage.ts";
 import type { Measure } from "./report.ts";
 import { time } from "./stage.ts";
 import { spread } from "./statistics.ts";
 
+/** Of a project. */
+const FILES = 1_000;
+/** Who make many databases at the same time. */
+const MAKERS = 4;
 const TOOLS = fileURLToPath(new URL("../.tools/bin", import.meta.url));
 const UV = join(TOOLS, "uv");
 /** Of the project's own, made for the bench: what an index answers is no figure of ours. The last is the new one. */
@@ -35,7 +39,7 @@ const QUICK_IDLE_MS = 5_000;
 /** Makes, updates and wakes the databases of one organization. */
 export async function measureDatabases(bench: Bench): Promise<Measure[]> {
   const sandboxed = await measureSandbox(bench);
-  await using stage = await setDatabases("process");
+  await using stage = await setDatabases("process", FILES);
   const plain = { unit: "s", limit: undefined, digits: 2 };
   const created = await stage.timeCreation();
   await stage.command("schema", "update", "app.py", MAIN);
@@ -85,7 +89,7 @@ export async function measureDatabases(bench: Bench): Promise<Measure[]> {
 
 /** The same start where each database is kept apart from the others; nothing where the machine cannot do that. */
 async function measureSandbox(bench: Bench): Promise<Measure[]> {
-  const stage = await setDatabases("sandbox").catch((error: unknown) => {
+  const stage = await setDatabases("sandbox", FILES).catch((error: unknown) => {
     bench.say(`no databases in sandboxes are measured: ${error instanceof Error ? error.message : error}`);
     return undefined;
   });
@@ -114,16 +118,21 @@ async function timeSleep(stage: DatabaseStage, runs: number): Promise<{ asleep: 
 /** Many at once, awake and asleep, each with a cluster of its own and a row that only it has. */
 export async function measureManyDatabases(bench: Bench): Promise<Measure[]> {
   const [awake, asleep, woken] = bench.runs === 1 ? [4, 12, 6] : [20, 500, 50];
-  await using stage = await setDatabases("process");
+  await using stage = await setDatabases("process", 2);
   await stage.timeCreation();
   const names = Array.from({ length: awake + asleep }, (_none, at) => `d${at}`);
-  for (const [at, name] of names.entries()) {
-    await stage.create(name);
-    await stage.command("schema", "update", "app.py", `cloud://${ORGANIZATION}:${name}`);
-    await stage.insert(name, at);
-    if (at >= awake) await stage.post(`${name}/stop`);
-    if (at % 50 === 0) bench.say(`${at} databases`);
-  }
+  const left = [...names.entries()];
+  const makeSome = async () => {
+    for (let next = left.shift(); next !== undefined; next = left.shift()) {
+      const [at, name] = next;
+      await stage.create(name);
+      await stage.command("schema", "update", "app.py", `cloud://${ORGANIZATION}:${name}`);
+      await stage.insert(name, at);
+      if (at >= awake) await stage.post(`${name}/stop`);
+      if (at % 50 === 0) bench.say(`${at} databases`);
+    }
+  };
+  await Promise.all(Array.from({ length: MAKERS }, makeSome));
   await Promise.all(names.slice(awake).map((name) => stage.until(name, "STOPPED")));
   const reading = stage.readMeanwhile();
   const waking: number[] = [];
