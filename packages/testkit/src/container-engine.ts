@@ -31,7 +31,7 @@ export CONTAINERS_CONF="$folder/containers.conf"
 export TMPDIR="$folder/tmp"
 mkdir "$TMPDIR"
 cd "$TMPDIR"
-options="--root $folder/root --runroot $folder/runroot --tmpdir $folder/tmp --storage-driver vfs"
+options="--root $folder/root --runroot $folder/r --tmpdir $folder/tmp --storage-driver vfs"
 # all engines of tests share the network of their containers; only the last one takes it along
 exec 9<"$(command -v podman)"
 flock --shared 9
@@ -72,9 +72,9 @@ export function whyNoEngine(): string | undefined {
   return why;
 }
 
-/** Starts a Podman of the test's own. It ends with this process at the latest, and takes all of its containers along. */
+/** Starts a Podman of the test's own: it takes no run folder of more than 50 characters, so names are short. It ends with this process at the latest, and takes all of its containers along. */
 export async function startTestEngine(): Promise<TestEngine> {
-  const folder = mkdtempSync(join(tmpdir(), "engine-"));
+  const folder = mkdtempSync(join(tmpdir(), "e-"));
   const socket = join(folder, "podman.sock");
   writeFileSync(join(folder, "containers.conf"), SETTINGS(folder));
   const guard = spawn("/bin/sh", ["-c", GUARD, "engine", folder], {

@@ -100,11 +100,10 @@ test("a new database takes a schema and rows with a function, and has them after
 
   await restart();
   const first = await pod.ask("GET", "/v1/tables/docs/rows?limit=3");
-  // the newest first, and every digit of a large number
-  expect(first.text).toContain(
-    '{"rows":[{"id":9007199254740993,"title":"Title 9007199254740993","short":"Titl."},{"id":3,',
-  );
-  const { next } = first.json<{ next: string }>();
+  // the newest first (those of one request in any order), and every digit of a large number
+  expect(first.text).toContain('{"id":9007199254740993,"title":"Title 9007199254740993","short":"Titl."}');
+  const { next, rows } = first.json<{ next: string; rows: { id: number }[] }>();
+  expect(rows.map(({ id }) => Math.min(id, 4)).sort()).toEqual([2, 3, 4]);
   const second = await pod.ask("GET", `/v1/tables/docs/rows?limit=3&cursor=${next}`);
   expect(second.json()).toEqual({ rows: [{ id: 1, title: "The first", short: "The ." }], next: null });
   const more = await pod.ask("POST", "/v1/tables/docs/rows", { id: 5, title: "Later" });
