@@ -50,7 +50,12 @@ async function work({ living, log, pool }: CrewDeps, crew: Crew, signal: AbortSi
       for (const ms of FREED_MS) {
         const nudge = setTimeout(() => {
           nudges.delete(nudge);
-          workerPool.nudge(1);
+          try {
+            workerPool.nudge(1);
+          } catch (error) {
+            // it throws for workers that have ended with their connection; others are started
+            log.debug({ err: error }, "a worker that has ended was not told of a job");
+          }
         }, ms);
         nudges.add(nudge);
       }
