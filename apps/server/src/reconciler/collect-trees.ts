@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { lstat, readdir, rename } from "node:fs/promises";
 import { join } from "node:path";
+import { whenThere } from "@appdb/adapters/files/if-there";
 import { sql } from "kysely";
 import { SERVER_PATHS } from "../config.ts";
 import { removeReadOnly } from "../control-plane/blobs/materialize-tree.ts";
@@ -28,7 +29,7 @@ export async function collectTrees(deps: CollectDeps): Promise<number> {
   let removed = 0;
   for (const row of rows) {
     const folder = join(machine.place.home, SERVER_PATHS.files, row.id);
-    const names = await namesIn(folder);
+    const names = (await whenThere(readdir(folder))) ?? [];
     if (names.length === 0) continue;
     const needed = row.observed === null ? [] : ((await askNeeded(deps, row.id)) ?? row.needed_trees);
     const kept = new Set([
@@ -77,18 +78,8 @@ async function takeAway(folder: string, name: string): Promise<boolean> {
   return !is_back;
 }
 
-async function namesIn(folder: string): Promise<string[]> {
-  return await readdir(folder).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === "ENOENT") return [];
-    throw error;
-  });
-}
-
 /** By when it was written, or asked for last (`materializeTree`). */
 async function isOld(path: string): Promise<boolean> {
-  const found = await lstat(path).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === "ENOENT") return undefined;
-    throw error;
-  });
+  const found = await whenThere(lstat(path));
   return found !== undefined && found.mtimeMs < Date.now() - UNUSED_MS;
 }

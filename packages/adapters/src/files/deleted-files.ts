@@ -1,10 +1,13 @@
 import { lstatSync, readdirSync, readFileSync, readlinkSync, statSync } from "node:fs";
+import { ifThere } from "./if-there.ts";
 
 const BLOCK_BYTES = 512;
 /** As the kernel writes the name of a file that has none any more. */
 const DELETED = " (deleted)";
 /** Where a process's files are: those that it has open, and those that it has in its memory. */
 const HELD = ["fd", "map_files"];
+/** Processes end between two looks, and others' are not shown to everybody. */
+const UNSEEN = ["ENOENT", "ESRCH", "EACCES", "EPERM"];
 
 /**
  * What files take on the disk that were deleted below the folders and that a process of the folders' owner still holds, in bytes:
@@ -12,13 +15,13 @@ const HELD = ["fd", "map_files"];
  */
 export function deletedBytes(folders: readonly string[]): number {
   const found = new Map<string, number>();
-  const owners = new Set(folders.map((folder) => ifThere(() => lstatSync(folder).uid)));
+  const owners = new Set(folders.map((folder) => ifThere(() => lstatSync(folder).uid, UNSEEN)));
   for (const pid of list("/proc").filter((name) => /^\d+$/.test(name))) {
     // what a process has in its memory is hundreds of entries: all of a machine's take a second
-    if (!owners.has(ifThere(() => userOf(pid)))) continue;
+    if (!owners.has(ifThere(() => userOf(pid), UNSEEN))) continue;
     for (const kind of HELD) {
       for (const name of list(`/proc/${pid}/${kind}`)) {
-        const held = ifThere(() => deletedFile(`/proc/${pid}/${kind}/${name}`, folders));
+        const held = ifThere(() => deletedFile(`/proc/${pid}/${kind}/${name}`, folders), UNSEEN);
         if (held !== undefined) found.set(held.key, held.bytes);
       }
     }
@@ -39,15 +42,5 @@ function userOf(pid: string): number {
 }
 
 function list(folder: string): string[] {
-  return ifThere(() => readdirSync(folder)) ?? [];
-}
-
-/** Processes end between two looks, and others' are not shown to everybody. */
-function ifThere<T>(look: () => T): T | undefined {
-  try {
-    return look();
-  } catch (error) {
-    if (["ENOENT", "ESRCH", "EACCES", "EPERM"].includes((error as NodeJS.ErrnoException).code ?? "")) return undefined;
-    throw error;
-  }
+  return ifThere(() => readdirSync(folder), UNSEEN) ?? [];
 }
