@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
+import { identifyProcess, isAlive, type ProcessIdentity } from "../processes/process-identity.ts";
 import { createLineSplitter } from "../udf/output-lines.ts";
 import { type ContainerHost, containerNetwork } from "./container-host.ts";
 import { makeNotes } from "./container-launch.ts";
@@ -17,6 +18,8 @@ import { isOfSystem } from "./sandbox-reach.ts";
 import { type TaskWatch, watchTask } from "./task-watch.ts";
 
 const TASKS = ".tasks";
+/** Of a task's container, which process runs the task. */
+const RUNNER = "appdb.runner";
 /** As a shell says of a program that was ended by force: 128 and the signal's number. */
 const KILLED_STATUS = 137;
 
@@ -40,14 +43,27 @@ export async function runContainerTask(host: ContainerHost, task: PodTask, signa
   }
 }
 
-/** Removes containers of tasks whose drivers were killed: these have ended with them. */
+/**
+ * Removes containers of tasks whose runners were killed. What the engine says of such a container is not asked for: it may not
+ * have seen yet that it ended, or never have started it.
+ */
 export async function endLeftTasks({ engine, folder, owner }: ContainerHost): Promise<void> {
-  const filters = { label: [`appdb.pods=${owner}`, "appdb.task"], status: ["exited"] };
+  const filters = { label: [`appdb.pods=${owner}`, "appdb.task"] };
   const found = await demandEngine("list containers", engine.docker.listContainers({ all: true, filters }));
-  for (const { Id, Names } of found) {
+  for (const { Id, Labels, Names } of found) {
+    if (isAlive(readRunner(Labels[RUNNER]))) continue;
     await removeContainer(engine, Id);
     for (const name of Names) rmSync(join(folder, TASKS, name.replace(/^\//, "")), { recursive: true, force: true });
   }
+}
+
+function describeRunner(): string {
+  return `${process.pid} ${identifyProcess(process.pid)?.started}`;
+}
+
+function readRunner(label = ""): ProcessIdentity {
+  const [pid, started] = label.split(/ (.*)/);
+  return { pid: Number(pid), started: started ?? "" };
 }
 
 async function boxOf(
@@ -64,7 +80,7 @@ async function boxOf(
   const is_seen = isOfSystem(task.program) || task.folders.some(({ path }) => task.program.startsWith(`${path}/`));
   return {
     ...{ image, name, uid, network, cwd: task.cwd, env: task.env, limits: task.limits },
-    labels: { "appdb.pods": host.owner, "appdb.task": task.id },
+    labels: { "appdb.pods": host.owner, "appdb.task": task.id, [RUNNER]: describeRunner() },
     argv: ["/bin/sh", "-c", TASK_SHELL, "task", notes, task.program, ...task.args],
     sights: [
       ...systemSights(join(notes, "shown"), uid),
