@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { manifestSchema } from "./manifest.ts";
 import { runtimeSchema } from "./routes/local.ts";
 import { serviceSpecSchema } from "./service-spec.ts";
 
@@ -60,3 +61,52 @@ export const podHealthSchema = z.object({
   is_disk_full: z.boolean(),
 });
 export type PodHealth = z.infer<typeof podHealthSchema>;
+
+/**
+ * What a service pod is told: `pod.js service-pod`, this document on its standard input. In `run_folder` it listens on `pod.sock`
+ * (`SERVICE_POD_ROUTES`, with the token), `http.sock` (the routes by plain HTTP; it checks keys itself) and `link.sock` (the link).
+ */
+export const servicePodSpecSchema = z.strictObject({
+  role: z.literal("service-pod"),
+  service_id: z.string(),
+  database_id: z.string(),
+  /** Grows with each start that was asked for: two instances of a service may run side by side. */
+  instance: z.int(),
+  organization: z.string(),
+  database: z.string(),
+  /** Within the database: `ingest`, `reports/ingest`. */
+  service: z.string(),
+  /** For messages: `cloud://acme:main/ingest`. */
+  uri: z.string(),
+  token: z.string(),
+  /** Of its database's PostgreSQL, by its socket and a role of the service's own. */
+  dsn: z.string(),
+  /** Scratch files: answers that are put down before they are sent. */
+  scratch_folder: z.string(),
+  run_folder: z.string(),
+  log_folder: z.string(),
+  resources: resourcesSchema,
+  limits: serviceSpecSchema.shape.limits,
+  manifest: manifestSchema,
+  /** The application's Python with the secrets in `env`; the project root is the release's tree. */
+  runtime: runtimeSchema,
+  keys: z.strictObject({
+    /** SPKI, DER, base64. */
+    public_key: z.string(),
+    /** As `signSnapshot` wrote it; the control plane pushes later ones. */
+    snapshot: z.string(),
+  }),
+  notices: z.array(z.string()),
+});
+export type ServicePodSpec = z.infer<typeof servicePodSpecSchema>;
+
+/** `GET /v1/health` of a service pod: 200 once it serves, 503 with the same body before and while it drains. */
+export const servicePodHealthSchema = z.object({
+  version: z.string(),
+  pid: z.int(),
+  state: z.enum(["starting", "ready", "draining"]),
+  in_flight: z.int(),
+  /** Since its last request ended, or since its start. */
+  idle_ms: z.int().min(0),
+});
+export type ServicePodHealth = z.infer<typeof servicePodHealthSchema>;

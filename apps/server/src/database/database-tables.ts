@@ -39,6 +39,10 @@ interface DatabaseTable {
   failed_starts: Generated<number>;
   /** Of one that is asleep: trees that its tables need; null while it runs and where nobody knows. */
   needed_trees: JSONColumnType<string[]> | null;
+  /** Below the server's domain; opaque. */
+  gateway_label: Generated<string>;
+  /** Where the gateway serves it without a domain; given by the first gateway that serves it. */
+  gateway_port: number | null;
 }
 
 interface PodTable {

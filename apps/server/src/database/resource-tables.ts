@@ -49,6 +49,8 @@ interface OperationTable {
   id: Generated<string>;
   org_id: string;
   database_id: string | null;
+  /** Of an operation of a service; its database stands beside it. */
+  service_id: ColumnType<string | null, string | null | undefined, string | null>;
   kind: string;
   target: string;
   state: Generated<(typeof OPERATION_STATES)[number]>;

@@ -10,6 +10,14 @@ begin
   return null;
 end $$;
 
+CREATE FUNCTION control.database_routes_changed() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+  perform pg_notify('control_service_routes', new.id::text);
+  return null;
+end $$;
+
 CREATE FUNCTION control.keys_changed() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -56,6 +64,14 @@ CREATE FUNCTION control.refuse_change() RETURNS trigger
     AS $$
 begin
   raise exception 'control.events is append-only: % is refused', tg_op;
+end $$;
+
+CREATE FUNCTION control.service_routes_changed() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+  perform pg_notify('control_service_routes', coalesce(new.database_id, old.database_id)::text);
+  return null;
 end $$;
 
 CREATE TABLE control.api_keys (
@@ -115,6 +131,8 @@ CREATE TABLE control.databases (
     purge_at timestamp with time zone,
     failed_starts integer DEFAULT 0 NOT NULL,
     needed_trees jsonb,
+    gateway_label text DEFAULT ('d'::text || substr(replace((gen_random_uuid())::text, '-'::text, ''::text), 1, 15)),
+    gateway_port integer,
     CONSTRAINT databases_purge CHECK (((purge_at IS NULL) = (state <> 'DELETING'::text))),
     CONSTRAINT databases_state CHECK ((state = ANY (ARRAY['PROVISIONING'::text, 'UPDATING'::text, 'AVAILABLE'::text, 'STOPPING'::text, 'STOPPED'::text, 'STARTING'::text, 'FAILED'::text, 'DELETING'::text])))
 );
@@ -238,6 +256,7 @@ CREATE TABLE control.operations (
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     started_at timestamp with time zone,
     ended_at timestamp with time zone,
+    service_id uuid,
     CONSTRAINT operations_check CHECK (((ended_at IS NULL) = (state = ANY (ARRAY['pending'::text, 'running'::text])))),
     CONSTRAINT operations_state_check CHECK ((state = ANY (ARRAY['pending'::text, 'running'::text, 'succeeded'::text, 'failed'::text, 'cancelled'::text])))
 );
@@ -273,6 +292,19 @@ CREATE TABLE control.pods_home (
     CONSTRAINT pods_home_is_only_check CHECK (is_only)
 );
 
+CREATE TABLE control.releases (
+    service_id uuid NOT NULL,
+    number integer NOT NULL,
+    tree text,
+    environment text,
+    app_file text NOT NULL,
+    manifest jsonb NOT NULL,
+    workers integer NOT NULL,
+    changes jsonb NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    created_by text NOT NULL
+);
+
 CREATE TABLE control.secrets (
     org_id uuid NOT NULL,
     database_id uuid,
@@ -281,6 +313,24 @@ CREATE TABLE control.secrets (
     sealed bytea NOT NULL,
     set_by text,
     updated_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
+CREATE TABLE control.services (
+    id uuid DEFAULT uuidv7() NOT NULL,
+    org_id uuid NOT NULL,
+    database_id uuid NOT NULL,
+    name text NOT NULL,
+    state text DEFAULT 'DEPLOYING'::text NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    generation integer DEFAULT 1 NOT NULL,
+    observed_generation integer DEFAULT 0 NOT NULL,
+    desired jsonb NOT NULL,
+    observed jsonb,
+    instance integer DEFAULT 0 NOT NULL,
+    failure jsonb,
+    failed_starts integer DEFAULT 0 NOT NULL,
+    is_pruned boolean DEFAULT false NOT NULL,
+    CONSTRAINT services_state_check CHECK ((state = ANY (ARRAY['DEPLOYING'::text, 'STARTING'::text, 'UPDATING'::text, 'AVAILABLE'::text, 'STOPPING'::text, 'STOPPED'::text, 'FAILED'::text])))
 );
 
 CREATE TABLE control.session_orgs (
@@ -415,6 +465,12 @@ ALTER TABLE ONLY control.data_keys
     ADD CONSTRAINT data_keys_pkey PRIMARY KEY (id);
 
 ALTER TABLE ONLY control.databases
+    ADD CONSTRAINT databases_gateway_label_key UNIQUE (gateway_label);
+
+ALTER TABLE ONLY control.databases
+    ADD CONSTRAINT databases_gateway_port_key UNIQUE (gateway_port);
+
+ALTER TABLE ONLY control.databases
     ADD CONSTRAINT databases_org_id_name_key UNIQUE (org_id, name);
 
 ALTER TABLE ONLY control.databases
@@ -474,8 +530,17 @@ ALTER TABLE ONLY control.pods_home
 ALTER TABLE ONLY control.pods
     ADD CONSTRAINT pods_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY control.releases
+    ADD CONSTRAINT releases_pkey PRIMARY KEY (service_id, number);
+
 ALTER TABLE ONLY control.secrets
     ADD CONSTRAINT secrets_org_id_database_id_name_key UNIQUE NULLS NOT DISTINCT (org_id, database_id, name);
+
+ALTER TABLE ONLY control.services
+    ADD CONSTRAINT services_database_id_name_key UNIQUE (database_id, name);
+
+ALTER TABLE ONLY control.services
+    ADD CONSTRAINT services_pkey PRIMARY KEY (id);
 
 ALTER TABLE ONLY control.session_orgs
     ADD CONSTRAINT session_orgs_pkey PRIMARY KEY (session_id);
@@ -540,11 +605,15 @@ CREATE INDEX members_user ON control.members USING btree (user_id);
 
 CREATE INDEX operations_database ON control.operations USING btree (database_id, id DESC);
 
-CREATE UNIQUE INDEX operations_open ON control.operations USING btree (database_id, kind) WHERE (state = ANY (ARRAY['pending'::text, 'running'::text]));
+CREATE UNIQUE INDEX operations_open ON control.operations USING btree (database_id, kind) WHERE ((state = ANY (ARRAY['pending'::text, 'running'::text])) AND (service_id IS NULL));
+
+CREATE UNIQUE INDEX operations_open_of_services ON control.operations USING btree (service_id, kind) WHERE ((state = ANY (ARRAY['pending'::text, 'running'::text])) AND (service_id IS NOT NULL));
 
 CREATE INDEX operations_org ON control.operations USING btree (org_id, id DESC);
 
 CREATE INDEX pods_database ON control.pods USING btree (database_id);
+
+CREATE INDEX services_org ON control.services USING btree (org_id);
 
 CREATE INDEX webhooks_org ON control.webhooks USING btree (org_id);
 
@@ -557,6 +626,8 @@ CREATE INDEX sessions_user ON identity.sessions USING btree (user_id);
 CREATE INDEX verifications_identifier ON identity.verifications USING btree (identifier);
 
 CREATE TRIGGER database_changed AFTER UPDATE OF state, generation, observed_generation ON control.databases FOR EACH ROW EXECUTE FUNCTION control.database_changed();
+
+CREATE TRIGGER database_routes_changed AFTER INSERT OR UPDATE OF state, gateway_port, gateway_label ON control.databases FOR EACH ROW EXECUTE FUNCTION control.database_routes_changed();
 
 CREATE TRIGGER events_stay BEFORE DELETE OR UPDATE ON control.events FOR EACH ROW EXECUTE FUNCTION control.refuse_change();
 
@@ -571,6 +642,8 @@ CREATE TRIGGER number_event BEFORE INSERT ON control.events FOR EACH ROW EXECUTE
 CREATE TRIGGER operation_changed AFTER UPDATE OF state ON control.operations FOR EACH ROW EXECUTE FUNCTION control.operation_changed();
 
 CREATE TRIGGER operation_said AFTER INSERT ON control.operation_lines REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION control.operation_said();
+
+CREATE TRIGGER service_routes_changed AFTER INSERT OR DELETE OR UPDATE OF state, observed, is_pruned ON control.services FOR EACH ROW EXECUTE FUNCTION control.service_routes_changed();
 
 ALTER TABLE ONLY control.api_keys
     ADD CONSTRAINT api_keys_created_by_fkey FOREIGN KEY (created_by) REFERENCES identity.users(id) ON DELETE SET NULL;
@@ -626,8 +699,14 @@ ALTER TABLE ONLY control.operations
 ALTER TABLE ONLY control.operations
     ADD CONSTRAINT operations_org_id_fkey FOREIGN KEY (org_id) REFERENCES control.organizations(id) ON DELETE CASCADE;
 
+ALTER TABLE ONLY control.operations
+    ADD CONSTRAINT operations_service_id_fkey FOREIGN KEY (service_id) REFERENCES control.services(id) ON DELETE SET NULL;
+
 ALTER TABLE ONLY control.pods
     ADD CONSTRAINT pods_database_id_fkey FOREIGN KEY (database_id) REFERENCES control.databases(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY control.releases
+    ADD CONSTRAINT releases_service_id_fkey FOREIGN KEY (service_id) REFERENCES control.services(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY control.secrets
     ADD CONSTRAINT secrets_data_key_id_fkey FOREIGN KEY (data_key_id) REFERENCES control.data_keys(id) ON DELETE CASCADE;
@@ -637,6 +716,12 @@ ALTER TABLE ONLY control.secrets
 
 ALTER TABLE ONLY control.secrets
     ADD CONSTRAINT secrets_org_id_fkey FOREIGN KEY (org_id) REFERENCES control.organizations(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY control.services
+    ADD CONSTRAINT services_database_id_fkey FOREIGN KEY (database_id) REFERENCES control.databases(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY control.services
+    ADD CONSTRAINT services_org_id_fkey FOREIGN KEY (org_id) REFERENCES control.organizations(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY control.session_orgs
     ADD CONSTRAINT session_orgs_org_id_fkey FOREIGN KEY (org_id) REFERENCES control.organizations(id) ON DELETE CASCADE;

@@ -2,6 +2,7 @@ import type { Role } from "@appdb/contract/control/permissions";
 import type { ColumnType, Generated } from "kysely";
 import type { DatabaseTables } from "./database-tables.ts";
 import type { ResourceTables } from "./resource-tables.ts";
+import type { ServiceTables } from "./service-tables.ts";
 
 /** Set by the database unless given. */
 type Made = ColumnType<Date, Date | undefined, Date>;
@@ -103,7 +104,7 @@ interface IdempotencyTable {
 }
 
 /** The tables that statements of ours name; migrations/ has all of them. */
-export interface Tables extends ResourceTables, DatabaseTables {
+export interface Tables extends ResourceTables, DatabaseTables, ServiceTables {
   "identity.users": UserTable;
   "identity.sessions": SessionTable;
   "identity.device_codes": DeviceCodeTable;

@@ -21,6 +21,21 @@ export const POD_ROUTES = {
   rowList: { method: "GET", path: "/v1/tables/:table/rows" },
   /** A row, an array, or NDJSON: what an insert route over the whole table takes and answers */
   rowInsert: { method: "POST", path: "/v1/tables/:table/rows" },
+  /** `{role}` -> `{dsn}`: makes a role of PostgreSQL for a service if there is none, and says how it connects. */
+  serviceRole: { method: "POST", path: "/v1/service-roles" },
+  /** Ends the pod in order; answers before it is gone. */
+  stop: { method: "POST", path: "/v1/stop" },
+} as const;
+
+/** The same of a service pod (bodies: pod-spec.ts). */
+export const SERVICE_POD_ROUTES = {
+  health: { method: "GET", path: "/v1/health" },
+  /** `text/plain`: a signed snapshot of keys. 204; 409 for one that is older or not of this database. */
+  keys: { method: "PUT", path: "/v1/keys" },
+  /** Text for Prometheus: requests, errors and latencies by route, without names of tenants. */
+  metrics: { method: "GET", path: "/v1/metrics" },
+  /** Tells whoever is linked to look elsewhere, and ends by itself once nothing runs; answers at once. */
+  drain: { method: "POST", path: "/v1/drain" },
   /** Ends the pod in order; answers before it is gone. */
   stop: { method: "POST", path: "/v1/stop" },
 } as const;

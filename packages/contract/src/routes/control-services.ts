@@ -1,0 +1,142 @@
+import * as z from "zod";
+import { servicePlanSchema } from "../plan.ts";
+import { failureSchema, podSchema } from "./control-databases.ts";
+
+/** Bodies of what concerns hosted services (control-paths.ts). Times are ISO 8601 in UTC. */
+const time = z.iso.datetime();
+const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
+
+export const SERVICE_STATES = [
+  "DEPLOYING",
+  "STARTING",
+  "UPDATING",
+  "AVAILABLE",
+  "STOPPING",
+  "STOPPED",
+  "FAILED",
+] as const;
+export type ServiceState = (typeof SERVICE_STATES)[number];
+
+/** A route as `service list` prints it; for a local service the very same. */
+export const serviceRouteSchema = z.object({
+  method: z.string(),
+  path: z.string(),
+  /** `insert`, `update`, `delete`, `compute`, `query`, `handler`. */
+  kind: z.string(),
+  inputs: z.array(z.string()),
+  outputs: z.array(z.string()),
+});
+
+export const releaseSchema = z.object({
+  /** Grows by one with each `service update`. */
+  number: z.int(),
+  app_file: z.string(),
+  /** Digest of the tree of project files. */
+  files: sha256.nullable(),
+  /** Hash of the image's environment; null for the base library alone. */
+  image: sha256.nullable(),
+  workers: z.int(),
+  created_at: time,
+  /** Who asked for it. */
+  created_by: z.string(),
+  /** What it changed of routes, for a person. */
+  changes: z.array(z.string()),
+});
+export type Release = z.infer<typeof releaseSchema>;
+
+export const hostedServiceSchema = z.object({
+  id: z.string(),
+  /** Within the database: `ingest`, `reports/ingest`. */
+  name: z.string(),
+  /** `cloud://acme:main/ingest` */
+  uri: z.string(),
+  organization: z.string(),
+  database: z.string(),
+  state: z.enum(SERVICE_STATES),
+  /** Why it is not AVAILABLE, where a person would ask: `its database is asleep`; null otherwise. */
+  reason: z.string().nullable(),
+  /** Where its routes are, without a slash at the end; never computed by a client. Null where no gateway runs. */
+  endpoint: z.string().nullable(),
+  generation: z.int(),
+  /** What it runs; null while nothing runs. */
+  release: z.int().nullable(),
+  /** What it shall run. */
+  desired_release: z.int(),
+  app_file: z.string(),
+  /** The database has other files or another image than the release: `service update` would move it. */
+  update_pending: z.boolean(),
+  workers: z.int(),
+  routes: z.array(serviceRouteSchema),
+  failure: failureSchema.nullable(),
+  pods: z.array(podSchema),
+  operation: z.object({ id: z.string(), kind: z.string() }).nullable(),
+  created_at: time,
+});
+export type HostedService = z.infer<typeof hostedServiceSchema>;
+
+const fileDigests = z.record(z.string().max(1_024), sha256);
+
+/** Always planned from the database's own files; those that the application imports must be the person's (`project_files_differ`). */
+export const hostedServicePlanRequestSchema = z.strictObject({
+  app_file: z.string().max(1_000),
+  folders: z.array(z.string().max(63)).max(20),
+  /** One service of the file; null for all. */
+  service: z.string().max(63).nullable(),
+  /** SHA-256 of whole files where the command runs, by path; null checks nothing. */
+  file_digests: fileDigests.nullable(),
+});
+export type HostedServicePlanRequest = z.input<typeof hostedServicePlanRequestSchema>;
+
+export const hostedServicePlanSchema = z.object({
+  plan: servicePlanSchema,
+  /** Of what the plan was made against; an update with another one is refused: `generation_moved`. */
+  version: z.string(),
+});
+
+export const hostedServiceUpdateRequestSchema = z.strictObject({
+  ...hostedServicePlanRequestSchema.shape,
+  expected_version: z.string(),
+  allow_destructive: z.boolean(),
+});
+export type HostedServiceUpdateRequest = z.input<typeof hostedServiceUpdateRequestSchema>;
+
+/** What was asked for and is worked at: an operation for each service that changes. */
+export const hostedServiceUpdateAnswerSchema = z.object({
+  plan: servicePlanSchema,
+  operations: z.array(z.object({ id: z.string(), kind: z.string(), service: z.string() })),
+});
+
+/** `operation` is null when there was nothing to do. */
+export const hostedServiceChangeSchema = z.object({
+  service: hostedServiceSchema,
+  operation: z.object({ id: z.string(), kind: z.string() }).nullable(),
+});
+export type HostedServiceChange = z.infer<typeof hostedServiceChangeSchema>;
+
+/** Services of the target that the file does not define are stopped and forgotten; a dry run only names them. */
+export const hostedServicePruneRequestSchema = z.strictObject({
+  app_file: z.string().max(1_000),
+  folders: z.array(z.string().max(63)).max(20),
+  file_digests: fileDigests.nullable(),
+  dry_run: z.boolean(),
+});
+
+export const hostedServiceRollbackRequestSchema = z.strictObject({
+  /** Null: the release before the one that runs. */
+  release: z.int().min(1).nullable(),
+});
+
+const count = (fallback: number, most: number) => z.coerce.number().int().min(1).max(most).default(fallback);
+/** Answers NDJSON of `LogLine`s, the oldest first, and follows with `follow=1`. */
+export const hostedServiceLogsQuerySchema = z.strictObject({
+  tail: count(200, 10_000),
+  since_s: z.coerce.number().int().min(1).max(31_536_000).optional(),
+  follow: z.enum(["0", "1"]).default("0"),
+  /** Only lines that hold this text, whatever the case. */
+  search: z.string().max(200).optional(),
+  /** Only requests to this path: `/docs`. */
+  route: z.string().max(500).optional(),
+  request_id: z.string().max(200).optional(),
+  /** Lines of health checks as well. */
+  include_health: z.enum(["0", "1"]).default("0"),
+});
