@@ -106,6 +106,35 @@ const GROUPS: readonly (readonly [heading: string, settings: Partial<Record<Serv
     },
   ],
   [
+    "The gateway",
+    {
+      SERVICE_DOMAIN: {
+        meaning: "each database is served at a host below it, by https alone: `https://<label>.<domain>/<service>`",
+        usual: "none: each database has a port of its own on loopback",
+      },
+      SERVICE_GATEWAY_HOST: { meaning: "address to listen at; one that others reach asks for `SERVICE_DOMAIN`" },
+      SERVICE_GATEWAY_PORT: { meaning: "port to listen at, with `SERVICE_DOMAIN`" },
+      SERVICE_TLS_CERT: {
+        meaning: "file with the certificates for `*.<domain>`, PEM, the own one first; read again when it changes",
+      },
+      SERVICE_TLS_KEY: { meaning: "file with their key, PEM" },
+      SERVICE_MAX_BODY_MB: { unit: "MB", meaning: "a request's body, unless it is an upload" },
+      SERVICE_MAX_UPLOAD_MB: {
+        unit: "MB",
+        meaning: "an upload: a body in parts, or of a content type that is no JSON",
+      },
+      SERVICE_REQUEST_TIMEOUT_S: {
+        unit: "s",
+        meaning: "how long a service may be silent, before it begins its answer and within it",
+      },
+      SERVICE_MAX_IN_FLIGHT: { unit: "requests", meaning: "at once in one service, for each gateway" },
+      SERVICE_KEY_RATE: {
+        unit: "requests a second",
+        meaning: "of one key to one database, for each gateway; 0 bounds none",
+      },
+    },
+  ],
+  [
     "Builds of images",
     {
       SERVICE_BUILD_CA_FILE: {

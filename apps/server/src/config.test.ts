@@ -43,6 +43,7 @@ test("has values for everything that nobody sets, and takes an empty variable fo
       are_kept: false,
     },
     trusted_proxies: [],
+    gateway: { domain: undefined, host: "127.0.0.1", port: 443, tls: undefined, limits: { body_bytes: 16_777_216 } },
   });
 });
 
@@ -76,6 +77,10 @@ test.each([
   [{ SERVICE_TRUSTED_PROXIES: "10.0.0.0/33" }, "SERVICE_TRUSTED_PROXIES: has another thing than addresses"],
   [{ SERVICE_HOST: "0.0.0.0" }, "SERVICE_PUBLIC_URL: is needed when SERVICE_HOST is 0.0.0.0"],
   [{ SERVICE_PUBLIC_URL: "https://example.com/app" }, "SERVICE_PUBLIC_URL: may have no path"],
+  [{ SERVICE_DOMAIN: "https://apps.example" }, "SERVICE_DOMAIN: is no domain"],
+  [{ SERVICE_DOMAIN: "apps.example" }, "SERVICE_TLS_CERT: is needed with SERVICE_DOMAIN"],
+  [{ SERVICE_TLS_CERT: "/cert.pem" }, "SERVICE_TLS_KEY: is needed with SERVICE_TLS_CERT"],
+  [{ SERVICE_GATEWAY_HOST: "0.0.0.0" }, "SERVICE_GATEWAY_HOST: is 0.0.0.0: keys travel to it by https alone"],
   [{ SERVICE_MASTER_KEY_FILE: "/none/there" }, "SERVICE_MASTER_KEY_FILE: /none/there cannot be read (ENOENT)"],
 ])("refuses %j", (env, text) => {
   expect(refusal(env).message).toContain(text);

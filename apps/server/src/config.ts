@@ -7,6 +7,7 @@ import { appError } from "@appdb/contract/errors";
 import { parse as parseToml } from "smol-toml";
 import { z } from "zod";
 import { type BuildsConfig, buildSettings, toBuildsConfig } from "./config-builds.ts";
+import { type GatewayConfig, gatewaySettings, refuseGatewaySettings, toGatewayConfig } from "./config-gateway.ts";
 import { type PodsConfig, podSettings, refuseCrossedBounds, toPodsConfig } from "./config-pods.ts";
 
 export const SERVER_ROLES = ["control-plane", "reconciler", "gateway"] as const;
@@ -134,6 +135,7 @@ const settingsSchema = z
     SERVICE_DATABASE_QUOTA: count(3, 1, 10_000),
     ...podSettings,
     ...buildSettings,
+    ...gatewaySettings,
     /** Addresses of proxies whose X-Forwarded-For is believed. */
     SERVICE_TRUSTED_PROXIES: proxies,
     /** 1 lets webhooks post to this machine and to private networks, and by http. */
@@ -150,6 +152,7 @@ const settingsSchema = z
     needs("SERVICE_OIDC_CLIENT_ID", "SERVICE_OIDC_ISSUER");
     needs("SERVICE_OIDC_CLIENT_SECRET", "SERVICE_OIDC_ISSUER");
     refuseCrossedBounds(found, context);
+    refuseGatewaySettings(found, found.SERVICE_ROLES.includes("gateway"), context);
     if (!LOOPBACK.includes(found.SERVICE_HOST) && found.SERVICE_PUBLIC_URL === undefined) {
       const message = `is needed when SERVICE_HOST is ${found.SERVICE_HOST}: links and cookies are made for it`;
       context.addIssue({ code: "custom", path: ["SERVICE_PUBLIC_URL"], message });
@@ -188,6 +191,7 @@ export interface ServerConfig {
   readonly database_quota: number;
   readonly pods: PodsConfig;
   readonly builds: BuildsConfig;
+  readonly gateway: GatewayConfig;
   readonly trusted_proxies: readonly string[];
   readonly webhook_private: boolean;
   readonly log_level: "debug" | "info" | "warn" | "error";
@@ -261,6 +265,7 @@ function toConfig(
     database_quota: found.SERVICE_DATABASE_QUOTA,
     pods: toPodsConfig(found),
     builds: toBuildsConfig(found, env),
+    gateway: toGatewayConfig(found),
     trusted_proxies: found.SERVICE_TRUSTED_PROXIES,
     webhook_private: found.SERVICE_WEBHOOK_PRIVATE === "1",
     log_level: found.SERVICE_LOG_LEVEL,

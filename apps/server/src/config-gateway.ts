@@ -1,0 +1,92 @@
+import { z } from "zod";
+
+const HTTPS_PORT = 443;
+const LOOPBACK = ["127.0.0.1", "::1", "localhost"];
+/** A label of at most 63 characters is put before it, and a name has at most 253. */
+const DOMAIN = /^(?=.{1,236}$)[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$/;
+
+const empty = (value: unknown) => (value === "" ? undefined : value);
+const text = z.preprocess(empty, z.string().optional());
+const count = (fallback: number, min: number, max: number) =>
+  z.preprocess(empty, z.coerce.number().int().min(min).max(max).default(fallback));
+
+/** Settings of the gateway, under the names of the environment. */
+export const gatewaySettings = {
+  /** Each database is served at a host below it, by https alone; without it at a port of its own on loopback. */
+  SERVICE_DOMAIN: z.preprocess(
+    empty,
+    z.string().toLowerCase().regex(DOMAIN, "is no domain, as apps.example.com is").optional(),
+  ),
+  SERVICE_GATEWAY_HOST: z.preprocess(empty, z.string().default("127.0.0.1")),
+  /** With a domain; addresses that people get name it, unless it is the usual one. */
+  SERVICE_GATEWAY_PORT: count(HTTPS_PORT, 1, 65_535),
+  /** Files, PEM: the chain, and its key. Read again when they change. */
+  SERVICE_TLS_CERT: text,
+  SERVICE_TLS_KEY: text,
+  /** Of a body that is no upload. */
+  SERVICE_MAX_BODY_MB: count(16, 1, 1_024),
+  /** Of a body that is an upload. */
+  SERVICE_MAX_UPLOAD_MB: count(1_024, 1, 1_048_576),
+  /** How long a service may be silent: before it begins its answer, and within it. */
+  SERVICE_REQUEST_TIMEOUT_S: count(300, 1, 86_400),
+  /** Of one service, in one gateway. */
+  SERVICE_MAX_IN_FLIGHT: count(4_096, 1, 1_000_000),
+  /** Requests a second of one key to one database, in one gateway; 0 bounds none. */
+  SERVICE_KEY_RATE: count(10_000, 0, 1_000_000),
+} as const;
+
+type Found = z.output<z.ZodObject<typeof gatewaySettings>>;
+
+export interface GatewayLimits {
+  readonly body_bytes: number;
+  readonly upload_bytes: number;
+  readonly request_ms: number;
+  readonly in_flight: number;
+  readonly key_rate: number;
+}
+
+export interface GatewayConfig {
+  readonly domain: string | undefined;
+  readonly host: string;
+  readonly port: number;
+  readonly tls: { readonly cert_file: string; readonly key_file: string } | undefined;
+  readonly limits: GatewayLimits;
+}
+
+/** Adds what is wrong between the settings of the gateway; `is_run` says whether this process is one. */
+export function refuseGatewaySettings(found: Found, is_run: boolean, context: z.RefinementCtx): void {
+  const refuse = (name: keyof Found, message: string) => context.addIssue({ code: "custom", path: [name], message });
+  for (const [name, other] of [
+    ["SERVICE_TLS_CERT", "SERVICE_TLS_KEY"],
+    ["SERVICE_TLS_KEY", "SERVICE_TLS_CERT"],
+  ] as const) {
+    if (found[name] !== undefined) continue;
+    if (found[other] !== undefined) refuse(name, `is needed with ${other}`);
+    else if (found.SERVICE_DOMAIN !== undefined && is_run) refuse(name, "is needed with SERVICE_DOMAIN");
+  }
+  if (found.SERVICE_DOMAIN === undefined && !LOOPBACK.includes(found.SERVICE_GATEWAY_HOST)) {
+    refuse(
+      "SERVICE_GATEWAY_HOST",
+      `is ${found.SERVICE_GATEWAY_HOST}: keys travel to it by https alone, which needs SERVICE_DOMAIN`,
+    );
+  }
+}
+
+const MEGABYTE = 1024 * 1024;
+
+export function toGatewayConfig(found: Found): GatewayConfig {
+  const { SERVICE_TLS_CERT: cert_file, SERVICE_TLS_KEY: key_file } = found;
+  return {
+    domain: found.SERVICE_DOMAIN,
+    host: found.SERVICE_GATEWAY_HOST,
+    port: found.SERVICE_GATEWAY_PORT,
+    tls: cert_file === undefined || key_file === undefined ? undefined : { cert_file, key_file },
+    limits: {
+      body_bytes: found.SERVICE_MAX_BODY_MB * MEGABYTE,
+      upload_bytes: found.SERVICE_MAX_UPLOAD_MB * MEGABYTE,
+      request_ms: found.SERVICE_REQUEST_TIMEOUT_S * 1_000,
+      in_flight: found.SERVICE_MAX_IN_FLIGHT,
+      key_rate: found.SERVICE_KEY_RATE,
+    },
+  };
+}
