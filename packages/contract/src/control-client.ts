@@ -103,6 +103,7 @@ type TextInput<Name extends ControlRouteName> = Omit<CallInput<Name>, "body"> & 
 interface LineTypes {
   readonly databaseLogs: LogLine;
   readonly operationLog: LogLine;
+  readonly serviceLogs: LogLine;
   /** The last one is `done` or `error`. */
   readonly schemaApply:
     | Progress

@@ -77,6 +77,8 @@ export const ERRORS = {
   // services and the daemon
   service_not_found: { status: 404, title: "There is no such service" },
   service_conflict: { status: 409, title: "The service's name is taken by another file" },
+  service_state: { status: 409, title: "The service's state does not allow this" },
+  release_not_found: { status: 404, title: "The service has no such release" },
   service_failed: { status: 500, title: "The service did not start" },
   port_taken: { status: 409, title: "The port is taken" },
   daemon_not_running: { status: 503, title: "The daemon is not running" },

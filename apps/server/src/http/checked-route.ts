@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
 import { type Permission, type RoutePermission, roleHas } from "@appdb/contract/control/permissions";
 import { appError } from "@appdb/contract/errors";
-import { BODY_BYTES, CONTROL_ROUTES, type ControlRouteName, controlRoute } from "@appdb/contract/routes/control-paths";
+import { CONTROL_ROUTES, type ControlRouteName, controlRoute } from "@appdb/contract/routes/control-paths";
+import { BODY_BYTES } from "@appdb/contract/routes/control-route";
 import { CONTROL_BODIES } from "@appdb/contract/routes/control-schemas";
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from "fastify";
 import { sql } from "kysely";

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { appError, toProblem } from "@appdb/contract/errors";
-import { BODY_BYTES } from "@appdb/contract/routes/control-paths";
+import { BODY_BYTES } from "@appdb/contract/routes/control-route";
 import { CLIENT_VERSION_HEADER, OLDEST_CLIENT, SERVER_VERSION_HEADER, VERSION } from "@appdb/contract/version";
 import type { Logger } from "@appdb/engine/ports";
 import { type FastifyInstance, type FastifyReply, fastify } from "fastify";

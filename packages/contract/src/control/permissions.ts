@@ -34,6 +34,7 @@ export const PERMISSIONS = {
     roles: EVERYBODY,
   },
   "database.delete": { what: "delete databases and take that back", roles: ADMINS },
+  "service.update": { what: "update, start, stop, restart and roll back services", roles: EVERYBODY },
   "data.read": { what: "see tables and rows of databases, and their logs", roles: EVERYBODY },
   "data.write": { what: "insert rows into databases", roles: EVERYBODY },
   "operation.read": { what: "see operations", roles: EVERYBODY },

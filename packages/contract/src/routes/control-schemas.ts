@@ -3,6 +3,7 @@ import { schemaPlanSchema } from "../plan.ts";
 import * as bodies from "./control.ts";
 import * as databases from "./control-databases.ts";
 import type { ControlRouteName } from "./control-paths.ts";
+import * as services from "./control-services.ts";
 import { dataTableSchema, rowPageSchema } from "./pod.ts";
 
 interface RouteBodies {
@@ -20,6 +21,7 @@ const listed = <Item extends z.ZodType>(schema: Item) => ({
   answer: z.object({ items: z.array(schema), next: z.string().nullable() }),
 });
 const gone = { status: 204 } as const;
+const serviceAccepted = { answer: services.hostedServiceChangeSchema, status: 202 } as const;
 const accepted = { answer: databases.databaseChangeSchema, status: 202 } as const;
 
 /** What each route takes and answers: the server checks by it and prints its OpenAPI document from it. */
@@ -78,6 +80,25 @@ export const CONTROL_BODIES = {
   tableShow: { answer: dataTableSchema },
   rowList: { query: databases.rowListQuerySchema, answer: rowPageSchema },
   rowInsert: {},
+  serviceList: { ...listed(services.hostedServiceSchema), query: services.hostedServiceListQuerySchema },
+  serviceShow: { answer: services.hostedServiceSchema },
+  servicePlan: { body: services.hostedServicePlanRequestSchema, answer: services.hostedServicePlanSchema },
+  serviceUpdate: {
+    body: services.hostedServiceUpdateRequestSchema,
+    answer: services.hostedServiceUpdateAnswerSchema,
+    status: 202,
+  },
+  servicePrune: {
+    body: services.hostedServicePruneRequestSchema,
+    answer: services.hostedServiceUpdateAnswerSchema,
+    status: 202,
+  },
+  serviceRestart: serviceAccepted,
+  serviceStop: serviceAccepted,
+  serviceRetry: serviceAccepted,
+  serviceRollback: { body: services.hostedServiceRollbackRequestSchema, ...serviceAccepted },
+  releaseList: listed(services.releaseSchema),
+  serviceLogs: { query: services.hostedServiceLogsQuerySchema },
   operationList: { ...listed(bodies.operationSchema), query: bodies.operationListQuerySchema },
   operationShow: {
     query: z.strictObject({ wait_ms: z.coerce.number().int().min(0).max(30_000).default(0) }),

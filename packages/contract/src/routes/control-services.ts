@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { servicePlanSchema } from "../plan.ts";
+import { pageQuerySchema } from "./control.ts";
 import { failureSchema, podSchema } from "./control-databases.ts";
 
 /** Bodies of what concerns hosted services (control-paths.ts). Times are ISO 8601 in UTC. */
@@ -73,6 +74,12 @@ export const hostedServiceSchema = z.object({
   created_at: time,
 });
 export type HostedService = z.infer<typeof hostedServiceSchema>;
+
+export const hostedServiceListQuerySchema = z.strictObject({
+  ...pageQuerySchema.shape,
+  /** A database's name: its services alone. */
+  database: z.string().max(63).optional(),
+});
 
 const fileDigests = z.record(z.string().max(1_024), sha256);
 

@@ -1,0 +1,75 @@
+import { type ControlRoute, TREE_BODY_BYTES } from "./control-route.ts";
+
+/** The part of CONTROL_ROUTES that concerns hosted services (bodies: control-services.ts). */
+export const SERVICE_ROUTES = {
+  /** Of all databases, or of `?database=`. */
+  serviceList: { method: "GET", path: "/v1/orgs/:org/services", permission: "org.read", summary: "List services" },
+  /** `:service` is a path within the database: `ingest`, `reports/ingest`. */
+  serviceShow: {
+    method: "GET",
+    path: "/v1/orgs/:org/databases/:db/services/:service",
+    permission: "org.read",
+    summary: "Show a service",
+  },
+  /** Of the database's own project files, which must be the person's; changes nothing. */
+  servicePlan: {
+    method: "POST",
+    path: "/v1/orgs/:org/databases/:db/services/plan",
+    permission: "service.update",
+    summary: "Show what an update of services would do",
+    body_bytes: TREE_BODY_BYTES,
+  },
+  /** Makes a release for each service that changes and has it started. */
+  serviceUpdate: {
+    method: "POST",
+    path: "/v1/orgs/:org/databases/:db/services/update",
+    permission: "service.update",
+    summary: "Start services, or move them onto what the database has now",
+    body_bytes: TREE_BODY_BYTES,
+  },
+  servicePrune: {
+    method: "POST",
+    path: "/v1/orgs/:org/databases/:db/services/prune",
+    permission: "service.update",
+    summary: "Stop and forget the services that the application file does not define",
+    body_bytes: TREE_BODY_BYTES,
+  },
+  serviceRestart: {
+    method: "POST",
+    path: "/v1/orgs/:org/databases/:db/services/:service/restart",
+    permission: "service.update",
+    summary: "Restart a service, so that it reads new secrets; no request fails",
+  },
+  serviceStop: {
+    method: "POST",
+    path: "/v1/orgs/:org/databases/:db/services/:service/stop",
+    permission: "service.update",
+    summary: "Stop a service",
+  },
+  serviceRetry: {
+    method: "POST",
+    path: "/v1/orgs/:org/databases/:db/services/:service/retry",
+    permission: "service.update",
+    summary: "Start a service that is stopped or FAILED",
+  },
+  serviceRollback: {
+    method: "POST",
+    path: "/v1/orgs/:org/databases/:db/services/:service/rollback",
+    permission: "service.update",
+    summary: "Go back to a former release of a service",
+  },
+  /** The newest first; the last ten are kept. */
+  releaseList: {
+    method: "GET",
+    path: "/v1/orgs/:org/databases/:db/services/:service/releases",
+    permission: "org.read",
+    summary: "List the releases of a service",
+  },
+  serviceLogs: {
+    method: "GET",
+    path: "/v1/orgs/:org/databases/:db/services/:service/logs",
+    permission: "data.read",
+    summary: "Read the log of a service as NDJSON",
+    answers: "application/x-ndjson",
+  },
+} as const satisfies Record<string, ControlRoute>;
