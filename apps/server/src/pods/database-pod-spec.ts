@@ -5,15 +5,9 @@ import type { DatabasePodSpec } from "@appdb/contract/pod-spec";
 import type { Runtime } from "@appdb/contract/routes/local";
 import { DEFAULT_LIMITS } from "@appdb/contract/service-spec";
 import type { ObservedDatabase } from "../control-plane/databases/desired.ts";
-import { databaseEnvironment } from "./database-environment.ts";
+import { databaseEnvironment, noticesOf } from "./database-environment.ts";
 import type { DatabasePlaces } from "./database-places.ts";
-
-/** Threads and processes: PostgreSQL with its connections, the supervisor, and what libraries of arrays start for each core. */
-const TASKS = 512;
-const TASKS_OF_A_WORKER = 128;
-/** Of a pod's memory, for one worker at the most; what two take together is bounded by the pod's own limit. */
-const WORKER_SHARE = 0.5;
-const LEAST_WORKER_MB = 128;
+import { tasksOf, workerMemory } from "./pod-bounds.ts";
 
 export interface DatabasePodInput {
   readonly database: { readonly id: string; readonly org_id: string; readonly uri: string };
@@ -51,13 +45,11 @@ export function databasePodSpec(input: DatabasePodInput): PodSpec {
     limits: {
       ...DEFAULT_LIMITS,
       workers: resources.workers,
-      worker_memory_mb: Math.max(LEAST_WORKER_MB, Math.floor(resources.memory_mb * WORKER_SHARE)),
+      worker_memory_mb: workerMemory(resources),
     },
     runtime: { ...input.runtime, env: { ...env } },
     files_folder: places.files_folder,
-    notices: left_out.map(
-      (name) => `${name} is not given to the application's code: it would change how programs start`,
-    ),
+    notices: noticesOf(left_out),
   };
   return {
     id: places.pod_id,
@@ -70,7 +62,7 @@ export function databasePodSpec(input: DatabasePodInput): PodSpec {
     limits: {
       cpu: resources.cpu,
       memory_mb: resources.memory_mb,
-      tasks: TASKS + TASKS_OF_A_WORKER * resources.workers,
+      tasks: tasksOf(resources),
     },
     network: "internet",
   };

@@ -11,6 +11,8 @@ export const JOBS = {
   "provision-main": z.object({ org_id: z.uuid() }),
   /** Takes a database to what it shall be. */
   "reconcile-database": z.object({ database_id: z.uuid() }),
+  /** Takes a service to what it shall be. */
+  "reconcile-service": z.object({ service_id: z.uuid() }),
   /** Builds the image that a database waits for. */
   "build-image": z.object({ database_id: z.uuid() }),
   /** Posts an event to a webhook. */
@@ -53,6 +55,12 @@ export async function enqueueReconcileDatabase(db: Database | Tx, database_id: s
   await enqueueJob(db, "reconcile-database", { database_id }, { job_key: name, queue: name, delay_s });
 }
 
+/** The same for a service. Its job runs beside the one of its database. */
+export async function enqueueReconcileService(db: Database | Tx, service_id: string, delay_s = 0): Promise<void> {
+  const name = `reconcile-service ${service_id}`;
+  await enqueueJob(db, "reconcile-service", { service_id }, { job_key: name, queue: name, delay_s });
+}
+
 /** Has the image built that a database waits for; it is the database's next step, and starts the one after. */
 export async function enqueueBuildImage(db: Database | Tx, database_id: string): Promise<void> {
   await enqueueJob(db, "build-image", { database_id }, { job_key: `build-image ${database_id}` });
@@ -62,12 +70,12 @@ export async function enqueueBuildImage(db: Database | Tx, database_id: string):
 const FAR = "5 minutes";
 
 /**
- * Makes jobs of databases due that wait for longer than anybody asked them to: whoever set the clock back while they waited did not mean
+ * Makes jobs of databases and services due that wait for longer than anybody asked them to: whoever set the clock back while they waited did not mean
  * that. Answers how many.
  */
 export async function hurryJobs(db: Database): Promise<number> {
   const { rows } = await sql`update graphile_worker._private_jobs set run_at = now()
-    where (key like 'reconcile-database %' or key like 'build-image %') and locked_at is null
+    where (key like 'reconcile-database %' or key like 'reconcile-service %' or key like 'build-image %') and locked_at is null
       and run_at > now() + ${FAR}::interval returning id`.execute(db);
   return rows.length;
 }

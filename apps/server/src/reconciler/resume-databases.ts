@@ -29,7 +29,7 @@ export async function findUnfinished(db: Database, when: "at the start" | "meanw
   const { rows } = await sql<{ id: string }>`
     select d.id from control.databases d
     where (d.state in ('PROVISIONING', 'UPDATING', 'STARTING', 'STOPPING') or d.purge_at <= now() or exists (
-        select from control.operations p where p.database_id = d.id and p.state in ('pending', 'running')))
+        select from control.operations p where p.database_id = d.id and p.service_id is null and p.state in ('pending', 'running')))
       and ${when === "at the start" ? sql<boolean>`true` : has_none}`.execute(db);
   for (const { id } of rows) await enqueueReconcileDatabase(db, id);
   return rows.length;

@@ -30,8 +30,8 @@ export async function seeDatabase(db: Database, id: string): Promise<SeenDatabas
       "o.name as org_name",
       sql<SeenOperation[]>`(
         select coalesce(jsonb_agg(jsonb_build_object('id', p.id, 'kind', p.kind, 'state', p.state) order by p.id), '[]')
-        from control.operations p where p.database_id = d.id and (p.state in ('pending', 'running')
-          or p.id = (select n.id from control.operations n where n.database_id = d.id order by n.id desc limit 1)))`.as(
+        from control.operations p where p.database_id = d.id and p.service_id is null and (p.state in ('pending', 'running')
+          or p.id = (select n.id from control.operations n where n.database_id = d.id and n.service_id is null order by n.id desc limit 1)))`.as(
         "operations",
       ),
     ])

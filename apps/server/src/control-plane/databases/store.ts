@@ -98,7 +98,9 @@ function selectDatabases(db: Database | Tx, org: OrgOfDatabases) {
         from control.pods p where p.database_id = d.id)`.as("pods"),
       sql<DatabaseAnswer["operation"]>`(
         select jsonb_build_object('id', o.id, 'kind', o.kind) from control.operations o
-        where o.database_id = d.id and o.state in ('pending', 'running') order by o.id desc limit 1)`.as("operation"),
+        where o.database_id = d.id and o.service_id is null and o.state in ('pending', 'running') order by o.id desc limit 1)`.as(
+        "operation",
+      ),
     ])
     .where("d.org_id", "=", org.id);
 }

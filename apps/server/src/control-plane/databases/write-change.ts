@@ -108,6 +108,7 @@ async function cancelOpen(tx: Tx, database_id: string) {
     .updateTable("control.operations")
     .set({ state: "cancelled", ended_at: sql<Date>`now()` })
     .where("database_id", "=", database_id)
+    .where("service_id", "is", null)
     .where("state", "in", ["pending", "running"])
     .returning(["id", "kind", "target"])
     .execute();

@@ -11,6 +11,8 @@ export interface OperationDeps {
 export interface StartOperationInput extends Pick<EventInput, "actor" | "principal" | "ip_address" | "client"> {
   readonly org_id: string;
   readonly database_id: string | null;
+  /** Left out for what concerns a database as a whole. */
+  readonly service_id?: string;
   /** `database.provision`, ...: an action of the audit log. */
   readonly kind: string;
   readonly target: string;
@@ -30,6 +32,7 @@ export async function startOperation(deps: OperationDeps, input: StartOperationI
     .insertInto("control.operations")
     .values({
       ...{ org_id, database_id, kind, target, is_cancellable, actor },
+      service_id: input.service_id ?? null,
       user_id: input.principal?.user_id ?? null,
       detail: input.detail ?? null,
     })

@@ -1,0 +1,62 @@
+import { join } from "node:path";
+import { nameRuntimeFolder } from "@appdb/adapters/postgres/runtime-folder";
+import { databasePlaces, type ServerPlace } from "./database-places.ts";
+
+/** A service of a database, by ids alone. */
+export interface PlacedService {
+  readonly id: string;
+  readonly database_id: string;
+}
+
+/** Where what belongs to one start of a service lies on this machine. */
+export interface ServicePlaces {
+  readonly pod_id: string;
+  /** Of the service, over all its instances. */
+  readonly folder: string;
+  /** Kept from one instance to the next. */
+  readonly log_folder: string;
+  /** Of the instance alone; goes with it. */
+  readonly scratch_folder: string;
+  readonly run_folder: string;
+  /** Of the pod's API. */
+  readonly socket: string;
+  /** Of its routes by plain HTTP. */
+  readonly http_socket: string;
+  readonly link_socket: string;
+}
+
+/** Where all that a service leaves behind lies. */
+export function serviceFolder(place: ServerPlace, { database_id, id }: PlacedService): string {
+  return join(servicesFolder(place, database_id), id);
+}
+
+/** Where the services of a database have their folders, each under its id. */
+export function servicesFolder(place: ServerPlace, database_id: string): string {
+  return join(databasePlaces(place, database_id).data_folder, "services");
+}
+
+/** Names the places of an instance of a service, by ids alone: they stay where they are whatever is renamed. @throws postgres_failed */
+export function servicePlaces(place: ServerPlace, service: PlacedService, instance: number): ServicePlaces {
+  const folder = serviceFolder(place, service);
+  const run_folder = nameRuntimeFolder(join(folder, String(instance)), place.runtime_base);
+  return {
+    pod_id: servicePodId(service.id, instance),
+    folder,
+    log_folder: join(folder, "log"),
+    scratch_folder: join(folder, `scratch-${instance}`),
+    run_folder,
+    socket: join(run_folder, "pod.sock"),
+    http_socket: join(run_folder, "http.sock"),
+    link_socket: join(run_folder, "link.sock"),
+  };
+}
+
+export function servicePodId(service_id: string, instance: number): string {
+  return `svc-${service_id}-${instance}`;
+}
+
+/** Which instance of which service a pod is; undefined for what is no pod of a service. */
+export function parseServicePodId(id: string): { readonly service_id: string; readonly instance: number } | undefined {
+  const [, service_id, instance] = /^svc-([0-9a-f-]{36})-(\d+)$/.exec(id) ?? [];
+  return service_id === undefined ? undefined : { service_id, instance: Number(instance) };
+}

@@ -1,0 +1,77 @@
+import type { PodFolder, PodSpec } from "@appdb/adapters/pods/pod-driver";
+import { Secret } from "@appdb/adapters/secret";
+import type { Manifest } from "@appdb/contract/manifest";
+import type { ServicePodSpec } from "@appdb/contract/pod-spec";
+import type { Runtime } from "@appdb/contract/routes/local";
+import { DEFAULT_LIMITS } from "@appdb/contract/service-spec";
+import type { ObservedDatabase } from "../control-plane/databases/desired.ts";
+import { databaseEnvironment, noticesOf } from "./database-environment.ts";
+import { tasksOf, workerMemory } from "./pod-bounds.ts";
+import type { ServicePlaces } from "./service-places.ts";
+
+export interface ServicePodInput {
+  readonly service: { readonly id: string; readonly name: string; readonly uri: string; readonly instance: number };
+  readonly database: {
+    readonly id: string;
+    readonly org_id: string;
+    readonly organization: string;
+    readonly name: string;
+    /** Where PostgreSQL's socket lies. */
+    readonly run_folder: string;
+  };
+  /** What the database runs with: its services share its bounds and have its settings. */
+  readonly shared: Pick<ObservedDatabase, "resources" | "settings">;
+  readonly release: { readonly manifest: Manifest; readonly workers: number };
+  readonly places: ServicePlaces;
+  readonly token: Secret;
+  /** Of the role of PostgreSQL that the service has. */
+  readonly dsn: string;
+  readonly keys: ServicePodSpec["keys"];
+  readonly secrets: ReadonlyMap<string, Secret>;
+  /** Without its environment, which is made here. */
+  readonly runtime: Omit<Runtime, "env">;
+  /** Of the image: where its programs and libraries lie. */
+  readonly runtime_env: Readonly<Record<string, string>>;
+  /** The release's tree, its Python and the image. */
+  readonly code_folders: readonly string[];
+}
+
+/** What an instance of a service is told and how it is bounded. Pure: equal instances have equal specs. */
+export function servicePodSpec(input: ServicePodInput): PodSpec {
+  const { database, places, release, service, shared } = input;
+  const resources = { ...shared.resources, workers: release.workers };
+  const revealed = [...input.secrets].map(([name, secret]) => [name, secret.reveal()] as const);
+  const { env, left_out } = databaseEnvironment(shared.settings.vars, Object.fromEntries(revealed), input.runtime_env);
+  const told: ServicePodSpec = {
+    role: "service-pod",
+    ...{ service_id: service.id, database_id: database.id, instance: service.instance },
+    ...{ organization: database.organization, database: database.name, service: service.name, uri: service.uri },
+    token: input.token.reveal(),
+    dsn: input.dsn,
+    scratch_folder: places.scratch_folder,
+    run_folder: places.run_folder,
+    log_folder: places.log_folder,
+    resources,
+    limits: { ...DEFAULT_LIMITS, workers: release.workers, worker_memory_mb: workerMemory(resources) },
+    manifest: release.manifest,
+    runtime: { ...input.runtime, env: { ...env } },
+    keys: input.keys,
+    notices: noticesOf(left_out),
+  };
+  return {
+    id: places.pod_id,
+    labels: { organization_id: database.org_id, database_id: database.id, kind: "service" },
+    args: ["pod.js", "service-pod"],
+    input: new Secret(JSON.stringify(told)),
+    folders: [
+      { path: places.scratch_folder, mode: "write" },
+      { path: database.run_folder, mode: "read" },
+      ...[...new Set(input.code_folders)].map((path): PodFolder => ({ path, mode: "code" })),
+    ],
+    run_folder: places.run_folder,
+    log_folder: places.log_folder,
+    // those of the group that it shares with its database's pod
+    limits: { cpu: resources.cpu, memory_mb: resources.memory_mb, tasks: tasksOf(shared.resources) },
+    network: "internet",
+  };
+}

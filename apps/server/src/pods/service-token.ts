@@ -1,0 +1,20 @@
+import { createHmac } from "node:crypto";
+import { Secret } from "@appdb/adapters/secret";
+import { findPodToken, type PodTokenDeps } from "./pod-token.ts";
+import { type PlacedService, servicePodId } from "./service-places.ts";
+
+/** What an instance of a service takes for a bearer, on its API and on the link; undefined before its database was ever started. */
+export async function findServiceToken(
+  deps: PodTokenDeps,
+  service: PlacedService,
+  instance: number,
+): Promise<Secret | undefined> {
+  const token = await findPodToken(deps, service.database_id);
+  return token && serviceTokenOf(token, service.id, instance);
+}
+
+/** Made from the token of the database's pod, which cannot be found from it: an instance that is over knows no other's. */
+export function serviceTokenOf(database_token: Secret, service_id: string, instance: number): Secret {
+  const hmac = createHmac("sha256", database_token.reveal());
+  return new Secret(hmac.update(servicePodId(service_id, instance)).digest("base64url"));
+}
