@@ -8,7 +8,7 @@ import { composeServer, type KnownPods } from "./compose.ts";
 import { readServerConfig, SERVER_PATHS, type ServerConfig } from "./config.ts";
 import { openMasterKey } from "./control-plane/secrets/master-key.ts";
 import { cleanHourly } from "./database/clean.ts";
-import { migrate, readMigrations } from "./database/migrate.ts";
+import { controlFormat, migrate, readMigrations } from "./database/migrate.ts";
 import { openDatabase } from "./database/pool.ts";
 import { openPostgres } from "./database/postgres.ts";
 import { findSecret, keepPort, keptPort, lockHome, openHome, openSecret, removeRunning, writeRunning } from "./home.ts";
@@ -24,7 +24,8 @@ import { type ReconcilerDeps, startReconciler } from "./reconciler/reconciler.ts
  * Runs the server until SIGTERM or SIGINT: takes no new request then, ends those that are under way, and stops what it
  * started.
  * `watched` is for tests, which stop it at a step.
- * @throws config_invalid, home_not_writable, daemon_busy, postgres_failed, catalog_too_new, master_key_wrong, port_taken
+ * @throws config_invalid, home_not_writable, daemon_busy, postgres_failed, catalog_too_new, upgrade_failed, disk_full, master_key_wrong,
+ *   port_taken
  */
 export async function runServer(watched: Pick<ReconcilerDeps, "reconcileStepDone"> = {}): Promise<void> {
   const found = readServerConfig();
@@ -35,9 +36,10 @@ export async function runServer(watched: Pick<ReconcilerDeps, "reconcileStepDone
   const stopped = listenForStop(log);
   // several servers may share a PostgreSQL of one's own; the embedded one has one owner
   if (config.database.url === undefined) lockHome(home);
-  await using postgres = await openPostgres(config, home, log);
+  const migrations = readMigrations(findMigrations());
+  await using postgres = await openPostgres(config, home, controlFormat(migrations), log);
   await using database = openDatabase(postgres.dsn, log);
-  await migrate(database.pool, readMigrations(findMigrations()), log);
+  await migrate(database.pool, migrations, log);
   await migrateJobs(database.pool, log);
   const master_key = await openMasterKey(
     { db: database.db, log },

@@ -66,6 +66,7 @@ export const ERRORS = {
   confirmation_required: { status: 409, title: "The command asks for confirmation" },
   catalog_moved: { status: 409, title: "The tables changed since the plan was made" },
   catalog_too_new: { status: 409, title: "The database belongs to a newer version of the product" },
+  upgrade_failed: { status: 500, title: "The database could not be brought to this version" },
   fill_failed: { status: 400, title: "A new computed column could not be filled" },
   recompute_failed: { status: 400, title: "A column could not be computed again" },
   table_not_found: { status: 404, title: "There is no such table" },

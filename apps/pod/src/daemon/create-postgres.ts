@@ -3,6 +3,7 @@ import type { PostgresProvider } from "@appdb/adapters/postgres/postgres-provide
 import { locateTools, requirePostgresBin } from "@appdb/adapters/tools/locate-tools";
 import { HOME_PATHS } from "@appdb/contract/home";
 import type { Logger } from "@appdb/engine/ports";
+import { CATALOG_FORMAT } from "@appdb/engine/schema/ensure-catalog";
 import type { DaemonConfig } from "../config.ts";
 
 /** The PostgreSQL of a home: its own cluster, or the server that the configuration names. */
@@ -20,5 +21,6 @@ export async function createPostgres(config: DaemonConfig, home: string, log: Lo
     runtime_folder: nameRuntimeFolder(home, config.runtime_base),
     log_file: join(home, HOME_PATHS.logs, "postgres.log"),
     log,
+    format: CATALOG_FORMAT,
   });
 }

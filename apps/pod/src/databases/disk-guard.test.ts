@@ -27,12 +27,15 @@ test("the next look comes before the fastest disk could have used up the room", 
   expect([nextLook(100 * GB), nextLook(0), nextLook(-GB)]).toEqual([30_000, 1_000, 1_000]);
 });
 
-test("files are measured by what they take, those of the write-ahead log apart", async () => {
+test("files are measured by what they take, those of the write-ahead log apart, copies from before an upgrade not at all", async () => {
   const folder = mkdtempSync(join(tmpdir(), "appdb-disk-"));
   try {
     mkdirSync(join(folder, "18", "pg_wal", "archive_status"), { recursive: true });
     writeFileSync(join(folder, "18", "table"), Buffer.alloc(3 * MB, 1));
     writeFileSync(join(folder, "18", "pg_wal", "archive_status", "segment"), Buffer.alloc(2 * MB, 1));
+    mkdirSync(join(folder, "postgres", "before-upgrade", "0.9.0", "pg_wal"), { recursive: true });
+    writeFileSync(join(folder, "postgres", "before-upgrade", "0.9.0", "table"), Buffer.alloc(3 * MB, 1));
+    writeFileSync(join(folder, "postgres", "before-upgrade", "0.9.0", "pg_wal", "segment"), Buffer.alloc(3 * MB, 1));
     const { data_bytes, wal_bytes } = await measureFolder(folder);
     expect([Math.round(data_bytes / MB), Math.round(wal_bytes / MB)]).toEqual([3, 2]);
     expect(await measureFolder(join(folder, "none"))).toEqual({ data_bytes: 0, wal_bytes: 0 });

@@ -1,5 +1,6 @@
 import { lstat, opendir } from "node:fs/promises";
 import { join } from "node:path";
+import { COPIES_FOLDER } from "@appdb/adapters/postgres/before-upgrade";
 import { walBudgetMb } from "@appdb/adapters/postgres/postgres-settings";
 import { appError } from "@appdb/contract/errors";
 import type { Resources } from "@appdb/contract/pod-spec";
@@ -141,13 +142,18 @@ export class DiskGuard implements Disposable {
   }
 }
 
-/** What the files below a folder take on the disk; PostgreSQL's write-ahead log apart. */
+/**
+ * What the files below a folder take on the disk; PostgreSQL's write-ahead log apart. Copies from before an upgrade are not counted:
+ * whoever upgraded the service made them.
+ */
 export async function measureFolder(folder: string): Promise<DiskUse> {
+  const copies = join(folder, "postgres", COPIES_FOLDER);
   let [data_bytes, wal_bytes] = [0, 0];
   const walk = async (path: string, is_wal: boolean): Promise<void> => {
     for await (const entry of await opendir(path).catch(ignoreGone)) {
       const below = join(path, entry.name);
       if (entry.isDirectory()) {
+        if (below === copies) continue;
         await walk(below, is_wal || entry.name === "pg_wal");
         continue;
       }

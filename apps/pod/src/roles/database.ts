@@ -13,6 +13,7 @@ import { appError, toProblem } from "@appdb/contract/errors";
 import { type DatabasePodSpec, databasePodSpecSchema } from "@appdb/contract/pod-spec";
 import { VERSION } from "@appdb/contract/version";
 import type { Logger } from "@appdb/engine/ports";
+import { CATALOG_FORMAT } from "@appdb/engine/schema/ensure-catalog";
 import type { FastifyInstance } from "fastify";
 import type { DatabasePodDeps } from "../compose-database.ts";
 import { readPodLauncher } from "../config.ts";
@@ -62,6 +63,7 @@ async function runPod(spec: DatabasePodSpec, log: Logger): Promise<void> {
     template_folder: spec.template_folder,
     settings: postgresSettings(spec.resources),
     dies_with_parent: true,
+    format: CATALOG_FORMAT,
   });
   // it takes longest: it starts while the rest of the program is loaded
   const starting = postgres.start();

@@ -40,17 +40,22 @@ test("numbers are each there once, and in order", () => {
   expect(numbers).toEqual([...new Set(numbers)].sort((left, right) => left - right));
 });
 
-test("a migration that fails leaves nothing behind, and those before it stay", async () => {
-  const good = { number: 1, name: "0001_good.sql", sql: "create table control.good ()" };
-  const bad = { number: 2, name: "0002_bad.sql", sql: "create table control.half (); select 1 / 0" };
-  await expect(migrate(opened.pool, [good, bad], log)).rejects.toThrow("division by zero");
+test("a migration that fails leaves nothing behind, of those before it neither, and is told by its name", async () => {
+  const first = { number: 1, name: "0001_first.sql", sql: "create table control.first ()" };
+  const good = { number: 2, name: "0002_good.sql", sql: "create table control.good ()" };
+  const bad = { number: 3, name: "0003_bad.sql", sql: "create table control.half (); select 1 / 0" };
+  await migrate(opened.pool, [first], log);
+  await expect(migrate(opened.pool, [first, good, bad], log)).rejects.toMatchObject({
+    code: "upgrade_failed",
+    message: expect.stringContaining("0003_bad.sql failed: division by zero"),
+  });
   expect(await done()).toEqual([1]);
   const { rows } = await opened.pool.query(
     "select to_regclass('control.half') as half, to_regclass('control.good') as good",
   );
-  expect(rows).toEqual([{ half: null, good: "control.good" }]);
-  await migrate(opened.pool, [good, { ...bad, sql: "create table control.half ()" }], log);
-  expect(await done()).toEqual([1, 2]);
+  expect(rows).toEqual([{ half: null, good: null }]);
+  await migrate(opened.pool, [first, good, { ...bad, sql: "create table control.half ()" }], log);
+  expect(await done()).toEqual([1, 2, 3]);
 });
 
 test("a database that a newer server has used is refused, and left as it is", async () => {

@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import type { ClusterFormat } from "@appdb/adapters/postgres/cluster-mark";
 import { appError } from "@appdb/contract/errors";
 import type { Logger } from "@appdb/engine/ports";
 import type pg from "pg";
@@ -26,10 +27,16 @@ export function readMigrations(folder: string): readonly Migration[] {
     });
 }
 
+/** What the control plane's database is kept in by a server of these migrations. */
+export function controlFormat(migrations: readonly Migration[]): ClusterFormat {
+  return { newest: migrations.at(-1)?.number ?? 0, table: "control.migrations", column: "number" };
+}
+
 /**
- * Brings the database to this version. Several servers may do so at once: one works, the others wait for it. Each
- * migration is a transaction that stores its number first, so that a kill in between leaves it undone or done.
- * @throws catalog_too_new when a newer server has been here
+ * Brings the database to this version. Several servers may do so at once: one works, the others wait for it. All of it is one
+ * transaction, since an older server takes no database with a migration that it does not know: a failure or a kill in between
+ * leaves it the one that it comes from.
+ * @throws catalog_too_new when a newer server has been here; upgrade_failed with what failed
  */
 export async function migrate(pool: pg.Pool, migrations: readonly Migration[], log: Logger): Promise<void> {
   const client = await pool.connect();
@@ -43,27 +50,29 @@ export async function migrate(pool: pg.Pool, migrations: readonly Migration[], l
     const found = await client.query<{ number: number }>("select number from control.migrations");
     const done = new Set(found.rows.map((row) => row.number));
     refuseNewer(done, migrations);
+    await client.query("begin");
     for (const migration of migrations) {
-      if (done.has(migration.number)) continue;
-      await apply(client, migration);
-      log.info({ migration: migration.name }, "the database was migrated");
+      if (!done.has(migration.number)) await apply(client, migration);
     }
+    await client.query("commit");
+    const names = migrations.filter(({ number }) => !done.has(number)).map(({ name }) => name);
+    if (names.length > 0) log.info({ migrations: names }, "the database was migrated");
   } finally {
-    // with the session ends its lock
+    // with the session end its lock, and a transaction that failed
     client.release(true);
   }
 }
 
 async function apply(client: pg.PoolClient, { number, name, sql }: Migration): Promise<void> {
-  await client.query("begin");
-  try {
-    await client.query("insert into control.migrations (number, name) values ($1, $2)", [number, name]);
-    await client.query(sql);
-    await client.query("commit");
-  } catch (error) {
-    await client.query("rollback");
-    throw error;
-  }
+  await client.query("insert into control.migrations (number, name) values ($1, $2)", [number, name]);
+  await client.query(sql).catch((cause: unknown) => {
+    throw appError("upgrade_failed", {
+      detail: `The control plane's database could not be upgraded: ${name} failed: ${cause instanceof Error ? cause.message : String(cause)}. Nothing of it was changed.`,
+      hint: "Start the version that it comes from again; it works as before. What else can be done: docs/upgrades.md",
+      meta: { migration: name },
+      cause,
+    });
+  });
 }
 
 function refuseNewer(done: ReadonlySet<number>, migrations: readonly Migration[]): void {

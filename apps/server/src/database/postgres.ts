@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import type { ClusterFormat } from "@appdb/adapters/postgres/cluster-mark";
 import type { Logger } from "@appdb/engine/ports";
 import { SERVER_PATHS, type ServerConfig } from "../config.ts";
 
@@ -8,11 +9,19 @@ export interface ControlPostgres extends AsyncDisposable {
   readonly dsn: string;
 }
 
-/** The control plane's PostgreSQL: one of one's own (`SERVICE_DATABASE_URL`), else a cluster of the home, started here. */
-export async function openPostgres(config: ServerConfig, home: string, log: Logger): Promise<ControlPostgres> {
+/**
+ * The control plane's PostgreSQL: one of one's own (`SERVICE_DATABASE_URL`), else a cluster of the home, started here, and copied
+ * before when `format` is newer than what it is in.
+ */
+export async function openPostgres(
+  config: ServerConfig,
+  home: string,
+  format: ClusterFormat,
+  log: Logger,
+): Promise<ControlPostgres> {
   const { url } = config.database;
   if (url !== undefined) return { dsn: url.reveal(), [Symbol.asyncDispose]: async () => undefined };
-  const postgres = await createEmbedded(config, home, log);
+  const postgres = await createEmbedded(config, home, log, format);
   try {
     await postgres.ensureDatabase(DATABASE);
   } catch (error) {
@@ -27,7 +36,7 @@ export async function runningDsn(config: ServerConfig, home: string, log: Logger
   return config.database.url?.reveal() ?? (await createEmbedded(config, home, log)).dsn(DATABASE);
 }
 
-async function createEmbedded(config: ServerConfig, home: string, log: Logger) {
+async function createEmbedded(config: ServerConfig, home: string, log: Logger, format?: ClusterFormat) {
   const { EmbeddedPostgres } = await import("@appdb/adapters/postgres/embedded-postgres");
   const { nameRuntimeFolder } = await import("@appdb/adapters/postgres/runtime-folder");
   const { locateTools, requirePostgresBin } = await import("@appdb/adapters/tools/locate-tools");
@@ -40,5 +49,6 @@ async function createEmbedded(config: ServerConfig, home: string, log: Logger) {
     runtime_folder: nameRuntimeFolder(folder, config.runtime_base),
     log_file: join(home, SERVER_PATHS.postgresLog),
     log,
+    ...(format === undefined ? {} : { format }),
   });
 }

@@ -16,7 +16,7 @@ const PAUSES_S = { waited_for: [0.2, 0.5, 1, 2], alone: [0.2, 1, 3, 10, 30, 60, 
 const SHORT_S = 2;
 /** Codes of what a later try meets as well. */
 const PERMANENT =
-  /^(pods_.*|config_.*|catalog_too_new|postgres_unsupported|python_not_found|environment_failed|blobs_missing|master_key_wrong|operation_cancelled|internal_error)$/;
+  /^(pods_.*|config_.*|catalog_too_new|upgrade_failed|postgres_unsupported|python_not_found|environment_failed|blobs_missing|master_key_wrong|operation_cancelled|internal_error)$/;
 
 /** Seconds to wait before a start is tried again; undefined to give up. */
 export function nextStart(failed_starts: number, code: string, who: keyof typeof PAUSES_S): number | undefined {

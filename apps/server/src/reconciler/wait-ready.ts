@@ -11,8 +11,8 @@ const POLL_MS = 10;
 const LOOK_MS = 100;
 /** Until it says a first word. */
 const SILENT_MS = 20_000;
-/** PostgreSQL that was cut off reads through all that it had not written yet. */
-const STARTING_MS = 600_000;
+/** PostgreSQL that was cut off reads through all that it had not written yet; a large one is copied before it is upgraded. */
+const STARTING_MS = 3_600_000;
 const LAST_WORDS = 5;
 
 export interface StartedPod {

@@ -1,8 +1,9 @@
 import { execFile } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { constants, copyFileSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { promisify } from "node:util";
+import { copyCluster } from "./copy-cluster.ts";
 import { initCluster, makeSoleDatabase, syncCluster } from "./init-cluster.ts";
 
 /** The one database of a cluster that is made from a template. */
@@ -60,27 +61,12 @@ export async function provisionCluster(bin: string, template_folder: string, dat
     await makeCluster(bin, data_folder);
     return;
   }
-  // the program copies in half the time that Node takes, where the system has one that shares blocks
-  if (process.platform === "linux") {
-    const options = ["-r", "--reflink=auto", "--no-preserve=mode,ownership", template_folder, data_folder];
-    await run("sh", ["-c", 'umask 077; exec cp "$@"', "cp", ...options], { timeout: COPY_TIMEOUT_MS });
-  } else {
-    copyFolder(template_folder, data_folder);
-  }
+  await copyCluster(template_folder, data_folder, { timeout_ms: COPY_TIMEOUT_MS });
 }
 
 async function makeCluster(bin: string, data_folder: string): Promise<void> {
   await initCluster(bin, data_folder);
   await makeSoleDatabase(bin, data_folder, SOLE_DATABASE);
-}
-
-function copyFolder(from: string, to: string): void {
-  mkdirSync(to, { mode: 0o700 });
-  for (const entry of readdirSync(from, { withFileTypes: true })) {
-    const [source, target] = [join(from, entry.name), join(to, entry.name)];
-    if (entry.isDirectory()) copyFolder(source, target);
-    else copyFileSync(source, target, constants.COPYFILE_FICLONE);
-  }
 }
 
 function codeOf(error: unknown): string {

@@ -38,7 +38,7 @@ export async function ensureCluster(input: ClusterInput): Promise<{ data_folder:
   // the version is asked for only where it decides something: a process more is felt at the first command
   const own = found.length > 1 ? String(await readMajorVersion(bin)) : found[0];
   if (own !== undefined && found.includes(own)) return { data_folder: join(folder, own), is_new: false };
-  const unfinished = join(folder, `${UNFINISHED}${randomBytes(4).toString("hex")}`);
+  const unfinished = nameUnfinished(folder);
   try {
     if (template_folder === undefined) await initCluster(bin, unfinished);
     else await provisionCluster(bin, template_folder, unfinished);
@@ -50,6 +50,11 @@ export async function ensureCluster(input: ClusterInput): Promise<{ data_folder:
   } finally {
     rmSync(unfinished, { recursive: true, force: true });
   }
+}
+
+/** A name beside the cluster for what is being made, or being removed. */
+export function nameUnfinished(folder: string): string {
+  return join(folder, `${UNFINISHED}${randomBytes(4).toString("hex")}`);
 }
 
 /** Removes what a killed owner left half made. Its initdb may still run for a moment and write there, hence the patience. */

@@ -5,7 +5,9 @@ import { dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { appError } from "@appdb/contract/errors";
 import type { Logger } from "@appdb/engine/ports";
+import { copyBeforeUpgrade, findFormats } from "./before-upgrade.ts";
 import { ensureCluster, removeUnfinished } from "./cluster.ts";
+import { type ClusterFormat, isOurs, markNew, readMark, writeMark } from "./cluster-mark.ts";
 import { SOLE_DATABASE } from "./cluster-template.ts";
 import { createDatabase, hasDatabase, listDatabases } from "./database-admin.ts";
 import { syncCluster } from "./init-cluster.ts";
@@ -37,6 +39,8 @@ export interface EmbeddedPostgresOptions {
   readonly dies_with_parent?: boolean;
   /** The runtime folder is another's: it stays when the server stops. */
   readonly keeps_runtime_folder?: boolean;
+  /** What this version keeps in the databases: a cluster with an older one is copied before its first start by this version. */
+  readonly format?: ClusterFormat;
 }
 
 /**
@@ -50,6 +54,7 @@ export class EmbeddedPostgres implements PostgresProvider {
   #tidying: Promise<void> = Promise.resolve();
   #state: PostgresState = "down";
   #is_stopping = false;
+  #copying = new AbortController();
 
   constructor(options: EmbeddedPostgresOptions) {
     this.#options = options;
@@ -94,6 +99,7 @@ export class EmbeddedPostgres implements PostgresProvider {
   async stop(): Promise<void> {
     const starting = this.#starting;
     this.#is_stopping = true;
+    this.#copying.abort();
     this.#starting = undefined;
     await this.#endServer();
     // a cluster that is being made is finished, so that no initdb outlives us; who started it is told that it was stopped
@@ -133,11 +139,23 @@ export class EmbeddedPostgres implements PostgresProvider {
   async #open(): Promise<void> {
     const { bin, folder, log, log_file, runtime_folder, template_folder, settings, dies_with_parent } = this.#options;
     this.#is_stopping = false;
+    this.#copying = new AbortController();
     this.#state = "starting";
     mkdirSync(dirname(log_file), { recursive: true, mode: 0o700 });
     const { data_folder, is_new } = await ensureCluster({ bin, folder, template_folder });
+    const { format } = this.#options;
+    if (format !== undefined && is_new) markNew(data_folder, format);
     const place = { bin, data_folder, runtime_folder, log_file, settings, dies_with_parent };
-    await this.#launch(place);
+    await this.#start(place);
+    if (format !== undefined && !isOurs(readMark(data_folder), format)) {
+      try {
+        await this.#prepareUpgrade(place, format);
+      } catch (error) {
+        await this.#endServer();
+        throw this.#is_stopping ? stoppedMeanwhile() : error;
+      }
+    }
+    this.#serve(place);
     // neither is waited for: the first command is
     const tidy = is_new ? [syncCluster(bin, data_folder), removeUnfinished(folder)] : [removeUnfinished(folder)];
     this.#tidying = Promise.all(tidy).then(
@@ -146,8 +164,38 @@ export class EmbeddedPostgres implements PostgresProvider {
     );
   }
 
+  /**
+   * Another version ran on the cluster last, or nobody knows: its databases say whether this one will upgrade any. Then the cluster is
+   * copied before, while the server, which has just ended in order, does not run; and marked before the first step, so that no later
+   * start takes what is half upgraded for what it was.
+   */
+  async #prepareUpgrade(place: ServerPlace, format: ClusterFormat): Promise<void> {
+    const { bin, folder, log } = this.#options;
+    const { data_folder } = place;
+    const marked = readMark(data_folder)?.catalog;
+    const databases = this.#isSole ? [SOLE_DATABASE] : await listDatabases(this.dsn("postgres"));
+    const found = await findFormats(
+      databases.map((database) => this.dsn(database)),
+      format,
+    );
+    // newer than ours: it is refused where a database is opened, and keeps its mark
+    if (found !== undefined && found.newest > format.newest) return;
+    const is_older = found !== undefined && found.oldest < format.newest;
+    if (is_older && marked !== format.newest) {
+      await this.#endServer();
+      await copyBeforeUpgrade({ bin, folder, data_folder, log, signal: this.#copying.signal });
+      await writeMark(data_folder, format);
+      await this.#start(place);
+      return;
+    }
+    // a full disk is no reason not to start: the next start looks again
+    await writeMark(data_folder, format).catch((error: unknown) =>
+      log.warn({ err: error }, "the cluster was not marked"),
+    );
+  }
+
   /** Starts the server; the processes of one that was killed may need a moment to notice and go. */
-  async #launch(place: ServerPlace): Promise<void> {
+  async #start(place: ServerPlace): Promise<void> {
     const until = performance.now() + LEFTOVERS_MS;
     for (;;) {
       if (this.#is_stopping) throw stoppedMeanwhile();
@@ -158,13 +206,17 @@ export class EmbeddedPostgres implements PostgresProvider {
         await startServer(place, (child) => {
           this.#child = child;
         });
-        break;
+        return;
       } catch (error) {
         const is_leftover = error instanceof Error && error.message.includes("pre-existing shared memory block");
         if (!is_leftover || performance.now() > until) throw error;
         await sleep(FIRST_RETRY_MS);
       }
     }
+  }
+
+  /** From now on the server is there for others, and comes back when it ends. */
+  #serve(place: ServerPlace): void {
     this.#state = "up";
     this.#options.log.info({ postgres_pid: this.#child?.pid }, "PostgreSQL is up");
     const child = this.#child;
@@ -184,7 +236,8 @@ export class EmbeddedPostgres implements PostgresProvider {
     );
     for (let pause = FIRST_RETRY_MS; !this.#is_stopping; pause = Math.min(pause * 2, LONGEST_RETRY_MS)) {
       try {
-        await this.#launch(place);
+        await this.#start(place);
+        this.#serve(place);
         return;
       } catch (error) {
         if (this.#is_stopping) return;

@@ -55,6 +55,22 @@ test("a newer format that older versions can live with is no reason to refuse", 
   expect((await loadCatalog(sql)).version).toBe(0);
 });
 
+test("an upgrade that fails says at which step, and leaves the database to the version that it comes from", async () => {
+  const [first, last] = [MIGRATIONS.slice(0, -2), MIGRATIONS.at(-1)];
+  await ensureCatalog(sql, first);
+  const broken = { id: 900, breaking: true, sql: "alter table appdb.nowhere add column n int" };
+  await expect(ensureCatalog(sql, [...MIGRATIONS, broken])).rejects.toMatchObject({
+    code: "upgrade_failed",
+    message: expect.stringMatching(/^Step 900 .*appdb\.nowhere.*does not exist\. Nothing of it was changed\.$/),
+    hint: expect.stringContaining("docs/upgrades.md"),
+  });
+  await ensureCatalog(sql, first);
+  const { rows } = await sql.query({ text: "select max(id)::text from appdb.migrations" });
+  expect(rows).toEqual([[String(first.at(-1)?.id)]]);
+  await ensureCatalog(sql);
+  expect((await sql.query({ text: "select max(id)::text from appdb.migrations" })).rows).toEqual([[String(last?.id)]]);
+});
+
 test("the catalog's schema is what review has seen (schema.sql; `npx vitest -u` writes it anew)", async () => {
   await ensureCatalog(sql);
   const dump = await run(join(findPostgresBin(), "pg_dump"), [

@@ -1,11 +1,13 @@
 import { appError } from "@appdb/contract/errors";
 import { VERSION } from "@appdb/contract/version";
-import type { SqlConnection, SqlPool } from "../ports.ts";
-import { MIGRATIONS } from "./migrations.ts";
+import { type SqlConnection, SqlError, type SqlPool } from "../ports.ts";
+import { type CatalogMigration, MIGRATIONS } from "./migrations.ts";
 
 const OLDEST_POSTGRES = 18;
 /** Any number, the same for ever: starters of every version take this lock before they look at the catalog's format. */
 const CATALOG_LOCK = 7_261_944_015;
+/** A pool may have one for requests; steps over large tables take as long as they take. */
+const NO_TIME_LIMIT = "set local statement_timeout = 0";
 
 /** Refuses a server that the engine cannot work on: older than PostgreSQL 18, without pgvector, or not in UTF-8.
  *  @throws postgres_unsupported */
@@ -38,13 +40,16 @@ export async function checkServer(sql: SqlConnection): Promise<void> {
   }
 }
 
-/** Brings the database's catalog to this version's format. Any number of processes may call it at once; one that is
- *  up to date costs one query.
- *  @throws catalog_too_new, postgres_unsupported, database_unavailable */
-export async function ensureCatalog(sql: SqlPool): Promise<void> {
-  const newest = MIGRATIONS.at(-1)?.id ?? 0;
-  if ((await appliedFormat(sql)) === newest) return;
+/** What the catalogs of databases are in, for who looks at a cluster before it is upgraded (adapters' EmbeddedPostgres). */
+export const CATALOG_FORMAT = { newest: newestOf(MIGRATIONS), table: "appdb.migrations", column: "id" } as const;
+
+/** Brings the database's catalog to this version's format, all of it or nothing. Any number of processes may call it at once; one
+ *  that is up to date costs one query. `migrations` are those of another version, in tests.
+ *  @throws catalog_too_new, upgrade_failed with what failed, postgres_unsupported, database_unavailable */
+export async function ensureCatalog(sql: SqlPool, migrations: readonly CatalogMigration[] = MIGRATIONS): Promise<void> {
+  if ((await appliedFormat(sql, migrations)) === newestOf(migrations)) return;
   await checkServer(sql);
+  // one transaction for all: the version that the database comes from works with it until the last step is done
   await sql.transaction(async (connection) => {
     await connection.query({ text: "select pg_advisory_xact_lock($1)", values: [CATALOG_LOCK] });
     await connection.query({
@@ -53,29 +58,43 @@ export async function ensureCatalog(sql: SqlPool): Promise<void> {
           id int primary key, breaking boolean not null, product_version text not null,
           applied_at timestamptz not null default now())`,
     });
+    for (const migration of migrations) await applyMigration(connection, migration);
+  }, NO_TIME_LIMIT);
+}
+
+async function applyMigration(connection: SqlConnection, migration: CatalogMigration): Promise<void> {
+  const inserted = await connection.query({
+    text: "insert into appdb.migrations (id, breaking, product_version) values ($1, $2, $3) on conflict do nothing",
+    values: [migration.id, migration.breaking, VERSION],
   });
-  for (const migration of MIGRATIONS) {
-    await sql.transaction(async (connection) => {
-      await connection.query({ text: "select pg_advisory_xact_lock($1)", values: [CATALOG_LOCK] });
-      const inserted = await connection.query({
-        text: "insert into appdb.migrations (id, breaking, product_version) values ($1, $2, $3) on conflict do nothing",
-        values: [migration.id, migration.breaking, VERSION],
-      });
-      if (inserted.row_count === 1) await connection.query({ text: migration.sql });
+  if (inserted.row_count === 0) return;
+  try {
+    await connection.query({ text: migration.sql });
+  } catch (cause) {
+    if (!(cause instanceof SqlError)) throw cause;
+    throw appError("upgrade_failed", {
+      detail: `Step ${migration.id} of bringing the database to version ${VERSION} failed: ${cause.message}. Nothing of it was changed.`,
+      hint: "Start the version that it comes from again; it works as before. What else can be done: docs/upgrades.md",
+      meta: { step: migration.id, version: VERSION, sqlstate: cause.sqlstate },
+      cause,
     });
   }
 }
 
 /** Brings the catalog of a database that has one to this version's format; another database stays as it is. @throws as ensureCatalog */
 export async function upgradeCatalog(sql: SqlPool): Promise<void> {
-  if ((await appliedFormat(sql)) > 0) await ensureCatalog(sql);
+  if ((await appliedFormat(sql, MIGRATIONS)) > 0) await ensureCatalog(sql);
+}
+
+function newestOf(migrations: readonly CatalogMigration[]): number {
+  return migrations.at(-1)?.id ?? 0;
 }
 
 /** Number of the newest step that the database has; 0 without a catalog. Newer steps than ours are refused when breaking. */
-async function appliedFormat(sql: SqlConnection): Promise<number> {
+async function appliedFormat(sql: SqlConnection, migrations: readonly CatalogMigration[]): Promise<number> {
   const known = await sql.query({ text: "select to_regclass('appdb.migrations') is not null" });
   if (known.rows[0]?.[0] !== "t") return 0;
-  const ours = MIGRATIONS.at(-1)?.id ?? 0;
+  const ours = newestOf(migrations);
   const { rows } = await sql.query({
     text: `select coalesce(max(id) filter (where id <= $1), 0), max(id) filter (where id > $1 and breaking),
       (select product_version from appdb.migrations order by id desc limit 1) from appdb.migrations`,

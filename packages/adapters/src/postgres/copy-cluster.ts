@@ -1,0 +1,40 @@
+import { execFile } from "node:child_process";
+import { constants, copyFileSync, mkdirSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { boundToParent } from "./server-user.ts";
+
+const run = promisify(execFile);
+
+/** What it says is read, and shall be in one language. */
+const SCRIPT = 'umask 077; export LC_ALL=C; exec "$@"';
+
+export interface CopyOptions {
+  readonly timeout_ms: number;
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * Copies a cluster that no server runs on to a folder that is not there yet, for its owner alone; blocks are shared where the file
+ * system can. It is not on the disk before syncCluster. What a failed or killed one leaves is the caller's to remove.
+ * @throws what the program said; an AbortError by the signal
+ */
+export async function copyCluster(from: string, to: string, options: CopyOptions): Promise<void> {
+  if (process.platform !== "linux") {
+    copyFolder(from, to);
+    return;
+  }
+  // the program copies in half the time that Node takes, and can be ended meanwhile
+  const cp = ["cp", "-r", "--reflink=auto", "--no-preserve=mode,ownership", from, to];
+  const command = boundToParent({ program: "sh", args: ["-c", SCRIPT, "sh", ...cp] }, "KILL");
+  await run(command.program, command.args, { timeout: options.timeout_ms, signal: options.signal });
+}
+
+function copyFolder(from: string, to: string): void {
+  mkdirSync(to, { mode: 0o700 });
+  for (const entry of readdirSync(from, { withFileTypes: true })) {
+    const [source, target] = [join(from, entry.name), join(to, entry.name)];
+    if (entry.isDirectory()) copyFolder(source, target);
+    else copyFileSync(source, target, constants.COPYFILE_FICLONE);
+  }
+}
