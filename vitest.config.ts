@@ -4,6 +4,7 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 const resolve = { conditions: ["source"] };
 const ssr = { resolve: { conditions: ["source"], externalConditions: ["source"] } };
 const database = ["./packages/testkit/src/postgres-global-setup.ts"];
+const programs = ["./packages/testkit/src/built-programs-setup.ts"];
 
 /** What begins last ends alone. vitest itself knows them from its second run on. */
 const LONGEST = ["examples.e2e.test.ts", "hosted-kills.e2e.test.ts"];
@@ -51,7 +52,7 @@ export default defineConfig({
         test: {
           name: "contract",
           include: ["{packages,apps}/*/src/**/*.contract.test.ts"],
-          globalSetup: database,
+          globalSetup: [...database, ...programs],
           testTimeout: 60_000,
           hookTimeout: 60_000,
         },

@@ -2,12 +2,10 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
 import { openPodHarness, type PodHarness, type StartedPod } from "@appdb/pod/testing/pod-harness";
 import type { Bench } from "./bench.ts";
 import type { Measure } from "./report.ts";
 
-const POD = fileURLToPath(new URL("../dist/pod.js", import.meta.url));
 const POLL_MS = 2;
 /** So long after its last request a database is idle for sure: what was opened is let go. */
 const IDLE_MS = 120_000;
@@ -25,7 +23,7 @@ class Docs(Base, name="docs"):
 `;
 
 export async function measureWake(bench: Bench): Promise<Measure[]> {
-  await using harness = openPodHarness([POD]);
+  await using harness = openPodHarness();
   const runs = bench.runs * 3;
   const made: number[] = [];
   const answered: number[] = [];

@@ -29,7 +29,7 @@ async function install(folder: string): Promise<void> {
   const from = ["--require-hashes", "--only-binary", ":all:", "-r", REQUIREMENTS];
   try {
     await run(uv, ["venv", "--quiet", "--no-project", "--relocatable", "--python", python, own]);
-    await run(uv, ["pip", "install", "--quiet", "--compile-bytecode", "--python", join(own, "bin", "python"), ...from]);
+    await run(uv, ["pip", "install", "--quiet", "--python", join(own, "bin", "python"), ...from]);
     if (!existsSync(folder)) renameSync(own, folder);
   } finally {
     rmSync(own, { recursive: true, force: true });

@@ -15,6 +15,7 @@ import {
 import { applySchema } from "@appdb/engine/schema/apply-schema";
 import { ensureCatalog } from "@appdb/engine/schema/ensure-catalog";
 import { loadCatalog } from "@appdb/engine/schema/load-catalog";
+import { builtProgram } from "@appdb/testkit/built-programs";
 import { eventually } from "@appdb/testkit/eventually";
 import { findCheckout } from "@appdb/testkit/postgres-binaries";
 import { createSilentLog } from "@appdb/testkit/silent-log";
@@ -138,8 +139,7 @@ interface Started {
 async function start(spec: ServiceSpec): Promise<Started> {
   const file = join(folder, "spec.json");
   writeFileSync(file, JSON.stringify(spec), { mode: 0o600 });
-  const child = fork(join(checkout, "apps", "pod", "src", "main.ts"), ["service", file], {
-    execArgv: ["--conditions=source", "--import", "tsx"],
+  const child = fork(builtProgram("pod"), ["service", file], {
     stdio: ["ignore", "pipe", "pipe", "ipc"],
     cwd: checkout,
   });

@@ -13,10 +13,9 @@ import { isAlive, type ProcessIdentity } from "@appdb/adapters/processes/process
 import { locateTools, requirePostgresBin } from "@appdb/adapters/tools/locate-tools";
 import type { DatabasePodSpec } from "@appdb/contract/pod-spec";
 import { DEFAULT_LIMITS } from "@appdb/contract/service-spec";
-import { hasEnded, waitFor } from "./daemon-harness.ts";
+import { BUILT_POD, hasEnded, waitFor } from "./daemon-harness.ts";
 import { processesBelow } from "./processes-below.ts";
 
-const MAIN = fileURLToPath(new URL("../main.ts", import.meta.url));
 const ROOT = fileURLToPath(new URL("../../../../", import.meta.url));
 
 export interface PodAnswer {
@@ -48,11 +47,8 @@ export interface PodHarness extends AsyncDisposable {
   start(spec: DatabasePodSpec | string, env?: Record<string, string>): StartedPod;
 }
 
-/** The pod of the sources, which needs no build. */
-const OF_SOURCES = ["--conditions=source", "--import", "tsx", MAIN];
-
-/** Opens a harness; disposing it ends every process of its pods and removes its folders. `program`: arguments of Node. */
-export function openPodHarness(program: readonly string[] = OF_SOURCES): PodHarness {
+/** Opens a harness; disposing it ends every process of its pods and removes its folders. */
+export function openPodHarness(): PodHarness {
   const folder = mkdtempSync(join(tmpdir(), "appdb-pod-"));
   const run_folder = mkdtempSync(join(tmpdir(), "pod-"));
   const token = randomBytes(24).toString("base64url");
@@ -96,7 +92,7 @@ export function openPodHarness(program: readonly string[] = OF_SOURCES): PodHarn
   }
 
   function start(input: DatabasePodSpec | string, env: Record<string, string> = {}): StartedPod {
-    const child = spawn(process.execPath, [...program, "database"], {
+    const child = spawn(process.execPath, [BUILT_POD, "database"], {
       cwd: ROOT,
       // biome-ignore lint/style/noProcessEnv: a test passes the environment of its run on
       env: { ...process.env, ...env },

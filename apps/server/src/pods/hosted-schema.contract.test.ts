@@ -5,6 +5,7 @@ import { startReconciler } from "../reconciler/reconciler.ts";
 import { NO_PACKAGES } from "../testing/databases.ts";
 import { openServer } from "../testing/open-server.ts";
 import { makePerson } from "../testing/people.ts";
+import { builtPod } from "../testing/real-pods.ts";
 import { digestOf, tarOfBlobs } from "../testing/tar.ts";
 import { databasePlaces } from "./database-places.ts";
 import { openMachine } from "./open-machine.ts";
@@ -37,7 +38,11 @@ const TEXTS: Readonly<Record<string, string>> = { "app.py": APP, "lib/__init__.p
 test("a project's files become tables of its hosted database, and rows of them are computed there", async () => {
   await using server = await openServer({ env: ENV });
   const { deps } = server;
-  const machine = await openMachine({ ...deps, config: { ...deps.config, home: server.home } });
+  const machine = await openMachine({
+    ...deps,
+    config: { ...deps.config, home: server.home },
+    pod_program: builtPod(),
+  });
   const reconciler = await startReconciler({ ...deps, machine, pool_options: deps.pool.options, allow_private: false });
   try {
     const as = await makePerson(server);

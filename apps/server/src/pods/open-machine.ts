@@ -24,17 +24,20 @@ export interface OpenMachineDeps {
   readonly log: Logger;
   readonly db: Database;
   readonly blobs: BlobStore;
+  /** Another than the one that came with this server. */
+  readonly pod_program?: PodProgram;
 }
 
 /** What databases are made of on this machine, as it is configured. @throws postgres_failed, postgres_unsupported, pods_unavailable */
-export async function openMachine({ blobs, config, db, log }: OpenMachineDeps): Promise<Machine & AsyncDisposable> {
+export async function openMachine(deps: OpenMachineDeps): Promise<Machine & AsyncDisposable> {
+  const { blobs, config, db, log } = deps;
   const { home, runtime_base } = config;
   const tools = locateTools({ program_url: import.meta.url, postgres_bin: config.database.pg_bin });
   const postgres_bin = requirePostgresBin(tools);
   const template_folder = join(home, SERVER_PATHS.template, String(await readMajorVersion(postgres_bin)));
   const driver = await choosePodDriver(config.pods.driver, {
     folder: join(home, SERVER_PATHS.pods),
-    program: findPodProgram(),
+    program: deps.pod_program ?? findPodProgram(),
     engine_socket: config.pods.engine_socket,
     users: config.pods.users,
     clock: { now: Date.now },

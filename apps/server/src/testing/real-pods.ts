@@ -1,5 +1,7 @@
 import { request } from "node:http";
 import { text } from "node:stream/consumers";
+import type { PodProgram } from "@appdb/adapters/pods/pod-driver";
+import { builtProgram } from "@appdb/testkit/built-programs";
 import { openMachine } from "../pods/open-machine.ts";
 import { startReconciler } from "../reconciler/reconciler.ts";
 import type { TestServer } from "./open-server.ts";
@@ -7,7 +9,11 @@ import type { TestServer } from "./open-server.ts";
 /** Starts what carries out what the server's databases shall be, with real pods, which end with it. */
 export async function startPods(server: TestServer) {
   const { deps } = server;
-  const machine = await openMachine({ ...deps, config: { ...deps.config, home: server.home } });
+  const machine = await openMachine({
+    ...deps,
+    config: { ...deps.config, home: server.home },
+    pod_program: builtPod(),
+  });
   const reconciler = await startReconciler({
     ...{ ...deps, machine, pool_options: deps.pool.options, allow_private: false },
   });
@@ -18,6 +24,11 @@ export async function startPods(server: TestServer) {
       await machine[Symbol.asyncDispose]();
     },
   };
+}
+
+/** The pod that came with the server that is built, which starts sooner than from its sources. */
+export function builtPod(): PodProgram {
+  return { file: builtProgram("pod"), node_options: [] };
 }
 
 /** Asks a pod on its socket; the answer as it came. */

@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
+import { bundleScript } from "@appdb/testkit/built-programs";
 import { eventually } from "@appdb/testkit/eventually";
 import { sql } from "kysely";
 import type { DesiredDatabase } from "../control-plane/databases/desired.ts";
@@ -84,8 +85,8 @@ export async function openReconcilerStage(server: TestServer): Promise<Reconcile
     start: () =>
       startReconciler({ ...server.deps, machine, pool_options: server.deps.pool.options, allow_private: false }),
     async killBehind(step) {
-      const script = join(import.meta.dirname, "killed-reconciler.ts");
-      const args = ["--conditions=source", "--import", "tsx", script, server.dsn, server.home, step];
+      const script = await bundleScript(join(import.meta.dirname, "killed-reconciler.ts"));
+      const args = [script, server.dsn, server.home, step];
       const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
       let said = "";
       child.stdout.on("data", (data) => {

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { fileURLToPath } from "node:url";
+import { builtProgram } from "@appdb/testkit/built-programs";
 
 const PATIENCE_MS = 20_000;
 
@@ -17,8 +17,7 @@ export interface ServerProcess extends AsyncDisposable {
 
 /** The server's program as a process of its own. */
 export function runProcess(env: Readonly<Record<string, string>>, args: readonly string[] = []): ServerProcess {
-  const main = fileURLToPath(new URL("../main.ts", import.meta.url));
-  const child: ChildProcess = spawn(process.execPath, ["--conditions=source", "--import", "tsx", main, ...args], {
+  const child: ChildProcess = spawn(process.execPath, [builtProgram("server"), ...args], {
     env: { ...process.env, ...env },
     stdio: ["ignore", "pipe", "pipe"],
   });

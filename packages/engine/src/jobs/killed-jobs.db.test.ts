@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
+import { bundleScript } from "@appdb/testkit/built-programs";
 import { eventually } from "@appdb/testkit/eventually";
 import { docs, excerptColumn, fakeWorkers, upperColumn, useJobsBench } from "@appdb/testkit/jobs-bench";
 import { expect, test } from "vitest";
@@ -12,12 +13,12 @@ const TIMEOUT = 120_000;
 
 /** Runs the job in a process of its own and kills that at a random moment after it has written something. */
 async function runAndKill(job: string): Promise<void> {
-  const script = fileURLToPath(import.meta.resolve("@appdb/testkit/killed-runner"));
+  const script = await bundleScript(fileURLToPath(import.meta.resolve("@appdb/testkit/killed-runner")));
   const done = async () => Number((await rows(`select rows_done from appdb.jobs where id = '${job}'`))[0]?.[0]);
   const before = await done();
   // the lease of the one that was killed before
   await execute({ text: "update appdb.jobs set lease_until = '-infinity' where state = 'running'" });
-  const child = spawn(process.execPath, ["--conditions=source", "--import=tsx", script, dsn()], { stdio: "inherit" });
+  const child = spawn(process.execPath, [script, dsn()], { stdio: "inherit" });
   const ended = new Promise((resolve) => child.once("exit", (_code, signal) => resolve(signal)));
   try {
     await eventually(async () => expect(await done()).toBeGreaterThan(before), { timeout_ms: 30_000 });

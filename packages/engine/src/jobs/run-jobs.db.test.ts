@@ -2,6 +2,7 @@ import { spawn } from "node:child_process";
 import { EventEmitter, once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { appError } from "@appdb/contract/errors";
+import { bundleScript } from "@appdb/testkit/built-programs";
 import { eventually } from "@appdb/testkit/eventually";
 import { docs, excerptColumn, fakeWorkers, upperColumn, useJobsBench } from "@appdb/testkit/jobs-bench";
 import { expect, test } from "vitest";
@@ -183,8 +184,8 @@ test("a runner that is killed in the midst of a fill loses no row", async () => 
   await apply(docs());
   await insertDocs(3_000);
   const jobs = await apply(docs(excerptColumn()));
-  const script = fileURLToPath(import.meta.resolve("@appdb/testkit/killed-runner"));
-  const child = spawn(process.execPath, ["--conditions=source", "--import=tsx", script, dsn()], { stdio: "inherit" });
+  const script = await bundleScript(fileURLToPath(import.meta.resolve("@appdb/testkit/killed-runner")));
+  const child = spawn(process.execPath, [script, dsn()], { stdio: "inherit" });
   const ended = new Promise((resolve) => child.once("exit", (_code, signal) => resolve(signal)));
   try {
     await eventually(async () => expect(await rows("select rows_done > 0 from appdb.jobs")).toEqual([["t"]]), {
