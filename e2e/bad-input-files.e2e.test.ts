@@ -133,11 +133,13 @@ describe("a target", () => {
     expect(await snapshot(place)).toEqual(before);
   });
 
-  test("that is hosted is refused where services are local, and asks for a server where tables are made", async () => {
-    const service = await expectProblem(place, 1, "service", "update", "app.py", "cloud://acme:main");
-    expect(service).toMatchObject({ code: "hosted_not_available", hint: expect.stringContaining("main") });
-    const tables = await expectProblem(place, 1, "schema", "update", "app.py", "cloud://acme:main");
-    expect(tables).toMatchObject({ code: "server_unreachable", hint: expect.stringContaining("cli login") });
+  test("that is hosted is refused by what serves in a terminal, and asks for a server everywhere else", async () => {
+    const run = await expectProblem(place, 1, "service", "run", "app.py", "cloud://acme:main");
+    expect(run).toMatchObject({ code: "hosted_not_available", hint: expect.stringContaining("cli service update") });
+    for (const noun of ["schema", "service"]) {
+      const update = await expectProblem(place, 1, noun, "update", "app.py", "cloud://acme:main");
+      expect(update).toMatchObject({ code: "server_unreachable", hint: expect.stringContaining("cli login") });
+    }
     expect(await snapshot(place)).toEqual(before);
   });
 });

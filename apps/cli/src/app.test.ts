@@ -3,6 +3,8 @@ import { describe, expect, test } from "vitest";
 import { listCommands } from "./app.ts";
 import { DATABASE } from "./testing/databases.ts";
 import { HEALTH, runCli, SERVICE, servicePlan } from "./testing/fake-context.ts";
+import { hostedService } from "./testing/services.ts";
+import { URI } from "./testing/upload-world.ts";
 
 const RECOMPUTED = {
   table: "main/docs",
@@ -47,6 +49,7 @@ const WILLING = {
   stop: async () => undefined,
 };
 
+const HOSTED_SERVICE = hostedService();
 const OPERATION = { id: "op1", kind: "org.create", target: "acme", state: "succeeded", actor: "ann@example.com" };
 
 const UNCHANGED = { database: DATABASE, operation: null };
@@ -83,9 +86,11 @@ const CONTROL = {
   databaseDelete: UNCHANGED,
   databaseUndelete: UNCHANGED,
   databaseLogs: [],
+  serviceShow: HOSTED_SERVICE,
+  serviceRetry: { service: HOSTED_SERVICE, operation: null },
+  serviceRollback: { service: HOSTED_SERVICE, operation: null },
+  releaseList: [],
 };
-
-const URI = "cloud://acme:main";
 
 /** What each command is called with, where it takes something. */
 const ARGUMENTS: Readonly<Record<string, string>> = {
@@ -125,13 +130,16 @@ const ARGUMENTS: Readonly<Record<string, string>> = {
   "service stop": "main/ingest",
   "service check": "app.py",
   "service prune": "app.py main",
+  "service retry": `${URI}/ingest`,
+  "service releases": `${URI}/ingest`,
+  "service rollback": `${URI}/ingest -f`,
 };
 
 const COMMANDS = (await listCommands()).map(({ command }) => command);
 
 describe("every command", () => {
-  // These need a folder and are tested with one of their own; run never ends by itself.
-  const others = ["init", "db diff", "db update", "db build-image", "service run"];
+  // These need a folder and are tested with one of their own; run and dev never end by themselves.
+  const others = ["init", "db diff", "db update", "db build-image", "service run", "dev"];
   test.each(COMMANDS.filter((command) => !others.includes(command)))(
     "cli %s --json prints one JSON document and nothing else",
     async (command) => {

@@ -24,6 +24,10 @@ export const LEAVES: Readonly<Record<string, Leaf>> = {
     brief: "Check what this machine has and lacks",
     load: async () => (await import("./commands/root/doctor.ts")).doctor,
   },
+  dev: {
+    brief: "Follow the project's files: keep tables and services as they say",
+    load: async () => (await import("./commands/root/dev.ts")).dev,
+  },
   recompute: {
     brief: "Compute columns again for the rows that are there",
     load: async () => (await import("./commands/root/recompute.ts")).recompute,
@@ -104,7 +108,7 @@ export const NOUNS: Readonly<Record<string, Noun>> = {
         load: async () => (await import("./commands/service/diff.ts")).diff,
       },
       update: {
-        brief: "Serve in the background, on ports that are kept",
+        brief: "Serve in the background, on addresses that are kept",
         load: async () => (await import("./commands/service/update.ts")).update,
       },
       list: {
@@ -122,6 +126,18 @@ export const NOUNS: Readonly<Record<string, Noun>> = {
       stop: {
         brief: "Stop services",
         load: async () => (await import("./commands/service/stop.ts")).stop,
+      },
+      retry: {
+        brief: "Try again what made a hosted service FAILED",
+        load: async () => (await import("./commands/service/retry.ts")).retry,
+      },
+      releases: {
+        brief: "List the releases of a hosted service",
+        load: async () => (await import("./commands/service/releases.ts")).releases,
+      },
+      rollback: {
+        brief: "Go back to a former release of a hosted service",
+        load: async () => (await import("./commands/service/rollback.ts")).rollback,
       },
       check: {
         brief: "Check the file's services without a database",

@@ -19,6 +19,11 @@ export const NAMES = {
   minimum: 1,
 } as const;
 
+export const HOSTED_SERVICE = {
+  kind: "tuple",
+  parameters: [{ brief: "The hosted service: cloud://acme:main/ingest", placeholder: "NAME", parse: text }],
+} as const;
+
 export const PYTHON_FLAG = {
   kind: "parsed",
   parse: text,

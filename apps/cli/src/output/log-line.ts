@@ -1,3 +1,4 @@
+import type { LogLine } from "@appdb/contract/routes/control-databases";
 import { showControls } from "./show-controls.ts";
 
 /** Keys of our JSON log lines that have a place of their own in the text. */
@@ -16,6 +17,11 @@ export function describeLogLine(line: string): string {
     .filter(([key, value]) => !PLACED.has(key) && value !== null)
     .map(([key, value]) => `${key}=${showControls(typeof value === "object" ? JSON.stringify(value) : String(value))}`);
   return [`${time} ${String(level).padEnd(5)}`, msg, ...fields].join("  ");
+}
+
+/** A line of a hosted pod's log: `2026-11-22T10:00:00.000Z info   database ready` */
+export function describePodLine({ at, level, line }: LogLine): string {
+  return `${at} ${level.padEnd(5)}  ${showControls(line)}`;
 }
 
 function parseEntry(line: string): Record<string, unknown> | undefined {

@@ -1,7 +1,7 @@
 import type { LogLine } from "@appdb/contract/routes/control-databases";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
 import { EXIT } from "../../output/exit-codes.ts";
-import { showControls } from "../../output/show-controls.ts";
+import { describePodLine } from "../../output/log-line.ts";
 import { formatAge } from "../../output/sizes.ts";
 import { parseCountUpTo, parseDurationUpTo } from "../parameters.ts";
 import { DATABASE, openDatabase } from "./database.ts";
@@ -51,7 +51,7 @@ export const logs = defineCommand<Flags, [uri?: string], LogLine[] | undefined>(
     let count = 0;
     for await (const line of client.lines("databaseLogs", { params, query }, ctx.signal)) {
       count += 1;
-      if (!json) ctx.out.line(describeLine(line));
+      if (!json) ctx.out.line(describePodLine(line));
       else if (follow) ctx.out.line(JSON.stringify(line));
       else all.push(line);
     }
@@ -64,8 +64,3 @@ export const logs = defineCommand<Flags, [uri?: string], LogLine[] | undefined>(
   render: () => undefined,
   exitCode: (_result, _flags, ctx) => (ctx.signal.aborted ? EXIT.interrupted : EXIT.done),
 });
-
-/** `2026-11-22T10:00:00.000Z info   database ready` */
-function describeLine({ at, level, line }: LogLine): string {
-  return `${at} ${level.padEnd(5)}  ${showControls(line)}`;
-}

@@ -8,6 +8,7 @@ import { showUpload } from "../../output/upload-progress.ts";
 import { findApplication } from "../../project/find-project.ts";
 import { type ReadProject, readProject } from "../../project/read-project.ts";
 import { commandLine } from "../parameters.ts";
+import { notSelected, pythonDigests } from "../sent-files.ts";
 import type { SchemaChange, SchemaTarget, SchemaTargetInput } from "./schema-target.ts";
 
 /**
@@ -84,22 +85,9 @@ async function readEnd(
   });
 }
 
-/** Of what Python could import; whatever else changed is no reason to refuse an update of the tables. */
-function pythonDigests({ tree }: ReadProject): Record<string, string> {
-  return Object.fromEntries([...tree.digests].filter(([path]) => path.endsWith(".py")));
-}
-
 function noPython(target: HostedTarget): AppError {
   return appError("usage", {
     detail: `--python is for local databases: ${target.text} runs the Python of its image.`,
     hint: `Leave it out. The image's Python is python_version of the database's entry: ${commandLine(["db", "update", target.uri.text])}`,
-  });
-}
-
-function notSelected(app_file: string, { project }: ReadProject): AppError {
-  return appError("app_outside_project", {
-    detail: `${app_file} is not among the project's files that travel: git ignores it, or the database's entry excludes it.`,
-    hint: `Name it in include of ${project.config_file}, or take it out of exclude.`,
-    meta: { file: app_file },
   });
 }

@@ -2,8 +2,8 @@ import type { ServicePlan } from "@appdb/contract/plan";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
 import { EXIT } from "../../output/exit-codes.ts";
 import { printServicePlan } from "../../output/service-plan-text.ts";
-import { FILE, PYTHON_FLAG, requireLocal, SERVICE, TARGET } from "../parameters.ts";
-import { planServices } from "./plan-service.ts";
+import { ANY_TARGET, FILE, PYTHON_FLAG, SERVICE } from "../parameters.ts";
+import { openServiceTarget } from "./service-target.ts";
 
 interface Flags extends JsonFlag {
   readonly python?: string;
@@ -14,16 +14,14 @@ export const diff = defineCommand<Flags, [file: string, target: string, service?
   examples: [
     ["cli service diff app.py main", "all services of the file"],
     ["cli service diff app.py main ingest --json", "one of them, for a program"],
+    ["cli service diff app.py cloud://acme:main", "those of a hosted database"],
   ],
   parameters: {
-    positional: { kind: "tuple", parameters: [FILE, TARGET, SERVICE] },
+    positional: { kind: "tuple", parameters: [FILE, ANY_TARGET, SERVICE] },
     flags: { python: PYTHON_FLAG },
   },
-  run: async (ctx, flags, file, target, service) => {
-    const local = requireLocal(target, "service diff");
-    const planned = await planServices(ctx, { file, target: local, service, port: undefined, python: flags.python });
-    return planned.plan;
-  },
+  run: async (ctx, { python }, file, target, service) =>
+    await (await openServiceTarget(ctx, { file, target, service, python })).plan(),
   render: printServicePlan,
   exitCode: (plan) => (plan.summary.blocked > 0 ? EXIT.failed : plan.in_agreement ? EXIT.done : EXIT.pending),
 });

@@ -1,26 +1,39 @@
-import { parseServiceName } from "@appdb/contract/names";
+import type { ControlClient } from "@appdb/contract/control-client";
+import { appError } from "@appdb/contract/errors";
+import { parseServiceName, type ServiceName } from "@appdb/contract/names";
+import type { LogLine } from "@appdb/contract/routes/control-databases";
+import type { Context } from "../../context.ts";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
 import { EXIT } from "../../output/exit-codes.ts";
-import { describeLogLine } from "../../output/log-line.ts";
-import { parseCount, requireLocal, text } from "../parameters.ts";
+import { describeLogLine, describePodLine } from "../../output/log-line.ts";
+import { formatAge } from "../../output/sizes.ts";
+import { parseCountUpTo, parseDurationUpTo, text } from "../parameters.ts";
+import { hostedAddress } from "./change-service.ts";
 
 interface Flags extends JsonFlag {
   readonly follow: boolean;
   readonly tail: number;
+  readonly since?: number;
+  readonly search?: string;
+  readonly route?: string;
+  readonly requestId?: string;
+  readonly includeHealth: boolean;
 }
 
 interface LogResult {
   readonly name: string;
   readonly catalog_path: string;
-  readonly lines: readonly string[];
+  readonly lines: readonly (string | LogLine)[];
 }
 
-/** With `--json` one object; with `--json --follow` one JSON string a line, for there is no end. */
+/** With `--json` one object; with `--json --follow` one line of JSON a line of the log, for there is no end. */
 export const logs = defineCommand<Flags, [name: string], LogResult | undefined>({
   brief: "Print a service's log",
   examples: [
     ["cli service logs main/ingest", "the last 200 lines"],
     ["cli service logs main/ingest -f --tail 20", "the last 20, then each new one until Ctrl-C"],
+    ["cli service logs cloud://acme:main/ingest --since 1h --route /docs", "of a hosted one, requests to a route"],
+    ["cli service logs cloud://acme:main/ingest --request-id req-5", "what became of one request"],
   ],
   parameters: {
     positional: {
@@ -31,29 +44,42 @@ export const logs = defineCommand<Flags, [name: string], LogResult | undefined>(
       follow: { kind: "boolean", brief: "Go on with new lines until Ctrl-C", default: false },
       tail: {
         kind: "parsed",
-        parse: parseCount,
-        brief: "How many of the last lines",
+        parse: parseCountUpTo(10_000),
+        brief: "How many of the last lines, at most 10000",
         placeholder: "number",
         default: "200",
       },
+      since: {
+        kind: "parsed",
+        parse: parseDurationUpTo(365),
+        optional: true,
+        brief: "Of a hosted service: no lines older than 30m, 1h, 2d",
+        placeholder: "time",
+      },
+      search: hostedText("only lines with this text", "text"),
+      route: hostedText("only requests to this path", "path"),
+      requestId: hostedText("only lines of this request", "id"),
+      includeHealth: { kind: "boolean", brief: "Of a hosted service: health checks as well", default: false },
     },
     aliases: { f: "follow" },
   },
   run: async (ctx, flags, typed) => {
     const address = parseServiceName(typed);
-    requireLocal(address.target.text, "service logs");
-    const client = await ctx.daemon.ensure();
-    const request = { name: address.text, tail: flags.tail, follow: flags.follow };
-    const lines: string[] = [];
+    const lines: (string | LogLine)[] = [];
+    let count = 0;
     try {
-      for await (const line of client.serviceLogs(request, { signal: ctx.signal })) {
-        if (!flags.json) ctx.out.line(describeLogLine(line));
+      for await (const line of readLines(ctx, address, flags)) {
+        count += 1;
+        if (!flags.json) ctx.out.line(typeof line === "string" ? describeLogLine(line) : describePodLine(line));
         else if (flags.follow) ctx.out.line(JSON.stringify(line));
         else lines.push(line);
       }
     } catch (error) {
       // Ctrl-C is how following ends; there is nothing to say about it.
       if (!flags.follow || !ctx.signal.aborted) throw error;
+    }
+    if (count === 0 && !flags.json && !ctx.signal.aborted && address.target.kind === "hosted") {
+      ctx.out.note(`No log records${flags.since === undefined ? "" : ` in the last ${formatAge(flags.since)}`}.`);
     }
     const { service: name, target } = address;
     return flags.json && !flags.follow ? { name, catalog_path: target.text, lines } : undefined;
@@ -62,3 +88,49 @@ export const logs = defineCommand<Flags, [name: string], LogResult | undefined>(
   render: () => undefined,
   exitCode: (_result, _flags, ctx) => (ctx.signal.aborted ? EXIT.interrupted : EXIT.done),
 });
+
+function hostedText(what: string, placeholder: string) {
+  return { kind: "parsed", parse: text, optional: true, brief: `Of a hosted service: ${what}`, placeholder } as const;
+}
+
+async function* readLines(ctx: Context, address: ServiceName, flags: Flags): AsyncGenerator<string | LogLine> {
+  const { follow, tail } = flags;
+  if (address.target.kind === "local") {
+    refuseHostedOptions(address, flags);
+    const client = await ctx.daemon.ensure();
+    yield* client.serviceLogs({ name: address.text, tail, follow }, { signal: ctx.signal });
+    return;
+  }
+  const { client } = await (await ctx.control()).open();
+  yield* readHosted(client, address, flags, ctx.signal);
+}
+
+function readHosted(
+  client: ControlClient,
+  address: ServiceName,
+  { follow, includeHealth, requestId, route, search, since, tail }: Flags,
+  signal: AbortSignal,
+): AsyncIterable<LogLine> {
+  const query = {
+    ...{ tail, since_s: since, search, route, request_id: requestId },
+    ...{ follow: follow ? "1" : "0", include_health: includeHealth ? "1" : "0" },
+  };
+  return client.lines("serviceLogs", { ...hostedAddress(address), query }, signal);
+}
+
+/** @throws usage for what the log of a local service is not asked for by */
+function refuseHostedOptions({ text: name }: ServiceName, flags: Flags): void {
+  const given = Object.entries({
+    "--since": flags.since,
+    "--search": flags.search,
+    "--route": flags.route,
+    "--request-id": flags.requestId,
+    "--include-health": flags.includeHealth || undefined,
+  }).flatMap(([option, value]) => (value === undefined ? [] : [option]));
+  if (given.length === 0) return;
+  throw appError("usage", {
+    detail: `${given.join(", ")}: for hosted services; ${name} is a local one, whose log is a file.`,
+    hint: `Leave it out: cli service logs ${name}`,
+    meta: { service: name },
+  });
+}

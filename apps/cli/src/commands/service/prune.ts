@@ -3,8 +3,8 @@ import { confirm } from "../../context.ts";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
 import { EXIT } from "../../output/exit-codes.ts";
 import { count } from "../../output/plan-op-text.ts";
-import { commandLine, DRY_RUN_FLAG, FILE, FORCE_FLAG, PYTHON_FLAG, requireLocal, TARGET } from "../parameters.ts";
-import { readBoth } from "../read-both.ts";
+import { ANY_TARGET, commandLine, DRY_RUN_FLAG, FILE, FORCE_FLAG, PYTHON_FLAG } from "../parameters.ts";
+import { openServiceTarget } from "./service-target.ts";
 
 interface Flags extends JsonFlag {
   readonly python?: string;
@@ -20,15 +20,13 @@ export const prune = defineCommand<Flags, [file: string, target: string], Servic
     ["cli service prune app.py main -n", "only show which"],
   ],
   parameters: {
-    positional: { kind: "tuple", parameters: [FILE, TARGET] },
+    positional: { kind: "tuple", parameters: [FILE, ANY_TARGET] },
     flags: { python: PYTHON_FLAG, force: FORCE_FLAG, dryRun: DRY_RUN_FLAG },
     aliases: { f: "force", n: "dryRun" },
   },
   run: async (ctx, flags, file, target) => {
-    const local = requireLocal(target, "service prune");
-    const [app, client] = await readBoth(ctx, { file, python: flags.python });
-    const request = { target: local.text, manifest: app.manifest, runtime: app.runtime };
-    const plan = await client.servicePrune({ ...request, dry_run: true }, { signal: ctx.signal });
+    const opened = await openServiceTarget(ctx, { file, target, python: flags.python });
+    const plan = await opened.prune(true);
     if (flags.dryRun || plan.ops.length === 0) return plan;
     for (const op of plan.ops) ctx.out.note(`- ${op.name ?? op.description}`);
     await confirm(ctx, {
@@ -36,7 +34,7 @@ export const prune = defineCommand<Flags, [file: string, target: string], Servic
       force: flags.force,
       again: commandLine(["service", "prune", file, target, ...(flags.python ? ["--python", flags.python] : []), "-f"]),
     });
-    return await client.servicePrune({ ...request, dry_run: false }, { signal: ctx.signal });
+    return await opened.prune(false);
   },
   render: (plan, out, flags) => {
     if (plan.ops.length === 0) out.line(`${plan.target}: nothing to prune`);

@@ -1,12 +1,13 @@
 import { AppError, appError, fromProblem, type Problem } from "@appdb/contract/errors";
 import type { Manifest } from "@appdb/contract/manifest";
+import { type HostedTarget, parseTarget } from "@appdb/contract/names";
 import type { ServiceMessage } from "@appdb/contract/service-spec";
 import type { Context, RunningService } from "../../context.ts";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
 import { count } from "../../output/plan-op-text.ts";
-import { FILE, PYTHON_FLAG, parsePort, requireLocal, SERVICE, TARGET, text } from "../parameters.ts";
+import { commandLine, FILE, PYTHON_FLAG, parsePort, SERVICE, TARGET, text } from "../parameters.ts";
 import { readBoth } from "../read-both.ts";
-import { chooseServices } from "./plan-service.ts";
+import { chooseServices } from "./local-services.ts";
 
 interface Flags extends JsonFlag {
   readonly python?: string;
@@ -51,7 +52,8 @@ export const run = defineCommand<Flags, [file: string, target: string, service?:
     },
   },
   run: async (ctx, flags, file, target, service) => {
-    const local = requireLocal(target, "service run");
+    const local = parseTarget(target);
+    if (local.kind === "hosted") throw notForHosted(file, local);
     const [app, client] = await readBoth(ctx, { file, python: flags.python });
     const services = chooseServices(app.manifest, service);
     const { dsn } = await client.openTarget({ target: local.text, ...app }, { signal: ctx.signal });
@@ -131,4 +133,12 @@ function printServing(serving: Serving, ctx: Context): void {
     );
   }
   ctx.out.note("Ctrl-C stops it.");
+}
+
+function notForHosted(file: string, { text: target }: HostedTarget): AppError {
+  return appError("hosted_not_available", {
+    detail: `service run serves in this terminal and is not for hosted use; ${target} is a hosted database.`,
+    hint: `Serve it there: ${commandLine(["service", "update", file, target])}   or here, from a local database: ${commandLine(["service", "run", file, "main"])}`,
+    meta: { target },
+  });
 }

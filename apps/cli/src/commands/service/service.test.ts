@@ -214,7 +214,7 @@ describe("service logs", () => {
   test("--tail wants a number", async () => {
     const ran = await runCli("service logs main/ingest --tail all");
     expect(ran.exit).toBe(1);
-    expect(ran.stderr).toContain("a whole number from 1 to 999999 is wanted");
+    expect(ran.stderr).toContain("a whole number from 1 to 10000 is wanted");
   });
 });
 
@@ -373,7 +373,7 @@ describe("service run", () => {
   });
 
   test("a hosted target is refused", async () => {
-    expect((await runCli("service run app.py cloud://acme:main")).stderr).toContain("hosted one");
+    expect((await runCli("service run app.py cloud://acme:main")).stderr).toContain("is not for hosted use");
   });
 
   test("limits of the environment reach the service, wrong ones are refused together", async () => {

@@ -7,6 +7,7 @@ import { count } from "../../output/plan-op-text.ts";
 import { showProgress } from "../../output/progress.ts";
 import { printAppliedServices, printServicePlan } from "../../output/service-plan-text.ts";
 import {
+  ANY_TARGET,
   commandLine,
   DESTRUCTIVE_FLAG,
   DRY_RUN_FLAG,
@@ -14,11 +15,9 @@ import {
   FORCE_FLAG,
   PORT_FLAG,
   PYTHON_FLAG,
-  requireLocal,
   SERVICE,
-  TARGET,
 } from "../parameters.ts";
-import { planServices } from "./plan-service.ts";
+import { openServiceTarget } from "./service-target.ts";
 
 interface Flags extends JsonFlag {
   readonly python?: string;
@@ -28,15 +27,16 @@ interface Flags extends JsonFlag {
   readonly allowDestructive: boolean;
 }
 
-/** Starts what is missing and restarts what changed, in the daemon; each service keeps its port. */
+/** Starts what is missing and restarts what changed; each service keeps its address. A hosted one is replaced without refusing a request. */
 export const update = defineCommand<Flags, [file: string, target: string, service?: string], ServicePlan>({
-  brief: "Serve in the background, on ports that are kept",
+  brief: "Serve in the background, on addresses that are kept",
   examples: [
     ["cli service update app.py main", "start or restart the file's services, after asking"],
     ["cli service update app.py main ingest --port 8000 -f", "one of them, on this port, without asking"],
+    ["cli service update app.py cloud://acme:main", "of a hosted database, after cli db update and cli schema update"],
   ],
   parameters: {
-    positional: { kind: "tuple", parameters: [FILE, TARGET, SERVICE] },
+    positional: { kind: "tuple", parameters: [FILE, ANY_TARGET, SERVICE] },
     flags: {
       python: PYTHON_FLAG,
       port: PORT_FLAG,
@@ -47,9 +47,9 @@ export const update = defineCommand<Flags, [file: string, target: string, servic
     aliases: { f: "force", n: "dryRun" },
   },
   run: async (ctx, flags, file, target, service) => {
-    const local = requireLocal(target, "service update");
     const { port, python } = flags;
-    const { plan, request, client } = await planServices(ctx, { file, target: local, service, port, python });
+    const opened = await openServiceTarget(ctx, { file, target, service, port, python });
+    const plan = await opened.plan();
     if (!flags.json) printServicePlan(plan, ctx.out);
     const again = (more: readonly string[]) =>
       commandLine([
@@ -70,10 +70,9 @@ export const update = defineCommand<Flags, [file: string, target: string, servic
         again: again([...(flags.allowDestructive ? ["--allow-destructive"] : []), "-f"]),
       });
     }
-    const after = await client.serviceApply(
-      { ...request, allow_destructive: flags.allowDestructive },
-      { signal: ctx.signal, onProgress: showProgress(ctx.out, flags.json) },
-    );
+    const onProgress = showProgress(ctx.out, flags.json);
+    const after = await opened.apply({ allow_destructive: flags.allowDestructive, onProgress });
+    ctx.out.status("");
     refuseFailed(after);
     if (!flags.json && !plan.in_agreement) {
       ctx.out.line();

@@ -1,0 +1,129 @@
+import { AppError, appError, type Problem, toProblem } from "@appdb/contract/errors";
+import { parseTarget } from "@appdb/contract/names";
+import type { SchemaPlan, ServicePlan } from "@appdb/contract/plan";
+import type { Context } from "../../context.ts";
+import { defineCommand, type JsonFlag } from "../../define-command.ts";
+import { EXIT } from "../../output/exit-codes.ts";
+import { showProgress } from "../../output/progress.ts";
+import { printAppliedSchema, printSchemaPlan } from "../../output/schema-plan-text.ts";
+import { printAppliedServices, printServicePlan } from "../../output/service-plan-text.ts";
+import { findApplication } from "../../project/find-project.ts";
+import { type ProjectWatch, watchProject } from "../../project/watch-project.ts";
+import { commandLine, FILE, PYTHON_FLAG, TARGET } from "../parameters.ts";
+import { applyPlan } from "../schema/apply-plan.ts";
+import { openSchemaTarget } from "../schema/schema-target.ts";
+import { openServiceTarget } from "../service/service-target.ts";
+
+interface Flags extends JsonFlag {
+  readonly python?: string;
+}
+
+interface Round {
+  readonly ctx: Context;
+  readonly file: string;
+  readonly target: string;
+  readonly python: string | undefined;
+  readonly json: boolean;
+}
+
+/** What a round came to, for a program: a line of JSON each. */
+interface RoundResult {
+  readonly changed: readonly string[];
+  schema: SchemaPlan | null;
+  services: ServicePlan | null;
+  problem: Problem | null;
+}
+
+/** Until Ctrl-C. What would destroy data or break callers is shown with the command that does it, and never done by itself. */
+export const dev = defineCommand<Flags, [file: string, target: string], undefined>({
+  brief: "Follow the project's files: keep tables and services of a local database as the file says",
+  examples: [
+    ["cli dev app.py main", "apply what is saved, show errors where they are, until Ctrl-C"],
+    ["cli dev app.py main --python .venv/bin/python", "with this Python"],
+  ],
+  parameters: { positional: { kind: "tuple", parameters: [FILE, TARGET] }, flags: { python: PYTHON_FLAG } },
+  run: async (ctx, { json, python }, file, typed) => {
+    const target = parseTarget(typed);
+    if (target.kind === "hosted") throw notLocal(file, target.text);
+    const { project } = findApplication(ctx.cwd, file);
+    await using watch = await watchProject(project.root);
+    const round = { ctx, file, target: target.text, python, json };
+    await bringUp(round, []);
+    await followFiles(round, watch);
+    return undefined;
+  },
+  render: () => undefined,
+  exitCode: () => EXIT.interrupted,
+});
+
+async function followFiles(round: Round, watch: ProjectWatch): Promise<void> {
+  const { out, signal } = round.ctx;
+  for (;;) {
+    out.note(`watching the files of ${round.file}; Ctrl-C ends it, services go on`);
+    const paths = await watch.next(signal);
+    if (signal.aborted) return;
+    const more = paths.length > 3 ? ` and ${paths.length - 3} more` : "";
+    out.note(`${paths.slice(0, 3).join(", ")}${more} changed`);
+    await bringUp(round, paths);
+  }
+}
+
+/** Makes tables and services what the file says, as far as nothing is lost by it. An error is shown, and nothing else happens. */
+async function bringUp(round: Round, changed: readonly string[]): Promise<void> {
+  const { out, signal } = round.ctx;
+  const result: RoundResult = { changed, schema: null, services: null, problem: null };
+  try {
+    result.schema = await bringTables(round);
+    if (result.schema.in_agreement) result.services = await bringServices(round);
+  } catch (error) {
+    if (signal.aborted) return;
+    if (!(error instanceof AppError)) throw error;
+    result.problem = toProblem(error);
+    if (!round.json) out.problem(result.problem, false);
+  }
+  if (round.json) out.line(JSON.stringify(result));
+}
+
+/** The plan as it is after what could be done by itself. */
+async function bringTables({ ctx, file, json, python, target }: Round): Promise<SchemaPlan> {
+  const opened = await openSchemaTarget(ctx, { file, target, python, files: "here", json });
+  const plan = await opened.plan({ recompute: false });
+  if (plan.in_agreement && plan.jobs.length === 0) return plan;
+  if (!json) printSchemaPlan(plan, ctx.out);
+  if (isDangerous(plan)) {
+    ctx.out.note(`Not done by itself: ${commandLine(["schema", "update", file, target, "--allow-destructive"])}`);
+    return plan;
+  }
+  const change = { allow_destructive: false, recompute: false, on_error: "abort" } as const;
+  const after = await applyPlan(opened, plan, change, showProgress(ctx.out, json));
+  ctx.out.status("");
+  if (!json) printAppliedSchema(plan, ctx.out);
+  return after;
+}
+
+async function bringServices({ ctx, file, json, python, target }: Round): Promise<ServicePlan> {
+  const opened = await openServiceTarget(ctx, { file, target, python });
+  const plan = await opened.plan();
+  if (!json) printServicePlan(plan, ctx.out);
+  if (plan.in_agreement) return plan;
+  if (plan.summary.destructive > 0) {
+    ctx.out.note(`Not done by itself: ${commandLine(["service", "update", file, target, "--allow-destructive"])}`);
+    return plan;
+  }
+  const after = await opened.apply({ allow_destructive: false, onProgress: showProgress(ctx.out, json) });
+  ctx.out.status("");
+  if (!json) printAppliedServices(plan, after, ctx.out);
+  return after;
+}
+
+function isDangerous({ summary }: SchemaPlan): boolean {
+  return summary.destructive > 0 || summary.unsupported > 0;
+}
+
+function notLocal(file: string, target: string): AppError {
+  return appError("hosted_not_available", {
+    detail: `cli dev follows files of a local database; ${target} is a hosted one.`,
+    hint: `Develop on a local one: ${commandLine(["dev", file, "main"])}   then bring it there: cli db update ${target}`,
+    meta: { target },
+  });
+}

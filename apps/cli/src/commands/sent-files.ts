@@ -1,0 +1,16 @@
+import { type AppError, appError } from "@appdb/contract/errors";
+import type { ReadProject } from "../project/read-project.ts";
+
+/** Digests of what Python could import; whatever else changed is no reason to refuse an update of tables or services. */
+export function pythonDigests({ tree }: ReadProject): Record<string, string> {
+  return Object.fromEntries([...tree.digests].filter(([path]) => path.endsWith(".py")));
+}
+
+/** The application's file does not travel, and so no hosted database can have it. */
+export function notSelected(app_file: string, { project }: ReadProject): AppError {
+  return appError("app_outside_project", {
+    detail: `${app_file} is not among the project's files that travel: git ignores it, or the database's entry excludes it.`,
+    hint: `Name it in include of ${project.config_file}, or take it out of exclude.`,
+    meta: { file: app_file },
+  });
+}

@@ -1,0 +1,90 @@
+import { type AppError, appError } from "@appdb/contract/errors";
+import { parseServiceName, type ServiceName } from "@appdb/contract/names";
+import type { Operation } from "@appdb/contract/routes/control";
+import type { HostedService } from "@appdb/contract/routes/control-services";
+import type { ServiceRecord } from "@appdb/contract/routes/local";
+import type { Context, Control } from "../../context.ts";
+import { waitForOperation } from "../../control/wait-for-operation.ts";
+import { commandLine } from "../parameters.ts";
+
+/** A service as its list prints it, wherever it runs. */
+export type AnyService = ServiceRecord | HostedService;
+
+type LocalClient = Awaited<ReturnType<Context["daemon"]["ensure"]>>;
+export interface HostedAddress {
+  readonly params: { readonly org: string; readonly db: string; readonly service: string };
+}
+
+interface ChangeInput {
+  readonly local: (client: LocalClient, name: string) => Promise<ServiceRecord>;
+  readonly hosted: "serviceStop" | "serviceRestart";
+}
+
+/**
+ * Does something to each named service, in order; all names are read before the first is touched. Hosted ones are waited for.
+ * @throws invalid_target, service_not_found, what made an operation fail
+ */
+export async function changeServices(
+  ctx: Pick<Context, "control" | "daemon" | "out" | "signal">,
+  names: readonly string[],
+  { hosted, local }: ChangeInput,
+): Promise<AnyService[]> {
+  const addresses = names.map((name) => parseServiceName(name));
+  const services: AnyService[] = [];
+  for (const address of addresses) {
+    if (address.target.kind === "local") services.push(await local(await ctx.daemon.ensure(), address.text));
+    else services.push(await changeHosted(ctx, address, hosted));
+  }
+  return services;
+}
+
+/** Asks for one change of a hosted service and waits until it is so. @throws what made it fail; interrupted */
+export async function changeHosted(
+  ctx: Pick<Context, "control" | "out" | "signal">,
+  address: ServiceName,
+  route: "serviceStop" | "serviceRestart" | "serviceRetry",
+): Promise<HostedService> {
+  const control = await (await ctx.control()).open();
+  const { params } = hostedAddress(address);
+  const { operation, service } = await control.client.call(route, { params }, { signal: ctx.signal });
+  if (operation === null) return service;
+  await waitForChange(ctx, control, { org: params.org, id: operation.id });
+  return await control.client.call("serviceShow", { params }, { signal: ctx.signal });
+}
+
+/** Waits for what was asked of a service, and says meanwhile how far it is. @throws what made it fail; interrupted */
+export async function waitForChange(
+  ctx: Pick<Context, "out" | "signal">,
+  { client }: Pick<Control, "client">,
+  operation: { readonly org: string; readonly id: string },
+): Promise<Operation> {
+  const ended = await waitForOperation(client, {
+    ...operation,
+    signal: ctx.signal,
+    onRunning: ({ kind, state, target }) => ctx.out.status(`${kind} ${target}: ${state}`),
+  });
+  ctx.out.status("");
+  return ended;
+}
+
+/** How the control plane's paths name a hosted service. */
+export function hostedAddress({ service, target }: ServiceName): HostedAddress {
+  if (target.kind === "local") throw new Error("A local service has no path of the control plane.");
+  const { database, organization } = target.uri;
+  return { params: { org: organization, db: database, service: [...target.folders, service].join("/") } };
+}
+
+/** The address of a hosted service that a command is for alone. @throws invalid_target; usage for a local one */
+export function requireHostedService(typed: string, verb: string): ServiceName {
+  const address = parseServiceName(typed);
+  if (address.target.kind === "hosted") return address;
+  throw forHosted(address.text, verb);
+}
+
+function forHosted(name: string, verb: string): AppError {
+  return appError("usage", {
+    detail: `service ${verb} is for hosted services; ${name} is a local one, which keeps no releases.`,
+    hint: `Name a hosted one, for example: ${commandLine(["service", verb, "cloud://acme:main/ingest"])}`,
+    meta: { service: name },
+  });
+}

@@ -1,0 +1,84 @@
+import { appError } from "@appdb/contract/errors";
+import type { HostedTarget } from "@appdb/contract/names";
+import type { ServicePlan, ServicePlanItem } from "@appdb/contract/plan";
+import type { HostedService } from "@appdb/contract/routes/control-services";
+import type { Context, Control } from "../../context.ts";
+import { findApplication } from "../../project/find-project.ts";
+import { readProject } from "../../project/read-project.ts";
+import { takeAll } from "../account.ts";
+import { commandLine } from "../parameters.ts";
+import { notSelected, pythonDigests } from "../sent-files.ts";
+import { waitForChange } from "./change-service.ts";
+import type { ServiceTarget, ServiceTargetInput } from "./service-target.ts";
+
+/**
+ * A hosted database: its own Python reads the files that it has, which must be those of the project as far as the application
+ * imports them. @throws usage for options of local services; app_outside_project
+ */
+export async function openHostedServices(
+  ctx: Context,
+  input: ServiceTargetInput,
+  target: HostedTarget,
+): Promise<ServiceTarget> {
+  refuseLocalOptions(input, target);
+  const { app_file, project } = findApplication(ctx.cwd, input.file);
+  const read = await readProject(ctx, project.root, target.uri.text);
+  if (!read.tree.digests.has(app_file)) throw notSelected(app_file, read);
+  const control = await (await ctx.control()).open();
+  const { client } = control;
+  const { signal } = ctx;
+  const params = { org: target.uri.organization, db: target.uri.database };
+  const app = { app_file, folders: [...target.folders], file_digests: pythonDigests(read) };
+  const request = { ...app, service: input.service ?? null };
+  const plan = async () => await client.call("servicePlan", { params, body: request }, { signal });
+  let planned: Awaited<ReturnType<typeof plan>> | undefined;
+  return {
+    plan: async () => {
+      planned = await plan();
+      return planned.plan;
+    },
+    async apply({ allow_destructive }) {
+      planned ??= await plan();
+      const { version } = planned;
+      const body = { ...request, expected_version: version, allow_destructive };
+      const asked = await client.call("serviceUpdate", { params, body }, { signal });
+      for (const { id } of asked.operations) await waitForChange(ctx, control, { org: params.org, id });
+      return describeAfter(asked.plan, await listServices(control, params, signal));
+    },
+    prune: async (dry_run) =>
+      (await client.call("servicePrune", { params, body: { ...app, dry_run } }, { signal })).plan,
+  };
+}
+
+/** All services of a hosted database. */
+export async function listServices(
+  { client }: Pick<Control, "client">,
+  params: { readonly org: string; readonly db: string },
+  signal: AbortSignal,
+): Promise<HostedService[]> {
+  const { db, org } = params;
+  return await takeAll(client.each("serviceList", { params: { org }, query: { database: db } }, { signal }));
+}
+
+/** The plan with where the services are by now. */
+function describeAfter(plan: ServicePlan, services: readonly HostedService[]): ServicePlan {
+  const items = plan.services.map((item): ServicePlanItem => {
+    const path = [...item.catalog_path.split("/").slice(3), item.name].join("/");
+    const now = services.find((service) => service.name === path);
+    return now === undefined ? item : { ...item, exists: true, state: now.state, endpoint: now.endpoint };
+  });
+  return { ...plan, services: items };
+}
+
+function refuseLocalOptions({ file, port, python }: ServiceTargetInput, target: HostedTarget): void {
+  const option = port === undefined ? (python === undefined ? undefined : "--python") : "--port";
+  if (option === undefined) return;
+  const why =
+    option === "--port"
+      ? "the address of a hosted service is the server's to choose"
+      : `${target.text} runs the Python of its image`;
+  throw appError("usage", {
+    detail: `${option} is for local services: ${why}.`,
+    hint: `Leave it out: ${commandLine(["service", "update", file, target.text])}`,
+  });
+}

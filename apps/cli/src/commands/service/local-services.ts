@@ -1,0 +1,55 @@
+import { appError } from "@appdb/contract/errors";
+import type { Manifest } from "@appdb/contract/manifest";
+import type { LocalTarget } from "@appdb/contract/names";
+import { nearestName } from "@appdb/contract/nearest";
+import type { Context } from "../../context.ts";
+import { readBoth } from "../read-both.ts";
+import type { ServiceTarget, ServiceTargetInput } from "./service-target.ts";
+
+/** A local database: the file is read here, and the daemon has the services. @throws usage for a port of several */
+export async function openLocalServices(
+  ctx: Pick<Context, "readApplication" | "daemon" | "signal">,
+  input: ServiceTargetInput,
+  { text: target }: LocalTarget,
+): Promise<ServiceTarget> {
+  const [{ manifest, runtime }, client] = await readBoth(ctx, input);
+  const { signal } = ctx;
+  const app = { target, manifest, runtime };
+  const request = { ...app, service: input.service ?? null, port: input.port ?? null };
+  return {
+    plan: async () => {
+      const chosen = chooseServices(manifest, input.service);
+      if (input.port !== undefined && chosen.length > 1) {
+        throw appError("usage", {
+          detail: `--port is for one service, and ${manifest.app_file} defines ${chosen.length}: ${chosen.join(", ")}.`,
+          hint: `Name one of them, for example: cli service update ${input.file} ${target} ${chosen[0]} --port ${input.port}`,
+        });
+      }
+      return await client.servicePlan(request, { signal });
+    },
+    apply: ({ allow_destructive, onProgress }) =>
+      client.serviceApply({ ...request, allow_destructive }, { signal, onProgress }),
+    prune: (dry_run) => client.servicePrune({ ...app, dry_run }, { signal }),
+  };
+}
+
+/** The names of the services that a command is about: the one that was named, else all of the file.
+ *  @throws service_not_found */
+export function chooseServices(manifest: Manifest, named: string | undefined): string[] {
+  const defined = manifest.services.map((service) => service.name);
+  if (named === undefined) {
+    if (defined.length > 0) return defined;
+    throw appError("service_not_found", {
+      detail: `${manifest.app_file} defines no service.`,
+      hint: "Add one: ingest = Router(), then ingest.add_insert_route(...)",
+      meta: { app_file: manifest.app_file },
+    });
+  }
+  if (defined.includes(named)) return [named];
+  const near = nearestName(named, defined);
+  throw appError("service_not_found", {
+    detail: `${manifest.app_file} does not define the service '${named}'; it defines ${defined.join(", ") || "none"}.`,
+    hint: near === undefined ? "Use one of these names." : `Did you mean: ${near}`,
+    meta: { service: named, defined },
+  });
+}

@@ -1,0 +1,58 @@
+import { serviceText } from "@appdb/contract/names";
+import type { HostedService } from "@appdb/contract/routes/control-services";
+import type { ServiceRecord } from "@appdb/contract/routes/local";
+import { alignColumns } from "./columns.ts";
+import type { Output } from "./output.ts";
+import { showControls } from "./show-controls.ts";
+
+/** What commands call a service: `main/ingest`, `cloud://acme:main/ingest`. */
+export function nameOfService(service: ServiceRecord | HostedService): string {
+  return "uri" in service ? service.uri : serviceText(service);
+}
+
+/** `main/ingest  http://127.0.0.1:42697  AVAILABLE  pid 7920  app.py`, its error, its routes. */
+export function printService(service: ServiceRecord | HostedService, out: Output): void {
+  const { error, facts, routes } = "uri" in service ? factsOfHosted(service) : factsOfLocal(service);
+  out.line([nameOfService(service), service.endpoint ?? "-", service.state, ...facts].map(showControls).join("  "));
+  if (error !== null) out.line(`    ${showControls(error.trimEnd()).replaceAll("\n", "\n    ")}`);
+  const rows = routes.map((route) => [
+    route.method.toUpperCase(),
+    route.path,
+    route.kind,
+    `in: ${route.inputs.join(", ") || "-"}`,
+    `out: ${route.outputs.join(", ") || "-"}`,
+  ]);
+  for (const line of alignColumns(rows)) out.line(`    ${showControls(line)}`);
+}
+
+interface ServiceFacts {
+  readonly facts: readonly string[];
+  readonly error: string | null;
+  readonly routes: HostedService["routes"];
+}
+
+function factsOfLocal(service: ServiceRecord): ServiceFacts {
+  return {
+    facts: [...(service.pid === null ? [] : [`pid ${service.pid}`]), service.app_file],
+    error: service.error === null ? null : `error: ${service.error}`,
+    routes: service.routes.map(({ route_type, ...route }) => ({ ...route, kind: route_type })),
+  };
+}
+
+function factsOfHosted(service: HostedService): ServiceFacts {
+  const { app_file, database, failure, operation, organization, reason, release, update_pending, workers } = service;
+  const next = `cli service update ${app_file} cloud://${organization}:${database}`;
+  const error = failure === null ? null : `error: ${failure.detail}${failure.hint === null ? "" : `\n${failure.hint}`}`;
+  const pending = update_pending ? `the database has newer files or another image: ${next}` : null;
+  const notes = [error, reason, pending].filter((note) => note !== null);
+  return {
+    facts: [
+      release === null ? "no release runs" : `release ${release}`,
+      `${workers} ${workers === 1 ? "worker" : "workers"}`,
+      app_file,
+      ...(operation === null ? [] : [`${operation.kind} goes on`]),
+    ],
+    error: notes.length === 0 ? null : notes.join("\n"),
+    routes: service.routes,
+  };
+}

@@ -1,0 +1,59 @@
+import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { type ProjectWatch, watchProject } from "./watch-project.ts";
+
+let root: string;
+let watch: ProjectWatch;
+const write = (path: string, text: string) => writeFileSync(join(root, path), text);
+const next = () => watch.next(AbortSignal.timeout(10_000));
+
+beforeEach(async () => {
+  root = mkdtempSync(join(tmpdir(), "watch-"));
+  mkdirSync(join(root, "lib"));
+  write("app.py", "x = 1\n");
+  write(".gitignore", "*.log\n");
+  watch = await watchProject(root);
+});
+afterEach(async () => {
+  await watch[Symbol.asyncDispose]();
+  rmSync(root, { recursive: true });
+});
+
+/** What was told until all of these were; the system may tell of one later than of another. */
+async function nextOf(...paths: string[]): Promise<string[]> {
+  const told = new Set<string>();
+  while (!paths.every((path) => told.has(path))) for (const path of await next()) told.add(path);
+  return [...told].sort();
+}
+
+test("files that are written, made, renamed over and removed are told", async () => {
+  write("app.py", "x = 2\n");
+  write("lib/names.py", "y = 1\n");
+  expect(await nextOf("app.py", "lib/names.py")).toEqual(["app.py", "lib/names.py"]);
+  write("app.py.new", "x = 3\n");
+  renameSync(join(root, "app.py.new"), join(root, "app.py"));
+  rmSync(join(root, "lib/names.py"));
+  expect(await nextOf("app.py", "lib/names.py")).toEqual(["app.py", "lib/names.py"]);
+});
+
+test("what git ignores and what Python writes is not told", async () => {
+  write("out.log", "text");
+  mkdirSync(join(root, "__pycache__"));
+  write("__pycache__/app.pyc", "bytes");
+  write("notes.md", "text");
+  expect(await next()).toEqual(["notes.md"]);
+});
+
+test("what changed before anybody asked is told at once; with the signal it ends", async () => {
+  const changed = next();
+  write("app.py", "x = 2\n");
+  await changed;
+  write("app.py", "x = 3\n");
+  expect(await next()).toEqual(["app.py"]);
+  const ending = new AbortController();
+  const last = watch.next(ending.signal);
+  ending.abort();
+  expect(await last).toEqual([]);
+});
