@@ -1,9 +1,8 @@
 import type { Manifest } from "@appdb/contract/manifest";
 import type { PlanOp } from "@appdb/contract/plan";
 import type { Runtime } from "@appdb/contract/routes/local";
-import { op } from "./compare-routes.ts";
-
-const MOST_NAMES = 5;
+import { compareFiles, compareMaps, listChanges } from "@appdb/engine/services/compare-files";
+import { op } from "@appdb/engine/services/compare-routes";
 
 /**
  * Variables that tell of the terminal, not of the application: they differ between two commands of one person, and a
@@ -19,14 +18,17 @@ export function compareRuntimes(
 ): PlanOp[] {
   const ops: PlanOp[] = [];
   const files = compareFiles(before.manifest, after.manifest);
-  if (files.length > 0) ops.push({ ...op("alter", "project", "additive", list(files)), details: { files } });
+  if (files.length > 0) ops.push({ ...op("alter", "project", "additive", listChanges(files)), details: { files } });
   const python = comparePython(before, after);
   if (python !== undefined)
     ops.push({ ...op("alter", "project", "additive", python), details: { python: after.runtime.python } });
   const variables = compareEnvironments(before.runtime.env, after.runtime.env);
   if (variables.length > 0) {
     // names only: values are secrets
-    ops.push({ ...op("alter", "project", "additive", `environment: ${list(variables)}`), details: { variables } });
+    ops.push({
+      ...op("alter", "project", "additive", `environment: ${listChanges(variables)}`),
+      details: { variables },
+    });
   }
   const { workers } = after.runtime;
   if (workers !== before.runtime.workers) {
@@ -39,17 +41,6 @@ export function compareRuntimes(
   return ops;
 }
 
-function compareFiles(before: Manifest, after: Manifest): string[] {
-  const changes = compareMaps(
-    new Map(before.modules.map((module) => [module.path, module.sha256])),
-    new Map(after.modules.map((module) => [module.path, module.sha256])),
-  );
-  // a manifest may also differ where no file of the project does, by another version of a library
-  return changes.length > 0 || JSON.stringify(before) === JSON.stringify(after)
-    ? changes
-    : ["the application's declarations changed"];
-}
-
 function comparePython(
   before: { manifest: Manifest; runtime: Runtime },
   after: { manifest: Manifest; runtime: Runtime },
@@ -57,25 +48,14 @@ function comparePython(
   if (before.runtime.python !== after.runtime.python) {
     return `Python becomes ${after.runtime.python} (${after.runtime.python_source})`;
   }
-  const paths = JSON.stringify(before.runtime.library_paths) !== JSON.stringify(after.runtime.library_paths);
-  return paths ? "the library's place changed" : undefined;
+  return pathsOf(before.runtime) === pathsOf(after.runtime) ? undefined : "the library's place changed";
+}
+
+function pathsOf({ library_paths }: Runtime): string {
+  return JSON.stringify(library_paths);
 }
 
 function compareEnvironments(before: Runtime["env"], after: Runtime["env"]): string[] {
   const own = (env: Runtime["env"]) => new Map(Object.entries(env).filter(([name]) => !TERMINAL.test(name)));
   return compareMaps(own(before), own(after));
-}
-
-function compareMaps(before: ReadonlyMap<string, string>, after: ReadonlyMap<string, string>): string[] {
-  const names = [...new Set([...before.keys(), ...after.keys()])].sort();
-  return names.flatMap((name) => {
-    if (!before.has(name)) return [`${name} added`];
-    if (!after.has(name)) return [`${name} removed`];
-    return before.get(name) === after.get(name) ? [] : [`${name} changed`];
-  });
-}
-
-function list(changes: readonly string[]): string {
-  const more = changes.length - MOST_NAMES;
-  return changes.slice(0, MOST_NAMES).join(", ") + (more > 0 ? ` and ${more} more` : "");
 }

@@ -4,13 +4,11 @@ import { join } from "node:path";
 import { endProcess } from "@appdb/adapters/processes/end-process";
 import { isAlive, type ProcessIdentity } from "@appdb/adapters/processes/process-identity";
 import { appError } from "@appdb/contract/errors";
-import type { Manifest, ManifestHandlerRoute, ManifestQuery, ManifestRoute } from "@appdb/contract/manifest";
 import { nearestName } from "@appdb/contract/nearest";
-import type { ServiceRecord, ServiceRoute } from "@appdb/contract/routes/local";
+import type { ServiceRecord } from "@appdb/contract/routes/local";
 import type { Clock, Logger } from "@appdb/engine/ports";
-import { findService } from "./compare-routes.ts";
-import { handlerNames } from "./handler-names.ts";
-import type { PresentService } from "./plan-services.ts";
+import { describeRoutes } from "@appdb/engine/services/describe-routes";
+import type { PresentLocalService } from "./plan-local-services.ts";
 import { ServiceLog } from "./service-log.ts";
 import { ServiceProcess } from "./service-process.ts";
 import type { ServiceStore, StoredService } from "./service-store.ts";
@@ -72,7 +70,7 @@ export class Services implements AsyncDisposable {
   }
 
   /** Services of a target as a plan compares them. */
-  present(target: string): PresentService[] {
+  present(target: string): PresentLocalService[] {
     return this.#sorted(target).map((entry) => ({
       stored: entry.stored,
       state: entry.process.state,
@@ -232,7 +230,6 @@ export class Services implements AsyncDisposable {
 
   #record(entry: Entry): ServiceRecord {
     const { process, stored } = entry;
-    const service = findService(stored.manifest, stored.service);
     return {
       name: stored.service,
       catalog_path: stored.target,
@@ -245,7 +242,7 @@ export class Services implements AsyncDisposable {
       started_at: process.started_at === undefined ? null : new Date(process.started_at).toISOString(),
       app_file: stored.manifest.app_file,
       project_root: stored.runtime.project_root,
-      routes: (service?.routes ?? []).map((route) => describeRoute(stored.manifest, service?.prefix ?? "", route)),
+      routes: describeRoutes(stored.manifest, stored.service),
       log_file: entry.log.path,
     };
   }
@@ -254,36 +251,6 @@ export class Services implements AsyncDisposable {
 /** `main/ingest`. */
 export function nameOf(service: { readonly target: string; readonly service: string }): string {
   return `${service.target}/${service.service}`;
-}
-
-function describeRoute(manifest: Manifest, prefix: string, route: ManifestRoute): ServiceRoute {
-  const place = { method: route.method.toUpperCase(), path: `${prefix}${route.path}`, route_type: route.kind };
-  if (route.kind === "handler") {
-    const { inputs, outputs } = handlerNames(route);
-    return { ...place, table: null, query: null, one_row: false, inputs: [...inputs], outputs: [...outputs] };
-  }
-  const query = route.kind === "query" ? manifest.queries.find((found) => found.id === route.query) : undefined;
-  return {
-    ...place,
-    table: route.kind === "query" ? null : route.table,
-    query: query?.name ?? null,
-    one_row: route.kind === "query" && route.one_row,
-    inputs: inputsOf(route),
-    outputs: outputsOf(route, query),
-  };
-}
-
-type DeclaredRoute = Exclude<ManifestRoute, ManifestHandlerRoute>;
-
-/** What a request may bring. */
-function inputsOf(route: DeclaredRoute): string[] {
-  if (route.kind === "delete") return route.match_columns;
-  return route.kind === "update" ? [...route.key, ...route.inputs] : route.inputs;
-}
-
-function outputsOf(route: DeclaredRoute, query: ManifestQuery | undefined): string[] {
-  if (route.kind === "query") return query?.query.select.map((value) => value.name) ?? [];
-  return route.kind === "delete" ? ["num_rows"] : route.outputs;
 }
 
 function isUp(state: ServiceRecord["state"]): boolean {

@@ -4,11 +4,13 @@ import { parseLocalTarget, serviceText } from "@appdb/contract/names";
 import type { PlanOp, ServicePlan, ServicePlanItem } from "@appdb/contract/plan";
 import type { Runtime, ServiceRecord } from "@appdb/contract/routes/local";
 import type { Clock } from "@appdb/engine/ports";
+import { op } from "@appdb/engine/services/compare-routes";
+import { summarizePlan } from "@appdb/engine/services/plan-services";
+import { refuseBlocked, refuseDestructive } from "@appdb/engine/services/refuse-plan";
 import type { OpenDatabases } from "../databases/open-databases.ts";
 import { planTarget } from "../databases/schema.ts";
-import { op } from "./compare-routes.ts";
 import { chooseFreePort, isPortFree, retryLostPort } from "./free-port.ts";
-import { planServices, summarizePlan } from "./plan-services.ts";
+import { planLocalServices } from "./plan-local-services.ts";
 import { serviceFailed } from "./service-process.ts";
 import type { Services } from "./services.ts";
 
@@ -35,7 +37,7 @@ export async function planServiceUpdate(
   const target = place.text;
   const schema = await planTarget(deps, { manifest: input.manifest, target: place });
   const differing = schema.tables.filter((table) => table.resolution !== "up_to_date").map((table) => table.path);
-  return planServices({ ...input, target, present: deps.services.present(target), differing_tables: differing });
+  return planLocalServices({ ...input, target, present: deps.services.present(target), differing_tables: differing });
 }
 
 /**
@@ -131,27 +133,6 @@ export async function pruneServices(
     extras: input.dry_run ? extras.map((record) => record.name) : [],
     ops,
     status: input.dry_run ? null : "applied",
-  });
-}
-
-function refuseBlocked(plan: ServicePlan): void {
-  if (plan.summary.blocked === 0) return;
-  const command = `cli schema update ${plan.app_file} ${plan.target}`;
-  const tables = plan.services.flatMap((item) => item.ops).flatMap((one) => one.details.tables ?? []);
-  throw appError("schema_mismatch", {
-    detail: `The tables of ${plan.target} are not what ${plan.app_file} declares: ${[...new Set(tables)].join(", ")}.`,
-    hint: command,
-    meta: { target: plan.target, tables: [...new Set(tables)] },
-  });
-}
-
-function refuseDestructive(plan: ServicePlan, allow_destructive: boolean): void {
-  if (plan.summary.destructive === 0 || allow_destructive) return;
-  const ops = plan.services.flatMap((item) => item.ops).filter((one) => one.destructive);
-  throw appError("destructive_refused", {
-    detail: `Clients of the running services would break: ${ops.map((one) => one.description).join("; ")}.`,
-    hint: `cli service update ${plan.app_file} ${plan.target} --allow-destructive`,
-    meta: { operations: ops.map((one) => one.description) },
   });
 }
 

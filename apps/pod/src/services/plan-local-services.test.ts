@@ -1,8 +1,8 @@
 import type { Manifest, ManifestRoute, ManifestRowRoute, ManifestUpdateRoute } from "@appdb/contract/manifest";
 import type { Runtime } from "@appdb/contract/routes/local";
+import { compareRoutes } from "@appdb/engine/services/compare-routes";
 import { expect, test } from "vitest";
-import { compareRoutes } from "./compare-routes.ts";
-import { type PlanServicesInput, type PresentService, planServices } from "./plan-services.ts";
+import { type PlanLocalServicesInput, type PresentLocalService, planLocalServices } from "./plan-local-services.ts";
 import type { ServiceState } from "./state.ts";
 
 const source = { file: "app.py", line: 1 };
@@ -105,7 +105,11 @@ function makeRuntime(changes: Partial<Runtime> = {}): Runtime {
   };
 }
 
-function makePresent(manifest: Manifest, state: ServiceState = "AVAILABLE", runtime = makeRuntime()): PresentService {
+function makePresent(
+  manifest: Manifest,
+  state: ServiceState = "AVAILABLE",
+  runtime = makeRuntime(),
+): PresentLocalService {
   return {
     stored: {
       format: 1,
@@ -123,8 +127,8 @@ function makePresent(manifest: Manifest, state: ServiceState = "AVAILABLE", runt
   };
 }
 
-function plan(changes: Partial<PlanServicesInput>) {
-  return planServices({
+function plan(changes: Partial<PlanLocalServicesInput>) {
+  return planLocalServices({
     manifest: makeManifest([makeRoute()]),
     runtime: makeRuntime(),
     target: "main",

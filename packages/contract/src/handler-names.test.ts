@@ -1,6 +1,6 @@
-import type { ManifestHandlerRoute } from "@appdb/contract/manifest";
 import { expect, test } from "vitest";
 import { handlerNames } from "./handler-names.ts";
+import type { ManifestHandlerRoute } from "./manifest.ts";
 
 function route(openapi: ManifestHandlerRoute["openapi"]): ManifestHandlerRoute {
   const handler = { id: "app:f", module: "app", name: "f" };

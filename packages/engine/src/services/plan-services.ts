@@ -2,41 +2,40 @@ import { appError } from "@appdb/contract/errors";
 import type { Manifest } from "@appdb/contract/manifest";
 import { nearestName } from "@appdb/contract/nearest";
 import type { PlanOp, ServicePlan, ServicePlanItem } from "@appdb/contract/plan";
-import type { Runtime } from "@appdb/contract/routes/local";
-import { compareRoutes, op } from "./compare-routes.ts";
-import { compareRuntimes } from "./compare-runtimes.ts";
-import type { StoredService } from "./service-store.ts";
-import type { ServiceState } from "./state.ts";
+import { compareRoutes, findService, op } from "./compare-routes.ts";
 
 /** A service of the target as it is now. */
 export interface PresentService {
-  readonly stored: StoredService;
-  readonly state: ServiceState;
+  /** As the application file calls it: without folders. */
+  readonly name: string;
+  /** What it runs, or shall run. */
+  readonly manifest: Manifest;
+  readonly state: string;
   readonly endpoint: string | null;
-  /** Its file is still where it was: a file that is gone holds no name. */
-  readonly is_file_there: boolean;
+  /** The other file that has its name, and where that is; null when it is of the file that is planned, or of one that is gone. */
+  readonly owner: { readonly app_file: string; readonly place: string } | null;
+  /** What would change for it beside its routes: files, environment, port. */
+  readonly changes: readonly PlanOp[];
 }
 
 export interface PlanServicesInput {
   readonly manifest: Manifest;
-  readonly runtime: Runtime;
   readonly target: string;
   /** One service of the file, all when null. */
   readonly service: string | null;
-  readonly port: number | null;
   readonly present: readonly PresentService[];
   /** Tables that are not as the file declares them; such a target's services wait for `schema update`. */
   readonly differing_tables: readonly string[];
 }
 
-/** What `service update` would do. Pure. @throws service_not_found, service_conflict, invalid_request */
+/** What `service update` would do. Pure. @throws service_not_found, service_conflict */
 export function planServices(input: PlanServicesInput): ServicePlan {
   const { manifest, present, target } = input;
   const names = chooseServices(input);
   const services = names.map((name) => planService(input, name));
   const extras = present
-    .map((service) => service.stored.service)
-    .filter((name) => !manifest.services.some((service) => service.name === name))
+    .map(({ name }) => name)
+    .filter((name) => findService(manifest, name) === undefined)
     .sort();
   return summarizePlan({ app_file: manifest.app_file, target, services, extras, ops: [], status: null });
 }
@@ -61,30 +60,22 @@ export function summarizePlan(plan: Omit<ServicePlan, "in_agreement" | "summary"
   };
 }
 
-function chooseServices(input: PlanServicesInput): string[] {
-  const { manifest, port, service } = input;
+/** The services that a plan is about, in the order of the file. @throws service_not_found */
+export function chooseServices({ manifest, service }: Pick<PlanServicesInput, "manifest" | "service">): string[] {
   const defined = manifest.services.map((candidate) => candidate.name);
-  if (service !== null && !defined.includes(service)) {
-    const near = nearestName(service, defined);
-    throw appError("service_not_found", {
-      detail: `${manifest.app_file} defines no service '${service}'; it defines ${defined.join(", ") || "none"}.`,
-      hint: near === undefined ? undefined : `Did you mean ${near}?`,
-      meta: { service, defined },
-    });
-  }
-  const chosen = service === null ? defined : [service];
-  if (port !== null && chosen.length > 1) {
-    throw appError("invalid_request", {
-      detail: `--port is for one service; ${manifest.app_file} defines ${defined.join(", ")}.`,
-      hint: `Name the service: cli service update ${manifest.app_file} ${input.target} ${defined[0]} --port ${port}`,
-    });
-  }
-  return chosen;
+  if (service === null) return defined;
+  if (defined.includes(service)) return [service];
+  const near = nearestName(service, defined);
+  throw appError("service_not_found", {
+    detail: `${manifest.app_file} defines no service '${service}'; it defines ${defined.join(", ") || "none"}.`,
+    hint: near === undefined ? undefined : `Did you mean ${near}?`,
+    meta: { service, defined },
+  });
 }
 
 function planService(input: PlanServicesInput, name: string): ServicePlanItem {
-  const present = input.present.find((service) => service.stored.service === name);
-  if (present !== undefined) refuseConflict(input, present);
+  const present = input.present.find((service) => service.name === name);
+  if (present?.owner != null) throw conflict(input, present.name, present.owner);
   const item = {
     name,
     catalog_path: input.target,
@@ -96,7 +87,7 @@ function planService(input: PlanServicesInput, name: string): ServicePlanItem {
   if (input.differing_tables.length > 0) {
     return { ...item, resolution: "blocked", ops: [blockedOp(input)], destructive: false, requires_restart: false };
   }
-  const ops = present === undefined ? createOps(input, name) : updateOps(input, present);
+  const ops = present === undefined ? createOps(input, name) : updateOps(input.manifest, present);
   const destructive = ops.some((one) => one.destructive);
   const resolution = ops.length === 0 ? "up_to_date" : destructive ? "update_destructive" : "update_additive";
   return {
@@ -109,22 +100,15 @@ function planService(input: PlanServicesInput, name: string): ServicePlanItem {
 }
 
 /** Two files that claim one name would take the service from each other with every update. */
-function refuseConflict(input: PlanServicesInput, present: PresentService): void {
-  const { manifest, runtime, target } = input;
-  const theirs = present.stored;
-  const is_same =
-    theirs.manifest.app_file === manifest.app_file && theirs.runtime.project_root === runtime.project_root;
-  if (is_same || !present.is_file_there) return;
-  const place = `${theirs.manifest.app_file} of ${theirs.runtime.project_root}`;
-  throw appError("service_conflict", {
-    detail: `The service ${target}/${theirs.service} belongs to ${place}; ${manifest.app_file} claims the same name.`,
-    hint: `Give one of them another name, or remove it there and run in that project: cli service prune ${theirs.manifest.app_file} ${target}`,
-    meta: {
-      service: theirs.service,
-      target,
-      app_file: theirs.manifest.app_file,
-      project_root: theirs.runtime.project_root,
-    },
+function conflict(
+  { manifest, target }: PlanServicesInput,
+  service: string,
+  { app_file, place }: NonNullable<PresentService["owner"]>,
+): Error {
+  return appError("service_conflict", {
+    detail: `The service ${target}/${service} belongs to ${app_file} of ${place}; ${manifest.app_file} claims the same name.`,
+    hint: `Give one of them another name, or remove it there and run in its project: cli service prune ${app_file} ${target}`,
+    meta: { service, target, app_file, place },
   });
 }
 
@@ -148,18 +132,10 @@ function createOps(input: PlanServicesInput, name: string): PlanOp[] {
   return compareRoutes(nothing, input.manifest, name).map((one) => ({ ...one, requires_restart: false }));
 }
 
-function updateOps(input: PlanServicesInput, present: PresentService): PlanOp[] {
-  const { stored, state } = present;
-  const ops = [...compareRoutes(stored.manifest, input.manifest, stored.service), ...compareRuntimes(stored, input)];
-  if (input.port !== null && input.port !== stored.port) {
-    ops.push({
-      ...op("alter", "service", "additive", `port ${stored.port} becomes ${input.port}`),
-      name: stored.service,
-      details: { port: input.port, previous_port: stored.port },
-    });
-  }
+function updateOps(manifest: Manifest, { changes, manifest: before, name, state }: PresentService): PlanOp[] {
+  const ops = [...compareRoutes(before, manifest, name), ...changes];
   if (ops.length === 0 && (state === "STOPPED" || state === "FAILED" || state === "STOPPING")) {
-    ops.push({ ...op("alter", "service", "additive", `it is ${state} and will be started`), name: stored.service });
+    ops.push({ ...op("alter", "service", "additive", `it is ${state} and will be started`), name });
   }
   return ops;
 }

@@ -1,5 +1,5 @@
-import type { ManifestHandlerRoute } from "@appdb/contract/manifest";
 import * as z from "zod";
+import type { ManifestHandlerRoute } from "./manifest.ts";
 
 /** What of a handler's operation names something; the rest is for documents. */
 const operationSchema = z.looseObject({

@@ -1,3 +1,4 @@
+import { handlerNames } from "@appdb/contract/handler-names";
 import type {
   Manifest,
   ManifestDeleteRoute,
@@ -10,7 +11,6 @@ import type {
   ManifestUpdateRoute,
 } from "@appdb/contract/manifest";
 import type { PlanOp } from "@appdb/contract/plan";
-import { handlerNames } from "./handler-names.ts";
 
 /** What changes for the clients of a service between two manifests. Adding never breaks a client; all else may. */
 export function compareRoutes(before: Manifest, after: Manifest, name: string): PlanOp[] {
@@ -70,7 +70,7 @@ function ownPaths(service: ManifestService | undefined): string[] {
 }
 
 /** The service of that name in a manifest. */
-export function findService(manifest: Manifest, name: string): ManifestService | undefined {
+export function findService(manifest: Pick<Manifest, "services">, name: string): ManifestService | undefined {
   return manifest.services.find((service) => service.name === name);
 }
 

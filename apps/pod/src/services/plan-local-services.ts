@@ -1,0 +1,72 @@
+import { appError } from "@appdb/contract/errors";
+import type { Manifest } from "@appdb/contract/manifest";
+import type { PlanOp, ServicePlan } from "@appdb/contract/plan";
+import type { Runtime } from "@appdb/contract/routes/local";
+import { op } from "@appdb/engine/services/compare-routes";
+import { chooseServices, type PresentService, planServices } from "@appdb/engine/services/plan-services";
+import { compareRuntimes } from "./compare-runtimes.ts";
+import type { StoredService } from "./service-store.ts";
+import type { ServiceState } from "./state.ts";
+
+/** A service of the target as it is now. */
+export interface PresentLocalService {
+  readonly stored: StoredService;
+  readonly state: ServiceState;
+  readonly endpoint: string | null;
+  /** Its file is still where it was: a file that is gone holds no name. */
+  readonly is_file_there: boolean;
+}
+
+export interface PlanLocalServicesInput {
+  readonly manifest: Manifest;
+  readonly runtime: Runtime;
+  readonly target: string;
+  /** One service of the file, all when null. */
+  readonly service: string | null;
+  readonly port: number | null;
+  readonly present: readonly PresentLocalService[];
+  /** Tables that are not as the file declares them; such a target's services wait for `schema update`. */
+  readonly differing_tables: readonly string[];
+}
+
+/** What `service update` would do on this machine. Pure. @throws service_not_found, service_conflict, invalid_request */
+export function planLocalServices(input: PlanLocalServicesInput): ServicePlan {
+  refusePort(input);
+  return planServices({ ...input, present: input.present.map((service) => toPresent(input, service)) });
+}
+
+function refusePort(input: PlanLocalServicesInput): void {
+  const { manifest, port, target } = input;
+  const chosen = chooseServices(input);
+  if (port === null || chosen.length <= 1) return;
+  throw appError("invalid_request", {
+    detail: `--port is for one service; ${manifest.app_file} defines ${chosen.join(", ")}.`,
+    hint: `Name the service: cli service update ${manifest.app_file} ${target} ${chosen[0]} --port ${port}`,
+  });
+}
+
+function toPresent(input: PlanLocalServicesInput, service: PresentLocalService): PresentService {
+  const { endpoint, state, stored } = service;
+  return {
+    ...{ name: stored.service, manifest: stored.manifest, state, endpoint },
+    owner: ownerOf(input, service),
+    changes: [...compareRuntimes(stored, input), ...comparePorts(input.port, stored)],
+  };
+}
+
+function ownerOf({ manifest, runtime }: PlanLocalServicesInput, service: PresentLocalService): PresentService["owner"] {
+  const { manifest: theirs, runtime: their_runtime } = service.stored;
+  const is_same = theirs.app_file === manifest.app_file && their_runtime.project_root === runtime.project_root;
+  return is_same || !service.is_file_there ? null : { app_file: theirs.app_file, place: their_runtime.project_root };
+}
+
+function comparePorts(port: number | null, stored: StoredService): PlanOp[] {
+  if (port === null || port === stored.port) return [];
+  return [
+    {
+      ...op("alter", "service", "additive", `port ${stored.port} becomes ${port}`),
+      name: stored.service,
+      details: { port, previous_port: stored.port },
+    },
+  ];
+}

@@ -1,0 +1,31 @@
+import type { Manifest } from "@appdb/contract/manifest";
+
+const MOST_NAMES = 5;
+
+/** What changed of the files that an application imports, as words: `app.py changed`; none when its declarations are the very same. */
+export function compareFiles(before: Manifest, after: Manifest): string[] {
+  const changes = compareMaps(
+    new Map(before.modules.map((module) => [module.path, module.sha256])),
+    new Map(after.modules.map((module) => [module.path, module.sha256])),
+  );
+  // a manifest may also differ where no file of the project does, by another version of a library
+  return changes.length > 0 || JSON.stringify(before) === JSON.stringify(after)
+    ? changes
+    : ["the application's declarations changed"];
+}
+
+/** The names that two maps do not have alike, as words, sorted. */
+export function compareMaps(before: ReadonlyMap<string, string>, after: ReadonlyMap<string, string>): string[] {
+  const names = [...new Set([...before.keys(), ...after.keys()])].sort();
+  return names.flatMap((name) => {
+    if (!before.has(name)) return [`${name} added`];
+    if (!after.has(name)) return [`${name} removed`];
+    return before.get(name) === after.get(name) ? [] : [`${name} changed`];
+  });
+}
+
+/** The first changes, and how many more there are. */
+export function listChanges(changes: readonly string[]): string {
+  const more = changes.length - MOST_NAMES;
+  return changes.slice(0, MOST_NAMES).join(", ") + (more > 0 ? ` and ${more} more` : "");
+}

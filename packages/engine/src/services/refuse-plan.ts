@@ -1,0 +1,25 @@
+import { appError } from "@appdb/contract/errors";
+import type { ServicePlan } from "@appdb/contract/plan";
+
+/** Refuses to start services on tables that are not what their file declares. @throws schema_mismatch */
+export function refuseBlocked(plan: ServicePlan): void {
+  if (plan.summary.blocked === 0) return;
+  const command = `cli schema update ${plan.app_file} ${plan.target}`;
+  const tables = plan.services.flatMap((item) => item.ops).flatMap((one) => one.details.tables ?? []);
+  throw appError("schema_mismatch", {
+    detail: `The tables of ${plan.target} are not what ${plan.app_file} declares: ${[...new Set(tables)].join(", ")}.`,
+    hint: command,
+    meta: { target: plan.target, tables: [...new Set(tables)] },
+  });
+}
+
+/** Refuses what clients of the services would break by, unless it is allowed. @throws destructive_refused */
+export function refuseDestructive(plan: ServicePlan, allow_destructive: boolean): void {
+  if (plan.summary.destructive === 0 || allow_destructive) return;
+  const ops = plan.services.flatMap((item) => item.ops).filter((one) => one.destructive);
+  throw appError("destructive_refused", {
+    detail: `Clients of the running services would break: ${ops.map((one) => one.description).join("; ")}.`,
+    hint: `cli service update ${plan.app_file} ${plan.target} --allow-destructive`,
+    meta: { operations: ops.map((one) => one.description) },
+  });
+}
