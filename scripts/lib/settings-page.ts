@@ -145,6 +145,15 @@ const GROUPS: readonly (readonly [heading: string, settings: Partial<Record<Serv
         meaning:
           "`host:port` by commas that builds may reach although they lie in a private network: your package index or proxy",
       },
+      SERVICE_SHARED_INDEX: {
+        meaning:
+          "packages of this index are fetched and kept once for all organizations (drivers `sandbox` and `container`); it asks nobody for credentials. `none`: for each of them",
+      },
+      SERVICE_SHARED_INDEX_GB: {
+        unit: "GB",
+        meaning:
+          "what is kept of it; when it is more, it is let go and fetched again as builds need it. Images keep their files",
+      },
       SERVICE_PYTHON_DOWNLOADS: { meaning: "0: images are made of Pythons that the machine has, and of no others" },
     },
   ],

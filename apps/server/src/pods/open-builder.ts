@@ -1,13 +1,15 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import { createHostedImages } from "@appdb/adapters/images/build-image";
+import { createHostedImages, type SharedPackages } from "@appdb/adapters/images/build-image";
 import { BUILD_LIMITS } from "@appdb/adapters/images/build-steps";
 import { createInterpreters } from "@appdb/adapters/images/find-interpreter";
+import { SHARED_CACHE } from "@appdb/adapters/images/image-folder";
 import { createSystemPackages } from "@appdb/adapters/images/system-packages";
 import type { PodDriver } from "@appdb/adapters/pods/pod-driver";
 import type { Tools } from "@appdb/adapters/tools/locate-tools";
 import { appError } from "@appdb/contract/errors";
 import { HOME_PATHS } from "@appdb/contract/home";
+import type { Logger } from "@appdb/engine/ports";
 import { SERVER_PATHS } from "../config.ts";
 import type { BuildsConfig } from "../config-builds.ts";
 import type { Machine } from "../reconciler/database-deps.ts";
@@ -24,6 +26,7 @@ export interface OpenBuilderDeps {
   readonly tools: Tools;
   readonly builds: BuildsConfig;
   readonly driver: PodDriver;
+  readonly log: Logger;
   materializeTree: Machine["materializeTree"];
 }
 
@@ -45,8 +48,7 @@ export function openBuilder(deps: OpenBuilderDeps): Pick<Machine, "buildImage" |
       cache_folder: join(place.home, HOME_PATHS.pythons),
       env: { ...network_env, ...(ca_file === undefined ? {} : { SSL_CERT_FILE: ca_file }), PATH },
     }),
-    // each organization's tasks run as a user of its own, to whom the folders that they write are given: a cache of all cannot be
-    shared: null,
+    shared: openShared(deps, join(caches, SHARED_CACHE)),
     unpackSystem: driver.isolates ? createSystemPackages(systemPackages(place, network_env)) : null,
     now: () => new Date(),
     runTask: (task, signal) => driver.run(task, signal),
@@ -68,6 +70,15 @@ export function openBuilder(deps: OpenBuilderDeps): Pick<Machine, "buildImage" |
     );
   };
   return { buildImage, checkEnvironment: (environment) => builder.check(environment) };
+}
+
+/** Where organizations are kept apart the cache of all has a user of its own; where they are not there is one alone. */
+function openShared({ builds, driver, log }: OpenBuilderDeps, folder: string): SharedPackages | null {
+  const { shared_index: index } = builds;
+  if (index === null || !driver.isolates) return null;
+  const onTrouble = (error: unknown) =>
+    log.warn({ err: error }, "the packages that are kept for all could not be used");
+  return { folder, index, onTrouble };
 }
 
 function systemPackages({ home }: ServerPlace, network_env: BuildsConfig["network_env"]) {

@@ -65,13 +65,13 @@ export async function openMachine(deps: OpenMachineDeps): Promise<Machine & Asyn
     askTrees,
     findRuntime: (image) => findRuntime({ home, tools }, image),
     hasImage: async (org_id, hash) => readImage(imageFolder(home, org_id, hash)) !== undefined,
-    ...openBuilder({ place, tools, driver, builds: config.builds, materializeTree: putTree }),
+    ...openBuilder({ place, tools, driver, log, builds: config.builds, materializeTree: putTree }),
     removeImage: (org_id, hash) => removeImage(imageFolder(home, org_id, hash)),
     collectImages: (use) =>
       collectImages(
         { images: join(home, SERVER_PATHS.images), caches: join(home, SERVER_PATHS.buildCaches) },
         use,
-        COLLECT_LIMITS,
+        { ...COLLECT_LIMITS, shared_cache_bytes: config.builds.shared_cache_bytes },
         new Date(),
       ),
     materializeTree: putTree,

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { homedir } from "node:os";
 import { join } from "node:path";
@@ -11,6 +11,7 @@ import type { PodDriver, PodDriverInput } from "../pods/pod-driver.ts";
 import { createProcessPods } from "../pods/process-pods.ts";
 import { machineAddresses } from "../pods/sandbox-network.ts";
 import { createSandboxPods } from "../pods/sandbox-pods.ts";
+import type { HostedImagesOptions } from "./build-image.ts";
 import { BUILD_LIMITS, type BuildLimits } from "./build-steps.ts";
 import { type BuildStage, below, openBuildStage } from "./testing/build-stage.ts";
 import { sourceFiles } from "./testing/package-index.ts";
@@ -107,7 +108,10 @@ function testBuildAttack(driver: AttackedBuilds): void {
       expect(processesWith(stage.builds.folder)).toEqual([]);
     });
 
-    if (driver.isolates) testReach(driver);
+    if (driver.isolates) {
+      testReach(driver);
+      testShared(driver);
+    }
   });
 }
 
@@ -180,6 +184,39 @@ function testReach(driver: AttackedBuilds): void {
   });
 }
 
+function testShared(driver: AttackedBuilds): void {
+  test("images of two organizations have one file of a public package, and no organization's build writes it", async () => {
+    await using stage = await openAttackStage(driver);
+    const { builds } = stage;
+    builds.publish({ name: "tiny" });
+    const files = await builds.locked(["tiny"]);
+    // fetched outside of tasks, which do not reach this process's index
+    await builds.build({ files, org: "first", options: builds.shared() });
+    const options = { ...stage.options(ROOMY), ...builds.shared() };
+    const one = await builds.build({ files, org: "one", options });
+    const two = await builds.build({ files, org: "two", options });
+    expect([builds.troubles, one.is_shared, two.is_shared]).toEqual([[], true, true]);
+    const kept = [one, two].map(({ folder }) => {
+      const found = join(folder, sitePackages(folder));
+      const compiled = readdirSync(join(found, "__pycache__")).map((name) => join(found, "__pycache__", name));
+      return [join(found, "tiny.py"), ...compiled].map((path) => ({ path, ...statSync(path) }));
+    });
+    const [[module, compiled] = [], same] = kept;
+    expect(same?.map(({ ino }) => ino)).toEqual([module?.ino, compiled?.ino]);
+    const evil = await stage.build("evil", OVERWRITE, ROOMY);
+    expect(readFileSync(module?.path ?? "", "utf8")).toBe('version = "1.0"\n');
+    const written = statSync(join(evil.folder, sitePackages(evil.folder), "evil.py"));
+    if (process.getuid?.() === 0) expect(written.uid).not.toBe(module?.uid);
+  });
+}
+
+/** Writes over every such module that it finds. */
+const OVERWRITE = `for folder, _, names in os.walk("/"):
+    if "tiny.py" in names:
+        try: open(folder + "/tiny.py", "w").write("evil = True")
+        except OSError: pass
+`;
+
 /** Writes what it found into the module of its package, behind a `#`. */
 const REACH = `import json, socket
 told = json.loads(TOLD)
@@ -213,6 +250,8 @@ interface AttackStage extends AsyncDisposable {
   readonly builds: BuildStage;
   /** Builds a package of that name from its source, in the project of an organization of that name. */
   build(name: string, code: string, limits: BuildLimits): ReturnType<BuildStage["build"]>;
+  /** Of builders whose tasks the driver runs. */
+  options(limits: BuildLimits): Partial<HostedImagesOptions>;
 }
 
 async function openAttackStage(driver: AttackedBuilds): Promise<AttackStage> {
@@ -223,18 +262,18 @@ async function openAttackStage(driver: AttackedBuilds): Promise<AttackStage> {
     log: createSilentLog(),
     clock: { now: Date.now },
   });
+  const optionsOf = (limits: BuildLimits): Partial<HostedImagesOptions> => {
+    return { limits, runTask: (task, signal) => pods.run(task, signal) };
+  };
   return {
     builds,
+    options: optionsOf,
     async build(name, code, limits) {
       const source = sourceFiles(name, "1.0", code);
       // `process` serves one organization
       const org = driver.isolates ? name : "one";
       const files = { "requirements.txt": `./${name}\n`, ...below(name, source) };
-      return await builds.build({
-        files,
-        org,
-        options: { limits, runTask: (task, signal) => pods.run(task, signal) },
-      });
+      return await builds.build({ files, org, options: optionsOf(limits) });
     },
     async [Symbol.asyncDispose]() {
       await pods[Symbol.asyncDispose]();

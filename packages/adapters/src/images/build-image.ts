@@ -3,7 +3,6 @@ import { rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { checkEnvironment } from "@appdb/contract/control/check-environment";
 import type { BuiltImage, SystemPart } from "@appdb/contract/control/image-documents";
-import { areChoosing } from "@appdb/contract/control/uv-options";
 import { type AppError, appError } from "@appdb/contract/errors";
 import type { EnvironmentDocument } from "@appdb/contract/routes/control-databases";
 import { folderBytes } from "../files/folder-size.ts";
@@ -15,6 +14,8 @@ import {
   type BuildStepsOptions,
   compilePackages,
   installPackages,
+  installShared,
+  isDone,
   ofBuildAlone,
   projectOf,
   type StepResult,
@@ -33,7 +34,7 @@ import {
   readImage,
   writeImage,
 } from "./image-folder.ts";
-import { isOfIndex, type SharedIndex } from "./lock-sources.ts";
+import { isShareable, type SharedIndex } from "./lock-sources.ts";
 import { writeProjectFiles } from "./project-files.ts";
 import { readRequiresPython } from "./python-versions.ts";
 
@@ -43,10 +44,17 @@ export const HOSTED_BUILDER = `1-${process.platform}-${process.arch}`;
 export interface HostedImagesOptions extends BuildStepsOptions {
   readonly interpreters: Interpreters;
   /** Files of the index that is the same for everybody, kept once for all organizations; null keeps none. */
-  readonly shared: { readonly folder: string; readonly index: SharedIndex } | null;
+  readonly shared: SharedPackages | null;
   /** Unpacks system packages into a folder; null where pods could not see them. */
   readonly unpackSystem: UnpackSystem | null;
   now(): Date;
+}
+
+export interface SharedPackages {
+  readonly folder: string;
+  readonly index: SharedIndex;
+  /** Told why the cache could not be used, in words that are not for organizations: their builds go on without it. */
+  onTrouble(error: unknown): void;
 }
 
 /** @throws build_failed with the package that could not be had */
@@ -110,12 +118,15 @@ export function createHostedImages(options: HostedImagesOptions): ImageBuilder {
   async function fill(input: ImageInput, made: BuildInput, signal: AbortSignal): Promise<BuiltImage> {
     const { draft, environment, facts, onLine, system } = made;
     const python = printVersion(facts.version);
-    writeProjectFiles(environment, input.project_folder, projectOf(draft));
-    const is_shared = await install(made, input.cache_folder, signal);
+    const is_shared = await install(input, made, signal);
     const site_packages = findSitePackages(draft, python);
     if (site_packages === undefined) throw damaged(made);
     if (environment.source !== null)
-      await compile(made, formers.find(input.image_folder, python, is_shared), site_packages, signal);
+      await compile(
+        made,
+        { former: formers.find(input.image_folder, python, is_shared), is_shared, site_packages },
+        signal,
+      );
     for (const path of ofBuildAlone(draft)) await rm(path, { recursive: true, force: true });
     const packages = listPackages(site_packages);
     onLine(`${packages.length} ${packages.length === 1 ? "package is" : "packages are"} installed`);
@@ -134,35 +145,50 @@ export function createHostedImages(options: HostedImagesOptions): ImageBuilder {
   }
 
   /** True when everything came from the shared cache. */
-  async function install(made: BuildInput, cache_folder: string, signal: AbortSignal): Promise<boolean> {
+  async function install(input: ImageInput, made: BuildInput, signal: AbortSignal): Promise<boolean> {
     const { shared } = options;
-    const venv = join(made.draft, IMAGE_PATHS.venv);
-    mkdirSync(venv);
-    if (shared !== null && isShareable(made.environment, shared.index)) {
-      const tried = await installPackages(options, made, { folder: shared.folder, is_shared: true }, signal);
-      if (isDone(tried)) return true;
-      const why = FALLS_BACK.find(([pattern]) => pattern.test(tried.said));
-      if (why === undefined) throw failure(made, tried);
-      made.onLine(why[1]);
-      // its files are the shared cache's own, which nothing that runs a package's code may hold
-      await rm(venv, { recursive: true });
+    const { draft, environment } = made;
+    const venv = join(draft, IMAGE_PATHS.venv);
+    const begin = async () => {
+      // nothing that runs a package's code may hold a file of the shared cache
+      for (const path of [venv, ...ofBuildAlone(draft)]) await rm(path, { recursive: true, force: true });
       mkdirSync(venv);
+      writeProjectFiles(environment, input.project_folder, projectOf(draft));
+    };
+    await begin();
+    if (shared !== null && isShareable(environment, shared.index)) {
+      if (await tryShared(shared, made, signal)) return true;
+      await begin();
     }
-    const result = await installPackages(options, made, { folder: cache_folder, is_shared: false }, signal);
+    const result = await installPackages(options, made, input.cache_folder, signal);
     if (!isDone(result)) throw failure(made, result);
+    return false;
+  }
+
+  /** A cache that cannot be used fails no build: false. */
+  async function tryShared(shared: SharedPackages, made: BuildInput, signal: AbortSignal): Promise<boolean> {
+    try {
+      const tried = await installShared(options, made, shared.folder, signal);
+      if (isDone(tried)) return true;
+      const why = FALLS_BACK.find(([pattern]) => pattern.test(tried.said))?.[1];
+      if (why === undefined) shared.onTrouble(failure(made, tried));
+      made.onLine(why ?? "The packages that are kept for all organizations cannot be used: they are fetched.");
+    } catch (error) {
+      signal.throwIfAborted();
+      shared.onTrouble(error);
+    }
     return false;
   }
 
   async function compile(
     made: BuildInput,
-    former: readonly string[],
-    site_packages: string,
+    into: { readonly former: readonly string[]; readonly is_shared: boolean; readonly site_packages: string },
     signal: AbortSignal,
   ): Promise<void> {
-    const missing = await takeCompiled(former, site_packages);
-    if (missing.length === 0) return;
+    const modules = await takeCompiled(into.former, into.site_packages);
+    if (modules.length === 0) return;
     // a module that is no Python of this version ends it with a code, as it would where it is imported
-    const result = await compilePackages(options, made, missing, signal);
+    const result = await compilePackages(options, made, { is_shared: into.is_shared, modules }, signal);
     if (result.exit.exceeded !== null || result.exit.is_out_of_memory) throw failure(made, result);
   }
 
@@ -171,11 +197,6 @@ export function createHostedImages(options: HostedImagesOptions): ImageBuilder {
   }
 
   return { build, check };
-}
-
-/** What ended well by itself although it had used more than it may is no image. */
-function isDone({ exit }: StepResult): boolean {
-  return exit.code === 0 && exit.exceeded === null;
 }
 
 function tellStart({ environment, facts, onLine }: Omit<BuildInput, "system">): void {
@@ -189,11 +210,6 @@ const FALLS_BACK: readonly [RegExp, string][] = [
   // uv keeps one file a name; whoever made a lock of another one may not keep others from theirs
   [/hash mismatch/i, "A package that is kept for all is not the one of this lock: its own is fetched."],
 ];
-
-function isShareable({ files, source, uv_options }: EnvironmentDocument, index: SharedIndex): boolean {
-  const lock = files.find(({ path }) => path === "uv.lock");
-  return source === "uv.lock" && lock !== undefined && areChoosing(uv_options ?? "") && isOfIndex(lock.text, index);
-}
 
 /** Puts a finished image in its place; one that another build put there meanwhile is as good, unless a new one was asked for. */
 async function put(draft: string, { image_folder, is_forced }: ImageInput): Promise<void> {

@@ -1,10 +1,11 @@
-import { copyFileSync, existsSync, mkdirSync, readFileSync, realpathSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, readFileSync, realpathSync, renameSync, writeFileSync } from "node:fs";
+import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { SystemPart } from "@appdb/contract/control/image-documents";
 import type { EnvironmentDocument } from "@appdb/contract/routes/control-databases";
 import type { PodExit, PodFolder, PodLabels, PodTask } from "../pods/pod-driver.ts";
 import { CERTIFICATES_SECRET, hideSecrets, selectBuildSecrets } from "./build-secrets.ts";
-import { IMAGE_PATHS } from "./image-folder.ts";
+import { IMAGE_PATHS, SHARED_PATHS } from "./image-folder.ts";
 import type { PythonFacts } from "./probe-python.ts";
 import { pipCommand, syncCommand } from "./uv-commands.ts";
 import { interpreterOf } from "./venv-images.ts";
@@ -73,6 +74,9 @@ const BUILD = "build";
 
 const MODULES = "modules";
 
+/** Who alone writes into the cache of all organizations. */
+const SHARED_USER = "packages";
+
 /** Where a build finds the project's files. */
 export function projectOf(draft: string): string {
   return join(draft, BUILD, "project");
@@ -84,64 +88,99 @@ export function ofBuildAlone(draft: string): string[] {
 }
 
 /**
- * Installs the packages from a cache. `is_shared` is for a cache of all organizations: no package's code is run then, and nothing but the
- * lock is read.
+ * Installs a lock's packages from the cache of all organizations, by the user who alone writes there: no package's code is run, and nothing
+ * but the lock is read. The environment is made beside the cache, for files are not linked from one mount to another, and is the
+ * draft's when it is whole; its files are the cache's own from then on.
  */
+export async function installShared(
+  options: BuildStepsOptions,
+  build: BuildInput,
+  folder: string,
+  signal: AbortSignal,
+): Promise<StepResult> {
+  const { draft, environment, facts } = build;
+  const uv = realpathSync(options.uv);
+  const venv = join(folder, `${SHARED_PATHS.venv_prefix}${build.id}`);
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const input = { uv, directory: projectOf(draft), uv_options: environment.uv_options ?? undefined };
+  // the project's settings could name other indexes or programs, and nothing of them is needed
+  const install = syncCommand(input, ["--no-build", "--no-config", "--python", facts.base]);
+  const env = {
+    // neither secrets, nor authorities of the organization, nor libraries that it chose
+    ...buildEnvironment(options, { ...build, secrets: {}, system: null }, {}),
+    UV_CACHE_DIR: join(folder, SHARED_PATHS.cache),
+    UV_PROJECT_ENVIRONMENT: venv,
+  };
+  const folders: PodFolder[] = [
+    { path: folder, mode: "write" },
+    { path: join(draft, BUILD), mode: "write" },
+    { path: uv, mode: "read" },
+    { path: facts.prefix, mode: "read" },
+  ];
+  const commands = [createCommand(uv, facts, venv), install];
+  try {
+    const step = { commands, env, folders, network: "internet", user: SHARED_USER } as const;
+    const result = await runStep(options, build, step, signal);
+    if (isDone(result)) renameSync(venv, join(draft, IMAGE_PATHS.venv));
+    return result;
+  } finally {
+    await rm(venv, { recursive: true, force: true });
+  }
+}
+
+/** Installs the packages from the organization's own cache. */
 export async function installPackages(
   options: BuildStepsOptions,
   build: BuildInput,
-  cache: { readonly folder: string; readonly is_shared: boolean },
+  cache_folder: string,
   signal: AbortSignal,
 ): Promise<StepResult> {
   const { draft, environment, facts, system } = build;
   const uv = realpathSync(options.uv);
   const venv = join(draft, IMAGE_PATHS.venv);
-  mkdirSync(cache.folder, { recursive: true, mode: 0o700 });
-  const create = [
-    uv,
-    "venv",
-    "--relocatable",
-    "--allow-existing",
-    "--no-project",
-    "--no-config",
-    "--python",
-    facts.base,
-    venv,
-  ];
+  mkdirSync(cache_folder, { recursive: true, mode: 0o700 });
+  const create = createCommand(uv, facts, venv);
   const input = { uv, directory: projectOf(draft), uv_options: environment.uv_options ?? undefined };
-  const python = ["--python", facts.base];
-  // the project's settings could name other indexes or programs, and nothing of them is needed
-  const install = cache.is_shared
-    ? syncCommand(input, ["--no-build", "--no-config", ...python])
-    : environment.source === "uv.lock"
-      ? syncCommand(input, ["--no-editable", ...python])
+  const install =
+    environment.source === "uv.lock"
+      ? syncCommand(input, ["--no-editable", "--python", facts.base])
       : environment.source === "requirements.txt"
         ? pipCommand(input, interpreterOf(venv), "requirements.txt")
         : undefined;
   const commands = install === undefined ? [create] : [create, install];
-  const secrets = cache.is_shared ? {} : selectBuildSecrets(environment, build.secrets);
+  const secrets = selectBuildSecrets(environment, build.secrets);
   const folders: PodFolder[] = [
     { path: venv, mode: "write" },
     { path: join(draft, BUILD), mode: "write" },
-    { path: cache.folder, mode: "write" },
+    { path: cache_folder, mode: "write" },
     { path: uv, mode: "read" },
     { path: facts.prefix, mode: "read" },
     ...(system === null ? [] : [{ path: join(draft, IMAGE_PATHS.system), mode: "read" } as const]),
   ];
   const env = {
     ...buildEnvironment(options, build, secrets),
-    UV_CACHE_DIR: cache.folder,
+    UV_CACHE_DIR: cache_folder,
     UV_PROJECT_ENVIRONMENT: venv,
   };
   const network = install === undefined ? "none" : "internet";
-  return await runStep(options, build, { commands, env, folders, network }, signal);
+  return await runStep(options, build, { commands, env, folders, network, user: undefined }, signal);
 }
 
-/** Compiles modules, by the base interpreter: none of the packages' own code runs. */
+/** What ended well by itself although it had used more than it may is no image. */
+export function isDone({ exit }: StepResult): boolean {
+  return exit.code === 0 && exit.exceeded === null;
+}
+
+function createCommand(uv: string, { base }: PythonFacts, venv: string): string[] {
+  const how = ["--relocatable", "--allow-existing", "--no-project", "--no-config"];
+  return [uv, "venv", ...how, "--python", base, venv];
+}
+
+/** Compiles modules, by the base interpreter and by the user whose the environment is: none of the packages' own code runs. */
 export async function compilePackages(
   options: BuildStepsOptions,
   build: BuildInput,
-  modules: readonly string[],
+  { is_shared, modules }: { readonly is_shared: boolean; readonly modules: readonly string[] },
   signal: AbortSignal,
 ): Promise<StepResult> {
   const { facts } = build;
@@ -156,7 +195,9 @@ export async function compilePackages(
       .join(""),
   );
   const jobs = modules.length < FEW_MODULES ? 1 : Math.max(1, Math.floor(options.limits.cpu));
-  const command = [facts.base, "-I", "-S", "-m", "compileall", "-qq", "-j", String(jobs), "-i", list];
+  // compiled code of the shared cache is linked into images of others, who are not to read in it for whom it was made
+  const stripped = ["-s", join(build.draft, IMAGE_PATHS.venv)];
+  const command = [facts.base, "-I", "-S", "-m", "compileall", "-qq", ...stripped, "-j", String(jobs), "-i", list];
   const folders: PodFolder[] = [
     { path: join(build.draft, IMAGE_PATHS.venv), mode: "write" },
     { path: join(build.draft, BUILD), mode: "write" },
@@ -166,7 +207,10 @@ export async function compilePackages(
   return await runStep(
     options,
     build,
-    { commands: [command], env: plainEnvironment(build), folders, network: "none" },
+    {
+      ...{ commands: [command], env: plainEnvironment(build), folders, network: "none" },
+      user: is_shared ? SHARED_USER : undefined,
+    },
     signal,
   );
 }
@@ -176,6 +220,7 @@ interface Step {
   readonly env: Readonly<Record<string, string>>;
   readonly folders: readonly PodFolder[];
   readonly network: PodTask["network"];
+  readonly user: PodTask["user"];
 }
 
 async function runStep(
@@ -197,6 +242,7 @@ async function runStep(
     folders: step.folders,
     limits: options.limits,
     network: step.network,
+    user: step.user,
     allowed_hosts: options.allowed_hosts,
     onLine(written) {
       const line = hide(written.slice(0, LONGEST_LINE));

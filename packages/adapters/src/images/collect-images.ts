@@ -1,7 +1,7 @@
-import { readdir, rename, rm, stat } from "node:fs/promises";
+import { lstat, readdir, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { folderBytes } from "../files/folder-size.ts";
-import { DRAFT_PREFIX, FORMER_PREFIX, SHARED_CACHE } from "./image-folder.ts";
+import { DRAFT_PREFIX, FORMER_PREFIX, SHARED_CACHE, SHARED_PATHS } from "./image-folder.ts";
 
 /** What uses images, as whoever runs pods knows it. */
 export interface ImageUse {
@@ -87,6 +87,7 @@ export async function collectImages(
   }
   for (const name of await foldersIn(folders.caches)) {
     const is_shared = name === SHARED_CACHE;
+    if (is_shared) removed += await removeLeft(join(folders.caches, name), limits, now);
     // a build reads its caches until it ends
     if (is_shared ? building.size > 0 : building.has(name)) continue;
     removed += await trim(join(folders.caches, name), is_shared ? limits.shared_cache_bytes : limits.org_cache_bytes);
@@ -111,6 +112,18 @@ async function trim(cache: string, most_bytes: number): Promise<number> {
   if ((await folderBytes([cache])) <= most_bytes) return 0;
   await removeImage(cache);
   return 1;
+}
+
+/** Environments in the shared cache that killed builds left. */
+async function removeLeft(shared: string, limits: CollectLimits, now: Date): Promise<number> {
+  let removed = 0;
+  for (const name of (await foldersIn(shared)).filter((one) => one.startsWith(SHARED_PATHS.venv_prefix))) {
+    const found = await lstat(join(shared, name));
+    if (now.getTime() - found.mtime.getTime() <= limits.draft_ms) continue;
+    await rm(join(shared, name), { recursive: true, force: true, maxRetries: 3 });
+    removed += 1;
+  }
+  return removed;
 }
 
 async function foldersIn(folder: string): Promise<string[]> {

@@ -1,6 +1,6 @@
 import { type Dirent, realpathSync } from "node:fs";
-import { link, lstat, mkdir, readdir } from "node:fs/promises";
-import { join } from "node:path";
+import { lchown, link, lstat, mkdir, readdir } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { isRealFolder } from "./image-folder.ts";
 
 const AT_ONCE = 16;
@@ -63,10 +63,14 @@ function isSelf(folder: string, part: string): boolean {
   }
 }
 
-/** False where something else has the name. */
+/** Of whom the folder around it is, who writes into it later. False where something else has the name. */
 async function makeFolder(path: string): Promise<boolean> {
   try {
     await mkdir(path);
+    if (process.getuid?.() === 0) {
+      const { gid, uid } = await lstat(dirname(path));
+      await lchown(path, uid, gid);
+    }
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
   }

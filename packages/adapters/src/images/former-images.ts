@@ -10,8 +10,8 @@ const MOST_SHARED = 8;
 /** Where images lie from which a new one takes compiled code. */
 export interface FormerImages {
   /**
-   * Their packages, the organization's latest first. One whose packages came from the shared cache also gets those of such images of
-   * others: no package's code ran there, so what was compiled is what anybody would have got.
+   * Their packages, the organization's latest first. One whose packages came from the shared cache gets those of such images alone, others'
+   * among them: no package's code ran there, so what was compiled is what anybody would have got.
    */
   find(image_folder: string, python: string, is_shared: boolean): string[];
   /** Remembers an image that was built. */
@@ -33,7 +33,8 @@ export function createFormerImages(): FormerImages {
       shared ??= latest(namesIn(dirname(org_folder)).flatMap((org) => imagesIn(join(dirname(org_folder), org)))).filter(
         ({ image }) => image.is_shared,
       );
-      const own = latest(imagesIn(org_folder).filter(isMinor(python))).slice(0, MOST_OWN);
+      const alike = (found: Found) => isMinor(python)(found) && (!is_shared || found.image.is_shared);
+      const own = latest(imagesIn(org_folder).filter(alike)).slice(0, MOST_OWN);
       const others = is_shared ? shared.filter(isMinor(python)).slice(0, MOST_SHARED) : [];
       const folders = new Map([...own, ...others].map(({ folder, image }) => [folder, image.python]));
       return [...folders].flatMap(([folder, version]) => findSitePackages(folder, version) ?? []);

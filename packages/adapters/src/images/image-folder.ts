@@ -8,6 +8,8 @@ export const DRAFT_PREFIX = "draft-";
 export const FORMER_PREFIX = "former-";
 /** Beside the caches of organizations: what was fetched for all of them. */
 export const SHARED_CACHE = "shared";
+/** What lies in it: uv's cache, and environments that are being made. */
+export const SHARED_PATHS = { cache: "uv", venv_prefix: "venv-" } as const;
 /** Parts of an image. The description lies where no build can write. */
 export const IMAGE_PATHS = { venv: "venv", system: "system", description: "image.json" } as const;
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { isOfIndex } from "./lock-sources.ts";
+import { isShareable } from "./lock-sources.ts";
 
 const INDEX = { url: "https://index.example.com/simple", file_origins: ["https://files.example.com"] };
 const HASH = `sha256:${"a".repeat(64)}`;
@@ -9,13 +9,17 @@ function lock(source: string, more = `wheels = [\n    ${FILE},\n]`): string {
   return `version = 1\n\n[[package]]\nname = "thing"\nversion = "1"\nsource = { virtual = "." }\n\n[[package]]\nname = "tiny"\nversion = "1"\nsource = ${source}\n${more}\n`;
 }
 
+function isShared(text: string, index: typeof INDEX, uv_options: string | null = null): boolean {
+  return isShareable({ files: [{ path: "uv.lock", text }], source: "uv.lock", uv_options }, index);
+}
+
 test("a lock whose every file comes from the index with its hash may be shared", () => {
   for (const url of ["https://index.example.com/simple", "https://index.example.com/simple/"]) {
-    expect(isOfIndex(lock(`{ registry = "${url}" }`), INDEX)).toBe(true);
+    expect(isShared(lock(`{ registry = "${url}" }`), INDEX)).toBe(true);
   }
   const own = FILE.replace("files.example.com", "index.example.com");
-  expect(isOfIndex(lock('{ registry = "https://index.example.com/simple" }', `sdist = ${own}`), INDEX)).toBe(true);
-  expect(isOfIndex("version = 1\n", INDEX)).toBe(true);
+  expect(isShared(lock('{ registry = "https://index.example.com/simple" }', `sdist = ${own}`), INDEX)).toBe(true);
+  expect(isShared("version = 1\n", INDEX)).toBe(true);
 });
 
 test("anything else in a lock keeps it with its organization", () => {
@@ -40,5 +44,13 @@ test("anything else in a lock keeps it with its organization", () => {
     "package = 1\n",
     "this is no TOML",
   ];
-  for (const text of others) expect(isOfIndex(text, INDEX), text).toBe(false);
+  for (const text of others) expect(isShared(text, INDEX), text).toBe(false);
+});
+
+test("options that name other sources, and requirements files, keep it with its organization", () => {
+  const good = lock('{ registry = "https://index.example.com/simple" }');
+  expect(isShared(good, INDEX, "--extra web --no-dev")).toBe(true);
+  expect(isShared(good, INDEX, "--index https://other.example.com")).toBe(false);
+  const files = [{ path: "uv.lock", text: good }];
+  expect(isShareable({ files, source: "requirements.txt", uv_options: null }, INDEX)).toBe(false);
 });

@@ -1,4 +1,6 @@
 import { indexedLockSchema } from "@appdb/contract/control/image-documents";
+import { areChoosing } from "@appdb/contract/control/uv-options";
+import type { EnvironmentDocument } from "@appdb/contract/routes/control-databases";
 import { parse } from "smol-toml";
 
 /** Which packages may be kept for all organizations together. */
@@ -9,11 +11,26 @@ export interface SharedIndex {
   readonly file_origins: readonly string[];
 }
 
+/** The index that everybody knows, and where its files lie. */
+export const PUBLIC_INDEX: SharedIndex = {
+  url: "https://pypi.org/simple",
+  file_origins: ["https://files.pythonhosted.org"],
+};
+
+/** Whether all of an environment comes from the index, whatever the project's settings and the machine say. */
+export function isShareable(
+  { files, source, uv_options }: Pick<EnvironmentDocument, "files" | "source" | "uv_options">,
+  index: SharedIndex,
+): boolean {
+  const lock = files.find(({ path }) => path === "uv.lock");
+  return source === "uv.lock" && lock !== undefined && areChoosing(uv_options ?? "") && isOfIndex(lock.text, index);
+}
+
 /**
  * Whether all that a lock installs are files of one index, each with its hash. Only then is what is downloaded the same for everybody who
  * asks for it. What is not understood is not the same.
  */
-export function isOfIndex(lock: string, index: SharedIndex): boolean {
+function isOfIndex(lock: string, index: SharedIndex): boolean {
   const document = indexedLockSchema.safeParse(parseLock(lock));
   if (!document.success) return false;
   return document.data.package.every(({ sdist, source, wheels = [] }) => {

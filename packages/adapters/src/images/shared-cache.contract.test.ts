@@ -3,7 +3,7 @@ import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { ask, type BuildStage, openBuildStage } from "./testing/build-stage.ts";
-import { servePackages, sourceFiles } from "./testing/package-index.ts";
+import { sourceFiles } from "./testing/package-index.ts";
 
 let stage: BuildStage;
 
@@ -31,6 +31,8 @@ test("what all organizations may share is fetched once, and no package's code ru
   expect(one).toBe(two);
   const cached = (image: { folder: string }) => statSync(ask(image, "import tiny; print(tiny.__cached__)")).ino;
   expect(cached(second)).toBe(cached(first));
+  // nor is read in it for whom it was compiled
+  expect(readFileSync(ask(second, "import tiny; print(tiny.__cached__)"), "latin1")).not.toContain(stage.folder);
   const secrets = { UV_INDEX_A_PASSWORD: "word" };
   await stage.build({ files: lock, options: stage.shared(), org: "three", secrets });
   expect(stage.tasks.filter(({ env }) => "UV_INDEX_A_PASSWORD" in env)).toEqual([]);
@@ -60,7 +62,16 @@ test("a lock that lies about a package changes nothing for others", async () => 
   });
 });
 
-test("what must be built, or comes from elsewhere, is the organization's own", async () => {
+test("a cache of all that cannot be used fails no build", async () => {
+  stage.publish({ name: "tiny" });
+  // a file where the cache's folder is to be
+  writeFileSync(join(stage.folder, "shared"), "");
+  const image = await stage.build({ files: await stage.locked(["tiny"]), options: stage.shared() });
+  expect(image).toMatchObject({ is_shared: false, packages: [{ name: "tiny" }] });
+  expect(stage.troubles).toMatchObject([{ code: "EEXIST" }]);
+});
+
+test("what must be built is the organization's own", async () => {
   const ran = join(stage.folder, "ran");
   stage.publish({
     name: "source",
@@ -76,13 +87,4 @@ test("what must be built, or comes from elsewhere, is the organization's own", a
   const clean = await stage.build({ files: await stage.locked(["tiny"]), options });
   expect(clean.is_shared).toBe(true);
   expect(inode(clean)).not.toBe(inode(built));
-  await using other = await servePackages(join(stage.folder, "packages"));
-  expect((await stage.build({ files: await stage.locked(["tiny"], "", other.url), options })).is_shared).toBe(false);
-  expect((await stage.build({ files: stage.requirements("tiny"), options })).is_shared).toBe(false);
-  const chosen = await stage.build({
-    files: await stage.locked(["tiny"]),
-    options,
-    uv_options: `--index ${other.url}`,
-  });
-  expect(chosen.is_shared).toBe(false);
 });

@@ -12,6 +12,7 @@ import { type ContainerInput, containerOptions } from "./container-spec.ts";
 import { attachContainer, demandEngine, type Engine, removeContainer } from "./engine-client.ts";
 import type { PodExit, PodTask } from "./pod-driver.ts";
 import { exitOf, readRunNumber } from "./pod-state.ts";
+import { taskOwner } from "./pod-users.ts";
 import { giveFolders } from "./sandbox-folders.ts";
 import { findAllowedHosts } from "./sandbox-network.ts";
 import { isOfSystem } from "./sandbox-reach.ts";
@@ -24,7 +25,7 @@ const RUNNER = "appdb.runner";
 const KILLED_STATUS = 137;
 
 /**
- * Runs a task in a container of its own, as a user of its organization's; it is the application's code from its first step. The
+ * Runs a task in a container of its own, as a user of its organization's or the one that it names; it is the application's code from its first step. The
  * container is removed with everything in it when the task ends. Its temporary folder is in memory.
  * @throws pod_failed when it could not be started; the abort's reason
  */
@@ -74,7 +75,7 @@ async function boxOf(
   network: ContainerInput["network"],
 ): Promise<ContainerInput> {
   const { image } = await host.about();
-  const uid = host.userOf(`organization-${task.labels.organization_id}`);
+  const uid = host.userOf(taskOwner(task));
   const notes_seen = makeNotes(notes, uid);
   giveFolders(task.folders, uid);
   const is_seen = isOfSystem(task.program) || task.folders.some(({ path }) => task.program.startsWith(`${path}/`));

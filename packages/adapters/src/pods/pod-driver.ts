@@ -125,6 +125,8 @@ export interface PodTask {
     readonly disk_bytes: number;
   };
   readonly network: PodSpec["network"];
+  /** Of whose own user it is, by a name of the service's making: for work on what all organizations share. Their own when left out. */
+  readonly user?: string | undefined;
   /** `host:port` of the operator that it may reach although `DENIED_NETWORKS` has it: an own package index or proxy. */
   readonly allowed_hosts: readonly string[];
   onLine(line: string): void;

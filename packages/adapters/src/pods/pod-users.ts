@@ -1,6 +1,7 @@
 import { mkdirSync, readdirSync, readlinkSync, rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { appError } from "@appdb/contract/errors";
+import type { PodTask } from "./pod-driver.ts";
 
 /** User ids that nobody else on the machine has. */
 export interface UserRange {
@@ -52,6 +53,11 @@ export function retireUser(folder: string, owner: string): void {
   });
   for (const number of unowned) if (number !== highest) rmSync(join(folder, String(number)), { force: true });
   rmSync(join(folder, ownerName(owner)), { force: true });
+}
+
+/** By whose name a task has its user. */
+export function taskOwner({ labels, user }: Pick<PodTask, "labels" | "user">): string {
+  return user === undefined ? `organization-${labels.organization_id}` : `service-${user}`;
 }
 
 function readNumbers(folder: string): number[] {

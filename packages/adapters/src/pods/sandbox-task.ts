@@ -5,7 +5,7 @@ import { identifyProcess, isAlive, type ProcessIdentity } from "../processes/pro
 import { findFamily, killAll } from "../processes/process-table.ts";
 import { POD_ENVIRONMENT } from "./local-pods.ts";
 import type { PodExit, PodTask } from "./pod-driver.ts";
-import { allotUser } from "./pod-users.ts";
+import { allotUser, taskOwner } from "./pod-users.ts";
 import { runTask } from "./process-task.ts";
 import { enterGroup } from "./sandbox-bounds.ts";
 import { writeSettings } from "./sandbox-files.ts";
@@ -29,7 +29,7 @@ const FILE_SPARE_BYTES = 64 * 1024 * 1024;
 const FILE_UNIT_BYTES = 512;
 
 /**
- * Runs a task in a sandbox of its own, as a user of its organization's, bounded like a pod; it is the application's code
+ * Runs a task in a sandbox of its own, as a user of its organization's or the one that it names, bounded like a pod; it is the application's code
  * from its first step. Its environment, in which there may be secrets, is in no file and no argument.
  * @throws pod_failed when it could not be started; the abort's reason
  */
@@ -42,8 +42,7 @@ export async function runSandboxTask(host: SandboxHost, task: PodTask, signal: A
   const allowed = await findAllowedHosts(task.allowed_hosts);
   try {
     makeRunFolder(run_folder, temporary);
-    const owner = `organization-${task.labels.organization_id}`;
-    const uid = is_root ? allotUser(join(host.folder, ".users"), owner, host.users) : null;
+    const uid = is_root ? allotUser(join(host.folder, ".users"), taskOwner(task), host.users) : null;
     if (uid === null) for (const { path } of task.folders) refuseForeignLinks(path);
     else {
       giveFolders(task.folders, uid);

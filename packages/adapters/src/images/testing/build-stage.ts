@@ -48,6 +48,8 @@ export class BuildStage implements AsyncDisposable {
   readonly index: PackageIndex;
   /** What builds said. */
   readonly lines: string[] = [];
+  /** Why the cache of all could not be used. */
+  readonly troubles: unknown[] = [];
   /** What they ran. */
   readonly tasks: PodTask[] = [];
 
@@ -153,7 +155,9 @@ export class BuildStage implements AsyncDisposable {
 
   /** Options of a builder that keeps the index's packages for all organizations. */
   shared(): Partial<HostedImagesOptions> {
-    return { shared: { folder: join(this.folder, "shared"), index: { url: this.index.url, file_origins: [] } } };
+    const index = { url: this.index.url, file_origins: [] };
+    const onTrouble = (error: unknown) => this.troubles.push(error);
+    return { shared: { folder: join(this.folder, "shared"), index, onTrouble } };
   }
 
   /** What lies in an organization's folder of images. */
