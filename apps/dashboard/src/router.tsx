@@ -10,6 +10,7 @@ import {
 import type { Api } from "./api/api.tsx";
 import { orgQuery, whoamiQuery } from "./api/queries.ts";
 import { databaseQuery } from "./features/databases/use-database.ts";
+import { hostedServiceQuery } from "./features/services/use-service.ts";
 import { OrgLayout } from "./routes/org-layout.tsx";
 import { PublicLayout } from "./routes/public-layout.tsx";
 import { SignedInLayout } from "./routes/signed-in-layout.tsx";
@@ -153,6 +154,18 @@ const databaseLogs = createRoute({
     pick(search, "source", "level", "since", "text"),
   component: lazyRouteComponent(() => import("./routes/logs-page.tsx"), "LogsPage"),
 });
+const databaseServices = createRoute({
+  getParentRoute: () => database,
+  path: "/services",
+  component: lazyRouteComponent(() => import("./routes/services-page.tsx"), "ServicesPage"),
+});
+const databaseService = createRoute({
+  getParentRoute: () => database,
+  path: "/services/$service",
+  loader: ({ context: { api, queries }, params }) => queries.ensureQueryData(hostedServiceQuery(api, params)),
+  component: lazyRouteComponent(() => import("./routes/service-page.tsx"), "ServicePage"),
+  errorComponent: InnerProblemPage,
+});
 const operations = createRoute({
   getParentRoute: () => org,
   path: "/operations",
@@ -179,7 +192,14 @@ const tree = root.addChildren([
       operation,
       audit,
       webhooks,
-      database.addChildren([databaseOverview, databaseTables, databaseTable, databaseLogs]),
+      database.addChildren([
+        databaseOverview,
+        databaseTables,
+        databaseTable,
+        databaseServices,
+        databaseService,
+        databaseLogs,
+      ]),
     ]),
   ]),
 ]);

@@ -23,7 +23,7 @@ export function DatabasePage() {
         <ProjectSection database={database} />
       </div>
       <Section title="Pods" actions={<Command text={`cli db status ${database.uri}`} />}>
-        <PodsTable database={database} />
+        <PodsTable pods={database.pods} is_asleep={database.state === "STOPPED"} />
       </Section>
       <Section title="Operations" actions={<Command text={`cli operations list --database ${database.name}`} />}>
         <OperationsTable org={org} database={database.name} />

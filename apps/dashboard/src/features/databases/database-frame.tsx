@@ -10,6 +10,7 @@ import { whyState } from "./why.ts";
 const TABS = [
   { to: "/orgs/$org/databases/$db", title: "Overview", exact: true },
   { to: "/orgs/$org/databases/$db/tables", title: "Tables", exact: false },
+  { to: "/orgs/$org/databases/$db/services", title: "Services", exact: false },
   { to: "/orgs/$org/databases/$db/logs", title: "Logs", exact: true },
 ] as const;
 

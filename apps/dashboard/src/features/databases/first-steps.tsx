@@ -7,7 +7,7 @@ interface FirstStepsProps {
   readonly uri: string | undefined;
 }
 
-/** What to type next, in a terminal: signing in, and for a new database the way to its first tables. */
+/** What to type next, in a terminal: signing in, and for a new database the way to its first call. */
 export function FirstSteps({ server, uri }: FirstStepsProps) {
   const steps = [
     { label: "Sign in, by a code that is confirmed here", text: `cli login --server ${server}` },
@@ -18,6 +18,9 @@ export function FirstSteps({ server, uri }: FirstStepsProps) {
           { label: "Write an application to begin with", text: "cli service example --out app.py" },
           { label: "Give the database the project's files and packages", text: `cli db update ${uri}` },
           { label: "Make the tables that app.py declares", text: `cli schema update app.py ${uri}` },
+          { label: "Start its routes", text: `cli service update app.py ${uri}` },
+          { label: "Make a key, and call a route at the address that the list shows", text: "cli key create first" },
+          { label: "See where the routes are", text: `cli service list ${uri}` },
         ]),
   ];
   return (

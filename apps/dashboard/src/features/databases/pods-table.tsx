@@ -1,4 +1,4 @@
-import type { Database, Pod } from "@appdb/contract/routes/control-databases";
+import type { Pod } from "@appdb/contract/routes/control-databases";
 import { Badge } from "../../ui/badge.tsx";
 import { formatBytes, formatDuration } from "../../ui/format.ts";
 import { Empty, ListTable } from "../../ui/table.tsx";
@@ -11,11 +11,12 @@ const TONES = {
   FAILED: "danger",
 } as const satisfies Record<Pod["state"], "plain" | "accent" | "good" | "warn" | "danger">;
 
-export function PodsTable({ database }: { readonly database: Database }) {
+/** Pods of a database or of a service; `is_asleep` says why there is none. */
+export function PodsTable({ pods, is_asleep }: { readonly pods: readonly Pod[]; readonly is_asleep: boolean }) {
   return (
     <ListTable
       caption="Pods"
-      list={{ items: database.pods, error: null, more: undefined, loading_more: false }}
+      list={{ items: pods, error: null, more: undefined, loading_more: false }}
       keyOf={(pod) => pod.id}
       columns={[
         {
@@ -48,7 +49,7 @@ export function PodsTable({ database }: { readonly database: Database }) {
           ),
         },
       ]}
-      empty={<Empty title="No pod runs">{database.state === "STOPPED" && "It uses no memory while it sleeps."}</Empty>}
+      empty={<Empty title="No pod runs">{is_asleep && "It uses no memory while it sleeps."}</Empty>}
     />
   );
 }

@@ -1,0 +1,95 @@
+import type { HostedService, Release } from "@appdb/contract/routes/control-services";
+import { useState } from "react";
+import { KEYS } from "../../api/queries.ts";
+import { useList } from "../../api/use-list.ts";
+import { Badge } from "../../ui/badge.tsx";
+import { Button } from "../../ui/button.tsx";
+import { ConfirmDialog } from "../../ui/confirm-dialog.tsx";
+import { Empty, ListTable } from "../../ui/table.tsx";
+import { Time } from "../../ui/time.tsx";
+import { useServiceChange } from "./service-actions.tsx";
+
+interface ReleasesTableProps {
+  readonly service: HostedService;
+  readonly may_change: boolean;
+}
+
+/** What the service ran and runs, each with the way back to it. */
+export function ReleasesTable({ service, may_change }: ReleasesTableProps) {
+  const { database: db, name, organization: org } = service;
+  const releases = useList([...KEYS.releases(org, db, name), service.generation], (api, query, options) =>
+    api.control.call("releaseList", { params: { org, db, service: name }, query }, options),
+  );
+  return (
+    <ListTable
+      caption="Releases, newest first"
+      list={releases}
+      keyOf={(release) => String(release.number)}
+      columns={[
+        {
+          title: "Release",
+          names_row: true,
+          cell: ({ number }) => (
+            <span className="inline-flex gap-2 tabular-nums">
+              {number}
+              {number === service.release && <Badge tone="good">runs</Badge>}
+            </span>
+          ),
+        },
+        { title: "Made", cell: ({ created_at }) => <Time at={created_at} to="second" /> },
+        { title: "By", cell: ({ created_by }) => created_by },
+        {
+          title: "Changes",
+          cell: ({ changes }) => <span className="block max-w-96 min-w-48 text-pretty">{changes.join("; ")}</span>,
+        },
+        { title: "Files", cell: ({ files }) => <code className="text-xs">{files?.slice(0, 12) ?? "-"}</code> },
+        {
+          title: "",
+          align_right: true,
+          cell: (release) =>
+            may_change &&
+            release.number !== service.desired_release && <RollBack service={service} release={release} />,
+        },
+      ]}
+      empty={<Empty title="No release yet" />}
+    />
+  );
+}
+
+function RollBack({ service, release }: { readonly service: HostedService; readonly release: Release }) {
+  const [asking, setAsking] = useState(false);
+  const { database, name, organization, uri } = service;
+  const change = useServiceChange(
+    service,
+    (api, number: number, options) =>
+      api.control.call(
+        "serviceRollback",
+        { params: { org: organization, db: database, service: name }, body: { release: number } },
+        options,
+      ),
+    () => setAsking(false),
+  );
+  return (
+    <>
+      <Button small aria-label={`Go back to release ${release.number}`} onClick={() => setAsking(true)}>
+        Go back
+      </Button>
+      {asking && (
+        <ConfirmDialog
+          title={`Have ${name} run release ${release.number} again?`}
+          verb="Go back"
+          is_harmless
+          command={`cli service rollback ${uri} --to ${release.number}`}
+          action={change}
+          onConfirm={() => change.run(release.number)}
+          onClose={() => {
+            change.reset();
+            setAsking(false);
+          }}
+        >
+          Its files and its image of then take over; no request is refused. The tables stay as they are.
+        </ConfirmDialog>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,148 @@
+import type { HostedService } from "@appdb/contract/routes/control-services";
+import { useState } from "react";
+import { useApi } from "../api/api.tsx";
+import { PodsTable } from "../features/databases/pods-table.tsx";
+import { downloadLog } from "../features/logs/download-log.ts";
+import { LogView } from "../features/logs/log-view.tsx";
+import { useLog } from "../features/logs/use-log.ts";
+import { may, useOrg } from "../features/organizations/use-org.ts";
+import { ReleasesTable } from "../features/services/releases-table.tsx";
+import { RoutesTable } from "../features/services/routes-table.tsx";
+import { ServiceActions } from "../features/services/service-actions.tsx";
+import { ServiceStateBadge } from "../features/services/service-state.tsx";
+import { useService } from "../features/services/use-service.ts";
+import { Alert, ProblemAlert } from "../ui/alert.tsx";
+import { Command } from "../ui/command.tsx";
+import { CopyButton } from "../ui/copy-button.tsx";
+import { plural } from "../ui/format.ts";
+import { Page, Section } from "../ui/page.tsx";
+import { SmallField } from "../ui/small-fields.tsx";
+import { TextLink } from "../ui/text-link.tsx";
+import { ToggleButton } from "../ui/toggle-button.tsx";
+
+const TAIL = 500;
+const DOWNLOAD = 10_000;
+
+/** A service as it is now: where it is, what it runs, what it wrote, and what can be done with it. */
+export function ServicePage() {
+  const org = useOrg();
+  const { service, error } = useService();
+  const { database, name, organization, state, uri } = service;
+  const may_change = may(org, "service.update");
+  return (
+    <Page
+      title={name}
+      badge={
+        <span aria-live="polite">
+          <ServiceStateBadge state={state} />
+        </span>
+      }
+      lead={<ServiceLead service={service} />}
+      actions={may_change && <ServiceActions service={service} />}
+    >
+      <p className="text-sm">
+        <TextLink to="/orgs/$org/databases/$db/services" params={{ org: organization, db: database }}>
+          All services of {database}
+        </TextLink>
+      </p>
+      {error && <ProblemAlert error={error} />}
+      <ServiceNotes service={service} />
+      <Section title="Routes" actions={<Command text={`cli service list cloud://${organization}:${database}`} />}>
+        <RoutesTable service={service} />
+      </Section>
+      <Section title="Releases" actions={<Command text={`cli service releases ${uri}`} />}>
+        <ReleasesTable service={service} may_change={may_change} />
+      </Section>
+      <Section title="Pods">
+        <PodsTable pods={service.pods} is_asleep={state === "STOPPED"} />
+      </Section>
+      <ServiceLog service={service} />
+    </Page>
+  );
+}
+
+function ServiceLead({ service: { app_file, endpoint, release, uri, workers } }: { readonly service: HostedService }) {
+  const runs = release === null ? "nothing runs" : `release ${release} of ${app_file}, ${plural(workers, "worker")}`;
+  return (
+    <>
+      <span className="inline-flex items-center gap-1">
+        <code className="text-sm break-all">{endpoint ?? uri}</code>
+        <CopyButton compact text={endpoint ?? uri} what="the address" />
+      </span>
+      <span className="block text-sm">{runs}</span>
+    </>
+  );
+}
+
+function ServiceNotes({ service }: { readonly service: HostedService }) {
+  const { app_file, database, failure, organization, reason, update_pending } = service;
+  return (
+    <>
+      {failure && (
+        <Alert kind="problem" title={failure.detail}>
+          {failure.hint && <p>{failure.hint}</p>}
+        </Alert>
+      )}
+      {reason && !failure && <Alert kind="note" title={reason} />}
+      {update_pending && (
+        <Alert kind="note" title="The database has newer project files or another image than the release that runs">
+          <p>
+            <Command text={`cli service update ${app_file} cloud://${organization}:${database}`} />
+          </p>
+        </Alert>
+      )}
+    </>
+  );
+}
+
+function ServiceLog({ service }: { readonly service: HostedService }) {
+  const { control } = useApi();
+  const [following, setFollowing] = useState(true);
+  const [search, setSearch] = useState("");
+  const [download_error, setDownloadError] = useState<Error | null>(null);
+  const { database, name, organization, uri } = service;
+  const params = { org: organization, db: database, service: name };
+  const log = useLog({
+    key: [uri, following].join(" "),
+    is_numbered: false,
+    goes_on: following,
+    open: (client, _, signal) =>
+      client.lines("serviceLogs", { params, query: { tail: TAIL, follow: following ? "1" : "0" } }, signal),
+  });
+  const download = () => {
+    setDownloadError(null);
+    const lines = control.lines("serviceLogs", { params, query: { tail: DOWNLOAD } }, new AbortController().signal);
+    downloadLog(lines, `${organization}-${database}-${name.replaceAll("/", "-")}.log`).catch(setDownloadError);
+  };
+  return (
+    <Section title="Log" actions={<Command text={`cli service logs ${uri}${following ? " -f" : ""}`} />}>
+      {download_error && <ProblemAlert error={download_error} />}
+      <LogView
+        label="Log of the service"
+        log={log}
+        search={search}
+        empty="The service has written nothing."
+        onDownload={download}
+        tools={
+          <>
+            <SmallField
+              label="With the text"
+              type="search"
+              className="w-44"
+              value={search}
+              onChange={(event) => setSearch(event.target.value)}
+            />
+            <ToggleButton
+              small
+              pressed={following}
+              works={log.error === null}
+              onToggle={() => setFollowing(!following)}
+            >
+              Follow
+            </ToggleButton>
+          </>
+        }
+      />
+    </Section>
+  );
+}
