@@ -1,10 +1,11 @@
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { canMount } from "@appdb/testkit/can-mount";
 import { eventually } from "@appdb/testkit/eventually";
 import { expect, test } from "vitest";
 import { makePlace } from "./support/place.ts";
 import { expectExit, expectProblem, listServices, makeProject, post, query, serveProject } from "./support/served.ts";
-import { canMount, mountSmallDisk } from "./support/small-disk.ts";
+import { mountSmallDisk } from "./support/small-disk.ts";
 
 const APP = `
 import appdb as db

@@ -1,10 +1,11 @@
 import { randomBytes } from "node:crypto";
+import { canMount } from "@appdb/testkit/can-mount";
 import { eventually } from "@appdb/testkit/eventually";
 import { expect, test } from "vitest";
 import { ended, type Hosted, startHosted, startLogin } from "./support/hosted.ts";
 import { makePlace, type Place } from "./support/place.ts";
 import { expectExit, expectProblem, writeFile } from "./support/served.ts";
-import { canMount, mountSmallDisk, type SmallDisk } from "./support/small-disk.ts";
+import { mountSmallDisk, type SmallDisk } from "./support/small-disk.ts";
 
 const MAIN = "cloud://acme:main";
 const APP = `

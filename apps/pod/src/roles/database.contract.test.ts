@@ -3,7 +3,11 @@ import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { withClient } from "@appdb/adapters/postgres/database-admin";
+import { EmbeddedPostgres } from "@appdb/adapters/postgres/embedded-postgres";
 import { commandLine, isAlive } from "@appdb/adapters/processes/process-identity";
+import { VERSION } from "@appdb/contract/version";
+import { CATALOG_FORMAT } from "@appdb/engine/schema/ensure-catalog";
+import { createSilentLog } from "@appdb/testkit/silent-log";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { waitFor } from "../testing/daemon-harness.ts";
 import { openPodHarness, type PodHarness, type StartedPod } from "../testing/pod-harness.ts";
@@ -204,6 +208,51 @@ test("a pod that is killed leaves no process, and the next one goes on with the 
   );
 });
 
+test("an upgrade that fails ends the pod with the step that failed; the rows are there, and a copy of them", {
+  timeout: TIMEOUT,
+}, async () => {
+  const { data_folder, run_folder, postgres_bin, template_folder, log_folder } = await harness.spec();
+  const dsn = `postgresql:///main?host=${encodeURIComponent(run_folder)}&user=postgres`;
+  const newest = CATALOG_FORMAT.newest;
+  // a database that says it is of the version before, and is not
+  const forget = `delete from appdb.migrations where id = ${newest}`;
+  await withClient(dsn, async (client) => void (await client.query(forget)));
+  pod.child.kill("SIGTERM");
+  expect(await pod.ended()).toBe(0);
+  const folder = join(data_folder, "postgres");
+  const mark = join(folder, "18", "format.json");
+  expect(JSON.parse(readFileSync(mark, "utf8"))).toEqual({ catalog: newest, version: VERSION });
+  // and was made before clusters were marked
+  rmSync(mark);
+  pod = harness.start(await harness.spec());
+  expect(await pod.ended()).toBe(1);
+  expect(pod.said()).toMatch(
+    /error: Step \d+ of bringing the database to version \S+ failed: .*Nothing of it was changed\./,
+  );
+  expect(readdirSync(join(folder, "before-upgrade"))).toEqual([VERSION]);
+
+  // the version that it comes from works with it
+  const log = createSilentLog();
+  const log_file = join(log_folder, "postgres.log");
+  await using postgres = new EmbeddedPostgres({
+    ...{
+      bin: postgres_bin,
+      folder,
+      runtime_folder: run_folder,
+      keeps_runtime_folder: true,
+      log_file,
+      log,
+      template_folder,
+    },
+  });
+  await postgres.start();
+  const restore = `insert into appdb.migrations (id, breaking, product_version) values (${newest}, true, '${VERSION}')`;
+  await withClient(dsn, async (client) => void (await client.query(restore)));
+  await postgres.stop();
+  await restart();
+  expect((await pod.ask("GET", "/v1/tables/docs")).json()).toMatchObject({ rows: 6 });
+});
+
 test("data of a newer product or of another PostgreSQL is refused by name", { timeout: TIMEOUT }, async () => {
   const { data_folder, run_folder } = await harness.spec();
   const dsn = `postgresql:///main?host=${encodeURIComponent(run_folder)}&user=postgres`;
@@ -219,7 +268,7 @@ test("data of a newer product or of another PostgreSQL is refused by name", { ti
   expect(await pod.ended()).toBe(1);
   expect(pod.said()).toContain("The database was written by version 99.1.0");
 
-  const [major = ""] = readdirSync(join(data_folder, "postgres"));
+  const major = "18";
   writeFileSync(join(data_folder, "postgres", major, "PG_VERSION"), "17\n");
   pod = harness.start(await harness.spec());
   expect(await pod.ended()).toBe(1);

@@ -172,6 +172,7 @@ test("stop ends daemon, PostgreSQL, services and workers and leaves no socket", 
   const workers = childrenOf(served.pid ?? 0);
   expect(workers.length).toBeGreaterThan(0);
   expect((await client.health()).busy).toBeGreaterThan(0);
+  expect(existsSync(join(harness.home, HOME_PATHS.postgres, "18", "format.json"))).toBe(true);
   await client.stop();
   await waitFor(() => !running.some(isAlive) && harness.findPostgres() === undefined);
   await waitFor(() => !workers.some((pid) => existsSync(`/proc/${pid}/cwd`)));

@@ -5,6 +5,8 @@ import { SERVER_PATHS, type ServerConfig } from "../config.ts";
 
 const DATABASE = "control";
 
+type PostgresConfig = Pick<ServerConfig, "database" | "runtime_base">;
+
 export interface ControlPostgres extends AsyncDisposable {
   readonly dsn: string;
 }
@@ -14,7 +16,7 @@ export interface ControlPostgres extends AsyncDisposable {
  * before when `format` is newer than what it is in.
  */
 export async function openPostgres(
-  config: ServerConfig,
+  config: PostgresConfig,
   home: string,
   format: ClusterFormat,
   log: Logger,
@@ -32,11 +34,11 @@ export async function openPostgres(
 }
 
 /** Where the PostgreSQL of a server that runs already is reached. */
-export async function runningDsn(config: ServerConfig, home: string, log: Logger): Promise<string> {
+export async function runningDsn(config: PostgresConfig, home: string, log: Logger): Promise<string> {
   return config.database.url?.reveal() ?? (await createEmbedded(config, home, log)).dsn(DATABASE);
 }
 
-async function createEmbedded(config: ServerConfig, home: string, log: Logger, format?: ClusterFormat) {
+async function createEmbedded(config: PostgresConfig, home: string, log: Logger, format?: ClusterFormat) {
   const { EmbeddedPostgres } = await import("@appdb/adapters/postgres/embedded-postgres");
   const { nameRuntimeFolder } = await import("@appdb/adapters/postgres/runtime-folder");
   const { locateTools, requirePostgresBin } = await import("@appdb/adapters/tools/locate-tools");

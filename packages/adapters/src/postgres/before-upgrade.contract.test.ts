@@ -15,6 +15,7 @@ import { join } from "node:path";
 import { VERSION } from "@appdb/contract/version";
 import { CATALOG_FORMAT, ensureCatalog } from "@appdb/engine/schema/ensure-catalog";
 import { MIGRATIONS } from "@appdb/engine/schema/migrations";
+import { canMount } from "@appdb/testkit/can-mount";
 import { eventually } from "@appdb/testkit/eventually";
 import { findCheckout } from "@appdb/testkit/postgres-binaries";
 import { createSilentLog } from "@appdb/testkit/silent-log";
@@ -50,14 +51,19 @@ const copies = () => readdirSync(join(home, "postgres", "before-upgrade"));
 const unfinished = () => readdirSync(join(home, "postgres")).filter((name) => name.startsWith("unfinished-"));
 const readMark = (folder: string) => JSON.parse(readFileSync(join(folder, "format.json"), "utf8"));
 
-/** Starts a version, lets it work in the database `main`, and stops it; answers the rows and the catalog that it leaves. */
-async function runVersion(migrations: typeof NEW, statement = "select 1", log = createSilentLog()) {
-  await using postgres = new EmbeddedPostgres({
-    ...{ bin, folder: join(home, "postgres"), runtime_folder, log_file: join(home, "postgres.log"), log },
+/** The PostgreSQL of a version. */
+function makePostgres(migrations: typeof NEW, folder = join(home, "postgres")): EmbeddedPostgres {
+  return new EmbeddedPostgres({
+    ...{ bin, folder, runtime_folder, log_file: join(home, "postgres.log"), log: createSilentLog() },
     // no power is cut here, and other tests keep the disk busy
     settings: { fsync: "off" },
     format: { ...CATALOG_FORMAT, newest: newestOf(migrations) },
   });
+}
+
+/** Starts a version, lets it work in the database `main`, and stops it; answers the rows and the catalog that it leaves. */
+async function runVersion(migrations: typeof NEW, statement = "select 1") {
+  await using postgres = makePostgres(migrations);
   await postgres.ensureDatabase("main");
   await using sql = createPgPool({ dsn: postgres.dsn("main"), max: 2, application_name: "upgrade test" });
   await ensureCatalog(sql, migrations);
@@ -113,12 +119,67 @@ test("a start that is killed while it copies changes nothing, and the next one c
   expect(await runVersion(OLD)).toEqual(["{1,4,5}", String(OLD_CATALOG)]);
 });
 
-/** A process of its own starts the new version, with a `cp` that stops halfway. */
+test("a disk that turns out too short is told by name, and a stop while it copies is not waited out; both change nothing", async () => {
+  await withTool("cp", 'echo "cp: error writing here: No space left on device" >&2; exit 1', async () => {
+    const error = await runVersion(NEW).catch((met: unknown) => met);
+    expect(error).toMatchObject({
+      code: "disk_full",
+      message: expect.stringMatching(
+        /^The database is copied before .*: less was free than it takes\. Nothing was changed\.$/,
+      ),
+    });
+  });
+  expect(unfinished()).toEqual([]);
+  await withTool("cp", HALFWAY, async () => {
+    const postgres = makePostgres(NEW);
+    const starting = postgres.start().catch((error: unknown) => error);
+    await eventually(() => expect(isHalfway()).toBe(true), { timeout_ms: 40_000 });
+    await postgres.stop();
+    expect(await starting).toMatchObject({ code: "postgres_failed", message: expect.stringContaining("was stopped") });
+  });
+  expect([unfinished(), readMark(inCluster()).catalog]).toEqual([[], OLD_CATALOG]);
+});
+
+test.skipIf(!canMount())(
+  "a disk without room for the copy is told with what is needed before anything is done",
+  async () => {
+    const small = join(home, "small");
+    mkdirSync(small);
+    execFileSync("mount", ["-t", "tmpfs", "-o", "size=120m,mode=0700", "tmpfs", small]);
+    try {
+      execFileSync("cp", ["-r", join(home, "postgres", "18"), small]);
+      await using postgres = makePostgres(NEW, small);
+      await expect(postgres.start()).rejects.toMatchObject({
+        code: "disk_full",
+        message: expect.stringMatching(/no room for that: \d+ MB are needed, \d+ MB are free\. Nothing was changed\.$/),
+      });
+      expect([readdirSync(small), readMark(join(small, "18")).catalog]).toEqual([["18"], OLD_CATALOG]);
+    } finally {
+      execFileSync("umount", [small]);
+    }
+  },
+);
+
+/** A `cp` that stops in the middle. */
+const HALFWAY = 'for to do :; done; mkdir "$to" && echo 18 >"$to/PG_VERSION" && exec sleep 60';
+const isHalfway = () => unfinished().some((name) => existsSync(join(home, "postgres", name, "PG_VERSION")));
+
+/** Puts a program of the system aside for a time. */
+async function withTool(name: string, script: string, work: () => Promise<void>): Promise<void> {
+  const [tools, path] = [join(home, "tools"), process.env.PATH];
+  mkdirSync(tools, { recursive: true });
+  writeFileSync(join(tools, name), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+  process.env.PATH = `${tools}:${path}`;
+  try {
+    await work();
+  } finally {
+    process.env.PATH = path;
+    rmSync(tools, { recursive: true });
+  }
+}
+
+/** A process of its own starts the new version, and is killed while it copies. */
 async function killWhileCopying(): Promise<void> {
-  const tools = join(home, "tools");
-  mkdirSync(tools);
-  const halfway = '#!/bin/sh\nfor to do :; done\nmkdir "$to" && echo 18 >"$to/PG_VERSION" && exec sleep 60\n';
-  writeFileSync(join(tools, "cp"), halfway, { mode: 0o755 });
   const [folder, log_file] = [join(home, "postgres"), join(home, "postgres.log")];
   const script = `
     import { EmbeddedPostgres } from "@appdb/adapters/postgres/embedded-postgres";
@@ -128,16 +189,17 @@ async function killWhileCopying(): Promise<void> {
     await new EmbeddedPostgres({ ...options, log, format: CATALOG_FORMAT }).start();
   `;
   const args = ["--conditions=source", "--import", "tsx", "--input-type=module", "-e", script];
-  const env = { ...process.env, PATH: `${tools}:${process.env.PATH}` };
-  const child = spawn(process.execPath, args, { cwd: join(ROOT, "packages", "testkit"), env, stdio: "inherit" });
-  const exited = once(child, "exit");
-  try {
-    const isHalfway = () => unfinished().some((name) => existsSync(join(folder, name, "PG_VERSION")));
-    await eventually(() => expect(isHalfway()).toBe(true), { timeout_ms: 40_000 });
-  } finally {
-    child.kill("SIGKILL");
-    await exited;
-  }
+  const cwd = join(ROOT, "packages", "testkit");
+  await withTool("cp", HALFWAY, async () => {
+    const child = spawn(process.execPath, args, { cwd, env: process.env, stdio: "inherit" });
+    const exited = once(child, "exit");
+    try {
+      await eventually(() => expect(isHalfway()).toBe(true), { timeout_ms: 40_000 });
+    } finally {
+      child.kill("SIGKILL");
+      await exited;
+    }
+  });
 }
 
 /** Does what docs/upgrades.md says. */
