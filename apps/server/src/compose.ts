@@ -6,6 +6,7 @@ import { AppError } from "@appdb/contract/errors";
 import type { Logger } from "@appdb/engine/ports";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import type pg from "pg";
+import { Registry } from "prom-client";
 import { SERVER_PATHS, type ServerConfig } from "./config.ts";
 import { addAccountRoutes } from "./control-plane/account/routes.ts";
 import { addBlobRoutes } from "./control-plane/blobs/routes.ts";
@@ -15,6 +16,7 @@ import { EventStreams } from "./control-plane/events/event-stream.ts";
 import { createRecordEvent } from "./control-plane/events/record-event.ts";
 import { addEventRoutes } from "./control-plane/events/routes.ts";
 import { addInvitationRoutes } from "./control-plane/invitations/routes.ts";
+import { createKeySnapshots, type KeySnapshots } from "./control-plane/keys/key-snapshots.ts";
 import { createKeyUses, type KeyUses } from "./control-plane/keys/key-uses.ts";
 import { addKeyRoutes } from "./control-plane/keys/routes.ts";
 import { createVerifyKey } from "./control-plane/keys/verify-key.ts";
@@ -66,6 +68,9 @@ export interface ServerDeps {
   readonly key_uses: KeyUses;
   readonly blobs: BlobStore;
   readonly pods: KnownPods;
+  readonly snapshots: KeySnapshots;
+  /** What `/metrics` answers. */
+  readonly metrics: Registry;
 }
 
 export interface ComposeInput {
@@ -122,6 +127,8 @@ export function composeServer(input: ComposeInput): ComposedServer {
     ...{ config, log, db, pool, site, mail, attempts, identity, findOrg },
     ...{ recordEvent, envelope, notifications, key_uses },
     blobs: createDiskBlobs(join(config.home, SERVER_PATHS.blobs)),
+    snapshots: createKeySnapshots({ db, log, notifications, master_key: input.master_key }),
+    metrics: new Registry(),
     pods: input.pods ?? { isolates: config.pods.driver === "process" ? false : undefined },
   };
   const app = createHttpServer({ log, site, trusted_proxies: config.trusted_proxies, identity, findOrg });

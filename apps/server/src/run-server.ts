@@ -11,6 +11,7 @@ import { cleanHourly } from "./database/clean.ts";
 import { controlFormat, migrate, readMigrations } from "./database/migrate.ts";
 import { openDatabase } from "./database/pool.ts";
 import { openPostgres } from "./database/postgres.ts";
+import { startGateway } from "./gateway/gateway.ts";
 import { findSecret, keepPort, keptPort, lockHome, openHome, openSecret, removeRunning, writeRunning } from "./home.ts";
 import { type Dashboard, findDashboard, readDashboard } from "./http/static.ts";
 import { openFirstAccount } from "./identity/first-account.ts";
@@ -76,6 +77,9 @@ export async function runServer(watched: Pick<ReconcilerDeps, "reconcileStepDone
           ...{ ...deps, ...watched, machine, pool_options: database.pool.options },
           allow_private: config.webhook_private,
         });
+  await using gateway = config.roles.includes("gateway")
+    ? await startGateway({ ...deps, config: config.gateway, place: config })
+    : undefined;
   const port = await listen(app, config, home);
   site.url = config.public_url ?? `http://${hostOf(config.host)}:${port}`;
   try {
@@ -89,6 +93,7 @@ export async function runServer(watched: Pick<ReconcilerDeps, "reconcileStepDone
     log.info({ reason }, "the server stops");
   } finally {
     removeRunning(home);
+    await gateway?.[Symbol.asyncDispose]();
     await reconciler?.stop(config.pods.are_kept ? "keep pods" : "end pods");
     await app.close();
     mail?.close();

@@ -7,6 +7,7 @@ const CHANNELS = [
   "control_keys",
   "control_lines",
   "control_databases",
+  "control_service_routes",
 ] as const;
 export type Channel = (typeof CHANNELS)[number];
 

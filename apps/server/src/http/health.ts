@@ -2,20 +2,21 @@ import type { Logger } from "@appdb/engine/ports";
 import type { FastifyInstance } from "fastify";
 import { sql } from "kysely";
 import type pg from "pg";
-import { collectDefaultMetrics, Histogram, Registry } from "prom-client";
+import { collectDefaultMetrics, Histogram, type Registry } from "prom-client";
 import type { Database } from "../database/pool.ts";
 
 export interface HealthDeps {
   readonly db: Database;
   readonly pool: pg.Pool;
   readonly log: Logger;
+  readonly metrics: Registry;
 }
 
 const BUCKETS_S = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 30];
 
 /** `/health`: the process lives. `/ready`: it reaches its database. `/metrics`: for Prometheus; no name of a tenant is a label. */
 export function addHealthRoutes(app: FastifyInstance, deps: HealthDeps): void {
-  const registry = new Registry();
+  const registry = deps.metrics;
   collectDefaultMetrics({ register: registry });
   const requests = new Histogram({
     name: "appdb_control_request_seconds",

@@ -1,0 +1,43 @@
+import type { OutgoingHttpHeaders } from "node:http";
+import { AppError, toProblem } from "@appdb/contract/errors";
+import { type Exchange, REQUEST_ID } from "./exchange.ts";
+
+/** How long a refused body may go on to come: who writes without reading would not see the answer otherwise. */
+const LINGER_MS = 2_000;
+
+/** Answers with a problem; what is no AppError becomes `internal_error` without its inner text. Answers its status. */
+export function answerProblem(exchange: Exchange, error: unknown): number {
+  const { req, res, id } = exchange;
+  const problem = toProblem(error, id);
+  if (res.headersSent || res.destroyed) {
+    res.destroy();
+    return problem.status;
+  }
+  const body = Buffer.from(JSON.stringify(problem));
+  const headers: OutgoingHttpHeaders = {
+    ...exchange.headers,
+    [REQUEST_ID]: id,
+    "content-type": "application/problem+json; charset=utf-8",
+    "content-length": body.length,
+    "cache-control": "no-store",
+  };
+  const retry_after_s = error instanceof AppError ? error.meta["retry_after_s"] : undefined;
+  if (typeof retry_after_s === "number") headers["retry-after"] = String(retry_after_s);
+  if (problem.status === 401) headers["www-authenticate"] = 'Bearer realm="services"';
+  const has_more = !req.complete;
+  if (has_more && req.httpVersionMajor === 1) headers["connection"] = "close";
+  res.writeHead(problem.status, headers);
+  res.end(body);
+  if (has_more) endLate(exchange);
+  return problem.status;
+}
+
+function endLate({ req }: Exchange): void {
+  const { socket } = req;
+  if ("stream" in req) {
+    req.resume();
+    return;
+  }
+  req.resume();
+  setTimeout(() => socket.destroy(), LINGER_MS).unref();
+}

@@ -1,0 +1,55 @@
+import { randomBytes } from "node:crypto";
+import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders } from "node:http";
+import type { Http2ServerRequest } from "node:http2";
+import type { Writable } from "node:stream";
+import type { RoutedDatabase } from "./routing-table.ts";
+
+/** HTTP/1.1 and HTTP/2 alike. */
+export type GatewayRequest = IncomingMessage | Http2ServerRequest;
+export type GatewayResponse = Writable & {
+  readonly headersSent: boolean;
+  writeHead(status: number, headers: OutgoingHttpHeaders): unknown;
+  writeContinue(): void;
+};
+
+/** One request and its answer, and what became known of it on the way. */
+export interface Exchange {
+  readonly req: GatewayRequest;
+  readonly res: GatewayResponse;
+  readonly id: string;
+  /** By the steady clock. */
+  readonly started_at: number;
+  readonly is_secure: boolean;
+  /** The client waits to be told to go on before it sends its body. */
+  readonly awaits_continue: boolean;
+  database: RoutedDatabase | undefined;
+  /** Within the database; empty while nobody knows. */
+  service: string;
+  /** What the service is asked for, with the query. */
+  path: string;
+  /** Its name, never its text. */
+  key: string;
+  /** What every answer says beside what the service says. */
+  readonly headers: OutgoingHttpHeaders;
+}
+
+/** A caller's own id is taken when it can stand in a header and in a log line without harm. */
+const SANE_ID = /^[\w.:-]{1,128}$/;
+export const REQUEST_ID = "x-request-id";
+
+/** Names requests: the caller's own id, else one that no other process makes and that counts up. */
+export function createRequestIds(): (headers: IncomingHttpHeaders) => string {
+  const prefix = randomBytes(6).toString("base64url");
+  let count = 0;
+  return (headers) => {
+    const own = headers[REQUEST_ID];
+    if (typeof own === "string" && SANE_ID.test(own)) return own;
+    count += 1;
+    return `${prefix}-${count.toString(36)}`;
+  };
+}
+
+/** Which host the client asked for. */
+export function hostOf({ headers }: GatewayRequest): string {
+  return headers[":authority"]?.toString() ?? headers.host ?? "";
+}

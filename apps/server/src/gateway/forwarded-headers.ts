@@ -1,0 +1,80 @@
+import type { IncomingHttpHeaders, OutgoingHttpHeaders } from "node:http";
+import { type Exchange, hostOf, REQUEST_ID } from "./exchange.ts";
+
+/** Between two neighbours alone. */
+const HOP_BY_HOP = new Set([
+  "connection",
+  "keep-alive",
+  "proxy-authenticate",
+  "proxy-authorization",
+  "proxy-connection",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+  "http2-settings",
+  "expect",
+]);
+
+/** What the gateway says itself: nobody else is believed. */
+const OWN = new Set([
+  REQUEST_ID,
+  "x-forwarded-for",
+  "x-forwarded-proto",
+  "x-forwarded-host",
+  "x-forwarded-prefix",
+  "x-forwarded-port",
+  "forwarded",
+  "x-real-ip",
+]);
+
+/** What a service is told: the client's headers as they were read once, so that gateway and service understand the same. */
+export function requestHeaders(exchange: Exchange): OutgoingHttpHeaders {
+  const { req, id, is_secure, service } = exchange;
+  const host = hostOf(req);
+  const sent: OutgoingHttpHeaders = { host };
+  const dropped = namedByConnection(req.headers);
+  for (const [name, value] of Object.entries(req.headers)) {
+    if (name.startsWith(":") || HOP_BY_HOP.has(name) || OWN.has(name) || dropped?.has(name) === true) continue;
+    sent[name] = value;
+  }
+  sent[REQUEST_ID] = id;
+  sent["x-forwarded-for"] = req.socket.remoteAddress ?? "";
+  sent["x-forwarded-proto"] = is_secure ? "https" : "http";
+  sent["x-forwarded-host"] = host;
+  sent["x-forwarded-prefix"] = `/${service}`;
+  // a body without a length has to be marked off: written bare, what follows would be read as another request
+  if (hasBody(exchange) && sent["content-length"] === undefined) sent["transfer-encoding"] = "chunked";
+  return sent;
+}
+
+/** What a client is told of what the service said. */
+export function answerHeaders(headers: IncomingHttpHeaders, own: OutgoingHttpHeaders): OutgoingHttpHeaders {
+  const sent: OutgoingHttpHeaders = {};
+  const dropped = namedByConnection(headers);
+  for (const [name, value] of Object.entries(headers)) {
+    if (HOP_BY_HOP.has(name) || dropped?.has(name) === true) continue;
+    sent[name] = value;
+  }
+  return Object.assign(sent, own);
+}
+
+/** Whether bytes follow the headers. */
+export function hasBody({ req }: Pick<Exchange, "req">): boolean {
+  const { headers } = req;
+  if (headers["transfer-encoding"] !== undefined) return true;
+  const length = headers["content-length"];
+  if (length !== undefined) return length !== "0";
+  return "stream" in req && !req.stream.endAfterHeaders;
+}
+
+function namedByConnection(headers: IncomingHttpHeaders): Set<string> | undefined {
+  const { connection } = headers;
+  if (connection === undefined || connection === "keep-alive" || connection === "close") return undefined;
+  return new Set(
+    connection
+      .toLowerCase()
+      .split(",")
+      .map((name) => name.trim()),
+  );
+}

@@ -1,0 +1,262 @@
+import { connect } from "node:net";
+import { eventually } from "@appdb/testkit/eventually";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type GatewayStage, openGatewayStage } from "../testing/gateway-stage.ts";
+import { openServer, type TestServer } from "../testing/open-server.ts";
+import { type OrgStage, openOrgStage } from "../testing/people.ts";
+
+let server: TestServer;
+let stage: GatewayStage;
+let people: OrgStage;
+let key: string;
+
+beforeAll(async () => {
+  server = await openServer();
+  stage = await openGatewayStage(server, { limits: { request_ms: 2_000, body_bytes: 1_000, upload_bytes: 2_000 } });
+  people = await openOrgStage(server);
+  key = await stage.makeKey(people.org, people.owner, "caller");
+});
+afterAll(async () => {
+  await stage[Symbol.asyncDispose]();
+  await server[Symbol.asyncDispose]();
+});
+
+let count = 0;
+/** A database of its own with a service `ingest` that runs. */
+async function openService(answer?: Parameters<GatewayStage["runPod"]>[2]) {
+  const database = await stage.makeDatabase(people.org, { name: `db${++count}` });
+  const id = await stage.makeService(people.org, database.id, "ingest");
+  const service = { id, database_id: database.id };
+  const pod = await stage.runPod(service, 1, answer);
+  await stage.serve(id, 1);
+  await eventually(() => expect(stage.gateway.table.byId(database.id)?.services[0]?.instance).toBe(1));
+  return { database, service, pod, url: `${database.url}/ingest` };
+}
+
+async function call(url: string, init: RequestInit & { key?: string | undefined } = {}) {
+  const { key: shown = key, ...rest } = init;
+  const answer = await fetch(url, { ...rest, headers: { "x-api-key": shown, ...rest.headers } });
+  const text = await answer.text();
+  return {
+    status: answer.status,
+    headers: answer.headers,
+    text,
+    json: text.startsWith("{") ? JSON.parse(text) : undefined,
+  };
+}
+
+/** What a server answers to bytes as they are, until it closes the connection or is silent. */
+async function sendRaw(url: string, text: string): Promise<string> {
+  const { port } = new URL(url);
+  return await new Promise((resolve, reject) => {
+    const socket = connect({ host: "127.0.0.1", port: Number(port) }, () => socket.write(text));
+    let got = "";
+    socket.setTimeout(300, () => socket.destroy());
+    socket.on("data", (chunk) => {
+      got += chunk;
+    });
+    socket.on("error", reject);
+    socket.on("close", () => resolve(got));
+  });
+}
+
+describe("a request to a service", () => {
+  test("reaches it without the service's name, with its body, and is told where it came from", async () => {
+    const { url } = await openService();
+    const answer = await call(`${url}/docs?limit=2`, {
+      method: "POST",
+      body: '{"title":"Hello"}',
+      headers: { "content-type": "application/json", "x-request-id": "mine-1", "x-forwarded-for": "6.6.6.6" },
+    });
+    expect(answer).toMatchObject({
+      status: 200,
+      json: {
+        ...{ instance: 1, method: "POST", url: "/docs?limit=2", body: '{"title":"Hello"}' },
+        headers: {
+          "x-request-id": "mine-1",
+          "x-forwarded-for": "127.0.0.1",
+          "x-forwarded-proto": "http",
+          "x-forwarded-host": new URL(url).host,
+          "x-forwarded-prefix": "/ingest",
+        },
+      },
+    });
+    expect(answer.headers.get("x-request-id")).toBe("mine-1");
+    expect(answer.headers.get("ratelimit-policy")).toBe('"key";q=10000;w=1');
+  });
+
+  test("is answered by the service with the longest name that its path begins with", async () => {
+    const { url, database } = await openService();
+    const id = await stage.makeService(people.org, database.id, "ingest/deep");
+    await stage.runPod({ id, database_id: database.id }, 7);
+    await stage.serve(id, 7);
+    await eventually(async () =>
+      expect((await call(`${url}/deep/docs`)).json).toMatchObject({ instance: 7, url: "/docs" }),
+    );
+    expect((await call(`${url}/deeper`)).json).toMatchObject({ instance: 1, url: "/deeper" });
+  });
+
+  test("needs a good key, X-api-key before a bearer; health alone needs none", async () => {
+    const { url, database } = await openService();
+    const asked = async (headers: Record<string, string>, path = "/docs") => {
+      const answer = await fetch(url + path, { headers });
+      const { code = "" } = (await answer.json()) as { code?: string };
+      return [answer.status, code];
+    };
+    expect(await asked({})).toEqual([401, "unauthorized"]);
+    expect(await asked({ "x-api-key": `${key}x` })).toEqual([401, "unauthorized"]);
+    expect(await asked({ authorization: `Bearer ${key}` })).toEqual([200, ""]);
+    expect(await asked({ "x-api-key": "sk_no", authorization: `Bearer ${key}` })).toEqual([401, "unauthorized"]);
+    expect(await asked({}, "/health")).toEqual([200, ""]);
+    const unknown = await fetch(`${database.url}/other/docs`);
+    expect(unknown.status, "who shows no key learns no names").toBe(401);
+    expect((await call(`${database.url}/other/docs`)).json).toMatchObject({ status: 404, code: "service_not_found" });
+    const grant = `access:cloud://${people.org.name}:db${count}/services/other`;
+    const other = await stage.makeKey(people.org, people.owner, "other", [grant]);
+    await eventually(async () =>
+      expect((await call(`${url}/docs`, { key: other })).json).toMatchObject({ status: 403, code: "forbidden" }),
+    );
+  });
+
+  test("is refused within a second of its key's end", async () => {
+    const { url } = await openService();
+    const short = await stage.makeKey(people.org, people.owner, "short");
+    await eventually(async () => expect((await call(url, { key: short })).status).toBe(200));
+    await server.ask("keyDelete", { as: people.owner, params: { org: people.org.name, name: "short" } });
+    await eventually(async () => expect((await call(url, { key: short })).status).toBe(401), { timeout_ms: 1_000 });
+  });
+
+  test("never reaches another organization's database, whatever host it names", async () => {
+    const mine = await openService();
+    const theirs = await stage.makeDatabase(people.other_org);
+    const id = await stage.makeService(people.other_org, theirs.id, "ingest");
+    await stage.runPod({ id, database_id: theirs.id }, 66);
+    await stage.serve(id, 66);
+    const their_key = await stage.makeKey(people.other_org, people.outsider, "theirs");
+    await eventually(async () =>
+      expect((await call(`${theirs.url}/ingest/docs`, { key: their_key })).json).toMatchObject({ instance: 66 }),
+    );
+    expect((await call(`${theirs.url}/ingest/docs`)).status).toBe(401);
+    expect((await call(`${mine.url}/docs`, { key: their_key })).status).toBe(401);
+    const raw = await sendRaw(
+      mine.url,
+      `GET /ingest/docs HTTP/1.1\r\nHost: ${new URL(theirs.url).host}\r\nX-api-key: ${key}\r\nConnection: close\r\n\r\n`,
+    );
+    expect(raw).toContain('"instance":1');
+  });
+});
+
+describe("what a service does not do", () => {
+  test("is said by name: too large, too slow, broken off, not running", async () => {
+    const { url, service, pod } = await openService((req, res) => {
+      if (req.url === "/slow") return;
+      if (req.url === "/break") return void req.socket.destroy();
+      res.writeHead(200, { "content-length": 10 });
+      res.write("half");
+      setTimeout(() => res.destroy(), 20);
+    });
+    const json = { "content-type": "application/json" };
+    const post = (path: string, body: string, headers = json) => call(url + path, { method: "POST", body, headers });
+    expect((await post("/", " ".repeat(1_001))).json).toMatchObject({ status: 413, code: "payload_too_large" });
+    expect((await post("/slow", "{}")).json).toMatchObject({ status: 504, code: "service_timeout" });
+    expect((await post("/break", "{}")).json).toMatchObject({ status: 502, code: "service_broken" });
+    await expect(call(`${url}/half`)).rejects.toThrow(/terminated|failed/);
+    expect(
+      pod.requests.filter((req) => req.url === "/break"),
+      "it is not sent twice",
+    ).toHaveLength(1);
+    await server.deps.db
+      .updateTable("control.services")
+      .set({ observed: null, state: "FAILED" })
+      .where("id", "=", service.id)
+      .execute();
+    await eventually(async () =>
+      expect((await call(url)).json).toMatchObject({ status: 503, code: "service_not_available" }),
+    );
+  });
+});
+
+describe("odd bytes", () => {
+  test.each([
+    ["two lengths", "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"],
+    ["a length after chunks", "Transfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n"],
+    ["two different lengths", "Content-Length: 5\r\nContent-Length: 6\r\n\r\nhello"],
+    ["another coding than chunked last", "Transfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n"],
+    ["a space before the colon", "Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n"],
+    ["a chunk's length that is none", "Transfer-Encoding: chunked\r\n\r\n0x5\r\nhello\r\n0\r\n\r\n"],
+    ["a bare line feed in a chunk's length", "Transfer-Encoding: chunked\r\n\r\n5;\nxx\r\nhello\r\n0\r\n\r\n"],
+    ["a folded header", "Content-Length: 5\r\nX-a: b\r\n c\r\n\r\nhello"],
+  ])("%s: refused, and nothing behind it is a request", async (_name, rest) => {
+    const { url, pod } = await openService();
+    const head = `POST /ingest/docs HTTP/1.1\r\nHost: ${new URL(url).host}\r\nX-api-key: ${key}\r\n`;
+    const smuggled = `GET /ingest/smuggled HTTP/1.1\r\nHost: x\r\nX-api-key: ${key}\r\n\r\n`;
+    const answer = await sendRaw(url, head + rest + smuggled);
+    expect(answer).toMatch(/^HTTP\/1\.1 400 /);
+    expect(pod.requests.map((req) => req.url)).not.toContain("/smuggled");
+  });
+
+  test("two hosts, no host, and a target with another host are refused", async () => {
+    const { url } = await openService();
+    const { host } = new URL(url);
+    const get = (target: string, hosts: string) =>
+      sendRaw(url, `GET ${target} HTTP/1.1\r\n${hosts}X-api-key: ${key}\r\nConnection: close\r\n\r\n`);
+    expect(await get("/ingest/docs", "")).toMatch(/ 400 /);
+    expect(await get(`http://${host}/ingest/docs`, `Host: ${host}\r\n`)).toMatch(/ 422 /);
+    expect(await get("/ingest/docs", `Host: ${host}\r\nHost: other\r\n`)).toMatch(/ 422 /);
+  });
+});
+
+test("two hundred requests under way while the service moves to another instance: none fails", async () => {
+  const { url, service, pod } = await openService();
+  let is_over = false;
+  const statuses: (number | string)[] = [];
+  const instances = new Set<number>();
+  const caller = async () => {
+    while (!is_over) {
+      const answer = await call(`${url}/docs`, { method: "POST", body: "{}" });
+      statuses.push(answer.status === 200 ? 200 : answer.text);
+      instances.add(answer.json?.instance);
+    }
+  };
+  const callers = Array.from({ length: 20 }, caller);
+  await eventually(() => expect(statuses.length).toBeGreaterThan(50));
+  const next = await stage.runPod(service, 2);
+  await stage.serve(service.id, 2);
+  await eventually(() => expect(next.requests.length).toBeGreaterThan(20));
+  await pod.drain();
+  const before = statuses.length;
+  await eventually(() => expect(statuses.length).toBeGreaterThan(before + 100));
+  is_over = true;
+  await Promise.all(callers);
+  expect(statuses.filter((status) => status !== 200)).toEqual([]);
+  expect([...instances].sort()).toEqual([1, 2]);
+});
+
+test("a sleeping database is woken by a request that waits, where its settings say so, and says that it sleeps otherwise", async () => {
+  const settings = { sleep_after: "15m", vars: {}, db_input_media_dest: null, db_output_media_dest: null };
+  for (const wake_on_request of [true, false]) {
+    const database = await stage.makeDatabase(people.org, {
+      ...{ name: `asleep${wake_on_request}`, state: "STOPPED" },
+      desired: { is_awake: false, settings: { ...settings, wake_on_request } },
+    });
+    const id = await stage.makeService(people.org, database.id, "ingest");
+    await eventually(() => expect(stage.gateway.table.byId(database.id)?.services).toHaveLength(1));
+    const asked = call(`${database.url}/ingest/docs`);
+    if (!wake_on_request) {
+      const answer = await asked;
+      expect(answer.json).toMatchObject({ status: 503, code: "database_asleep" });
+      expect(Number(answer.headers.get("retry-after"))).toBeGreaterThan(0);
+      continue;
+    }
+    const { db } = server.deps;
+    const state = () =>
+      db.selectFrom("control.databases").select(["state", "desired"]).where("id", "=", database.id).executeTakeFirst();
+    await eventually(async () =>
+      expect(await state()).toMatchObject({ state: "STARTING", desired: { is_awake: true } }),
+    );
+    await stage.runPod({ id, database_id: database.id }, 3);
+    await db.updateTable("control.databases").set({ state: "AVAILABLE" }).where("id", "=", database.id).execute();
+    await stage.serve(id, 3);
+    expect((await asked).json).toMatchObject({ instance: 3, url: "/docs" });
+  }
+});

@@ -1,0 +1,170 @@
+import { keyAllows, type Verified } from "@appdb/adapters/keys/key-verifier";
+import { AppError } from "@appdb/contract/errors";
+import type { Logger } from "@appdb/engine/ports";
+import type { GatewayLimits } from "../config-gateway.ts";
+import { answerProblem } from "./answer-problem.ts";
+import type { DatabaseKeys } from "./database-keys.ts";
+import { type Exchange, type GatewayRequest, hostOf } from "./exchange.ts";
+import type { PodAgents } from "./pod-agents.ts";
+import type { PodPlaces } from "./pod-places.ts";
+import { proxyRequest, type Sent } from "./proxy-request.ts";
+import type { RateLimits } from "./rate-limits.ts";
+import * as refusals from "./refusals.ts";
+import {
+  type FoundService,
+  type RoutedDatabase,
+  type RoutedService,
+  type RoutingTable,
+  servingInstance,
+} from "./routing-table.ts";
+import type { Waking } from "./waking.ts";
+
+export interface HandleDeps {
+  readonly log: Logger;
+  readonly places: PodPlaces;
+  readonly limits: GatewayLimits;
+  readonly table: RoutingTable;
+  readonly keys: DatabaseKeys;
+  readonly agents: PodAgents;
+  readonly rates: RateLimits;
+  readonly waking: Waking;
+  /** Requests under way, by the service's id. */
+  readonly in_flight: Map<string, number>;
+}
+
+/** How long a request waits for a service that begins anew. */
+const MOVE_MS = 5_000;
+/** A pod that was not reached is tried again after this, unless it is another one by then. */
+const TRY_AGAIN_MS = 100;
+
+/** Takes a request to its service, and answers the status that the client was given. */
+export async function handleRequest(deps: HandleDeps, exchange: Exchange): Promise<number> {
+  try {
+    const sent = await routeRequest(deps, exchange);
+    return sent.outcome === "answered" ? sent.status : 499;
+  } catch (error) {
+    if (!(error instanceof AppError)) {
+      deps.log.error({ err: error, req: exchange.id }, "the gateway failed at a request");
+    }
+    return answerProblem(exchange, error);
+  }
+}
+
+async function routeRequest(deps: HandleDeps, exchange: Exchange): Promise<Sent> {
+  const { req, database } = exchange;
+  const url = req.url ?? "";
+  if (database === undefined) throw refusals.noDatabase(hostOf(req));
+  if (!url.startsWith("/") || hasTwoHosts(req)) throw refusals.badTarget();
+  const query = url.indexOf("?");
+  const path = query < 0 ? url : url.slice(0, query);
+  const found = deps.table.find(database, path);
+  if (found === undefined || !isOpen(exchange, found)) await checkKey(deps, exchange, database, found);
+  if (found === undefined) throw refusals.noService(path);
+  exchange.service = found.service.name;
+  exchange.path = query < 0 ? found.rest : found.rest + url.slice(query);
+  if (req.headers.upgrade?.toLowerCase() === "websocket") throw refusals.noWebSockets();
+  const body_bytes = bodyLimit(deps.limits, req.headers["content-type"]);
+  if (Number(req.headers["content-length"] ?? 0) > body_bytes) throw refusals.tooLarge(body_bytes);
+  return await countInFlight(deps, found.service, () => sendOn(deps, exchange, found.service, body_bytes));
+}
+
+/** Node takes the first of them, others the last. */
+function hasTwoHosts({ rawHeaders, httpVersionMajor }: GatewayRequest): boolean {
+  if (httpVersionMajor > 1) return false;
+  let hosts = 0;
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at] ?? "";
+    if (name.length === 4 && name.toLowerCase() === "host") hosts += 1;
+  }
+  return hosts > 1;
+}
+
+/** Whether no key is asked for: of the health of a service, and of a page's browser that asks what it may send. */
+function isOpen({ req }: Exchange, { rest }: FoundService): boolean {
+  if (req.method === "OPTIONS") return req.headers["access-control-request-method"] !== undefined;
+  return rest === "/health" && (req.method === "GET" || req.method === "HEAD");
+}
+
+const BEARER = /^bearer +(\S+)$/i;
+
+/** Before anything is said of the database's services. @throws unauthorized, forbidden, keys_unavailable, rate_limited */
+async function checkKey(
+  deps: HandleDeps,
+  exchange: Exchange,
+  database: RoutedDatabase,
+  found: FoundService | undefined,
+): Promise<void> {
+  const { headers } = exchange.req;
+  const own = headers["x-api-key"];
+  const shown = own === undefined ? BEARER.exec(headers.authorization ?? "")?.[1] : String(own);
+  if (shown === undefined) throw refusals.noKey(false);
+  const answer = deps.keys.verify(database, shown);
+  const verified: Verified = "then" in answer ? await answer : answer;
+  if (verified.outcome !== "good") {
+    throw verified.outcome === "stale" ? refusals.keysUnavailable() : refusals.noKey(true);
+  }
+  const { key } = verified;
+  exchange.key = key.name;
+  const rate = deps.rates.take(database.id, key.id);
+  if (rate !== null) {
+    exchange.headers["ratelimit-policy"] = `"key";q=${deps.limits.key_rate};w=1`;
+    exchange.headers["ratelimit"] = `"key";r=${rate.left};t=1`;
+    if (!rate.is_allowed) throw refusals.tooOften(deps.limits.key_rate, rate.wait_s);
+  }
+  if (found === undefined) return;
+  const { organization, name } = database;
+  const service = found.service.name;
+  if (!keyAllows(key, { verb: "access", organization, database: name, service })) throw refusals.notGranted(service);
+}
+
+function bodyLimit(limits: GatewayLimits, type: string | undefined): number {
+  return type !== undefined && /^application\/([\w.+-]+\+)?json\s*(;|$)/i.test(type)
+    ? limits.body_bytes
+    : limits.upload_bytes;
+}
+
+async function countInFlight(deps: HandleDeps, { id, name }: RoutedService, work: () => Promise<Sent>): Promise<Sent> {
+  const { in_flight, limits } = deps;
+  const count = in_flight.get(id) ?? 0;
+  if (count >= limits.in_flight) throw refusals.tooManyAtOnce(name, limits.in_flight);
+  in_flight.set(id, count + 1);
+  try {
+    return await work();
+  } finally {
+    const left = (in_flight.get(id) ?? 1) - 1;
+    if (left === 0) in_flight.delete(id);
+    else in_flight.set(id, left);
+  }
+}
+
+/** Sends to what serves now, and to what serves next when that was not reached. */
+async function sendOn(deps: HandleDeps, exchange: Exchange, service: RoutedService, body_bytes: number): Promise<Sent> {
+  const { limits, table } = deps;
+  let current = service;
+  let until: number | undefined;
+  for (;;) {
+    const instance = servingInstance(current);
+    if (instance !== undefined && exchange.database !== undefined) {
+      const { http_socket } = deps.places.of(exchange.database.id, current.id, instance);
+      const agent = deps.agents.of(http_socket);
+      const sent = await proxyRequest(exchange, agent, { body_bytes, request_ms: limits.request_ms });
+      if (sent.outcome === "refused") throw sent.error;
+      if (sent.outcome !== "not_sent" && sent.outcome !== "again") return sent;
+      until ??= performance.now() + MOVE_MS;
+      if (performance.now() >= until) throw refusals.broken(current.name, true);
+      await table.changed(exchange.database.id, TRY_AGAIN_MS);
+    } else {
+      await deps.waking.waitFor(exchange, current);
+    }
+    if (exchange.res.destroyed) return { outcome: "gone" };
+    current = lookAgain(deps, exchange, current);
+  }
+}
+
+/** The service as it is by now. @throws service_not_found when it was forgotten meanwhile */
+function lookAgain({ table }: HandleDeps, exchange: Exchange, { id, name }: RoutedService): RoutedService {
+  exchange.database = exchange.database && table.byId(exchange.database.id);
+  const found = exchange.database?.services.find((service) => service.id === id);
+  if (found === undefined) throw refusals.noService(`/${name}`);
+  return found;
+}

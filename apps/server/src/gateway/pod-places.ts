@@ -1,0 +1,35 @@
+import type { ServerPlace } from "../pods/database-places.ts";
+import { type ServicePlaces, servicePlaces } from "../pods/service-places.ts";
+import { type RoutingTable, servingInstance } from "./routing-table.ts";
+
+/** Where pods of services have their sockets, named once: a name is a hash and a look at the disk. */
+export interface PodPlaces {
+  of(database_id: string, service_id: string, instance: number): ServicePlaces;
+  /** Those of all pods that serve; others are forgotten. */
+  serving(table: RoutingTable): ServicePlaces[];
+}
+
+export function createPodPlaces(place: ServerPlace): PodPlaces {
+  let known = new Map<string, ServicePlaces>();
+  const find = (database_id: string, id: string, instance: number) =>
+    known.get(`${id} ${instance}`) ?? servicePlaces(place, { id, database_id }, instance);
+  return {
+    of(database_id, service_id, instance) {
+      const found = find(database_id, service_id, instance);
+      known.set(`${service_id} ${instance}`, found);
+      return found;
+    },
+    serving(table) {
+      const serving = new Map<string, ServicePlaces>();
+      for (const database of table.all()) {
+        for (const service of database.services) {
+          const instance = servingInstance(service);
+          if (instance === undefined) continue;
+          serving.set(`${service.id} ${instance}`, find(database.id, service.id, instance));
+        }
+      }
+      known = serving;
+      return [...serving.values()];
+    },
+  };
+}

@@ -1,0 +1,124 @@
+import { type Agent, type ClientRequest, type IncomingMessage, request as startRequest } from "node:http";
+import type { Exchange } from "./exchange.ts";
+import { answerHeaders, hasBody, requestHeaders } from "./forwarded-headers.ts";
+import { bodyTooSlow, broken, timedOut, tooLarge } from "./refusals.ts";
+
+export interface ProxyLimits {
+  /** Of the body; one that says a larger length was refused before. */
+  readonly body_bytes: number;
+  /** How long the service may be silent. */
+  readonly request_ms: number;
+}
+
+/**
+ * What became of a request. `not_sent`: nobody was reached, and nothing of it was taken: it may go elsewhere. `again`: it was sent, but
+ * may be sent twice without harm. `refused`: the gateway has to say why. `gone`: the client is.
+ */
+export type Sent =
+  | { readonly outcome: "answered"; readonly status: number }
+  | { readonly outcome: "not_sent" | "again" | "gone" }
+  | { readonly outcome: "refused"; readonly error: Error };
+
+/** How long a client may be silent within a body. */
+const BODY_SILENCE_MS = 30_000;
+
+/** Sends a request to a pod's plain HTTP, streaming both ways, and resolves when its answer has ended. */
+export function proxyRequest(exchange: Exchange, agent: Agent, limits: ProxyLimits): Promise<Sent> {
+  const { req, res } = exchange;
+  return new Promise((resolve) => {
+    const with_body = hasBody(exchange);
+    let is_sent = false;
+    let has_answer = false;
+    let refusal: Error | undefined;
+    const upstream = startRequest({
+      agent,
+      method: req.method ?? "GET",
+      path: exchange.path,
+      headers: requestHeaders(exchange),
+    });
+    const giveUp = (error: Error) => {
+      refusal ??= error;
+      upstream.destroy();
+    };
+    const onClose = () => {
+      stopBody();
+      upstream.destroy();
+      resolve({ outcome: "gone" });
+    };
+    res.once("close", onClose);
+    const settle = (sent: Sent) => {
+      res.off("close", onClose);
+      stopBody();
+      resolve(sent);
+    };
+    let stopBody: () => void = () => undefined;
+    onConnected(upstream, () => {
+      is_sent = true;
+      if (!with_body) return upstream.end();
+      stopBody = sendBody(exchange, upstream, limits.body_bytes, giveUp);
+    });
+    upstream.setTimeout(limits.request_ms, () => giveUp(timedOut(exchange.service, limits.request_ms)));
+    upstream.on("response", (answer) => {
+      has_answer = true;
+      sendAnswer(exchange, answer, (is_whole) => {
+        // a body that the service did not want is not sent to its end
+        if (!req.complete) upstream.destroy();
+        if (!is_whole) res.destroy();
+        settle({ outcome: "answered", status: answer.statusCode ?? 502 });
+      });
+    });
+    upstream.on("error", () => {
+      if (has_answer) return;
+      if (refusal !== undefined) settle({ outcome: "refused", error: refusal });
+      else if (!is_sent) settle({ outcome: "not_sent" });
+      else if (!with_body && (req.method === "GET" || req.method === "HEAD")) settle({ outcome: "again" });
+      else settle({ outcome: "refused", error: broken(exchange.service, false) });
+    });
+  });
+}
+
+/** Nothing of the body is taken before somebody listens: until then the request may go elsewhere. */
+function onConnected(upstream: ClientRequest, begin: () => void): void {
+  upstream.once("socket", (socket) => {
+    if (socket.connecting) socket.once("connect", begin);
+    else begin();
+  });
+}
+
+function sendBody(
+  { req, res, awaits_continue }: Exchange,
+  upstream: ClientRequest,
+  most_bytes: number,
+  giveUp: (error: Error) => void,
+): () => void {
+  let bytes = 0;
+  const count = (chunk: Buffer) => {
+    bytes += chunk.length;
+    if (bytes > most_bytes) giveUp(tooLarge(most_bytes));
+  };
+  let seen = -1;
+  const timer = setInterval(() => {
+    // what has come and was not taken yet is not the sender's delay
+    if (req.complete || req.readableLength > 0 || bytes !== seen) seen = bytes;
+    else giveUp(bodyTooSlow());
+  }, BODY_SILENCE_MS);
+  if (awaits_continue) res.writeContinue();
+  req.on("data", count);
+  req.pipe(upstream);
+  return () => {
+    clearInterval(timer);
+    req.off("data", count);
+    req.unpipe(upstream);
+  };
+}
+
+function sendAnswer(exchange: Exchange, answer: IncomingMessage, ended: (is_whole: boolean) => void): void {
+  const { res } = exchange;
+  res.writeHead(answer.statusCode ?? 502, answerHeaders(answer.headers, exchange.headers));
+  answer.pipe(res);
+  answer.once("end", () => res.once("finish", () => ended(true)));
+  answer.once("error", () => ended(false));
+  answer.once("close", () => {
+    if (!answer.readableEnded) ended(false);
+  });
+}

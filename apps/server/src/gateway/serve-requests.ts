@@ -1,0 +1,82 @@
+import { createServer, type IncomingMessage, type Server } from "node:http";
+import type { Logger } from "@appdb/engine/ports";
+import { answerBadHttp } from "./bad-http.ts";
+import { createRequestIds, type Exchange, type GatewayRequest, type GatewayResponse } from "./exchange.ts";
+import type { GatewayMetrics } from "./gateway-metrics.ts";
+import type { RoutedDatabase } from "./routing-table.ts";
+
+/** How long a request's headers may take to come; bodies are watched where they are read. */
+const HEADERS_TIMEOUT_MS = 30_000;
+const KEEP_ALIVE_MS = 72_000;
+const LOOK_MS = 5_000;
+const HEADERS = 200;
+const HEADER_BYTES = 16_384;
+
+/** Of every HTTP/1.1 that the gateway speaks. */
+export const HTTP_OPTIONS = {
+  insecureHTTPParser: false,
+  requireHostHeader: true,
+  maxHeaderSize: HEADER_BYTES,
+  headersTimeout: HEADERS_TIMEOUT_MS,
+  requestTimeout: 0,
+  keepAliveTimeout: KEEP_ALIVE_MS,
+  connectionsCheckingInterval: LOOK_MS,
+} as const;
+
+export type Accept = (req: GatewayRequest, res: GatewayResponse, awaits_continue: boolean) => void;
+
+export interface AcceptDeps {
+  readonly log: Logger;
+  readonly metrics: GatewayMetrics;
+  readonly is_secure: boolean;
+  /** Whose services are asked for; undefined when it is nobody's address. */
+  findDatabase(req: GatewayRequest): RoutedDatabase | undefined;
+  /** Answers the status that the client was given. */
+  handle(exchange: Exchange): Promise<number>;
+}
+
+/** Makes what a server calls with each request: it is named, handled, counted and told to the log. */
+export function createAccept(deps: AcceptDeps): Accept {
+  const nameRequest = createRequestIds();
+  const { log, metrics } = deps;
+  return (req, res, awaits_continue) => {
+    const id = nameRequest(req.headers);
+    const exchange: Exchange = {
+      ...{ req, res, id, awaits_continue, is_secure: deps.is_secure },
+      started_at: performance.now(),
+      database: deps.findDatabase(req),
+      ...{ service: "", path: "", key: "" },
+      headers: { "x-request-id": id },
+    };
+    void deps.handle(exchange).then((status) => {
+      const ms = performance.now() - exchange.started_at;
+      metrics.count(status, ms);
+      log.debug(
+        {
+          ...{ req: id, method: req.method, status, ms: Math.round(ms * 1_000) / 1_000, db: exchange.database?.id },
+          ...{ service: exchange.service, route: exchange.path.split("?")[0], key: exchange.key },
+        },
+        "request",
+      );
+    });
+  };
+}
+
+/** A server of plain HTTP/1.1 that does not listen yet. */
+export function createPlainServer(accept: Accept, metrics: GatewayMetrics): Server {
+  const server = createServer(HTTP_OPTIONS);
+  hearHttp1(server, accept, metrics);
+  return server;
+}
+
+/** Has a server answer by `accept`, whatever way a request comes. */
+export function hearHttp1(
+  server: Pick<Server, "on" | "maxHeadersCount">,
+  accept: Accept,
+  metrics: GatewayMetrics,
+): void {
+  server.maxHeadersCount = HEADERS;
+  server.on("request", (req: IncomingMessage, res) => accept(req, res, false));
+  server.on("checkContinue", (req: IncomingMessage, res) => accept(req, res, true));
+  answerBadHttp(server, (status) => metrics.count(status, 0));
+}

@@ -1,0 +1,135 @@
+import { mkdirSync, rmSync } from "node:fs";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { GatewayConfig, GatewayLimits } from "../config-gateway.ts";
+import { type Gateway, startGateway } from "../gateway/gateway.ts";
+import { type ServicePlaces, servicePlaces } from "../pods/service-places.ts";
+import { type MadeDatabase, makeDatabase } from "./databases.ts";
+import type { TestServer } from "./open-server.ts";
+import type { TestOrg, TestPerson } from "./people.ts";
+
+/** A gateway over a test server's database, and pods that are plain servers of the test's own. */
+export interface GatewayStage extends AsyncDisposable {
+  readonly gateway: Gateway;
+  /** A database of the organization, once the gateway serves it. */
+  makeDatabase(org: TestOrg, made?: MadeDatabase): Promise<{ readonly id: string; readonly url: string }>;
+  /** A service of the database, without anything that runs. */
+  makeService(org: TestOrg, database_id: string, name: string): Promise<string>;
+  /** Runs an instance: the answer says who it is and what it was asked. */
+  runPod(
+    service: { readonly id: string; readonly database_id: string },
+    instance: number,
+    answer?: Answer,
+  ): Promise<StubPod>;
+  /** Has requests go to the instance. */
+  serve(service_id: string, instance: number | null): Promise<void>;
+  makeKey(org: TestOrg, as: TestPerson, name: string, grants?: readonly string[]): Promise<string>;
+}
+
+export type Answer = (req: IncomingMessage, res: ServerResponse) => void;
+
+export interface StubPod extends AsyncDisposable {
+  readonly places: ServicePlaces;
+  readonly requests: readonly IncomingMessage[];
+  /** Takes no more connections, and resolves when all have ended. */
+  drain(): Promise<void>;
+}
+
+export async function openGatewayStage(
+  server: TestServer,
+  given: { readonly config?: Partial<Omit<GatewayConfig, "limits">>; readonly limits?: Partial<GatewayLimits> } = {},
+): Promise<GatewayStage> {
+  const { config, db } = server.deps;
+  const place = { home: server.home, runtime_base: undefined };
+  const gateway = await startGateway({
+    ...server.deps,
+    place,
+    config: { ...config.gateway, ...given.config, limits: { ...config.gateway.limits, ...given.limits } },
+  });
+  const pods = new Set<StubPod>();
+  return {
+    gateway,
+    async makeDatabase(org, made) {
+      const id = await makeDatabase(server, org, made);
+      return { id, url: await addressOf(server, id) };
+    },
+    async makeService(org, database_id, name) {
+      const desired = { release: 1, is_running: true, restarts: 0 };
+      const row = await db
+        .insertInto("control.services")
+        .values({ org_id: org.id, database_id, name, desired: JSON.stringify(desired) })
+        .returning("id")
+        .executeTakeFirstOrThrow();
+      return row.id;
+    },
+    async runPod(service, instance, answer = sayWho(instance)) {
+      const places = servicePlaces(place, service, instance);
+      const pod = await startPod(places, answer);
+      pods.add(pod);
+      return pod;
+    },
+    async serve(service_id, instance) {
+      const observed = instance === null ? null : JSON.stringify({ release: 1, restarts: 0, instance });
+      await db
+        .updateTable("control.services")
+        .set({ observed, state: instance === null ? "STOPPED" : "AVAILABLE" })
+        .where("id", "=", service_id)
+        .execute();
+    },
+    async makeKey(org, as, name, grants) {
+      const body = { name, ...(grants === undefined ? {} : { grants }) };
+      const made = await server.ask("keyCreate", { as, params: { org: org.name }, body } as never);
+      if (made.status !== 201) throw new Error(made.text);
+      return made.json.api_key;
+    },
+    async [Symbol.asyncDispose]() {
+      await gateway[Symbol.asyncDispose]();
+      for (const pod of pods) await pod[Symbol.asyncDispose]();
+    },
+  };
+}
+
+async function addressOf(server: TestServer, id: string): Promise<string> {
+  for (;;) {
+    const row = await server.deps.db
+      .selectFrom("control.databases")
+      .select("gateway_port")
+      .where("id", "=", id)
+      .executeTakeFirst();
+    if (row?.gateway_port != null) return `http://127.0.0.1:${row.gateway_port}`;
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
+
+function sayWho(instance: number): Answer {
+  return (req, res) => {
+    let body = "";
+    req.on("data", (chunk) => (body += chunk));
+    req.on("end", () => {
+      res.setHeader("content-type", "application/json");
+      res.end(JSON.stringify({ instance, method: req.method, url: req.url, headers: req.headers, body }));
+    });
+  };
+}
+
+async function startPod(places: ServicePlaces, answer: Answer): Promise<StubPod> {
+  mkdirSync(places.run_folder, { recursive: true, mode: 0o700 });
+  const requests: IncomingMessage[] = [];
+  const server: Server = createServer({ keepAliveTimeout: 72_000 }, (req, res) => {
+    requests.push(req);
+    answer(req, res);
+  });
+  await new Promise<void>((resolve) => server.listen(places.http_socket, resolve));
+  let closed: Promise<void> | undefined;
+  const close = () => (closed ??= new Promise((resolve) => void server.close(() => resolve())));
+  return {
+    places,
+    requests,
+    drain: close,
+    async [Symbol.asyncDispose]() {
+      const ended = close();
+      server.closeAllConnections();
+      await ended;
+      rmSync(places.run_folder, { recursive: true, force: true });
+    },
+  };
+}
