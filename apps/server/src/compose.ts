@@ -30,6 +30,7 @@ import { addSchemaRoutes } from "./control-plane/schema/routes.ts";
 import { createEnvelope, type Envelope } from "./control-plane/secrets/envelope.ts";
 import type { MasterKey } from "./control-plane/secrets/master-key.ts";
 import { addSecretRoutes } from "./control-plane/secrets/routes.ts";
+import { addServiceRoutes } from "./control-plane/services/routes.ts";
 import { addDeliveries } from "./control-plane/webhooks/deliver.ts";
 import { addWebhookRoutes } from "./control-plane/webhooks/routes.ts";
 import { createNotifications, type Notifications } from "./database/notifications.ts";
@@ -168,6 +169,7 @@ function addResourceRoutes(app: FastifyInstance, routes: ControlRoutes, deps: Se
   addBlobRoutes(routes, deps);
   addLogRoutes(routes, { ...deps, line_streams });
   addSchemaRoutes(routes, { ...deps, line_streams });
+  addServiceRoutes(routes, { ...deps, line_streams });
   addRowRoutes(routes, streaming);
   addOperationRoutes(routes, { ...deps, stopping: stopping.signal });
   addEventRoutes(routes, { ...deps, streams });

@@ -78,6 +78,7 @@ export const ERRORS = {
   // services and the daemon
   service_not_found: { status: 404, title: "There is no such service" },
   service_conflict: { status: 409, title: "The service's name is taken by another file" },
+  service_quota: { status: 409, title: "The database has as many services as it may" },
   service_state: { status: 409, title: "The service's state does not allow this" },
   release_not_found: { status: 404, title: "The service has no such release" },
   service_failed: { status: 500, title: "The service did not start" },

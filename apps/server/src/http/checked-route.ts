@@ -83,6 +83,12 @@ export interface ControlRoutes {
   add<Name extends ControlRouteName>(name: Name, handler: (call: Call<Name>) => Promise<Answer<Name>>): void;
   /** A route that changes something, in one transaction, once for an Idempotency-Key. */
   change<Name extends ControlRouteName>(name: Name, handler: (call: Call<Name>, tx: Tx) => Promise<Answer<Name>>): void;
+  /** The same, with what has to be found out before and may take long: no transaction is open meanwhile. */
+  changePrepared<Name extends ControlRouteName, Prepared>(
+    name: Name,
+    prepare: (call: Call<Name>) => Promise<Prepared>,
+    handler: (call: Call<Name>, tx: Tx, prepared: Prepared) => Promise<Answer<Name>>,
+  ): void;
   /** Routes of the contract that nobody has added. */
   missing(): readonly ControlRouteName[];
 }
@@ -119,32 +125,43 @@ export function createControlRoutes(app: FastifyInstance, deps: RouteDeps): Cont
   return {
     add: (name, handler) => register(name, (call) => handler(call as unknown as Call<typeof name>)),
     change: (name, handler) =>
+      register(name, (call, status) => changeIn(deps, name, call, status, (whole, tx) => handler(whole, tx))),
+    changePrepared: (name, prepare, handler) =>
       register(name, async (call, status) => {
-        const after: (() => void)[] = [];
-        const whole = { ...call, afterCommit: (work: () => void) => after.push(work) } as unknown as Call<typeof name>;
-        const key = whole.request.headers["idempotency-key"];
-        const once = {
-          principal: whole.request.principal,
-          // not the path itself: tokens of invitations are part of it
-          route: `${name} ${createHash("sha256").update(whole.request.url).digest("hex")}`,
-          key: Array.isArray(key) ? key.join(", ") : key,
-          request: call.body,
-        };
-        const { answer, is_repeated } = await changeOnce(deps.db, deps.seal, once, status, async (tx) => {
-          const { principal, org } = whole.request;
-          if (principal === undefined) return handler(whole, tx);
-          const { permission } = CONTROL_ROUTES[name];
-          return handler(
-            { ...whole, org: await recheckCaller(tx, { principal, org, permission }) } as typeof whole,
-            tx,
-          );
-        });
-        if (is_repeated) whole.reply.header("idempotency-replayed", "true");
-        for (const work of after) work();
-        return answer ?? undefined;
+        const prepared = await prepare(call as unknown as Call<typeof name>);
+        return await changeIn(deps, name, call, status, (whole, tx) => handler(whole, tx, prepared));
       }),
     missing: () => (Object.keys(CONTROL_ROUTES) as ControlRouteName[]).filter((name) => !added.has(name)),
   };
+}
+
+/** Makes a change of a route in its transaction, and answers what the handler does. */
+async function changeIn<Name extends ControlRouteName>(
+  deps: RouteDeps,
+  name: Name,
+  call: AnyCall,
+  status: number,
+  handler: (call: Call<Name>, tx: Tx) => Promise<unknown>,
+): Promise<unknown> {
+  const after: (() => void)[] = [];
+  const whole = { ...call, afterCommit: (work: () => void) => after.push(work) } as unknown as Call<Name>;
+  const key = whole.request.headers["idempotency-key"];
+  const once = {
+    principal: whole.request.principal,
+    // not the path itself: tokens of invitations are part of it
+    route: `${name} ${createHash("sha256").update(whole.request.url).digest("hex")}`,
+    key: Array.isArray(key) ? key.join(", ") : key,
+    request: call.body,
+  };
+  const { answer, is_repeated } = await changeOnce(deps.db, deps.seal, once, status, async (tx) => {
+    const { principal, org } = whole.request;
+    if (principal === undefined) return handler(whole, tx);
+    const { permission } = CONTROL_ROUTES[name];
+    return handler({ ...whole, org: await recheckCaller(tx, { principal, org, permission }) } as typeof whole, tx);
+  });
+  if (is_repeated) whole.reply.header("idempotency-replayed", "true");
+  for (const work of after) work();
+  return answer ?? undefined;
 }
 
 /** A route whose handler reads the body itself, whatever its type. */

@@ -2,6 +2,7 @@ import { type IncomingMessage, request } from "node:http";
 import { pipeline } from "node:stream/promises";
 import type { Secret } from "@appdb/adapters/secret";
 import { appError, fromProblem, parseProblem } from "@appdb/contract/errors";
+import type * as z from "zod";
 import { connectPod } from "./connect-pod.ts";
 
 /** Nothing that a pod does for one request is silent for longer: functions, statements and imports have limits below. */
@@ -49,6 +50,13 @@ export async function askDocument(pod: PodPlace, call: PodCall): Promise<unknown
   } catch (cause) {
     throw notReached(pod.uri, cause);
   }
+}
+
+/** A document of a pod, as the contract has it. @throws database_not_reached for another one */
+export function checkDocument<T>({ uri }: PodPlace, schema: z.ZodType<T>, document: unknown): T {
+  const parsed = schema.safeParse(document);
+  if (!parsed.success) throw notReached(uri, parsed.error);
+  return parsed.data;
 }
 
 /** The lines of an answer as they come. @throws database_not_reached when it is cut */

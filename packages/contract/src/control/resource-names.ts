@@ -43,6 +43,11 @@ export function databaseUriOf(organization: string, database: string): string {
   return `${HOSTED_SCHEME}${organization}:${database}`;
 }
 
+/** The address of a hosted service, by its name within the database: `cloud://acme:main/reports/ingest`. */
+export function serviceUriOf(organization: string, database: string, service: string): string {
+  return `${databaseUriOf(organization, database)}/${service}`;
+}
+
 function shown(text: string): string {
   return JSON.stringify(text.length > SHOWN ? `${text.slice(0, SHOWN - 3)}...` : text);
 }

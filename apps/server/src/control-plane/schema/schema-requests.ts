@@ -11,11 +11,12 @@ import { POD_ROUTES } from "@appdb/contract/routes/pod-paths";
 import * as z from "zod";
 import { databasePlaces } from "../../pods/database-places.ts";
 import { type FindPodDeps, type FoundPod, findPod } from "../../pods/find-pod.ts";
-import { askDocument, callPod, notReached, type PodPlace } from "../../pods/pod-client.ts";
+import { askDocument, callPod, checkDocument, type PodPlace } from "../../pods/pod-client.ts";
 import { keepTree } from "../blobs/keep-tree.ts";
 import { materializeTree } from "../blobs/materialize-tree.ts";
 import type { OrgOfDatabases } from "../databases/store.ts";
-import { checkAppFile, checkImported, explainError, noFiles } from "./check-files.ts";
+import { checkAppFile, checkImported, explainError } from "./check-files.ts";
+import { readOwnTree } from "./own-tree.ts";
 
 export interface SchemaDeps extends FindPodDeps {
   readonly blobs: BlobStore;
@@ -40,10 +41,10 @@ export async function planSchema(
   const found = await findPod(deps, org, name, "changed");
   const ask = async (tree: string) => {
     const call = { ...POD_ROUTES.schemaPlan, body: { app_file, files: tree, folders, recompute }, signal };
-    return check(found.pod, plannedSchema, await askDocument(found.pod, call));
+    return checkDocument(found.pod, plannedSchema, await askDocument(found.pod, call));
   };
   if (files !== null) return { plan: (await ask(await bringTree(deps, org, found, files, signal))).plan };
-  const own = await ownTree(deps, org, found);
+  const own = await readOwnTree(deps.db, org, found);
   checkAppFile(found.pod.uri, own.entries, app_file, file_digests);
   const planned = await ask(own.digest).catch((error: unknown) =>
     explainError(found.pod.uri, own.entries, file_digests, error),
@@ -70,37 +71,17 @@ export async function beginApply(
   const { app_file, file_digests, ...rest } = body;
   const found = await findPod(deps, org, name, "changed");
   const { pod } = found;
-  const own = await ownTree(deps, org, found);
+  const own = await readOwnTree(deps.db, org, found);
   checkAppFile(pod.uri, own.entries, app_file, file_digests);
   const manifest = { ...POD_ROUTES.manifest, body: { app_file, files: own.digest }, signal };
   const { imported } = await askDocument(pod, manifest).then(
-    (document) => check(pod, manifestSchema, document),
+    (document) => checkDocument(pod, manifestSchema, document),
     (error: unknown) => explainError(pod.uri, own.entries, file_digests, error),
   );
   checkImported(pod.uri, imported, file_digests);
   const call = { ...POD_ROUTES.schemaApply, body: { ...rest, app_file, files: own.digest }, signal };
   await told(pod.uri);
   return { pod, answer: await callPod(pod, call) };
-}
-
-/** The files that the database runs. @throws project_files_differ when it has none */
-async function ownTree(
-  { db }: SchemaDeps,
-  org: OrgOfDatabases,
-  { pod, row }: FoundPod,
-): Promise<{ readonly digest: string; readonly entries: readonly TreeEntry[] }> {
-  const digest = row.observed?.tree ?? null;
-  const tree =
-    digest === null
-      ? undefined
-      : await db
-          .selectFrom("control.trees")
-          .select("entries")
-          .where("org_id", "=", org.id)
-          .where("digest", "=", digest)
-          .executeTakeFirst();
-  if (digest === null || tree === undefined) throw noFiles(pod.uri);
-  return { digest, entries: tree.entries };
 }
 
 /** Puts files that were uploaded beside the database's own, where its pod reads them; nothing of the database changes. */
@@ -115,10 +96,4 @@ async function bringTree(
   const { files_folder } = databasePlaces(deps.config, row.id);
   await materializeTree(deps, { org_id: org.id, digest, files_folder }, signal);
   return digest;
-}
-
-function check<T>({ uri }: PodPlace, schema: z.ZodType<T>, document: unknown): T {
-  const parsed = schema.safeParse(document);
-  if (!parsed.success) throw notReached(uri, parsed.error);
-  return parsed.data;
 }

@@ -1,0 +1,22 @@
+import { expect, test } from "vitest";
+import { type LogFilter, wantsLine } from "./filter-log.ts";
+
+const ALL: LogFilter = { search: undefined, route: undefined, request_id: undefined, has_health: true };
+const ANSWERED = 'answered {"req":"r1","method":"POST","path":"/docs","status":200,"ms":3}';
+const HEALTH = 'answered {"req":"r2","method":"GET","path":"/health","status":200,"ms":0}';
+
+test.each<[string, Partial<LogFilter>, string, boolean]>([
+  ["everything is wanted without a filter", {}, HEALTH, true],
+  ["health checks are left out", { has_health: false }, HEALTH, false],
+  ["health checks that are asked for by their route are not", { has_health: false, route: "/health" }, HEALTH, true],
+  ["a print is no health check", { has_health: false }, "hello {not json}", true],
+  ["a text is found whatever its case", { search: "post" }, ANSWERED, true],
+  ["a text that is not there is not found", { search: "delete" }, ANSWERED, false],
+  ["a route is found by its whole path", { route: "/docs" }, ANSWERED, true],
+  ["a route is not found by a part of its path", { route: "/doc" }, ANSWERED, false],
+  ["a request is found by its id", { request_id: "r1" }, ANSWERED, true],
+  ["another request is not", { request_id: "r" }, ANSWERED, false],
+  ["a line that concerns no request is not", { request_id: "r1" }, "service listens", false],
+])("%s", (_name, filter, line, is_wanted) => {
+  expect(wantsLine(line, { ...ALL, ...filter })).toBe(is_wanted);
+});

@@ -1,0 +1,44 @@
+import type { Manifest } from "@appdb/contract/manifest";
+import type { Selectable } from "kysely";
+import { sql } from "kysely";
+import type { Tx } from "../../database/pool.ts";
+import type { Tables } from "../../database/tables.ts";
+
+/** A service with the release that it shall run. */
+export type ServiceRow = Pick<
+  Selectable<Tables["control.services"]>,
+  "id" | "database_id" | "name" | "state" | "desired" | "observed" | "generation" | "is_pruned"
+> & {
+  readonly tree: string | null;
+  readonly environment: string | null;
+  readonly app_file: string;
+  readonly manifest: Manifest;
+  readonly workers: number;
+};
+
+/** The services of a database, by name, for a plan. */
+export async function readServices(db: Pick<Tx, "selectFrom">, database_id: string): Promise<ServiceRow[]> {
+  return await selectRows(db, database_id).execute();
+}
+
+/** The same, locked until the transaction's end. Whoever locks the database as well has locked it before. */
+export async function lockServices(tx: Tx, database_id: string): Promise<ServiceRow[]> {
+  return await selectRows(tx, database_id).forUpdate("s").execute();
+}
+
+/** One of them; undefined when there is none of that name. */
+export async function lockService(tx: Tx, database_id: string, name: string): Promise<ServiceRow | undefined> {
+  return await selectRows(tx, database_id).where("s.name", "=", name).forUpdate("s").executeTakeFirst();
+}
+
+function selectRows(db: Pick<Tx, "selectFrom">, database_id: string) {
+  return db
+    .selectFrom("control.services as s")
+    .innerJoin("control.releases as r", (join) =>
+      join.onRef("r.service_id", "=", "s.id").on(sql<boolean>`r.number = (s.desired ->> 'release')::int`),
+    )
+    .select(["s.id", "s.database_id", "s.name", "s.state", "s.desired", "s.observed", "s.generation", "s.is_pruned"])
+    .select(["r.tree", "r.environment", "r.app_file", "r.manifest", "r.workers"])
+    .where("s.database_id", "=", database_id)
+    .orderBy("s.name");
+}

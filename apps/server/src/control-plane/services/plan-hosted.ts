@@ -1,0 +1,104 @@
+import { createHash } from "node:crypto";
+import type { PlanOp, ServicePlan } from "@appdb/contract/plan";
+import { compareFiles, listChanges } from "@appdb/engine/services/compare-files";
+import { op } from "@appdb/engine/services/compare-routes";
+import { type PresentService, planServices } from "@appdb/engine/services/plan-services";
+import type { ServiceRow } from "./lock-services.ts";
+import type { Application } from "./read-application.ts";
+import { sortKeys } from "./sort-keys.ts";
+
+export interface HostedPlanInput {
+  readonly application: Application;
+  /** The database as it is now, where it may have changed since it was asked. */
+  readonly database: Application["database"];
+  /** All services of the database. */
+  readonly rows: readonly ServiceRow[];
+  /** One service of the file, all when null. */
+  readonly service: string | null;
+  /** By its name within the database. */
+  readonly endpointOf: (name: string) => string | null;
+}
+
+/** What `service update` would do on a hosted database. Pure. @throws service_not_found, service_conflict */
+export function planHostedServices(input: HostedPlanInput): ServicePlan {
+  const { application, rows, service } = input;
+  const { differing_tables, folders, target } = application;
+  // the manifest of a release has been in the database, which keeps no order of members
+  const manifest = sortKeys(application.manifest);
+  const present = rows
+    .filter((row) => !row.is_pruned && folderOf(row.name) === folders.join("/"))
+    .map((row) => toPresent(input, row));
+  return planServices({ manifest, target, service, present, differing_tables });
+}
+
+/** The name of a service within its database: folders before it. */
+export function fullName(folders: readonly string[], service: string): string {
+  return [...folders, service].join("/");
+}
+
+/**
+ * Of what a plan is made against, in parts that can be told from each other: files, image, workers, tables, services. A person may see it,
+ * a program only compares it.
+ */
+export function planVersion({ application, database, rows }: Omit<HostedPlanInput, "service" | "endpointOf">): string {
+  const { desired, observed } = database;
+  const services = rows.map(({ generation, id, is_pruned }) => [id, generation, is_pruned]);
+  return [
+    `files:${short(observed?.tree ?? null)}`,
+    `image:${short(observed?.environment ?? null)}`,
+    `workers:${desired.resources.workers}`,
+    `tables:${application.catalog_version}`,
+    `services:${short(services)}`,
+  ].join(",");
+}
+
+function short(value: unknown): string {
+  return createHash("sha256").update(JSON.stringify(value)).digest("hex").slice(0, 16);
+}
+
+function folderOf(name: string): string {
+  return name.slice(0, Math.max(0, name.lastIndexOf("/")));
+}
+
+function toPresent({ application, database, endpointOf }: HostedPlanInput, row: ServiceRow): PresentService {
+  const { app_file, entries, target } = application;
+  const is_there = row.app_file !== app_file && entries.some(({ path }) => path === row.app_file);
+  return {
+    name: row.name.slice(row.name.lastIndexOf("/") + 1),
+    manifest: sortKeys(row.manifest),
+    state: row.state,
+    endpoint: endpointOf(row.name),
+    owner: is_there ? { app_file: row.app_file, place: target } : null,
+    changes: [...compareProjects(application, database, row), ...compareWorkers(database, row)],
+  };
+}
+
+/** What a service would run on from now on. Files that the application does not import count too: its code may read them. */
+function compareProjects({ manifest }: Application, database: Application["database"], row: ServiceRow): PlanOp[] {
+  const ops: PlanOp[] = [];
+  const files = compareFiles(sortKeys(row.manifest), sortKeys(manifest));
+  const { environment = null, tree = null } = database.observed ?? {};
+  if (files.length > 0) ops.push({ ...op("alter", "project", "additive", listChanges(files)), details: { files } });
+  else if (tree !== row.tree) {
+    const text = "the database has other project files, of which the application imports none";
+    ops.push({ ...op("alter", "project", "additive", text), details: { files: [] } });
+  }
+  if (environment !== row.environment) {
+    const text = environment === null ? "the image has the base library alone" : "the database has another image";
+    ops.push({ ...op("alter", "project", "additive", text), details: { image: environment } });
+  }
+  return ops;
+}
+
+function compareWorkers({ desired }: Application["database"], row: ServiceRow): PlanOp[] {
+  const { workers } = desired.resources;
+  if (workers === row.workers) return [];
+  const text = `${row.workers} ${row.workers === 1 ? "worker becomes" : "workers become"} ${workers}`;
+  return [
+    {
+      ...op("alter", "service", "additive", text),
+      name: row.name,
+      details: { workers, previous_workers: row.workers },
+    },
+  ];
+}

@@ -1,0 +1,68 @@
+import type { TreeEntry } from "@appdb/contract/control/project-tree";
+import { type Manifest, manifestSchema } from "@appdb/contract/manifest";
+import { parseTarget } from "@appdb/contract/names";
+import { schemaPlanSchema } from "@appdb/contract/plan";
+import { importedFileSchema } from "@appdb/contract/routes/pod";
+import { POD_ROUTES } from "@appdb/contract/routes/pod-paths";
+import * as z from "zod";
+import { type FindPodDeps, type FoundPod, findPod } from "../../pods/find-pod.ts";
+import { askDocument, checkDocument } from "../../pods/pod-client.ts";
+import type { OrgOfDatabases } from "../databases/store.ts";
+import { checkAppFile, checkImported, explainError, type FileDigests } from "../schema/check-files.ts";
+import { readOwnTree } from "../schema/own-tree.ts";
+
+/** What an application file of a database declares, and how the database stands to it. */
+export interface Application {
+  readonly app_file: string;
+  /** The target that its services are of: `cloud://acme:main/reports`. */
+  readonly target: string;
+  readonly folders: readonly string[];
+  readonly manifest: Manifest;
+  /** The database as it was asked. */
+  readonly database: FoundPod["row"];
+  readonly entries: readonly TreeEntry[];
+  /** Tables that are not as the file declares them. */
+  readonly differing_tables: readonly string[];
+  readonly catalog_version: number;
+}
+
+interface ReadInput {
+  readonly app_file: string;
+  readonly folders: readonly string[];
+  readonly file_digests: FileDigests | null;
+}
+
+const madeSchema = z.object({ manifest: manifestSchema, imported: z.array(importedFileSchema) });
+const plannedSchema = z.object({ plan: schemaPlanSchema });
+
+/**
+ * Has a database's pod read an application file of the database's own files, which must be the person's. Nothing is locked
+ * meanwhile: the file is code of the person's, and takes what time it takes.
+ * @throws invalid_target, database_not_found, database_not_available, project_files_differ, database_not_reached, what the pod refuses
+ */
+export async function readApplication(
+  deps: FindPodDeps,
+  org: OrgOfDatabases,
+  name: string,
+  { app_file, file_digests, folders }: ReadInput,
+  signal: AbortSignal,
+): Promise<Application> {
+  const found = await findPod(deps, org, name, "changed");
+  const { pod, row } = found;
+  const target = parseTarget([pod.uri, ...folders].join("/"));
+  const own = await readOwnTree(deps.db, org, found);
+  checkAppFile(pod.uri, own.entries, app_file, file_digests);
+  const files = own.digest;
+  const made = await askDocument(pod, { ...POD_ROUTES.manifest, body: { app_file, files }, signal }).then(
+    (document) => checkDocument(pod, madeSchema, document),
+    (error: unknown) => explainError(pod.uri, own.entries, file_digests, error),
+  );
+  checkImported(pod.uri, made.imported, file_digests);
+  const call = { ...POD_ROUTES.schemaPlan, body: { app_file, files, folders: target.folders }, signal };
+  const { plan } = checkDocument(pod, plannedSchema, await askDocument(pod, call));
+  return {
+    ...{ app_file, target: target.text, folders: target.folders, manifest: made.manifest },
+    ...{ database: row, entries: own.entries, catalog_version: plan.catalog_version },
+    differing_tables: plan.tables.filter(({ resolution }) => resolution !== "up_to_date").map(({ path }) => path),
+  };
+}

@@ -1,0 +1,93 @@
+import type { Manifest } from "@appdb/contract/manifest";
+import type { Release } from "@appdb/contract/routes/control-services";
+import { sql } from "kysely";
+import type { Database, Tx } from "../../database/pool.ts";
+import { type PageQuery, readCursor, toPage } from "../../http/pages.ts";
+
+/** Of each service; files and images of those that are kept stay. */
+const KEPT_RELEASES = 10;
+
+export interface NewRelease {
+  readonly tree: string | null;
+  readonly environment: string | null;
+  readonly app_file: string;
+  readonly manifest: Manifest;
+  readonly workers: number;
+  readonly changes: readonly string[];
+  readonly created_by: string;
+}
+
+/** Adds a release to a service, whose lock the caller holds, and forgets the oldest but what serves; answers its number. */
+export async function addRelease(tx: Tx, service_id: string, release: NewRelease): Promise<number> {
+  const { changes, manifest, ...rest } = release;
+  const { number } = await tx
+    .insertInto("control.releases")
+    .values(({ selectFrom }) => ({
+      ...rest,
+      service_id,
+      number: selectFrom("control.releases")
+        .select(sql<number>`coalesce(max(number), 0) + 1`.as("number"))
+        .where("service_id", "=", service_id),
+      manifest: JSON.stringify(manifest),
+      changes: JSON.stringify(changes),
+    }))
+    .returning("number")
+    .executeTakeFirstOrThrow();
+  await sql`delete from control.releases r where r.service_id = ${service_id} and r.number <= ${number - KEPT_RELEASES}
+    and not exists (select from control.services s where s.id = r.service_id and (s.observed ->> 'release')::int = r.number)`.execute(
+    tx,
+  );
+  return number;
+}
+
+/** The number of the release before another one; undefined when there is none. */
+export async function findReleaseBefore(tx: Tx, service_id: string, number: number): Promise<number | undefined> {
+  const row = await tx
+    .selectFrom("control.releases")
+    .select("number")
+    .where("service_id", "=", service_id)
+    .where("number", "<", number)
+    .orderBy("number", "desc")
+    .limit(1)
+    .executeTakeFirst();
+  return row?.number;
+}
+
+/** The numbers of the releases of a service that are kept, the newest first. */
+export async function listReleaseNumbers(tx: Tx, service_id: string): Promise<number[]> {
+  const rows = await tx
+    .selectFrom("control.releases")
+    .select("number")
+    .where("service_id", "=", service_id)
+    .orderBy("number", "desc")
+    .execute();
+  return rows.map(({ number }) => number);
+}
+
+/** The releases of a service, the newest first. */
+export async function listReleases(
+  db: Database,
+  service_id: string,
+  page: PageQuery,
+): Promise<{ items: Release[]; next: string | null }> {
+  const from = Number(readCursor(page.cursor)?.after ?? Number.MAX_SAFE_INTEGER);
+  const rows = await db
+    .selectFrom("control.releases")
+    .select(["number", "tree", "environment", "app_file", "workers", "changes", "created_at", "created_by"])
+    .where("service_id", "=", service_id)
+    .where(sql<boolean>`number < ${Number.isSafeInteger(from) ? from : 0}::bigint`)
+    .orderBy("number", "desc")
+    .limit(page.limit + 1)
+    .execute();
+  return toPage(
+    rows,
+    page.limit,
+    ({ created_at, environment, tree, ...row }) => ({
+      ...row,
+      files: tree,
+      image: environment,
+      created_at: created_at.toISOString(),
+    }),
+    (row) => ({ after: String(row.number), id: "" }),
+  );
+}

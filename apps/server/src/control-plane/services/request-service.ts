@@ -1,0 +1,74 @@
+import { adviseOn } from "@appdb/contract/control/database-advice";
+import { databaseUriOf, serviceUriOf } from "@appdb/contract/control/resource-names";
+import { appError } from "@appdb/contract/errors";
+import type { HostedServiceChange } from "@appdb/contract/routes/control-services";
+import { type DatabaseRow, databaseNotFound, lockDatabase, type OrgOfDatabases } from "../databases/store.ts";
+import type { Caller } from "../keys/create-key.ts";
+import { lockService, type ServiceRow } from "./lock-services.ts";
+import { requestServiceState } from "./state.ts";
+import { findService, type ServiceStoreDeps, serviceNotFound } from "./store.ts";
+import { type BegunOperation, type ServiceChangeDeps, writeService } from "./write-service.ts";
+
+/** What people ask of a service beside updates. */
+export type ServiceVerb = "restart" | "stop" | "retry";
+
+export interface ServiceRequestDeps extends ServiceChangeDeps, Pick<ServiceStoreDeps, "config"> {}
+
+/**
+ * Writes down what was asked of a service; one that is stopped as asked already is left alone.
+ * @throws database_not_found, database_not_available, service_not_found, service_state
+ */
+export async function requestService(
+  deps: ServiceRequestDeps,
+  caller: Caller,
+  place: { readonly database: string; readonly name: string },
+  verb: ServiceVerb,
+): Promise<HostedServiceChange> {
+  const { org } = caller;
+  const { database, service } = await lockPlace(deps, org, place);
+  const uri = serviceUriOf(org.name, database.name, service.name);
+  const state = requestServiceState(uri, service.state, verb);
+  if (verb === "stop" && service.state === "STOPPED" && !service.desired.is_running)
+    return await answerChange(deps, org, place, null);
+  if (verb !== "stop") demandAwake(org, database);
+  const { desired } = service;
+  const is_running = verb !== "stop";
+  const restarts = desired.restarts + (is_running ? 1 : 0);
+  const named = { ...service, database: database.name };
+  const change = { kind: `service.${verb}`, state, desired: { ...desired, is_running, restarts } };
+  return await answerChange(deps, org, place, await writeService(deps, caller, named, change));
+}
+
+/** A database and one of its services, both locked. @throws database_not_found, service_not_found, also for one that is being removed */
+export async function lockPlace(
+  { tx }: Pick<ServiceChangeDeps, "tx">,
+  org: OrgOfDatabases,
+  place: { readonly database: string; readonly name: string },
+): Promise<{ readonly database: DatabaseRow; readonly service: ServiceRow }> {
+  const database = await lockDatabase(tx, org.id, place.database);
+  if (database === undefined) throw databaseNotFound(org, place.database);
+  const service = await lockService(tx, database.id, place.name);
+  if (service === undefined || service.is_pruned)
+    throw serviceNotFound(databaseUriOf(org.name, database.name), place.name);
+  return { database, service };
+}
+
+/** @throws database_not_available with the command that leads on */
+export function demandAwake(org: OrgOfDatabases, { name, state }: Pick<DatabaseRow, "name" | "state">): void {
+  if (state === "AVAILABLE") return;
+  const uri = databaseUriOf(org.name, name);
+  throw appError("database_not_available", {
+    detail: `${uri} is ${state}; it must be AVAILABLE for its services to be started.`,
+    hint: adviseOn(state, uri),
+    meta: { uri, state },
+  });
+}
+
+export async function answerChange(
+  { config, tx }: Pick<ServiceRequestDeps, "config" | "tx">,
+  org: OrgOfDatabases,
+  { database, name }: { readonly database: string; readonly name: string },
+  operation: BegunOperation | null,
+): Promise<HostedServiceChange> {
+  return { service: await findService({ db: tx, config }, org, database, name), operation };
+}

@@ -1,0 +1,75 @@
+import type { ServerConfig } from "../../config.ts";
+import type { Database } from "../../database/pool.ts";
+import type { ControlRoutes } from "../../http/checked-route.ts";
+import { endOf } from "../../http/end-of.ts";
+import type { LineStreams } from "../../http/line-streams.ts";
+import { servicePlaces } from "../../pods/service-places.ts";
+import type { RecordEvent } from "../events/event.ts";
+import type { Envelope } from "../secrets/envelope.ts";
+import { pruneServices } from "./prune-services.ts";
+import { readApplication } from "./read-application.ts";
+import { readServiceLog } from "./read-service-log.ts";
+import { listReleases } from "./releases.ts";
+import { requestService, type ServiceVerb } from "./request-service.ts";
+import { rollBackService } from "./roll-back-service.ts";
+import { findService, findServiceIds, listServices } from "./store.ts";
+import { planOfServices, refuseLongNames, updateServices } from "./update-services.ts";
+
+export interface ServiceRouteDeps {
+  readonly db: Database;
+  readonly config: Pick<ServerConfig, "home" | "runtime_base" | "gateway">;
+  readonly envelope: Envelope;
+  readonly recordEvent: RecordEvent;
+  readonly line_streams: LineStreams;
+}
+
+const VERBS = {
+  serviceRestart: "restart",
+  serviceStop: "stop",
+  serviceRetry: "retry",
+} as const satisfies Record<string, ServiceVerb>;
+
+export function addServiceRoutes(routes: ControlRoutes, deps: ServiceRouteDeps): void {
+  const { config, db, line_streams, recordEvent } = deps;
+  routes.add("serviceList", async ({ org, query }) => listServices(deps, org, query));
+  routes.add("serviceShow", async ({ org, params }) => findService(deps, org, params.db, params.service));
+  routes.add("servicePlan", async ({ org, params, body, reply }) => {
+    const application = await readApplication(deps, org, params.db, body, endOf(reply));
+    refuseLongNames(application);
+    return await planOfServices(deps, application, body.service);
+  });
+  routes.changePrepared(
+    "serviceUpdate",
+    async ({ org, params, body, reply }) => readApplication(deps, org, params.db, body, endOf(reply)),
+    async (call, tx, application) => {
+      refuseLongNames(application);
+      return await updateServices({ tx, config, recordEvent }, call, application, call.body);
+    },
+  );
+  routes.changePrepared(
+    "servicePrune",
+    async ({ org, params, body, reply }) => readApplication(deps, org, params.db, body, endOf(reply)),
+    async (call, tx, application) => pruneServices({ tx, config, recordEvent }, call, application, call.body.dry_run),
+  );
+  for (const [name, verb] of Object.entries(VERBS) as [keyof typeof VERBS, ServiceVerb][]) {
+    routes.change(name, async (call, tx) =>
+      requestService({ tx, config, recordEvent }, call, { database: call.params.db, name: call.params.service }, verb),
+    );
+  }
+  routes.change("serviceRollback", async (call, tx) =>
+    rollBackService(
+      { tx, config, recordEvent },
+      call,
+      { database: call.params.db, name: call.params.service },
+      call.body.release,
+    ),
+  );
+  routes.add("releaseList", async ({ org, params, query }) => {
+    const { id } = await findServiceIds(db, org, params.db, params.service);
+    return await listReleases(db, id, query);
+  });
+  routes.add("serviceLogs", async ({ org, params, query, reply, request }) => {
+    const { log_folder } = servicePlaces(config, await findServiceIds(db, org, params.db, params.service), 0);
+    await line_streams.serve(request, reply, (signal) => readServiceLog(log_folder, query, signal));
+  });
+}

@@ -1,0 +1,46 @@
+import { appError } from "@appdb/contract/errors";
+import { sql } from "kysely";
+import type { Tx } from "../../database/pool.ts";
+
+const PARTS: Readonly<Record<string, string>> = {
+  files: "its project files",
+  image: "its image",
+  workers: "its number of workers",
+  tables: "its tables",
+  services: "its services",
+};
+
+/** The error of an update of services that was planned against something else: what of it moved, and who moved services since. */
+export async function servicesMoved(
+  tx: Tx,
+  database_id: string,
+  input: { readonly target: string; readonly app_file: string; readonly expected: string; readonly version: string },
+): Promise<Error> {
+  const { app_file, expected, target, version } = input;
+  const before = readParts(expected);
+  const moved = [...readParts(version)].filter(([name, value]) => before.get(name) !== value).map(([name]) => name);
+  const words = moved.map((name) => PARTS[name] ?? name);
+  const last = moved.includes("services") ? await findLast(tx, database_id) : undefined;
+  return appError("generation_moved", {
+    detail: `Since this was planned ${words.join(", ")} of ${target} changed${last === undefined ? "" : ` (${last})`}.`,
+    hint: `See what is to be done now: cli service diff ${app_file} ${target}`,
+    meta: { target, expected, version, moved },
+  });
+}
+
+/** Of a version that is none of ours every part has moved. */
+function readParts(version: string): Map<string, string> {
+  return new Map(version.split(",").map((part) => [part.split(":")[0] ?? "", part]));
+}
+
+async function findLast(tx: Tx, database_id: string): Promise<string | undefined> {
+  const row = await tx
+    .selectFrom("control.operations")
+    .select(["actor", "kind", "target", "created_at"])
+    .where("database_id", "=", database_id)
+    .where(sql<boolean>`kind like 'service.%'`)
+    .orderBy("id", "desc")
+    .limit(1)
+    .executeTakeFirst();
+  return row && `${row.kind} of ${row.target} by ${row.actor} at ${row.created_at.toISOString()}`;
+}

@@ -1,0 +1,263 @@
+import { randomUUID } from "node:crypto";
+import type { HostedService } from "@appdb/contract/routes/control-services";
+import { aRowRoute } from "@appdb/testkit/manifest-builder";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { openServer, type TestServer } from "../../testing/open-server.ts";
+import {
+  anApplication,
+  leftOfService,
+  makeService,
+  openServiceStage,
+  type ServiceStage,
+} from "../../testing/services.ts";
+import { digestOf } from "../../testing/tar.ts";
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await openServer();
+});
+afterAll(() => server[Symbol.asyncDispose]());
+
+const APP = { app_file: "app.py", folders: [] as string[], service: null, file_digests: null };
+
+function ask(stage: ServiceStage, route: "servicePlan" | "serviceUpdate" | "servicePrune", body: object) {
+  const params = { org: stage.org.name, db: "main" };
+  const { service: _, ...rest } = { ...APP, ...body } as typeof APP;
+  const sent = route === "servicePrune" ? rest : { ...APP, ...body };
+  return server.ask(route, { as: stage.member, params, body: sent } as never);
+}
+
+async function update(stage: ServiceStage, body: object = {}) {
+  const { allow_destructive: _, ...planned } = body as { allow_destructive?: boolean };
+  const plan = await ask(stage, "servicePlan", planned);
+  expect(plan.status, plan.text).toBe(200);
+  const expected_version = plan.json.version;
+  return await ask(stage, "serviceUpdate", { expected_version, allow_destructive: false, ...body });
+}
+
+async function list(stage: ServiceStage): Promise<HostedService[]> {
+  const { json } = await server.ask("serviceList", { as: stage.member, params: { org: stage.org.name } });
+  return json.items;
+}
+
+async function changeDatabase(stage: ServiceStage, values: object) {
+  await server.deps.db.updateTable("control.databases").set(values).where("id", "=", stage.database_id).execute();
+}
+
+test("a plan says what an update would start, and changes nothing", async () => {
+  await using stage = await openServiceStage(server);
+  const { json } = await ask(stage, "servicePlan", {});
+  expect(json.plan).toMatchObject({
+    ...{ app_file: "app.py", target: `cloud://${stage.org.name}:main`, in_agreement: false },
+    services: [{ name: "ingest", exists: false, resolution: "create", ops: [{ name: "POST /docs" }] }],
+  });
+  expect(await list(stage)).toEqual([]);
+});
+
+test("an update makes a service with its first release, which a job starts", async () => {
+  await using stage = await openServiceStage(server);
+  const answer = await update(stage);
+  expect(answer.status, answer.text).toBe(202);
+  expect(answer.json.operations).toMatchObject([{ kind: "service.update", service: "ingest" }]);
+  const [service] = await list(stage);
+  expect(service).toMatchObject({
+    ...{ name: "ingest", uri: `cloud://${stage.org.name}:main/ingest`, state: "DEPLOYING", release: null },
+    ...{ desired_release: 1, app_file: "app.py", update_pending: false, workers: 1, reason: null },
+    routes: [{ method: "POST", path: "/docs", kind: "insert", inputs: ["title"], outputs: ["id"] }],
+    operation: { kind: "service.update" },
+  });
+  expect(await leftOfService(server, service?.id ?? "")).toMatchObject({
+    ...{ releases: [1], jobs: 1, desired: { release: 1, is_running: true } },
+    operations: [{ kind: "service.update", state: "pending" }],
+  });
+});
+
+test("a service that is as its file says stays as it is", async () => {
+  await using stage = await openServiceStage(server);
+  const id = await makeService(server, stage);
+  const { json } = await update(stage);
+  expect(json).toMatchObject({ plan: { in_agreement: true, status: "skipped" }, operations: [] });
+  expect(await leftOfService(server, id)).toMatchObject({ generation: 1, operations: [], jobs: 0 });
+});
+
+test("an update moves a service onto a release of its own, and cancels what was under way", async () => {
+  await using stage = await openServiceStage(server);
+  const id = await makeService(server, stage);
+  for (const sha256 of [digestOf("second"), digestOf("third")]) {
+    stage.manifest = anApplication(["ingest"], undefined, { modules: [{ path: "app.py", sha256 }] });
+    const { json } = await update(stage);
+    expect(json.plan.services).toMatchObject([
+      { resolution: "update_additive", ops: [{ description: "app.py changed" }] },
+    ]);
+  }
+  expect(await leftOfService(server, id)).toMatchObject({
+    ...{ state: "UPDATING", generation: 3, releases: [1, 2, 3], desired: { release: 3 } },
+    operations: [
+      { kind: "service.update", state: "cancelled" },
+      { kind: "service.update", state: "pending" },
+    ],
+  });
+  const { json } = await server.ask("releaseList", {
+    ...{ as: stage.member, params: { org: stage.org.name, db: "main", service: "ingest" } },
+  });
+  expect(json.items.map(({ changes, number }: { changes: string[]; number: number }) => [number, changes])).toEqual([
+    [3, ["app.py changed"]],
+    [2, ["app.py changed"]],
+    [1, ["change 1"]],
+  ]);
+});
+
+test("files that the application does not import, another image and other workers move it too", async () => {
+  await using stage = await openServiceStage(server);
+  await makeService(server, stage);
+  const { observed, desired } = await server.deps.db
+    .selectFrom("control.databases")
+    .select(["observed", "desired"])
+    .where("id", "=", stage.database_id)
+    .executeTakeFirstOrThrow();
+  const hash = digestOf("environment");
+  await changeDatabase(stage, {
+    observed: JSON.stringify({ ...observed, environment: hash }),
+    desired: JSON.stringify({ ...desired, resources: { ...desired.resources, workers: 2 } }),
+  });
+  const { json } = await ask(stage, "servicePlan", {});
+  expect(json.plan.services[0]).toMatchObject({
+    resolution: "update_additive",
+    ops: [{ description: "the database has another image" }, { description: "1 worker becomes 2" }],
+  });
+  expect(await list(stage)).toMatchObject([{ update_pending: true, workers: 1 }]);
+  await server.deps.db
+    .updateTable("control.releases")
+    .set({ tree: digestOf("before") })
+    .execute();
+  const again = await ask(stage, "servicePlan", {});
+  expect(again.json.plan.services[0].ops[0]).toMatchObject({
+    description: "the database has other project files, of which the application imports none",
+  });
+});
+
+test("tables that differ block the update, which names the next command", async () => {
+  await using stage = await openServiceStage(server);
+  stage.differing = ["docs"];
+  const { json } = await update(stage);
+  const uri = `cloud://${stage.org.name}:main`;
+  expect(json).toMatchObject({ code: "schema_mismatch", hint: `cli schema update app.py ${uri}` });
+  expect(await list(stage)).toEqual([]);
+});
+
+test("what breaks clients is refused unless it is allowed", async () => {
+  await using stage = await openServiceStage(server);
+  const id = await makeService(server, stage);
+  stage.manifest = anApplication(["ingest"], [aRowRoute("docs", [], [])]);
+  expect((await update(stage)).json).toMatchObject({
+    code: "destructive_refused",
+    hint: expect.stringContaining("--allow-destructive"),
+  });
+  expect(await leftOfService(server, id)).toMatchObject({ generation: 1, releases: [1] });
+  expect((await update(stage, { allow_destructive: true })).status).toBe(202);
+});
+
+test("an update that was planned before something else moved is refused and says what did", async () => {
+  await using stage = await openServiceStage(server);
+  await makeService(server, stage);
+  const stop = () =>
+    server.ask("serviceStop", {
+      ...{ as: stage.member, params: { org: stage.org.name, db: "main", service: "ingest" } },
+    });
+  const { json } = await ask(stage, "servicePlan", {});
+  await stop();
+  const { text } = await ask(stage, "serviceUpdate", { expected_version: json.version, allow_destructive: false });
+  expect(JSON.parse(text)).toMatchObject({ code: "generation_moved", meta: { moved: ["services"] } });
+  expect(text).toContain(`service.stop of cloud://${stage.org.name}:main/ingest by ${stage.member.email}`);
+});
+
+test("two updates of one plan: one is carried out, the other is refused", async () => {
+  await using stage = await openServiceStage(server);
+  const { json } = await ask(stage, "servicePlan", {});
+  const body = { expected_version: json.version, allow_destructive: false };
+  const answers = await Promise.all([ask(stage, "serviceUpdate", body), ask(stage, "serviceUpdate", body)]);
+  expect(answers.map(({ status }) => status).sort()).toEqual([202, 409]);
+  expect(await list(stage)).toHaveLength(1);
+});
+
+test("the same request with one key is made once", async () => {
+  await using stage = await openServiceStage(server);
+  const { json } = await ask(stage, "servicePlan", {});
+  const body = { ...APP, expected_version: json.version, allow_destructive: false };
+  const headers = { "idempotency-key": randomUUID() };
+  const send = () =>
+    server.ask("serviceUpdate", {
+      as: stage.member,
+      params: { org: stage.org.name, db: "main" },
+      body,
+      headers,
+    } as never);
+  expect((await send()).json).toEqual((await send()).json);
+});
+
+test("an update from other files than the database's is refused", async () => {
+  await using stage = await openServiceStage(server);
+  const { json } = await ask(stage, "servicePlan", { file_digests: { "app.py": digestOf("mine") } });
+  expect(json).toMatchObject({ code: "project_files_differ", meta: { files: ["app.py"] } });
+});
+
+test("a database that is not AVAILABLE refuses with the command that leads on", async () => {
+  await using stage = await openServiceStage(server);
+  await changeDatabase(stage, { state: "STOPPED" });
+  const { json } = await ask(stage, "servicePlan", {});
+  expect(json).toMatchObject({ code: "database_not_available", hint: expect.stringContaining("cli db start") });
+});
+
+test("a service that the file does not define is refused by those that it does", async () => {
+  await using stage = await openServiceStage(server);
+  const { json } = await ask(stage, "servicePlan", { service: "ingst" });
+  expect(json).toMatchObject({
+    code: "service_not_found",
+    hint: "Did you mean ingest?",
+    meta: { defined: ["ingest"] },
+  });
+});
+
+test("services in folders stand beside those of the database, and of each other's files nothing is taken", async () => {
+  await using stage = await openServiceStage(server);
+  await makeService(server, stage);
+  expect((await update(stage, { folders: ["reports"] })).json.operations).toMatchObject([
+    { service: "reports/ingest" },
+  ]);
+  expect((await list(stage)).map(({ name }) => name)).toEqual(["ingest", "reports/ingest"]);
+  const { json } = await server.ask("serviceShow", {
+    ...{ as: stage.member, params: { org: stage.org.name, db: "main", service: "reports/ingest" } },
+  });
+  expect(json.name).toBe("reports/ingest");
+  const taken = await ask(stage, "servicePlan", { app_file: "other.py" });
+  expect(taken.json).toMatchObject({ code: "service_conflict", meta: { app_file: "app.py" } });
+});
+
+test("ten releases are kept, and the one that serves", async () => {
+  await using stage = await openServiceStage(server);
+  const id = await makeService(server, stage, { releases: 12, desired: { release: 1 } });
+  expect((await leftOfService(server, id))?.releases).toEqual([1, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]);
+});
+
+test("no database has more services than it may", async () => {
+  await using stage = await openServiceStage(server);
+  stage.manifest = anApplication(Array.from({ length: 51 }, (_, index) => `s${index}`));
+  expect((await update(stage)).json).toMatchObject({ code: "service_quota", meta: { count: 51, most: 50 } });
+});
+
+test("prune stops and forgets what the file does not define, and a dry run only names it", async () => {
+  await using stage = await openServiceStage(server);
+  const kept = await makeService(server, stage);
+  const gone = await makeService(server, stage, { name: "old" });
+  const elsewhere = await makeService(server, stage, { name: "reports/old" });
+  const dry = await ask(stage, "servicePrune", { dry_run: true });
+  expect(dry.json).toMatchObject({ plan: { extras: ["old"], ops: [{ name: "old", op: "drop" }] }, operations: [] });
+  expect(await leftOfService(server, gone)).toMatchObject({ generation: 1 });
+  const { json } = await ask(stage, "servicePrune", { dry_run: false });
+  expect(json.operations).toMatchObject([{ kind: "service.prune", service: "old" }]);
+  expect(await leftOfService(server, gone)).toMatchObject({ is_pruned: true, state: "STOPPING", jobs: 1 });
+  for (const id of [kept, elsewhere]) expect(await leftOfService(server, id)).toMatchObject({ generation: 1 });
+  stage.manifest = anApplication(["ingest", "old"]);
+  expect((await update(stage, { service: "old" })).json.plan.services).toMatchObject([{ resolution: "create" }]);
+  expect(await leftOfService(server, gone)).toMatchObject({ is_pruned: false, state: "STARTING", releases: [1, 2] });
+});

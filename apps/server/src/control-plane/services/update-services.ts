@@ -1,0 +1,163 @@
+import { databaseUriOf } from "@appdb/contract/control/resource-names";
+import { appError } from "@appdb/contract/errors";
+import type { ServicePlan, ServicePlanItem } from "@appdb/contract/plan";
+import type {
+  hostedServicePlanSchema,
+  hostedServiceUpdateAnswerSchema,
+  hostedServiceUpdateRequestSchema,
+} from "@appdb/contract/routes/control-services";
+import { refuseBlocked, refuseDestructive } from "@appdb/engine/services/refuse-plan";
+import type * as z from "zod";
+import type { Tx } from "../../database/pool.ts";
+import { serviceEndpoint } from "../../gateway/address.ts";
+import { type DatabaseRow, databaseNotFound, lockDatabase } from "../databases/store.ts";
+import { actorOf } from "../events/event.ts";
+import type { Caller } from "../keys/create-key.ts";
+import { lockServices, readServices, type ServiceRow } from "./lock-services.ts";
+import { fullName, planHostedServices, planVersion } from "./plan-hosted.ts";
+import type { Application } from "./read-application.ts";
+import { addRelease } from "./releases.ts";
+import { demandAwake, type ServiceRequestDeps } from "./request-service.ts";
+import { servicesMoved } from "./say-moves.ts";
+import { requestServiceState } from "./state.ts";
+import { type BegunOperation, beginWork, writeService } from "./write-service.ts";
+
+/** Services of one database: each is a pod with processes of its own. */
+const MOST_SERVICES = 50;
+/** Characters of a name with its folders, which stands in addresses. */
+const MOST_NAME = 200;
+const MOST_DETAIL = 300;
+
+type UpdateAnswer = z.output<typeof hostedServiceUpdateAnswerSchema>;
+
+/** Plans an update of services against what there is now. @throws service_not_found, service_conflict */
+export async function planOfServices(
+  { config, db }: { readonly config: ServiceRequestDeps["config"]; readonly db: Pick<Tx, "selectFrom"> },
+  application: Application,
+  service: string | null,
+): Promise<z.output<typeof hostedServicePlanSchema>> {
+  const { database } = application;
+  const input = { application, database, rows: await readServices(db, database.id) };
+  const endpointOf = (name: string) => serviceEndpoint(config, database, name);
+  return { plan: planHostedServices({ ...input, service, endpointOf }), version: planVersion(input) };
+}
+
+/**
+ * Makes a release for each service that changes and has it started, all or none. The application was read before; what it was read from
+ * must not have changed since.
+ * @throws generation_moved, database_not_available, service_not_found, service_conflict, schema_mismatch, destructive_refused, service_quota
+ */
+export async function updateServices(
+  deps: ServiceRequestDeps,
+  caller: Caller,
+  application: Application,
+  request: Pick<
+    z.output<typeof hostedServiceUpdateRequestSchema>,
+    "service" | "expected_version" | "allow_destructive"
+  >,
+): Promise<UpdateAnswer> {
+  const { config, tx } = deps;
+  const { org } = caller;
+  const { app_file, folders, target } = application;
+  const database = await lockDatabase(tx, org.id, application.database.name);
+  if (database === undefined) throw databaseNotFound(org, application.database.name);
+  demandAwake(org, database);
+  const rows = await lockServices(tx, database.id);
+  const version = planVersion({ application, database, rows });
+  const expected = request.expected_version;
+  if (version !== expected || !isSameProject(application, database))
+    throw await servicesMoved(tx, database.id, { target, app_file, expected, version });
+  const endpointOf = (name: string) => serviceEndpoint(config, database, name);
+  const plan = planHostedServices({ application, database, rows, service: request.service, endpointOf });
+  refuseBlocked(plan);
+  refuseDestructive(plan, request.allow_destructive);
+  const changing = plan.services.filter(({ resolution }) => resolution !== "up_to_date");
+  refuseTooMany(databaseUriOf(org.name, database.name), rows, changing);
+  const operations: UpdateAnswer["operations"] = [];
+  for (const item of changing) {
+    const name = fullName(folders, item.name);
+    const row = rows.find((one) => one.name === name);
+    const begun = await moveService(deps, caller, { application, database, row, name, item });
+    operations.push({ ...begun, service: name });
+  }
+  return { plan: describeAsked(plan), operations };
+}
+
+interface Move {
+  readonly application: Application;
+  readonly database: DatabaseRow;
+  /** Undefined for a new one. */
+  readonly row: ServiceRow | undefined;
+  readonly name: string;
+  readonly item: ServicePlanItem;
+}
+
+async function moveService(
+  deps: ServiceRequestDeps,
+  caller: Caller,
+  { application, database, item, name, row }: Move,
+): Promise<BegunOperation> {
+  const { tx } = deps;
+  const { observed, desired } = database;
+  const detail = describeOps(item);
+  const release = {
+    ...{ tree: observed?.tree ?? null, environment: observed?.environment ?? null },
+    ...{ app_file: application.app_file, manifest: application.manifest, workers: desired.resources.workers },
+    ...{ changes: item.ops.map(({ description }) => description), created_by: actorOf(caller.principal) },
+  };
+  const place = { database_id: database.id, database: database.name, name };
+  const kind = "service.update";
+  if (row === undefined) {
+    const first = JSON.stringify({ release: 1, is_running: true, restarts: 0 });
+    const { id } = await tx
+      .insertInto("control.services")
+      .values({ org_id: caller.org.id, database_id: database.id, name, desired: first })
+      .returning("id")
+      .executeTakeFirstOrThrow();
+    await addRelease(tx, id, release);
+    return await beginWork(deps, caller, { ...place, id }, { kind, detail });
+  }
+  const state = requestServiceState(`${application.target}/${item.name}`, row.state, "update");
+  const number = await addRelease(tx, row.id, release);
+  const wish = { ...row.desired, release: number, is_running: true };
+  return await writeService(deps, caller, { ...place, id: row.id }, { kind, state, desired: wish, detail });
+}
+
+/** Whether the manifest is still of the files and the image that the database has. */
+function isSameProject({ database: asked }: Application, { observed }: DatabaseRow): boolean {
+  return asked.observed?.tree === observed?.tree && asked.observed?.environment === observed?.environment;
+}
+
+function refuseTooMany(uri: string, rows: readonly ServiceRow[], changing: readonly ServicePlanItem[]): void {
+  const count = rows.length + changing.filter(({ exists }) => !exists).length;
+  if (count <= MOST_SERVICES) return;
+  throw appError("service_quota", {
+    detail: `${uri} would have ${count} services; ${MOST_SERVICES} are the most.`,
+    hint: `Remove some that are no longer needed: cli service prune app.py ${uri}`,
+    meta: { uri, count, most: MOST_SERVICES },
+  });
+}
+
+/** What is asked for is not done yet: only what is left alone has a status. */
+function describeAsked(plan: ServicePlan): ServicePlan {
+  const services = plan.services.map((item) =>
+    item.resolution === "up_to_date" ? { ...item, status: "skipped" as const } : item,
+  );
+  return { ...plan, services, status: plan.in_agreement ? "skipped" : null };
+}
+
+function describeOps({ ops }: ServicePlanItem): string {
+  const text = ops.map(({ description }) => description).join("; ");
+  return text.length > MOST_DETAIL ? `${text.slice(0, MOST_DETAIL - 3)}...` : text;
+}
+
+/** Refuses names that stand badly in an address. @throws invalid_target */
+export function refuseLongNames({ folders, manifest, target }: Application): void {
+  const long = manifest.services.map(({ name }) => fullName(folders, name)).find((name) => name.length > MOST_NAME);
+  if (long === undefined) return;
+  throw appError("invalid_target", {
+    detail: `The name ${long.slice(0, 60)}... of a service of ${target} has ${long.length} characters with its folders; ${MOST_NAME} are the most.`,
+    hint: "Use fewer folders, or shorter names.",
+    meta: { target },
+  });
+}

@@ -1,0 +1,100 @@
+import { serviceUriOf } from "@appdb/contract/control/resource-names";
+import type { ServiceState } from "@appdb/contract/routes/control-services";
+import { sql } from "kysely";
+import type { Tx } from "../../database/pool.ts";
+import type { DesiredService } from "../../database/service-tables.ts";
+import { enqueueReconcileService } from "../../reconciler/jobs.ts";
+import { actorOf, doneBy, type RecordEvent } from "../events/event.ts";
+import type { Caller } from "../keys/create-key.ts";
+import { startOperation } from "../operations/run-operation.ts";
+
+export interface ServiceChangeDeps {
+  readonly tx: Tx;
+  readonly recordEvent: RecordEvent;
+}
+
+/** A service by what its operation and its events name. */
+export interface NamedService {
+  readonly id: string;
+  readonly database_id: string;
+  /** Of its database. */
+  readonly database: string;
+  /** Within the database. */
+  readonly name: string;
+}
+
+export interface WrittenServiceChange {
+  /** Of the operation: `service.stop`. */
+  readonly kind: string;
+  readonly state: ServiceState;
+  readonly desired: DesiredService;
+  /** It is to be forgotten once it has stopped. */
+  readonly is_pruned?: boolean;
+  /** For people: what an update changes. */
+  readonly detail?: string;
+}
+
+export interface BegunOperation {
+  readonly id: string;
+  readonly kind: string;
+}
+
+/**
+ * Writes down what a service shall be from now on, with the operation, the event and the job that carry it out. An operation that is
+ * open ends as cancelled: its service is to become something else. The caller holds the row's lock.
+ */
+export async function writeService(
+  deps: ServiceChangeDeps,
+  caller: Caller,
+  service: NamedService,
+  change: WrittenServiceChange,
+): Promise<BegunOperation> {
+  const { tx, recordEvent } = deps;
+  const cancelled = await cancelOpen(tx, service.id);
+  await tx
+    .updateTable("control.services")
+    .set({
+      generation: sql<number>`generation + 1`,
+      state: change.state,
+      desired: JSON.stringify(change.desired),
+      is_pruned: change.is_pruned ?? false,
+      failure: null,
+      failed_starts: 0,
+    })
+    .where("id", "=", service.id)
+    .execute();
+  for (const { id, kind, target } of cancelled) {
+    await recordEvent(tx, {
+      ...{ action: "operation.cancel", target, ...doneBy(caller), operation_id: id },
+      detail: { kind, instead: change.kind },
+    });
+  }
+  return await beginWork(deps, caller, service, change);
+}
+
+/** Begins what a service was just made with. */
+export async function beginWork(
+  deps: ServiceChangeDeps,
+  { client, org, principal }: Caller,
+  { database, database_id, id: service_id, name }: NamedService,
+  { detail, kind }: Pick<WrittenServiceChange, "detail" | "kind">,
+): Promise<BegunOperation> {
+  await enqueueReconcileService(deps.tx, service_id);
+  const id = await startOperation(deps, {
+    ...{ org_id: org.id, actor: actorOf(principal), principal, ...client },
+    ...{ database_id, service_id, kind, target: serviceUriOf(org.name, database, name), is_cancellable: false },
+    ...(detail === undefined ? {} : { detail }),
+  });
+  if (id === undefined) throw new Error("A service under its lock has an operation that was not seen.");
+  return { id, kind };
+}
+
+async function cancelOpen(tx: Tx, service_id: string) {
+  return await tx
+    .updateTable("control.operations")
+    .set({ state: "cancelled", ended_at: sql<Date>`now()` })
+    .where("service_id", "=", service_id)
+    .where("state", "in", ["pending", "running"])
+    .returning(["id", "kind", "target"])
+    .execute();
+}

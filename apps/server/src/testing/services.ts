@@ -1,0 +1,130 @@
+import type { Manifest, ManifestRoute } from "@appdb/contract/manifest";
+import type { TablePlan } from "@appdb/contract/plan";
+import type { ServiceState } from "@appdb/contract/routes/control-services";
+import { aManifest, aRowRoute } from "@appdb/testkit/manifest-builder";
+import { schemaPlan } from "@appdb/testkit/schema-plan";
+import { sql } from "kysely";
+import { keepTree } from "../control-plane/blobs/keep-tree.ts";
+import { addRelease } from "../control-plane/services/releases.ts";
+import type { DesiredService } from "../database/service-tables.ts";
+import { makeDatabase, makeFiles } from "./databases.ts";
+import { type FakePod, openFakePod, sendJson } from "./fake-pod.ts";
+import type { TestServer } from "./open-server.ts";
+import { type OrgStage, openOrgStage } from "./people.ts";
+import { digestOf } from "./tar.ts";
+
+const source = { file: "app.py", line: 1 };
+
+/** An application with a service of each name, each with these routes. */
+export function anApplication(
+  names: readonly string[] = ["ingest"],
+  routes: readonly ManifestRoute[] = [aRowRoute("docs", ["title"], ["id"])],
+  parts: Partial<Manifest> = {},
+): Manifest {
+  const services = names.map((name) => ({ name, prefix: "", routes: [...routes], source }));
+  return aManifest({ services, modules: [{ path: "app.py", sha256: digestOf("app") }], ...parts });
+}
+
+/** A database whose pod reads application files, as tests tell it. */
+export interface ServiceStage extends OrgStage, AsyncDisposable {
+  readonly database_id: string;
+  readonly pod: FakePod;
+  readonly digest: string;
+  /** What the application declares from now on. */
+  manifest: Manifest;
+  /** Tables that differ from it from now on. */
+  differing: readonly string[];
+}
+
+/** An organization with a database that is AVAILABLE, has the files of `texts` and a pod that answers. */
+export async function openServiceStage(
+  server: TestServer,
+  texts: Readonly<Record<string, string>> = { "app.py": "app", "other.py": "other" },
+): Promise<ServiceStage> {
+  const people = await openOrgStage(server);
+  const files = await makeFiles(server, people.org, texts);
+  const { digest } = await server.deps.db.transaction().execute((tx) => keepTree(tx, people.org.id, files));
+  const database_id = await makeDatabase(server, people.org, { desired: { tree: digest } });
+  const pod = await openFakePod(server, { id: database_id, org_id: people.org.id });
+  const stage: ServiceStage = {
+    ...{ ...people, database_id, pod, digest, manifest: anApplication(), differing: [] },
+    [Symbol.asyncDispose]: () => pod[Symbol.asyncDispose](),
+  };
+  pod.answer = (asked, response) => {
+    const { app_file } = JSON.parse(asked.body) as { app_file: string };
+    const imported = [{ path: app_file, digest: digestOf(texts[app_file] ?? "") }];
+    const manifest = { ...stage.manifest, app_file };
+    if (asked.route === "POST /v1/manifest") return sendJson(response, { manifest, imported });
+    const tables = stage.differing.map(
+      (path): TablePlan => ({
+        ...{
+          path,
+          model_cls: "Docs",
+          kind: "table",
+          exists: true,
+          resolution: "update_additive",
+          ops: [],
+          status: null,
+        },
+        ...{ destructive: false, error_count: 0 },
+      }),
+    );
+    sendJson(response, { plan: schemaPlan({ tables }), imported });
+  };
+  return stage;
+}
+
+export interface MadeService {
+  readonly name?: string;
+  readonly state?: ServiceState;
+  readonly desired?: Partial<DesiredService>;
+  /** The number of releases that it has; the last one is what it shall run, and runs where it is AVAILABLE. */
+  readonly releases?: number;
+  readonly manifest?: Manifest;
+}
+
+/** A service as the reconciler would have left it, put into the tables. */
+export async function makeService(
+  server: TestServer,
+  stage: Pick<ServiceStage, "org" | "database_id" | "digest">,
+  { desired, manifest = anApplication(), name = "ingest", releases = 1, state = "AVAILABLE" }: MadeService = {},
+): Promise<string> {
+  const wish = { release: releases, is_running: state !== "STOPPED", restarts: 0, ...desired };
+  const runs = state === "AVAILABLE" || state === "UPDATING";
+  return await server.deps.db.transaction().execute(async (tx) => {
+    const { id } = await tx
+      .insertInto("control.services")
+      .values({
+        ...{ org_id: stage.org.id, database_id: stage.database_id, name, state, desired: JSON.stringify(wish) },
+        observed: runs ? JSON.stringify({ release: wish.release, restarts: 0, instance: 1 }) : null,
+      })
+      .returning("id")
+      .executeTakeFirstOrThrow();
+    for (let number = 1; number <= releases; number++) {
+      await addRelease(tx, id, {
+        ...{ tree: stage.digest, environment: null, app_file: manifest.app_file, manifest, workers: 1 },
+        ...{ changes: [`change ${number}`], created_by: "ann" },
+      });
+    }
+    return id;
+  });
+}
+
+/** What requests left behind of a service. */
+export async function leftOfService(server: TestServer, service_id: string) {
+  const { rows } = await sql<{
+    state: ServiceState;
+    generation: number;
+    is_pruned: boolean;
+    desired: DesiredService;
+    releases: number[];
+    operations: { kind: string; state: string }[];
+    jobs: number;
+  }>`select s.state, s.generation, s.is_pruned, s.desired,
+      array(select number from control.releases r where r.service_id = s.id order by number) as releases,
+      (select coalesce(jsonb_agg(jsonb_build_object('kind', o.kind, 'state', o.state) order by o.id), '[]')
+        from control.operations o where o.service_id = s.id and o.database_id = s.database_id) as operations,
+      (select count(*)::int from graphile_worker.jobs j where j.key = 'reconcile-service ' || s.id) as jobs
+    from control.services s where s.id = ${service_id}`.execute(server.deps.db);
+  return rows[0];
+}
