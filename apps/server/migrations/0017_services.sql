@@ -58,7 +58,7 @@ begin
   perform pg_notify('control_service_routes', coalesce(new.database_id, old.database_id)::text);
   return null;
 end $$;
-create trigger service_routes_changed after insert or delete or update of state, observed, is_pruned
+create trigger service_routes_changed after insert or delete or update of state, generation, observed, is_pruned
   on control.services for each row execute function control.service_routes_changed();
 
 create function control.database_routes_changed() returns trigger language plpgsql as $$

@@ -135,6 +135,7 @@ export const ERRORS = {
   files_changed: { status: 409, title: "Files changed while they were being read" },
   environment_refused: { status: 422, title: "The environment cannot be built elsewhere" },
   build_failed: { status: 422, title: "The image could not be built" },
+  image_missing: { status: 409, title: "The release's image is not there any more" },
   system_packages_refused: { status: 422, title: "System packages cannot be had here" },
   pod_failed: { status: 500, title: "A pod could not be run" },
   pods_unavailable: { status: 500, title: "Pods cannot be run as configured" },

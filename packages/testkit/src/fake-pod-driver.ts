@@ -5,7 +5,7 @@ import { readPodLog } from "@appdb/adapters/pods/pod-log";
 import { specHash } from "@appdb/adapters/pods/spec-hash";
 import type { Secret } from "@appdb/adapters/secret";
 import { appError } from "@appdb/contract/errors";
-import type { DatabasePodSpec, PodHealth } from "@appdb/contract/pod-spec";
+import type { DatabasePodSpec, PodHealth, ServicePodHealth, ServicePodSpec } from "@appdb/contract/pod-spec";
 import { VERSION } from "@appdb/contract/version";
 
 /** How pods that are started from now on behave. */
@@ -24,25 +24,42 @@ export interface FakePods {
   readonly driver: PodDriver;
   /** What a pod that runs answers to whoever has its token; undefined for any other. */
   askHealth(socket: string, token: Secret): Promise<PodHealth | undefined>;
+  /** The same of a pod of a service. */
+  askService(door: FakeDoor): Promise<ServicePodHealth | undefined>;
+  /** One in which nothing runs ends at once; any other when it is said that nothing does. */
+  drainService(door: FakeDoor): Promise<boolean>;
+  putKeys(door: FakeDoor, snapshot: string): Promise<boolean>;
   behave(behaviour: FakePodBehaviour): void;
   /** What a pod says of itself from now on. */
-  say(id: string, health: Partial<PodHealth>): void;
+  say(id: string, health: Partial<PodHealth> | Partial<ServicePodHealth>): void;
   /** Ends the process of a pod, as a crash does. */
   end(id: string, exit?: Partial<PodExit>): void;
   /** How often a pod was started. */
   starts(id: string): number;
   /** Ids of pods that run. */
   running(): string[];
+  /** Ids of pods in the order in which they ended. */
+  ends(): string[];
   /** Databases of which nothing is kept, of those that this process let go of. */
   forgotten(): string[];
   /** What a pod was told. */
   told(id: string): DatabasePodSpec;
+  /** The same of a pod of a service, and the keys that it was given last. */
+  toldService(id: string): ServicePodSpec & { readonly last_keys: string | undefined };
+}
+
+/** How the API of a pod is reached. */
+export interface FakeDoor {
+  readonly socket: string;
+  readonly token: Secret;
 }
 
 interface FakePod extends PodStatus {
-  readonly told: DatabasePodSpec;
+  readonly told: DatabasePodSpec | ServicePodSpec;
   readonly is_silent: boolean;
-  readonly health: Partial<PodHealth>;
+  readonly is_draining?: boolean;
+  readonly last_keys?: string;
+  readonly health: Partial<PodHealth> & Partial<ServicePodHealth>;
   readonly starts: number;
 }
 
@@ -55,13 +72,16 @@ export function createFakePods(folder: string): FakePods {
   const read = (id: string) => readJson<FakePod>(fileOf(id));
   const all = () =>
     readdirSync(folder)
-      .filter((name) => name.startsWith("db-") && name.endsWith(".json"))
+      .filter((name) => /^(db|svc)-/.test(name) && name.endsWith(".json"))
       .flatMap((name) => readJson<FakePod>(join(folder, name)) ?? []);
   const write = (pod: FakePod) => writeJson(fileOf(pod.id), pod);
   const startsFile = join(folder, "starts.json");
+  const endsFile = join(folder, "ends.json");
   const end = (id: string, exit: Partial<PodExit>) => {
     const pod = read(id);
-    if (pod?.state === "running") write({ ...pod, state: "exited", pid: null, exit: { ...NO_EXIT, ...exit } });
+    if (pod?.state !== "running") return;
+    write({ ...pod, state: "exited", pid: null, exit: { ...NO_EXIT, ...exit } });
+    writeJson(endsFile, [...(readJson<string[]>(endsFile) ?? []), id]);
   };
 
   async function ensure(spec: PodSpec): Promise<PodStatus> {
@@ -79,7 +99,7 @@ export function createFakePods(folder: string): FakePods {
     const pod: FakePod = {
       ...{ id, labels, spec_hash, starts, state: "running", pid: 1_000_000 + starts, exit: null },
       ...{ started_at: new Date().toISOString(), memory_bytes: 10_000_000, health: {} },
-      told: JSON.parse(spec.input.reveal()) as DatabasePodSpec,
+      told: JSON.parse(spec.input.reveal()) as FakePod["told"],
       is_silent: behaviour.start === "silent",
     };
     write(pod);
@@ -118,17 +138,41 @@ export function createFakePods(folder: string): FakePods {
     },
     [Symbol.asyncDispose]: async () => undefined,
   };
+  const reach = ({ socket, token }: FakeDoor) => {
+    const pod = all().find(({ told }) => join(told.run_folder, "pod.sock") === socket);
+    return pod?.state !== "running" || pod.is_silent || pod.told.token !== token.reveal() ? undefined : pod;
+  };
+  const endIfDrained = (id: string) => {
+    const pod = read(id);
+    if (pod?.is_draining === true && (pod.health.in_flight ?? 0) === 0) end(id, { code: 0 });
+  };
   return {
     driver,
     async askHealth(socket, token) {
-      const pod = all().find(({ told }) => join(told.run_folder, "pod.sock") === socket);
-      if (pod?.state !== "running" || pod.is_silent || pod.told.token !== token.reveal()) return undefined;
-      return { ...healthOf(pod), ...pod.health };
+      const pod = reach({ socket, token });
+      return pod && { ...healthOf(pod), ...(pod.health as Partial<PodHealth>) };
+    },
+    askService: async (door) => {
+      const pod = reach(door);
+      return pod && serviceHealthOf(pod);
+    },
+    async drainService(door) {
+      const pod = reach(door);
+      if (pod === undefined) return false;
+      write({ ...pod, is_draining: true });
+      endIfDrained(pod.id);
+      return true;
+    },
+    async putKeys(door, snapshot) {
+      const pod = reach(door);
+      if (pod !== undefined) write({ ...pod, last_keys: snapshot });
+      return pod !== undefined;
     },
     behave: (behaviour) => writeJson(join(folder, "behaviour.json"), behaviour),
     say(id, health) {
       const pod = read(id);
-      if (pod !== undefined) write({ ...pod, health: { ...pod.health, ...health } });
+      if (pod !== undefined) write({ ...pod, health: { ...pod.health, ...(health as FakePod["health"]) } });
+      endIfDrained(id);
     },
     end: (id, exit = { signal: "SIGKILL" }) => end(id, exit),
     starts: (id) => readJson<Record<string, number>>(startsFile)?.[id] ?? 0,
@@ -136,11 +180,17 @@ export function createFakePods(folder: string): FakePods {
       all()
         .filter(({ state }) => state === "running")
         .map(({ id }) => id),
+    ends: () => readJson<string[]>(endsFile) ?? [],
     forgotten: () => [...forgotten],
     told(id) {
-      const pod = read(id);
-      if (pod === undefined) throw new Error(`There is no pod ${id}.`);
-      return pod.told;
+      const told = read(id)?.told;
+      if (told?.role !== "database") throw new Error(`There is no pod ${id} of a database.`);
+      return told;
+    },
+    toldService(id) {
+      const { last_keys, told } = read(id) ?? {};
+      if (told?.role !== "service-pod") throw new Error(`There is no pod ${id} of a service.`);
+      return { ...told, last_keys };
     },
   };
 }
@@ -153,11 +203,21 @@ function healthOf({ pid, started_at }: FakePod): PodHealth {
   };
 }
 
+function serviceHealthOf({ health, is_draining, pid, started_at }: FakePod): ServicePodHealth {
+  return {
+    ...{ version: VERSION, pid: pid ?? 0, state: is_draining === true ? "draining" : "ready" },
+    ...{ in_flight: 0, idle_ms: Math.max(0, Date.now() - Date.parse(started_at)) },
+    ...(health as Partial<ServicePodHealth>),
+  };
+}
+
 function toStatus({
   told: _told,
   is_silent: _silent,
   health: _health,
   starts: _starts,
+  is_draining: _draining,
+  last_keys: _keys,
   ...status
 }: FakePod): PodStatus {
   return status;

@@ -643,7 +643,7 @@ CREATE TRIGGER operation_changed AFTER UPDATE OF state ON control.operations FOR
 
 CREATE TRIGGER operation_said AFTER INSERT ON control.operation_lines REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION control.operation_said();
 
-CREATE TRIGGER service_routes_changed AFTER INSERT OR DELETE OR UPDATE OF state, observed, is_pruned ON control.services FOR EACH ROW EXECUTE FUNCTION control.service_routes_changed();
+CREATE TRIGGER service_routes_changed AFTER INSERT OR DELETE OR UPDATE OF state, generation, observed, is_pruned ON control.services FOR EACH ROW EXECUTE FUNCTION control.service_routes_changed();
 
 ALTER TABLE ONLY control.api_keys
     ADD CONSTRAINT api_keys_created_by_fkey FOREIGN KEY (created_by) REFERENCES identity.users(id) ON DELETE SET NULL;

@@ -36,6 +36,7 @@ export async function collectTrees(deps: CollectDeps): Promise<number> {
       NO_FILES,
       row.desired.tree,
       row.observed?.tree,
+      ...(await treesOfReleases(db, row.id)),
       ...(needed ?? names.filter((name) => !name.startsWith(DRAFT))),
     ]);
     const left: string[] = [];
@@ -50,6 +51,18 @@ export async function collectTrees(deps: CollectDeps): Promise<number> {
   await sql`update control.trees t set used_at = now() where ${isNamed("tree", "t")}`.execute(db);
   await sql`delete from control.trees t where ${isStale} and not ${isNamed("tree", "t")}`.execute(db);
   return removed;
+}
+
+/** Of releases of its services: a rollback finds them as they were. */
+async function treesOfReleases(db: CollectDeps["db"], database_id: string): Promise<string[]> {
+  const rows = await db
+    .selectFrom("control.releases as r")
+    .innerJoin("control.services as s", "s.id", "r.service_id")
+    .select("r.tree")
+    .distinct()
+    .where("s.database_id", "=", database_id)
+    .execute();
+  return rows.flatMap(({ tree }) => tree ?? []);
 }
 
 /** Which trees the tables of a database were made from, which its pod alone can tell; undefined when none answers. */

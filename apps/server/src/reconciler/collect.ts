@@ -4,6 +4,7 @@ import { collectTrees } from "./collect-trees.ts";
 import { collectUnusedImages } from "./collect-unused-images.ts";
 import type { ReconcileDeps } from "./database-deps.ts";
 import { removeOrphanStorage } from "./resume-databases.ts";
+import { removeOrphanServices } from "./resume-services.ts";
 
 const LINES = "30 days";
 
@@ -13,9 +14,10 @@ export async function collect(deps: ReconcileDeps): Promise<void> {
   const trees = await collectTrees(deps);
   const blobs = await collectBlobs(deps);
   const databases = await removeOrphanStorage(deps);
+  const services = await removeOrphanServices(deps);
   await sql`delete from control.operation_lines l using control.operations p
     where p.id = l.operation_id and p.ended_at < now() - ${LINES}::interval`.execute(deps.db);
-  if (images + trees + blobs + databases > 0) {
-    deps.log.info({ images, trees, blobs, databases }, "what nothing uses any more was removed");
+  if (images + trees + blobs + databases + services > 0) {
+    deps.log.info({ images, trees, blobs, databases, services }, "what nothing uses any more was removed");
   }
 }

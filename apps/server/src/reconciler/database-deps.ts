@@ -3,15 +3,19 @@ import type { ImageUse } from "@appdb/adapters/images/collect-images";
 import type { PodDriver } from "@appdb/adapters/pods/pod-driver";
 import type { UserRange } from "@appdb/adapters/pods/pod-users";
 import type { Secret } from "@appdb/adapters/secret";
-import type { PodHealth } from "@appdb/contract/pod-spec";
+import type { PodHealth, ServicePodHealth } from "@appdb/contract/pod-spec";
 import type { EnvironmentDocument } from "@appdb/contract/routes/control-databases";
 import type { Logger } from "@appdb/engine/ports";
 import type { RecordEvent } from "../control-plane/events/event.ts";
+import type { KeySnapshots } from "../control-plane/keys/key-snapshots.ts";
 import type { Envelope } from "../control-plane/secrets/envelope.ts";
 import type { Notifications } from "../database/notifications.ts";
 import type { Database } from "../database/pool.ts";
+import type { ServiceDoor } from "../pods/ask-service.ts";
 import type { ServerPlace } from "../pods/database-places.ts";
 import type { FoundRuntime } from "../pods/database-runtime.ts";
+import type { PodPlace } from "../pods/pod-client.ts";
+import type { ServiceKeys } from "./service-keys.ts";
 
 /** An environment of an organization that is to be built. */
 export interface BuildInput {
@@ -48,6 +52,14 @@ export interface Machine {
   askHealth(socket: string, token: Secret): Promise<PodHealth | undefined>;
   /** The trees of project files that its tables still need; undefined when nobody answers. */
   askTrees(socket: string, token: Secret): Promise<readonly string[] | undefined>;
+  /** Undefined when nobody answers. */
+  askService(door: ServiceDoor): Promise<ServicePodHealth | undefined>;
+  /** Has an instance of a service end by itself once nothing runs in it. False when nobody answers. */
+  drainService(door: ServiceDoor): Promise<boolean>;
+  /** Gives an instance of a service a snapshot of keys. False when nobody answers. */
+  putKeys(door: ServiceDoor, snapshot: string): Promise<boolean>;
+  /** How a service connects to its database's PostgreSQL, by a role of its own. @throws database_not_reached */
+  askServiceRole(pod: PodPlace, service_id: string, signal: AbortSignal): Promise<string>;
   /** @throws environment_failed, python_not_found */
   findRuntime(image_folder: string | undefined): Promise<FoundRuntime>;
   hasImage(org_id: string, hash: string): Promise<boolean>;
@@ -78,14 +90,29 @@ export const RECONCILE_STEPS = [
 ] as const;
 export type ReconcileStep = (typeof RECONCILE_STEPS)[number];
 
+/** The same of a service. */
+export const SERVICE_STEPS = [
+  "service begun",
+  "service prepared",
+  "service pod_started",
+  "service pod_ready",
+  "service switched",
+  "service retired",
+  "service pod_stopped",
+  "service ended",
+] as const;
+export type ServiceStep = (typeof SERVICE_STEPS)[number];
+
 export interface ReconcileDeps {
   readonly db: Database;
   readonly log: Logger;
   readonly recordEvent: RecordEvent;
   readonly envelope: Envelope;
   readonly notifications: Notifications;
+  readonly key_snapshots: KeySnapshots;
+  readonly service_keys: ServiceKeys;
   readonly machine: Machine;
   readonly blobs: BlobStore;
   /** Called behind steps, so that a test can kill the process there. */
-  readonly reconcileStepDone?: ((step: ReconcileStep) => Promise<void>) | undefined;
+  readonly reconcileStepDone?: ((step: ReconcileStep | ServiceStep) => Promise<void>) | undefined;
 }

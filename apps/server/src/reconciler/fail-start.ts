@@ -7,6 +7,7 @@ import { enqueueReconcileDatabase } from "./jobs.ts";
 import { keepPod, STOP_GRACE_MS } from "./pod-rows.ts";
 import type { WorkOutcome } from "./reconcile-database.ts";
 import { isCancelledCreation, type SeenDatabase, wantedOf } from "./see-database.ts";
+import { leaveServicesStopped } from "./services-of-database.ts";
 import { endPods } from "./stop-database.ts";
 
 /** Seconds before another start, after so many that failed one after the other: while somebody waits, and when nobody does, in which
@@ -16,7 +17,7 @@ const PAUSES_S = { waited_for: [0.2, 0.5, 1, 2], alone: [0.2, 1, 3, 10, 30, 60, 
 const SHORT_S = 2;
 /** Codes of what a later try meets as well. */
 const PERMANENT =
-  /^(pods_.*|config_.*|catalog_too_new|upgrade_failed|postgres_unsupported|python_not_found|environment_failed|blobs_missing|master_key_wrong|operation_cancelled|internal_error)$/;
+  /^(pods_.*|config_.*|catalog_too_new|upgrade_failed|postgres_unsupported|python_not_found|environment_failed|blobs_missing|image_missing|master_key_wrong|operation_cancelled|internal_error)$/;
 
 /** Seconds to wait before a start is tried again; undefined to give up. */
 export function nextStart(failed_starts: number, code: string, who: keyof typeof PAUSES_S): number | undefined {
@@ -76,7 +77,10 @@ async function giveUp(deps: ReconcileDeps, seen: SeenDatabase, failure: Operatio
       // another try is one of this, not of what ran before
       ...(isCancelledCreation(seen) ? {} : { observed: JSON.stringify(wantedOf(seen)) }),
     },
-    also: (tx) => keepPod(tx, row.id, { id: pod_id, state: "FAILED", reason: failure.detail }),
+    also: async (tx) => {
+      await leaveServicesStopped(tx, row.id);
+      await keepPod(tx, row.id, { id: pod_id, kind: "database", state: "FAILED", reason: failure.detail });
+    },
   });
   await deps.reconcileStepDone?.("ended");
   return "moved";

@@ -5,6 +5,8 @@ import type { Tx } from "../database/pool.ts";
 import type { ReconcileDeps } from "./database-deps.ts";
 import { enqueueReconcileDatabase } from "./jobs.ts";
 import { keepPod, STOP_GRACE_MS } from "./pod-rows.ts";
+import { endServicePods } from "./service-pods.ts";
+import { leaveServicesStopped } from "./services-of-database.ts";
 
 /** The workers look only now and then for jobs whose time has come; one that is due they hear of at once. */
 const SHORT_MS = 500;
@@ -54,10 +56,12 @@ export async function failLost(
       .set({ failure: JSON.stringify(failure) })
       .where("id", "=", database.id)
       .execute();
-    await keepPod(tx, database.id, { id: pod_id, state: "FAILED", reason });
+    await leaveServicesStopped(tx, database.id);
+    await keepPod(tx, database.id, { id: pod_id, kind: "database", state: "FAILED", reason });
   });
   if (!failed) return false;
   deps.log.error({ db: database.id, reason }, "a database has failed");
+  await endServicePods(deps, database.id);
   await deps.machine.driver.stop(pod_id, STOP_GRACE_MS);
   await deps.machine.driver.forget(pod_id);
   return true;

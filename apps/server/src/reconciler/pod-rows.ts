@@ -7,13 +7,14 @@ const MOST_REASON = 500;
 
 export interface PodToKeep {
   readonly id: string;
+  readonly kind: "database" | "service";
   readonly state: Pod["state"];
   /** ISO 8601; left as it is when it is left out. */
   readonly started_at?: string;
   readonly reason: string | null;
 }
 
-/** Writes down how the pod of a database is, for people. */
+/** Writes down how a pod of a database is, for people. */
 export async function keepPod(db: Database | Tx, database_id: string, pod: PodToKeep): Promise<void> {
   const values = {
     state: pod.state,
@@ -23,7 +24,7 @@ export async function keepPod(db: Database | Tx, database_id: string, pod: PodTo
   };
   await db
     .insertInto("control.pods")
-    .values({ id: pod.id, database_id, kind: "database", started_at: null, memory_bytes: null, ...values })
+    .values({ id: pod.id, database_id, kind: pod.kind, started_at: null, memory_bytes: null, ...values })
     .onConflict((conflict) => conflict.column("id").doUpdateSet(values))
     .execute();
 }

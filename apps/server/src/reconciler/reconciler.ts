@@ -13,19 +13,24 @@ import { openLivingWorkers, unlockDeadWorkers } from "./living-workers.ts";
 import { claimPodsHome } from "./pods-home.ts";
 import { findMissingMains, provisionMain } from "./provision-main.ts";
 import { reconcileDatabase } from "./reconcile-database.ts";
+import { reconcileService } from "./reconcile-service.ts";
 import { endAllPods, endOrphans, findUnfinished, loseGone } from "./resume-databases.ts";
+import { findUnfinishedServices, loseGoneServices } from "./resume-services.ts";
+import { ServiceKeys } from "./service-keys.ts";
 import { watchDatabases } from "./watch-databases.ts";
 
 const JOBS_AT_ONCE = 8;
+/** Those of services wait for requests that run. */
+const SERVICES_AT_ONCE = 8;
 /** Builds take minutes, and a core each. */
 const BUILDS_AT_ONCE = 2;
 /** The workers', and those that listen for their jobs. */
-const CONNECTIONS = JOBS_AT_ONCE + BUILDS_AT_ONCE + 4;
+const CONNECTIONS = JOBS_AT_ONCE + SERVICES_AT_ONCE + BUILDS_AT_ONCE + 6;
 const LOOK_FOR_DEAD_MS = 2_000;
 const EVERY_MINUTE = "* * * * * sweep ?jobKey=sweep";
 const EVERY_HOUR = "17 * * * * collect ?jobKey=collect";
 
-export interface ReconcilerDeps extends Omit<ReconcileDeps, "machine"> {
+export interface ReconcilerDeps extends Omit<ReconcileDeps, "machine" | "service_keys"> {
   /** Of the server's pool: the reconciler has one of its own. */
   readonly pool_options: pg.PoolConfig;
   /** Whether webhooks may be of this machine or a private network. */
@@ -72,6 +77,7 @@ export async function startReconciler(deps: ReconcilerDeps): Promise<Reconciler>
     await Promise.all(working);
     await living[Symbol.asyncDispose]();
     await pool.end();
+    await databases?.service_keys[Symbol.asyncDispose]();
     if (databases !== undefined && pods === "end pods") await endAllPods(databases);
   };
   return {
@@ -84,19 +90,26 @@ export async function startReconciler(deps: ReconcilerDeps): Promise<Reconciler>
 async function takeDatabases(deps: ReconcilerDeps): Promise<ReconcileDeps | undefined> {
   const { machine } = deps;
   if (machine === undefined || !(await claimPodsHome(deps, machine.place.home))) return undefined;
-  return { ...deps, machine };
+  return { ...deps, machine, service_keys: new ServiceKeys({ ...deps, machine }) };
 }
 
 /** Finds what was left by whoever worked before, and takes up what is to be done. */
 async function resume(deps: ReconcileDeps): Promise<AsyncDisposable> {
   deps.machine.ensureTemplate().catch((error) => deps.log.warn({ err: error }, "no cluster was made ahead"));
-  await endOrphans(deps);
-  await loseGone(deps);
-  await findUnfinished(deps.db, "at the start");
+  await lookThrough(deps, "at the start");
   return watchDatabases(deps);
 }
 
-/** Builds have workers of their own: nothing else waits for them. */
+/** Ends what nothing asks for, and takes up what was left: jobs that were lost, and pods that ended while nobody looked. */
+async function lookThrough(deps: ReconcileDeps, when: "at the start" | "meanwhile"): Promise<void> {
+  await endOrphans(deps);
+  await loseGone(deps);
+  await loseGoneServices(deps);
+  await findUnfinished(deps.db, when);
+  await findUnfinishedServices(deps, when);
+}
+
+/** Services and builds have workers of their own: nothing else waits for them. */
 function toCrews(deps: ReconcilerDeps, databases: ReconcileDeps | undefined, stopping: AbortSignal): readonly Crew[] {
   const quick: TaskList = {
     "provision-main": task("provision-main", ({ org_id }) => provisionMain(deps, org_id)),
@@ -105,9 +118,7 @@ function toCrews(deps: ReconcilerDeps, databases: ReconcileDeps | undefined, sto
       await findMissingMains(deps.db);
       await cleanIdempotency(deps.db);
       if (databases === undefined) return;
-      await endOrphans(databases);
-      await loseGone(databases);
-      await findUnfinished(databases.db, "meanwhile");
+      await lookThrough(databases, "meanwhile");
     }),
   };
   const crontab = `${EVERY_MINUTE}\n${EVERY_HOUR}`;
@@ -116,6 +127,11 @@ function toCrews(deps: ReconcilerDeps, databases: ReconcileDeps | undefined, sto
     reconcileDatabase(databases, { database_id, attempt, signal: AbortSignal.any([stopping, ended]) }),
   );
   quick.collect = task("collect", () => collect(databases));
+  const services: TaskList = {
+    "reconcile-service": task("reconcile-service", ({ service_id }, { attempt, ended }) =>
+      reconcileService(databases, { service_id, attempt, signal: AbortSignal.any([stopping, ended]) }),
+    ),
+  };
   const builds: TaskList = {
     "build-image": task("build-image", ({ database_id }, { attempt, ended }) =>
       buildImage(databases, { database_id, attempt, signal: AbortSignal.any([stopping, ended]) }),
@@ -123,6 +139,7 @@ function toCrews(deps: ReconcilerDeps, databases: ReconcileDeps | undefined, sto
   };
   return [
     { tasks: quick, at_once: JOBS_AT_ONCE, crontab },
+    { tasks: services, at_once: SERVICES_AT_ONCE },
     { tasks: builds, at_once: BUILDS_AT_ONCE },
   ];
 }

@@ -6,7 +6,7 @@ import { begin, changeDatabase, isAsSeen } from "./change-database.ts";
 import type { ReconcileDeps } from "./database-deps.ts";
 import type { WorkOutcome } from "./reconcile-database.ts";
 import { currentOperation, type SeenDatabase } from "./see-database.ts";
-import { endPods, PATIENCE } from "./stop-database.ts";
+import { endPods, forgetPods, PATIENCE } from "./stop-database.ts";
 
 /**
  * Ends the pods of a database that is to be deleted. Its storage stays until its time is over, and can be taken back until then;
@@ -23,9 +23,7 @@ export async function removeDatabase(deps: ReconcileDeps, seen: SeenDatabase): P
       event: "stopped",
       end: { state: "succeeded" },
       set: { awake_because: null },
-      also: async (tx) => {
-        await tx.deleteFrom("control.pods").where("database_id", "=", row.id).execute();
-      },
+      also: (tx) => forgetPods(tx, row.id),
     });
     await deps.reconcileStepDone?.("ended");
     return "later";

@@ -7,12 +7,15 @@ import { SERVER_PATHS } from "../config.ts";
 import type { Database } from "../database/pool.ts";
 import { isUuid } from "../database/uuid.ts";
 import { databasePlaces } from "../pods/database-places.ts";
+import { parseServicePodId } from "../pods/service-places.ts";
 import type { ReconcileDeps } from "./database-deps.ts";
 import { enqueueReconcileDatabase } from "./jobs.ts";
 import { loseDatabase } from "./lose-database.ts";
 import { mapBounded } from "./map-bounded.ts";
 import { STOP_GRACE_MS } from "./pod-rows.ts";
 import { removeStorage } from "./remove-database.ts";
+import { endServicePod } from "./service-pods.ts";
+import { leaveServicesStarting } from "./services-of-database.ts";
 import { endPods } from "./stop-database.ts";
 
 const STOPS_AT_ONCE = 8;
@@ -35,9 +38,9 @@ export async function findUnfinished(db: Database, when: "at the start" | "meanw
   return rows.length;
 }
 
-/** Ends pods that nothing says should run: of databases that are gone, or that were stopped while nobody worked. */
+/** Ends pods that nothing says should run: of databases and services that are gone, or that were stopped while nobody worked. */
 export async function endOrphans({ db, log, machine }: ReconcileDeps): Promise<number> {
-  const pods = await machine.driver.list({ kind: "database" });
+  const pods = await machine.driver.list({});
   if (pods.length === 0) return 0;
   const rows = await db
     .selectFrom("control.databases")
@@ -45,9 +48,23 @@ export async function endOrphans({ db, log, machine }: ReconcileDeps): Promise<n
     .where("state", "not in", ["STOPPED", "FAILED"])
     .execute();
   const known = new Set(rows.map(({ id }) => id));
-  const orphans = pods.filter((pod) => !known.has(pod.labels.database_id));
-  await mapBounded(orphans, STOPS_AT_ONCE, async ({ id, state }) => {
+  const services = await db
+    .selectFrom("control.services")
+    .select("id")
+    .where("state", "not in", ["STOPPED", "FAILED"])
+    .execute();
+  const known_services = new Set(services.map(({ id }) => id));
+  const orphans = pods.filter(({ id, labels }) => {
+    const service = parseServicePodId(id);
+    return !known.has(labels.database_id) || (service !== undefined && !known_services.has(service.service_id));
+  });
+  await mapBounded(orphans, STOPS_AT_ONCE, async ({ id, labels, state }) => {
     if (state === "running") log.warn({ pod: id }, "a pod that nothing asks for was ended");
+    const service = parseServicePodId(id);
+    if (service !== undefined) {
+      const placed = { id: service.service_id, database_id: labels.database_id };
+      return await endServicePod({ machine }, placed, service.instance);
+    }
     await machine.driver.stop(id, STOP_GRACE_MS);
     await machine.driver.forget(id);
   });
@@ -121,6 +138,7 @@ export async function endAllPods(deps: ReconcileDeps): Promise<void> {
 }
 
 async function leaveStarting({ db, machine }: ReconcileDeps, ended: readonly string[]): Promise<void> {
+  await leaveServicesStarting(db, ended);
   if (ended.length > 0) {
     await db
       .updateTable("control.databases")

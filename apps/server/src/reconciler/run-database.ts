@@ -9,6 +9,7 @@ import { keepPod, STOP_GRACE_MS } from "./pod-rows.ts";
 import { preparePod } from "./prepare-pod.ts";
 import type { WorkOutcome } from "./reconcile-database.ts";
 import { isCancelledCreation, needsRestart, type SeenDatabase, wantedOf } from "./see-database.ts";
+import { wakeServices } from "./services-of-database.ts";
 import { waitReady } from "./wait-ready.ts";
 
 /** Has the pod run what it is to run, with the image and the files that belong to it, and says so once it answers. */
@@ -52,7 +53,14 @@ export async function runDatabase(deps: ReconcileDeps, seen: SeenDatabase, signa
       needed_trees: null,
     },
     also: async (tx) => {
-      await keepPod(tx, row.id, { id: spec.id, state: "READY", started_at: status.started_at, reason: null });
+      await keepPod(tx, row.id, {
+        id: spec.id,
+        kind: "database",
+        state: "READY",
+        started_at: status.started_at,
+        reason: null,
+      });
+      await wakeServices(tx, row.id);
       if (seen.open.length === 0) await recordRecovery(deps, tx, seen);
     },
   });
@@ -71,7 +79,7 @@ async function startPod(
   if (before?.state === "running") return;
   const { started_at } = await machine.driver.ensure(spec, signal);
   const reason = before === undefined ? null : `started again: ${describeExit(before.exit)}`;
-  await keepPod(db, row.id, { id: spec.id, state: "STARTING", started_at, reason });
+  await keepPod(db, row.id, { id: spec.id, kind: "database", state: "STARTING", started_at, reason });
 }
 
 /** Whether nothing of what was asked for is left to do. */

@@ -1,4 +1,5 @@
 import { rm } from "node:fs/promises";
+import type { Tx } from "../database/pool.ts";
 import { databasePlaces } from "../pods/database-places.ts";
 import { begin, changeDatabase } from "./change-database.ts";
 import { askNeeded } from "./collect-trees.ts";
@@ -6,6 +7,8 @@ import type { ReconcileDeps } from "./database-deps.ts";
 import { STOP_GRACE_MS } from "./pod-rows.ts";
 import type { WorkOutcome } from "./reconcile-database.ts";
 import type { SeenDatabase } from "./see-database.ts";
+import { endServicePods } from "./service-pods.ts";
+import { leaveServicesStopped } from "./services-of-database.ts";
 
 /** What is written there when a folder is removed: by a process that was just ended, for example. */
 export const PATIENCE = { recursive: true, force: true, maxRetries: 10, retryDelay: 100 } as const;
@@ -21,9 +24,7 @@ export async function stopDatabase(deps: ReconcileDeps, seen: SeenDatabase): Pro
     event: "stopped",
     end: { state: "succeeded" },
     set: { awake_because: null, failure: null },
-    also: async (tx) => {
-      await tx.deleteFrom("control.pods").where("database_id", "=", seen.row.id).execute();
-    },
+    also: (tx) => forgetPods(tx, seen.row.id),
   });
   await deps.reconcileStepDone?.("ended");
   return "moved";
@@ -37,10 +38,20 @@ async function keepNeeded(deps: ReconcileDeps, id: string): Promise<void> {
   await deps.db.updateTable("control.databases").set({ needed_trees }).where("id", "=", id).execute();
 }
 
-/** Ends all pods of a database, and forgets them: nothing of them stays but what their database has stored. */
+/** Says that a database has no pods any more, and its services none either. */
+export async function forgetPods(tx: Tx, database_id: string): Promise<void> {
+  await leaveServicesStopped(tx, database_id);
+  await tx.deleteFrom("control.pods").where("database_id", "=", database_id).execute();
+}
+
+/**
+ * Ends all pods of a database, and forgets them: nothing of them stays but what their database has stored. Those of its services come
+ * first: what they are answering still needs PostgreSQL.
+ */
 export async function endPods({ machine }: Pick<ReconcileDeps, "machine">, database_id: string): Promise<void> {
   const { driver, place } = machine;
   const { pod_id, run_folder } = databasePlaces(place, database_id);
+  await endServicePods({ machine }, database_id);
   const known = (await driver.list({ database_id })).map(({ id }) => id);
   for (const id of new Set([pod_id, ...known])) {
     await driver.stop(id, STOP_GRACE_MS);

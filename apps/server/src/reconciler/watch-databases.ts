@@ -8,11 +8,13 @@ import { VERSION } from "@appdb/contract/version";
 import type { Database } from "../database/pool.ts";
 import { databasePlaces } from "../pods/database-places.ts";
 import { findPodToken } from "../pods/pod-token.ts";
+import { parseServicePodId, servicePlaces } from "../pods/service-places.ts";
 import { findAwake } from "./awake.ts";
 import type { ReconcileDeps } from "./database-deps.ts";
 import { failLost, loseDatabase } from "./lose-database.ts";
 import { STOP_GRACE_MS } from "./pod-rows.ts";
 import { sleepDatabase } from "./sleep-database.ts";
+import { ServiceBooks } from "./watch-services.ts";
 
 /** What changes all the time, or takes a while to find out, is written so often at the most. */
 const USAGE_MS = 30_000;
@@ -36,15 +38,19 @@ export function watchDatabases(deps: ReconcileDeps): AsyncDisposable {
 
 async function hearPods(deps: ReconcileDeps, signal: AbortSignal): Promise<void> {
   const { db, log, machine } = deps;
-  const books = new Books(deps);
+  const services = new ServiceBooks(deps);
+  const books = new Books(deps, services);
+  const isService = (pod: PodStatus) => pod.labels.kind === "service";
   const keeper = {
     ...{ driver: machine.driver, log, clock: createSteadyClock() },
-    probe: (pod: PodStatus) => books.probe(pod),
-    isWanted: async (id: string) => (await readAwake(db, id)) !== undefined,
-    logFolder: (id: string) => databasePlaces(machine.place, id).log_folder,
+    probe: (pod: PodStatus) => (isService(pod) ? services.probe(pod) : books.probe(pod)),
+    isWanted: async (pod: PodStatus) =>
+      isService(pod) ? services.isWanted(pod) : (await readAwake(db, pod.labels.database_id)) !== undefined,
+    logFolder: (pod: PodStatus) => logFolderOf(machine.place, pod),
   };
   for await (const event of watchPods(keeper, signal)) {
-    await hear(deps, event).catch((error) =>
+    const is_service = parseServicePodId(event.pod_id) !== undefined;
+    await (is_service ? services.hear(event) : hear(deps, event)).catch((error) =>
       log.error({ err: error, pod: event.pod_id }, "the end of a pod was not heard"),
     );
   }
@@ -69,10 +75,12 @@ interface Page {
 class Books {
   readonly #deps: ReconcileDeps;
   readonly #pages = new Map<string, Page>();
+  readonly #services: ServiceBooks;
   readonly #clock = createSteadyClock();
 
-  constructor(deps: ReconcileDeps) {
+  constructor(deps: ReconcileDeps, services: ServiceBooks) {
     this.#deps = deps;
+    this.#services = services;
   }
 
   async probe(pod: PodStatus): Promise<"ready" | "starting" | "silent"> {
@@ -109,9 +117,11 @@ class Books {
     const row = await readAwake(deps.db, pod.labels.database_id);
     if (row === undefined) return;
     const now_ms = this.#clock.now();
-    const { idle_ms } = health;
+    const services = this.#services.useOf(pod.labels.database_id);
+    const idle_ms = Math.floor(Math.min(health.idle_ms, services?.idle_ms ?? health.idle_ms));
     const { sleep_after } = row.desired.settings;
-    const { because, is_due } = findAwake({ sleep_after, busy: health.busy, idle_ms });
+    const busy = health.busy ?? sayRequests(services?.in_flight ?? 0);
+    const { because, is_due } = findAwake({ sleep_after, busy, idle_ms });
     if (is_due && (await sleepDatabase(deps, row))) {
       this.#pages.delete(pod.id);
       return;
@@ -136,17 +146,34 @@ class Books {
       .execute();
   }
 
-  /** What it takes of the machine, as the database's row has it. */
+  /** What it takes of the machine with its services, as the database's row has it. */
   async #weigh(pod: PodStatus, { disk_bytes, disk_limit_bytes, is_disk_full }: PodHealth): Promise<string> {
     const { db, machine } = this.#deps;
-    const memory_bytes = pod.memory_bytes ?? (await machine.driver.inspect(pod.id))?.memory_bytes ?? null;
-    await db
-      .updateTable("control.pods")
-      .set({ memory_bytes: memory_bytes === null ? null : String(memory_bytes) })
-      .where("id", "=", pod.id)
-      .execute();
+    const { database_id } = pod.labels;
+    let memory_bytes: number | null = null;
+    for (const { id } of await machine.driver.list({ database_id })) {
+      const of_pod = (await machine.driver.inspect(id))?.memory_bytes ?? null;
+      if (of_pod !== null) memory_bytes = (memory_bytes ?? 0) + of_pod;
+      await db
+        .updateTable("control.pods")
+        .set({ memory_bytes: of_pod === null ? null : String(of_pod) })
+        .where("id", "=", id)
+        .execute();
+    }
     return JSON.stringify({ disk_bytes, disk_limit_bytes, memory_bytes, is_disk_full });
   }
+}
+
+function sayRequests(in_flight: number): string | null {
+  if (in_flight === 0) return null;
+  return in_flight === 1 ? "1 request runs" : `${in_flight} requests run`;
+}
+
+function logFolderOf(place: ReconcileDeps["machine"]["place"], { id, labels }: PodStatus): string {
+  const { database_id } = labels;
+  const pod = parseServicePodId(id);
+  if (pod === undefined) return databasePlaces(place, database_id).log_folder;
+  return servicePlaces(place, { id: pod.service_id, database_id }, pod.instance).log_folder;
 }
 
 export type AwakeRow = NonNullable<Awaited<ReturnType<typeof readAwake>>>;

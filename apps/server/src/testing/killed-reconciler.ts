@@ -4,6 +4,7 @@ import { Secret } from "@appdb/adapters/secret";
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { SERVER_PATHS } from "../config.ts";
 import { createRecordEvent } from "../control-plane/events/record-event.ts";
+import { createKeySnapshots } from "../control-plane/keys/key-snapshots.ts";
 import { createEnvelope } from "../control-plane/secrets/envelope.ts";
 import { toMasterKey } from "../control-plane/secrets/master-key.ts";
 import { createNotifications } from "../database/notifications.ts";
@@ -19,12 +20,15 @@ if (dsn === undefined || home === undefined || wanted === undefined) {
 }
 const log = createSilentLog();
 const { db, pool } = openDatabase(dsn, log);
+const master_key = toMasterKey(new Secret(Buffer.alloc(32, 7).toString("base64")));
+const notifications = createNotifications(pool.options, log);
 await startReconciler({
   db,
   pool_options: pool.options,
   log,
-  envelope: createEnvelope(toMasterKey(new Secret(Buffer.alloc(32, 7).toString("base64")))),
-  notifications: createNotifications(pool.options, log),
+  envelope: createEnvelope(master_key),
+  notifications,
+  key_snapshots: createKeySnapshots({ db, log, notifications, master_key }),
   allow_private: false,
   recordEvent: createRecordEvent(async () => undefined),
   machine: createTestMachine(home),

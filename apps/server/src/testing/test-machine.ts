@@ -5,6 +5,8 @@ import { POD_USERS } from "@appdb/adapters/pods/pod-users";
 import { appError } from "@appdb/contract/errors";
 import { createFakePods, type FakePods } from "@appdb/testkit/fake-pod-driver";
 import { imageFolder } from "../pods/database-places.ts";
+import { notReached } from "../pods/pod-client.ts";
+import { serviceRoleOf } from "../pods/service-role.ts";
 import type { Machine } from "../reconciler/database-deps.ts";
 
 /** How builds go from now on. */
@@ -35,6 +37,11 @@ export function createTestMachine(home: string): TestMachine {
     pod_users: POD_USERS,
     askHealth: pods.askHealth,
     askTrees: async () => [],
+    ...{ askService: pods.askService, drainService: pods.drainService, putKeys: pods.putKeys },
+    async askServiceRole({ socket, token, uri }, service_id) {
+      if ((await pods.askHealth(socket, token)) === undefined) throw notReached(uri);
+      return `postgresql://${serviceRoleOf(service_id)}@/fake`;
+    },
     place: { home, runtime_base },
     template_folder: join(home, "template"),
     postgres_bin: "/nowhere/bin",

@@ -17,7 +17,7 @@ const FAILED_LOOK_MS = 2_000;
 
 /** What is heard of a pod. */
 export type PodEvent =
-  /** It answers that its database does. Said again after each start of the keeper. */
+  /** It answers that it is ready. Said again after each start of the keeper. */
   | { readonly event: "ready"; readonly database_id: string; readonly pod_id: string }
   /** It was ready and is no more. `is_running`: its process runs, and heals by itself; else it is to be started after `pause_ms`. */
   | {
@@ -46,11 +46,11 @@ export interface WatchPodsDeps {
   /** Asks a pod for its health; `silent` when nobody answers, rejections count as that. The signal is its time-out. */
   probe(pod: PodStatus, signal: AbortSignal): Promise<"ready" | "starting" | "silent">;
   /**
-   * Whether the database is to answer now, so that the end of its pod is a loss: not while it is being stopped, changed or
-   * started by somebody. Asked when a pod that was ready ends or is silent.
+   * Whether the pod is to answer now, so that its end is a loss: not while it is being stopped, changed or started by somebody.
+   * Asked when a pod that was ready ends or is silent.
    */
-  isWanted(database_id: string): Promise<boolean>;
-  logFolder(database_id: string): string;
+  isWanted(pod: PodStatus): Promise<boolean>;
+  logFolder(pod: PodStatus): string;
   /** How often ends are looked for; 250 when left out. */
   readonly look_ms?: number;
 }
@@ -180,7 +180,7 @@ async function hearEnd(
   const { database_id } = status.labels;
   let is_wanted: boolean;
   try {
-    is_wanted = await deps.isWanted(database_id);
+    is_wanted = await deps.isWanted(status);
   } catch (error) {
     // looked at again the next time
     deps.log.error({ err: error, pod: status.id }, "a pod ended, and whether it is wanted is not known");
@@ -192,7 +192,7 @@ async function hearEnd(
   const at = deps.clock.now();
   const judged = judgeLoss(histories.get(status.id) ?? NO_LOSSES, { at, ready_ms: at - (pod.ready_at ?? at), exit });
   histories.set(status.id, judged.history);
-  const words = await readLastWords(deps.logFolder(database_id), new Date(status.started_at), LAST_LINES);
+  const words = await readLastWords(deps.logFolder(status), new Date(status.started_at), LAST_LINES);
   const reason = [describeExit(status.exit), ...words].join(" | ");
   const who = { database_id, pod_id: status.id, reason, exit: status.exit };
   if (judged.pause_ms === undefined) {

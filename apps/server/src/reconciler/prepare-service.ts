@@ -1,0 +1,96 @@
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import type { PodSpec } from "@appdb/adapters/pods/pod-driver";
+import { openRuntimeFolder } from "@appdb/adapters/postgres/runtime-folder";
+import { appError } from "@appdb/contract/errors";
+import { openSecrets } from "../control-plane/secrets/store.ts";
+import type { ServiceDoor } from "../pods/ask-service.ts";
+import { databasePlaces, imageFolder } from "../pods/database-places.ts";
+import { notReached } from "../pods/pod-client.ts";
+import { findPodToken } from "../pods/pod-token.ts";
+import { servicePlaces } from "../pods/service-places.ts";
+import { servicePodSpec } from "../pods/service-pod-spec.ts";
+import { serviceTokenOf } from "../pods/service-token.ts";
+import type { ReconcileDeps } from "./database-deps.ts";
+import { NO_FILES } from "./prepare-pod.ts";
+import type { SeenService } from "./see-service.ts";
+
+export interface PreparedService {
+  readonly spec: PodSpec;
+  readonly door: ServiceDoor;
+}
+
+/**
+ * Makes all that an instance needs before it is started, and answers what it is told.
+ * @throws database_not_reached, image_missing, blobs_missing, disk_full, environment_failed, python_not_found
+ */
+export async function prepareService(
+  deps: ReconcileDeps,
+  seen: SeenService,
+  instance: number,
+  signal: AbortSignal,
+): Promise<PreparedService> {
+  const { db, envelope, machine } = deps;
+  const { database, organization, row } = seen;
+  const { database_id, id, org_id } = row;
+  const of_database = databasePlaces(machine.place, database_id);
+  const places = servicePlaces(machine.place, row, instance);
+  const release = await readRelease(deps, seen);
+  const image = await findImage(deps, seen, release.environment);
+  const database_token = await findPodToken({ db, envelope }, database_id);
+  if (database_token === undefined || database.observed === null) throw notReached(database.uri);
+  const pod = { uri: database.uri, socket: of_database.socket, token: database_token };
+  const project_root = join(of_database.files_folder, release.tree ?? NO_FILES);
+  openRuntimeFolder(places.run_folder, machine.pod_users);
+  for (const folder of [places.scratch_folder, places.log_folder]) await makeFolder(folder);
+  const [dsn, secrets, found, public_key, snapshot] = await Promise.all([
+    machine.askServiceRole(pod, id, signal),
+    openSecrets(db, envelope, { org_id, database_id }),
+    machine.findRuntime(image),
+    deps.key_snapshots.publicKey(),
+    deps.key_snapshots.issue({ org_id, organization, database: database.name }),
+    release.tree === null
+      ? makeFolder(project_root)
+      : machine.materializeTree(org_id, release.tree, of_database.files_folder, signal),
+  ]);
+  const token = serviceTokenOf(database_token, id, instance);
+  const spec = servicePodSpec({
+    service: { id, name: row.name, uri: seen.uri, instance },
+    database: { id: database_id, org_id, organization, name: database.name, run_folder: of_database.run_folder },
+    shared: database.observed,
+    ...{ release, places, token, dsn, secrets },
+    keys: { public_key: public_key.export({ type: "spki", format: "der" }).toString("base64"), snapshot },
+    runtime: { ...found.runtime, project_root },
+    runtime_env: found.env,
+    code_folders: [project_root, ...found.folders, ...(image === undefined ? [] : [image])],
+  });
+  return { spec, door: { socket: places.socket, token } };
+}
+
+async function readRelease({ db }: ReconcileDeps, { row }: SeenService) {
+  return await db
+    .selectFrom("control.releases")
+    .select(["tree", "environment", "manifest", "workers"])
+    .where("service_id", "=", row.id)
+    .where("number", "=", row.desired.release)
+    .executeTakeFirstOrThrow();
+}
+
+/** Undefined for the base library alone. @throws image_missing */
+async function findImage(
+  { machine }: ReconcileDeps,
+  { database, row, uri }: SeenService,
+  hash: string | null,
+): Promise<string | undefined> {
+  if (hash === null) return undefined;
+  if (await machine.hasImage(row.org_id, hash)) return imageFolder(machine.place.home, row.org_id, hash);
+  throw appError("image_missing", {
+    detail: `The image of release ${row.desired.release} of ${uri} is not on this machine any more.`,
+    hint: `Make a release with the image that the database has: cli service update <app_file> ${database.uri}`,
+    meta: { release: row.desired.release, image: hash },
+  });
+}
+
+async function makeFolder(folder: string): Promise<void> {
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+}

@@ -1,0 +1,82 @@
+import { readdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { whenThere } from "@appdb/adapters/files/if-there";
+import { sql } from "kysely";
+import { isUuid } from "../database/uuid.ts";
+import { parseServicePodId, servicePodId, servicesFolder } from "../pods/service-places.ts";
+import type { ReconcileDeps } from "./database-deps.ts";
+import { enqueueReconcileService } from "./jobs.ts";
+import { loseService } from "./lose-service.ts";
+import { seeService } from "./see-service.ts";
+import { PATIENCE } from "./stop-database.ts";
+
+/**
+ * Adds a job for every service that is on its way, that is to run and does not, or that has more pods than the one that serves; for those
+ * that have a job as well when a reconciler starts: theirs may wait for the pause after a failure.
+ */
+export async function findUnfinishedServices(
+  { db, machine }: Pick<ReconcileDeps, "db" | "machine">,
+  when: "at the start" | "meanwhile",
+): Promise<number> {
+  const pods = await machine.driver.list({ kind: "service" });
+  const counts = new Map<string, number>();
+  for (const { id } of pods) {
+    const { service_id } = parseServicePodId(id) ?? {};
+    if (service_id !== undefined) counts.set(service_id, (counts.get(service_id) ?? 0) + 1);
+  }
+  const many = [...counts].filter(([, count]) => count > 1).map(([id]) => id);
+  const has_none = sql<boolean>`not exists (select from graphile_worker.jobs j
+    where j.key = 'reconcile-service ' || s.id and j.attempts < j.max_attempts)`;
+  const { rows } = await sql<{ id: string }>`
+    select s.id from control.services s join control.databases d on d.id = s.database_id
+    where (s.state in ('DEPLOYING', 'UPDATING', 'STARTING', 'STOPPING') or s.is_pruned or s.id = any(${many}::uuid[])
+        or (s.state = 'STOPPED' and d.state = 'AVAILABLE' and (s.desired ->> 'is_running')::boolean)
+        or exists (select from control.operations p where p.service_id = s.id and p.state in ('pending', 'running')))
+      and ${when === "at the start" ? sql<boolean>`true` : has_none}`.execute(db);
+  for (const { id } of rows) await enqueueReconcileService(db, id);
+  return rows.length;
+}
+
+/** Finds services that are said to be served by a pod that does not run: of those that have one, others are told. */
+export async function loseGoneServices(deps: ReconcileDeps): Promise<number> {
+  const rows = await deps.db
+    .selectFrom("control.services")
+    .select(["id", "observed"])
+    .where("state", "in", ["AVAILABLE", "UPDATING"])
+    .where("observed", "is not", null)
+    .execute();
+  if (rows.length === 0) return 0;
+  const pods = await deps.machine.driver.list({ kind: "service" });
+  const running = new Set(pods.filter(({ state }) => state === "running").map(({ id }) => id));
+  let gone = 0;
+  for (const { id, observed } of rows) {
+    const pod_id = servicePodId(id, observed?.instance ?? 0);
+    if (running.has(pod_id)) continue;
+    const seen = await seeService(deps.db, id);
+    // another instance may have taken over meanwhile
+    if (seen === undefined || seen.row.observed?.instance !== observed?.instance) continue;
+    if (seen.row.state !== "AVAILABLE" && seen.row.state !== "UPDATING") continue;
+    if (await loseService(deps, seen, { pod_id, reason: "its pod is gone", pause_ms: 0 })) gone += 1;
+  }
+  return gone;
+}
+
+/** Removes what lies on this machine of services that are gone, of databases that are not. Answers how many folders went. */
+export async function removeOrphanServices({ db, log, machine }: ReconcileDeps): Promise<number> {
+  const databases = await db.selectFrom("control.databases").select("id").execute();
+  let removed = 0;
+  for (const { id: database_id } of databases) {
+    const folder = servicesFolder(machine.place, database_id);
+    const names = ((await whenThere(readdir(folder))) ?? []).filter(isUuid);
+    if (names.length === 0) continue;
+    // its row is there before its folder is
+    const rows = await db.selectFrom("control.services").select("id").where("database_id", "=", database_id).execute();
+    const known = new Set(rows.map(({ id }) => id));
+    for (const name of names.filter((one) => !known.has(one))) {
+      log.info({ db: database_id, service: name }, "what a service left behind was removed");
+      await rm(join(folder, name), PATIENCE);
+      removed += 1;
+    }
+  }
+  return removed;
+}

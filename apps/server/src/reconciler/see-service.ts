@@ -1,0 +1,100 @@
+import { databaseUriOf } from "@appdb/contract/control/resource-names";
+import type { DatabaseState } from "@appdb/contract/routes/control-databases";
+import { type Selectable, sql } from "kysely";
+import type { ObservedDatabase } from "../control-plane/databases/desired.ts";
+import type { Database } from "../database/pool.ts";
+import type { DesiredService, ServiceTables } from "../database/service-tables.ts";
+import type { SeenOperation } from "./see-database.ts";
+
+export type ServiceRow = Selectable<ServiceTables["control.services"]>;
+
+/** A service and its database, as one statement saw them. */
+export interface SeenService {
+  readonly row: ServiceRow;
+  readonly organization: string;
+  readonly database: {
+    readonly id: string;
+    readonly name: string;
+    readonly uri: string;
+    readonly state: DatabaseState;
+    readonly observed: ObservedDatabase | null;
+  };
+  /** `cloud://acme:main/ingest` */
+  readonly uri: string;
+  /** Operations that have not ended, the oldest first. */
+  readonly open: readonly SeenOperation[];
+}
+
+/** Undefined when there is no such service any more. */
+export async function seeService(db: Database, id: string): Promise<SeenService | undefined> {
+  const found = await db
+    .selectFrom("control.services as s")
+    .innerJoin("control.databases as d", "d.id", "s.database_id")
+    .innerJoin("control.organizations as o", "o.id", "s.org_id")
+    .selectAll("s")
+    .select([
+      "o.name as organization",
+      "d.name as database_name",
+      "d.state as database_state",
+      "d.observed as database_observed",
+      sql<SeenOperation[]>`(
+        select coalesce(jsonb_agg(jsonb_build_object('id', p.id, 'kind', p.kind, 'state', p.state) order by p.id), '[]')
+        from control.operations p where p.service_id = s.id and p.state in ('pending', 'running'))`.as("open"),
+    ])
+    .where("s.id", "=", id)
+    .executeTakeFirst();
+  if (found === undefined) return undefined;
+  const { database_name, database_observed, database_state, open, organization, ...row } = found;
+  const uri = databaseUriOf(organization, database_name);
+  return {
+    ...{ row, organization, open, uri: `${uri}/${row.name}` },
+    database: { id: row.database_id, name: database_name, uri, state: database_state, observed: database_observed },
+  };
+}
+
+/** What is worked at: the operation that was asked for last. */
+export function currentServiceOperation({ open }: Pick<SeenService, "open">): SeenOperation | undefined {
+  return open.at(-1);
+}
+
+export type ServiceWork = "run" | "wake" | "tidy" | "settle" | "stop" | "sleep" | "remove";
+
+/** Databases whose PostgreSQL runs, or comes back by itself: their services are left alone meanwhile. */
+const UP: readonly DatabaseState[] = ["AVAILABLE", "UPDATING", "STARTING"];
+
+/** What is to be done for a service; undefined when it is what it shall be. */
+export function chooseServiceWork(seen: Pick<SeenService, "row" | "open" | "database">): ServiceWork | undefined {
+  const { database, open, row } = seen;
+  if (row.is_pruned) return "remove";
+  const is_up = UP.includes(database.state);
+  switch (row.state) {
+    case "DEPLOYING":
+    case "STARTING":
+    case "UPDATING":
+      return is_up ? "run" : "sleep";
+    case "STOPPING":
+      return "stop";
+    case "STOPPED":
+      if (open.length > 0) return is_up ? "stop" : "sleep";
+      return database.state === "AVAILABLE" && row.desired.is_running ? "wake" : undefined;
+    case "AVAILABLE":
+      if (!is_up) return "sleep";
+      return open.length > 0 ? "settle" : "tidy";
+    case "FAILED":
+      return open.length > 0 ? "settle" : undefined;
+  }
+}
+
+/** What its pod is to be started for. */
+export type WantedService = Pick<DesiredService, "release" | "restarts">;
+
+export function wantedServiceOf({ row }: Pick<SeenService, "row">): WantedService {
+  const { release, restarts } = row.desired;
+  return { release, restarts };
+}
+
+/** Whether the instance that serves is not the one that shall. */
+export function needsInstance({ row }: Pick<SeenService, "row">): boolean {
+  const { desired, observed } = row;
+  return observed === null || observed.release !== desired.release || observed.restarts !== desired.restarts;
+}

@@ -1,0 +1,100 @@
+import { rm } from "node:fs/promises";
+import { notAvailable } from "@appdb/contract/control/database-advice";
+import { endOperation } from "../control-plane/operations/run-operation.ts";
+import type { Database, Tx } from "../database/pool.ts";
+import { serviceFolder } from "../pods/service-places.ts";
+import { toFailure } from "./change-database.ts";
+import { beginService, changeService, isServiceAsSeen, type ServiceChange } from "./change-service.ts";
+import type { ReconcileDeps } from "./database-deps.ts";
+import type { WorkOutcome } from "./reconcile-database.ts";
+import { currentServiceOperation, type SeenService } from "./see-service.ts";
+import { endInstance, listServicePods, retireInstances } from "./service-pods.ts";
+import { PATIENCE } from "./stop-database.ts";
+
+/** Ends the pods of a service; what runs in them is answered first. */
+export async function stopService(deps: ReconcileDeps, seen: SeenService): Promise<WorkOutcome> {
+  if (!(await beginService(deps, seen))) return "moved";
+  await endInstances(deps, seen);
+  await deps.reconcileStepDone?.("service pod_stopped");
+  await leaveStopped(deps, seen, { state: "succeeded" });
+  await deps.reconcileStepDone?.("service ended");
+  return "moved";
+}
+
+/** Its database does not run: the service starts with it again, and what was asked for meanwhile is not done. */
+export async function sleepService(deps: ReconcileDeps, seen: SeenService): Promise<WorkOutcome> {
+  const { database } = seen;
+  await endInstances(deps, seen);
+  const operation = currentServiceOperation(seen);
+  const error = toFailure(notAvailable(database.uri, database.state, "served"));
+  await leaveStopped(
+    deps,
+    seen,
+    operation?.kind === "service.stop" ? { state: "succeeded" } : { state: "failed", error },
+  );
+  return "moved";
+}
+
+/** Ends a service for good, with all that it left on this machine; its events stay. */
+export async function removeService(deps: ReconcileDeps, seen: SeenService): Promise<WorkOutcome> {
+  if (!(await beginService(deps, seen))) return "moved";
+  await endInstances(deps, seen);
+  await deps.reconcileStepDone?.("service pod_stopped");
+  await rm(serviceFolder(deps.machine.place, seen.row), PATIENCE);
+  await deps.db.transaction().execute(async (tx) => {
+    if (!(await isServiceAsSeen(tx, seen))) return;
+    for (const { id } of seen.open) {
+      await endOperation({ tx, recordEvent: deps.recordEvent }, id, { state: "succeeded" });
+    }
+    await tx.deleteFrom("control.services").where("id", "=", seen.row.id).execute();
+  });
+  await deps.reconcileStepDone?.("service ended");
+  return "moved";
+}
+
+/** Ends instances that others have taken over from, once what runs in them is answered. */
+export async function tidyService(deps: ReconcileDeps, seen: SeenService, signal: AbortSignal): Promise<WorkOutcome> {
+  const pods = await listServicePods(deps, seen.row);
+  const over = pods.filter(({ instance }) => instance !== seen.row.observed?.instance);
+  if (over.length === 0) return "later";
+  await retireInstances(deps, seen.row, over, signal);
+  await deps.reconcileStepDone?.("service retired");
+  return "later";
+}
+
+/** Ends instances that were started and have never served. */
+export async function endNewInstances(deps: ReconcileDeps, { row }: SeenService): Promise<void> {
+  const served = row.observed?.instance ?? -1;
+  const pods = await listServicePods(deps, row);
+  const fresh = pods.filter(({ instance }) => instance > served).map(({ instance }) => instance);
+  // of the last one there may be folders and no pod
+  const last = await lastInstance(deps.db, row.id);
+  if (last > Math.max(served, 0)) fresh.push(last);
+  for (const instance of new Set(fresh)) await endInstance(deps, row, instance);
+}
+
+/** 0 when none was started yet, and for a service that is gone. */
+export async function lastInstance(db: Database | Tx, service_id: string): Promise<number> {
+  const row = await db
+    .selectFrom("control.services")
+    .select("instance")
+    .where("id", "=", service_id)
+    .executeTakeFirst();
+  return row?.instance ?? 0;
+}
+
+async function endInstances(deps: ReconcileDeps, { row }: SeenService): Promise<void> {
+  const known = (await listServicePods(deps, row)).map(({ instance }) => instance);
+  if (row.observed !== null) known.push(row.observed.instance);
+  const last = await lastInstance(deps.db, row.id);
+  if (last > 0) known.push(last);
+  await Promise.all([...new Set(known)].map((instance) => endInstance(deps, row, instance)));
+}
+
+async function leaveStopped(deps: ReconcileDeps, seen: SeenService, end: ServiceChange["end"]): Promise<void> {
+  await changeService(deps, seen, {
+    event: "stopped",
+    ...(end === undefined ? {} : { end }),
+    set: { observed: null, failure: null, observed_generation: seen.row.generation },
+  });
+}

@@ -1,0 +1,107 @@
+import type { PodStatus } from "@appdb/adapters/pods/pod-driver";
+import type { PodEvent } from "@appdb/adapters/pods/pod-keeper";
+import { createSteadyClock } from "@appdb/adapters/processes/steady-clock";
+import { VERSION } from "@appdb/contract/version";
+import type { ServiceDoor } from "../pods/ask-service.ts";
+import { parseServicePodId } from "../pods/service-places.ts";
+import type { ReconcileDeps } from "./database-deps.ts";
+import { failLostService, loseService } from "./lose-service.ts";
+import { type SeenService, seeService } from "./see-service.ts";
+import { findDoor, SERVICE_GRACE_MS } from "./service-pods.ts";
+
+/** What an instance said longer ago tells nothing of now. */
+const FRESH_MS = 10_000;
+
+/** What is remembered of an instance from one answer to the next. */
+interface Page {
+  readonly database_id: string;
+  readonly door: ServiceDoor;
+  heard_ms: number;
+  in_flight: number;
+  idle_ms: number;
+}
+
+/** How the services of a database are used. */
+export interface ServicesUse {
+  readonly in_flight: number;
+  /** Since the last request of any of them ended. */
+  readonly idle_ms: number;
+}
+
+/** Watches the pods of services: those that have ended are started again. */
+export class ServiceBooks {
+  readonly #deps: ReconcileDeps;
+  readonly #pages = new Map<string, Page>();
+  readonly #clock = createSteadyClock();
+
+  constructor(deps: ReconcileDeps) {
+    this.#deps = deps;
+  }
+
+  async probe(pod: PodStatus): Promise<"ready" | "starting" | "silent"> {
+    const { log, machine } = this.#deps;
+    const page = await this.#open(pod);
+    if (page === undefined) return "starting";
+    const health = await machine.askService(page.door);
+    if (health === undefined) return "silent";
+    if (health.version !== VERSION) {
+      log.info({ pod: pod.id, version: health.version }, "a pod of another version is started anew");
+      await machine.driver.stop(pod.id, SERVICE_GRACE_MS);
+      return "silent";
+    }
+    page.heard_ms = this.#clock.now();
+    page.in_flight = health.in_flight;
+    page.idle_ms = health.idle_ms;
+    return health.state === "ready" ? "ready" : "starting";
+  }
+
+  /** Whether it is the instance that serves: others are started, and ended, by whoever works at the service. */
+  async isWanted({ id }: PodStatus): Promise<boolean> {
+    return (await this.#see(id)) !== undefined;
+  }
+
+  async hear(event: PodEvent): Promise<void> {
+    const seen = await this.#see(event.pod_id);
+    if (seen === undefined) return;
+    // said again when a keeper begins: pods that were left running get keys from it
+    if (event.event === "ready") await this.#deps.service_keys.follow(keyedDatabaseOf(seen));
+    else if (event.event === "failed") await failLostService(this.#deps, seen, event);
+    else await loseService(this.#deps, seen, event);
+  }
+
+  /** Undefined when none of them was heard of. */
+  useOf(database_id: string): ServicesUse | undefined {
+    const now = this.#clock.now();
+    for (const [id, { heard_ms }] of this.#pages) if (now - heard_ms > FRESH_MS) this.#pages.delete(id);
+    const pages = [...this.#pages.values()].filter((page) => page.database_id === database_id);
+    if (pages.length === 0) return undefined;
+    return {
+      in_flight: pages.reduce((sum, { in_flight }) => sum + in_flight, 0),
+      idle_ms: Math.min(...pages.map(({ heard_ms, idle_ms }) => idle_ms + (now - heard_ms))),
+    };
+  }
+
+  async #open({ id, labels }: PodStatus): Promise<Page | undefined> {
+    const known = this.#pages.get(id);
+    const pod = parseServicePodId(id);
+    if (known !== undefined || pod === undefined) return known;
+    const { database_id } = labels;
+    const door = await findDoor(this.#deps, { id: pod.service_id, database_id }, pod.instance);
+    if (door === undefined) return undefined;
+    const page: Page = { database_id, door, heard_ms: this.#clock.now(), in_flight: 0, idle_ms: 0 };
+    this.#pages.set(id, page);
+    return page;
+  }
+
+  /** Undefined for an instance that does not serve. */
+  async #see(pod_id: string): Promise<SeenService | undefined> {
+    const pod = parseServicePodId(pod_id);
+    const seen = pod && (await seeService(this.#deps.db, pod.service_id));
+    if (seen === undefined || seen.row.observed?.instance !== pod?.instance) return undefined;
+    return seen.row.state === "AVAILABLE" || seen.row.state === "UPDATING" ? seen : undefined;
+  }
+}
+
+export function keyedDatabaseOf({ database, organization, row }: SeenService) {
+  return { id: database.id, org_id: row.org_id, organization, name: database.name };
+}
