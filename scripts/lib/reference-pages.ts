@@ -11,6 +11,7 @@ import { databaseLimits, databasesPage } from "./databases-page.ts";
 import { functionsPage } from "./functions-page.ts";
 import { ROOT } from "./paths.mjs";
 import { permissionsPage } from "./permissions-page.ts";
+import { servicesPage } from "./services-page.ts";
 import { settingsPage } from "./settings-page.ts";
 
 const GENERATED = "<!-- Made by `npm run docs` from the code it describes; a test compares the two. -->";
@@ -69,6 +70,7 @@ export function referencePages(): Record<string, string> {
     "functions.md": functionsPage(GENERATED),
     "permissions.md": permissionsPage(GENERATED),
     "databases.md": databasesPage(GENERATED),
+    "services.md": servicesPage(GENERATED),
     "settings.md": settingsPage(GENERATED),
   };
 }

@@ -1,0 +1,87 @@
+import { SERVICE_EVENTS, SERVICE_TRANSITIONS, type ServiceEvent } from "@appdb/contract/control/service-states";
+import { SERVICE_STATES, type ServiceState } from "@appdb/contract/routes/control-services";
+
+/** What each state means to a person. The compiler asks for a line when a state is added. */
+const MEANINGS: Record<ServiceState, string> = {
+  DEPLOYING: "it is started for the first time",
+  STARTING: "nothing of it serves; a pod is being started",
+  UPDATING: "it serves, and another pod that will take over is being started",
+  AVAILABLE: "it serves",
+  STOPPING: "its pods end their requests",
+  STOPPED: "no pod runs: it was stopped, or its database is asleep (`cli service list` says which)",
+  FAILED: "it could not be started, or ended again and again; `cli service list` says why",
+};
+
+const REQUESTS = ["update", "restart", "stop", "retry"] as const satisfies readonly ServiceEvent[];
+const SEEN = ["ready", "start_failed", "stopped", "lost", "woken"] as const satisfies readonly ServiceEvent[];
+
+/** docs/services.md: how routes are served from hosted databases, with the table of states that the service reads. */
+export function servicesPage(generated: string): string {
+  return `${[
+    "# Services of hosted databases",
+    "",
+    generated,
+    "",
+    "A service is the routes of one `Router` of the application, served by pods of its own beside its database's PostgreSQL, behind API keys.",
+    "",
+    "    cli service update app.py cloud://acme:main    # starts what is missing, moves what changed, after showing it and asking",
+    "    cli service list cloud://acme:main             # addresses, states and routes",
+    "    cli service logs cloud://acme:main/ingest -f   # also --since 1h, --search text, --route /docs, --request-id ...",
+    "    cli service restart cloud://acme:main/ingest   # with the release that it has; reads new secrets",
+    "    cli service stop cloud://acme:main/ingest      # until the next restart or update",
+    "    cli service releases cloud://acme:main/ingest  # what it ran and runs",
+    "    cli service rollback cloud://acme:main/ingest  # back to the release before, or --to 3",
+    "    cli service prune app.py cloud://acme:main     # takes away services that the file does not define",
+    "",
+    "Routes are called at the address that the list prints; it is never to be put together by hand:",
+    "",
+    "    curl -X POST <address>/docs -H 'X-api-key: sk_...' -H 'content-type: application/json' -d '{\"title\":\"Hello\"}'",
+    "",
+    "`X-api-key` is looked at first, then `Authorization: Bearer`. A key without grants may call every service of its organization, one with",
+    "`access:cloud://acme:main/services/ingest` that service alone ([api-keys.md](api-keys.md)). Keys are for programs: a page asks its own backend.",
+    "",
+    "## Releases",
+    "",
+    "`service update` makes a release: the project files and the image that the database has then, the routes that `app.py` declares, and how many",
+    "workers run. A later `db update` moves no service; the list says that one is pending. An update is refused, with what to type next, when the files",
+    "here are not those of the database (`cli db update`), or when the tables are not what the file declares (`cli schema update`). What callers would",
+    "notice (a route that goes, other inputs or outputs) asks for `--allow-destructive`.",
+    "",
+    "The new pod is started beside the old one; once it serves, requests go to it, and the old one ends when its last request has. No request is",
+    "refused meanwhile. A release that does not start leaves the one before serving. The last 10 releases are kept, and any of them can be gone back to;",
+    "the tables stay as they are.",
+    "",
+    "## Sleep",
+    "",
+    "Services end with their database (`cli db stop`, `sleep_after`) and start with it. A request to one whose database is asleep is answered 503 with",
+    "`Retry-After`, or waits until it is awake where the database's entry says `wake_on_request = true`. `cli db restart` and `cli db update` do not",
+    "touch services.",
+    "",
+    "## States",
+    "",
+    "| state | meaning |",
+    "|---|---|",
+    ...SERVICE_STATES.map((state) => `| \`${state}\` | ${MEANINGS[state]} |`),
+    "",
+    "What people ask for, and the state after it. An empty cell: it is refused. A request that comes while another is carried out takes its place.",
+    "",
+    ...tableOf(REQUESTS),
+    "",
+    "What the service sees, and the state after it:",
+    "",
+    ...tableOf(SEEN),
+    "",
+    ...SEEN.map((event) => `- \`${event}\`: ${SERVICE_EVENTS[event]}.`),
+  ].join("\n")}\n`;
+}
+
+function tableOf(events: readonly ServiceEvent[]): string[] {
+  return [
+    `| state | ${events.map((event) => `\`${event}\``).join(" | ")} |`,
+    `|---|${events.map(() => "---").join("|")}|`,
+    ...SERVICE_STATES.map((state) => {
+      const cells = events.map((event) => SERVICE_TRANSITIONS[state][event]);
+      return `| \`${state}\` | ${cells.map((next) => (next === "refuse" ? "" : next)).join(" | ")} |`;
+    }),
+  ];
+}
