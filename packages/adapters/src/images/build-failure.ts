@@ -76,6 +76,12 @@ function exceededBound(
   const hint = "Choose a version that has a wheel for this platform, or ask the operator for larger builds.";
   if (exit.is_out_of_memory) return { what: `needed more than ${limits.memory_mb} MB of memory`, hint };
   if (exit.exceeded === "time") return { what: `took longer than ${printTime(limits.timeout_ms)}`, hint };
+  if (exit.exceeded === "files") {
+    return {
+      what: `made more than ${limits.files} files`,
+      hint: "Install fewer packages, or ask the operator for larger builds.",
+    };
+  }
   if (exit.exceeded === "disk" || TOO_LARGE.test(said)) {
     return {
       what: `wrote more than ${printSize(limits.disk_bytes)}`,

@@ -19,6 +19,7 @@ export const BUILD_LIMITS: BuildLimits = {
   tasks: 512,
   timeout_ms: 15 * 60_000,
   disk_bytes: 20 * 1024 ** 3,
+  files: 1_000_000,
 };
 const SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 /** Compiled sooner by one process than others take to start. */

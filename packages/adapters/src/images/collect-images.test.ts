@@ -46,7 +46,8 @@ test("what may go is removed with all that is in it, and a cache that has grown 
       ["images/one/kept", 1_000],
       ["caches/one", 0],
       ["caches/two", 0],
-      ["caches/shared", 0],
+      ["caches/shared/venv-left", 3],
+      ["caches/shared/venv-made", 1],
     ] as const) {
       mkdirSync(join(folder, path, "venv", "lib"), { recursive: true });
       writeFileSync(join(folder, path, "venv", "lib", "file"), "x".repeat(path === "caches/two" ? 100_000 : 10));
@@ -55,9 +56,11 @@ test("what may go is removed with all that is in it, and a cache that has grown 
     const use = { ...NOBODY, wanted: new Set(["one/kept"]) };
     const folders = { images: join(folder, "images"), caches: join(folder, "caches") };
     const limits = { ...COLLECT_LIMITS, org_cache_bytes: 50_000 };
-    expect(await collectImages(folders, use, limits, NOW)).toBe(2);
+    expect(await collectImages(folders, use, limits, NOW)).toBe(3);
     expect(readdirSync(join(folders.images, "one"))).toEqual(["kept"]);
     expect(readdirSync(folders.caches).sort()).toEqual(["one", "shared"]);
+    expect(readdirSync(join(folders.caches, "shared"))).toEqual(["venv-made"]);
+    expect(await collectImages(folders, use, { ...limits, cache_files: 1 }, NOW)).toBe(2);
     expect(
       await collectImages({ images: join(folder, "nowhere"), caches: join(folder, "nowhere") }, use, limits, NOW),
     ).toBe(0);

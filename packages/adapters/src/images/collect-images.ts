@@ -1,6 +1,6 @@
 import { lstat, readdir, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { folderBytes } from "../files/folder-size.ts";
+import { folderUse } from "../files/folder-size.ts";
 import { DRAFT_PREFIX, FORMER_PREFIX, SHARED_CACHE, SHARED_PATHS } from "./image-folder.ts";
 
 /** What uses images, as whoever runs pods knows it. */
@@ -18,6 +18,8 @@ export interface CollectLimits {
   readonly draft_ms: number;
   readonly org_cache_bytes: number;
   readonly shared_cache_bytes: number;
+  /** Of any cache: many empty files take no bytes, and places of the disk. */
+  readonly cache_files: number;
 }
 
 export const COLLECT_LIMITS: CollectLimits = {
@@ -25,6 +27,7 @@ export const COLLECT_LIMITS: CollectLimits = {
   draft_ms: 2 * 3_600_000,
   org_cache_bytes: 5 * 1024 ** 3,
   shared_cache_bytes: 20 * 1024 ** 3,
+  cache_files: 2_000_000,
 };
 
 /** A folder below an organization's images. */
@@ -90,7 +93,8 @@ export async function collectImages(
     if (is_shared) removed += await removeLeft(join(folders.caches, name), limits, now);
     // a build reads its caches until it ends
     if (is_shared ? building.size > 0 : building.has(name)) continue;
-    removed += await trim(join(folders.caches, name), is_shared ? limits.shared_cache_bytes : limits.org_cache_bytes);
+    const most_bytes = is_shared ? limits.shared_cache_bytes : limits.org_cache_bytes;
+    removed += await trim(join(folders.caches, name), { most_bytes, most_files: limits.cache_files });
   }
   return removed;
 }
@@ -108,8 +112,12 @@ export async function removeImage(image_folder: string): Promise<void> {
 }
 
 /** A cache that is too large goes as a whole: what a build needs of it is fetched again. Images keep their files, which are links. */
-async function trim(cache: string, most_bytes: number): Promise<number> {
-  if ((await folderBytes([cache])) <= most_bytes) return 0;
+async function trim(
+  cache: string,
+  { most_bytes, most_files }: { readonly most_bytes: number; readonly most_files: number },
+): Promise<number> {
+  const used = await folderUse([cache], { most_files });
+  if (used.bytes <= most_bytes && used.files <= most_files) return 0;
   await removeImage(cache);
   return 1;
 }

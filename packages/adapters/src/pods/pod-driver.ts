@@ -62,7 +62,7 @@ export interface PodExit {
   /** Killed because its database's pods needed more than `memory_mb`; read from the group's own counter. */
   readonly is_out_of_memory: boolean;
   /** Which limit of a task the driver ended it for; null for any other end. */
-  readonly exceeded: "time" | "disk" | null;
+  readonly exceeded: "time" | "disk" | "files" | null;
 }
 
 export interface PodLine {
@@ -123,6 +123,8 @@ export interface PodTask {
     readonly timeout_ms: number;
     /** What its writable folders may grow by. */
     readonly disk_bytes: number;
+    /** Files and folders that it may make in them: a disk may have no place for more although it is not full. */
+    readonly files: number;
   };
   readonly network: PodSpec["network"];
   /** Of whose own user it is, by a name of the service's making: for work on what all organizations share. Their own when left out. */

@@ -110,7 +110,7 @@ async function tryOut(input: SandboxPodsInput): Promise<MissingPart[]> {
     env: {},
     cwd: "/",
     folders: [],
-    limits: { cpu: 1, memory_mb: 64, tasks: 32, timeout_ms: TRIAL_TIMEOUT_MS, disk_bytes: 1_000_000 },
+    limits: { cpu: 1, memory_mb: 64, tasks: 32, timeout_ms: TRIAL_TIMEOUT_MS, disk_bytes: 1_000_000, files: 1_000 },
     network: "internet",
     allowed_hosts: [],
     onLine: (line: string) => lines.push(line),

@@ -141,7 +141,7 @@ async function reachFromTask(hosts: readonly string[], network: "none" | "intern
     env: { PATH: "/usr/bin:/bin" },
     cwd: "/",
     folders: [],
-    limits: { cpu: 1, memory_mb: 128, tasks: 50, timeout_ms: 50_000, disk_bytes: 1_000_000 },
+    limits: { cpu: 1, memory_mb: 128, tasks: 50, timeout_ms: 50_000, disk_bytes: 1_000_000, files: 1_000 },
     network,
     allowed_hosts,
   };

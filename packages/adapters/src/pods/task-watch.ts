@@ -1,43 +1,45 @@
 import { statfs } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { deletedBytes } from "../files/deleted-files.ts";
-import { folderBytes } from "../files/folder-size.ts";
-import type { PodTask } from "./pod-driver.ts";
+import { folderUse } from "../files/folder-size.ts";
+import type { PodExit, PodTask } from "./pod-driver.ts";
 
 const FIRST_PAUSE_MS = 200;
 /** Looking at large folders takes at most a part of the time. */
 const PAUSES_PER_LOOK = 5;
 /** What others may free on a disk while a task runs, which would hide as much that it wrote. */
-const FREED_MEANWHILE_BYTES = 2 * 1024 ** 3;
+const FREED_MEANWHILE = { bytes: 2 * 1024 ** 3, files: 100_000 };
 /** File systems stamp files by a clock that ticks less often than ours. */
 const TICK_MS = 20;
 
 /**
  * Watches what a task may not exceed although nothing else bounds it: its time, and what it writes. `end` is called when it does.
  * The folders are looked at five times a second, less often when that takes long, and once after its end; not while their disks have
- * lost less than the task may write: a cache of packages has more files than can be looked at for each build.
+ * lost less than the task may write and make: a cache of packages has more files than can be looked at for each build.
  */
-export async function watchTask(task: PodTask, end: () => void): Promise<TaskWatch> {
-  const { timeout_ms, disk_bytes } = task.limits;
+export async function watchTask(task: Pick<PodTask, "folders" | "limits">, end: () => void): Promise<TaskWatch> {
+  const { disk_bytes, files: most_files, timeout_ms } = task.limits;
   const folders = task.folders.filter(({ mode }) => mode === "write").map(({ path }) => path);
   const started = new Date(Date.now() - TICK_MS);
-  const free = await freeBytes(folders);
+  const free = await findFree(folders);
   const stopping = new AbortController();
-  let exceeded: "time" | "disk" | null = null;
+  let exceeded: PodExit["exceeded"] = null;
 
-  function exceed(limit: "time" | "disk"): void {
+  function exceed(limit: PodExit["exceeded"]): void {
     exceeded ??= limit;
     stopping.abort();
     end();
   }
 
-  async function isFull(): Promise<boolean> {
-    const lost = sum(
-      [...(await freeBytes(folders))].map(([disk, bytes]) => Math.max(0, (free.get(disk) ?? bytes) - bytes)),
-    );
-    if (lost + FREED_MEANWHILE_BYTES < disk_bytes) return false;
+  async function findExceeded(): Promise<"disk" | "files" | null> {
+    const disks = [...(await findFree(folders))];
+    const lost = (kind: "bytes" | "files") =>
+      sum(disks.map(([disk, now]) => Math.max(0, (free.get(disk) ?? now)[kind] - now[kind]))) + FREED_MEANWHILE[kind];
+    if (lost("bytes") < disk_bytes && lost("files") < most_files) return null;
+    const used = await folderUse(folders, { most_files, written_since: started });
+    if (used.files > most_files) return "files";
     // files that were deleted while they are written to are in no folder, and fill the disk all the same
-    return (await folderBytes(folders, started)) + deletedBytes(folders) > disk_bytes;
+    return used.bytes + deletedBytes(folders) > disk_bytes ? "disk" : null;
   }
 
   const timer = setTimeout(() => exceed("time"), timeout_ms);
@@ -48,7 +50,8 @@ export async function watchTask(task: PodTask, end: () => void): Promise<TaskWat
       await sleep(pause_ms, undefined, { signal: stopping.signal }).catch(() => undefined);
       if (stopping.signal.aborted) return;
       const looked_at = performance.now();
-      if (await isFull()) exceed("disk");
+      const limit = await findExceeded();
+      if (limit !== null) exceed(limit);
       pause_ms = Math.max(FIRST_PAUSE_MS, PAUSES_PER_LOOK * (performance.now() - looked_at));
     }
   }
@@ -58,16 +61,20 @@ export async function watchTask(task: PodTask, end: () => void): Promise<TaskWat
       clearTimeout(timer);
       stopping.abort();
       await looking;
-      if (exceeded === null && (await isFull())) exceeded = "disk";
-      return exceeded;
+      return exceeded ?? (await findExceeded());
     },
   };
 }
 
-/** What is free, by file system. */
-async function freeBytes(folders: readonly string[]): Promise<Map<string, number>> {
+/** What is free, by file system. One that makes places for files as they are needed says of each that none is lost. */
+async function findFree(folders: readonly string[]): Promise<Map<string, { bytes: number; files: number }>> {
   const disks = await Promise.all(folders.map((folder) => statfs(folder)));
-  return new Map(disks.map(({ bavail, blocks, bsize, type }) => [`${type}:${blocks}`, bavail * bsize]));
+  return new Map(
+    disks.map(({ bavail, blocks, bsize, ffree, type }) => [
+      `${type}:${blocks}`,
+      { bytes: bavail * bsize, files: ffree },
+    ]),
+  );
 }
 
 function sum(numbers: readonly number[]): number {
@@ -76,5 +83,5 @@ function sum(numbers: readonly number[]): number {
 
 export interface TaskWatch {
   /** Stops watching; what it was ended for, or has exceeded by its end. */
-  finish(): Promise<"time" | "disk" | null>;
+  finish(): Promise<PodExit["exceeded"]>;
 }

@@ -126,7 +126,7 @@ export function openPodStage(driver: PodDriverUnderTest): PodStage {
         env: { PATH: "/usr/bin:/bin" },
         cwd: work,
         folders: [{ path: work, mode: "write" }],
-        limits: { cpu: 1, memory_mb: 256, tasks: 100, timeout_ms: 30_000, disk_bytes: 100_000_000 },
+        limits: { cpu: 1, memory_mb: 256, tasks: 100, timeout_ms: 30_000, disk_bytes: 100_000_000, files: 10_000 },
         network: "none",
         allowed_hosts: [],
         onLine: () => undefined,
