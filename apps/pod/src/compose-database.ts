@@ -7,6 +7,7 @@ import type { JobDeps } from "@appdb/engine/jobs/job-deps";
 import type { Clock, Logger, SqlPool } from "@appdb/engine/ports";
 import type { QueryLimits } from "@appdb/engine/queries/query-limits";
 import { upgradeCatalog } from "@appdb/engine/schema/ensure-catalog";
+import { POD_CONNECTIONS, SERVICE_CONNECTIONS } from "./databases/connection-names.ts";
 import { DatabaseUse } from "./databases/database-use.ts";
 import { DiskGuard } from "./databases/disk-guard.ts";
 import { createFillRunner } from "./databases/fill-runner.ts";
@@ -14,9 +15,6 @@ import { OpenDatabases } from "./databases/open-databases.ts";
 import { TableInserts } from "./databases/table-inserts.ts";
 import { TreeManifests } from "./databases/tree-manifests.ts";
 import { createTreeRuntimes, type TreeRuntimes } from "./databases/tree-runtimes.ts";
-
-/** What PostgreSQL knows the pod's own connections by; others keep the database awake. */
-export const POD_CONNECTIONS = "appdb pod";
 
 /** How long PostgreSQL may take to say who is connected. */
 const HEALTH_MS = 1_500;
@@ -113,7 +111,10 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
     application_name: POD_CONNECTIONS,
     log,
   });
-  const use = new DatabaseUse({ sql: watching, clock: steady, application_name: POD_CONNECTIONS });
+  const use = new DatabaseUse({
+    ...{ sql: watching, clock: steady, application_name: POD_CONNECTIONS },
+    unseen: [SERVICE_CONNECTIONS],
+  });
   let prepared: Promise<void> | undefined;
   return {
     spec,

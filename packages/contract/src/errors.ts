@@ -147,12 +147,13 @@ export const ERRORS = {
   webhook_not_found: { status: 404, title: "There is no such webhook" },
   webhook_refused: { status: 422, title: "The webhook's address is not allowed" },
   precondition_failed: { status: 412, title: "It was changed by somebody else" },
-  // the gateway
+  // the gateway, and pods of services
   service_not_available: { status: 503, title: "The service does not run" },
   service_broken: { status: 502, title: "The service broke off" },
   service_timeout: { status: 504, title: "The service did not answer in time" },
   database_asleep: { status: 503, title: "The database is asleep" },
   keys_unavailable: { status: 503, title: "Keys cannot be checked" },
+  keys_refused: { status: 409, title: "The snapshot of keys is not taken" },
   rate_limited: { status: 429, title: "The key is used too often" },
   // the command
   usage: { status: 400, title: "The command line is not valid" },

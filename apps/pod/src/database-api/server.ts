@@ -4,6 +4,7 @@ import { showsToken } from "../api/handshake.ts";
 import { createJsonApi } from "../api/json-api.ts";
 import type { DatabasePodDeps } from "../compose-database.ts";
 import { addPodRoutes } from "./pod-routes.ts";
+import { addRoleRoutes } from "./role-routes.ts";
 import { addRowRoutes } from "./row-routes.ts";
 import { addSchemaRoutes } from "./schema-routes.ts";
 
@@ -21,5 +22,6 @@ export function createDatabaseApi(deps: DatabasePodDeps): FastifyInstance {
   addPodRoutes(app, deps);
   addSchemaRoutes(app, deps);
   addRowRoutes(app, deps);
+  addRoleRoutes(app, deps);
   return app;
 }

@@ -9,6 +9,8 @@ export interface DatabaseUseDeps {
   readonly clock: Clock;
   /** Connections of this name are the pod's own. */
   readonly application_name: string;
+  /** Connections whose names begin so say themselves whether they are used. */
+  readonly unseen: readonly string[];
 }
 
 /** Who uses the database: requests, connections of others, jobs. */
@@ -47,8 +49,8 @@ export class DatabaseUse {
 
   /** What keeps the database from being idle: `2 connections, 1 job`; null for nothing. @throws database_unavailable and its kin when PostgreSQL does not say */
   async describe(): Promise<string | null> {
-    const { sql, application_name, clock } = this.#deps;
-    const connections = await countConnections(sql, application_name);
+    const { sql, application_name, unseen, clock } = this.#deps;
+    const connections = await countConnections(sql, application_name, unseen);
     // the table comes with the first update, and stays
     this.#has_jobs ||= await hasCatalog(sql);
     const reasons = [

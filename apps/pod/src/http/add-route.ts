@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
 import type { CompiledRoute, RoutePlace } from "@appdb/engine/endpoints/route";
 import type { Logger } from "@appdb/engine/ports";
 import type { FastifyInstance, FastifyRequest } from "fastify";
@@ -12,6 +13,12 @@ declare module "fastify" {
     /** As a compiled route says it. */
     streams?: readonly string[];
     takes_any_body?: boolean;
+    /** Answers whoever asks, where others are asked for a key. */
+    is_open?: boolean;
+  }
+  interface FastifyRequest {
+    /** Whose request it is, where that is known. */
+    caller?: string | undefined;
   }
 }
 
@@ -20,6 +27,8 @@ export interface Carrier {
   readonly log: Logger;
   /** Where the route's service lies: empty, or `/<service>`. */
   readonly mount: string;
+  /** Where the outside finds the root of this server; whoever stands before it says the rest of who asks (`x-forwarded-*`). */
+  readonly prefix: string;
 }
 
 const ALL_METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
@@ -44,7 +53,7 @@ export function addRoute(server: FastifyInstance, carrier: Carrier, route: Compi
       const signal = route.takes_signal ? connections.signalOf(raw.socket) : undefined;
       const whole = typeof body === "string" || body instanceof Uint8Array ? body : "";
       const place = route.takes_any_body ? placeOf(carrier, request) : undefined;
-      const answer = route.handle({ body: whole, search, headers, id, signal, place });
+      const answer = route.handle({ body: whole, search, headers, id, signal, place, caller: request.caller });
       // The handler never rejects.
       void answer.then((done) => sendAnswer(sendingOf(carrier, route, id, raw, reply.raw), done));
     },
@@ -84,6 +93,7 @@ async function carryStream(
     id,
     signal,
     place: placeOf(carrier, request),
+    caller: request.caller,
   });
   // An answer that streams may read the body while it goes out.
   if (typeof answer.body === "string" || Buffer.isBuffer(answer.body)) stream.drop();
@@ -110,19 +120,27 @@ function routerPath(path: string): string {
   return path.replace(/\{(\w+)\}/g, ":$1");
 }
 
-function placeOf({ mount }: Carrier, request: FastifyRequest): RoutePlace {
+function placeOf({ mount, prefix }: Carrier, request: FastifyRequest): RoutePlace {
   const { method, url, params, raw } = request;
-  const { remoteAddress, remotePort } = raw.socket;
   const path = url.split("?", 1)[0] ?? url;
   return {
     method,
-    scheme: "http",
+    scheme: prefix !== "" && request.headers["x-forwarded-proto"] === "https" ? "https" : "http",
     path: path.slice(mount.length) || "/",
-    root_path: mount,
+    root_path: prefix + mount,
     // Fastify has decoded them.
     params: params as Record<string, string>,
-    client: remoteAddress === undefined ? null : [remoteAddress, remotePort ?? 0],
+    client: clientOf(raw.socket, prefix === "" ? undefined : request.headers["x-forwarded-for"]),
   };
+}
+
+/** Who asks, as the gateway before us says it, or as the connection does. */
+function clientOf(
+  { remoteAddress, remotePort }: Socket,
+  forwarded: string | string[] | undefined,
+): RoutePlace["client"] {
+  if (typeof forwarded === "string" && forwarded !== "") return [forwarded, 0];
+  return remoteAddress === undefined ? null : [remoteAddress, remotePort ?? 0];
 }
 
 function searchOf(url: string): string {

@@ -10,13 +10,13 @@ import { refuseEncoding } from "./packed-body.ts";
 import { readBody } from "./read-body.ts";
 import { createRequestIds } from "./request-id.ts";
 import { sendReply } from "./send-reply.ts";
-import type { ServeOptions } from "./serve-endpoints.ts";
+import type { CarryOptions, ServeOptions } from "./serve-endpoints.ts";
 
 const KEEP_ALIVE_MS = 72_000;
 const SLASH = 0x2f;
 
 /** Makes the server: how bodies are read, and what is answered to what is no request. */
-export function createServer(options: ServeOptions): FastifyInstance {
+export function createServer(options: CarryOptions): FastifyInstance {
   const server = fastify({
     logger: false,
     schemaController: NO_SCHEMAS,

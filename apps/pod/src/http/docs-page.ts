@@ -19,16 +19,20 @@ const SECURITY = {
  * Adds the page that shows a service's routes, `<mount>/docs`, with everything it needs: it loads without the internet.
  * A person's own GET of that path wins; their POST stands beside it. Gives the paths that it added.
  */
-export function addDocsPage(server: FastifyInstance, mount: string, service: string): readonly string[] {
+export function addDocsPage(
+  server: FastifyInstance,
+  { service, mount, prefix }: { readonly service: string; readonly mount: string; readonly prefix: string },
+): readonly string[] {
   const place = `${mount}/docs`;
+  const shown = prefix + mount;
   if (server.hasRoute({ method: "GET", url: place })) return [];
   const folder = docsAssets();
   const files = `${place}/assets`;
   server.get(place, (request, reply) =>
-    reply.headers(headersFor(request)).type("text/html; charset=utf-8").send(page(mount, service)),
+    reply.headers(headersFor(request)).type("text/html; charset=utf-8").send(page(shown, service)),
   );
   server.get(`${files}/start.js`, (request, reply) =>
-    reply.headers(headersFor(request)).type("text/javascript; charset=utf-8").send(startScript(mount)),
+    reply.headers(headersFor(request)).type("text/javascript; charset=utf-8").send(startScript(shown)),
   );
   for (const asset of ASSETS) {
     server.get(`${files}/${asset.file}`, async (request, reply) =>

@@ -11,10 +11,10 @@ export function addOwnPages(
   server: FastifyInstance,
   paths: PathMethods,
   endpoints: ServedRoutes,
-  service: string,
-  mount: string,
+  place: { readonly service: string; readonly mount: string; readonly prefix: string },
 ): void {
-  const description = JSON.stringify(describe(endpoints, service, mount));
+  const { service, mount, prefix } = place;
+  const description = JSON.stringify(describe(endpoints, service, prefix + mount));
   server.get(`${mount}/openapi.json`, (request, reply) => {
     sendReply(request, reply, {
       status: 200,
@@ -27,17 +27,17 @@ export function addOwnPages(
   // An application object answers it, or says that it has none.
   if (endpoints.routes.some((route) => route.service === service && route.method === "ANY")) return;
   paths.add("GET", `${mount}/docs`);
-  for (const path of addDocsPage(server, mount, service)) paths.add("GET", path);
+  for (const path of addDocsPage(server, place)) paths.add("GET", path);
 }
 
-function describe(endpoints: ServedRoutes, service: string, mount: string): object {
+function describe(endpoints: ServedRoutes, service: string, url: string): object {
   const document = endpoints.openapi(service);
-  return mount === "" ? document : { ...document, servers: [{ url: mount }] };
+  return url === "" ? document : { ...document, servers: [{ url }] };
 }
 
 /** Answers whether PostgreSQL can be asked. */
 export function addHealth(server: FastifyInstance, paths: PathMethods, endpoints: ServedRoutes, mount: string): void {
-  server.get(`${mount}/health`, async (request, reply) => {
+  server.get(`${mount}/health`, { config: { is_open: true } }, async (request, reply) => {
     await endpoints.checkHealth();
     const body = JSON.stringify({ status: "ok", version: VERSION, services: endpoints.services });
     sendReply(request, reply, { status: 200, headers: { "content-type": "application/json; charset=utf-8" }, body });

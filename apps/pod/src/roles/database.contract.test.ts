@@ -10,7 +10,8 @@ import { CATALOG_FORMAT } from "@appdb/engine/schema/ensure-catalog";
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { waitFor } from "../testing/daemon-harness.ts";
-import { openPodHarness, type PodHarness, type StartedPod } from "../testing/pod-harness.ts";
+import { openPodHarness, type PodHarness } from "../testing/pod-harness.ts";
+import type { StartedPod } from "../testing/started-pods.ts";
 
 const TIMEOUT = 60_000;
 

@@ -7,6 +7,7 @@ import type { Endpoints } from "@appdb/engine/endpoints/open-endpoints";
 import type { HandlerRunner, Logger, QueryAnswerer, UdfRunner, UdfStats } from "@appdb/engine/ports";
 
 type WorkersSpec = Pick<ServiceSpec, "runtime" | "manifest" | "limits">;
+type HandlersSpec = WorkersSpec & Pick<ServiceSpec, "services">;
 
 /** Python is started by the first row that needs it, or ahead of it. */
 export class LazyWorkers implements AsyncDisposable {
@@ -56,13 +57,13 @@ function rowModules({ functions, services }: Manifest): string[] {
 
 /** Processes that run hand-written handlers, as `LazyWorkers`. */
 export class LazyHandlers implements AsyncDisposable {
-  readonly #spec: ServiceSpec;
+  readonly #spec: HandlersSpec;
   readonly #log: Logger;
   readonly #endpoints: () => Pick<Endpoints, "inside" | "answerQuery">;
   #runner: HandlerRunner | undefined;
 
   /** `endpoints` are asked for by the first request at the earliest. */
-  constructor(spec: ServiceSpec, log: Logger, endpoints: () => Pick<Endpoints, "inside" | "answerQuery">) {
+  constructor(spec: HandlersSpec, log: Logger, endpoints: () => Pick<Endpoints, "inside" | "answerQuery">) {
     this.#spec = spec;
     this.#log = log;
     this.#endpoints = endpoints;
@@ -91,17 +92,17 @@ export class LazyHandlers implements AsyncDisposable {
   }
 }
 
-function servedBy({ manifest, services }: ServiceSpec): ManifestService[] {
+function servedBy({ manifest, services }: HandlersSpec): ManifestService[] {
   return manifest.services.filter(({ name }) => services.includes(name));
 }
 
 /** The application object of the file, which has one at most. */
-function applicationOf(spec: ServiceSpec): GraphFunction | null {
+function applicationOf(spec: HandlersSpec): GraphFunction | null {
   const app = servedBy(spec).find((service) => service.app != null)?.app;
   return app == null ? null : { id: app.id, module: app.module, name: app.name };
 }
 
-function handlerModules(spec: ServiceSpec): string[] {
+function handlerModules(spec: HandlersSpec): string[] {
   const own = servedBy(spec)
     .flatMap((service) => service.routes)
     .flatMap((route) => (route.kind === "handler" ? [route.handler.module] : []));

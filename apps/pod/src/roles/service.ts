@@ -4,20 +4,13 @@
  * to, and when whoever started it goes away.
  */
 import { readFileSync, rmSync } from "node:fs";
-import { createFileSpool } from "@appdb/adapters/files/file-spool";
-import { createPgPool } from "@appdb/adapters/postgres/pg-pool";
 import { appError, toProblem } from "@appdb/contract/errors";
 import { type ServiceMessage, type ServiceSpec, serviceSpecSchema } from "@appdb/contract/service-spec";
-import { type Endpoints, openEndpoints } from "@appdb/engine/endpoints/open-endpoints";
-import type { CompiledRoute } from "@appdb/engine/endpoints/route";
-import type { HandlerRunner, Logger, UdfRunner } from "@appdb/engine/ports";
+import type { Logger } from "@appdb/engine/ports";
 import { pino } from "pino";
 import { serveEndpoints } from "../http/serve-endpoints.ts";
 import { printMetrics } from "../http/service-metrics.ts";
-import { collectHourly } from "./collect-hourly.ts";
-import { ExportPools } from "./export-pools.ts";
-import { LazyHandlers, LazyWorkers } from "./lazy-workers.ts";
-import { workInBackground } from "./work-in-background.ts";
+import { withService } from "./with-service.ts";
 
 /** Below the daemon's own patience, so that a service ends by itself. */
 const DRAIN_MS = 8_000;
@@ -42,82 +35,25 @@ export async function runService(specFile: string): Promise<number> {
 }
 
 async function serve(spec: ServiceSpec, log: Logger, stop: Promise<string>): Promise<void> {
-  await using sql = createPgPool({
-    dsn: spec.dsn,
-    max: spec.limits.connections,
-    statement_timeout_ms: spec.limits.statement_timeout_ms,
-    application_name: `appdb service ${spec.services.join(",")}`,
-    log,
+  await withService(spec, log, async ({ endpoints, stats, startPython, stopJobs }) => {
+    const { host, port, services, target } = spec;
+    const { body_bytes } = spec.limits;
+    await using server = await serveEndpoints(endpoints, {
+      ...{ host, port, log, body_bytes },
+      metrics: () => printMetrics(stats()),
+    });
+    await startPython();
+    log.info({ services, target, address: server.address, port: server.port }, "service listens");
+    await tellParent({ event: "listening", address: server.address, port: server.port });
+    const reason = await stop;
+    log.info({ reason }, "service stops");
+    stopJobs();
+    // Requests that still run when the time is up are cut: the exit status says that the end was wanted all the same.
+    setTimeout(() => {
+      log.warn({ after_ms: DRAIN_MS }, "requests that still ran were cut");
+      process.exit(0);
+    }, DRAIN_MS).unref();
   });
-  // The workers ask back for columns that call queries; they are made after the endpoints, by the first row.
-  await using workers = new LazyWorkers(spec, log, (query, args) => endpoints.answerQuery(query, args));
-  const udf = () => workers.get();
-  await using handlers = new LazyHandlers(spec, log, () => endpoints);
-  const { manifest, target, services } = spec;
-  await using exports = new ExportPools(spec.runtime.env);
-  await using endpoints = await openEndpoints(
-    {
-      ...{ sql, udf, log },
-      handlers: () => handlers.get(),
-      clock: { now: Date.now },
-      openSpool: createFileSpool,
-      connectExport: (to) => exports.connect(to),
-    },
-    { manifest, target, services, limits: spec.limits },
-  );
-  using _collecting = collectHourly(endpoints, log);
-  await using background = workInBackground(endpoints, log);
-  const { host, port } = spec;
-  const { body_bytes } = spec.limits;
-  await using server = await serveEndpoints(endpoints, {
-    host,
-    port,
-    log,
-    body_bytes,
-    metrics: () => printMetrics(workers.stats()),
-  });
-  if (endpoints.uses_python) await startWorkers(udf(), endpoints, log);
-  if (endpoints.routes.some(isHandler)) await startHandlers(handlers.get(), endpoints, log);
-  log.info({ services, target, address: server.address, port: server.port }, "service listens");
-  await tellParent({ event: "listening", address: server.address, port: server.port });
-  const reason = await stop;
-  log.info({ reason }, "service stops");
-  background.stop();
-  // Requests that still run when the time is up are cut: the exit status says that the end was wanted all the same.
-  setTimeout(() => {
-    log.warn({ after_ms: DRAIN_MS }, "requests that still ran were cut");
-    process.exit(0);
-  }, DRAIN_MS).unref();
-}
-
-/**
- * Starts the workers ahead of the first row. When they cannot be started the service goes on for the routes that need
- * none, and the others say why.
- * @throws worker_unavailable when every route needs them
- */
-async function startWorkers(udf: UdfRunner, endpoints: Endpoints, log: Logger): Promise<void> {
-  try {
-    await udf.start();
-  } catch (error) {
-    if (endpoints.routes.every((route) => route.uses_python)) throw error;
-    const { code, detail } = toProblem(error);
-    log.error({ code, detail }, "the workers cannot be started; routes that need them will say so");
-  }
-}
-
-/** As `startWorkers`, for the processes that run handlers. @throws worker_unavailable when every route needs them */
-async function startHandlers(handlers: HandlerRunner, endpoints: Endpoints, log: Logger): Promise<void> {
-  try {
-    await handlers.start();
-  } catch (error) {
-    if (endpoints.routes.every(isHandler)) throw error;
-    const { code, detail } = toProblem(error);
-    log.error({ code, detail }, "the handlers' workers cannot be started; handlers will say so");
-  }
-}
-
-function isHandler(route: CompiledRoute): boolean {
-  return route.kind === "handler";
 }
 
 function readSpec(file: string): ServiceSpec {

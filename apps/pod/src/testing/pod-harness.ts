@@ -1,42 +1,12 @@
-import { type ChildProcess, spawn } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
-import { once } from "node:events";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { request } from "node:http";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { Readable } from "node:stream";
-import { text } from "node:stream/consumers";
-import { fileURLToPath } from "node:url";
 import { resolveRuntime } from "@appdb/adapters/images/resolve-runtime";
-import { isAlive, type ProcessIdentity } from "@appdb/adapters/processes/process-identity";
 import { locateTools, requirePostgresBin } from "@appdb/adapters/tools/locate-tools";
 import type { DatabasePodSpec } from "@appdb/contract/pod-spec";
 import { DEFAULT_LIMITS } from "@appdb/contract/service-spec";
-import { BUILT_POD, hasEnded, waitFor } from "./daemon-harness.ts";
-import { processesBelow } from "./processes-below.ts";
-
-const ROOT = fileURLToPath(new URL("../../../../", import.meta.url));
-
-export interface PodAnswer {
-  readonly status: number;
-  readonly text: string;
-  json<T = Record<string, unknown>>(): T;
-  /** Lines of an NDJSON answer. */
-  lines(): Record<string, unknown>[];
-}
-
-export interface StartedPod {
-  readonly child: ChildProcess;
-  ask(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<PodAnswer>;
-  /** Resolves when its health is 200. */
-  ready(): Promise<void>;
-  /** It and all that it started. */
-  processes(): ProcessIdentity[];
-  /** Resolves to its exit status; what it said is in `said`. */
-  ended(): Promise<number | null>;
-  readonly said: () => string;
-}
+import { openStartedPods, type StartedPod } from "./started-pods.ts";
 
 /** Folders of one hosted database, and real pods in them. For tests alone. */
 export interface PodHarness extends AsyncDisposable {
@@ -52,8 +22,7 @@ export function openPodHarness(): PodHarness {
   const folder = mkdtempSync(join(tmpdir(), "appdb-pod-"));
   const run_folder = mkdtempSync(join(tmpdir(), "pod-"));
   const token = randomBytes(24).toString("base64url");
-  const started: StartedPod[] = [];
-  const left: ProcessIdentity[] = [];
+  const pods = openStartedPods();
 
   async function spec(more: Partial<DatabasePodSpec> = {}): Promise<DatabasePodSpec> {
     const tools = locateTools({ program_url: import.meta.url, postgres_bin: undefined });
@@ -92,41 +61,7 @@ export function openPodHarness(): PodHarness {
   }
 
   function start(input: DatabasePodSpec | string, env: Record<string, string> = {}): StartedPod {
-    const child = spawn(process.execPath, [BUILT_POD, "database"], {
-      cwd: ROOT,
-      // biome-ignore lint/style/noProcessEnv: a test passes the environment of its run on
-      env: { ...process.env, ...env },
-      stdio: ["pipe", "ignore", "pipe"],
-    });
-    let said = "";
-    child.stderr?.on("data", (chunk: Buffer) => {
-      said += chunk.toString("utf8");
-    });
-    child.stdin?.on("error", () => undefined);
-    child.stdin?.end(typeof input === "string" ? input : JSON.stringify(input));
-    const ask: StartedPod["ask"] = (method, path, body, headers) =>
-      askSocket(join(run_folder, "pod.sock"), { authorization: `Bearer ${token}`, ...headers }, method, path, body);
-    const pod: StartedPod = {
-      child,
-      ask,
-      said: () => said,
-      ready: () =>
-        waitFor(async () => {
-          if (hasEnded(child)) throw new Error(`The pod ended: ${said}`);
-          return (await ask("GET", "/v1/health").catch(() => undefined))?.status === 200;
-        }),
-      processes: () => {
-        const found = processesBelow(child.pid ?? 0);
-        left.push(...found);
-        return found;
-      },
-      ended: async () => {
-        if (!hasEnded(child)) await once(child, "exit");
-        return child.exitCode;
-      },
-    };
-    started.push(pod);
-    return pod;
+    return pods.start({ role: "database", run_folder, token, input, env });
   }
 
   return {
@@ -135,40 +70,8 @@ export function openPodHarness(): PodHarness {
     putTree,
     start,
     [Symbol.asyncDispose]: async () => {
-      for (const { child } of started) if (!hasEnded(child)) child.kill("SIGTERM");
-      for (const pod of started) await pod.ended();
-      for (const one of left) if (isAlive(one)) process.kill(one.pid, "SIGKILL");
+      await pods[Symbol.asyncDispose]();
       for (const path of [folder, run_folder]) rmSync(path, { recursive: true, force: true, maxRetries: 5 });
     },
   };
-}
-
-function askSocket(
-  socketPath: string,
-  headers: Record<string, string>,
-  method: string,
-  path: string,
-  body: unknown,
-): Promise<PodAnswer> {
-  return new Promise((resolve, reject) => {
-    const type = body === undefined ? {} : { "content-type": "application/json" };
-    const sent = request({ socketPath, method, path, headers: { ...type, ...headers }, agent: false });
-    sent.on("error", reject);
-    sent.on("response", (response) => {
-      text(response).then((answer) => {
-        resolve({
-          status: response.statusCode ?? 0,
-          text: answer,
-          json: () => JSON.parse(answer),
-          lines: () =>
-            answer
-              .trim()
-              .split("\n")
-              .map((line) => JSON.parse(line)),
-        });
-      }, reject);
-    });
-    if (body instanceof Readable) body.pipe(sent);
-    else sent.end(body === undefined || typeof body === "string" ? body : JSON.stringify(body));
-  });
 }

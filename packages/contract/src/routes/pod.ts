@@ -36,6 +36,13 @@ export type PodSchemaApplyRequest = z.infer<typeof podSchemaApplyRequestSchema>;
 export const podTreesSchema = z.object({ trees: z.array(digest) });
 export type PodTrees = z.infer<typeof podTreesSchema>;
 
+/** A name of PostgreSQL for a service: `svc_` and 12 digits of its id. */
+export const podServiceRoleRequestSchema = z.strictObject({ role: z.string().regex(/^svc_[0-9a-f]{12}$/) });
+export type PodServiceRoleRequest = z.infer<typeof podServiceRoleRequestSchema>;
+/** How the service connects: by the socket in the pod's run folder. */
+export const podServiceRoleSchema = z.object({ dsn: z.string() });
+export type PodServiceRole = z.infer<typeof podServiceRoleSchema>;
+
 export const dataColumnSchema = z.object({
   name: z.string(),
   /** As a person writes it: `String | None`. */

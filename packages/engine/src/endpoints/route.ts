@@ -18,7 +18,7 @@ export interface RouteRequest {
   /** Stands in the answer's problem and in the log. */
   readonly id: string;
   /** Whose request it is, as far as keys of requests are concerned; one name for all callers on this machine. */
-  readonly caller?: string;
+  readonly caller?: string | undefined;
   /** Given to a changing route, it does the request once; in place of what the header Idempotency-Key says. */
   readonly once?: Once;
   /** For routes with `takes_any_body` or that stream everything. */

@@ -1,0 +1,106 @@
+import { createFileSpool } from "@appdb/adapters/files/file-spool";
+import { createPgPool } from "@appdb/adapters/postgres/pg-pool";
+import { toProblem } from "@appdb/contract/errors";
+import type { ServiceSpec } from "@appdb/contract/service-spec";
+import { type Endpoints, openEndpoints } from "@appdb/engine/endpoints/open-endpoints";
+import type { CompiledRoute } from "@appdb/engine/endpoints/route";
+import type { HandlerRunner, Logger, UdfRunner, UdfStats } from "@appdb/engine/ports";
+import { SERVICE_CONNECTIONS } from "../databases/connection-names.ts";
+import { collectHourly } from "./collect-hourly.ts";
+import { ExportPools } from "./export-pools.ts";
+import { LazyHandlers, LazyWorkers } from "./lazy-workers.ts";
+import { workInBackground } from "./work-in-background.ts";
+
+/** What a service is made of, wherever it is served. */
+export interface WorkingSpec
+  extends Pick<ServiceSpec, "dsn" | "target" | "manifest" | "services" | "runtime" | "limits"> {
+  /** For answers that are put down before they are sent; the system's folder for what is temporary when left out. */
+  readonly scratch_folder?: string;
+}
+
+/** A service whose routes can be carried. */
+export interface WorkingService {
+  readonly endpoints: Endpoints;
+  /** What the workers count; undefined before the first is wanted. */
+  stats(): UdfStats | undefined;
+  /** Starts Python where routes need it, ahead of the first row. @throws worker_unavailable when every route needs it and it cannot be had */
+  startPython(): Promise<void>;
+  /** Takes no further background job; those that run may end. */
+  stopJobs(): void;
+}
+
+/**
+ * Opens what a service works with (connections, compiled routes, workers, background jobs) for as long as `serve` takes, and
+ * ends it in order.
+ * @throws what openEndpoints throws
+ */
+export async function withService(
+  spec: WorkingSpec,
+  log: Logger,
+  serve: (service: WorkingService) => Promise<void>,
+): Promise<void> {
+  await using sql = createPgPool({
+    dsn: spec.dsn,
+    max: spec.limits.connections,
+    statement_timeout_ms: spec.limits.statement_timeout_ms,
+    application_name: `${SERVICE_CONNECTIONS} ${spec.services.join(",")}`,
+    log,
+  });
+  // The workers ask back for columns that call queries; they are made after the endpoints, by the first row.
+  await using workers = new LazyWorkers(spec, log, (query, args) => endpoints.answerQuery(query, args));
+  const udf = () => workers.get();
+  await using handlers = new LazyHandlers(spec, log, () => endpoints);
+  const { manifest, target, services, scratch_folder } = spec;
+  await using exports = new ExportPools(spec.runtime.env);
+  await using endpoints = await openEndpoints(
+    {
+      ...{ sql, udf, log },
+      handlers: () => handlers.get(),
+      clock: { now: Date.now },
+      openSpool: () => createFileSpool(scratch_folder),
+      connectExport: (to) => exports.connect(to),
+    },
+    { manifest, target, services, limits: spec.limits },
+  );
+  using _collecting = collectHourly(endpoints, log);
+  await using background = workInBackground(endpoints, log);
+  await serve({
+    endpoints,
+    stats: () => workers.stats(),
+    startPython: async () => {
+      if (endpoints.uses_python) await startWorkers(udf(), endpoints, log);
+      if (endpoints.routes.some(isHandler)) await startHandlers(handlers.get(), endpoints, log);
+    },
+    stopJobs: () => background.stop(),
+  });
+}
+
+/**
+ * Starts the workers ahead of the first row. When they cannot be started the service goes on for the routes that need
+ * none, and the others say why.
+ * @throws worker_unavailable when every route needs them
+ */
+async function startWorkers(udf: UdfRunner, endpoints: Endpoints, log: Logger): Promise<void> {
+  try {
+    await udf.start();
+  } catch (error) {
+    if (endpoints.routes.every((route) => route.uses_python)) throw error;
+    const { code, detail } = toProblem(error);
+    log.error({ code, detail }, "the workers cannot be started; routes that need them will say so");
+  }
+}
+
+/** As `startWorkers`, for the processes that run handlers. @throws worker_unavailable when every route needs them */
+async function startHandlers(handlers: HandlerRunner, endpoints: Endpoints, log: Logger): Promise<void> {
+  try {
+    await handlers.start();
+  } catch (error) {
+    if (endpoints.routes.every(isHandler)) throw error;
+    const { code, detail } = toProblem(error);
+    log.error({ code, detail }, "the handlers' workers cannot be started; handlers will say so");
+  }
+}
+
+function isHandler(route: CompiledRoute): boolean {
+  return route.kind === "handler";
+}

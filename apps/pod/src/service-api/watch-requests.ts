@@ -1,0 +1,65 @@
+import type { IncomingMessage } from "node:http";
+import type { Logger } from "@appdb/engine/ports";
+import type { FastifyInstance, FastifyRequest } from "fastify";
+import type { RequestMetrics } from "./request-metrics.ts";
+import type { ServiceKeys } from "./service-keys.ts";
+import type { Traffic } from "./traffic.ts";
+
+export interface WatchDeps {
+  readonly keys: Pick<ServiceKeys, "check">;
+  readonly traffic: Traffic;
+  readonly metrics: RequestMetrics;
+  readonly log: Logger;
+}
+
+/** What web servers call a request that its client has left. */
+const CLIENT_GONE = 499;
+
+/**
+ * Asks every request for a key, except for health and what a browser asks before it sends one, and writes down what became of
+ * it: a line of the log, the metrics, and whether the service is in use.
+ */
+export function watchRequests(server: FastifyInstance, deps: WatchDeps): void {
+  const { keys, traffic, metrics, log } = deps;
+  server.decorateRequest("caller", undefined);
+  server.addHook("onRequest", (request, reply, done) => {
+    const started_at = performance.now();
+    const { method, id, raw } = request;
+    const route = request.routeOptions.url ?? null;
+    const is_health = request.routeOptions.config.is_open === true;
+    let key: string | undefined;
+    reply.raw.once("close", () => {
+      const ms = performance.now() - started_at;
+      const status = reply.raw.writableFinished ? reply.raw.statusCode : CLIENT_GONE;
+      const fields = { req: id, method, route: route ?? pathOf(raw), status, ms: Math.round(ms * 10) / 10, key };
+      // those who read a log leave them out unless they ask for them
+      log.info(is_health ? { ...fields, health: true } : fields, "request");
+      if (!is_health) metrics.observe({ method, route, status, seconds: ms / 1_000 });
+    });
+    if (is_health || isPreflight(request)) {
+      done();
+      return;
+    }
+    try {
+      const known = keys.check(raw.headers);
+      key = known.name;
+      request.caller = known.id;
+    } catch (error) {
+      done(error as Error);
+      return;
+    }
+    traffic.begin();
+    reply.raw.once("close", () => traffic.end());
+    done();
+  });
+}
+
+/** A browser shows no key when it asks whether a page may. */
+function isPreflight({ method, headers }: FastifyRequest): boolean {
+  return method === "OPTIONS" && headers.origin !== undefined && headers["access-control-request-method"] !== undefined;
+}
+
+/** What follows the ? may hold anything, secrets too. */
+function pathOf({ url = "" }: IncomingMessage): string {
+  return url.split("?", 1)[0]?.slice(0, 500) ?? "";
+}
