@@ -1,6 +1,6 @@
 import type { OutgoingHttpHeaders } from "node:http";
 import { AppError, toProblem } from "@appdb/contract/errors";
-import { type Exchange, REQUEST_ID } from "./exchange.ts";
+import { type Exchange, isGone, REQUEST_ID } from "./exchange.ts";
 
 /** How long a refused body may go on to come: who writes without reading would not see the answer otherwise. */
 const LINGER_MS = 2_000;
@@ -9,7 +9,7 @@ const LINGER_MS = 2_000;
 export function answerProblem(exchange: Exchange, error: unknown): number {
   const { req, res, id } = exchange;
   const problem = toProblem(error, id);
-  if (res.headersSent || res.destroyed) {
+  if (res.headersSent || isGone(exchange)) {
     res.destroy();
     return problem.status;
   }

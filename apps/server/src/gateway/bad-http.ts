@@ -1,11 +1,11 @@
 import { randomUUID } from "node:crypto";
-import type { Server } from "node:http";
+import type { EventEmitter } from "node:events";
 import type { Duplex } from "node:stream";
 import { appError, toProblem } from "@appdb/contract/errors";
 import { REQUEST_ID } from "./exchange.ts";
 
 /** Answers bytes that are no HTTP: there is no request to reply to, only a connection, which ends. */
-export function answerBadHttp(server: Pick<Server, "on">, refused: (status: number) => void): void {
+export function answerBadHttp(server: EventEmitter, refused: (status: number) => void): void {
   server.on("clientError", (error: Error & { code?: string }, connection: Duplex) => {
     if (error.code === "ECONNRESET" || !connection.writable) {
       connection.destroy();

@@ -19,8 +19,8 @@ export interface DatabasePortsDeps {
 export interface DatabasePorts {
   /** Opens and closes servers as the routing table says, and resolves when that is done. */
   follow(): Promise<void>;
-  servers(): Iterable<Server>;
-  stop(): void;
+  /** Takes no more requests, and ends when those that are under way have, or after `most_ms`. */
+  stop(most_ms: number): Promise<void>;
 }
 
 /** A database gets a port once, and keeps it; one that is taken by another program is given up for another. */
@@ -48,11 +48,20 @@ export function createDatabasePorts(deps: DatabasePortsDeps): DatabasePorts {
   };
   return {
     follow: () => (last = last.then(look)),
-    servers: () => servers.values(),
-    stop: () => {
+    stop: async (most_ms) => {
       is_stopped = true;
+      await last;
+      await Promise.all([...servers.values()].map((server) => endServer(server, most_ms)));
     },
   };
+}
+
+async function endServer(server: Server, most_ms: number): Promise<void> {
+  const ended = new Promise<void>((resolve) => void server.close(() => resolve()));
+  server.closeIdleConnections();
+  const timer = setTimeout(() => server.closeAllConnections(), most_ms);
+  await ended;
+  clearTimeout(timer);
 }
 
 async function openPort(deps: DatabasePortsDeps, { id, port }: RoutedDatabase): Promise<Server | undefined> {

@@ -49,6 +49,11 @@ export function createRequestIds(): (headers: IncomingHttpHeaders) => string {
   };
 }
 
+/** Whether nobody waits for the answer any more. */
+export function isGone({ req, res }: Pick<Exchange, "req" | "res">): boolean {
+  return res.destroyed || ("stream" in req && req.stream.destroyed);
+}
+
 /** Which host the client asked for. */
 export function hostOf({ headers }: GatewayRequest): string {
   return headers[":authority"]?.toString() ?? headers.host ?? "";

@@ -18,6 +18,7 @@ const HOP_BY_HOP = new Set([
 
 /** What the gateway says itself: nobody else is believed. */
 const OWN = new Set([
+  "host",
   REQUEST_ID,
   "x-forwarded-for",
   "x-forwarded-proto",

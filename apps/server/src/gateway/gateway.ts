@@ -8,6 +8,8 @@ import type { Database } from "../database/pool.ts";
 import type { ServerPlace } from "../pods/database-places.ts";
 import { createDatabaseKeys } from "./database-keys.ts";
 import { createDatabasePorts } from "./database-ports.ts";
+import { openDomainServer } from "./domain-server.ts";
+import { type Exchange, hostOf } from "./exchange.ts";
 import { followRoutes } from "./follow-routes.ts";
 import { createGatewayMetrics } from "./gateway-metrics.ts";
 import { type HandleDeps, handleRequest } from "./handle-request.ts";
@@ -31,6 +33,8 @@ export interface GatewayDeps {
 
 export interface Gateway extends AsyncDisposable {
   readonly table: RoutingTable;
+  /** With a domain. */
+  readonly port: number | undefined;
 }
 
 /** Requests that are under way when the gateway stops have this long to end. */
@@ -50,24 +54,25 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
     rates: createRateLimits(config.limits.key_rate),
     waking: createWaking({ ...deps, table }),
   };
-  const ports = createDatabasePorts({
-    ...{ db, log, table, host: config.host },
-    createServer: (id) =>
-      createPlainServer(
-        createAccept({
-          ...{ log, metrics, is_secure: false },
-          findDatabase: () => table.byId(id),
-          handle: (exchange) => handleRequest(handling, exchange),
-        }),
-        metrics,
-      ),
-  });
+  const handle = (exchange: Exchange) => handleRequest(handling, exchange);
+  const { domain } = config;
+  const ports =
+    domain === undefined
+      ? createDatabasePorts({
+          ...{ db, log, table, host: config.host },
+          createServer: (id) =>
+            createPlainServer(
+              createAccept({ log, metrics, handle, is_secure: false, findDatabase: () => table.byId(id) }),
+              metrics,
+            ),
+        })
+      : undefined;
   let is_due = false;
   const following = await followRoutes({ ...deps, table });
   const look = () => {
     is_due = false;
     agents.keepOnly(new Set(places.serving(table).map(({ http_socket }) => http_socket)));
-    return ports.follow();
+    return ports?.follow();
   };
   // once for many changes that come together
   table.onChange(() => {
@@ -75,29 +80,31 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
     is_due = true;
   });
   await look();
+  const whole =
+    domain === undefined
+      ? undefined
+      : await openDomainServer({
+          ...{ log, metrics, config },
+          accept: createAccept({
+            log,
+            metrics,
+            handle,
+            is_secure: true,
+            findDatabase: (req) => table.byLabel(labelOf(hostOf(req), domain)),
+          }),
+        });
   const stop = async () => {
     await following[Symbol.asyncDispose]();
-    ports.stop();
-    await ports.follow();
-    await Promise.all([...ports.servers()].map(endServer));
+    await Promise.all([whole?.stop(STOP_MS), ports?.stop(STOP_MS)]);
     keys[Symbol.dispose]();
     agents[Symbol.dispose]();
   };
   let stopped: Promise<void> | undefined;
-  return { table, [Symbol.asyncDispose]: () => (stopped ??= stop()) };
+  return { table, port: whole?.port, [Symbol.asyncDispose]: () => (stopped ??= stop()) };
 }
 
-interface EndableServer {
-  close(done: () => void): unknown;
-  closeIdleConnections(): void;
-  closeAllConnections(): void;
-}
-
-/** Takes no more requests, and ends when those that are under way have, or after a while. */
-async function endServer(server: EndableServer): Promise<void> {
-  const ended = new Promise<void>((resolve) => void server.close(() => resolve()));
-  server.closeIdleConnections();
-  const timer = setTimeout(() => server.closeAllConnections(), STOP_MS);
-  await ended;
-  clearTimeout(timer);
+/** What stands before the domain, in any case, with a port or without; empty for another host. */
+function labelOf(host: string, domain: string): string {
+  const name = host.toLowerCase().replace(/:\d*$/, "").replace(/\.$/, "");
+  return name.endsWith(`.${domain}`) ? name.slice(0, -domain.length - 1) : "";
 }

@@ -4,7 +4,7 @@ import type { Logger } from "@appdb/engine/ports";
 import type { GatewayLimits } from "../config-gateway.ts";
 import { answerProblem } from "./answer-problem.ts";
 import type { DatabaseKeys } from "./database-keys.ts";
-import { type Exchange, type GatewayRequest, hostOf } from "./exchange.ts";
+import { type Exchange, type GatewayRequest, hostOf, isGone } from "./exchange.ts";
 import type { PodAgents } from "./pod-agents.ts";
 import type { PodPlaces } from "./pod-places.ts";
 import { proxyRequest, type Sent } from "./proxy-request.ts";
@@ -156,7 +156,7 @@ async function sendOn(deps: HandleDeps, exchange: Exchange, service: RoutedServi
     } else {
       await deps.waking.waitFor(exchange, current);
     }
-    if (exchange.res.destroyed) return { outcome: "gone" };
+    if (isGone(exchange)) return { outcome: "gone" };
     current = lookAgain(deps, exchange, current);
   }
 }

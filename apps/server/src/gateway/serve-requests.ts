@@ -1,4 +1,5 @@
-import { createServer, type IncomingMessage, type Server } from "node:http";
+import type { EventEmitter } from "node:events";
+import { createServer, type Server } from "node:http";
 import type { Logger } from "@appdb/engine/ports";
 import { answerBadHttp } from "./bad-http.ts";
 import { createRequestIds, type Exchange, type GatewayRequest, type GatewayResponse } from "./exchange.ts";
@@ -21,6 +22,7 @@ export const HTTP_OPTIONS = {
   requestTimeout: 0,
   keepAliveTimeout: KEEP_ALIVE_MS,
   connectionsCheckingInterval: LOOK_MS,
+  maxHeadersCount: HEADERS,
 } as const;
 
 export type Accept = (req: GatewayRequest, res: GatewayResponse, awaits_continue: boolean) => void;
@@ -65,18 +67,14 @@ export function createAccept(deps: AcceptDeps): Accept {
 /** A server of plain HTTP/1.1 that does not listen yet. */
 export function createPlainServer(accept: Accept, metrics: GatewayMetrics): Server {
   const server = createServer(HTTP_OPTIONS);
+  server.maxHeadersCount = HTTP_OPTIONS.maxHeadersCount;
   hearHttp1(server, accept, metrics);
   return server;
 }
 
 /** Has a server answer by `accept`, whatever way a request comes. */
-export function hearHttp1(
-  server: Pick<Server, "on" | "maxHeadersCount">,
-  accept: Accept,
-  metrics: GatewayMetrics,
-): void {
-  server.maxHeadersCount = HEADERS;
-  server.on("request", (req: IncomingMessage, res) => accept(req, res, false));
-  server.on("checkContinue", (req: IncomingMessage, res) => accept(req, res, true));
+export function hearHttp1(server: EventEmitter, accept: Accept, metrics: GatewayMetrics): void {
+  server.on("request", (req: GatewayRequest, res: GatewayResponse) => accept(req, res, false));
+  server.on("checkContinue", (req: GatewayRequest, res: GatewayResponse) => accept(req, res, true));
   answerBadHttp(server, (status) => metrics.count(status, 0));
 }

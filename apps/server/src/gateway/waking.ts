@@ -5,7 +5,7 @@ import type { RecordEvent } from "../control-plane/events/event.ts";
 import { startOperation } from "../control-plane/operations/run-operation.ts";
 import type { Database } from "../database/pool.ts";
 import { enqueueReconcileDatabase } from "../reconciler/jobs.ts";
-import type { Exchange } from "./exchange.ts";
+import { type Exchange, isGone } from "./exchange.ts";
 import * as refusals from "./refusals.ts";
 import { type RoutedDatabase, type RoutedService, type RoutingTable, servingInstance } from "./routing-table.ts";
 
@@ -59,7 +59,7 @@ export function createWaking(deps: WakingDeps): Waking {
           const now = deps.table.byId(database.id);
           const service = now?.services.find((one) => one.id === id);
           if (now === undefined || service === undefined) throw refusals.noService(`/${name}`);
-          if (servingInstance(service) !== undefined || exchange.res.destroyed) return;
+          if (servingInstance(service) !== undefined || isGone(exchange)) return;
           const most_ms = waitTime(now, service);
           if (performance.now() - began >= most_ms) throw refusal(now, service);
           if (now.state === "STOPPED") wakeOnce(now);

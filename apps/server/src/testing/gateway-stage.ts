@@ -12,6 +12,8 @@ export interface GatewayStage extends AsyncDisposable {
   readonly gateway: Gateway;
   /** A database of the organization, once the gateway serves it. */
   makeDatabase(org: TestOrg, made?: MadeDatabase): Promise<{ readonly id: string; readonly url: string }>;
+  /** The same, without waiting for an address. */
+  addDatabase(org: TestOrg, made?: MadeDatabase): Promise<string>;
   /** A service of the database, without anything that runs. */
   makeService(org: TestOrg, database_id: string, name: string): Promise<string>;
   /** Runs an instance: the answer says who it is and what it was asked. */
@@ -52,6 +54,7 @@ export async function openGatewayStage(
       const id = await makeDatabase(server, org, made);
       return { id, url: await addressOf(server, id) };
     },
+    addDatabase: (org, made) => makeDatabase(server, org, made),
     async makeService(org, database_id, name) {
       const desired = { release: 1, is_running: true, restarts: 0 };
       const row = await db

@@ -1,0 +1,102 @@
+import { X509Certificate } from "node:crypto";
+import { readFileSync, statSync } from "node:fs";
+import { createSecureContext } from "node:tls";
+import { appError } from "@appdb/contract/errors";
+import type { Logger } from "@appdb/engine/ports";
+
+export interface CertificateFiles {
+  readonly cert_file: string;
+  readonly key_file: string;
+}
+
+export interface Certificate {
+  readonly cert: Buffer;
+  readonly key: Buffer;
+}
+
+const LOOK_MS = 1_000;
+const DAY_MS = 86_400_000;
+const SOON_MS = 14 * DAY_MS;
+
+/** Reads a certificate with its key. @throws config_invalid when one cannot be read, or they do not belong together */
+export function readCertificate({ cert_file, key_file }: CertificateFiles): Certificate {
+  try {
+    const pair = { cert: readFileSync(cert_file), key: readFileSync(key_file) };
+    createSecureContext(pair);
+    return pair;
+  } catch (cause) {
+    throw appError("config_invalid", {
+      detail: `The certificate ${cert_file} cannot be used with the key ${key_file}: ${cause instanceof Error ? cause.message : String(cause)}.`,
+      hint: "SERVICE_TLS_CERT and SERVICE_TLS_KEY name files in PEM that belong together.",
+      meta: { settings: ["SERVICE_TLS_CERT", "SERVICE_TLS_KEY"] },
+      cause,
+    });
+  }
+}
+
+export interface WatchCertificateDeps {
+  readonly log: Logger;
+  readonly files: CertificateFiles;
+  readonly domain: string;
+  /** Called with what is served from now on. */
+  take(certificate: Certificate): void;
+  readonly look_ms?: number;
+  /** ms since 1970: certificates end by the day. */
+  readonly now?: () => number;
+}
+
+/**
+ * Looks for a renewed certificate, and tells the log of one that ends soon, has ended, or is not for the domain. Files that cannot be
+ * used leave the former one as it is: they may be half written.
+ */
+export function watchCertificate(deps: WatchCertificateDeps, first: Certificate): Disposable {
+  const { log, files, now = Date.now } = deps;
+  let seen = stampOf(files);
+  let said_at = 0;
+  let current = first;
+  const say = () => {
+    said_at = now();
+    tellProblems(log, current, deps.domain, said_at);
+  };
+  say();
+  const timer = setInterval(() => {
+    const stamp = stampOf(files);
+    if (stamp !== seen) {
+      try {
+        const next = readCertificate(files);
+        seen = stamp;
+        if (!next.cert.equals(current.cert) || !next.key.equals(current.key)) {
+          current = next;
+          deps.take(next);
+          log.info({ ends_at: new X509Certificate(next.cert).validTo }, "the gateway shows a renewed certificate");
+          say();
+        }
+      } catch (error) {
+        seen = stamp;
+        log.error({ err: error }, "a renewed certificate cannot be used; the gateway shows the former one");
+      }
+    }
+    if (now() - said_at > DAY_MS) say();
+  }, deps.look_ms ?? LOOK_MS).unref();
+  return { [Symbol.dispose]: () => clearInterval(timer) };
+}
+
+function stampOf({ cert_file, key_file }: CertificateFiles): string {
+  return [cert_file, key_file]
+    .map((file) => {
+      const found = statSync(file, { throwIfNoEntry: false });
+      return found === undefined ? "none" : `${found.ino} ${found.mtimeMs} ${found.size}`;
+    })
+    .join(" ");
+}
+
+function tellProblems(log: Logger, { cert }: Certificate, domain: string, now_ms: number): void {
+  const read = new X509Certificate(cert);
+  const left_ms = Date.parse(read.validTo) - now_ms;
+  const fields = { ends_at: read.validTo };
+  if (left_ms <= 0) log.error(fields, "the gateway's certificate has ended: clients refuse it");
+  else if (left_ms < SOON_MS) log.warn(fields, "the gateway's certificate ends soon");
+  if (read.checkHost(`d0.${domain}`) === undefined) {
+    log.error({ needed: `*.${domain}`, names: read.subjectAltName }, "the gateway's certificate is for other hosts");
+  }
+}

@@ -1,0 +1,107 @@
+import { once } from "node:events";
+import { createSecureServer, type Http2SecureServer, type ServerHttp2Session } from "node:http2";
+import type { Socket } from "node:net";
+import { appError } from "@appdb/contract/errors";
+import type { Logger } from "@appdb/engine/ports";
+import type { GatewayConfig } from "../config-gateway.ts";
+import { readCertificate, watchCertificate } from "./certificate.ts";
+import type { GatewayMetrics } from "./gateway-metrics.ts";
+import { type Accept, HTTP_OPTIONS, hearHttp1 } from "./serve-requests.ts";
+
+const STREAMS = 256;
+const IDLE_MS = 72_000;
+const HEADER_PAIRS = 200;
+const HANDSHAKE_MS = 10_000;
+
+export interface DomainServerDeps {
+  readonly log: Logger;
+  readonly metrics: GatewayMetrics;
+  readonly config: Pick<GatewayConfig, "domain" | "host" | "port" | "tls">;
+  readonly accept: Accept;
+}
+
+export interface DomainServer {
+  readonly port: number;
+  /** Takes no more requests, and ends when those that are under way have, or after `most_ms`. */
+  stop(most_ms: number): Promise<void>;
+}
+
+/**
+ * Listens for https, HTTP/1.1 and HTTP/2, for all hosts below the domain. Plain http is not answered: a key would have been sent already.
+ * @throws config_invalid, port_taken
+ */
+export async function openDomainServer(deps: DomainServerDeps): Promise<DomainServer> {
+  const { accept, config, metrics, log } = deps;
+  const { tls: files, domain } = config;
+  if (files === undefined || domain === undefined) throw new Error("A domain is served with a certificate.");
+  const certificate = readCertificate(files);
+  const server = createSecureServer({
+    ...certificate,
+    allowHTTP1: true,
+    minVersion: "TLSv1.2",
+    handshakeTimeout: HANDSHAKE_MS,
+    maxHeaderListPairs: HEADER_PAIRS,
+    settings: { maxConcurrentStreams: STREAMS, maxHeaderListSize: HTTP_OPTIONS.maxHeaderSize, enablePush: false },
+  });
+  // its HTTP/1.1 side reads them from here, and not from the options
+  Object.assign(server, HTTP_OPTIONS);
+  hearHttp1(server, accept, metrics);
+  const open = trackConnections(server);
+  await listen(server, config);
+  const watch = watchCertificate({ log, files, domain, take: (next) => server.setSecureContext(next) }, certificate);
+  const address = server.address();
+  if (address === null || typeof address === "string") throw new Error("The gateway listens on no TCP port.");
+  return {
+    port: address.port,
+    async stop(most_ms) {
+      watch[Symbol.dispose]();
+      const closed = new Promise<void>((resolve) => void server.close(() => resolve()));
+      for (const session of open.sessions) session.close();
+      // of its HTTP/1.1 side, which types do not know
+      if ("closeIdleConnections" in server && typeof server.closeIdleConnections === "function") {
+        server.closeIdleConnections();
+      }
+      const timer = setTimeout(() => {
+        for (const socket of open.sockets) socket.destroy();
+      }, most_ms);
+      await closed;
+      clearTimeout(timer);
+    },
+  };
+}
+
+function trackConnections(server: Http2SecureServer) {
+  const sockets = new Set<Socket>();
+  const sessions = new Set<ServerHttp2Session>();
+  server.on("connection", (socket: Socket) => {
+    sockets.add(socket);
+    socket.once("close", () => sockets.delete(socket));
+  });
+  server.on("session", (session) => {
+    sessions.add(session);
+    session.once("close", () => sessions.delete(session));
+    session.setTimeout(IDLE_MS, () => session.close());
+    // of one that breaks its connection or the protocol: it has ended already
+    session.on("error", () => session.destroy());
+  });
+  return { sockets, sessions };
+}
+
+async function listen(server: Http2SecureServer, { host, port }: Pick<GatewayConfig, "host" | "port">): Promise<void> {
+  try {
+    server.listen({ host, port });
+    await once(server, "listening");
+  } catch (cause) {
+    const code = cause instanceof Error && "code" in cause ? cause.code : undefined;
+    if (code !== "EADDRINUSE" && code !== "EACCES") throw cause;
+    throw appError("port_taken", {
+      detail:
+        code === "EACCES"
+          ? `Port ${port} on ${host} may not be used by this user.`
+          : `Port ${port} on ${host} is in use by another program.`,
+      hint: "Set SERVICE_GATEWAY_PORT to another one.",
+      meta: { host, port },
+      cause,
+    });
+  }
+}

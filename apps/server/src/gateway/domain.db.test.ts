@@ -1,0 +1,203 @@
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { type ClientHttp2Session, connect as connectHttp2, constants } from "node:http2";
+import { request } from "node:https";
+import { connect } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { connect as connectTls } from "node:tls";
+import { eventually } from "@appdb/testkit/eventually";
+import { createSilentLog } from "@appdb/testkit/silent-log";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type GatewayStage, openGatewayStage, type StubPod } from "../testing/gateway-stage.ts";
+import { openServer, type TestServer } from "../testing/open-server.ts";
+import { type OrgStage, openOrgStage } from "../testing/people.ts";
+import { readCertificate, watchCertificate } from "./certificate.ts";
+
+const DOMAIN = "apps.test";
+let folder: string;
+let files: { cert_file: string; key_file: string };
+let server: TestServer;
+let stage: GatewayStage;
+let people: OrgStage;
+let key: string;
+let host: string;
+let pod: StubPod;
+let port: number;
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "appdb-tls-"));
+  files = makeCertificate("first");
+  server = await openServer();
+  stage = await openGatewayStage(server, { config: { domain: DOMAIN, port: 0, tls: files } });
+  port = stage.gateway.port ?? 0;
+  people = await openOrgStage(server);
+  key = await stage.makeKey(people.org, people.owner, "caller");
+  const id = await stage.addDatabase(people.org);
+  const service = { id: await stage.makeService(people.org, id, "ingest"), database_id: id };
+  pod = await stage.runPod(service, 1);
+  await stage.serve(service.id, 1);
+  host = await eventually(() => {
+    const database = stage.gateway.table.byId(id);
+    expect(database?.services[0]?.instance).toBe(1);
+    return `${database?.label}.${DOMAIN}`;
+  });
+});
+afterAll(async () => {
+  await stage[Symbol.asyncDispose]();
+  await server[Symbol.asyncDispose]();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+function makeCertificate(name: string) {
+  const made = { cert_file: join(folder, `${name}.pem`), key_file: join(folder, `${name}.key`) };
+  const subject = ["-subj", "/CN=gateway", "-addext", `subjectAltName=DNS:*.${DOMAIN}`, "-days", "30"];
+  const kind = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"];
+  execFileSync("openssl", [...kind, ...subject, "-keyout", made.key_file, "-out", made.cert_file], { stdio: "ignore" });
+  return made;
+}
+
+const tls = () => ({ ca: readFileSync(files.cert_file), servername: `x.${DOMAIN}` });
+
+async function get(asked: string): Promise<{ status: number; text: string }> {
+  return await new Promise((resolve, reject) => {
+    const headers = { host: asked, "x-api-key": key };
+    const call = request(
+      { host: "127.0.0.1", port, path: "/ingest/docs", headers, agent: false, ...tls() },
+      (answer) => {
+        let text = "";
+        answer.on("data", (chunk) => {
+          text += chunk;
+        });
+        answer.on("end", () => resolve({ status: answer.statusCode ?? 0, text }));
+      },
+    );
+    call.on("error", reject).end();
+  });
+}
+
+async function withSession<T>(work: (session: ClientHttp2Session) => Promise<T>): Promise<T> {
+  const session = connectHttp2(`https://127.0.0.1:${port}`, tls());
+  session.on("error", () => undefined);
+  try {
+    return await work(session);
+  } finally {
+    session.destroy();
+  }
+}
+
+test("a host below the domain leads to its database; any other host to nothing", async () => {
+  expect(await get(host)).toMatchObject({ status: 200, text: expect.stringContaining('"x-forwarded-proto":"https"') });
+  expect(await get(`${host.toUpperCase()}:${port}`)).toMatchObject({ status: 200 });
+  for (const other of [DOMAIN, `other.${DOMAIN}`, `x.${host}`, `${host}.evil.test`, "127.0.0.1", ""]) {
+    expect((await get(other)).status, other).toBe(404);
+  }
+});
+
+test("HTTP/2 streams a body and its answer as HTTP/1.1 does", async () => {
+  const text = await withSession(async (session) => {
+    const headers = {
+      ":method": "POST",
+      ":path": "/ingest/docs?a=b",
+      ":authority": host,
+      "x-api-key": key,
+      cookie: ["a=1", "b=2"],
+    };
+    const stream = session.request(headers);
+    stream.write("one ");
+    stream.end("two");
+    let got = "";
+    for await (const chunk of stream) got += chunk;
+    return got;
+  });
+  expect(JSON.parse(text)).toMatchObject({
+    ...{ method: "POST", url: "/docs?a=b", body: "one two" },
+    headers: { host, cookie: "a=1; b=2", "transfer-encoding": "chunked" },
+  });
+});
+
+test("plain http is not answered", async () => {
+  const got = await new Promise<string>((resolve) => {
+    const socket = connect({ host: "127.0.0.1", port }, () =>
+      socket.write(`GET /ingest/docs HTTP/1.1\r\nHost: ${host}\r\n\r\n`),
+    );
+    let text = "";
+    socket.on("data", (chunk) => {
+      text += chunk.toString("latin1");
+    });
+    socket.on("error", () => undefined);
+    socket.on("close", () => resolve(text));
+  });
+  expect(got).not.toContain("HTTP/1.1");
+});
+
+test("streams that are opened and reset at once end their connection, and others are answered meanwhile", async () => {
+  await withSession(async (session) => {
+    await new Promise((resolve) => session.once("remoteSettings", resolve));
+    const before = pod.requests.length;
+    let opened = 0;
+    const tick = () => new Promise((resolve) => setImmediate(resolve));
+    while (!session.closed && !session.destroyed && opened < 20_000) {
+      const streams = Array.from({ length: 100 }, () =>
+        session.request({ ":path": "/ingest/docs", ":authority": host, "x-api-key": key }),
+      );
+      for (const stream of streams) stream.on("error", () => undefined);
+      // one that was not sent yet would be forgotten without a word
+      await tick();
+      for (const stream of streams) stream.close(constants.NGHTTP2_CANCEL);
+      opened += streams.length;
+      await tick();
+    }
+    expect(opened).toBeLessThan(20_000);
+    expect(pod.requests.length - before).toBeLessThan(5_000);
+    expect((await get(host)).status).toBe(200);
+  });
+});
+
+test("a renewed certificate is shown without a restart; one that ends is told to the log", async () => {
+  const log = createSilentLog();
+  const first = readCertificate(files);
+  const shown: Buffer[] = [];
+  let now = Date.now();
+  const renewed = makeCertificate("renewed");
+  const live = { cert_file: join(folder, "live.pem"), key_file: join(folder, "live.key") };
+  const put = (from: typeof renewed) => {
+    renameSync(from.key_file, live.key_file);
+    renameSync(from.cert_file, live.cert_file);
+  };
+  put(makeCertificate("former"));
+  const former = readCertificate(live);
+  using _watch = watchCertificate(
+    { log, files: live, domain: DOMAIN, look_ms: 10, now: () => now, take: ({ cert }) => shown.push(cert) },
+    former,
+  );
+  put(renewed);
+  await eventually(() => expect(shown).toEqual([readCertificate(live).cert]));
+  now += 29 * 86_400_000;
+  await eventually(() =>
+    expect(log.lines.map(({ message }) => message)).toContain("the gateway's certificate ends soon"),
+  );
+  now += 2 * 86_400_000;
+  await eventually(() =>
+    expect(log.lines.map(({ message }) => message)).toContain("the gateway's certificate has ended: clients refuse it"),
+  );
+  expect(first.cert.equals(former.cert)).toBe(false);
+});
+
+test("the running gateway takes it too", async () => {
+  const before = await serialOf();
+  const next = makeCertificate("next");
+  renameSync(next.key_file, files.key_file);
+  renameSync(next.cert_file, files.cert_file);
+  await eventually(async () => expect(await serialOf()).not.toBe(before), { timeout_ms: 8_000, interval_ms: 200 });
+});
+
+async function serialOf(): Promise<string> {
+  return await new Promise((resolve, reject) => {
+    const socket = connectTls({ host: "127.0.0.1", port, rejectUnauthorized: false }, () => {
+      resolve(socket.getPeerCertificate().serialNumber);
+      socket.destroy();
+    });
+    socket.on("error", reject);
+  });
+}
