@@ -10,6 +10,7 @@ import type * as z from "zod";
 import type { Database, Tx } from "../database/pool.ts";
 import type { Principal, PrincipalOrg } from "../identity/principal.ts";
 import { type AnswerSeal, changeOnce } from "./idempotency.ts";
+import { hasManageGrant, mayManageSome, notGranted } from "./manage-grants.ts";
 import { parseInput } from "./problems.ts";
 
 type Bodies = typeof CONTROL_BODIES;
@@ -203,6 +204,13 @@ export function demandPermissions(app: FastifyInstance): void {
   });
 }
 
+/** What of a path says whether its caller may call it. */
+export interface PathNames {
+  readonly org?: string;
+  readonly db?: string;
+  readonly service?: string;
+}
+
 /**
  * Lets through who may call the route.
  * @throws unauthorized, organization_not_found for any name that is not the caller's, forbidden
@@ -210,10 +218,11 @@ export function demandPermissions(app: FastifyInstance): void {
 export async function authorize(
   permission: RoutePermission,
   principal: Principal | undefined,
-  org: string | undefined,
+  path: PathNames,
   findOrg: FindOrg,
   route: ControlRouteName | undefined,
 ): Promise<CallOrg | undefined> {
+  const { org } = path;
   if (permission === "public") return undefined;
   if (principal === undefined) {
     throw appError("unauthorized", {
@@ -221,18 +230,22 @@ export async function authorize(
       hint: "Sign in: cli login. Or send a key in X-api-key.",
     });
   }
-  if (principal.user_id === null && route !== "whoami") {
-    if (org !== undefined) throw orgNotFound(org);
-    throw appError("forbidden", {
-      detail: `The key ${principal.key?.name ?? ""} may do only what it was granted, which is no part of the control plane.`,
-      hint: "Use a session, or a key without grants: cli key create NAME",
-    });
-  }
+  if (principal.user_id === null && route !== "whoami") return byGrant(principal, path, route);
   if (org === undefined) return undefined;
   const found = await findOrg(principal, org);
   if (found === undefined) throw orgNotFound(org);
   if (permission !== "signed_in") demand(found, permission);
   return found;
+}
+
+/** Lets a key with grants through to what concerns services that it may manage, as a member of its organization. */
+function byGrant(principal: Principal, { db, org, service }: PathNames, route: ControlRouteName | undefined): CallOrg {
+  const { organization } = principal;
+  const is_for_grants = route !== undefined && controlRoute(route).by_grant === true;
+  const is_own = org !== undefined && organization?.name === org;
+  if (org !== undefined && !(is_own && is_for_grants && hasManageGrant(principal))) throw orgNotFound(org);
+  if (!is_own || !mayManageSome(principal, db, service)) throw notGranted(principal);
+  return { ...organization, role: "member" };
 }
 
 /**
@@ -264,7 +277,8 @@ export async function recheckCaller<Org extends CallOrg | undefined>(
       hint: "Sign in again: cli login",
     });
   }
-  if (org === undefined) return org;
+  // a key with grants is nobody; what it may is said by its grants, which no one changes
+  if (org === undefined || user_id === null) return org;
   if (now.role === null) throw orgNotFound(org.name);
   const current = { ...org, role: now.role };
   if (permission !== "public" && permission !== "signed_in") demand(current, permission);

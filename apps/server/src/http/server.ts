@@ -7,7 +7,7 @@ import { type FastifyInstance, type FastifyReply, fastify } from "fastify";
 import { refuseForeignSite, type Site } from "../identity/csrf.ts";
 import type { Identity } from "../identity/identity.ts";
 import { addBodyTime } from "./body-time.ts";
-import { authorize, demandPermissions, type FindOrg } from "./checked-route.ts";
+import { authorize, demandPermissions, type FindOrg, type PathNames } from "./checked-route.ts";
 import { toAppError } from "./problems.ts";
 
 const PARAM_CHARACTERS = 500;
@@ -66,9 +66,8 @@ export function createHttpServer(deps: HttpDeps): FastifyInstance {
     const { principal, set_cookie } = await deps.identity.resolve(request);
     if (set_cookie !== undefined) reply.header("set-cookie", set_cookie);
     refuseForeignSite(deps.site, request.method, request.headers, principal?.shown === "cookie");
-    const { org } = request.params as { readonly org?: string };
     request.principal = principal;
-    request.org = await authorize(permission, principal, org, deps.findOrg, control);
+    request.org = await authorize(permission, principal, request.params as PathNames, deps.findOrg, control);
   });
   app.addHook("onSend", async (_request, reply) => {
     // what was under way is answered; its connection is then done

@@ -287,6 +287,7 @@ export const CONTROL_ROUTES = {
     method: "GET",
     path: "/v1/orgs/:org/operations/:id",
     permission: "operation.read",
+    by_grant: true,
     summary: "Show an operation; `?wait_ms=` answers when it has ended, or then",
   },
   operationCancel: {

@@ -5,6 +5,8 @@ export interface ControlRoute {
   readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   readonly path: string;
   readonly permission: RoutePermission;
+  /** Keys with `manage` grants may call it too, for the services that they were granted. */
+  readonly by_grant?: true;
   /** First words of its entry in the OpenAPI document. */
   readonly summary: string;
   /** The longest body that it takes, where `BODY_BYTES` do not suffice. */

@@ -3,12 +3,19 @@ import { type ControlRoute, TREE_BODY_BYTES } from "./control-route.ts";
 /** The part of CONTROL_ROUTES that concerns hosted services (bodies: control-services.ts). */
 export const SERVICE_ROUTES = {
   /** Of all databases, or of `?database=`. */
-  serviceList: { method: "GET", path: "/v1/orgs/:org/services", permission: "org.read", summary: "List services" },
+  serviceList: {
+    method: "GET",
+    path: "/v1/orgs/:org/services",
+    permission: "org.read",
+    by_grant: true,
+    summary: "List services",
+  },
   /** `:service` is a path within the database: `ingest`, `reports/ingest`. */
   serviceShow: {
     method: "GET",
     path: "/v1/orgs/:org/databases/:db/services/:service",
     permission: "org.read",
+    by_grant: true,
     summary: "Show a service",
   },
   /** Of the database's own project files, which must be the person's; changes nothing. */
@@ -16,6 +23,7 @@ export const SERVICE_ROUTES = {
     method: "POST",
     path: "/v1/orgs/:org/databases/:db/services/plan",
     permission: "service.update",
+    by_grant: true,
     summary: "Show what an update of services would do",
     body_bytes: TREE_BODY_BYTES,
   },
@@ -24,6 +32,7 @@ export const SERVICE_ROUTES = {
     method: "POST",
     path: "/v1/orgs/:org/databases/:db/services/update",
     permission: "service.update",
+    by_grant: true,
     summary: "Start services, or move them onto what the database has now",
     body_bytes: TREE_BODY_BYTES,
   },
@@ -31,6 +40,7 @@ export const SERVICE_ROUTES = {
     method: "POST",
     path: "/v1/orgs/:org/databases/:db/services/prune",
     permission: "service.update",
+    by_grant: true,
     summary: "Stop and forget the services that the application file does not define",
     body_bytes: TREE_BODY_BYTES,
   },
@@ -38,24 +48,28 @@ export const SERVICE_ROUTES = {
     method: "POST",
     path: "/v1/orgs/:org/databases/:db/services/:service/restart",
     permission: "service.update",
+    by_grant: true,
     summary: "Restart a service, so that it reads new secrets; no request fails",
   },
   serviceStop: {
     method: "POST",
     path: "/v1/orgs/:org/databases/:db/services/:service/stop",
     permission: "service.update",
+    by_grant: true,
     summary: "Stop a service",
   },
   serviceRetry: {
     method: "POST",
     path: "/v1/orgs/:org/databases/:db/services/:service/retry",
     permission: "service.update",
+    by_grant: true,
     summary: "Start a service that is stopped or FAILED",
   },
   serviceRollback: {
     method: "POST",
     path: "/v1/orgs/:org/databases/:db/services/:service/rollback",
     permission: "service.update",
+    by_grant: true,
     summary: "Go back to a former release of a service",
   },
   /** The newest first; the last ten are kept. */
@@ -63,6 +77,7 @@ export const SERVICE_ROUTES = {
     method: "GET",
     path: "/v1/orgs/:org/databases/:db/services/:service/releases",
     permission: "org.read",
+    by_grant: true,
     summary: "List the releases of a service",
   },
   serviceLogs: {

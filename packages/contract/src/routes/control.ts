@@ -160,6 +160,12 @@ export const secretSchema = z.object({
   updated_at: time,
 });
 export type Secret = z.infer<typeof secretSchema>;
+export const changedSecretSchema = z.object({
+  ...secretSchema.shape,
+  /** Addresses of services that run with what was before, until they are restarted: `cloud://acme:main/ingest`. */
+  restart: z.array(z.string()),
+});
+export type ChangedSecret = z.infer<typeof changedSecretSchema>;
 /** At most what fits an environment variable of a pod. */
 export const secretSetSchema = z.strictObject({ value: z.string().min(1).max(65_536) });
 

@@ -31,10 +31,10 @@ beforeEach(async () => {
         items: [secret("OPENAI_API_KEY", "database"), secret("REGION", "organization")],
         next: null,
       }),
-      secretSet: ({ params }) => secret(params["name"] ?? "", "organization"),
+      secretSet: ({ params }) => ({ ...secret(params["name"] ?? "", "organization"), restart: [] }),
       databaseSecretSet: ({ params }) => {
         refuse(params["name"]);
-        return secret(params["name"] ?? "", "database");
+        return { ...secret(params["name"] ?? "", "database"), restart: [] };
       },
       secretDelete: () => undefined,
       databaseSecretDelete: ({ params }) => {

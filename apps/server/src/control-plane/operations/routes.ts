@@ -3,7 +3,7 @@ import type { Database } from "../../database/pool.ts";
 import type { ControlRoutes } from "../../http/checked-route.ts";
 import type { RecordEvent } from "../events/event.ts";
 import { cancelOperation } from "./cancel-operation.ts";
-import { listOperations } from "./store.ts";
+import { demandGranted, listOperations } from "./store.ts";
 import { waitOperation } from "./wait-operation.ts";
 
 export interface OperationRouteDeps {
@@ -17,7 +17,8 @@ export interface OperationRouteDeps {
 export function addOperationRoutes(routes: ControlRoutes, deps: OperationRouteDeps): void {
   const { db, recordEvent } = deps;
   routes.add("operationList", async ({ org, query }) => listOperations(db, org, query));
-  routes.add("operationShow", async ({ org, params, query, reply }) => {
+  routes.add("operationShow", async ({ org, params, principal, query, reply }) => {
+    await demandGranted(db, org.id, params.id, principal);
     const gone = new AbortController();
     const left = () => gone.abort();
     reply.raw.once("close", left);

@@ -5,7 +5,9 @@ import type { Selectable } from "kysely";
 import type { Database, Tx } from "../../database/pool.ts";
 import type { ResourceTables } from "../../database/resource-tables.ts";
 import { isUuid } from "../../database/uuid.ts";
+import { mayManageSome } from "../../http/manage-grants.ts";
 import { type PageQuery, readCursor, toPage } from "../../http/pages.ts";
+import type { Principal } from "../../identity/principal.ts";
 
 export type OperationRow = Selectable<ResourceTables["control.operations"]>;
 
@@ -27,6 +29,14 @@ export async function listOperations(
   return toPage(await query.execute(), page.limit, toOperation, (row) => ({ after: "", id: row.id }));
 }
 
+/** A key with grants sees operations of the services that it may manage. @throws operation_not_found for all others */
+export async function demandGranted(db: Database, org_id: string, id: string, principal: Principal): Promise<void> {
+  if (principal.user_id !== null) return;
+  const { target } = await findOperation(db, org_id, id);
+  const [, database, service] = /^[^:]*:\/\/[^:]*:([^/]*)\/(.*)$/.exec(target) ?? [];
+  if (service === undefined || !mayManageSome(principal, database, service)) throw operationNotFound(id);
+}
+
 /** @throws operation_not_found, also for one of another organization */
 export async function findOperation(db: Database | Tx, org_id: string, id: string): Promise<OperationRow> {
   const found = isUuid(id)
@@ -38,7 +48,11 @@ export async function findOperation(db: Database | Tx, org_id: string, id: strin
         .executeTakeFirst()
     : undefined;
   if (found !== undefined) return found;
-  throw appError("operation_not_found", {
+  throw operationNotFound(id);
+}
+
+function operationNotFound(id: string): Error {
+  return appError("operation_not_found", {
     detail: `There is no operation ${JSON.stringify(id.slice(0, 60))} here.`,
     hint: "See those that there are: cli operations list",
     meta: { id: id.slice(0, 60) },

@@ -1,10 +1,11 @@
 import { parseSecretName } from "@appdb/contract/control/resource-names";
 import { appError } from "@appdb/contract/errors";
-import type { Secret } from "@appdb/contract/routes/control";
+import type { ChangedSecret } from "@appdb/contract/routes/control";
 import { sql } from "kysely";
 import { actorOf, doneBy } from "../events/event.ts";
 import type { Caller, KeyChangeDeps } from "../keys/create-key.ts";
 import type { Envelope, Owner } from "./envelope.ts";
+import { listAffected } from "./list-affected.ts";
 import { readSecret, secretNotFound } from "./store.ts";
 
 /** All of them stand in the environment of a process, which the system bounds. */
@@ -20,13 +21,13 @@ export interface SecretPlace extends Owner {
   readonly uri: string;
 }
 
-/** Sets a secret or gives it a new value. Services read it when they start. @throws invalid_name, secret_reserved, invalid_request */
+/** Sets a secret or gives it a new value. Services read it when they start: those that run are named. @throws invalid_name, secret_reserved, invalid_request */
 export async function setSecret(
   deps: SecretDeps,
   caller: Caller,
   place: SecretPlace,
   input: { readonly name: string; readonly value: string },
-): Promise<Secret> {
+): Promise<ChangedSecret> {
   const { tx } = deps;
   const name = parseSecretName(input.name);
   checkValue(name, input.value);
@@ -45,7 +46,7 @@ export async function setSecret(
   await refuseTooMany(deps, owner, place.uri);
   const secret = await readSecret(tx, owner, name);
   await recordSecret(deps, caller, place, "secret.set", name);
-  return secret;
+  return { ...secret, restart: await listAffected(tx, caller.org.name, owner, name) };
 }
 
 /** Deletes a secret. @throws invalid_name, secret_reserved, secret_not_found */

@@ -3,6 +3,7 @@ import type { hostedServiceUpdateAnswerSchema } from "@appdb/contract/routes/con
 import { findService, op } from "@appdb/engine/services/compare-routes";
 import { summarizePlan } from "@appdb/engine/services/plan-services";
 import type * as z from "zod";
+import { demandManage } from "../../http/manage-grants.ts";
 import { databaseNotFound, lockDatabase } from "../databases/store.ts";
 import type { Caller } from "../keys/create-key.ts";
 import { lockServices, type ServiceRow } from "./lock-services.ts";
@@ -16,7 +17,7 @@ type PruneAnswer = z.output<typeof hostedServiceUpdateAnswerSchema>;
 
 /**
  * Has the services of a target stopped and forgotten that its file does not define; a dry run only names them.
- * @throws database_not_found
+ * @throws database_not_found, forbidden for services that a key was not granted
  */
 export async function pruneServices(
   deps: ServiceRequestDeps,
@@ -35,6 +36,11 @@ export async function pruneServices(
       !row.is_pruned &&
       row.name === fullName(folders, shortName(row)) &&
       findService(manifest, shortName(row)) === undefined,
+  );
+  demandManage(
+    caller.principal,
+    database,
+    extras.map(({ name }) => name),
   );
   const operations: PruneAnswer["operations"] = [];
   for (const row of is_dry ? [] : extras) {

@@ -8,6 +8,7 @@ import { sql } from "kysely";
 import type { ServerConfig } from "../../config.ts";
 import type { Database, Tx } from "../../database/pool.ts";
 import { serviceEndpoint } from "../../gateway/address.ts";
+import type { manageGrants } from "../../http/manage-grants.ts";
 import { type PageQuery, readCursor, toPage } from "../../http/pages.ts";
 import { findDatabase, type OrgOfDatabases } from "../databases/store.ts";
 
@@ -16,11 +17,12 @@ export interface ServiceStoreDeps {
   readonly config: Pick<ServerConfig, "gateway">;
 }
 
-/** The services of an organization, or of one of its databases, by database and name. @throws database_not_found */
+/** The services of an organization, or of one of its databases, by database and name; with grants those that they name. @throws database_not_found */
 export async function listServices(
   { config, db }: ServiceStoreDeps,
   org: OrgOfDatabases,
   page: PageQuery & { readonly database?: string | undefined },
+  grants: ReturnType<typeof manageGrants> = "all",
 ): Promise<{ items: HostedService[]; next: string | null }> {
   const from = readCursor(page.cursor);
   const order = sql<string>`(d.name || '/' || s.name) collate "C"`;
@@ -30,6 +32,15 @@ export async function listServices(
   if (page.database !== undefined) {
     const { id } = await findDatabase(db, org, page.database);
     query = query.where("s.database_id", "=", id);
+  }
+  if (grants !== "all") {
+    query = query.where(({ and, eb, or }) =>
+      or(
+        grants.map(({ database, service }) =>
+          and([eb("d.name", "=", database), ...(service === null ? [] : [eb("s.name", "=", service)])]),
+        ),
+      ),
+    );
   }
   if (from !== undefined) query = query.where(order, ">", from.after);
   return toPage(

@@ -6,10 +6,13 @@ import type {
   hostedServiceUpdateAnswerSchema,
   hostedServiceUpdateRequestSchema,
 } from "@appdb/contract/routes/control-services";
+import { summarizePlan } from "@appdb/engine/services/plan-services";
 import { refuseBlocked, refuseDestructive } from "@appdb/engine/services/refuse-plan";
 import type * as z from "zod";
 import type { Tx } from "../../database/pool.ts";
 import { serviceEndpoint } from "../../gateway/address.ts";
+import { demandManage, mayManageSome } from "../../http/manage-grants.ts";
+import type { Principal } from "../../identity/principal.ts";
 import { type DatabaseRow, databaseNotFound, lockDatabase } from "../databases/store.ts";
 import { actorOf } from "../events/event.ts";
 import type { Caller } from "../keys/create-key.ts";
@@ -30,22 +33,27 @@ const MOST_DETAIL = 300;
 
 type UpdateAnswer = z.output<typeof hostedServiceUpdateAnswerSchema>;
 
-/** Plans an update of services against what there is now. @throws service_not_found, service_conflict */
+/** Plans an update of services against what there is now. @throws service_not_found, service_conflict, forbidden */
 export async function planOfServices(
   { config, db }: { readonly config: ServiceRequestDeps["config"]; readonly db: Pick<Tx, "selectFrom"> },
+  principal: Principal,
   application: Application,
   service: string | null,
 ): Promise<z.output<typeof hostedServicePlanSchema>> {
   const { database } = application;
   const input = { application, database, rows: await readServices(db, database.id) };
   const endpointOf = (name: string) => serviceEndpoint(config, database, name);
-  return { plan: planHostedServices({ ...input, service, endpointOf }), version: planVersion(input) };
+  const plan = planHostedServices({ ...input, service, endpointOf });
+  demandServices(principal, application, plan.services);
+  const extras = knownExtras(principal, application, plan.extras);
+  return { plan: summarizePlan({ ...plan, extras }), version: planVersion(input) };
 }
 
 /**
  * Makes a release for each service that changes and has it started, all or none. The application was read before; what it was read from
  * must not have changed since.
- * @throws generation_moved, database_not_available, service_not_found, service_conflict, schema_mismatch, destructive_refused, service_quota
+ * @throws generation_moved, database_not_available, service_not_found, service_conflict, schema_mismatch, destructive_refused,
+ *  service_quota, forbidden
  */
 export async function updateServices(
   deps: ServiceRequestDeps,
@@ -69,6 +77,7 @@ export async function updateServices(
     throw await servicesMoved(tx, database.id, { target, app_file, expected, version });
   const endpointOf = (name: string) => serviceEndpoint(config, database, name);
   const plan = planHostedServices({ application, database, rows, service: request.service, endpointOf });
+  demandServices(caller.principal, application, plan.services);
   refuseBlocked(plan);
   refuseDestructive(plan, request.allow_destructive);
   const changing = plan.services.filter(({ resolution }) => resolution !== "up_to_date");
@@ -80,7 +89,8 @@ export async function updateServices(
     const begun = await moveService(deps, caller, { application, database, row, name, item });
     operations.push({ ...begun, service: name });
   }
-  return { plan: describeAsked(plan), operations };
+  const extras = knownExtras(caller.principal, application, plan.extras);
+  return { plan: describeAsked(summarizePlan({ ...plan, extras })), operations };
 }
 
 interface Move {
@@ -121,6 +131,21 @@ async function moveService(
   const number = await addRelease(tx, row.id, release);
   const wish = { ...row.desired, release: number, is_running: true };
   return await writeService(deps, caller, { ...place, id: row.id }, { kind, state, desired: wish, detail });
+}
+
+/** @throws forbidden for services that a key was not granted */
+function demandServices(
+  principal: Principal,
+  { database, folders }: Application,
+  services: readonly Pick<ServicePlanItem, "name">[],
+): void {
+  const names = services.map(({ name }) => fullName(folders, name));
+  demandManage(principal, database.name, names);
+}
+
+/** Of services that a key was not granted it learns nothing. */
+function knownExtras(principal: Principal, { database, folders }: Application, extras: readonly string[]): string[] {
+  return extras.filter((name) => mayManageSome(principal, database.name, fullName(folders, name)));
 }
 
 /** Whether the manifest is still of the files and the image that the database has. */

@@ -1,0 +1,324 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { LogLine } from "@appdb/contract/routes/control-databases";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { servicePlaces } from "../../pods/service-places.ts";
+import { makeDatabase } from "../../testing/databases.ts";
+import { openServer, type TestServer } from "../../testing/open-server.ts";
+import { type OrgStage, openOrgStage } from "../../testing/people.ts";
+import { testScenarios } from "../../testing/scenarios.ts";
+import { anApplication, leftOfService, makeService, openServiceStage } from "../../testing/services.ts";
+import { digestOf } from "../../testing/tar.ts";
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await openServer();
+});
+afterAll(() => server[Symbol.asyncDispose]());
+
+interface Stage extends OrgStage {
+  readonly database_id: string;
+  readonly digest: string;
+  /** `ingest` serves release 2 of two. */
+  readonly service_id: string;
+  /** Of a key that may manage `ingest` of `main`. */
+  readonly key: string;
+}
+
+async function openStage(): Promise<Stage> {
+  const people = await openOrgStage(server);
+  const database_id = await makeDatabase(server, people.org);
+  const place = { org: people.org, database_id, digest: digestOf("tree") };
+  const service_id = await makeService(server, place, { releases: 2 });
+  await makeService(server, place, { name: "other", state: "STOPPED" });
+  await makeService(server, place, { name: "broken", state: "FAILED" });
+  const made = await server.ask("keyCreate", {
+    ...{ as: people.owner, params: { org: people.org.name } },
+    body: { name: "deploy", grants: [`manage:cloud://${people.org.name}:main/services/ingest`] },
+  });
+  return { ...people, ...place, service_id, key: made.json.api_key };
+}
+
+const INGEST = { db: "main", service: "ingest" };
+const OTHER = { db: "main", service: "other" };
+const key = (stage: Stage) => ({ api_key: stage.key });
+/** What the service that serves is after a request. */
+const becomes = (expected: object) => async (_server: TestServer, stage: Stage) => {
+  expect(await leftOfService(server, stage.service_id)).toMatchObject(expected);
+};
+const untouched = becomes({ generation: 1, operations: [], jobs: 0 });
+
+/** What changes nothing shares a stage. */
+let shared: Promise<Stage> | undefined;
+const shareStage = () => {
+  shared ??= openStage();
+  return shared;
+};
+
+describe("services of an organization, and what is refused", () => {
+  testScenarios<Stage>(() => server, shareStage, [
+    { as: "member", route: "serviceList", status: 200, includes: ['"ingest"', '"other"', '"broken"'] },
+    {
+      as: "member",
+      route: "serviceList",
+      named: "one who asks for a page",
+      query: { limit: "1" },
+      status: 200,
+      includes: ['"broken"'],
+      excludes: ['"ingest"'],
+    },
+    {
+      as: "member",
+      route: "serviceList",
+      named: "one who asks for another database",
+      query: { database: "none" },
+      status: 404,
+      includes: ["database_not_found"],
+    },
+    {
+      as: key,
+      named: "a key that may manage one",
+      route: "serviceList",
+      status: 200,
+      includes: ['"ingest"'],
+      excludes: ['"other"'],
+    },
+    {
+      as: "member",
+      route: "serviceShow",
+      params: INGEST,
+      status: 200,
+      includes: ['"release":2', '"AVAILABLE"', '"endpoint":null'],
+    },
+    {
+      as: "member",
+      route: "serviceShow",
+      named: "one who asks for none",
+      params: { db: "main", service: "ingst" },
+      status: 404,
+      includes: ["service_not_found", "cli service list"],
+    },
+    {
+      as: key,
+      named: "a key that may manage it",
+      route: "serviceShow",
+      params: INGEST,
+      status: 200,
+      includes: ['"ingest"'],
+    },
+    {
+      as: key,
+      named: "a key that may manage another",
+      route: "serviceShow",
+      params: OTHER,
+      status: 403,
+      includes: ["forbidden"],
+    },
+    {
+      as: key,
+      named: "a key that may manage services",
+      route: "databaseShow",
+      params: { db: "main" },
+      status: 404,
+      includes: ["organization_not_found"],
+    },
+    {
+      as: key,
+      named: "a key that may manage another",
+      route: "serviceStop",
+      params: OTHER,
+      status: 403,
+      after: untouched,
+    },
+    {
+      as: "member",
+      route: "serviceRetry",
+      named: "one whose service runs",
+      params: INGEST,
+      status: 409,
+      includes: ["service_state", "STOPPED or FAILED"],
+      after: untouched,
+    },
+    {
+      as: "member",
+      route: "serviceRollback",
+      named: "one who names none",
+      params: INGEST,
+      body: { release: 7 },
+      status: 404,
+      includes: ["release_not_found", "2, 1"],
+      after: untouched,
+    },
+    {
+      as: "member",
+      route: "serviceRollback",
+      named: "one whose service has one release",
+      params: OTHER,
+      body: { release: null },
+      status: 404,
+      includes: ["release_not_found"],
+    },
+    {
+      as: "member",
+      route: "releaseList",
+      params: INGEST,
+      query: { limit: "1" },
+      status: 200,
+      includes: ['"number":2', '"change 2"'],
+      excludes: ['"number":1,', "manifest"],
+    },
+  ]);
+});
+
+describe("what is asked of a service", () => {
+  testScenarios<Stage>(() => server, openStage, [
+    {
+      ...{ as: "member", route: "serviceRestart", params: INGEST, status: 202, includes: ['"kind":"service.restart"'] },
+      after: becomes({
+        state: "UPDATING",
+        desired: { restarts: 1 },
+        operations: [{ kind: "service.restart" }],
+        jobs: 1,
+      }),
+    },
+    {
+      ...{ as: key, named: "a key that may manage it", route: "serviceRestart", params: INGEST, status: 202 },
+      after: becomes({ state: "UPDATING", generation: 2 }),
+    },
+    {
+      ...{ as: "member", route: "serviceStop", params: INGEST, status: 202, includes: ['"STOPPING"'] },
+      after: becomes({
+        state: "STOPPING",
+        desired: { is_running: false },
+        operations: [{ kind: "service.stop" }],
+        jobs: 1,
+      }),
+    },
+    {
+      as: "member",
+      route: "serviceStop",
+      named: "one whose service has stopped",
+      params: OTHER,
+      status: 202,
+      includes: ['"operation":null'],
+    },
+    {
+      as: "member",
+      route: "serviceRetry",
+      params: { db: "main", service: "broken" },
+      status: 202,
+      includes: ['"STARTING"', '"kind":"service.retry"'],
+    },
+    {
+      ...{ as: "member", route: "serviceRollback", params: INGEST, body: { release: null }, status: 202 },
+      after: becomes({
+        state: "UPDATING",
+        desired: { release: 1 },
+        releases: [1, 2],
+        operations: [{ kind: "service.rollback" }],
+      }),
+    },
+    {
+      as: "member",
+      route: "serviceRollback",
+      named: "one who names what it runs",
+      params: INGEST,
+      body: { release: 2 },
+      status: 202,
+      includes: ['"operation":null'],
+      after: untouched,
+    },
+  ]);
+});
+
+test("nothing is started on a database that is asleep, and its services say why they do not serve", async () => {
+  const stage = await openStage();
+  await server.deps.db
+    .updateTable("control.databases")
+    .set({ state: "STOPPED" })
+    .where("id", "=", stage.database_id)
+    .execute();
+  await server.deps.db
+    .updateTable("control.services")
+    .set({ state: "STOPPED" })
+    .where("id", "=", stage.service_id)
+    .execute();
+  const params = { org: stage.org.name, ...INGEST };
+  for (const route of ["serviceRestart", "serviceRetry"] as const) {
+    const { json } = await server.ask(route, { as: stage.member, params });
+    expect(json).toMatchObject({ code: "database_not_available", hint: expect.stringContaining("cli db start") });
+  }
+  expect((await server.ask("serviceShow", { as: stage.member, params })).json.reason).toBe("its database is asleep");
+  const { json } = await server.ask("serviceStop", { as: stage.member, params });
+  expect(json).toMatchObject({ service: { state: "STOPPED", reason: null }, operation: { kind: "service.stop" } });
+});
+
+test("a key updates what it was granted, sees that operation and no other, and learns of no other service", async () => {
+  await using stage = await openServiceStage(server);
+  await makeService(server, stage, { name: "other" });
+  const made = await server.ask("keyCreate", {
+    ...{ as: stage.owner, params: { org: stage.org.name } },
+    body: { name: "deploy", grants: [`manage:cloud://${stage.org.name}:main/services/ingest`] },
+  });
+  const as = { api_key: made.json.api_key };
+  const params = { org: stage.org.name, db: "main" };
+  const body = { app_file: "app.py", folders: [], service: null, file_digests: null };
+  const plan = await server.ask("servicePlan", { as, params, body });
+  expect(plan.json.plan).toMatchObject({ services: [{ name: "ingest" }], extras: [], summary: { extras: 0 } });
+  const update = { ...body, expected_version: plan.json.version, allow_destructive: false };
+  const { json } = await server.ask("serviceUpdate", { as, params, body: update });
+  const [operation] = json.operations;
+  const show = (id: string) => server.ask("operationShow", { as, params: { org: stage.org.name, id } });
+  expect((await show(operation.id)).json).toMatchObject({ kind: "service.update", actor: "key deploy" });
+  const other = await server.ask("serviceStop", { as: stage.member, params: { ...params, service: "other" } });
+  expect((await show(other.json.operation.id)).json).toMatchObject({ code: "operation_not_found" });
+  expect(
+    (
+      await server.ask("servicePrune", {
+        as,
+        params,
+        body: { app_file: "app.py", folders: [], file_digests: null, dry_run: false },
+      })
+    ).status,
+  ).toBe(403);
+  stage.manifest = anApplication(["ingest", "more"]);
+  expect((await server.ask("servicePlan", { as, params, body })).status).toBe(403);
+});
+
+test("a secret that is set names the services that run without it", async () => {
+  const stage = await openStage();
+  const uri = `cloud://${stage.org.name}:main/ingest`;
+  const params = { org: stage.org.name, db: "main", name: "TOKEN" };
+  const body = { value: "new" };
+  const ofOrg = await server.ask("secretSet", { as: stage.owner, params, body });
+  expect(ofOrg.json).toMatchObject({ name: "TOKEN", restart: [uri] });
+  const ofDatabase = await server.ask("databaseSecretSet", { as: stage.owner, params, body });
+  expect(ofDatabase.json.restart).toEqual([uri]);
+  expect((await server.ask("secretSet", { as: stage.owner, params, body })).json.restart).toEqual([]);
+});
+
+test("the log of a service is filtered by text, route and request, without its health checks unless they are asked for", async () => {
+  const stage = await openStage();
+  const { log_folder } = servicePlaces(server.deps.config, { id: stage.service_id, database_id: stage.database_id }, 0);
+  mkdirSync(log_folder, { recursive: true });
+  const lines = [
+    { msg: "service listens" },
+    { msg: "answered", req: "r1", path: "/docs", status: 200 },
+    { msg: "answered", req: "r2", path: "/health", status: 200 },
+    { msg: "answered", req: "r3", path: "/titles", status: 500 },
+    { msg: "answered", req: "r4", path: "/docs", status: 200 },
+  ];
+  const text = lines.map((line) => `${JSON.stringify({ level: 30, time: Date.now(), ...line })}\n`).join("");
+  writeFileSync(join(log_folder, "pod.log"), text);
+  const read = async (query: Record<string, string>) => {
+    const params = { org: stage.org.name, ...INGEST };
+    const answer = await server.ask("serviceLogs", { as: stage.member, params, query });
+    const found = answer.text.split("\n").filter((line) => line !== "");
+    return found.map((line) => /"req":"(r\d)"/.exec((JSON.parse(line) as LogLine).line)?.[1] ?? "none");
+  };
+  expect(await read({})).toEqual(["none", "r1", "r3", "r4"]);
+  expect(await read({ include_health: "1" })).toEqual(["none", "r1", "r2", "r3", "r4"]);
+  expect(await read({ route: "/docs", tail: "1" })).toEqual(["r4"]);
+  expect(await read({ request_id: "r3" })).toEqual(["r3"]);
+  expect(await read({ search: "LISTENS" })).toEqual(["none"]);
+});
