@@ -67,7 +67,6 @@ export interface ServerDeps {
   readonly envelope: Envelope;
   readonly notifications: Notifications;
   readonly key_uses: KeyUses;
-  readonly key_snapshots: KeySnapshots;
   readonly blobs: BlobStore;
   readonly pods: KnownPods;
   readonly snapshots: KeySnapshots;
@@ -128,7 +127,6 @@ export function composeServer(input: ComposeInput): ComposedServer {
   const deps: ServerDeps = {
     ...{ config, log, db, pool, site, mail, attempts, identity, findOrg },
     ...{ recordEvent, envelope, notifications, key_uses },
-    key_snapshots: createKeySnapshots({ db, log, notifications, master_key: input.master_key }),
     blobs: createDiskBlobs(join(config.home, SERVER_PATHS.blobs)),
     snapshots: createKeySnapshots({ db, log, notifications, master_key: input.master_key }),
     metrics: new Registry(),

@@ -109,7 +109,7 @@ export interface ReconcileDeps {
   readonly recordEvent: RecordEvent;
   readonly envelope: Envelope;
   readonly notifications: Notifications;
-  readonly key_snapshots: KeySnapshots;
+  readonly snapshots: KeySnapshots;
   readonly service_keys: ServiceKeys;
   readonly machine: Machine;
   readonly blobs: BlobStore;

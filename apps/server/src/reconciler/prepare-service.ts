@@ -47,8 +47,8 @@ export async function prepareService(
     machine.askServiceRole(pod, id, signal),
     openSecrets(db, envelope, { org_id, database_id }),
     machine.findRuntime(image),
-    deps.key_snapshots.publicKey(),
-    deps.key_snapshots.issue({ org_id, organization, database: database.name }),
+    deps.snapshots.publicKey(),
+    deps.snapshots.issue({ org_id, organization, database: database.name }),
     release.tree === null
       ? makeFolder(project_root)
       : machine.materializeTree(org_id, release.tree, of_database.files_folder, signal),

@@ -16,7 +16,7 @@ export interface KeyedDatabase {
   readonly name: string;
 }
 
-type KeysDeps = Pick<ReconcileDeps, "db" | "envelope" | "key_snapshots" | "log" | "machine">;
+type KeysDeps = Pick<ReconcileDeps, "db" | "envelope" | "snapshots" | "log" | "machine">;
 
 interface Followed {
   snapshot: string | undefined;
@@ -43,7 +43,7 @@ export class ServiceKeys implements AsyncDisposable {
     if (followed === undefined) {
       const made: Followed = {
         snapshot: undefined,
-        stop: this.#deps.key_snapshots.follow({ org_id, organization, database: name }, (snapshot) => {
+        stop: this.#deps.snapshots.follow({ org_id, organization, database: name }, (snapshot) => {
           made.snapshot = snapshot;
           this.#pushAll(id, made).catch((error) =>
             this.#deps.log.warn({ err: error, db: id }, "a snapshot of keys was not pushed"),

@@ -11,7 +11,7 @@ export const SERVICE_GRACE_MS = 10_000;
 /** Requests that run when another instance takes over; what streams without an end is cut then. */
 const DRAIN_MS = 60_000;
 /** In which every gateway has heard where requests go from now on. */
-const HEARD_MS = 500;
+const HEARD_MS = 200;
 const POLL_MS = 50;
 const PATIENCE = { recursive: true, force: true, maxRetries: 10, retryDelay: 100 } as const;
 

@@ -7,6 +7,8 @@ import { serviceFolder, servicePlaces } from "../pods/service-places.ts";
 import { openServer, type TestServer } from "../testing/open-server.ts";
 import { openReconcilerStage, type ReconcilerStage } from "../testing/reconciler-stage.ts";
 import { openServiceStage } from "../testing/service-stage.ts";
+import { failLostService } from "./lose-service.ts";
+import { seeService } from "./see-service.ts";
 
 const TREE = "c".repeat(64);
 const HASH = "a".repeat(64);
@@ -199,7 +201,7 @@ describe("the services of a database", () => {
 });
 
 describe("the pod of a service", () => {
-  test("that ends is started again as it was; one that ends again and again is FAILED", async () => {
+  test("that ends is started again as it was; one that is given up is FAILED until it is tried again", async () => {
     await using _reconciler = await stage.start();
     await stage.settles("AVAILABLE");
     const service = await openServiceStage(stage);
@@ -217,6 +219,16 @@ describe("the pod of a service", () => {
       ],
     });
     expect((await stage.see()).state).toBe("AVAILABLE");
+    const seen = await seeService(server.deps.db, service.id);
+    if (seen === undefined) throw new Error("The service is gone.");
+    const given_up = { pod_id: service.pod(1), reason: "it ended with code 1" };
+    expect(await failLostService({ ...server.deps, machine: stage.machine }, seen, given_up)).toBe(true);
+    expect(await service.settles("FAILED")).toMatchObject({
+      failure: { code: "pod_failed", detail: expect.stringContaining("again and again") },
+      pods: [{ id: service.pod(1), state: "FAILED" }],
+    });
+    await service.ask("retry");
+    expect(await service.settles("AVAILABLE")).toMatchObject({ failure: null, pods: [{ id: service.pod(2) }] });
   });
 
   test("goes on without a server, ends with one that is told to, and is started by the next; one without a service is ended", async () => {

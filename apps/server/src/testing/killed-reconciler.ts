@@ -28,7 +28,7 @@ await startReconciler({
   log,
   envelope: createEnvelope(master_key),
   notifications,
-  key_snapshots: createKeySnapshots({ db, log, notifications, master_key }),
+  snapshots: createKeySnapshots({ db, log, notifications, master_key }),
   allow_private: false,
   recordEvent: createRecordEvent(async () => undefined),
   machine: createTestMachine(home),

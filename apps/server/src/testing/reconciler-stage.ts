@@ -7,7 +7,7 @@ import { sql } from "kysely";
 import type { DesiredDatabase } from "../control-plane/databases/desired.ts";
 import { requestState } from "../control-plane/databases/state.ts";
 import { startOperation } from "../control-plane/operations/run-operation.ts";
-import type { ReconcileStep } from "../reconciler/database-deps.ts";
+import type { ReconcileStep, ServiceStep } from "../reconciler/database-deps.ts";
 import { enqueueReconcileDatabase } from "../reconciler/jobs.ts";
 import { type Reconciler, startReconciler } from "../reconciler/reconciler.ts";
 import { makeDatabase } from "./databases.ts";
@@ -28,7 +28,7 @@ export interface ReconcilerStage {
   readonly pod: string;
   start(): Promise<Reconciler>;
   /** Starts a reconciler in a process of its own and kills it behind a step; false when it never came there. */
-  killBehind(step: ReconcileStep): Promise<boolean>;
+  killBehind(step: ReconcileStep | ServiceStep): Promise<boolean>;
   /** Writes a request down as the control plane does; answers its operation. */
   ask(verb: TestVerb, desired?: Partial<DesiredDatabase>, options?: { readonly is_now?: boolean }): Promise<string>;
   /** The environment of an image, as an update stores it. */
@@ -168,7 +168,7 @@ async function seeStage(server: TestServer, id: string): Promise<SeenStage> {
       (select count(*)::int from control.operations o where o.state in ('pending', 'running')
         and o.target = 'cloud://' || g.name || ${`:${NAME}`}) as open,
       (select count(*)::int from graphile_worker.jobs j
-        where j.key in ('reconcile-database ' || ${id}, 'build-image ' || ${id}) or j.locked_by is not null) as jobs,
+        where j.key in ('reconcile-database ' || ${id}, 'build-image ' || ${id}) or j.key like 'reconcile-service %' or j.locked_by is not null) as jobs,
       (select coalesce(jsonb_agg(jsonb_build_object('state', p.state, 'reason', p.reason)), '[]') from control.pods p
         where p.database_id = d.id) as pods
     from control.organizations g left join control.databases d on d.org_id = g.id and d.id = ${id}

@@ -42,6 +42,8 @@ export interface ServiceStage {
     release?: TestRelease,
   ): Promise<string>;
   see(): Promise<SeenTestService | undefined>;
+  /** Of the events of an action, the newest last; also of a service that is gone. */
+  outcomes(action: string): Promise<string[]>;
   /** Waits until the service is in this state and nothing is left to do. */
   settles(state: string | undefined): Promise<SeenTestService>;
 }
@@ -116,6 +118,11 @@ export async function openServiceStage(stage: ReconcilerStage, name = "ingest"):
           .execute();
         return await write(tx, id, `service.${event}`);
       });
+    },
+    async outcomes(action) {
+      const { rows } = await sql<{ outcome: string }>`select outcome from control.events
+        where target = ${target} and action = ${action} order by id`.execute(db);
+      return rows.map(({ outcome }) => outcome);
     },
     settles: (state) =>
       eventually(
