@@ -1,4 +1,4 @@
-// `npm start`: set-up, build, and the quickstart application served from the checkout's own home until Ctrl-C.
+// `npm start`: set-up, build, and the hosted service with the quickstart deployed on it, from the checkout's own home until Ctrl-C.
 import { ensureNodePackages, requireNode } from "./lib/node-packages.mjs";
 import { main } from "./lib/say.mjs";
 import { ensureToolEnvironment } from "./lib/tool-environment.mjs";
@@ -9,6 +9,6 @@ await main(async () => {
   ensureToolEnvironment();
   const { ensureBuilt } = await import("./lib/build.mjs");
   await ensureBuilt();
-  const { serveQuickstart } = await import("./lib/quickstart.mjs");
-  return await serveQuickstart();
+  const { serveDemo } = await import("./lib/demo.mjs");
+  return await serveDemo();
 });

@@ -1,0 +1,168 @@
+import { eventually } from "@appdb/testkit/eventually";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type Hosted, startHosted } from "./support/hosted.ts";
+import { startInserters } from "./support/inserters.ts";
+import type { Place } from "./support/place.ts";
+import { editFile, expectExit, expectProblem, makeProject, post } from "./support/served.ts";
+
+const MAIN = "cloud://acme:main";
+const INGEST = `${MAIN}/ingest`;
+const CLIENTS = 8;
+
+const APP = `import appdb as db
+from appdb.functions import uuid7
+from appdb.serving import Router
+
+Base = db.model_base()
+
+
+@db.udf
+def shout(text: str) -> str:
+    return text.upper()
+
+
+class Docs(Base, name="docs"):
+    id = db.Column(value=uuid7(), primary_key=True)
+    token: db.String
+    shout = shout(token)
+    size = token.len()
+
+
+ingest = Router()
+ingest.add_insert_route(Docs, path="/docs", inputs=[Docs.token], outputs=[Docs.id, Docs.token, Docs.shout, Docs.size])
+`;
+
+/** From routes behind keys to updates under load; each test goes on where the one before it ended. */
+describe("somebody who serves an application from a hosted database", () => {
+  let place: Place;
+  let hosted: Hosted;
+  let key: string;
+  let address: string;
+
+  beforeAll(async () => {
+    place = await makeProject(APP);
+    hosted = await startHosted(place);
+    await hosted.setUp("ann@example.com");
+    expect(await hosted.browse("POST", "/v1/orgs", { name: "acme" })).toMatchObject({ status: 201 });
+    key = (await hosted.browse("POST", "/v1/orgs/acme/keys", { name: "backend" })).json.api_key;
+    place.env.SERVICE_API_KEY = key;
+    await eventually(async () => expect(await json("db", "status", MAIN)).toMatchObject({ state: "AVAILABLE" }), {
+      timeout_ms: 30_000,
+    });
+    await expectExit(place, 0, "db", "update", MAIN, "-f");
+  });
+  afterAll(async () => {
+    await place[Symbol.asyncDispose]();
+  });
+
+  const json = async (...words: string[]) => JSON.parse((await expectExit(place, 0, ...words, "--json")).stdout);
+  const service = async () => (await json("service", "list", MAIN)).services[0];
+  const insert = (token: string, headers: Record<string, string> = { "x-api-key": key }) =>
+    post(`${address}/docs`, { token }, headers);
+
+  test("is told that the tables come first, then starts them, and calls them with a key", async () => {
+    const blocked = await expectProblem(place, 1, "service", "update", "app.py", MAIN, "-f");
+    expect(blocked).toMatchObject({ code: "schema_mismatch", hint: expect.stringContaining("cli schema update") });
+    await expectExit(place, 0, "schema", "update", "app.py", MAIN);
+    expect((await expectExit(place, 2, "service", "diff", "app.py", MAIN)).stdout).toContain("+ ingest");
+    const updated = await expectExit(place, 0, "service", "update", "app.py", MAIN, "-f");
+    address = (await service()).endpoint;
+    expect(updated.stdout).toContain(address);
+    expect((await expectExit(place, 0, "service", "diff", "app.py", MAIN)).stdout).toContain("up to date");
+    expect(await insert("a")).toMatchObject({ status: 200, json: { token: "a", shout: "A", size: 1 } });
+    expect(await insert("a", { authorization: `Bearer ${key}` })).toMatchObject({ status: 200 });
+    for (const headers of [{}, { "x-api-key": "sk_none" }, { "x-api-key": `${key}x` }]) {
+      expect(await insert("a", headers)).toMatchObject({ status: 401, json: { status: 401 } });
+    }
+    expect(await post(`${address}/none`, {}, { "x-api-key": key })).toMatchObject({ status: 404 });
+    expect(await post(`${address}x/docs`, {}, { "x-api-key": key })).toMatchObject({ status: 404 });
+  });
+
+  test("a key of another service is refused, and one that was deleted within a second", async () => {
+    const other = await json("key", "create", "other", "--grant", `access:${MAIN}/services/other`);
+    expect(await insert("a", { "x-api-key": other.api_key })).toMatchObject({ status: 403 });
+    const own = await json(
+      "key",
+      "create",
+      "own",
+      "--grant",
+      `access:${INGEST.replace("/ingest", "/services/ingest")}`,
+    );
+    expect(await insert("a", { "x-api-key": own.api_key })).toMatchObject({ status: 200 });
+    await expectExit(place, 0, "key", "delete", "own");
+    await eventually(async () => expect((await insert("a", { "x-api-key": own.api_key })).status).toBe(401), {
+      timeout_ms: 1_000,
+    });
+  });
+
+  test("moves it under load to other code and to a table with another column, and back; no request is refused", async () => {
+    const { stop } = startInserters(`${address}/docs`, CLIENTS, { "x-api-key": key });
+    editFile(place, "app.py", "return text.upper()", "return text.upper() + '!'");
+    const differ = await expectProblem(place, 1, "service", "update", "app.py", MAIN, "-f");
+    expect(differ).toMatchObject({ code: "project_files_differ", hint: expect.stringContaining("cli db update") });
+    await expectExit(place, 0, "db", "update", MAIN, "-f");
+    expect((await insert("b")).json).toMatchObject({ shout: "B" });
+    await expectExit(place, 0, "service", "update", "app.py", MAIN, "-f");
+    expect((await insert("b")).json).toMatchObject({ shout: "B!" });
+    editFile(place, "app.py", "    size =", "    twice = token + token\n    size =");
+    editFile(place, "app.py", "Docs.size]", "Docs.size, Docs.twice]");
+    await expectExit(place, 0, "db", "update", MAIN, "-f");
+    await expectExit(place, 0, "schema", "update", "app.py", MAIN);
+    await expectExit(place, 0, "service", "update", "app.py", MAIN, "-f", "--allow-destructive");
+    expect((await insert("c")).json).toMatchObject({ twice: "cc" });
+    expect(await service()).toMatchObject({ state: "AVAILABLE", release: 3, update_pending: false });
+    await expectExit(place, 0, "service", "rollback", INGEST, "-f");
+    expect(await service()).toMatchObject({ release: 2, endpoint: address });
+    await expectExit(place, 0, "service", "restart", INGEST);
+    const { acknowledged, refused, unknown } = await stop();
+    expect([...refused, ...unknown]).toEqual([]);
+    expect(acknowledged.size).toBeGreaterThan(CLIENTS * 10);
+    const { rows } = (await hosted.browse("GET", "/v1/orgs/acme/databases/main/tables/docs")).json;
+    expect(rows).toBeGreaterThanOrEqual(acknowledged.size);
+  });
+
+  test("a release that does not start leaves the one before serving", async () => {
+    editFile(place, "app.py", "ingest = Router()", "import missing_package\n\ningest = Router()");
+    await expectExit(place, 0, "db", "update", MAIN, "-f");
+    const failed = await expectProblem(place, 1, "service", "update", "app.py", MAIN, "-f");
+    expect(failed.detail).toContain("missing_package");
+    expect(await insert("d")).toMatchObject({ status: 200 });
+    editFile(place, "app.py", "import missing_package\n\n", "");
+    await expectExit(place, 0, "db", "update", MAIN, "-f");
+  });
+
+  test("stops and starts it, and its database; the answer says which of them is asleep", async () => {
+    await expectExit(place, 0, "service", "stop", INGEST);
+    expect(await insert("e")).toMatchObject({ status: 503, json: { code: "service_not_available" } });
+    await expectExit(place, 0, "service", "restart", INGEST);
+    expect(await insert("e")).toMatchObject({ status: 200 });
+    await expectExit(place, 0, "db", "stop", MAIN);
+    expect(await insert("e")).toMatchObject({ status: 503, json: { code: "database_asleep" } });
+    expect(await service()).toMatchObject({ state: "STOPPED", reason: expect.stringContaining("asleep") });
+    await expectExit(place, 0, "db", "start", MAIN);
+    await eventually(async () => expect(await insert("e")).toMatchObject({ status: 200 }), { timeout_ms: 15_000 });
+    await expectExit(place, 0, "db", "restart", MAIN);
+    await eventually(async () => expect(await insert("e")).toMatchObject({ status: 200 }), { timeout_ms: 15_000 });
+  });
+
+  test("reads its log by route and by request", async () => {
+    const headers = { "x-api-key": key, "x-request-id": "req-of-this-test" };
+    expect(await insert("f", headers)).toMatchObject({ status: 200 });
+    await eventually(async () => {
+      const found = await expectExit(place, 0, "service", "logs", INGEST, "--request-id", "req-of-this-test");
+      expect(found.stdout).toContain("/docs");
+    });
+    const { stdout } = await expectExit(place, 0, "service", "logs", INGEST, "--route", "/none");
+    expect(stdout).not.toContain("/docs");
+    expect((await expectExit(place, 0, "service", "logs", INGEST)).stdout).not.toContain(key);
+  });
+
+  test("takes it away when the file does not define it any more", async () => {
+    editFile(place, "app.py", "ingest = Router()\ningest.", "renamed = Router()\nrenamed.");
+    await expectExit(place, 0, "db", "update", MAIN, "-f");
+    const pruned = await expectExit(place, 0, "service", "prune", "app.py", MAIN, "-f");
+    expect(pruned.stdout).toContain("ingest");
+    expect((await json("service", "list", MAIN)).services).toEqual([]);
+    expect(await insert("g")).toMatchObject({ status: 404 });
+  });
+});

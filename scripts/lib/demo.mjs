@@ -1,0 +1,251 @@
+import { spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { join, relative } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { startServer } from "./hosted-server.mjs";
+import { DIST, ROOT } from "./paths.mjs";
+import { capture, stream } from "./run.mjs";
+import { Stop, say } from "./say.mjs";
+
+const PROJECT = join(ROOT, "examples", "quickstart");
+const ORGANIZATION = "demo";
+const DATABASE = `cloud://${ORGANIZATION}:main`;
+const SERVICE = `${DATABASE}/ingest`;
+const ACCOUNT = { name: "Demo", email: "demo@example.com" };
+/** What a terminal, a supervisor and a closed window send. */
+const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"];
+/** So long a database and its service may take to come back. */
+const BACK_MS = 60_000;
+const LOOK_MS = 100;
+
+/**
+ * Runs the hosted service. At the first start it makes an account, the organization `demo` and a key, and deploys the quickstart; later
+ * everything comes back by itself. Inserts a row through the gateway, prints what to type next and shows the service's log until a
+ * signal comes or the server ends; then stops all that was started. Answers the exit status.
+ */
+export async function serveDemo() {
+  const home = process.env.SERVICE_HOME || join(ROOT, ".service");
+  const env = { ...process.env, SERVICE_HOME: home };
+  const interrupted = nextSignal();
+  let server;
+  try {
+    server = await startServer(env);
+    return (await Promise.race([show(env, server, interrupted), interrupted.first.then(() => 0)])) ?? 0;
+  } finally {
+    say("Stopping the services, their databases and the server ...");
+    await server?.stop();
+  }
+}
+
+/** The first signal; further ones are passed over, because the stopping is under way. */
+function nextSignal() {
+  let signalled = false;
+  const first = new Promise((resolve) => {
+    const take = () => {
+      signalled = true;
+      resolve();
+    };
+    for (const signal of SIGNALS) process.on(signal, take);
+  });
+  return { first, came: () => signalled };
+}
+
+async function show(env, server, interrupted) {
+  const demo = await openDemo(env, server);
+  if (demo === undefined) {
+    say(`\nThe hosted service runs (its log: ${relative(process.cwd(), server.log)}):\n`);
+    say(
+      `    ${server.printed.join("\n    ")}\n\nIt has accounts of its own: no demo is made. Ctrl-C stops all of it.\n`,
+    );
+    await Promise.race([server.ended, interrupted.first]);
+    return 0;
+  }
+  const commands = { ...env, SERVICE_API_URL: demo.url, SERVICE_API_KEY: demo.key };
+  if (demo.is_new) {
+    const status = await deploy(commands, interrupted);
+    if (status !== 0 || interrupted.came()) return status;
+    demo.keep();
+  }
+  const endpoint = await waitForService(commands, interrupted);
+  if (endpoint === undefined) return 0;
+  const row = await insert(endpoint, demo.key);
+  describe(endpoint, row, demo, server);
+  await follow(commands, server, interrupted);
+  // the server ended by itself, or somebody else ended it
+  return interrupted.came() ? 0 : 1;
+}
+
+/** The account, organization and key of the demo; undefined where people have made accounts of their own. */
+async function openDemo(env, server) {
+  const folder = join(env.SERVICE_HOME, "demo");
+  const files = {
+    key: join(folder, "api-key"),
+    password: join(folder, "password"),
+    deployed: join(folder, "deployed"),
+  };
+  const printed = (begin) => server.printed.find((line) => line.startsWith(begin))?.slice(begin.length);
+  const url = printed("Dashboard: ");
+  const token = new URL(printed("Make the first account: ") ?? "http://none/").searchParams.get("token");
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  // written before it is used: a start that is killed goes on where it was
+  if (token !== null && !existsSync(files.password)) keep(files.password, randomBytes(12).toString("base64url"));
+  if (!existsSync(files.password)) return undefined;
+  if (!existsSync(files.key)) keep(files.key, await makeAccount(url, token, readFileSync(files.password, "utf8")));
+  return {
+    ...{ url, files },
+    key: readFileSync(files.key, "utf8"),
+    is_new: !existsSync(files.deployed),
+    keep: () => keep(files.deployed, ""),
+  };
+}
+
+function keep(path, text) {
+  writeFileSync(`${path}.new`, text, { mode: 0o600 });
+  renameSync(`${path}.new`, path);
+}
+
+/** Makes what is missing of account, organization and key; answers the key. */
+async function makeAccount(url, token, password) {
+  let cookie;
+  const ask = async (method, path, body) => {
+    const headers = { origin: url, "content-type": "application/json", ...(cookie === undefined ? {} : { cookie }) };
+    const response = await fetch(url + path, { method, headers, body: JSON.stringify(body) });
+    const cookies = response.headers.getSetCookie().map((line) => line.split(";", 1)[0]);
+    if (cookies.length > 0) cookie = cookies.join("; ");
+    return { status: response.status, text: await response.text() };
+  };
+  const demand = async (method, path, body, ...fine) => {
+    const { status, text } = await ask(method, path, body);
+    if (status < 300 || fine.includes(status)) return text;
+    const { detail = text, hint } = JSON.parse(text);
+    throw new Stop(`The demo could not be made: ${detail}`, hint ?? undefined);
+  };
+  if (token === null) await demand("POST", "/v1/auth/sign-in/email", { email: ACCOUNT.email, password });
+  else await demand("POST", "/v1/setup", { token, ...ACCOUNT, password });
+  await demand("POST", "/v1/orgs", { name: ORGANIZATION }, 409);
+  const name = `npm-start-${randomBytes(3).toString("hex")}`;
+  return JSON.parse(await demand("POST", `/v1/orgs/${ORGANIZATION}/keys`, { name })).api_key;
+}
+
+async function deploy(env, interrupted) {
+  const steps = [
+    ["db", "update", DATABASE, "-f"],
+    ["schema", "update", "app.py", DATABASE],
+    ["service", "update", "app.py", DATABASE, "-f"],
+  ];
+  await waitForDatabase(env, interrupted);
+  for (const step of steps) {
+    if (interrupted.came()) return 0;
+    say(`\n$ cli ${step.join(" ")}`);
+    const status = await stream(process.execPath, [join(DIST, "cli.js"), ...step], {
+      cwd: PROJECT,
+      env,
+      detached: true,
+    });
+    if (status !== 0) return status;
+  }
+  return 0;
+}
+
+/** A new organization's database is made while its key is. */
+async function waitForDatabase(env, interrupted) {
+  await untilSo(interrupted, () => {
+    const { state } = ask(["db", "status", DATABASE, "--json"], env) ?? {};
+    return state === "AVAILABLE" || state === "FAILED" ? state : undefined;
+  });
+}
+
+/** Its address, once it serves; undefined when a signal came before. */
+async function waitForService(env, interrupted) {
+  return await untilSo(interrupted, () => {
+    const found = ask(["service", "list", DATABASE, "--json"], env)?.services.find(({ uri }) => uri === SERVICE);
+    if (found?.state === "FAILED" || found?.state === "STOPPED") {
+      const why = found.failure?.detail ?? found.reason ?? "it was stopped";
+      if (found.state === "FAILED" || found.reason === null) {
+        throw new Stop(`The service ${SERVICE} is ${found.state}: ${why}.`, `./cli service restart ${SERVICE}`);
+      }
+    }
+    return found?.state === "AVAILABLE" ? (found.endpoint ?? undefined) : undefined;
+  });
+}
+
+async function untilSo(interrupted, look) {
+  const end = Date.now() + BACK_MS;
+  while (!interrupted.came()) {
+    const found = look();
+    if (found !== undefined) return found;
+    if (Date.now() > end) throw new Stop(`${SERVICE} did not come up.`, `./cli db status ${DATABASE}`);
+    await sleep(LOOK_MS);
+  }
+  return undefined;
+}
+
+function ask(args, env) {
+  const asked = capture(process.execPath, [join(DIST, "cli.js"), ...args], { cwd: PROJECT, env });
+  return asked.code === 0 ? JSON.parse(asked.stdout) : undefined;
+}
+
+async function insert(endpoint, key) {
+  const response = await fetch(`${endpoint}/docs`, {
+    method: "POST",
+    headers: { "content-type": "application/json", "x-api-key": key },
+    body: JSON.stringify({ title: "Hello", body: "World" }),
+  });
+  const text = await response.text();
+  if (!response.ok) throw new Stop(`The first row was refused: ${text}`, `./cli service logs ${SERVICE}`);
+  return text;
+}
+
+function describe(endpoint, row, { files, url }, { log }) {
+  const shown = (path) => relative(process.cwd(), path);
+  say(`
+The quickstart is served from the hosted database ${DATABASE} (the server's log: ${shown(log)}):
+
+    ${endpoint}
+
+A row was inserted through the gateway and answered:
+
+    ${row}
+
+Insert another one, in another terminal:
+
+    curl -X POST ${endpoint}/docs -H "X-api-key: $(cat ${shown(files.key)})" -H 'content-type: application/json' -d '{"title":"Hello","body":"World"}'
+
+Then type:
+
+    export SERVICE_API_KEY="$(cat ${shown(files.key)})"
+    ./cli service list ${DATABASE}       # address and routes of everything that is served
+    ./cli db status ${DATABASE}          # state, resources, pods
+    cd examples/quickstart                     # edit app.py, add a column, and
+    ../../cli db update ${DATABASE} -f
+    ../../cli schema update app.py ${DATABASE}
+    ../../cli service update app.py ${DATABASE} -f
+    ../../cli dev app.py main                  # or try changes first, in a database on this machine
+
+Look at it in a browser, as ${ACCOUNT.email} with the password in ${shown(files.password)}:
+
+    ${url}
+
+Ctrl-C stops all of it; what is stored stays. The log of the service follows.
+`);
+}
+
+/** Shows the log until a signal comes, or the server ends. */
+async function follow(env, server, interrupted) {
+  const args = [join(DIST, "cli.js"), "service", "logs", SERVICE, "--follow", "--tail", "5"];
+  const child = spawn(process.execPath, args, {
+    cwd: PROJECT,
+    env,
+    // In a group of its own: a Ctrl-C at the terminal reaches this script alone, which then stops everything in order.
+    detached: true,
+    stdio: ["ignore", "inherit", "inherit"],
+  });
+  const ended = new Promise((resolve) => {
+    child.on("close", resolve);
+  });
+  await Promise.race([server.ended, ended, interrupted.first]);
+  // a reader of a log has nothing to finish
+  child.kill("SIGKILL");
+  await ended;
+}
