@@ -84,7 +84,7 @@ const GROUPS: readonly (readonly [heading: string, settings: Partial<Record<Serv
       },
       SERVICE_POD_USERS: {
         meaning:
-          "user ids that nobody else on the machine has, first and count: one for each database, and one for each organization's builds",
+          "user ids that nobody else on the machine has, first and count: one for each database, one for each organization's builds, and one for packages that are kept for all",
       },
       SERVICE_MIN_CPU: { unit: "cores", meaning: "least that a database's entry may ask for" },
       SERVICE_MAX_CPU: { unit: "cores", meaning: "most that it may ask for", usual: "those of the machine" },
