@@ -67,15 +67,21 @@ test("a proxy of the operator's is used", async () => {
 });
 
 test("a path dependency of the project is built into the image, and a change of its files makes another one", async () => {
-  const library = (text: string) => ({
+  const filesOf = (text: string) => ({
     "requirements.txt": "./libs/own\n",
     ...below("libs/own", { ...sourceFiles("own", "1.0", "pass"), "own.py": text }),
   });
-  const image = await stage.build({ files: library("value = 1\n") });
+  const image = await stage.build({ files: filesOf("value = 1\n") });
   expect(ask(image, "import own, sys; print(own.value, own.__file__.startswith(sys.prefix))")).toBe("1 True");
-  const next = await stage.build({ files: library("value = 2\n") });
+  const next = await stage.build({ files: filesOf("value = 2\n") });
   expect(next.folder).not.toBe(image.folder);
   expect(ask(next, "import own; print(own.value)")).toBe("2");
+  const broken = { ...filesOf("value = 3\n"), "libs/own/pyproject.toml": "[project\n" };
+  const failure = await stage.build({ files: broken }).catch((error: unknown) => error);
+  expect(failure).toMatchObject({ code: "build_failed" });
+  expect(stage.lines).toContainEqual(expect.stringContaining("file://./libs/own"));
+  // people read both, and where the server keeps things is not theirs to know
+  expect([...stage.lines, String(failure), JSON.stringify(failure)].join("\n")).not.toContain(stage.folder);
 });
 
 test("a git dependency is fetched", async () => {

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import type { SystemPart } from "@appdb/contract/control/image-documents";
 import type { EnvironmentDocument } from "@appdb/contract/routes/control-databases";
 import type { PodExit, PodFolder, PodLabels, PodTask } from "../pods/pod-driver.ts";
+import { BUILD_PARTS, nameBuildPlaces } from "./build-places.ts";
 import { CERTIFICATES_SECRET, hideSecrets, selectBuildSecrets } from "./build-secrets.ts";
 import { IMAGE_PATHS, SHARED_PATHS } from "./image-folder.ts";
 import type { PythonFacts } from "./probe-python.ts";
@@ -80,7 +81,7 @@ const SHARED_USER = "packages";
 
 /** Where a build finds the project's files. */
 export function projectOf(draft: string): string {
-  return join(draft, BUILD, "project");
+  return join(draft, BUILD_PARTS.project);
 }
 
 /** What of a draft is no part of the image. */
@@ -120,7 +121,7 @@ export async function installShared(
   ];
   const commands = [createCommand(uv, facts, venv), install];
   try {
-    const step = { commands, env, folders, network: "internet", user: SHARED_USER } as const;
+    const step = { commands, env, folders, network: "internet", user: SHARED_USER, cache_folder: folder } as const;
     const result = await runStep(options, build, step, signal);
     if (isDone(result)) renameSync(venv, join(draft, IMAGE_PATHS.venv));
     return result;
@@ -164,7 +165,7 @@ export async function installPackages(
     UV_PROJECT_ENVIRONMENT: venv,
   };
   const network = install === undefined ? "none" : "internet";
-  return await runStep(options, build, { commands, env, folders, network, user: undefined }, signal);
+  return await runStep(options, build, { commands, env, folders, network, cache_folder, user: undefined }, signal);
 }
 
 /** What ended well by itself although it had used more than it may is no image. */
@@ -222,6 +223,7 @@ interface Step {
   readonly folders: readonly PodFolder[];
   readonly network: PodTask["network"];
   readonly user: PodTask["user"];
+  readonly cache_folder?: string;
 }
 
 async function runStep(
@@ -231,6 +233,10 @@ async function runStep(
   signal: AbortSignal,
 ): Promise<StepResult> {
   const hide = hideSecrets(build.secrets);
+  const name = nameBuildPlaces({
+    ...{ draft: build.draft, uv: realpathSync(options.uv), python_prefix: build.facts.prefix },
+    ...(step.cache_folder === undefined ? {} : { cache_folder: step.cache_folder }),
+  });
   const lines: string[] = [];
   let building: string | undefined;
   const task: PodTask = {
@@ -246,7 +252,7 @@ async function runStep(
     user: step.user,
     allowed_hosts: options.allowed_hosts,
     onLine(written) {
-      const line = hide(written.slice(0, LONGEST_LINE));
+      const line = name(hide(written.slice(0, LONGEST_LINE)));
       building = BUILDING.exec(line)?.[1] ?? building;
       lines.push(line);
       if (lines.length > KEPT_LINES) lines.shift();
@@ -263,13 +269,13 @@ function quote(word: string): string {
 }
 
 function plainEnvironment({ draft }: BuildInput): Record<string, string> {
-  const [home, scratch] = ["home", "scratch"].map((name) => join(draft, BUILD, name));
-  for (const folder of [home, scratch]) mkdirSync(folder ?? "", { recursive: true });
+  const [home, scratch] = [join(draft, BUILD_PARTS.home), join(draft, BUILD_PARTS.scratch)];
+  for (const folder of [home, scratch]) mkdirSync(folder, { recursive: true });
   return {
     PATH: SYSTEM_PATH,
     LANG: "C.UTF-8",
-    HOME: home ?? "",
-    TMPDIR: scratch ?? "",
+    HOME: home,
+    TMPDIR: scratch,
     NO_COLOR: "1",
   };
 }

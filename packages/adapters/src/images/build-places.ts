@@ -1,0 +1,34 @@
+import { join } from "node:path";
+
+export interface BuildPlaces {
+  readonly draft: string;
+  /** None of a step that needs no cache. */
+  readonly cache_folder?: string;
+  readonly uv: string;
+  /** Of the interpreter; one of the system has its paths, which are no secret. */
+  readonly python_prefix: string;
+}
+
+/** Of a draft, gone when the build ends. */
+export const BUILD_PARTS = { project: "build/project", home: "build/home", scratch: "build/scratch" } as const;
+const SYSTEM_PREFIXES = ["/", "/usr", "/usr/local"];
+/** What may come behind a place that is named whole. */
+const END = String.raw`(?![\w.-])`;
+
+/** Names files as whoever sent the project knows them: where the server keeps things is not theirs to know, and changes with each build. */
+export function nameBuildPlaces(places: BuildPlaces): (line: string) => string {
+  const { cache_folder, draft, python_prefix, uv } = places;
+  const names: (readonly [path: string, name: string])[] = [
+    [join(draft, BUILD_PARTS.project), "."],
+    [join(draft, BUILD_PARTS.home), "<home>"],
+    [join(draft, BUILD_PARTS.scratch), "<scratch>"],
+    [draft, "<image>"],
+    ...(cache_folder === undefined ? [] : [[cache_folder, "<cache>"] as const]),
+    [uv, "uv"],
+    ...(SYSTEM_PREFIXES.includes(python_prefix) ? [] : [[python_prefix, "<python>"] as const]),
+  ];
+  const patterns = names.map(
+    ([path, name]) => [new RegExp(path.replace(/[.*+?^${}()|[\]\\]/g, "\\$&") + END, "g"), name] as const,
+  );
+  return (line) => patterns.reduce((text, [pattern, name]) => text.replace(pattern, () => name), line);
+}
