@@ -16,8 +16,6 @@ const MOST_FAILURES_EACH = 2;
 export interface Crew {
   readonly tasks: TaskList;
   readonly at_once: number;
-  /** What comes again and again, as graphile-worker writes it. */
-  readonly crontab?: string;
 }
 
 export interface CrewDeps {
@@ -80,7 +78,6 @@ async function work({ living, log, pool }: CrewDeps, crew: Crew, signal: AbortSi
   const runner = await run({
     pgPool: pool,
     taskList: crew.tasks,
-    ...(crew.crontab === undefined ? {} : { crontab: crew.crontab }),
     concurrency: crew.at_once,
     noHandleSignals: true,
     // With a delay an end of a job that PostgreSQL did not hear of ends these workers; without one nobody waits for it, and its

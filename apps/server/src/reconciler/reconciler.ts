@@ -14,6 +14,7 @@ import { claimPodsHome } from "./pods-home.ts";
 import { findMissingMains, provisionMain } from "./provision-main.ts";
 import { reconcileDatabase } from "./reconcile-database.ts";
 import { reconcileService } from "./reconcile-service.ts";
+import { repeatJobs } from "./repeat-jobs.ts";
 import { endAllPods, endOrphans, findUnfinished, loseGone } from "./resume-databases.ts";
 import { findUnfinishedServices, loseGoneServices } from "./resume-services.ts";
 import { ServiceKeys } from "./service-keys.ts";
@@ -27,8 +28,6 @@ const BUILDS_AT_ONCE = 2;
 /** The workers', and those that listen for their jobs. */
 const CONNECTIONS = JOBS_AT_ONCE + SERVICES_AT_ONCE + BUILDS_AT_ONCE + 6;
 const LOOK_FOR_DEAD_MS = 2_000;
-const EVERY_MINUTE = "* * * * * sweep ?jobKey=sweep";
-const EVERY_HOUR = "17 * * * * collect ?jobKey=collect";
 
 export interface ReconcilerDeps extends Omit<ReconcileDeps, "machine" | "service_keys"> {
   /** Of the server's pool: the reconciler has one of its own. */
@@ -62,7 +61,7 @@ export async function startReconciler(deps: ReconcilerDeps): Promise<Reconciler>
   await look();
   const databases = await takeDatabases(deps);
   const watch = databases === undefined ? undefined : await resume(databases);
-  for (const name of ["sweep", "collect"] as const) await enqueueJob(db, name, {}, { job_key: name });
+  const repeating = await repeatJobs({ log, enqueue: (name) => enqueueJob(db, name, {}, { job_key: name }) });
   const timer = setInterval(() => {
     look().catch((error) => log.warn({ err: error }, "jobs of workers that died were not looked for"));
   }, LOOK_FOR_DEAD_MS);
@@ -72,6 +71,7 @@ export async function startReconciler(deps: ReconcilerDeps): Promise<Reconciler>
   let stopped: Promise<void> | undefined;
   const stop = async (pods: "keep pods" | "end pods") => {
     clearInterval(timer);
+    repeating[Symbol.dispose]();
     stopping.abort(new Error("The server stops."));
     await watch?.[Symbol.asyncDispose]();
     await Promise.all(working);
@@ -121,8 +121,7 @@ function toCrews(deps: ReconcilerDeps, databases: ReconcileDeps | undefined, sto
       await lookThrough(databases, "meanwhile");
     }),
   };
-  const crontab = `${EVERY_MINUTE}\n${EVERY_HOUR}`;
-  if (databases === undefined) return [{ tasks: quick, at_once: JOBS_AT_ONCE, crontab: EVERY_MINUTE }];
+  if (databases === undefined) return [{ tasks: quick, at_once: JOBS_AT_ONCE }];
   quick["reconcile-database"] = task("reconcile-database", ({ database_id }, { attempt, ended }) =>
     reconcileDatabase(databases, { database_id, attempt, signal: AbortSignal.any([stopping, ended]) }),
   );
@@ -138,7 +137,7 @@ function toCrews(deps: ReconcilerDeps, databases: ReconcileDeps | undefined, sto
     ),
   };
   return [
-    { tasks: quick, at_once: JOBS_AT_ONCE, crontab },
+    { tasks: quick, at_once: JOBS_AT_ONCE },
     { tasks: services, at_once: SERVICES_AT_ONCE },
     { tasks: builds, at_once: BUILDS_AT_ONCE },
   ];

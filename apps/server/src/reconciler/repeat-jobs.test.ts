@@ -1,0 +1,53 @@
+import { createSilentLog } from "@appdb/testkit/silent-log";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { repeatJobs } from "./repeat-jobs.ts";
+
+const MINUTE_MS = 60_000;
+const DAY_MS = 24 * 60 * MINUTE_MS;
+let asked: string[];
+const deps = {
+  log: createSilentLog(),
+  enqueue: async (name: string) => {
+    asked.push(name);
+  },
+};
+
+beforeEach(() => {
+  asked = [];
+  vi.useFakeTimers();
+});
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+test.each([
+  ["set back by a day", -DAY_MS],
+  ["set forward by a day", DAY_MS],
+])("what repeats goes on in its time when the clock is %s, neither left out nor made up for", async (_set, by_ms) => {
+  using _repeating = await repeatJobs(deps);
+  expect(asked.splice(0)).toEqual(["sweep", "collect"]);
+  vi.setSystemTime(Date.now() + by_ms);
+  await vi.advanceTimersByTimeAsync(3 * MINUTE_MS);
+  expect(asked.splice(0)).toEqual(["sweep", "sweep", "sweep"]);
+  await vi.advanceTimersByTimeAsync(57 * MINUTE_MS);
+  expect(asked.filter((name) => name === "collect")).toHaveLength(1);
+});
+
+test("a job that could not be asked for is asked for the next time, and none is once it has ended", async () => {
+  let is_down = false;
+  const enqueue = async (name: string) => {
+    if (is_down) throw new Error("no connection");
+    asked.push(name);
+  };
+  const repeating = await repeatJobs({ ...deps, enqueue });
+  is_down = true;
+  await vi.advanceTimersByTimeAsync(MINUTE_MS);
+  is_down = false;
+  asked = [];
+  await vi.advanceTimersByTimeAsync(MINUTE_MS);
+  expect(asked.splice(0)).toEqual(["sweep"]);
+  repeating[Symbol.dispose]();
+  await vi.advanceTimersByTimeAsync(DAY_MS);
+  expect(asked).toEqual([]);
+});
