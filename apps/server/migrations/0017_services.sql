@@ -31,7 +31,8 @@ create table control.releases (
   tree text,
   environment text,
   app_file text not null,
-  manifest jsonb not null,
+  -- json, not jsonb: members keep their order in what services say of themselves
+  manifest json not null,
   workers int not null,
   changes jsonb not null,
   created_at timestamptz not null default now(),

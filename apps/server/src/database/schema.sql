@@ -298,7 +298,7 @@ CREATE TABLE control.releases (
     tree text,
     environment text,
     app_file text NOT NULL,
-    manifest jsonb NOT NULL,
+    manifest json NOT NULL,
     workers integer NOT NULL,
     changes jsonb NOT NULL,
     created_at timestamp with time zone DEFAULT now() NOT NULL,

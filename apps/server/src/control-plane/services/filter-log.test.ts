@@ -2,8 +2,8 @@ import { expect, test } from "vitest";
 import { type LogFilter, wantsLine } from "./filter-log.ts";
 
 const ALL: LogFilter = { search: undefined, route: undefined, request_id: undefined, has_health: true };
-const ANSWERED = 'answered {"req":"r1","method":"POST","path":"/docs","status":200,"ms":3}';
-const HEALTH = 'answered {"req":"r2","method":"GET","path":"/health","status":200,"ms":0}';
+const ANSWERED = 'request {"req":"r1","method":"POST","route":"/docs/:id","status":200,"ms":3,"key":"ci"}';
+const HEALTH = 'request {"req":"r2","method":"GET","route":"/health","status":200,"ms":0,"health":true}';
 
 test.each<[string, Partial<LogFilter>, string, boolean]>([
   ["everything is wanted without a filter", {}, HEALTH, true],
@@ -12,8 +12,8 @@ test.each<[string, Partial<LogFilter>, string, boolean]>([
   ["a print is no health check", { has_health: false }, "hello {not json}", true],
   ["a text is found whatever its case", { search: "post" }, ANSWERED, true],
   ["a text that is not there is not found", { search: "delete" }, ANSWERED, false],
-  ["a route is found by its whole path", { route: "/docs" }, ANSWERED, true],
-  ["a route is not found by a part of its path", { route: "/doc" }, ANSWERED, false],
+  ["a route is found by its whole path", { route: "/docs/{id}" }, ANSWERED, true],
+  ["a route is not found by a part of its path", { route: "/docs" }, ANSWERED, false],
   ["a request is found by its id", { request_id: "r1" }, ANSWERED, true],
   ["another request is not", { request_id: "r" }, ANSWERED, false],
   ["a line that concerns no request is not", { request_id: "r1" }, "service listens", false],

@@ -23,7 +23,7 @@ export interface HostedPlanInput {
 export function planHostedServices(input: HostedPlanInput): ServicePlan {
   const { application, rows, service } = input;
   const { differing_tables, folders, target } = application;
-  // the manifest of a release has been in the database, which keeps no order of members
+  // another version may have written members of a release's manifest in another order
   const manifest = sortKeys(application.manifest);
   const present = rows
     .filter((row) => !row.is_pruned && folderOf(row.name) === folders.join("/"))

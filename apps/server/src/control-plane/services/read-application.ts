@@ -1,4 +1,5 @@
 import type { TreeEntry } from "@appdb/contract/control/project-tree";
+import { appError } from "@appdb/contract/errors";
 import { type Manifest, manifestSchema } from "@appdb/contract/manifest";
 import { parseTarget } from "@appdb/contract/names";
 import { schemaPlanSchema } from "@appdb/contract/plan";
@@ -38,7 +39,8 @@ const plannedSchema = z.object({ plan: schemaPlanSchema });
 /**
  * Has a database's pod read an application file of the database's own files, which must be the person's. Nothing is locked
  * meanwhile: the file is code of the person's, and takes what time it takes.
- * @throws invalid_target, database_not_found, database_not_available, project_files_differ, database_not_reached, what the pod refuses
+ * @throws invalid_target, database_not_found, database_not_available, project_files_differ, database_not_reached, app_invalid,
+ *  what the pod refuses
  */
 export async function readApplication(
   deps: FindPodDeps,
@@ -58,6 +60,7 @@ export async function readApplication(
     (error: unknown) => explainError(pod.uri, own.entries, file_digests, error),
   );
   checkImported(pod.uri, made.imported, file_digests);
+  refuseUnkept(app_file, made.manifest);
   const call = { ...POD_ROUTES.schemaPlan, body: { app_file, files, folders: target.folders }, signal };
   const { plan } = checkDocument(pod, plannedSchema, await askDocument(pod, call));
   return {
@@ -65,4 +68,17 @@ export async function readApplication(
     ...{ database: row, entries: own.entries, catalog_version: plan.catalog_version },
     differing_tables: plan.tables.filter(({ resolution }) => resolution !== "up_to_date").map(({ path }) => path),
   };
+}
+
+/** In JSON: a NUL, or half of a surrogate pair, that no further backslash makes a text about one. */
+const UNKEPT = /(?<!\\)(?:\\\\)*\\u(?:0000|d[89a-f])/;
+
+/** Releases are kept in PostgreSQL, whose texts hold neither. @throws app_invalid */
+function refuseUnkept(app_file: string, manifest: Manifest): void {
+  if (!UNKEPT.test(JSON.stringify(manifest))) return;
+  throw appError("app_invalid", {
+    detail: `A text that ${app_file} declares holds a NUL character or half of a surrogate pair, which a release cannot keep.`,
+    hint: "Look for \\x00 and \\ud800 in comments, descriptions, defaults and queries.",
+    meta: { app_file },
+  });
 }

@@ -303,10 +303,10 @@ test("the log of a service is filtered by text, route and request, without its h
   mkdirSync(log_folder, { recursive: true });
   const lines = [
     { msg: "service listens" },
-    { msg: "answered", req: "r1", path: "/docs", status: 200 },
-    { msg: "answered", req: "r2", path: "/health", status: 200 },
-    { msg: "answered", req: "r3", path: "/titles", status: 500 },
-    { msg: "answered", req: "r4", path: "/docs", status: 200 },
+    { msg: "request", req: "r1", route: "/docs", status: 200 },
+    { msg: "request", req: "r2", route: "/health", status: 200, health: true },
+    { msg: "request", req: "r3", route: "/titles", status: 500 },
+    { msg: "request", req: "r4", route: "/docs", status: 200 },
   ];
   const text = lines.map((line) => `${JSON.stringify({ level: 30, time: Date.now(), ...line })}\n`).join("");
   writeFileSync(join(log_folder, "pod.log"), text);

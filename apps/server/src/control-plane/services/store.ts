@@ -113,7 +113,7 @@ function selectServices(db: Database | Tx, org: OrgOfDatabases) {
       "d.gateway_port",
       sql<string>`coalesce(r.app_file, w.app_file)`.as("app_file"),
       sql<number>`coalesce(r.workers, w.workers)`.as("workers"),
-      sql<Pick<Manifest, "services" | "queries">>`jsonb_build_object(
+      sql<Pick<Manifest, "services" | "queries">>`json_build_object(
         'services', coalesce(r.manifest, w.manifest) -> 'services', 'queries', coalesce(r.manifest, w.manifest) -> 'queries')`.as(
         "declared",
       ),

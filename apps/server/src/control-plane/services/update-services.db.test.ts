@@ -36,7 +36,10 @@ async function update(stage: ServiceStage, body: object = {}) {
 }
 
 async function list(stage: ServiceStage): Promise<HostedService[]> {
-  const { json } = await server.ask("serviceList", { as: stage.member, params: { org: stage.org.name } });
+  const { json, status, text } = await server.ask("serviceList", {
+    ...{ as: stage.member, params: { org: stage.org.name } },
+  });
+  expect(status, text).toBe(200);
   return json.items;
 }
 
@@ -74,10 +77,22 @@ test("an update makes a service with its first release, which a job starts", asy
 
 test("a service that is as its file says stays as it is", async () => {
   await using stage = await openServiceStage(server);
-  const id = await makeService(server, stage);
+  expect((await update(stage)).status).toBe(202);
+  const { id } = (await list(stage))[0] ?? { id: "" };
   const { json } = await update(stage);
   expect(json).toMatchObject({ plan: { in_agreement: true, status: "skipped" }, operations: [] });
-  expect(await leftOfService(server, id)).toMatchObject({ generation: 1, operations: [], jobs: 0 });
+  expect(await leftOfService(server, id)).toMatchObject({ generation: 1, releases: [1], operations: [{}] });
+});
+
+test("a text that no release can keep is refused before anything is written, and one about it is not", async () => {
+  await using stage = await openServiceStage(server);
+  for (const text of ["a NUL \0", "half of a pair \ud800"]) {
+    stage.manifest = anApplication(["ingest"], undefined, { warnings: [text] });
+    expect((await ask(stage, "servicePlan", {})).json).toMatchObject({ code: "app_invalid" });
+  }
+  stage.manifest = anApplication(["ingest"], undefined, { warnings: ["\\u0000 \\ud800 \u{1f600}"] });
+  expect((await update(stage)).status).toBe(202);
+  expect(await list(stage)).toHaveLength(1);
 });
 
 test("an update moves a service onto a release of its own, and cancels what was under way", async () => {
