@@ -84,8 +84,5 @@ function keysUnavailable(): Error {
   return appError("keys_unavailable", {
     detail: "API keys cannot be checked now: for 24 hours the control plane has not said which are valid.",
     hint: "Send the request again in a moment.",
-    meta: { retry_after_s: RETRY_AFTER_S },
   });
 }
-
-const RETRY_AFTER_S = 2;

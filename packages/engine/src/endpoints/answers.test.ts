@@ -23,3 +23,11 @@ test("what a caller did wrong is a line of information", () => {
   expect(answerError(appError("not_found", { detail: "There is no such row." }), "r-3", log).status).toBe(404);
   expect(log.lines).toEqual([expect.objectContaining({ level: "info", message: "request refused" })]);
 });
+
+test("who asks while PostgreSQL is away is told when to come again; who may not know whether it was done is not", () => {
+  const log = createSilentLog();
+  const away = answerError(appError("database_unavailable", { detail: "It is starting." }), "r-4", log);
+  expect([away.status, away.headers["retry-after"]]).toEqual([503, "1"]);
+  const unknown = answerError(appError("commit_unknown", { detail: "It broke." }), "r-5", log);
+  expect([unknown.status, unknown.headers["retry-after"]]).toEqual([503, undefined]);
+});

@@ -28,6 +28,14 @@ export const JSON_HEADERS = { "content-type": "application/json; charset=utf-8" 
 /** What web servers call a request that its client has left. */
 const CLIENT_GONE = 499;
 export const PROBLEM_HEADERS = { "content-type": "application/problem+json; charset=utf-8" } as const;
+/** Nothing was done, and soon may be. */
+const AGAIN: ReadonlySet<string> = new Set([
+  "database_unavailable",
+  "overloaded",
+  "worker_unavailable",
+  "keys_unavailable",
+]);
+const AGAIN_HEADERS = { ...PROBLEM_HEADERS, "retry-after": "1" } as const;
 
 /**
  * Turns whatever a request threw into its answer, and logs it once: ours with all there is, the caller's as info.
@@ -43,5 +51,6 @@ export function answerError(error: unknown, id: string, log: Logger, signal?: Ab
   if (!(error instanceof AppError)) log.error({ ...fields, err: error }, "request failed");
   else if (error.status >= 500) log.warn({ ...fields, err: error.cause }, "request failed");
   else log.info(fields, "request refused");
-  return { status: problem.status, headers: PROBLEM_HEADERS, body: JSON.stringify(problem) };
+  const headers = AGAIN.has(problem.code) ? AGAIN_HEADERS : PROBLEM_HEADERS;
+  return { status: problem.status, headers, body: JSON.stringify(problem) };
 }
