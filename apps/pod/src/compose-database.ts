@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { createPgPool } from "@appdb/adapters/postgres/pg-pool";
 import type { PostgresProvider } from "@appdb/adapters/postgres/postgres-provider";
+import { refuseWrites } from "@appdb/adapters/postgres/refuse-writes";
 import { createSteadyClock } from "@appdb/adapters/processes/steady-clock";
 import type { DatabasePodSpec } from "@appdb/contract/pod-spec";
 import type { JobDeps } from "@appdb/engine/jobs/job-deps";
@@ -80,7 +81,8 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
     resources: spec.resources,
     log,
     clock: steady,
-    usedAt: () => use.last_used_at,
+    usedAt: () => use.last_touched_at,
+    refuseWrites: (is_full) => refuseWrites(watching, is_full),
   });
   const databases = new OpenDatabases({
     postgres,

@@ -13,6 +13,8 @@ export function addRoleRoutes(app: FastifyInstance, deps: DatabasePodDeps): void
     await ensureServiceRole(deps.sql, role);
     const dsn = new URL(deps.postgres.dsn(deps.database));
     dsn.searchParams.set("user", role);
+    // it writes only as long as there is room on the disk
+    dsn.searchParams.delete("options");
     return { dsn: dsn.href };
   });
 }

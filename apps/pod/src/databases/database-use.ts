@@ -18,11 +18,14 @@ export class DatabaseUse {
   readonly #deps: DatabaseUseDeps;
   #requests = 0;
   #last_used_at: number;
+  #services_mark: string | null = null;
+  #last_touched_at: number;
   #has_jobs = false;
 
   constructor(deps: DatabaseUseDeps) {
     this.#deps = deps;
     this.#last_used_at = deps.clock.now();
+    this.#last_touched_at = this.#last_used_at;
   }
 
   /** A request begins. */
@@ -47,15 +50,22 @@ export class DatabaseUse {
     return this.is_quiet ? this.#last_used_at : this.#deps.clock.now();
   }
 
+  /** As `last_used_at`, with the work of services: whether there may be other rows than before. */
+  get last_touched_at(): number {
+    return Math.max(this.last_used_at, this.#last_touched_at);
+  }
+
   /** What keeps the database from being idle: `2 connections, 1 job`; null for nothing. @throws database_unavailable and its kin when PostgreSQL does not say */
   async describe(): Promise<string | null> {
     const { sql, application_name, unseen, clock } = this.#deps;
-    const connections = await countConnections(sql, application_name, unseen);
+    const { others, mark } = await countConnections(sql, application_name, unseen);
+    if (mark !== this.#services_mark) this.#last_touched_at = clock.now();
+    this.#services_mark = mark;
     // the table comes with the first update, and stays
     this.#has_jobs ||= await hasCatalog(sql);
     const reasons = [
       counted(this.#requests, "request"),
-      counted(connections, "connection"),
+      counted(others, "connection"),
       counted(this.#has_jobs ? await countOpenJobs(sql) : 0, "job"),
     ].filter((reason) => reason !== undefined);
     if (reasons.length === 0) return null;

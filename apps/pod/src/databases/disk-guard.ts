@@ -57,6 +57,8 @@ export interface DiskGuardDeps {
   readonly clock: Clock;
   /** When the database was last used; now, while it is. */
   usedAt(): number;
+  /** Has those refused that write without asking here: services. */
+  refuseWrites(is_full: boolean): Promise<void>;
 }
 
 /** Refuses writes before a database has used up its disk; reads go on. Looks again by itself, the sooner the less room there is. */
@@ -65,6 +67,8 @@ export class DiskGuard implements Disposable {
   readonly #limits: DiskLimits;
   #use: DiskUse = { data_bytes: 0, wal_bytes: 0 };
   #is_full = false;
+  /** What PostgreSQL was last told. */
+  #is_told: boolean | undefined;
   #timer: NodeJS.Timeout | undefined;
   #watching: Promise<void> | undefined;
   #looked_at = 0;
@@ -94,6 +98,7 @@ export class DiskGuard implements Disposable {
       this.#looked_at = now;
       await this.#look();
     }
+    if (this.#is_told !== this.#is_full) await this.#tell();
     if (this.#is_ended) return;
     this.#timer = setTimeout(() => void this.#watch(), nextLook(roomOf(this.#use, this.#limits)));
     this.#timer.unref();
@@ -114,6 +119,17 @@ export class DiskGuard implements Disposable {
       log.info(fields, is_full ? "the disk is full, writes are refused" : "there is room on the disk again");
     }
     this.#is_full = is_full;
+  }
+
+  async #tell(): Promise<void> {
+    const is_full = this.#is_full;
+    try {
+      await this.#deps.refuseWrites(is_full);
+      this.#is_told = is_full;
+    } catch (error) {
+      // after the next look it is tried again
+      this.#deps.log.warn({ err: error }, "PostgreSQL could not be told whether the disk is full");
+    }
   }
 
   /** Lets a write go on while there is room, as was seen last. @throws disk_full */

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { withClient } from "@appdb/adapters/postgres/database-admin";
 import { EmbeddedPostgres } from "@appdb/adapters/postgres/embedded-postgres";
+import { createPgPool } from "@appdb/adapters/postgres/pg-pool";
 import { commandLine, isAlive } from "@appdb/adapters/processes/process-identity";
 import { VERSION } from "@appdb/contract/version";
 import { CATALOG_FORMAT } from "@appdb/engine/schema/ensure-catalog";
@@ -164,6 +165,10 @@ test("a full disk refuses rows and updates and names its size, reads go on, and 
   // a connection that ends with its answer would not take the rest of the lines
   const type = { "content-type": "application/x-ndjson", connection: "keep-alive" };
   const lines = new PassThrough();
+  const { dsn } = (await pod.ask("POST", "/v1/service-roles", { role: "svc_0123456789ab" })).json<{ dsn: string }>();
+  await using service = createPgPool({ dsn, max: 1, application_name: "appdb service test" });
+  const direct = { text: "update docs set title = title where id = 1" };
+  expect((await service.query(direct)).row_count).toBe(1);
   try {
     const stream = pod.ask("POST", "/v1/tables/docs/rows", lines, type);
     lines.write('{"id":100,"title":"before"}\n');
@@ -179,11 +184,15 @@ test("a full disk refuses rows and updates and names its size, reads go on, and 
     expect((await stream).status).toBe(507);
     const apply = await pod.ask("POST", "/v1/schema/apply", { ...(await planned(files)), allow_destructive: false });
     expect(apply.status).toBe(507);
+    // services write past the pod
+    await expect(service.query(direct)).rejects.toMatchObject({ code: "disk_full" });
+    expect((await service.query({ text: "select count(*) from docs" })).rows).toEqual([["5"]]);
     expect((await pod.ask("GET", "/v1/tables/docs/rows?limit=1")).status).toBe(200);
   } finally {
     rmSync(filler);
   }
   await waitFor(async () => (await pod.ask("POST", "/v1/tables/docs/rows", { id: 6, title: "More" })).status === 200);
+  await waitFor(() => service.query(direct).then(Boolean, () => false));
   // of lines that were being sent when it became full none is stored
   expect((await pod.ask("GET", "/v1/tables/docs")).json()).toMatchObject({ rows: 6 });
 });

@@ -12,6 +12,7 @@ import { SOLE_DATABASE } from "./cluster-template.ts";
 import { createDatabase, hasDatabase, listDatabases } from "./database-admin.ts";
 import { syncCluster } from "./init-cluster.ts";
 import type { PostgresProvider, PostgresState } from "./postgres-provider.ts";
+import { WRITES_ALWAYS } from "./refuse-writes.ts";
 import { openRuntimeFolder } from "./runtime-folder.ts";
 import { type ServerPlace, startServer } from "./server-process.ts";
 import { clearStaleLocks } from "./stale-locks.ts";
@@ -75,7 +76,9 @@ export class EmbeddedPostgres implements PostgresProvider {
 
   dsn(database: string): string {
     const host = encodeURIComponent(this.#options.runtime_folder);
-    return `postgresql:///${encodeURIComponent(database)}?host=${host}&user=postgres`;
+    // where there is a limit to the disk, whoever watches it goes on when others may not write any more
+    const options = this.#isSole ? `&options=${encodeURIComponent(WRITES_ALWAYS)}` : "";
+    return `postgresql:///${encodeURIComponent(database)}?host=${host}&user=postgres${options}`;
   }
 
   async hasDatabase(database: string): Promise<boolean> {

@@ -14,6 +14,7 @@ export function isLost(error: unknown): boolean {
  */
 export function statementError(error: unknown): unknown {
   if (error instanceof AppError || error instanceof SqlError) return error;
+  if (error instanceof DatabaseError && error.code === READ_ONLY) return writesRefused(error);
   if (error instanceof DatabaseError && !isLost(error)) {
     return new SqlError(error.message, {
       sqlstate: error.code ?? "XX000",
@@ -29,6 +30,18 @@ export function statementError(error: unknown): unknown {
     detail: "The connection to PostgreSQL broke while a statement was running; it may or may not have been done.",
     hint: "Look whether the row is there before sending it again.",
     cause: error,
+  });
+}
+
+/** PostgreSQL has been told to take no writes (refuse-writes.ts). */
+const READ_ONLY = "25006";
+
+function writesRefused(cause: DatabaseError): AppError {
+  return appError("disk_full", {
+    detail:
+      "PostgreSQL takes no writes now, as it does while the disk of its database is full. Nothing was stored; rows can be read.",
+    hint: "Raise disk_gb in the database's entry (cli db update), or drop tables, then send the request again.",
+    cause,
   });
 }
 
