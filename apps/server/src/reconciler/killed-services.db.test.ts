@@ -2,7 +2,7 @@ import { eventually } from "@appdb/testkit/eventually";
 import { expect, test } from "vitest";
 import { openServer } from "../testing/open-server.ts";
 import { openReconcilerStage } from "../testing/reconciler-stage.ts";
-import { openServiceStage } from "../testing/service-stage.ts";
+import { openTestService } from "../testing/test-service.ts";
 import type { ServiceStep } from "./database-deps.ts";
 
 /** All cells by `npm run test:faults`; one of them otherwise, others with another `APPDB_SEED`. */
@@ -32,7 +32,7 @@ test.each(chosen.map(({ verb, step }) => [verb, step] as const))(
     const { pods } = stage.machine;
     const first = await stage.start();
     await stage.settles("AVAILABLE");
-    const service = await openServiceStage(stage);
+    const service = await openTestService(stage);
     await service.settles("AVAILABLE");
     await first.stop("keep pods");
     await service.ask(verb);

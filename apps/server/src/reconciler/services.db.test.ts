@@ -6,7 +6,7 @@ import { databasePlaces } from "../pods/database-places.ts";
 import { serviceFolder, servicePlaces } from "../pods/service-places.ts";
 import { openServer, type TestServer } from "../testing/open-server.ts";
 import { openReconcilerStage, type ReconcilerStage } from "../testing/reconciler-stage.ts";
-import { openServiceStage } from "../testing/service-stage.ts";
+import { openTestService } from "../testing/test-service.ts";
 import { failLostService } from "./lose-service.ts";
 import { seeService } from "./see-service.ts";
 
@@ -25,7 +25,7 @@ describe("a service", () => {
   test("that is deployed serves what its release says, with the keys of its organization", async () => {
     await using _reconciler = await stage.start();
     await stage.settles("AVAILABLE");
-    const service = await openServiceStage(stage);
+    const service = await openTestService(stage);
     expect(await service.settles("AVAILABLE")).toMatchObject({
       observed: { release: 1, restarts: 0, instance: 1 },
       operations: ["service.update succeeded"],
@@ -47,7 +47,7 @@ describe("a service", () => {
   test("that is updated is served by one instance or the other at every moment, and by the former until it has answered", async () => {
     await using _reconciler = await stage.start();
     await stage.settles("AVAILABLE");
-    const service = await openServiceStage(stage);
+    const service = await openTestService(stage);
     await service.settles("AVAILABLE");
     stage.machine.pods.say(service.pod(1), { in_flight: 1 });
     await service.ask("update", { tree: TREE, workers: 2 });
@@ -81,7 +81,7 @@ describe("a service", () => {
   test("goes on as it is when its new instance never serves, and says the last lines of that", async () => {
     await using _reconciler = await stage.start();
     await stage.settles("AVAILABLE");
-    const service = await openServiceStage(stage);
+    const service = await openTestService(stage);
     await service.settles("AVAILABLE");
     stage.machine.pods.behave({ start: "exits", says: "ModuleNotFoundError: No module named 'tiny'" });
     await service.ask("update", { tree: TREE });
@@ -107,7 +107,7 @@ describe("a service", () => {
     await using _reconciler = await stage.start();
     await stage.settles("AVAILABLE");
     stage.machine.pods.behave({ start: "exits", says: "SyntaxError: invalid syntax" });
-    const service = await openServiceStage(stage);
+    const service = await openTestService(stage);
     expect(await service.settles("FAILED")).toMatchObject({
       failure: { code: "pod_failed", detail: expect.stringContaining("SyntaxError") },
       observed: null,
@@ -122,7 +122,7 @@ describe("a service", () => {
   test("is stopped, restarted with new secrets, and forgotten with its folder", async () => {
     await using _reconciler = await stage.start();
     await stage.settles("AVAILABLE");
-    const service = await openServiceStage(stage);
+    const service = await openTestService(stage);
     await service.settles("AVAILABLE");
     await service.ask("stop");
     expect(await service.settles("STOPPED")).toMatchObject({ observed: null, pods: [] });
@@ -149,7 +149,7 @@ describe("the services of a database", () => {
   test("end before its PostgreSQL does and start with it, but for those that were stopped; a restart leaves them alone", async () => {
     await using _reconciler = await stage.start();
     await stage.settles("AVAILABLE");
-    const [one, two] = [await openServiceStage(stage, "one"), await openServiceStage(stage, "two")];
+    const [one, two] = [await openTestService(stage, "one"), await openTestService(stage, "two")];
     for (const service of [one, two]) await service.settles("AVAILABLE");
     await two.ask("stop");
     await two.settles("STOPPED");
@@ -178,7 +178,7 @@ describe("the services of a database", () => {
       .execute();
     await using _reconciler = await stage.start();
     await stage.settles("AVAILABLE");
-    const service = await openServiceStage(stage);
+    const service = await openTestService(stage);
     await service.settles("AVAILABLE");
     const { last_keys } = stage.machine.pods.toldService(service.pod(1));
     const made = await server.ask("keyCreate", {
@@ -204,7 +204,7 @@ describe("the pod of a service", () => {
   test("that ends is started again as it was; one that is given up is FAILED until it is tried again", async () => {
     await using _reconciler = await stage.start();
     await stage.settles("AVAILABLE");
-    const service = await openServiceStage(stage);
+    const service = await openTestService(stage);
     await service.settles("AVAILABLE");
     stage.machine.pods.end(service.pod(1));
     await eventually(() => expect(stage.machine.pods.starts(service.pod(1))).toBe(2));
@@ -234,7 +234,7 @@ describe("the pod of a service", () => {
   test("goes on without a server, ends with one that is told to, and is started by the next; one without a service is ended", async () => {
     const first = await stage.start();
     await stage.settles("AVAILABLE");
-    const service = await openServiceStage(stage);
+    const service = await openTestService(stage);
     await service.settles("AVAILABLE");
     await first.stop("keep pods");
     const second = await stage.start();

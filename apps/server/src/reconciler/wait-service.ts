@@ -12,6 +12,9 @@ const LOOK_MS = 100;
 /** Imports of an application's libraries take seconds. */
 const START_MS = 60_000;
 const LAST_LINES = 40;
+/** Among which lines of requests are left out: they are those of the instance that serves beside, into the same log. */
+const LINES_LOOKED_AT = 2_000;
+const OF_REQUESTS = /^request \{/;
 
 /**
  * Waits until an instance of a service serves. Answers how it runs.
@@ -63,6 +66,7 @@ async function late(spec: PodSpec, status: PodStatus | undefined): Promise<Error
 
 /** Nothing when it said nothing. */
 async function lastLines({ log_folder }: PodSpec, status: PodStatus | undefined): Promise<string> {
-  const words = await readLastWords(log_folder, new Date(status?.started_at ?? 0), LAST_LINES);
+  const written = await readLastWords(log_folder, new Date(status?.started_at ?? 0), LINES_LOOKED_AT);
+  const words = written.filter((line) => !OF_REQUESTS.test(line)).slice(-LAST_LINES);
   return words.length === 0 ? "" : ` It said last:\n${words.map((line) => `  ${line}`).join("\n")}`;
 }

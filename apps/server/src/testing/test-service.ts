@@ -33,7 +33,7 @@ export interface SeenTestService {
 }
 
 /** A service of the stage's database. */
-export interface ServiceStage {
+export interface TestService {
   readonly id: string;
   pod(instance: number): string;
   /** Writes a request down as the control plane does; an update makes the next release. Answers its operation. */
@@ -51,7 +51,7 @@ export interface ServiceStage {
 const SETTLE_MS = 20_000;
 
 /** Has a service deployed; its first release is the base library alone. */
-export async function openServiceStage(stage: ReconcilerStage, name = "ingest"): Promise<ServiceStage> {
+export async function openTestService(stage: ReconcilerStage, name = "ingest"): Promise<TestService> {
   const { db, recordEvent } = stage.server.deps;
   const target = `cloud://${stage.org.name}:data/${name}`;
   const desired: DesiredService = { release: 1, is_running: true, restarts: 0 };

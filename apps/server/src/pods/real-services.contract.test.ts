@@ -1,0 +1,104 @@
+import { existsSync } from "node:fs";
+import { eventually } from "@appdb/testkit/eventually";
+import { expect, test } from "vitest";
+import { makeFiles, NO_PACKAGES } from "../testing/databases.ts";
+import { openServer } from "../testing/open-server.ts";
+import { makeOrg, makePerson } from "../testing/people.ts";
+import { askPod, startPods } from "../testing/real-pods.ts";
+import { databasePlaces } from "./database-places.ts";
+import { servicePlaces } from "./service-places.ts";
+
+const START_MS = 40_000;
+const APP = `import appdb as db
+from appdb.functions import uuid7
+from appdb.serving import Router
+
+Base = db.model_base()
+
+
+class Docs(Base, name="docs"):
+    id = db.Column(value=uuid7(), primary_key=True)
+    title: db.String
+
+
+ingest = Router()
+ingest.add_insert_route(Docs, path="/docs", inputs=[Docs.title], outputs=[Docs.title])
+`;
+
+test("a service of a real pod serves rows to those who have a key, moves to its next release with no moment without one, sleeps and wakes with its database, and comes back after kill -9", {
+  timeout: 90_000,
+}, async () => {
+  await using server = await openServer({ env: { SERVICE_PODS: "process" } });
+  const owner = await makePerson(server);
+  const org = await makeOrg(server, owner, "acme");
+  const params = { org: "acme", db: "data", service: "ingest" };
+  const ask = async (name: string, status: number, body?: object) => {
+    const answer = await server.ask(name as "databaseStop", { as: owner, params, ...(body && { body }) } as never);
+    expect(answer.status, answer.text).toBe(status);
+    return answer.json;
+  };
+  const becomes = async (name: "databaseShow" | "serviceShow", state: string) =>
+    await eventually(
+      async () => {
+        const { json } = await server.ask(name, { as: owner, params });
+        expect(json).toMatchObject({ state, operation: null });
+        return json;
+      },
+      { timeout_ms: START_MS },
+    );
+  await using pods = await startPods(server);
+  const project = async (text: string) => ({
+    ...{ settings: {}, environment: NO_PACKAGES, files: await makeFiles(server, org, { "app.py": text }) },
+  });
+  await ask("databaseUpdate", 202, { ...(await project(APP)), expected_generation: 0 });
+  const database = await becomes("databaseShow", "AVAILABLE");
+  const app = { app_file: "app.py", folders: [], file_digests: null };
+  const planned = await ask("schemaPlan", 200, { ...app, files: null });
+  const catalog_version = planned.plan.catalog_version;
+  await ask("schemaApply", 200, { ...app, catalog_version, allow_destructive: false });
+  const update = async () => {
+    const request = { ...app, service: null };
+    const { version } = await ask("servicePlan", 200, request);
+    return await ask("serviceUpdate", 202, { ...request, expected_version: version, allow_destructive: false });
+  };
+  await update();
+  const made = await becomes("serviceShow", "AVAILABLE");
+  const placed = { id: made.id, database_id: database.id };
+  const { api_key } = await ask("keyCreate", 201, { name: "ci", grants: [] });
+  const insert = (instance: number, headers: Record<string, string>) => {
+    const { http_socket } = servicePlaces(pods.machine.place, placed, instance);
+    return askPod(http_socket, headers, "POST", "/docs", { title: "Hello" });
+  };
+  expect(await insert(1, {})).toContain("unauthorized");
+  // the key is younger than the pod
+  await eventually(async () => expect(await insert(1, { "x-api-key": api_key })).toContain("Hello"), {
+    timeout_ms: 2_000,
+  });
+
+  await ask("databaseUpdate", 202, { ...(await project(`${APP}\nsecond = 2\n`)), expected_generation: 1 });
+  await becomes("databaseShow", "AVAILABLE");
+  await update();
+  expect((await becomes("serviceShow", "AVAILABLE")).release).toBe(2);
+  expect(await insert(2, { "x-api-key": api_key })).toContain("Hello");
+  await eventually(() => expect(existsSync(servicePlaces(pods.machine.place, placed, 1).run_folder)).toBe(false), {
+    timeout_ms: 10_000,
+  });
+
+  const { pid } = (await pods.machine.driver.inspect(servicePlaces(pods.machine.place, placed, 2).pod_id)) ?? {};
+  expect(pid).toBeGreaterThan(1);
+  process.kill(pid ?? 0, "SIGKILL");
+  await eventually(async () => expect(await insert(2, { "x-api-key": api_key })).toContain("Hello"), {
+    timeout_ms: START_MS,
+  });
+  await becomes("serviceShow", "AVAILABLE");
+
+  await ask("databaseStop", 202);
+  await becomes("databaseShow", "STOPPED");
+  expect(await pods.machine.driver.list({ database_id: database.id })).toEqual([]);
+  const { run_folder } = databasePlaces(pods.machine.place, database.id);
+  expect(existsSync(run_folder)).toBe(false);
+  await ask("databaseStart", 202);
+  await becomes("databaseShow", "AVAILABLE");
+  await becomes("serviceShow", "AVAILABLE");
+  expect(await insert(3, { "x-api-key": api_key })).toContain("Hello");
+});
