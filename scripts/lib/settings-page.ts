@@ -118,6 +118,9 @@ const GROUPS: readonly (readonly [heading: string, settings: Partial<Record<Serv
         meaning: "file with the certificates for `*.<domain>`, PEM, the own one first; read again when it changes",
       },
       SERVICE_TLS_KEY: { meaning: "file with their key, PEM" },
+      SERVICE_ACCESS_LOG: {
+        meaning: "which requests have a line in the log: `all`, `errors` (answered with 500 or more) or `off`",
+      },
       SERVICE_MAX_BODY_MB: { unit: "MB", meaning: "a request's body, unless it is an upload" },
       SERVICE_MAX_UPLOAD_MB: {
         unit: "MB",

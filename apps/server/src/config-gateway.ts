@@ -20,6 +20,8 @@ export const gatewaySettings = {
   SERVICE_GATEWAY_HOST: z.preprocess(empty, z.string().default("127.0.0.1")),
   /** With a domain; addresses that people get name it, unless it is the usual one. */
   SERVICE_GATEWAY_PORT: count(HTTPS_PORT, 1, 65_535),
+  /** A line of the log for each request, for those that failed on our side, or for none. */
+  SERVICE_ACCESS_LOG: z.preprocess(empty, z.enum(["all", "errors", "off"]).default("errors")),
   /** Files, PEM: the chain, and its key. Read again when they change. */
   SERVICE_TLS_CERT: text,
   SERVICE_TLS_KEY: text,
@@ -50,6 +52,7 @@ export interface GatewayConfig {
   readonly host: string;
   readonly port: number;
   readonly tls: { readonly cert_file: string; readonly key_file: string } | undefined;
+  readonly access_log: "all" | "errors" | "off";
   readonly limits: GatewayLimits;
 }
 
@@ -81,6 +84,7 @@ export function toGatewayConfig(found: Found): GatewayConfig {
     host: found.SERVICE_GATEWAY_HOST,
     port: found.SERVICE_GATEWAY_PORT,
     tls: cert_file === undefined || key_file === undefined ? undefined : { cert_file, key_file },
+    access_log: found.SERVICE_ACCESS_LOG,
     limits: {
       body_bytes: found.SERVICE_MAX_BODY_MB * MEGABYTE,
       upload_bytes: found.SERVICE_MAX_UPLOAD_MB * MEGABYTE,

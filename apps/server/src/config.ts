@@ -42,6 +42,8 @@ export const SERVER_PATHS = {
   template: "server/template",
   /** What the pods' driver keeps. */
   pods: "server/pods",
+  /** Where requests went, for a gateway that starts while PostgreSQL is down. */
+  gateway: "server/gateway.json",
 } as const;
 
 const KEY_BYTES = 32;

@@ -6,10 +6,10 @@ import type { Logger } from "@appdb/engine/ports";
 import type { FastifyInstance } from "fastify";
 import { composeServer, type KnownPods } from "./compose.ts";
 import { readServerConfig, SERVER_PATHS, type ServerConfig } from "./config.ts";
-import { openMasterKey } from "./control-plane/secrets/master-key.ts";
+import { type MasterKey, openMasterKey, toMasterKey } from "./control-plane/secrets/master-key.ts";
 import { cleanHourly } from "./database/clean.ts";
 import { controlFormat, migrate, readMigrations } from "./database/migrate.ts";
-import { openDatabase } from "./database/pool.ts";
+import { type Database, openDatabase } from "./database/pool.ts";
 import { openPostgres } from "./database/postgres.ts";
 import { startGateway } from "./gateway/gateway.ts";
 import { findSecret, keepPort, keptPort, lockHome, openHome, openSecret, removeRunning, writeRunning } from "./home.ts";
@@ -40,17 +40,13 @@ export async function runServer(watched: Pick<ReconcilerDeps, "reconcileStepDone
   const migrations = readMigrations(findMigrations());
   await using postgres = await openPostgres(config, home, controlFormat(migrations), log);
   await using database = openDatabase(postgres.dsn, log);
-  await migrate(database.pool, migrations, log);
-  await migrateJobs(database.pool, log);
-  const master_key = await openMasterKey(
-    { db: database.db, log },
-    {
-      current: config.master_key ?? findSecret(home, SERVER_PATHS.masterKey),
-      previous: config.master_key_previous,
-      make: () => openSecret(home, SERVER_PATHS.masterKey, "base64"),
-      place: join(home, SERVER_PATHS.masterKey),
-    },
-  );
+  // a gateway alone starts while PostgreSQL is down: its tables are the control plane's to make
+  const is_gateway = config.roles.every((role) => role === "gateway");
+  if (!is_gateway) {
+    await migrate(database.pool, migrations, log);
+    await migrateJobs(database.pool, log);
+  }
+  const master_key = is_gateway ? givenMasterKey(config, home) : await makeMasterKey(database.db, config, home, log);
   const mail = config.mail === undefined ? undefined : await createMail(config.mail);
   const site = { url: config.public_url ?? "" };
   const auth_secret = config.auth_secret ?? openSecret(home, SERVER_PATHS.authSecret, "base64url");
@@ -78,7 +74,12 @@ export async function runServer(watched: Pick<ReconcilerDeps, "reconcileStepDone
           allow_private: config.webhook_private,
         });
   await using gateway = config.roles.includes("gateway")
-    ? await startGateway({ ...deps, config: config.gateway, place: config })
+    ? await startGateway({
+        ...deps,
+        config: config.gateway,
+        place: config,
+        ...(is_gateway ? { state_file: join(home, SERVER_PATHS.gateway) } : {}),
+      })
     : undefined;
   const port = await listen(app, config, home);
   site.url = config.public_url ?? `http://${hostOf(config.host)}:${port}`;
@@ -92,12 +93,36 @@ export async function runServer(watched: Pick<ReconcilerDeps, "reconcileStepDone
     const reason = await stopped;
     log.info({ reason }, "the server stops");
   } finally {
-    removeRunning(home);
+    if (config.roles.includes("control-plane")) removeRunning(home);
     await gateway?.[Symbol.asyncDispose]();
     await reconciler?.stop(config.pods.are_kept ? "keep pods" : "end pods");
     await app.close();
     mail?.close();
   }
+}
+
+async function makeMasterKey(db: Database, config: ServerConfig, home: string, log: Logger): Promise<MasterKey> {
+  return await openMasterKey(
+    { db, log },
+    {
+      current: config.master_key ?? findSecret(home, SERVER_PATHS.masterKey),
+      previous: config.master_key_previous,
+      make: () => openSecret(home, SERVER_PATHS.masterKey, "base64"),
+      place: join(home, SERVER_PATHS.masterKey),
+    },
+  );
+}
+
+/** @throws config_invalid when there is none: a gateway makes none */
+function givenMasterKey(config: ServerConfig, home: string): MasterKey {
+  const found = config.master_key ?? findSecret(home, SERVER_PATHS.masterKey);
+  if (found !== undefined) return toMasterKey(found);
+  throw appError("config_invalid", {
+    detail:
+      "The settings of the server are not valid: SERVICE_MASTER_KEY: is needed by a gateway without a control plane.",
+    hint: "Give it the control plane's: SERVICE_MASTER_KEY or SERVICE_MASTER_KEY_FILE.",
+    meta: { settings: ["SERVICE_MASTER_KEY"] },
+  });
 }
 
 /** The dashboard, unless it was not built: the rest of the server works without. */
@@ -119,14 +144,16 @@ async function printWelcome(db: Parameters<typeof openFirstAccount>[0], url: str
 
 /** Listens on the port that is configured, else on the one that the home had, else on a free one. */
 async function listen(app: FastifyInstance, config: ServerConfig, home: string): Promise<number> {
-  const before = config.port === 0 ? keptPort(home) : 0;
+  // the home's port is that of its control plane
+  const is_kept = config.port === 0 && config.roles.includes("control-plane");
+  const before = is_kept ? keptPort(home) : 0;
   const wanted = config.port === 0 ? [before, 0] : [config.port];
   for (const port of wanted) {
     try {
       await app.listen({ host: config.host, port });
       const address = app.server.address();
       if (address === null || typeof address === "string") throw new Error("The server listens on no TCP port.");
-      if (config.port === 0 && address.port !== before) keepPort(home, address.port);
+      if (is_kept && address.port !== before) keepPort(home, address.port);
       return address.port;
     } catch (cause) {
       const is_taken = cause instanceof Error && "code" in cause && cause.code === "EADDRINUSE";

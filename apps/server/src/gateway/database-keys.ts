@@ -1,17 +1,22 @@
-import type { KeyObject } from "node:crypto";
+import { createPublicKey, type KeyObject } from "node:crypto";
 import { createKeyVerifier, type KeyVerifier, type Verified } from "@appdb/adapters/keys/key-verifier";
 import type { Logger } from "@appdb/engine/ports";
 import type { KeySnapshots } from "../control-plane/keys/key-snapshots.ts";
+import type { KeptState } from "./kept-state.ts";
 import type { RoutedDatabase } from "./routing-table.ts";
 
 /** A database that nobody asks for is not followed for longer. */
 const IDLE_MS = 600_000;
 const LOOK_MS = 60_000;
 const RETRY_MS = 1_000;
+/** How long the first requests of a database wait for its keys. */
+const OPEN_MS = 2_000;
 
 export interface DatabaseKeysDeps {
   readonly snapshots: Pick<KeySnapshots, "publicKey" | "follow">;
   readonly log: Logger;
+  /** Of a gateway that is to start without PostgreSQL. */
+  readonly kept?: Pick<KeptState, "findKeys" | "keepKeys"> | undefined;
 }
 
 /** Checks keys of the databases that are asked for, in memory. */
@@ -60,45 +65,72 @@ interface Followed {
   stop(): void;
 }
 
-function follow({ snapshots, log }: DatabaseKeysDeps, database: RoutedDatabase): Followed {
-  const { organization, name, org_id } = database;
+function follow({ snapshots, log, kept }: DatabaseKeysDeps, database: RoutedDatabase): Followed {
+  const { id, organization, name, org_id } = database;
   let verifier: KeyVerifier | undefined;
+  let is_live = false;
   let stopFollowing: (() => void) | undefined;
   let is_stopped = false;
   let opening: Promise<void> | undefined;
   let next_try = 0;
   const open = async () => {
-    const made = verifierOf(await snapshots.publicKey(), organization, name);
-    const stop = await snapshots.follow(
-      { org_id, organization, database: name },
-      (text) => void made.apply(text, "live"),
-    );
+    const public_key = await snapshots.publicKey();
+    const made = verifierOf(public_key, organization, name);
+    const shown = public_key.export({ type: "spki", format: "der" }).toString("base64");
+    const stop = await snapshots.follow({ org_id, organization, database: name }, (snapshot) => {
+      if (made.apply(snapshot, "live") === "applied") kept?.keepKeys(id, { public_key: shown, snapshot });
+    });
     verifier = made;
+    is_live = true;
     if (is_stopped) stop();
     else stopFollowing = stop;
   };
   const openOnce = () => {
     opening ??= open().catch((error: unknown) => {
-      log.warn({ err: error, db: database.id }, "keys of a database cannot be had");
+      log.warn({ err: error, db: id }, "keys of a database cannot be had");
       next_try = performance.now() + RETRY_MS;
       opening = undefined;
     });
     return opening;
+  };
+  const openOrKept = async (key: string): Promise<Verified> => {
+    await withinTime(openOnce(), OPEN_MS);
+    const found = kept?.findKeys(id);
+    if (verifier === undefined && found !== undefined) {
+      const made = verifierOf(
+        createPublicKey({ key: Buffer.from(found.public_key, "base64"), type: "spki", format: "der" }),
+        organization,
+        name,
+      );
+      if (made.apply(found.snapshot, "kept") === "applied") verifier = made;
+    }
+    return verifier?.verify(key) ?? { outcome: "stale" };
   };
   return {
     organization,
     name,
     used_at: 0,
     verify(key) {
-      if (verifier !== undefined) return verifier.verify(key);
-      if (performance.now() < next_try) return { outcome: "stale" };
-      return openOnce().then(() => verifier?.verify(key) ?? { outcome: "stale" });
+      const may_try = !is_live && performance.now() >= next_try;
+      if (verifier === undefined) return may_try ? openOrKept(key) : { outcome: "stale" };
+      // by what was kept, until the control plane is heard again
+      if (may_try) void openOnce();
+      return verifier.verify(key);
     },
     stop() {
       is_stopped = true;
       stopFollowing?.();
     },
   };
+}
+
+async function withinTime(work: Promise<void>, most_ms: number): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const over = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, most_ms);
+  });
+  await Promise.race([work, over]);
+  clearTimeout(timer);
 }
 
 function verifierOf(public_key: KeyObject, organization: string, database: string): KeyVerifier {

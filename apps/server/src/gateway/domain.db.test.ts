@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, renameSync, rmSync, statSync } from "node:fs";
 import { type ClientHttp2Session, connect as connectHttp2, constants } from "node:http2";
 import { request } from "node:https";
 import { connect } from "node:net";
@@ -9,8 +9,11 @@ import { connect as connectTls } from "node:tls";
 import { eventually } from "@appdb/testkit/eventually";
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { createKeySnapshots } from "../control-plane/keys/key-snapshots.ts";
+import { createNotifications } from "../database/notifications.ts";
+import { openDatabase } from "../database/pool.ts";
 import { type GatewayStage, openGatewayStage, type StubPod } from "../testing/gateway-stage.ts";
-import { openServer, type TestServer } from "../testing/open-server.ts";
+import { openServer, type TestServer, testMasterKey } from "../testing/open-server.ts";
 import { type OrgStage, openOrgStage } from "../testing/people.ts";
 import { readCertificate, watchCertificate } from "./certificate.ts";
 
@@ -59,11 +62,11 @@ function makeCertificate(name: string) {
 
 const tls = () => ({ ca: readFileSync(files.cert_file), servername: `x.${DOMAIN}` });
 
-async function get(asked: string): Promise<{ status: number; text: string }> {
+async function get(asked: string, to = port, shown = key): Promise<{ status: number; text: string }> {
   return await new Promise((resolve, reject) => {
-    const headers = { host: asked, "x-api-key": key };
+    const headers = { host: asked, "x-api-key": shown };
     const call = request(
-      { host: "127.0.0.1", port, path: "/ingest/docs", headers, agent: false, ...tls() },
+      { host: "127.0.0.1", port: to, path: "/ingest/docs", headers, agent: false, ...tls() },
       (answer) => {
         let text = "";
         answer.on("data", (chunk) => {
@@ -114,6 +117,32 @@ test("HTTP/2 streams a body and its answer as HTTP/1.1 does", async () => {
     ...{ method: "POST", url: "/docs?a=b", body: "one two" },
     headers: { host, cookie: "a=1; b=2", "transfer-encoding": "chunked" },
   });
+});
+
+test("a gateway that starts while PostgreSQL is down goes on with the routes and keys that it kept, in a private file", async () => {
+  const state_file = join(folder, "gateway.json");
+  const config = { domain: DOMAIN, port: 0, tls: files };
+  {
+    await using first = await openGatewayStage(server, { config, deps: { state_file } });
+    expect((await get(host, first.gateway.port)).status).toBe(200);
+  }
+  expect(statSync(state_file).mode & 0o077).toBe(0);
+  const log = createSilentLog();
+  await using down = openDatabase("postgresql:///none?host=/nowhere", log);
+  await using notifications = createNotifications(down.pool.options, log);
+  const snapshots = createKeySnapshots({
+    db: down.db,
+    log,
+    notifications,
+    master_key: testMasterKey(server.deps.config),
+  });
+  const deps = { state_file, db: down.db, notifications, snapshots, log };
+  await using second = await openGatewayStage(server, { config, deps });
+  expect((await get(host, second.gateway.port)).status).toBe(200);
+  expect((await get(host, second.gateway.port, `${key}x`)).status).toBe(401);
+  expect(log.lines.map(({ message }) => message)).toContain(
+    "the gateway goes on with the routes that it knows: PostgreSQL does not answer",
+  );
 });
 
 test("plain http is not answered", async () => {

@@ -13,6 +13,7 @@ import { type Exchange, hostOf } from "./exchange.ts";
 import { followRoutes } from "./follow-routes.ts";
 import { createGatewayMetrics } from "./gateway-metrics.ts";
 import { type HandleDeps, handleRequest } from "./handle-request.ts";
+import { openKeptState } from "./kept-state.ts";
 import { createPodAgents } from "./pod-agents.ts";
 import { createPodPlaces } from "./pod-places.ts";
 import { createRateLimits } from "./rate-limits.ts";
@@ -29,6 +30,8 @@ export interface GatewayDeps {
   readonly snapshots: Pick<KeySnapshots, "publicKey" | "follow">;
   readonly recordEvent: RecordEvent;
   readonly metrics: Registry;
+  /** Where a gateway keeps what it needs to start while PostgreSQL is down; undefined where it would not start then anyway. */
+  readonly state_file?: string | undefined;
 }
 
 export interface Gateway extends AsyncDisposable {
@@ -44,7 +47,9 @@ const STOP_MS = 10_000;
 export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
   const { config, log, db } = deps;
   const table = createRoutingTable();
-  const keys = createDatabaseKeys(deps);
+  const kept = deps.state_file === undefined ? undefined : openKeptState(deps.state_file, log);
+  table.replace(kept?.databases ?? []);
+  const keys = createDatabaseKeys({ ...deps, kept });
   const agents = createPodAgents();
   const places = createPodPlaces(deps.place);
   const in_flight = new Map<string, number>();
@@ -55,14 +60,14 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
     waking: createWaking({ ...deps, table }),
   };
   const handle = (exchange: Exchange) => handleRequest(handling, exchange);
-  const { domain } = config;
+  const { access_log, domain } = config;
   const ports =
     domain === undefined
       ? createDatabasePorts({
           ...{ db, log, table, host: config.host },
           createServer: (id) =>
             createPlainServer(
-              createAccept({ log, metrics, handle, is_secure: false, findDatabase: () => table.byId(id) }),
+              createAccept({ log, metrics, access_log, handle, is_secure: false, findDatabase: () => table.byId(id) }),
               metrics,
             ),
         })
@@ -71,6 +76,7 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
   const following = await followRoutes({ ...deps, table });
   const look = () => {
     is_due = false;
+    kept?.keepRoutes(table.all());
     agents.keepOnly(new Set(places.serving(table).map(({ http_socket }) => http_socket)));
     return ports?.follow();
   };
@@ -88,6 +94,7 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
           accept: createAccept({
             log,
             metrics,
+            access_log,
             handle,
             is_secure: true,
             findDatabase: (req) => table.byLabel(labelOf(hostOf(req), domain)),
@@ -98,6 +105,7 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
     await Promise.all([whole?.stop(STOP_MS), ports?.stop(STOP_MS)]);
     keys[Symbol.dispose]();
     agents[Symbol.dispose]();
+    kept?.[Symbol.dispose]();
   };
   let stopped: Promise<void> | undefined;
   return { table, port: whole?.port, [Symbol.asyncDispose]: () => (stopped ??= stop()) };

@@ -1,6 +1,7 @@
 import type { EventEmitter } from "node:events";
 import { createServer, type Server } from "node:http";
 import type { Logger } from "@appdb/engine/ports";
+import type { GatewayConfig } from "../config-gateway.ts";
 import { answerBadHttp } from "./bad-http.ts";
 import { createRequestIds, type Exchange, type GatewayRequest, type GatewayResponse } from "./exchange.ts";
 import type { GatewayMetrics } from "./gateway-metrics.ts";
@@ -31,6 +32,7 @@ export interface AcceptDeps {
   readonly log: Logger;
   readonly metrics: GatewayMetrics;
   readonly is_secure: boolean;
+  readonly access_log: GatewayConfig["access_log"];
   /** Whose services are asked for; undefined when it is nobody's address. */
   findDatabase(req: GatewayRequest): RoutedDatabase | undefined;
   /** Answers the status that the client was given. */
@@ -41,6 +43,7 @@ export interface AcceptDeps {
 export function createAccept(deps: AcceptDeps): Accept {
   const nameRequest = createRequestIds();
   const { log, metrics } = deps;
+  const least = { all: 100, errors: 500, off: undefined }[deps.access_log];
   return (req, res, awaits_continue) => {
     const id = nameRequest(req.headers);
     const exchange: Exchange = {
@@ -53,12 +56,13 @@ export function createAccept(deps: AcceptDeps): Accept {
     void deps.handle(exchange).then((status) => {
       const ms = performance.now() - exchange.started_at;
       metrics.count(status, ms);
-      log.debug(
+      if (least === undefined || status < least) return;
+      log.info(
         {
           ...{ req: id, method: req.method, status, ms: Math.round(ms * 1_000) / 1_000, db: exchange.database?.id },
           ...{ service: exchange.service, route: exchange.path.split("?")[0], key: exchange.key },
         },
-        "request",
+        "request to a service",
       );
     });
   };

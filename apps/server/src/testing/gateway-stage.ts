@@ -1,7 +1,8 @@
 import { mkdirSync, rmSync } from "node:fs";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { Registry } from "prom-client";
 import type { GatewayConfig, GatewayLimits } from "../config-gateway.ts";
-import { type Gateway, startGateway } from "../gateway/gateway.ts";
+import { type Gateway, type GatewayDeps, startGateway } from "../gateway/gateway.ts";
 import { type ServicePlaces, servicePlaces } from "../pods/service-places.ts";
 import { type MadeDatabase, makeDatabase } from "./databases.ts";
 import type { TestServer } from "./open-server.ts";
@@ -38,13 +39,16 @@ export interface StubPod extends AsyncDisposable {
 
 export async function openGatewayStage(
   server: TestServer,
-  given: { readonly config?: Partial<Omit<GatewayConfig, "limits">>; readonly limits?: Partial<GatewayLimits> } = {},
+  given: {
+    readonly config?: Partial<Omit<GatewayConfig, "limits">>;
+    readonly limits?: Partial<GatewayLimits>;
+    readonly deps?: Partial<GatewayDeps>;
+  } = {},
 ): Promise<GatewayStage> {
   const { config, db } = server.deps;
   const place = { home: server.home, runtime_base: undefined };
   const gateway = await startGateway({
-    ...server.deps,
-    place,
+    ...{ ...server.deps, metrics: new Registry(), ...given.deps, place },
     config: { ...config.gateway, ...given.config, limits: { ...config.gateway.limits, ...given.limits } },
   });
   const pods = new Set<StubPod>();

@@ -1,0 +1,87 @@
+import { readFileSync } from "node:fs";
+import { writePrivateFile } from "@appdb/adapters/processes/private-files";
+import { DATABASE_STATES } from "@appdb/contract/routes/control-databases";
+import { SERVICE_STATES } from "@appdb/contract/routes/control-services";
+import type { Logger } from "@appdb/engine/ports";
+import * as z from "zod";
+import type { RoutedDatabase } from "./routing-table.ts";
+
+const WRITE_MS = 500;
+
+const databaseSchema = z.object({
+  ...{ id: z.string(), org_id: z.string(), organization: z.string(), name: z.string(), label: z.string() },
+  state: z.enum(DATABASE_STATES),
+  is_woken: z.boolean(),
+  port: z.int().nullable(),
+  services: z.array(
+    z.object({
+      ...{ id: z.string(), name: z.string(), state: z.enum(SERVICE_STATES) },
+      instance: z.int().nullable(),
+      is_wanted: z.boolean(),
+    }),
+  ),
+});
+const keysSchema = z.object({ public_key: z.string(), snapshot: z.string() });
+const stateSchema = z.object({ databases: z.array(databaseSchema), keys: z.record(z.string(), keysSchema) });
+
+/** What checks keys of a database: the key of whoever signs, SPKI in base64, and the last snapshot. */
+export type KeptKeys = z.output<typeof keysSchema>;
+
+/** What a gateway goes on with when it starts and PostgreSQL does not answer: in a file that only its owner reads. */
+export interface KeptState extends Disposable {
+  /** As they were when it was last written. */
+  readonly databases: readonly RoutedDatabase[];
+  keepRoutes(databases: Iterable<RoutedDatabase>): void;
+  findKeys(database_id: string): KeptKeys | undefined;
+  keepKeys(database_id: string, keys: KeptKeys): void;
+}
+
+/** Opens the file; one that is not there or cannot be read is as one that is empty. Changes are written after a moment, and at the end. */
+export function openKeptState(path: string, log: Logger): KeptState {
+  const state = read(path, log);
+  let timer: NodeJS.Timeout | undefined;
+  const write = () => {
+    clearTimeout(timer);
+    timer = undefined;
+    try {
+      writePrivateFile(path, JSON.stringify(state));
+    } catch (error) {
+      log.warn({ err: error }, "the gateway could not keep its routes for a start without PostgreSQL");
+    }
+  };
+  const writeSoon = () => {
+    timer ??= setTimeout(write, WRITE_MS);
+  };
+  return {
+    databases: state.databases,
+    keepRoutes(databases) {
+      state.databases = [...databases];
+      const known = new Set(state.databases.map(({ id }) => id));
+      for (const id of Object.keys(state.keys)) if (!known.has(id)) delete state.keys[id];
+      writeSoon();
+    },
+    findKeys: (id) => state.keys[id],
+    keepKeys(id, keys) {
+      state.keys[id] = keys;
+      writeSoon();
+    },
+    [Symbol.dispose]() {
+      if (timer !== undefined) write();
+    },
+  };
+}
+
+interface State {
+  databases: RoutedDatabase[];
+  readonly keys: Record<string, KeptKeys>;
+}
+
+function read(path: string, log: Logger): State {
+  try {
+    return stateSchema.parse(JSON.parse(readFileSync(path, "utf8")));
+  } catch (error) {
+    const is_new = error instanceof Error && "code" in error && error.code === "ENOENT";
+    if (!is_new) log.warn({ err: error }, "the routes that the gateway kept cannot be read; it waits for PostgreSQL");
+    return { databases: [], keys: {} };
+  }
+}
