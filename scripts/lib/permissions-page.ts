@@ -1,5 +1,5 @@
 import { PERMISSIONS, type Permission, ROLES, roleHas } from "@appdb/contract/control/permissions";
-import { CONTROL_ROUTES } from "@appdb/contract/routes/control-paths";
+import { CONTROL_ROUTES, type ControlRouteName, controlRoute } from "@appdb/contract/routes/control-paths";
 
 /** docs/permissions.md: who may do what in an organization, from the table that the checks read. */
 export function permissionsPage(generated: string): string {
@@ -26,12 +26,16 @@ export function permissionsPage(generated: string): string {
     "## What each route asks for",
     "",
     "`public`: nothing. `signed_in`: a person, or a key that acts as one. All else is a permission in the organization of the path.",
+    "`or manage`: a key with `manage` grants may call it as well, for the services that they name.",
     "",
     "| route | | asks for |",
     "|---|---|---|",
-    ...Object.values(CONTROL_ROUTES).map(
-      ({ method, path, summary, permission }) => `| \`${method} ${path}\` | ${summary} | \`${permission}\` |`,
-    ),
+    ...(Object.keys(CONTROL_ROUTES) as ControlRouteName[])
+      .map(controlRoute)
+      .map(
+        ({ by_grant, method, path, permission, summary }) =>
+          `| \`${method} ${path}\` | ${summary} | \`${permission}\`${by_grant === true ? " or `manage`" : ""} |`,
+      ),
   ];
   return `${lines.join("\n")}\n`;
 }

@@ -3,7 +3,7 @@ import type { Database } from "../../database/pool.ts";
 import type { ControlRoutes } from "../../http/checked-route.ts";
 import { endOf } from "../../http/end-of.ts";
 import type { LineStreams } from "../../http/line-streams.ts";
-import { manageGrants } from "../../http/manage-grants.ts";
+import { manageGrants, mayManageSome, notGranted } from "../../http/manage-grants.ts";
 import { servicePlaces } from "../../pods/service-places.ts";
 import type { RecordEvent } from "../events/event.ts";
 import type { Envelope } from "../secrets/envelope.ts";
@@ -32,9 +32,10 @@ const VERBS = {
 
 export function addServiceRoutes(routes: ControlRoutes, deps: ServiceRouteDeps): void {
   const { config, db, line_streams, recordEvent } = deps;
-  routes.add("serviceList", async ({ org, principal, query }) =>
-    listServices(deps, org, query, manageGrants(principal)),
-  );
+  routes.add("serviceList", async ({ org, principal, query }) => {
+    if (!mayManageSome(principal, query.database, undefined)) throw notGranted(principal);
+    return await listServices(deps, org, query, manageGrants(principal));
+  });
   routes.add("serviceShow", async ({ org, params }) => findService(deps, org, params.db, params.service));
   routes.add("servicePlan", async ({ org, params, body, principal, reply }) => {
     const application = await readApplication(deps, org, params.db, body, endOf(reply));

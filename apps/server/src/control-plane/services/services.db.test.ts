@@ -84,6 +84,10 @@ describe("services of an organization, and what is refused", () => {
       excludes: ['"other"'],
     },
     {
+      ...{ as: key, named: "a key that may manage one of another database", route: "serviceList" },
+      ...{ query: { database: "none" }, status: 403, includes: ["forbidden"] },
+    },
+    {
       as: "member",
       route: "serviceShow",
       params: INGEST,
