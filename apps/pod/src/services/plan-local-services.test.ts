@@ -1,6 +1,5 @@
-import type { Manifest, ManifestRoute, ManifestRowRoute, ManifestUpdateRoute } from "@appdb/contract/manifest";
+import type { Manifest, ManifestRoute, ManifestRowRoute } from "@appdb/contract/manifest";
 import type { Runtime } from "@appdb/contract/routes/local";
-import { compareRoutes } from "@appdb/engine/services/compare-routes";
 import { expect, test } from "vitest";
 import { type PlanLocalServicesInput, type PresentLocalService, planLocalServices } from "./plan-local-services.ts";
 import type { ServiceState } from "./state.ts";
@@ -21,37 +20,6 @@ function makeRoute(changes: Partial<ManifestRowRoute> = {}): ManifestRoute {
     ...changes,
   };
 }
-
-const makeUpdate = (changes: Partial<ManifestUpdateRoute> = {}): ManifestRoute => ({
-  kind: "update",
-  method: "post",
-  path: "/docs",
-  table: "docs",
-  key: ["title"],
-  inputs: ["note"],
-  outputs: ["title"],
-  on_error: "abort",
-  handler: null,
-  source,
-  ...changes,
-});
-
-const makeDelete = (match_columns: string[], table = "docs"): ManifestRoute => ({
-  kind: "delete",
-  method: "post",
-  path: "/docs",
-  table,
-  match_columns,
-  source,
-});
-
-const makeAnswerer = (name: string, response: Record<string, unknown> | null = null) => ({
-  id: `app:${name}`,
-  module: "app",
-  name,
-  parameters: ["title"],
-  response,
-});
 
 function makeManifest(routes: ManifestRoute[], changes: Partial<Manifest> = {}): Manifest {
   const column = (name: string, nullable: boolean) => ({
@@ -164,55 +132,11 @@ test("an unchanged service is left alone, also when the command ran in another t
 });
 
 test.each([
-  ["an added route", [makeRoute(), makeRoute({ path: "/more" })], "additive"],
-  ["a removed route", [], "destructive"],
-  ["an added output", [makeRoute({ outputs: ["id", "title"] })], "additive"],
-  ["cells that may fail", [makeRoute({ on_error: "ignore" })], "additive"],
-  ["a removed output", [makeRoute({ outputs: [] })], "destructive"],
-  ["an added optional input", [makeRoute({ inputs: ["title", "note"] })], "additive"],
-  ["an added required input", [makeRoute({ inputs: ["title", "author"] })], "destructive"],
-  ["a removed input", [makeRoute({ inputs: [] })], "destructive"],
-  ["another kind", [makeRoute({ kind: "compute" })], "destructive"],
-  ["another table", [makeRoute({ table: "other" })], "destructive"],
-])("%s is told as what it is for clients", (_what, routes, severity) => {
-  const before = makeManifest([makeRoute()]);
-  const after = makeManifest(routes, { modules: [{ path: "app.py", sha256: "2" }] });
-  const found = plan({ manifest: after, present: [makePresent(before)] });
-  const item = found.services[0];
-  expect(item?.resolution).toBe(severity === "additive" ? "update_additive" : "update_destructive");
-  expect(item?.ops.filter((op) => op.target === "route")).toMatchObject([{ severity }]);
-  expect(found.summary).toMatchObject({ destructive: severity === "additive" ? 0 : 1, restarts: 1 });
-});
-
-test.each([
-  ["an added input of an update", makeUpdate(), makeUpdate({ inputs: ["note", "author"] }), "additive"],
-  ["a removed input of an update", makeUpdate(), makeUpdate({ inputs: ["author"] }), "destructive"],
-  ["another key of an update", makeUpdate(), makeUpdate({ key: ["title", "author"] }), "destructive"],
-  ["an update in the place of an insert", makeRoute(), makeUpdate(), "destructive"],
-  ["an added match column", makeDelete(["note"]), makeDelete(["note", "author"]), "destructive"],
-  ["another table to delete from", makeDelete(["note"]), makeDelete(["note"], "other"), "destructive"],
-  ["an answer by a function", makeRoute(), makeRoute({ handler: makeAnswerer("f") }), "destructive"],
-  [
-    "a function of another name",
-    makeRoute({ handler: makeAnswerer("f") }),
-    makeRoute({ handler: makeAnswerer("g") }),
-    "additive",
-  ],
-  [
-    "a function that returns something else",
-    makeUpdate({ handler: makeAnswerer("f") }),
-    makeUpdate({ handler: makeAnswerer("f", { type: "string" }) }),
-    "destructive",
-  ],
-])("%s is told as what it is", (_what, before, after, severity) => {
-  const changed = makeManifest([after], { modules: [{ path: "app.py", sha256: "2" }] });
-  const found = plan({ manifest: changed, present: [makePresent(makeManifest([before]))] });
-  expect(found.services[0]?.ops.filter((op) => op.target === "route")).toMatchObject([{ severity }]);
-});
-
-test("a delete with the same columns is no change", () => {
-  const manifest = makeManifest([makeDelete(["note"])]);
-  expect(plan({ manifest, present: [makePresent(manifest)] }).in_agreement).toBe(true);
+  ["an added route", [makeRoute(), makeRoute({ path: "/more" })], "update_additive", 0],
+  ["a removed output", [makeRoute({ outputs: [] })], "update_destructive", 1],
+] as const)("%s makes the update what it is for clients", (_what, routes, resolution, destructive) => {
+  const found = plan({ manifest: makeManifest([...routes]), present: [makePresent(makeManifest([makeRoute()]))] });
+  expect(found).toMatchObject({ services: [{ resolution }], summary: { destructive, restarts: 1 } });
 });
 
 test("a file that the application imports restarts it, and is named", () => {
@@ -304,20 +228,4 @@ test("services that the file no longer defines are extras and change nothing", (
   const manifest = makeManifest([makeRoute()], { services: [] });
   const found = plan({ manifest, present: [makePresent(makeManifest([makeRoute()]))] });
   expect(found).toMatchObject({ services: [], extras: ["ingest"], in_agreement: true });
-});
-
-test("another export is told by its table, never by its URL", () => {
-  const to = (url: string, table: string) => ({
-    export_sql: { db_connect: { url }, table, db_schema: null, method: "insert" as const },
-  });
-  const before = makeManifest([makeRoute(to("postgresql://u:hunter2@a/db", "copies"))]);
-  const after = makeManifest([makeRoute(to("postgresql://u:hunter3@a/db", "copies"))]);
-  const ops = compareRoutes(before, after, "ingest");
-  expect(ops).toMatchObject([
-    { severity: "additive", description: expect.stringContaining("exports its rows to copies") },
-  ]);
-  expect(JSON.stringify(ops)).not.toContain("hunter");
-  expect(compareRoutes(after, makeManifest([makeRoute()]), "ingest")).toMatchObject([
-    { description: expect.stringContaining("exports its rows no longer") },
-  ]);
 });

@@ -1,0 +1,152 @@
+import type { Manifest, ManifestRoute, ManifestRowRoute, ManifestUpdateRoute } from "@appdb/contract/manifest";
+import { expect, test } from "vitest";
+import { compareRoutes } from "./compare-routes.ts";
+
+const source = { file: "app.py", line: 1 };
+
+function makeRoute(changes: Partial<ManifestRowRoute> = {}): ManifestRoute {
+  return {
+    kind: "insert",
+    method: "post",
+    path: "/docs",
+    table: "docs",
+    inputs: ["title"],
+    outputs: ["id"],
+    on_error: "abort",
+    handler: null,
+    source,
+    ...changes,
+  };
+}
+
+const makeUpdate = (changes: Partial<ManifestUpdateRoute> = {}): ManifestRoute => ({
+  kind: "update",
+  method: "post",
+  path: "/docs",
+  table: "docs",
+  key: ["title"],
+  inputs: ["note"],
+  outputs: ["title"],
+  on_error: "abort",
+  handler: null,
+  source,
+  ...changes,
+});
+
+const makeDelete = (match_columns: string[], table = "docs"): ManifestRoute => ({
+  kind: "delete",
+  method: "post",
+  path: "/docs",
+  table,
+  match_columns,
+  source,
+});
+
+const makeAnswerer = (name: string, response: Record<string, unknown> | null = null) => ({
+  id: `app:${name}`,
+  module: "app",
+  name,
+  parameters: ["title"],
+  response,
+});
+
+function makeManifest(routes: ManifestRoute[], changes: Partial<Manifest> = {}): Manifest {
+  const column = (name: string, nullable: boolean) => ({
+    name,
+    type: { kind: "string" as const },
+    nullable,
+    primary_key: false,
+    computed: null,
+    comment: null,
+    custom_metadata: null,
+    renamed_from: null,
+    source,
+  });
+  return {
+    manifest_version: 1,
+    library_version: "0.8.0",
+    warnings: [],
+    python_version: "3.11.7",
+    app_file: "app.py",
+    tables: [
+      {
+        name: "docs",
+        model: "Docs",
+        comment: null,
+        custom_metadata: null,
+        columns: [column("title", false), column("note", true), column("author", false)],
+        primary_key: [],
+        indexes: [],
+        renamed_from: null,
+        has_default_idxs: true,
+        source,
+      },
+    ],
+    functions: [],
+    queries: [],
+    resource_pools: [],
+    services: [{ name: "ingest", prefix: "", routes, source }],
+    modules: [{ path: "app.py", sha256: "1" }],
+    ...changes,
+  };
+}
+
+test.each([
+  ["an added route", [makeRoute(), makeRoute({ path: "/more" })], "additive"],
+  ["a removed route", [], "destructive"],
+  ["an added output", [makeRoute({ outputs: ["id", "title"] })], "additive"],
+  ["cells that may fail", [makeRoute({ on_error: "ignore" })], "additive"],
+  ["a removed output", [makeRoute({ outputs: [] })], "destructive"],
+  ["an added optional input", [makeRoute({ inputs: ["title", "note"] })], "additive"],
+  ["an added required input", [makeRoute({ inputs: ["title", "author"] })], "destructive"],
+  ["a removed input", [makeRoute({ inputs: [] })], "destructive"],
+  ["another kind", [makeRoute({ kind: "compute" })], "destructive"],
+  ["another table", [makeRoute({ table: "other" })], "destructive"],
+])("%s is told as what it is for clients", (_what, routes, severity) => {
+  expect(compareRoutes(makeManifest([makeRoute()]), makeManifest(routes), "ingest")).toMatchObject([{ severity }]);
+});
+
+test.each([
+  ["an added input of an update", makeUpdate(), makeUpdate({ inputs: ["note", "author"] }), "additive"],
+  ["a removed input of an update", makeUpdate(), makeUpdate({ inputs: ["author"] }), "destructive"],
+  ["another key of an update", makeUpdate(), makeUpdate({ key: ["title", "author"] }), "destructive"],
+  ["an update in the place of an insert", makeRoute(), makeUpdate(), "destructive"],
+  ["an added match column", makeDelete(["note"]), makeDelete(["note", "author"]), "destructive"],
+  ["another table to delete from", makeDelete(["note"]), makeDelete(["note"], "other"), "destructive"],
+  ["an answer by a function", makeRoute(), makeRoute({ handler: makeAnswerer("f") }), "destructive"],
+  [
+    "a function of another name",
+    makeRoute({ handler: makeAnswerer("f") }),
+    makeRoute({ handler: makeAnswerer("g") }),
+    "additive",
+  ],
+  [
+    "a function that returns something else",
+    makeUpdate({ handler: makeAnswerer("f") }),
+    makeUpdate({ handler: makeAnswerer("f", { type: "string" }) }),
+    "destructive",
+  ],
+])("%s is told as what it is", (_what, before, after, severity) => {
+  expect(compareRoutes(makeManifest([before]), makeManifest([after]), "ingest")).toMatchObject([{ severity }]);
+});
+
+test("a delete with the same columns is no change", () => {
+  const manifest = makeManifest([makeDelete(["note"])]);
+  expect(compareRoutes(manifest, manifest, "ingest")).toEqual([]);
+});
+
+test("another export is told by its table, never by its URL", () => {
+  const to = (url: string, table: string) => ({
+    export_sql: { db_connect: { url }, table, db_schema: null, method: "insert" as const },
+  });
+  const before = makeManifest([makeRoute(to("postgresql://u:hunter2@a/db", "copies"))]);
+  const after = makeManifest([makeRoute(to("postgresql://u:hunter3@a/db", "copies"))]);
+  const ops = compareRoutes(before, after, "ingest");
+  expect(ops).toMatchObject([
+    { severity: "additive", description: expect.stringContaining("exports its rows to copies") },
+  ]);
+  expect(JSON.stringify(ops)).not.toContain("hunter");
+  expect(compareRoutes(after, makeManifest([makeRoute()]), "ingest")).toMatchObject([
+    { description: expect.stringContaining("exports its rows no longer") },
+  ]);
+});
