@@ -12,7 +12,9 @@ let key: string;
 
 beforeAll(async () => {
   server = await openServer();
-  stage = await openGatewayStage(server, { limits: { request_ms: 2_000, body_bytes: 1_000, upload_bytes: 2_000 } });
+  stage = await openGatewayStage(server, {
+    limits: { request_ms: 2_000, body_bytes: 1_000, upload_bytes: 2_000, in_flight: 30 },
+  });
   people = await openOrgStage(server);
   key = await stage.makeKey(people.org, people.owner, "caller");
 });
@@ -174,6 +176,31 @@ describe("what a service does not do", () => {
       expect((await call(url)).json).toMatchObject({ status: 503, code: "service_not_available" }),
     );
   });
+});
+
+test("no more requests are under way than may be, and a body without a length is counted as it comes", async () => {
+  const held: (() => void)[] = [];
+  const { url, pod } = await openService((req, res) => {
+    if (req.url === "/held") held.push(() => res.end());
+    else req.resume().on("end", () => res.end());
+  });
+  const calls = Array.from({ length: 30 }, () => call(`${url}/held`));
+  await eventually(() => expect(held).toHaveLength(30));
+  const refused = await call(`${url}/held`);
+  expect(refused.json).toMatchObject({ status: 503, code: "overloaded" });
+  expect(refused.headers.get("retry-after")).toBe("1");
+  for (const release of held) release();
+  expect((await Promise.all(calls)).every(({ status }) => status === 200)).toBe(true);
+  const head = `POST /ingest/docs HTTP/1.1\r\nHost: x\r\nX-api-key: ${key}\r\nContent-Type: application/json\r\n`;
+  const chunk = `3e8\r\n${" ".repeat(1_000)}\r\n`;
+  const long = await sendRaw(url, `${head}Transfer-Encoding: chunked\r\n\r\n${chunk}${chunk}0\r\n\r\n`);
+  expect(long).toMatch(/^HTTP\/1\.1 413 /);
+  const seen = pod.requests.length;
+  const said = await sendRaw(url, `${head}Content-Length: 1001\r\nExpect: 100-continue\r\n\r\n`);
+  expect(said, "before it is sent").toMatch(/^HTTP\/1\.1 413 /);
+  expect(pod.requests).toHaveLength(seen);
+  const awaited = await sendRaw(url, `${head}Content-Length: 2\r\nExpect: 100-continue\r\nConnection: close\r\n\r\n{}`);
+  expect(awaited).toMatch(/^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 /);
 });
 
 describe("odd bytes", () => {
