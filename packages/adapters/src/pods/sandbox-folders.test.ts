@@ -35,5 +35,10 @@ test.runIf(process.getuid?.() === 0)(
         `${join(data, "log")} is a link to ${kept} that another user made`,
       );
     expect(statSync(kept)).toMatchObject({ uid: 0, mode: 0o40700, nlink: 2 });
+
+    // what one pod of a user keeps private, another one of the same user's reads as it is
+    chmodSync(data, 0o700);
+    giveFolders([{ path: data, mode: "read" }], POD);
+    expect(statSync(data).mode).toBe(0o40700);
   },
 );

@@ -6,8 +6,8 @@ import type { PodFolder } from "./pod-driver.ts";
 const OTHERS_READ = 0o005;
 
 /**
- * Makes folders ready for a pod of that user: what it writes becomes the user's own, with all that is in it; what it reads can be
- * entered by others, which says nothing of the folders above it. Only root does this; nobody else has another user's pods.
+ * Makes folders ready for a pod of that user: what it writes becomes the user's own, with all that is in it; what it reads and
+ * is not the user's already can be entered by others, which says nothing of the folders above it. Only root does this; nobody else has another user's pods.
  * @throws pod_failed for a folder that somebody could have put another one in place of
  */
 export function giveFolders(folders: readonly PodFolder[], uid: number): void {
@@ -19,6 +19,8 @@ export function giveFolders(folders: readonly PodFolder[], uid: number): void {
       continue;
     }
     const found = lstatSync(path, { throwIfNoEntry: false });
+    // of another pod of the same user's: what that keeps private stays so
+    if (found?.uid === uid) continue;
     if (found?.isDirectory() && (found.mode & OTHERS_READ) !== OTHERS_READ) chmodSync(path, found.mode | OTHERS_READ);
   }
 }
