@@ -15,3 +15,18 @@ export function createLogger(file: RotatingFile, level: string): Logger {
     { write: (line: string) => file.write(line) },
   );
 }
+
+/** Writes a line of a log for each request. */
+export type RequestLog = (fields: Readonly<Record<string, unknown>>) => void;
+
+/**
+ * Lines as those of `createLogger`, written within a tenth of a second, many at once. They are made without pino, whose redaction takes
+ * three times as long: what is told here is to be free of secrets.
+ */
+export function createRequestLog(file: RotatingFile): RequestLog {
+  const { pid } = process;
+  return (fields) => {
+    const line = { level: "info", time: new Date().toISOString(), pid, ...fields, msg: "request" };
+    file.writeSoon(`${JSON.stringify(line)}\n`);
+  };
+}

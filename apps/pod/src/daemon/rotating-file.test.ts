@@ -1,6 +1,7 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { eventually } from "@appdb/testkit/eventually";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { RotatingFile } from "./rotating-file.ts";
 
@@ -56,4 +57,21 @@ test("what cannot be written is lost, and once it can the log says how much and 
   expect(empty).toBe("");
   expect(JSON.parse(note ?? "")).toMatchObject({ level: "warn", lost: 2, reason: expect.stringContaining("logs") });
   expect(lines).toEqual(["three", "four", ""]);
+});
+
+test("lines that may wait are written together, before what is written at once, and none is lost at the end", async () => {
+  const path = join(folder, "daemon.log");
+  const read = () => (existsSync(path) ? readFileSync(path, "utf8") : "");
+  {
+    using file = new RotatingFile({ path, max_bytes: 1_000, keep: 1 });
+    file.writeSoon("one\n");
+    file.writeSoon("two\n");
+    expect(read()).toBe("");
+    file.write("three\n");
+    expect(read()).toBe("one\ntwo\nthree\n");
+    file.writeSoon("four\n");
+    await eventually(() => expect(read()).toContain("four"));
+    file.writeSoon("five\n");
+  }
+  expect(read()).toBe("one\ntwo\nthree\nfour\nfive\n");
 });

@@ -1,7 +1,10 @@
 import { closeSync, fstatSync, mkdirSync, openSync, renameSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
 
-/** Lines are small and rare enough to be written at once: what was logged before a kill is on the disk. */
+const SOON_MS = 100;
+const SOON_CHARACTERS = 65_536;
+
+/** What `write` takes is small and rare enough to be written at once: what was logged before a kill is on the disk. */
 export interface RotatingFileOptions {
   readonly path: string;
   /** A file that has grown past this moves to `.1`, that to `.2` and so on. */
@@ -21,12 +24,35 @@ export class RotatingFile implements Disposable {
   #size = 0;
   #lost = 0;
   #reason = "";
+  #waiting = "";
+  #timer: NodeJS.Timeout | undefined;
 
   constructor(options: RotatingFileOptions) {
     this.#options = options;
   }
 
   write(text: string): void {
+    this.flush();
+    this.#write(text);
+  }
+
+  /** Writes within a tenth of a second, many lines at once, in the order of all writes; a process that is killed takes them with it. */
+  writeSoon(text: string): void {
+    this.#waiting += text;
+    if (this.#waiting.length >= SOON_CHARACTERS) this.flush();
+    else this.#timer ??= setTimeout(() => this.flush(), SOON_MS).unref();
+  }
+
+  /** Writes what waits. */
+  flush(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    const text = this.#waiting;
+    this.#waiting = "";
+    if (text !== "") this.#write(text);
+  }
+
+  #write(text: string): void {
     try {
       this.#append(Buffer.from(this.#lost === 0 ? text : this.#describeLoss() + text));
       this.#lost = 0;
@@ -37,6 +63,11 @@ export class RotatingFile implements Disposable {
   }
 
   [Symbol.dispose](): void {
+    this.flush();
+    this.#close();
+  }
+
+  #close(): void {
     if (this.#fd !== undefined) closeSync(this.#fd);
     this.#fd = undefined;
   }
@@ -59,7 +90,7 @@ export class RotatingFile implements Disposable {
   #open(coming: number): number {
     const { path, max_bytes } = this.#options;
     if (this.#fd !== undefined && this.#size > 0 && this.#size + coming > max_bytes) {
-      this[Symbol.dispose]();
+      this.#close();
       this.#shift();
     }
     if (this.#fd === undefined) {

@@ -7,7 +7,7 @@ import type { Logger } from "@appdb/engine/ports";
 import type { FastifyInstance } from "fastify";
 import type { ZodType } from "zod";
 import { readPodLauncher } from "../config.ts";
-import { createLogger } from "../daemon/logger.ts";
+import { createLogger, createRequestLog, type RequestLog } from "../daemon/logger.ts";
 import { RotatingFile } from "../daemon/rotating-file.ts";
 
 const LOG_BYTES = 5_000_000;
@@ -25,21 +25,22 @@ interface AnyPodSpec {
 }
 
 /**
- * What all pods have in common: they are told what to do on their standard input, and keep their log in `log_folder`. Gives the
- * exit status.
+ * What all pods have in common: they are told what to do on their standard input, and keep their log in `log_folder`; `logRequest`
+ * writes there too. Gives the exit status.
  * @throws pod_failed for what is no spec; what `run` throws
  */
 export async function runPod<Spec extends AnyPodSpec>(
   schema: ZodType<Spec>,
-  run: (spec: Spec, log: Logger) => Promise<void>,
+  run: (spec: Spec, log: Logger, logRequest: RequestLog) => Promise<void>,
 ): Promise<number> {
   process.umask(PRIVATE_UMASK);
   const spec = readSpec(schema, await text(process.stdin));
   using log_file = new RotatingFile({ path: join(spec.log_folder, "pod.log"), max_bytes: LOG_BYTES, keep: LOG_FILES });
+  process.once("exit", () => log_file.flush());
   const log = createLogger(log_file, "info");
   try {
     for (const notice of spec.notices) log.warn({}, notice);
-    await run(spec, log);
+    await run(spec, log, createRequestLog(log_file));
     log.info({}, "the pod has stopped");
     return 0;
   } catch (error) {

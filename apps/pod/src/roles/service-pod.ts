@@ -10,6 +10,7 @@ import { type ServicePodHealth, type ServicePodSpec, servicePodSpecSchema } from
 import { VERSION } from "@appdb/contract/version";
 import type { Logger } from "@appdb/engine/ports";
 import { listenForStop } from "../daemon/listen-for-stop.ts";
+import type { RequestLog } from "../daemon/logger.ts";
 import { serveOnSocket } from "../http/serve-endpoints.ts";
 import { printMetrics } from "../http/service-metrics.ts";
 import { createRequestMetrics } from "../service-api/request-metrics.ts";
@@ -35,7 +36,7 @@ export async function runServicePod(): Promise<number> {
   return await runPod(servicePodSpecSchema, serveService);
 }
 
-async function serveService(spec: ServicePodSpec, log: Logger): Promise<void> {
+async function serveService(spec: ServicePodSpec, log: Logger, logRequest: RequestLog): Promise<void> {
   const stop = listenForStop("pod", log);
   let requestDrain = () => {};
   const drained = new Promise<string>((resolve) => {
@@ -62,7 +63,7 @@ async function serveService(spec: ServicePodSpec, log: Logger): Promise<void> {
     rmSync(socket, { force: true });
     await using http = await serveOnSocket(service.endpoints, {
       ...{ socket, log, body_bytes: spec.limits.body_bytes, prefix: `/${spec.service}` },
-      prepare: (server) => watchRequests(server, { keys, traffic, metrics, log }),
+      prepare: (server) => watchRequests(server, { keys, traffic, metrics, logRequest }),
     });
     await Promise.race([service.startPython(), stop.requested]);
     lifecycle.state = "ready";

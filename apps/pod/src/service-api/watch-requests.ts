@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
-import type { Logger } from "@appdb/engine/ports";
 import type { FastifyInstance, FastifyRequest } from "fastify";
+import type { RequestLog } from "../daemon/logger.ts";
 import type { RequestMetrics } from "./request-metrics.ts";
 import type { ServiceKeys } from "./service-keys.ts";
 import type { Traffic } from "./traffic.ts";
@@ -9,7 +9,8 @@ export interface WatchDeps {
   readonly keys: Pick<ServiceKeys, "check">;
   readonly traffic: Traffic;
   readonly metrics: RequestMetrics;
-  readonly log: Logger;
+  /** For a line of each request. */
+  readonly logRequest: RequestLog;
 }
 
 /** What web servers call a request that its client has left. */
@@ -20,7 +21,7 @@ const CLIENT_GONE = 499;
  * it: a line of the log, the metrics, and whether the service is in use.
  */
 export function watchRequests(server: FastifyInstance, deps: WatchDeps): void {
-  const { keys, traffic, metrics, log } = deps;
+  const { keys, traffic, metrics, logRequest } = deps;
   server.decorateRequest("caller", undefined);
   server.addHook("onRequest", (request, reply, done) => {
     const started_at = performance.now();
@@ -33,7 +34,7 @@ export function watchRequests(server: FastifyInstance, deps: WatchDeps): void {
       const status = reply.raw.writableFinished ? reply.raw.statusCode : CLIENT_GONE;
       const fields = { req: id, method, route: route ?? pathOf(raw), status, ms: Math.round(ms * 10) / 10, key };
       // those who read a log leave them out unless they ask for them
-      log.info(is_health ? { ...fields, health: true } : fields, "request");
+      logRequest(is_health ? { ...fields, health: true } : fields);
       if (!is_health) metrics.observe({ method, route, status, seconds: ms / 1_000 });
     });
     if (is_health || isPreflight(request)) {
