@@ -16,6 +16,7 @@ import { OpenDatabases } from "./databases/open-databases.ts";
 import { TableInserts } from "./databases/table-inserts.ts";
 import { TreeManifests } from "./databases/tree-manifests.ts";
 import { createTreeRuntimes, type TreeRuntimes } from "./databases/tree-runtimes.ts";
+import { UseMeter } from "./databases/use-meter.ts";
 
 /** How long PostgreSQL may take to say who is connected. */
 const HEALTH_MS = 1_500;
@@ -28,6 +29,7 @@ export interface DatabasePodDeps {
   readonly clock: Clock;
   /** For how long ago something is: nobody sets it. */
   readonly steady: Clock;
+  readonly meter: Pick<UseMeter, "read">;
   readonly log: Logger;
   readonly postgres: PostgresProvider;
   /** Resolves when PostgreSQL has started and the catalog, if there is one, is of this version's format. Safe to repeat.
@@ -123,6 +125,7 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
     database,
     clock,
     steady,
+    meter: new UseMeter(steady),
     log,
     postgres,
     ready() {

@@ -59,6 +59,12 @@ export const podHealthSchema = z.object({
   disk_limit_bytes: z.int(),
   /** Writes are refused with `disk_full` until there is room again. */
   is_disk_full: z.boolean(),
+  /** What it has used since its start, `run` being another for each start: processors by all of its processes, those that ended included,
+   *  and time. Null where the system does not say, and by pods of older versions. */
+  metered: z
+    .object({ run: z.string(), cpu_ms: z.int().min(0), awake_ms: z.int().min(0) })
+    .nullable()
+    .default(null),
 });
 export type PodHealth = z.infer<typeof podHealthSchema>;
 

@@ -196,10 +196,12 @@ export function createFakePods(folder: string): FakePods {
 }
 
 function healthOf({ pid, started_at }: FakePod): PodHealth {
+  const awake_ms = Math.max(0, Date.now() - Date.parse(started_at));
   return {
     ...{ version: VERSION, pid: pid ?? 0, state: "ready", postgres: "up", busy: null },
-    idle_ms: Math.max(0, Date.now() - Date.parse(started_at)),
+    idle_ms: awake_ms,
     ...{ disk_bytes: 40_000_000, disk_limit_bytes: 10_000_000_000, is_disk_full: false },
+    metered: { run: started_at, cpu_ms: 100, awake_ms },
   };
 }
 

@@ -51,7 +51,7 @@ export function describeBuild({ last_build }: Database): string | null {
   return error === null ? "failed" : `failed: ${error.detail} (${error.code})`;
 }
 
-function resourceRows({ desired_resources, resources, usage }: Database): [string, string][] {
+function resourceRows({ desired_resources, resources, usage, used }: Database): [string, string][] {
   const row = (name: string, is: number, desired: number, unit: string, used = ""): [string, string] => {
     const wish = is === desired ? "" : `   desired ${desired}${unit}`;
     return [name, `${is}${unit}${wish}${used}`];
@@ -67,6 +67,7 @@ function resourceRows({ desired_resources, resources, usage }: Database): [strin
     row("memory", resources.memory_mb, desired_resources.memory_mb, " MiB", memory),
     row("disk", resources.disk_gb, desired_resources.disk_gb, " GiB", disk),
     row("workers", resources.workers, desired_resources.workers, ""),
+    ["used", `${formatAge(used.cpu_seconds)} of processors, awake ${formatAge(used.awake_seconds)}`],
   ];
 }
 

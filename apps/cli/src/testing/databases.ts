@@ -24,6 +24,7 @@ export const DATABASE: Database = {
   wake_on_request: true,
   awake_because: null,
   usage: null,
+  used: { cpu_seconds: 0, awake_seconds: 0 },
   pods: [],
   operation: null,
   purged_at: null,

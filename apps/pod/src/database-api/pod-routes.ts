@@ -26,7 +26,7 @@ export function addPodRoutes(app: FastifyInstance, deps: DatabasePodDeps): void 
   });
 }
 
-async function readHealth({ postgres, use, disk, lifecycle, steady }: DatabasePodDeps): Promise<PodHealth> {
+async function readHealth({ postgres, use, disk, lifecycle, meter, steady }: DatabasePodDeps): Promise<PodHealth> {
   const server = postgres.state();
   // before that PostgreSQL has to do what makes it ready
   const busy = server === "up" && lifecycle.is_ready ? await use.describe().catch(() => undefined) : undefined;
@@ -40,5 +40,6 @@ async function readHealth({ postgres, use, disk, lifecycle, steady }: DatabasePo
     busy: busy ?? null,
     idle_ms: Math.max(0, Math.round(steady.now() - use.last_used_at)),
     ...disk.describe(),
+    metered: meter.read(),
   };
 }

@@ -153,6 +153,10 @@ test("PostgreSQL that is killed comes back by itself with every row, and health 
   });
   await pod.ready();
   expect((await pod.ask("GET", "/v1/tables/docs")).json()).toMatchObject({ rows: 5 });
+  const { metered } = (await pod.ask("GET", "/v1/health")).json<{ metered: { cpu_ms: number; awake_ms: number } }>();
+  expect(metered.awake_ms).toBeGreaterThan(metered.cpu_ms / 16);
+  // to start Node alone takes more
+  expect(metered.cpu_ms).toBeGreaterThan(50);
 });
 
 test("a full disk refuses rows and updates and names its size, reads go on, and room heals it", {

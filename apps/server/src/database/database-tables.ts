@@ -30,6 +30,11 @@ interface DatabaseTable {
     memory_bytes: number | null;
     is_disk_full: boolean;
   }> | null;
+  /** A bigint, as `awake_ms`: over all of its pods. */
+  cpu_ms: Generated<string>;
+  awake_ms: Generated<string>;
+  /** What its last pod said last. */
+  metered: JSONColumnType<{ run: string; cpu_ms: number; awake_ms: number }> | null;
   awake_because: string | null;
   last_used_at: Date | null;
   data_key_id: string | null;

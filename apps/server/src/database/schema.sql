@@ -133,6 +133,9 @@ CREATE TABLE control.databases (
     needed_trees jsonb,
     gateway_label text DEFAULT ('d'::text || substr(replace((gen_random_uuid())::text, '-'::text, ''::text), 1, 15)),
     gateway_port integer,
+    cpu_ms bigint DEFAULT 0 NOT NULL,
+    awake_ms bigint DEFAULT 0 NOT NULL,
+    metered jsonb,
     CONSTRAINT databases_purge CHECK (((purge_at IS NULL) = (state <> 'DELETING'::text))),
     CONSTRAINT databases_state CHECK ((state = ANY (ARRAY['PROVISIONING'::text, 'UPDATING'::text, 'AVAILABLE'::text, 'STOPPING'::text, 'STOPPED'::text, 'STARTING'::text, 'FAILED'::text, 'DELETING'::text])))
 );

@@ -1,9 +1,11 @@
 import { rm } from "node:fs/promises";
 import type { Tx } from "../database/pool.ts";
 import { databasePlaces } from "../pods/database-places.ts";
+import { findPodToken } from "../pods/pod-token.ts";
 import { begin, changeDatabase } from "./change-database.ts";
 import { askNeeded } from "./collect-trees.ts";
 import type { ReconcileDeps } from "./database-deps.ts";
+import { keepMetered } from "./keep-metered.ts";
 import { STOP_GRACE_MS } from "./pod-rows.ts";
 import type { WorkOutcome } from "./reconcile-database.ts";
 import type { SeenDatabase } from "./see-database.ts";
@@ -18,6 +20,7 @@ export async function stopDatabase(deps: ReconcileDeps, seen: SeenDatabase): Pro
   if (!(await begin(deps, seen))) return "moved";
   await deps.reconcileStepDone?.("begun");
   await keepNeeded(deps, seen.row.id);
+  await keepUsed(deps, seen.row.id);
   await endPods(deps, seen.row.id);
   await deps.reconcileStepDone?.("pod_stopped");
   await changeDatabase(deps, seen, {
@@ -36,6 +39,13 @@ async function keepNeeded(deps: ReconcileDeps, id: string): Promise<void> {
   if (needed === undefined) return;
   const needed_trees = JSON.stringify(needed);
   await deps.db.updateTable("control.databases").set({ needed_trees }).where("id", "=", id).execute();
+}
+
+/** Writes down what its pod has used, which is forgotten with it. */
+async function keepUsed({ db, envelope, machine }: ReconcileDeps, id: string): Promise<void> {
+  const token = await findPodToken({ db, envelope }, id);
+  const health = token && (await machine.askHealth(databasePlaces(machine.place, id).socket, token));
+  if (health !== undefined) await keepMetered(db, id, health);
 }
 
 /** Says that a database has no pods any more, and its services none either. */

@@ -11,6 +11,7 @@ import { findPodToken } from "../pods/pod-token.ts";
 import { parseServicePodId, servicePlaces } from "../pods/service-places.ts";
 import { findAwake } from "./awake.ts";
 import type { ReconcileDeps } from "./database-deps.ts";
+import { keepMetered } from "./keep-metered.ts";
 import { failLost, loseDatabase } from "./lose-database.ts";
 import { STOP_GRACE_MS } from "./pod-rows.ts";
 import { sleepDatabase } from "./sleep-database.ts";
@@ -131,6 +132,7 @@ class Books {
     if (now_ms - page.usage_ms >= USAGE_MS || row.usage?.is_disk_full !== health.is_disk_full) {
       page.usage_ms = now_ms;
       const usage = await this.#weigh(pod, health);
+      await keepMetered(deps.db, row.id, health);
       if (page.usage !== usage) set.usage = usage;
       page.usage = usage;
       const last_used_at = new Date(Date.now() - idle_ms);

@@ -5,6 +5,8 @@ import { sendSignal } from "./end-process.ts";
 import { identifyProcess, type ProcessIdentity } from "./process-identity.ts";
 
 const POLL_MS = 10;
+/** What Linux shows times in, whatever its own clock does. */
+const TICKS_PER_S = 100;
 
 /** One process as the system lists it. */
 export interface ProcessEntry {
@@ -63,6 +65,32 @@ export function proportionalMemory(pids: readonly number[]): number | undefined 
     if (found !== undefined) kilobytes = (kilobytes ?? 0) + Number(found);
   }
   return kilobytes === undefined ? undefined : kilobytes * 1024;
+}
+
+/**
+ * Milliseconds of processors that a process has used with all that come from it, those that have ended included: whoever waits for a
+ * process takes over what it used. Undefined where the system does not say.
+ */
+export function familyCpuMs(root: number): number | undefined {
+  if (process.platform !== "linux") return undefined;
+  const table = readFromProc();
+  const members = new Set([root]);
+  for (let before = -1; before !== members.size; ) {
+    before = members.size;
+    for (const { pid, parent } of table) if (members.has(parent)) members.add(pid);
+  }
+  let ticks = 0;
+  for (const pid of members) {
+    const stat = readProc(`/proc/${pid}/stat`);
+    // after the name: state, ten other numbers, then user and system time, its own and of those it waited for
+    const times =
+      stat
+        ?.slice(stat.lastIndexOf(")") + 2)
+        .split(" ")
+        .slice(11, 15) ?? [];
+    for (const time of times) ticks += Number(time);
+  }
+  return (ticks * 1_000) / TICKS_PER_S;
 }
 
 function kill(identity: ProcessIdentity): void {

@@ -84,6 +84,8 @@ export const databaseSchema = z.object({
       is_disk_full: z.boolean(),
     })
     .nullable(),
+  /** Over all of its pods since it was made, as of half a minute ago at the most: processors' time, and time awake. */
+  used: z.object({ cpu_seconds: z.number(), awake_seconds: z.number() }),
   pods: z.array(podSchema),
   /** What is worked at now. */
   operation: z.object({ id: z.string(), kind: z.string() }).nullable(),

@@ -1,14 +1,14 @@
 import type { Database } from "@appdb/contract/routes/control-databases";
 import type { ReactNode } from "react";
 import { Badge } from "../../ui/badge.tsx";
-import { formatBytes, formatCount, plural } from "../../ui/format.ts";
+import { formatBytes, formatCount, formatDuration, plural } from "../../ui/format.ts";
 import { Meter } from "../../ui/meter.tsx";
 import { Card, Facts, Section } from "../../ui/page.tsx";
 import { Time } from "../../ui/time.tsx";
 
 /** What it may use, beside what it shall be allowed to use once an update has ended, and what it uses. */
 export function ResourcesSection({ database }: { readonly database: Database }) {
-  const { resources, desired_resources, usage } = database;
+  const { resources, desired_resources, usage, used } = database;
   const fact = (name: string, key: keyof typeof resources, write: (value: number) => string) => {
     const becomes = resources[key] === desired_resources[key] ? undefined : write(desired_resources[key]);
     return [
@@ -31,6 +31,10 @@ export function ResourcesSection({ database }: { readonly database: Database }) 
               fact("Disk", "disk_gb", (gb) => `${formatCount(gb)} GiB`),
               fact("Workers", "workers", (count) => plural(count, "Python process", "Python processes")),
               ["Sleeps", sleepOf(database)],
+              [
+                "Used so far",
+                `${formatDuration(used.cpu_seconds * 1_000)} of processors, ${formatDuration(used.awake_seconds * 1_000)} awake`,
+              ],
             ]}
           />
           {usage && (

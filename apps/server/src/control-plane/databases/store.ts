@@ -134,6 +134,7 @@ function toDatabase(org: OrgOfDatabases, row: SelectedRow): DatabaseAnswer {
     wake_on_request: desired.settings.wake_on_request,
     awake_because: row.awake_because,
     usage: row.usage,
+    used: { cpu_seconds: Number(row.cpu_ms) / 1_000, awake_seconds: Number(row.awake_ms) / 1_000 },
     pods: row.pods,
     operation: row.operation,
     purged_at: row.purge_at?.toISOString() ?? null,

@@ -1,5 +1,5 @@
 import { DATABASE_STATES } from "@appdb/contract/routes/control-databases";
-import { Gauge, Registry } from "prom-client";
+import { Counter, Gauge, Registry } from "prom-client";
 import type { Database } from "../../database/pool.ts";
 import type { OrgOfDatabases } from "./store.ts";
 
@@ -12,6 +12,13 @@ export async function writeMetrics(db: Database, org: OrgOfDatabases): Promise<{
   };
   const states = gauge("state", "1 for the state that it is in.", ["state"]);
   const awake = gauge("awake_seconds", "For how long its pod has run; 0 while it has none.");
+  const total = (name: string, help: string) =>
+    new Counter({
+      ...{ name: `appdb_database_${name}_seconds_total`, help, labelNames: ["organization", "database"] },
+      registers: [registry],
+    });
+  const cpu = total("cpu", "Processors' time of all its pods since it was made.");
+  const awake_total = total("awake", "For how long it has been awake since it was made.");
   const restarts = gauge("pod_restarts", "How often its pod was started again by itself.");
   const memory = gauge("memory_bytes", "What its pods have of the machine's memory.");
   const memory_limit = gauge("memory_limit_bytes", "The most that they may have.");
@@ -23,6 +30,8 @@ export async function writeMetrics(db: Database, org: OrgOfDatabases): Promise<{
     const { memory_mb } = (row.observed ?? row.desired).resources;
     const runs_s = row.started_at === null ? 0 : (Date.now() - row.started_at.getTime()) / 1_000;
     awake.set(labels, Math.max(0, runs_s));
+    cpu.inc(labels, Number(row.cpu_ms) / 1_000);
+    awake_total.inc(labels, Number(row.awake_ms) / 1_000);
     restarts.set(labels, row.restarts ?? 0);
     memory_limit.set(labels, memory_mb * 1024 * 1024);
     if (row.started_at === null) memory.set(labels, 0);
@@ -43,7 +52,7 @@ async function readRows(db: Database, org_id: string) {
         .on("p.kind", "=", "database")
         .on("p.state", "in", ["READY", "NOT_READY"]),
     )
-    .select(["d.name", "d.state", "d.desired", "d.observed", "d.usage"])
+    .select(["d.name", "d.state", "d.desired", "d.observed", "d.usage", "d.cpu_ms", "d.awake_ms"])
     .select(["p.started_at", "p.restarts", "p.memory_bytes"])
     .where("d.org_id", "=", org_id)
     .orderBy("d.name")

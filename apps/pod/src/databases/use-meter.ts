@@ -1,0 +1,29 @@
+import { randomUUID } from "node:crypto";
+import { familyCpuMs } from "@appdb/adapters/processes/process-table";
+import type { PodHealth } from "@appdb/contract/pod-spec";
+import type { Clock } from "@appdb/engine/ports";
+
+/** Health is asked for every second, and a look at all processes takes some milliseconds. */
+const LOOK_MS = 5_000;
+
+/** What this process, its PostgreSQL and its workers have used since the start. */
+export class UseMeter {
+  readonly #clock: Clock;
+  readonly #run = randomUUID();
+  readonly #begun_ms: number;
+  #read: PodHealth["metered"] = null;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    this.#begun_ms = clock.now();
+  }
+
+  /** As of a few seconds ago at the most; null where the system does not say. */
+  read(): PodHealth["metered"] {
+    const awake_ms = Math.round(this.#clock.now() - this.#begun_ms);
+    if (this.#read !== null && awake_ms - this.#read.awake_ms < LOOK_MS) return this.#read;
+    const cpu_ms = familyCpuMs(process.pid);
+    this.#read = cpu_ms === undefined ? null : { run: this.#run, cpu_ms: Math.round(cpu_ms), awake_ms };
+    return this.#read;
+  }
+}

@@ -1,0 +1,15 @@
+import { spawnSync } from "node:child_process";
+import { expect, test } from "vitest";
+import { familyCpuMs } from "./process-table.ts";
+
+test.runIf(process.platform === "linux")(
+  "a process's time of processors has that of its children that have ended",
+  () => {
+    const before = familyCpuMs(process.pid) ?? Number.NaN;
+    const burn = "const until = process.cpuUsage().user + 200_000; while (process.cpuUsage().user < until);";
+    spawnSync(process.execPath, ["-e", burn]);
+    const used_ms = (familyCpuMs(process.pid) ?? Number.NaN) - before;
+    expect(used_ms).toBeGreaterThanOrEqual(190);
+    expect(familyCpuMs(process.pid)).toBeLessThan(before + 10_000);
+  },
+);
