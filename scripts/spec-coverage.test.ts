@@ -18,10 +18,11 @@ const report = {
 };
 const page = (...rows: string[]) => ["| Sentence | Held by |", "| --- | --- |", ...rows].join("\n");
 
-test("a sentence with a test that passed is covered, and so is one of what does not exist yet", () => {
+test("a sentence with a test that passed is covered, and so is one of what does not exist yet or is advice", () => {
   const rows = [
     "| It is refused. | `apps/x.test.ts`: an update is refused \\| told |",
     "| Uploads media. | Not yet: media |",
+    "| Keys are for programs. | Advice: [keys.md](keys.md) gives it |",
   ];
   expect(checkSpecCoverage(report, page(...rows))).toEqual([]);
 });
@@ -42,6 +43,8 @@ test("a test that failed, was skipped, lies elsewhere or does not exist covers n
 });
 
 test("a sentence with neither a test nor a reason is told, and so is a page without any", () => {
-  expect(checkSpecCoverage(report, page("| A. | soon |", "| B. | Not yet: no time |"))).toHaveLength(2);
+  expect(checkSpecCoverage(report, page("| A. | soon |", "| B. | Not yet: no time |", "| C. | Advice |"))).toHaveLength(
+    3,
+  );
   expect(checkSpecCoverage(report, "# Nothing\n")).toHaveLength(1);
 });
