@@ -129,8 +129,12 @@ export function createControlRoutes(app: FastifyInstance, deps: RouteDeps): Cont
       register(name, (call, status) => changeIn(deps, name, call, status, (whole, tx) => handler(whole, tx))),
     changePrepared: (name, prepare, handler) =>
       register(name, async (call, status) => {
-        const prepared = await prepare(call as unknown as Call<typeof name>);
-        return await changeIn(deps, name, call, status, (whole, tx) => handler(whole, tx, prepared));
+        // what it met concerns nobody whose change was made before and is only asked for again
+        const [prepared] = await Promise.allSettled([prepare(call as unknown as Call<typeof name>)]);
+        return await changeIn(deps, name, call, status, async (whole, tx) => {
+          if (prepared.status === "rejected") throw prepared.reason;
+          return await handler(whole, tx, prepared.value);
+        });
       }),
     missing: () => (Object.keys(CONTROL_ROUTES) as ControlRouteName[]).filter((name) => !added.has(name)),
   };

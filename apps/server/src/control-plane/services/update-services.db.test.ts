@@ -195,7 +195,7 @@ test("two updates of one plan: one is carried out, the other is refused", async 
   expect(await list(stage)).toHaveLength(1);
 });
 
-test("the same request with one key is made once", async () => {
+test("the same request with one key is made once, also when the database cannot be asked any more", async () => {
   await using stage = await openServiceStage(server);
   const { json } = await ask(stage, "servicePlan", {});
   const body = { ...APP, expected_version: json.version, allow_destructive: false };
@@ -207,7 +207,12 @@ test("the same request with one key is made once", async () => {
       body,
       headers,
     } as never);
-  expect((await send()).json).toEqual((await send()).json);
+  const first = await send();
+  expect(first.status, first.text).toBe(202);
+  await stage.pod[Symbol.asyncDispose]();
+  const again = await send();
+  expect(again.json).toEqual(first.json);
+  expect(again.headers.get("idempotency-replayed")).toBe("true");
 });
 
 test("an update from other files than the database's is refused", async () => {
