@@ -30,6 +30,7 @@ export function createNotifications(options: pg.PoolConfig, log: Logger): Notifi
   let connected: Promise<pg.Client> | undefined;
   let timer: NodeJS.Timeout | undefined;
   let is_closed = false;
+  let is_lost = false;
 
   const tellAll = () => {
     for (const set of heard.values()) for (const tell of set) tell(undefined);
@@ -37,10 +38,14 @@ export function createNotifications(options: pg.PoolConfig, log: Logger): Notifi
   const again = (error: unknown) => {
     connected = undefined;
     if (is_closed || timer !== undefined) return;
-    log.warn(
-      { reason: error instanceof Error ? error.message : String(error) },
-      "the connection for notifications was lost; it is opened again",
-    );
+    // an outage is one line, however many times it is tried
+    if (!is_lost) {
+      log.warn(
+        { reason: error instanceof Error ? error.message : String(error) },
+        "the connection for notifications was lost; it is opened again",
+      );
+    }
+    is_lost = true;
     timer = setTimeout(() => {
       timer = undefined;
       connect().then(tellAll, () => undefined);
@@ -52,10 +57,16 @@ export function createNotifications(options: pg.PoolConfig, log: Logger): Notifi
         for (const [name, set] of heard) if (name === channel) for (const tell of set) tell(payload);
       },
       lost: again,
-    }).catch((error: unknown) => {
-      again(error);
-      throw error;
-    });
+    }).then(
+      (client) => {
+        is_lost = false;
+        return client;
+      },
+      (error: unknown) => {
+        again(error);
+        throw error;
+      },
+    );
     return connected;
   };
 

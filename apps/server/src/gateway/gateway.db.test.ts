@@ -153,6 +153,8 @@ describe("what a service does not do", () => {
     const { url, service, pod } = await openService((req, res) => {
       if (req.url === "/slow") return;
       if (req.url === "/break") return void req.socket.destroy();
+      if (req.url === "/garbage")
+        return void req.socket.end("HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n{}");
       res.writeHead(200, { "content-length": 10 });
       res.write("half");
       setTimeout(() => res.destroy(), 20);
@@ -162,6 +164,7 @@ describe("what a service does not do", () => {
     expect((await post("/", " ".repeat(1_001))).json).toMatchObject({ status: 413, code: "payload_too_large" });
     expect((await post("/slow", "{}")).json).toMatchObject({ status: 504, code: "service_timeout" });
     expect((await post("/break", "{}")).json).toMatchObject({ status: 502, code: "service_broken" });
+    expect((await post("/garbage", "{}")).json).toMatchObject({ status: 502, code: "service_broken" });
     await expect(call(`${url}/half`)).rejects.toThrow(/terminated|failed/);
     expect(
       pod.requests.filter((req) => req.url === "/break"),
