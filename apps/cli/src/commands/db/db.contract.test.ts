@@ -70,6 +70,7 @@ describe("cli db status", () => {
       sleep_after: "15m",
       awake_because: "2 connections",
       usage: { disk_bytes: 2 ** 30, disk_limit_bytes: 10 * 2 ** 30, memory_bytes: 2 ** 27, is_disk_full: false },
+      used: { cpu_seconds: 92.5, awake_seconds: 275_000 },
       operation: { id: "op9", kind: "database.update" },
       pods: [
         {
@@ -99,6 +100,7 @@ describe("cli db status", () => {
     memory      1024 MiB   desired 2048 MiB   128 MiB used
     disk        10 GiB   1.0 GiB used
     workers     1
+    used        1m32s of processors, awake 3d4h
     image       uv.lock  1f2e3d4c, Python 3.12.8, 41 packages, 256 MiB
     project     2 files, 3.1 KiB  80a25df4  of ${AT}
     build       failed: No package nosuch. (build_failed)
