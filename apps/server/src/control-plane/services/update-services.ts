@@ -81,7 +81,8 @@ export async function updateServices(
   refuseBlocked(plan);
   refuseDestructive(plan, request.allow_destructive);
   const changing = plan.services.filter(({ resolution }) => resolution !== "up_to_date");
-  refuseTooMany(databaseUriOf(org.name, database.name), rows, changing);
+  const names = [...rows.map(({ name }) => name), ...changing.map(({ name }) => fullName(folders, name))];
+  refuseTooMany(databaseUriOf(org.name, database.name), new Set(names).size);
   const operations: UpdateAnswer["operations"] = [];
   for (const item of changing) {
     const name = fullName(folders, item.name);
@@ -153,8 +154,7 @@ function isSameProject({ database: asked }: Application, { observed }: DatabaseR
   return asked.observed?.tree === observed?.tree && asked.observed?.environment === observed?.environment;
 }
 
-function refuseTooMany(uri: string, rows: readonly ServiceRow[], changing: readonly ServicePlanItem[]): void {
-  const count = rows.length + changing.filter(({ exists }) => !exists).length;
+function refuseTooMany(uri: string, count: number): void {
   if (count <= MOST_SERVICES) return;
   throw appError("service_quota", {
     detail: `${uri} would have ${count} services; ${MOST_SERVICES} are the most.`,
