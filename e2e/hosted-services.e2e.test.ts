@@ -108,7 +108,7 @@ describe("somebody who serves an application from a hosted database", () => {
     editFile(place, "app.py", "Docs.size]", "Docs.size, Docs.twice]");
     await expectExit(place, 0, "db", "update", MAIN, "-f");
     await expectExit(place, 0, "schema", "update", "app.py", MAIN);
-    await expectExit(place, 0, "service", "update", "app.py", MAIN, "-f", "--allow-destructive");
+    await expectExit(place, 0, "service", "update", "app.py", MAIN, "-f");
     expect((await insert("c")).json).toMatchObject({ twice: "cc" });
     expect(await service()).toMatchObject({ state: "AVAILABLE", release: 3, update_pending: false });
     await expectExit(place, 0, "service", "rollback", INGEST, "-f");
@@ -119,6 +119,16 @@ describe("somebody who serves an application from a hosted database", () => {
     expect(acknowledged.size).toBeGreaterThan(CLIENTS * 10);
     const { rows } = (await hosted.browse("GET", "/v1/orgs/acme/databases/main/tables/docs")).json;
     expect(rows).toBeGreaterThanOrEqual(acknowledged.size);
+  });
+
+  test("deploys another change of files, tables and routes in one", async () => {
+    editFile(place, "app.py", "Docs.size, Docs.twice]", "Docs.size, Docs.twice, Docs.thrice]");
+    editFile(place, "app.py", "    size =", "    thrice = token + token + token\n    size =");
+    const shown = await expectExit(place, 2, "deploy", "app.py", MAIN, "-n");
+    for (const part of ["app.py", "thrice", "~ ingest"]) expect(shown.stdout).toContain(part);
+    await expectExit(place, 0, "deploy", "app.py", MAIN, "-f");
+    expect((await insert("c")).json).toMatchObject({ thrice: "ccc" });
+    expect((await expectExit(place, 0, "deploy", "app.py", MAIN, "-n")).stdout).toContain("up to date");
   });
 
   test("a release that does not start leaves the one before serving", async () => {

@@ -139,7 +139,7 @@ const COMMANDS = (await listCommands()).map(({ command }) => command);
 
 describe("every command", () => {
   // These need a folder and are tested with one of their own; run and dev never end by themselves.
-  const others = ["init", "db diff", "db update", "db build-image", "service run", "dev"];
+  const others = ["init", "db diff", "db update", "db build-image", "service run", "dev", "deploy"];
   test.each(COMMANDS.filter((command) => !others.includes(command)))(
     "cli %s --json prints one JSON document and nothing else",
     async (command) => {

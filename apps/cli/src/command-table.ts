@@ -24,6 +24,10 @@ export const LEAVES: Readonly<Record<string, Leaf>> = {
     brief: "Check what this machine has and lacks",
     load: async () => (await import("./commands/root/doctor.ts")).doctor,
   },
+  deploy: {
+    brief: "Bring a project to a hosted database: files and image, tables, services",
+    load: async () => (await import("./commands/root/deploy.ts")).deploy,
+  },
   dev: {
     brief: "Follow the project's files: keep tables and services as they say",
     load: async () => (await import("./commands/root/dev.ts")).dev,

@@ -94,7 +94,7 @@ export const databaseSchema = z.object({
 });
 export type Database = z.infer<typeof databaseSchema>;
 
-const treeEntrySchema = z.strictObject({
+export const treeEntrySchema = z.strictObject({
   path: z.string().max(1_024),
   size: z.int().min(0),
   is_executable: z.boolean(),

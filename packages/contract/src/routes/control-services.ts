@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { servicePlanSchema } from "../plan.ts";
 import { pageQuerySchema } from "./control.ts";
-import { failureSchema, podSchema } from "./control-databases.ts";
+import { failureSchema, podSchema, treeEntrySchema } from "./control-databases.ts";
 
 /** Bodies of what concerns hosted services (control-paths.ts). Times are ISO 8601 in UTC. */
 const time = z.iso.datetime();
@@ -83,14 +83,22 @@ export const hostedServiceListQuerySchema = z.strictObject({
 
 const fileDigests = z.record(z.string().max(1_024), sha256);
 
-/** Always planned from the database's own files; those that the application imports must be the person's (`project_files_differ`). */
-export const hostedServicePlanRequestSchema = z.strictObject({
+const hostedServiceSelectionSchema = z.strictObject({
   app_file: z.string().max(1_000),
   folders: z.array(z.string().max(63)).max(20),
   /** One service of the file; null for all. */
   service: z.string().max(63).nullable(),
   /** SHA-256 of whole files where the command runs, by path; null checks nothing. */
   file_digests: fileDigests.nullable(),
+});
+
+export const hostedServicePlanRequestSchema = z.strictObject({
+  ...hostedServiceSelectionSchema.shape,
+  /**
+   * Null: the database's own files, of which those that the application imports must be the person's (`project_files_differ`). Else the tree as
+   * it is where the command runs, whose chunks were uploaded: what an update would do once the database and its tables have followed it.
+   */
+  files: z.array(treeEntrySchema).max(50_000).nullable().default(null),
 });
 export type HostedServicePlanRequest = z.input<typeof hostedServicePlanRequestSchema>;
 
@@ -100,8 +108,9 @@ export const hostedServicePlanSchema = z.object({
   version: z.string(),
 });
 
+/** Always of the database's own files. */
 export const hostedServiceUpdateRequestSchema = z.strictObject({
-  ...hostedServicePlanRequestSchema.shape,
+  ...hostedServiceSelectionSchema.shape,
   expected_version: z.string(),
   allow_destructive: z.boolean(),
 });

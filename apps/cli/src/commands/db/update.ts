@@ -60,7 +60,7 @@ export const update = defineCommand<Flags, [uri?: string], UpdateResult>({
     if (plan.state !== "absent" && plan.state !== "AVAILABLE") throw notAvailable(plan.uri, plan.state, "updated");
     if (!plan.in_agreement) await agree(ctx, plan, flags);
     // Where it is as it shall be, what an earlier update asked for in vain is not wanted any more.
-    return await applyPlan(ctx, planned, flags);
+    return await applyDatabasePlan(ctx, planned, flags);
   },
   // The plan stands above already: a person reads it before it is applied, a program after.
   render: ({ database, next, operation, uri }, out) => {
@@ -94,10 +94,11 @@ async function agree(ctx: Pick<Context, "prompt">, plan: ShownPlan, { allowDestr
   });
 }
 
-async function applyPlan(
+/** Uploads what is missing and has the plan carried out. @throws generation_moved, what makes the operation fail, interrupted */
+export async function applyDatabasePlan(
   ctx: Context,
   planned: PlannedDatabase,
-  { allowDestructive, json, noWait }: Flags,
+  { allowDestructive, json, noWait }: Pick<Flags, "allowDestructive" | "json" | "noWait">,
 ): Promise<UpdateResult> {
   const { client, params, plan, request, tree } = planned;
   const { signal } = ctx;

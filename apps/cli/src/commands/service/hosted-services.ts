@@ -30,7 +30,9 @@ export async function openHostedServices(
   const params = { org: target.uri.organization, db: target.uri.database };
   const app = { app_file, folders: [...target.folders], file_digests: pythonDigests(read) };
   const request = { ...app, service: input.service ?? null };
-  const plan = async () => await client.call("servicePlan", { params, body: request }, { signal });
+  const files =
+    input.files === "here" ? read.tree.entries.map((entry) => ({ ...entry, chunks: [...entry.chunks] })) : null;
+  const plan = async () => await client.call("servicePlan", { params, body: { ...request, files } }, { signal });
   let planned: Awaited<ReturnType<typeof plan>> | undefined;
   return {
     plan: async () => {

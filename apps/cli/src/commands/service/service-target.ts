@@ -11,6 +11,8 @@ export interface ServiceTargetInput {
   readonly service?: string | undefined;
   readonly port?: number | undefined;
   readonly python: string | undefined;
+  /** Of a hosted database: whether what would come of the files here is planned, which nothing applies; of its own files otherwise. */
+  readonly files?: "here" | "there";
 }
 
 /** The services that an application file is compared with, by whichever way they are reached. */

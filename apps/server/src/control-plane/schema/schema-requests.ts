@@ -1,6 +1,4 @@
 import type { IncomingMessage } from "node:http";
-import type { BlobStore } from "@appdb/adapters/blobs/blob-store";
-import type { TreeEntry } from "@appdb/contract/control/project-tree";
 import { type SchemaPlan, schemaPlanSchema } from "@appdb/contract/plan";
 import type {
   hostedSchemaApplyRequestSchema,
@@ -9,18 +7,14 @@ import type {
 import { importedFileSchema } from "@appdb/contract/routes/pod";
 import { POD_ROUTES } from "@appdb/contract/routes/pod-paths";
 import * as z from "zod";
-import { databasePlaces } from "../../pods/database-places.ts";
-import { type FindPodDeps, type FoundPod, findPod } from "../../pods/find-pod.ts";
+import { findPod } from "../../pods/find-pod.ts";
 import { askDocument, callPod, checkDocument, type PodPlace } from "../../pods/pod-client.ts";
-import { keepTree } from "../blobs/keep-tree.ts";
-import { materializeTree } from "../blobs/materialize-tree.ts";
 import type { OrgOfDatabases } from "../databases/store.ts";
+import { type BringTreeDeps, bringTree } from "./bring-tree.ts";
 import { checkAppFile, checkImported, explainError } from "./check-files.ts";
 import { readOwnTree } from "./own-tree.ts";
 
-export interface SchemaDeps extends FindPodDeps {
-  readonly blobs: BlobStore;
-}
+export type SchemaDeps = BringTreeDeps;
 
 const plannedSchema = z.object({ plan: schemaPlanSchema, imported: z.array(importedFileSchema) });
 const manifestSchema = z.object({ imported: z.array(importedFileSchema) });
@@ -82,18 +76,4 @@ export async function beginApply(
   const call = { ...POD_ROUTES.schemaApply, body: { ...rest, app_file, files: own.digest }, signal };
   await told(pod.uri);
   return { pod, answer: await callPod(pod, call) };
-}
-
-/** Puts files that were uploaded beside the database's own, where its pod reads them; nothing of the database changes. */
-async function bringTree(
-  deps: SchemaDeps,
-  org: OrgOfDatabases,
-  { row }: FoundPod,
-  entries: readonly TreeEntry[],
-  signal: AbortSignal,
-): Promise<string> {
-  const { digest } = await deps.db.transaction().execute((tx) => keepTree(tx, org.id, entries));
-  const { files_folder } = databasePlaces(deps.config, row.id);
-  await materializeTree(deps, { org_id: org.id, digest, files_folder }, signal);
-  return digest;
 }

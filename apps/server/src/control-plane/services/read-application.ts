@@ -2,13 +2,14 @@ import type { TreeEntry } from "@appdb/contract/control/project-tree";
 import { appError } from "@appdb/contract/errors";
 import { type Manifest, manifestSchema } from "@appdb/contract/manifest";
 import { parseTarget } from "@appdb/contract/names";
-import { schemaPlanSchema } from "@appdb/contract/plan";
+import { schemaPlanSchema, type TablePlan } from "@appdb/contract/plan";
 import { importedFileSchema } from "@appdb/contract/routes/pod";
 import { POD_ROUTES } from "@appdb/contract/routes/pod-paths";
 import * as z from "zod";
-import { type FindPodDeps, type FoundPod, findPod } from "../../pods/find-pod.ts";
+import { type FoundPod, findPod } from "../../pods/find-pod.ts";
 import { askDocument, checkDocument } from "../../pods/pod-client.ts";
 import type { OrgOfDatabases } from "../databases/store.ts";
+import { type BringTreeDeps, bringTree } from "../schema/bring-tree.ts";
 import { checkAppFile, checkImported, explainError, type FileDigests } from "../schema/check-files.ts";
 import { readOwnTree } from "../schema/own-tree.ts";
 
@@ -31,33 +32,39 @@ interface ReadInput {
   readonly app_file: string;
   readonly folders: readonly string[];
   readonly file_digests: FileDigests | null;
+  /** Files that were uploaded, to plan what would come of them; null for the database's own. */
+  readonly files?: readonly TreeEntry[] | null;
 }
 
 const madeSchema = z.object({ manifest: manifestSchema, imported: z.array(importedFileSchema) });
 const plannedSchema = z.object({ plan: schemaPlanSchema });
 
 /**
- * Has a database's pod read an application file of the database's own files, which must be the person's. Nothing is locked
- * meanwhile: the file is code of the person's, and takes what time it takes.
+ * Has a database's pod read an application file of the database's own files, which must be the person's, or of files that were uploaded;
+ * then the database is answered as it would be with those, its tables having followed them. Nothing is locked meanwhile: the file is code
+ * of the person's, and takes what time it takes.
  * @throws invalid_target, database_not_found, database_not_available, project_files_differ, database_not_reached, app_invalid,
  *  what the pod refuses
  */
 export async function readApplication(
-  deps: FindPodDeps,
+  deps: BringTreeDeps,
   org: OrgOfDatabases,
   name: string,
-  { app_file, file_digests, folders }: ReadInput,
+  { app_file, file_digests, files: sent = null, folders }: ReadInput,
   signal: AbortSignal,
 ): Promise<Application> {
   const found = await findPod(deps, org, name, "changed");
   const { pod, row } = found;
   const target = parseTarget([pod.uri, ...folders].join("/"));
-  const own = await readOwnTree(deps.db, org, found);
-  checkAppFile(pod.uri, own.entries, app_file, file_digests);
-  const files = own.digest;
+  const tree =
+    sent === null
+      ? await readOwnTree(deps.db, org, found)
+      : { digest: await bringTree(deps, org, found, sent, signal), entries: sent };
+  checkAppFile(pod.uri, tree.entries, app_file, file_digests);
+  const files = tree.digest;
   const made = await askDocument(pod, { ...POD_ROUTES.manifest, body: { app_file, files }, signal }).then(
     (document) => checkDocument(pod, madeSchema, document),
-    (error: unknown) => explainError(pod.uri, own.entries, file_digests, error),
+    (error: unknown) => explainError(pod.uri, tree.entries, file_digests, error),
   );
   checkImported(pod.uri, made.imported, file_digests);
   refuseUnkept(app_file, made.manifest);
@@ -65,9 +72,17 @@ export async function readApplication(
   const { plan } = checkDocument(pod, plannedSchema, await askDocument(pod, call));
   return {
     ...{ app_file, target: target.text, folders: target.folders, manifest: made.manifest },
-    ...{ database: row, entries: own.entries, catalog_version: plan.catalog_version },
-    differing_tables: plan.tables.filter(({ resolution }) => resolution !== "up_to_date").map(({ path }) => path),
+    ...{ entries: tree.entries, catalog_version: plan.catalog_version },
+    database: row.observed === null ? row : { ...row, observed: { ...row.observed, tree: files } },
+    differing_tables: plan.tables
+      .filter(({ resolution }) => differs(resolution, sent !== null))
+      .map(({ path }) => path),
   };
+}
+
+/** Tables that are to follow the files stand in no service's way, but for those that cannot. */
+function differs(resolution: TablePlan["resolution"], will_follow: boolean): boolean {
+  return will_follow ? resolution === "unsupported" : resolution !== "up_to_date";
 }
 
 /** In JSON: a NUL, or half of a surrogate pair, that no further backslash makes a text about one. */

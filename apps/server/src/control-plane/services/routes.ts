@@ -1,12 +1,11 @@
 import type { ServerConfig } from "../../config.ts";
-import type { Database } from "../../database/pool.ts";
 import type { ControlRoutes } from "../../http/checked-route.ts";
 import { endOf } from "../../http/end-of.ts";
 import type { LineStreams } from "../../http/line-streams.ts";
 import { manageGrants, mayManageSome, notGranted } from "../../http/manage-grants.ts";
 import { servicePlaces } from "../../pods/service-places.ts";
 import type { RecordEvent } from "../events/event.ts";
-import type { Envelope } from "../secrets/envelope.ts";
+import type { BringTreeDeps } from "../schema/bring-tree.ts";
 import { pruneServices } from "./prune-services.ts";
 import { readApplication } from "./read-application.ts";
 import { readServiceLog } from "./read-service-log.ts";
@@ -16,10 +15,8 @@ import { rollBackService } from "./roll-back-service.ts";
 import { findService, findServiceIds, listServices } from "./store.ts";
 import { planOfServices, refuseLongNames, updateServices } from "./update-services.ts";
 
-export interface ServiceRouteDeps {
-  readonly db: Database;
+export interface ServiceRouteDeps extends BringTreeDeps {
   readonly config: Pick<ServerConfig, "home" | "runtime_base" | "gateway">;
-  readonly envelope: Envelope;
   readonly recordEvent: RecordEvent;
   readonly line_streams: LineStreams;
 }

@@ -1,0 +1,111 @@
+import { appError } from "@appdb/contract/errors";
+import type { ServicePlan } from "@appdb/contract/plan";
+import { schemaPlan } from "@appdb/testkit/schema-plan";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { hostedService } from "../../testing/services.ts";
+import { openUploadWorld, type UploadWorld, URI } from "../../testing/upload-world.ts";
+
+const TABLES = schemaPlan({
+  ...{ target: URI, catalog_version: 7, in_agreement: false },
+  tables: [
+    {
+      ...{ path: `${URI}/docs`, model_cls: "Docs", kind: "table", exists: true, status: null, error_count: 0 },
+      ...{ resolution: "create", ops: [], destructive: false },
+    },
+  ],
+  summary: { create: 1 },
+});
+const AGREED_TABLES = schemaPlan({ target: URI, catalog_version: 8 });
+
+let at: UploadWorld;
+/** Whether tables and services are as the file says by now. */
+let are_applied: boolean;
+beforeEach(async () => {
+  at = await openUploadWorld();
+  are_applied = false;
+  at.project();
+  at.answers.schemaPlan = () => ({ plan: are_applied ? AGREED_TABLES : TABLES });
+  at.answers.schemaApply = async function* () {
+    yield { event: "done", plan: AGREED_TABLES };
+  };
+  at.answers.servicePlan = () => ({ plan: services({ in_agreement: are_applied }), version: "v7" });
+  at.answers.serviceUpdate = () => ({ plan: services({ in_agreement: false }), operations: [] });
+  at.answers.serviceList = () => ({ items: [hostedService()], next: null });
+});
+afterEach(() => at[Symbol.asyncDispose]());
+
+const asked = () => at.asked().filter((name) => !/^(blob|operation|database(Show|Plan))/.test(name));
+
+test("one plan of database, tables and services from the files here, one confirmation, then each in order", async () => {
+  const refused = await at.run(`deploy app.py ${URI}`);
+  expect(refused).toMatchObject({ exit: 3, stderr: expect.stringContaining(`cli deploy app.py ${URI} -f`) });
+  expect(refused.stdout).toMatch(/~ cloud:\/\/acme:main .*\+ cloud:\/\/acme:main\/docs .*\+ ingest /s);
+  expect(asked()).toEqual(["schemaPlan", "servicePlan"]);
+  expect(at.bodyOf("servicePlan").files).toHaveLength(1);
+  // the bytes are there by now; the database has the former files still
+  at.state.plan = { in_agreement: false };
+  const ran = await at.run(`deploy app.py ${URI} -f`);
+  expect(ran).toMatchObject({ exit: 0, stderr: expect.stringContaining(`done: database, tables, services of ${URI}`) });
+  expect(asked().slice(2)).toEqual([
+    ...["schemaPlan", "servicePlan", "databaseUpdate"],
+    ...["schemaPlan", "schemaApply", "servicePlan", "serviceUpdate", "serviceList"],
+  ]);
+  expect(at.bodyOf("servicePlan").files).toBe(null);
+});
+
+test("a dry run exits 2 and changes nothing; in agreement it exits 0 and asks nothing", async () => {
+  expect((await at.run(`deploy app.py ${URI} -n`)).exit).toBe(2);
+  at.state.plan = { in_agreement: true, ops: [] };
+  are_applied = true;
+  const ran = await at.run(`deploy app.py ${URI} --json`);
+  expect(ran.exit).toBe(0);
+  expect(JSON.parse(ran.stdout)).toMatchObject({ status: null, done: [], schema: AGREED_TABLES });
+  expect(asked().filter((name) => !name.endsWith("Plan"))).toEqual([]);
+});
+
+test("what breaks callers has to be allowed before anything is done", async () => {
+  at.answers.servicePlan = () => ({ plan: services({ destructive: 1 }), version: "v7" });
+  const ran = await at.run(`deploy app.py ${URI} -f`);
+  expect(ran).toMatchObject({ exit: 3, stderr: expect.stringContaining("--allow-destructive") });
+  expect(asked()).toEqual(["schemaPlan", "servicePlan"]);
+});
+
+test("with an image to build tables and services are planned after it, by the database's own files", async () => {
+  at.state.plan = { summary: { ops: 1, destructive: 0, rebuild: true, restarts: true } };
+  const ran = await at.run(`deploy app.py ${URI} -f`);
+  expect(ran.stdout).toContain("Tables and services are planned once the image is built");
+  expect(asked()[0]).toBe("databaseUpdate");
+  expect(at.bodyOf("schemaPlan").files).toBe(null);
+});
+
+test("a failure in the middle says what was done, and how to go on", async () => {
+  at.answers.serviceUpdate = () => {
+    throw appError("generation_moved", { detail: "The services moved.", hint: "Look again." });
+  };
+  const ran = await at.run(`deploy app.py ${URI} -f`);
+  expect(ran.exit).not.toBe(0);
+  expect(ran.stderr).toContain("Done: database, tables. Not done: services.");
+  expect(ran.stderr).toContain(`Go on with: cli deploy app.py ${URI}`);
+});
+
+test("of a local database it says which commands to type", async () => {
+  expect((await at.run("deploy app.py main -f")).stderr).toContain("cli schema update app.py main");
+});
+
+function services(more: { in_agreement?: boolean; destructive?: number }): ServicePlan {
+  const { destructive = 0, in_agreement = false } = more;
+  return {
+    ...{ app_file: "app.py", target: URI, extras: [], ops: [], status: null, in_agreement },
+    services: [
+      {
+        ...{ name: "ingest", catalog_path: URI, exists: false, state: null, endpoint: null, ops: [], status: null },
+        resolution: in_agreement ? "up_to_date" : destructive > 0 ? "update_destructive" : "create",
+        ...{ destructive: destructive > 0, requires_restart: false },
+      },
+    ],
+    summary: {
+      ...{ up_to_date: 0, create: 1, update_additive: 0, update_destructive: destructive, extras: 0 },
+      ...{ blocked: 0, destructive, restarts: 0 },
+    },
+  };
+}

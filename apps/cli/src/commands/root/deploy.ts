@@ -1,0 +1,216 @@
+import { notAvailable } from "@appdb/contract/control/database-advice";
+import { AppError, appError } from "@appdb/contract/errors";
+import { type HostedTarget, parseTarget } from "@appdb/contract/names";
+import type { SchemaPlan, ServicePlan } from "@appdb/contract/plan";
+import { type Context, confirm } from "../../context.ts";
+import { defineCommand, type JsonFlag } from "../../define-command.ts";
+import { printDatabasePlan } from "../../output/database-plan-text.ts";
+import { EXIT } from "../../output/exit-codes.ts";
+import { count } from "../../output/plan-op-text.ts";
+import { showProgress } from "../../output/progress.ts";
+import { printAppliedSchema, printSchemaPlan } from "../../output/schema-plan-text.ts";
+import { printAppliedServices, printServicePlan } from "../../output/service-plan-text.ts";
+import { type PlannedDatabase, planDatabase, type ShownPlan } from "../db/plan-database.ts";
+import { sendFiles } from "../db/send-files.ts";
+import { applyDatabasePlan } from "../db/update.ts";
+import { ANY_TARGET, commandLine, DESTRUCTIVE_FLAG, DRY_RUN_FLAG, FILE, FORCE_FLAG } from "../parameters.ts";
+import { applyPlan } from "../schema/apply-plan.ts";
+import { openSchemaTarget } from "../schema/schema-target.ts";
+import { openServiceTarget } from "../service/service-target.ts";
+
+interface Flags extends JsonFlag {
+  readonly force: boolean;
+  readonly dryRun: boolean;
+  readonly allowDestructive: boolean;
+}
+
+/** Plans as they were shown; null where they could only be made once the image was built. */
+interface Plans {
+  readonly database: ShownPlan;
+  readonly schema: SchemaPlan | null;
+  readonly services: ServicePlan | null;
+}
+
+type Step = "database" | "tables" | "services";
+const STEPS: readonly Step[] = ["database", "tables", "services"];
+
+interface DeployResult extends Plans {
+  readonly target: string;
+  readonly status: "applied" | "skipped" | null;
+  /** What was carried out, in order. */
+  readonly done: readonly Step[];
+}
+
+interface Deployment {
+  readonly ctx: Context;
+  readonly flags: Flags;
+  readonly file: string;
+  readonly target: HostedTarget;
+}
+
+/** Database, tables and services as the project says, in this order: each by the very steps of its own command. */
+export const deploy = defineCommand<Flags, [file: string, target: string], DeployResult>({
+  brief: "Bring a project to a hosted database: files and image, tables, services",
+  examples: [
+    ["cli deploy app.py cloud://acme:main", "after showing all that changes and asking once"],
+    ["cli deploy app.py cloud://acme:main -f", "without asking"],
+    ["cli deploy app.py cloud://acme:main -n", "only show what would be done"],
+  ],
+  parameters: {
+    positional: { kind: "tuple", parameters: [FILE, { ...ANY_TARGET, brief: "The database: cloud://acme:main" }] },
+    flags: { force: FORCE_FLAG, dryRun: DRY_RUN_FLAG, allowDestructive: DESTRUCTIVE_FLAG },
+    aliases: { f: "force", n: "dryRun" },
+  },
+  run: async (ctx, flags, file, typed) => {
+    const target = parseTarget(typed);
+    if (target.kind === "local") throw notHosted(file, target.text);
+    const deployment = { ctx, flags, file, target };
+    const planned = await planDatabase(ctx, target.uri.text, "deploy");
+    const { plan: database } = planned;
+    if (database.state !== "absent" && database.state !== "AVAILABLE") {
+      throw notAvailable(database.uri, database.state, "deployed to");
+    }
+    // bytes that are there before anything is asked for change nothing that runs
+    if (database.missing_files > 0) await sendFiles(ctx, planned, planned.tree, flags.json);
+    const plans = { database, ...(await planRest(deployment, database)) };
+    if (!flags.json) printPlans(plans, ctx);
+    const result = { ...plans, target: target.text, done: [] };
+    if (flags.dryRun || isAgreed(plans)) return { ...result, status: isAgreed(plans) ? null : "skipped" };
+    refuseEarly(deployment, plans);
+    await agree(deployment, plans);
+    return { ...result, status: "applied", done: await carryOut(deployment, planned, plans) };
+  },
+  // The plans stand above already: a person reads them before they are applied, a program after.
+  render: ({ done, status, target }, out) => {
+    if (status === "applied") out.note(`done: ${done.join(", ")} of ${target}`);
+  },
+  exitCode: (result, flags) => (flags.dryRun && !isAgreed(result) ? EXIT.pending : EXIT.done),
+});
+
+/** Tables and services by the files as they are here, if the image that reads them is there. */
+async function planRest(
+  { ctx, file, flags: { json }, target }: Deployment,
+  database: ShownPlan,
+): Promise<Pick<Plans, "schema" | "services">> {
+  if (!database.exists || database.summary.rebuild) return { schema: null, services: null };
+  const input = { file, target: target.text, python: undefined, files: "here" } as const;
+  const schema = await (await openSchemaTarget(ctx, { ...input, json })).plan({ recompute: false });
+  if (schema.summary.unsupported > 0) return { schema, services: null };
+  return { schema, services: await (await openServiceTarget(ctx, input)).plan() };
+}
+
+function printPlans({ database, schema, services }: Plans, { out }: Pick<Context, "out">): void {
+  printDatabasePlan(database, out);
+  if (schema !== null) printSchemaPlan(schema, out);
+  if (services !== null) printServicePlan(services, out);
+  if (schema === null) {
+    out.line(
+      "Tables and services are planned once the image is built; what destroys data or breaks callers is not done then.",
+    );
+  }
+}
+
+function isAgreed({ database, schema, services }: Plans): boolean {
+  return database.in_agreement && schema?.in_agreement === true && services?.in_agreement === true;
+}
+
+/** What a person has to change first, or to allow. @throws schema_unsupported, schema_mismatch, destructive_refused */
+function refuseEarly({ file, flags, target }: Deployment, { database, schema, services }: Plans): void {
+  if (schema !== null && schema.summary.unsupported > 0) {
+    throw appError("schema_unsupported", {
+      detail: `The tables of ${target.text} cannot become what ${file} declares; nothing was changed.`,
+      hint: "Change the file as the plan says, or back to what it was.",
+    });
+  }
+  const destructive = [database, schema, services].reduce((sum, plan) => sum + (plan?.summary.destructive ?? 0), 0);
+  if (destructive === 0 || flags.allowDestructive) return;
+  const next = commandLine(["deploy", file, target.text, "--allow-destructive"]);
+  throw appError("destructive_refused", {
+    detail: `The deployment would destroy data or break callers (${count(destructive, "change")} marked DESTRUCTIVE); nothing was changed.`,
+    hint: `To do it all the same: ${next}`,
+    meta: { next },
+  });
+}
+
+async function agree({ ctx, file, flags, target }: Deployment, { database, schema, services }: Plans): Promise<void> {
+  const parts = [
+    database.in_agreement ? "" : count(database.summary.ops, "change"),
+    schema === null || schema.in_agreement ? "" : "its tables",
+    services === null || services.in_agreement ? "" : "its services",
+  ].filter((part) => part !== "");
+  await confirm(ctx, {
+    question: `apply ${parts.join(", ")} to ${target.text}${database.summary.rebuild ? ", which rebuilds the image" : ""}?`,
+    force: flags.force,
+    again: commandLine([
+      ...["deploy", file, target.text],
+      ...(flags.allowDestructive ? ["--allow-destructive"] : []),
+      "-f",
+    ]),
+  });
+}
+
+/** In order. What fails says what was done before it, and how to go on. */
+async function carryOut(deployment: Deployment, planned: PlannedDatabase, plans: Plans): Promise<Step[]> {
+  const { ctx, file, flags, target } = deployment;
+  const done: Step[] = [];
+  const works: Record<Step, () => Promise<unknown>> = {
+    database: async () => {
+      if (plans.database.in_agreement) return;
+      const { allowDestructive, json } = flags;
+      await applyDatabasePlan(ctx, planned, { allowDestructive, json, noWait: false });
+    },
+    tables: () => bringTables(deployment),
+    services: () => bringServices(deployment),
+  };
+  for (const step of STEPS) {
+    try {
+      await works[step]();
+    } catch (error) {
+      if (done.length > 0 && error instanceof AppError) {
+        ctx.out.note(`Done: ${done.join(", ")}. Not done: ${STEPS.slice(done.length).join(", ")}.`);
+        ctx.out.note(`Go on with: ${commandLine(["deploy", file, target.text])}`);
+      }
+      throw error;
+    }
+    done.push(step);
+  }
+  return done;
+}
+
+async function bringTables({ ctx, file, flags: { allowDestructive, json }, target }: Deployment): Promise<void> {
+  const opened = await openSchemaTarget(ctx, { file, target: target.text, python: undefined, files: "there", json });
+  const plan = await opened.plan({ recompute: false });
+  if (plan.in_agreement && plan.jobs.length === 0) return;
+  if (plan.summary.destructive > 0 && !allowDestructive) {
+    const next = commandLine(["schema", "update", file, target.text, "--allow-destructive"]);
+    throw appError("destructive_refused", {
+      detail: `The tables' update would destroy data (${count(plan.summary.destructive, "change")} marked DESTRUCTIVE); they are as they were.`,
+      hint: `To do it all the same: ${next}`,
+      meta: { next, plan },
+    });
+  }
+  const change = { allow_destructive: allowDestructive, recompute: false, on_error: "abort" } as const;
+  await applyPlan(opened, plan, change, showProgress(ctx.out, json));
+  ctx.out.status("");
+  if (!json) printAppliedSchema(plan, ctx.out);
+}
+
+async function bringServices({ ctx, file, flags: { allowDestructive, json }, target }: Deployment): Promise<void> {
+  const opened = await openServiceTarget(ctx, { file, target: target.text, python: undefined });
+  const plan = await opened.plan();
+  if (plan.in_agreement) return;
+  const after = await opened.apply({
+    allow_destructive: allowDestructive,
+    onProgress: showProgress(ctx.out, json),
+  });
+  ctx.out.status("");
+  if (!json) printAppliedServices(plan, after, ctx.out);
+}
+
+function notHosted(file: string, target: string): AppError {
+  return appError("invalid_target", {
+    detail: `cli deploy is for hosted databases; ${target} is a local one.`,
+    hint: `Bring it up to date: ${commandLine(["schema", "update", file, target])}   then: ${commandLine(["service", "update", file, target])}`,
+    meta: { target },
+  });
+}

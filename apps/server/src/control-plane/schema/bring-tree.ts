@@ -1,0 +1,26 @@
+import type { BlobStore } from "@appdb/adapters/blobs/blob-store";
+import type { TreeEntry } from "@appdb/contract/control/project-tree";
+import { databasePlaces } from "../../pods/database-places.ts";
+import type { FindPodDeps, FoundPod } from "../../pods/find-pod.ts";
+import { keepTree } from "../blobs/keep-tree.ts";
+import { materializeTree } from "../blobs/materialize-tree.ts";
+import type { OrgOfDatabases } from "../databases/store.ts";
+
+export interface BringTreeDeps extends FindPodDeps {
+  readonly blobs: BlobStore;
+}
+
+/** Puts files that were uploaded beside the database's own, where its pod reads them; nothing of the database changes. Answers the
+ *  tree's digest. @throws tree_invalid, blobs_missing */
+export async function bringTree(
+  deps: BringTreeDeps,
+  org: OrgOfDatabases,
+  { row }: FoundPod,
+  entries: readonly TreeEntry[],
+  signal: AbortSignal,
+): Promise<string> {
+  const { digest } = await deps.db.transaction().execute((tx) => keepTree(tx, org.id, entries));
+  const { files_folder } = databasePlaces(deps.config, row.id);
+  await materializeTree(deps, { org_id: org.id, digest, files_folder }, signal);
+  return digest;
+}
