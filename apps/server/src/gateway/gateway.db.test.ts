@@ -206,6 +206,21 @@ test("no more requests are under way than may be, and a body without a length is
   expect(awaited).toMatch(/^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 /);
 });
 
+test("requests are counted by what was answered, without a name of a tenant", async () => {
+  const { url } = await openService();
+  const read = async () => {
+    const text = await stage.metrics.metrics();
+    expect(text).not.toContain("ingest");
+    const of = (name: string) => Number(new RegExp(`^${name} (\\d+)$`, "m").exec(text)?.[1] ?? 0);
+    return ["2xx", "4xx"].map((status) => of(`appdb_gateway_requests_total{status="${status}"}`));
+  };
+  const [good = 0, refused = 0] = await read();
+  await call(url);
+  await call(url);
+  await call(url, { key: "sk_no" });
+  await eventually(async () => expect(await read()).toEqual([good + 2, refused + 1]));
+});
+
 describe("odd bytes", () => {
   test.each([
     ["two lengths", "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"],

@@ -11,6 +11,7 @@ import type { TestOrg, TestPerson } from "./people.ts";
 /** A gateway over a test server's database, and pods that are plain servers of the test's own. */
 export interface GatewayStage extends AsyncDisposable {
   readonly gateway: Gateway;
+  readonly metrics: Registry;
   /** A database of the organization, once the gateway serves it. */
   makeDatabase(org: TestOrg, made?: MadeDatabase): Promise<{ readonly id: string; readonly url: string }>;
   /** The same, without waiting for an address. */
@@ -47,13 +48,15 @@ export async function openGatewayStage(
 ): Promise<GatewayStage> {
   const { config, db } = server.deps;
   const place = { home: server.home, runtime_base: undefined };
+  const metrics = new Registry();
   const gateway = await startGateway({
-    ...{ ...server.deps, metrics: new Registry(), ...given.deps, place },
+    ...{ ...server.deps, metrics, ...given.deps, place },
     config: { ...config.gateway, ...given.config, limits: { ...config.gateway.limits, ...given.limits } },
   });
   const pods = new Set<StubPod>();
   return {
     gateway,
+    metrics,
     async makeDatabase(org, made) {
       const id = await makeDatabase(server, org, made);
       return { id, url: await addressOf(server, id) };
