@@ -117,7 +117,7 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
   });
   const use = new DatabaseUse({
     ...{ sql: watching, clock: steady, application_name: POD_CONNECTIONS },
-    unseen: [SERVICE_CONNECTIONS],
+    services: SERVICE_CONNECTIONS,
   });
   let prepared: Promise<void> | undefined;
   return {

@@ -1,5 +1,5 @@
 import { countConnections } from "@appdb/adapters/postgres/count-connections";
-import { countOpenJobs } from "@appdb/engine/jobs/count-jobs";
+import { countOpenBackground, countOpenJobs } from "@appdb/engine/jobs/count-jobs";
 import type { Clock, SqlPool } from "@appdb/engine/ports";
 import { hasCatalog } from "@appdb/engine/schema/load-catalog";
 
@@ -9,8 +9,8 @@ export interface DatabaseUseDeps {
   readonly clock: Clock;
   /** Connections of this name are the pod's own. */
   readonly application_name: string;
-  /** Connections whose names begin so say themselves whether they are used. */
-  readonly unseen: readonly string[];
+  /** What the names of services' connections begin with: services say themselves whether they are used. */
+  readonly services: string;
 }
 
 /** Who uses the database: requests, connections of others, jobs. */
@@ -57,8 +57,8 @@ export class DatabaseUse {
 
   /** What keeps the database from being idle: `2 connections, 1 job`; null for nothing. @throws database_unavailable and its kin when PostgreSQL does not say */
   async describe(): Promise<string | null> {
-    const { sql, application_name, unseen, clock } = this.#deps;
-    const { others, mark } = await countConnections(sql, application_name, unseen);
+    const { sql, application_name, services, clock } = this.#deps;
+    const { others, mark, names } = await countConnections(sql, application_name, services);
     if (mark !== this.#services_mark) this.#last_touched_at = clock.now();
     this.#services_mark = mark;
     // the table comes with the first update, and stays
@@ -67,6 +67,10 @@ export class DatabaseUse {
       counted(this.#requests, "request"),
       counted(others, "connection"),
       counted(this.#has_jobs ? await countOpenJobs(sql) : 0, "job"),
+      counted(
+        this.#has_jobs && names.length > 0 ? await countOpenBackground(sql, services, names) : 0,
+        "background job",
+      ),
     ].filter((reason) => reason !== undefined);
     if (reasons.length === 0) return null;
     this.#last_used_at = clock.now();

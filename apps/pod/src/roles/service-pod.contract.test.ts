@@ -26,6 +26,8 @@ Base = db.model_base()
 def shorten(title: str) -> str:
     if title == "slow":
         time.sleep(2)
+    if title == "a while":
+        time.sleep(1.5)
     return title[:4] + "."
 
 
@@ -37,6 +39,7 @@ class Docs(Base, name="docs"):
 
 ingest = Router()
 ingest.add_insert_route(Docs, path="/docs", inputs=[Docs.id, Docs.title], outputs=[Docs.short])
+ingest.add_insert_route(Docs, path="/later", inputs=[Docs.id, Docs.title], background=True)
 
 
 @ingest.get("/headers")
@@ -109,6 +112,11 @@ test("without a key that may call it nobody learns anything of a service but tha
     }
   }
   expect((await pod.call("GET", "/health")).json()).toMatchObject({ status: "ok" });
+  // a browser asks whether a page may before it sends a key
+  const asked = { origin: "http://localhost:5173", "access-control-request-method": "POST" };
+  expect((await pod.call("OPTIONS", "/docs", undefined, asked)).status).toBe(204);
+  const described = await pod.call("GET", "/openapi.json", undefined, shown(good));
+  expect(described.json()).toMatchObject({ servers: [{ url: "/ingest" }] });
   expect((await pod.call("GET", "/metrics", undefined, shown(good))).status).toBe(404);
   expect((await database.ask("GET", "/v1/tables/docs")).json()).toMatchObject({ rows: 2 });
   expect(statSync(join(spec.run_folder, "http.sock")).mode & 0o777).toBe(0o600);
@@ -171,12 +179,17 @@ test("PostgreSQL that goes away and comes back ends no service, whose requests a
   await waitFor(async () => [200, 409].includes((await insert({ id: 4, title: "Fourth" }, shown(good))).status));
 });
 
-test("the connections of a service keep no database awake, and a role is made as often as one asks", async () => {
+test("the connections of a service keep no database awake, its background jobs do; a role is made as often as one asks", async () => {
   expect((await database.ask("POST", "/v1/service-roles", { role: "svc_0123456789ab" })).json()).toEqual({
     dsn: spec.dsn,
   });
   await insert({ id: 5, title: "Fifth" }, shown(good));
-  expect((await database.ask("GET", "/v1/health")).json().busy).toBeNull();
+  const busy = async () => (await database.ask("GET", "/v1/health")).json().busy;
+  await waitFor(async () => (await busy()) === null);
+  expect((await pod.call("POST", "/later", { id: 9, title: "a while" }, shown(good))).status).toBe(200);
+  // a connection that is being made has no name yet
+  expect(await busy()).toMatch(/^(1 connection, )?1 background job$/);
+  await waitFor(async () => (await busy()) === null);
   for (const role of ["postgres", "svc_1; drop table docs", "svc_0123456789AB"]) {
     expect((await database.ask("POST", "/v1/service-roles", { role })).json()).toMatchObject({
       code: "invalid_request",
@@ -192,7 +205,7 @@ test("a pod that is drained answers what is under way and what still comes, and 
   expect((await insert({ id: 7, title: "Late" }, shown(good))).status).toBe(200);
   expect((await slow).json()).toEqual({ short: "slow." });
   expect(await pod.ended()).toBe(0);
-  expect((await database.ask("GET", "/v1/tables/docs")).json()).toMatchObject({ rows: 7 });
+  expect((await database.ask("GET", "/v1/tables/docs")).json()).toMatchObject({ rows: 8 });
 });
 
 test("a pod that is killed leaves no process, and another takes its place", async () => {
