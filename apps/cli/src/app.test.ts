@@ -70,7 +70,7 @@ const CONTROL = {
   keyRotate: { name: "ci", grants: [], api_key: "sk_x" },
   keyList: [],
   keyDelete: undefined,
-  secretSet: { name: "NAME", scope: "organization" },
+  secretSet: { name: "NAME", scope: "organization", restart: [] },
   secretList: [],
   secretDelete: undefined,
   operationList: [],

@@ -25,8 +25,9 @@ export const buildSettings = {
   SERVICE_BUILD_CA_FILE: z.preprocess(empty, z.string().optional()),
   /** `host:port` of the operator that builds may reach although the network denies it: an own package index or proxy. */
   SERVICE_BUILD_HOSTS: list,
-  /** Packages of this index are fetched and kept once for all organizations; "none": for each of them. */
-  SERVICE_SHARED_INDEX: z.preprocess(empty, z.union([z.literal("none"), indexUrl]).default(PUBLIC_INDEX.url)),
+  /** Packages of this index are fetched and kept once for all organizations; "public": of the one that uv takes when nobody names one;
+   *  "none": for each of them. */
+  SERVICE_SHARED_INDEX: z.preprocess(empty, z.union([z.enum(["public", "none"]), indexUrl]).default("public")),
   /** What is kept of it beside images; when it is more, all of that is fetched again. */
   SERVICE_SHARED_INDEX_GB: z.preprocess(empty, z.coerce.number().positive().default(20)),
   /** 0: images are made of Pythons that the machine has, and of no others. */
@@ -66,5 +67,6 @@ export function toBuildsConfig(found: Found, env: Readonly<Record<string, string
 /** The files of an index of the operator's lie where it does. */
 function toSharedIndex(url: string): SharedIndex | null {
   if (url === "none") return null;
-  return url.replace(/\/+$/, "") === PUBLIC_INDEX.url ? PUBLIC_INDEX : { url, file_origins: [] };
+  const is_public = url === "public" || url.replace(/\/+$/, "") === PUBLIC_INDEX.url;
+  return is_public ? PUBLIC_INDEX : { url, file_origins: [] };
 }

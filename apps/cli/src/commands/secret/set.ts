@@ -1,4 +1,6 @@
-import type { Secret } from "@appdb/contract/routes/control";
+import { parseServiceName } from "@appdb/contract/names";
+import type { ChangedSecret } from "@appdb/contract/routes/control";
+import type { Context } from "../../context.ts";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
 import { alignColumns } from "../../output/columns.ts";
 import { commandLine, text } from "../parameters.ts";
@@ -11,7 +13,7 @@ interface Flags extends JsonFlag {
 }
 
 /** Exit 2 for what is wrong on the command line, before anything is asked. */
-export const set = defineCommand<Flags, string[], Secret[]>({
+export const set = defineCommand<Flags, string[], ChangedSecret[]>({
   brief: "Set secrets of a database or an organization",
   examples: [
     ["cli secret set cloud://acme:main OPENAI_API_KEY", "ask for the value, and show nothing of it"],
@@ -40,9 +42,28 @@ export const set = defineCommand<Flags, string[], Secret[]>({
     );
     // pods read secrets when they start
     ctx.out.note(`next: ${commandLine(["db", "restart", db === undefined ? `${place}:main` : place])}`);
+    const services = [...new Set(secrets.flatMap(({ restart }) => restart))];
+    if (services.length > 0) await offerRestart(ctx, services);
     return secrets;
   },
   render: (secrets, out) => {
     for (const line of alignColumns(secrets.map(({ name, scope }) => [name, scope]))) out.line(line);
   },
 });
+
+/** Services that run go on with the secrets that they were started with. Who is asked and declines, or cannot be asked, is told the command. */
+async function offerRestart(
+  ctx: Pick<Context, "control" | "daemon" | "out" | "prompt" | "signal">,
+  services: readonly string[],
+): Promise<void> {
+  const question = `Restart ${services.join(", ")}, so that the new value is read?`;
+  if (ctx.prompt === undefined || !(await ctx.prompt.confirm(question))) {
+    ctx.out.note(`then: ${commandLine(["service", "restart", ...services])}`);
+    return;
+  }
+  const { changeHosted } = await import("../service/change-service.ts");
+  for (const name of services) {
+    await changeHosted(ctx, parseServiceName(name), "serviceRestart");
+    ctx.out.note(`restarted  ${name}`);
+  }
+}
