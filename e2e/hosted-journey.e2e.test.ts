@@ -1,9 +1,10 @@
-import { cpSync } from "node:fs";
+import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { eventually } from "@appdb/testkit/eventually";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ended, type Hosted, startHosted, startLogin } from "./support/hosted.ts";
 import { makePlace, type Place, ROOT } from "./support/place.ts";
+import { printedExit, readPrintedSteps } from "./support/printed-steps.ts";
 import { expectExit, expectProblem, writeFile } from "./support/served.ts";
 
 const MAIN = "cloud://acme:main";
@@ -112,5 +113,42 @@ describe("somebody who puts an application on a hosted database", () => {
     expect((await json("db", "status", STAGING)).state).toBe("STOPPED");
     await expectExit(place, 0, "db", "delete", STAGING, "--now", "-f");
     await eventually(async () => expect((await place.cli("db", "status", STAGING)).code).toBe(1));
+  });
+
+  test("follows the guide from its own folder to a call with a key, a secret, a change and the way back", async () => {
+    // what was done above: the sign-in, and the organization
+    expect(readPrintedSteps("docs/guide.md", "before").flatMap(({ lines }) => lines)).toEqual([
+      "cli login",
+      "cli org create acme",
+    ]);
+    const folder = join(place.project, "..", "guide");
+    mkdirSync(folder);
+    const app = join(folder, "app.py");
+    const said: [line: string, stdout: string][] = [];
+    const find = (pattern: RegExp) => pattern.exec(said.map(([, stdout]) => stdout).join("\n"))?.[0] ?? "";
+    const steps = readPrintedSteps("docs/guide.md", "hosted");
+    expect(steps.length).toBeGreaterThan(5);
+    for (const { language, lines } of steps) {
+      if (language === "python") {
+        writeFileSync(
+          app,
+          readFileSync(app, "utf8").replace(/^ {4}title_upper = .*\n/m, (line) => `${line}${lines.join("\n")}\n`),
+        );
+        continue;
+      }
+      for (const line of lines) {
+        const typed = line
+          .replace("<address>", find(/http:\/\/127\.0\.0\.1:\d+\/ingest/))
+          .replace("sk_...", find(/sk_[a-z0-9]+_\S+/));
+        const done = await place.type(`cd ../guide && ${typed}`);
+        expect(done.code, `${line}\n${done.stdout}${done.stderr}`).toBe(printedExit(line));
+        said.push([line, done.stdout]);
+      }
+    }
+    const saidTo = (begin: string) => said.filter(([line]) => line.startsWith(begin)).map(([, stdout]) => stdout);
+    expect(JSON.parse(saidTo("curl")[0] ?? "")).toMatchObject({ title_upper: "HELLO", summary: "Hello" });
+    expect(saidTo("cli service logs")[0]).toContain("/docs");
+    expect(saidTo("cli schema update")[1]).toContain("shout");
+    expect((await json("service", "list", MAIN)).services).toMatchObject([{ state: "AVAILABLE", release: 1 }]);
   });
 });

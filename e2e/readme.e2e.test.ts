@@ -2,7 +2,8 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { eventually } from "@appdb/testkit/eventually";
 import { expect, test } from "vitest";
-import { type Finished, freePort, makePlace, type Place, ROOT, type Started } from "./support/place.ts";
+import { type Finished, freePort, makePlace, type Place, type Started } from "./support/place.ts";
+import { printedExit, readPrintedSteps, withoutComment } from "./support/printed-steps.ts";
 
 interface Step {
   readonly kind: "type" | "serve" | "edit";
@@ -10,7 +11,7 @@ interface Step {
 }
 
 test("the tour of README.md works as it is printed", async () => {
-  const steps = readTour(readFileSync(join(ROOT, "README.md"), "utf8"), await freePort());
+  const steps = readTour(await freePort());
   await using place = makePlace();
   const said = new Map<string, Finished>();
   let serving: Started | undefined;
@@ -22,9 +23,8 @@ test("the tour of README.md works as it is printed", async () => {
         expect(await serving.interrupt(), serving.output()).toBe(130);
         serving = undefined;
       }
-      const wanted = Number(/# exit (\d+)/.exec(line)?.[1] ?? 0);
       const done = await place.type(line);
-      expect(done.code, `${line}\n${done.stdout}${done.stderr}`).toBe(wanted);
+      expect(done.code, `${line}\n${done.stdout}${done.stderr}`).toBe(printedExit(line));
       said.set(line, done);
     }
   }
@@ -39,16 +39,21 @@ test("the tour of README.md works as it is printed", async () => {
   expect(place.processes()).toEqual([]);
 }, 180_000);
 
-/** The fenced blocks that follow a `<!-- tour -->` mark, their port exchanged for a free one. */
-function readTour(readme: string, port: number): Step[] {
-  const blocks = [...readme.matchAll(/<!-- tour(.*?) -->\n```(\w+)\n([\s\S]*?)```/g)];
-  expect(blocks.length).toBeGreaterThan(6);
-  return blocks.map(([, mark = "", language, text = ""]) => ({
+test("what the guide does on one's own machine is part of the README's tour", () => {
+  const linesOf = (page: string) => readPrintedSteps(page, "tour").flatMap(({ lines }) => lines.map(withoutComment));
+  const tour = linesOf("README.md");
+  const guide = linesOf("docs/guide.md");
+  expect(guide.length).toBeGreaterThan(3);
+  expect(guide.filter((line) => !tour.includes(line))).toEqual([]);
+});
+
+/** The steps of the tour, their port exchanged for a free one. */
+function readTour(port: number): Step[] {
+  const steps = readPrintedSteps("README.md", "tour");
+  expect(steps.length).toBeGreaterThan(6);
+  return steps.map(({ mark, language, lines }) => ({
     kind: language === "python" ? "edit" : mark.includes("until") ? "serve" : "type",
-    lines: text
-      .replaceAll("8000", String(port))
-      .split("\n")
-      .filter((line) => line.trim() !== ""),
+    lines: lines.map((line) => line.replaceAll("8000", String(port))),
   }));
 }
 
@@ -61,7 +66,7 @@ function editApplication(place: Place, lines: readonly string[]): void {
 }
 
 async function serve(place: Place, line: string): Promise<Started> {
-  const serving = place.start(line.replace(/\s+#.*/, ""));
+  const serving = place.start(withoutComment(line));
   const port = /--port (\d+)/.exec(line)?.[1];
   await eventually(async () => {
     expect(serving.child.exitCode, serving.output()).toBe(null);
