@@ -1,0 +1,45 @@
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { expect, test } from "vitest";
+import { readServerConfig } from "./config.ts";
+
+const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
+const read = (name: string) => readFileSync(join(ROOT, name), "utf8");
+const FILES = ["deploy/appdb.service", "deploy/Dockerfile", "deploy/compose.yaml"];
+/** Where the checkout lies in a container and, as the page says, on a machine. */
+const PLACE = "/opt/appdb/";
+
+test.each(FILES)("%s starts a program that is built, and names places that are there", (name) => {
+  const bundles = read("scripts/lib/bundle.mjs");
+  const paths = [...read(name).matchAll(/\/opt\/appdb\/(?<path>[\w.][\w./-]*)/g)].map(
+    ({ groups }) => groups?.path ?? "",
+  );
+  if (name !== "deploy/compose.yaml") expect(paths).toContain("dist/server.js");
+  for (const path of paths) {
+    const program = /^dist\/(\w+)\.js$/.exec(path)?.[1];
+    const is_made = [".tools", "dist", "apps/dashboard/dist"].includes(path);
+    if (program !== undefined) expect(bundles).toContain(`name: "${program}", entry:`);
+    else if (!is_made) expect(existsSync(join(ROOT, path)), `${PLACE}${path} of ${name}`).toBe(true);
+  }
+});
+
+test.each(FILES)("the settings of %s are the server's, and may have these values", (name) => {
+  const settings = Object.fromEntries(
+    [...read(name).matchAll(/^\s*(?:ENV |Environment=)?(SERVICE_\w+)(?:=|: )"?([^\s"]+)"?$/gm)].map(
+      ([, setting = "", value = ""]) => [setting, value],
+    ),
+  );
+  expect(settings.SERVICE_PORT).toBe("8080");
+  const known = read("docs/settings.md");
+  for (const setting of Object.keys(settings)) expect(known).toContain(`| \`${setting}\` |`);
+  expect(readServerConfig({ ...settings }).port).toBe(8080);
+});
+
+test("what the container and the compose file copy and mount is what the product has and what the image is", () => {
+  const dockerfile = read("deploy/Dockerfile");
+  const [scripts, compose] = [JSON.parse(read("package.json")).scripts, read("deploy/compose.yaml")];
+  for (const [, script = ""] of dockerfile.matchAll(/npm run (\w+)/g)) expect(scripts[script], script).toBeDefined();
+  expect(compose).toContain("dockerfile: deploy/Dockerfile");
+  expect(compose).toContain(`home:${/^VOLUME (\S+)$/m.exec(dockerfile)?.[1]}`);
+});
