@@ -27,6 +27,9 @@ class Notes(Base, name="notes"):
 
 export interface DatabaseStage extends AsyncDisposable {
   readonly project: string;
+  readonly home: string;
+  /** Of the organization, with every grant; there is none before its creation was timed. */
+  key(): string;
   command(...args: string[]): Promise<string>;
   /** Seconds that a command takes. */
   time(...args: string[]): number;
@@ -50,10 +53,14 @@ export interface DatabaseStage extends AsyncDisposable {
  * Starts the product on a home of its own, with a project of so many files and somebody signed in. Rejects with what the server
  * said when the driver is none for this machine.
  */
-export async function setDatabases(driver: "process" | "sandbox", files: number): Promise<DatabaseStage> {
+export async function setDatabases(
+  driver: "process" | "sandbox",
+  files: number,
+  further: Readonly<Record<string, string>> = {},
+): Promise<DatabaseStage> {
   const folder = await mkdtemp(join(tmpdir(), "appdb-bench-"));
   const [home, project] = [join(folder, "home"), join(folder, "project")];
-  const settings = { SERVICE_PODS: driver, SERVICE_DATABASE_QUOTA: "1000", SERVICE_LOG_LEVEL: "warn" };
+  const settings = { SERVICE_PODS: driver, SERVICE_DATABASE_QUOTA: "1000", SERVICE_LOG_LEVEL: "warn", ...further };
   const env = { ...process.env, ...settings, SERVICE_HOME: home };
   await mkdir(join(project, "lib"), { recursive: true });
   await writeFile(join(project, "app.py"), APP);
@@ -104,7 +111,8 @@ function openStage(
       return found?.state === state;
     });
   const stage: Omit<DatabaseStage, keyof AsyncDisposable> = {
-    project,
+    ...{ project, home },
+    key: () => key,
     command: (...args) => command(env, project, args),
     time: (...args) => {
       const { args: whole, program } = cliCommand(args);
@@ -170,7 +178,7 @@ function openStage(
   return stage;
 }
 
-/** PSS of every process that names the home's databases, in MB: of pods and what they started, not of the server. */
+/** PSS of the home's pods and what they started, in MB; not of the server. */
 async function measurePods(home: string): Promise<number> {
   const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
   const parents = new Map<string, string>();
@@ -180,8 +188,8 @@ async function measurePods(home: string): Promise<number> {
       ["stat", "cmdline"].map((name) => readFile(`/proc/${pid}/${name}`, "utf8").catch(() => "")),
     );
     parents.set(pid, /\) \S+ (\d+)/.exec(stat ?? "")?.[1] ?? "");
-    const is_cluster = line?.includes(join(home, "server", "databases")) === true;
-    if (is_cluster) pods.add(parents.get(pid) ?? pid);
+    // the shell that stands before a pod's program is told the pod's folder
+    if (line?.includes(join(home, "server", "pods")) === true) pods.add(pid);
   }
   const isPods = (pid: string): boolean => pods.has(pid) || (parents.has(pid) && isPods(parents.get(pid) ?? ""));
   let sum = 0;

@@ -1,7 +1,8 @@
 // The loader for machines without wrk: raw sockets, prepared requests, answers counted by their length.
 import { randomUUID } from "node:crypto";
-import { connect, type Socket } from "node:net";
+import type { Socket } from "node:net";
 import type { Load, LoadResult } from "./load.ts";
+import { answerLength, connectTo, written } from "./raw-http.ts";
 
 process.on("message", async (load: Load) => {
   process.send?.(await drive(load));
@@ -9,10 +10,8 @@ process.on("message", async (load: Load) => {
 
 async function drive(load: Load): Promise<LoadResult> {
   const url = new URL(load.url);
-  const requests = (typeof load.body === "string" ? [load.body] : load.body).map((body) =>
-    written(url, body, load.get_with),
-  );
-  const beside = load.beside === undefined ? undefined : written(url, load.beside.body);
+  const requests = (typeof load.body === "string" ? [load.body] : load.body).map((body) => written(url, body, load));
+  const beside = load.beside === undefined ? undefined : written(url, load.beside.body, load);
   const keys = load.with_keys === true ? randomUUID() : undefined;
   const apart = new Set<Socket>();
   let asked = 0;
@@ -35,7 +34,7 @@ async function drive(load: Load): Promise<LoadResult> {
   };
 
   function sendApart(bytes: Buffer): void {
-    const socket = connect(Number(url.port), url.hostname, () => socket.write(bytes));
+    const socket = connectTo(url, load.socket).once("connect", () => socket.write(bytes));
     apart.add(socket);
     socket.on("data", (chunk) => {
       if (!chunk.toString("latin1").startsWith("HTTP/1.1 200")) failed += 1;
@@ -49,8 +48,7 @@ async function drive(load: Load): Promise<LoadResult> {
 
   function converse(): Promise<void> {
     return new Promise((resolve, reject) => {
-      const socket = connect(Number(url.port), url.hostname);
-      socket.setNoDelay(true);
+      const socket = connectTo(url, load.socket);
       let sent = 0;
       let pending = "";
       const ask = () => {
@@ -83,23 +81,4 @@ const EMPTY = Buffer.alloc(0);
 function withKey(request: Buffer, key: string): Buffer {
   const end = request.indexOf("\r\n");
   return Buffer.concat([request.subarray(0, end), Buffer.from(`\r\nidempotency-key: ${key}`), request.subarray(end)]);
-}
-
-function written(url: URL, body: string, get_with?: Load["get_with"]): Buffer {
-  if (get_with !== undefined) {
-    const headers = Object.entries(get_with).map(([name, value]) => `${name}: ${value}\r\n`);
-    return Buffer.from(`GET ${url.pathname}${url.search} HTTP/1.1\r\nhost: ${url.host}\r\n${headers.join("")}\r\n`);
-  }
-  return Buffer.from(
-    `POST ${url.pathname} HTTP/1.1\r\nhost: ${url.host}\r\ncontent-type: application/json\r\n` +
-      `content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
-  );
-}
-
-function answerLength(text: string): number | undefined {
-  const head = text.indexOf("\r\n\r\n");
-  if (head < 0) return undefined;
-  const length = /\r\ncontent-length: *(\d+)/i.exec(text.slice(0, head));
-  if (length === null) throw new Error("an answer without a content-length cannot be counted");
-  return head + 4 + Number(length[1]);
 }

@@ -16,6 +16,10 @@ export interface Load {
   readonly body: string | readonly string[];
   /** Requests are GETs with these headers. */
   readonly get_with?: Readonly<Record<string, string>>;
+  /** Of POSTs, beside their content-type; with the loader in a process alone. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Connects to it rather than to the host of the address; with the loader in a process alone. */
+  readonly socket?: string;
   readonly connections: number;
   readonly seconds: number;
   /** Each request has an Idempotency-Key of its own. */
@@ -94,7 +98,7 @@ end
 `;
 }
 
-/** Drives load from a process of its own; the only way to send another body beside. */
+/** Drives load from a process of its own; the only way to send another body beside, headers, or to a socket of Unix. */
 export async function loadWithProcess(load: Load): Promise<LoadResult> {
   const child = fork(new URL("./load-process.ts", import.meta.url), { execArgv: process.execArgv });
   try {

@@ -17,6 +17,7 @@ import { measureMemory } from "./memory.ts";
 import { measureReads } from "./reads.ts";
 import { measureRecompute } from "./recompute.ts";
 import { type Measure, report } from "./report.ts";
+import { measureServices } from "./services.ts";
 import { measureWake } from "./wake.ts";
 import { measureWrites } from "./writes.ts";
 
@@ -39,6 +40,7 @@ const GROUPS: Record<string, Group> = {
   wake: measureWake,
   databases: measureDatabases,
   "many-databases": measureManyDatabases,
+  services: measureServices,
 };
 
 const { values } = parseArgs({

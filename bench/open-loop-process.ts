@@ -1,0 +1,126 @@
+// The process of open-loop.ts: sends by the clock, measures from the moment at which a request was due.
+import type { Socket } from "node:net";
+import type { OpenLoad, OpenResult } from "./open-loop.ts";
+import { answerLength, connectTo, written } from "./raw-http.ts";
+
+/** A machine takes so many new connections at a time. */
+const OPENED_AT_ONCE = 100;
+const TICK_MS = 1;
+const SAID = 500;
+
+let loop: { stop(): Promise<OpenResult> } | undefined;
+process.on("message", async (message: OpenLoad | "stop") => {
+  if (message !== "stop") {
+    loop = await begin(message);
+    process.send?.("begun");
+  } else {
+    process.send?.(await loop?.stop());
+  }
+});
+
+interface Connection {
+  readonly socket: Socket;
+  /** When the request that is under way was due. */
+  due: number | undefined;
+  pending: string;
+}
+
+async function begin(load: OpenLoad): Promise<{ stop(): Promise<OpenResult> }> {
+  const url = new URL(load.url);
+  const request = written(url, load.body, load);
+  const free: Connection[] = [];
+  /** When the requests for which no connection is free were due. */
+  const waiting: number[] = [];
+  const times: number[] = [];
+  let [sent, failed, under_way] = [0, 0, 0];
+  let first_failure: string | null = null;
+  let onQuiet = () => {};
+
+  const settle = (connection: Connection, failure?: string) => {
+    if (connection.due === undefined) return;
+    times.push(performance.now() - connection.due);
+    connection.due = undefined;
+    under_way -= 1;
+    if (failure !== undefined) {
+      failed += 1;
+      first_failure ??= failure.slice(0, SAID);
+    }
+    if (under_way === 0 && waiting.length === 0) onQuiet();
+  };
+  const send = (connection: Connection, due: number) => {
+    connection.due = due;
+    under_way += 1;
+    connection.socket.write(request);
+  };
+  const release = (connection: Connection) => {
+    const due = waiting.shift();
+    if (load.connections === 0) connection.socket.destroy();
+    else if (due === undefined) free.push(connection);
+    else send(connection, due);
+  };
+  const open = (due?: number): Promise<void> => {
+    const connection: Connection = { socket: connectTo(url, undefined), due, pending: "" };
+    const { socket } = connection;
+    if (due !== undefined) under_way += 1;
+    socket.on("data", (chunk) => {
+      connection.pending += chunk.toString("latin1");
+      const length = answerLength(connection.pending);
+      if (length === undefined || connection.pending.length < length) return;
+      const is_good = connection.pending.startsWith("HTTP/1.1 200");
+      settle(connection, is_good ? undefined : connection.pending);
+      connection.pending = "";
+      release(connection);
+    });
+    return new Promise((resolve) => {
+      socket.once("connect", () => {
+        if (due !== undefined) socket.write(request);
+        else release(connection);
+        resolve();
+      });
+      socket.on("error", (error) => settle(connection, error.message));
+      socket.on("close", () => {
+        settle(connection, "the connection was closed before the answer");
+        const at = free.indexOf(connection);
+        if (at >= 0) free.splice(at, 1);
+        // a server may end a kept connection that is idle
+        if (load.connections > 0 && !is_over) void open();
+        resolve();
+      });
+    });
+  };
+  let is_over = false;
+  for (let made = 0; made < load.connections; made += OPENED_AT_ONCE) {
+    const some = Math.min(OPENED_AT_ONCE, load.connections - made);
+    await Promise.all(Array.from({ length: some }, () => open()));
+  }
+
+  const began = performance.now();
+  const cpu = process.cpuUsage();
+  const timer = setInterval(() => {
+    const due_by_now = ((performance.now() - began) * load.per_second) / 1_000;
+    for (; sent < due_by_now; sent += 1) {
+      const due = began + (sent * 1_000) / load.per_second;
+      const connection = free.shift();
+      if (load.connections === 0) void open(due);
+      else if (connection === undefined) waiting.push(due);
+      else send(connection, due);
+    }
+  }, TICK_MS);
+  return {
+    async stop() {
+      clearInterval(timer);
+      const seconds = (performance.now() - began) / 1_000;
+      const used = process.cpuUsage(cpu);
+      if (under_way + waiting.length > 0) await new Promise<void>((resolve) => (onQuiet = resolve));
+      is_over = true;
+      for (const { socket } of free) socket.destroy();
+      times.sort((a, b) => a - b);
+      return {
+        ...{ answered: times.length - failed, failed, first_failure },
+        p50_ms: times[Math.floor(times.length * 0.5)] ?? Number.NaN,
+        p99_ms: times[Math.floor(times.length * 0.99)] ?? Number.NaN,
+        loader_cpu: (used.user + used.system) / 1e6 / seconds,
+      };
+    },
+  };
+}
