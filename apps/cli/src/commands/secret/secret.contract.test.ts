@@ -85,7 +85,7 @@ describe("cli secret set", () => {
   test("takes it from a file, whatever is piped in", async () => {
     writeFileSync(join(world.project, "key.pem"), "-----\nline\n");
     const ran = await run("secret set cloud://acme:main PEM --file key.pem --json", { input: "not this" });
-    expect(JSON.parse(ran.stdout)).toEqual([secret("PEM", "database")]);
+    expect(JSON.parse(ran.stdout)).toEqual([{ ...secret("PEM", "database"), restart: [] }]);
     expect(values()).toEqual([["PEM", "-----\nline"]]);
   });
 
