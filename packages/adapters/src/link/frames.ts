@@ -1,0 +1,123 @@
+import type { Duplex } from "node:stream";
+import { FRAME_BYTES } from "./link.ts";
+
+/** Kinds of frames. What a head is, is JSON: an array, because names would be sent with each request. */
+export const KIND = {
+  /** JSON: `{versions, token}` of the caller, `{version, about}` of the pod. */
+  hello: 1,
+  /** u32 length of the head, `[method, path, search, id, caller id, caller name, headers]`, the body. */
+  request: 2,
+  /** u32 length of the head, `[status, is_whole, headers]`, the body or its first piece. */
+  answer: 3,
+  /** More of an answer's body. */
+  piece: 4,
+  /** Nothing more of an answer's body comes. */
+  end: 5,
+  /** The answer broke off. */
+  abort: 6,
+  /** u32 bytes that were taken. */
+  window: 7,
+  /** Nobody waits for the answer any more. */
+  cancel: 8,
+  /** The pod asks for no further requests; those that are under way end. */
+  drain: 9,
+} as const;
+export type Kind = (typeof KIND)[keyof typeof KIND];
+
+export interface Frame {
+  readonly kind: number;
+  readonly request: number;
+  /** Of the reader's memory: it stays what it is. */
+  readonly payload: Buffer;
+}
+
+/** Length, kind and number. */
+const HEAD_BYTES = 9;
+/** What of the length counts. */
+const COUNTED = 5;
+
+/** Takes frames out of what comes, however it was cut. @throws Error for what no end of a link sends */
+export class FrameReader {
+  #parts: Buffer[] = [];
+  #bytes = 0;
+  #needed = HEAD_BYTES;
+
+  *read(chunk: Buffer): Generator<Frame> {
+    this.#parts.push(chunk);
+    this.#bytes += chunk.length;
+    if (this.#bytes < this.#needed) return;
+    const all = this.#parts.length === 1 ? chunk : Buffer.concat(this.#parts, this.#bytes);
+    let at = 0;
+    this.#needed = HEAD_BYTES;
+    while (all.length - at >= HEAD_BYTES) {
+      const length = all.readUInt32BE(at);
+      if (length < COUNTED || length > FRAME_BYTES) throw new Error(`a frame of ${length} bytes`);
+      if (all.length - at < 4 + length) {
+        this.#needed = 4 + length;
+        break;
+      }
+      const payload = all.subarray(at + HEAD_BYTES, at + 4 + length);
+      yield { kind: all[at + 4] ?? 0, request: all.readUInt32BE(at + 5), payload };
+      at += 4 + length;
+    }
+    this.#parts = at === all.length ? [] : [all.subarray(at)];
+    this.#bytes = all.length - at;
+  }
+}
+
+/** Writes frames to a socket: those of one turn of the event loop together. */
+export class FrameWriter {
+  readonly #socket: Duplex;
+  #parts: Buffer[] = [];
+  #is_due = false;
+
+  constructor(socket: Duplex) {
+    this.#socket = socket;
+  }
+
+  /** What waits to be sent. */
+  get waiting_bytes(): number {
+    return this.#socket.writableLength;
+  }
+
+  send(kind: Kind, request: number, ...payload: readonly Buffer[]): void {
+    let length = COUNTED;
+    for (const part of payload) length += part.length;
+    const head = Buffer.allocUnsafe(HEAD_BYTES);
+    head.writeUInt32BE(length, 0);
+    head[4] = kind;
+    head.writeUInt32BE(request, 5);
+    this.#parts.push(head, ...payload);
+    if (this.#is_due) return;
+    this.#is_due = true;
+    setImmediate(() => this.flush());
+  }
+
+  /** A head of JSON, its length before it, and a body. */
+  sendHead(kind: Kind, request: number, head: unknown, body: Buffer): void {
+    const json = Buffer.from(JSON.stringify(head));
+    this.send(kind, request, numberOf(json.length), json, body);
+  }
+
+  flush(): void {
+    this.#is_due = false;
+    if (this.#parts.length === 0) return;
+    const parts = this.#parts;
+    this.#parts = [];
+    if (!this.#socket.destroyed) this.#socket.write(Buffer.concat(parts));
+  }
+}
+
+export function numberOf(value: number): Buffer {
+  const bytes = Buffer.allocUnsafe(4);
+  bytes.writeUInt32BE(value, 0);
+  return bytes;
+}
+
+/** The head of a request or an answer, and what stands behind it. @throws Error for what is none */
+export function splitHead(payload: Buffer): { readonly head: unknown; readonly body: Buffer } {
+  if (payload.length < 4) throw new Error("a head without its length");
+  const end = 4 + payload.readUInt32BE(0);
+  if (end > payload.length) throw new Error("a head that is longer than its frame");
+  return { head: JSON.parse(payload.toString("utf8", 4, end)), body: payload.subarray(end) };
+}

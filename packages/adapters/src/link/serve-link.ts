@@ -1,0 +1,215 @@
+import { createHash, timingSafeEqual } from "node:crypto";
+import { createServer, type Socket } from "node:net";
+import type { Logger } from "@appdb/engine/ports";
+import type { Secret } from "../secret.ts";
+import { type Frame, FrameReader, FrameWriter, KIND, splitHead } from "./frames.ts";
+import { LINK_VERSIONS, LINK_WINDOW_BYTES, type LinkAnswer, type LinkRequest } from "./link.ts";
+
+export interface ServeLinkInput {
+  /** Path of a unix socket, of which nothing is left by a server before. */
+  readonly socket: string;
+  readonly token: Secret;
+  /** What a caller is told of the pod: JSON. */
+  readonly about: unknown;
+  readonly log: Logger;
+  /** Answers a request; never rejects. The signal aborts when nobody waits any more. */
+  handle(request: LinkRequest, signal: AbortSignal): Promise<LinkAnswer>;
+}
+
+export interface LinkServer extends AsyncDisposable {
+  /** Asks callers for no further requests; what comes all the same is answered. */
+  drain(): void;
+}
+
+/** Members of a request's head. */
+const REQUEST_HEAD = 7;
+/** How long a caller may take to say hello. */
+const HELLO_MS = 5_000;
+
+/** Takes links on a socket. Disposing hangs up. @throws what the system says of a socket that cannot be had */
+export async function serveLink(input: ServeLinkInput): Promise<LinkServer> {
+  const ends = new Set<LinkEnd>();
+  let is_draining = false;
+  const server = createServer({ noDelay: true }, (socket) => {
+    const end = new LinkEnd(socket, input, () => is_draining);
+    ends.add(end);
+    socket.once("close", () => ends.delete(end));
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(input.socket, resolve);
+  });
+  return {
+    drain() {
+      is_draining = true;
+      for (const end of ends) end.drain();
+    },
+    async [Symbol.asyncDispose]() {
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      for (const end of ends) end.hangUp();
+      await closed;
+    },
+  };
+}
+
+interface Running {
+  readonly stop: AbortController;
+  /** Bytes that may be sent before the caller says that it took some. */
+  window: number;
+  wake: () => void;
+}
+
+class LinkEnd {
+  readonly #socket: Socket;
+  readonly #input: ServeLinkInput;
+  readonly #isDraining: () => boolean;
+  readonly #reader = new FrameReader();
+  readonly #writer: FrameWriter;
+  readonly #running = new Map<number, Running>();
+  #is_known = false;
+  #last = 0;
+
+  constructor(socket: Socket, input: ServeLinkInput, isDraining: () => boolean) {
+    this.#socket = socket;
+    this.#input = input;
+    this.#isDraining = isDraining;
+    this.#writer = new FrameWriter(socket);
+    const late = setTimeout(() => socket.destroy(), HELLO_MS);
+    socket.on("data", (chunk: Buffer) => {
+      try {
+        for (const frame of this.#reader.read(chunk)) {
+          this.#take(frame);
+          if (this.#is_known) clearTimeout(late);
+        }
+      } catch (error) {
+        input.log.warn({ why: String(error) }, "a link was ended: what came is not of a caller's");
+        socket.destroy();
+      }
+    });
+    socket.on("error", () => undefined);
+    socket.once("close", () => {
+      clearTimeout(late);
+      for (const running of this.#running.values()) {
+        running.stop.abort(new Error("The caller is gone."));
+        running.wake();
+      }
+    });
+  }
+
+  drain(): void {
+    if (this.#is_known) this.#writer.send(KIND.drain, 0);
+  }
+
+  hangUp(): void {
+    this.#writer.flush();
+    this.#socket.end();
+    this.#socket.destroySoon();
+  }
+
+  #take({ kind, payload, request }: Frame): void {
+    if (!this.#is_known) {
+      if (kind !== KIND.hello) throw new Error("no hello");
+      this.#greet(payload);
+      return;
+    }
+    const running = this.#running.get(request);
+    switch (kind) {
+      case KIND.request:
+        if (request <= this.#last) throw new Error("a request's number came again");
+        this.#last = request;
+        void this.#answer(request, payload);
+        return;
+      case KIND.cancel:
+        running?.stop.abort(new Error("The caller is gone."));
+        running?.wake();
+        return;
+      case KIND.window:
+        if (running === undefined) return;
+        running.window += payload.readUInt32BE(0);
+        running.wake();
+        return;
+      default:
+        throw new Error(`a frame of the kind ${kind}`);
+    }
+  }
+
+  #greet(payload: Buffer): void {
+    const { token, versions } = readHello(payload);
+    if (!isSame(token, this.#input.token.reveal())) throw new Error("another token");
+    const version = LINK_VERSIONS.findLast((known) => versions.includes(known));
+    if (version === undefined) throw new Error("no version that both speak");
+    this.#is_known = true;
+    this.#writer.send(KIND.hello, 0, Buffer.from(JSON.stringify({ version, about: this.#input.about })));
+    if (this.#isDraining()) this.drain();
+  }
+
+  async #answer(number: number, payload: Buffer): Promise<void> {
+    const running: Running = { stop: new AbortController(), window: LINK_WINDOW_BYTES, wake: () => undefined };
+    this.#running.set(number, running);
+    try {
+      const answer = await this.#input.handle(readRequest(payload), running.stop.signal);
+      if (running.stop.signal.aborted) await leave(answer);
+      else await this.#send(number, running, answer);
+    } catch (error) {
+      this.#input.log.error({ err: error }, "an answer broke off");
+      this.#writer.send(KIND.abort, number);
+    } finally {
+      this.#running.delete(number);
+    }
+  }
+
+  async #send(number: number, running: Running, { body, headers, status }: LinkAnswer): Promise<void> {
+    if (Buffer.isBuffer(body) && body.length <= LINK_WINDOW_BYTES) {
+      this.#writer.sendHead(KIND.answer, number, [status, true, headers], body);
+      return;
+    }
+    this.#writer.sendHead(KIND.answer, number, [status, false, headers], Buffer.alloc(0));
+    const pieces = Buffer.isBuffer(body) ? [body] : body;
+    for await (const piece of pieces) {
+      const bytes = Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength);
+      for (let at = 0; at < bytes.length; ) {
+        while (running.window <= 0 && !running.stop.signal.aborted) {
+          await new Promise<void>((resolve) => {
+            running.wake = resolve;
+          });
+        }
+        if (running.stop.signal.aborted) return;
+        const part = bytes.subarray(at, at + Math.min(running.window, LINK_WINDOW_BYTES));
+        running.window -= part.length;
+        at += part.length;
+        this.#writer.send(KIND.piece, number, part);
+      }
+      if (running.stop.signal.aborted) return;
+    }
+    this.#writer.send(KIND.end, number);
+  }
+}
+
+/** @throws Error for what is no hello */
+function readHello(payload: Buffer): { readonly token: string; readonly versions: readonly unknown[] } {
+  const said: unknown = JSON.parse(payload.toString("utf8"));
+  if (typeof said === "object" && said !== null && "token" in said && "versions" in said) {
+    const { token, versions } = said;
+    if (typeof token === "string" && Array.isArray(versions)) return { token, versions };
+  }
+  throw new Error("a hello without token and versions");
+}
+
+/** Whoever has shown the token is believed in the shape of what it asks. @throws Error for what is no request */
+function readRequest(payload: Buffer): LinkRequest {
+  const { body, head } = splitHead(payload);
+  if (!Array.isArray(head) || head.length !== REQUEST_HEAD) throw new Error("no head of a request");
+  const [method, path, search, id, caller_id, caller_name, headers] = head;
+  const caller = caller_id === null ? null : { id: caller_id, name: caller_name };
+  return { method, path, search, id, headers, body, caller };
+}
+
+/** Nobody reads it: what makes it ends. */
+async function leave({ body }: LinkAnswer): Promise<void> {
+  if (!Buffer.isBuffer(body)) await body[Symbol.asyncIterator]().return?.();
+}
+
+function isSame(shown: string, token: string): boolean {
+  const hash = (text: string) => createHash("sha256").update(text).digest();
+  return timingSafeEqual(hash(shown), hash(token));
+}
