@@ -5,7 +5,9 @@
  */
 import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { type LinkServer, serveLink } from "@appdb/adapters/link/serve-link";
 import { createSteadyClock } from "@appdb/adapters/processes/steady-clock";
+import { Secret } from "@appdb/adapters/secret";
 import { type ServicePodHealth, type ServicePodSpec, servicePodSpecSchema } from "@appdb/contract/pod-spec";
 import { VERSION } from "@appdb/contract/version";
 import type { Logger } from "@appdb/engine/ports";
@@ -13,6 +15,7 @@ import { listenForStop } from "../daemon/listen-for-stop.ts";
 import type { RequestLog } from "../daemon/logger.ts";
 import { serveOnSocket } from "../http/serve-endpoints.ts";
 import { printMetrics } from "../http/service-metrics.ts";
+import { LinkCarrier } from "../service-api/carry-link.ts";
 import { createRequestMetrics } from "../service-api/request-metrics.ts";
 import { createServiceApi } from "../service-api/server.ts";
 import { openServiceKeys } from "../service-api/service-keys.ts";
@@ -65,6 +68,10 @@ async function serveService(spec: ServicePodSpec, log: Logger, logRequest: Reque
       ...{ socket, log, body_bytes: spec.limits.body_bytes, prefix: `/${spec.service}` },
       prepare: (server) => watchRequests(server, { keys, traffic, metrics, logRequest }),
     });
+    const carrier = new LinkCarrier(service.endpoints.routes, spec.limits.body_bytes, {
+      ...{ traffic, metrics, logRequest, log },
+    });
+    await using link = await listenToGateway(spec, carrier, log);
     await Promise.race([service.startPython(), stop.requested]);
     lifecycle.state = "ready";
     log.info({ uri: spec.uri, instance: spec.instance }, "service listens");
@@ -72,6 +79,7 @@ async function serveService(spec: ServicePodSpec, log: Logger, logRequest: Reque
     lifecycle.state = "draining";
     log.info({ reason }, "the pod stops");
     http.beginDrain();
+    link.drain();
     service.stopJobs();
     if (reason === "drained") await awaitQuiet(traffic, stop.requested, log);
     // Requests that still run when the time is up are cut: the exit status says that the end was wanted all the same.
@@ -80,6 +88,16 @@ async function serveService(spec: ServicePodSpec, log: Logger, logRequest: Reque
       process.exit(0);
     }, STOP_MS).unref();
   });
+}
+
+/** Takes the gateway's links, which show the token of whoever runs the pod. */
+async function listenToGateway(spec: ServicePodSpec, carrier: LinkCarrier, log: Logger): Promise<LinkServer> {
+  const socket = join(spec.run_folder, "link.sock");
+  // of a pod that was killed
+  rmSync(socket, { force: true });
+  const { about } = carrier;
+  const token = new Secret(spec.token);
+  return await serveLink({ socket, token, about, log, handle: (...asked) => carrier.handle(...asked) });
 }
 
 /** Answers what comes until nothing comes any more. */

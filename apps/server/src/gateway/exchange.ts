@@ -29,6 +29,10 @@ export interface Exchange {
   path: string;
   /** Its name, never its text. */
   key: string;
+  /** Whose request it is, once the key was found to be good. */
+  caller: { readonly id: string; readonly name: string } | null;
+  /** A short body that was read, to be sent on; undefined while it is with the request. */
+  body: Buffer | undefined;
   /** What every answer says beside what the service says. */
   readonly headers: OutgoingHttpHeaders;
 }

@@ -49,6 +49,21 @@ export function requestHeaders(exchange: Exchange): OutgoingHttpHeaders {
   return sent;
 }
 
+/** What a service is told by a link: without the credential, which the gateway has looked at, and without what only HTTP needs. */
+export function linkHeaders({ req }: Pick<Exchange, "req">): Record<string, string | string[]> {
+  const { headers } = req;
+  const sent: Record<string, string | string[]> = {};
+  const dropped = namedByConnection(headers);
+  const credential = headers["x-api-key"] === undefined ? "authorization" : "x-api-key";
+  for (const name in headers) {
+    const value = headers[name];
+    if (value === undefined || name === credential || name.startsWith(":")) continue;
+    if (HOP_BY_HOP.has(name) || OWN.has(name) || dropped?.has(name) === true) continue;
+    sent[name] = value;
+  }
+  return sent;
+}
+
 /** What a client is told of what the service said. */
 export function answerHeaders(headers: IncomingHttpHeaders, own: OutgoingHttpHeaders): OutgoingHttpHeaders {
   const sent: OutgoingHttpHeaders = {};

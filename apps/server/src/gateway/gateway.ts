@@ -4,8 +4,9 @@ import type { GatewayConfig } from "../config-gateway.ts";
 import type { RecordEvent } from "../control-plane/events/event.ts";
 import type { KeySnapshots } from "../control-plane/keys/key-snapshots.ts";
 import type { Notifications } from "../database/notifications.ts";
-import type { Database } from "../database/pool.ts";
 import type { ServerPlace } from "../pods/database-places.ts";
+import type { PodTokenDeps } from "../pods/pod-token.ts";
+import { findServiceToken } from "../pods/service-token.ts";
 import { createDatabaseKeys } from "./database-keys.ts";
 import { createDatabasePorts } from "./database-ports.ts";
 import { openDomainServer } from "./domain-server.ts";
@@ -15,17 +16,17 @@ import { createGatewayMetrics } from "./gateway-metrics.ts";
 import { type HandleDeps, handleRequest } from "./handle-request.ts";
 import { openKeptState } from "./kept-state.ts";
 import { createPodAgents } from "./pod-agents.ts";
+import { createPodLinks } from "./pod-links.ts";
 import { createPodPlaces } from "./pod-places.ts";
 import { createRateLimits } from "./rate-limits.ts";
 import { createRoutingTable, type RoutingTable } from "./routing-table.ts";
 import { createAccept, createPlainServer } from "./serve-requests.ts";
 import { createWaking } from "./waking.ts";
 
-export interface GatewayDeps {
+export interface GatewayDeps extends PodTokenDeps {
   readonly config: GatewayConfig;
   readonly place: ServerPlace;
   readonly log: Logger;
-  readonly db: Database;
   readonly notifications: Notifications;
   readonly snapshots: Pick<KeySnapshots, "publicKey" | "follow">;
   readonly recordEvent: RecordEvent;
@@ -51,11 +52,12 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
   table.replace(kept?.databases ?? []);
   const keys = createDatabaseKeys({ ...deps, kept });
   const agents = createPodAgents();
+  const links = createPodLinks({ log, findToken: (service, instance) => findServiceToken(deps, service, instance) });
   const places = createPodPlaces(deps.place);
   const in_flight = new Map<string, number>();
   const metrics = createGatewayMetrics(deps.metrics, () => [...in_flight.values()].reduce((sum, one) => sum + one, 0));
   const handling: HandleDeps = {
-    ...{ log, table, keys, agents, in_flight, places, limits: config.limits },
+    ...{ log, table, keys, agents, links, in_flight, places, limits: config.limits },
     rates: createRateLimits(config.limits.key_rate),
     waking: createWaking({ ...deps, table }),
   };
@@ -77,7 +79,9 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
   const look = () => {
     is_due = false;
     kept?.keepRoutes(table.all());
-    agents.keepOnly(new Set(places.serving(table).map(({ http_socket }) => http_socket)));
+    const serving = places.serving(table);
+    agents.keepOnly(new Set(serving.map(({ http_socket }) => http_socket)));
+    links.keepOnly(new Set(serving.map(({ link_socket }) => link_socket)));
     return ports?.follow();
   };
   // once for many changes that come together
@@ -105,6 +109,7 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
     await Promise.all([whole?.stop(STOP_MS), ports?.stop(STOP_MS)]);
     keys[Symbol.dispose]();
     agents[Symbol.dispose]();
+    links[Symbol.dispose]();
     kept?.[Symbol.dispose]();
   };
   let stopped: Promise<void> | undefined;

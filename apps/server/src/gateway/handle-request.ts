@@ -6,6 +6,7 @@ import { answerProblem } from "./answer-problem.ts";
 import type { DatabaseKeys } from "./database-keys.ts";
 import { type Exchange, type GatewayRequest, hostOf, isGone } from "./exchange.ts";
 import type { PodAgents } from "./pod-agents.ts";
+import type { PodLinks } from "./pod-links.ts";
 import type { PodPlaces } from "./pod-places.ts";
 import { proxyRequest, type Sent } from "./proxy-request.ts";
 import type { RateLimits } from "./rate-limits.ts";
@@ -17,6 +18,7 @@ import {
   type RoutingTable,
   servingInstance,
 } from "./routing-table.ts";
+import { fitsLink, sendByLink } from "./send-by-link.ts";
 import type { Waking } from "./waking.ts";
 
 export interface HandleDeps {
@@ -26,6 +28,7 @@ export interface HandleDeps {
   readonly table: RoutingTable;
   readonly keys: DatabaseKeys;
   readonly agents: PodAgents;
+  readonly links: PodLinks;
   readonly rates: RateLimits;
   readonly waking: Waking;
   /** Requests under way, by the service's id. */
@@ -105,6 +108,7 @@ async function checkKey(
   }
   const { key } = verified;
   exchange.key = key.name;
+  exchange.caller = { id: key.id, name: key.name };
   const rate = deps.rates.take(database.id, key.id);
   if (rate !== null) {
     exchange.headers["ratelimit-policy"] = `"key";q=${deps.limits.key_rate};w=1`;
@@ -139,15 +143,13 @@ async function countInFlight(deps: HandleDeps, { id, name }: RoutedService, work
 
 /** Sends to what serves now, and to what serves next when that was not reached. */
 async function sendOn(deps: HandleDeps, exchange: Exchange, service: RoutedService, body_bytes: number): Promise<Sent> {
-  const { limits, table } = deps;
+  const { table } = deps;
   let current = service;
   let until: number | undefined;
   for (;;) {
     const instance = servingInstance(current);
     if (instance !== undefined && exchange.database !== undefined) {
-      const { http_socket } = deps.places.of(exchange.database.id, current.id, instance);
-      const agent = deps.agents.of(http_socket);
-      const sent = await proxyRequest(exchange, agent, { body_bytes, request_ms: limits.request_ms });
+      const sent = await sendTo(deps, exchange, exchange.database, current, instance, body_bytes);
       if (sent.outcome === "refused") throw sent.error;
       if (sent.outcome !== "not_sent" && sent.outcome !== "again") return sent;
       until ??= performance.now() + MOVE_MS;
@@ -159,6 +161,25 @@ async function sendOn(deps: HandleDeps, exchange: Exchange, service: RoutedServi
     if (isGone(exchange)) return { outcome: "gone" };
     current = lookAgain(deps, exchange, current);
   }
+}
+
+/** By the link where it may; else, and where the link is gone by then, by HTTP. */
+async function sendTo(
+  { agents, limits, links, places }: HandleDeps,
+  exchange: Exchange,
+  { id: database_id }: RoutedDatabase,
+  { id }: RoutedService,
+  instance: number,
+  body_bytes: number,
+): Promise<Sent> {
+  const { request_ms } = limits;
+  const place = places.of(database_id, id, instance);
+  const link = links.find(place, { id, database_id }, instance);
+  if (link !== undefined && fitsLink(exchange, link)) {
+    const sent = await sendByLink(exchange, link, { request_ms });
+    if (sent.outcome !== "not_sent") return sent;
+  }
+  return await proxyRequest(exchange, agents.of(place.http_socket), { body_bytes, request_ms });
 }
 
 /** The service as it is by now. @throws service_not_found when it was forgotten meanwhile */

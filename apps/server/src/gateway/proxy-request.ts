@@ -54,6 +54,7 @@ export function proxyRequest(exchange: Exchange, agent: Agent, limits: ProxyLimi
     let stopBody: () => void = () => undefined;
     onConnected(upstream, () => {
       is_sent = true;
+      if (exchange.body !== undefined) return upstream.end(exchange.body);
       if (!with_body) return upstream.end();
       stopBody = sendBody(exchange, upstream, limits.body_bytes, giveUp);
     });

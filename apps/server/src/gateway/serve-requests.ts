@@ -50,7 +50,7 @@ export function createAccept(deps: AcceptDeps): Accept {
       ...{ req, res, id, awaits_continue, is_secure: deps.is_secure },
       started_at: performance.now(),
       database: deps.findDatabase(req),
-      ...{ service: "", path: "", key: "" },
+      ...{ service: "", path: "", key: "", caller: null, body: undefined },
       headers: { "x-request-id": id },
     };
     void deps.handle(exchange).then((status) => {

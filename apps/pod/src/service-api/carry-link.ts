@@ -1,0 +1,96 @@
+import { LINK_BODY_BYTES, type LinkAnswer, type LinkRequest } from "@appdb/adapters/link/link";
+import { appError } from "@appdb/contract/errors";
+import { answerError, type RouteAnswer } from "@appdb/engine/endpoints/answers";
+import type { CompiledRoute } from "@appdb/engine/endpoints/route";
+import type { Logger } from "@appdb/engine/ports";
+import type { RequestLog } from "../daemon/logger.ts";
+import type { RequestMetrics } from "./request-metrics.ts";
+import type { Traffic } from "./traffic.ts";
+
+export interface CarryLinkDeps {
+  readonly traffic: Traffic;
+  readonly metrics: RequestMetrics;
+  readonly logRequest: RequestLog;
+  readonly log: Logger;
+}
+
+/** What the gateway is told of this pod: which requests it may send by the link, `POST /docs`. */
+export interface LinkAbout {
+  readonly routes: readonly string[];
+}
+
+const CLIENT_GONE = 499;
+
+/** Carries requests of the gateway's, which has asked for their keys, to the very routes that HTTP reaches. */
+export class LinkCarrier {
+  readonly about: LinkAbout;
+  readonly #routes: ReadonlyMap<string, CompiledRoute>;
+  readonly #deps: CarryLinkDeps;
+
+  constructor(routes: readonly CompiledRoute[], body_bytes: number, deps: CarryLinkDeps) {
+    // a service whose bodies are bounded more tightly says so by HTTP
+    const linked = body_bytes < LINK_BODY_BYTES ? [] : routes.filter(isLinked);
+    this.#routes = new Map(linked.map((route) => [`${route.method} ${route.path}`, route]));
+    this.about = { routes: [...this.#routes.keys()] };
+    this.#deps = deps;
+  }
+
+  /** Answers a request; never rejects. */
+  async handle(request: LinkRequest, signal: AbortSignal): Promise<LinkAnswer> {
+    const { traffic } = this.#deps;
+    const { body, caller, headers, id, method, path, search } = request;
+    const started_at = performance.now();
+    traffic.begin();
+    const ended = (status: number) => {
+      traffic.end();
+      this.#tell(request, status, performance.now() - started_at);
+    };
+    const route = this.#routes.get(`${method} ${path}`);
+    const answer =
+      route === undefined
+        ? answerError(noRoute(method, path), id, this.#deps.log)
+        : await route.handle({
+            ...{ body, search, headers, id },
+            ...(caller === null ? {} : { caller: caller.id }),
+            ...(route.takes_signal ? { signal } : {}),
+          });
+    return toLinkAnswer(answer, ended, signal);
+  }
+
+  #tell({ caller, id, method, path }: LinkRequest, status: number, ms: number): void {
+    const { logRequest, metrics } = this.#deps;
+    logRequest({ req: id, method, route: path, status, ms: Math.round(ms * 10) / 10, key: caller?.name });
+    metrics.observe({ method, route: path, status, seconds: ms / 1_000 });
+  }
+}
+
+/** Those whose whole request is known by method, path, head and a short body of JSON. */
+function isLinked({ method, path, streams, takes_any_body }: CompiledRoute): boolean {
+  return method !== "ANY" && takes_any_body !== true && streams?.[0] !== "*" && !/[{*]/.test(path);
+}
+
+function toLinkAnswer(answer: RouteAnswer, ended: (status: number) => void, signal: AbortSignal): LinkAnswer {
+  const { body, more_headers = [], status } = answer;
+  const headers = [...Object.entries(answer.headers), ...more_headers].flat();
+  if (typeof body === "string" || Buffer.isBuffer(body)) {
+    ended(status);
+    return { status, headers, body: typeof body === "string" ? Buffer.from(body) : body };
+  }
+  return { status, headers, body: toBytes(body, () => ended(signal.aborted ? CLIENT_GONE : status)) };
+}
+
+async function* toBytes(pieces: AsyncIterable<Uint8Array | string>, ended: () => void): AsyncGenerator<Uint8Array> {
+  try {
+    for await (const piece of pieces) yield typeof piece === "string" ? Buffer.from(piece) : piece;
+  } finally {
+    ended();
+  }
+}
+
+/** The gateway knows which routes there are: an older one asks for what a newer pod does not have. */
+function noRoute(method: string, path: string): Error {
+  return appError("not_found", {
+    detail: `There is no route ${method} ${path} on the link.`,
+    hint: "Send the request again.",
+  });
+}

@@ -1,0 +1,126 @@
+import { rmSync } from "node:fs";
+import { LINK_BODY_BYTES, type LinkAnswer, type LinkRequest } from "@appdb/adapters/link/link";
+import { type LinkServer, serveLink } from "@appdb/adapters/link/serve-link";
+import { eventually } from "@appdb/testkit/eventually";
+import { createSilentLog } from "@appdb/testkit/silent-log";
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { ensurePodToken } from "../pods/pod-token.ts";
+import { serviceTokenOf } from "../pods/service-token.ts";
+import { type GatewayStage, openGatewayStage } from "../testing/gateway-stage.ts";
+import { openServer, type TestServer } from "../testing/open-server.ts";
+import { type OrgStage, openOrgStage } from "../testing/people.ts";
+
+let server: TestServer;
+let stage: GatewayStage;
+let people: OrgStage;
+let key: string;
+const links: LinkServer[] = [];
+
+beforeAll(async () => {
+  server = await openServer();
+  stage = await openGatewayStage(server, { limits: { request_ms: 1_000 } });
+  people = await openOrgStage(server);
+  key = await stage.makeKey(people.org, people.owner, "caller");
+});
+afterEach(async () => {
+  for (const link of links.splice(0)) await link[Symbol.asyncDispose]();
+});
+afterAll(async () => {
+  await stage[Symbol.asyncDispose]();
+  await server[Symbol.asyncDispose]();
+});
+
+let count = 0;
+/** A service whose pod answers by a link and, with `{"instance": 1}`, by HTTP. */
+async function openLinked(handle: (request: LinkRequest) => Promise<LinkAnswer>) {
+  const database = await stage.makeDatabase(people.org, { name: `db${++count}` });
+  const id = await stage.makeService(people.org, database.id, "ingest");
+  const service = { id, database_id: database.id };
+  const pod = await stage.runPod(service, 1);
+  const token = await ensurePodToken(server.deps, { id: database.id, org_id: people.org.id });
+  const link = await serveLink({
+    ...{ socket: pod.places.link_socket, token: serviceTokenOf(token, id, 1), log: createSilentLog(), handle },
+    about: { routes: ["POST /docs", "GET /by_title"] },
+  });
+  links.push(link);
+  await stage.serve(id, 1);
+  await eventually(() => expect(stage.gateway.table.byId(database.id)?.services[0]?.instance).toBe(1));
+  const url = `${database.url}/ingest`;
+  const call = async (path: string, init: RequestInit = {}) => {
+    const answer = await fetch(url + path, { ...init, headers: { "x-api-key": key, ...init.headers } });
+    const text = await answer.text();
+    return { status: answer.status, headers: answer.headers, text };
+  };
+  const insert = (body = '{"a":1}') =>
+    call("/docs", { method: "POST", body, headers: { "content-type": "application/json" } });
+  // the first request has the link opened
+  await eventually(async () => expect((await insert()).text).not.toContain('"instance"'));
+  return { call, insert, link, socket: pod.places.link_socket };
+}
+
+const echo = async ({ body, ...head }: LinkRequest): Promise<LinkAnswer> => ({
+  ...{ status: 201, headers: ["content-type", "application/json", "set-cookie", "a=1", "set-cookie", "b=2"] },
+  body: Buffer.from(JSON.stringify({ ...head, body: body.toString() })),
+});
+
+test("short requests to routes that a pod named go by the link, without the key; all others by HTTP", async () => {
+  const { call, insert } = await openLinked(echo);
+  const linked = await insert('{"title":"é"}');
+  expect(linked.status).toBe(201);
+  expect(linked.headers.getSetCookie()).toEqual(["a=1", "b=2"]);
+  expect(linked.headers.get("x-request-id")).toBe(JSON.parse(linked.text).id);
+  expect(JSON.parse(linked.text)).toMatchObject({
+    ...{ method: "POST", path: "/docs", search: "", body: '{"title":"é"}', caller: { name: "caller" } },
+  });
+  expect(linked.text).not.toContain(key);
+  expect(JSON.parse((await call("/by_title?title=a%20b")).text)).toMatchObject({
+    ...{ method: "GET", path: "/by_title", search: "title=a%20b", body: "" },
+  });
+  const type = { "content-type": "application/json" };
+  for (const [path, init] of [
+    ["/other", {}],
+    ["/by_title", { headers: { accept: "text/event-stream" } }],
+    ["/docs", { method: "POST", body: "a,b", headers: { "content-type": "text/csv" } }],
+    ["/docs", { method: "POST", body: "{}", headers: { ...type, origin: "https://a.example" } }],
+    ["/docs", { method: "POST", body: " ".repeat(LINK_BODY_BYTES + 1), headers: type }],
+  ] as const) {
+    expect((await call(path, init)).text, path).toContain('"instance":1');
+  }
+});
+
+test("an answer that streams is passed on as it comes, and one that breaks off does not look whole", async () => {
+  const { insert } = await openLinked(async ({ body }) => {
+    const pieces = async function* () {
+      for (let n = 0; n < 50; n += 1) yield Buffer.alloc(20_000, "x");
+      if (body.toString() === '"breaks"') throw new Error("broken");
+    };
+    return { status: 200, headers: [], body: pieces() };
+  });
+  expect((await insert("1")).text).toHaveLength(1_000_000);
+  await expect(insert('"breaks"')).rejects.toThrow();
+});
+
+test("a pod that drains is asked by HTTP, one that hangs up is not asked twice, and a silent one is given up", async () => {
+  let is_silent = false;
+  let asked = 0;
+  const { insert, link, socket } = await openLinked(async (request) => {
+    asked += 1;
+    if (is_silent) return await new Promise<never>(() => undefined);
+    return await echo(request);
+  });
+  is_silent = true;
+  const late = await insert();
+  expect(late.status).toBe(504);
+  expect(JSON.parse(late.text)).toMatchObject({ code: "service_timeout" });
+  const before = asked;
+  const cut = insert();
+  await eventually(() => expect(asked).toBe(before + 1));
+  await link[Symbol.asyncDispose]();
+  expect(JSON.parse((await cut).text)).toMatchObject({ status: 502, code: "service_broken" });
+  rmSync(socket, { force: true });
+  expect((await insert()).text).toContain('"instance":1');
+  is_silent = false;
+  const other = await openLinked(echo);
+  other.link.drain();
+  await eventually(async () => expect((await other.insert()).text).toContain('"instance":1'));
+});

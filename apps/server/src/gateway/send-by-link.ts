@@ -1,0 +1,136 @@
+import type { OutgoingHttpHeaders } from "node:http";
+import { LINK_BODY_BYTES, type LinkAnswer, LinkBroken } from "@appdb/adapters/link/link";
+import { AppError } from "@appdb/contract/errors";
+import type { Exchange } from "./exchange.ts";
+import { answerHeaders, hasBody, linkHeaders } from "./forwarded-headers.ts";
+import type { OpenPodLink } from "./pod-links.ts";
+import type { Sent } from "./proxy-request.ts";
+import { bodyTooSlow, broken, timedOut } from "./refusals.ts";
+
+const JSON_TYPE = /^application\/json(; *charset=utf-8)?$/i;
+/** How long a short body may take, all of it. */
+const BODY_MS = 30_000;
+
+/** Whether a request can go by a link: to a route that the pod named, with a short body of JSON or none, asked by no page and for no stream. */
+export function fitsLink(exchange: Exchange, { routes }: Pick<OpenPodLink, "routes">): boolean {
+  const { req, path, awaits_continue } = exchange;
+  const { headers, method = "GET" } = req;
+  const query = path.indexOf("?");
+  if (!routes.has(`${method} ${query < 0 ? path : path.slice(0, query)}`)) return false;
+  if (awaits_continue || headers.origin !== undefined || headers["content-encoding"] !== undefined) return false;
+  if (headers.accept?.includes("text/event-stream") === true) return false;
+  if (!hasBody(exchange)) return true;
+  const length = Number(headers["content-length"] ?? Number.NaN);
+  return length <= LINK_BODY_BYTES && JSON_TYPE.test(headers["content-type"] ?? "");
+}
+
+/** Sends a request by a link and resolves when its answer has ended. Its body, once read, stays with the exchange. */
+export async function sendByLink(
+  exchange: Exchange,
+  { link }: OpenPodLink,
+  { request_ms }: { readonly request_ms: number },
+): Promise<Sent> {
+  const { req, res } = exchange;
+  try {
+    if (exchange.body === undefined && hasBody(exchange)) exchange.body = await readBody(exchange);
+    if (res.destroyed) return { outcome: "gone" };
+    const stop = new AbortController();
+    const timer = setTimeout(() => stop.abort(timedOut(exchange.service, request_ms)), request_ms);
+    const onClose = () => stop.abort(GONE);
+    res.once("close", onClose);
+    try {
+      const query = exchange.path.indexOf("?");
+      const answer = await link.request(
+        {
+          method: req.method ?? "GET",
+          path: query < 0 ? exchange.path : exchange.path.slice(0, query),
+          search: query < 0 ? "" : exchange.path.slice(query + 1),
+          headers: linkHeaders(exchange),
+          body: exchange.body ?? EMPTY,
+          id: exchange.id,
+          caller: exchange.caller,
+        },
+        stop.signal,
+      );
+      clearTimeout(timer);
+      return await sendAnswer(exchange, answer);
+    } finally {
+      clearTimeout(timer);
+      res.off("close", onClose);
+    }
+  } catch (error) {
+    if (error === GONE) return { outcome: "gone" };
+    if (error instanceof AppError) return { outcome: "refused", error };
+    if (!(error instanceof LinkBroken)) throw error;
+    if (error.outcome === "not_sent") return { outcome: "not_sent" };
+    if (req.method === "GET") return { outcome: "again" };
+    return { outcome: "refused", error: broken(exchange.service, false) };
+  }
+}
+
+const GONE = new Error("The client is gone.");
+const EMPTY = Buffer.alloc(0);
+
+/** All of a body whose length was said; Node holds the sender to it. @throws GONE, body_timeout */
+function readBody({ req }: Exchange): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const pieces: Buffer[] = [];
+    const timer = setTimeout(() => reject(bodyTooSlow()), BODY_MS);
+    req.on("data", (piece: Buffer) => pieces.push(piece));
+    req.once("end", () => {
+      clearTimeout(timer);
+      resolve(pieces.length === 1 ? (pieces[0] ?? EMPTY) : Buffer.concat(pieces));
+    });
+    req.once("close", () => {
+      clearTimeout(timer);
+      reject(GONE);
+    });
+  });
+}
+
+async function sendAnswer(exchange: Exchange, { body, headers, status }: LinkAnswer): Promise<Sent> {
+  const { res } = exchange;
+  const sent = answerHeaders(toHeaders(headers), exchange.headers);
+  if (Buffer.isBuffer(body)) {
+    if (status !== 204 && status !== 304) sent["content-length"] = body.length;
+    res.writeHead(status, sent);
+    res.end(body);
+    return { outcome: "answered", status };
+  }
+  res.writeHead(status, sent);
+  try {
+    for await (const piece of body) {
+      if (res.destroyed) break;
+      if (!res.write(piece)) await drained(exchange);
+    }
+    res.end();
+  } catch {
+    // a client can tell a broken answer by its connection
+    res.destroy();
+  }
+  return { outcome: "answered", status };
+}
+
+function drained({ res }: Exchange): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      res.off("drain", done);
+      res.off("close", done);
+      resolve();
+    };
+    res.once("drain", done);
+    res.once("close", done);
+  });
+}
+
+/** A name that comes several times has several values. */
+function toHeaders(flat: readonly string[]): Record<string, string | string[]> {
+  const headers: Record<string, string | string[]> = {};
+  for (let at = 0; at + 1 < flat.length; at += 2) {
+    const name = (flat[at] ?? "").toLowerCase();
+    const value = flat[at + 1] ?? "";
+    const before = headers[name];
+    headers[name] = before === undefined ? value : [...(Array.isArray(before) ? before : [before]), value];
+  }
+  return headers as Record<string, string | string[]> & OutgoingHttpHeaders;
+}
