@@ -194,16 +194,25 @@ describe("a deletion", () => {
   });
 });
 
-test("the operations of one database are listed alone, and of another organization's none", async () => {
+test("the operations of one database and its services are listed alone, and of another organization's none", async () => {
   const stage = await openOrgStage(server);
+  const { name: org, id: org_id } = stage.org;
   for (const name of ["one", "two"]) await makeDatabase(server, stage.org, { name });
+  await server.deps.db
+    .insertInto("control.operations")
+    .values(
+      [`cloud://${org}:one/ingest`, `cloud://${org}:one2/ingest`].map((target) => ({
+        ...{ org_id, database_id: null, kind: "service.update", target, is_cancellable: false, actor: "ann" },
+      })),
+    )
+    .execute();
   await ask("databaseStop", stage, "one");
   await ask("databaseRestart", stage, "two");
   const kinds = async (database?: string, org = stage.org, as = stage.owner) => {
     const { json } = await server.ask("operationList", { as, params: { org: org.name }, query: { database } } as never);
     return json.items.map(({ kind }: { kind: string }) => kind);
   };
-  expect(await kinds("one")).toEqual(["database.stop"]);
+  expect(await kinds("one")).toEqual(["database.stop", "service.update"]);
   expect(await kinds("two")).toEqual(["database.restart"]);
   expect(await kinds("three")).toEqual([]);
   expect(await kinds("one", stage.other_org, stage.outsider)).toEqual([]);

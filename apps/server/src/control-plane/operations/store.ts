@@ -1,7 +1,7 @@
 import { databaseUriOf } from "@appdb/contract/control/resource-names";
 import { appError } from "@appdb/contract/errors";
 import type { Operation } from "@appdb/contract/routes/control";
-import type { Selectable } from "kysely";
+import { type Selectable, sql } from "kysely";
 import type { Database, Tx } from "../../database/pool.ts";
 import type { ResourceTables } from "../../database/resource-tables.ts";
 import { isUuid } from "../../database/uuid.ts";
@@ -11,7 +11,7 @@ import type { Principal } from "../../identity/principal.ts";
 
 export type OperationRow = Selectable<ResourceTables["control.operations"]>;
 
-/** Operations of an organization, or of one database of its, also of one that is gone; the newest first. */
+/** Operations of an organization, or of one database of its with its services, also of one that is gone; the newest first. */
 export async function listOperations(
   db: Database,
   org: { readonly id: string; readonly name: string },
@@ -25,7 +25,11 @@ export async function listOperations(
     .orderBy("id", "desc")
     .limit(page.limit + 1);
   if (from !== undefined) query = query.where("id", "<", from.id);
-  if (page.database !== undefined) query = query.where("target", "=", databaseUriOf(org.name, page.database));
+  if (page.database !== undefined) {
+    const uri = databaseUriOf(org.name, page.database);
+    // those of its services as well
+    query = query.where((of) => of.or([of("target", "=", uri), sql<boolean>`starts_with(target, ${`${uri}/`})`]));
+  }
   return toPage(await query.execute(), page.limit, toOperation, (row) => ({ after: "", id: row.id }));
 }
 
