@@ -147,7 +147,9 @@ describe.skipIf(NO_BROWSER)("an account in the dashboard", () => {
     await ben.page.getByRole("heading", { level: 1, name: "This invitation is not open" }).waitFor();
 
     await open("/orgs/acme/members");
+    const changed = page.waitForResponse((response) => response.request().method() === "PATCH");
     await page.getByLabel("Role of Ben Bauer").selectOption("member");
+    await changed;
     await open("/orgs/acme/members");
     expect(await page.getByLabel("Role of Ben Bauer").inputValue()).toBe("member");
     await page.getByLabel("Role of Ann Archer").selectOption("member");

@@ -47,8 +47,11 @@ export async function openHostedServices(
       for (const { id } of asked.operations) await waitForChange(ctx, control, { org: params.org, id });
       return describeAfter(asked.plan, await listServices(control, params, signal));
     },
-    prune: async (dry_run) =>
-      (await client.call("servicePrune", { params, body: { ...app, dry_run } }, { signal })).plan,
+    async prune(dry_run) {
+      const asked = await client.call("servicePrune", { params, body: { ...app, dry_run } }, { signal });
+      for (const { id } of asked.operations) await waitForChange(ctx, control, { org: params.org, id });
+      return asked.plan;
+    },
   };
 }
 
