@@ -43,7 +43,7 @@ export class LinkCarrier {
     traffic.begin();
     const ended = (status: number) => {
       traffic.end();
-      this.#tell(request, status, performance.now() - started_at);
+      this.#tell(request, route, status, performance.now() - started_at);
     };
     const route = this.#routes.get(`${method} ${path}`);
     const answer =
@@ -57,10 +57,10 @@ export class LinkCarrier {
     return toLinkAnswer(answer, ended, signal);
   }
 
-  #tell({ caller, id, method, path }: LinkRequest, status: number, ms: number): void {
+  #tell({ caller, id, method, path }: LinkRequest, route: CompiledRoute | undefined, status: number, ms: number): void {
     const { logRequest, metrics } = this.#deps;
     logRequest({ req: id, method, route: path, status, ms: Math.round(ms * 10) / 10, key: caller?.name });
-    metrics.observe({ method, route: path, status, seconds: ms / 1_000 });
+    metrics.observe({ method, route: route?.path ?? null, status, seconds: ms / 1_000 });
   }
 }
 

@@ -1,7 +1,7 @@
 import type { OutgoingHttpHeaders } from "node:http";
 import { LINK_BODY_BYTES, type LinkAnswer, LinkBroken } from "@appdb/adapters/link/link";
 import { AppError } from "@appdb/contract/errors";
-import type { Exchange } from "./exchange.ts";
+import { type Exchange, isGone } from "./exchange.ts";
 import { answerHeaders, hasBody, linkHeaders } from "./forwarded-headers.ts";
 import type { OpenPodLink } from "./pod-links.ts";
 import type { Sent } from "./proxy-request.ts";
@@ -33,7 +33,7 @@ export async function sendByLink(
   const { req, res } = exchange;
   try {
     if (exchange.body === undefined && hasBody(exchange)) exchange.body = await readBody(exchange);
-    if (res.destroyed) return { outcome: "gone" };
+    if (isGone(exchange)) return { outcome: "gone" };
     const stop = new AbortController();
     const timer = setTimeout(() => stop.abort(timedOut(exchange.service, request_ms)), request_ms);
     const onClose = () => stop.abort(GONE);
@@ -52,8 +52,7 @@ export async function sendByLink(
         },
         stop.signal,
       );
-      clearTimeout(timer);
-      return await sendAnswer(exchange, answer);
+      return await sendAnswer(exchange, answer, () => timer.refresh());
     } finally {
       clearTimeout(timer);
       res.off("close", onClose);
@@ -88,7 +87,12 @@ function readBody({ req }: Exchange): Promise<Buffer> {
   });
 }
 
-async function sendAnswer(exchange: Exchange, { body, headers, status }: LinkAnswer): Promise<Sent> {
+/** `went_on`: the service was heard, and the time for which it may be silent begins anew. */
+async function sendAnswer(
+  exchange: Exchange,
+  { body, headers, status }: LinkAnswer,
+  went_on: () => void,
+): Promise<Sent> {
   const { res } = exchange;
   const sent = answerHeaders(toHeaders(headers), exchange.headers);
   if (Buffer.isBuffer(body)) {
@@ -97,11 +101,13 @@ async function sendAnswer(exchange: Exchange, { body, headers, status }: LinkAns
     res.end(body);
     return { outcome: "answered", status };
   }
+  went_on();
   res.writeHead(status, sent);
   try {
     for await (const piece of body) {
-      if (res.destroyed) break;
+      if (isGone(exchange)) break;
       if (!res.write(piece)) await drained(exchange);
+      went_on();
     }
     res.end();
   } catch {
@@ -111,7 +117,9 @@ async function sendAnswer(exchange: Exchange, { body, headers, status }: LinkAns
   return { outcome: "answered", status };
 }
 
-function drained({ res }: Exchange): Promise<void> {
+function drained(exchange: Exchange): Promise<void> {
+  const { res } = exchange;
+  if (isGone(exchange)) return Promise.resolve();
   return new Promise((resolve) => {
     const done = () => {
       res.off("drain", done);

@@ -135,6 +135,24 @@ describe("both ends of a link", () => {
     expect(link.in_flight).toBe(0);
   });
 
+  test("an answer that comes after its caller has left is ended as well", async () => {
+    let has_ended = false;
+    await serve(async (_, signal) => {
+      await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
+      const pieces = async function* () {
+        try {
+          yield Buffer.from("late");
+        } finally {
+          has_ended = true;
+        }
+      };
+      return { status: 200, headers: [], body: pieces() };
+    });
+    const link = await open();
+    await expect(link.request(request(), AbortSignal.timeout(20))).rejects.toThrow();
+    await eventually(() => expect(has_ended).toBe(true));
+  });
+
   test("a pod that drains is asked for nothing further, and answers what it was asked for", async () => {
     const waiting: ((answer: LinkAnswer) => void)[] = [];
     const server = await serve(() => new Promise((resolve) => waiting.push(resolve)));
