@@ -160,7 +160,11 @@ describe("headers", () => {
 
   test("an old command is told how to upgrade", async () => {
     const answer = await server.send("GET", "/v1/service", { headers: { "x-client-version": "0.7.9" } });
-    expect(answer.json).toMatchObject({ code: "client_too_old", status: 426 });
+    expect(answer.json).toMatchObject({
+      code: "client_too_old",
+      status: 426,
+      hint: expect.stringContaining("pip install --upgrade"),
+    });
     expect(answer.headers.get("x-server-version")).toBe("0.8.0");
   });
 });
