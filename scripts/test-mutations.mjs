@@ -8,7 +8,7 @@ import { MUTATIONS } from "./lib/mutations.mjs";
 import { ensureNodePackages, requireNode } from "./lib/node-packages.mjs";
 import { nodeBin, ROOT } from "./lib/paths.mjs";
 import { withoutPython } from "./lib/run.mjs";
-import { main } from "./lib/say.mjs";
+import { main, Stop } from "./lib/say.mjs";
 import { ensureToolEnvironment } from "./lib/tool-environment.mjs";
 
 await main(async () => {
@@ -18,6 +18,9 @@ await main(async () => {
   const { ensureBuilt } = await import("./lib/build.mjs");
   await ensureBuilt();
   const typed = process.argv.slice(2).map(Number);
+  const unknown = typed.filter((number) => MUTATIONS[number] === undefined);
+  if (unknown.length > 0)
+    throw new Stop(`No fault has this number: ${unknown.join(", ")} (0 to ${MUTATIONS.length - 1}).`);
   const chosen = typed.length > 0 ? typed : MUTATIONS.map((_, at) => at);
   let unnoticed = 0;
   for (const number of chosen) {
