@@ -18,7 +18,7 @@ export function printService(service: ServiceRecord | HostedService, out: Output
   const rows = routes.map((route) => [
     route.method.toUpperCase(),
     route.path,
-    route.kind,
+    route.route_type,
     `in: ${route.inputs.join(", ") || "-"}`,
     `out: ${route.outputs.join(", ") || "-"}`,
   ]);
@@ -35,7 +35,7 @@ function factsOfLocal(service: ServiceRecord): ServiceFacts {
   return {
     facts: [...(service.pid === null ? [] : [`pid ${service.pid}`]), service.app_file],
     error: service.error === null ? null : `error: ${service.error}`,
-    routes: service.routes.map(({ route_type, ...route }) => ({ ...route, kind: route_type })),
+    routes: service.routes,
   };
 }
 

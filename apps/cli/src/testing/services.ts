@@ -10,7 +10,12 @@ export function hostedService(more: Partial<HostedService> = {}): HostedService 
     ...{ reason: null, endpoint: ENDPOINT, generation: 3, release: 3, desired_release: 3, app_file: "app.py" },
     ...{ update_pending: false, workers: 1, failure: null, pods: [], operation: null },
     created_at: "2026-11-23T10:00:00.000Z",
-    routes: [{ method: "POST", path: "/docs", kind: "insert", inputs: ["title"], outputs: ["id"] }],
+    routes: [
+      {
+        ...{ method: "POST", path: "/docs", route_type: "insert", table: "docs", query: null, one_row: false },
+        ...{ inputs: ["title"], outputs: ["id"] },
+      },
+    ],
     ...more,
   };
 }

@@ -1,4 +1,5 @@
 import { VERSION } from "@appdb/contract/version";
+import type { OpenApiDocument } from "@appdb/engine/endpoints/openapi-schemas";
 import type { FastifyInstance } from "fastify";
 import { addDocsPage } from "./docs-page.ts";
 import type { PathMethods } from "./path-methods.ts";
@@ -11,10 +12,10 @@ export function addOwnPages(
   server: FastifyInstance,
   paths: PathMethods,
   endpoints: ServedRoutes,
-  place: { readonly service: string; readonly mount: string; readonly prefix: string },
+  place: { readonly service: string; readonly mount: string; readonly prefix: string; readonly needs_key: boolean },
 ): void {
-  const { service, mount, prefix } = place;
-  const description = JSON.stringify(describe(endpoints, service, prefix + mount));
+  const { service, mount, needs_key, prefix } = place;
+  const description = JSON.stringify(describe(endpoints.openapi(service), prefix + mount, needs_key));
   server.get(`${mount}/openapi.json`, (request, reply) => {
     sendReply(request, reply, {
       status: 200,
@@ -30,9 +31,20 @@ export function addOwnPages(
   for (const path of addDocsPage(server, place)) paths.add("GET", path);
 }
 
-function describe(endpoints: ServedRoutes, service: string, url: string): object {
-  const document = endpoints.openapi(service);
-  return url === "" ? document : { ...document, servers: [{ url }] };
+/** In either form; the first wins where both are. */
+const KEYS = {
+  ApiKey: { type: "apiKey", in: "header", name: "X-api-key" },
+  Bearer: { type: "http", scheme: "bearer" },
+} as const;
+
+function describe(document: OpenApiDocument, url: string, needs_key: boolean): object {
+  const components = Object.assign({}, document.components, { securitySchemes: KEYS });
+  const security = Object.keys(KEYS).map((name) => ({ [name]: [] }));
+  return {
+    ...document,
+    ...(url === "" ? {} : { servers: [{ url }] }),
+    ...(needs_key ? { components, security } : {}),
+  };
 }
 
 /** Answers whether PostgreSQL can be asked. */

@@ -28,6 +28,8 @@ export interface CarryOptions {
   readonly metrics?: () => Promise<MetricsPage>;
   /** Where the outside finds the root of this server, when that is not its root: `/ingest`. */
   readonly prefix?: string;
+  /** Whether every request but that of `/health` has to show an API key; false when left out. */
+  readonly needs_key?: boolean;
   /** Called before there is any route: for hooks. */
   prepare?(server: FastifyInstance): void;
 }
@@ -84,7 +86,7 @@ function carryEndpoints(
   endpoints: ServedRoutes,
   options: CarryOptions,
 ): { readonly server: FastifyInstance; readonly connections: Connections } {
-  const { log, prefix = "" } = options;
+  const { log, needs_key = false, prefix = "" } = options;
   const server = createServer(options);
   const connections = new Connections(server.server);
   const paths = new PathMethods();
@@ -99,7 +101,7 @@ function carryEndpoints(
       addRoute(server, { connections, log, mount, prefix }, route);
       paths.add(route.method, mount + route.path, route.cors ?? null);
     }
-    addOwnPages(server, paths, endpoints, { service, mount, prefix });
+    addOwnPages(server, paths, endpoints, { service, mount, prefix, needs_key });
     for (const { method, path } of findShadowed(routes)) {
       const refuse = (request: FastifyRequest, reply: FastifyReply) => answerElsewhere(request, reply, paths, log);
       if (server.hasRoute({ method, url: mount + path })) continue;

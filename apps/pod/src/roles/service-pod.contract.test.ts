@@ -116,7 +116,10 @@ test("without a key that may call it nobody learns anything of a service but tha
   const asked = { origin: "http://localhost:5173", "access-control-request-method": "POST" };
   expect((await pod.call("OPTIONS", "/docs", undefined, asked)).status).toBe(204);
   const described = await pod.call("GET", "/openapi.json", undefined, shown(good));
-  expect(described.json()).toMatchObject({ servers: [{ url: "/ingest" }] });
+  expect(described.json()).toMatchObject({
+    ...{ servers: [{ url: "/ingest" }], security: [{ ApiKey: [] }, { Bearer: [] }] },
+    components: { securitySchemes: { ApiKey: { type: "apiKey", in: "header", name: "X-api-key" } } },
+  });
   expect((await pod.call("GET", "/metrics", undefined, shown(good))).status).toBe(404);
   expect((await database.ask("GET", "/v1/tables/docs")).json()).toMatchObject({ rows: 2 });
   expect(statSync(join(spec.run_folder, "http.sock")).mode & 0o777).toBe(0o600);

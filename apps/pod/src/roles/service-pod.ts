@@ -65,7 +65,7 @@ async function serveService(spec: ServicePodSpec, log: Logger, logRequest: Reque
     // of a pod that was killed
     rmSync(socket, { force: true });
     await using http = await serveOnSocket(service.endpoints, {
-      ...{ socket, log, body_bytes: spec.limits.body_bytes, prefix: `/${spec.service}` },
+      ...{ socket, log, body_bytes: spec.limits.body_bytes, prefix: `/${spec.service}`, needs_key: true },
       prepare: (server) => watchRequests(server, { keys, traffic, metrics, logRequest }),
     });
     const carrier = new LinkCarrier(service.endpoints.routes, spec.limits.body_bytes, {

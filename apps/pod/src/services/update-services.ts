@@ -1,7 +1,8 @@
+import { describeApplied } from "@appdb/contract/applied-plan";
 import { appError } from "@appdb/contract/errors";
 import type { Manifest } from "@appdb/contract/manifest";
 import { parseLocalTarget, serviceText } from "@appdb/contract/names";
-import type { PlanOp, ServicePlan, ServicePlanItem } from "@appdb/contract/plan";
+import type { PlanOp, ServicePlan } from "@appdb/contract/plan";
 import type { Runtime, ServiceRecord } from "@appdb/contract/routes/local";
 import type { Clock } from "@appdb/engine/ports";
 import { op } from "@appdb/engine/services/compare-routes";
@@ -89,7 +90,7 @@ export async function updateServices(
     const record = await services.settled(`${plan.target}/${item.name}`);
     if (record.state === "FAILED") throw serviceFailed(serviceText(record), record.error ?? "it ended");
   }
-  return describeAfter(plan, services);
+  return describeApplied(plan, ({ name }) => services.record(`${plan.target}/${name}`));
 }
 
 function choosePort(services: UpdateServicesDeps["services"], target: string, service: string): Promise<number> {
@@ -144,24 +145,4 @@ async function refuseTakenPort(port: number, services: Services): Promise<void> 
     hint: "Choose another one with --port, or leave --port out.",
     meta: { port, service: owner?.name ?? null },
   });
-}
-
-/** The plan after it was applied: what changed is marked, and all that it names is as the file says. */
-function describeAfter(plan: ServicePlan, services: Services): ServicePlan {
-  const items = plan.services.map((item): ServicePlanItem => {
-    const record = services.record(`${plan.target}/${item.name}`);
-    const is_changed = item.resolution !== "up_to_date";
-    const status = is_changed ? "applied" : "skipped";
-    return {
-      ...item,
-      exists: true,
-      state: record.state,
-      endpoint: record.endpoint,
-      status,
-      ops: item.ops.map((one) => ({ ...one, status })),
-    };
-  });
-  const is_changed = items.some((item) => item.status === "applied");
-  const summary = summarizePlan({ ...plan, services: items, status: is_changed ? "applied" : "skipped" });
-  return { ...summary, in_agreement: true };
 }

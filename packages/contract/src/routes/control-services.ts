@@ -2,6 +2,7 @@ import * as z from "zod";
 import { servicePlanSchema } from "../plan.ts";
 import { pageQuerySchema } from "./control.ts";
 import { failureSchema, podSchema, treeEntrySchema } from "./control-databases.ts";
+import { serviceRouteSchema } from "./service-route.ts";
 
 /** Bodies of what concerns hosted services (control-paths.ts). Times are ISO 8601 in UTC. */
 const time = z.iso.datetime();
@@ -17,16 +18,6 @@ export const SERVICE_STATES = [
   "FAILED",
 ] as const;
 export type ServiceState = (typeof SERVICE_STATES)[number];
-
-/** A route as `service list` prints it; for a local service the very same. */
-export const serviceRouteSchema = z.object({
-  method: z.string(),
-  path: z.string(),
-  /** `insert`, `update`, `delete`, `compute`, `query`, `handler`. */
-  kind: z.string(),
-  inputs: z.array(z.string()),
-  outputs: z.array(z.string()),
-});
 
 export const releaseSchema = z.object({
   /** Grows by one with each `service update`. */

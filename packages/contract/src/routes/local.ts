@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { onErrorSchema } from "../jobs.ts";
 import { manifestSchema, sourceSchema } from "../manifest.ts";
+import { serviceRouteSchema } from "./service-route.ts";
 
 /**
  * The local daemon's API, on loopback. Every request carries `authorization: Bearer <token of the home>` and the
@@ -112,20 +113,6 @@ export const serviceApplyRequestSchema = z.strictObject({
 
 /** Stops and forgets the target's services that the manifest does not define; `ops` of the answered plan names them. */
 export const servicePruneRequestSchema = z.strictObject({ ...appSchema.shape, dry_run: z.boolean() });
-
-export const serviceRouteSchema = z.strictObject({
-  method: z.string(),
-  path: z.string(),
-  route_type: z.enum(["insert", "compute", "update", "delete", "query", "handler"]),
-  /** Null for a query, which may read several. */
-  table: z.string().nullable(),
-  /** Name of the query; null for a route over a table. */
-  query: z.string().nullable(),
-  one_row: z.boolean(),
-  inputs: z.array(z.string()),
-  outputs: z.array(z.string()),
-});
-export type ServiceRoute = z.infer<typeof serviceRouteSchema>;
 
 export const queryExplainRequestSchema = z.strictObject({
   target: z.string(),

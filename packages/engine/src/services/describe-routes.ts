@@ -1,6 +1,6 @@
 import { handlerNames } from "@appdb/contract/handler-names";
 import type { Manifest, ManifestHandlerRoute, ManifestQuery, ManifestRoute } from "@appdb/contract/manifest";
-import type { ServiceRoute } from "@appdb/contract/routes/local";
+import type { ServiceRoute } from "@appdb/contract/routes/service-route";
 import { findService } from "./compare-routes.ts";
 
 /** The part of a manifest that routes are described by. */

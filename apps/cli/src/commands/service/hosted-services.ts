@@ -1,6 +1,7 @@
+import { describeApplied } from "@appdb/contract/applied-plan";
 import { appError } from "@appdb/contract/errors";
 import type { HostedTarget } from "@appdb/contract/names";
-import type { ServicePlan, ServicePlanItem } from "@appdb/contract/plan";
+import type { ServicePlanItem } from "@appdb/contract/plan";
 import type { HostedService } from "@appdb/contract/routes/control-services";
 import type { Context, Control } from "../../context.ts";
 import { findApplication } from "../../project/find-project.ts";
@@ -45,7 +46,8 @@ export async function openHostedServices(
       const body = { ...request, expected_version: version, allow_destructive };
       const asked = await client.call("serviceUpdate", { params, body }, { signal });
       for (const { id } of asked.operations) await waitForChange(ctx, control, { org: params.org, id });
-      return describeAfter(asked.plan, await listServices(control, params, signal));
+      const services = await listServices(control, params, signal);
+      return describeApplied(asked.plan, (item) => services.find(({ name }) => name === nameWithinDatabase(item)));
     },
     async prune(dry_run) {
       const asked = await client.call("servicePrune", { params, body: { ...app, dry_run } }, { signal });
@@ -65,14 +67,9 @@ export async function listServices(
   return await takeAll(client.each("serviceList", { params: { org }, query: { database: db } }, { signal }));
 }
 
-/** The plan with where the services are by now. */
-function describeAfter(plan: ServicePlan, services: readonly HostedService[]): ServicePlan {
-  const items = plan.services.map((item): ServicePlanItem => {
-    const path = [...item.catalog_path.split("/").slice(3), item.name].join("/");
-    const now = services.find((service) => service.name === path);
-    return now === undefined ? item : { ...item, exists: true, state: now.state, endpoint: now.endpoint };
-  });
-  return { ...plan, services: items };
+/** How `service list` names what a plan calls by its folder and its name. */
+function nameWithinDatabase({ catalog_path, name }: ServicePlanItem): string {
+  return [...catalog_path.split("/").slice(3), name].join("/");
 }
 
 function refuseLocalOptions({ file, port, python }: ServiceTargetInput, target: HostedTarget): void {

@@ -28,7 +28,7 @@ export function RoutesTable({ service }: { readonly service: HostedService }) {
               </code>
             ),
           },
-          { title: "Does", cell: ({ kind }) => kind },
+          { title: "Does", cell: ({ route_type }) => route_type },
           { title: "Takes", cell: ({ inputs }) => inputs.join(", ") },
           { title: "Answers", cell: ({ outputs }) => outputs.join(", ") },
           {

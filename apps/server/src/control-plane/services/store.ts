@@ -135,7 +135,6 @@ type SelectedRow = Awaited<ReturnType<ReturnType<typeof selectServices>["execute
 
 function toService(config: ServiceStoreDeps["config"], org: OrgOfDatabases, row: SelectedRow): HostedService {
   const { database_name: database, declared, desired, name, observed } = row;
-  const routes = describeRoutes(declared, name.slice(name.lastIndexOf("/") + 1));
   return {
     id: row.id,
     name,
@@ -151,9 +150,7 @@ function toService(config: ServiceStoreDeps["config"], org: OrgOfDatabases, row:
     app_file: row.app_file,
     update_pending: row.update_pending,
     workers: row.workers,
-    routes: routes.map(({ inputs, method, outputs, path, route_type }) => ({
-      ...{ method, path, kind: route_type, inputs, outputs },
-    })),
+    routes: describeRoutes(declared, name.slice(name.lastIndexOf("/") + 1)),
     failure: row.failure,
     pods: row.pods,
     operation: row.operation,

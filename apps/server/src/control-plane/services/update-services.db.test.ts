@@ -66,7 +66,9 @@ test("an update makes a service with its first release, which a job starts", asy
   expect(service).toMatchObject({
     ...{ name: "ingest", uri: `cloud://${stage.org.name}:main/ingest`, state: "DEPLOYING", release: null },
     ...{ desired_release: 1, app_file: "app.py", update_pending: false, workers: 1, reason: null },
-    routes: [{ method: "POST", path: "/docs", kind: "insert", inputs: ["title"], outputs: ["id"] }],
+    routes: [
+      { method: "POST", path: "/docs", route_type: "insert", table: "docs", inputs: ["title"], outputs: ["id"] },
+    ],
     operation: { kind: "service.update" },
   });
   expect(await leftOfService(server, service?.id ?? "")).toMatchObject({

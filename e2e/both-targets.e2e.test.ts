@@ -1,0 +1,230 @@
+import { eventually } from "@appdb/testkit/eventually";
+import { expect, test } from "vitest";
+import { type Hosted, startHosted } from "./support/hosted.ts";
+import type { Place } from "./support/place.ts";
+import { editFile, expectExit, makeProject } from "./support/served.ts";
+
+const HOSTED = "cloud://acme:main";
+
+const APP = `import appdb as db
+import appdb.functions as fn
+from appdb.serving import Router
+
+Base = db.model_base()
+
+
+@db.udf
+def shout(text: str) -> str:
+    if text == "mute":
+        raise ValueError("no voice")
+    return text.upper()
+
+
+class Notes(Base, name="notes"):
+    number = db.Column(type=db.Int, primary_key=True)
+    title: db.String
+    body: db.String | None
+    loud = shout(title)
+    length = title.len()
+
+
+@db.query
+def long_ones(least: int):
+    return Notes.where(Notes.length >= least).order_by(Notes.number).select(Notes.number, Notes.loud)
+
+
+notes = Router()
+notes.add_insert_route(Notes, path="/notes", outputs=[Notes.number, Notes.loud, Notes.length])
+notes.add_update_route(Notes, path="/notes/body", inputs=[Notes.body], outputs=[Notes.body])
+notes.add_delete_route(Notes, path="/notes/remove")
+notes.add_query_route(path="/long", query=long_ones, method="get")
+notes.add_compute_route(Notes, path="/loud", inputs=[Notes.title], outputs=[Notes.loud])
+
+
+@notes.get("/hello/{name}")
+def hello(name: str) -> dict[str, str]:
+    return {"hello": name}
+`;
+
+/** What a person does, and what a program sends; everything that either is told is kept, in words that name no target. */
+interface Journey {
+  readonly told: unknown[];
+  /** Runs a command with --json; keeps its exit status and the outline of its answer. */
+  run(words: string): Promise<void>;
+  /** Sends a request; keeps status, kind and body of the answer. */
+  ask(method: string, path: string, body?: object | string, headers?: Record<string, string>): Promise<void>;
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: answers are compared, not worked with
+type Json = any;
+
+/** Headers that mean something to whoever asks. */
+const SAID = [
+  "content-type",
+  "allow",
+  "etag",
+  "link",
+  "location",
+  "vary",
+  "cache-control",
+  "preference-applied",
+  "content-disposition",
+];
+
+/** What both targets say of it; ids, times and places are each one's own. */
+const OUTLINED = ["code", "status", "resolution", "in_agreement", "summary", "state", "name", "routes"];
+const LISTS = ["ops", "services"];
+const OF_OPS = ["op", "severity", "description"];
+
+function outline(json: Json): Json {
+  const take = (from: Json, names: readonly string[]) =>
+    Object.fromEntries(names.filter((name) => from[name] !== undefined).map((name) => [name, from[name]]));
+  const lists = LISTS.filter((name) => Array.isArray(json[name])).map((name) => [
+    name,
+    json[name].map((item: Json) => take(item, [...OUTLINED, ...OF_OPS])),
+  ]);
+  return { ...take(json, OUTLINED), ...Object.fromEntries(lists) };
+}
+
+test("the same application, commands and requests get the same answers here and from a hosted database", async () => {
+  await using place = await makeProject(APP);
+  const hosted = await startHosted(place);
+  const key = await openOrganization(place, hosted);
+  const here = await journey(place, "main", {}, async () => undefined);
+  const there = await journey(place, HOSTED, { "x-api-key": key }, async () => {
+    await expectExit(place, 0, "db", "update", HOSTED, "-f");
+  });
+  expect(here.length).toBeGreaterThan(40);
+  for (const [at, step] of here.entries()) expect(there[at]).toEqual(step);
+  expect(there.length).toBe(here.length);
+}, 180_000);
+
+/** `bring` has the files as they are now be those of the target. */
+async function journey(
+  place: Place,
+  target: string,
+  headers: Record<string, string>,
+  bring: () => Promise<void>,
+): Promise<unknown[]> {
+  const { ask, run, told } = openJourney(place, target, headers);
+  await bring();
+  await run(`schema diff app.py ${target}`);
+  await run(`service update app.py ${target} -f`);
+  await run(`schema update app.py ${target}`);
+  await run(`schema diff app.py ${target}`);
+  await run(`service diff app.py ${target}`);
+  await run(`service update app.py ${target}`);
+  await run(`service update app.py ${target} -f`);
+  await run(`service list ${target}`);
+
+  await ask("POST", "/notes", { number: 1, title: "first" });
+  await ask("POST", "/notes", { number: 2, title: "mute" });
+  await ask("POST", "/notes", { number: 1, title: "again" });
+  await ask("POST", "/notes", { number: "x", title: 5 });
+  await ask("POST", "/notes", { number: 3, titel: "typo" });
+  await ask("POST", "/notes", "{ no json");
+  const once = { "idempotency-key": "one-and-only" };
+  await ask("POST", "/notes", { number: 4, title: "é€😀" }, once);
+  await ask("POST", "/notes", { number: 4, title: "é€😀" }, once);
+  const lines = [5, 6, 7].map((number) => JSON.stringify({ number, title: "bulk" })).join("\n");
+  await ask("POST", "/notes", lines, { "content-type": "application/x-ndjson" });
+  await ask("POST", "/notes/body", { number: 1, body: "text" });
+  await ask("POST", "/notes/body", { number: 99, body: "text" });
+  await ask("POST", "/notes/remove", { number: 5 });
+  await ask("GET", "/long?least=4");
+  await ask("GET", "/long?least=many");
+  await ask("GET", "/long?least=4", undefined, { accept: "text/csv" });
+  await ask("GET", "/long?least=4&limit=2");
+  await ask("HEAD", "/long?least=4");
+  await ask("OPTIONS", "/long");
+  await ask("GET", "/long?least=4", undefined, { accept: "application/x-ndjson" });
+  await ask("GET", "/long?least=4", undefined, { accept: "image/png" });
+  await ask("POST", "/notes", { number: 10, title: "minimal" }, { prefer: "return=minimal" });
+  await ask("POST", "/notes", { number: 11, title: "x".repeat(1_200_000), body: "more than a link takes" });
+  await ask("POST", "/notes/remove", { number: 11 });
+  await ask("POST", "/notes", "number=12", { "content-type": "application/x-www-form-urlencoded" });
+  await ask("GET", "/health");
+  await ask("GET", "/openapi.json");
+  await ask("POST", "/loud", { title: "only computed" });
+  await ask("GET", "/hello/Ann%20B");
+  await ask("GET", "/nowhere");
+  await ask("DELETE", "/notes");
+
+  // A function, a column and a route are other ones: each command says so, and what is served meanwhile is the former.
+  editFile(place, "app.py", "return text.upper()", 'return text.upper() + "!"');
+  editFile(place, "app.py", "    length = title.len()\n", "    length = title.len()\n    twice = title + title\n");
+  editFile(place, "app.py", "outputs=[Notes.number, Notes.loud, Notes.length])", "outputs=[Notes.loud, Notes.twice])");
+  await bring();
+  await run(`service update app.py ${target} -f`);
+  await run(`schema update app.py ${target}`);
+  await ask("POST", "/notes", { number: 8, title: "still" });
+  await run(`service diff app.py ${target}`);
+  await run(`service update app.py ${target} -f`);
+  await ask("POST", "/notes", { number: 9, title: "now" });
+
+  editFile(place, "app.py", "    twice = title + title\n", "");
+  editFile(place, "app.py", "outputs=[Notes.loud, Notes.twice])", "outputs=[Notes.number, Notes.loud, Notes.length])");
+  await bring();
+  await run(`schema update app.py ${target}`);
+  await run(`schema update app.py ${target} --allow-destructive`);
+  await run(`schema update app.py ${target} --allow-destructive -f`);
+  await run(`service update app.py ${target} -f`);
+  await ask("GET", "/long?least=1");
+
+  await run(`service stop ${target}/notes`);
+  await run(`service restart ${target}/notes`);
+  await ask("GET", "/hello/back");
+  editFile(place, "app.py", 'return text.upper() + "!"', "return text.upper()");
+  await run(`service stop ${target}/none`);
+  return told;
+}
+
+function openJourney(place: Place, target: string, own: Record<string, string>): Journey {
+  const told: unknown[] = [];
+  let address = "";
+  const plain = (value: unknown) => {
+    const text = JSON.stringify(value) ?? "null";
+    return JSON.parse(text.replaceAll(target, "TARGET").replaceAll(address || target, "ADDRESS"));
+  };
+  return {
+    told,
+    run: async (words) => {
+      const ran = await place.cli(...words.split(" "), "--json");
+      const json = ran.stdout === "" ? undefined : JSON.parse(ran.stdout);
+      told.push(plain([words, ran.code, json === undefined ? ran.stderr : outline(json)]));
+      if (words.startsWith("service list")) address = json.services[0].endpoint;
+    },
+    ask: async (method, path, body, headers = {}) => {
+      const answer = await fetch(address + path, {
+        method,
+        headers: { "content-type": "application/json", ...own, ...headers },
+        ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
+      });
+      const type = answer.headers.get("content-type");
+      const said = Object.fromEntries(
+        SAID.map((name) => [name, answer.headers.get(name)]).filter(([, value]) => value !== null),
+      );
+      const text = await answer.text();
+      const read = text !== "" && type?.includes("json") === true && !type.includes("ndjson") ? JSON.parse(text) : text;
+      // where it is, and that it takes keys, is each target's own
+      if (typeof read === "object") for (const name of ["instance", "servers", "security"]) delete read[name];
+      delete read.components?.securitySchemes;
+      told.push(plain([`${method} ${path}`, answer.status, said, read]));
+    },
+  };
+}
+
+async function openOrganization(place: Place, hosted: Hosted): Promise<string> {
+  await hosted.setUp("ann@example.com");
+  expect(await hosted.browse("POST", "/v1/orgs", { name: "acme" })).toMatchObject({ status: 201 });
+  const key: string = (await hosted.browse("POST", "/v1/orgs/acme/keys", { name: "backend" })).json.api_key;
+  place.env.SERVICE_API_KEY = key;
+  await eventually(
+    async () => {
+      const { stdout } = await expectExit(place, 0, "db", "status", HOSTED, "--json");
+      expect(JSON.parse(stdout)).toMatchObject({ state: "AVAILABLE" });
+    },
+    { timeout_ms: 30_000 },
+  );
+  return key;
+}

@@ -1,0 +1,16 @@
+import * as z from "zod";
+
+/** A route as `service list` prints it, the very same of a local service and of a hosted one. */
+export const serviceRouteSchema = z.object({
+  method: z.string(),
+  path: z.string(),
+  route_type: z.enum(["insert", "compute", "update", "delete", "query", "handler"]),
+  /** Null for a query, which may read several. */
+  table: z.string().nullable(),
+  /** Name of the query; null for a route over a table. */
+  query: z.string().nullable(),
+  one_row: z.boolean(),
+  inputs: z.array(z.string()),
+  outputs: z.array(z.string()),
+});
+export type ServiceRoute = z.infer<typeof serviceRouteSchema>;
