@@ -68,6 +68,8 @@ export interface FaultStage extends AsyncDisposable {
 
 const SETTLE_MS = 60_000;
 const INSERTING = 2;
+/** Some 40 rows a second stand at every moment of an operation; as many as the machine can would take it from the operation. */
+const INSERT_PAUSE_MS = 40;
 
 /** `extra` more columns, which need Python. */
 export function faultApp(extra: number): string {
@@ -209,9 +211,8 @@ async function openOn(place: Place, server: HeldServer): Promise<FaultStage> {
   expect(await applySchema({ ask, insist }, "data")).toContain('"done"');
   await made("POST", "/v1/orgs/acme/databases/main/stop");
   const { "x-api-key": key = "" } = headers;
-  const inserters = startInserters(`${server.url}/v1/orgs/acme/databases/data/tables/docs/rows`, INSERTING, {
-    "x-api-key": key,
-  });
+  const rows = `${server.url}/v1/orgs/acme/databases/data/tables/docs/rows`;
+  const inserters = startInserters(rows, INSERTING, { "x-api-key": key }, INSERT_PAUSE_MS);
   const find: FaultStage["find"] = (victim, id) => {
     if (victim === "server") return [server.pid];
     if (victim === "control postgres") return postmaster(control);

@@ -21,17 +21,25 @@ export interface Inserters {
 }
 
 const TIMEOUT_MS = 20_000;
-const PAUSE_MS = 20;
+/** After a row that was not taken. */
+const RETRY_MS = 20;
 
-/** Starts clients that insert rows one after the other, each its own, until they are stopped. */
-export function startInserters(url: string, clients: number, headers: Record<string, string> = {}): Inserters {
+/** Starts clients that insert rows one after the other, each its own, until they are stopped. What they leave of the processors while
+ *  they pause is for the work that a test watches. */
+export function startInserters(
+  url: string,
+  clients: number,
+  headers: Record<string, string> = {},
+  pause_ms = 0,
+): Inserters {
   const outcome: Outcome = { acknowledged: new Map(), refused: new Map(), unknown: new Set() };
   let going = true;
   const running = Array.from({ length: clients }, async (_, client) => {
     for (let row = 0; going; row += 1) {
       const token = `client ${client} row ${row} é€😀`;
       const answered = await insert(url, headers, token, outcome);
-      if (!answered) await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+      const wait_ms = answered ? pause_ms : Math.max(pause_ms, RETRY_MS);
+      if (wait_ms > 0) await new Promise((resolve) => setTimeout(resolve, wait_ms));
     }
   });
   return {

@@ -54,7 +54,9 @@ async function long(folder, env) {
   const kills = await vitest(folder, env, ["--project", "e2e", "kills", "examples.e2e"]);
   return [
     kills,
-    await vitest(folder, { ...env, FORM_CASES: "20000" }, ["--project", "db", "sql-forms", "killed-databases"]),
+    await vitest(folder, { ...env, FORM_CASES: "20000" }, [
+      ...["--project", "db", "sql-forms", "killed-databases", "killed-services"],
+    ]),
   ];
 }
 

@@ -6,6 +6,8 @@ import type { Database } from "../database/pool.ts";
 
 /** Namespace of the locks that say which workers live. */
 const LOCKS = 734_190;
+const LOCK = "select pg_advisory_lock($1, hashtext($2))";
+const UNLOCK = "select pg_advisory_unlock($1, hashtext($2))";
 const RETRY_MS = 500;
 /** A worker says that it lives right after it has begun: what it locked before that is left to it. What was locked in the future is of
  *  before the clock was set back. */
@@ -30,12 +32,12 @@ export async function openLivingWorkers(options: pg.PoolConfig, log: Logger): Pr
   return {
     async claim(worker) {
       claimed.add(worker);
-      await lock(current.client, worker);
+      await current.query(LOCK, worker);
     },
     async release(worker) {
       claimed.delete(worker);
       // a connection that is lost meanwhile has let go of it
-      await current.client.query("select pg_advisory_unlock($1, hashtext($2))", [LOCKS, worker]);
+      await current.query(UNLOCK, worker);
     },
     async [Symbol.asyncDispose]() {
       closing.abort();
@@ -72,6 +74,8 @@ export async function openLivingWorkers(options: pg.PoolConfig, log: Logger): Pr
 
 interface OpenConnection {
   readonly client: pg.Client;
+  /** Runs a statement about a worker behind those that were asked for before it: a client takes one at a time. */
+  query(text: string, worker: string): Promise<void>;
   /** Resolves, with the reason, when the connection is lost. */
   readonly ended: Promise<unknown>;
 }
@@ -84,16 +88,19 @@ async function open(options: pg.PoolConfig, claimed: ReadonlySet<string>): Promi
   });
   try {
     await client.connect();
-    for (const worker of claimed) await lock(client, worker);
-    return { client, ended };
+    let last = Promise.resolve();
+    const query: OpenConnection["query"] = (text, worker) => {
+      const ran = last.then(async () => void (await client.query(text, [LOCKS, worker])));
+      // whoever asked is told of its own failure alone
+      last = ran.catch(() => undefined);
+      return ran;
+    };
+    for (const worker of claimed) await query(LOCK, worker);
+    return { client, query, ended };
   } catch (error) {
     client.end().catch(() => undefined);
     throw error;
   }
-}
-
-async function lock(client: pg.Client, worker: string): Promise<void> {
-  await client.query("select pg_advisory_lock($1, hashtext($2))", [LOCKS, worker]);
 }
 
 /** Frees the jobs of workers that are dead; else they would stay locked for four hours. Answers how many workers that were. */
