@@ -20,16 +20,22 @@ const PROGRAMS = [
     minify: false,
     left_out: ["@fastify/ajv-compiler", "@fastify/fast-json-stringify-compiler"],
   },
+  // for those who trace
+  { name: "traces", entry: "packages/adapters/src/traces/otlp-tracer.ts", minify: true },
   // pg-native is an addition that pg asks for and goes without
   { name: "server", entry: "apps/server/src/main.ts", minify: false, external: ["pg-native"] },
 ];
 
-/** What a bundle of the command leaves to another one, loaded when it is called for: the less is read before Python is started, the better. */
+/** What a bundle leaves to another one, loaded when it is called for: the less is read before Python is started, the better. */
 const APART = {
   name: "apart",
   setup(build) {
-    const apart = { "run-program.ts": "./cli-program.js", "read-config.ts": "./cli-config.js" };
-    build.onResolve({ filter: /\/(run-program|read-config)\.ts$/ }, ({ kind, path }) =>
+    const apart = {
+      "run-program.ts": "./cli-program.js",
+      "read-config.ts": "./cli-config.js",
+      "otlp-tracer.ts": "./traces.js",
+    };
+    build.onResolve({ filter: /\/(run-program|read-config|otlp-tracer)\.ts$/ }, ({ kind, path }) =>
       kind === "dynamic-import" ? { path: apart[path.slice(path.lastIndexOf("/") + 1)], external: true } : undefined,
     );
   },
@@ -79,7 +85,7 @@ function leftOut(names) {
 
 /**
  * Bundles the command, the pod and the server, and puts what they read beside them: `cli.js` (the door), `cli-*.js`,
- * `pod.js` (a door too) and `pod-program.*`, `server.js`, `server-migrations/`, `package.json` (so that Node takes them for CommonJS wherever they lie) and `swagger-ui/`.
+ * `pod.js` (a door too) and `pod-program.*`, `traces.js`, `server.js`, `server-migrations/`, `package.json` (so that Node takes them for CommonJS wherever they lie) and `swagger-ui/`.
  *
  * CommonJS, because a bundle of ES modules loads all of Node's modules that any command imports before its first line
  * runs: with Node 24 that is 70 ms for `cli --version` where this is 24 and Node itself 22.

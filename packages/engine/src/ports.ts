@@ -10,6 +10,7 @@ import type {
   HttpHeaders,
   WorkerError,
 } from "@appdb/contract/worker-protocol";
+import type { NotePart } from "./timing.ts";
 
 /** A statement for PostgreSQL. `name` makes it a prepared statement of the connection. */
 export interface Statement {
@@ -265,4 +266,27 @@ export interface Spool extends AsyncDisposable {
   write(piece: string | Uint8Array): Promise<void>;
   /** Gives all that was written, once. */
   read(): AsyncIterable<Uint8Array>;
+}
+
+/** Takes down for collectors of traces how requests were answered. */
+export interface RequestTracer {
+  /** Begins the trace of a request: part of the one that its headers name (W3C Trace Context), else a new one. Undefined when it is not sampled. */
+  begin(request: TracedRequest): RequestTrace | undefined;
+}
+
+export interface TracedRequest {
+  readonly service: string;
+  readonly method: string;
+  /** The route's path, with `{name}` where a value stands. */
+  readonly route: string;
+  readonly id: string;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+}
+
+export interface RequestTrace {
+  /** Names this trace to whoever the request is passed on to. */
+  readonly traceparent: string;
+  /** A wait within the request, as it ends. */
+  readonly note: NotePart;
+  end(status: number): void;
 }

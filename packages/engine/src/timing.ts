@@ -1,16 +1,35 @@
 import { performance } from "node:perf_hooks";
+import type { GraphFunction } from "@appdb/contract/worker-protocol";
 import type { SqlPool } from "./ports.ts";
+
+/** What a request waits for. */
+export type TimedPart = "db" | "py";
+
+/** Takes down each wait as it ends; times are of `performance.now()`. `functions` are those of the application that Python ran. */
+export type NotePart = (
+  part: TimedPart,
+  since_ms: number,
+  until_ms: number,
+  functions: readonly GraphFunction[] | undefined,
+) => void;
 
 /** Milliseconds that a request waited: for PostgreSQL, its turn in a batch included, and for Python. */
 export class Timing {
   db = 0;
   py = 0;
+  readonly #note: NotePart | undefined;
+
+  constructor(note?: NotePart) {
+    this.#note = note;
+  }
 
   /** Counts the time until `work` settles. */
-  measure<T>(part: "db" | "py", work: Promise<T>): Promise<T> {
+  measure<T>(part: TimedPart, work: Promise<T>, functions?: readonly GraphFunction[]): Promise<T> {
     const since = performance.now();
     return work.finally(() => {
-      this[part] += performance.now() - since;
+      const until = performance.now();
+      this[part] += until - since;
+      this.#note?.(part, since, until, functions);
     });
   }
 
@@ -19,7 +38,9 @@ export class Timing {
     const since = performance.now();
     const { db } = this;
     return work.finally(() => {
-      this.py += performance.now() - since - (this.db - db);
+      const until = performance.now();
+      this.py += until - since - (this.db - db);
+      this.#note?.("py", since, until, undefined);
     });
   }
 
@@ -42,6 +63,11 @@ export class Timing {
 export type StatementPool = Pick<SqlPool, "query" | "transaction">;
 
 /** Counts the time until `work` settles, if somebody wants to know it. */
-export function measured<T>(timing: Timing | undefined, part: "db" | "py", work: Promise<T>): Promise<T> {
-  return timing === undefined ? work : timing.measure(part, work);
+export function measured<T>(
+  timing: Timing | undefined,
+  part: TimedPart,
+  work: Promise<T>,
+  functions?: readonly GraphFunction[],
+): Promise<T> {
+  return timing === undefined ? work : timing.measure(part, work, functions);
 }

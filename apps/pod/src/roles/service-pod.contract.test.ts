@@ -2,6 +2,8 @@ import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { commandLine, isAlive } from "@appdb/adapters/processes/process-identity";
 import type { ServicePodSpec } from "@appdb/contract/pod-spec";
+import { eventually } from "@appdb/testkit/eventually";
+import { startTraceCollector, type TraceCollector } from "@appdb/testkit/trace-collector";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { waitFor } from "../testing/daemon-harness.ts";
 import { openPodHarness, type PodHarness } from "../testing/pod-harness.ts";
@@ -50,6 +52,7 @@ def headers(request: Request) -> dict:
 /** One database and, most of the time, one service over it. */
 let harness: PodHarness;
 let services: ServicePodHarness;
+let traces: TraceCollector;
 let database: StartedPod;
 let pod: StartedService;
 let spec: ServicePodSpec;
@@ -68,12 +71,16 @@ beforeAll(async () => {
   await database.ask("POST", "/v1/schema/apply", { ...question, catalog_version, allow_destructive: false });
   good = services.key("goodgoodgood", ["access:cloud://acme:main/services/ingest"]);
   other = services.key("otherotherot", ["access:cloud://acme:main/services/reports/ingest"]);
-  spec = await services.spec(database, files, [good, other]);
+  traces = await startTraceCollector();
+  const { runtime, ...rest } = await services.spec(database, files, [good, other]);
+  // what a database's variables and secrets ask for
+  spec = { ...rest, runtime: { ...runtime, env: { ...runtime.env, OTEL_EXPORTER_OTLP_ENDPOINT: traces.url } } };
   pod = services.start(spec);
   await pod.ready();
 });
 
 afterAll(async () => {
+  await traces[Symbol.asyncDispose]();
   await services[Symbol.asyncDispose]();
   await harness[Symbol.asyncDispose]();
 });
@@ -123,6 +130,18 @@ test("without a key that may call it nobody learns anything of a service but tha
   expect((await pod.call("GET", "/metrics", undefined, shown(good))).status).toBe(404);
   expect((await database.ask("GET", "/v1/tables/docs")).json()).toMatchObject({ rows: 2 });
   expect(statSync(join(spec.run_folder, "http.sock")).mode & 0o777).toBe(0o600);
+});
+
+test("a request is traced from its caller to the function that it runs, where the database's variables name a collector", async () => {
+  const trace_id = "0af7651916cd43dd8448eb211c80319c";
+  const headers = { ...shown(good), traceparent: `00-${trace_id}-b7ad6b7169203331-01` };
+  expect((await insert({ id: 9, title: "Traced" }, headers)).status).toBe(200);
+  const named = () => traces.spans.filter(({ traceId }) => traceId === trace_id);
+  await eventually(() => expect(named().length).toBe(3), { timeout_ms: 10_000 });
+  const request = named().find(({ parentSpanId }) => parentSpanId === "b7ad6b7169203331");
+  expect(request).toMatchObject({ name: "POST /docs", service: "cloud://acme:main/ingest" });
+  const below = named().filter(({ parentSpanId }) => parentSpanId === request?.spanId);
+  expect(below.map(({ name }) => name).sort()).toEqual(["PostgreSQL", "Python shorten"]);
 });
 
 test("a key that was revoked is refused as soon as the pod has been told, and older news do not bring it back", async () => {

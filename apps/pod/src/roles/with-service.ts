@@ -1,7 +1,9 @@
 import { createFileSpool } from "@appdb/adapters/files/file-spool";
 import { createPgPool } from "@appdb/adapters/postgres/pg-pool";
+import { openTracer } from "@appdb/adapters/traces/open-tracer";
 import { toProblem } from "@appdb/contract/errors";
 import type { ServiceSpec } from "@appdb/contract/service-spec";
+import { VERSION } from "@appdb/contract/version";
 import { type Endpoints, openEndpoints } from "@appdb/engine/endpoints/open-endpoints";
 import type { CompiledRoute } from "@appdb/engine/endpoints/route";
 import type { HandlerRunner, Logger, UdfRunner, UdfStats } from "@appdb/engine/ports";
@@ -52,6 +54,8 @@ export async function withService(
   await using handlers = new LazyHandlers(spec, log, () => endpoints);
   const { manifest, target, services, scratch_folder } = spec;
   await using exports = new ExportPools(spec.runtime.env);
+  const name = `${target}/${services.join(",")}`;
+  await using tracer = await openTracer(spec.runtime.env, { name, version: VERSION, role: "service" }, log);
   await using endpoints = await openEndpoints(
     {
       ...{ sql, udf, log },
@@ -59,6 +63,7 @@ export async function withService(
       clock: { now: Date.now },
       openSpool: () => createFileSpool(scratch_folder),
       connectExport: (to) => exports.connect(to),
+      tracer,
     },
     { manifest, target, services, limits: spec.limits },
   );

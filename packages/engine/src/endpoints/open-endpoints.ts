@@ -61,7 +61,9 @@ export async function openEndpoints(deps: EndpointsDeps, input: EndpointsInput):
     app: service.app ?? undefined,
     // Inside an application object a handler is called by that object itself.
     routes: service.routes.map((route) =>
-      service.app != null && route.kind === "handler" ? undefined : withTiming(background.compile(service, route)),
+      service.app != null && route.kind === "handler"
+        ? undefined
+        : withTiming(background.compile(service, route), deps.tracer),
     ),
   }));
   for (const exported of context.exports) await exported.check();

@@ -5,7 +5,16 @@ import { withJsonChecks } from "../compute/checked-runner.ts";
 import { LiveQueries } from "../live/live-queries.ts";
 import { AnswerOnce } from "../once/answer-once.ts";
 import { RequestStore, type RequestToKeep } from "../once/request-store.ts";
-import type { Clock, HandlerRunner, Logger, Spool, SqlConnection, SqlPool, UdfRunner } from "../ports.ts";
+import type {
+  Clock,
+  HandlerRunner,
+  Logger,
+  RequestTracer,
+  Spool,
+  SqlConnection,
+  SqlPool,
+  UdfRunner,
+} from "../ports.ts";
 import { OpenQueries } from "../queries/open-queries.ts";
 import type { QueryLimits } from "../queries/query-limits.ts";
 import { AnsweredRows } from "../rows/answered-rows.ts";
@@ -37,6 +46,8 @@ export interface EndpointsDeps {
   readonly openSpool?: () => Spool;
   /** Connects the databases that routes export to. */
   readonly connectExport?: ConnectExport;
+  /** Nothing is traced when left out. */
+  readonly tracer?: RequestTracer | undefined;
 }
 
 type MoreLimits = "body_bytes" | "insert_rows" | "background_jobs" | "background_at_once";

@@ -1,22 +1,36 @@
 import { performance } from "node:perf_hooks";
+import type { RequestTracer } from "../ports.ts";
 import { Timing } from "../timing.ts";
 import type { RouteAnswer } from "./answers.ts";
 import { readPreferences } from "./prefer.ts";
 import type { CompiledRoute, RouteRequest } from "./route.ts";
 
-/** The route, which says in a `Server-Timing` header where the time went when the client sends `Prefer: timing`. */
-export function withTiming(route: CompiledRoute): CompiledRoute {
+/**
+ * The route, which says in a `Server-Timing` header where the time went when the client sends `Prefer: timing`, and takes it down for
+ * the tracer, if there is one.
+ */
+export function withTiming(route: CompiledRoute, tracer?: RequestTracer): CompiledRoute {
+  const handle = (request: RouteRequest): Promise<RouteAnswer> => {
+    const isWanted = request.headers.prefer !== undefined && readPreferences(request.headers).has("timing");
+    return isWanted ? handleTimed(route, request) : route.handle(request);
+  };
+  if (tracer === undefined) return { ...route, handle };
+  const traced = { service: route.service, method: route.method, route: route.path };
   return {
     ...route,
-    handle(request) {
-      const isWanted = request.headers.prefer !== undefined && readPreferences(request.headers).has("timing");
-      return isWanted ? handleTimed(route, request) : route.handle(request);
+    handle: async (request) => {
+      const trace = tracer.begin({ ...traced, id: request.id, headers: request.headers });
+      if (trace === undefined) return await handle(request);
+      // of an answer that streams: until its head is there
+      const answer = await handle({ ...request, timing: new Timing(trace.note) });
+      trace.end(answer.status);
+      return answer;
     },
   };
 }
 
 async function handleTimed(route: CompiledRoute, request: RouteRequest): Promise<RouteAnswer> {
-  const timing = new Timing();
+  const { timing = new Timing() } = request;
   const since = performance.now();
   const answer = await route.handle({ ...request, timing });
   const total = performance.now() - since;

@@ -49,7 +49,12 @@ export async function askVectors(
     if (isGiven(similarity)) found.set(similarity.name, givenVector(similarity, args));
   }
   if (graph === null) return found;
-  const result = await measured(timing, "py", udf().run(graph, bindInputs(graph, [], args)([]), signal));
+  const result = await measured(
+    timing,
+    "py",
+    udf().run(graph, bindInputs(graph, [], args)([]), signal),
+    graph.functions,
+  );
   refuseErrors(query, graph, 0, result, () => ({ clause: "similarity" }));
   graph.steps.forEach(({ name }, at) => {
     found.set(name, result.values[at] ?? null);

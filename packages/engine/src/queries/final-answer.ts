@@ -109,7 +109,7 @@ async function renderRows(run: FinalRun, graph: UdfGraph | null, given: SqlResul
   const first = final.outputs.filter(({ from }) => "sql" in from).length;
   const inputs = bindInputs(graph, final.columns, run.args);
   const rows = given.map((row) => inputs(decodeRow(final.columns, row, first)));
-  const computed = await measured(run.timing, "py", computeRows(run.udf(), graph, rows, run.signal));
+  const computed = await measured(run.timing, "py", computeRows(run.udf(), graph, rows, run.signal), graph.functions);
   return given.map((row, at) => {
     const made = computed[at];
     if (made === undefined) throw new TypeError("Python answered fewer rows than it was given.");

@@ -64,7 +64,8 @@ export class RowComputer {
     const { layout } = this.#input;
     makeIds(layout, this.#deps, row);
     if (this.#graph !== null) {
-      await measured(timing, "py", runGraph(this.#deps.udf(), layout.table, this.#graph, row, signal));
+      const { functions } = this.#graph.graph;
+      await measured(timing, "py", runGraph(this.#deps.udf(), layout.table, this.#graph, row, signal), functions);
     }
     if (this.#made.length > 0) await measured(timing, "db", this.#coalescer.submit(row));
   }

@@ -169,7 +169,7 @@ export class RowUpdater {
     const others = Object.entries(before).filter(([name]) => !shape.dependents.some((slot) => slot.name === name));
     // Where a step reads why a cell has no value, it reads that here.
     row[layout.errors] = JSON.stringify({ ...Object.fromEntries(others), ...errors });
-    const found = await measured(timing, "py", runCells(this.#deps.udf(), graph, row, signal));
+    const found = await measured(timing, "py", runCells(this.#deps.udf(), graph, row, signal), graph.graph.functions);
     if (found === null) return errors;
     if (on_error === "abort" || isOfApplication(found)) throw rowError(layout, change.answerer, found);
     const names = new Set(shape.dependents.map(({ name }) => name));
@@ -180,7 +180,7 @@ export class RowUpdater {
   async #answer({ row, signal, timing }: Change, answerer: ManifestAnswerer): Promise<void> {
     const { layout, functions } = this.#input;
     const graph = planAnswer(layout, functions, answerer, []);
-    const found = await measured(timing, "py", runCells(this.#deps.udf(), graph, row, signal));
+    const found = await measured(timing, "py", runCells(this.#deps.udf(), graph, row, signal), graph.graph.functions);
     if (found !== null) throw rowError(layout, answerer, found);
   }
 

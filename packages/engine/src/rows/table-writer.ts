@@ -97,13 +97,17 @@ export class TableWriter {
     const submit = () => measured(timing, "db", this.#coalescer.submit(row));
     if (this.#graph === null) return submit();
     const { table } = this.#input.layout;
-    return measured(timing, "py", runGraph(this.#deps.udf(), table, this.#graph, row, signal)).then(submit);
+    const { functions } = this.#graph.graph;
+    return measured(timing, "py", runGraph(this.#deps.udf(), table, this.#graph, row, signal), functions).then(submit);
   }
 
   /** Stores a row whatever its computed columns do: a cell that fails is null, its error stands in the layout's `errors`. */
   async #runKeeping(row: Row, signal?: AbortSignal, timing?: Timing): Promise<void> {
     this.#failing.admit(row);
-    if (this.#graph !== null && !(await measured(timing, "py", this.#failing.run(this.#graph, row, signal)))) {
+    if (
+      this.#graph !== null &&
+      !(await measured(timing, "py", this.#failing.run(this.#graph, row, signal), this.#graph.graph.functions))
+    ) {
       return this.#storeByPython(row);
     }
     await measured(timing, "db", this.#coalescer.submit(row));

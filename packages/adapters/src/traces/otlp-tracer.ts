@@ -1,0 +1,181 @@
+import { performance } from "node:perf_hooks";
+import type { Logger, RequestTrace, RequestTracer, TracedRequest } from "@appdb/engine/ports";
+import type { NotePart } from "@appdb/engine/timing";
+import {
+  type Context,
+  ROOT_CONTEXT,
+  type Span,
+  SpanKind,
+  SpanStatusCode,
+  type Tracer,
+  trace,
+} from "@opentelemetry/api";
+import { ExportResultCode, parseKeyPairsIntoRecord, parseTraceParent } from "@opentelemetry/core";
+import { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-http";
+import { resourceFromAttributes } from "@opentelemetry/resources";
+import {
+  BatchSpanProcessor,
+  ParentBasedSampler,
+  type SpanExporter,
+  TraceIdRatioBasedSampler,
+  TracerProvider,
+} from "@opentelemetry/sdk-trace";
+
+/** Where traces go; nobody traces unless an address is set. */
+export interface TraceSettings {
+  /** Takes OTLP over HTTP: `http://collector:4318/v1/traces`. */
+  readonly url: string;
+  /** Sent with every export; may hold credentials. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** Of requests that belong to no trace yet, how many are traced: 0 to 1. */
+  readonly ratio: number;
+}
+
+const SIGNAL_PATH = "/v1/traces";
+
+/**
+ * Reads the variables that OpenTelemetry's SDKs share (https://opentelemetry.io/docs/specs/otel/protocol/exporter/):
+ * OTEL_EXPORTER_OTLP_TRACES_ENDPOINT, else OTEL_EXPORTER_OTLP_ENDPOINT; OTEL_EXPORTER_OTLP_TRACES_HEADERS, else
+ * OTEL_EXPORTER_OTLP_HEADERS; OTEL_TRACES_SAMPLER_ARG; OTEL_SDK_DISABLED. Undefined when nothing is to be traced.
+ * @throws Error with the name of the variable that cannot be used, without its value
+ */
+export function readTraceSettings(env: Readonly<Record<string, string | undefined>>): TraceSettings | undefined {
+  if (env.OTEL_SDK_DISABLED?.toLowerCase() === "true") return undefined;
+  const name = env.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT
+    ? "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
+    : "OTEL_EXPORTER_OTLP_ENDPOINT";
+  const endpoint = env[name]?.trim();
+  if (endpoint === undefined || endpoint === "") return undefined;
+  const url = URL.canParse(endpoint) ? new URL(endpoint) : undefined;
+  if (url === undefined || !/^https?:$/.test(url.protocol)) {
+    throw new Error(`${name} is no address that begins with http:// or https://`);
+  }
+  if (name === "OTEL_EXPORTER_OTLP_ENDPOINT") url.pathname = url.pathname.replace(/\/*$/, SIGNAL_PATH);
+  const headers = env.OTEL_EXPORTER_OTLP_TRACES_HEADERS ?? env.OTEL_EXPORTER_OTLP_HEADERS;
+  return { url: url.href, headers: parseKeyPairsIntoRecord(headers), ratio: readRatio(env.OTEL_TRACES_SAMPLER_ARG) };
+}
+
+function readRatio(text: string | undefined): number {
+  if (text === undefined || text.trim() === "") return 1;
+  const ratio = Number(text);
+  if (!(ratio >= 0 && ratio <= 1)) throw new Error("OTEL_TRACES_SAMPLER_ARG is no number from 0 to 1");
+  return ratio;
+}
+
+export interface OtlpTracerInput {
+  readonly settings: TraceSettings;
+  /** As collectors list it: `cloud://acme:main/ingest`. */
+  readonly name: string;
+  readonly version: string;
+  /** What the one who traces is to the request. */
+  readonly role: "service" | "gateway";
+}
+
+const EXPORT_EVERY_MS = 2_000;
+const EXPORT_MS = 10_000;
+const LAST_EXPORT_MS = 2_000;
+const SAY_EVERY_MS = 60_000;
+
+/** Sends what is taken down to a collector, by OTLP over HTTP, some seconds' spans at once. Disposing sends the rest. */
+export function createOtlpTracer(input: OtlpTracerInput, log: Logger): RequestTracer & AsyncDisposable {
+  const { name, role, settings, version } = input;
+  const exporter = new OTLPTraceExporter({ url: settings.url, headers: { ...settings.headers } });
+  const provider = new TracerProvider({
+    resource: resourceFromAttributes({ "service.name": name, "service.version": version }),
+    sampler: new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(settings.ratio) }),
+    spanProcessors: [
+      new BatchSpanProcessor({
+        exporter: sayFailures(exporter, log),
+        ...{ scheduledDelayMillis: EXPORT_EVERY_MS, exportTimeoutMillis: EXPORT_MS },
+      }),
+    ],
+  });
+  const tracer = provider.getTracer("appdb", version);
+  return {
+    begin: (request) => beginTrace(tracer, request, role),
+    async [Symbol.asyncDispose]() {
+      let timer: NodeJS.Timeout | undefined;
+      const over = new Promise<void>((resolve) => {
+        timer = setTimeout(resolve, LAST_EXPORT_MS);
+      });
+      // an export that fails was said by sayFailures
+      await Promise.race([provider.shutdown().catch(() => undefined), over]);
+      clearTimeout(timer);
+    },
+  };
+}
+
+function beginTrace(tracer: Tracer, request: TracedRequest, role: OtlpTracerInput["role"]): RequestTrace | undefined {
+  const { headers, id, method, route, service } = request;
+  const span = tracer.startSpan(
+    `${method} ${route}`,
+    {
+      kind: SpanKind.SERVER,
+      attributes: {
+        "http.request.method": method,
+        "http.route": route,
+        "appdb.role": role,
+        "appdb.service": service,
+        "appdb.request_id": id,
+      },
+    },
+    parentOf(headers),
+  );
+  if (!span.isRecording()) return undefined;
+  const inside = trace.setSpan(ROOT_CONTEXT, span);
+  const { spanId, traceFlags, traceId } = span.spanContext();
+  return {
+    traceparent: `00-${traceId}-${spanId}-${traceFlags.toString(16).padStart(2, "0")}`,
+    note: notePartsBelow(tracer, inside),
+    end: (status) => endSpan(span, status),
+  };
+}
+
+function parentOf(headers: TracedRequest["headers"]): Context {
+  const text = headers.traceparent;
+  const parent = typeof text === "string" ? parseTraceParent(text) : null;
+  return parent === null ? ROOT_CONTEXT : trace.setSpanContext(ROOT_CONTEXT, { ...parent, isRemote: true });
+}
+
+function notePartsBelow(tracer: Tracer, inside: Context): NotePart {
+  return (part, since_ms, until_ms, functions) => {
+    const names = functions?.map(({ name }) => name) ?? [];
+    const span = tracer.startSpan(
+      part === "db" ? "PostgreSQL" : ["Python", names.join(", ")].join(" ").trimEnd(),
+      {
+        kind: part === "db" ? SpanKind.CLIENT : SpanKind.INTERNAL,
+        startTime: performance.timeOrigin + since_ms,
+        attributes: part === "db" ? { "db.system.name": "postgresql" } : { "appdb.functions": names },
+      },
+      inside,
+    );
+    span.end(performance.timeOrigin + until_ms);
+  };
+}
+
+function endSpan(span: Span, status: number): void {
+  span.setAttribute("http.response.status_code", status);
+  if (status >= 500) span.setStatus({ code: SpanStatusCode.ERROR });
+  span.end();
+}
+
+/** A collector that does not answer costs spans and nothing else; it is said once a minute. */
+function sayFailures(inner: SpanExporter, log: Logger): SpanExporter {
+  let next_at = 0;
+  return {
+    export: (spans, done) =>
+      inner.export(spans, (result) => {
+        const now = performance.now();
+        if (result.code !== ExportResultCode.SUCCESS && now >= next_at) {
+          next_at = now + SAY_EVERY_MS;
+          log.warn(
+            { spans: spans.length, reason: result.error?.message },
+            "traces could not be sent to their collector",
+          );
+        }
+        done(result);
+      }),
+    forceFlush: async () => inner.forceFlush?.(),
+    shutdown: () => inner.shutdown(),
+  };
+}
