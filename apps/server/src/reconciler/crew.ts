@@ -5,10 +5,9 @@ import { run, type TaskList, type WorkerEvents } from "graphile-worker";
 import type pg from "pg";
 import { graphileLogger } from "./jobs.ts";
 import type { LivingWorkers } from "./living-workers.ts";
+import { WaitingJobs } from "./waiting-jobs.ts";
 
 const RESTART_MS = 500;
-/** After the end of a job: PostgreSQL has heard of it by then, or on a busy machine by the second time. */
-const FREED_MS = [20, 200];
 /** Of one after the other, by all workers together, which try every two seconds: each of them twice. */
 const MOST_FAILURES_EACH = 2;
 
@@ -40,26 +39,14 @@ export async function keepWorking(deps: CrewDeps, crew: Crew, signal: AbortSigna
 async function work({ living, log, pool }: CrewDeps, crew: Crew, signal: AbortSignal): Promise<void> {
   const events: WorkerEvents = new EventEmitter();
   let pool_id: string | undefined;
-  const nudges = new Set<NodeJS.Timeout>();
+  let waiting: WaitingJobs | undefined;
   events.on("pool:create", ({ workerPool }) => {
     pool_id = workerPool.id;
-    // Nobody is told that a queue is free again: a job that was added while the one before it ended would wait for the next look.
-    events.on("job:complete", () => {
-      for (const ms of FREED_MS) {
-        const nudge = setTimeout(() => {
-          nudges.delete(nudge);
-          try {
-            workerPool.nudge(1);
-          } catch (error) {
-            // it throws for workers that have ended with their connection; others are started
-            log.debug({ err: error }, "a worker that has ended was not told of a job");
-          }
-        }, ms);
-        nudges.add(nudge);
-      }
-    });
+    waiting = new WaitingJobs({ pool, log, tasks: Object.keys(crew.tasks), nudge: (count) => workerPool.nudge(count) });
     living.claim(workerPool.id).catch((error) => log.warn({ err: error }, "a worker could not say that it lives"));
   });
+  events.on("pool:listen:notification", () => waiting?.told());
+  events.on("job:complete", ({ job }) => waiting?.ended(job.id));
   const over = new Promise<void>((resolve, reject) => {
     let failures = 0;
     const well = () => {
@@ -90,9 +77,8 @@ async function work({ living, log, pool }: CrewDeps, crew: Crew, signal: AbortSi
   try {
     if (!signal.aborted) await Promise.race([over, ended]);
   } finally {
+    waiting?.[Symbol.dispose]();
     // it throws when it has ended by itself
-    for (const nudge of nudges) clearTimeout(nudge);
-    events.removeAllListeners("job:complete");
     await runner.stop().catch(() => undefined);
     await ended.catch(() => undefined);
     if (pool_id !== undefined) {
