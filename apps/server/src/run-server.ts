@@ -77,6 +77,7 @@ export async function runServer(watched: Pick<ReconcilerDeps, "reconcileStepDone
     ? await startGateway({
         ...deps,
         config: config.gateway,
+        trusted_proxies: config.trusted_proxies,
         place: config,
         ...(is_gateway ? { state_file: join(home, SERVER_PATHS.gateway) } : {}),
       })

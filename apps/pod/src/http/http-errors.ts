@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import type { Socket } from "node:net";
+import { printBadHttp, refuseBadHttp } from "@appdb/adapters/http/bad-http";
 import { AppError, appError, toProblem } from "@appdb/contract/errors";
 import type { Logger } from "@appdb/engine/ports";
-import { REQUEST_ID_HEADER } from "./request-id.ts";
 
 /** Turns what the HTTP server itself refuses into an error of ours; anything else passes as it is. `url`: the request's. */
 export function fromHttpError(error: unknown, url = ""): unknown {
@@ -66,44 +66,9 @@ export function answerBadHttp(error: Error & { code?: string }, socket: Socket, 
     socket.destroy();
     return;
   }
-  const [status, reason, refusal] = refusalOf(error.code);
+  const refusal = refuseBadHttp(error.code, "Send HTTP/1.1; services speak no TLS.");
   const id = randomUUID();
-  const body = JSON.stringify({ ...toProblem(refusal, id), status });
-  log.info({ req: id, code: refusal.code, status, detail: refusal.message }, "request refused");
-  socket.end(
-    `HTTP/1.1 ${status} ${reason}\r\n${REQUEST_ID_HEADER}: ${id}\r\n` +
-      `content-type: application/problem+json; charset=utf-8\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
-  );
-}
-
-function refusalOf(code: string | undefined): [status: number, reason: string, error: AppError] {
-  switch (code) {
-    case "HPE_HEADER_OVERFLOW":
-      return [
-        431,
-        "Request Header Fields Too Large",
-        appError("payload_too_large", {
-          detail: "The request's address and headers are larger than 16 KiB.",
-          hint: "Send long values in the body, and fewer cookies.",
-        }),
-      ];
-    case "ERR_HTTP_REQUEST_TIMEOUT":
-      return [
-        408,
-        "Request Timeout",
-        appError("request_timeout", {
-          detail: "The request's headers did not come in time.",
-          hint: "Send the request again, without a pause in it.",
-        }),
-      ];
-    default:
-      return [
-        400,
-        "Bad Request",
-        appError("invalid_request", {
-          detail: `The request is not valid HTTP${code?.startsWith("HPE_") === true ? ` (${code})` : ""}.`,
-          hint: "Send HTTP/1.1; services speak no TLS.",
-        }),
-      ];
-  }
+  const { code, message: detail } = refusal.error;
+  log.info({ req: id, code, status: refusal.status, detail }, "request refused");
+  socket.end(printBadHttp(refusal, id, toProblem(refusal.error, id)));
 }

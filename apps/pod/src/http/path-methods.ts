@@ -1,4 +1,4 @@
-import type { CorsRule } from "./cors.ts";
+import type { CorsRule } from "@appdb/adapters/http/cors";
 
 interface Known {
   readonly methods: readonly string[];

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { type CorsRule, corsHeaders } from "@appdb/adapters/http/cors";
 import type { RouteAnswer } from "@appdb/engine/endpoints/answers";
 import type { Logger } from "@appdb/engine/ports";
-import { type CorsRule, corsHeaders } from "./cors.ts";
 import { REQUEST_ID_HEADER } from "./request-id.ts";
 
 export interface Sending {

@@ -1,6 +1,6 @@
+import { type CorsRule, corsHeaders } from "@appdb/adapters/http/cors";
 import type { RouteAnswer } from "@appdb/engine/endpoints/answers";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { type CorsRule, corsHeaders } from "./cors.ts";
 import { REQUEST_ID_HEADER } from "./request-id.ts";
 
 /** Sends what no route answered. */

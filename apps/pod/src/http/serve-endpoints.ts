@@ -3,6 +3,7 @@
  * goes out as it is. Everything else here is for requests that no route answers.
  */
 import { chmodSync } from "node:fs";
+import { preflightHeaders } from "@appdb/adapters/http/cors";
 import { AppError } from "@appdb/contract/errors";
 import { nearestName } from "@appdb/contract/nearest";
 import { answerError } from "@appdb/engine/endpoints/answers";
@@ -11,7 +12,6 @@ import type { Logger } from "@appdb/engine/ports";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { addRoute } from "./add-route.ts";
 import { Connections } from "./connections.ts";
-import { preflightHeaders } from "./cors.ts";
 import { createServer, listen } from "./create-server.ts";
 import { fromHttpError, methodNotAllowed, notFound } from "./http-errors.ts";
 import { addHealth, addMetrics, addOwnPages } from "./own-pages.ts";

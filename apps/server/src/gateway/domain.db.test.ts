@@ -1,5 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, renameSync, rmSync, statSync } from "node:fs";
+import type { IncomingHttpHeaders } from "node:http";
 import { type ClientHttp2Session, connect as connectHttp2, constants } from "node:http2";
 import { request } from "node:https";
 import { connect } from "node:net";
@@ -18,6 +19,9 @@ import { type OrgStage, openOrgStage } from "../testing/people.ts";
 import { readCertificate, watchCertificate } from "./certificate.ts";
 
 const DOMAIN = "apps.test";
+/** Another address of this machine, of which requests come when they come by a proxy. */
+const PROXY = "127.0.0.2";
+const log = createSilentLog();
 let folder: string;
 let files: { cert_file: string; key_file: string };
 let server: TestServer;
@@ -32,17 +36,26 @@ beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "appdb-tls-"));
   files = makeCertificate("first");
   server = await openServer();
-  stage = await openGatewayStage(server, { config: { domain: DOMAIN, port: 0, tls: files } });
+  stage = await openGatewayStage(server, {
+    config: { domain: DOMAIN, port: 0, tls: files, access_log: "all" },
+    deps: { trusted_proxies: [PROXY], log },
+  });
   port = stage.gateway.port ?? 0;
   people = await openOrgStage(server);
   key = await stage.makeKey(people.org, people.owner, "caller");
   const id = await stage.addDatabase(people.org);
   const service = { id: await stage.makeService(people.org, id, "ingest"), database_id: id };
   pod = await stage.runPod(service, 1);
+  const cookies = { id: await stage.makeService(people.org, id, "cookies"), database_id: id };
+  await stage.runPod(cookies, 1, (_req, res) => {
+    res.setHeader("set-cookie", [`a=1; Domain=.${DOMAIN}; Path=/`, "b=2; HttpOnly"]);
+    res.end("{}");
+  });
+  await stage.serve(cookies.id, 1);
   await stage.serve(service.id, 1);
   host = await eventually(() => {
     const database = stage.gateway.table.byId(id);
-    expect(database?.services[0]?.instance).toBe(1);
+    expect(database?.services.map(({ instance }) => instance)).toEqual([1, 1]);
     return `${database?.label}.${DOMAIN}`;
   });
 });
@@ -62,17 +75,29 @@ function makeCertificate(name: string) {
 
 const tls = () => ({ ca: readFileSync(files.cert_file), servername: `x.${DOMAIN}` });
 
-async function get(asked: string, to = port, shown = key): Promise<{ status: number; text: string }> {
+interface Got {
+  readonly status: number;
+  readonly text: string;
+  readonly headers: IncomingHttpHeaders;
+}
+
+async function get(
+  asked: string,
+  to = port,
+  shown = key,
+  more: { path?: string; localAddress?: string; headers?: Record<string, string> } = {},
+): Promise<Got> {
   return await new Promise((resolve, reject) => {
-    const headers = { host: asked, "x-api-key": shown };
+    const { path = "/ingest/docs", localAddress = "127.0.0.1" } = more;
+    const headers = { host: asked, "x-api-key": shown, ...more.headers };
     const call = request(
-      { host: "127.0.0.1", port: to, path: "/ingest/docs", headers, agent: false, ...tls() },
+      { host: "127.0.0.1", port: to, path, headers, agent: false, localAddress, ...tls() },
       (answer) => {
         let text = "";
         answer.on("data", (chunk) => {
           text += chunk;
         });
-        answer.on("end", () => resolve({ status: answer.statusCode ?? 0, text }));
+        answer.on("end", () => resolve({ status: answer.statusCode ?? 0, text, headers: answer.headers }));
       },
     );
     call.on("error", reject).end();
@@ -95,6 +120,25 @@ test("a host below the domain leads to its database; any other host to nothing",
   for (const other of [DOMAIN, `other.${DOMAIN}`, `x.${host}`, `${host}.evil.test`, "127.0.0.1", ""]) {
     expect((await get(other)).status, other).toBe(404);
   }
+});
+
+test("a proxy that is named says who asks for what; another one is not believed", async () => {
+  const headers = { "x-forwarded-for": "6.6.6.6, 203.0.113.7", "x-forwarded-host": host };
+  const by = (localAddress: string) => get("inner.test", port, key, { localAddress, headers });
+  const told = await by(PROXY);
+  expect(told.status).toBe(200);
+  expect(JSON.parse(told.text).headers).toMatchObject({
+    ...{ host, "x-forwarded-for": "203.0.113.7", "x-forwarded-host": host, "x-forwarded-proto": "https" },
+  });
+  const clients = () => log.lines.map(({ fields }) => ("client" in fields ? fields.client : undefined));
+  await eventually(() => expect(clients()).toContain("203.0.113.7"));
+  expect((await by("127.0.0.3")).status).toBe(404);
+  await eventually(() => expect(clients()).toContain("127.0.0.3"));
+});
+
+test("a service sets cookies for its own host alone", async () => {
+  const { headers } = await get(host, port, key, { path: "/cookies/docs" });
+  expect(headers["set-cookie"]).toEqual(["a=1; Path=/", "b=2; HttpOnly"]);
 });
 
 test("HTTP/2 streams a body and its answer as HTTP/1.1 does", async () => {

@@ -19,7 +19,10 @@ export interface Exchange {
   readonly id: string;
   /** By the steady clock. */
   readonly started_at: number;
+  /** How the client reaches us, as the connection or a proxy that is believed says. */
   readonly is_secure: boolean;
+  readonly host: string;
+  readonly client_address: string;
   /** The client waits to be told to go on before it sends its body. */
   readonly awaits_continue: boolean;
   database: RoutedDatabase | undefined;

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from "node:http";
-import { type Exchange, hostOf, REQUEST_ID } from "./exchange.ts";
+import { type Exchange, REQUEST_ID } from "./exchange.ts";
+import { ownCookies } from "./own-cookies.ts";
 
 /** Between two neighbours alone. */
 const HOP_BY_HOP = new Set([
@@ -31,8 +32,7 @@ const OWN = new Set([
 
 /** What a service is told: the client's headers as they were read once, so that gateway and service understand the same. */
 export function requestHeaders(exchange: Exchange): OutgoingHttpHeaders {
-  const { req, id, is_secure, service } = exchange;
-  const host = hostOf(req);
+  const { req, id, is_secure, service, host } = exchange;
   const sent: OutgoingHttpHeaders = { host };
   const dropped = namedByConnection(req.headers);
   for (const [name, value] of Object.entries(req.headers)) {
@@ -40,7 +40,7 @@ export function requestHeaders(exchange: Exchange): OutgoingHttpHeaders {
     sent[name] = value;
   }
   sent[REQUEST_ID] = id;
-  sent["x-forwarded-for"] = req.socket.remoteAddress ?? "";
+  sent["x-forwarded-for"] = exchange.client_address;
   sent["x-forwarded-proto"] = is_secure ? "https" : "http";
   sent["x-forwarded-host"] = host;
   sent["x-forwarded-prefix"] = `/${service}`;
@@ -65,13 +65,18 @@ export function linkHeaders({ req }: Pick<Exchange, "req">): Record<string, stri
 }
 
 /** What a client is told of what the service said. */
-export function answerHeaders(headers: IncomingHttpHeaders, own: OutgoingHttpHeaders): OutgoingHttpHeaders {
+export function answerHeaders(
+  headers: IncomingHttpHeaders,
+  { headers: own, host }: Pick<Exchange, "headers" | "host">,
+): OutgoingHttpHeaders {
   const sent: OutgoingHttpHeaders = {};
   const dropped = namedByConnection(headers);
   for (const [name, value] of Object.entries(headers)) {
     if (HOP_BY_HOP.has(name) || dropped?.has(name) === true) continue;
     sent[name] = value;
   }
+  const cookies = sent["set-cookie"];
+  if (cookies !== undefined) sent["set-cookie"] = ownCookies([cookies].flat().map(String), host);
   return Object.assign(sent, own);
 }
 

@@ -10,7 +10,7 @@ import { findServiceToken } from "../pods/service-token.ts";
 import { createDatabaseKeys } from "./database-keys.ts";
 import { createDatabasePorts } from "./database-ports.ts";
 import { openDomainServer } from "./domain-server.ts";
-import { type Exchange, hostOf } from "./exchange.ts";
+import type { Exchange } from "./exchange.ts";
 import { followRoutes } from "./follow-routes.ts";
 import { createGatewayMetrics } from "./gateway-metrics.ts";
 import { type HandleDeps, handleRequest } from "./handle-request.ts";
@@ -21,6 +21,7 @@ import { createPodPlaces } from "./pod-places.ts";
 import { createRateLimits } from "./rate-limits.ts";
 import { createRoutingTable, type RoutingTable } from "./routing-table.ts";
 import { createAccept, createPlainServer } from "./serve-requests.ts";
+import { createReadForwarded } from "./trusted-proxies.ts";
 import { createWaking } from "./waking.ts";
 
 export interface GatewayDeps extends PodTokenDeps {
@@ -30,6 +31,8 @@ export interface GatewayDeps extends PodTokenDeps {
   readonly notifications: Notifications;
   readonly snapshots: Pick<KeySnapshots, "publicKey" | "follow">;
   readonly recordEvent: RecordEvent;
+  /** Whose X-Forwarded-For, -Proto and -Host are believed: addresses, networks and their names. */
+  readonly trusted_proxies?: readonly string[];
   readonly metrics: Registry;
   /** Where a gateway keeps what it needs to start while PostgreSQL is down; undefined where it would not start then anyway. */
   readonly state_file?: string | undefined;
@@ -63,13 +66,17 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
   };
   const handle = (exchange: Exchange) => handleRequest(handling, exchange);
   const { access_log, domain } = config;
+  const readForwarded = createReadForwarded(deps.trusted_proxies ?? []);
   const ports =
     domain === undefined
       ? createDatabasePorts({
           ...{ db, log, table, host: config.host },
           createServer: (id) =>
             createPlainServer(
-              createAccept({ log, metrics, access_log, handle, is_secure: false, findDatabase: () => table.byId(id) }),
+              createAccept({
+                ...{ log, metrics, access_log, handle, readForwarded, is_secure: false },
+                findDatabase: () => table.byId(id),
+              }),
               metrics,
             ),
         })
@@ -96,12 +103,8 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
       : await openDomainServer({
           ...{ log, metrics, config },
           accept: createAccept({
-            log,
-            metrics,
-            access_log,
-            handle,
-            is_secure: true,
-            findDatabase: (req) => table.byLabel(labelOf(hostOf(req), domain)),
+            ...{ log, metrics, access_log, handle, readForwarded, is_secure: true },
+            findDatabase: (host) => table.byLabel(labelOf(host, domain)),
           }),
         });
   const stop = async () => {

@@ -4,7 +4,7 @@ import type { Logger } from "@appdb/engine/ports";
 import type { GatewayLimits } from "../config-gateway.ts";
 import { answerProblem } from "./answer-problem.ts";
 import type { DatabaseKeys } from "./database-keys.ts";
-import { type Exchange, type GatewayRequest, hostOf, isGone } from "./exchange.ts";
+import { type Exchange, type GatewayRequest, isGone } from "./exchange.ts";
 import type { PodAgents } from "./pod-agents.ts";
 import type { PodLinks } from "./pod-links.ts";
 import type { PodPlaces } from "./pod-places.ts";
@@ -56,7 +56,7 @@ export async function handleRequest(deps: HandleDeps, exchange: Exchange): Promi
 async function routeRequest(deps: HandleDeps, exchange: Exchange): Promise<Sent> {
   const { req, database } = exchange;
   const url = req.url ?? "";
-  if (database === undefined) throw refusals.noDatabase(hostOf(req));
+  if (database === undefined) throw refusals.noDatabase(exchange.host);
   if (!url.startsWith("/") || hasTwoHosts(req)) throw refusals.badTarget();
   const query = url.indexOf("?");
   const path = query < 0 ? url : url.slice(0, query);

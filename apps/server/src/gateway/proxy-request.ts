@@ -115,7 +115,7 @@ function sendBody(
 
 function sendAnswer(exchange: Exchange, answer: IncomingMessage, ended: (is_whole: boolean) => void): void {
   const { res } = exchange;
-  res.writeHead(answer.statusCode ?? 502, answerHeaders(answer.headers, exchange.headers));
+  res.writeHead(answer.statusCode ?? 502, answerHeaders(answer.headers, exchange));
   answer.pipe(res);
   answer.once("end", () => res.once("finish", () => ended(true)));
   answer.once("error", () => ended(false));

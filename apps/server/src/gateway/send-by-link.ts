@@ -94,7 +94,7 @@ async function sendAnswer(
   went_on: () => void,
 ): Promise<Sent> {
   const { res } = exchange;
-  const sent = answerHeaders(toHeaders(headers), exchange.headers);
+  const sent = answerHeaders(toHeaders(headers), exchange);
   if (Buffer.isBuffer(body)) {
     if (status !== 204 && status !== 304) sent["content-length"] = body.length;
     res.writeHead(status, sent);

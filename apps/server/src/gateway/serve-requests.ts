@@ -3,9 +3,10 @@ import { createServer, type Server } from "node:http";
 import type { Logger } from "@appdb/engine/ports";
 import type { GatewayConfig } from "../config-gateway.ts";
 import { answerBadHttp } from "./bad-http.ts";
-import { createRequestIds, type Exchange, type GatewayRequest, type GatewayResponse } from "./exchange.ts";
+import { createRequestIds, type Exchange, type GatewayRequest, type GatewayResponse, hostOf } from "./exchange.ts";
 import type { GatewayMetrics } from "./gateway-metrics.ts";
 import type { RoutedDatabase } from "./routing-table.ts";
+import type { ReadForwarded } from "./trusted-proxies.ts";
 
 /** How long a request's headers may take to come; bodies are watched where they are read. */
 const HEADERS_TIMEOUT_MS = 30_000;
@@ -34,7 +35,8 @@ export interface AcceptDeps {
   readonly is_secure: boolean;
   readonly access_log: GatewayConfig["access_log"];
   /** Whose services are asked for; undefined when it is nobody's address. */
-  findDatabase(req: GatewayRequest): RoutedDatabase | undefined;
+  findDatabase(host: string): RoutedDatabase | undefined;
+  readonly readForwarded: ReadForwarded;
   /** Answers the status that the client was given. */
   handle(exchange: Exchange): Promise<number>;
 }
@@ -46,10 +48,15 @@ export function createAccept(deps: AcceptDeps): Accept {
   const least = { all: 100, errors: 500, off: undefined }[deps.access_log];
   return (req, res, awaits_continue) => {
     const id = nameRequest(req.headers);
+    const asked = hostOf(req);
+    const forwarded = deps.readForwarded(req, deps.is_secure, asked);
+    const host = forwarded?.host ?? asked;
     const exchange: Exchange = {
-      ...{ req, res, id, awaits_continue, is_secure: deps.is_secure },
+      ...{ req, res, id, awaits_continue, host },
+      is_secure: forwarded?.is_secure ?? deps.is_secure,
+      client_address: forwarded?.address ?? req.socket.remoteAddress ?? "",
       started_at: performance.now(),
-      database: deps.findDatabase(req),
+      database: deps.findDatabase(host),
       ...{ service: "", path: "", key: "", caller: null, body: undefined },
       headers: { "x-request-id": id },
     };
@@ -61,6 +68,7 @@ export function createAccept(deps: AcceptDeps): Accept {
         {
           ...{ req: id, method: req.method, status, ms: Math.round(ms * 1_000) / 1_000, db: exchange.database?.id },
           ...{ service: exchange.service, route: exchange.path.split("?")[0], key: exchange.key },
+          client: exchange.client_address,
         },
         "request to a service",
       );

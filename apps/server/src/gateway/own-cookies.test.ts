@@ -1,0 +1,21 @@
+import { expect, test } from "vitest";
+import { ownCookies } from "./own-cookies.ts";
+
+const HOST = "d0f3a.apps.example.com:8443";
+
+test("a cookie for a domain above its host is one of the host alone", () => {
+  for (const above of ["apps.example.com", ".apps.example.com", "EXAMPLE.com", "com", "other.apps.example.com", ""]) {
+    expect(ownCookies([`a=1; Path=/; Domain=${above}; Secure`], HOST), above).toEqual(["a=1; Path=/; Secure"]);
+  }
+  expect(ownCookies(["a=1;domain = example.com;DOMAIN=example.com"], HOST)).toEqual(["a=1"]);
+});
+
+test("other cookies stay as they are", () => {
+  const kept = [
+    "a=1; Path=/",
+    "domain=example.com; HttpOnly",
+    "b=2; Domain=d0f3a.apps.example.com",
+    "c; Domain=x.d0f3a.apps.example.com",
+  ];
+  expect(ownCookies(kept, HOST)).toEqual(kept);
+});

@@ -1,0 +1,22 @@
+/**
+ * Cookies as a service may set them: for its own host, or what is below. One for a domain above would be sent to the services of other
+ * organizations as well: its `Domain` is taken off, and it is a cookie of the host alone. `host` is what the client asked for.
+ */
+export function ownCookies(cookies: readonly string[], host: string): string[] {
+  const own = host.toLowerCase().replace(/:\d*$/, "");
+  return cookies.map((cookie) =>
+    /;\s*domain/i.test(cookie)
+      ? cookie
+          .split(";")
+          .filter((part, at) => at === 0 || !isAbove(part, own))
+          .join(";")
+      : cookie,
+  );
+}
+
+function isAbove(attribute: string, own: string): boolean {
+  const [name = "", value = ""] = attribute.split("=", 2);
+  if (name.trim().toLowerCase() !== "domain") return false;
+  const domain = value.trim().toLowerCase().replace(/^\./, "");
+  return domain !== own && !domain.endsWith(`.${own}`);
+}
