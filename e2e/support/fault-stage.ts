@@ -17,6 +17,7 @@ import { expect } from "vitest";
 import { type HeldServer, startHeldServer } from "./held-server.ts";
 import { type Inserters, startInserters } from "./inserters.ts";
 import { makePlace, type Place } from "./place.ts";
+import { commandOf, descendants } from "./process-tree.ts";
 import { connectCluster } from "./served.ts";
 
 export const FAULT_VICTIMS = ["server", "supervisor", "postgres", "worker", "control postgres"] as const;
@@ -308,16 +309,6 @@ function postmaster(folder: string): number[] {
   return commandOf(pid).includes(folder) ? [pid] : [];
 }
 
-function descendants(roots: readonly number[]): number[] {
-  const table = readProcesses();
-  const members = new Set(roots);
-  for (let before = -1; before !== members.size; ) {
-    before = members.size;
-    for (const { pid, parent } of table) if (members.has(parent)) members.add(pid);
-  }
-  return [...members].filter((pid) => !roots.includes(pid));
-}
-
 /** Up to the process of the test. */
 function ancestors(pids: readonly number[]): number[] {
   const parents = new Map(readProcesses().map(({ pid, parent }) => [pid, parent]));
@@ -326,13 +317,4 @@ function ancestors(pids: readonly number[]): number[] {
     for (let at = parents.get(pid); at !== undefined && at > 1; at = parents.get(at)) line.push(at);
     return line;
   });
-}
-
-function commandOf(pid: number): string {
-  try {
-    return readFileSync(`/proc/${pid}/cmdline`, "utf8").replaceAll("\0", " ");
-  } catch {
-    // it has ended
-    return "";
-  }
 }

@@ -1,0 +1,276 @@
+import { once } from "node:events";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { connect, createServer, type Socket } from "node:net";
+import { join } from "node:path";
+import { eventually } from "@appdb/testkit/eventually";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { startHosted } from "./support/hosted.ts";
+import { type Inserters, startInserters } from "./support/inserters.ts";
+import { type Place, ROOT, type Started } from "./support/place.ts";
+import { commandOf, descendants } from "./support/process-tree.ts";
+import { connectCluster, editFile, expectExit, makeProject, post } from "./support/served.ts";
+import { kill, seeded } from "./support/victims.ts";
+
+/** All cells by `npm run test:faults`; otherwise one for each victim, others with another `APPDB_SEED`. */
+const LONG = process.env.APPDB_FAULTS === "long";
+const seed = Number(process.env.APPDB_SEED ?? 1);
+const MAIN = "cloud://acme:main";
+const INGEST = `${MAIN}/ingest`;
+const CLIENTS = 4;
+const PAUSE_MS = 10;
+const CONNECTIONS = 10_000;
+
+const APP = `import appdb as db
+from appdb.functions import uuid7
+from appdb.serving import Router
+
+Base = db.model_base()
+
+
+@db.udf
+def shout(text: str) -> str:
+    return text.upper()
+
+
+class Docs(Base, name="docs"):
+    id = db.Column(value=uuid7(), primary_key=True)
+    token: db.String
+    shout = shout(token)
+    size = token.len()
+
+
+ingest = Router()
+ingest.add_insert_route(Docs, path="/docs", inputs=[Docs.token], outputs=[Docs.id, Docs.token, Docs.shout, Docs.size])
+`;
+
+const VICTIMS = ["gateway", "service pod", "worker", "PostgreSQL", "database pod", "control plane"] as const;
+type Victim = (typeof VICTIMS)[number];
+/** What is asked for when the victim is killed. */
+const WHILE = ["load", "service update", "service restart", "db restart"] as const;
+const CELLS = VICTIMS.flatMap((victim) => WHILE.map((during) => ({ victim, during })));
+const random = seeded(seed);
+const chosen = LONG
+  ? CELLS
+  : VICTIMS.map((victim) => ({ victim, during: WHILE[Math.floor(random() * WHILE.length)] ?? "load" }));
+
+/** A control plane with its reconciler, and a gateway in a process of its own, as on a machine where neither may stop the other. */
+describe("a service that is called all the time", () => {
+  let place: Place;
+  let server: Started;
+  let gateway: Started;
+  let key: string;
+  let address: string;
+  let inserters: Inserters;
+  const told: string[] = [];
+
+  beforeAll(async () => {
+    place = await makeProject(APP, { env: { SERVICE_ROLES: "control-plane,reconciler" } });
+    const hosted = await startHosted(place);
+    server = hosted.server;
+    await hosted.setUp("ann@example.com");
+    expect(await hosted.browse("POST", "/v1/orgs", { name: "acme" })).toMatchObject({ status: 201 });
+    key = (await hosted.browse("POST", "/v1/orgs/acme/keys", { name: "backend" })).json.api_key;
+    place.env.SERVICE_API_KEY = key;
+    await settled("db", "status", MAIN);
+    gateway = await startGateway();
+    await expectExit(place, 0, "deploy", "app.py", MAIN, "-f");
+    address = (await list())[0]?.endpoint ?? "";
+    await eventually(async () => expect((await insert("first")).status).toBe(200), { timeout_ms: 20_000 });
+    inserters = startInserters(`${address}/docs`, CLIENTS, { "x-api-key": key }, PAUSE_MS);
+  });
+  afterAll(async () => {
+    await inserters?.stop();
+    await gateway?.interrupt("SIGTERM");
+    await place?.[Symbol.asyncDispose]();
+    process.stdout.write(
+      `\n| killed | while | seconds | not answered by a row |\n|---|---|---|---|\n${told.join("\n")}\n`,
+    );
+  });
+
+  const insert = (token: string) => post(`${address}/docs`, { token }, { "x-api-key": key });
+  const json = async (...words: string[]) => JSON.parse((await expectExit(place, 0, ...words, "--json")).stdout);
+  const list = async () => (await json("service", "list", MAIN)).services;
+  const settled = (...words: string[]) =>
+    eventually(async () => expect(await json(...words)).toMatchObject({ state: "AVAILABLE", operation: null }), {
+      timeout_ms: 60_000,
+    });
+
+  /** On the database of the control plane's home, by its own socket, as one on the same machine is run. */
+  async function startGateway(): Promise<Started> {
+    const pid_file = join(place.home, "server", "postgres", "18", "postmaster.pid");
+    const socket = readFileSync(pid_file, "utf8").split("\n")[4] ?? "";
+    const dsn = `postgresql://postgres@localhost/control?host=${encodeURIComponent(socket)}`;
+    const env = `SERVICE_ROLES=gateway SERVICE_PORT=0 SERVICE_DATABASE_URL='${dsn}'`;
+    const started = place.start(`env ${env} node '${join(ROOT, "dist", "server.js")}'`);
+    await eventually(() => expect(started.output()).toContain("the server listens"), { timeout_ms: 30_000 });
+    return started;
+  }
+
+  /** What a driver of pods has written down of those that it runs. */
+  function podPids(kind: "db" | "svc"): number[] {
+    const folder = join(place.home, "server", "pods");
+    return readdirSync(folder)
+      .filter((name) => name.startsWith(`${kind}-`))
+      .flatMap((name) => {
+        const file = join(folder, name, "pod.json");
+        const { process: found } = existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : { process: null };
+        return found === null ? [] : [found.pid as number];
+      });
+  }
+
+  function find(victim: Victim): number[] {
+    if (victim === "gateway") return [gateway.child.pid ?? 0];
+    if (victim === "control plane") return [server.child.pid ?? 0];
+    if (victim === "service pod") return podPids("svc");
+    if (victim === "database pod") return podPids("db");
+    const below = descendants(podPids(victim === "worker" ? "svc" : "db"));
+    const wanted = victim === "worker" ? /\bappdb\.worker\b/ : /\/bin\/postgres .*-D /;
+    return below.filter((pid) => wanted.test(commandOf(pid)));
+  }
+
+  async function stored(): Promise<Map<string, number>> {
+    const databases = join(place.home, "server", "databases");
+    const [id = ""] = readdirSync(databases);
+    const client = await connectCluster(join(databases, id, "postgres"), "main");
+    try {
+      const { rows } = await client.query("select token, count(*)::int as times from docs group by token");
+      return new Map(rows.map(({ times, token }) => [token, times]));
+    } finally {
+      await client.end();
+    }
+  }
+
+  /** The service answers, with each row that was acknowledged once. */
+  async function isSound(): Promise<void> {
+    const { acknowledged } = inserters.outcome;
+    const before = acknowledged.size;
+    await eventually(() => expect(acknowledged.size, "no row is answered any more").toBeGreaterThan(before + 20), {
+      timeout_ms: 40_000,
+    });
+    await eventually(
+      async () => expect(await list()).toMatchObject([{ state: "AVAILABLE", operation: null, endpoint: address }]),
+      { timeout_ms: 40_000 },
+    );
+    const wanted = [...acknowledged.keys()];
+    const found = await eventually(stored, { timeout_ms: 10_000 });
+    expect(wanted.filter((token) => found.get(token) !== 1)).toEqual([]);
+  }
+
+  /** Asks for something beside the load; what of it was cut is asked for again when the victim is back. */
+  async function begin(
+    during: (typeof WHILE)[number],
+  ): Promise<{ readonly words: readonly string[]; readonly done: Promise<number> }> {
+    if (during === "service update") {
+      editFile(place, "app.py", "ingest = Router()", `# ${told.length}\ningest = Router()`);
+      await expectExit(place, 0, "db", "update", MAIN, "-f");
+    }
+    const words = {
+      load: ["service", "list", MAIN],
+      "service update": ["service", "update", "app.py", MAIN, "-f"],
+      "service restart": ["service", "restart", INGEST],
+      "db restart": ["db", "restart", MAIN],
+    }[during];
+    const done = place.cli(...words).then(({ code }) => code);
+    // after the command has begun, and before it has ended
+    await new Promise((resolve) => setTimeout(resolve, 100 + random() * 500));
+    return { words, done };
+  }
+
+  async function isServedMeanwhile(): Promise<void> {
+    const { acknowledged, refused, unknown } = inserters.outcome;
+    const [failed, before] = [refused.size + unknown.size, acknowledged.size];
+    await eventually(() => expect(acknowledged.size).toBeGreaterThan(before + 50), { timeout_ms: 20_000 });
+    expect([...refused, ...unknown].slice(failed)).toEqual([]);
+  }
+
+  test.each(chosen.map(({ victim, during }) => [victim, during] as const))(
+    "goes on by itself after a kill of the %s during %s, with every row that was acknowledged, once",
+    { timeout: 180_000 },
+    async (victim, during) => {
+      const since = Date.now();
+      const { refused, unknown } = inserters.outcome;
+      const failed = refused.size + unknown.size;
+      const { words, done } = await begin(during);
+      await eventually(() => expect(find(victim).map(kill), `no ${victim} runs`).toContain(true), {
+        timeout_ms: 15_000,
+      });
+      if (victim === "gateway") gateway = await startGateway();
+      if (victim === "control plane") {
+        if (during === "load" || during === "service update") await isServedMeanwhile();
+        server = await startServer();
+      }
+      if ((await done) !== 0) await eventually(() => expectExit(place, 0, ...words), { timeout_ms: 60_000 });
+      await isSound();
+      const lost = refused.size + unknown.size - failed;
+      told.push(`| ${victim} | ${during} | ${((Date.now() - since) / 1_000).toFixed(1)} | ${lost} |`);
+    },
+  );
+
+  test("ten thousand connections that ask nothing leave others served, and take little memory", {
+    timeout: 90_000,
+  }, async () => {
+    const { hostname, port } = new URL(address);
+    const before = residentBytes(gateway);
+    const idle: Socket[] = [];
+    try {
+      while (idle.length < CONNECTIONS) {
+        const more = Array.from({ length: 500 }, () => connect(Number(port), hostname));
+        idle.push(...more);
+        await Promise.all(more.map((socket) => once(socket, "connect")));
+      }
+      for (let row = 0; row < 20; row += 1) expect((await insert(`beside the idle ${row}`)).status).toBe(200);
+      expect(idle.filter(({ destroyed }) => destroyed)).toEqual([]);
+      expect(residentBytes(gateway) - before).toBeLessThan(400_000_000);
+    } finally {
+      for (const socket of idle) socket.destroy();
+    }
+  });
+
+  test("of two updates at once both end, the service is what was asked for, and who came second is told", {
+    timeout: 90_000,
+  }, async () => {
+    editFile(place, "app.py", "return text.upper()", 'return text.upper() + "!"');
+    await expectExit(place, 0, "db", "update", MAIN, "-f");
+    const before = (await list())[0].release;
+    const both = await Promise.all([1, 2].map(() => place.cli("service", "update", "app.py", MAIN, "-f", "--json")));
+    expect(both.map(({ code }) => code)).toContain(0);
+    for (const { code, stdout } of both)
+      if (code !== 0) expect(JSON.parse(stdout)).toMatchObject({ code: "generation_moved" });
+    expect(await list()).toMatchObject([{ state: "AVAILABLE", release: before + 1, operation: null }]);
+    expect((await insert("b")).json).toMatchObject({ shout: "B!" });
+  });
+
+  test("a port that somebody else took meanwhile is exchanged for another, which the list shows", {
+    timeout: 90_000,
+  }, async () => {
+    await inserters.stop();
+    await gateway.interrupt("SIGTERM");
+    const taken = createServer().listen(Number(new URL(address).port), "127.0.0.1");
+    try {
+      await once(taken, "listening");
+      gateway = await startGateway();
+      const other = await eventually(async () => {
+        const { endpoint } = (await list())[0];
+        expect(endpoint).not.toBe(address);
+        return endpoint;
+      });
+      address = other;
+      expect((await insert("c")).status).toBe(200);
+      expect(gateway.output()).toMatch(/"level":"warn".*port/);
+    } finally {
+      taken.close();
+    }
+  });
+
+  /** As whoever runs the server does; it finds the pods that it left. */
+  async function startServer(): Promise<Started> {
+    const started = place.start(`node '${join(ROOT, "dist", "server.js")}'`);
+    await eventually(() => expect(started.output()).toMatch(/^Dashboard: /m), { timeout_ms: 60_000 });
+    return started;
+  }
+});
+
+function residentBytes({ child }: Started): number {
+  const [, kilobytes = "0"] = /^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${child.pid}/status`, "utf8")) ?? [];
+  return Number(kilobytes) * 1_024;
+}

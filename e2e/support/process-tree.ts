@@ -1,0 +1,23 @@
+import { readFileSync } from "node:fs";
+import { readProcesses } from "@appdb/adapters/processes/process-table";
+
+/** Pids of what these processes have started, and what that has, and so on; without themselves. */
+export function descendants(roots: readonly number[]): number[] {
+  const table = readProcesses();
+  const members = new Set(roots);
+  for (let before = -1; before !== members.size; ) {
+    before = members.size;
+    for (const { pid, parent } of table) if (members.has(parent)) members.add(pid);
+  }
+  return [...members].filter((pid) => !roots.includes(pid));
+}
+
+/** The command line of a process; empty when it has ended. */
+export function commandOf(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, "utf8").replaceAll("\0", " ");
+  } catch {
+    // it has ended
+    return "";
+  }
+}
