@@ -23,7 +23,7 @@ const HEALTH_MS = 1_500;
 
 /** Everything that the requests of a database pod work with. */
 export interface DatabasePodDeps {
-  readonly spec: Pick<DatabasePodSpec, "uri" | "token" | "resources">;
+  readonly spec: Pick<DatabasePodSpec, "uri" | "token" | "resources" | "run_folder">;
   /** PostgreSQL's name of the database. */
   readonly database: string;
   readonly clock: Clock;

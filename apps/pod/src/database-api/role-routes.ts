@@ -1,4 +1,5 @@
 import { ensureServiceRole } from "@appdb/adapters/postgres/service-role";
+import { socketDsn } from "@appdb/adapters/postgres/socket-dsn";
 import { type PodServiceRole, podServiceRoleRequestSchema } from "@appdb/contract/routes/pod";
 import { POD_ROUTES } from "@appdb/contract/routes/pod-paths";
 import type { FastifyInstance } from "fastify";
@@ -11,10 +12,6 @@ export function addRoleRoutes(app: FastifyInstance, deps: DatabasePodDeps): void
     const { role } = parseRequest(podServiceRoleRequestSchema, request.body);
     await deps.ready();
     await ensureServiceRole(deps.sql, role);
-    const dsn = new URL(deps.postgres.dsn(deps.database));
-    dsn.searchParams.set("user", role);
-    // it writes only as long as there is room on the disk
-    dsn.searchParams.delete("options");
-    return { dsn: dsn.href };
+    return { dsn: socketDsn({ folder: deps.spec.run_folder, database: deps.database, user: role }) };
   });
 }

@@ -10,7 +10,7 @@ import { createSteadyClock } from "@appdb/adapters/processes/steady-clock";
 import { Secret } from "@appdb/adapters/secret";
 import { type ServicePodHealth, type ServicePodSpec, servicePodSpecSchema } from "@appdb/contract/pod-spec";
 import { VERSION } from "@appdb/contract/version";
-import type { Logger } from "@appdb/engine/ports";
+import type { Logger, SqlPool } from "@appdb/engine/ports";
 import { listenForStop } from "../daemon/listen-for-stop.ts";
 import type { RequestLog } from "../daemon/logger.ts";
 import { serveOnSocket } from "../http/serve-endpoints.ts";
@@ -21,6 +21,7 @@ import { createServiceApi } from "../service-api/server.ts";
 import { openServiceKeys } from "../service-api/service-keys.ts";
 import { Traffic } from "../service-api/traffic.ts";
 import { watchRequests } from "../service-api/watch-requests.ts";
+import { awaitCatalog } from "./await-catalog.ts";
 import { listenToPod, runPod } from "./run-pod.ts";
 import { type WorkingService, type WorkingSpec, withService } from "./with-service.ts";
 
@@ -59,7 +60,8 @@ async function serveService(spec: ServicePodSpec, log: Logger, logRequest: Reque
   await using _api = await listenToPod(api, spec.run_folder);
   log.info({ version: VERSION, uri: spec.uri, instance: spec.instance }, "the pod listens");
   mkdirSync(spec.scratch_folder, { recursive: true });
-  await withService(workingSpec(spec), log, async (service) => {
+  const awaitTables = (sql: SqlPool) => awaitCatalog(sql, stop.requested);
+  await withService({ ...workingSpec(spec), awaitTables }, log, async (service) => {
     stats = service.stats;
     const socket = join(spec.run_folder, "http.sock");
     // of a pod that was killed

@@ -6,7 +6,7 @@ import type { ServiceSpec } from "@appdb/contract/service-spec";
 import { VERSION } from "@appdb/contract/version";
 import { type Endpoints, openEndpoints } from "@appdb/engine/endpoints/open-endpoints";
 import type { CompiledRoute } from "@appdb/engine/endpoints/route";
-import type { HandlerRunner, Logger, UdfRunner, UdfStats } from "@appdb/engine/ports";
+import type { HandlerRunner, Logger, SqlPool, UdfRunner, UdfStats } from "@appdb/engine/ports";
 import { SERVICE_CONNECTIONS } from "../databases/connection-names.ts";
 import { collectHourly } from "./collect-hourly.ts";
 import { ExportPools } from "./export-pools.ts";
@@ -18,6 +18,8 @@ export interface WorkingSpec
   extends Pick<ServiceSpec, "dsn" | "target" | "manifest" | "services" | "runtime" | "limits"> {
   /** For answers that are put down before they are sent; the system's folder for what is temporary when left out. */
   readonly scratch_folder?: string;
+  /** Waits until the tables can be read; false when it is not to be served after all. At once when left out. */
+  awaitTables?(sql: SqlPool): Promise<boolean>;
 }
 
 /** A service whose routes can be carried. */
@@ -48,6 +50,7 @@ export async function withService(
     application_name: `${SERVICE_CONNECTIONS} ${spec.services.join(",")}`,
     log,
   });
+  if (spec.awaitTables !== undefined && !(await spec.awaitTables(sql))) return;
   // The workers ask back for columns that call queries; they are made after the endpoints, by the first row.
   await using workers = new LazyWorkers(spec, log, (query, args) => endpoints.answerQuery(query, args));
   const udf = () => workers.get();

@@ -19,7 +19,7 @@ import { askService, drainService, putKeys } from "./ask-service.ts";
 import { imageFolder } from "./database-places.ts";
 import { findRuntime } from "./database-runtime.ts";
 import { openBuilder } from "./open-builder.ts";
-import { askServiceRole } from "./service-role.ts";
+import { ensureServiceRole } from "./service-role.ts";
 
 export interface OpenMachineDeps {
   readonly config: Pick<ServerConfig, "builds" | "database" | "home" | "pods" | "runtime_base">;
@@ -65,7 +65,7 @@ export async function openMachine(deps: OpenMachineDeps): Promise<Machine & Asyn
     },
     askHealth,
     askTrees,
-    ...{ askService, drainService, putKeys, askServiceRole },
+    ...{ askService, drainService, putKeys, ensureServiceRole },
     findRuntime: (image) => findRuntime({ home, tools }, image),
     hasImage: async (org_id, hash) => readImage(imageFolder(home, org_id, hash)) !== undefined,
     ...openBuilder({ place, tools, driver, log, builds: config.builds, materializeTree: putTree }),

@@ -1,21 +1,23 @@
+import { SOLE_DATABASE } from "@appdb/adapters/postgres/cluster-template";
+import { socketDsn } from "@appdb/adapters/postgres/socket-dsn";
 import { POD_ROUTES } from "@appdb/contract/routes/pod-paths";
-import * as z from "zod";
-import { askDocument, notReached, type PodPlace } from "./pod-client.ts";
+import { askDocument, type PodPlace } from "./pod-client.ts";
 
-const answerSchema = z.object({ dsn: z.string() });
 const DIGITS = 12;
 
 /**
- * Has the database's pod make the role of PostgreSQL that a service connects as, if there is none, and answers how it connects.
+ * Has the database's pod make the role of PostgreSQL that a service connects as, if there is none. A pod that listens answers once its
+ * PostgreSQL is there.
  * @throws database_not_reached; what the pod refuses it with
  */
-export async function askServiceRole(pod: PodPlace, service_id: string, signal: AbortSignal): Promise<string> {
+export async function ensureServiceRole(pod: PodPlace, service_id: string, signal: AbortSignal): Promise<void> {
   const { method, path } = POD_ROUTES.serviceRole;
-  const answer = answerSchema.safeParse(
-    await askDocument(pod, { method, path, body: { role: serviceRoleOf(service_id) }, signal }),
-  );
-  if (!answer.success) throw notReached(pod.uri, answer.error);
-  return answer.data.dsn;
+  await askDocument(pod, { method, path, body: { role: serviceRoleOf(service_id) }, signal });
+}
+
+/** How a service connects to its database's PostgreSQL, whose socket lies in this folder, once its role was made. */
+export function serviceDsn(socket_folder: string, service_id: string): string {
+  return socketDsn({ folder: socket_folder, database: SOLE_DATABASE, user: serviceRoleOf(service_id) });
 }
 
 /** By the end of the id, which is chance: it begins with a time, which services that are made together share. */

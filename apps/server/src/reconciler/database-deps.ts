@@ -58,8 +58,8 @@ export interface Machine {
   drainService(door: ServiceDoor): Promise<boolean>;
   /** Gives an instance of a service a snapshot of keys. False when nobody answers. */
   putKeys(door: ServiceDoor, snapshot: string): Promise<boolean>;
-  /** How a service connects to its database's PostgreSQL, by a role of its own. @throws database_not_reached */
-  askServiceRole(pod: PodPlace, service_id: string, signal: AbortSignal): Promise<string>;
+  /** Makes the role by which a service connects to its database's PostgreSQL, once that is there. @throws database_not_reached */
+  ensureServiceRole(pod: PodPlace, service_id: string, signal: AbortSignal): Promise<void>;
   /** @throws environment_failed, python_not_found */
   findRuntime(image_folder: string | undefined): Promise<FoundRuntime>;
   hasImage(org_id: string, hash: string): Promise<boolean>;

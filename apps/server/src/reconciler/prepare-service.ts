@@ -6,10 +6,11 @@ import { appError } from "@appdb/contract/errors";
 import { openSecrets } from "../control-plane/secrets/store.ts";
 import type { ServiceDoor } from "../pods/ask-service.ts";
 import { databasePlaces, imageFolder } from "../pods/database-places.ts";
-import { notReached } from "../pods/pod-client.ts";
+import { notReached, type PodPlace } from "../pods/pod-client.ts";
 import { findPodToken } from "../pods/pod-token.ts";
 import { servicePlaces } from "../pods/service-places.ts";
 import { servicePodSpec } from "../pods/service-pod-spec.ts";
+import { serviceDsn } from "../pods/service-role.ts";
 import { serviceTokenOf } from "../pods/service-token.ts";
 import type { ReconcileDeps } from "./database-deps.ts";
 import { NO_FILES } from "./prepare-pod.ts";
@@ -18,6 +19,8 @@ import type { SeenService } from "./see-service.ts";
 export interface PreparedService {
   readonly spec: PodSpec;
   readonly door: ServiceDoor;
+  /** The pod of its database. */
+  readonly database: PodPlace;
 }
 
 /**
@@ -38,13 +41,16 @@ export async function prepareService(
   const release = await readRelease(deps, seen);
   const image = await findImage(deps, seen, release.environment);
   const database_token = await findPodToken({ db, envelope }, database_id);
-  if (database_token === undefined || database.observed === null) throw notReached(database.uri);
+  // its pod makes the folder of PostgreSQL's socket its user's own
+  const of_pod = await machine.driver.inspect(of_database.pod_id);
+  if (database_token === undefined || database.observed === null || of_pod?.state !== "running") {
+    throw notReached(database.uri);
+  }
   const pod = { uri: database.uri, socket: of_database.socket, token: database_token };
   const project_root = join(of_database.files_folder, release.tree ?? NO_FILES);
   openRuntimeFolder(places.run_folder, machine.pod_users);
   for (const folder of [places.scratch_folder, places.log_folder]) await makeFolder(folder);
-  const [dsn, secrets, found, public_key, snapshot] = await Promise.all([
-    machine.askServiceRole(pod, id, signal),
+  const [secrets, found, public_key, snapshot] = await Promise.all([
     openSecrets(db, envelope, { org_id, database_id }),
     machine.findRuntime(image),
     deps.snapshots.publicKey(),
@@ -58,13 +64,14 @@ export async function prepareService(
     service: { id, name: row.name, uri: seen.uri, instance },
     database: { id: database_id, org_id, organization, name: database.name, run_folder: of_database.run_folder },
     shared: database.observed,
-    ...{ release, places, token, dsn, secrets },
+    ...{ release, places, token, secrets },
+    dsn: serviceDsn(of_database.run_folder, id),
     keys: { public_key: public_key.export({ type: "spki", format: "der" }).toString("base64"), snapshot },
     runtime: { ...found.runtime, project_root },
     runtime_env: found.env,
     code_folders: [project_root, ...found.folders, ...(image === undefined ? [] : [image])],
   });
-  return { spec, door: { socket: places.socket, token } };
+  return { spec, door: { socket: places.socket, token }, database: pod };
 }
 
 async function readRelease({ db }: ReconcileDeps, { row }: SeenService) {

@@ -11,7 +11,7 @@ import type { WorkOutcome } from "./reconcile-database.ts";
 import { runService } from "./run-service.ts";
 import { chooseServiceWork, type SeenService, type ServiceWork, seeService } from "./see-service.ts";
 import { endServicePod } from "./service-pods.ts";
-import { removeService, sleepService, stopService, tidyService } from "./stop-service.ts";
+import { endInstances, removeService, sleepService, stopService, tidyService } from "./stop-service.ts";
 
 /** What is not understood is tried as often, with the pauses of the jobs; then a person is told. */
 const MOST_ATTEMPTS = 4;
@@ -37,7 +37,11 @@ export async function reconcileService(deps: ReconcileDeps, input: ReconcileServ
     const seen = await seeService(deps.db, service_id);
     if (seen === undefined) return await endGone(deps, service_id);
     const work = chooseServiceWork(seen);
-    if (work === undefined) return;
+    if (work === undefined) {
+      // of a start that was given up while it went on
+      if (seen.row.state === "STOPPED") await endInstances(deps, seen);
+      return;
+    }
     if ((await doWork(deps, seen, work, input)) === "later") return;
   }
 }

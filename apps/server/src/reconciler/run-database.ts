@@ -36,6 +36,8 @@ export async function runDatabase(deps: ReconcileDeps, seen: SeenDatabase, signa
     await done("pod_stopped");
   }
   await startPod(deps, seen, spec, signal);
+  // their pods start beside it, and find PostgreSQL when it is there
+  if (row.state === "STARTING") await wakeServices(deps.db, row.id);
   await done("pod_started");
   const status = await waitReady(machine, { spec, token, socket: pod.socket }, signal);
   await done("pod_ready");

@@ -5,6 +5,7 @@ import { beginService, changeService, isServiceAsSeen } from "./change-service.t
 import type { ReconcileDeps } from "./database-deps.ts";
 import { keepPod } from "./pod-rows.ts";
 import { type PreparedService, prepareService } from "./prepare-service.ts";
+import { reachDatabase } from "./reach-database.ts";
 import type { WorkOutcome } from "./reconcile-database.ts";
 import { needsInstance, type SeenService, wantedServiceOf } from "./see-service.ts";
 import { endNewInstances } from "./stop-service.ts";
@@ -27,6 +28,7 @@ export async function runService(deps: ReconcileDeps, seen: SeenService, signal:
   await done("service prepared");
   await startPod(deps, seen, prepared, signal);
   await done("service pod_started");
+  await reachDatabase(deps, seen, prepared, signal);
   const status = await waitService(machine, prepared, signal);
   await done("service pod_ready");
   // of its start; whoever was taken a key since then is not to be served

@@ -61,6 +61,8 @@ export type ServiceWork = "run" | "wake" | "tidy" | "settle" | "stop" | "sleep" 
 
 /** Databases whose PostgreSQL runs, or comes back by itself: their services are left alone meanwhile. */
 const UP: readonly DatabaseState[] = ["AVAILABLE", "UPDATING", "STARTING"];
+/** Those with which services start that sleep. */
+const COMES: readonly DatabaseState[] = ["AVAILABLE", "STARTING"];
 
 /** What is to be done for a service; undefined when it is what it shall be. */
 export function chooseServiceWork(seen: Pick<SeenService, "row" | "open" | "database">): ServiceWork | undefined {
@@ -76,7 +78,7 @@ export function chooseServiceWork(seen: Pick<SeenService, "row" | "open" | "data
       return "stop";
     case "STOPPED":
       if (open.length > 0) return is_up ? "stop" : "sleep";
-      return database.state === "AVAILABLE" && row.desired.is_running ? "wake" : undefined;
+      return COMES.includes(database.state) && row.desired.is_running ? "wake" : undefined;
     case "AVAILABLE":
       if (!is_up) return "sleep";
       return open.length > 0 ? "settle" : "tidy";

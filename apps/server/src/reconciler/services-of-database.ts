@@ -3,8 +3,8 @@ import { SERVICE_STATES } from "@appdb/contract/routes/control-services";
 import type { Database, Tx } from "../database/pool.ts";
 import { enqueueReconcileService } from "./jobs.ts";
 
-/** Has services looked at whose database is there again: those that shall run are started. */
-export async function wakeServices(tx: Tx, database_id: string): Promise<void> {
+/** Has services looked at whose database is there again, or on its way: those that shall run are started. */
+export async function wakeServices(tx: Database | Tx, database_id: string): Promise<void> {
   const rows = await tx
     .selectFrom("control.services")
     .select(["id", "state", "desired"])

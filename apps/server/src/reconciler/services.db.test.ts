@@ -35,7 +35,7 @@ describe("a service", () => {
     const { run_folder } = databasePlaces(stage.machine.place, stage.id);
     expect(told).toMatchObject({
       ...{ role: "service-pod", service: "ingest", instance: 1, database: "data", organization: stage.org.name },
-      dsn: expect.stringMatching(/^postgresql:\/\/svc_[0-9a-f]{12}@/),
+      dsn: expect.stringMatching(/[?&]user=svc_[0-9a-f]{12}$/),
       resources: { workers: 1 },
     });
     expect(told.token).not.toBe(stage.machine.pods.told(stage.pod).token);
@@ -168,6 +168,33 @@ describe("the services of a database", () => {
     await stage.ask("delete", {}, { is_now: true });
     await stage.settles(undefined);
     await eventually(() => expect(stage.machine.pods.running()).toEqual([]));
+  });
+
+  test("start beside it, serve no sooner than it is there though its first start fails, and end with one that fails for good", async () => {
+    await using _reconciler = await stage.start();
+    await stage.settles("AVAILABLE");
+    const { pods } = stage.machine;
+    const service = await openTestService(stage);
+    await service.settles("AVAILABLE");
+    const startSilently = async (instance: number) => {
+      await stage.ask("stop");
+      await stage.settles("STOPPED");
+      pods.behave({ start: "silent", times: 1 });
+      await stage.ask("start");
+      await eventually(() => expect(pods.running().sort()).toEqual([stage.pod, service.pod(instance)].sort()));
+      expect([(await stage.see()).state, (await service.see())?.state]).toEqual(["STARTING", "STARTING"]);
+    };
+    await startSilently(2);
+    pods.end(stage.pod);
+    await stage.settles("AVAILABLE");
+    expect(await service.settles("AVAILABLE")).toMatchObject({ observed: { instance: 2 } });
+    expect(pods.starts(service.pod(2))).toBe(1);
+    await startSilently(3);
+    pods.behave({ start: "exits" });
+    pods.end(stage.pod);
+    await stage.settles("FAILED");
+    expect(await service.settles("STOPPED")).toMatchObject({ desired: { is_running: true }, observed: null, pods: [] });
+    await eventually(() => expect(pods.running()).toEqual([]));
   });
 
   test("keep it awake while they answer, and get every change of keys within a second", async () => {

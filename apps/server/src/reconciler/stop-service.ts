@@ -83,7 +83,8 @@ export async function lastInstance(db: Database | Tx, service_id: string): Promi
   return row?.instance ?? 0;
 }
 
-async function endInstances(deps: ReconcileDeps, { row }: SeenService): Promise<void> {
+/** Ends all instances that there are, and what is left of those that were. */
+export async function endInstances(deps: ReconcileDeps, { row }: SeenService): Promise<void> {
   const known = (await listServicePods(deps, row)).map(({ instance }) => instance);
   if (row.observed !== null) known.push(row.observed.instance);
   const last = await lastInstance(deps.db, row.id);

@@ -6,7 +6,6 @@ import { appError } from "@appdb/contract/errors";
 import { createFakePods, type FakePods } from "@appdb/testkit/fake-pod-driver";
 import { imageFolder } from "../pods/database-places.ts";
 import { notReached } from "../pods/pod-client.ts";
-import { serviceRoleOf } from "../pods/service-role.ts";
 import type { Machine } from "../reconciler/database-deps.ts";
 
 /** How builds go from now on. */
@@ -38,9 +37,8 @@ export function createTestMachine(home: string): TestMachine {
     askHealth: pods.askHealth,
     askTrees: async () => [],
     ...{ askService: pods.askService, drainService: pods.drainService, putKeys: pods.putKeys },
-    async askServiceRole({ socket, token, uri }, service_id) {
+    async ensureServiceRole({ socket, token, uri }) {
       if ((await pods.askHealth(socket, token)) === undefined) throw notReached(uri);
-      return `postgresql://${serviceRoleOf(service_id)}@/fake`;
     },
     place: { home, runtime_base },
     template_folder: join(home, "template"),

@@ -15,6 +15,7 @@ import type { PostgresProvider, PostgresState } from "./postgres-provider.ts";
 import { WRITES_ALWAYS } from "./refuse-writes.ts";
 import { openRuntimeFolder } from "./runtime-folder.ts";
 import { type ServerPlace, startServer } from "./server-process.ts";
+import { socketDsn } from "./socket-dsn.ts";
 import { clearStaleLocks } from "./stale-locks.ts";
 
 const FIRST_RETRY_MS = 50;
@@ -75,10 +76,9 @@ export class EmbeddedPostgres implements PostgresProvider {
   }
 
   dsn(database: string): string {
-    const host = encodeURIComponent(this.#options.runtime_folder);
     // where there is a limit to the disk, whoever watches it goes on when others may not write any more
     const options = this.#isSole ? `&options=${encodeURIComponent(WRITES_ALWAYS)}` : "";
-    return `postgresql:///${encodeURIComponent(database)}?host=${host}&user=postgres${options}`;
+    return socketDsn({ folder: this.#options.runtime_folder, database, user: "postgres" }) + options;
   }
 
   async hasDatabase(database: string): Promise<boolean> {

@@ -86,6 +86,12 @@ export async function upgradeCatalog(sql: SqlPool): Promise<void> {
   if ((await appliedFormat(sql, MIGRATIONS)) > 0) await ensureCatalog(sql);
 }
 
+/** Whether the database's catalog is in this version's format; also when there is none. @throws catalog_too_new, database_unavailable */
+export async function isCatalogCurrent(sql: SqlConnection): Promise<boolean> {
+  const format = await appliedFormat(sql, MIGRATIONS);
+  return format === 0 || format === newestOf(MIGRATIONS);
+}
+
 function newestOf(migrations: readonly CatalogMigration[]): number {
   return migrations.at(-1)?.id ?? 0;
 }

@@ -1,0 +1,30 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { AppError } from "@appdb/contract/errors";
+import type { SqlPool } from "@appdb/engine/ports";
+import { isCatalogCurrent } from "@appdb/engine/schema/ensure-catalog";
+
+const POLL_MS = 10;
+/** Whoever runs the pod has given up by then. */
+const LIMIT_MS = 60_000;
+
+/**
+ * Waits for a database that starts beside the service: for PostgreSQL, for the role that the database's pod makes for it, and for the
+ * catalog that the same brings to this version's format. False when the service is told to stop meanwhile.
+ * @throws database_unavailable after a minute; catalog_too_new
+ */
+export async function awaitCatalog(sql: SqlPool, stopped: Promise<unknown>): Promise<boolean> {
+  let is_stopped = false;
+  void stopped.then(() => {
+    is_stopped = true;
+  });
+  for (const until = performance.now() + LIMIT_MS; !is_stopped; await sleep(POLL_MS)) {
+    const is_late = performance.now() >= until;
+    try {
+      if ((await isCatalogCurrent(sql)) || is_late) return true;
+    } catch (error) {
+      const is_away = error instanceof AppError && error.code === "database_unavailable";
+      if (!is_away || is_late) throw error;
+    }
+  }
+  return false;
+}
