@@ -1,7 +1,7 @@
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { ControlGroups, findGroupTrees, hasAllTrees } from "@appdb/adapters/pods/control-groups";
+import { openControlGroups } from "@appdb/adapters/pods/open-groups";
 import { checkSandbox } from "@appdb/adapters/pods/sandbox-check";
 import { afterAll, test } from "vitest";
 import { createSilentLog } from "./silent-log.ts";
@@ -26,8 +26,6 @@ export async function useSandbox(): Promise<{ readonly group: string } | undefin
 }
 
 async function removeGroup(group: string): Promise<void> {
-  const read = (path: string) => readFileSync(path, "utf8");
-  const trees = findGroupTrees(read("/proc/self/mountinfo"), read("/proc/self/cgroup"));
-  if (!hasAllTrees(trees) || (await new ControlGroups(trees, group).remove(""))) return;
+  if (await openControlGroups(group).remove("")) return;
   throw new Error(`The control group ${group} cannot be removed: processes are left in it.`);
 }

@@ -73,11 +73,16 @@ export function missingControllers(trees: Partial<GroupTrees>): Controller[] {
 export class ControlGroups {
   readonly #trees: GroupTrees;
   readonly #parent: string;
+  readonly #given: string;
 
-  /** `parent`: a path below every tree's root, `/appdb`; made on demand. */
-  constructor(trees: GroupTrees, parent: string) {
+  /**
+   * `parent`: a path below every tree's root, `/appdb`; made on demand. `given`: the folder from which on groups are ours, where
+   * those above it are another's (version 2 alone): they are left as they are.
+   */
+  constructor(trees: GroupTrees, parent: string, given = "") {
     this.#trees = trees;
     this.#parent = parent;
+    this.#given = given;
   }
 
   /** Makes the group with those above it. Safe to repeat. */
@@ -88,6 +93,7 @@ export class ControlGroups {
     for (const [controller, { root, version }] of this.#each()) {
       for (let count = 0; count <= parts.length; count += 1) {
         const folder = join(root, ...parts.slice(0, count));
+        if (folder.length < this.#given.length) continue;
         mkdirSync(folder, { recursive: true });
         if (version === 2 && count < parts.length) enable(folder, controller);
       }

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { findGroupTrees, missingControllers } from "./control-groups.ts";
 import { POD_ENVIRONMENT } from "./local-pods.ts";
 import type { MissingPart } from "./pod-driver.ts";
-import { openSandboxHost, type SandboxPodsInput } from "./sandbox-host.ts";
+import { isTunnelClosed, openSandboxHost, type SandboxPodsInput } from "./sandbox-host.ts";
 import { runSandboxTask } from "./sandbox-task.ts";
 import { isFilterMachine } from "./seccomp-filter.ts";
 
@@ -95,6 +95,9 @@ function missingGroups(): MissingPart[] {
 }
 
 function missingTunnel(): MissingPart[] {
+  if (process.getuid?.() !== 0 && isTunnelClosed()) {
+    return [{ what: "/dev/net/tun is root's alone", remedy: "chmod 0666 /dev/net/tun, as udev does" }];
+  }
   if (existsSync("/dev/net/tun")) return [];
   return [{ what: "there is no /dev/net/tun", remedy: "modprobe tun, or give the container that device" }];
 }

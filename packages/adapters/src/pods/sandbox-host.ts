@@ -1,6 +1,7 @@
-import { readFileSync, statSync } from "node:fs";
+import { statSync } from "node:fs";
 import { appError } from "@appdb/contract/errors";
-import { ControlGroups, findGroupTrees, hasAllTrees, missingControllers } from "./control-groups.ts";
+import type { ControlGroups } from "./control-groups.ts";
+import { openControlGroups } from "./open-groups.ts";
 import type { PodDriverInput, PodSpec } from "./pod-driver.ts";
 import { POD_USERS, type UserRange } from "./pod-users.ts";
 import { type AllowedHost, machineAddresses, networkRules, uplinkOptions } from "./sandbox-network.ts";
@@ -10,7 +11,7 @@ import { type FilterMachine, isFilterMachine } from "./seccomp-filter.ts";
 const GROUP = "/appdb";
 
 export interface SandboxPodsInput extends PodDriverInput {
-  /** The control group below which those of pods are made, as a path from the root of the groups; one of ours when left out. */
+  /** The control group below which those of pods are made, as a path from the root of the groups (`openControlGroups`); `/appdb` when left out. */
   readonly group?: string;
 }
 
@@ -32,15 +33,7 @@ export function openSandboxHost({ folder, group, users }: SandboxPodsInput): San
       hint: "Run the service with another driver: SERVICE_PODS=container or process",
     });
   }
-  const read = (path: string) => readFileSync(path, "utf8");
-  const trees = findGroupTrees(read("/proc/self/mountinfo"), read("/proc/self/cgroup"));
-  if (!hasAllTrees(trees)) {
-    throw appError("pods_unavailable", {
-      detail: `This machine has no control groups for ${missingControllers(trees).join(", ")}.`,
-      hint: "Start the server with SERVICE_PODS=sandbox: it says all that this machine lacks",
-    });
-  }
-  const groups = new ControlGroups(trees, group ?? GROUP);
+  const groups = openControlGroups(group ?? GROUP);
   return { folder, groups, machine: process.arch, users: users ?? POD_USERS, is_root: process.getuid?.() === 0 };
 }
 
