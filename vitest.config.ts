@@ -7,7 +7,15 @@ const database = ["./packages/testkit/src/postgres-global-setup.ts"];
 const programs = ["./packages/testkit/src/built-programs-setup.ts"];
 
 /** What begins last ends alone. vitest itself knows them from its second run on. */
-const LONGEST = ["examples.e2e.test.ts", "hosted-kills.e2e.test.ts"];
+const LONGEST = [
+  "examples.e2e.test.ts",
+  "hosted-kills.e2e.test.ts",
+  "build-attack.contract.test.ts",
+  "dashboard-databases.e2e.test.ts",
+  "dashboard-organization.e2e.test.ts",
+  "account-journey.e2e.test.ts",
+  "hosted-journey.e2e.test.ts",
+];
 
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
@@ -20,8 +28,8 @@ class LongestFirst extends BaseSequencer {
 /** The suffix of a test file says what it needs: nothing, a PostgreSQL, an adapter's technology, or the whole product. */
 export default defineConfig({
   test: {
-    // most tests wait for processes: three files at a time, also where there are two cores
-    maxWorkers: 3,
+    // tests wait for processes some of the time: four files at a time, also where there are two cores
+    maxWorkers: 4,
     sequence: { sequencer: LongestFirst },
     projects: [
       {
@@ -31,7 +39,7 @@ export default defineConfig({
           name: "unit",
           include: ["{packages,apps}/*/src/**/*.test.ts", "scripts/**/*.test.ts"],
           exclude: ["**/node_modules/**", "**/*.{db,contract,e2e}.test.ts"],
-          // no module keeps state, and starting a process a file takes longer than these tests
+          // here and below: no module keeps state, and a process a file would load anew what most files import
           isolate: false,
         },
       },
@@ -41,7 +49,6 @@ export default defineConfig({
         test: {
           name: "db",
           include: ["{packages,apps}/*/src/**/*.db.test.ts"],
-          // as above: what a file imports takes a sixth of what its tests take
           isolate: false,
           globalSetup: database,
           testTimeout: 30_000,
@@ -54,6 +61,7 @@ export default defineConfig({
         test: {
           name: "contract",
           include: ["{packages,apps}/*/src/**/*.contract.test.ts"],
+          isolate: false,
           globalSetup: [...database, ...programs],
           testTimeout: 60_000,
           hookTimeout: 60_000,
@@ -62,7 +70,13 @@ export default defineConfig({
       {
         resolve,
         ssr,
-        test: { name: "e2e", include: ["e2e/**/*.e2e.test.ts"], testTimeout: 120_000, hookTimeout: 120_000 },
+        test: {
+          name: "e2e",
+          include: ["e2e/**/*.e2e.test.ts"],
+          isolate: false,
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
+        },
       },
     ],
   },

@@ -69,8 +69,8 @@ export interface FaultStage extends AsyncDisposable {
 
 const SETTLE_MS = 60_000;
 const INSERTING = 2;
-/** Some 40 rows a second stand at every moment of an operation; as many as the machine can would take it from the operation. */
-const INSERT_PAUSE_MS = 40;
+/** Some 20 rows a second stand at every moment of an operation; as many as the machine can would take it from the operation. */
+const INSERT_PAUSE_MS = 100;
 
 /** `extra` more columns, which need Python. */
 export function faultApp(extra: number): string {

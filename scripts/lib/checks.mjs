@@ -12,16 +12,26 @@ const STATIC = [
 ];
 const UNIT = { name: "unit tests", args: () => [nodeBin("vitest", "vitest"), "run", "--project", "unit"] };
 
-/** Runs Biome, the compiler and knip side by side, and the unit tests when asked; answers `{name, ok}` of each. */
-export async function runChecks({ unit = false } = {}) {
-  const results = await Promise.all((unit ? [...STATIC, UNIT] : STATIC).map(run));
+/** What tests leave of the processors is for checks that run beside them: nobody waits for these. */
+const BESIDE_TESTS = 10;
+
+/**
+ * Runs Biome, the compiler and knip side by side, and the unit tests when asked; answers `{name, ok}` of each.
+ * `is_beside`: other work has the processors first.
+ */
+export async function runChecks({ unit = false, is_beside = false } = {}) {
+  const checks = unit ? [...STATIC, UNIT] : STATIC;
+  const results = await Promise.all(checks.map((check) => run(check, is_beside)));
   for (const { name, ok, output } of results) if (!ok) console.error(`\n--- ${name}\n${output.trimEnd()}`);
   return results;
 }
 
-async function run({ name, args }) {
+async function run({ name, args }, is_beside) {
   const started = Date.now();
-  const { code, output } = await collect(process.execPath, args(), { cwd: ROOT });
+  const { code, output } = await collect(process.execPath, args(), {
+    cwd: ROOT,
+    ...(is_beside ? { niceness: BESIDE_TESTS } : {}),
+  });
   console.log(`${code === 0 ? "ok  " : "FAIL"} ${name} (${((Date.now() - started) / 1000).toFixed(1)} s)`);
   return { name, ok: code === 0, output };
 }

@@ -1,4 +1,5 @@
 import { spawn, spawnSync } from "node:child_process";
+import { setPriority } from "node:os";
 
 /** Runs a program to its end and answers `{code, stdout, stderr}`; never throws for a status. */
 export function capture(command, args, options = {}) {
@@ -15,10 +16,11 @@ export function stream(command, args, options = {}) {
   });
 }
 
-/** Runs a program and keeps its output back, stdout and stderr together, so that two at a time stay readable; answers `{code, output}`. */
-export function collect(command, args, options = {}) {
+/** Runs a program and keeps its output back, stdout and stderr together, so that two at a time stay readable; answers `{code, output}`. With a `niceness` it lets other programs go first. */
+export function collect(command, args, { niceness = 0, ...options } = {}) {
   return new Promise((resolve) => {
     const child = spawn(command, args, { stdio: ["ignore", "pipe", "pipe"], ...options });
+    if (niceness > 0 && child.pid !== undefined) setPriority(child.pid, niceness);
     let output = "";
     const add = (data) => {
       output += data;

@@ -34,10 +34,9 @@ export async function runEverything({ faults }) {
 }
 
 async function ordinary(folder, env) {
-  const checks = await staticChecks();
-  // one Python at a time leaves a core idle, and the tests of vitest wait for processes most of the time
-  const tests = await Promise.all([pytest(folder, env), vitest(folder, env, [])]);
-  return [checks, ...tests, specCoverage(folder)];
+  // one Python at a time leaves a core idle, and the tests of vitest wait for processes some of the time
+  const parts = await Promise.all([staticChecks(), pytest(folder, env), vitest(folder, env, [])]);
+  return [...parts, specCoverage(folder)];
 }
 
 /** One more check: each sentence of the specification is held by tests that have just passed. */
@@ -81,7 +80,7 @@ function startGuard(folder) {
 
 async function staticChecks() {
   const { runChecks } = await import("./checks.mjs");
-  const results = await runChecks();
+  const results = await runChecks({ is_beside: true });
   const failed = results.filter(({ ok }) => !ok).length;
   return { passed: results.length - failed, failed, skipped: 0 };
 }
