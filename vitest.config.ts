@@ -10,7 +10,6 @@ const programs = ["./packages/testkit/src/built-programs-setup.ts"];
 const LONGEST = [
   "examples.e2e.test.ts",
   "hosted-kills.e2e.test.ts",
-  "build-attack.contract.test.ts",
   "dashboard-databases.e2e.test.ts",
   "dashboard-organization.e2e.test.ts",
   "account-journey.e2e.test.ts",

@@ -30,9 +30,9 @@ export interface Window extends AsyncDisposable {
   readonly complaints: readonly string[];
 }
 
-export async function openWindow(browser: Browser, scheme: "light" | "dark" = "light"): Promise<Window> {
+export async function openWindow(browser: Browser): Promise<Window> {
   const context = await browser.newContext({
-    colorScheme: scheme,
+    colorScheme: "light",
     viewport: { width: 1200, height: 760 },
     locale: "en-GB",
     timezoneId: "UTC",
@@ -55,13 +55,39 @@ export async function load(page: Page, url: string): Promise<void> {
     await list.waitFor({ state: "detached" });
 }
 
+/** Rules of axe about colours, which alone differ between light and dark (styles.css). */
+const COLOUR_RULES = ["color-contrast", "link-in-text-block"];
+
+/** Colours pass over to those of the other scheme. */
+const COLOURS_ARE_THERE =
+  "Promise.allSettled(document.getAnimations().filter((one) => one instanceof CSSTransition).map((one) => one.finished)).then(() => null)";
+
 /** What axe finds wrong with the page as it is now; one line for each place. */
-export async function findBarriers(page: Page): Promise<string[]> {
+export async function findBarriers(page: Page, rules?: readonly string[]): Promise<string[]> {
   await page.evaluate(axe.source);
-  const { violations } = await page.evaluate<AxeResults>("axe.run()");
+  const options = rules === undefined ? {} : { runOnly: rules };
+  const { violations } = await page.evaluate<AxeResults>(`axe.run(${JSON.stringify(options)})`);
   return violations.flatMap(({ id, nodes }) =>
     nodes.map((node) => `${id}: ${node.target.join(" ")} ${node.failureSummary ?? ""}`),
   );
+}
+
+/** What axe finds wrong with a page in light and in dark; keeps the pictures that have a name. Leaves the page in light. */
+export async function findBarriersInBoth(
+  page: Page,
+  pictures: Readonly<Partial<Record<"light" | "dark", string | undefined>>> = {},
+): Promise<string[]> {
+  const found: string[] = [];
+  for (const scheme of ["light", "dark"] as const) {
+    await page.emulateMedia({ colorScheme: scheme });
+    await page.evaluate(COLOURS_ARE_THERE);
+    const barriers = await findBarriers(page, scheme === "light" ? undefined : COLOUR_RULES);
+    found.push(...barriers.map((barrier) => `${scheme}: ${barrier}`));
+    const name = pictures[scheme];
+    if (name !== undefined) await takePicture(page, name);
+  }
+  await page.emulateMedia({ colorScheme: "light" });
+  return found;
 }
 
 /** Keeps a picture of the page for the documents, when a folder for them is named (scripts/pictures.mjs). */

@@ -34,9 +34,10 @@ export async function runEverything({ faults }) {
 }
 
 async function ordinary(folder, env) {
-  // one Python at a time leaves a core idle, and the tests of vitest wait for processes some of the time
-  const parts = await Promise.all([staticChecks(), pytest(folder, env), vitest(folder, env, [])]);
-  return [...parts, specCoverage(folder)];
+  // the tests of vitest wait for processes some of the time
+  const beside = async () => [await pytest(folder, env), await staticChecks()];
+  const [others, tests] = await Promise.all([beside(), vitest(folder, env, [])]);
+  return [...others, tests, specCoverage(folder)];
 }
 
 /** One more check: each sentence of the specification is held by tests that have just passed. */

@@ -1,4 +1,4 @@
-import { randomBytes } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 import { createPgPool } from "@appdb/adapters/postgres/pg-pool";
 import { inject } from "vitest";
 import "./postgres-global-setup.ts";
@@ -10,19 +10,51 @@ export interface TestDatabase {
   drop(): Promise<void>;
 }
 
-/** Makes an empty database with a random name on the run's PostgreSQL, set up as the product sets up its own. */
-export async function createTestDatabase(): Promise<TestDatabase> {
+/** What many databases of a run begin with: made once, and copied. */
+export interface TestTemplate {
+  /** What decides what is in it. */
+  readonly made_of: string;
+  /** Fills an empty database, and leaves no connection to it. */
+  fill(dsn: string): Promise<void>;
+}
+
+/** Any number: who holds it makes a template. */
+const LOCK = 7_341_905_623;
+const EMPTY =
+  "template template0 encoding 'UTF8' locale_provider builtin builtin_locale 'PG_UNICODE_FAST' locale 'C' strategy file_copy";
+
+/** Makes a database with a random name on the run's PostgreSQL, set up as the product sets up its own; empty without a template. */
+export async function createTestDatabase(template?: TestTemplate): Promise<TestDatabase> {
   const server = inject("postgres_dsn");
   const name = `test_${randomBytes(6).toString("hex")}`;
-  await onServer(
-    server,
-    `create database ${name} template template0 encoding 'UTF8' locale_provider builtin builtin_locale 'PG_UNICODE_FAST' locale 'C' strategy file_copy`,
-  );
+  const from = template === undefined ? EMPTY : `template ${await ensureTemplate(server, template)} strategy file_copy`;
+  await onServer(server, `create database ${name} ${from}`);
   return {
-    dsn: server.replace("postgresql:///postgres?", `postgresql:///${name}?`),
+    dsn: dsnOf(server, name),
     name,
     drop: () => onServer(server, `drop database if exists ${name} with (force)`),
   };
+}
+
+/** Answers the name of its database. Processes that ask at once wait for the first. */
+async function ensureTemplate(server: string, { made_of, fill }: TestTemplate): Promise<string> {
+  const name = `template_${createHash("sha256").update(made_of).digest("hex").slice(0, 12)}`;
+  await using pool = createPgPool({ dsn: server, max: 1, application_name: "testkit" });
+  const isThere = async () =>
+    (await pool.query({ text: `select from pg_database where datname = '${name}'` })).rows.length > 0;
+  if (await isThere()) return name;
+  // one connection: the lock is its own, and goes with it
+  await pool.query({ text: `select pg_advisory_lock(${LOCK})` });
+  if (await isThere()) return name;
+  await pool.query({ text: `drop database if exists ${name}_new with (force)` });
+  await pool.query({ text: `create database ${name}_new ${EMPTY}` });
+  await fill(dsnOf(server, `${name}_new`));
+  await pool.query({ text: `alter database ${name}_new rename to ${name}` });
+  return name;
+}
+
+function dsnOf(server: string, database: string): string {
+  return server.replace("postgresql:///postgres?", `postgresql:///${database}?`);
 }
 
 async function onServer(dsn: string, text: string): Promise<void> {

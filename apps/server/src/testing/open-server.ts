@@ -5,7 +5,7 @@ import { Secret } from "@appdb/adapters/secret";
 import { type CallInput, type ControlClient, createControlClient } from "@appdb/contract/control-client";
 import { CONTROL_ROUTES, type ControlRouteName } from "@appdb/contract/routes/control-paths";
 import { createSilentLog } from "@appdb/testkit/silent-log";
-import { createTestDatabase } from "@appdb/testkit/test-database";
+import { createTestDatabase, type TestTemplate } from "@appdb/testkit/test-database";
 import { type ComposedServer, composeServer } from "../compose.ts";
 import { readServerConfig, type ServerConfig } from "../config.ts";
 import { type MasterKey, openMasterKey, toMasterKey } from "../control-plane/secrets/master-key.ts";
@@ -63,12 +63,11 @@ export interface OpenServerInput {
 export async function openServer(input: OpenServerInput = {}): Promise<TestServer> {
   const home = mkdtempSync(join(tmpdir(), "appdb-server-"));
   const { beside } = input;
-  const database = beside === undefined ? await createTestDatabase() : { dsn: beside.dsn, drop: async () => undefined };
+  const database =
+    beside === undefined ? await createTestDatabase(migrated()) : { dsn: beside.dsn, drop: async () => undefined };
   const log = createSilentLog();
   const config = readServerConfig({ SERVICE_HOME: home, SERVICE_DATABASE_URL: database.dsn, ...input.env });
   const opened = openDatabase(database.dsn, log);
-  await migrate(opened.pool, readMigrations(join(import.meta.dirname, "../../migrations")), log);
-  await migrateJobs(opened.pool, log);
   const master_key = await openMasterKey(
     { db: opened.db, log },
     {
@@ -124,6 +123,21 @@ export async function openServer(input: OpenServerInput = {}): Promise<TestServe
       await opened[Symbol.asyncDispose]();
       await database.drop();
       rmSync(home, { recursive: true, force: true });
+    },
+  };
+}
+
+/** The control plane's database as it is when a new server has brought it to its version. */
+function migrated(): TestTemplate {
+  const migrations = readMigrations(join(import.meta.dirname, "../../migrations"));
+  return {
+    made_of: JSON.stringify(migrations),
+    async fill(dsn) {
+      const log = createSilentLog();
+      const { pool } = openDatabase(dsn, log);
+      await migrate(pool, migrations, log);
+      await migrateJobs(pool, log);
+      await pool.end();
     },
   };
 }
