@@ -20,8 +20,8 @@ export interface GroupMembers {
   /** Those in the group itself. */
   list(folder: string): number[];
   move(folder: string, pid: number): void;
-  /** Ours, those that we come from, and those that come from us. */
-  relatives(): ReadonlySet<number>;
+  /** Of the given processes our own and those that we come from, with all that come from these. */
+  relatives(pids: readonly number[]): ReadonlySet<number>;
 }
 
 const MEMBERS: GroupMembers = {
@@ -78,7 +78,7 @@ export function takeOwnGroup(trees: { readonly pids: GroupTree }, members: Group
     for (let round = 0; round < MOST_ROUNDS; round += 1) {
       const left = members.list(own);
       if (left.length === 0) return own;
-      const relatives = members.relatives();
+      const relatives = members.relatives(left);
       const foreign = left.filter((pid) => !relatives.has(pid));
       if (foreign.length > 0) throw notOurs(own, `has other processes too (${foreign.slice(0, 5).join(", ")})`);
       for (const pid of left) members.move(server, pid);
@@ -104,15 +104,16 @@ function notOurs(folder: string, why: string, cause?: unknown): Error {
   });
 }
 
-function findRelatives(): Set<number> {
+function findRelatives(pids: readonly number[]): Set<number> {
   const table = readProcesses();
   const parents = new Map(table.map(({ parent, pid }) => [pid, parent]));
-  const found = new Set<number>();
-  for (let pid = process.pid; pid > 1 && !found.has(pid); pid = parents.get(pid) ?? 0) found.add(pid);
-  const below = new Set([process.pid]);
-  for (let before = -1; before !== below.size; ) {
-    before = below.size;
-    for (const { parent, pid } of table) if (below.has(parent)) below.add(pid);
+  const found = new Set([process.pid]);
+  for (let pid = parents.get(process.pid) ?? 0; pid > 1; pid = parents.get(pid) ?? 0) {
+    if (pids.includes(pid)) found.add(pid);
   }
-  return new Set([...found, ...below]);
+  for (let before = -1; before !== found.size; ) {
+    before = found.size;
+    for (const { parent, pid } of table) if (found.has(parent)) found.add(pid);
+  }
+  return found;
 }
