@@ -1,4 +1,5 @@
 import { LINK_BODY_BYTES, type LinkAnswer, type LinkRequest } from "@appdb/adapters/link/link";
+import type { LinkAsked } from "@appdb/adapters/link/serve-link";
 import { appError } from "@appdb/contract/errors";
 import { answerError, type RouteAnswer } from "@appdb/engine/endpoints/answers";
 import type { CompiledRoute } from "@appdb/engine/endpoints/route";
@@ -36,7 +37,7 @@ export class LinkCarrier {
   }
 
   /** Answers a request; never rejects. */
-  async handle(request: LinkRequest, signal: AbortSignal): Promise<LinkAnswer> {
+  async handle(request: LinkRequest, asked: LinkAsked): Promise<LinkAnswer> {
     const { traffic } = this.#deps;
     const { body, caller, headers, id, method, path, search } = request;
     const started_at = performance.now();
@@ -52,9 +53,9 @@ export class LinkCarrier {
         : await route.handle({
             ...{ body, search, headers, id },
             ...(caller === null ? {} : { caller: caller.id }),
-            ...(route.takes_signal ? { signal } : {}),
+            ...(route.takes_signal ? { signal: asked.signal } : {}),
           });
-    return toLinkAnswer(answer, ended, signal);
+    return toLinkAnswer(answer, ended, asked);
   }
 
   #tell({ caller, id, method, path }: LinkRequest, route: CompiledRoute | undefined, status: number, ms: number): void {
@@ -69,14 +70,16 @@ function isLinked({ method, path, streams, takes_any_body }: CompiledRoute): boo
   return method !== "ANY" && takes_any_body !== true && streams?.[0] !== "*" && !/[{*]/.test(path);
 }
 
-function toLinkAnswer(answer: RouteAnswer, ended: (status: number) => void, signal: AbortSignal): LinkAnswer {
+function toLinkAnswer(answer: RouteAnswer, ended: (status: number) => void, asked: LinkAsked): LinkAnswer {
   const { body, more_headers = [], status } = answer;
-  const headers = [...Object.entries(answer.headers), ...more_headers].flat();
+  const headers: string[] = [];
+  for (const name in answer.headers) headers.push(name, answer.headers[name] ?? "");
+  for (const [name, value] of more_headers) headers.push(name, value);
   if (typeof body === "string" || Buffer.isBuffer(body)) {
     ended(status);
     return { status, headers, body: typeof body === "string" ? Buffer.from(body) : body };
   }
-  return { status, headers, body: toBytes(body, () => ended(signal.aborted ? CLIENT_GONE : status)) };
+  return { status, headers, body: toBytes(body, () => ended(asked.is_gone ? CLIENT_GONE : status)) };
 }
 
 async function* toBytes(pieces: AsyncIterable<Uint8Array | string>, ended: () => void): AsyncGenerator<Uint8Array> {

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders } from "node:http";
+import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeader, OutgoingHttpHeaders } from "node:http";
 import type { Http2ServerRequest } from "node:http2";
 import type { Writable } from "node:stream";
 import type { RoutedDatabase } from "./routing-table.ts";
@@ -8,7 +8,7 @@ import type { RoutedDatabase } from "./routing-table.ts";
 export type GatewayRequest = IncomingMessage | Http2ServerRequest;
 export type GatewayResponse = Writable & {
   readonly headersSent: boolean;
-  writeHead(status: number, headers: OutgoingHttpHeaders): unknown;
+  writeHead(status: number, headers: OutgoingHttpHeaders | OutgoingHttpHeader[]): unknown;
   writeContinue(): void;
 };
 

@@ -1,4 +1,4 @@
-import type { IncomingHttpHeaders, OutgoingHttpHeaders } from "node:http";
+import type { IncomingHttpHeaders, OutgoingHttpHeader, OutgoingHttpHeaders } from "node:http";
 import { type Exchange, REQUEST_ID } from "./exchange.ts";
 import { ownCookies } from "./own-cookies.ts";
 
@@ -78,6 +78,27 @@ export function answerHeaders(
   const cookies = sent["set-cookie"];
   if (cookies !== undefined) sent["set-cookie"] = ownCookies([cookies].flat().map(String), host);
   return Object.assign(sent, own);
+}
+
+/** The same of names and values one after the other, for HTTP/1.1, which writes them as they stand. */
+export function flatAnswerHeaders(
+  flat: readonly string[],
+  { headers: own, host }: Pick<Exchange, "headers" | "host">,
+): OutgoingHttpHeader[] {
+  const sent: OutgoingHttpHeader[] = [];
+  let dropped: Set<string> | undefined;
+  for (let at = 0; at + 1 < flat.length; at += 2) {
+    if (flat[at]?.toLowerCase() === "connection") dropped = namedByConnection({ connection: flat[at + 1] });
+  }
+  for (let at = 0; at + 1 < flat.length; at += 2) {
+    const [name = "", value = ""] = [flat[at], flat[at + 1]];
+    const lower = name.toLowerCase();
+    if (HOP_BY_HOP.has(lower) || own[lower] !== undefined || dropped?.has(lower) === true) continue;
+    if (lower === "set-cookie") sent.push(name, ...ownCookies([value], host));
+    else sent.push(name, value);
+  }
+  for (const name in own) sent.push(name, own[name] ?? "");
+  return sent;
 }
 
 /** Whether bytes follow the headers. */

@@ -1,8 +1,7 @@
-import type { OutgoingHttpHeaders } from "node:http";
 import { LINK_BODY_BYTES, type LinkAnswer, LinkBroken } from "@appdb/adapters/link/link";
 import { AppError } from "@appdb/contract/errors";
 import { type Exchange, isGone } from "./exchange.ts";
-import { answerHeaders, hasBody, linkHeaders } from "./forwarded-headers.ts";
+import { answerHeaders, flatAnswerHeaders, hasBody, linkHeaders } from "./forwarded-headers.ts";
 import type { OpenPodLink } from "./pod-links.ts";
 import type { Sent } from "./proxy-request.ts";
 import { bodyTooSlow, broken, timedOut } from "./refusals.ts";
@@ -34,25 +33,23 @@ export async function sendByLink(
   try {
     if (exchange.body === undefined && hasBody(exchange)) exchange.body = await readBody(exchange);
     if (isGone(exchange)) return { outcome: "gone" };
-    const stop = new AbortController();
-    const timer = setTimeout(() => stop.abort(timedOut(exchange.service, request_ms)), request_ms);
-    const onClose = () => stop.abort(GONE);
+    const query = exchange.path.indexOf("?");
+    const call = link.start({
+      method: req.method ?? "GET",
+      path: query < 0 ? exchange.path : exchange.path.slice(0, query),
+      search: query < 0 ? "" : exchange.path.slice(query + 1),
+      headers: linkHeaders(exchange),
+      body: exchange.body ?? EMPTY,
+      id: exchange.id,
+      caller: exchange.caller,
+    });
+    const timer = setTimeout(() => call.cancel(timedOut(exchange.service, request_ms)), request_ms);
+    const onClose = () => call.cancel(GONE);
     res.once("close", onClose);
     try {
-      const query = exchange.path.indexOf("?");
-      const answer = await link.request(
-        {
-          method: req.method ?? "GET",
-          path: query < 0 ? exchange.path : exchange.path.slice(0, query),
-          search: query < 0 ? "" : exchange.path.slice(query + 1),
-          headers: linkHeaders(exchange),
-          body: exchange.body ?? EMPTY,
-          id: exchange.id,
-          caller: exchange.caller,
-        },
-        stop.signal,
-      );
-      return await sendAnswer(exchange, answer, () => timer.refresh());
+      const answer = await call.answer;
+      if (Buffer.isBuffer(answer.body)) return sendWhole(exchange, answer, answer.body);
+      return await sendStream(exchange, answer, answer.body, () => timer.refresh());
     } finally {
       clearTimeout(timer);
       res.off("close", onClose);
@@ -87,22 +84,35 @@ function readBody({ req }: Exchange): Promise<Buffer> {
   });
 }
 
+/** Shorter ones are sent in one piece with their head. */
+const SHORT_BYTES = 16_384;
+
+function sendWhole(exchange: Exchange, { headers, status }: LinkAnswer, body: Buffer): Sent {
+  const { res } = exchange;
+  const has_length = status !== 204 && status !== 304;
+  writeHead(exchange, status, has_length ? [...headers, "content-length", String(body.length)] : headers);
+  // Node joins a head with a text alone; in this encoding each byte is a character
+  if (body.length <= SHORT_BYTES) res.end(body.toString("latin1"), "latin1");
+  else res.end(body);
+  return { outcome: "answered", status };
+}
+
+function writeHead(exchange: Exchange, status: number, headers: readonly string[]): void {
+  const { req, res } = exchange;
+  if (req.httpVersionMajor === 1) res.writeHead(status, flatAnswerHeaders(headers, exchange));
+  else res.writeHead(status, answerHeaders(toHeaders(headers), exchange));
+}
+
 /** `went_on`: the service was heard, and the time for which it may be silent begins anew. */
-async function sendAnswer(
+async function sendStream(
   exchange: Exchange,
-  { body, headers, status }: LinkAnswer,
+  { headers, status }: LinkAnswer,
+  body: AsyncIterable<Uint8Array>,
   went_on: () => void,
 ): Promise<Sent> {
   const { res } = exchange;
-  const sent = answerHeaders(toHeaders(headers), exchange);
-  if (Buffer.isBuffer(body)) {
-    if (status !== 204 && status !== 304) sent["content-length"] = body.length;
-    res.writeHead(status, sent);
-    res.end(body);
-    return { outcome: "answered", status };
-  }
   went_on();
-  res.writeHead(status, sent);
+  writeHead(exchange, status, headers);
   try {
     for await (const piece of body) {
       if (isGone(exchange)) break;
@@ -140,5 +150,5 @@ function toHeaders(flat: readonly string[]): Record<string, string | string[]> {
     const before = headers[name];
     headers[name] = before === undefined ? value : [...(Array.isArray(before) ? before : [before]), value];
   }
-  return headers as Record<string, string | string[]> & OutgoingHttpHeaders;
+  return headers;
 }

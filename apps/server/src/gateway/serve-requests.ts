@@ -52,12 +52,20 @@ export function createAccept(deps: AcceptDeps): Accept {
     const forwarded = deps.readForwarded(req, deps.is_secure, asked);
     const host = forwarded?.host ?? asked;
     const exchange: Exchange = {
-      ...{ req, res, id, awaits_continue, host },
+      req,
+      res,
+      id,
+      awaits_continue,
+      host,
       is_secure: forwarded?.is_secure ?? deps.is_secure,
       client_address: forwarded?.address ?? req.socket.remoteAddress ?? "",
       started_at: performance.now(),
       database: deps.findDatabase(host),
-      ...{ service: "", path: "", key: "", caller: null, body: undefined },
+      service: "",
+      path: "",
+      key: "",
+      caller: null,
+      body: undefined,
       headers: { "x-request-id": id },
     };
     void deps.handle(exchange).then((status) => {

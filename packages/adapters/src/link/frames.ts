@@ -65,11 +65,24 @@ export class FrameReader {
   }
 }
 
+/** Frames are written into pieces of memory of this size, one after the other; a longer one has its own. */
+const CHUNK_BYTES = 65_536;
+const NOTHING = Buffer.alloc(0);
+
 /** Writes frames to a socket: those of one turn of the event loop together. */
 export class FrameWriter {
   readonly #socket: Duplex;
-  #parts: Buffer[] = [];
+  /** Of this turn, before `#chunk`. */
+  #full: Buffer[] = [];
+  /** What is before `#from` was given to the socket, what is before `#at` is to be. */
+  #chunk = NOTHING;
+  #from = 0;
+  #at = 0;
   #is_due = false;
+  readonly #flushDue = () => {
+    this.#is_due = false;
+    this.flush();
+  };
 
   constructor(socket: Duplex) {
     this.#socket = socket;
@@ -80,31 +93,48 @@ export class FrameWriter {
     return this.#socket.writableLength;
   }
 
-  send(kind: Kind, request: number, ...payload: readonly Buffer[]): void {
-    let length = COUNTED;
-    for (const part of payload) length += part.length;
-    const head = Buffer.allocUnsafe(HEAD_BYTES);
-    head.writeUInt32BE(length, 0);
-    head[4] = kind;
-    head.writeUInt32BE(request, 5);
-    this.#parts.push(head, ...payload);
-    if (this.#is_due) return;
-    this.#is_due = true;
-    setImmediate(() => this.flush());
+  send(kind: Kind, request: number, payload: Buffer = NOTHING): void {
+    this.#begin(kind, request, payload.length);
+    this.#at += payload.copy(this.#chunk, this.#at);
   }
 
   /** A head of JSON, its length before it, and a body. */
   sendHead(kind: Kind, request: number, head: unknown, body: Buffer): void {
-    const json = Buffer.from(JSON.stringify(head));
-    this.send(kind, request, numberOf(json.length), json, body);
+    const json = JSON.stringify(head);
+    const head_bytes = Buffer.byteLength(json);
+    this.#begin(kind, request, 4 + head_bytes + body.length);
+    this.#at = this.#chunk.writeUInt32BE(head_bytes, this.#at);
+    this.#at += this.#chunk.write(json, this.#at);
+    this.#at += body.copy(this.#chunk, this.#at);
   }
 
   flush(): void {
-    this.#is_due = false;
-    if (this.#parts.length === 0) return;
-    const parts = this.#parts;
-    this.#parts = [];
-    if (!this.#socket.destroyed) this.#socket.write(Buffer.concat(parts));
+    if (this.#at === this.#from) return;
+    this.#full.push(this.#chunk.subarray(this.#from, this.#at));
+    this.#from = this.#at;
+    const parts = this.#full;
+    this.#full = [];
+    if (this.#socket.destroyed) return;
+    this.#socket.cork();
+    for (const part of parts) this.#socket.write(part);
+    this.#socket.uncork();
+  }
+
+  /** Makes room for a whole frame and writes what it begins with. */
+  #begin(kind: Kind, request: number, payload_bytes: number): void {
+    const bytes = HEAD_BYTES + payload_bytes;
+    if (this.#chunk.length - this.#at < bytes) {
+      if (this.#at > this.#from) this.#full.push(this.#chunk.subarray(this.#from, this.#at));
+      this.#chunk = Buffer.allocUnsafeSlow(Math.max(CHUNK_BYTES, bytes));
+      this.#from = 0;
+      this.#at = 0;
+    }
+    this.#at = this.#chunk.writeUInt32BE(COUNTED + payload_bytes, this.#at);
+    this.#at = this.#chunk.writeUInt8(kind, this.#at);
+    this.#at = this.#chunk.writeUInt32BE(request, this.#at);
+    if (this.#is_due) return;
+    this.#is_due = true;
+    setImmediate(this.#flushDue);
   }
 }
 

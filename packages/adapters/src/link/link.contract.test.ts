@@ -9,7 +9,7 @@ import { Secret } from "../secret.ts";
 import { FrameReader, FrameWriter, KIND, numberOf } from "./frames.ts";
 import { FRAME_BYTES, LINK_WINDOW_BYTES, type LinkAnswer, LinkBroken, type LinkRequest } from "./link.ts";
 import { type Link, openLink } from "./open-link.ts";
-import { type LinkServer, serveLink } from "./serve-link.ts";
+import { type LinkAsked, type LinkServer, serveLink } from "./serve-link.ts";
 
 const TOKEN = "a-token";
 const ABOUT = { routes: ["POST /docs"] };
@@ -30,7 +30,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true });
 });
 
-type Handle = (request: LinkRequest, signal: AbortSignal) => Promise<LinkAnswer>;
+type Handle = (request: LinkRequest, asked: LinkAsked) => Promise<LinkAnswer>;
 
 async function serve(handle: Handle): Promise<LinkServer> {
   const server = await serveLink({ socket, token: new Secret(TOKEN), about: ABOUT, log: createSilentLog(), handle });
@@ -109,7 +109,7 @@ describe("both ends of a link", () => {
 
   test("whoever leaves an answer, or gives a request up, ends it at the other end", async () => {
     let left = 0;
-    await serve(async ({ path }, signal) => {
+    await serve(async ({ path }, { signal }) => {
       signal.addEventListener("abort", () => {
         left += 1;
       });
@@ -137,7 +137,7 @@ describe("both ends of a link", () => {
 
   test("an answer that comes after its caller has left is ended as well", async () => {
     let has_ended = false;
-    await serve(async (_, signal) => {
+    await serve(async (_, { signal }) => {
       await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
       const pieces = async function* () {
         try {

@@ -23,6 +23,16 @@ export interface Link extends Disposable {
    * @throws LinkBroken; the signal's reason
    */
   request(request: LinkRequest, signal: AbortSignal | undefined): Promise<LinkAnswer>;
+  /** The same for whoever sends many: a signal costs as much as the rest of a request. @throws LinkBroken (`not_sent`) at once */
+  start(request: LinkRequest): LinkCall;
+}
+
+/** A request that was sent. */
+export interface LinkCall {
+  /** @throws LinkBroken; what it was cancelled for */
+  readonly answer: Promise<LinkAnswer>;
+  /** Nobody waits for it any more; what has ended stays as it is. */
+  cancel(reason: unknown): void;
 }
 
 /** How long a pod may take to answer the hello. */
@@ -111,19 +121,25 @@ class LinkCaller implements Link {
     return this.#waiting.size;
   }
 
-  request(request: LinkRequest, signal: AbortSignal | undefined): Promise<LinkAnswer> {
-    if (!this.is_open) return Promise.reject(new LinkBroken("not_sent", "the link takes no requests"));
+  async request(request: LinkRequest, signal: AbortSignal | undefined): Promise<LinkAnswer> {
+    if (!this.is_open) throw new LinkBroken("not_sent", "the link takes no requests");
     signal?.throwIfAborted();
+    const call = this.start(request);
+    signal?.addEventListener("abort", () => call.cancel(signal.reason), { once: true });
+    return await call.answer;
+  }
+
+  start(request: LinkRequest): LinkCall {
+    if (!this.is_open) throw new LinkBroken("not_sent", "the link takes no requests");
     this.#last += 1;
     const number = this.#last;
     const { body, caller, headers, id, method, path, search } = request;
     const head = [method, path, search, id, caller?.id ?? null, caller?.name ?? null, headers];
     this.#writer.sendHead(KIND.request, number, head, body);
-    return new Promise((resolve, reject) => {
-      const waiting: Waiting = { resolve, reject, body: undefined };
-      this.#waiting.set(number, waiting);
-      signal?.addEventListener("abort", () => this.#cancel(number, signal.reason), { once: true });
+    const answer = new Promise<LinkAnswer>((resolve, reject) => {
+      this.#waiting.set(number, { resolve, reject, body: undefined });
     });
+    return { answer, cancel: (reason) => this.#cancel(number, reason) };
   }
 
   [Symbol.dispose](): void {

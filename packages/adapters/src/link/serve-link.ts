@@ -12,8 +12,16 @@ export interface ServeLinkInput {
   /** What a caller is told of the pod: JSON. */
   readonly about: unknown;
   readonly log: Logger;
-  /** Answers a request; never rejects. The signal aborts when nobody waits any more. */
-  handle(request: LinkRequest, signal: AbortSignal): Promise<LinkAnswer>;
+  /** Answers a request; never rejects. */
+  handle(request: LinkRequest, asked: LinkAsked): Promise<LinkAnswer>;
+}
+
+/** Whoever asked. */
+export interface LinkAsked {
+  /** Nobody waits any more. */
+  readonly is_gone: boolean;
+  /** Aborts then; made when it is asked for, because it costs as much as the rest of a short request. */
+  readonly signal: AbortSignal;
 }
 
 export interface LinkServer extends AsyncDisposable {
@@ -52,11 +60,30 @@ export async function serveLink(input: ServeLinkInput): Promise<LinkServer> {
   };
 }
 
-interface Running {
-  readonly stop: AbortController;
+class Running implements LinkAsked {
   /** Bytes that may be sent before the caller says that it took some. */
-  window: number;
-  wake: () => void;
+  window = LINK_WINDOW_BYTES;
+  wake: () => void = NOBODY;
+  is_gone = false;
+  #stop: AbortController | undefined;
+
+  get signal(): AbortSignal {
+    this.#stop ??= new AbortController();
+    if (this.is_gone) this.#stop.abort(gone());
+    return this.#stop.signal;
+  }
+
+  leave(): void {
+    this.is_gone = true;
+    this.#stop?.abort(gone());
+    this.wake();
+  }
+}
+
+const NOBODY = () => undefined;
+
+function gone(): Error {
+  return new Error("The caller is gone.");
 }
 
 class LinkEnd {
@@ -89,10 +116,7 @@ class LinkEnd {
     socket.on("error", () => undefined);
     socket.once("close", () => {
       clearTimeout(late);
-      for (const running of this.#running.values()) {
-        running.stop.abort(new Error("The caller is gone."));
-        running.wake();
-      }
+      for (const running of this.#running.values()) running.leave();
     });
   }
 
@@ -120,8 +144,7 @@ class LinkEnd {
         void this.#answer(request, payload);
         return;
       case KIND.cancel:
-        running?.stop.abort(new Error("The caller is gone."));
-        running?.wake();
+        running?.leave();
         return;
       case KIND.window:
         if (running === undefined) return;
@@ -144,11 +167,11 @@ class LinkEnd {
   }
 
   async #answer(number: number, payload: Buffer): Promise<void> {
-    const running: Running = { stop: new AbortController(), window: LINK_WINDOW_BYTES, wake: () => undefined };
+    const running = new Running();
     this.#running.set(number, running);
     try {
-      const answer = await this.#input.handle(readRequest(payload), running.stop.signal);
-      if (running.stop.signal.aborted) await leave(answer);
+      const answer = await this.#input.handle(readRequest(payload), running);
+      if (running.is_gone) await leave(answer);
       else await this.#send(number, running, answer);
     } catch (error) {
       this.#input.log.error({ err: error }, "an answer broke off");
@@ -168,18 +191,18 @@ class LinkEnd {
     for await (const piece of pieces) {
       const bytes = Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength);
       for (let at = 0; at < bytes.length; ) {
-        while (running.window <= 0 && !running.stop.signal.aborted) {
+        while (running.window <= 0 && !running.is_gone) {
           await new Promise<void>((resolve) => {
             running.wake = resolve;
           });
         }
-        if (running.stop.signal.aborted) return;
+        if (running.is_gone) return;
         const part = bytes.subarray(at, at + Math.min(running.window, LINK_WINDOW_BYTES));
         running.window -= part.length;
         at += part.length;
         this.#writer.send(KIND.piece, number, part);
       }
-      if (running.stop.signal.aborted) return;
+      if (running.is_gone) return;
     }
     this.#writer.send(KIND.end, number);
   }
