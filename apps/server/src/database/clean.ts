@@ -1,3 +1,4 @@
+import { TRAFFIC_KEPT_MINUTES } from "@appdb/contract/routes/control-services";
 import type { Logger } from "@appdb/engine/ports";
 import { sql } from "kysely";
 import { cleanIdempotency } from "../http/idempotency.ts";
@@ -30,4 +31,7 @@ export async function cleanOnce({ db, attempts }: Pick<CleanDeps, "db" | "attemp
   await sql`delete from identity.device_codes where expires_at < ${ended}`.execute(db);
   await sql`delete from identity.verifications where expires_at < ${ended}`.execute(db);
   await sql`delete from control.invitations where expires_at < ${ended}`.execute(db);
+  await sql`delete from control.traffic where minute < now() - make_interval(mins => ${TRAFFIC_KEPT_MINUTES})`.execute(
+    db,
+  );
 }

@@ -350,6 +350,13 @@ CREATE TABLE control.signing_key (
     CONSTRAINT signing_key_is_only_check CHECK (is_only)
 );
 
+CREATE TABLE control.traffic (
+    service_id uuid NOT NULL,
+    minute timestamp with time zone NOT NULL,
+    writer text NOT NULL,
+    routes jsonb NOT NULL
+);
+
 CREATE TABLE control.trees (
     org_id uuid NOT NULL,
     digest text NOT NULL,
@@ -551,6 +558,9 @@ ALTER TABLE ONLY control.session_orgs
 ALTER TABLE ONLY control.signing_key
     ADD CONSTRAINT signing_key_pkey PRIMARY KEY (is_only);
 
+ALTER TABLE ONLY control.traffic
+    ADD CONSTRAINT traffic_pkey PRIMARY KEY (service_id, minute, writer);
+
 ALTER TABLE ONLY control.trees
     ADD CONSTRAINT trees_pkey PRIMARY KEY (org_id, digest);
 
@@ -617,6 +627,8 @@ CREATE INDEX operations_org ON control.operations USING btree (org_id, id DESC);
 CREATE INDEX pods_database ON control.pods USING btree (database_id);
 
 CREATE INDEX services_org ON control.services USING btree (org_id);
+
+CREATE INDEX traffic_minute ON control.traffic USING btree (minute);
 
 CREATE INDEX webhooks_org ON control.webhooks USING btree (org_id);
 
@@ -731,6 +743,9 @@ ALTER TABLE ONLY control.session_orgs
 
 ALTER TABLE ONLY control.session_orgs
     ADD CONSTRAINT session_orgs_session_id_fkey FOREIGN KEY (session_id) REFERENCES identity.sessions(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY control.traffic
+    ADD CONSTRAINT traffic_service_id_fkey FOREIGN KEY (service_id) REFERENCES control.services(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY control.trees
     ADD CONSTRAINT trees_org_id_fkey FOREIGN KEY (org_id) REFERENCES control.organizations(id) ON DELETE CASCADE;

@@ -54,8 +54,24 @@ interface ReleaseTable {
   created_by: string;
 }
 
+/** What came to one route of a service in one minute, by one gateway. */
+export interface CountedRoute {
+  readonly client_errors: number;
+  readonly server_errors: number;
+  /** Counts of requests in the buckets of gateway/latencies.ts. */
+  readonly latencies: readonly number[];
+}
+
+interface TrafficTable {
+  service_id: string;
+  minute: Date;
+  writer: string;
+  routes: ColumnType<Record<string, CountedRoute>, string, string>;
+}
+
 /** Tables of services. */
 export interface ServiceTables {
   "control.services": ServiceTable;
   "control.releases": ReleaseTable;
+  "control.traffic": TrafficTable;
 }

@@ -28,6 +28,8 @@ export interface Exchange {
   database: RoutedDatabase | undefined;
   /** Within the database; empty while nobody knows. */
   service: string;
+  /** Its id; empty likewise. */
+  service_id: string;
   /** What the service is asked for, with the query. */
   path: string;
   /** Its name, never its text. */

@@ -15,12 +15,14 @@ import { followRoutes } from "./follow-routes.ts";
 import { createGatewayMetrics } from "./gateway-metrics.ts";
 import { type HandleDeps, handleRequest } from "./handle-request.ts";
 import { openKeptState } from "./kept-state.ts";
+import { findByPort, openLocalDoor, readDoorForwarded } from "./local-door.ts";
 import { createPodAgents } from "./pod-agents.ts";
 import { createPodLinks } from "./pod-links.ts";
 import { createPodPlaces } from "./pod-places.ts";
 import { createRateLimits } from "./rate-limits.ts";
 import { createRoutingTable, type RoutingTable } from "./routing-table.ts";
 import { createAccept, createPlainServer } from "./serve-requests.ts";
+import { createTraffic } from "./traffic.ts";
 import { createReadForwarded } from "./trusted-proxies.ts";
 import { createWaking } from "./waking.ts";
 
@@ -66,6 +68,9 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
   };
   const handle = (exchange: Exchange) => handleRequest(handling, exchange);
   const { access_log, domain } = config;
+  const traffic = createTraffic({ db, log });
+  const accepting = { log, metrics, traffic, access_log, handle };
+  const findByHost = (host: string) => table.byLabel(labelOf(host, domain ?? ""));
   const readForwarded = createReadForwarded(deps.trusted_proxies ?? []);
   const ports =
     domain === undefined
@@ -74,7 +79,7 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
           createServer: (id) =>
             createPlainServer(
               createAccept({
-                ...{ log, metrics, access_log, handle, readForwarded, is_secure: false },
+                ...{ ...accepting, readForwarded, is_secure: false },
                 findDatabase: () => table.byId(id),
               }),
               metrics,
@@ -103,13 +108,25 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
       : await openDomainServer({
           ...{ log, metrics, config },
           accept: createAccept({
-            ...{ log, metrics, access_log, handle, readForwarded, is_secure: true },
-            findDatabase: (host) => table.byLabel(labelOf(host, domain)),
+            ...{ ...accepting, readForwarded, is_secure: true },
+            findDatabase: findByHost,
           }),
         });
+  const door = await openLocalDoor(
+    deps.place,
+    createPlainServer(
+      createAccept({
+        ...{ ...accepting, readForwarded: readDoorForwarded, is_secure: false },
+        findDatabase: domain === undefined ? (host) => findByPort(table, host) : findByHost,
+      }),
+      metrics,
+    ),
+    log,
+  );
   const stop = async () => {
-    await following[Symbol.asyncDispose]();
+    await Promise.all([following[Symbol.asyncDispose](), door[Symbol.asyncDispose]()]);
     await Promise.all([whole?.stop(STOP_MS), ports?.stop(STOP_MS)]);
+    await traffic[Symbol.asyncDispose]();
     keys[Symbol.dispose]();
     agents[Symbol.dispose]();
     links[Symbol.dispose]();

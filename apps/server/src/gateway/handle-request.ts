@@ -64,6 +64,7 @@ async function routeRequest(deps: HandleDeps, exchange: Exchange): Promise<Sent>
   if (found === undefined || !isOpen(exchange, found)) await checkKey(deps, exchange, database, found);
   if (found === undefined) throw refusals.noService(path);
   exchange.service = found.service.name;
+  exchange.service_id = found.service.id;
   exchange.path = query < 0 ? found.rest : found.rest + url.slice(query);
   if (req.headers.upgrade?.toLowerCase() === "websocket") throw refusals.noWebSockets();
   const body_bytes = bodyLimit(deps.limits, req.headers["content-type"]);

@@ -6,6 +6,7 @@ import { answerBadHttp } from "./bad-http.ts";
 import { createRequestIds, type Exchange, type GatewayRequest, type GatewayResponse, hostOf } from "./exchange.ts";
 import type { GatewayMetrics } from "./gateway-metrics.ts";
 import type { RoutedDatabase } from "./routing-table.ts";
+import type { Traffic } from "./traffic.ts";
 import type { ReadForwarded } from "./trusted-proxies.ts";
 
 /** How long a request's headers may take to come; bodies are watched where they are read. */
@@ -32,6 +33,7 @@ export type Accept = (req: GatewayRequest, res: GatewayResponse, awaits_continue
 export interface AcceptDeps {
   readonly log: Logger;
   readonly metrics: GatewayMetrics;
+  readonly traffic: Pick<Traffic, "count">;
   readonly is_secure: boolean;
   readonly access_log: GatewayConfig["access_log"];
   /** Whose services are asked for; undefined when it is nobody's address. */
@@ -44,7 +46,7 @@ export interface AcceptDeps {
 /** Makes what a server calls with each request: it is named, handled, counted and told to the log. */
 export function createAccept(deps: AcceptDeps): Accept {
   const nameRequest = createRequestIds();
-  const { log, metrics } = deps;
+  const { log, metrics, traffic } = deps;
   const least = { all: 100, errors: 500, off: undefined }[deps.access_log];
   return (req, res, awaits_continue) => {
     const id = nameRequest(req.headers);
@@ -62,6 +64,7 @@ export function createAccept(deps: AcceptDeps): Accept {
       started_at: performance.now(),
       database: deps.findDatabase(host),
       service: "",
+      service_id: "",
       path: "",
       key: "",
       caller: null,
@@ -71,11 +74,15 @@ export function createAccept(deps: AcceptDeps): Accept {
     void deps.handle(exchange).then((status) => {
       const ms = performance.now() - exchange.started_at;
       metrics.count(status, ms);
+      const { service_id, path } = exchange;
+      const query = path.indexOf("?");
+      const route = query < 0 ? path : path.slice(0, query);
+      if (service_id !== "") traffic.count(service_id, req.method ?? "", route, status, ms);
       if (least === undefined || status < least) return;
       log.info(
         {
           ...{ req: id, method: req.method, status, ms: Math.round(ms * 1_000) / 1_000, db: exchange.database?.id },
-          ...{ service: exchange.service, route: exchange.path.split("?")[0], key: exchange.key },
+          ...{ service: exchange.service, route, key: exchange.key },
           client: exchange.client_address,
         },
         "request to a service",

@@ -99,6 +99,9 @@ export const CONTROL_BODIES = {
   serviceRollback: { body: services.hostedServiceRollbackRequestSchema, ...serviceAccepted },
   releaseList: listed(services.releaseSchema),
   serviceLogs: { query: services.hostedServiceLogsQuerySchema },
+  serviceOpenapi: { answer: z.record(z.string(), z.unknown()) },
+  serviceCall: { body: services.serviceCallSchema, answer: services.serviceCallAnswerSchema },
+  serviceTraffic: { query: services.serviceTrafficQuerySchema, answer: services.serviceTrafficSchema },
   operationList: { ...listed(bodies.operationSchema), query: bodies.operationListQuerySchema },
   operationShow: {
     query: z.strictObject({ wait_ms: z.coerce.number().int().min(0).max(30_000).default(0) }),

@@ -87,4 +87,25 @@ export const SERVICE_ROUTES = {
     summary: "Read the log of a service as NDJSON",
     answers: "application/x-ndjson",
   },
+  /** OpenAPI 3.1, of the release that runs, else of the one that shall run. */
+  serviceOpenapi: {
+    method: "GET",
+    path: "/v1/orgs/:org/databases/:db/services/:service/openapi",
+    permission: "org.read",
+    by_grant: true,
+    summary: "Describe the routes of a service",
+  },
+  /** For people who look at a page: programs call the service's own address. */
+  serviceCall: {
+    method: "POST",
+    path: "/v1/orgs/:org/databases/:db/services/:service/call",
+    permission: "data.write",
+    summary: "Call a route of a service with an API key, and show the answer",
+  },
+  serviceTraffic: {
+    method: "GET",
+    path: "/v1/orgs/:org/databases/:db/services/:service/traffic",
+    permission: "data.read",
+    summary: "Read how often a service was called, how it answered and how fast",
+  },
 } as const satisfies Record<string, ControlRoute>;

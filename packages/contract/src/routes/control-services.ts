@@ -147,3 +147,86 @@ export const hostedServiceLogsQuerySchema = z.strictObject({
   /** Lines of health checks as well. */
   include_health: z.enum(["0", "1"]).default("0"),
 });
+
+const HEADER_NAME = /^[a-z0-9!#$%&'*+.^_`|~-]{1,64}$/;
+/** What the gateway and the key decide, and what belongs to the connection. */
+const NOT_SENT =
+  /^(host|connection|keep-alive|content-length|transfer-encoding|expect|te|trailer|upgrade|proxy-.*|authorization|x-api-key|cookie|forwarded|x-forwarded-.*|x-real-ip)$/;
+
+/** A request to a route as any client would send it, by way of the gateway. The call may do what the key may, and nothing else. */
+export const serviceCallSchema = z.strictObject({
+  method: z.enum(["GET", "POST", "PUT", "PATCH", "DELETE"]),
+  /** Within the service, with its query: `/docs?limit=2`. */
+  path: z
+    .string()
+    .max(8_000)
+    .regex(/^\/[!-~]*$/, "begins with a slash and has no spaces or line breaks"),
+  api_key: z
+    .string()
+    .max(300)
+    .regex(/^[!-~]+$/, "is no API key"),
+  headers: z
+    .record(
+      z
+        .string()
+        .regex(HEADER_NAME, "is no name of a header in small letters")
+        .refine((name) => !NOT_SENT.test(name), "is not a caller's to send"),
+      z
+        .string()
+        .max(2_000)
+        .regex(/^[\t -~]*$/, "has characters that no header may have"),
+    )
+    .refine((headers) => Object.keys(headers).length <= 20, "has more than 20 headers")
+    .default({}),
+  /** Goes as it is. */
+  body: z.string().max(200_000).nullable().default(null),
+});
+export type ServiceCall = z.input<typeof serviceCallSchema>;
+
+/** What the service, or the gateway before it, answered, whatever the status. */
+export const serviceCallAnswerSchema = z.object({
+  status: z.int(),
+  /** From the request's first byte to the last of its answer. */
+  ms: z.number(),
+  /** By which the service's log tells of it. */
+  request_id: z.string(),
+  headers: z.array(z.object({ name: z.string(), value: z.string() })),
+  /** Null for bytes that are no text. */
+  body: z.string().nullable(),
+  bytes: z.int(),
+  /** More followed than is told here, or it went on for longer than is waited for. */
+  is_cut: z.boolean(),
+});
+export type ServiceCallAnswer = z.infer<typeof serviceCallAnswerSchema>;
+
+/** How long it is known what was asked of a service. */
+export const TRAFFIC_KEPT_MINUTES = 1_440;
+
+const trafficShape = {
+  requests: z.int(),
+  /** Of these, answered by a status from 400 to 499. */
+  client_errors: z.int(),
+  /** Of these, answered by a status from 500 on. */
+  server_errors: z.int(),
+  /** Within a tenth of the true value; null where there was no request. */
+  p50_ms: z.number().nullable(),
+  p95_ms: z.number().nullable(),
+  p99_ms: z.number().nullable(),
+};
+
+/** What came to a service by the gateway, with a key that is good; some seconds behind. */
+export const serviceTrafficSchema = z.object({
+  total: z.object(trafficShape),
+  /** Those that were called, by their place in the service; `route` is null for all paths that are none of its routes. */
+  routes: z.array(z.object({ route: z.string().nullable(), ...trafficShape })),
+  /** Each minute by its beginning, the one that has not ended last. */
+  minutes: z.array(z.object({ at: time, ...trafficShape })),
+});
+export type ServiceTraffic = z.infer<typeof serviceTrafficSchema>;
+export type Traffic = ServiceTraffic["total"];
+
+export const serviceTrafficQuerySchema = z.strictObject({
+  minutes: count(60, TRAFFIC_KEPT_MINUTES),
+  /** `POST /docs`: total and minutes of this route alone. */
+  route: z.string().max(300).optional(),
+});

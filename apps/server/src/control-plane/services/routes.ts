@@ -1,3 +1,5 @@
+import { VERSION } from "@appdb/contract/version";
+import { describeService } from "@appdb/engine/endpoints/openapi";
 import type { ServerConfig } from "../../config.ts";
 import type { ControlRoutes } from "../../http/checked-route.ts";
 import { endOf } from "../../http/end-of.ts";
@@ -6,13 +8,15 @@ import { manageGrants, mayManageSome, notGranted } from "../../http/manage-grant
 import { servicePlaces } from "../../pods/service-places.ts";
 import type { RecordEvent } from "../events/event.ts";
 import type { BringTreeDeps } from "../schema/bring-tree.ts";
+import { callService } from "./call-service.ts";
 import { pruneServices } from "./prune-services.ts";
 import { readApplication } from "./read-application.ts";
 import { readServiceLog } from "./read-service-log.ts";
+import { readTraffic } from "./read-traffic.ts";
 import { listReleases } from "./releases.ts";
 import { requestService, type ServiceVerb } from "./request-service.ts";
 import { rollBackService } from "./roll-back-service.ts";
-import { findService, findServiceIds, listServices } from "./store.ts";
+import { findDeclared, findService, findServiceIds, listServices } from "./store.ts";
 import { planOfServices, refuseLongNames, updateServices } from "./update-services.ts";
 
 export interface ServiceRouteDeps extends BringTreeDeps {
@@ -68,6 +72,21 @@ export function addServiceRoutes(routes: ControlRoutes, deps: ServiceRouteDeps):
   routes.add("releaseList", async ({ org, params, query }) => {
     const { id } = await findServiceIds(db, org, params.db, params.service);
     return await listReleases(db, id, query);
+  });
+  routes.add("serviceOpenapi", async ({ org, params }) => {
+    const { endpoint } = await findService(deps, org, params.db, params.service);
+    const { manifest, service } = await findDeclared(db, org, params.db, params.service);
+    if (service === undefined)
+      return { openapi: "3.1.0", info: { title: params.service, version: VERSION }, paths: {} };
+    const servers = endpoint === null ? [] : [{ url: endpoint }];
+    return { ...describeService(manifest, service), servers };
+  });
+  routes.add("serviceCall", async ({ org, params, body, client, reply }) => {
+    const { endpoint } = await findService(deps, org, params.db, params.service);
+    return await callService(config, { endpoint, address: client.ip_address, signal: endOf(reply) }, body);
+  });
+  routes.add("serviceTraffic", async ({ org, params, query }) => {
+    return await readTraffic(db, await findDeclared(db, org, params.db, params.service), query);
   });
   routes.add("serviceLogs", async ({ org, params, query, reply, request }) => {
     const { log_folder } = servicePlaces(config, await findServiceIds(db, org, params.db, params.service), 0);

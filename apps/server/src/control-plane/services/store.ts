@@ -1,6 +1,6 @@
 import { serviceUriOf } from "@appdb/contract/control/resource-names";
 import { appError } from "@appdb/contract/errors";
-import type { Manifest } from "@appdb/contract/manifest";
+import type { Manifest, ManifestService } from "@appdb/contract/manifest";
 import type { DatabaseState } from "@appdb/contract/routes/control-databases";
 import type { HostedService } from "@appdb/contract/routes/control-services";
 import { describeRoutes } from "@appdb/engine/services/describe-routes";
@@ -83,6 +83,32 @@ export async function findServiceIds(
     .executeTakeFirst();
   if (row !== undefined) return row;
   throw serviceNotFound(found.uri, name);
+}
+
+/** What the release declares that runs, else the one that shall. @throws database_not_found, service_not_found */
+export async function findDeclared(
+  db: Database,
+  org: OrgOfDatabases,
+  database: string,
+  name: string,
+): Promise<{
+  readonly service_id: string;
+  readonly manifest: Manifest;
+  readonly service: ManifestService | undefined;
+}> {
+  const { id } = await findServiceIds(db, org, database, name);
+  const { manifest } = await db
+    .selectFrom("control.services as s")
+    .innerJoin("control.releases as r", (join) =>
+      join
+        .onRef("r.service_id", "=", "s.id")
+        .on(sql<boolean>`r.number = coalesce((s.observed ->> 'release')::int, (s.desired ->> 'release')::int)`),
+    )
+    .select("r.manifest")
+    .where("s.id", "=", id)
+    .executeTakeFirstOrThrow();
+  const declared = name.slice(name.lastIndexOf("/") + 1);
+  return { service_id: id, manifest, service: manifest.services.find((service) => service.name === declared) };
 }
 
 export function serviceNotFound(database_uri: string, name: string): Error {

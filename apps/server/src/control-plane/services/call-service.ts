@@ -1,0 +1,109 @@
+import { type IncomingMessage, request } from "node:http";
+import { appError } from "@appdb/contract/errors";
+import type { ServiceCallAnswer, serviceCallSchema } from "@appdb/contract/routes/control-services";
+import type * as z from "zod";
+import type { ServerConfig } from "../../config.ts";
+import { localDoor } from "../../gateway/local-door.ts";
+
+/** An answer that goes on for longer is told as far as it came: live queries have no end. */
+const MOST_MS = 30_000;
+const MOST_BYTES = 512_000;
+
+export interface CallCaller {
+  /** The service's address; null where no gateway serves it. */
+  readonly endpoint: string | null;
+  /** Of the person, for the gateway's log. */
+  readonly address: string;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Sends a request to a service by the gateway's own door, as any client would: with the key that was given, which alone decides, and
+ * within the gateway's limits. Resolves with whatever is answered. @throws service_not_available when no gateway answers, service_timeout
+ */
+export async function callService(
+  config: Pick<ServerConfig, "home" | "runtime_base">,
+  caller: CallCaller,
+  call: z.output<typeof serviceCallSchema>,
+): Promise<ServiceCallAnswer> {
+  if (caller.endpoint === null) throw noGateway();
+  const { host, pathname, protocol } = new URL(caller.endpoint);
+  const is_over = AbortSignal.timeout(MOST_MS);
+  const signal = AbortSignal.any([caller.signal, is_over]);
+  const started_at = performance.now();
+  const asked = request({
+    socketPath: localDoor(config),
+    // a connection for this request alone
+    agent: false,
+    method: call.method,
+    path: pathname + call.path,
+    headers: {
+      ...(call.body === null ? {} : { "content-type": "application/json" }),
+      ...call.headers,
+      ...(call.body === null ? {} : { "content-length": Buffer.byteLength(call.body) }),
+      ...{ host, "x-api-key": call.api_key },
+      ...{ "x-forwarded-for": caller.address, "x-forwarded-proto": protocol.slice(0, -1) },
+    },
+    signal,
+  });
+  const answered = new Promise<IncomingMessage>((resolve, reject) => {
+    asked.once("response", resolve);
+    asked.on("error", (cause) => reject(is_over.aborted ? tooLong(cause) : noGateway(cause)));
+  });
+  asked.end(call.body ?? undefined);
+  const answer = await answered;
+  const read = await readAnswer(answer);
+  const ms = Math.round((performance.now() - started_at) * 1_000) / 1_000;
+  const headers = [];
+  for (let at = 0; at + 1 < answer.rawHeaders.length; at += 2) {
+    headers.push({ name: (answer.rawHeaders[at] ?? "").toLowerCase(), value: answer.rawHeaders[at + 1] ?? "" });
+  }
+  return {
+    ...{ status: answer.statusCode ?? 0, ms, headers, ...read },
+    request_id: String(answer.headers["x-request-id"] ?? ""),
+  };
+}
+
+/** Its beginning, where it is long, goes on for long or breaks off. */
+async function readAnswer(answer: IncomingMessage): Promise<Pick<ServiceCallAnswer, "body" | "bytes" | "is_cut">> {
+  const pieces: Buffer[] = [];
+  let bytes = 0;
+  let is_cut = false;
+  try {
+    for await (const piece of answer) {
+      const part = (piece as Buffer).subarray(0, MOST_BYTES - bytes);
+      pieces.push(part);
+      bytes += part.length;
+      is_cut = part.length < (piece as Buffer).length;
+      if (is_cut) break;
+    }
+  } catch {
+    is_cut = true;
+  }
+  return { body: toText(Buffer.concat(pieces), is_cut), bytes, is_cut };
+}
+
+/** Null for what is no text; one that was cut may end within a character. */
+function toText(bytes: Buffer, is_cut: boolean): string | null {
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes, { stream: is_cut });
+  } catch {
+    return null;
+  }
+}
+
+function noGateway(cause?: unknown): Error {
+  return appError("service_not_available", {
+    detail: "The gateway of this server does not answer at this moment.",
+    hint: "Try again in a moment. A gateway on another machine is called from a terminal.",
+    cause,
+  });
+}
+
+function tooLong(cause: unknown): Error {
+  return appError("service_timeout", {
+    detail: `The service did not begin its answer within ${MOST_MS / 1_000} seconds.`,
+    hint: "Call it from a terminal, where it may take longer.",
+    cause,
+  });
+}

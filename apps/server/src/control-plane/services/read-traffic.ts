@@ -1,0 +1,116 @@
+import type { Manifest, ManifestService } from "@appdb/contract/manifest";
+import type { ServiceTraffic, serviceTrafficQuerySchema, Traffic } from "@appdb/contract/routes/control-services";
+import { describeService } from "@appdb/engine/endpoints/openapi";
+import { sql } from "kysely";
+import type * as z from "zod";
+import type { Database } from "../../database/pool.ts";
+import type { CountedRoute } from "../../database/service-tables.ts";
+import { addLatencies, countLatencies, latencyQuantile } from "../../gateway/latencies.ts";
+
+const MINUTE_MS = 60_000;
+
+export interface MeasuredService {
+  readonly service_id: string;
+  /** Of its release: which paths are routes. */
+  readonly manifest: Manifest;
+  readonly service: ManifestService | undefined;
+}
+
+/** What came to a service in the last minutes, by minute and by route, over all gateways. */
+export async function readTraffic(
+  db: Database,
+  { service_id, manifest, service }: MeasuredService,
+  { minutes, route }: z.output<typeof serviceTrafficQuerySchema>,
+): Promise<ServiceTraffic> {
+  const { rows } = await sql<{ minute: Date | null; routes: Record<string, CountedRoute> | null; now: Date }>`
+    select t.minute, t.routes, now() as now from (select now()) as clock
+    left join control.traffic t on t.service_id = ${service_id}
+      and t.minute > date_trunc('minute', now()) - make_interval(mins => ${minutes})`.execute(db);
+  const nameRoute = createNameRoute(service === undefined ? [] : listRoutes(manifest, service));
+  const routes = new Map<string | null, Sums>();
+  const by_minute = new Map<number, Sums>();
+  const total = newSums();
+  for (const row of rows) {
+    for (const [label, counted] of Object.entries(row.routes ?? {})) {
+      const named = nameRoute(label);
+      add(found(routes, named), counted);
+      if (route !== undefined && named !== route) continue;
+      add(found(by_minute, (row.minute as Date).getTime()), counted);
+      add(total, counted);
+    }
+  }
+  const last = Math.floor((rows[0]?.now.getTime() ?? 0) / MINUTE_MS);
+  return {
+    total: toTraffic(total),
+    routes: [...routes]
+      .sort(([left], [right]) => compareRoutes(left, right))
+      .map(([named, sums]) => ({ route: named, ...toTraffic(sums) })),
+    minutes: Array.from({ length: minutes }, (_, at) => {
+      const minute = (last - minutes + 1 + at) * MINUTE_MS;
+      return { at: new Date(minute).toISOString(), ...toTraffic(by_minute.get(minute) ?? newSums()) };
+    }),
+  };
+}
+
+interface Sums {
+  client_errors: number;
+  server_errors: number;
+  readonly latencies: number[];
+}
+
+function newSums(): Sums {
+  return { client_errors: 0, server_errors: 0, latencies: [] };
+}
+
+function found<Key>(all: Map<Key, Sums>, key: Key): Sums {
+  const sums = all.get(key) ?? newSums();
+  all.set(key, sums);
+  return sums;
+}
+
+function add(to: Sums, { client_errors, latencies, server_errors }: CountedRoute): void {
+  to.client_errors += client_errors;
+  to.server_errors += server_errors;
+  addLatencies(to.latencies, latencies);
+}
+
+function toTraffic({ client_errors, latencies, server_errors }: Sums): Traffic {
+  return {
+    ...{ requests: countLatencies(latencies), client_errors, server_errors },
+    p50_ms: latencyQuantile(latencies, 0.5),
+    p95_ms: latencyQuantile(latencies, 0.95),
+    p99_ms: latencyQuantile(latencies, 0.99),
+  };
+}
+
+/** By name; what is no route comes last. */
+function compareRoutes(left: string | null, right: string | null): number {
+  if (left === null || right === null) return Number(left === null) - Number(right === null);
+  return left < right ? -1 : 1;
+}
+
+/** Those that are declared, and those that an application object tells of itself. */
+function listRoutes(manifest: Manifest, service: ManifestService): string[] {
+  const described = Object.entries(describeService(manifest, service).paths ?? {});
+  return [
+    ...service.routes.map(({ method, path }) => `${method.toUpperCase()} ${service.prefix}${path}`),
+    ...described.flatMap(([path, operations]) =>
+      Object.keys(operations ?? {}).map((method) => `${method.toUpperCase()} ${path}`),
+    ),
+  ];
+}
+
+/** Finds the route that a request was for, `PUT /visits/{id}` for `PUT /visits/7`; null for paths that callers made up. */
+function createNameRoute(routes: readonly string[]): (label: string) => string | null {
+  const exact = new Set(routes);
+  const patterns = routes.filter((route) => route.includes("{")).map((route) => [toPattern(route), route] as const);
+  return (label) => {
+    if (exact.has(label)) return label;
+    return patterns.find(([pattern]) => pattern.test(label))?.[1] ?? null;
+  };
+}
+
+function toPattern(route: string): RegExp {
+  const parts = route.split(/\{[^}]*\}/).map((part) => part.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&"));
+  return new RegExp(`^${parts.join("[^/]+")}$`);
+}
