@@ -1,13 +1,16 @@
 // `npm test`: set-up, build, then every check there is. Ends with one line, `N passed, N failed`, and its exit status.
 // `--faults` (npm run test:faults) runs the long fault tests instead of the short forms.
+import { fileURLToPath } from "node:url";
 import { ensureNodePackages, requireNode } from "./lib/node-packages.mjs";
+import { stream } from "./lib/run.mjs";
 import { main } from "./lib/say.mjs";
-import { ensureToolEnvironment } from "./lib/tool-environment.mjs";
 
 await main(async () => {
   requireNode();
+  // both wait for what they fetch
+  const tools = stream(process.execPath, [fileURLToPath(new URL("./setup.mjs", import.meta.url)), "--tools"]);
   ensureNodePackages();
-  ensureToolEnvironment();
+  if ((await tools) !== 0) return 1;
   const { ensureBuilt } = await import("./lib/build.mjs");
   await ensureBuilt();
   const { runEverything } = await import("./lib/test-run.mjs");
