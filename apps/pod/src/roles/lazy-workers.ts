@@ -15,6 +15,7 @@ export class LazyWorkers implements AsyncDisposable {
   readonly #log: Logger;
   readonly #onQuery: QueryAnswerer;
   #runner: UdfRunner | undefined;
+  #starting: Promise<void> | undefined;
 
   constructor(spec: WorkersSpec, log: Logger, onQuery: QueryAnswerer) {
     this.#spec = spec;
@@ -37,13 +38,31 @@ export class LazyWorkers implements AsyncDisposable {
     return this.#runner;
   }
 
+  /** Starts them, once; the same promise from then on. @throws worker_unavailable */
+  start(): Promise<void> {
+    if (this.#starting === undefined) {
+      this.#starting = this.get().start();
+      // whoever waits for it is told
+      this.#starting.catch(() => undefined);
+    }
+    return this.#starting;
+  }
+
+  /** Ends them; the first row that needs them starts others. */
+  async end(): Promise<void> {
+    const runner = this.#runner;
+    this.#runner = undefined;
+    this.#starting = undefined;
+    await runner?.[Symbol.asyncDispose]();
+  }
+
   /** What the workers count; undefined before the first is wanted. */
   stats(): UdfStats | undefined {
     return this.#runner?.stats();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#runner?.[Symbol.asyncDispose]();
+    await this.end();
   }
 }
 

@@ -6,8 +6,9 @@ import type { ServiceSpec } from "@appdb/contract/service-spec";
 import { VERSION } from "@appdb/contract/version";
 import { type Endpoints, openEndpoints } from "@appdb/engine/endpoints/open-endpoints";
 import type { CompiledRoute } from "@appdb/engine/endpoints/route";
-import type { HandlerRunner, Logger, SqlPool, UdfRunner, UdfStats } from "@appdb/engine/ports";
+import type { HandlerRunner, Logger, SqlPool, UdfStats } from "@appdb/engine/ports";
 import { SERVICE_CONNECTIONS } from "../databases/connection-names.ts";
+import { callsFunctions } from "./calls-functions.ts";
 import { collectHourly } from "./collect-hourly.ts";
 import { ExportPools } from "./export-pools.ts";
 import { LazyHandlers, LazyWorkers } from "./lazy-workers.ts";
@@ -50,10 +51,12 @@ export async function withService(
     application_name: `${SERVICE_CONNECTIONS} ${spec.services.join(",")}`,
     log,
   });
-  if (spec.awaitTables !== undefined && !(await spec.awaitTables(sql))) return;
   // The workers ask back for columns that call queries; they are made after the endpoints, by the first row.
   await using workers = new LazyWorkers(spec, log, (query, args) => endpoints.answerQuery(query, args));
   const udf = () => workers.get();
+  // Python takes as long as all that follows
+  if (callsFunctions(spec.manifest, spec.services)) void workers.start();
+  if (spec.awaitTables !== undefined && !(await spec.awaitTables(sql))) return;
   await using handlers = new LazyHandlers(spec, log, () => endpoints);
   const { manifest, target, services, scratch_folder } = spec;
   await using exports = new ExportPools(spec.runtime.env);
@@ -70,13 +73,14 @@ export async function withService(
     },
     { manifest, target, services, limits: spec.limits },
   );
+  if (!endpoints.uses_python) await workers.end();
   using _collecting = collectHourly(endpoints, log);
   await using background = workInBackground(endpoints, log);
   await serve({
     endpoints,
     stats: () => workers.stats(),
     startPython: async () => {
-      if (endpoints.uses_python) await startWorkers(udf(), endpoints, log);
+      if (endpoints.uses_python) await startWorkers(workers, endpoints, log);
       if (endpoints.routes.some(isHandler)) await startHandlers(handlers.get(), endpoints, log);
     },
     stopJobs: () => background.stop(),
@@ -88,9 +92,9 @@ export async function withService(
  * none, and the others say why.
  * @throws worker_unavailable when every route needs them
  */
-async function startWorkers(udf: UdfRunner, endpoints: Endpoints, log: Logger): Promise<void> {
+async function startWorkers(workers: LazyWorkers, endpoints: Endpoints, log: Logger): Promise<void> {
   try {
-    await udf.start();
+    await workers.start();
   } catch (error) {
     if (endpoints.routes.every((route) => route.uses_python)) throw error;
     const { code, detail } = toProblem(error);

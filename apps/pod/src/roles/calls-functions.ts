@@ -1,0 +1,25 @@
+import type { Manifest } from "@appdb/contract/manifest";
+
+/**
+ * Whether routes of these services most likely call functions of the application: those that write or compute rows of a table whose columns
+ * do. Known before the tables are read; what the routes really need is told by `Endpoints.uses_python`.
+ */
+export function callsFunctions({ functions, services, tables }: Manifest, served: readonly string[]): boolean {
+  const ids = functions.map(({ id }) => JSON.stringify(id));
+  const called = new Set(
+    tables
+      .filter(({ columns }) => {
+        const text = JSON.stringify(columns);
+        return ids.some((id) => text.includes(id));
+      })
+      .map(({ name }) => name),
+  );
+  return services
+    .filter(({ name }) => served.includes(name))
+    .some(({ routes }) =>
+      routes.some(
+        (route) =>
+          (route.kind === "insert" || route.kind === "compute" || route.kind === "update") && called.has(route.table),
+      ),
+    );
+}
