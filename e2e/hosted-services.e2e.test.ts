@@ -131,6 +131,24 @@ describe("somebody who serves an application from a hosted database", () => {
     expect((await expectExit(place, 0, "deploy", "app.py", MAIN, "-n")).stdout).toContain("up to date");
   });
 
+  test("undoes that deployment as one: the former routes and files, and the tables as they are", async () => {
+    const { stop } = startInserters(`${address}/docs`, CLIENTS, { "x-api-key": key });
+    const { release } = await service();
+    const planned = await expectExit(place, 2, "rollback", MAIN, "-n");
+    expect(planned.stdout).toContain(`from release ${release} to release`);
+    expect(planned.stdout).toContain("the project files will be the former ones");
+    await expectExit(place, 0, "rollback", MAIN, "-f");
+    const { acknowledged, refused, unknown } = await stop();
+    expect([...refused, ...unknown]).toEqual([]);
+    expect(acknowledged.size).toBeGreaterThan(CLIENTS);
+    expect((await insert("c")).json).not.toHaveProperty("thrice");
+    const diff = await expectExit(place, 2, "db", "diff", MAIN);
+    expect(diff.stdout).toContain("app.py");
+    expect(await expectProblem(place, 1, "rollback", MAIN, "-f")).toMatchObject({ code: "deploy_not_found" });
+    await expectExit(place, 0, "deploy", "app.py", MAIN, "-f");
+    expect((await insert("c")).json).toMatchObject({ thrice: "ccc" });
+  });
+
   test("a release that does not start leaves the one before serving", async () => {
     editFile(place, "app.py", "ingest = Router()", "import missing_package\n\ningest = Router()");
     await expectExit(place, 0, "db", "update", MAIN, "-f");

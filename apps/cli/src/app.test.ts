@@ -55,6 +55,10 @@ const OPERATION = { id: "op1", kind: "org.create", target: "acme", state: "succe
 const UNCHANGED = { database: DATABASE, operation: null };
 
 /** A control plane in which there is nothing, and which does everything. */
+const DEPLOY = {
+  ...{ id: "019a", app_file: "app.py", state: "done", created_by: "ann" },
+  ...{ created_at: "2026-11-23T10:00:00.000Z", ended_at: null },
+} as const;
 const CONTROL = {
   whoami: {
     email: "ann@example.com",
@@ -90,6 +94,8 @@ const CONTROL = {
   serviceRetry: { service: HOSTED_SERVICE, operation: null },
   serviceRollback: { service: HOSTED_SERVICE, operation: null },
   releaseList: [],
+  deployRollbackPlan: { deploy: DEPLOY, ops: [] },
+  deployRollback: { deploy: DEPLOY, operations: [] },
 };
 
 /** What each command is called with, where it takes something. */
@@ -133,6 +139,7 @@ const ARGUMENTS: Readonly<Record<string, string>> = {
   "service retry": `${URI}/ingest`,
   "service releases": `${URI}/ingest`,
   "service rollback": `${URI}/ingest -f`,
+  rollback: `${URI} -f`,
 };
 
 const COMMANDS = (await listCommands()).map(({ command }) => command);

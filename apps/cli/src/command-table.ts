@@ -28,6 +28,10 @@ export const LEAVES: Readonly<Record<string, Leaf>> = {
     brief: "Bring a project to a hosted database: files and image, tables, services",
     load: async () => (await import("./commands/root/deploy.ts")).deploy,
   },
+  rollback: {
+    brief: "Undo the last deployment: services, project files, image and size; tables and rows stay",
+    load: async () => (await import("./commands/root/rollback.ts")).rollback,
+  },
   dev: {
     brief: "Follow the project's files: keep tables and services as they say",
     load: async () => (await import("./commands/root/dev.ts")).dev,

@@ -11,6 +11,7 @@ import { SERVER_PATHS, type ServerConfig } from "./config.ts";
 import { addAccountRoutes } from "./control-plane/account/routes.ts";
 import { addBlobRoutes } from "./control-plane/blobs/routes.ts";
 import { addDatabaseRoutes } from "./control-plane/databases/routes.ts";
+import { addDeployRoutes } from "./control-plane/deploys/routes.ts";
 import type { RecordEvent } from "./control-plane/events/event.ts";
 import { EventStreams } from "./control-plane/events/event-stream.ts";
 import { createRecordEvent } from "./control-plane/events/record-event.ts";
@@ -170,6 +171,7 @@ function addResourceRoutes(app: FastifyInstance, routes: ControlRoutes, deps: Se
   addLogRoutes(routes, { ...deps, line_streams });
   addSchemaRoutes(routes, { ...deps, line_streams });
   addServiceRoutes(routes, { ...deps, line_streams });
+  addDeployRoutes(routes, deps);
   addRowRoutes(routes, streaming);
   addOperationRoutes(routes, { ...deps, stopping: stopping.signal });
   addEventRoutes(routes, { ...deps, streams });

@@ -80,6 +80,8 @@ export const ERRORS = {
   service_conflict: { status: 409, title: "The service's name is taken by another file" },
   service_quota: { status: 409, title: "The database has as many services as it may" },
   service_state: { status: 409, title: "The service's state does not allow this" },
+  deploy_not_found: { status: 404, title: "There is no deployment that could be undone" },
+  deploy_moved: { status: 409, title: "The database changed since it was deployed to" },
   release_not_found: { status: 404, title: "The service has no such release" },
   service_failed: { status: 500, title: "The service did not start" },
   port_taken: { status: 409, title: "The port is taken" },

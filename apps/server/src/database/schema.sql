@@ -154,6 +154,20 @@ CREATE TABLE control.deliveries (
     CONSTRAINT deliveries_state_check CHECK ((state = ANY (ARRAY['pending'::text, 'delivered'::text, 'dead'::text])))
 );
 
+CREATE TABLE control.deploys (
+    id uuid DEFAULT uuidv7() NOT NULL,
+    org_id uuid NOT NULL,
+    database_id uuid NOT NULL,
+    app_file text NOT NULL,
+    state text DEFAULT 'running'::text NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    created_by text NOT NULL,
+    ended_at timestamp with time zone,
+    before jsonb NOT NULL,
+    after jsonb,
+    CONSTRAINT deploys_state_check CHECK ((state = ANY (ARRAY['running'::text, 'done'::text, 'failed'::text, 'rolling_back'::text, 'rolled_back'::text])))
+);
+
 CREATE TABLE control.events (
     id bigint NOT NULL,
     at timestamp with time zone NOT NULL,
@@ -492,6 +506,9 @@ ALTER TABLE ONLY control.deliveries
 ALTER TABLE ONLY control.deliveries
     ADD CONSTRAINT deliveries_webhook_id_event_id_key UNIQUE (webhook_id, event_id);
 
+ALTER TABLE ONLY control.deploys
+    ADD CONSTRAINT deploys_pkey PRIMARY KEY (id);
+
 ALTER TABLE ONLY control.events
     ADD CONSTRAINT events_pkey PRIMARY KEY (id);
 
@@ -610,6 +627,8 @@ CREATE INDEX api_keys_acts_as ON control.api_keys USING btree (org_id, acts_as) 
 
 CREATE INDEX deliveries_webhook ON control.deliveries USING btree (webhook_id, id DESC);
 
+CREATE INDEX deploys_database ON control.deploys USING btree (database_id, id DESC);
+
 CREATE INDEX events_org ON control.events USING btree (org_id, id DESC);
 
 CREATE INDEX idempotency_created_at ON control.idempotency USING btree (created_at);
@@ -689,6 +708,12 @@ ALTER TABLE ONLY control.deliveries
 
 ALTER TABLE ONLY control.deliveries
     ADD CONSTRAINT deliveries_webhook_id_fkey FOREIGN KEY (webhook_id) REFERENCES control.webhooks(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY control.deploys
+    ADD CONSTRAINT deploys_database_id_fkey FOREIGN KEY (database_id) REFERENCES control.databases(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY control.deploys
+    ADD CONSTRAINT deploys_org_id_fkey FOREIGN KEY (org_id) REFERENCES control.organizations(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY control.images
     ADD CONSTRAINT images_org_id_fkey FOREIGN KEY (org_id) REFERENCES control.organizations(id) ON DELETE CASCADE;

@@ -1,6 +1,9 @@
 import type { Manifest } from "@appdb/contract/manifest";
+import type { Resources } from "@appdb/contract/pod-spec";
+import type { Deploy } from "@appdb/contract/routes/control-deploys";
 import type { ServiceState } from "@appdb/contract/routes/control-services";
 import type { ColumnType, Generated, JSONColumnType } from "kysely";
+import type { DesiredDatabase } from "../control-plane/databases/desired.ts";
 
 /** Set by the database unless given. */
 type Made = ColumnType<Date, Date | undefined, Date>;
@@ -69,8 +72,32 @@ interface TrafficTable {
   routes: ColumnType<Record<string, CountedRoute>, string, string>;
 }
 
+/** What a deployment changes, as it was at a moment. */
+export interface DeployContent {
+  readonly tree: string | null;
+  readonly environment: string | null;
+  readonly resources: Resources;
+  readonly settings: DesiredDatabase["settings"];
+  /** By name, with the release that each shall run. */
+  readonly services: readonly { readonly name: string; readonly release: number; readonly is_running: boolean }[];
+}
+
+interface DeployTable {
+  id: Generated<string>;
+  org_id: string;
+  database_id: string;
+  app_file: string;
+  state: ColumnType<Deploy["state"], Deploy["state"] | undefined, Deploy["state"]>;
+  created_at: Made;
+  created_by: string;
+  ended_at: ColumnType<Date | null, never, Date>;
+  before: ColumnType<DeployContent, string, never>;
+  after: ColumnType<DeployContent | null, never, string>;
+}
+
 /** Tables of services. */
 export interface ServiceTables {
+  "control.deploys": DeployTable;
   "control.services": ServiceTable;
   "control.releases": ReleaseTable;
   "control.traffic": TrafficTable;

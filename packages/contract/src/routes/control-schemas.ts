@@ -2,6 +2,7 @@ import * as z from "zod";
 import { schemaPlanSchema } from "../plan.ts";
 import * as bodies from "./control.ts";
 import * as databases from "./control-databases.ts";
+import * as deploys from "./control-deploys.ts";
 import type { ControlRouteName } from "./control-paths.ts";
 import * as services from "./control-services.ts";
 import { dataTableSchema, rowPageSchema } from "./pod.ts";
@@ -97,6 +98,14 @@ export const CONTROL_BODIES = {
   serviceStop: serviceAccepted,
   serviceRetry: serviceAccepted,
   serviceRollback: { body: services.hostedServiceRollbackRequestSchema, ...serviceAccepted },
+  deployBegin: { body: deploys.deployBeginRequestSchema, answer: deploys.deploySchema, status: 201 },
+  deployEnd: { body: deploys.deployEndRequestSchema, answer: deploys.deploySchema },
+  deployRollbackPlan: { answer: deploys.deployRollbackPlanSchema },
+  deployRollback: {
+    body: deploys.deployRollbackRequestSchema,
+    answer: deploys.deployRollbackAnswerSchema,
+    status: 202,
+  },
   releaseList: listed(services.releaseSchema),
   serviceLogs: { query: services.hostedServiceLogsQuerySchema },
   serviceOpenapi: { answer: z.record(z.string(), z.unknown()) },

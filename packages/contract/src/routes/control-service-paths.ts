@@ -72,6 +72,32 @@ export const SERVICE_ROUTES = {
     by_grant: true,
     summary: "Go back to a former release of a service",
   },
+  /** What is to be brought to a database from now on can be undone as one. */
+  deployBegin: {
+    method: "POST",
+    path: "/v1/orgs/:org/databases/:db/deploys",
+    permission: "database.update",
+    summary: "Begin a deployment",
+  },
+  deployEnd: {
+    method: "POST",
+    path: "/v1/orgs/:org/databases/:db/deploys/:id/end",
+    permission: "database.update",
+    summary: "Say that a deployment has ended",
+  },
+  deployRollbackPlan: {
+    method: "POST",
+    path: "/v1/orgs/:org/databases/:db/deploys/rollback/plan",
+    permission: "database.update",
+    summary: "Show what undoing the last deployment would do",
+  },
+  /** To be asked again when its operations have ended, until it begins none. */
+  deployRollback: {
+    method: "POST",
+    path: "/v1/orgs/:org/databases/:db/deploys/rollback",
+    permission: "database.update",
+    summary: "Undo the last deployment",
+  },
   /** The newest first; the last ten are kept. */
   releaseList: {
     method: "GET",

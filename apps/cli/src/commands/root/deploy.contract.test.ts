@@ -1,7 +1,8 @@
 import { appError } from "@appdb/contract/errors";
-import type { ServicePlan } from "@appdb/contract/plan";
+import type { PlanOp, ServicePlan } from "@appdb/contract/plan";
+import type { Deploy } from "@appdb/contract/routes/control-deploys";
 import { schemaPlan } from "@appdb/testkit/schema-plan";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { hostedService } from "../../testing/services.ts";
 import { openUploadWorld, type UploadWorld, URI } from "../../testing/upload-world.ts";
 
@@ -17,6 +18,11 @@ const TABLES = schemaPlan({
 });
 const AGREED_TABLES = schemaPlan({ target: URI, catalog_version: 8 });
 
+const DEPLOY: Deploy = {
+  ...{ id: "019a0000-0000-7000-8000-00000000000d", app_file: "app.py", state: "done", created_by: "ann" },
+  ...{ created_at: "2026-11-23T10:00:00.000Z", ended_at: null },
+};
+
 let at: UploadWorld;
 /** Whether tables and services are as the file says by now. */
 let are_applied: boolean;
@@ -31,6 +37,8 @@ beforeEach(async () => {
   at.answers.servicePlan = () => ({ plan: services({ in_agreement: are_applied }), version: "v7" });
   at.answers.serviceUpdate = () => ({ plan: services({ in_agreement: false }), operations: [] });
   at.answers.serviceList = () => ({ items: [hostedService()], next: null });
+  at.answers.deployBegin = () => DEPLOY;
+  at.answers.deployEnd = () => DEPLOY;
 });
 afterEach(() => at[Symbol.asyncDispose]());
 
@@ -47,8 +55,8 @@ test("one plan of database, tables and services from the files here, one confirm
   const ran = await at.run(`deploy app.py ${URI} -f`);
   expect(ran).toMatchObject({ exit: 0, stderr: expect.stringContaining(`done: database, tables, services of ${URI}`) });
   expect(asked().slice(2)).toEqual([
-    ...["schemaPlan", "servicePlan", "databaseUpdate"],
-    ...["schemaPlan", "schemaApply", "servicePlan", "serviceUpdate", "serviceList"],
+    ...["schemaPlan", "servicePlan", "deployBegin", "databaseUpdate"],
+    ...["schemaPlan", "schemaApply", "servicePlan", "serviceUpdate", "serviceList", "deployEnd"],
   ]);
   expect(at.bodyOf("servicePlan").files).toBe(null);
 });
@@ -74,7 +82,7 @@ test("with an image to build tables and services are planned after it, by the da
   at.state.plan = { summary: { ops: 1, destructive: 0, rebuild: true, restarts: true } };
   const ran = await at.run(`deploy app.py ${URI} -f`);
   expect(ran.stdout).toContain("Tables and services are planned once the image is built");
-  expect(asked()[0]).toBe("databaseUpdate");
+  expect(asked().slice(0, 2)).toEqual(["deployBegin", "databaseUpdate"]);
   expect(at.bodyOf("schemaPlan").files).toBe(null);
 });
 
@@ -109,3 +117,42 @@ function services(more: { in_agreement?: boolean; destructive?: number }): Servi
     },
   };
 }
+
+describe("cli rollback", () => {
+  const op = (name: string): PlanOp => ({
+    ...{ name, op: "alter", severity: "additive", description: `${name} goes back`, requires_restart: false },
+    ...{ status: null, target: "service", details: {}, destructive: false },
+  });
+  const operation = (id: string) => ({ id, kind: "service.rollback", target: `${URI}/ingest` });
+
+  test("shows one plan, asks once, and goes on until nothing is left to undo", async () => {
+    at.answers.deployRollbackPlan = () => ({ deploy: DEPLOY, ops: [op("ingest"), op("files")] });
+    const left = [[operation("o1")], [operation("o2")], []];
+    at.answers.deployRollback = () => ({ deploy: DEPLOY, operations: left.shift() ?? [] });
+    const refused = await at.run(`rollback ${URI}`);
+    expect(refused).toMatchObject({ exit: 3, stderr: expect.stringContaining(`cli rollback ${URI} -f`) });
+    expect(refused.stdout).toContain("tables and rows stay as they are");
+    expect((await at.run(`rollback ${URI} -n`)).exit).toBe(2);
+    expect(at.asked().filter((name) => name === "deployRollback")).toEqual([]);
+    expect((await at.run(`rollback ${URI} -f`)).exit).toBe(0);
+    expect(at.asked().filter((name) => name === "deployRollback")).toHaveLength(3);
+    expect(at.asked().filter((name) => name === "operationShow")).toHaveLength(2);
+    expect(at.bodyOf("deployRollback")).toEqual({ deploy: DEPLOY.id });
+  });
+
+  test("of a local name says what it is for", async () => {
+    expect(await at.run("rollback main -f")).toMatchObject({
+      exit: 1,
+      stderr: expect.stringContaining("main is a local one, which is not deployed to"),
+    });
+  });
+});
+
+test("a deployment that fails says how to go on and how to undo it, and that it failed is written down", async () => {
+  at.answers.schemaApply = () => {
+    throw appError("overloaded", { detail: "Not now.", hint: "Later." });
+  };
+  const ran = await at.run(`deploy app.py ${URI} -f`);
+  expect(ran).toMatchObject({ exit: 1, stderr: expect.stringContaining(`cli rollback ${URI}`) });
+  expect(at.bodyOf("deployEnd")).toEqual({ state: "failed" });
+});

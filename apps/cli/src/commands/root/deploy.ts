@@ -1,5 +1,5 @@
 import { notAvailable } from "@appdb/contract/control/database-advice";
-import { AppError, appError } from "@appdb/contract/errors";
+import { AppError, appError, toProblem } from "@appdb/contract/errors";
 import { type HostedTarget, parseTarget } from "@appdb/contract/names";
 import type { SchemaPlan, ServicePlan } from "@appdb/contract/plan";
 import { type Context, confirm } from "../../context.ts";
@@ -10,6 +10,7 @@ import { count } from "../../output/plan-op-text.ts";
 import { showProgress } from "../../output/progress.ts";
 import { printAppliedSchema, printSchemaPlan } from "../../output/schema-plan-text.ts";
 import { printAppliedServices, printServicePlan } from "../../output/service-plan-text.ts";
+import { findApplication } from "../../project/find-project.ts";
 import { type PlannedDatabase, planDatabase, type ShownPlan } from "../db/plan-database.ts";
 import { sendFiles } from "../db/send-files.ts";
 import { applyDatabasePlan } from "../db/update.ts";
@@ -33,6 +34,7 @@ interface Plans {
 
 type Step = "database" | "tables" | "services";
 const STEPS: readonly Step[] = ["database", "tables", "services"];
+const END_MS = 10_000;
 
 interface DeployResult extends Plans {
   readonly target: string;
@@ -149,8 +151,36 @@ async function agree({ ctx, file, flags, target }: Deployment, { database, schem
   });
 }
 
-/** In order. What fails says what was done before it, and how to go on. */
+/** What was there before is written down first, so that `cli rollback` can undo it as one. A database that is made has had nothing before. */
 async function carryOut(deployment: Deployment, planned: PlannedDatabase, plans: Plans): Promise<Step[]> {
+  const { ctx, file, target } = deployment;
+  if (!plans.database.exists) return await carryOutSteps(deployment, planned, plans);
+  const { database: db, organization: org } = target.uri;
+  const { client } = await (await ctx.control()).open();
+  const { app_file } = findApplication(ctx.cwd, file);
+  const { id } = await client.call("deployBegin", { params: { org, db }, body: { app_file } }, { signal: ctx.signal });
+  const end = async (state: "done" | "failed") => {
+    // also when the command was interrupted: what was done until then can be undone
+    await client.call(
+      "deployEnd",
+      { params: { org, db, id }, body: { state } },
+      { signal: AbortSignal.timeout(END_MS) },
+    );
+  };
+  try {
+    const done = await carryOutSteps(deployment, planned, plans);
+    await end("done");
+    return done;
+  } catch (error) {
+    await end("failed").catch((cause: unknown) => {
+      ctx.out.note(`That it failed could not be written down: ${toProblem(cause).detail}`);
+    });
+    throw error;
+  }
+}
+
+/** In order. What fails says what was done before it, and how to go on. */
+async function carryOutSteps(deployment: Deployment, planned: PlannedDatabase, plans: Plans): Promise<Step[]> {
   const { ctx, file, flags, target } = deployment;
   const done: Step[] = [];
   const works: Record<Step, () => Promise<unknown>> = {
@@ -168,7 +198,9 @@ async function carryOut(deployment: Deployment, planned: PlannedDatabase, plans:
     } catch (error) {
       if (done.length > 0 && error instanceof AppError) {
         ctx.out.note(`Done: ${done.join(", ")}. Not done: ${STEPS.slice(done.length).join(", ")}.`);
-        ctx.out.note(`Go on with: ${commandLine(["deploy", file, target.text])}`);
+        ctx.out.note(
+          `Go on with: ${commandLine(["deploy", file, target.text])}   or undo it: ${commandLine(["rollback", target.text])}`,
+        );
       }
       throw error;
     }

@@ -1,0 +1,90 @@
+import { appError } from "@appdb/contract/errors";
+import { type DatabaseUri, isHosted, parseDatabaseUri, parseTarget } from "@appdb/contract/names";
+import type { Deploy, DeployRollbackPlan } from "@appdb/contract/routes/control-deploys";
+import { confirm } from "../../context.ts";
+import { defineCommand, type JsonFlag } from "../../define-command.ts";
+import { EXIT } from "../../output/exit-codes.ts";
+import { count, describeOp } from "../../output/plan-op-text.ts";
+import { ANY_TARGET, commandLine, DRY_RUN_FLAG, FORCE_FLAG } from "../parameters.ts";
+import { waitForChange } from "../service/change-service.ts";
+
+interface Flags extends JsonFlag {
+  readonly force: boolean;
+  readonly dryRun: boolean;
+}
+
+interface RollbackResult extends DeployRollbackPlan {
+  readonly target: string;
+  /** Null when there was nothing to do but to say so. */
+  readonly status: "applied" | "skipped" | null;
+}
+
+/** Services, then files, image and size, as they were before the last `cli deploy`. No request is refused meanwhile; tables and rows stay. */
+export const rollback = defineCommand<Flags, [target: string], RollbackResult>({
+  brief: "Undo the last deployment: services, project files, image and size; tables and rows stay",
+  examples: [
+    ["cli rollback cloud://acme:main", "after showing what it does and asking once"],
+    ["cli rollback cloud://acme:main -n", "only show what would be done"],
+  ],
+  parameters: {
+    positional: { kind: "tuple", parameters: [{ ...ANY_TARGET, brief: "The database: cloud://acme:main" }] },
+    flags: { force: FORCE_FLAG, dryRun: DRY_RUN_FLAG },
+    aliases: { f: "force", n: "dryRun" },
+  },
+  run: async (ctx, { dryRun, force, json }, typed) => {
+    const { text: uri, ...named } = parseHosted(typed);
+    const params = { org: named.organization, db: named.database };
+    const { client } = await (await ctx.control()).open();
+    const options = { signal: ctx.signal };
+    const plan = await client.call("deployRollbackPlan", { params }, options);
+    const { deploy, ops } = plan;
+    if (!json) {
+      ctx.out.line(`~ ${uri}  ${tellDeploy(deploy)}`);
+      for (const op of ops) ctx.out.line(`    ${describeOp(op)}`);
+      ctx.out.line(
+        "    tables and rows stay as they are: what it added to tables is left, what it dropped does not come back",
+      );
+      ctx.out.line();
+    }
+    if (dryRun) return { ...plan, target: uri, status: ops.length === 0 ? null : "skipped" };
+    if (ops.length > 0) {
+      await confirm(ctx, {
+        question: `Undo this deployment of ${deploy.app_file} (${count(ops.length, "change")})?`,
+        force,
+        again: commandLine(["rollback", uri, "-f"]),
+      });
+    }
+    for (;;) {
+      const begun = await client.call("deployRollback", { params, body: { deploy: deploy.id } }, options);
+      for (const { id } of begun.operations) await waitForChange(ctx, { client }, { org: params.org, id });
+      if (begun.operations.length === 0) return { ...plan, deploy: begun.deploy, target: uri, status: "applied" };
+    }
+  },
+  // The plan stands above already: a person reads it before it is carried out, a program after.
+  render: ({ status, target }, out) => {
+    if (status === "applied") out.note(`${target} is what it was before that deployment, but for its tables`);
+  },
+  exitCode: ({ ops }, { dryRun }) => (dryRun && ops.length > 0 ? EXIT.pending : EXIT.done),
+});
+
+/** @throws invalid_target, also for a local one */
+function parseHosted(typed: string): DatabaseUri {
+  if (isHosted(typed)) return parseDatabaseUri(typed);
+  const { text } = parseTarget(typed);
+  throw appError("invalid_target", {
+    detail: `cli rollback is for hosted databases; ${text} is a local one, which is not deployed to.`,
+    hint: `Name a hosted one: ${commandLine(["rollback", "cloud://acme:main"])}`,
+    meta: { target: text },
+  });
+}
+
+function tellDeploy({ app_file, created_at, created_by, state }: Deploy): string {
+  const was = {
+    done: "",
+    failed: ", which failed",
+    running: ", which was cut",
+    rolling_back: ", which is undone in part",
+    rolled_back: "",
+  };
+  return `back to what was before ${created_by} deployed ${app_file} at ${created_at}${was[state]}`;
+}

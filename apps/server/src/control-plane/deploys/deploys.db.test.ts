@@ -1,0 +1,190 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { openServer, type TestServer } from "../../testing/open-server.ts";
+import { testScenarios } from "../../testing/scenarios.ts";
+import { leftOfService, makeService, openServiceStage, type ServiceStage } from "../../testing/services.ts";
+import { addRelease } from "../services/releases.ts";
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await openServer();
+});
+afterAll(() => server[Symbol.asyncDispose]());
+
+const MAIN = { db: "main" };
+const NO_DEPLOY = { deploy: "019a0000-0000-7000-8000-000000000000" };
+
+describe("who may deploy and undo it", () => {
+  let stage: ServiceStage;
+  beforeAll(async () => {
+    stage = await openServiceStage(server);
+  });
+  afterAll(() => stage[Symbol.asyncDispose]());
+  testScenarios<ServiceStage>(
+    () => server,
+    async () => stage,
+    [
+      {
+        as: "member",
+        route: "deployBegin",
+        params: MAIN,
+        body: { app_file: "app.py" },
+        status: 201,
+        includes: ['"running"'],
+      },
+      {
+        ...{ as: "member", route: "deployBegin", named: "one who names no database", params: { db: "none" } },
+        ...{ body: { app_file: "app.py" }, status: 404, includes: ["database_not_found"] },
+      },
+      {
+        ...{ as: "member", route: "deployEnd", params: { db: "main", id: NO_DEPLOY.deploy }, body: { state: "done" } },
+        ...{ status: 404, includes: ["deploy_not_found"] },
+      },
+      { as: "member", route: "deployRollbackPlan", params: MAIN, status: 200, includes: ['"ops":[]'] },
+      {
+        ...{ as: "member", route: "deployRollback", params: MAIN, body: NO_DEPLOY, status: 409 },
+        includes: ["deploy_moved", "another deployment was made"],
+      },
+    ],
+  );
+});
+
+/** Deploys as the command does: other files and image, another release of `ingest`, a service `fresh`. */
+async function deploy(stage: ServiceStage): Promise<string> {
+  const { database_id, digest, member, org } = stage;
+  const params = { org: org.name, db: "main" };
+  const ingest = await makeService(server, stage);
+  const begun = await server.ask("deployBegin", { as: member, params, body: { app_file: "app.py" } });
+  expect(begun.status, begun.text).toBe(201);
+  await changeDesired(database_id, { tree: "f".repeat(64), environment: "e".repeat(64) });
+  await server.deps.db.transaction().execute(async (tx) => {
+    const { manifest } = await tx.selectFrom("control.releases").select("manifest").executeTakeFirstOrThrow();
+    const release = {
+      tree: digest,
+      environment: null,
+      app_file: "app.py",
+      manifest,
+      workers: 1,
+      changes: [],
+      created_by: "ann",
+    };
+    await addRelease(tx, ingest, release);
+  });
+  await runs(ingest, 2);
+  await makeService(server, stage, { name: "fresh" });
+  const ended = await server.ask("deployEnd", {
+    as: member,
+    params: { ...params, id: begun.json.id },
+    body: { state: "done" },
+  });
+  expect(ended.json).toMatchObject({ state: "done", ended_at: expect.any(String) });
+  return ingest;
+}
+
+async function changeDesired(id: string, values: object): Promise<void> {
+  const { desired } = await server.deps.db
+    .selectFrom("control.databases")
+    .select("desired")
+    .where("id", "=", id)
+    .executeTakeFirstOrThrow();
+  const set = { desired: JSON.stringify({ ...desired, ...values }), state: "AVAILABLE" as const };
+  await server.deps.db.updateTable("control.databases").set(set).where("id", "=", id).execute();
+}
+
+/** As the reconciler leaves a service that serves a release. */
+async function runs(service_id: string, release: number): Promise<void> {
+  await server.deps.db
+    .updateTable("control.services")
+    .set({
+      ...{ state: "AVAILABLE", desired: JSON.stringify({ release, is_running: true, restarts: 0 }) },
+      observed: JSON.stringify({ release, restarts: 0, instance: release }),
+    })
+    .where("id", "=", service_id)
+    .execute();
+}
+
+const planned = ({ member, org }: ServiceStage) =>
+  server.ask("deployRollbackPlan", { as: member, params: { org: org.name, db: "main" } });
+const rollBack = ({ member, org }: ServiceStage, id: string) =>
+  server.ask("deployRollback", { as: member, params: { org: org.name, db: "main" }, body: { deploy: id } });
+
+test("a deployment is undone as one: services go back and what it made goes, then files and image; tables are not touched", async () => {
+  await using stage = await openServiceStage(server);
+  const ingest = await deploy(stage);
+  const { json } = await planned(stage);
+  expect(json.ops.map(({ description }: { description: string }) => description)).toEqual([
+    "service 'fresh', which was deployed, will be stopped and forgotten",
+    "service 'ingest' goes back from release 2 to release 1",
+    "the project files will be the former ones",
+    "the image will be the former one",
+  ]);
+  const first = await rollBack(stage, json.deploy.id);
+  expect([first.status, first.json.deploy.state]).toEqual([202, "rolling_back"]);
+  expect(first.json.operations.map(({ kind }: { kind: string }) => kind)).toEqual([
+    "service.prune",
+    "service.rollback",
+  ]);
+  expect(await leftOfService(server, ingest)).toMatchObject({ state: "UPDATING", desired: { release: 1 } });
+
+  // what was cut here is gone on with
+  await runs(ingest, 1);
+  await server.deps.db
+    .deleteFrom("control.services")
+    .where("name", "=", "fresh")
+    .where("org_id", "=", stage.org.id)
+    .execute();
+  const second = await rollBack(stage, json.deploy.id);
+  expect(second.json.operations).toMatchObject([{ kind: "database.update" }]);
+  await server.deps.db
+    .updateTable("control.databases")
+    .set({ state: "AVAILABLE" })
+    .where("id", "=", stage.database_id)
+    .execute();
+  const third = await rollBack(stage, json.deploy.id);
+  expect(third.json).toMatchObject({ deploy: { state: "rolled_back" }, operations: [] });
+  const row = await server.deps.db
+    .selectFrom("control.databases")
+    .select("desired")
+    .where("id", "=", stage.database_id)
+    .executeTakeFirstOrThrow();
+  expect(row.desired).toMatchObject({ tree: stage.digest, environment: null });
+  expect((await planned(stage)).json).toMatchObject({ code: "deploy_not_found" });
+  const events = await server.deps.db
+    .selectFrom("control.events")
+    .select("action")
+    .where("org_id", "=", stage.org.id)
+    .where("action", "like", "deploy%")
+    .orderBy("id")
+    .execute();
+  expect(events.map(({ action }) => action)).toEqual(["deploy", "deploy.rollback"]);
+});
+
+test("what changed since is not undone along with it; a database that sleeps is woken first", async () => {
+  await using stage = await openServiceStage(server);
+  await deploy(stage);
+  const { json } = await planned(stage);
+  const change = (set: object) =>
+    server.deps.db.updateTable("control.databases").set(set).where("id", "=", stage.database_id).execute();
+  await change({ state: "STOPPED" });
+  expect((await rollBack(stage, json.deploy.id)).json).toMatchObject({ code: "database_not_available" });
+  await changeDesired(stage.database_id, { tree: "a".repeat(64) });
+  const refused = await planned(stage);
+  expect(refused.json).toMatchObject({
+    code: "deploy_moved",
+    detail: expect.stringContaining("its project files changed"),
+  });
+});
+
+test("of a database's deployments the last ten are kept, and their files with them", async () => {
+  await using stage = await openServiceStage(server);
+  const params = { org: stage.org.name, db: "main" };
+  for (let made = 0; made < 12; made++) {
+    await server.ask("deployBegin", { as: stage.member, params, body: { app_file: `app${made}.py` } });
+  }
+  const kept = await server.deps.db
+    .selectFrom("control.deploys")
+    .select("app_file")
+    .where("database_id", "=", stage.database_id)
+    .orderBy("id")
+    .execute();
+  expect(kept.map(({ app_file }) => app_file)).toEqual(Array.from({ length: 10 }, (_, at) => `app${at + 2}.py`));
+});

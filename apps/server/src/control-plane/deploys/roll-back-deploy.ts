@@ -1,0 +1,219 @@
+import { databaseUriOf } from "@appdb/contract/control/resource-names";
+import { appError } from "@appdb/contract/errors";
+import type { PlanOp } from "@appdb/contract/plan";
+import type { DeployRollbackPlan } from "@appdb/contract/routes/control-deploys";
+import { op } from "@appdb/engine/services/compare-routes";
+import type { DeployContent } from "../../database/service-tables.ts";
+import { planResources } from "../databases/plan-resources.ts";
+import { planSettings } from "../databases/plan-settings.ts";
+import { requestState } from "../databases/state.ts";
+import { writeChange } from "../databases/write-change.ts";
+import { doneBy } from "../events/event.ts";
+import type { Caller } from "../keys/create-key.ts";
+import type { ServiceRow } from "../services/lock-services.ts";
+import { listReleaseNumbers } from "../services/releases.ts";
+import { demandAwake } from "../services/request-service.ts";
+import { requestServiceState } from "../services/state.ts";
+import { writeService } from "../services/write-service.ts";
+import {
+  type DeployDeps,
+  type DeployRow,
+  deployNotFound,
+  findLastDeploy,
+  type LockedContent,
+  lockContent,
+  toDeploy,
+} from "./store.ts";
+
+export interface BegunWork {
+  readonly id: string;
+  readonly kind: string;
+  readonly target: string;
+}
+
+/**
+ * What undoing the last deployment would do; nothing is changed.
+ * @throws database_not_found, deploy_not_found, deploy_moved
+ */
+export async function planRollback({ tx }: DeployDeps, { org }: Caller, name: string): Promise<DeployRollbackPlan> {
+  const locked = await lockContent(tx, org, name);
+  const uri = databaseUriOf(org.name, locked.database.name);
+  const deploy = await demandLast({ tx }, uri, locked);
+  return { deploy: toDeploy(deploy), ops: [...planServices(locked, deploy), ...planDatabase(locked, deploy)] };
+}
+
+/**
+ * Undoes the last deployment, as far as one step of it: the services go back to their former releases, and when they have, the database
+ * to its former files, image and size. Whoever asks again when the operations have ended goes on; without an operation all is undone.
+ * What was cut in between is gone on with by the next who asks.
+ * @throws database_not_found, database_not_available, deploy_not_found, deploy_moved, release_not_found, service_state
+ */
+export async function rollBackDeploy(
+  deps: DeployDeps,
+  caller: Caller,
+  asked: { readonly database: string; readonly deploy: string },
+): Promise<{ deploy: ReturnType<typeof toDeploy>; operations: BegunWork[] }> {
+  const { tx } = deps;
+  const { org } = caller;
+  const locked = await lockContent(tx, org, asked.database);
+  const uri = databaseUriOf(org.name, locked.database.name);
+  const deploy = await demandLast(deps, uri, locked);
+  if (deploy.id !== asked.deploy) throw moved(uri, "another deployment was made");
+  demandAwake(org, locked.database);
+  const operations =
+    (await undoServices(deps, caller, locked, deploy)) ?? (await undoDatabase(deps, caller, locked, deploy));
+  const state = operations.length === 0 ? "rolled_back" : "rolling_back";
+  const now = await tx
+    .updateTable("control.deploys")
+    .set({ state })
+    .where("id", "=", deploy.id)
+    .returningAll()
+    .executeTakeFirstOrThrow();
+  if (state === "rolled_back") {
+    const detail = { app_file: deploy.app_file, deployed_at: deploy.created_at.toISOString() };
+    await deps.recordEvent(tx, { action: "deploy.rollback", target: uri, ...doneBy(caller), detail });
+  }
+  return { deploy: toDeploy(now), operations };
+}
+
+async function demandLast({ tx }: Pick<DeployDeps, "tx">, uri: string, { content, database }: LockedContent) {
+  const deploy = await findLastDeploy(tx, database.id);
+  if (deploy === undefined) throw deployNotFound(uri);
+  // of one that was cut nobody knows how it would have ended
+  if (deploy.after === null || deploy.state === "rolling_back") return deploy;
+  const parts = partsThatDiffer(deploy.after, content);
+  if (parts.length > 0) throw moved(uri, `${parts.join(", ")} changed`);
+  return deploy;
+}
+
+function partsThatDiffer(deployed: DeployContent, now: DeployContent): string[] {
+  const differs = (part: keyof DeployContent) => JSON.stringify(deployed[part]) !== JSON.stringify(now[part]);
+  const words = {
+    tree: "its project files",
+    environment: "its image",
+    resources: "its size",
+    settings: "its settings",
+  };
+  const parts = Object.entries(words).flatMap(([part, word]) => (differs(part as keyof DeployContent) ? [word] : []));
+  const before = new Map(deployed.services.map(({ name, release }) => [name, release]));
+  const are_same =
+    before.size === now.services.length && now.services.every(({ name, release }) => before.get(name) === release);
+  return are_same ? parts : [...parts, "its services"];
+}
+
+function moved(uri: string, what: string): Error {
+  return appError("deploy_moved", {
+    detail: `Since the last deployment to ${uri} ${what}: undoing it would undo that as well.`,
+    hint: `Go back piece by piece: cli service rollback ${uri}/<service>; or deploy again what shall be`,
+    meta: { uri },
+  });
+}
+
+interface ServiceStep {
+  readonly row: ServiceRow;
+  /** What it is to be again; undefined when the deployment made the service. */
+  readonly former: DeployContent["services"][number] | undefined;
+}
+
+/** Services that do not run, or are not to run, the releases that they had. Whether somebody has stopped one since is not the deployment's doing. */
+function stepsOf({ services }: LockedContent, { before }: DeployRow): ServiceStep[] {
+  const former = new Map(before.services.map((service) => [service.name, service]));
+  return services
+    .map((row) => ({ row, former: former.get(row.name) }))
+    .filter(({ former, row: { desired, observed } }) => {
+      if (former?.release !== desired.release) return true;
+      return desired.is_running && observed?.release !== desired.release;
+    });
+}
+
+function planServices(locked: LockedContent, deploy: DeployRow): PlanOp[] {
+  return stepsOf(locked, deploy).map(({ former, row: { app_file, desired, name } }) =>
+    former === undefined
+      ? {
+          ...op(
+            "drop",
+            "service",
+            "destructive",
+            `service '${name}', which was deployed, will be stopped and forgotten`,
+          ),
+          name,
+        }
+      : {
+          ...op(
+            "alter",
+            "service",
+            "additive",
+            `service '${name}' goes back from release ${desired.release} to release ${former.release}`,
+          ),
+          ...{ name, details: { app_file, from: desired.release, to: former.release } },
+        },
+  );
+}
+
+function planDatabase({ content }: LockedContent, { before }: DeployRow): PlanOp[] {
+  const lines = [
+    ...(content.tree === before.tree ? [] : ["the project files will be the former ones"]),
+    ...(content.environment === before.environment ? [] : ["the image will be the former one"]),
+    ...planResources(content.resources, before.resources).map(({ description }) => description),
+    ...planSettings(content.settings, before.settings).map(({ description }) => description),
+  ];
+  return lines.map((description) => op("alter", "project", "additive", description));
+}
+
+/** Undefined when the services are what they were. */
+async function undoServices(
+  deps: DeployDeps,
+  caller: Caller,
+  locked: LockedContent,
+  deploy: DeployRow,
+): Promise<BegunWork[] | undefined> {
+  const uri = databaseUriOf(caller.org.name, locked.database.name);
+  const begun: BegunWork[] = [];
+  for (const { former, row } of stepsOf(locked, deploy)) {
+    const target = `${uri}/${row.name}`;
+    const ends = former === undefined || !former.is_running;
+    if (former !== undefined && !(await listReleaseNumbers(deps.tx, row.id)).includes(former.release)) {
+      throw releaseGone(uri, row, former.release);
+    }
+    const operation = await writeService(
+      deps,
+      caller,
+      { ...row, database: locked.database.name },
+      {
+        kind: former === undefined ? "service.prune" : "service.rollback",
+        state: requestServiceState(target, row.state, ends ? "stop" : "update"),
+        desired: { ...row.desired, release: former?.release ?? row.desired.release, is_running: !ends },
+        is_pruned: former === undefined,
+      },
+    );
+    begun.push({ ...operation, target });
+  }
+  return begun.length === 0 ? undefined : begun;
+}
+
+async function undoDatabase(
+  deps: DeployDeps,
+  caller: Caller,
+  { content, database }: LockedContent,
+  { app_file, before }: DeployRow,
+): Promise<BegunWork[]> {
+  const { environment, resources, settings, tree } = before;
+  const former = { tree, environment, resources, settings };
+  const parts = Object.keys(former) as (keyof typeof former)[];
+  if (parts.every((part) => JSON.stringify(former[part]) === JSON.stringify(content[part]))) return [];
+  const target = databaseUriOf(caller.org.name, database.name);
+  const { operation } = await writeChange(deps, caller, database, {
+    ...{ kind: "database.update", state: requestState(target, database.state, "update") },
+    desired: { ...database.desired, ...former },
+    detail: `back to what it was before ${app_file} was deployed`,
+  });
+  return operation === null ? [] : [{ id: operation.id, kind: operation.kind, target }];
+}
+
+function releaseGone(uri: string, { app_file, name }: ServiceRow, release: number): Error {
+  return appError("release_not_found", {
+    detail: `Release ${release} of ${uri}/${name} is not kept any more.`,
+    hint: `Move it onto what its database has: cli service update ${app_file} ${uri}`,
+    meta: { uri, service: name, release },
+  });
+}

@@ -1,0 +1,120 @@
+import { databaseUriOf } from "@appdb/contract/control/resource-names";
+import { appError } from "@appdb/contract/errors";
+import type { Deploy } from "@appdb/contract/routes/control-deploys";
+import { type Selectable, sql } from "kysely";
+import type { Tx } from "../../database/pool.ts";
+import type { DeployContent, ServiceTables } from "../../database/service-tables.ts";
+import { type DatabaseRow, databaseNotFound, lockDatabase, type OrgOfDatabases } from "../databases/store.ts";
+import { actorOf, doneBy, type RecordEvent } from "../events/event.ts";
+import type { Caller } from "../keys/create-key.ts";
+import { lockServices, type ServiceRow } from "../services/lock-services.ts";
+
+export type DeployRow = Selectable<ServiceTables["control.deploys"]>;
+
+export interface DeployDeps {
+  readonly tx: Tx;
+  readonly recordEvent: RecordEvent;
+}
+
+/** Of each database; files of those that are kept stay. */
+const KEPT_DEPLOYS = 10;
+
+/** Writes down how everything is that a deployment may change. @throws database_not_found */
+export async function beginDeploy(
+  { tx }: DeployDeps,
+  { org, principal }: Caller,
+  { app_file, database: name }: { readonly app_file: string; readonly database: string },
+): Promise<Deploy> {
+  const { content, database } = await lockContent(tx, org, name);
+  const made = await tx
+    .insertInto("control.deploys")
+    .values({
+      org_id: org.id,
+      database_id: database.id,
+      app_file,
+      created_by: actorOf(principal),
+      before: JSON.stringify(content),
+    })
+    .returningAll()
+    .executeTakeFirstOrThrow();
+  await sql`delete from control.deploys where database_id = ${database.id} and id not in
+    (select id from control.deploys where database_id = ${database.id} order by id desc limit ${KEPT_DEPLOYS})`.execute(
+    tx,
+  );
+  return toDeploy(made);
+}
+
+/** Writes down how everything is by now, with the event. One that has ended stays as it is. @throws database_not_found, deploy_not_found */
+export async function endDeploy(
+  { recordEvent, tx }: DeployDeps,
+  caller: Caller,
+  { database: name, id, state }: { readonly database: string; readonly id: string; readonly state: "done" | "failed" },
+): Promise<Deploy> {
+  const { org } = caller;
+  const { content, database } = await lockContent(tx, org, name);
+  const row = await tx
+    .selectFrom("control.deploys")
+    .selectAll()
+    .where("database_id", "=", database.id)
+    .where(sql<boolean>`id::text = ${id}`)
+    .forUpdate()
+    .executeTakeFirst();
+  const uri = databaseUriOf(org.name, database.name);
+  if (row === undefined) throw deployNotFound(uri);
+  if (row.state !== "running") return toDeploy(row);
+  const ended = await tx
+    .updateTable("control.deploys")
+    .set({ state, ended_at: sql<Date>`now()`, after: JSON.stringify(content) })
+    .where("id", "=", row.id)
+    .returningAll()
+    .executeTakeFirstOrThrow();
+  const outcome = state === "done" ? "succeeded" : "failed";
+  const { app_file } = row;
+  await recordEvent(tx, { action: "deploy", target: uri, ...doneBy(caller), outcome, detail: { app_file } });
+  return toDeploy(ended);
+}
+
+export interface LockedContent {
+  readonly database: DatabaseRow;
+  readonly services: readonly ServiceRow[];
+  readonly content: DeployContent;
+}
+
+/** What a deployment changes, as it shall be now; locked. @throws database_not_found */
+export async function lockContent(tx: Tx, org: OrgOfDatabases, name: string): Promise<LockedContent> {
+  const database = await lockDatabase(tx, org.id, name);
+  if (database === undefined) throw databaseNotFound(org, name);
+  const services = (await lockServices(tx, database.id)).filter(({ is_pruned }) => !is_pruned);
+  const { environment, resources, settings, tree } = database.desired;
+  const ran = services.map(({ desired: { is_running, release }, name }) => ({ name, release, is_running }));
+  return { database, services, content: { tree, environment, resources, settings, services: ran } };
+}
+
+/** The last deployment that is not undone; undefined when there is none. */
+export async function findLastDeploy(tx: Tx, database_id: string): Promise<DeployRow | undefined> {
+  return await tx
+    .selectFrom("control.deploys")
+    .selectAll()
+    .where("database_id", "=", database_id)
+    .where("state", "!=", "rolled_back")
+    .orderBy("id", "desc")
+    .limit(1)
+    .forUpdate()
+    .executeTakeFirst();
+}
+
+export function toDeploy({ app_file, created_at, created_by, ended_at, id, state }: DeployRow): Deploy {
+  return {
+    ...{ id, app_file, state, created_by },
+    created_at: created_at.toISOString(),
+    ended_at: ended_at?.toISOString() ?? null,
+  };
+}
+
+export function deployNotFound(uri: string): Error {
+  return appError("deploy_not_found", {
+    detail: `${uri} has no deployment that could be undone.`,
+    hint: `A service alone goes back by: cli service rollback ${uri}/<service>`,
+    meta: { uri },
+  });
+}
