@@ -9,6 +9,7 @@ import { databasePlaces, imageFolder } from "../pods/database-places.ts";
 import { ensurePodToken } from "../pods/pod-token.ts";
 import { type DatabaseStage, makeDatabase, makeFiles, NO_PACKAGES, openDatabaseStage } from "../testing/databases.ts";
 import { openServer, type TestServer } from "../testing/open-server.ts";
+import { makeService } from "../testing/services.ts";
 import { digestOf, tarOfBlobs } from "../testing/tar.ts";
 import { createTestMachine, type TestMachine } from "../testing/test-machine.ts";
 import { collectBlobs } from "./collect-blobs.ts";
@@ -246,4 +247,44 @@ test("an image that no database names goes; an update that wants it at that mome
     named,
   ]);
   expect(used).toMatchObject({ wanted: expect.any(Set), oldest_pods: new Map() });
+});
+
+test("what releases of services ran with stays as long as they are kept, and goes with them", async () => {
+  const stage = await openDatabaseStage(server);
+  const { db } = server.deps;
+  const org_id = stage.org.id;
+  const [tree, environment] = ["7".repeat(64), "8".repeat(64)];
+  const files_folder = join(databasePlaces(machine.place, stage.database_id).files_folder, tree);
+  const image = imageFolder(server.home, org_id, environment);
+  for (const folder of [files_folder, image]) mkdirSync(folder, { recursive: true });
+  await db.insertInto("control.trees").values({ org_id, digest: tree, entries: "[]", files: 0, bytes: "0" }).execute();
+  await db
+    .insertInto("control.images")
+    .values({
+      ...{ org_id, hash: environment, state: "ready", environment: JSON.stringify(NEW), python: "3.12.8" },
+      ...{ packages: "[]", bytes: "1", built_at: new Date() },
+    })
+    .execute();
+  // its tables need none
+  await db.updateTable("control.databases").set({ needed_trees: "[]" }).where("id", "=", stage.database_id).execute();
+  const service_id = await makeService(server, { ...stage, digest: tree });
+  await db.updateTable("control.releases").set({ environment }).where("service_id", "=", service_id).execute();
+  const collectAWeekLater = async () => {
+    await age("images", "trees");
+    utimesSync(files_folder, WEEK_AGO, WEEK_AGO);
+    await collectTrees({ ...server.deps, machine });
+    await collectUnusedImages({ db, machine });
+    const left = async (table: "images" | "trees", column: "hash" | "digest", value: string) =>
+      (await sql`select from ${sql.table(`control.${table}`)} where ${sql.ref(column)} = ${value}`.execute(db)).rows
+        .length;
+    return [
+      existsSync(files_folder),
+      existsSync(image),
+      await left("trees", "digest", tree),
+      await left("images", "hash", environment),
+    ];
+  };
+  expect(await collectAWeekLater()).toEqual([true, true, 1, 1]);
+  await db.deleteFrom("control.services").where("id", "=", service_id).execute();
+  expect(await collectAWeekLater()).toEqual([false, false, 0, 0]);
 });

@@ -110,6 +110,7 @@ export const SERVICE_ROUTES = {
     method: "GET",
     path: "/v1/orgs/:org/databases/:db/services/:service/logs",
     permission: "data.read",
+    by_grant: true,
     summary: "Read the log of a service as NDJSON",
     answers: "application/x-ndjson",
   },

@@ -274,6 +274,9 @@ test("a key updates what it was granted, sees that operation and no other, and l
   const [operation] = json.operations;
   const show = (id: string) => server.ask("operationShow", { as, params: { org: stage.org.name, id } });
   expect((await show(operation.id)).json).toMatchObject({ kind: "service.update", actor: "key deploy" });
+  const logOf = async (service: string) =>
+    (await server.ask("serviceLogs", { as, params: { ...params, service }, query: {} })).status;
+  expect([await logOf("ingest"), await logOf("other"), await logOf("none")]).toEqual([200, 403, 403]);
   const other = await server.ask("serviceStop", { as: stage.member, params: { ...params, service: "other" } });
   expect((await show(other.json.operation.id)).json).toMatchObject({ code: "operation_not_found" });
   expect(
