@@ -43,6 +43,8 @@ export interface GatewayLimits {
   readonly body_bytes: number;
   readonly upload_bytes: number;
   readonly request_ms: number;
+  /** How long a request's headers may take, and its short body, and how long a client may be silent within a long one. */
+  readonly client_ms: number;
   readonly in_flight: number;
   readonly key_rate: number;
 }
@@ -75,6 +77,8 @@ export function refuseGatewaySettings(found: Found, is_run: boolean, context: z.
   }
 }
 
+/** No setting: no honest client is near it. */
+const CLIENT_MS = 30_000;
 const MEGABYTE = 1024 * 1024;
 
 export function toGatewayConfig(found: Found): GatewayConfig {
@@ -89,6 +93,7 @@ export function toGatewayConfig(found: Found): GatewayConfig {
       body_bytes: found.SERVICE_MAX_BODY_MB * MEGABYTE,
       upload_bytes: found.SERVICE_MAX_UPLOAD_MB * MEGABYTE,
       request_ms: found.SERVICE_REQUEST_TIMEOUT_S * 1_000,
+      client_ms: CLIENT_MS,
       in_flight: found.SERVICE_MAX_IN_FLIGHT,
       key_rate: found.SERVICE_KEY_RATE,
     },

@@ -10,6 +10,8 @@ export type GatewayResponse = Writable & {
   readonly headersSent: boolean;
   writeHead(status: number, headers: OutgoingHttpHeaders | OutgoingHttpHeader[]): unknown;
   writeContinue(): void;
+  getHeaderNames(): string[];
+  removeHeader(name: string): void;
 };
 
 /** One request and its answer, and what became known of it on the way. */

@@ -80,7 +80,7 @@ export function answerHeaders(
   return Object.assign(sent, own);
 }
 
-/** The same of names and values one after the other, for HTTP/1.1, which writes them as they stand. */
+/** The same of names and values one after the other, for HTTP/1.1, which writes them as they stand; without the length of the body, which is for the caller to say. */
 export function flatAnswerHeaders(
   flat: readonly string[],
   { headers: own, host }: Pick<Exchange, "headers" | "host">,
@@ -93,7 +93,8 @@ export function flatAnswerHeaders(
   for (let at = 0; at + 1 < flat.length; at += 2) {
     const [name = "", value = ""] = [flat[at], flat[at + 1]];
     const lower = name.toLowerCase();
-    if (HOP_BY_HOP.has(lower) || own[lower] !== undefined || dropped?.has(lower) === true) continue;
+    if (HOP_BY_HOP.has(lower) || Object.hasOwn(own, lower) || dropped?.has(lower) === true) continue;
+    if (lower === "content-length") continue;
     if (lower === "set-cookie") sent.push(name, ...ownCookies([value], host));
     else sent.push(name, value);
   }
@@ -114,7 +115,8 @@ function namedByConnection(headers: IncomingHttpHeaders): Set<string> | undefine
   const { connection } = headers;
   if (connection === undefined || connection === "keep-alive" || connection === "close") return undefined;
   return new Set(
-    connection
+    // a pod may have said it twice on the link
+    String(connection)
       .toLowerCase()
       .split(",")
       .map((name) => name.trim()),

@@ -83,6 +83,7 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
                 findDatabase: () => table.byId(id),
               }),
               metrics,
+              config.limits.client_ms,
             ),
         })
       : undefined;

@@ -173,14 +173,14 @@ async function sendTo(
   instance: number,
   body_bytes: number,
 ): Promise<Sent> {
-  const { request_ms } = limits;
+  const { client_ms, request_ms } = limits;
   const place = places.of(database_id, id, instance);
   const link = links.find(place, { id, database_id }, instance);
   if (link !== undefined && fitsLink(exchange, link)) {
-    const sent = await sendByLink(exchange, link, { request_ms });
+    const sent = await sendByLink(exchange, link, { client_ms, request_ms });
     if (sent.outcome !== "not_sent") return sent;
   }
-  return await proxyRequest(exchange, agents.of(place.http_socket), { body_bytes, request_ms });
+  return await proxyRequest(exchange, agents.of(place.http_socket), { body_bytes, client_ms, request_ms });
 }
 
 /** The service as it is by now. @throws service_not_found when it was forgotten meanwhile */

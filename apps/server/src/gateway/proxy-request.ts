@@ -1,4 +1,5 @@
 import { type Agent, type ClientRequest, type IncomingMessage, request as startRequest } from "node:http";
+import { beginAnswer } from "./begin-answer.ts";
 import type { Exchange } from "./exchange.ts";
 import { answerHeaders, hasBody, requestHeaders } from "./forwarded-headers.ts";
 import { bodyTooSlow, broken, timedOut, tooLarge } from "./refusals.ts";
@@ -8,6 +9,8 @@ export interface ProxyLimits {
   readonly body_bytes: number;
   /** How long the service may be silent. */
   readonly request_ms: number;
+  /** How long a client may be silent within a body. */
+  readonly client_ms: number;
 }
 
 /**
@@ -18,9 +21,6 @@ export type Sent =
   | { readonly outcome: "answered"; readonly status: number }
   | { readonly outcome: "not_sent" | "again" | "gone" }
   | { readonly outcome: "refused"; readonly error: Error };
-
-/** How long a client may be silent within a body. */
-const BODY_SILENCE_MS = 30_000;
 
 /** Sends a request to a pod's plain HTTP, streaming both ways, and resolves when its answer has ended. */
 export function proxyRequest(exchange: Exchange, agent: Agent, limits: ProxyLimits): Promise<Sent> {
@@ -56,11 +56,17 @@ export function proxyRequest(exchange: Exchange, agent: Agent, limits: ProxyLimi
       is_sent = true;
       if (exchange.body !== undefined) return upstream.end(exchange.body);
       if (!with_body) return upstream.end();
-      stopBody = sendBody(exchange, upstream, limits.body_bytes, giveUp);
+      stopBody = sendBody(exchange, upstream, limits, giveUp);
     });
     upstream.setTimeout(limits.request_ms, () => giveUp(timedOut(exchange.service, limits.request_ms)));
     upstream.on("response", (answer) => {
       has_answer = true;
+      try {
+        beginAnswer(exchange, answer.statusCode ?? 0, answerHeaders(answer.headers, exchange));
+      } catch (error) {
+        upstream.destroy();
+        return settle({ outcome: "refused", error: error instanceof Error ? error : new Error(String(error)) });
+      }
       sendAnswer(exchange, answer, (is_whole) => {
         // a body that the service did not want is not sent to its end
         if (!req.complete) upstream.destroy();
@@ -68,13 +74,16 @@ export function proxyRequest(exchange: Exchange, agent: Agent, limits: ProxyLimi
         settle({ outcome: "answered", status: answer.statusCode ?? 502 });
       });
     });
-    upstream.on("error", () => {
+    const onFailed = () => {
       if (has_answer) return;
       if (refusal !== undefined) settle({ outcome: "refused", error: refusal });
       else if (!is_sent) settle({ outcome: "not_sent" });
       else if (!with_body && (req.method === "GET" || req.method === "HEAD")) settle({ outcome: "again" });
       else settle({ outcome: "refused", error: broken(exchange.service, false) });
-    });
+    };
+    upstream.on("error", onFailed);
+    // of a pod that would speak another protocol there is no error
+    upstream.on("close", onFailed);
   });
 }
 
@@ -89,7 +98,7 @@ function onConnected(upstream: ClientRequest, begin: () => void): void {
 function sendBody(
   { req, res, awaits_continue }: Exchange,
   upstream: ClientRequest,
-  most_bytes: number,
+  { body_bytes: most_bytes, client_ms }: ProxyLimits,
   giveUp: (error: Error) => void,
 ): () => void {
   let bytes = 0;
@@ -102,7 +111,7 @@ function sendBody(
     // what has come and was not taken yet is not the sender's delay
     if (req.complete || req.readableLength > 0 || bytes !== seen) seen = bytes;
     else giveUp(bodyTooSlow());
-  }, BODY_SILENCE_MS);
+  }, client_ms);
   if (awaits_continue) res.writeContinue();
   req.on("data", count);
   req.pipe(upstream);
@@ -115,7 +124,6 @@ function sendBody(
 
 function sendAnswer(exchange: Exchange, answer: IncomingMessage, ended: (is_whole: boolean) => void): void {
   const { res } = exchange;
-  res.writeHead(answer.statusCode ?? 502, answerHeaders(answer.headers, exchange));
   answer.pipe(res);
   answer.once("end", () => res.once("finish", () => ended(true)));
   answer.once("error", () => ended(false));

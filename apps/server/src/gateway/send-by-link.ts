@@ -1,5 +1,7 @@
 import { LINK_BODY_BYTES, type LinkAnswer, LinkBroken } from "@appdb/adapters/link/link";
 import { AppError } from "@appdb/contract/errors";
+import type { GatewayLimits } from "../config-gateway.ts";
+import { beginAnswer } from "./begin-answer.ts";
 import { type Exchange, isGone } from "./exchange.ts";
 import { answerHeaders, flatAnswerHeaders, hasBody, linkHeaders } from "./forwarded-headers.ts";
 import type { OpenPodLink } from "./pod-links.ts";
@@ -7,8 +9,6 @@ import type { Sent } from "./proxy-request.ts";
 import { bodyTooSlow, broken, timedOut } from "./refusals.ts";
 
 const JSON_TYPE = /^application\/json(; *charset=utf-8)?$/i;
-/** How long a short body may take, all of it. */
-const BODY_MS = 30_000;
 
 /** Whether a request can go by a link: to a route that the pod named, with a short body of JSON or none, asked by no page and for no stream. */
 export function fitsLink(exchange: Exchange, { routes }: Pick<OpenPodLink, "routes">): boolean {
@@ -27,11 +27,11 @@ export function fitsLink(exchange: Exchange, { routes }: Pick<OpenPodLink, "rout
 export async function sendByLink(
   exchange: Exchange,
   { link }: OpenPodLink,
-  { request_ms }: { readonly request_ms: number },
+  { client_ms, request_ms }: Pick<GatewayLimits, "client_ms" | "request_ms">,
 ): Promise<Sent> {
   const { req, res } = exchange;
   try {
-    if (exchange.body === undefined && hasBody(exchange)) exchange.body = await readBody(exchange);
+    if (exchange.body === undefined && hasBody(exchange)) exchange.body = await readBody(exchange, client_ms);
     if (isGone(exchange)) return { outcome: "gone" };
     const query = exchange.path.indexOf("?");
     const call = link.start({
@@ -43,13 +43,21 @@ export async function sendByLink(
       id: exchange.id,
       caller: exchange.caller,
     });
-    const timer = setTimeout(() => call.cancel(timedOut(exchange.service, request_ms)), request_ms);
+    const timer = setTimeout(() => {
+      call.cancel(timedOut(exchange.service, request_ms));
+      // it waits for a client that takes nothing, and would hold its place as long
+      if (res.headersSent) res.destroy();
+    }, request_ms);
     const onClose = () => call.cancel(GONE);
     res.once("close", onClose);
     try {
       const answer = await call.answer;
       if (Buffer.isBuffer(answer.body)) return sendWhole(exchange, answer, answer.body);
       return await sendStream(exchange, answer, answer.body, () => timer.refresh());
+    } catch (error) {
+      // one whose head is none has a body that nobody will read
+      call.cancel(GONE);
+      throw error;
     } finally {
       clearTimeout(timer);
       res.off("close", onClose);
@@ -68,10 +76,10 @@ const GONE = new Error("The client is gone.");
 const EMPTY = Buffer.alloc(0);
 
 /** All of a body whose length was said; Node holds the sender to it. @throws GONE, body_timeout */
-function readBody({ req }: Exchange): Promise<Buffer> {
+function readBody({ req }: Exchange, most_ms: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const pieces: Buffer[] = [];
-    const timer = setTimeout(() => reject(bodyTooSlow()), BODY_MS);
+    const timer = setTimeout(() => reject(bodyTooSlow()), most_ms);
     req.on("data", (piece: Buffer) => pieces.push(piece));
     req.once("end", () => {
       clearTimeout(timer);
@@ -89,18 +97,25 @@ const SHORT_BYTES = 16_384;
 
 function sendWhole(exchange: Exchange, { headers, status }: LinkAnswer, body: Buffer): Sent {
   const { res } = exchange;
-  const has_length = status !== 204 && status !== 304;
-  writeHead(exchange, status, has_length ? [...headers, "content-length", String(body.length)] : headers);
+  writeHead(exchange, status, headers, status === 204 || status === 304 ? undefined : body.length);
   // Node joins a head with a text alone; in this encoding each byte is a character
   if (body.length <= SHORT_BYTES) res.end(body.toString("latin1"), "latin1");
   else res.end(body);
   return { outcome: "answered", status };
 }
 
-function writeHead(exchange: Exchange, status: number, headers: readonly string[]): void {
-  const { req, res } = exchange;
-  if (req.httpVersionMajor === 1) res.writeHead(status, flatAnswerHeaders(headers, exchange));
-  else res.writeHead(status, answerHeaders(toHeaders(headers), exchange));
+/** What a pod says of its length is not said on: Node does not hold a body to it, and what is more would be the next answer of the connection. */
+function writeHead(exchange: Exchange, status: number, headers: readonly string[], length: number | undefined): void {
+  if (exchange.req.httpVersionMajor === 1) {
+    const sent = flatAnswerHeaders(headers, exchange);
+    if (length !== undefined) sent.push("content-length", length);
+    beginAnswer(exchange, status, sent);
+    return;
+  }
+  const sent = answerHeaders(toHeaders(headers), exchange);
+  delete sent["content-length"];
+  if (length !== undefined) sent["content-length"] = length;
+  beginAnswer(exchange, status, sent);
 }
 
 /** `went_on`: the service was heard, and the time for which it may be silent begins anew. */
@@ -112,7 +127,7 @@ async function sendStream(
 ): Promise<Sent> {
   const { res } = exchange;
   went_on();
-  writeHead(exchange, status, headers);
+  writeHead(exchange, status, headers, undefined);
   try {
     for await (const piece of body) {
       if (isGone(exchange)) break;
@@ -143,7 +158,7 @@ function drained(exchange: Exchange): Promise<void> {
 
 /** A name that comes several times has several values. */
 function toHeaders(flat: readonly string[]): Record<string, string | string[]> {
-  const headers: Record<string, string | string[]> = {};
+  const headers: Record<string, string | string[]> = Object.create(null);
   for (let at = 0; at + 1 < flat.length; at += 2) {
     const name = (flat[at] ?? "").toLowerCase();
     const value = flat[at + 1] ?? "";

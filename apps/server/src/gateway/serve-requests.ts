@@ -92,8 +92,9 @@ export function createAccept(deps: AcceptDeps): Accept {
 }
 
 /** A server of plain HTTP/1.1 that does not listen yet. */
-export function createPlainServer(accept: Accept, metrics: GatewayMetrics): Server {
-  const server = createServer(HTTP_OPTIONS);
+export function createPlainServer(accept: Accept, metrics: GatewayMetrics, headers_ms: number): Server {
+  const connectionsCheckingInterval = Math.min(headers_ms, HTTP_OPTIONS.connectionsCheckingInterval);
+  const server = createServer({ ...HTTP_OPTIONS, headersTimeout: headers_ms, connectionsCheckingInterval });
   server.maxHeadersCount = HTTP_OPTIONS.maxHeadersCount;
   hearHttp1(server, accept, metrics);
   return server;

@@ -1,0 +1,313 @@
+import { randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { rmSync } from "node:fs";
+import { Agent, request } from "node:http";
+import { connect, createServer, type Server, type Socket } from "node:net";
+import { pipeline } from "node:stream";
+import { FrameReader, FrameWriter, KIND } from "@appdb/adapters/link/frames";
+import type { LinkAnswer } from "@appdb/adapters/link/link";
+import { LINK_VERSIONS } from "@appdb/adapters/link/link";
+import { type LinkServer, serveLink } from "@appdb/adapters/link/serve-link";
+import { eventually } from "@appdb/testkit/eventually";
+import { createSilentLog } from "@appdb/testkit/silent-log";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { ensurePodToken } from "../pods/pod-token.ts";
+import { serviceTokenOf } from "../pods/service-token.ts";
+import { type Answer, type GatewayStage, openGatewayStage } from "../testing/gateway-stage.ts";
+import { openServer, type TestServer } from "../testing/open-server.ts";
+import { type OrgStage, openOrgStage } from "../testing/people.ts";
+
+const CLIENT_MS = 400;
+const REQUEST_MS = 1_000;
+const JSON_TYPE = { "content-type": "application/json" };
+
+let server: TestServer;
+let stage: GatewayStage;
+let people: OrgStage;
+let key: string;
+/** A service that nobody attacks. */
+let other: string;
+const closing: (() => PromiseLike<void>)[] = [];
+
+beforeAll(async () => {
+  server = await openServer();
+  stage = await openGatewayStage(server, { limits: { request_ms: REQUEST_MS, client_ms: CLIENT_MS, in_flight: 4 } });
+  people = await openOrgStage(server);
+  key = await stage.makeKey(people.org, people.owner, "caller");
+  other = (await openService()).url;
+});
+afterAll(async () => {
+  for (const close of closing) await close();
+  await stage[Symbol.asyncDispose]();
+  await server[Symbol.asyncDispose]();
+});
+
+let count = 0;
+async function openService(answer?: Answer) {
+  const database = await stage.makeDatabase(people.org, { name: `db${++count}` });
+  const id = await stage.makeService(people.org, database.id, "ingest");
+  const pod = await stage.runPod({ id, database_id: database.id }, 1, answer);
+  const token = async () => {
+    const sealed = await ensurePodToken(server.deps, { id: database.id, org_id: people.org.id });
+    return serviceTokenOf(sealed, id, 1);
+  };
+  await stage.serve(id, 1);
+  await eventually(() => expect(stage.gateway.table.byId(database.id)?.services[0]?.instance).toBe(1));
+  return { url: `${database.url}/ingest`, pod, token };
+}
+
+/** A service whose pod answers `POST /docs` by the link. */
+async function openLinked(handle: () => Promise<LinkAnswer>, answer?: Answer) {
+  const service = await openService(answer);
+  const link: LinkServer = await serveLink({
+    ...{ socket: service.pod.places.link_socket, token: await service.token(), log: createSilentLog() },
+    about: { routes: ["POST /docs", "GET /docs"] },
+    handle: async (asked) => (asked.path === "/docs" && asked.search === "warm" ? WARM : await handle()),
+  });
+  closing.push(() => link[Symbol.asyncDispose]());
+  await eventually(async () => expect((await call(`${service.url}/docs?warm`, POST)).text).toBe("warm"));
+  return { ...service, link };
+}
+const WARM: LinkAnswer = { status: 200, headers: [], body: Buffer.from("warm") };
+const POST = { method: "POST", body: "{}", headers: JSON_TYPE } as const;
+
+async function call(url: string, init: RequestInit = {}) {
+  const answer = await fetch(url, { ...init, headers: { "x-api-key": key, ...init.headers } });
+  const text = await answer.text();
+  return { status: answer.status, text, headers: answer.headers };
+}
+
+async function othersAreServed() {
+  expect((await call(other)).status).toBe(200);
+}
+
+async function* piecesOf(...pieces: Uint8Array[]) {
+  yield* pieces;
+}
+
+/** A connection that is written to by hand. */
+function openRaw(url: string) {
+  const socket = connect(Number(new URL(url).port), "127.0.0.1");
+  let got = "";
+  socket.on("data", (chunk) => (got += chunk.toString("latin1")));
+  socket.on("error", () => undefined);
+  const closed = new Promise<void>((resolve) => socket.once("close", () => resolve()));
+  return { socket, got: () => got, closed };
+}
+
+describe("a pod that answers what is no answer", () => {
+  const bodies: Record<string, string | Buffer> = {
+    "a status below 100": "HTTP/1.1 042 x\r\nContent-Length: 2\r\n\r\n{}",
+    "a status that switches protocols": "HTTP/1.1 101 x\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n{}",
+    "a status above 999": "HTTP/1.1 1200 x\r\nContent-Length: 2\r\n\r\n{}",
+    "a control character": "HTTP/1.1 200 x\r\nx-a: a\u0001b\r\nContent-Length: 2\r\n\r\n{}",
+    "headers without end": `HTTP/1.1 200 x\r\n${"x-a: b\r\n".repeat(100_000)}`,
+    "two lengths": "HTTP/1.1 200 x\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}",
+    "no HTTP": randomBytes(5_000),
+  };
+
+  test("by HTTP: it is told to be broken, and others are served", async () => {
+    const { url } = await openService((req, res) => {
+      res.socket?.end(bodies[decodeURIComponent((req.url ?? "").slice(1))] ?? "");
+    });
+    for (const name of Object.keys(bodies)) {
+      const { status, text } = await call(`${url}/${encodeURIComponent(name)}`, POST);
+      expect([status, JSON.parse(text).code], name).toEqual([502, "service_broken"]);
+      await othersAreServed();
+    }
+  });
+
+  test("by the link, in frames as they should be: it is told to be broken, and each request ends at the pod too", async () => {
+    let left = 0;
+    const pieces = async function* () {
+      try {
+        for (;;) yield Buffer.alloc(1_000);
+      } finally {
+        left += 1;
+      }
+    };
+    const heads: [number, string[]][] = [
+      [200, ["bad name", "x"]],
+      [200, ["x-a", "b\r\nx-c: d"]],
+      [200, [":status", "200"]],
+    ];
+    const answers = heads.flatMap(([status, headers]) => [
+      { status, headers, body: Buffer.from("{}") },
+      { status, headers, body: pieces() },
+    ]);
+    let next = 0;
+    const { url } = await openLinked(async () => {
+      const answer = answers[next++];
+      if (answer === undefined) throw new Error("no answer is left");
+      return answer;
+    });
+    for (const { headers } of answers) {
+      const { status, text } = await call(`${url}/docs`, POST);
+      expect([status, JSON.parse(text).code], JSON.stringify(headers)).toEqual([502, "service_broken"]);
+    }
+    await eventually(() => expect(left).toBe(heads.length));
+    await othersAreServed();
+  });
+
+  test("by the link, with another length than its body has: nothing behind it is taken for another's answer", async () => {
+    const long = "{}HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nwrong";
+    const headers = ["Content-Length", "2", "constructor", "x", "__proto__", "y", "connection", "a", "connection", "b"];
+    const bodies = [Buffer.from(long), piecesOf(Buffer.from(long))];
+    const { url } = await openLinked(async () => ({ status: 200, headers, body: bodies.shift() ?? Buffer.from("") }));
+    for (const kind of ["whole", "in pieces"]) {
+      const answer = await call(`${url}/docs`, POST);
+      expect(answer.text, kind).toBe(long);
+      expect(answer.headers.get("constructor"), kind).toBe("x");
+    }
+  });
+
+  test("by the link, in bytes that are no frames: what is under way is broken, what comes goes by HTTP", async () => {
+    const service = await openService((_req, res) => res.end("by http"));
+    // the gateway opens links to pods whose token it knows
+    await service.token();
+    const sockets = new Set<Socket>();
+    const liar: Server = createServer((socket) => {
+      sockets.add(socket);
+      const reader = new FrameReader();
+      const writer = new FrameWriter(socket);
+      socket.on("error", () => undefined);
+      socket.on("data", (chunk: Buffer) => {
+        for (const { kind } of reader.read(chunk)) {
+          const hello = { version: LINK_VERSIONS[0], about: { routes: ["POST /docs"] } };
+          if (kind === KIND.hello) writer.send(KIND.hello, 0, Buffer.from(JSON.stringify(hello)));
+          else if (kind === KIND.request) socket.write(Buffer.concat([Buffer.from([255, 255]), randomBytes(4_096)]));
+        }
+      });
+    }).listen(service.pod.places.link_socket);
+    closing.push(async () => {
+      for (const socket of sockets) socket.destroy();
+      liar.close();
+      await once(liar, "close");
+      rmSync(service.pod.places.link_socket, { force: true });
+    });
+    const said = await eventually(async () => {
+      const { status, text } = await call(`${service.url}/docs`, POST);
+      expect(status).toBe(502);
+      return JSON.parse(text);
+    });
+    expect(said).toMatchObject({ code: "service_broken" });
+    expect(said.hint).toMatch(/Idempotency-Key/);
+    expect((await call(`${service.url}/docs`, POST)).text).toBe("by http");
+    await othersAreServed();
+  });
+});
+
+test("requests that are under way when their key is revoked end as they would; the next on the same connection is refused within a second", async () => {
+  const held: (() => void)[] = [];
+  const { url } = await openService((req, res) => {
+    if (req.url === "/held") held.push(() => res.end("done"));
+    else res.end("{}");
+  });
+  const short = await stage.makeKey(people.org, people.owner, "short");
+  using agent = Object.assign(new Agent({ keepAlive: true, maxSockets: 1 }), {
+    [Symbol.dispose]: () => agent.destroy(),
+  });
+  const ask = async (path: string, by?: Agent) =>
+    await new Promise<{ status: number; text: string; reused: boolean }>((resolve, reject) => {
+      const asked = request(url + path, { agent: by, headers: { "x-api-key": short } }, (answer) => {
+        let text = "";
+        answer.on("data", (chunk) => (text += chunk));
+        answer.on("end", () => resolve({ status: answer.statusCode ?? 0, text, reused: asked.reusedSocket }));
+      });
+      asked.on("error", reject).end();
+    });
+  await eventually(async () => expect((await ask("/docs", agent)).status).toBe(200));
+  const under_way = ask("/held");
+  await eventually(() => expect(held).toHaveLength(1));
+  await server.ask("keyDelete", { as: people.owner, params: { org: people.org.name, name: "short" } });
+  const refused = await eventually(
+    async () => {
+      const answer = await ask("/docs", agent);
+      expect(answer.status).toBe(401);
+      return answer;
+    },
+    { timeout_ms: 1_000 },
+  );
+  expect(refused.reused).toBe(true);
+  for (const release of held) release();
+  expect(await under_way).toMatchObject({ status: 200, text: "done" });
+});
+
+describe("a client that is slow", () => {
+  test("with its headers or its body is told so and hung up on, one byte at a time as well", async () => {
+    const { url } = await openLinked(async () => WARM);
+    const head = `POST /ingest/docs HTTP/1.1\r\nHost: x\r\nX-api-key: ${key}\r\nContent-Type:`;
+    const raws = [
+      `${head} application/json\r\nX-slow: `,
+      `${head} application/json\r\nContent-Length: 900\r\n\r\n{`,
+      `${head} text/csv\r\nContent-Length: 900\r\n\r\na`,
+      `${head} application/json\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n{\r\n`,
+    ].map((text) => {
+      const raw = openRaw(url);
+      raw.socket.write(text);
+      return raw;
+    });
+    const drip = setInterval(() => {
+      for (const { socket } of raws.slice(0, 2)) if (socket.writable) socket.write("a");
+    }, 50);
+    try {
+      await Promise.all(raws.map(({ closed }) => closed));
+    } finally {
+      clearInterval(drip);
+    }
+    for (const { got } of raws) expect(got()).toMatch(/^HTTP\/1\.1 408 /);
+    await othersAreServed();
+  });
+
+  test.each(["/docs", "/big"])(
+    "that takes nothing of %s holds its place for no longer than a service may be silent",
+    async (path) => {
+      let ended = 0;
+      const endless = async function* () {
+        try {
+          for (;;) yield Buffer.alloc(65_536);
+        } finally {
+          ended += 1;
+        }
+      };
+      const { url } = await openLinked(
+        async () => ({ status: 200, headers: [], body: endless() }),
+        (req, res) => void (req.url === "/big" ? pipeline(endless(), res, () => undefined) : res.end("by http")),
+      );
+      const raws = Array.from({ length: 4 }, () => {
+        const raw = openRaw(url);
+        raw.socket.pause().write(`GET /ingest${path} HTTP/1.1\r\nHost: x\r\nX-api-key: ${key}\r\n\r\n`);
+        return raw;
+      });
+      try {
+        const warm = () => call(`${url}/docs?warm`, POST);
+        await eventually(async () => expect((await warm()).status).toBe(503));
+        await eventually(async () => expect((await warm()).status).toBe(200), { timeout_ms: 5 * REQUEST_MS });
+        await eventually(() => expect(ended).toBe(4));
+      } finally {
+        for (const { socket } of raws) socket.destroy();
+      }
+    },
+  );
+});
+
+test("bombs of headers and bodies are refused before anything of them reaches a service", async () => {
+  const { url, pod } = await openService();
+  const head = `POST /ingest/docs HTTP/1.1\r\nHost: x\r\nX-api-key: ${key}\r\n`;
+  const send = async (text: string) => {
+    const { socket, got, closed } = openRaw(url);
+    socket.write(text);
+    await closed;
+    return got();
+  };
+  expect(await send(head + "x-a: b\r\n".repeat(100_000))).toMatch(/^HTTP\/1\.1 431 /);
+  expect(await send(`${head}x-a: ${"b".repeat(1_000_000)}\r\n\r\n`)).toMatch(/^HTTP\/1\.1 431 /);
+  expect(await send(`POST /${"a".repeat(100_000)} HTTP/1.1\r\nHost: x\r\n\r\n`)).toMatch(/^HTTP\/1\.1 431 /);
+  const huge = "Content-Type: application/json\r\nContent-Length: 9007199254740991\r\n\r\n";
+  expect(await send(head + huge)).toMatch(/^HTTP\/1\.1 413 /);
+  expect(await send(head.replace(key, "sk_no") + huge), "nobody's body is read").toMatch(/^HTTP\/1\.1 401 /);
+  const endless = `${head}Transfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\n`;
+  expect(await send(endless)).toMatch(/^HTTP\/1\.1 (400|413) /);
+  expect(pod.requests.map((asked) => asked.headers["content-length"])).toEqual([]);
+  await othersAreServed();
+});
