@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { rmSync } from "node:fs";
 import { Agent, request } from "node:http";
+import { connect as connectHttp2, createServer as createHttp2 } from "node:http2";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { pipeline } from "node:stream";
 import { FrameReader, FrameWriter, KIND } from "@appdb/adapters/link/frames";
@@ -16,6 +17,9 @@ import { serviceTokenOf } from "../pods/service-token.ts";
 import { type Answer, type GatewayStage, openGatewayStage } from "../testing/gateway-stage.ts";
 import { openServer, type TestServer } from "../testing/open-server.ts";
 import { type OrgStage, openOrgStage } from "../testing/people.ts";
+import { answerProblem } from "./answer-problem.ts";
+import { beginAnswer } from "./begin-answer.ts";
+import type { Exchange } from "./exchange.ts";
 
 const CLIENT_MS = 400;
 const REQUEST_MS = 1_000;
@@ -310,4 +314,27 @@ test("bombs of headers and bodies are refused before anything of them reaches a 
   expect(await send(endless)).toMatch(/^HTTP\/1\.1 (400|413) /);
   expect(pod.requests.map((asked) => asked.headers["content-length"])).toEqual([]);
   await othersAreServed();
+});
+
+test("by HTTP/2 as well nothing is left of an answer that is none", async () => {
+  const h2 = createHttp2();
+  h2.on("request", (req, res) => {
+    const exchange = { req, res, service: "ingest", headers: {}, id: "1" } as unknown as Exchange;
+    try {
+      beginAnswer(exchange, 200, { "x-first": "a", "bad name": "b", "x-last": "c" });
+    } catch (error) {
+      answerProblem(exchange, error);
+    }
+  });
+  await once(h2.listen(0, "127.0.0.1"), "listening");
+  const address = h2.address();
+  const session = connectHttp2(`http://127.0.0.1:${typeof address === "object" ? address?.port : 0}`);
+  try {
+    const [headers] = await once(session.request({ ":path": "/" }), "response");
+    expect(headers).toMatchObject({ ":status": 502, "content-type": "application/problem+json; charset=utf-8" });
+    expect(headers).not.toHaveProperty("x-first");
+  } finally {
+    session.destroy();
+    h2.close();
+  }
 });
