@@ -6,7 +6,7 @@ import { type Exchange, isGone, REQUEST_ID } from "./exchange.ts";
 const LINGER_MS = 2_000;
 
 /** Answers with a problem; what is no AppError becomes `internal_error` without its inner text. Answers its status. */
-export function answerProblem(exchange: Exchange, error: unknown): number {
+export function answerProblem(exchange: Pick<Exchange, "req" | "res" | "id" | "headers">, error: unknown): number {
   const { req, res, id } = exchange;
   const problem = toProblem(error, id);
   if (res.headersSent || isGone(exchange)) {
@@ -32,7 +32,7 @@ export function answerProblem(exchange: Exchange, error: unknown): number {
   return problem.status;
 }
 
-function endLate({ req }: Exchange): void {
+function endLate({ req }: Pick<Exchange, "req">): void {
   const { socket } = req;
   if ("stream" in req) {
     req.resume();

@@ -8,7 +8,7 @@ import { broken } from "./refusals.ts";
  * @throws service_broken
  */
 export function beginAnswer(
-  { res, service }: Exchange,
+  { res, service }: Pick<Exchange, "res" | "service">,
   status: number,
   headers: OutgoingHttpHeaders | OutgoingHttpHeader[],
 ): void {
