@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { once } from "node:events";
+import { type EventEmitter, once } from "node:events";
 import { rmSync } from "node:fs";
 import { Agent, request } from "node:http";
 import { connect as connectHttp2, createServer as createHttp2 } from "node:http2";
@@ -19,6 +19,7 @@ import { openServer, type TestServer } from "../testing/open-server.ts";
 import { type OrgStage, openOrgStage } from "../testing/people.ts";
 import { answerProblem } from "./answer-problem.ts";
 import { beginAnswer } from "./begin-answer.ts";
+import type { GatewayRequest, GatewayResponse } from "./exchange.ts";
 
 const CLIENT_MS = 400;
 const REQUEST_MS = 1_000;
@@ -317,7 +318,9 @@ test("bombs of headers and bodies are refused before anything of them reaches a 
 
 test("by HTTP/2 as well nothing is left of an answer that is none", async () => {
   const h2 = createHttp2();
-  h2.on("request", (req, res) => {
+  // typed as what the gateway hears
+  const heard: EventEmitter = h2;
+  heard.on("request", (req: GatewayRequest, res: GatewayResponse) => {
     const exchange = { req, res, service: "ingest", headers: {}, id: "1" };
     try {
       beginAnswer(exchange, 200, { "x-first": "a", "bad name": "b", "x-last": "c" });

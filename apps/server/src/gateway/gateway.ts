@@ -121,6 +121,7 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
         findDatabase: domain === undefined ? (host) => findByPort(table, host) : findByHost,
       }),
       metrics,
+      config.limits.client_ms,
     ),
     log,
   );
