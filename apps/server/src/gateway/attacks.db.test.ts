@@ -238,7 +238,7 @@ test("requests that are under way when their key is revoked end as they would; t
 });
 
 describe("a client that is slow", () => {
-  test("with its headers or its body is told so and hung up on, one byte at a time as well", async () => {
+  test("with its headers or its body, or that sends nothing at all, is told so and hung up on, one byte at a time as well", async () => {
     const { url } = await openLinked(async () => WARM);
     const head = `POST /ingest/docs HTTP/1.1\r\nHost: x\r\nX-api-key: ${key}\r\nContent-Type:`;
     const raws = [
@@ -246,6 +246,8 @@ describe("a client that is slow", () => {
       `${head} application/json\r\nContent-Length: 900\r\n\r\n{`,
       `${head} text/csv\r\nContent-Length: 900\r\n\r\na`,
       `${head} application/json\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n{\r\n`,
+      // nothing at all
+      "",
     ].map((text) => {
       const raw = openRaw(url);
       raw.socket.write(text);
