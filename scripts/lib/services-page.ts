@@ -62,7 +62,7 @@ export function servicesPage(generated: string): string {
     "",
     "## Sleep",
     "",
-    "Services end with their database (`cli db stop`, `sleep_after`) and start with it. A request to one whose database is asleep is answered 503 with",
+    "Services end with their database (`cli db stop`, `sleep_after`) and start with it. What runs in them is answered first, for 20 seconds at the most. A request to one whose database is asleep is answered 503 with",
     "`Retry-After`, or waits until it is awake where the database's entry says `wake_on_request = true`. `cli db restart` and `cli db update` do not",
     "touch services.",
     "",

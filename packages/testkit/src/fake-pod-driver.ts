@@ -38,6 +38,8 @@ export interface FakePods {
   starts(id: string): number;
   /** Ids of pods that run. */
   running(): string[];
+  /** Whether an instance of a service takes no requests any more. */
+  isDraining(id: string): boolean;
   /** Ids of pods in the order in which they ended. */
   ends(): string[];
   /** Databases of which nothing is kept, of those that this process let go of. */
@@ -180,6 +182,7 @@ export function createFakePods(folder: string): FakePods {
       all()
         .filter(({ state }) => state === "running")
         .map(({ id }) => id),
+    isDraining: (id) => read(id)?.is_draining === true,
     ends: () => readJson<string[]>(endsFile) ?? [],
     forgotten: () => [...forgotten],
     told(id) {

@@ -2,18 +2,23 @@ import type { Logger } from "@appdb/engine/ports";
 import { pino } from "pino";
 import type { RotatingFile } from "./rotating-file.ts";
 
-/** pino's JSON lines into a rotating file. Environments and credentials never reach the log. */
-export function createLogger(file: RotatingFile, level: string): Logger {
+/** pino's JSON lines into a rotating file, each with `who`. Environments and credentials never reach the log. */
+export function createLogger(file: RotatingFile, level: string, who: LogWriter = {}): Logger {
   return pino(
     {
       level,
       redact: { paths: ["*.env", "*.dsn", "*.token", "env", "dsn", "token"], censor: "***" },
       formatters: { level: (label) => ({ level: label }) },
       timestamp: pino.stdTimeFunctions.isoTime,
-      base: { pid: process.pid },
+      base: { pid: process.pid, ...who },
     },
     { write: (line: string) => file.write(line) },
   );
+}
+
+/** Who writes, where several write to one log: process ids may be the same in two sandboxes. */
+export interface LogWriter {
+  readonly instance?: number | undefined;
 }
 
 /** Writes a line of a log for each request. */
@@ -23,10 +28,10 @@ export type RequestLog = (fields: Readonly<Record<string, unknown>>) => void;
  * Lines as those of `createLogger`, written within a tenth of a second, many at once. They are made without pino, whose redaction takes
  * three times as long: what is told here is to be free of secrets.
  */
-export function createRequestLog(file: RotatingFile): RequestLog {
+export function createRequestLog(file: RotatingFile, who: LogWriter = {}): RequestLog {
   const { pid } = process;
   return (fields) => {
-    const line = { level: "info", time: new Date().toISOString(), pid, ...fields, msg: "request" };
+    const line = { level: "info", time: new Date().toISOString(), pid, ...who, ...fields, msg: "request" };
     file.writeSoon(`${JSON.stringify(line)}\n`);
   };
 }

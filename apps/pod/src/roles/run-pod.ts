@@ -22,6 +22,8 @@ interface AnyPodSpec {
   readonly log_folder: string;
   readonly notices: readonly string[];
   readonly runtime: Runtime;
+  /** Of a service: while it is updated two of them write to one log. */
+  readonly instance?: number;
 }
 
 /**
@@ -37,10 +39,11 @@ export async function runPod<Spec extends AnyPodSpec>(
   const spec = readSpec(schema, await text(process.stdin));
   using log_file = new RotatingFile({ path: join(spec.log_folder, "pod.log"), max_bytes: LOG_BYTES, keep: LOG_FILES });
   process.once("exit", () => log_file.flush());
-  const log = createLogger(log_file, "info");
+  const who = spec.instance === undefined ? {} : { instance: spec.instance };
+  const log = createLogger(log_file, "info", who);
   try {
     for (const notice of spec.notices) log.warn({}, notice);
-    await run(spec, log, createRequestLog(log_file));
+    await run(spec, log, createRequestLog(log_file, who));
     log.info({}, "the pod has stopped");
     return 0;
   } catch (error) {

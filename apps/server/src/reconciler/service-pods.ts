@@ -10,6 +10,8 @@ import type { ReconcileDeps } from "./database-deps.ts";
 export const SERVICE_GRACE_MS = 10_000;
 /** Requests that run when another instance takes over; what streams without an end is cut then. */
 const DRAIN_MS = 60_000;
+/** The same when their database is stopped: somebody waits for it to be. */
+const STOP_DRAIN_MS = 20_000;
 /** In which every gateway has heard where requests go from now on. */
 const HEARD_MS = 200;
 const POLL_MS = 50;
@@ -60,14 +62,38 @@ export async function retireInstances(
 }
 
 async function retire(deps: PodsDeps, service: PlacedService, pod: ServicePod, signal: AbortSignal): Promise<void> {
-  const door = await findDoor(deps, service, pod.instance);
+  await drain(deps, service, pod, DRAIN_MS, signal);
+  await endInstance(deps, service, pod.instance);
+}
+
+/** Has what runs in the services of a database answered, before it is stopped, for a time; the gateway sends them nothing more by then. */
+export async function drainServicePods(deps: PodsDeps, database_id: string, signal: AbortSignal): Promise<void> {
+  const pods = await deps.machine.driver.list({ database_id, kind: "service" });
+  await Promise.all(
+    pods.map(async ({ id, state }) => {
+      const pod = parseServicePodId(id);
+      if (pod === undefined || state !== "running") return;
+      const { instance, service_id } = pod;
+      await drain(deps, { id: service_id, database_id }, { id, instance }, STOP_DRAIN_MS, signal);
+    }),
+  );
+}
+
+/** Resolves when the instance has ended by itself, or its time is up, or nobody answers. */
+async function drain(
+  deps: PodsDeps,
+  service: PlacedService,
+  { id, instance }: Pick<ServicePod, "id" | "instance">,
+  limit_ms: number,
+  signal: AbortSignal,
+): Promise<void> {
+  const door = await findDoor(deps, service, instance);
   const drains = door !== undefined && (await deps.machine.drainService(door));
-  for (const until = performance.now() + DRAIN_MS; drains && performance.now() < until; ) {
-    const status = await deps.machine.driver.inspect(pod.id);
+  for (const until = performance.now() + limit_ms; drains && performance.now() < until; ) {
+    const status = await deps.machine.driver.inspect(id);
     if (status?.state !== "running") break;
     await sleep(POLL_MS, undefined, { signal });
   }
-  await endInstance(deps, service, pod.instance);
 }
 
 /** Ends an instance and all that is its own. Its log stays. Safe to repeat, and nothing for one that is not there. */

@@ -157,7 +157,12 @@ describe("the services of a database", () => {
     await stage.settles("AVAILABLE");
     expect(stage.machine.pods.starts(one.pod(1))).toBe(1);
     const before = stage.machine.pods.ends().length;
+    stage.machine.pods.say(one.pod(1), { in_flight: 1 });
     await stage.ask("stop");
+    await eventually(() => expect(stage.machine.pods.isDraining(one.pod(1))).toBe(true));
+    expect(stage.machine.pods.ends().slice(before)).toEqual([]);
+    // what ran in it has been answered
+    stage.machine.pods.say(one.pod(1), { in_flight: 0 });
     await stage.settles("STOPPED");
     expect(stage.machine.pods.ends().slice(before)).toEqual([one.pod(1), stage.pod]);
     expect(await one.settles("STOPPED")).toMatchObject({ desired: { is_running: true }, observed: null, pods: [] });

@@ -9,16 +9,17 @@ import { keepMetered } from "./keep-metered.ts";
 import { STOP_GRACE_MS } from "./pod-rows.ts";
 import type { WorkOutcome } from "./reconcile-database.ts";
 import type { SeenDatabase } from "./see-database.ts";
-import { endServicePods } from "./service-pods.ts";
+import { drainServicePods, endServicePods } from "./service-pods.ts";
 import { leaveServicesStopped } from "./services-of-database.ts";
 
 /** What is written there when a folder is removed: by a process that was just ended, for example. */
 export const PATIENCE = { recursive: true, force: true, maxRetries: 10, retryDelay: 100 } as const;
 
 /** Ends the database's pods; its data stay. */
-export async function stopDatabase(deps: ReconcileDeps, seen: SeenDatabase): Promise<WorkOutcome> {
+export async function stopDatabase(deps: ReconcileDeps, seen: SeenDatabase, signal: AbortSignal): Promise<WorkOutcome> {
   if (!(await begin(deps, seen))) return "moved";
   await deps.reconcileStepDone?.("begun");
+  await drainServicePods(deps, seen.row.id, signal);
   await keepNeeded(deps, seen.row.id);
   await keepUsed(deps, seen.row.id);
   await endPods(deps, seen.row.id);

@@ -93,11 +93,12 @@ export class ServiceBooks {
     return page;
   }
 
-  /** Undefined for an instance that does not serve. */
+  /** Undefined for an instance that does not serve, or ends with its database. */
   async #see(pod_id: string): Promise<SeenService | undefined> {
     const pod = parseServicePodId(pod_id);
     const seen = pod && (await seeService(this.#deps.db, pod.service_id));
     if (seen === undefined || seen.row.observed?.instance !== pod?.instance) return undefined;
+    if (seen.database.state === "STOPPING") return undefined;
     return seen.row.state === "AVAILABLE" || seen.row.state === "UPDATING" ? seen : undefined;
   }
 }
