@@ -22,7 +22,8 @@ const GROUPS: readonly (readonly [heading: string, settings: Partial<Record<Serv
         usual: "the address that it listens at",
       },
       SERVICE_TRUSTED_PROXIES: {
-        meaning: "addresses and networks of proxies whose `X-Forwarded-For` is believed, and `loopback`, by commas",
+        meaning:
+          "addresses and networks of proxies whose `X-Forwarded-For` is believed (by the gateway `-Proto` and `-Host` too), and `loopback`, by commas",
       },
       SERVICE_LOG_LEVEL: { meaning: "`debug`, `info`, `warn` or `error`" },
       XDG_RUNTIME_DIR: {
@@ -118,6 +119,23 @@ const GROUPS: readonly (readonly [heading: string, settings: Partial<Record<Serv
         meaning: "file with the certificates for `*.<domain>`, PEM, the own one first; read again when it changes",
       },
       SERVICE_TLS_KEY: { meaning: "file with their key, PEM" },
+      SERVICE_ACME_DIRECTORY: {
+        meaning:
+          "address of an authority's ACME directory: certificates are ordered there, one for each host, instead of being read from files",
+      },
+      SERVICE_ACME_AGREE_TERMS: { meaning: "1: you have read the terms of that authority and agree to them" },
+      SERVICE_ACME_EMAIL: { meaning: "where the authority writes" },
+      SERVICE_ACME_CA_FILE: {
+        meaning: "certificates (PEM) of whoever vouches for the directory's own https, beside the usual ones",
+      },
+      SERVICE_ACME_EAB_KEY_ID: {
+        meaning: "name of the key by which the authority knows its customer, where it asks for one",
+      },
+      SERVICE_ACME_EAB_KEY: { meaning: "that key, as the authority has given it" },
+      SERVICE_ACME_HTTP_PORT: {
+        meaning: "port to which port 80 of the hosts leads, for an authority that looks there",
+        usual: "none: it looks at the gateway's own port, to which 443 has to lead",
+      },
       SERVICE_ACCESS_LOG: {
         meaning: "which requests have a line in the log: `all`, `errors` (answered with 500 or more) or `off`",
       },

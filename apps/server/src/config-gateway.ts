@@ -1,3 +1,4 @@
+import { Secret } from "@appdb/adapters/secret";
 import { z } from "zod";
 
 const HTTPS_PORT = 443;
@@ -25,6 +26,19 @@ export const gatewaySettings = {
   /** Files, PEM: the chain, and its key. Read again when they change. */
   SERVICE_TLS_CERT: text,
   SERVICE_TLS_KEY: text,
+  /** Certificates are ordered there, one for each host, instead of being read from files. */
+  SERVICE_ACME_DIRECTORY: z.preprocess(empty, z.url({ protocol: /^https$/, error: "is no https address" }).optional()),
+  /** Where the authority writes when something is wrong. */
+  SERVICE_ACME_EMAIL: z.preprocess(empty, z.email({ error: "is no address of mail" }).optional()),
+  /** 1: the terms of the authority are agreed to. */
+  SERVICE_ACME_AGREE_TERMS: z.preprocess(empty, z.enum(["0", "1"]).default("0")),
+  /** File, PEM: who vouches for the directory itself, beside the usual authorities. */
+  SERVICE_ACME_CA_FILE: text,
+  /** What an authority has given that knows its customers. */
+  SERVICE_ACME_EAB_KEY_ID: text,
+  SERVICE_ACME_EAB_KEY: text,
+  /** Where an authority's look at port 80 arrives; without it, it looks at the gateway's own port. */
+  SERVICE_ACME_HTTP_PORT: z.preprocess(empty, z.coerce.number().int().min(1).max(65_535).optional()),
   /** Of a body that is no upload. */
   SERVICE_MAX_BODY_MB: count(16, 1, 1_024),
   /** Of a body that is an upload. */
@@ -49,11 +63,21 @@ export interface GatewayLimits {
   readonly key_rate: number;
 }
 
+/** Where certificates are ordered, and by what. */
+export interface AcmeConfig {
+  readonly directory: string;
+  readonly email: string | undefined;
+  readonly ca_file: string | undefined;
+  readonly eab: { readonly kid: string; readonly key: Secret } | undefined;
+  readonly http_port: number | undefined;
+}
+
 export interface GatewayConfig {
   readonly domain: string | undefined;
   readonly host: string;
   readonly port: number;
   readonly tls: { readonly cert_file: string; readonly key_file: string } | undefined;
+  readonly acme: AcmeConfig | undefined;
   readonly access_log: "all" | "errors" | "off";
   readonly limits: GatewayLimits;
 }
@@ -67,12 +91,34 @@ export function refuseGatewaySettings(found: Found, is_run: boolean, context: z.
   ] as const) {
     if (found[name] !== undefined) continue;
     if (found[other] !== undefined) refuse(name, `is needed with ${other}`);
-    else if (found.SERVICE_DOMAIN !== undefined && is_run) refuse(name, "is needed with SERVICE_DOMAIN");
+    else if (found.SERVICE_DOMAIN !== undefined && is_run && found.SERVICE_ACME_DIRECTORY === undefined) {
+      refuse(name, "is needed with SERVICE_DOMAIN, or SERVICE_ACME_DIRECTORY instead");
+    }
   }
+  refuseAcmeSettings(found, refuse);
   if (found.SERVICE_DOMAIN === undefined && !LOOPBACK.includes(found.SERVICE_GATEWAY_HOST)) {
     refuse(
       "SERVICE_GATEWAY_HOST",
       `is ${found.SERVICE_GATEWAY_HOST}: keys travel to it by https alone, which needs SERVICE_DOMAIN`,
+    );
+  }
+}
+
+function refuseAcmeSettings(found: Found, refuse: (name: keyof Found, message: string) => void): void {
+  const is_set = (name: keyof Found) => found[name] !== undefined;
+  for (const [name, other] of [
+    ["SERVICE_ACME_EAB_KEY", "SERVICE_ACME_EAB_KEY_ID"],
+    ["SERVICE_ACME_EAB_KEY_ID", "SERVICE_ACME_EAB_KEY"],
+  ] as const) {
+    if (is_set(other) && !is_set(name)) refuse(name, `is needed with ${other}`);
+  }
+  if (!is_set("SERVICE_ACME_DIRECTORY")) return;
+  if (!is_set("SERVICE_DOMAIN")) refuse("SERVICE_DOMAIN", "is needed with SERVICE_ACME_DIRECTORY");
+  if (is_set("SERVICE_TLS_CERT")) refuse("SERVICE_ACME_DIRECTORY", "is given, and SERVICE_TLS_CERT as well");
+  if (found.SERVICE_ACME_AGREE_TERMS !== "1") {
+    refuse(
+      "SERVICE_ACME_AGREE_TERMS",
+      "has to be 1 with SERVICE_ACME_DIRECTORY: read the terms of the authority first",
     );
   }
 }
@@ -88,6 +134,7 @@ export function toGatewayConfig(found: Found): GatewayConfig {
     host: found.SERVICE_GATEWAY_HOST,
     port: found.SERVICE_GATEWAY_PORT,
     tls: cert_file === undefined || key_file === undefined ? undefined : { cert_file, key_file },
+    acme: toAcmeConfig(found),
     access_log: found.SERVICE_ACCESS_LOG,
     limits: {
       body_bytes: found.SERVICE_MAX_BODY_MB * MEGABYTE,
@@ -97,5 +144,17 @@ export function toGatewayConfig(found: Found): GatewayConfig {
       in_flight: found.SERVICE_MAX_IN_FLIGHT,
       key_rate: found.SERVICE_KEY_RATE,
     },
+  };
+}
+
+function toAcmeConfig(found: Found): AcmeConfig | undefined {
+  const { SERVICE_ACME_DIRECTORY: directory, SERVICE_ACME_EAB_KEY_ID: kid, SERVICE_ACME_EAB_KEY: key } = found;
+  if (directory === undefined) return undefined;
+  return {
+    directory,
+    email: found.SERVICE_ACME_EMAIL,
+    ca_file: found.SERVICE_ACME_CA_FILE,
+    eab: kid === undefined || key === undefined ? undefined : { kid, key: new Secret(key) },
+    http_port: found.SERVICE_ACME_HTTP_PORT,
   };
 }

@@ -61,6 +61,11 @@ test("tells every problem at once, by the names of the settings and without thei
   expect(message).not.toMatch(/short secret|hidden/);
 });
 
+const ACME = {
+  SERVICE_DOMAIN: "apps.example",
+  SERVICE_ACME_DIRECTORY: "https://ca.example/dir",
+  SERVICE_ACME_AGREE_TERMS: "1",
+};
 test.each([
   [{ SERVICE_SMTP_URL: "smtp://localhost" }, "SERVICE_MAIL_FROM: is needed with SERVICE_SMTP_URL"],
   [
@@ -79,6 +84,14 @@ test.each([
   [{ SERVICE_PUBLIC_URL: "https://example.com/app" }, "SERVICE_PUBLIC_URL: may have no path"],
   [{ SERVICE_DOMAIN: "https://apps.example" }, "SERVICE_DOMAIN: is no domain"],
   [{ SERVICE_DOMAIN: "apps.example" }, "SERVICE_TLS_CERT: is needed with SERVICE_DOMAIN"],
+  [{ ...ACME, SERVICE_ACME_AGREE_TERMS: "" }, "SERVICE_ACME_AGREE_TERMS: has to be 1 with SERVICE_ACME_DIRECTORY"],
+  [{ ...ACME, SERVICE_DOMAIN: "" }, "SERVICE_DOMAIN: is needed with SERVICE_ACME_DIRECTORY"],
+  [
+    { ...ACME, SERVICE_TLS_CERT: "/c", SERVICE_TLS_KEY: "/k" },
+    "SERVICE_ACME_DIRECTORY: is given, and SERVICE_TLS_CERT",
+  ],
+  [{ ...ACME, SERVICE_ACME_DIRECTORY: "http://ca.example/dir" }, "SERVICE_ACME_DIRECTORY: is no https address"],
+  [{ ...ACME, SERVICE_ACME_EAB_KEY: "abc" }, "SERVICE_ACME_EAB_KEY_ID: is needed with SERVICE_ACME_EAB_KEY"],
   [{ SERVICE_TLS_CERT: "/cert.pem" }, "SERVICE_TLS_KEY: is needed with SERVICE_TLS_CERT"],
   [{ SERVICE_GATEWAY_HOST: "0.0.0.0" }, "SERVICE_GATEWAY_HOST: is 0.0.0.0: keys travel to it by https alone"],
   [{ SERVICE_MASTER_KEY_FILE: "/none/there" }, "SERVICE_MASTER_KEY_FILE: /none/there cannot be read (ENOENT)"],
@@ -123,4 +136,10 @@ test("secrets print as *** however they are printed", () => {
 test("takes addresses, networks and the names of those that are local as trusted proxies", () => {
   const list = ["10.0.0.1", "10.0.0.0/8", "2001:db8::/32", "loopback"];
   expect(read({ SERVICE_TRUSTED_PROXIES: list.join(", ") }).trusted_proxies).toEqual(list);
+});
+
+test("certificates are ordered where the terms are agreed to, and the key of the account is kept from sight", () => {
+  const config = read({ ...ACME, SERVICE_ACME_EAB_KEY_ID: "kid", SERVICE_ACME_EAB_KEY: "hidden key" });
+  expect(config.gateway).toMatchObject({ tls: undefined, acme: { directory: ACME.SERVICE_ACME_DIRECTORY } });
+  expect(JSON.stringify(config)).not.toContain("hidden key");
 });

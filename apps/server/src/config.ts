@@ -174,6 +174,7 @@ export const FILE_SETTINGS = [
   "SERVICE_OIDC_CLIENT_SECRET",
   "SERVICE_DATABASE_URL",
   "SERVICE_SMTP_URL",
+  "SERVICE_ACME_EAB_KEY",
 ] as const;
 
 export interface ServerConfig {

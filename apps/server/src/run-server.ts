@@ -78,6 +78,7 @@ export async function runServer(watched: Pick<ReconcilerDeps, "reconcileStepDone
         ...deps,
         config: config.gateway,
         trusted_proxies: config.trusted_proxies,
+        master_key,
         place: config,
         ...(is_gateway ? { state_file: join(home, SERVER_PATHS.gateway) } : {}),
       })

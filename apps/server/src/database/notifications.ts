@@ -8,6 +8,7 @@ const CHANNELS = [
   "control_lines",
   "control_databases",
   "control_service_routes",
+  "control_certificates",
 ] as const;
 export type Channel = (typeof CHANNELS)[number];
 

@@ -2,6 +2,14 @@ CREATE SCHEMA control;
 
 CREATE SCHEMA identity;
 
+CREATE FUNCTION control.certificate_changed() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+  perform pg_notify('control_certificates', new.database_id::text);
+  return null;
+end $$;
+
 CREATE FUNCTION control.database_changed() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -73,6 +81,22 @@ begin
   perform pg_notify('control_service_routes', coalesce(new.database_id, old.database_id)::text);
   return null;
 end $$;
+
+CREATE FUNCTION control.take_release_cors() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+  select nullif(service -> 'cors', 'null'::jsonb) into new.cors
+  from jsonb_array_elements((new.manifest::jsonb) -> 'services') as service
+  where service ->> 'name' = (select regexp_replace(s.name, '^.*/', '') from control.services s where s.id = new.service_id);
+  return new;
+end $$;
+
+CREATE TABLE control.acme_accounts (
+    directory text NOT NULL,
+    master_key_id text NOT NULL,
+    wrapped bytea NOT NULL
+);
 
 CREATE TABLE control.api_keys (
     id text NOT NULL,
@@ -193,6 +217,21 @@ CREATE SEQUENCE control.event_ids
     CACHE 1;
 
 ALTER SEQUENCE control.event_ids OWNED BY control.events.id;
+
+CREATE TABLE control.gateway_certificates (
+    database_id uuid NOT NULL,
+    host text NOT NULL,
+    directory text NOT NULL,
+    chain text,
+    data_key_id uuid,
+    sealed_key bytea,
+    challenge jsonb,
+    asked_directory text NOT NULL,
+    next_order_at timestamp with time zone DEFAULT now() NOT NULL,
+    failures integer DEFAULT 0 NOT NULL,
+    failure text,
+    version integer DEFAULT 1 NOT NULL
+);
 
 CREATE TABLE control.idempotency (
     principal text NOT NULL,
@@ -319,7 +358,8 @@ CREATE TABLE control.releases (
     workers integer NOT NULL,
     changes jsonb NOT NULL,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
-    created_by text NOT NULL
+    created_by text NOT NULL,
+    cors jsonb
 );
 
 CREATE TABLE control.secrets (
@@ -473,6 +513,9 @@ CREATE TABLE identity.verifications (
     updated_at timestamp with time zone DEFAULT now() NOT NULL
 );
 
+ALTER TABLE ONLY control.acme_accounts
+    ADD CONSTRAINT acme_accounts_pkey PRIMARY KEY (directory);
+
 ALTER TABLE ONLY control.api_keys
     ADD CONSTRAINT api_keys_org_id_name_key UNIQUE (org_id, name);
 
@@ -511,6 +554,9 @@ ALTER TABLE ONLY control.deploys
 
 ALTER TABLE ONLY control.events
     ADD CONSTRAINT events_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY control.gateway_certificates
+    ADD CONSTRAINT gateway_certificates_pkey PRIMARY KEY (database_id);
 
 ALTER TABLE ONLY control.idempotency
     ADD CONSTRAINT idempotency_pkey PRIMARY KEY (principal, route, key);
@@ -659,6 +705,8 @@ CREATE INDEX sessions_user ON identity.sessions USING btree (user_id);
 
 CREATE INDEX verifications_identifier ON identity.verifications USING btree (identifier);
 
+CREATE TRIGGER certificate_changed AFTER INSERT OR UPDATE OF version ON control.gateway_certificates FOR EACH ROW EXECUTE FUNCTION control.certificate_changed();
+
 CREATE TRIGGER database_changed AFTER UPDATE OF state, generation, observed_generation ON control.databases FOR EACH ROW EXECUTE FUNCTION control.database_changed();
 
 CREATE TRIGGER database_routes_changed AFTER INSERT OR UPDATE OF state, gateway_port, gateway_label ON control.databases FOR EACH ROW EXECUTE FUNCTION control.database_routes_changed();
@@ -678,6 +726,8 @@ CREATE TRIGGER operation_changed AFTER UPDATE OF state ON control.operations FOR
 CREATE TRIGGER operation_said AFTER INSERT ON control.operation_lines REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION control.operation_said();
 
 CREATE TRIGGER service_routes_changed AFTER INSERT OR DELETE OR UPDATE OF state, generation, observed, is_pruned ON control.services FOR EACH ROW EXECUTE FUNCTION control.service_routes_changed();
+
+CREATE TRIGGER take_release_cors BEFORE INSERT OR UPDATE OF manifest ON control.releases FOR EACH ROW EXECUTE FUNCTION control.take_release_cors();
 
 ALTER TABLE ONLY control.api_keys
     ADD CONSTRAINT api_keys_created_by_fkey FOREIGN KEY (created_by) REFERENCES identity.users(id) ON DELETE SET NULL;
@@ -714,6 +764,9 @@ ALTER TABLE ONLY control.deploys
 
 ALTER TABLE ONLY control.deploys
     ADD CONSTRAINT deploys_org_id_fkey FOREIGN KEY (org_id) REFERENCES control.organizations(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY control.gateway_certificates
+    ADD CONSTRAINT gateway_certificates_database_id_fkey FOREIGN KEY (database_id) REFERENCES control.databases(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY control.images
     ADD CONSTRAINT images_org_id_fkey FOREIGN KEY (org_id) REFERENCES control.organizations(id) ON DELETE CASCADE;

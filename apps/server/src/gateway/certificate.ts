@@ -49,7 +49,7 @@ export interface WatchCertificateDeps {
  * Looks for a renewed certificate, and tells the log of one that ends soon, has ended, or is not for the domain. Files that cannot be
  * used leave the former one as it is: they may be half written.
  */
-export function watchCertificate(deps: WatchCertificateDeps, first: Certificate): Disposable {
+export function watchCertificate(deps: WatchCertificateDeps, first: Certificate): Disposable & { hasEnded(): boolean } {
   const { log, files, now = Date.now } = deps;
   let seen = stampOf(files);
   let said_at = 0;
@@ -78,7 +78,10 @@ export function watchCertificate(deps: WatchCertificateDeps, first: Certificate)
     }
     if (now() - said_at > DAY_MS) say();
   }, deps.look_ms ?? LOOK_MS).unref();
-  return { [Symbol.dispose]: () => clearInterval(timer) };
+  return {
+    hasEnded: () => Date.parse(new X509Certificate(current.cert).validTo) <= now(),
+    [Symbol.dispose]: () => clearInterval(timer),
+  };
 }
 
 function stampOf({ cert_file, key_file }: CertificateFiles): string {

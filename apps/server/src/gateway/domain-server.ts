@@ -4,7 +4,8 @@ import type { Socket } from "node:net";
 import { appError } from "@appdb/contract/errors";
 import type { Logger } from "@appdb/engine/ports";
 import type { GatewayConfig } from "../config-gateway.ts";
-import { readCertificate, watchCertificate } from "./certificate.ts";
+import type { HostCertificates } from "./acme/host-certificates.ts";
+import { type Certificate, readCertificate, watchCertificate } from "./certificate.ts";
 import type { GatewayMetrics } from "./gateway-metrics.ts";
 import { type Accept, HTTP_OPTIONS, hearHttp1 } from "./serve-requests.ts";
 
@@ -18,10 +19,14 @@ export interface DomainServerDeps {
   readonly metrics: GatewayMetrics;
   readonly config: Pick<GatewayConfig, "domain" | "host" | "port" | "tls">;
   readonly accept: Accept;
+  /** Certificates of single hosts, where none is read from files. */
+  readonly hosts?: Pick<HostCertificates, "SNICallback" | "ALPNCallback"> | undefined;
 }
 
 export interface DomainServer {
   readonly port: number;
+  /** What an operator has to know of the certificate that was read from a file. */
+  problems(): string[];
   /** Takes no more requests, and ends when those that are under way have, or after `most_ms`. */
   stop(most_ms: number): Promise<void>;
 }
@@ -31,12 +36,14 @@ export interface DomainServer {
  * @throws config_invalid, port_taken
  */
 export async function openDomainServer(deps: DomainServerDeps): Promise<DomainServer> {
-  const { accept, config, metrics, log } = deps;
+  const { accept, config, hosts, metrics, log } = deps;
   const { tls: files, domain } = config;
-  if (files === undefined || domain === undefined) throw new Error("A domain is served with a certificate.");
-  const certificate = readCertificate(files);
+  if (domain === undefined || (files === undefined) === (hosts === undefined)) {
+    throw new Error("A domain is served with one certificate, or one for each host.");
+  }
+  const certificate = files && readCertificate(files);
   const server = createSecureServer({
-    ...certificate,
+    ...(hosts === undefined ? certificate : { SNICallback: hosts.SNICallback, ALPNCallback: hosts.ALPNCallback }),
     allowHTTP1: true,
     minVersion: "TLSv1.2",
     handshakeTimeout: HANDSHAKE_MS,
@@ -48,13 +55,20 @@ export async function openDomainServer(deps: DomainServerDeps): Promise<DomainSe
   hearHttp1(server, accept, metrics);
   const open = trackConnections(server);
   await listen(server, config);
-  const watch = watchCertificate({ log, files, domain, take: (next) => server.setSecureContext(next) }, certificate);
+  const take = (next: Certificate) => server.setSecureContext(next);
+  const watch =
+    files === undefined || certificate === undefined
+      ? undefined
+      : watchCertificate({ log, files, domain, take }, certificate);
+  // of an authority that has seen what it came for; of others nothing is known that could be answered
+  server.on("unknownProtocol", (socket) => socket.destroy());
   const address = server.address();
   if (address === null || typeof address === "string") throw new Error("The gateway listens on no TCP port.");
   return {
     port: address.port,
+    problems: () => (watch?.hasEnded() === true ? ["The certificate of the gateway has ended."] : []),
     async stop(most_ms) {
-      watch[Symbol.dispose]();
+      watch?.[Symbol.dispose]();
       const closed = new Promise<void>((resolve) => void server.close(() => resolve()));
       for (const session of open.sessions) session.close();
       // of its HTTP/1.1 side, which types do not know

@@ -3,10 +3,15 @@ import type { Registry } from "prom-client";
 import type { GatewayConfig } from "../config-gateway.ts";
 import type { RecordEvent } from "../control-plane/events/event.ts";
 import type { KeySnapshots } from "../control-plane/keys/key-snapshots.ts";
+import type { MasterKey } from "../control-plane/secrets/master-key.ts";
 import type { Notifications } from "../database/notifications.ts";
 import type { ServerPlace } from "../pods/database-places.ts";
 import type { PodTokenDeps } from "../pods/pod-token.ts";
 import { findServiceToken } from "../pods/service-token.ts";
+import { openAcmeOrders } from "./acme/acme-orders.ts";
+import { CertificateStore } from "./acme/certificate-store.ts";
+import { type Certificates, type CertificatesDeps, startCertificates } from "./acme/certificates.ts";
+import { openChallengeServer } from "./acme/challenge-server.ts";
 import { createDatabaseKeys } from "./database-keys.ts";
 import { createDatabasePorts } from "./database-ports.ts";
 import { openDomainServer } from "./domain-server.ts";
@@ -14,7 +19,7 @@ import type { Exchange } from "./exchange.ts";
 import { followRoutes } from "./follow-routes.ts";
 import { createGatewayMetrics } from "./gateway-metrics.ts";
 import { type HandleDeps, handleRequest } from "./handle-request.ts";
-import { openKeptState } from "./kept-state.ts";
+import { type KeptState, openKeptState } from "./kept-state.ts";
 import { findByPort, openLocalDoor, readDoorForwarded } from "./local-door.ts";
 import { createPodAgents } from "./pod-agents.ts";
 import { createPodLinks } from "./pod-links.ts";
@@ -38,12 +43,18 @@ export interface GatewayDeps extends PodTokenDeps {
   readonly metrics: Registry;
   /** Where a gateway keeps what it needs to start while PostgreSQL is down; undefined where it would not start then anyway. */
   readonly state_file?: string | undefined;
+  /** For the account at an authority that certificates are ordered from. */
+  readonly master_key: MasterKey;
+  /** For tests, which wait for no day. */
+  readonly certificates?: Pick<CertificatesDeps, "retry" | "now">;
 }
 
 export interface Gateway extends AsyncDisposable {
   readonly table: RoutingTable;
   /** With a domain. */
   readonly port: number | undefined;
+  /** What an operator has to know, without a name of a tenant. */
+  problems(): string[];
 }
 
 /** Requests that are under way when the gateway stops have this long to end. */
@@ -89,8 +100,10 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
       : undefined;
   let is_due = false;
   const following = await followRoutes({ ...deps, table });
+  let certificates: Certificates | undefined;
   const look = () => {
     is_due = false;
+    certificates?.look();
     kept?.keepRoutes(table.all());
     const serving = places.serving(table);
     agents.keepOnly(new Set(serving.map(({ http_socket }) => http_socket)));
@@ -103,11 +116,12 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
     is_due = true;
   });
   await look();
+  const ordered = domain === undefined ? undefined : await openCertificates(deps, { domain, table, kept });
   const whole =
     domain === undefined
       ? undefined
       : await openDomainServer({
-          ...{ log, metrics, config },
+          ...{ log, metrics, config, hosts: ordered?.hosts },
           accept: createAccept({
             ...{ ...accepting, readForwarded, is_secure: true },
             findDatabase: findByHost,
@@ -125,7 +139,19 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
     ),
     log,
   );
+  const { acme } = config;
+  const challenges =
+    ordered === undefined || domain === undefined || whole === undefined || acme?.http_port === undefined
+      ? undefined
+      : await openChallengeServer({
+          ...{ host: config.host, port: acme.http_port, domain, https_port: config.port },
+          findToken: (token) => ordered.findToken(token),
+        });
+  // an authority looks at once whether somebody listens
+  certificates = ordered;
+  certificates?.look();
   const stop = async () => {
+    await Promise.all([certificates?.[Symbol.asyncDispose](), challenges?.[Symbol.asyncDispose]()]);
     await Promise.all([following[Symbol.asyncDispose](), door[Symbol.asyncDispose]()]);
     await Promise.all([whole?.stop(STOP_MS), ports?.stop(STOP_MS)]);
     await traffic[Symbol.asyncDispose]();
@@ -135,7 +161,25 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
     kept?.[Symbol.dispose]();
   };
   let stopped: Promise<void> | undefined;
-  return { table, port: whole?.port, [Symbol.asyncDispose]: () => (stopped ??= stop()) };
+  const problems = () => [...(whole?.problems() ?? []), ...(certificates?.problems() ?? [])];
+  return { table, port: whole?.port, problems, [Symbol.asyncDispose]: () => (stopped ??= stop()) };
+}
+
+/** Undefined where the certificate is read from files. */
+async function openCertificates(
+  deps: GatewayDeps,
+  given: Pick<CertificatesDeps, "domain" | "table"> & { readonly kept: KeptState | undefined },
+): Promise<Certificates | undefined> {
+  const { acme } = deps.config;
+  const { domain, kept, table } = given;
+  if (acme === undefined) return undefined;
+  return await startCertificates({
+    ...{ ...deps, ...deps.certificates, domain, table },
+    store: new CertificateStore(deps, acme.directory),
+    orders: await openAcmeOrders(acme),
+    kept: kept?.certificates ?? {},
+    keep: (certificates) => kept?.keepCertificates(certificates),
+  });
 }
 
 /** What stands before the domain, in any case, with a port or without; empty for another host. */

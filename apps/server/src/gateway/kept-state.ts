@@ -22,10 +22,19 @@ const databaseSchema = z.object({
   ),
 });
 const keysSchema = z.object({ public_key: z.string(), snapshot: z.string() });
-const stateSchema = z.object({ databases: z.array(databaseSchema), keys: z.record(z.string(), keysSchema) });
+const certificateSchema = z.object({ chain: z.string(), key: z.string() });
+const stateSchema = z.object({
+  databases: z.array(databaseSchema),
+  keys: z.record(z.string(), keysSchema),
+  /** By host. */
+  certificates: z.record(z.string(), certificateSchema).default({}),
+});
 
 /** What checks keys of a database: the key of whoever signs, SPKI in base64, and the last snapshot. */
 export type KeptKeys = z.output<typeof keysSchema>;
+
+/** PEM both. */
+export type KeptCertificate = z.output<typeof certificateSchema>;
 
 /** What a gateway goes on with when it starts and PostgreSQL does not answer: in a file that only its owner reads. */
 export interface KeptState extends Disposable {
@@ -34,6 +43,9 @@ export interface KeptState extends Disposable {
   keepRoutes(databases: Iterable<RoutedDatabase>): void;
   findKeys(database_id: string): KeptKeys | undefined;
   keepKeys(database_id: string, keys: KeptKeys): void;
+  /** By host, as they were when it was last written. */
+  readonly certificates: Readonly<Record<string, KeptCertificate>>;
+  keepCertificates(certificates: Readonly<Record<string, KeptCertificate>>): void;
 }
 
 /** Opens the file; one that is not there or cannot be read is as one that is empty. Changes are written after a moment, and at the end. */
@@ -65,6 +77,11 @@ export function openKeptState(path: string, log: Logger): KeptState {
       state.keys[id] = keys;
       writeSoon();
     },
+    certificates: state.certificates,
+    keepCertificates(certificates) {
+      state.certificates = { ...certificates };
+      writeSoon();
+    },
     [Symbol.dispose]() {
       if (timer !== undefined) write();
     },
@@ -74,6 +91,7 @@ export function openKeptState(path: string, log: Logger): KeptState {
 interface State {
   databases: RoutedDatabase[];
   readonly keys: Record<string, KeptKeys>;
+  certificates: Record<string, KeptCertificate>;
 }
 
 function read(path: string, log: Logger): State {
@@ -82,6 +100,6 @@ function read(path: string, log: Logger): State {
   } catch (error) {
     const is_new = error instanceof Error && "code" in error && error.code === "ENOENT";
     if (!is_new) log.warn({ err: error }, "the routes that the gateway kept cannot be read; it waits for PostgreSQL");
-    return { databases: [], keys: {} };
+    return { databases: [], keys: {}, certificates: {} };
   }
 }

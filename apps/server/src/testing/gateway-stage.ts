@@ -5,7 +5,7 @@ import type { GatewayConfig, GatewayLimits } from "../config-gateway.ts";
 import { type Gateway, type GatewayDeps, startGateway } from "../gateway/gateway.ts";
 import { type ServicePlaces, servicePlaces } from "../pods/service-places.ts";
 import { type MadeDatabase, makeDatabase } from "./databases.ts";
-import type { TestServer } from "./open-server.ts";
+import { type TestServer, testMasterKey } from "./open-server.ts";
 import type { TestOrg, TestPerson } from "./people.ts";
 
 /** A gateway over a test server's database, and pods that are plain servers of the test's own. */
@@ -50,7 +50,7 @@ export async function openGatewayStage(
   const place = { home: server.home, runtime_base: undefined };
   const metrics = new Registry();
   const gateway = await startGateway({
-    ...{ ...server.deps, metrics, ...given.deps, place },
+    ...{ ...server.deps, metrics, master_key: testMasterKey(config), ...given.deps, place },
     config: { ...config.gateway, ...given.config, limits: { ...config.gateway.limits, ...given.limits } },
   });
   const pods = new Set<StubPod>();

@@ -1,0 +1,113 @@
+import { readFileSync } from "node:fs";
+import { Agent } from "node:https";
+import { rootCertificates } from "node:tls";
+import type { Authorization } from "acme-client";
+import type { AcmeConfig } from "../../config-gateway.ts";
+
+/** How an authority looks whether a host is ours: it asks port 80, or begins a handshake of its own protocol. */
+export type ChallengeKind = "http-01" | "tls-alpn-01";
+
+/** What an authority wants to see at the host. */
+export interface Challenge {
+  readonly token: string;
+  readonly key_authorization: string;
+}
+
+/** PEM both. */
+export interface KeyedCertificate {
+  readonly chain: string;
+  readonly key: string;
+}
+
+export interface OrderInput {
+  /** PEM. */
+  readonly account_key: string;
+  readonly host: string;
+  /** Has every gateway show it, before the authority looks. */
+  show(challenge: Challenge): Promise<void>;
+}
+
+/** An authority that certificates are ordered from (RFC 8555). */
+export interface AcmeOrders extends Disposable {
+  makeAccountKey(): Promise<string>;
+  /** Orders a certificate for one host and resolves when there is one; throws what the authority said otherwise. */
+  order(input: OrderInput): Promise<KeyedCertificate>;
+  /** What is shown to one who begins a handshake with the protocol of the authority (RFC 8737). */
+  makeProof(host: string, challenge: Challenge): Promise<KeyedCertificate>;
+}
+
+const REQUEST_MS = 20_000;
+/** Between two looks at whether the authority is ready: begun with the first, doubled up to the other. */
+const POLL = { backoffAttempts: 10, backoffMin: 250, backoffMax: 15_000 } as const;
+const CURVE = "P-256";
+
+/** Opens the way to the authority of the settings; nothing is asked yet. */
+export async function openAcmeOrders(config: AcmeConfig): Promise<AcmeOrders> {
+  const { Client, axios, crypto } = await import("acme-client");
+  // its own, beside those that Node knows
+  const ca = config.ca_file === undefined ? {} : { ca: [...rootCertificates, readFileSync(config.ca_file, "utf8")] };
+  const agent = new Agent({ ...ca, keepAlive: true });
+  // one for the whole process: nothing else uses it. Whoever orders tries again later, and not within a request
+  Object.assign(axios.defaults, { httpsAgent: agent, timeout: REQUEST_MS });
+  Object.assign(axios.defaults, { acmeSettings: { retryMaxAttempts: 1, retryDefaultDelay: 1 } });
+  const kinds: readonly ChallengeKind[] = config.http_port === undefined ? ["tls-alpn-01"] : ["http-01", "tls-alpn-01"];
+  const { email, eab } = config;
+  const binding = eab && { externalAccountBinding: { kid: eab.kid, hmacKey: eab.key.reveal() } };
+  const clients = new Map<string, Promise<InstanceType<typeof Client>>>();
+  const open = async (accountKey: string) => {
+    const client = new Client({ directoryUrl: config.directory, accountKey, ...binding, ...POLL });
+    // one that is there already is answered as it is
+    await client.createAccount({
+      termsOfServiceAgreed: true,
+      ...(email === undefined ? {} : { contact: [`mailto:${email}`] }),
+    });
+    return client;
+  };
+  const findClient = async (account_key: string) => {
+    const client = clients.get(account_key) ?? open(account_key);
+    clients.set(account_key, client);
+    try {
+      return await client;
+    } catch (error) {
+      clients.delete(account_key);
+      throw error;
+    }
+  };
+  return {
+    makeAccountKey: async () => (await crypto.createPrivateEcdsaKey(CURVE)).toString(),
+    async order({ account_key, host, show }) {
+      const client = await findClient(account_key);
+      const order = await client.createOrder({ identifiers: [{ type: "dns", value: host }] });
+      for (const authorization of await client.getAuthorizations(order)) {
+        // it was looked at not long ago
+        if (authorization.status === "valid") continue;
+        const challenge = pickChallenge(authorization, kinds);
+        await show({
+          token: challenge.token,
+          key_authorization: await client.getChallengeKeyAuthorization(challenge),
+        });
+        await client.completeChallenge(challenge);
+        await client.waitForValidStatus(challenge);
+      }
+      const [key, request] = await crypto.createCsr({ altNames: [host] }, await crypto.createPrivateEcdsaKey(CURVE));
+      const chain = await client.getCertificate(await client.finalizeOrder(order, request));
+      return { chain, key: key.toString() };
+    },
+    async makeProof(host, { key_authorization }) {
+      const wanted = { identifier: { type: "dns", value: host } } as Authorization;
+      const own = await crypto.createPrivateEcdsaKey(CURVE);
+      const [key, chain] = await crypto.createAlpnCertificate(wanted, key_authorization, own);
+      return { chain: chain.toString(), key: key.toString() };
+    },
+    [Symbol.dispose]: () => agent.destroy(),
+  };
+}
+
+function pickChallenge({ challenges }: Authorization, kinds: readonly ChallengeKind[]) {
+  for (const kind of kinds) {
+    const found = challenges.find(({ type }) => type === kind);
+    if (found !== undefined) return found;
+  }
+  const offered = challenges.map(({ type }) => type).join(", ");
+  throw new Error(`The authority looks at hosts by ${offered} alone, and not by ${kinds.join(" or ")}.`);
+}

@@ -1,0 +1,202 @@
+import { mkdtempSync, rmSync, statSync } from "node:fs";
+import { request as requestHttp } from "node:http";
+import { request } from "node:https";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type ConnectionOptions, connect, type PeerCertificate } from "node:tls";
+import { Secret } from "@appdb/adapters/secret";
+import { eventually } from "@appdb/testkit/eventually";
+import { findFreePorts, PEBBLE_BINDING, type Pebble, startPebble, whyNoPebble } from "@appdb/testkit/pebble";
+import { createSilentLog } from "@appdb/testkit/silent-log";
+import { sql } from "kysely";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createKeySnapshots } from "../../control-plane/keys/key-snapshots.ts";
+import { createNotifications } from "../../database/notifications.ts";
+import { openDatabase } from "../../database/pool.ts";
+import { openGatewayStage } from "../../testing/gateway-stage.ts";
+import { openServer, type TestServer, testMasterKey } from "../../testing/open-server.ts";
+import { type OrgStage, openOrgStage } from "../../testing/people.ts";
+
+const DOMAIN = "apps.test";
+const why = whyNoPebble();
+
+describe.skipIf(why !== undefined)("certificates that are ordered", () => {
+  let server: TestServer;
+  let people: OrgStage;
+  let folder: string;
+  let port: number;
+  let http_port: number;
+  let lasting: Pebble;
+  const log = createSilentLog();
+
+  beforeAll(async () => {
+    folder = mkdtempSync(join(tmpdir(), "appdb-acme-"));
+    [port = 0, http_port = 0] = await findFreePorts(2);
+    [server, lasting] = await Promise.all([openServer(), startPebble({ tls_port: port, http_port })]);
+    people = await openOrgStage(server);
+  });
+  afterAll(async () => {
+    await lasting[Symbol.asyncDispose]();
+    await server[Symbol.asyncDispose]();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  function settings(pebble: Pebble, more: { http_port?: number; with_binding?: boolean } = {}) {
+    const eab =
+      more.with_binding === true ? { kid: PEBBLE_BINDING.kid, key: new Secret(PEBBLE_BINDING.key) } : undefined;
+    const { directory, ca_file } = pebble;
+    return {
+      ...{ domain: DOMAIN, host: "127.0.0.1", port, tls: undefined },
+      acme: { directory, ca_file, eab, email: "ops@apps.test", http_port: more.http_port },
+    };
+  }
+
+  async function stored() {
+    const { rows } = await sql<{
+      host: string;
+      chain: string | null;
+      version: number;
+      failure: string | null;
+      text: string;
+    }>`
+      select host, chain, version, failure, c::text as text from control.gateway_certificates c order by host`.execute(
+      server.deps.db,
+    );
+    return rows;
+  }
+
+  /** What a client is shown that begins a handshake. */
+  async function shown(servername: string, more: ConnectionOptions = {}, to = port): Promise<PeerCertificate> {
+    return await new Promise((resolve, reject) => {
+      const socket = connect({ host: "127.0.0.1", port: to, servername, ca: lasting.root, ...more }, () => {
+        resolve(socket.getPeerCertificate());
+        socket.destroy();
+      });
+      socket.on("error", reject);
+    });
+  }
+
+  async function get(host: string, headers: Record<string, string>): Promise<number> {
+    return await new Promise((resolve, reject) => {
+      const about = { host: "127.0.0.1", port, path: "/ingest/docs", ca: lasting.root, servername: host, agent: false };
+      const call = request({ ...about, headers: { host, ...headers } }, (answer) => {
+        answer.resume();
+        resolve(answer.statusCode ?? 0);
+      });
+      call.on("error", reject).end();
+    });
+  }
+
+  test("a host has one when its database has a service, without a second port; made-up hosts and empty databases have none", async () => {
+    await using stage = await openGatewayStage(server, { config: settings(lasting), deps: { log } });
+    const key = await stage.makeKey(people.org, people.owner, "caller");
+    const id = await stage.addDatabase(people.org);
+    const empty = await stage.addDatabase(people.org, { name: "empty" });
+    const hostOf = (database: string) =>
+      eventually(() => {
+        const label = stage.gateway.table.byId(database)?.label;
+        expect(label).toBeDefined();
+        return `${label}.${DOMAIN}`;
+      });
+    const host = await hostOf(id);
+    const service = { id: await stage.makeService(people.org, id, "ingest"), database_id: id };
+    await stage.runPod(service, 1);
+    await stage.serve(service.id, 1);
+    await eventually(() => expect(stage.gateway.table.byId(id)?.services[0]?.instance).toBe(1));
+    // of a handshake that begins before there is one: it waits
+    expect(await get(host.toUpperCase(), { host, "x-api-key": key })).toBe(200);
+    expect(await get(host, { "x-api-key": key })).toBe(200);
+    await expect(shown(`made-up.${DOMAIN}`)).rejects.toThrow(/handshake failure/);
+    await expect(shown(await hostOf(empty))).rejects.toThrow(/handshake failure/);
+    const rows = await eventually(async () => {
+      const found = await stored();
+      expect(found[0]?.chain).toContain("BEGIN CERTIFICATE");
+      return found;
+    });
+    expect(rows.map((row) => row.host)).toEqual([host]);
+    expect(rows[0]?.text).not.toContain("PRIVATE KEY");
+    expect(stage.gateway.problems()).toEqual([]);
+    const metrics = await stage.metrics.metrics();
+    expect(metrics).toContain('appdb_gateway_certificates{state="good"} 1');
+    expect(metrics).toContain('appdb_gateway_certificate_orders_total{outcome="issued"} 1');
+    expect(metrics).not.toContain(host);
+    expect(log.lines.filter(({ level }) => level === "error" || level === "warn")).toEqual([]);
+    await sql`delete from control.databases where id = ${empty}`.execute(server.deps.db);
+  });
+
+  test("another gateway shows the same one, orders none, and keeps it for a start without PostgreSQL", async () => {
+    const [other_port = 0] = await findFreePorts(1);
+    const config = { ...settings(lasting), port: other_port };
+    const [before] = await stored();
+    const host = before?.host ?? "";
+    const state_file = join(folder, "gateway.json");
+    const serial = await (async () => {
+      await using _stage = await openGatewayStage(server, { config, deps: { state_file } });
+      return (await shown(host, {}, other_port)).serialNumber;
+    })();
+    expect((await stored())[0]).toEqual(before);
+    expect(statSync(state_file).mode & 0o077).toBe(0);
+    const quiet = createSilentLog();
+    await using down = openDatabase("postgresql:///none?host=/nowhere", quiet);
+    await using notifications = createNotifications(down.pool.options, quiet);
+    const { config: server_config } = server.deps;
+    const master_key = testMasterKey(server_config);
+    const snapshots = createKeySnapshots({ db: down.db, log: quiet, notifications, master_key });
+    const deps = { state_file, db: down.db, notifications, snapshots, log: quiet };
+    await using _second = await openGatewayStage(server, { config, deps });
+    expect((await shown(host, {}, other_port)).serialNumber).toBe(serial);
+  });
+
+  test("another authority is asked at once; one is renewed in time, shown until there is another, and told of when it has ended", async () => {
+    await using passing = await startPebble({ tls_port: 1, http_port, life_s: 8, needs_binding: true });
+    const said = createSilentLog();
+    const [before] = await stored();
+    const host = before?.host ?? "";
+    await using stage = await openGatewayStage(server, {
+      config: settings(passing, { http_port, with_binding: true }),
+      deps: { log: said, certificates: { retry: { first_s: 0.2, most_s: 0.5 } } },
+    });
+    const look = (rejectUnauthorized = true) => shown(host, { ca: passing.root, rejectUnauthorized });
+    const first = await eventually(() => look(), { timeout_ms: 10_000, interval_ms: 100 });
+    const second = await eventually(
+      async () => {
+        const found = await look(false);
+        expect(found.serialNumber).not.toBe(first.serialNumber);
+        return found;
+      },
+      { timeout_ms: 10_000, interval_ms: 100 },
+    );
+    expect(Date.parse(second.valid_from), "it was renewed in time").toBeLessThan(Date.parse(first.valid_to));
+    passing.setNamesFound(false);
+    await eventually(() => expect(look()).rejects.toMatchObject({ code: "CERT_HAS_EXPIRED" }), {
+      ...{ timeout_ms: 12_000, interval_ms: 200 },
+    });
+    await eventually(() =>
+      expect(said.lines.map(({ message }) => message)).toContain(
+        "a host's certificate has ended and could not be renewed: clients refuse it",
+      ),
+    );
+    expect(stage.gateway.problems()).toEqual(["The certificates of 1 hosts of the gateway have ended."]);
+    expect(await stage.metrics.metrics()).toContain('appdb_gateway_certificates{state="ended"} 1');
+    expect((await stored())[0]?.failure).toContain(host);
+    expect(JSON.stringify(said.lines)).not.toContain(PEBBLE_BINDING.key);
+    passing.setNamesFound(true);
+    await eventually(() => look(), { timeout_ms: 6_000, interval_ms: 50 });
+    await eventually(() => expect(stage.gateway.problems()).toEqual([]));
+    const plain = (path: string, asked: string, method = "GET") =>
+      new Promise<[number, string | undefined]>((resolve, reject) => {
+        const headers = { host: asked };
+        requestHttp({ host: "127.0.0.1", port: http_port, path, method, headers, agent: false }, (answer) => {
+          answer.resume();
+          resolve([answer.statusCode ?? 0, answer.headers.location]);
+        })
+          .on("error", reject)
+          .end();
+      });
+    expect(await plain("/ingest/docs?a=b", host)).toEqual([308, `https://${host}:${port}/ingest/docs?a=b`]);
+    expect(await plain("/x", `made-up.${DOMAIN}`)).toEqual([308, `https://made-up.${DOMAIN}:${port}/x`]);
+    expect(await plain("/x", "evil.test")).toEqual([404, undefined]);
+    expect(await plain("/x", host, "POST")).toEqual([404, undefined]);
+    expect(await plain("/.well-known/acme-challenge/none", host)).toEqual([404, undefined]);
+  });
+});

@@ -1,0 +1,154 @@
+import { Secret } from "@appdb/adapters/secret";
+import { sql } from "kysely";
+import type { Envelope } from "../../control-plane/secrets/envelope.ts";
+import type { MasterKey } from "../../control-plane/secrets/master-key.ts";
+import type { Database, Tx } from "../../database/pool.ts";
+import type { Challenge, KeyedCertificate } from "./acme-orders.ts";
+
+/** Which host of which database. */
+export interface CertifiedHost {
+  readonly database_id: string;
+  readonly org_id: string;
+  readonly host: string;
+}
+
+export interface HostChallenge extends Challenge {
+  readonly host: string;
+}
+
+/** What is stored of a host: its key stays sealed until it is shown. */
+export interface StoredCertificate extends CertifiedHost {
+  readonly chain: string | null;
+  readonly data_key_id: string | null;
+  readonly sealed_key: Buffer | null;
+  readonly challenge: HostChallenge | null;
+  /** Whether it is of the authority that is asked now. */
+  readonly is_current: boolean;
+  /** Whether nothing forbids an order now, by the clock of PostgreSQL. */
+  readonly may_order: boolean;
+  readonly version: number;
+}
+
+export interface CertificateStoreDeps {
+  readonly db: Database;
+  readonly envelope: Envelope;
+  readonly master_key: MasterKey;
+}
+
+/** No secret is called so: theirs are names of environment variables. */
+const NAME = "key of the certificate";
+const ACCOUNT_BOUND = "account of ACME";
+/** One process orders at a time. Any two numbers that nothing else locks. */
+const LOCK = [7_341_908, 1] as const;
+
+/** Certificates of hosts below a domain, by one authority, in PostgreSQL: private keys are sealed under the data key of their database. */
+export class CertificateStore {
+  readonly #deps: CertificateStoreDeps;
+  readonly #directory: string;
+
+  constructor(deps: CertificateStoreDeps, directory: string) {
+    this.#deps = deps;
+    this.#directory = directory;
+  }
+
+  /** Of all databases, or of one. */
+  async read(database_id?: string): Promise<StoredCertificate[]> {
+    const { rows } = await sql<StoredCertificate>`
+      select c.database_id, d.org_id, c.host, c.chain, c.data_key_id, c.sealed_key, c.challenge, c.version,
+        c.next_order_at <= now() or c.asked_directory <> ${this.#directory} as may_order, c.directory = ${this.#directory} as is_current
+      from control.gateway_certificates c join control.databases d on d.id = c.database_id
+      where ${database_id === undefined ? sql`true` : sql`d.id = ${database_id}`}`.execute(this.#deps.db);
+    return rows;
+  }
+
+  /** @throws master_key_wrong */
+  async openKey({ data_key_id, database_id, org_id, sealed_key }: StoredCertificate): Promise<Secret | undefined> {
+    if (data_key_id === null || sealed_key === null) return undefined;
+    const { db, envelope } = this.#deps;
+    return await envelope.open(db, { org_id, database_id }, NAME, { data_key_id, sealed: sealed_key });
+  }
+
+  /** Tells all gateways what the authority wants to see. */
+  async showChallenge({ database_id, host }: CertifiedHost, challenge: Challenge): Promise<void> {
+    const told: HostChallenge = { ...challenge, host };
+    await sql`insert into control.gateway_certificates as c (database_id, host, directory, asked_directory, challenge)
+      values (${database_id}, ${host}, ${this.#directory}, ${this.#directory}, ${JSON.stringify(told)})
+      on conflict (database_id) do update set challenge = excluded.challenge, version = c.version + 1`.execute(
+      this.#deps.db,
+    );
+  }
+
+  /** No other is ordered before `wait_s`, whatever a clock says: authorities count orders. */
+  async keep({ database_id, host, org_id }: CertifiedHost, made: KeyedCertificate, wait_s: number): Promise<void> {
+    const { db, envelope } = this.#deps;
+    await db.transaction().execute(async (tx) => {
+      const { data_key_id, sealed } = await envelope.seal(tx, { org_id, database_id }, NAME, made.key);
+      await sql`insert into control.gateway_certificates as c
+          (database_id, host, directory, asked_directory, chain, data_key_id, sealed_key, next_order_at)
+        values (${database_id}, ${host}, ${this.#directory}, ${this.#directory}, ${made.chain}, ${data_key_id}, ${sealed},
+          now() + ${wait_s} * interval '1 s')
+        on conflict (database_id) do update set host = excluded.host, directory = excluded.directory, chain = excluded.chain,
+          data_key_id = excluded.data_key_id, sealed_key = excluded.sealed_key, next_order_at = excluded.next_order_at,
+          asked_directory = excluded.asked_directory,
+          challenge = null, failures = 0, failure = null, version = c.version + 1`.execute(tx);
+    });
+  }
+
+  /** Writes down that an order failed; the next may come after `first_s`, doubled with each failure up to `most_s`. Answers when, in s. */
+  async fail(
+    { database_id, host }: CertifiedHost,
+    failure: string,
+    { first_s, most_s }: { readonly first_s: number; readonly most_s: number },
+  ): Promise<number> {
+    const { rows } = await sql<{ wait_s: number }>`
+      insert into control.gateway_certificates as c (database_id, host, directory, asked_directory, failures, failure, next_order_at)
+      values (${database_id}, ${host}, ${this.#directory}, ${this.#directory}, 1, ${failure}, now() + ${first_s} * interval '1 s')
+      on conflict (database_id) do update set failures = least(c.failures + 1, 1000), failure = excluded.failure, challenge = null,
+        asked_directory = excluded.asked_directory, version = c.version + 1, next_order_at = now() + least(${first_s} * 2 ^ least(c.failures, 30), ${most_s}) * interval '1 s'
+      returning extract(epoch from next_order_at - now())::float as wait_s`.execute(this.#deps.db);
+    return rows[0]?.wait_s ?? first_s;
+  }
+
+  /** The key of the account at the authority, made when there is none that can be opened. */
+  async findAccountKey(make: () => Promise<string>): Promise<string> {
+    const { db, master_key } = this.#deps;
+    return await db.transaction().execute(async (tx) => {
+      const kept = await this.#readAccount(tx);
+      if (kept !== undefined) return kept;
+      const key = await make();
+      const wrapped = master_key.wrap(Buffer.from(key), `${ACCOUNT_BOUND} ${this.#directory}`);
+      await sql`insert into control.acme_accounts (directory, master_key_id, wrapped)
+        values (${this.#directory}, ${master_key.id}, ${wrapped})
+        on conflict (directory) do update set master_key_id = excluded.master_key_id, wrapped = excluded.wrapped`.execute(
+        tx,
+      );
+      return key;
+    });
+  }
+
+  async #readAccount(tx: Tx): Promise<string | undefined> {
+    const { master_key } = this.#deps;
+    const { rows } = await sql<{ master_key_id: string; wrapped: Buffer }>`
+      select master_key_id, wrapped from control.acme_accounts where directory = ${this.#directory}
+        and master_key_id = ${master_key.id}`.execute(tx);
+    const row = rows[0];
+    return row && new Secret(master_key.unwrap(row, `${ACCOUNT_BOUND} ${this.#directory}`).toString()).reveal();
+  }
+
+  /** Does the work unless another process is at it, and answers whether it did; whichever way this one ends, the next can begin. */
+  async whileAlone(work: () => Promise<void>): Promise<boolean> {
+    return await this.#deps.db.connection().execute(async (connection) => {
+      const [group, one] = LOCK;
+      const { rows } = await sql<{ got: boolean }>`select pg_try_advisory_lock(${group}, ${one}) as got`.execute(
+        connection,
+      );
+      if (rows[0]?.got !== true) return false;
+      try {
+        await work();
+        return true;
+      } finally {
+        await sql`select pg_advisory_unlock(${group}, ${one})`.execute(connection);
+      }
+    });
+  }
+}

@@ -1,0 +1,105 @@
+import { X509Certificate } from "node:crypto";
+import { createSecureContext, type SecureContext, type TLSSocket } from "node:tls";
+import type { KeyedCertificate } from "./acme-orders.ts";
+
+/** The protocol that an authority names when it looks whether a host is ours. */
+const ACME_PROTOCOL = "acme-tls/1";
+const PROTOCOLS = ["h2", "http/1.1"] as const;
+
+/** A certificate in use. Times are ms since 1970. */
+export interface ShownCertificate extends KeyedCertificate {
+  readonly begins_at: number;
+  readonly ends_at: number;
+}
+
+/** What is shown in handshakes: all of it is in memory. */
+export interface HostCertificates {
+  get(host: string): ShownCertificate | undefined;
+  all(): Iterable<readonly [host: string, certificate: ShownCertificate]>;
+  set(host: string, certificate: KeyedCertificate): ShownCertificate;
+  forget(host: string): void;
+  /** What an authority is shown at the host; undefined when it has seen it. */
+  setProof(host: string, proof: KeyedCertificate | undefined): void;
+  /** For the server: which certificate a client is shown that names a host. */
+  readonly SNICallback: (
+    this: TLSSocket,
+    name: string,
+    done: (error: Error | null, context?: SecureContext) => void,
+  ) => void;
+  /** For the server: which protocol is spoken. */
+  readonly ALPNCallback: (
+    this: TLSSocket,
+    asked: { readonly servername: string; readonly protocols: readonly string[] },
+  ) => string | undefined;
+}
+
+export interface HostCertificatesDeps {
+  /** Whether there may be a certificate for the host, though there is none yet. */
+  isExpected(host: string): boolean;
+  /** How long a handshake waits for one. */
+  readonly wait_ms: number;
+}
+
+export function createHostCertificates({ isExpected, wait_ms }: HostCertificatesDeps): HostCertificates {
+  const shown = new Map<string, ShownCertificate & { readonly context: SecureContext }>();
+  const proofs = new Map<string, SecureContext>();
+  const waiting = new Map<string, Set<() => void>>();
+  const authorities = new WeakSet<TLSSocket>();
+  const waitFor = (host: string, resume: () => void) => {
+    const set = waiting.get(host) ?? new Set();
+    waiting.set(host, set);
+    const go = () => {
+      clearTimeout(timer);
+      set.delete(go);
+      if (set.size === 0 && waiting.get(host) === set) waiting.delete(host);
+      resume();
+    };
+    const timer = setTimeout(go, wait_ms);
+    set.add(go);
+  };
+  return {
+    get: (host) => shown.get(host),
+    all: () => shown.entries(),
+    set(host, certificate) {
+      const made = {
+        ...certificate,
+        ...readCertificateDates(certificate),
+        context: createSecureContext({ cert: certificate.chain, key: certificate.key, minVersion: "TLSv1.2" }),
+      };
+      shown.set(host, made);
+      for (const resume of [...(waiting.get(host) ?? [])]) resume();
+      return made;
+    },
+    forget(host) {
+      shown.delete(host);
+    },
+    setProof(host, proof) {
+      if (proof === undefined) proofs.delete(host);
+      else proofs.set(host, createSecureContext({ cert: proof.chain, key: proof.key }));
+    },
+    SNICallback(name, done) {
+      const host = name.toLowerCase();
+      const found = shown.get(host)?.context;
+      const proof = proofs.get(host);
+      // TLS 1.3 has said its protocol by now, TLS 1.2 says it later: there is nothing else to show then
+      const is_early = this.getProtocol() === "TLSv1.2";
+      if (proof !== undefined && (authorities.has(this) || (is_early && found === undefined))) return done(null, proof);
+      if (found !== undefined || !isExpected(host)) return done(null, found);
+      waitFor(host, () => done(null, shown.get(host)?.context));
+    },
+    ALPNCallback({ servername, protocols }) {
+      if (!protocols.includes(ACME_PROTOCOL)) return PROTOCOLS.find((name) => protocols.includes(name));
+      const proof = proofs.get(String(servername).toLowerCase());
+      if (proof === undefined) return undefined;
+      authorities.add(this);
+      this.setKeyCert(proof);
+      return ACME_PROTOCOL;
+    },
+  };
+}
+
+/** Of the first of a chain, in ms since 1970. */
+export function readCertificateDates({ chain }: KeyedCertificate): Pick<ShownCertificate, "begins_at" | "ends_at"> {
+  const { validFrom, validTo } = new X509Certificate(chain);
+  return { begins_at: Date.parse(validFrom), ends_at: Date.parse(validTo) };
+}

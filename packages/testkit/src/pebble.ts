@@ -1,0 +1,161 @@
+import { execFile, spawn } from "node:child_process";
+import { createSocket } from "node:dgram";
+import { once } from "node:events";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { request } from "node:https";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { delimiter, join } from "node:path";
+import { promisify } from "node:util";
+import { eventually } from "./eventually.ts";
+
+/** Waits on its standard input: whichever way the tests end, killed ones included, the pipe closes and the server ends. */
+const GUARD = `
+pebble -config "$1/pebble.json" -dnsserver "$2" >"$1/log" 2>&1 </dev/null &
+server=$!
+read -r _
+kill "$server"
+wait "$server"
+`;
+/** "kid-1" of an account that the authority knows: at least 256 bits. */
+export const PEBBLE_BINDING = { kid: "kid-1", key: Buffer.alloc(48, "binding").toString("base64url") } as const;
+
+export interface PebbleOptions {
+  /** Where it looks for tokens, and where for proofs in a handshake. */
+  readonly http_port: number;
+  readonly tls_port: number;
+  /** Of the certificates that it makes. */
+  readonly life_s?: number;
+  /** Takes only accounts that are bound to `PEBBLE_BINDING`. */
+  readonly needs_binding?: boolean;
+}
+
+/** A certificate authority of the test's own, which really looks at the hosts: every name leads to 127.0.0.1. */
+export interface Pebble extends AsyncDisposable {
+  readonly directory: string;
+  /** File, PEM: who vouches for the directory's https. */
+  readonly ca_file: string;
+  /** PEM: who vouches for the certificates that it makes. */
+  readonly root: string;
+  /** Whether names are found; nothing can be looked at otherwise. */
+  setNamesFound(are_found: boolean): void;
+}
+
+/** Why there is no authority here: tests that need one are skipped then and say so; with PEBBLE=required, which .ci/run sets, they fail. */
+export function whyNoPebble(): string | undefined {
+  const is_there = (process.env.PATH ?? "").split(delimiter).some((folder) => existsSync(join(folder, "pebble")));
+  if (is_there || process.env.PEBBLE === "required") return undefined;
+  const why = "there is no pebble on the PATH";
+  process.stderr.write(`\nSKIPPED: ${why}, so no certificate was ordered.\n\n`);
+  return why;
+}
+
+/** Starts one; it ends with this process at the latest. */
+export async function startPebble(options: PebbleOptions): Promise<Pebble> {
+  const folder = mkdtempSync(join(tmpdir(), "pebble-"));
+  const names = await serveNames();
+  const [port, management_port] = await findFreePorts(2);
+  const cert = join(folder, "cert.pem");
+  const key = join(folder, "key.pem");
+  const subject = ["-subj", "/CN=pebble", "-addext", "subjectAltName=IP:127.0.0.1", "-days", "2", "-nodes"];
+  const kind = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"];
+  await promisify(execFile)("openssl", [...kind, ...subject, "-keyout", key, "-out", cert]);
+  const config = {
+    listenAddress: `127.0.0.1:${port}`,
+    managementListenAddress: `127.0.0.1:${management_port}`,
+    ...{ certificate: cert, privateKey: key, httpPort: options.http_port, tlsPort: options.tls_port },
+    externalAccountBindingRequired: options.needs_binding === true,
+    externalAccountMACKeys: { [PEBBLE_BINDING.kid]: PEBBLE_BINDING.key },
+    certificateValidityPeriod: options.life_s ?? 86_400 * 90,
+  };
+  writeFileSync(join(folder, "pebble.json"), JSON.stringify({ pebble: config }));
+  const guard = spawn("/bin/sh", ["-c", GUARD, "pebble", folder, `127.0.0.1:${names.port}`], {
+    // it looks at hosts at once; each look is a real one
+    env: { ...process.env, PEBBLE_VA_NOSLEEP: "1", PEBBLE_AUTHZREUSE: "0" },
+    // the shell tells of what it ends
+    stdio: ["pipe", "ignore", "ignore"],
+  });
+  const ended = once(guard, "exit");
+  const ca = readFileSync(cert, "utf8");
+  const stop = async () => {
+    guard.stdin.end();
+    await ended;
+    names.close();
+    rmSync(folder, { recursive: true, force: true });
+  };
+  try {
+    const root = await eventually(() => get(`https://127.0.0.1:${management_port}/roots/0`, ca), {
+      timeout_ms: 10_000,
+    });
+    return {
+      directory: `https://127.0.0.1:${port}/dir`,
+      ca_file: cert,
+      root,
+      setNamesFound: names.setFound,
+      [Symbol.asyncDispose]: stop,
+    };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+/** Ports that nothing listens at now. */
+export async function findFreePorts(count: number): Promise<number[]> {
+  const servers = Array.from({ length: count }, () => createServer().listen(0, "127.0.0.1"));
+  const ports = await Promise.all(
+    servers.map(async (server) => {
+      await once(server, "listening");
+      const address = server.address();
+      return address === null || typeof address === "string" ? 0 : address.port;
+    }),
+  );
+  await Promise.all(servers.map((server) => new Promise((resolve) => void server.close(resolve))));
+  return ports;
+}
+
+const HEADER_BYTES = 12;
+const TYPE_A = 1;
+
+/** A name server (RFC 1035) that knows one answer: 127.0.0.1, or that there is no such name. */
+async function serveNames() {
+  let are_found = true;
+  const socket = createSocket("udp4");
+  socket.on("message", (query, from) => {
+    let end = HEADER_BYTES;
+    while ((query[end] ?? 0) !== 0) end += (query[end] ?? 0) + 1;
+    const question = query.subarray(HEADER_BYTES, end + 5);
+    const is_answered = are_found && query.readUInt16BE(end + 1) === TYPE_A;
+    const header = Buffer.alloc(HEADER_BYTES);
+    query.copy(header, 0, 0, 2);
+    // an answer, recursion available; 3: no such name
+    header.writeUInt16BE(0x8180 | (are_found ? 0 : 3), 2);
+    header.writeUInt16BE(1, 4);
+    header.writeUInt16BE(is_answered ? 1 : 0, 6);
+    // its name is that of the question, class IN, kept for no time, four bytes
+    const answer = Buffer.from([0xc0, HEADER_BYTES, 0, TYPE_A, 0, 1, 0, 0, 0, 0, 0, 4, 127, 0, 0, 1]);
+    socket.send(Buffer.concat(is_answered ? [header, question, answer] : [header, question]), from.port, from.address);
+  });
+  socket.bind(0, "127.0.0.1");
+  await once(socket, "listening");
+  return {
+    port: socket.address().port,
+    setFound: (found: boolean) => {
+      are_found = found;
+    },
+    close: () => socket.close(),
+  };
+}
+
+async function get(url: string, ca: string): Promise<string> {
+  return await new Promise((resolve, reject) => {
+    const call = request(url, { ca, agent: false }, (answer) => {
+      let text = "";
+      answer.on("data", (piece) => {
+        text += piece;
+      });
+      answer.on("end", () => (answer.statusCode === 200 ? resolve(text) : reject(new Error(text))));
+    });
+    call.on("error", reject).end();
+  });
+}
