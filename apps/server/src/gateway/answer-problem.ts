@@ -1,4 +1,5 @@
 import type { OutgoingHttpHeaders } from "node:http";
+import { corsHeaders, preflightHeaders } from "@appdb/adapters/http/cors";
 import { AppError, toProblem } from "@appdb/contract/errors";
 import { type Exchange, isGone, REQUEST_ID } from "./exchange.ts";
 
@@ -6,9 +7,13 @@ import { type Exchange, isGone, REQUEST_ID } from "./exchange.ts";
 const LINGER_MS = 2_000;
 
 /** Answers with a problem; what is no AppError becomes `internal_error` without its inner text. Answers its status. */
-export function answerProblem(exchange: Pick<Exchange, "req" | "res" | "id" | "headers">, error: unknown): number {
+export function answerProblem(
+  exchange: Pick<Exchange, "req" | "res" | "id" | "headers" | "cors">,
+  error: unknown,
+): number {
   const { req, res, id } = exchange;
   const problem = toProblem(error, id);
+  const cors = corsOf(exchange);
   if (res.headersSent || isGone(exchange)) {
     res.destroy();
     return problem.status;
@@ -16,6 +21,7 @@ export function answerProblem(exchange: Pick<Exchange, "req" | "res" | "id" | "h
   const body = Buffer.from(JSON.stringify(problem));
   const headers: OutgoingHttpHeaders = {
     ...exchange.headers,
+    ...cors,
     [REQUEST_ID]: id,
     "content-type": "application/problem+json; charset=utf-8",
     "content-length": body.length,
@@ -30,6 +36,27 @@ export function answerProblem(exchange: Pick<Exchange, "req" | "res" | "id" | "h
   res.end(body);
   if (has_more) endLate(exchange);
   return problem.status;
+}
+
+const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"] as const;
+
+/**
+ * Answers a page's browser that asks what it may send to a service which cannot say so itself now: else the page would not even learn
+ * that. Undefined for other requests, and for services that say nothing of other origins.
+ */
+export function answerPreflight({ cors, headers, req, res }: Exchange): number | undefined {
+  const { origin } = req.headers;
+  if (req.method !== "OPTIONS" || cors == null || origin === undefined || res.headersSent) return undefined;
+  if (req.headers["access-control-request-method"] === undefined) return undefined;
+  res.writeHead(204, { ...headers, ...preflightHeaders(origin, METHODS, cors) });
+  res.end();
+  return 204;
+}
+
+/** A page that may read the service's answers may read why there is none. */
+function corsOf({ cors, req }: Pick<Exchange, "cors" | "req">): Record<string, string> {
+  const { origin } = req.headers;
+  return cors == null || origin === undefined ? {} : corsHeaders(origin, cors);
 }
 
 function endLate({ req }: Pick<Exchange, "req">): void {

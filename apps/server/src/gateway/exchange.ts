@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeader, OutgoingHttpHeaders } from "node:http";
 import type { Http2ServerRequest } from "node:http2";
 import type { Writable } from "node:stream";
+import type { ManifestCors } from "@appdb/contract/manifest";
 import type { RoutedDatabase } from "./routing-table.ts";
 
 /** HTTP/1.1 and HTTP/2 alike. */
@@ -28,6 +29,8 @@ export interface Exchange {
   /** The client waits to be told to go on before it sends its body. */
   readonly awaits_continue: boolean;
   database: RoutedDatabase | undefined;
+  /** Of the service that is asked for: what it says of pages of other origins. */
+  cors?: ManifestCors | null | undefined;
   /** Within the database; empty while nobody knows. */
   service: string;
   /** Its id; empty likewise. */

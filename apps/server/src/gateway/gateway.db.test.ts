@@ -120,6 +120,45 @@ describe("a request to a service", () => {
     );
   });
 
+  test("is refused in words that a page may read whose origin the router names, and its browser is answered without a key", async () => {
+    const { url, service } = await openService();
+    const cors = { origins: ["https://app.example"], methods: null, headers: null, credentials: false, max_age_s: 60 };
+    await server.deps.db
+      .insertInto("control.releases")
+      .values({
+        ...{ service_id: service.id, number: 1, tree: null, environment: null, app_file: "app.py", workers: 1 },
+        ...{ manifest: JSON.stringify({ services: [{ name: "ingest", cors }] }), changes: "[]", created_by: "a test" },
+      })
+      .execute();
+    await stage.serve(service.id, null);
+    await stage.serve(service.id, 1);
+    await eventually(() =>
+      expect(stage.gateway.table.byId(service.database_id)?.services[0]).toMatchObject({ instance: 1, cors }),
+    );
+    const allowed = async (origin: string, init: RequestInit = {}) => {
+      const answer = await fetch(`${url}/docs`, { ...init, headers: { origin, ...init.headers } });
+      await answer.arrayBuffer();
+      return [answer.status, answer.headers.get("access-control-allow-origin")];
+    };
+    expect(await allowed("https://app.example")).toEqual([401, "https://app.example"]);
+    expect(await allowed("https://other.example")).toEqual([401, null]);
+    await stage.serve(service.id, null);
+    await server.deps.db
+      .updateTable("control.services")
+      .set({ desired: JSON.stringify({ release: 1, is_running: false, restarts: 0 }), generation: 2 })
+      .where("id", "=", service.id)
+      .execute();
+    const asked = { method: "OPTIONS", headers: { "access-control-request-method": "POST" } };
+    await eventually(async () =>
+      expect(await allowed("https://app.example", asked)).toEqual([204, "https://app.example"]),
+    );
+    expect(await allowed("https://app.example", { headers: { "x-api-key": key } })).toEqual([
+      503,
+      "https://app.example",
+    ]);
+    expect(await allowed("https://other.example", asked)).toEqual([204, null]);
+  });
+
   test("is refused within a second of its key's end", async () => {
     const { url } = await openService();
     const short = await stage.makeKey(people.org, people.owner, "short");

@@ -2,7 +2,7 @@ import { keyAllows, type Verified } from "@appdb/adapters/keys/key-verifier";
 import { AppError } from "@appdb/contract/errors";
 import type { Logger } from "@appdb/engine/ports";
 import type { GatewayLimits } from "../config-gateway.ts";
-import { answerProblem } from "./answer-problem.ts";
+import { answerPreflight, answerProblem } from "./answer-problem.ts";
 import type { DatabaseKeys } from "./database-keys.ts";
 import { type Exchange, type GatewayRequest, isGone } from "./exchange.ts";
 import type { PodAgents } from "./pod-agents.ts";
@@ -49,7 +49,7 @@ export async function handleRequest(deps: HandleDeps, exchange: Exchange): Promi
     if (!(error instanceof AppError)) {
       deps.log.error({ err: error, req: exchange.id }, "the gateway failed at a request");
     }
-    return answerProblem(exchange, error);
+    return answerPreflight(exchange) ?? answerProblem(exchange, error);
   }
 }
 
@@ -61,6 +61,7 @@ async function routeRequest(deps: HandleDeps, exchange: Exchange): Promise<Sent>
   const query = url.indexOf("?");
   const path = query < 0 ? url : url.slice(0, query);
   const found = deps.table.find(database, path);
+  exchange.cors = found?.service.cors;
   if (found === undefined || !isOpen(exchange, found)) await checkKey(deps, exchange, database, found);
   if (found === undefined) throw refusals.noService(path);
   exchange.service = found.service.name;

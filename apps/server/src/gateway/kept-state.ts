@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { writePrivateFile } from "@appdb/adapters/processes/private-files";
+import { serviceSchema } from "@appdb/contract/manifest";
 import { DATABASE_STATES } from "@appdb/contract/routes/control-databases";
 import { SERVICE_STATES } from "@appdb/contract/routes/control-services";
 import type { Logger } from "@appdb/engine/ports";
@@ -18,6 +19,7 @@ const databaseSchema = z.object({
       ...{ id: z.string(), name: z.string(), state: z.enum(SERVICE_STATES) },
       instance: z.int().nullable(),
       is_wanted: z.boolean(),
+      cors: serviceSchema.shape.cors,
     }),
   ),
 });

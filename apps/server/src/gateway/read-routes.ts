@@ -10,6 +10,8 @@ export async function readRoutes(db: Database, id?: string): Promise<RoutedDatab
       d.gateway_label as label, d.gateway_port as port,
       coalesce((select json_agg(json_build_object(
           'id', s.id, 'name', s.name, 'state', s.state, 'instance', (s.observed ->> 'instance')::int,
+          'cors', (select r.cors from control.releases r where r.service_id = s.id
+            and r.number = coalesce(s.observed ->> 'release', s.desired ->> 'release')::int),
           'is_wanted', coalesce((s.desired ->> 'is_running')::boolean, false)) order by s.name)
         from control.services s where s.database_id = d.id and not s.is_pruned), '[]') as services
     from control.databases d join control.organizations o on o.id = d.org_id

@@ -1,3 +1,4 @@
+import type { ManifestCors } from "@appdb/contract/manifest";
 import type { DatabaseState } from "@appdb/contract/routes/control-databases";
 import type { ServiceState } from "@appdb/contract/routes/control-services";
 
@@ -11,6 +12,8 @@ export interface RoutedService {
   readonly instance: number | null;
   /** It shall run while its database is awake. */
   readonly is_wanted: boolean;
+  /** Which pages of other origins may read what it answers; null or absent: it says nothing of them. */
+  readonly cors?: ManifestCors | null | undefined;
 }
 
 /** A database as the gateway sees it: plain data, which is kept over a start without PostgreSQL. */

@@ -1,7 +1,8 @@
 import type { ManifestCors } from "@appdb/contract/manifest";
 
 const LOOPBACK_ORIGIN = /^https?:\/\/(localhost|[\w-]+\.localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?$/;
-const EXPOSED = "x-request-id, x-cell-errors, link, etag, retry-after, server-timing, idempotency-replayed";
+const EXPOSED =
+  "x-request-id, x-cell-errors, link, etag, retry-after, server-timing, idempotency-replayed, ratelimit, ratelimit-policy";
 const KNOWN_HEADERS =
   "content-type, x-request-id, x-api-key, authorization, prefer, idempotency-key, if-none-match, last-event-id";
 
