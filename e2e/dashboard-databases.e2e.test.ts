@@ -13,6 +13,7 @@ import { expectExit, writeFile } from "./support/served.ts";
 
 const APP = `
 import appdb as db
+from appdb.serving import Router
 
 Base = db.model_base()
 
@@ -22,6 +23,10 @@ class Docs(Base, name="docs"):
     title: db.String
     meta: db.Json | None
     shout = title.upper() + "!"
+
+
+ingest = Router()
+ingest.add_insert_route(Docs, path="/docs", inputs=[Docs.id, Docs.title, Docs.meta], outputs=[Docs.id, Docs.shout])
 `;
 
 /** One journey, each test going on where the last one ended. */
@@ -123,6 +128,68 @@ describe.skipIf(NO_BROWSER)("databases in the dashboard", () => {
     expect(await page.evaluate<string>("document.activeElement?.textContent ?? ''")).toBe("Open row 9007199254740993");
   });
 
+  test("a service's route is called by a form, with a key made for it, and what does not fit is said at its field", async () => {
+    const { page, open, button } = stage;
+    await type("service", "update", "app.py", "cloud://acme:main", "-f");
+    await open("/orgs/acme");
+    await page.getByRole("link", { name: "Call ingest" }).click();
+    await button("Make a key for an hour").click();
+    await page.getByText("may call this service alone").waitFor();
+    await page.getByLabel("id", { exact: true }).fill("many");
+    await page.getByLabel("meta", { exact: true }).fill("{");
+    await button("Call").click();
+    await page.getByText("This is no JSON yet.").waitFor();
+    await page.getByLabel("meta", { exact: true }).fill('{"n": 1.50}');
+    await button("Call").click();
+    const answer = page.getByRole("region", { name: "Answer" });
+    await answer.getByText("Status 422").waitFor();
+    await page.getByText(/many/).first().waitFor();
+    expect(await page.getByLabel("id", { exact: true }).getAttribute("aria-invalid")).toBe("true");
+    expect(await findBarriers(page)).toEqual([]);
+    await page.getByLabel("id", { exact: true }).fill("9007199254740995");
+    await page.getByLabel("title", { exact: true }).fill("called");
+    await button("Call").click();
+    await answer.getByText("Status 200").waitFor();
+    await answer.getByText('"id": 9007199254740995').waitFor();
+    await answer.getByText('"shout": "CALLED!"').waitFor();
+    await page.getByText("$SERVICE_API_KEY").waitFor();
+    await takePicture(page, "call");
+    expect(await page.content()).not.toMatch(/sk_[a-z0-9]{12}_/);
+    expect(await page.evaluate<string>("JSON.stringify([{ ...localStorage }, { ...sessionStorage }])")).not.toContain(
+      "sk_",
+    );
+  });
+
+  test("the answer leads to what the log has of the request; requests, errors and times are counted by route", async () => {
+    const { page } = stage;
+    const id = (await page.getByRole("region", { name: "Answer" }).getByRole("link").textContent()) ?? "";
+    await page.getByRole("link", { name: id }).click();
+    const log = page.getByRole("region", { name: "Log of the service" });
+    await log.getByText(id).first().waitFor();
+    expect(await page.getByLabel("With the text").inputValue()).toBe(id);
+    const counted = page.getByRole("region", { name: "Requests by route" }).getByRole("row", { name: /^POST \/docs/ });
+    await expect.poll(() => counted.textContent(), { timeout: 15_000 }).toMatch(/^POST \/docs21 \(50 %\)0[\d.]+ ms/);
+    await page
+      .getByRole("img", { name: /^Requests a minute: 2 requests in 60 minutes, 1 refused, 0 failed/ })
+      .waitFor();
+    await takePicture(page, "service");
+  });
+
+  test("a service goes back to a former release, which it then runs", async () => {
+    const { page, place, open, button } = stage;
+    writeFile(place, "app.py", `${APP}ingest.add_delete_route(Docs, path="/docs/delete", match_columns=[Docs.id])\n`);
+    await type("db", "update", "cloud://acme:main", "-f");
+    await type("service", "update", "app.py", "cloud://acme:main", "-f");
+    await open("/orgs/acme/databases/main/services/ingest");
+    await page.getByRole("link", { name: "Call POST /docs/delete" }).waitFor();
+    await button("Go back to release 1").click();
+    const dialog = page.getByRole("dialog", { name: "Have ingest run release 1 again?" });
+    await dialog.getByText("cli service rollback cloud://acme:main/ingest --to 1", { exact: true }).waitFor();
+    await dialog.getByRole("button", { name: "Go back" }).click();
+    await page.getByRole("row", { name: /^1 ?runs/ }).waitFor();
+    await page.getByRole("link", { name: "Call POST /docs/delete" }).waitFor({ state: "detached" });
+  });
+
   test("it is put to sleep and woken by buttons, and reading its tables does not wake it", async () => {
     const { page, open, button } = stage;
     await open("/orgs/acme/databases/main");
@@ -213,6 +280,9 @@ const PAGES = [
   "/orgs/acme/databases/main/tables",
   "/orgs/acme/databases/main/tables/docs",
   "/orgs/acme/databases/main/logs",
+  "/orgs/acme/databases/main/services",
+  "/orgs/acme/databases/main/services/ingest",
+  "/orgs/acme/databases/main/services/ingest/call",
   "/orgs/acme/databases/staging",
   "/orgs/acme/databases/staging/tables",
   "/orgs/acme/databases/nowhere",

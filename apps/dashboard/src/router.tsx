@@ -162,8 +162,18 @@ const databaseServices = createRoute({
 const databaseService = createRoute({
   getParentRoute: () => database,
   path: "/services/$service",
+  validateSearch: (search: Search): { text?: string; minutes?: string; of?: string } =>
+    pick(search, "text", "minutes", "of"),
   loader: ({ context: { api, queries }, params }) => queries.ensureQueryData(hostedServiceQuery(api, params)),
   component: lazyRouteComponent(() => import("./routes/service-page.tsx"), "ServicePage"),
+  errorComponent: InnerProblemPage,
+});
+const databaseServiceCall = createRoute({
+  getParentRoute: () => database,
+  path: "/services/$service/call",
+  validateSearch: (search: Search): { route?: string } => pick(search, "route"),
+  loader: ({ context: { api, queries }, params }) => queries.ensureQueryData(hostedServiceQuery(api, params)),
+  component: lazyRouteComponent(() => import("./routes/call-page.tsx"), "CallPage"),
   errorComponent: InnerProblemPage,
 });
 const operations = createRoute({
@@ -198,6 +208,7 @@ const tree = root.addChildren([
         databaseTable,
         databaseServices,
         databaseService,
+        databaseServiceCall,
         databaseLogs,
       ]),
     ]),

@@ -7,9 +7,10 @@ import { useList } from "../api/use-list.ts";
 import { CreateDatabaseDialog } from "../features/databases/create-database-dialog.tsx";
 import { refreshMs } from "../features/databases/database-state.tsx";
 import { DatabasesTable } from "../features/databases/databases-table.tsx";
-import { FirstSteps } from "../features/databases/first-steps.tsx";
+import { CallServices, FirstSteps } from "../features/databases/first-steps.tsx";
 import { DisplayNameForm } from "../features/organizations/display-name-form.tsx";
 import { may, useOrg } from "../features/organizations/use-org.ts";
+import { useServices } from "../features/services/use-service.ts";
 import { Badge } from "../ui/badge.tsx";
 import { Button } from "../ui/button.tsx";
 import { Command } from "../ui/command.tsx";
@@ -28,7 +29,9 @@ export function OverviewPage() {
   );
   const address = useQuery(serviceQuery(useApi())).data?.dashboard_url;
   const main = databases.items?.find((database) => database.name === "main");
-  const is_unused = databases.items !== undefined && (main === undefined || main.project === null);
+  const services = useServices(org.name, "main", main !== undefined).items;
+  const callable = services?.filter(({ endpoint, routes }) => endpoint !== null && routes.length > 0) ?? [];
+  const is_unused = databases.items !== undefined && (main === undefined || services?.length === 0);
   return (
     <Page
       title={org.display_name}
@@ -60,6 +63,11 @@ export function OverviewPage() {
           <Command text={`cli db list --org ${org.name}`} />
         </p>
       </Section>
+      {callable.length > 0 && (
+        <Section title="Call a route">
+          <CallServices services={callable} />
+        </Section>
+      )}
       <Section title={is_unused ? "What to do next" : "From a terminal"}>
         {main?.state === "PROVISIONING" && (
           <p className="text-sm text-muted">The database main is being made, and turns AVAILABLE by itself.</p>

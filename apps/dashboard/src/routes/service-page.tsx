@@ -1,4 +1,5 @@
 import type { HostedService } from "@appdb/contract/routes/control-services";
+import { getRouteApi } from "@tanstack/react-router";
 import { useState } from "react";
 import { useApi } from "../api/api.tsx";
 import { PodsTable } from "../features/databases/pods-table.tsx";
@@ -10,6 +11,7 @@ import { ReleasesTable } from "../features/services/releases-table.tsx";
 import { RoutesTable } from "../features/services/routes-table.tsx";
 import { ServiceActions } from "../features/services/service-actions.tsx";
 import { ServiceStateBadge } from "../features/services/service-state.tsx";
+import { TrafficSection } from "../features/services/traffic-section.tsx";
 import { useService } from "../features/services/use-service.ts";
 import { Alert, ProblemAlert } from "../ui/alert.tsx";
 import { Command } from "../ui/command.tsx";
@@ -20,6 +22,7 @@ import { SmallField } from "../ui/small-fields.tsx";
 import { TextLink } from "../ui/text-link.tsx";
 import { ToggleButton } from "../ui/toggle-button.tsx";
 
+const here = getRouteApi("/signed-in/orgs/$org/databases/$db/services/$service");
 const TAIL = 500;
 const DOWNLOAD = 10_000;
 
@@ -50,6 +53,7 @@ export function ServicePage() {
       <Section title="Routes" actions={<Command text={`cli service list cloud://${organization}:${database}`} />}>
         <RoutesTable service={service} />
       </Section>
+      <TrafficSection service={service} />
       <Section title="Releases" actions={<Command text={`cli service releases ${uri}`} />}>
         <ReleasesTable service={service} may_change={may_change} />
       </Section>
@@ -98,7 +102,14 @@ function ServiceNotes({ service }: { readonly service: HostedService }) {
 function ServiceLog({ service }: { readonly service: HostedService }) {
   const { control } = useApi();
   const [following, setFollowing] = useState(true);
-  const [search, setSearch] = useState("");
+  const { text: search = "" } = here.useSearch();
+  const navigate = here.useNavigate();
+  const setSearch = (text: string) =>
+    void navigate({
+      search: (before) => ({ ...before, text }),
+      replace: true,
+      resetScroll: false,
+    });
   const [download_error, setDownloadError] = useState<Error | null>(null);
   const { database, name, organization, uri } = service;
   const params = { org: organization, db: database, service: name };
@@ -115,7 +126,7 @@ function ServiceLog({ service }: { readonly service: HostedService }) {
     downloadLog(lines, `${organization}-${database}-${name.replaceAll("/", "-")}.log`).catch(setDownloadError);
   };
   return (
-    <Section title="Log" actions={<Command text={`cli service logs ${uri}${following ? " -f" : ""}`} />}>
+    <Section id="log" title="Log" actions={<Command text={`cli service logs ${uri}${following ? " -f" : ""}`} />}>
       {download_error && <ProblemAlert error={download_error} />}
       <LogView
         label="Log of the service"

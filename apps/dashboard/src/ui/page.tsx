@@ -63,10 +63,18 @@ function isReplaced(pathname: string): boolean {
   return shown !== undefined && shown !== pathname;
 }
 
+interface SectionProps {
+  readonly title: string;
+  /** Where links to it lead. */
+  readonly id?: string;
+  readonly actions?: ReactNode;
+  readonly children: ReactNode;
+}
+
 /** A part of a page. */
-export function Section({ title, actions, children }: { title: string; actions?: ReactNode; children: ReactNode }) {
+export function Section({ title, id, actions, children }: SectionProps) {
   return (
-    <section className="grid grid-cols-1 grid-rows-[auto_1fr] gap-3">
+    <section id={id} className="grid scroll-mt-4 grid-cols-1 grid-rows-[auto_1fr] gap-3">
       <div className="flex flex-wrap items-center justify-between gap-3">
         <h2 className="text-base font-semibold">{title}</h2>
         {actions}

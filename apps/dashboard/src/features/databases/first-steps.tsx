@@ -1,13 +1,15 @@
+import type { HostedService } from "@appdb/contract/routes/control-services";
 import { CopyField } from "../../ui/copy-button.tsx";
 import { Card } from "../../ui/page.tsx";
+import { TextLink } from "../../ui/text-link.tsx";
 
 interface FirstStepsProps {
   readonly server: string;
-  /** The database that nobody has used yet; only the way to sign in when there is none. */
+  /** The database that nobody serves anything from yet; only the way to sign in when there is none. */
   readonly uri: string | undefined;
 }
 
-/** What to type next, in a terminal: signing in, and for a new database the way to its first call. */
+/** What to type next, in a terminal: signing in, and for a new database the way to its first service. */
 export function FirstSteps({ server, uri }: FirstStepsProps) {
   const steps = [
     { label: "Sign in, by a code that is confirmed here", text: `cli login --server ${server}` },
@@ -18,9 +20,10 @@ export function FirstSteps({ server, uri }: FirstStepsProps) {
           { label: "Write an application to begin with", text: "cli service example --out app.py" },
           { label: "Give the database the project's files and packages", text: `cli db update ${uri}` },
           { label: "Make the tables that app.py declares", text: `cli schema update app.py ${uri}` },
-          { label: "Start its routes", text: `cli service update app.py ${uri}` },
-          { label: "Make a key, and call a route at the address that the list shows", text: "cli key create first" },
-          { label: "See where the routes are", text: `cli service list ${uri}` },
+          {
+            label: "Start its routes; then the form that calls them is here",
+            text: `cli service update app.py ${uri}`,
+          },
         ]),
   ];
   return (
@@ -36,6 +39,33 @@ export function FirstSteps({ server, uri }: FirstStepsProps) {
           </li>
         ))}
       </ol>
+    </Card>
+  );
+}
+
+/** The end of the way: the form that calls a route of each service. */
+export function CallServices({ services }: { readonly services: readonly HostedService[] }) {
+  return (
+    <Card>
+      <ul className="grid gap-2.5 text-sm">
+        {services.map(({ database, name, organization, routes, uri }) => (
+          <li key={uri} className="flex flex-wrap items-baseline gap-x-3">
+            <TextLink
+              to="/orgs/$org/databases/$db/services/$service/call"
+              params={{ org: organization, db: database, service: name }}
+            >
+              Call {name}
+            </TextLink>
+            <span className="text-muted">
+              {routes
+                .slice(0, 3)
+                .map(({ method, path }) => `${method} ${path}`)
+                .join(", ")}
+              {routes.length > 3 && " ..."}
+            </span>
+          </li>
+        ))}
+      </ul>
     </Card>
   );
 }

@@ -1,14 +1,14 @@
-import type { HostedService } from "@appdb/contract/routes/control-services";
+import type { BuiltCall } from "./build-call.ts";
 
-/** The command that calls a route, with a body or a query to fill in; the key comes from the environment. */
-export function callCommand(endpoint: string, route: HostedService["routes"][number]): string {
-  const url = endpoint + route.path;
-  const key = `-H "X-api-key: $SERVICE_API_KEY"`;
-  if (route.method === "GET") {
-    const query = route.inputs.map((name) => `${encodeURIComponent(name)}=`).join("&");
-    return [`curl '${url}${query === "" ? "" : `?${query}`}'`, key].join(" \\\n  ");
-  }
-  const method = route.method === "ANY" ? "POST" : route.method;
-  const body = JSON.stringify(Object.fromEntries(route.inputs.map((name) => [name, ""]))).replaceAll("'", "'\\''");
-  return [`curl -X ${method} '${url}'`, key, `-H 'content-type: application/json'`, `-d '${body}'`].join(" \\\n  ");
+/** The command that sends the same request; the key comes from the environment. */
+export function callCommand(endpoint: string, { body, headers, method, path }: BuiltCall): string {
+  const url = `${method === "GET" ? "" : `-X ${method} `}${quote(endpoint + path)}`;
+  const own = Object.entries(headers).map(([name, value]) => `-H ${quote(`${name}: ${value}`)}`);
+  const sent = body === null ? [] : [`-H 'content-type: application/json'`, `-d ${quote(body)}`];
+  return [`curl ${url}`, `-H "X-api-key: $SERVICE_API_KEY"`, ...own, ...sent].join(" \\\n  ");
+}
+
+/** A quote within quotes ends them for a moment. */
+function quote(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`;
 }

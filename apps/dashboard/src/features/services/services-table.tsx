@@ -51,6 +51,21 @@ export function ServicesTable({ database }: { readonly database: Database }) {
         },
         { title: "Routes", align_right: true, cell: ({ routes }) => routes.length },
         { title: "Release", align_right: true, cell: ({ release }) => release ?? "none" },
+        {
+          title: "",
+          align_right: true,
+          cell: ({ endpoint, name: service, routes }) =>
+            endpoint !== null &&
+            routes.length > 0 && (
+              <TextLink
+                to="/orgs/$org/databases/$db/services/$service/call"
+                params={{ org: organization, db: name, service }}
+                aria-label={`Call ${service}`}
+              >
+                Call
+              </TextLink>
+            ),
+        },
       ]}
       empty={
         <Empty title="No service yet">

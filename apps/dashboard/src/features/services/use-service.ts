@@ -23,13 +23,13 @@ export const hostedServiceQuery = (api: Api, params: ServiceParams) =>
 
 /** The service of the address, as it is now; it is there before its page is shown. */
 export function useService(): { readonly service: HostedService; readonly error: Error | null } {
-  const { org, db, service } = useParams({ from: "/signed-in/orgs/$org/databases/$db/services/$service" });
+  const { org = "", db = "", service = "" } = useParams({ strict: false });
   const query = useSuspenseQuery(hostedServiceQuery(useApi(), { org, db, service }));
   return { service: query.data, error: query.error };
 }
 
 /** All services of a database: there are few. */
-export function useServices(org: string, db: string): List<HostedService> {
+export function useServices(org: string, db: string, enabled = true): List<HostedService> {
   const { control } = useApi();
   const query = useQuery({
     queryKey: KEYS.services(org, db),
@@ -40,6 +40,7 @@ export function useServices(org: string, db: string): List<HostedService> {
       return services;
     },
     refetchInterval: ({ state }) => refreshMs(state.data ?? []),
+    enabled,
   });
   return { items: query.data, error: query.error, more: undefined, loading_more: false };
 }

@@ -1,0 +1,92 @@
+import type { ServiceCall } from "@appdb/contract/routes/control-services";
+import { parseExact } from "../tables/exact-json.ts";
+import type { RouteField, RouteForm } from "./route-form.ts";
+
+/** A request without the key. */
+export interface BuiltCall extends Pick<ServiceCall, "method" | "path"> {
+  readonly headers: Record<string, string>;
+  readonly body: string | null;
+}
+
+export interface Filled {
+  /** What was written into the field, as it is; empty for nothing. */
+  readonly valueOf: (field: RouteField) => string;
+  /** The whole body, where it was written as JSON. */
+  readonly body: string | undefined;
+}
+
+export interface Built {
+  readonly call: BuiltCall;
+  /** What is wrong before anything is sent, by `fieldKey`; `body` for the whole. */
+  readonly problems: ReadonlyMap<string, string>;
+}
+
+const NUMBER = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/;
+const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
+const NO_JSON = "This is no JSON yet.";
+
+export function fieldKey({ name, place }: Pick<RouteField, "name" | "place">): string {
+  return `${place} ${name}`;
+}
+
+/**
+ * The request that a form stands for. What is empty is left out, unless the route needs it. Numbers keep every digit; a text where a number
+ * is wanted goes as it is, so that the service says what is wrong.
+ */
+export function buildCall(form: RouteForm, filled: Filled): Built {
+  const problems = new Map<string, string>();
+  const query: string[] = [];
+  const headers: Record<string, string> = {};
+  const members: string[] = [];
+  let path = form.path;
+  for (const field of form.fields) {
+    const text = filled.valueOf(field);
+    const key = fieldKey(field);
+    if (field.place === "path") {
+      if (text === "") problems.set(key, "The path needs it.");
+      path = path.replace(new RegExp(`\\{${field.name}[^}]*\\}`), () => encodeURIComponent(text));
+    } else if (field.place === "query") {
+      if (text !== "") query.push(`${encodeURIComponent(field.name)}=${encodeURIComponent(text)}`);
+    } else if (field.place === "header") {
+      if (text !== "") headers[field.name.toLowerCase()] = text;
+    } else {
+      const printed = printMember(field, text);
+      if (field.kind === "json" && text !== "" && !isJson(text)) problems.set(key, NO_JSON);
+      if (printed !== undefined) members.push(`  ${JSON.stringify(field.name)}: ${printed}`);
+    }
+  }
+  const made = members.length === 0 ? "{}" : `{\n${members.join(",\n")}\n}`;
+  const has_fields = form.fields.some(({ place }) => place === "body");
+  const body = !form.has_body ? null : (filled.body ?? (has_fields ? made : ""));
+  if (filled.body !== undefined && filled.body.trim() !== "" && !isJson(filled.body)) problems.set("body", NO_JSON);
+  return {
+    problems,
+    call: {
+      method: METHODS.find((method) => method === form.method) ?? "POST",
+      path: query.length === 0 ? path : `${path}?${query.join("&")}`,
+      headers,
+      body: body === null || body.trim() === "" ? null : body,
+    },
+  };
+}
+
+/** The value as JSON; undefined for one that is left out. */
+function printMember({ is_nullable, is_required, kind }: RouteField, text: string): string | undefined {
+  if (text === "") {
+    if (!is_required) return undefined;
+    if (is_nullable) return "null";
+    return kind === "text" ? '""' : undefined;
+  }
+  if (kind === "json" || kind === "boolean") return text.trim();
+  if (kind === "number") return NUMBER.test(text.trim()) ? text.trim() : JSON.stringify(text);
+  return JSON.stringify(text);
+}
+
+function isJson(text: string): boolean {
+  try {
+    parseExact(text);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,103 @@
+import type { HostedService } from "@appdb/contract/routes/control-services";
+import { useState } from "react";
+import { Alert } from "../../ui/alert.tsx";
+import { Button } from "../../ui/button.tsx";
+import { CodeBlock } from "../../ui/code-block.tsx";
+import { TextArea } from "../../ui/field.tsx";
+import { Form } from "../../ui/form.tsx";
+import { Card, Section } from "../../ui/page.tsx";
+import { AnswerView } from "./answer-view.tsx";
+import { buildCall, fieldKey } from "./build-call.ts";
+import { callCommand } from "./call-command.ts";
+import { CallKeyField } from "./call-key-field.tsx";
+import { FieldInput } from "./field-input.tsx";
+import { problemOf, readRefusal } from "./read-answer.ts";
+import type { RouteForm } from "./route-form.ts";
+import { useCall } from "./use-call.ts";
+import { useCallKey } from "./use-call-key.ts";
+
+interface CallFormProps {
+  readonly service: HostedService;
+  readonly endpoint: string;
+  readonly form: RouteForm;
+}
+
+/** Makes a request to a route of what is written into its fields, and shows what came back. */
+export function CallForm({ service, endpoint, form }: CallFormProps) {
+  const [values, setValues] = useState<Readonly<Record<string, string>>>({});
+  const [body, setBody] = useState<string | undefined>(undefined);
+  const [is_tried, setTried] = useState(false);
+  const key = useCallKey(service);
+  const sending = useCall(service);
+  const { call, problems } = buildCall(form, { valueOf: (field) => values[fieldKey(field)] ?? "", body });
+  const answer = sending.result?.answer;
+  const refusal = answer && readRefusal(answer);
+  const shown = form.fields.filter(({ place }) => place !== "body" || body === undefined);
+  const has_fields = form.fields.some(({ place }) => place === "body");
+  const is_whole = form.has_body && (body !== undefined || !has_fields);
+  return (
+    <>
+      <Section title="Request">
+        <Card>
+          <Form
+            error={sending.error}
+            onSubmit={() => {
+              setTried(true);
+              if (problems.size === 0) sending.run({ call, key: key.key });
+            }}
+          >
+            <CallKeyField
+              service={service}
+              state={key}
+              problem={answer?.status === 401 || answer?.status === 403 ? refusal?.detail : undefined}
+            />
+            {shown.map((field) => (
+              <FieldInput
+                key={fieldKey(field)}
+                field={field}
+                value={values[fieldKey(field)] ?? ""}
+                problem={(is_tried ? problems.get(fieldKey(field)) : undefined) ?? problemOf(refusal, field.name)}
+                onChange={(value) => setValues({ ...values, [fieldKey(field)]: value })}
+              />
+            ))}
+            {is_whole && (
+              <TextArea
+                label="Body, as JSON"
+                rows={Math.min(16, Math.max(5, (body ?? "").split("\n").length))}
+                value={body ?? ""}
+                onChange={(event) => setBody(event.target.value)}
+                problem={problems.get("body")}
+                autoComplete="off"
+                autoCapitalize="none"
+                spellCheck={false}
+                className="font-mono text-sm"
+                help="It goes as it is written, numbers to their last digit."
+              />
+            )}
+            {form.other_type !== undefined && (
+              <Alert kind="note" title={`The route takes ${form.other_type}: call it from a terminal or a program.`} />
+            )}
+            <div className="flex flex-wrap gap-2.5">
+              <Button type="submit" look="primary" busy={sending.pending} disabled={form.other_type !== undefined}>
+                Call
+              </Button>
+              {has_fields && (
+                <Button onClick={() => setBody(body === undefined ? (call.body ?? "{}") : undefined)}>
+                  {body === undefined ? "Write the body as JSON" : "Back to the fields"}
+                </Button>
+              )}
+            </div>
+          </Form>
+        </Card>
+      </Section>
+      {answer && (
+        <Section title="Answer">
+          <Card>
+            <AnswerView service={service} answer={answer} refusal={refusal} />
+          </Card>
+        </Section>
+      )}
+      <CodeBlock title="The same from a terminal" text={callCommand(endpoint, call)} what="the curl command" />
+    </>
+  );
+}

@@ -1,0 +1,76 @@
+import type { HostedService } from "@appdb/contract/routes/control-services";
+import { ProblemAlert } from "../../ui/alert.tsx";
+import { Button } from "../../ui/button.tsx";
+import { Field } from "../../ui/field.tsx";
+import { TextLink } from "../../ui/text-link.tsx";
+import { Time } from "../../ui/time.tsx";
+import type { CallKeyState } from "./use-call-key.ts";
+
+interface CallKeyFieldProps {
+  readonly service: HostedService;
+  readonly state: CallKeyState;
+  /** Why the gateway did not take it. */
+  readonly problem: string | undefined;
+}
+
+/** The key that the call is made with: pasted, or made here for it. */
+export function CallKeyField({ service, state: { key, make, set }, problem }: CallKeyFieldProps) {
+  if (key.made !== null) return <MadeKey made={key.made} problem={problem} onForget={() => set("")} />;
+  return (
+    <div className="grid gap-2.5">
+      <div className="grid items-start gap-2.5 sm:grid-cols-[minmax(0,1fr)_auto]">
+        <Field
+          label="API key"
+          // no password: browsers would offer to store it
+          className="font-mono [-webkit-text-security:disc]"
+          value={key.text}
+          onChange={(event) => set(event.target.value.trim())}
+          placeholder="sk_..."
+          autoComplete="off"
+          autoCapitalize="none"
+          spellCheck={false}
+          required
+          problem={problem}
+          help={
+            <>
+              One of the{" "}
+              <TextLink to="/orgs/$org/keys" params={{ org: service.organization }}>
+                API keys
+              </TextLink>
+              , or one for this service alone. It stays in this page.
+            </>
+          }
+        />
+        <Button className="sm:mt-7" busy={make.pending} onClick={() => make.run(undefined)}>
+          Make a key for an hour
+        </Button>
+      </div>
+      {make.error && <ProblemAlert error={make.error} />}
+    </div>
+  );
+}
+
+interface MadeKeyProps {
+  readonly made: NonNullable<CallKeyState["key"]["made"]>;
+  readonly problem: string | undefined;
+  readonly onForget: () => void;
+}
+
+function MadeKey({ made: { expires_at, name }, problem, onForget }: MadeKeyProps) {
+  return (
+    <div className="grid gap-1.5" role="status">
+      <p className="text-sm font-medium">API key</p>
+      <p className="flex flex-wrap items-center gap-x-3 gap-y-1.5 text-sm">
+        <code className="break-all">{name}</code>
+        <span className="text-muted">
+          may call this service alone{expires_at !== null && ", until "}
+          {expires_at !== null && <Time at={expires_at} to="minute" />}; its text stays in this page
+        </span>
+        <Button small onClick={onForget}>
+          Use another key
+        </Button>
+      </p>
+      {problem && <p className="text-sm text-danger">{problem}</p>}
+    </div>
+  );
+}

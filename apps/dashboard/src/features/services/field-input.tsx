@@ -1,0 +1,54 @@
+import { Field, Select, TextArea } from "../../ui/field.tsx";
+import { fieldKey } from "./build-call.ts";
+import type { RouteField } from "./route-form.ts";
+
+interface FieldInputProps {
+  readonly field: RouteField;
+  readonly value: string;
+  readonly problem: string | undefined;
+  readonly onChange: (value: string) => void;
+}
+
+const PLACES = { path: "in the path", query: "in the address", header: "a header", body: "" } as const;
+
+/** The input of one value of a request. Nothing is refused here that the service could explain better. */
+export function FieldInput({ field, value, problem, onChange }: FieldInputProps) {
+  const { choices, is_nullable, is_required, kind, name, place } = field;
+  const told = [PLACES[place], field.help, is_required ? "" : "may be left out", is_nullable ? "may be null" : ""];
+  const shared = {
+    label: name,
+    name: fieldKey(field),
+    value,
+    problem,
+    help: told.filter((part) => part !== "").join(", "),
+  };
+  if (kind === "boolean" || kind === "choice") {
+    return (
+      <Select {...shared} onChange={(event) => onChange(event.target.value)}>
+        <option value="">{is_required && is_nullable ? "null" : "not given"}</option>
+        {(kind === "boolean" ? ["true", "false"] : choices).map((choice) => (
+          <option key={choice}>{choice}</option>
+        ))}
+      </Select>
+    );
+  }
+  const written = { ...shared, autoComplete: "off", autoCapitalize: "none", spellCheck: false } as const;
+  if (kind === "json") {
+    return (
+      <TextArea
+        {...written}
+        rows={3}
+        className="font-mono text-sm"
+        onChange={(event) => onChange(event.target.value)}
+        help={[shared.help, "as JSON"].filter((part) => part !== "").join(", ")}
+      />
+    );
+  }
+  return (
+    <Field
+      {...written}
+      inputMode={kind === "number" ? "decimal" : undefined}
+      onChange={(event) => onChange(event.target.value)}
+    />
+  );
+}

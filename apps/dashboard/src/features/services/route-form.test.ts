@@ -1,0 +1,123 @@
+import { expect, test } from "vitest";
+import { buildCall } from "./build-call.ts";
+import { fieldOf, printBody, problemOf, readRefusal } from "./read-answer.ts";
+import { readRouteForm } from "./route-form.ts";
+
+const DOC = {
+  paths: {
+    "/docs": {
+      post: {
+        summary: "Insert a row into docs",
+        parameters: [{ name: "Prefer", in: "header", schema: { type: "string" } }],
+        requestBody: { $ref: "#/components/requestBodies/Row" },
+      },
+    },
+    "/visits/{id}": {
+      put: {
+        parameters: [
+          { name: "id", in: "path", required: true, schema: { type: "string", format: "uuid" } },
+          { name: "loud", in: "query", schema: { type: "boolean", default: false } },
+          { name: "X-Language", in: "header", schema: { enum: ["en", "de"] } },
+        ],
+        requestBody: { content: { "application/json": { schema: { type: "object", additionalProperties: true } } } },
+      },
+    },
+    "/photo": { post: { requestBody: { content: { "multipart/form-data": {} } } } },
+  },
+  components: {
+    requestBodies: {
+      Row: {
+        content: {
+          "application/json": {
+            schema: { oneOf: [{ $ref: "#/components/schemas/Row" }, { type: "array" }] },
+          },
+        },
+      },
+    },
+    schemas: {
+      Row: {
+        type: "object",
+        required: ["title", "until", "count"],
+        properties: {
+          title: { type: "string", examples: ["text"] },
+          until: { type: ["string", "null"], format: "date", examples: ["2026-01-02"] },
+          count: { type: "integer", format: "int64" },
+          meta: { anyOf: [{ type: "object" }, { type: "null" }], description: "Whatever there is." },
+          kind: { anyOf: [{ type: "string", enum: ["a", "b"] }, { type: "null" }] },
+        },
+      },
+    },
+  },
+};
+
+test("the fields of a row are those of its columns, by type, with what is needed and what may be null", () => {
+  const form = readRouteForm(DOC, { method: "POST", path: "/docs" });
+  expect(form).toMatchObject({ summary: "Insert a row into docs", has_body: true, other_type: undefined });
+  expect(form.fields).toMatchObject([
+    { name: "title", place: "body", kind: "text", is_required: true, is_nullable: false, help: "" },
+    { name: "until", kind: "text", is_required: true, is_nullable: true, help: "date, such as 2026-01-02" },
+    { name: "count", kind: "number", is_required: true },
+    { name: "meta", kind: "json", is_required: false, help: "Whatever there is." },
+    { name: "kind", kind: "choice", choices: ["a", "b"], is_nullable: true },
+  ]);
+});
+
+test("parameters of path, address and headers are fields as well; a body without known members is written as a whole", () => {
+  const form = readRouteForm(DOC, { method: "PUT", path: "/visits/{id}" });
+  expect(form.fields.map(({ name, place, kind }) => [name, place, kind])).toEqual([
+    ["id", "path", "text"],
+    ["loud", "query", "boolean"],
+    ["X-Language", "header", "choice"],
+  ]);
+  const values: Record<string, string> = { id: "a/b", loud: "true", "X-Language": "de" };
+  const built = buildCall(form, { valueOf: ({ name }) => values[name] ?? "", body: '{"host": 1}' });
+  expect(built.call).toEqual({
+    method: "PUT",
+    path: "/visits/a%2Fb?loud=true",
+    headers: { "x-language": "de" },
+    body: '{"host": 1}',
+  });
+  expect([...buildCall(form, { valueOf: () => "", body: "{" }).problems.keys()]).toEqual(["path id", "body"]);
+});
+
+test("what nobody described takes what its path and method say; what takes files is told", () => {
+  expect(readRouteForm({}, { method: "DELETE", path: "/rooms/{room}/keys/{key:path}" })).toMatchObject({
+    fields: [{ name: "room" }, { name: "key" }],
+    has_body: true,
+  });
+  expect(readRouteForm(undefined, { method: "GET", path: "/rooms" })).toMatchObject({ fields: [], has_body: false });
+  expect(readRouteForm(DOC, { method: "POST", path: "/photo" }).other_type).toBe("multipart/form-data");
+});
+
+test("a body has every digit that was written; what is empty is left out, null where it is needed, or an empty text", () => {
+  const form = readRouteForm(DOC, { method: "POST", path: "/docs" });
+  const build = (values: Record<string, string>) =>
+    buildCall(form, { valueOf: ({ name }) => values[name] ?? "", body: undefined });
+  const { call, problems } = build({ count: "9007199254740993", meta: '{"n": 1.50}', kind: "b" });
+  expect(call.body).toBe(
+    '{\n  "title": "",\n  "until": null,\n  "count": 9007199254740993,\n  "meta": {"n": 1.50},\n  "kind": "b"\n}',
+  );
+  expect(problems.size).toBe(0);
+  // the service says what is wrong with these
+  expect(JSON.parse(build({ title: 'a"b', count: "many" }).call.body ?? "")).toEqual({
+    title: 'a"b',
+    until: null,
+    count: "many",
+  });
+  expect([...build({ meta: "{" }).problems]).toEqual([["body meta", "This is no JSON yet."]]);
+});
+
+test("an answer is read for a person: indented with its digits, and what is wrong at its field", () => {
+  const headers = [{ name: "content-type", value: "application/json" }];
+  expect(printBody({ body: '{"id":9007199254740993}', headers, is_cut: false })).toBe('{\n  "id": 9007199254740993\n}');
+  expect(printBody({ body: '{"id":9', headers, is_cut: true })).toBe('{"id":9');
+  expect(printBody({ body: "<p>", headers: [], is_cut: false })).toBe("<p>");
+  expect(["/title", "/meta/0/a", "/3/title", "/a~1b", ""].map(fieldOf)).toEqual(["title", "meta", "title", "a/b", ""]);
+  const refused = (errors: unknown) =>
+    readRefusal({ status: 422, body: JSON.stringify({ code: "invalid_request", detail: "It does not fit.", errors }) });
+  const refusal = refused([{ pointer: "/title", detail: "A text is wanted." }, "odd", { pointer: 1 }]);
+  expect(refusal).toMatchObject({ detail: "It does not fit.", hint: undefined });
+  expect([problemOf(refusal, "title"), problemOf(refusal, "meta")]).toEqual(["A text is wanted.", undefined]);
+  expect(refused("many")?.errors).toEqual([]);
+  expect(readRefusal({ status: 200, body: '{"code":"x","detail":"y"}' })).toBe(undefined);
+});

@@ -1,0 +1,136 @@
+/** One value that a request to a route takes, as a form asks for it. */
+export interface RouteField {
+  readonly name: string;
+  readonly place: "path" | "query" | "header" | "body";
+  readonly kind: "text" | "number" | "boolean" | "choice" | "json";
+  /** Of a choice. */
+  readonly choices: readonly string[];
+  readonly is_required: boolean;
+  readonly is_nullable: boolean;
+  /** What it is, for a person. */
+  readonly help: string;
+}
+
+/** What a request to a route consists of. */
+export interface RouteForm {
+  readonly method: string;
+  /** As the route is declared: `/visits/{id}`. */
+  readonly path: string;
+  /** What the route does, in its own words. */
+  readonly summary: string;
+  readonly fields: readonly RouteField[];
+  /** Whether it takes JSON, whose members are the fields of place `body`; without any it is written as a whole. */
+  readonly has_body: boolean;
+  /** The only type that it takes, where that is no JSON: no form can make it. */
+  readonly other_type: string | undefined;
+}
+
+type Schema = Readonly<Record<string, unknown>>;
+
+const PARAMETER = /\{(\w+)[^}]*\}/g;
+/** What the gateway and the client decide, and what nobody needs for a call by hand. */
+const LEFT_OUT = new Set(["x-api-key", "authorization", "cookie", "prefer", "idempotency-key"]);
+
+/** What a route takes, by the OpenAPI document of its service; a route that is not described takes what its path and method say. */
+export function readRouteForm(document: unknown, { method, path }: Pick<RouteForm, "method" | "path">): RouteForm {
+  const all = objectOf(document);
+  const operation = objectOf(objectOf(objectOf(all["paths"])[path])[method.toLowerCase()]);
+  const parameters = listOf(operation["parameters"]).map((parameter) => resolve(all, parameter));
+  const content = objectOf(resolve(all, operation["requestBody"])["content"]);
+  const types = Object.keys(content);
+  const json = types.find((type) => /[/+]json\b/.test(type));
+  const is_described = Object.keys(operation).length > 0;
+  const body = json === undefined ? {} : rowSchema(all, objectOf(content[json])["schema"]);
+  const named = parameters.flatMap((parameter) => toField(all, parameter));
+  const in_path = [...path.matchAll(PARAMETER)].map(([, name = ""]) => name);
+  const unnamed = in_path.filter((name) => !named.some((field) => field.place === "path" && field.name === name));
+  return {
+    ...{ method, path, summary: textOf(operation["summary"]) || textOf(operation["description"]) },
+    fields: [...unnamed.map((name) => fieldOf(name, "path", {}, true)), ...named, ...bodyFields(all, body)],
+    has_body: json !== undefined || (!is_described && method !== "GET"),
+    other_type: json === undefined ? types[0] : undefined,
+  };
+}
+
+function toField(document: Schema, parameter: Schema): RouteField[] {
+  const { in: place, name, required, schema } = parameter;
+  if (typeof name !== "string" || (place !== "path" && place !== "query" && place !== "header")) return [];
+  if (place === "header" && LEFT_OUT.has(name.toLowerCase())) return [];
+  const field = fieldOf(name, place, resolve(document, schema), required === true || place === "path");
+  return [{ ...field, help: field.help || textOf(parameter["description"]) }];
+}
+
+/** Of a body that takes a row or several, the row. */
+function rowSchema(document: Schema, schema: unknown): Schema {
+  const found = resolve(document, schema);
+  const one = [...listOf(found["oneOf"]), ...listOf(found["anyOf"])].map((part) => resolve(document, part));
+  return one.find((part) => part["properties"] !== undefined) ?? found;
+}
+
+function bodyFields(document: Schema, body: Schema): RouteField[] {
+  const required = listOf(body["required"]);
+  return Object.entries(objectOf(body["properties"])).map(([name, schema]) =>
+    fieldOf(name, "body", resolve(document, schema), required.includes(name)),
+  );
+}
+
+function fieldOf(name: string, place: RouteField["place"], schema: Schema, is_required: boolean): RouteField {
+  const variants = listOf(schema["anyOf"]).map(objectOf);
+  const is_nullable = typesOf(schema).includes("null") || variants.some((one) => one["type"] === "null");
+  const [only = schema, ...others] = variants.filter((one) => one["type"] !== "null");
+  const value = others.length === 0 ? only : {};
+  const choices = listOf(value["enum"]).filter((choice) => typeof choice === "string");
+  const kind = choices.length > 0 && choices.length === listOf(value["enum"]).length ? "choice" : kindOf(value, place);
+  return { name, place, kind, choices, is_required, is_nullable, help: helpOf(schema, value) };
+}
+
+function kindOf(schema: Schema, place: RouteField["place"]): RouteField["kind"] {
+  const [type, ...more] = typesOf(schema).filter((one) => one !== "null");
+  if (more.length === 0 && type === "string") return "text";
+  if (more.length === 0 && (type === "integer" || type === "number")) return "number";
+  if (more.length === 0 && type === "boolean") return "boolean";
+  // what is in an address is text, whatever it means
+  return place === "body" ? "json" : "text";
+}
+
+/** The description, else the type with an example. */
+function helpOf(schema: Schema, value: Schema): string {
+  const own = textOf(schema["description"]) || textOf(value["description"]);
+  const types = typesOf(value).filter((type) => type !== "null");
+  const type = types.length > 1 ? "" : textOf(value["format"]).replace(/^(int64|double)$/, "") || types.join("");
+  const [example = value["default"]] = [...listOf(schema["examples"]), ...listOf(value["examples"])];
+  const is_telling = example !== undefined && example !== null && example !== "text" && typeof example !== "boolean";
+  const shown = !is_telling ? "" : `such as ${typeof example === "string" ? example : JSON.stringify(example)}`;
+  return own || [type === "string" ? "" : type, shown].filter((part) => part !== "").join(", ");
+}
+
+function typesOf(schema: Schema): unknown[] {
+  return [schema["type"]].flat().filter((type) => type !== undefined);
+}
+
+const MOST_STEPS = 10;
+
+/** What a reference leads to; nothing where it leads nowhere. */
+function resolve(document: Schema, schema: unknown): Schema {
+  let found = objectOf(schema);
+  for (let step = 0; step < MOST_STEPS && typeof found["$ref"] === "string"; step += 1) {
+    const parts = found["$ref"].startsWith("#/") ? found["$ref"].slice(2).split("/") : [""];
+    found = parts.reduce<Schema>(
+      (at, part) => objectOf(at[part.replaceAll("~1", "/").replaceAll("~0", "~")]),
+      document,
+    );
+  }
+  return found;
+}
+
+function objectOf(value: unknown): Schema {
+  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Schema) : {};
+}
+
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+function textOf(value: unknown): string {
+  return typeof value === "string" ? value : "";
+}

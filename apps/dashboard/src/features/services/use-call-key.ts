@@ -1,0 +1,56 @@
+import type { HostedService } from "@appdb/contract/routes/control-services";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { KEYS } from "../../api/queries.ts";
+import { type Action, useAction } from "../../api/use-action.ts";
+
+const LIFE_S = 3_600;
+
+/** The key that a form calls by: it is in this page's memory, is stored nowhere, and is gone when the page is loaded again. */
+export interface CallKey {
+  readonly text: string;
+  /** Of a key that was made for the form; null for one that was pasted. */
+  readonly made: { readonly name: string; readonly at: number; readonly expires_at: string | null } | null;
+}
+
+export interface CallKeyState {
+  readonly key: CallKey;
+  set(text: string): void;
+  /** Makes a key for this service alone, for an hour. */
+  readonly make: Action<undefined, unknown>;
+}
+
+const NONE: CallKey = { text: "", made: null };
+
+/** The key of a service's forms, the same in each of them. */
+export function useCallKey({ database, name, organization }: HostedService): CallKeyState {
+  const queries = useQueryClient();
+  const place = ["call_key", organization, database, name];
+  const { data = NONE } = useQuery({
+    queryKey: place,
+    queryFn: () => queries.getQueryData<CallKey>(place) ?? NONE,
+    staleTime: Number.POSITIVE_INFINITY,
+    gcTime: Number.POSITIVE_INFINITY,
+  });
+  const keep = (key: CallKey) => void queries.setQueryData(place, key);
+  const make = useAction(
+    (api, _: undefined, options) => {
+      const grants = [`access:cloud://${organization}:${database}/services/${name}`];
+      const body = { name: keyName(name), grants, expires_in_s: LIFE_S };
+      return api.control.call("keyCreate", { params: { org: organization }, body }, options);
+    },
+    {
+      changes: [KEYS.keys(organization)],
+      onDone: (made) =>
+        keep({ text: made.api_key, made: { name: made.name, at: Date.now(), expires_at: made.expires_at } }),
+    },
+  );
+  return { key: data, set: (text) => keep({ text, made: null }), make };
+}
+
+const NAME_CHARACTERS = 40;
+
+/** `form-ingest-3f9a2c`: listed among the keys, until it ends. */
+function keyName(service: string): string {
+  const random = Array.from(crypto.getRandomValues(new Uint8Array(3)), (byte) => byte.toString(16).padStart(2, "0"));
+  return `form-${service.replaceAll("/", "-").slice(0, NAME_CHARACTERS)}-${random.join("")}`;
+}

@@ -1,0 +1,27 @@
+/** The next round number: 1, 2 or 5 with noughts, so that an axis ends at something that can be read. */
+export function roundUp(value: number): number {
+  if (!(value > 0)) return 1;
+  const unit = 10 ** Math.floor(Math.log10(value));
+  const factor = [1, 2, 5, 10].find((one) => one * unit >= value * (1 - 1e-9)) ?? 10;
+  return Number((factor * unit).toPrecision(1));
+}
+
+/** The points of a line as a path of SVG, broken where there is no value. `width` and `height` are those of the drawing. */
+export function linePath(values: readonly (number | null)[], most: number, width: number, height: number): string {
+  let path = "";
+  let is_drawing = false;
+  for (const [at, value] of values.entries()) {
+    if (value !== null) {
+      const x = round(((at + 0.5) / values.length) * width);
+      const y = round(height - (Math.min(value, most) / most) * height);
+      // a value between two gaps is a line of no length, which a round end makes a dot
+      path += is_drawing ? `L${x} ${y}` : `M${x} ${y}h0`;
+    }
+    is_drawing = value !== null;
+  }
+  return path;
+}
+
+function round(value: number): number {
+  return Math.round(value * 10) / 10;
+}
