@@ -73,6 +73,8 @@ export interface ServerDeps {
   readonly snapshots: KeySnapshots;
   /** What `/metrics` answers. */
   readonly metrics: Registry;
+  /** What `/health` tells operators. */
+  readonly problems: (() => readonly string[])[];
 }
 
 export interface ComposeInput {
@@ -131,6 +133,7 @@ export function composeServer(input: ComposeInput): ComposedServer {
     blobs: createDiskBlobs(join(config.home, SERVER_PATHS.blobs)),
     snapshots: createKeySnapshots({ db, log, notifications, master_key: input.master_key }),
     metrics: new Registry(),
+    problems: [],
     pods: input.pods ?? { isolates: config.pods.driver === "process" ? false : undefined },
   };
   const app = createHttpServer({ log, site, trusted_proxies: config.trusted_proxies, identity, findOrg });

@@ -83,6 +83,7 @@ export async function runServer(watched: Pick<ReconcilerDeps, "reconcileStepDone
         ...(is_gateway ? { state_file: join(home, SERVER_PATHS.gateway) } : {}),
       })
     : undefined;
+  if (gateway !== undefined) deps.problems.push(() => gateway.problems());
   const port = await listen(app, config, home);
   site.url = config.public_url ?? `http://${hostOf(config.host)}:${port}`;
   try {

@@ -10,11 +10,13 @@ export interface HealthDeps {
   readonly pool: pg.Pool;
   readonly log: Logger;
   readonly metrics: Registry;
+  /** Who may know something that an operator has to see to, without a name of a tenant. */
+  readonly problems: (() => readonly string[])[];
 }
 
 const BUCKETS_S = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 30];
 
-/** `/health`: the process lives. `/ready`: it reaches its database. `/metrics`: for Prometheus; no name of a tenant is a label. */
+/** `/health`: the process lives, and what an operator has to see to. `/ready`: it reaches its database. `/metrics`: for Prometheus; no name of a tenant is a label. */
 export function addHealthRoutes(app: FastifyInstance, deps: HealthDeps): void {
   const registry = deps.metrics;
   collectDefaultMetrics({ register: registry });
@@ -30,7 +32,10 @@ export function addHealthRoutes(app: FastifyInstance, deps: HealthDeps): void {
     const route = request.routeOptions.url ?? "none";
     requests.observe({ method: request.method, route, status: String(reply.statusCode) }, reply.elapsedTime / 1000);
   });
-  app.get("/health", { config: { permission: "public" } }, async () => ({ status: "ok" }));
+  app.get("/health", { config: { permission: "public" } }, async () => {
+    const problems = deps.problems.flatMap((tell) => tell());
+    return { status: "ok", ...(problems.length === 0 ? {} : { problems }) };
+  });
   app.get("/ready", { config: { permission: "public" } }, async (_request, reply) => {
     try {
       await sql`select 1`.execute(deps.db);

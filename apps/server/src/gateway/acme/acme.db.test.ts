@@ -176,7 +176,9 @@ describe.skipIf(why !== undefined)("certificates that are ordered", () => {
         "a host's certificate has ended and could not be renewed: clients refuse it",
       ),
     );
-    expect(stage.gateway.problems()).toEqual(["The certificates of 1 hosts of the gateway have ended."]);
+    server.deps.problems.push(() => stage.gateway.problems());
+    const { json } = await server.send("GET", "/health");
+    expect(json).toEqual({ status: "ok", problems: ["The certificates of 1 hosts of the gateway have ended."] });
     expect(await stage.metrics.metrics()).toContain('appdb_gateway_certificates{state="ended"} 1');
     expect((await stored())[0]?.failure).toContain(host);
     expect(JSON.stringify(said.lines)).not.toContain(PEBBLE_BINDING.key);
