@@ -303,15 +303,20 @@ test("two hundred requests under way while the service moves to another instance
     }
   };
   const callers = Array.from({ length: 20 }, caller);
-  await eventually(() => expect(statuses.length).toBeGreaterThan(50));
-  const next = await stage.runPod(service, 2);
-  await stage.serve(service.id, 2);
-  await eventually(() => expect(next.requests.length).toBeGreaterThan(20));
-  await pod.drain();
-  const before = statuses.length;
-  await eventually(() => expect(statuses.length).toBeGreaterThan(before + 100));
-  is_over = true;
-  await Promise.all(callers);
+  // a machine that does much else besides answers some ten a second
+  const long = { timeout_ms: 20_000 };
+  try {
+    await eventually(() => expect(statuses.length).toBeGreaterThan(50), long);
+    const next = await stage.runPod(service, 2);
+    await stage.serve(service.id, 2);
+    await eventually(() => expect(next.requests.length).toBeGreaterThan(20), long);
+    await pod.drain();
+    const before = statuses.length;
+    await eventually(() => expect(statuses.length).toBeGreaterThan(before + 100), long);
+  } finally {
+    is_over = true;
+    await Promise.all(callers);
+  }
   expect(statuses.filter((status) => status !== 200)).toEqual([]);
   expect([...instances].sort()).toEqual([1, 2]);
 });
