@@ -167,12 +167,20 @@ describe.skipIf(NO_BROWSER)("databases in the dashboard", () => {
     const log = page.getByRole("region", { name: "Log of the service" });
     await log.getByText(id).first().waitFor();
     expect(await page.getByLabel("With the text").inputValue()).toBe(id);
+    await expect
+      .poll(() => page.evaluate<number>("document.getElementById('log').getBoundingClientRect().top"))
+      .toBeLessThan(700);
     const counted = page.getByRole("region", { name: "Requests by route" }).getByRole("row", { name: /^POST \/docs/ });
     await expect.poll(() => counted.textContent(), { timeout: 15_000 }).toMatch(/^POST \/docs21 \(50 %\)0[\d.]+ ms/);
     await page
       .getByRole("img", { name: /^Requests a minute: 2 requests in 60 minutes, 1 refused, 0 failed/ })
       .waitFor();
+    await page.evaluate("scrollTo(0, 0)");
     await takePicture(page, "service");
+    await page.setViewportSize({ width: 390, height: 760 });
+    // no page is wider than its window: tables are moved within their frames
+    expect(await page.evaluate<number>("document.documentElement.scrollWidth")).toBe(390);
+    await page.setViewportSize({ width: 1200, height: 760 });
   });
 
   test("a service goes back to a former release, which it then runs", async () => {

@@ -1,6 +1,9 @@
-import { join } from "node:path";
+import { readFileSync } from "node:fs";
+import { join, resolve } from "node:path";
 import { eventually } from "@appdb/testkit/eventually";
 import { expect, test } from "vitest";
+import { openBrowser, openWindow } from "./support/browser.ts";
+import { NO_BROWSER } from "./support/dashboard.ts";
 import { makePlace, ROOT } from "./support/place.ts";
 
 const START = join(ROOT, "scripts", "start.mjs");
@@ -37,6 +40,7 @@ test("npm start deploys the quickstart on a hosted database, finds it again at t
     const hosted = await place.type(`curl -sS ${dashboard}/v1/service`);
     expect(JSON.parse(hosted.stdout), started.output()).toMatchObject({ dashboard_url: dashboard });
     addresses.add(`${dashboard} ${endpoint}`);
+    if (run === "first" && !NO_BROWSER) rows.push(await callInBrowser(dashboard, started.output(), place.project));
 
     expect(started.child.exitCode, started.output()).toBe(null);
     expect(await started.interrupt("SIGINT"), started.output()).toBe(0);
@@ -44,7 +48,31 @@ test("npm start deploys the quickstart on a hosted database, finds it again at t
     expect(started.output()).not.toMatch(/sk_[a-z0-9]{12}_/);
     expect(place.processes()).toEqual([]);
   }
-  expect(new Set(rows).size).toBe(4);
+  expect(new Set(rows).size).toBe(NO_BROWSER ? 4 : 5);
   // whoever has signed in finds the server again, and whoever calls the service does
   expect(addresses.size).toBe(1);
 }, 240_000);
+
+/** What is printed to be looked at in a browser: signs in, finds the service and calls it there. Answers the id of the row. */
+async function callInBrowser(dashboard: string, printed: string, folder: string): Promise<string> {
+  const [, email = "", file = ""] = /in a browser, as (\S+) with the password in (\S+):$/m.exec(printed) ?? [];
+  await using browser = await openBrowser();
+  const { page, complaints } = await openWindow(browser);
+  await page.goto(dashboard);
+  await page.getByLabel("E-mail address").fill(email);
+  await page.getByLabel("Password").fill(readFileSync(resolve(folder, file), "utf8"));
+  await page.getByRole("button", { name: "Sign in", exact: true }).click();
+  await page.getByRole("main").getByRole("link", { name: "demo" }).first().click();
+  await page.getByRole("link", { name: "Call ingest" }).click();
+  await page.getByRole("button", { name: "Make a key for an hour" }).click();
+  await page.getByText("may call this service alone").waitFor();
+  await page.getByLabel("title", { exact: true }).fill("Hello");
+  await page.getByLabel("body", { exact: true }).fill("World");
+  await page.getByRole("button", { name: "Call", exact: true }).click();
+  const answer = page.getByRole("region", { name: "Answer" });
+  await answer.getByText("Status 200").waitFor();
+  const row = JSON.parse((await answer.locator("pre").textContent()) ?? "");
+  expect(row).toMatchObject({ title_upper: "HELLO" });
+  expect(complaints).toEqual([]);
+  return row.id;
+}

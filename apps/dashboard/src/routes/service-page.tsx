@@ -1,6 +1,6 @@
 import type { HostedService } from "@appdb/contract/routes/control-services";
-import { getRouteApi } from "@tanstack/react-router";
-import { useState } from "react";
+import { getRouteApi, useLocation } from "@tanstack/react-router";
+import { useEffect, useState } from "react";
 import { useApi } from "../api/api.tsx";
 import { PodsTable } from "../features/databases/pods-table.tsx";
 import { downloadLog } from "../features/logs/download-log.ts";
@@ -120,6 +120,12 @@ function ServiceLog({ service }: { readonly service: HostedService }) {
     open: (client, _, signal) =>
       client.lines("serviceLogs", { params, query: { tail: TAIL, follow: following ? "1" : "0" } }, signal),
   });
+  const is_there = log.lines.length > 0;
+  const hash = useLocation({ select: (location) => location.hash });
+  // whoever comes by a link to the log wants to see it, once what stands above it has its height
+  useEffect(() => {
+    if (is_there && hash === "log") document.getElementById("log")?.scrollIntoView();
+  }, [is_there, hash]);
   const download = () => {
     setDownloadError(null);
     const lines = control.lines("serviceLogs", { params, query: { tail: DOWNLOAD } }, new AbortController().signal);

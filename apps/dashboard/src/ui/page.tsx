@@ -45,7 +45,7 @@ export function PageHeading({ title, about }: { readonly title: string; readonly
   }, [named]);
   // before it is painted: keys that are pressed at once already go to the new page
   useLayoutEffect(() => {
-    if (pathname !== undefined && isReplaced(pathname)) heading.current?.focus();
+    if (pathname !== undefined && isReplaced(pathname)) heading.current?.focus({ preventScroll: true });
   }, [pathname]);
   return (
     <h1 ref={heading} tabIndex={-1} className="text-xl font-semibold tracking-tight">

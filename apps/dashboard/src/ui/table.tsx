@@ -36,7 +36,8 @@ export function ListTable<Row>({ caption, list, columns, keyOf, empty }: ListTab
         aria-label={caption}
         // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reachable by the keyboard
         tabIndex={0}
-        className="overflow-x-auto rounded-lg border border-line bg-surface"
+        // what is for screen readers alone is placed within it, and widens no page
+        className="relative overflow-x-auto rounded-lg border border-line bg-surface"
       >
         <table className="w-full border-collapse text-sm">
           <caption className="sr-only">{caption}</caption>

@@ -44,7 +44,7 @@ export function ServicesTable({ database }: { readonly database: Database }) {
           cell: ({ endpoint }) =>
             endpoint && (
               <span className="inline-flex items-center gap-1">
-                <code className="text-xs break-all">{endpoint}</code>
+                <code className="min-w-44 text-xs break-all">{endpoint}</code>
                 <CopyButton compact text={endpoint} what="the address" />
               </span>
             ),
