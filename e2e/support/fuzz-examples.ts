@@ -4,7 +4,7 @@ import { type Exchange, type Fuzzed, fuzz } from "./schemathesis.ts";
 
 const LONG = process.env.APPDB_FAULTS === "long";
 const SEED = Number(process.env.FUZZ_SEED ?? 1);
-const EXAMPLES = LONG ? 400 : 8;
+const EXAMPLES = LONG ? 400 : 5;
 /** Every boundary of every schema, which takes long: rows, a query and handlers stand for the rest, all of which is covered when there is time. */
 const COVERED = ["quickstart", "tables", "desk"];
 /** What else differs in kind, whose documents get made up requests in each run; those of all examples when there is time. */
