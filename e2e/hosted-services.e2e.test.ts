@@ -1,36 +1,13 @@
 import { eventually } from "@appdb/testkit/eventually";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Hosted, startHosted } from "./support/hosted.ts";
-import { startInserters } from "./support/inserters.ts";
+import { INSERTED_APP, startInserters } from "./support/inserters.ts";
 import type { Place } from "./support/place.ts";
 import { editFile, expectExit, expectProblem, makeProject, post } from "./support/served.ts";
 
 const MAIN = "cloud://acme:main";
 const INGEST = `${MAIN}/ingest`;
 const CLIENTS = 8;
-
-const APP = `import appdb as db
-from appdb.functions import uuid7
-from appdb.serving import Router
-
-Base = db.model_base()
-
-
-@db.udf
-def shout(text: str) -> str:
-    return text.upper()
-
-
-class Docs(Base, name="docs"):
-    id = db.Column(value=uuid7(), primary_key=True)
-    token: db.String
-    shout = shout(token)
-    size = token.len()
-
-
-ingest = Router()
-ingest.add_insert_route(Docs, path="/docs", inputs=[Docs.token], outputs=[Docs.id, Docs.token, Docs.shout, Docs.size])
-`;
 
 /** From routes behind keys to updates under load; each test goes on where the one before it ended. */
 describe("somebody who serves an application from a hosted database", () => {
@@ -40,7 +17,7 @@ describe("somebody who serves an application from a hosted database", () => {
   let address: string;
 
   beforeAll(async () => {
-    place = await makeProject(APP);
+    place = await makeProject(INSERTED_APP);
     hosted = await startHosted(place);
     await hosted.setUp("ann@example.com");
     expect(await hosted.browse("POST", "/v1/orgs", { name: "acme" })).toMatchObject({ status: 201 });

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { eventually } from "@appdb/testkit/eventually";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startHosted } from "./support/hosted.ts";
-import { type Inserters, startInserters } from "./support/inserters.ts";
+import { INSERTED_APP, type Inserters, startInserters } from "./support/inserters.ts";
 import { type Place, ROOT, type Started } from "./support/place.ts";
 import { commandOf, descendants } from "./support/process-tree.ts";
 import { connectCluster, editFile, expectExit, makeProject, post } from "./support/served.ts";
@@ -19,29 +19,6 @@ const INGEST = `${MAIN}/ingest`;
 const CLIENTS = 4;
 const PAUSE_MS = 10;
 const CONNECTIONS = 10_000;
-
-const APP = `import appdb as db
-from appdb.functions import uuid7
-from appdb.serving import Router
-
-Base = db.model_base()
-
-
-@db.udf
-def shout(text: str) -> str:
-    return text.upper()
-
-
-class Docs(Base, name="docs"):
-    id = db.Column(value=uuid7(), primary_key=True)
-    token: db.String
-    shout = shout(token)
-    size = token.len()
-
-
-ingest = Router()
-ingest.add_insert_route(Docs, path="/docs", inputs=[Docs.token], outputs=[Docs.id, Docs.token, Docs.shout, Docs.size])
-`;
 
 const VICTIMS = ["gateway", "service pod", "worker", "PostgreSQL", "database pod", "control plane"] as const;
 type Victim = (typeof VICTIMS)[number];
@@ -64,7 +41,7 @@ describe("a service that is called all the time", () => {
   const told: string[] = [];
 
   beforeAll(async () => {
-    place = await makeProject(APP, { env: { SERVICE_ROLES: "control-plane,reconciler" } });
+    place = await makeProject(INSERTED_APP, { env: { SERVICE_ROLES: "control-plane,reconciler" } });
     const hosted = await startHosted(place);
     server = hosted.server;
     await hosted.setUp("ann@example.com");

@@ -1,3 +1,27 @@
+/** An application whose service `ingest` takes the rows of `startInserters` at `/docs`. */
+export const INSERTED_APP = `import appdb as db
+from appdb.functions import uuid7
+from appdb.serving import Router
+
+Base = db.model_base()
+
+
+@db.udf
+def shout(text: str) -> str:
+    return text.upper()
+
+
+class Docs(Base, name="docs"):
+    id = db.Column(value=uuid7(), primary_key=True)
+    token: db.String
+    shout = shout(token)
+    size = token.len()
+
+
+ingest = Router()
+ingest.add_insert_route(Docs, path="/docs", inputs=[Docs.token], outputs=[Docs.id, Docs.token, Docs.shout, Docs.size])
+`;
+
 export interface Row {
   readonly id: string;
   readonly token: string;
