@@ -9,7 +9,7 @@ import { query } from "./support/served.ts";
 import { deal, findVictims, seeded, strike, VICTIMS, type Victim } from "./support/victims.ts";
 
 const LONG = process.env.APPDB_FAULTS === "long";
-const KILLS = LONG ? 500 : 12;
+const KILLS = LONG ? 500 : 20;
 const CLIENTS = 20;
 /** Rows that must be stored after each kill before the next: every fault strikes a service that works. */
 const ROWS_BETWEEN = 20;

@@ -7,8 +7,6 @@ const SEED = Number(process.env.FUZZ_SEED ?? 1);
 const EXAMPLES = LONG ? 400 : 5;
 /** Every boundary of every schema, which takes long: rows, a query and handlers stand for the rest, all of which is covered when there is time. */
 const COVERED = ["quickstart", "tables", "desk"];
-/** What else differs in kind, whose documents get made up requests in each run; those of all examples when there is time. */
-const ALSO = ["shop", "ledger", "contacts", "parcels", "renders"];
 const AT_ONCE = 2;
 
 /** Refusals of what a document allows: what no schema can say, each with the words of its answer. */
@@ -33,18 +31,11 @@ export interface FuzzedService {
   readonly problems: readonly string[];
 }
 
-/** The examples to whose services requests are made up in this run. */
-export function isFuzzed(example: string): boolean {
-  return LONG || COVERED.includes(example) || ALSO.includes(example);
-}
-
 /** Makes up requests from the document of each service of these examples. It leaves rows behind, whatever was allowed. */
 export async function fuzzExamples(served: ServedExamples, bin: string): Promise<readonly FuzzedService[]> {
-  const waiting = (await served.serveAll())
-    .filter(({ example }) => isFuzzed(example))
-    .flatMap(({ example, services }) =>
-      services.map(({ name, endpoint }) => ({ name: `${example} ${name}`, example, url: endpoint ?? "" })),
-    );
+  const waiting = (await served.serveAll()).flatMap(({ example, services }) =>
+    services.map(({ name, endpoint }) => ({ name: `${example} ${name}`, example, url: endpoint ?? "" })),
+  );
   const done: FuzzedService[] = [];
   const work = async () => {
     for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {

@@ -20,7 +20,7 @@ import { COMPOSED, randomCall } from "./testing/random-trees.ts";
 import { type Signature, signaturesOf } from "./testing/signatures.ts";
 
 /** Rows per form; FORM_CASES=20000 is the full proof (`npm run test:faults`). */
-const CASES = Number(process.env.FORM_CASES ?? 250);
+const CASES = Number(process.env.FORM_CASES ?? 500);
 const SEED = Number(process.env.FORM_SEED ?? 1);
 /** PostgreSQL 18 knows a later Unicode than some Pythons: these letters gained a case mapping in between. */
 const REMAPPED = new Set([0x19b, 0x264]);
