@@ -6,10 +6,13 @@ import {
   podManifestRequestSchema,
   podSchemaApplyRequestSchema,
   podSchemaPlanRequestSchema,
+  podTablesCheckRequestSchema,
+  type TableHindrance,
 } from "@appdb/contract/routes/pod";
 import { POD_ROUTES } from "@appdb/contract/routes/pod-paths";
+import { findHindrances } from "@appdb/engine/endpoints/check-tables";
 import { listRuntimes } from "@appdb/engine/schema/catalog-store";
-import { hasCatalog } from "@appdb/engine/schema/load-catalog";
+import { emptyCatalog, hasCatalog, loadCatalog } from "@appdb/engine/schema/load-catalog";
 import type { FastifyInstance } from "fastify";
 import { answerEvents, endOf } from "../api/events.ts";
 import { parseRequest } from "../api/parse.ts";
@@ -37,6 +40,12 @@ export function addSchemaRoutes(app: FastifyInstance, deps: DatabasePodDeps): vo
     const runtime = runtimes.of(files);
     const plan = await planForPerson(deps, { manifest, target, runtime, recompute }, signal);
     return { plan, imported: importedBy(manifest) };
+  });
+  app.post(POD_ROUTES.tablesCheck.path, async (request): Promise<{ hindrances: TableHindrance[] }> => {
+    const { folders, manifest } = parseRequest(podTablesCheckRequestSchema, request.body);
+    await deps.ready();
+    const catalog = (await hasCatalog(deps.sql)) ? await loadCatalog(deps.sql) : emptyCatalog();
+    return { hindrances: findHindrances({ manifest, target: placeOf(deps, folders).text }, catalog) };
   });
   app.post(POD_ROUTES.schemaApply.path, async (request, reply) => {
     const { files, app_file, folders, ...input } = parseRequest(podSchemaApplyRequestSchema, request.body);

@@ -84,11 +84,15 @@ test("a new database takes a schema and rows with a function, and has them after
   const read = await pod.ask("POST", "/v1/manifest", { app_file: "app.py", files });
   expect(read.json()).toMatchObject({ imported: [{ path: "app.py" }, { path: "texts/shorten.py" }] });
   expect((await pod.ask("GET", "/v1/tables")).json()).toEqual({ tables: [] });
+  const { manifest } = read.json<{ manifest: object }>();
+  const check = async () => (await pod.ask("POST", "/v1/schema/check", { manifest, folders: [] })).json();
+  expect(await check()).toEqual({ hindrances: [{ table: "docs", reason: "there is no table docs" }] });
   const applied = await pod.ask("POST", "/v1/schema/apply", { ...(await planned(files)), allow_destructive: false });
   expect(applied.lines().at(-1)).toMatchObject({
     event: "done",
     plan: { target: "cloud://acme:main", tables: [{ path: "cloud://acme:main/docs" }], in_agreement: true },
   });
+  expect(await check()).toEqual({ hindrances: [] });
 
   const one = await pod.ask("POST", "/v1/tables/docs/rows", { id: 1, title: "The first" });
   expect([one.status, one.json()]).toEqual([200, { id: 1, title: "The first", short: "The ." }]);

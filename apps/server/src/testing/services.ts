@@ -1,6 +1,7 @@
 import type { Manifest, ManifestRoute } from "@appdb/contract/manifest";
 import type { TablePlan } from "@appdb/contract/plan";
 import type { ServiceState } from "@appdb/contract/routes/control-services";
+import type { TableHindrance } from "@appdb/contract/routes/pod";
 import { aManifest, aRowRoute } from "@appdb/testkit/manifest-builder";
 import { schemaPlan } from "@appdb/testkit/schema-plan";
 import { sql } from "kysely";
@@ -34,6 +35,8 @@ export interface ServiceStage extends OrgStage, AsyncDisposable {
   manifest: Manifest;
   /** Tables that differ from it from now on. */
   differing: readonly string[];
+  /** What keeps former releases from the tables from now on. */
+  hindrances: readonly TableHindrance[];
 }
 
 /** An organization with a database that is AVAILABLE, has the files of `texts` and a pod that answers. */
@@ -47,10 +50,11 @@ export async function openServiceStage(
   const database_id = await makeDatabase(server, people.org, { desired: { tree: digest } });
   const pod = await openFakePod(server, { id: database_id, org_id: people.org.id });
   const stage: ServiceStage = {
-    ...{ ...people, database_id, pod, digest, manifest: anApplication(), differing: [] },
+    ...{ ...people, database_id, pod, digest, manifest: anApplication(), differing: [], hindrances: [] },
     [Symbol.asyncDispose]: () => pod[Symbol.asyncDispose](),
   };
   pod.answer = (asked, response) => {
+    if (asked.route === "POST /v1/schema/check") return sendJson(response, { hindrances: stage.hindrances });
     const { app_file } = JSON.parse(asked.body) as { app_file: string };
     const imported = [{ path: app_file, digest: digestOf(texts[app_file] ?? "") }];
     const manifest = { ...stage.manifest, app_file };

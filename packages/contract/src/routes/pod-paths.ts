@@ -11,6 +11,8 @@ export const POD_ROUTES = {
   schemaPlan: { method: "POST", path: "/v1/schema/plan" },
   /** events; PodSchemaApplyRequest; `done` carries `{plan: SchemaPlan}` as it is after the update */
   schemaApply: { method: "POST", path: "/v1/schema/apply" },
+  /** PodTablesCheckRequest -> `{hindrances}`: what keeps a release from being served on the tables as they are */
+  tablesCheck: { method: "POST", path: "/v1/schema/check" },
   /** PodTrees: which trees of project files the tables and the work on them still need */
   treeList: { method: "GET", path: "/v1/trees" },
   /** `{tables: DataTable[]}` */

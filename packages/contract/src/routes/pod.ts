@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { onErrorSchema } from "../jobs.ts";
+import { manifestSchema } from "../manifest.ts";
 
 /** Bodies of a database pod's API (pod-paths.ts). */
 const appFile = z.string().max(1_000);
@@ -31,6 +32,18 @@ export const podSchemaApplyRequestSchema = z.strictObject({
   on_error: onErrorSchema.default("abort"),
 });
 export type PodSchemaApplyRequest = z.infer<typeof podSchemaApplyRequestSchema>;
+
+export const podTablesCheckRequestSchema = z.strictObject({
+  /** Of a release: its files are not read again. */
+  manifest: manifestSchema,
+  folders: z.array(z.string()).max(20),
+});
+export type PodTablesCheckRequest = z.input<typeof podTablesCheckRequestSchema>;
+
+/** A difference of a table by which the services of an application would not start, or not store rows: `docs.body is not there`. */
+export const tableHindranceSchema = z.object({ table: z.string(), reason: z.string() });
+export type TableHindrance = z.infer<typeof tableHindranceSchema>;
+export const podTablesCheckSchema = z.object({ hindrances: z.array(tableHindranceSchema) });
 
 /** Digests of the trees that columns are computed by: those of the last update of each table, and of jobs that have not ended. */
 export const podTreesSchema = z.object({ trees: z.array(digest) });

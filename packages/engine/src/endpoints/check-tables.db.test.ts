@@ -3,7 +3,7 @@ import { aColumn, aComputed, aManifest, anIndex, aTable, aUuid7Key, call, col } 
 import { openSchemaStage, type SchemaStage } from "@appdb/testkit/schema-stage";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { loadCatalog } from "../schema/load-catalog.ts";
-import { checkTables } from "./check-tables.ts";
+import { checkTables, findHindrances } from "./check-tables.ts";
 
 let stage: SchemaStage;
 
@@ -38,15 +38,42 @@ test("a service starts again when an index was dropped or a value's expression c
   await check(docs([KEY, TITLE, UPPER], ["title"]), docs([KEY, TITLE, lower]));
 });
 
+const INT_BODY = aColumn("body", "int");
+const AUTHOR = aColumn("author", "string");
+const STRICT_BODY = aColumn("body", "string");
+const CALLED_TEXT = aColumn("text", "string", { nullable: true, renamed_from: "body" });
+const STORED_UPPER = aColumn("title_upper", "string", { nullable: true });
+
 test.each([
-  ["lack a column that it knows", docs([KEY, TITLE, BODY]), docs([KEY, TITLE])],
-  ["have a column of another type", docs([KEY, TITLE, BODY]), docs([KEY, TITLE, aColumn("body", "int")])],
-  ["ask for a value that it does not send", docs([KEY, TITLE]), docs([KEY, TITLE, aColumn("author", "string")])],
-  ["take no null where it may send one", docs([KEY, TITLE, BODY]), docs([KEY, TITLE, aColumn("body", "string")])],
-  ["do not hold its table", docs([KEY, TITLE]), aManifest({ tables: [aTable("other", [KEY, TITLE])] })],
-])("a service does not start on tables that %s", async (_case, service, current) => {
-  await expect(check(service, current)).rejects.toMatchObject({
+  ["lack a column that it knows", [KEY, TITLE, BODY], docs([KEY, TITLE]), "docs.body is not there"],
+  ["call a column otherwise", [KEY, TITLE, BODY], docs([KEY, TITLE, CALLED_TEXT]), "docs.body is not there"],
+  [
+    "have a column of another type",
+    ...([[KEY, TITLE, BODY], docs([KEY, TITLE, INT_BODY]), "docs.body is Int and not String | None"] as const),
+  ],
+  [
+    "ask for a value that it does not send",
+    ...([[KEY, TITLE], docs([KEY, TITLE, AUTHOR]), "docs.author is not known to it and must be given"] as const),
+  ],
+  [
+    "take no null where it may send one",
+    ...([[KEY, TITLE, BODY], docs([KEY, TITLE, STRICT_BODY]), "docs.body may not be null"] as const),
+  ],
+  [
+    "store what it computes",
+    ...([[KEY, TITLE, UPPER], docs([KEY, TITLE, STORED_UPPER]), "docs.title_upper is stored"] as const),
+  ],
+  [
+    "do not hold its table",
+    ...([[KEY, TITLE], aManifest({ tables: [aTable("other", [KEY, TITLE])] }), "there is no table docs"] as const),
+  ],
+])("a service does not start on tables that %s", async (_case, service, current, reason) => {
+  const manifest = docs([...service]);
+  await expect(check(manifest, current)).rejects.toMatchObject({
     code: "schema_mismatch",
     hint: "Bring the tables up to date: cli schema update app.py main",
   });
+  expect(findHindrances({ manifest, target: "main" }, await loadCatalog(stage.sql))).toEqual([
+    { table: "docs", reason },
+  ]);
 });

@@ -1,17 +1,23 @@
 import { appError } from "@appdb/contract/errors";
 import type { Manifest } from "@appdb/contract/manifest";
+import type { TableHindrance } from "@appdb/contract/routes/pod";
+import { displayType } from "@appdb/contract/types";
 import type { Catalog } from "../schema/catalog.ts";
 import type { Operation } from "../schema/operations.ts";
 import { planSchema } from "../schema/plan-schema.ts";
+
+interface TablesOfApplication {
+  readonly manifest: Manifest;
+  readonly target: string;
+}
 
 /**
  * Refuses tables that a service could not write. What a later update only added is no hindrance: a service that starts
  * again after a crash must not fail because the tables are ahead of it.
  * @throws schema_mismatch naming the tables
  */
-export function checkTables(input: { readonly manifest: Manifest; readonly target: string }, catalog: Catalog): void {
-  const { operations } = planSchema({ ...input, catalog });
-  const different = [...new Set(operations.filter(hinders).map(tableOf))];
+export function checkTables(input: TablesOfApplication, catalog: Catalog): void {
+  const different = [...new Set(findHindrances(input, catalog).map(({ table }) => table))];
   if (different.length === 0) return;
   const { app_file } = input.manifest;
   throw appError("schema_mismatch", {
@@ -21,30 +27,55 @@ export function checkTables(input: { readonly manifest: Manifest; readonly targe
   });
 }
 
+/** What of the tables as they are keeps an application's services from starting, or from storing rows. Pure. */
+export function findHindrances(input: TablesOfApplication, catalog: Catalog): TableHindrance[] {
+  const { operations } = planSchema({ ...input, catalog });
+  return operations.flatMap((operation) => {
+    const reason = hindranceOf(operation);
+    return reason === undefined ? [] : [{ table: tableOf(operation), reason }];
+  });
+}
+
 /** An operation is what would bring the table to the manifest; `drop` means that the table is ahead of the manifest. */
-function hinders(operation: Operation): boolean {
+function hindranceOf(operation: Operation): string | undefined {
   switch (operation.kind) {
-    case "add_column":
-      return operation.to.is_hidden !== true;
     case "create_table":
+      return `there is no table ${operation.to.name}`;
     case "rename_table":
+      return `${operation.table.name} is called ${operation.from}`;
     case "rename_column":
+      return `${operation.table.name}.${operation.column.name} is called ${operation.from}`;
     case "refuse_rename":
-      return true;
+      return `${operation.table.name}${operation.name === null ? "" : `.${operation.name}`}: ${operation.reason}`;
+    case "add_column":
+      return operation.to.is_hidden === true ? undefined : `${operation.table.name}.${operation.to.name} is not there`;
     case "add_index":
     case "drop_index":
     case "replace_index":
-      return false;
-    case "drop_column":
-      return operation.column.computed === null && !operation.column.nullable;
-    case "alter_table":
-      return operation.changes.includes("primary_key");
-    case "alter_column": {
-      const { changes, column } = operation;
-      if (changes.some((change) => ["type", "primary_key", "stored_or_computed"].includes(change))) return true;
-      return changes.includes("nullability") && column.computed === null && !column.nullable;
+      return undefined;
+    case "drop_column": {
+      const { computed, name, nullable } = operation.column;
+      return computed === null && !nullable ? mustBeGiven(operation.table.name, name) : undefined;
     }
+    case "alter_table":
+      return operation.changes.includes("primary_key") ? `${operation.table.name} has another key` : undefined;
+    case "alter_column":
+      return columnHindrance(operation);
   }
+}
+
+function columnHindrance({ changes, column, table, to }: Operation & { kind: "alter_column" }): string | undefined {
+  const path = `${table.name}.${column.name}`;
+  const shown = (one: typeof column | typeof to) => displayType(one.type, one.nullable);
+  if (changes.includes("type")) return `${path} is ${shown(column)} and not ${shown(to)}`;
+  if (changes.includes("primary_key")) return `${path} is ${column.primary_key ? "a" : "no"} key`;
+  if (changes.includes("stored_or_computed")) return `${path} is ${column.computed === null ? "stored" : "computed"}`;
+  const isStrict = changes.includes("nullability") && column.computed === null && !column.nullable;
+  return isStrict ? `${path} may not be null` : undefined;
+}
+
+function mustBeGiven(table: string, column: string): string {
+  return `${table}.${column} is not known to it and must be given`;
 }
 
 function tableOf(operation: Operation): string {

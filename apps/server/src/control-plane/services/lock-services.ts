@@ -21,12 +21,21 @@ export async function readServices(db: Pick<Tx, "selectFrom">, database_id: stri
   return await selectRows(db, database_id).execute();
 }
 
-/** The same, locked until the transaction's end. Whoever locks the database as well has locked it before. */
+/** One of them, not locked; undefined when there is none of that name. */
+export async function readService(
+  db: Pick<Tx, "selectFrom">,
+  database_id: string,
+  name: string,
+): Promise<ServiceRow | undefined> {
+  return await selectRows(db, database_id).where("s.name", "=", name).executeTakeFirst();
+}
+
+/** The services of a database, locked until the transaction's end. Whoever locks the database as well has locked it before. */
 export async function lockServices(tx: Tx, database_id: string): Promise<ServiceRow[]> {
   return await selectRows(tx, database_id).forUpdate("s").execute();
 }
 
-/** One of them; undefined when there is none of that name. */
+/** One of them, locked; undefined when there is none of that name. */
 export async function lockService(tx: Tx, database_id: string, name: string): Promise<ServiceRow | undefined> {
   return await selectRows(tx, database_id).where("s.name", "=", name).forUpdate("s").executeTakeFirst();
 }

@@ -7,6 +7,8 @@ import { type PageQuery, readCursor, toPage } from "../../http/pages.ts";
 /** Of each service; files and images of those that are kept stay. */
 const KEPT_RELEASES = 10;
 
+type Reads = Pick<Tx, "selectFrom">;
+
 export interface NewRelease {
   readonly tree: string | null;
   readonly environment: string | null;
@@ -41,8 +43,8 @@ export async function addRelease(tx: Tx, service_id: string, release: NewRelease
 }
 
 /** The number of the release before another one; undefined when there is none. */
-export async function findReleaseBefore(tx: Tx, service_id: string, number: number): Promise<number | undefined> {
-  const row = await tx
+export async function findReleaseBefore(db: Reads, service_id: string, number: number): Promise<number | undefined> {
+  const row = await db
     .selectFrom("control.releases")
     .select("number")
     .where("service_id", "=", service_id)
@@ -54,14 +56,29 @@ export async function findReleaseBefore(tx: Tx, service_id: string, number: numb
 }
 
 /** The numbers of the releases of a service that are kept, the newest first. */
-export async function listReleaseNumbers(tx: Tx, service_id: string): Promise<number[]> {
-  const rows = await tx
+export async function listReleaseNumbers(db: Reads, service_id: string): Promise<number[]> {
+  const rows = await db
     .selectFrom("control.releases")
     .select("number")
     .where("service_id", "=", service_id)
     .orderBy("number", "desc")
     .execute();
   return rows.map(({ number }) => number);
+}
+
+/** What a release declares; undefined for one that is not kept. */
+export async function findReleaseManifest(
+  db: Reads,
+  service_id: string,
+  number: number,
+): Promise<Manifest | undefined> {
+  const row = await db
+    .selectFrom("control.releases")
+    .select("manifest")
+    .where("service_id", "=", service_id)
+    .where("number", "=", number)
+    .executeTakeFirst();
+  return row?.manifest;
 }
 
 /** The releases of a service, the newest first. */

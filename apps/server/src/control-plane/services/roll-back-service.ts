@@ -2,22 +2,53 @@ import { serviceUriOf } from "@appdb/contract/control/resource-names";
 import { appError } from "@appdb/contract/errors";
 import type { HostedServiceChange } from "@appdb/contract/routes/control-services";
 import type { Tx } from "../../database/pool.ts";
+import type { FindPodDeps } from "../../pods/find-pod.ts";
+import { findRow, type OrgOfDatabases } from "../databases/store.ts";
 import type { Caller } from "../keys/create-key.ts";
-import type { ServiceRow } from "./lock-services.ts";
+import { type CheckedRelease, checkRelease, refuseHindered } from "./check-release.ts";
+import { readService, type ServiceRow } from "./lock-services.ts";
 import { findReleaseBefore, listReleaseNumbers } from "./releases.ts";
 import { answerChange, demandAwake, lockPlace, type ServiceRequestDeps } from "./request-service.ts";
 import { requestServiceState } from "./state.ts";
 import { writeService } from "./write-service.ts";
 
+interface ServicePlace {
+  readonly database: string;
+  readonly name: string;
+}
+
+/**
+ * Finds out before the transaction whether the release that is asked for fits the tables. Undefined where the request has nothing to do, or
+ * is refused for something else.
+ * @throws database_not_reached
+ */
+export async function checkRollback(
+  deps: FindPodDeps,
+  org: OrgOfDatabases,
+  { database: name, name: service_name }: ServicePlace,
+  wanted: number | null,
+  signal: AbortSignal,
+): Promise<CheckedRelease | undefined> {
+  const database = await findRow(deps.db, org.id, name);
+  if (database?.state !== "AVAILABLE") return undefined;
+  const service = await readService(deps.db, database.id, service_name);
+  if (service === undefined) return undefined;
+  const number = wanted ?? (await findReleaseBefore(deps.db, service.id, currentOf(service)));
+  if (number === undefined || isServed(service, number)) return undefined;
+  return await checkRelease(deps, org, name, service, number, signal);
+}
+
 /**
  * Has a service run a former release again: the one that is named, or the one before what it runs.
- * @throws database_not_found, database_not_available, service_not_found, release_not_found, service_state
+ * @throws database_not_found, database_not_available, service_not_found, release_not_found, schema_mismatch, generation_moved,
+ *  service_state
  */
 export async function rollBackService(
   deps: ServiceRequestDeps,
   caller: Caller,
-  place: { readonly database: string; readonly name: string },
+  place: ServicePlace,
   release: number | null,
+  checked: CheckedRelease | undefined,
 ): Promise<HostedServiceChange> {
   const { org } = caller;
   const { database, service } = await lockPlace(deps, org, place);
@@ -25,8 +56,9 @@ export async function rollBackService(
   demandAwake(org, database);
   const number = await chooseRelease(deps.tx, uri, service, release);
   const { desired, observed } = service;
-  if (desired.release === number && observed?.release === number && desired.is_running)
-    return await answerChange(deps, org, place, null);
+  if (isServed(service, number)) return await answerChange(deps, org, place, null);
+  if (checked?.release !== number) throw moved(uri);
+  refuseHindered(org, database.name, service, checked);
   const state = requestServiceState(uri, service.state, "update");
   const named = { ...service, database: database.name };
   const operation = await writeService(deps, caller, named, {
@@ -37,7 +69,7 @@ export async function rollBackService(
 }
 
 async function chooseRelease(tx: Tx, uri: string, service: ServiceRow, wanted: number | null): Promise<number> {
-  const current = service.observed?.release ?? service.desired.release;
+  const current = currentOf(service);
   const kept = await listReleaseNumbers(tx, service.id);
   const chosen = wanted ?? (await findReleaseBefore(tx, service.id, current));
   if (chosen !== undefined && kept.includes(chosen)) return chosen;
@@ -48,5 +80,21 @@ async function chooseRelease(tx: Tx, uri: string, service: ServiceRow, wanted: n
         : `${uri} has no release ${wanted}; there ${kept.length === 1 ? "is" : "are"} ${kept.join(", ")}.`,
     hint: `Move it onto what its database has: cli service update ${service.app_file} ${uri.slice(0, uri.lastIndexOf("/"))}`,
     meta: { uri, release: wanted, kept },
+  });
+}
+
+function currentOf({ desired, observed }: ServiceRow): number {
+  return observed?.release ?? desired.release;
+}
+
+function isServed({ desired, observed }: ServiceRow, release: number): boolean {
+  return desired.release === release && observed?.release === release && desired.is_running;
+}
+
+function moved(uri: string): Error {
+  return appError("generation_moved", {
+    detail: `${uri}, or its database, changed while its former release was compared with the tables.`,
+    hint: `See what it runs now: cli service releases ${uri}`,
+    meta: { uri },
   });
 }

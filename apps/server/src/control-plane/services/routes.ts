@@ -15,7 +15,7 @@ import { readServiceLog } from "./read-service-log.ts";
 import { readTraffic } from "./read-traffic.ts";
 import { listReleases } from "./releases.ts";
 import { requestService, type ServiceVerb } from "./request-service.ts";
-import { rollBackService } from "./roll-back-service.ts";
+import { checkRollback, rollBackService } from "./roll-back-service.ts";
 import { findDeclared, findService, findServiceIds, listServices } from "./store.ts";
 import { planOfServices, refuseLongNames, updateServices } from "./update-services.ts";
 
@@ -61,13 +61,14 @@ export function addServiceRoutes(routes: ControlRoutes, deps: ServiceRouteDeps):
       requestService({ tx, config, recordEvent }, call, { database: call.params.db, name: call.params.service }, verb),
     );
   }
-  routes.change("serviceRollback", async (call, tx) =>
-    rollBackService(
-      { tx, config, recordEvent },
-      call,
-      { database: call.params.db, name: call.params.service },
-      call.body.release,
-    ),
+  routes.changePrepared(
+    "serviceRollback",
+    async ({ org, params, body, reply }) =>
+      checkRollback(deps, org, { database: params.db, name: params.service }, body.release, endOf(reply)),
+    async (call, tx, checked) => {
+      const place = { database: call.params.db, name: call.params.service };
+      return await rollBackService({ tx, config, recordEvent }, call, place, call.body.release, checked);
+    },
   );
   routes.add("releaseList", async ({ org, params, query }) => {
     const { id } = await findServiceIds(db, org, params.db, params.service);

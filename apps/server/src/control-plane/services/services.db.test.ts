@@ -214,15 +214,6 @@ describe("what is asked of a service", () => {
       includes: ['"STARTING"', '"kind":"service.retry"'],
     },
     {
-      ...{ as: "member", route: "serviceRollback", params: INGEST, body: { release: null }, status: 202 },
-      after: becomes({
-        state: "UPDATING",
-        desired: { release: 1 },
-        releases: [1, 2],
-        operations: [{ kind: "service.rollback" }],
-      }),
-    },
-    {
       as: "member",
       route: "serviceRollback",
       named: "one who names what it runs",
@@ -255,6 +246,47 @@ test("nothing is started on a database that is asleep, and its services say why 
   expect((await server.ask("serviceShow", { as: stage.member, params })).json.reason).toBe("its database is asleep");
   const { json } = await server.ask("serviceStop", { as: stage.member, params });
   expect(json).toMatchObject({ service: { state: "STOPPED", reason: null }, operation: { kind: "service.stop" } });
+});
+
+test("a service goes back to a release that fits today's tables, and to no other", async () => {
+  await using stage = await openServiceStage(server);
+  const id = await makeService(server, stage, { name: "reports/ingest", releases: 3 });
+  const rollBack = (release: number | null) =>
+    server.ask("serviceRollback", {
+      ...{
+        as: stage.member,
+        params: { org: stage.org.name, db: "main", service: "reports/ingest" },
+        body: { release },
+      },
+    });
+  stage.hindrances = [
+    { table: "docs", reason: "docs.title is not there" },
+    { table: "docs", reason: "docs.author is not known to it and must be given" },
+  ];
+  const refused = await rollBack(1);
+  const target = `cloud://${stage.org.name}:main/reports`;
+  expect([refused.status, refused.json]).toMatchObject([
+    409,
+    {
+      code: "schema_mismatch",
+      detail: `Release 1 of ${target}/ingest does not fit the tables as they are: docs.title is not there; docs.author is not known to it and must be given.`,
+      hint: expect.stringContaining(`cli deploy app.py ${target}`),
+    },
+  ]);
+  expect(await leftOfService(server, id)).toMatchObject({
+    state: "AVAILABLE",
+    operations: [],
+    desired: { release: 3 },
+  });
+  expect(JSON.parse(stage.pod.asked.at(-1)?.body ?? "")).toMatchObject({
+    folders: ["reports"],
+    manifest: { app_file: "app.py" },
+  });
+  stage.hindrances = [];
+  expect((await rollBack(null)).status).toBe(202);
+  expect(await leftOfService(server, id)).toMatchObject({
+    ...{ state: "UPDATING", desired: { release: 2 }, releases: [1, 2, 3], operations: [{ kind: "service.rollback" }] },
+  });
 });
 
 test("a key updates what it was granted, sees that operation and no other, and learns of no other service", async () => {
