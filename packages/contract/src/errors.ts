@@ -81,6 +81,8 @@ export const ERRORS = {
   service_quota: { status: 409, title: "The database has as many services as it may" },
   service_state: { status: 409, title: "The service's state does not allow this" },
   deploy_not_found: { status: 404, title: "There is no deployment that could be undone" },
+  deploy_under_way: { status: 409, title: "The database is being deployed to" },
+  preparation_not_found: { status: 404, title: "There is no such preparation of a deployment" },
   deploy_moved: { status: 409, title: "The database changed since it was deployed to" },
   release_not_found: { status: 404, title: "The service has no such release" },
   service_failed: { status: 500, title: "The service did not start" },

@@ -33,11 +33,18 @@ export function addSchemaRoutes(app: FastifyInstance, deps: DatabasePodDeps): vo
     return { trees: [...new Set(ids.flatMap((id) => runtimes.treeOf(id) ?? []))] };
   });
   app.post(POD_ROUTES.schemaPlan.path, async (request, reply) => {
-    const { files, app_file, folders, recompute } = parseRequest(podSchemaPlanRequestSchema, request.body);
+    const {
+      files,
+      app_file,
+      folders,
+      manifest: made,
+      recompute,
+    } = parseRequest(podSchemaPlanRequestSchema, request.body);
     const target = placeOf(deps, folders);
     const signal = endOf(reply);
-    const manifest = await manifests.read(files, app_file, signal);
-    const runtime = runtimes.of(files);
+    const manifest = made ?? (await manifests.read(files, app_file, signal));
+    // this pod's Python is not the one that these files are for
+    const runtime = made === undefined ? runtimes.of(files) : null;
     const plan = await planForPerson(deps, { manifest, target, runtime, recompute }, signal);
     return { plan, imported: importedBy(manifest) };
   });

@@ -1,11 +1,10 @@
 import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { readManifest } from "@appdb/adapters/images/read-manifest";
+import { readManifest, withoutPaths } from "@appdb/adapters/images/read-manifest";
 import { writePrivateFile } from "@appdb/adapters/processes/private-files";
-import { AppError, appError } from "@appdb/contract/errors";
+import { appError } from "@appdb/contract/errors";
 import { type Manifest, manifestSchema } from "@appdb/contract/manifest";
-import type { Runtime } from "@appdb/contract/routes/local";
 import type { Logger } from "@appdb/engine/ports";
 import type { TreeRuntimes } from "./tree-runtimes.ts";
 
@@ -78,17 +77,4 @@ export class TreeManifests {
   #fileOf(runtime_id: string): string {
     return join(this.#deps.folder, `${createHash("sha256").update(runtime_id).digest("hex")}.json`);
   }
-}
-
-/** Where things lie on the server is nobody's business. */
-function withoutPaths(error: unknown, { project_root, python }: Runtime): unknown {
-  if (!(error instanceof AppError)) return error;
-  const clean = (text: string) => text.replaceAll(`${project_root}/`, "").replaceAll(python, "python");
-  return appError(error.code, {
-    detail: clean(error.message),
-    hint: error.hint === undefined ? undefined : clean(error.hint),
-    meta: error.meta,
-    errors: error.errors,
-    cause: error,
-  });
 }

@@ -189,6 +189,7 @@ CREATE TABLE control.deploys (
     ended_at timestamp with time zone,
     before jsonb NOT NULL,
     after jsonb,
+    alive_at timestamp with time zone DEFAULT now() NOT NULL,
     CONSTRAINT deploys_state_check CHECK ((state = ANY (ARRAY['running'::text, 'done'::text, 'failed'::text, 'rolling_back'::text, 'rolled_back'::text])))
 );
 
@@ -346,6 +347,20 @@ CREATE TABLE control.pods_home (
     home_id text NOT NULL,
     claimed_at timestamp with time zone DEFAULT now() NOT NULL,
     CONSTRAINT pods_home_is_only_check CHECK (is_only)
+);
+
+CREATE TABLE control.preparations (
+    id uuid DEFAULT uuidv7() NOT NULL,
+    org_id uuid NOT NULL,
+    database_id uuid NOT NULL,
+    operation_id uuid NOT NULL,
+    app_file text NOT NULL,
+    tree text NOT NULL,
+    environment text,
+    resources jsonb NOT NULL,
+    settings jsonb NOT NULL,
+    manifest json,
+    created_at timestamp with time zone DEFAULT now() NOT NULL
 );
 
 CREATE TABLE control.releases (
@@ -603,6 +618,9 @@ ALTER TABLE ONLY control.pods_home
 ALTER TABLE ONLY control.pods
     ADD CONSTRAINT pods_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY control.preparations
+    ADD CONSTRAINT preparations_pkey PRIMARY KEY (id);
+
 ALTER TABLE ONLY control.releases
     ADD CONSTRAINT releases_pkey PRIMARY KEY (service_id, number);
 
@@ -690,6 +708,10 @@ CREATE UNIQUE INDEX operations_open_of_services ON control.operations USING btre
 CREATE INDEX operations_org ON control.operations USING btree (org_id, id DESC);
 
 CREATE INDEX pods_database ON control.pods USING btree (database_id);
+
+CREATE INDEX preparations_database ON control.preparations USING btree (database_id);
+
+CREATE INDEX preparations_operation ON control.preparations USING btree (operation_id);
 
 CREATE INDEX services_org ON control.services USING btree (org_id);
 
@@ -797,6 +819,15 @@ ALTER TABLE ONLY control.operations
 
 ALTER TABLE ONLY control.pods
     ADD CONSTRAINT pods_database_id_fkey FOREIGN KEY (database_id) REFERENCES control.databases(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY control.preparations
+    ADD CONSTRAINT preparations_database_id_fkey FOREIGN KEY (database_id) REFERENCES control.databases(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY control.preparations
+    ADD CONSTRAINT preparations_operation_id_fkey FOREIGN KEY (operation_id) REFERENCES control.operations(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY control.preparations
+    ADD CONSTRAINT preparations_org_id_fkey FOREIGN KEY (org_id) REFERENCES control.organizations(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY control.releases
     ADD CONSTRAINT releases_service_id_fkey FOREIGN KEY (service_id) REFERENCES control.services(id) ON DELETE CASCADE;

@@ -93,11 +93,29 @@ interface DeployTable {
   ended_at: ColumnType<Date | null, never, Date>;
   before: ColumnType<DeployContent, string, never>;
   after: ColumnType<DeployContent | null, never, string>;
+  alive_at: ColumnType<Date, never, Date>;
+}
+
+/** What a deployment would bring. */
+interface PreparationTable {
+  id: Generated<string>;
+  org_id: string;
+  database_id: string;
+  operation_id: string;
+  app_file: string;
+  tree: string;
+  environment: string | null;
+  resources: ColumnType<Resources, string, never>;
+  settings: ColumnType<DesiredDatabase["settings"], string, never>;
+  /** Null until its image has read the application. */
+  manifest: ColumnType<Manifest | null, never, string>;
+  created_at: Made;
 }
 
 /** Tables of services. */
 export interface ServiceTables {
   "control.deploys": DeployTable;
+  "control.preparations": PreparationTable;
   "control.services": ServiceTable;
   "control.releases": ReleaseTable;
   "control.traffic": TrafficTable;

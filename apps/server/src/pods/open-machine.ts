@@ -19,6 +19,7 @@ import { askService, drainService, putKeys } from "./ask-service.ts";
 import { imageFolder } from "./database-places.ts";
 import { findRuntime } from "./database-runtime.ts";
 import { openBuilder } from "./open-builder.ts";
+import { readApplication } from "./read-application.ts";
 import { ensureServiceRole } from "./service-role.ts";
 
 export interface OpenMachineDeps {
@@ -50,6 +51,8 @@ export async function openMachine(deps: OpenMachineDeps): Promise<Machine & Asyn
   const putTree: Machine["materializeTree"] = async (org_id, digest, files_folder, signal) => {
     await materializeTree({ db, blobs }, { org_id, digest, files_folder }, signal);
   };
+  const runtimeOf: Machine["findRuntime"] = (image) => findRuntime({ home, tools }, image);
+  const reading = { place, driver, findRuntime: runtimeOf, materializeTree: putTree };
   let template: Promise<void> | undefined;
   return {
     place,
@@ -66,7 +69,8 @@ export async function openMachine(deps: OpenMachineDeps): Promise<Machine & Asyn
     askHealth,
     askTrees,
     ...{ askService, drainService, putKeys, ensureServiceRole },
-    findRuntime: (image) => findRuntime({ home, tools }, image),
+    findRuntime: runtimeOf,
+    readApplication: (input, onLine, signal) => readApplication(reading, input, onLine, signal),
     hasImage: async (org_id, hash) => readImage(imageFolder(home, org_id, hash)) !== undefined,
     ...openBuilder({ place, tools, driver, log, builds: config.builds, materializeTree: putTree }),
     removeImage: (org_id, hash) => removeImage(imageFolder(home, org_id, hash)),

@@ -1,13 +1,12 @@
 import { AppError } from "@appdb/contract/errors";
-import { sql } from "kysely";
 import type { ObservedDatabase } from "../control-plane/databases/desired.ts";
 import type { OperationError } from "../control-plane/operations/run-operation.ts";
-import { openSecrets } from "../control-plane/secrets/store.ts";
 import { isDatabaseLost } from "../database/pool.ts";
 import { changeDatabase, isAsSeen, nameDatabase, toFailure, unexpected } from "./change-database.ts";
 import type { BuiltImage, ReconcileDeps } from "./database-deps.ts";
 import { followDatabase } from "./follow-database.ts";
 import { enqueueBuildImage, enqueueReconcileDatabase } from "./jobs.ts";
+import { isImageThere, keepBuilt, keepNotBuilt, makeImage } from "./make-image.ts";
 import { openOperationLines } from "./operation-lines.ts";
 import type { ReconcileInput, WorkOutcome } from "./reconcile-database.ts";
 import { chooseWork, currentOperation, type SeenDatabase, seeDatabase, wantedOf } from "./see-database.ts";
@@ -20,16 +19,8 @@ export async function needsBuild(
   seen: SeenDatabase,
   wanted: ObservedDatabase,
 ): Promise<boolean> {
-  const { org_id } = seen.row;
   if (wanted.environment === null) return false;
-  if (isForced(seen, wanted)) return true;
-  const image = await db
-    .selectFrom("control.images")
-    .select("state")
-    .where("org_id", "=", org_id)
-    .where("hash", "=", wanted.environment)
-    .executeTakeFirst();
-  return image?.state !== "ready" || !(await machine.hasImage(org_id, wanted.environment));
+  return isForced(seen, wanted) || !(await isImageThere({ db, machine }, seen.row.org_id, wanted.environment));
 }
 
 /** Another build was asked for, and this operation has not made it yet. */
@@ -81,49 +72,28 @@ async function build(
   wanted: ObservedDatabase,
   signal: AbortSignal,
 ): Promise<BuiltImage> {
-  const { db, envelope, machine } = deps;
   const { id, org_id } = seen.row;
-  const hash = wanted.environment ?? "";
-  const image = await db
-    .selectFrom("control.images")
-    .select("environment")
-    .where("org_id", "=", org_id)
-    .where("hash", "=", hash)
-    .executeTakeFirst();
-  if (image === undefined) throw new Error(`The environment ${hash} of a database is not stored.`);
-  const secrets = await openSecrets(db, envelope, { org_id, database_id: id });
-  const operation = currentOperation(seen);
-  await using lines = await openOperationLines(deps, operation?.id);
-  const input = {
-    ...{ org_id, database_id: id, hash, secrets, tree: wanted.tree, environment: image.environment },
-    is_forced: isForced(seen, wanted),
-  };
-  return await machine.buildImage(input, (line) => lines.add("info", line), signal);
+  await using lines = await openOperationLines(deps, currentOperation(seen)?.id);
+  const image = { org_id, database_id: id, hash: wanted.environment ?? "", tree: wanted.tree };
+  const add = (line: string) => lines.add("info", line);
+  return await makeImage(deps, { ...image, is_forced: isForced(seen, wanted) }, add, signal);
 }
 
 async function succeed(
   { db, log }: ReconcileDeps,
   seen: SeenDatabase,
   wanted: ObservedDatabase,
-  { bytes, packages, python }: BuiltImage,
+  built: BuiltImage,
 ): Promise<void> {
   const { id, org_id } = seen.row;
   await db.transaction().execute(async (tx) => {
-    await tx
-      .updateTable("control.images")
-      .set({
-        ...{ state: "ready", python, packages: JSON.stringify(packages), bytes: String(bytes) },
-        ...{ built_at: sql<Date>`now()`, used_at: sql<Date>`now()` },
-      })
-      .where("org_id", "=", org_id)
-      .where("hash", "=", wanted.environment)
-      .execute();
+    await keepBuilt(tx, { org_id, hash: wanted.environment ?? "" }, built);
     if (!(await isAsSeen(tx, seen))) return;
     const last_build = buildOf(seen, "succeeded", null);
     await tx.updateTable("control.databases").set({ last_build }).where("id", "=", id).execute();
     await enqueueReconcileDatabase(tx, id);
   });
-  log.info({ db: id, image: wanted.environment, packages: packages.length, bytes }, "image built");
+  log.info({ db: id, image: wanted.environment, packages: built.packages.length, bytes: built.bytes }, "image built");
 }
 
 /** A database that runs goes on with the image that it has; one that never ran has failed. */
@@ -143,15 +113,7 @@ async function fail(
       last_build: buildOf(seen, "failed", error),
       ...(state === "UPDATING" ? {} : { failure: JSON.stringify(error) }),
     },
-    also: async (tx) => {
-      await tx
-        .updateTable("control.images")
-        .set({ state: "failed" })
-        .where("org_id", "=", org_id)
-        .where("hash", "=", wanted.environment)
-        .where("state", "=", "building")
-        .execute();
-    },
+    also: (tx) => keepNotBuilt(tx, { org_id, hash: wanted.environment ?? "" }),
   });
 }
 

@@ -1,4 +1,5 @@
 import { sql } from "kysely";
+import { forgetPreparations } from "../control-plane/deploys/preparations.ts";
 import { collectBlobs } from "./collect-blobs.ts";
 import { collectTrees } from "./collect-trees.ts";
 import { collectUnusedImages } from "./collect-unused-images.ts";
@@ -13,6 +14,7 @@ export async function collect(deps: ReconcileDeps): Promise<void> {
   const images = await collectUnusedImages(deps);
   const trees = await collectTrees(deps);
   const blobs = await collectBlobs(deps);
+  await forgetPreparations(deps.db);
   const databases = await removeOrphanStorage(deps);
   const services = await removeOrphanServices(deps);
   await sql`delete from control.operation_lines l using control.operations p

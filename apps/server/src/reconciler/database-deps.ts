@@ -3,7 +3,8 @@ import type { ImageUse } from "@appdb/adapters/images/collect-images";
 import type { PodDriver } from "@appdb/adapters/pods/pod-driver";
 import type { UserRange } from "@appdb/adapters/pods/pod-users";
 import type { Secret } from "@appdb/adapters/secret";
-import type { PodHealth, ServicePodHealth } from "@appdb/contract/pod-spec";
+import type { Manifest } from "@appdb/contract/manifest";
+import type { PodHealth, Resources, ServicePodHealth } from "@appdb/contract/pod-spec";
 import type { EnvironmentDocument } from "@appdb/contract/routes/control-databases";
 import type { Logger } from "@appdb/engine/ports";
 import type { RecordEvent } from "../control-plane/events/event.ts";
@@ -29,6 +30,20 @@ export interface BuildInput {
   readonly secrets: ReadonlyMap<string, Secret>;
   /** Also when there is one. */
   readonly is_forced: boolean;
+}
+
+/** An application file that is to be read by an image, whether or not its database runs that. */
+export interface ReadInput {
+  readonly org_id: string;
+  readonly database_id: string;
+  /** Of the image; null for the base library alone. */
+  readonly hash: string | null;
+  readonly tree: string;
+  readonly app_file: string;
+  readonly resources: Resources;
+  /** Of the database's entry. */
+  readonly vars: Readonly<Record<string, string>>;
+  readonly secrets: ReadonlyMap<string, Secret>;
 }
 
 export interface BuiltImage {
@@ -67,6 +82,9 @@ export interface Machine {
   checkEnvironment(environment: EnvironmentDocument): Promise<void>;
   /** @throws build_failed, system_packages_refused */
   buildImage(input: BuildInput, onLine: (line: string) => void, signal: AbortSignal): Promise<BuiltImage>;
+  /** Has an image's Python read an application file, bounded and kept apart as a build is; the lines are what that printed.
+   *  @throws app_invalid and its kin, manifest_invalid, environment_failed; blobs_missing; the abort's reason */
+  readApplication(input: ReadInput, onLine: (line: string) => void, signal: AbortSignal): Promise<Manifest>;
   removeImage(org_id: string, hash: string): Promise<void>;
   /** Removes of images and caches what nothing uses; answers how many folders went. */
   collectImages(use: ImageUse): Promise<number>;

@@ -15,6 +15,8 @@ export const JOBS = {
   "reconcile-service": z.object({ service_id: z.uuid() }),
   /** Builds the image that a database waits for. */
   "build-image": z.object({ database_id: z.uuid() }),
+  /** Builds the image that a deployment would bring, and has it read the application. */
+  "prepare-image": z.object({ preparation_id: z.uuid() }),
   /** Posts an event to a webhook. */
   "deliver-webhook": z.object({ delivery_id: z.uuid() }),
   /** Finds what was left undone, and forgets what has had its time. */
@@ -66,6 +68,12 @@ export async function enqueueBuildImage(db: Database | Tx, database_id: string):
   await enqueueJob(db, "build-image", { database_id }, { job_key: `build-image ${database_id}` });
 }
 
+/** Has a deployment prepared; those of a database one after the other, so that no other's builds wait for all of them. */
+export async function enqueuePrepareImage(tx: Tx, preparation_id: string, database_id: string): Promise<void> {
+  const options = { job_key: `prepare-image ${preparation_id}`, queue: `prepare-image ${database_id}` };
+  await enqueueJob(tx, "prepare-image", { preparation_id }, options);
+}
+
 /** No job of a database is asked for so far ahead. */
 const FAR = "5 minutes";
 
@@ -75,7 +83,7 @@ const FAR = "5 minutes";
  */
 export async function hurryJobs(db: Database): Promise<number> {
   const { rows } = await sql`update graphile_worker._private_jobs set run_at = now()
-    where (key like 'reconcile-database %' or key like 'reconcile-service %' or key like 'build-image %') and locked_at is null
+    where (key like 'reconcile-database %' or key like 'reconcile-service %' or key like 'build-image %' or key like 'prepare-image %') and locked_at is null
       and run_at > now() + ${FAR}::interval returning id`.execute(db);
   return rows.length;
 }

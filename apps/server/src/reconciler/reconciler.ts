@@ -11,6 +11,7 @@ import type { Machine, ReconcileDeps } from "./database-deps.ts";
 import { enqueueJob, hurryJobs, JOBS, type JobName } from "./jobs.ts";
 import { openLivingWorkers, unlockDeadWorkers } from "./living-workers.ts";
 import { claimPodsHome } from "./pods-home.ts";
+import { prepareImage } from "./prepare-image.ts";
 import { findMissingMains, provisionMain } from "./provision-main.ts";
 import { reconcileDatabase } from "./reconcile-database.ts";
 import { reconcileService } from "./reconcile-service.ts";
@@ -134,6 +135,9 @@ function toCrews(deps: ReconcilerDeps, databases: ReconcileDeps | undefined, sto
   const builds: TaskList = {
     "build-image": task("build-image", ({ database_id }, { attempt, ended }) =>
       buildImage(databases, { database_id, attempt, signal: AbortSignal.any([stopping, ended]) }),
+    ),
+    "prepare-image": task("prepare-image", ({ preparation_id }, { attempt, ended }) =>
+      prepareImage(databases, { preparation_id, attempt, signal: AbortSignal.any([stopping, ended]) }),
     ),
   };
   return [

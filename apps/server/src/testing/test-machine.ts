@@ -4,6 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { POD_USERS } from "@appdb/adapters/pods/pod-users";
 import { appError } from "@appdb/contract/errors";
 import { createFakePods, type FakePods } from "@appdb/testkit/fake-pod-driver";
+import { aManifest } from "@appdb/testkit/manifest-builder";
 import { imageFolder } from "../pods/database-places.ts";
 import { notReached } from "../pods/pod-client.ts";
 import type { Machine } from "../reconciler/database-deps.ts";
@@ -65,6 +66,10 @@ export function createTestMachine(home: string): TestMachine {
       }
       mkdirSync(imageFolder(home, input.org_id, input.hash), { recursive: true });
       return { python: "3.12.8", packages: [{ name: "six", version: "1.17.0" }], bytes: 1_000 };
+    },
+    async readApplication({ app_file }, onLine) {
+      onLine(`read ${app_file}`);
+      return aManifest();
     },
     removeImage: async (org_id, hash) => rmSync(imageFolder(home, org_id, hash), { recursive: true, force: true }),
     collectImages: async () => 0,

@@ -46,7 +46,10 @@ export function spawnPython(
 }
 
 /** Variables with which a Python of the application is run: its own, and our library on the import path. */
-function pythonEnvironment({ env, library_paths }: Pick<Runtime, "env" | "library_paths">): Record<string, string> {
+export function pythonEnvironment({
+  env,
+  library_paths,
+}: Pick<Runtime, "env" | "library_paths">): Record<string, string> {
   const own = env.PYTHONPATH;
   const paths = own === undefined || own === "" ? library_paths : library_paths.concat(own);
   return { ...env, PYTHONPATH: paths.join(delimiter) };

@@ -1,11 +1,11 @@
 import { StringDecoder } from "node:string_decoder";
-import { type AppError, appError, ERRORS, type ErrorCode } from "@appdb/contract/errors";
+import { AppError, appError, ERRORS, type ErrorCode } from "@appdb/contract/errors";
 import type { Manifest } from "@appdb/contract/manifest";
 import type { Runtime } from "@appdb/contract/routes/local";
 import { spawnPython } from "./python-environment.ts";
 
 /** An import may load models or wait for a network; for ever it may not. */
-const TIMEOUT_MS = 5 * 60 * 1000;
+export const MANIFEST_TIMEOUT_MS = 5 * 60 * 1000;
 const LAST_WORDS = 2_000;
 /** As `-m appdb.manifest`, less the 4 ms in which Python loads what `-m` takes. */
 const WRITER = "from appdb.manifest import run; run()";
@@ -36,7 +36,28 @@ interface ErrorDocument {
  * @throws app_invalid and its kin with file and line; manifest_invalid, manifest_too_new; environment_failed; python_not_found
  */
 export async function readManifest(input: ReadManifestInput): Promise<Manifest> {
-  const { stdout, stderr, ending } = await runWriter(input);
+  return takeManifest(input, await runWriter(input));
+}
+
+/** What a run of the writer left. */
+export interface WrittenManifest {
+  readonly stdout: string;
+  /** The last words are enough. */
+  readonly stderr: string;
+  /** How it ended, where that was not well: `code 1`, `signal SIGKILL`. */
+  readonly ending: string | undefined;
+}
+
+/** The arguments of a Python that writes the manifest of a file on its standard output. */
+export function manifestArguments({ app_file, project_root }: { app_file: string; project_root: string }): string[] {
+  return ["-P", "-c", WRITER, "--root", project_root, app_file];
+}
+
+/** Takes what a run of the writer left for a manifest. @throws as readManifest */
+export function takeManifest(
+  input: Pick<ReadManifestInput, "app_file"> & { readonly runtime: Pick<Runtime, "python"> },
+  { ending, stderr, stdout }: WrittenManifest,
+): Manifest {
   const document = parseJson(stdout);
   const failure = readErrorDocument(document);
   if (failure !== undefined) throw applicationError(failure);
@@ -45,16 +66,14 @@ export async function readManifest(input: ReadManifestInput): Promise<Manifest> 
   return document as Manifest;
 }
 
-async function runWriter(
-  input: ReadManifestInput,
-): Promise<{ stdout: string; stderr: string; ending: string | undefined }> {
+async function runWriter(input: ReadManifestInput): Promise<WrittenManifest> {
   const { app_file, runtime, signal } = input;
-  const args = ["-P", "-c", WRITER, "--root", runtime.project_root, app_file];
+  const args = manifestArguments({ app_file, project_root: runtime.project_root });
   const child = spawnPython(
     { runtime, args, stdin: "ignore" },
     {
       cwd: runtime.project_root,
-      timeout: TIMEOUT_MS,
+      timeout: MANIFEST_TIMEOUT_MS,
       ...(signal === undefined ? {} : { signal }),
     },
   );
@@ -97,7 +116,7 @@ function applicationError(error: ErrorDocument): AppError {
 }
 
 /** The writer answers every mistake of a file with a document: without one, Python itself or the environment failed. */
-function writerFailed(input: ReadManifestInput, ending: string | undefined, stderr: string): AppError {
+function writerFailed(input: Parameters<typeof takeManifest>[0], ending: string | undefined, stderr: string): AppError {
   const words = stderr.trim().split("\n").at(-1) ?? "";
   if (/No module named '?(appdb|msgpack)/.test(words)) {
     return appError("environment_failed", {
@@ -109,6 +128,22 @@ function writerFailed(input: ReadManifestInput, ending: string | undefined, stde
     detail: `Python ended with ${ending ?? "no answer"} while it read ${input.app_file}.${words === "" ? "" : ` It said: ${words}`}`,
     hint: `Look at it by hand: ${input.runtime.python} -m appdb.manifest ${input.app_file}`,
     meta: { app_file: input.app_file },
+  });
+}
+
+/** Where things lie on a server is nobody's business: an error names files from the project's root. */
+export function withoutPaths(
+  error: unknown,
+  { project_root, python }: Pick<Runtime, "project_root" | "python">,
+): unknown {
+  if (!(error instanceof AppError)) return error;
+  const clean = (text: string) => text.replaceAll(`${project_root}/`, "").replaceAll(python, "python");
+  return appError(error.code, {
+    detail: clean(error.message),
+    hint: error.hint === undefined ? undefined : clean(error.hint),
+    meta: error.meta,
+    errors: error.errors,
+    cause: error,
   });
 }
 

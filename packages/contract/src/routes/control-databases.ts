@@ -223,6 +223,8 @@ export const hostedSchemaPlanRequestSchema = z.strictObject({
   /** Update: SHA-256 of whole files where the command runs, by path; those that the application imports must be the database's. */
   file_digests: fileDigests.nullable(),
   recompute: z.boolean().default(false),
+  /** A preparation that has succeeded, whose files and image are planned for; `files` is null then. */
+  preparation: z.uuid().optional(),
 });
 export type HostedSchemaPlanRequest = z.input<typeof hostedSchemaPlanRequestSchema>;
 export const hostedSchemaApplyRequestSchema = z.strictObject({

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { opSchema } from "../plan.ts";
+import { databasePlanRequestSchema } from "./control-databases.ts";
 
 /** Bodies of what concerns deployments (control-service-paths.ts). Times are ISO 8601 in UTC. */
 const time = z.iso.datetime();
@@ -20,6 +21,20 @@ export type Deploy = z.infer<typeof deploySchema>;
 
 export const deployBeginRequestSchema = z.strictObject({ app_file: z.string().max(1_000) });
 export const deployEndRequestSchema = z.strictObject({ state: z.enum(["done", "failed"]) });
+
+/** What a database is to be updated to, and the application file that is to be planned for by it. */
+export const preparationRequestSchema = z.strictObject({
+  ...databasePlanRequestSchema.shape,
+  app_file: z.string().max(1_000),
+});
+export type PreparationRequest = z.input<typeof preparationRequestSchema>;
+
+/** Once its operation has succeeded, tables and services are planned by it, for a day. */
+export const preparationSchema = z.object({
+  id: z.string(),
+  operation: z.object({ id: z.string(), kind: z.string() }),
+});
+export type Preparation = z.infer<typeof preparationSchema>;
 
 /** What undoing the last deployment would do; tables stay as they are, and nothing of `ops` concerns them. */
 export const deployRollbackPlanSchema = z.object({

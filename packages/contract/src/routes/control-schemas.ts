@@ -99,6 +99,8 @@ export const CONTROL_BODIES = {
   serviceRetry: serviceAccepted,
   serviceRollback: { body: services.hostedServiceRollbackRequestSchema, ...serviceAccepted },
   deployBegin: { body: deploys.deployBeginRequestSchema, answer: deploys.deploySchema, status: 201 },
+  deployAlive: { answer: deploys.deploySchema },
+  preparationBegin: { body: deploys.preparationRequestSchema, answer: deploys.preparationSchema, status: 202 },
   deployEnd: { body: deploys.deployEndRequestSchema, answer: deploys.deploySchema },
   deployRollbackPlan: { answer: deploys.deployRollbackPlanSchema },
   deployRollback: {

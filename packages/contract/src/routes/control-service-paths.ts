@@ -72,12 +72,27 @@ export const SERVICE_ROUTES = {
     by_grant: true,
     summary: "Go back to a former release of a service",
   },
+  /** Builds the image of an update that is yet to be asked for, and has it read the application file; nothing that runs changes. */
+  preparationBegin: {
+    method: "POST",
+    path: "/v1/orgs/:org/databases/:db/preparations",
+    permission: "database.update",
+    summary: "Build and check what a deployment would bring, without bringing it",
+    body_bytes: TREE_BODY_BYTES,
+  },
   /** What is to be brought to a database from now on can be undone as one. */
   deployBegin: {
     method: "POST",
     path: "/v1/orgs/:org/databases/:db/deploys",
     permission: "database.update",
     summary: "Begin a deployment",
+  },
+  /** To be said while it goes on, each half minute at least: until then nobody undoes it, or begins another. */
+  deployAlive: {
+    method: "POST",
+    path: "/v1/orgs/:org/databases/:db/deploys/:id/alive",
+    permission: "database.update",
+    summary: "Say that a deployment goes on",
   },
   deployEnd: {
     method: "POST",

@@ -90,6 +90,8 @@ export const hostedServicePlanRequestSchema = z.strictObject({
    * it is where the command runs, whose chunks were uploaded: what an update would do once the database and its tables have followed it.
    */
   files: z.array(treeEntrySchema).max(50_000).nullable().default(null),
+  /** A preparation that has succeeded, whose files, image and size are planned for; `files` is null then. */
+  preparation: z.uuid().optional(),
 });
 export type HostedServicePlanRequest = z.input<typeof hostedServicePlanRequestSchema>;
 

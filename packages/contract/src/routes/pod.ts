@@ -22,11 +22,13 @@ export const podSchemaPlanRequestSchema = z.strictObject({
   /** Folders within the database: `[]`, `["reports"]`. */
   folders: z.array(z.string()).max(20),
   recompute: z.boolean().default(false),
+  /** What the file declares, where an image that the pod does not run has read it: no value is computed for this plan. */
+  manifest: manifestSchema.optional(),
 });
 export type PodSchemaPlanRequest = z.infer<typeof podSchemaPlanRequestSchema>;
 
 export const podSchemaApplyRequestSchema = z.strictObject({
-  ...podSchemaPlanRequestSchema.shape,
+  ...podSchemaPlanRequestSchema.omit({ manifest: true }).shape,
   catalog_version: z.int(),
   allow_destructive: z.boolean(),
   on_error: onErrorSchema.default("abort"),

@@ -32,6 +32,13 @@ export async function planDatabase(ctx: Context, typed: string | undefined, verb
   return { ...open, ...read, request, plan: { ...plan, warnings, left_out: tree.left_out } };
 }
 
+/** The same plan as it is by now, of the very files that were read before. */
+export async function planAgain(ctx: Pick<Context, "signal">, planned: PlannedDatabase): Promise<PlannedDatabase> {
+  const { client, params, plan, request } = planned;
+  const now = await client.call("databasePlan", { params, body: request }, { signal: ctx.signal });
+  return { ...planned, plan: { ...now, warnings: plan.warnings, left_out: plan.left_out } };
+}
+
 function toBody(entry: ReadProject["tree"]["entries"][number]) {
   return { ...entry, chunks: [...entry.chunks] };
 }

@@ -3,6 +3,7 @@ import type { PlanOp, ServicePlan } from "@appdb/contract/plan";
 import type { Deploy } from "@appdb/contract/routes/control-deploys";
 import { schemaPlan } from "@appdb/testkit/schema-plan";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { DONE } from "../../testing/databases.ts";
 import { hostedService } from "../../testing/services.ts";
 import { openUploadWorld, type UploadWorld, URI } from "../../testing/upload-world.ts";
 
@@ -23,6 +24,9 @@ const DEPLOY: Deploy = {
   ...{ created_at: "2026-11-23T10:00:00.000Z", ended_at: null },
 };
 
+const PREPARED = "019a0000-0000-7000-8000-00000000000e";
+const REBUILT = { ops: 1, destructive: 0, rebuild: true, restarts: true };
+
 let at: UploadWorld;
 /** Whether tables and services are as the file says by now. */
 let are_applied: boolean;
@@ -39,6 +43,8 @@ beforeEach(async () => {
   at.answers.serviceList = () => ({ items: [hostedService()], next: null });
   at.answers.deployBegin = () => DEPLOY;
   at.answers.deployEnd = () => DEPLOY;
+  at.answers.deployAlive = () => ({ ...DEPLOY, state: "running" });
+  at.answers.preparationBegin = () => ({ id: PREPARED, operation: { id: DONE.id, kind: "database.prepare" } });
 });
 afterEach(() => at[Symbol.asyncDispose]());
 
@@ -55,8 +61,8 @@ test("one plan of database, tables and services from the files here, one confirm
   const ran = await at.run(`deploy app.py ${URI} -f`);
   expect(ran).toMatchObject({ exit: 0, stderr: expect.stringContaining(`done: database, tables, services of ${URI}`) });
   expect(asked().slice(2)).toEqual([
-    ...["schemaPlan", "servicePlan", "deployBegin", "databaseUpdate"],
-    ...["schemaPlan", "schemaApply", "servicePlan", "serviceUpdate", "serviceList", "deployEnd"],
+    ...["schemaPlan", "servicePlan", "deployBegin", "deployAlive", "databaseUpdate", "deployAlive"],
+    ...["schemaApply", "deployAlive", "servicePlan", "serviceUpdate", "serviceList", "deployEnd"],
   ]);
   expect(at.bodyOf("servicePlan").files).toBe(null);
 });
@@ -78,12 +84,41 @@ test("what breaks callers has to be allowed before anything is done", async () =
   expect(asked()).toEqual(["schemaPlan", "servicePlan"]);
 });
 
-test("with an image to build tables and services are planned after it, by the database's own files", async () => {
-  at.state.plan = { summary: { ops: 1, destructive: 0, rebuild: true, restarts: true } };
+test("an image is built and has read the application before all is planned by it and asked once", async () => {
+  at.state.plan = { summary: REBUILT };
+  at.answers.operationLog = async function* () {
+    yield { number: 1, at: "2026-11-23T10:00:00.000Z", level: "info", line: "Resolved 3 packages" };
+  };
+  const refused = await at.run(`deploy app.py ${URI}`);
+  expect(refused).toMatchObject({ exit: 3, stderr: expect.stringContaining("    Resolved 3 packages") });
+  expect(asked()).toEqual(["preparationBegin", "schemaPlan", "servicePlan"]);
+  expect(at.bodyOf("preparationBegin")).toMatchObject({ app_file: "app.py", settings: { cpu: 2 } });
+  for (const name of ["schemaPlan", "servicePlan"] as const) {
+    expect(at.bodyOf(name)).toMatchObject({ files: null, file_digests: null, preparation: PREPARED });
+  }
+  expect((await at.run(`deploy app.py ${URI} -f`)).exit).toBe(0);
+  expect(asked().slice(3, 8)).toEqual(["preparationBegin", "schemaPlan", "servicePlan", "deployBegin", "deployAlive"]);
+});
+
+test("an image that cannot be built ends the deployment before anything is changed, with what the build said last", async () => {
+  at.state.plan = { summary: REBUILT };
+  at.answers.operationLog = async function* () {
+    yield { number: 1, at: "2026-11-23T10:00:00.000Z", level: "info", line: "no package nosuch" };
+  };
+  const error = { code: "build_failed", detail: "There is no package nosuch.", hint: `cli deploy app.py ${URI}` };
+  at.answers.operationShow = () => ({ ...DONE, kind: "database.prepare", state: "failed", error });
   const ran = await at.run(`deploy app.py ${URI} -f`);
-  expect(ran.stdout).toContain("Tables and services are planned once the image is built");
-  expect(asked().slice(0, 2)).toEqual(["deployBegin", "databaseUpdate"]);
-  expect(at.bodyOf("schemaPlan").files).toBe(null);
+  expect(ran).toMatchObject({ exit: 1, stderr: expect.stringContaining("There is no package nosuch.") });
+  expect(ran.stderr).toMatch(/ {4}no package nosuch\n(.*\n)*Nothing of cloud:\/\/acme:main was changed/);
+  expect(asked()).toEqual(["preparationBegin"]);
+});
+
+test("a deployment that somebody has undone meanwhile goes no further", async () => {
+  at.state.plan = { in_agreement: false };
+  at.answers.deployAlive = () => ({ ...DEPLOY, state: "rolled_back" });
+  const ran = await at.run(`deploy app.py ${URI} -f`);
+  expect(ran).toMatchObject({ exit: 1, stderr: expect.stringContaining("was undone meanwhile") });
+  expect(asked().slice(2)).toEqual(["deployBegin", "deployAlive", "deployEnd"]);
 });
 
 test("a failure in the middle says what was done, and how to go on", async () => {

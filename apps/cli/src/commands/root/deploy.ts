@@ -11,13 +11,14 @@ import { showProgress } from "../../output/progress.ts";
 import { printAppliedSchema, printSchemaPlan } from "../../output/schema-plan-text.ts";
 import { printAppliedServices, printServicePlan } from "../../output/service-plan-text.ts";
 import { findApplication } from "../../project/find-project.ts";
-import { type PlannedDatabase, planDatabase, type ShownPlan } from "../db/plan-database.ts";
+import { type PlannedDatabase, planAgain, planDatabase, type ShownPlan } from "../db/plan-database.ts";
 import { sendFiles } from "../db/send-files.ts";
 import { applyDatabasePlan } from "../db/update.ts";
 import { ANY_TARGET, commandLine, DESTRUCTIVE_FLAG, DRY_RUN_FLAG, FILE, FORCE_FLAG } from "../parameters.ts";
 import { applyPlan } from "../schema/apply-plan.ts";
 import { openSchemaTarget } from "../schema/schema-target.ts";
 import { openServiceTarget } from "../service/service-target.ts";
+import { prepareDeploy } from "./prepare-deploy.ts";
 
 interface Flags extends JsonFlag {
   readonly force: boolean;
@@ -25,7 +26,7 @@ interface Flags extends JsonFlag {
   readonly allowDestructive: boolean;
 }
 
-/** Plans as they were shown; null where they could only be made once the image was built. */
+/** Plans as they were shown; null where they can only be made once there is a database. */
 interface Plans {
   readonly database: ShownPlan;
   readonly schema: SchemaPlan | null;
@@ -35,6 +36,8 @@ interface Plans {
 type Step = "database" | "tables" | "services";
 const STEPS: readonly Step[] = ["database", "tables", "services"];
 const END_MS = 10_000;
+/** Twice in the time after which a deployment that says nothing is taken for one that was cut. */
+const ALIVE_MS = 25_000;
 
 interface DeployResult extends Plans {
   readonly target: string;
@@ -67,14 +70,8 @@ export const deploy = defineCommand<Flags, [file: string, target: string], Deplo
     const target = parseTarget(typed);
     if (target.kind === "local") throw notHosted(file, target.text);
     const deployment = { ctx, flags, file, target };
-    const planned = await planDatabase(ctx, target.uri.text, "deploy");
-    const { plan: database } = planned;
-    if (database.state !== "absent" && database.state !== "AVAILABLE") {
-      throw notAvailable(database.uri, database.state, "deployed to");
-    }
-    // bytes that are there before anything is asked for change nothing that runs
-    if (database.missing_files > 0) await sendFiles(ctx, planned, planned.tree, flags.json);
-    const plans = { database, ...(await planRest(deployment, database)) };
+    const { planned, preparation } = await prepare(deployment, await planDatabase(ctx, target.uri.text, "deploy"));
+    const plans = { database: planned.plan, ...(await planRest(deployment, planned.plan, preparation)) };
     if (!flags.json) printPlans(plans, ctx);
     const result = { ...plans, target: target.text, done: [] };
     if (flags.dryRun || isAgreed(plans)) return { ...result, status: isAgreed(plans) ? null : "skipped" };
@@ -89,13 +86,29 @@ export const deploy = defineCommand<Flags, [file: string, target: string], Deplo
   exitCode: (result, flags) => (flags.dryRun && !isAgreed(result) ? EXIT.pending : EXIT.done),
 });
 
-/** Tables and services by the files as they are here, if the image that reads them is there. */
+/** Uploads what is missing; where the database is to run another Python, by its image or its environment, that is built and has read the
+ *  application. What is there before anything is asked for changes nothing that runs. */
+async function prepare(
+  { ctx, file, flags: { json } }: Deployment,
+  planned: PlannedDatabase,
+): Promise<{ readonly planned: PlannedDatabase; readonly preparation: string | undefined }> {
+  const { exists, missing_files, state, summary, uri } = planned.plan;
+  if (state !== "absent" && state !== "AVAILABLE") throw notAvailable(uri, state, "deployed to");
+  if (missing_files > 0) await sendFiles(ctx, planned, planned.tree, json);
+  if (!exists || !summary.restarts) return { planned, preparation: undefined };
+  const { app_file } = findApplication(ctx.cwd, file);
+  const preparation = await prepareDeploy(ctx, planned, { app_file, file }, json);
+  return { planned: await planAgain(ctx, planned), preparation };
+}
+
+/** Tables and services by the files as they are here: read by what was prepared, else by what the database runs. */
 async function planRest(
   { ctx, file, flags: { json }, target }: Deployment,
   database: ShownPlan,
+  preparation: string | undefined,
 ): Promise<Pick<Plans, "schema" | "services">> {
-  if (!database.exists || database.summary.rebuild) return { schema: null, services: null };
-  const input = { file, target: target.text, python: undefined, files: "here" } as const;
+  if (!database.exists) return { schema: null, services: null };
+  const input = { file, target: target.text, python: undefined, files: "here", preparation } as const;
   const schema = await (await openSchemaTarget(ctx, { ...input, json })).plan({ recompute: false });
   if (schema.summary.unsupported > 0) return { schema, services: null };
   return { schema, services: await (await openServiceTarget(ctx, input)).plan() };
@@ -105,11 +118,7 @@ function printPlans({ database, schema, services }: Plans, { out }: Pick<Context
   printDatabasePlan(database, out);
   if (schema !== null) printSchemaPlan(schema, out);
   if (services !== null) printServicePlan(services, out);
-  if (schema === null) {
-    out.line(
-      "Tables and services are planned once the image is built; what destroys data or breaks callers is not done then.",
-    );
-  }
+  if (schema === null) out.line("Its tables and services are all new: they are made once the database is there.");
 }
 
 function isAgreed({ database, schema, services }: Plans): boolean {
@@ -159,6 +168,9 @@ async function carryOut(deployment: Deployment, planned: PlannedDatabase, plans:
   const { client } = await (await ctx.control()).open();
   const { app_file } = findApplication(ctx.cwd, file);
   const { id } = await client.call("deployBegin", { params: { org, db }, body: { app_file } }, { signal: ctx.signal });
+  const keep = async () => await client.call("deployAlive", { params: { org, db, id } }, { signal: ctx.signal });
+  // one that is missed is followed by the next
+  const keeping = setInterval(() => keep().catch(() => undefined), ALIVE_MS);
   const end = async (state: "done" | "failed") => {
     // also when the command was interrupted: what was done until then can be undone
     await client.call(
@@ -168,7 +180,10 @@ async function carryOut(deployment: Deployment, planned: PlannedDatabase, plans:
     );
   };
   try {
-    const done = await carryOutSteps(deployment, planned, plans);
+    const done = await carryOutSteps(deployment, planned, plans, async () => {
+      const { state } = await keep();
+      if (state !== "running") throw wasUndone(target.text);
+    });
     await end("done");
     return done;
   } catch (error) {
@@ -176,11 +191,18 @@ async function carryOut(deployment: Deployment, planned: PlannedDatabase, plans:
       ctx.out.note(`That it failed could not be written down: ${toProblem(cause).detail}`);
     });
     throw error;
+  } finally {
+    clearInterval(keeping);
   }
 }
 
-/** In order. What fails says what was done before it, and how to go on. */
-async function carryOutSteps(deployment: Deployment, planned: PlannedDatabase, plans: Plans): Promise<Step[]> {
+/** In order; `before` each it is looked whether it shall go on. What fails says what was done before it, and how to go on. */
+async function carryOutSteps(
+  deployment: Deployment,
+  planned: PlannedDatabase,
+  plans: Plans,
+  before: () => Promise<void> = async () => undefined,
+): Promise<Step[]> {
   const { ctx, file, flags, target } = deployment;
   const done: Step[] = [];
   const works: Record<Step, () => Promise<unknown>> = {
@@ -189,11 +211,12 @@ async function carryOutSteps(deployment: Deployment, planned: PlannedDatabase, p
       const { allowDestructive, json } = flags;
       await applyDatabasePlan(ctx, planned, { allowDestructive, json, noWait: false });
     },
-    tables: () => bringTables(deployment),
-    services: () => bringServices(deployment),
+    tables: () => bringTables(deployment, plans.schema),
+    services: () => bringServices(deployment, plans.services),
   };
   for (const step of STEPS) {
     try {
+      await before();
       await works[step]();
     } catch (error) {
       if (done.length > 0 && error instanceof AppError) {
@@ -209,9 +232,13 @@ async function carryOutSteps(deployment: Deployment, planned: PlannedDatabase, p
   return done;
 }
 
-async function bringTables({ ctx, file, flags: { allowDestructive, json }, target }: Deployment): Promise<void> {
+/** By the very plan that was shown, or by one that does the same; only of a database that was just made none was shown. */
+async function bringTables(
+  { ctx, file, flags: { allowDestructive, json }, target }: Deployment,
+  shown: SchemaPlan | null,
+): Promise<void> {
   const opened = await openSchemaTarget(ctx, { file, target: target.text, python: undefined, files: "there", json });
-  const plan = await opened.plan({ recompute: false });
+  const plan = shown ?? (await opened.plan({ recompute: false }));
   if (plan.in_agreement && plan.jobs.length === 0) return;
   if (plan.summary.destructive > 0 && !allowDestructive) {
     const next = commandLine(["schema", "update", file, target.text, "--allow-destructive"]);
@@ -227,16 +254,28 @@ async function bringTables({ ctx, file, flags: { allowDestructive, json }, targe
   if (!json) printAppliedSchema(plan, ctx.out);
 }
 
-async function bringServices({ ctx, file, flags: { allowDestructive, json }, target }: Deployment): Promise<void> {
+/** What breaks callers is done only if that was shown. */
+async function bringServices(
+  { ctx, file, flags: { allowDestructive, json }, target }: Deployment,
+  shown: ServicePlan | null,
+): Promise<void> {
   const opened = await openServiceTarget(ctx, { file, target: target.text, python: undefined });
   const plan = await opened.plan();
   if (plan.in_agreement) return;
   const after = await opened.apply({
-    allow_destructive: allowDestructive,
+    allow_destructive: allowDestructive && (shown === null || shown.summary.destructive > 0),
     onProgress: showProgress(ctx.out, json),
   });
   ctx.out.status("");
   if (!json) printAppliedServices(plan, after, ctx.out);
+}
+
+function wasUndone(target: string): AppError {
+  return appError("deploy_moved", {
+    detail: `This deployment to ${target} was undone meanwhile: it had said nothing for a minute.`,
+    hint: `See what was asked of it: cli events`,
+    meta: { target },
+  });
 }
 
 function notHosted(file: string, target: string): AppError {

@@ -32,6 +32,11 @@ export async function openHostedSchema(
   return {
     worker: target.uri.text,
     plan: async ({ recompute }) => {
+      if (input.preparation !== undefined) {
+        const { preparation } = input;
+        const body = { app_file, folders, files: null, file_digests: null, recompute, preparation };
+        return (await control.client.call("schemaPlan", { params, body }, { signal })).plan;
+      }
       const sent = input.files === "here" ? await sendFiles(ctx, control, params.org, read, input.json) : null;
       const body = { app_file, folders, files: sent, file_digests: sent === null ? file_digests : null, recompute };
       return (await control.client.call("schemaPlan", { params, body }, { signal })).plan;

@@ -11,6 +11,8 @@ export interface SchemaTargetInput {
   readonly python: string | undefined;
   /** Of a hosted database: whether the files are compared as they are here, or as the database has them. */
   readonly files: "here" | "there";
+  /** What was prepared of them, by which the plan is made in place of `files`. */
+  readonly preparation?: string | undefined;
   readonly json: boolean;
 }
 

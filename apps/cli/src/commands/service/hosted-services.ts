@@ -31,9 +31,13 @@ export async function openHostedServices(
   const params = { org: target.uri.organization, db: target.uri.database };
   const app = { app_file, folders: [...target.folders], file_digests: pythonDigests(read) };
   const request = { ...app, service: input.service ?? null };
-  const files =
-    input.files === "here" ? read.tree.entries.map((entry) => ({ ...entry, chunks: [...entry.chunks] })) : null;
-  const plan = async () => await client.call("servicePlan", { params, body: { ...request, files } }, { signal });
+  const sent = read.tree.entries.map((entry) => ({ ...entry, chunks: [...entry.chunks] }));
+  const { preparation } = input;
+  const of =
+    preparation === undefined
+      ? { files: input.files === "here" ? sent : null }
+      : { files: null, file_digests: null, preparation };
+  const plan = async () => await client.call("servicePlan", { params, body: { ...request, ...of } }, { signal });
   let planned: Awaited<ReturnType<typeof plan>> | undefined;
   return {
     plan: async () => {

@@ -13,6 +13,8 @@ export interface ServiceTargetInput {
   readonly python: string | undefined;
   /** Of a hosted database: whether what would come of the files here is planned, which nothing applies; of its own files otherwise. */
   readonly files?: "here" | "there";
+  /** What was prepared of them, by which the plan is made in place of `files`. */
+  readonly preparation?: string | undefined;
 }
 
 /** The services that an application file is compared with, by whichever way they are reached. */

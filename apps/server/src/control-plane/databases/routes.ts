@@ -1,22 +1,18 @@
-import { checkEnvironment } from "@appdb/contract/control/check-environment";
-import type { KnownPods } from "../../compose.ts";
-import type { ServerConfig } from "../../config.ts";
 import type { Database } from "../../database/pool.ts";
 import type { ControlRoutes } from "../../http/checked-route.ts";
 import type { RecordEvent } from "../events/event.ts";
 import { deleteDatabase } from "./delete-database.ts";
-import { type PlanBounds, parseDatabaseName, readPlan } from "./read-plan.ts";
+import { type PlanBoundsDeps, planBounds } from "./plan-bounds.ts";
+import { parseDatabaseName, readPlan } from "./read-plan.ts";
 import { requestBuild } from "./request-build.ts";
 import { type DatabaseVerb, requestChange } from "./request-change.ts";
 import { findDatabase, findRow, listDatabases } from "./store.ts";
 import { updateDatabase } from "./update-database.ts";
 import { writeMetrics } from "./write-metrics.ts";
 
-export interface DatabaseRouteDeps {
+export interface DatabaseRouteDeps extends PlanBoundsDeps {
   readonly db: Database;
-  readonly config: Pick<ServerConfig, "pods">;
   readonly recordEvent: RecordEvent;
-  readonly pods: Pick<KnownPods, "checkEnvironment">;
 }
 
 const VERBS = {
@@ -29,14 +25,8 @@ const VERBS = {
 
 export function addDatabaseRoutes(routes: ControlRoutes, deps: DatabaseRouteDeps): void {
   const { db, recordEvent } = deps;
-  const { bounds, undelete_days } = deps.config.pods;
-  const plans: PlanBounds = {
-    bounds,
-    checkBuild: async (environment) => {
-      checkEnvironment(environment);
-      await deps.pods.checkEnvironment?.(environment);
-    },
-  };
+  const { undelete_days } = deps.config.pods;
+  const plans = planBounds(deps);
   routes.add("databaseList", async ({ org, query }) => listDatabases(db, org, query));
   routes.add("databaseShow", async ({ org, params }) => findDatabase(db, org, params.db));
   routes.add("databaseMetrics", async ({ org, reply }) => {

@@ -1,7 +1,10 @@
+import { sql } from "kysely";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { NO_PACKAGES } from "../../testing/databases.ts";
 import { openServer, type TestServer } from "../../testing/open-server.ts";
-import { testScenarios } from "../../testing/scenarios.ts";
+import { type Scenario, testScenarios } from "../../testing/scenarios.ts";
 import { leftOfService, makeService, openServiceStage, type ServiceStage } from "../../testing/services.ts";
+import { endOperation, startOperation } from "../operations/run-operation.ts";
 import { addRelease } from "../services/releases.ts";
 
 let server: TestServer;
@@ -12,6 +15,37 @@ afterAll(() => server[Symbol.asyncDispose]());
 
 const MAIN = { db: "main" };
 const NO_DEPLOY = { deploy: "019a0000-0000-7000-8000-000000000000" };
+
+const PREPARATION = { app_file: "app.py", settings: {}, files: [], environment: NO_PACKAGES };
+const PREPARATIONS: Scenario<ServiceStage>[] = [
+  { as: "guest", route: "preparationBegin", params: MAIN, body: PREPARATION, status: 401 },
+  {
+    ...{ as: "outsider", route: "preparationBegin", params: MAIN, body: PREPARATION, status: 404 },
+    includes: ["organization_not_found"],
+  },
+  {
+    ...{
+      as: "member",
+      route: "preparationBegin",
+      named: "one of no database",
+      params: { db: "none" },
+      body: PREPARATION,
+    },
+    ...{ status: 404, includes: ["database_not_found"] },
+  },
+  {
+    ...{ as: "member", route: "preparationBegin", params: MAIN, body: PREPARATION, status: 202 },
+    includes: ['"kind":"database.prepare"'],
+  },
+  {
+    ...{ as: "member", route: "schemaPlan", named: "by one that nobody has read yet", params: MAIN, status: 404 },
+    body: {
+      ...{ app_file: "app.py", folders: [], files: null, file_digests: null },
+      preparation: "019a0000-0000-7000-8000-000000000000",
+    },
+    includes: ["preparation_not_found"],
+  },
+];
 
 describe("who may deploy and undo it", () => {
   let stage: ServiceStage;
@@ -39,11 +73,23 @@ describe("who may deploy and undo it", () => {
         ...{ as: "member", route: "deployEnd", params: { db: "main", id: NO_DEPLOY.deploy }, body: { state: "done" } },
         ...{ status: 404, includes: ["deploy_not_found"] },
       },
-      { as: "member", route: "deployRollbackPlan", params: MAIN, status: 200, includes: ['"ops":[]'] },
+      {
+        ...{ as: "member", route: "deployBegin", named: "another one meanwhile", params: MAIN },
+        ...{ body: { app_file: "app.py" }, status: 409, includes: ["deploy_under_way", "is deploying app.py"] },
+      },
+      {
+        ...{ as: "member", route: "deployRollbackPlan", params: MAIN, status: 409 },
+        includes: ["deploy_under_way", "when it was cut, that is known within a minute"],
+      },
       {
         ...{ as: "member", route: "deployRollback", params: MAIN, body: NO_DEPLOY, status: 409 },
-        includes: ["deploy_moved", "another deployment was made"],
+        includes: ["deploy_under_way"],
       },
+      {
+        ...{ as: "member", route: "deployAlive", params: { db: "main", id: NO_DEPLOY.deploy }, status: 404 },
+        includes: ["deploy_not_found"],
+      },
+      ...PREPARATIONS,
     ],
   );
 });
@@ -117,6 +163,7 @@ test("a deployment is undone as one: services go back and what it made goes, the
     "the project files will be the former ones",
     "the image will be the former one",
   ]);
+  expect((await rollBack(stage, NO_DEPLOY.deploy)).json.detail).toContain("another deployment was made");
   const first = await rollBack(stage, json.deploy.id);
   expect([first.status, first.json.deploy.state]).toEqual([202, "rolling_back"]);
   expect(first.json.operations.map(({ kind }: { kind: string }) => kind)).toEqual([
@@ -174,11 +221,38 @@ test("what changed since is not undone along with it; a database that sleeps is 
   });
 });
 
+test("one without a sign of life was cut, unless what it asked for goes on; whoever it was learns that it was undone", async () => {
+  await using stage = await openServiceStage(server);
+  const { database_id, member, org } = stage;
+  const params = { org: org.name, db: "main" };
+  const begun = await server.ask("deployBegin", { as: member, params, body: { app_file: "app.py" } });
+  const { db, recordEvent } = server.deps;
+  await sql`update control.deploys set alive_at = now() - interval '2 minutes' where id = ${begun.json.id}`.execute(db);
+  const operation = await db.transaction().execute((tx) =>
+    startOperation(
+      { tx, recordEvent },
+      {
+        ...{ org_id: org.id, database_id, kind: "database.update", target: `cloud://${org.name}:main` },
+        ...{ is_cancellable: true, actor: "ann", principal: undefined, ip_address: null, client: null },
+      },
+    ),
+  );
+  const refused = await planned(stage);
+  expect(refused.json).toMatchObject({ code: "deploy_under_way", hint: expect.stringContaining(`wait ${operation}`) });
+  await db.transaction().execute((tx) => endOperation({ tx, recordEvent }, operation ?? "", { state: "succeeded" }));
+  expect((await planned(stage)).json).toMatchObject({ deploy: { state: "running" }, ops: [] });
+  expect((await rollBack(stage, begun.json.id)).json).toMatchObject({ deploy: { state: "rolled_back" } });
+  const alive = await server.ask("deployAlive", { as: member, params: { ...params, id: begun.json.id } });
+  expect(alive.json).toMatchObject({ state: "rolled_back" });
+});
+
 test("of a database's deployments the last ten are kept, and their files with them", async () => {
   await using stage = await openServiceStage(server);
   const params = { org: stage.org.name, db: "main" };
   for (let made = 0; made < 12; made++) {
-    await server.ask("deployBegin", { as: stage.member, params, body: { app_file: `app${made}.py` } });
+    const begun = await server.ask("deployBegin", { as: stage.member, params, body: { app_file: `app${made}.py` } });
+    const end = { as: stage.member, params: { ...params, id: begun.json.id }, body: { state: "done" } } as const;
+    await server.ask("deployEnd", end);
   }
   const kept = await server.deps.db
     .selectFrom("control.deploys")

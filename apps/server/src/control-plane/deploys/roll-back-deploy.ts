@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { databaseUriOf } from "@appdb/contract/control/resource-names";
 import { appError } from "@appdb/contract/errors";
 import type { PlanOp } from "@appdb/contract/plan";
@@ -22,6 +23,7 @@ import {
   findLastDeploy,
   type LockedContent,
   lockContent,
+  refuseUnderWay,
   toDeploy,
 } from "./store.ts";
 
@@ -33,7 +35,7 @@ export interface BegunWork {
 
 /**
  * What undoing the last deployment would do; nothing is changed.
- * @throws database_not_found, deploy_not_found, deploy_moved
+ * @throws database_not_found, deploy_not_found, deploy_under_way, deploy_moved
  */
 export async function planRollback({ tx }: DeployDeps, { org }: Caller, name: string): Promise<DeployRollbackPlan> {
   const locked = await lockContent(tx, org, name);
@@ -46,7 +48,7 @@ export async function planRollback({ tx }: DeployDeps, { org }: Caller, name: st
  * Undoes the last deployment, as far as one step of it: the services go back to their former releases, and when they have, the database
  * to its former files, image and size. Whoever asks again when the operations have ended goes on; without an operation all is undone.
  * What was cut in between is gone on with by the next who asks.
- * @throws database_not_found, database_not_available, deploy_not_found, deploy_moved, release_not_found, service_state
+ * @throws database_not_found, database_not_available, deploy_not_found, deploy_under_way, deploy_moved, release_not_found, service_state
  */
 export async function rollBackDeploy(
   deps: DeployDeps,
@@ -79,6 +81,7 @@ export async function rollBackDeploy(
 async function demandLast({ tx }: Pick<DeployDeps, "tx">, uri: string, { content, database }: LockedContent) {
   const deploy = await findLastDeploy(tx, database.id);
   if (deploy === undefined) throw deployNotFound(uri);
+  await refuseUnderWay(tx, uri, deploy);
   // of one that was cut nobody knows how it would have ended
   if (deploy.after === null || deploy.state === "rolling_back") return deploy;
   const parts = partsThatDiffer(deploy.after, content);
@@ -86,15 +89,21 @@ async function demandLast({ tx }: Pick<DeployDeps, "tx">, uri: string, { content
   return deploy;
 }
 
+/** What a deployment changes of the database itself, and what that is called. */
+const DATABASE_PARTS = [
+  { part: "tree", word: "its project files" },
+  { part: "environment", word: "its image" },
+  { part: "resources", word: "its size" },
+  { part: "settings", word: "its settings" },
+] as const satisfies readonly { part: keyof DeployContent; word: string }[];
+type DatabasePart = (typeof DATABASE_PARTS)[number]["part"];
+
+function isSame(part: keyof DeployContent, one: DeployContent, other: DeployContent): boolean {
+  return isDeepStrictEqual(one[part], other[part]);
+}
+
 function partsThatDiffer(deployed: DeployContent, now: DeployContent): string[] {
-  const differs = (part: keyof DeployContent) => JSON.stringify(deployed[part]) !== JSON.stringify(now[part]);
-  const words = {
-    tree: "its project files",
-    environment: "its image",
-    resources: "its size",
-    settings: "its settings",
-  };
-  const parts = Object.entries(words).flatMap(([part, word]) => (differs(part as keyof DeployContent) ? [word] : []));
+  const parts = DATABASE_PARTS.flatMap(({ part, word }) => (isSame(part, deployed, now) ? [] : [word]));
   const before = new Map(deployed.services.map(({ name, release }) => [name, release]));
   const are_same =
     before.size === now.services.length && now.services.every(({ name, release }) => before.get(name) === release);
@@ -197,10 +206,9 @@ async function undoDatabase(
   { content, database }: LockedContent,
   { app_file, before }: DeployRow,
 ): Promise<BegunWork[]> {
+  if (DATABASE_PARTS.every(({ part }) => isSame(part, before, content))) return [];
   const { environment, resources, settings, tree } = before;
-  const former = { tree, environment, resources, settings };
-  const parts = Object.keys(former) as (keyof typeof former)[];
-  if (parts.every((part) => JSON.stringify(former[part]) === JSON.stringify(content[part]))) return [];
+  const former: Pick<DeployContent, DatabasePart> = { environment, resources, settings, tree };
   const target = databaseUriOf(caller.org.name, database.name);
   const { operation } = await writeChange(deps, caller, database, {
     ...{ kind: "database.update", state: requestState(target, database.state, "update") },

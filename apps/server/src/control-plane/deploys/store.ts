@@ -19,13 +19,18 @@ export interface DeployDeps {
 /** Of each database; files of those that are kept stay. */
 const KEPT_DEPLOYS = 10;
 
-/** Writes down how everything is that a deployment may change. @throws database_not_found */
+/** Without a sign of life for so long, and with nothing under way that it asked for, a deployment was cut. */
+const ALIVE = "60 seconds";
+
+/** Writes down how everything is that a deployment may change. @throws database_not_found, deploy_under_way */
 export async function beginDeploy(
   { tx }: DeployDeps,
   { org, principal }: Caller,
   { app_file, database: name }: { readonly app_file: string; readonly database: string },
 ): Promise<Deploy> {
   const { content, database } = await lockContent(tx, org, name);
+  const last = await findLastDeploy(tx, database.id);
+  if (last !== undefined) await refuseUnderWay(tx, databaseUriOf(org.name, database.name), last);
   const made = await tx
     .insertInto("control.deploys")
     .values({
@@ -42,6 +47,24 @@ export async function beginDeploy(
     tx,
   );
   return toDeploy(made);
+}
+
+/** Says that a deployment goes on; answers how it is, for somebody may have undone it. @throws database_not_found, deploy_not_found */
+export async function keepAlive(
+  { tx }: DeployDeps,
+  { org }: Caller,
+  { database: name, id }: { readonly database: string; readonly id: string },
+): Promise<Deploy> {
+  const { database } = await lockContent(tx, org, name);
+  const row = await tx
+    .updateTable("control.deploys")
+    .set({ alive_at: sql<Date>`now()` })
+    .where("database_id", "=", database.id)
+    .where(sql<boolean>`id::text = ${id}`)
+    .returningAll()
+    .executeTakeFirst();
+  if (row === undefined) throw deployNotFound(databaseUriOf(org.name, database.name));
+  return toDeploy(row);
 }
 
 /** Writes down how everything is by now, with the event. One that has ended stays as it is. @throws database_not_found, deploy_not_found */
@@ -101,6 +124,26 @@ export async function findLastDeploy(tx: Tx, database_id: string): Promise<Deplo
     .limit(1)
     .forUpdate()
     .executeTakeFirst();
+}
+
+/** Whoever deploys is not disturbed: what one of both did would be undone or overwritten by the other. @throws deploy_under_way */
+export async function refuseUnderWay(tx: Tx, uri: string, deploy: DeployRow): Promise<void> {
+  if (deploy.state !== "running") return;
+  const { rows } = await sql<{ is_alive: boolean; operation: string | null }>`
+    select ${deploy.alive_at}::timestamptz > now() - ${ALIVE}::interval as is_alive,
+      (select id::text from control.operations where database_id = ${deploy.database_id} and state in ('pending', 'running')
+        order by id limit 1) as operation`.execute(tx);
+  const { is_alive = false, operation = null } = rows[0] ?? {};
+  if (!is_alive && operation === null) return;
+  const { app_file, created_at, created_by } = deploy;
+  throw appError("deploy_under_way", {
+    detail: `${created_by} is deploying ${app_file} to ${uri}, since ${created_at.toISOString()}.`,
+    hint:
+      operation === null
+        ? "Try again when it has ended; when it was cut, that is known within a minute."
+        : `Wait for it: cli operations wait ${operation}   then try again`,
+    meta: { uri, operation },
+  });
 }
 
 export function toDeploy({ app_file, created_at, created_by, ended_at, id, state }: DeployRow): Deploy {

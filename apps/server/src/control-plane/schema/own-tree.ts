@@ -11,15 +11,22 @@ export async function readOwnTree(
   { pod, row }: FoundPod,
 ): Promise<{ readonly digest: string; readonly entries: readonly TreeEntry[] }> {
   const digest = row.observed?.tree ?? null;
-  const tree =
-    digest === null
-      ? undefined
-      : await db
-          .selectFrom("control.trees")
-          .select("entries")
-          .where("org_id", "=", org.id)
-          .where("digest", "=", digest)
-          .executeTakeFirst();
-  if (digest === null || tree === undefined) throw noFiles(pod.uri);
-  return { digest, entries: tree.entries };
+  const entries = digest === null ? undefined : await readTree(db, org, digest);
+  if (digest === null || entries === undefined) throw noFiles(pod.uri);
+  return { digest, entries };
+}
+
+/** The files of a tree; undefined when the organization has none of that digest. */
+export async function readTree(
+  db: Database,
+  org: OrgOfDatabases,
+  digest: string,
+): Promise<readonly TreeEntry[] | undefined> {
+  const tree = await db
+    .selectFrom("control.trees")
+    .select("entries")
+    .where("org_id", "=", org.id)
+    .where("digest", "=", digest)
+    .executeTakeFirst();
+  return tree?.entries;
 }

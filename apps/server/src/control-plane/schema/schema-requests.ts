@@ -1,4 +1,5 @@
 import type { IncomingMessage } from "node:http";
+import type { Manifest } from "@appdb/contract/manifest";
 import { type SchemaPlan, schemaPlanSchema } from "@appdb/contract/plan";
 import type {
   hostedSchemaApplyRequestSchema,
@@ -10,6 +11,7 @@ import * as z from "zod";
 import { findPod } from "../../pods/find-pod.ts";
 import { askDocument, callPod, checkDocument, type PodPlace } from "../../pods/pod-client.ts";
 import type { OrgOfDatabases } from "../databases/store.ts";
+import { findPrepared } from "../deploys/preparations.ts";
 import { type BringTreeDeps, bringTree } from "./bring-tree.ts";
 import { checkAppFile, checkImported, explainError } from "./check-files.ts";
 import { readOwnTree } from "./own-tree.ts";
@@ -20,9 +22,9 @@ const plannedSchema = z.object({ plan: schemaPlanSchema, imported: z.array(impor
 const manifestSchema = z.object({ imported: z.array(importedFileSchema) });
 
 /**
- * Plans what an update of the tables would do: from the person's files as they were uploaded, or from the database's own, which then
- * must be the person's.
- * @throws database_not_available, project_files_differ, blobs_missing, tree_invalid, database_not_reached, what the pod refuses
+ * Plans what an update of the tables would do: from the person's files as they were uploaded, from what was prepared, or from the
+ * database's own files, which then must be the person's.
+ * @throws preparation_not_found, database_not_available, project_files_differ, blobs_missing, tree_invalid, database_not_reached, what the pod refuses
  */
 export async function planSchema(
   deps: SchemaDeps,
@@ -31,12 +33,18 @@ export async function planSchema(
   body: z.output<typeof hostedSchemaPlanRequestSchema>,
   signal: AbortSignal,
 ): Promise<{ plan: SchemaPlan }> {
-  const { app_file, file_digests, files, folders, recompute } = body;
+  const { app_file, file_digests, files, folders, preparation, recompute } = body;
   const found = await findPod(deps, org, name, "changed");
-  const ask = async (tree: string) => {
-    const call = { ...POD_ROUTES.schemaPlan, body: { app_file, files: tree, folders, recompute }, signal };
+  const ask = async (tree: string, manifest?: Manifest) => {
+    const asked = { app_file, files: tree, folders, recompute, ...(manifest === undefined ? {} : { manifest }) };
+    const call = { ...POD_ROUTES.schemaPlan, body: asked, signal };
     return checkDocument(found.pod, plannedSchema, await askDocument(found.pod, call));
   };
+  if (preparation !== undefined) {
+    const wanted = { id: preparation, database_id: found.row.id, app_file, uri: found.pod.uri };
+    const { manifest, tree } = await findPrepared(deps.db, org, wanted);
+    return { plan: (await ask(tree, manifest)).plan };
+  }
   if (files !== null) return { plan: (await ask(await bringTree(deps, org, found, files, signal))).plan };
   const own = await readOwnTree(deps.db, org, found);
   checkAppFile(found.pod.uri, own.entries, app_file, file_digests);

@@ -9,9 +9,10 @@ import * as z from "zod";
 import { type FoundPod, findPod } from "../../pods/find-pod.ts";
 import { askDocument, checkDocument } from "../../pods/pod-client.ts";
 import type { OrgOfDatabases } from "../databases/store.ts";
+import { findPrepared } from "../deploys/preparations.ts";
 import { type BringTreeDeps, bringTree } from "../schema/bring-tree.ts";
-import { checkAppFile, checkImported, explainError, type FileDigests } from "../schema/check-files.ts";
-import { readOwnTree } from "../schema/own-tree.ts";
+import { checkAppFile, checkImported, explainError, type FileDigests, noFiles } from "../schema/check-files.ts";
+import { readOwnTree, readTree } from "../schema/own-tree.ts";
 
 /** What an application file of a database declares, and how the database stands to it. */
 export interface Application {
@@ -34,6 +35,8 @@ interface ReadInput {
   readonly file_digests: FileDigests | null;
   /** Files that were uploaded, to plan what would come of them; null for the database's own. */
   readonly files?: readonly TreeEntry[] | null;
+  /** What was prepared, to plan what would come of it, in place of files. */
+  readonly preparation?: string | undefined;
 }
 
 const madeSchema = z.object({ manifest: manifestSchema, imported: z.array(importedFileSchema) });
@@ -43,19 +46,54 @@ const plannedSchema = z.object({ plan: schemaPlanSchema });
  * Has a database's pod read an application file of the database's own files, which must be the person's, or of files that were uploaded;
  * then the database is answered as it would be with those, its tables having followed them. Nothing is locked meanwhile: the file is code
  * of the person's, and takes what time it takes.
- * @throws invalid_target, database_not_found, database_not_available, project_files_differ, database_not_reached, app_invalid,
+ * @throws invalid_target, preparation_not_found, database_not_found, database_not_available, project_files_differ, database_not_reached, app_invalid,
  *  what the pod refuses
  */
 export async function readApplication(
   deps: BringTreeDeps,
   org: OrgOfDatabases,
   name: string,
-  { app_file, file_digests, files: sent = null, folders }: ReadInput,
+  input: ReadInput,
   signal: AbortSignal,
 ): Promise<Application> {
+  const { app_file, folders } = input;
   const found = await findPod(deps, org, name, "changed");
-  const { pod, row } = found;
+  const { pod } = found;
   const target = parseTarget([pod.uri, ...folders].join("/"));
+  const { entries, manifest, row, tree, will_follow } =
+    input.preparation === undefined
+      ? await readByPod(deps, org, found, input, signal)
+      : await takePrepared(deps, org, found, { app_file, id: input.preparation });
+  refuseUnkept(app_file, manifest);
+  const asked = { app_file, files: tree, folders: target.folders };
+  const body = input.preparation === undefined ? asked : { ...asked, manifest };
+  const call = { ...POD_ROUTES.schemaPlan, body, signal };
+  const { plan } = checkDocument(pod, plannedSchema, await askDocument(pod, call));
+  return {
+    ...{ app_file, target: target.text, folders: target.folders, manifest, entries },
+    catalog_version: plan.catalog_version,
+    database: row,
+    differing_tables: plan.tables.filter(({ resolution }) => differs(resolution, will_follow)).map(({ path }) => path),
+  };
+}
+
+/** What a plan is made from. */
+interface ReadFile extends Pick<Application, "entries" | "manifest"> {
+  readonly tree: string;
+  /** The database as it will be with this. */
+  readonly row: FoundPod["row"];
+  /** Its tables will have followed then. */
+  readonly will_follow: boolean;
+}
+
+async function readByPod(
+  deps: BringTreeDeps,
+  org: OrgOfDatabases,
+  found: FoundPod,
+  { app_file, file_digests, files: sent = null }: ReadInput,
+  signal: AbortSignal,
+): Promise<ReadFile> {
+  const { pod, row } = found;
   const tree =
     sent === null
       ? await readOwnTree(deps.db, org, found)
@@ -67,17 +105,25 @@ export async function readApplication(
     (error: unknown) => explainError(pod.uri, tree.entries, file_digests, error),
   );
   checkImported(pod.uri, made.imported, file_digests);
-  refuseUnkept(app_file, made.manifest);
-  const call = { ...POD_ROUTES.schemaPlan, body: { app_file, files, folders: target.folders }, signal };
-  const { plan } = checkDocument(pod, plannedSchema, await askDocument(pod, call));
   return {
-    ...{ app_file, target: target.text, folders: target.folders, manifest: made.manifest },
-    ...{ entries: tree.entries, catalog_version: plan.catalog_version },
-    database: row.observed === null ? row : { ...row, observed: { ...row.observed, tree: files } },
-    differing_tables: plan.tables
-      .filter(({ resolution }) => differs(resolution, sent !== null))
-      .map(({ path }) => path),
+    ...{ entries: tree.entries, manifest: made.manifest, tree: files, will_follow: sent !== null },
+    row: row.observed === null ? row : { ...row, observed: { ...row.observed, tree: files } },
   };
+}
+
+async function takePrepared(
+  { db }: Pick<BringTreeDeps, "db">,
+  org: OrgOfDatabases,
+  { pod, row }: FoundPod,
+  { app_file, id }: { readonly app_file: string; readonly id: string },
+): Promise<ReadFile> {
+  const prepared = await findPrepared(db, org, { id, app_file, database_id: row.id, uri: pod.uri });
+  const { environment, manifest, resources, tree } = prepared;
+  const entries = await readTree(db, org, tree);
+  if (entries === undefined) throw noFiles(pod.uri);
+  const observed = row.observed === null ? null : { ...row.observed, tree, environment };
+  const desired = { ...row.desired, resources };
+  return { entries, manifest, tree, row: { ...row, observed, desired }, will_follow: true };
 }
 
 /** Tables that are to follow the files stand in no service's way, but for those that cannot. */

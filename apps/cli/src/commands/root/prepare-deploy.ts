@@ -1,0 +1,65 @@
+import { type AppError, appError, toProblem } from "@appdb/contract/errors";
+import type { Context } from "../../context.ts";
+import { waitForOperation } from "../../control/wait-for-operation.ts";
+import { printBuildLine } from "../../output/build-line.ts";
+import type { PlannedDatabase } from "../db/plan-database.ts";
+import { commandLine } from "../parameters.ts";
+import { notSelected } from "../sent-files.ts";
+
+const CANCEL_MS = 10_000;
+
+/** The application as it was typed, and as the project has it. */
+export interface DeployedFile {
+  readonly file: string;
+  readonly app_file: string;
+}
+
+/**
+ * Has the image built that the database is to get, and the application read by it; nothing of the database changes. Answers by what
+ * tables and services are planned then. Ctrl-C ends it: nobody else waits for it.
+ * @throws app_outside_project; what building and reading throw, with the last lines of their output; interrupted
+ */
+export async function prepareDeploy(
+  ctx: Pick<Context, "out" | "signal">,
+  planned: PlannedDatabase,
+  { app_file, file }: DeployedFile,
+  json: boolean,
+): Promise<string> {
+  const { client, params, request, tree, uri } = planned;
+  const { out, signal } = ctx;
+  if (!tree.digests.has(app_file)) throw notSelected(app_file, planned);
+  const { id, operation } = await client.call(
+    "preparationBegin",
+    { params, body: { ...request, app_file } },
+    { signal },
+  );
+  try {
+    await waitForOperation(client, {
+      ...{ org: params.org, id: operation.id, signal, onLine: printBuildLine(out, json) },
+      onRunning: () => out.status(`${uri.text}: the image is prepared`),
+    });
+    return id;
+  } catch (error) {
+    out.note(`Nothing of ${uri.text} was changed.`);
+    if (!signal.aborted) throw error;
+    await cancel(ctx, planned, operation.id);
+    throw interrupted(file, uri.text, error);
+  } finally {
+    out.status("");
+  }
+}
+
+async function cancel({ out }: Pick<Context, "out">, { client, params }: PlannedDatabase, id: string): Promise<void> {
+  const input = { params: { org: params.org, id } };
+  await client.call("operationCancel", input, { signal: AbortSignal.timeout(CANCEL_MS) }).catch((error: unknown) => {
+    out.note(`What was begun goes on, for it could not be cancelled: ${toProblem(error).detail}`);
+  });
+}
+
+function interrupted(file: string, uri: string, cause: unknown): AppError {
+  return appError("interrupted", {
+    detail: "The command was interrupted while the image was prepared.",
+    hint: `Deploy again: ${commandLine(["deploy", file, uri])}`,
+    cause,
+  });
+}

@@ -1,0 +1,160 @@
+import { randomBytes } from "node:crypto";
+import { constants } from "node:fs";
+import { mkdir, open, rm } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { hideSecrets } from "@appdb/adapters/images/build-secrets";
+import { DRAFT_PREFIX } from "@appdb/adapters/images/image-folder";
+import { pythonEnvironment } from "@appdb/adapters/images/python-environment";
+import {
+  MANIFEST_TIMEOUT_MS,
+  manifestArguments,
+  takeManifest,
+  withoutPaths,
+} from "@appdb/adapters/images/read-manifest";
+import type { PodDriver, PodExit, PodFolder } from "@appdb/adapters/pods/pod-driver";
+import { appError } from "@appdb/contract/errors";
+import { type Manifest, manifestSchema } from "@appdb/contract/manifest";
+import type { Machine, ReadInput } from "../reconciler/database-deps.ts";
+import { databaseEnvironment } from "./database-environment.ts";
+import { databasePlaces, imageFolder, type ServerPlace } from "./database-places.ts";
+import { tasksOf } from "./pod-bounds.ts";
+
+export interface ReadApplicationDeps {
+  readonly place: ServerPlace;
+  readonly driver: Pick<PodDriver, "run">;
+  readonly findRuntime: Machine["findRuntime"];
+  readonly materializeTree: Machine["materializeTree"];
+}
+
+/** What an import may write: caches of models, above all. */
+const DISK_BYTES = 1_000_000_000;
+const FILES = 20_000;
+/** As much as a pod may answer. */
+const MOST_BYTES = 64_000_000;
+const LAST_WORDS = 2_000;
+const OUTPUT = "manifest.json";
+/** The output goes to a file: what a task prints is lines for people. */
+const SHELL = 'out=$1; shift; exec "$@" >"$out"';
+
+/**
+ * Has an image's Python read an application file as a task: in the bounds of the database and with its environment, and apart from
+ * everything of it that runs.
+ * @throws app_invalid and its kin, manifest_invalid, environment_failed; blobs_missing; the abort's reason
+ */
+export async function readApplication(
+  deps: ReadApplicationDeps,
+  input: ReadInput,
+  onLine: (line: string) => void,
+  signal: AbortSignal,
+): Promise<Manifest> {
+  const { database_id, hash, org_id, tree } = input;
+  const { home } = deps.place;
+  const { files_folder } = databasePlaces(deps.place, database_id);
+  const image = hash === null ? undefined : imageFolder(home, org_id, hash);
+  const name = randomBytes(6).toString("hex");
+  // among images: what a killed one leaves goes with what killed builds leave
+  const scratch = join(dirname(imageFolder(home, org_id, name)), `${DRAFT_PREFIX}${name}`);
+  const [found] = await Promise.all([
+    deps.findRuntime(image),
+    deps.materializeTree(org_id, tree, files_folder, signal),
+    mkdir(scratch, { recursive: true, mode: 0o711 }),
+  ]);
+  const runtime = { ...found.runtime, project_root: join(files_folder, tree) };
+  try {
+    const written = await runTask(deps, input, { ...found, runtime, image, scratch, name }, onLine, signal);
+    const parsed = manifestSchema.safeParse(takeManifest({ app_file: input.app_file, runtime }, written));
+    if (parsed.success) return parsed.data;
+    throw appError("manifest_invalid", {
+      detail: "What the library in the application's environment wrote does not fit.",
+      hint: "Upgrade it in the project: uv lock --upgrade-package appdb",
+      cause: parsed.error,
+    });
+  } catch (error) {
+    throw withoutPaths(error, runtime);
+  } finally {
+    await rm(scratch, { recursive: true, force: true });
+  }
+}
+
+type Found = Awaited<ReturnType<Machine["findRuntime"]>> & {
+  readonly runtime: { readonly project_root: string };
+  readonly image: string | undefined;
+  readonly scratch: string;
+  readonly name: string;
+};
+
+async function runTask(
+  { driver }: ReadApplicationDeps,
+  { app_file, database_id, org_id, resources, secrets, vars }: ReadInput,
+  { env, folders, image, name, runtime, scratch }: Found,
+  onLine: (line: string) => void,
+  signal: AbortSignal,
+): Promise<{ stdout: string; stderr: string; ending: string | undefined }> {
+  const { library_paths, project_root, python } = runtime;
+  const revealed = Object.fromEntries([...secrets].map(([key, secret]) => [key, secret.reveal()]));
+  const variables = databaseEnvironment(vars, revealed, env).env;
+  const hide = hideSecrets(revealed);
+  const output = join(scratch, OUTPUT);
+  const read = new Set([project_root, ...folders, ...(image === undefined ? [] : [image])]);
+  let stderr = "";
+  const exit = await driver.run(
+    {
+      id: `read-${name}`,
+      labels: { organization_id: org_id, database_id, kind: "database" },
+      program: "/bin/sh",
+      args: ["-c", SHELL, "sh", output, python, ...manifestArguments({ app_file, project_root })],
+      env: pythonEnvironment({ env: variables, library_paths }),
+      cwd: project_root,
+      folders: [{ path: scratch, mode: "write" }, ...[...read].map((path): PodFolder => ({ path, mode: "code" }))],
+      limits: {
+        ...{ cpu: resources.cpu, memory_mb: resources.memory_mb, tasks: tasksOf(resources) },
+        ...{ timeout_ms: MANIFEST_TIMEOUT_MS, disk_bytes: DISK_BYTES, files: FILES },
+      },
+      network: "internet",
+      // those of builds are not for code that runs
+      allowed_hosts: [],
+      onLine(written) {
+        const line = hide(written).replaceAll(`${project_root}/`, "");
+        stderr = `${stderr}${line}\n`.slice(-LAST_WORDS);
+        onLine(line);
+      },
+    },
+    signal,
+  );
+  refuseExceeded(app_file, exit, resources.memory_mb);
+  return { stdout: await readOutput(output), stderr, ending: describe(exit) };
+}
+
+/** The task is over, and the file is of its user's making: it is no link that is followed, and nothing that could be waited for. */
+async function readOutput(path: string): Promise<string> {
+  const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  try {
+    const found = await file.stat();
+    if (!found.isFile() || found.size > MOST_BYTES) return "";
+    return await file.readFile("utf8");
+  } finally {
+    await file.close();
+  }
+}
+
+function describe({ code, signal }: PodExit): string | undefined {
+  if (code === 0) return undefined;
+  return code === null ? `signal ${signal}` : `code ${code}`;
+}
+
+/** @throws app_invalid */
+function refuseExceeded(app_file: string, { exceeded, is_out_of_memory }: PodExit, memory_mb: number): void {
+  const why = is_out_of_memory
+    ? `it needed more than the database's ${memory_mb} MB of memory`
+    : exceeded === "time"
+      ? `it took more than ${MANIFEST_TIMEOUT_MS / 60_000} minutes`
+      : exceeded === null
+        ? undefined
+        : `it wrote too ${exceeded === "disk" ? "much" : "many files"}`;
+  if (why === undefined) return;
+  throw appError("app_invalid", {
+    detail: `${app_file} could not be read by the new image: ${why}.`,
+    hint: `Load what is large in functions, not while ${app_file} is imported.`,
+    meta: { app_file },
+  });
+}

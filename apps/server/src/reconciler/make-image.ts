@@ -1,0 +1,78 @@
+import { sql } from "kysely";
+import { openSecrets } from "../control-plane/secrets/store.ts";
+import type { Database, Tx } from "../database/pool.ts";
+import type { BuiltImage, Machine, ReconcileDeps } from "./database-deps.ts";
+
+/** An image that a database is to have. */
+export interface WantedImage {
+  readonly org_id: string;
+  readonly database_id: string;
+  /** Of its environment, which was stored. */
+  readonly hash: string;
+  /** Of the project files, which path dependencies lie in. */
+  readonly tree: string | null;
+  /** Also when there is one. */
+  readonly is_forced: boolean;
+}
+
+/** Whether the image of an environment is whole, on this machine. */
+export async function isImageThere(
+  { db, machine }: { readonly db: Database; readonly machine: Pick<Machine, "hasImage"> },
+  org_id: string,
+  hash: string,
+): Promise<boolean> {
+  const image = await db
+    .selectFrom("control.images")
+    .select("state")
+    .where("org_id", "=", org_id)
+    .where("hash", "=", hash)
+    .executeTakeFirst();
+  return image?.state === "ready" && (await machine.hasImage(org_id, hash));
+}
+
+/** Builds an image with the database's secrets. @throws build_failed, system_packages_refused; the abort's reason */
+export async function makeImage(
+  { db, envelope, machine }: Pick<ReconcileDeps, "db" | "envelope" | "machine">,
+  wanted: WantedImage,
+  onLine: (line: string) => void,
+  signal: AbortSignal,
+): Promise<BuiltImage> {
+  const { database_id, hash, org_id } = wanted;
+  const image = await db
+    .selectFrom("control.images")
+    .select("environment")
+    .where("org_id", "=", org_id)
+    .where("hash", "=", hash)
+    .executeTakeFirst();
+  if (image === undefined) throw new Error(`The environment ${hash} of a database is not stored.`);
+  const secrets = await openSecrets(db, envelope, { org_id, database_id });
+  return await machine.buildImage({ ...wanted, secrets, environment: image.environment }, onLine, signal);
+}
+
+/** Writes down that an image is whole: whoever wants its environment finds it built. */
+export async function keepBuilt(
+  tx: Tx,
+  { hash, org_id }: Pick<WantedImage, "hash" | "org_id">,
+  { bytes, packages, python }: BuiltImage,
+): Promise<void> {
+  await tx
+    .updateTable("control.images")
+    .set({
+      ...{ state: "ready", python, packages: JSON.stringify(packages), bytes: String(bytes) },
+      ...{ built_at: sql<Date>`now()`, used_at: sql<Date>`now()` },
+    })
+    .where("org_id", "=", org_id)
+    .where("hash", "=", hash)
+    .execute();
+}
+
+/** Writes down that an image could not be built; one that was there before stays as it is. */
+export async function keepNotBuilt(tx: Tx, { hash, org_id }: Pick<WantedImage, "hash" | "org_id">): Promise<void> {
+  await tx
+    .updateTable("control.images")
+    .set({ state: "failed" })
+    .where("org_id", "=", org_id)
+    .where("hash", "=", hash)
+    .where("state", "=", "building")
+    .execute();
+}
