@@ -14,8 +14,8 @@ const LIMITS = {
     insert_rows: 1,
     connections: 2,
   },
-  ...{ statement_timeout_ms: 1_000, result_rows: 1, result_bytes: 1_000, rows_in_flight: 1, live_queries: 1 },
-  ...{ live_bytes: 1_000, idempotency_keep_s: 60, background_jobs: 1, background_at_once: 1 },
+  ...{ statement_timeout_ms: 1_000, result_rows: 1, result_bytes: 1_000, rows_in_flight: 1, route_requests: 1 },
+  ...{ live_queries: 1, live_bytes: 1_000, idempotency_keep_s: 60, background_jobs: 1, background_at_once: 1 },
 };
 
 /**

@@ -3,64 +3,20 @@ import { join } from "node:path";
 import { CONCURRENT_ROWS } from "@appdb/adapters/udf/worker-functions";
 import { ERRORS } from "@appdb/contract/errors";
 import { MAX_NAME_LENGTH, MAX_ORGANIZATION_LENGTH } from "@appdb/contract/names";
+import { limitVariable } from "@appdb/contract/service-limits";
 import { DEFAULT_LIMITS } from "@appdb/contract/service-spec";
 import { KEEP_ENDED_JOBS_DAYS } from "@appdb/engine/jobs/collect-jobs";
 import { MOST_LISTED_JOBS } from "@appdb/engine/jobs/list-jobs";
 import { MOST_UPDATE_ATTEMPTS } from "@appdb/engine/rows/row-updater";
 import { databaseLimits, databasesPage } from "./databases-page.ts";
 import { functionsPage } from "./functions-page.ts";
+import { LIMIT_MEANINGS, LIMIT_NAMES } from "./limit-meanings.ts";
 import { ROOT } from "./paths.mjs";
 import { permissionsPage } from "./permissions-page.ts";
 import { servicesPage } from "./services-page.ts";
 import { settingsPage } from "./settings-page.ts";
 
 const GENERATED = "<!-- Made by `npm run docs` from the code it describes; a test compares the two. -->";
-
-/** Where each limit is changed, and what happens at it. The compiler asks for a line when a limit is added. */
-const SERVICE_LIMITS: Record<keyof typeof DEFAULT_LIMITS, readonly [setting: string, meaning: string]> = {
-  workers: [
-    "`SERVICE_WORKERS`",
-    "Python processes of a service; rows of functions wait their turn. `workers` of the local database in service.toml goes before it",
-  ],
-  function_timeout_ms: [
-    "`SERVICE_FUNCTION_TIMEOUT_MS`",
-    "time of one row in a function, in ms; past it the request gets `function_timeout` and the worker is replaced",
-  ],
-  worker_memory_mb: [
-    "`SERVICE_WORKER_MEMORY_MB`",
-    "memory of a worker, in MB; past it the request gets `worker_out_of_memory` and the worker is replaced",
-  ],
-  body_bytes: [
-    "`SERVICE_BODY_BYTES`",
-    "largest request body, and longest line of one that is read line by line, in bytes; past it `payload_too_large`",
-  ],
-  connections: ["", "connections of a service to PostgreSQL"],
-  statement_timeout_ms: [
-    "`SERVICE_STATEMENT_TIMEOUT_MS`",
-    "time of one statement, in ms; past it the request gets `query_timeout`",
-  ],
-  insert_rows: ["`SERVICE_INSERT_ROWS`", "rows that one request may insert; past it `payload_too_large`"],
-  result_rows: ["`SERVICE_RESULT_ROWS`", "rows of a query's answer; past it `result_too_large`"],
-  result_bytes: ["`SERVICE_RESULT_BYTES`", "bytes of a query's answer; past it `result_too_large`"],
-  rows_in_flight: [
-    "`SERVICE_ROWS_IN_FLIGHT`",
-    "rows that queries hold while Python computes what they are filtered, sorted or grouped by; past it `result_too_large` for one query, `overloaded` for all together",
-  ],
-  live_queries: ["`SERVICE_LIVE_QUERIES`", "streams of live queries that are open at a time; past it `overloaded`"],
-  live_bytes: [
-    "`SERVICE_LIVE_BYTES`",
-    "bytes of the answers of all live queries together; past it `overloaded` for the stream that is opened or grows",
-  ],
-  idempotency_keep_s: [
-    "`SERVICE_IDEMPOTENCY_KEEP_S`",
-    "time for which the answer of a request with an `Idempotency-Key` is kept, in s; a repetition after that is a new request",
-  ],
-  background_jobs: [
-    "`SERVICE_BACKGROUND_JOBS`",
-    "background jobs of a service that have not ended; past it `overloaded`",
-  ],
-  background_at_once: ["`SERVICE_BACKGROUND_AT_ONCE`", "background jobs that one service process works on at a time"],
-};
 
 /** The pages of docs/ that are printed from code, by file name. */
 export function referencePages(): Record<string, string> {
@@ -115,9 +71,9 @@ function groupsOfErrors(): [heading: string, codes: (keyof typeof ERRORS)[]][] {
 }
 
 function limitsPage(): string {
-  const service = Object.entries(DEFAULT_LIMITS).map(([name, value]) => {
-    const [setting, meaning] = SERVICE_LIMITS[name as keyof typeof DEFAULT_LIMITS];
-    return `| \`${name}\` | ${value.toLocaleString("en")} | ${setting} | ${meaning} |`;
+  const service = LIMIT_NAMES.map((name) => {
+    const variable = name === "connections" ? "" : `\`${limitVariable(name)}\``;
+    return `| \`${name}\` | ${DEFAULT_LIMITS[name].toLocaleString("en")} | ${variable} | ${LIMIT_MEANINGS[name]} |`;
   });
   return `${[
     "# Limits",
@@ -126,7 +82,9 @@ function limitsPage(): string {
     "",
     "## Of a service",
     "",
-    "Variables are read by the daemon when it starts (`cli daemon restart`).",
+    "Variables are read by the daemon when it starts (`cli daemon restart`). For hosted services they are settings of the server",
+    "([settings.md](settings.md)), which hold for a pod from its next start on; there workers and their memory are what the database's entry says,",
+    "and `SERVICE_MAX_BODY_MB` bounds bodies.",
     "",
     "| limit | default | variable | meaning |",
     "|---|---|---|---|",

@@ -1,4 +1,5 @@
 import { FILE_SETTINGS, SERVER_SETTINGS, type ServerSetting } from "../../apps/server/src/config.ts";
+import { LIMIT_MEANINGS } from "./limit-meanings.ts";
 
 interface SettingText {
   /** Of a number; empty for what has none. */
@@ -156,6 +157,23 @@ const GROUPS: readonly (readonly [heading: string, settings: Partial<Record<Serv
     },
   ],
   [
+    "Limits of hosted services",
+    {
+      SERVICE_FUNCTION_TIMEOUT_MS: { unit: "ms", meaning: LIMIT_MEANINGS.function_timeout_ms },
+      SERVICE_INSERT_ROWS: { unit: "rows", meaning: LIMIT_MEANINGS.insert_rows },
+      SERVICE_STATEMENT_TIMEOUT_MS: { unit: "ms", meaning: LIMIT_MEANINGS.statement_timeout_ms },
+      SERVICE_RESULT_ROWS: { unit: "rows", meaning: LIMIT_MEANINGS.result_rows },
+      SERVICE_RESULT_BYTES: { unit: "bytes", meaning: LIMIT_MEANINGS.result_bytes },
+      SERVICE_ROWS_IN_FLIGHT: { unit: "rows", meaning: LIMIT_MEANINGS.rows_in_flight },
+      SERVICE_ROUTE_REQUESTS: { unit: "requests", meaning: LIMIT_MEANINGS.route_requests },
+      SERVICE_LIVE_QUERIES: { unit: "streams", meaning: LIMIT_MEANINGS.live_queries },
+      SERVICE_LIVE_BYTES: { unit: "bytes", meaning: LIMIT_MEANINGS.live_bytes },
+      SERVICE_IDEMPOTENCY_KEEP_S: { unit: "s", meaning: LIMIT_MEANINGS.idempotency_keep_s },
+      SERVICE_BACKGROUND_JOBS: { unit: "jobs", meaning: LIMIT_MEANINGS.background_jobs },
+      SERVICE_BACKGROUND_AT_ONCE: { unit: "jobs", meaning: LIMIT_MEANINGS.background_at_once },
+    },
+  ],
+  [
     "Builds of images",
     {
       SERVICE_BUILD_CA_FILE: {
@@ -197,7 +215,7 @@ export function settingsPage(generated: string): string {
     "They are read from the environment when the server starts, or from `server.toml` in its home, which has them in lower case and without",
     "`SERVICE_`: `max_memory_mb = 8192`. The environment goes before the file. What is wrong with them is told all at once, and the server does",
     `not start. A secret may lie in a file that \`NAME_FILE\` names: ${FILE_SETTINGS.map((name) => `\`${name}\``).join(", ")}.`,
-    "Those of a person's own daemon are in [limits.md](limits.md).",
+    "Those of a person's own daemon are in [limits.md](limits.md). Limits of hosted services hold for a pod from its next start on.",
   ];
   for (const [heading, settings] of GROUPS) {
     lines.push("", `## ${heading}`, "", "| setting | default | unit | meaning |", "|---|---|---|---|");

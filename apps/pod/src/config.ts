@@ -1,12 +1,9 @@
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
 import { appError } from "@appdb/contract/errors";
-import { DEFAULT_LIMITS, type ServiceSpec } from "@appdb/contract/service-spec";
+import { limitSettings, type ServiceLimits, toServiceLimits } from "@appdb/contract/service-limits";
 import * as z from "zod";
 
-/** A whole number in a variable; empty counts as unset. */
-const count = (fallback: number, min: number) =>
-  z.preprocess((text) => (text === "" ? undefined : text), z.coerce.number().int().min(min).default(fallback));
 const text = z.preprocess((value) => (value === "" ? undefined : value), z.string().optional());
 
 /** Every variable that the daemon reads. */
@@ -21,28 +18,7 @@ const environmentSchema = z.object({
     (value) => (value === "" ? undefined : value),
     z.enum(["debug", "info", "warn", "error"]).default("info"),
   ),
-  /** UDF worker processes of each service. */
-  SERVICE_WORKERS: count(DEFAULT_LIMITS.workers, 1),
-  /** Time limit of one row in a worker. */
-  SERVICE_FUNCTION_TIMEOUT_MS: count(DEFAULT_LIMITS.function_timeout_ms, 1),
-  SERVICE_WORKER_MEMORY_MB: count(DEFAULT_LIMITS.worker_memory_mb, 16),
-  /** Largest request body. */
-  SERVICE_BODY_BYTES: count(DEFAULT_LIMITS.body_bytes, 1),
-  /** Rows that one request may insert. */
-  SERVICE_INSERT_ROWS: count(DEFAULT_LIMITS.insert_rows, 1),
-  /** Time limit of one statement of a service. */
-  SERVICE_STATEMENT_TIMEOUT_MS: count(DEFAULT_LIMITS.statement_timeout_ms, 1),
-  /** Largest answer of a query. */
-  SERVICE_RESULT_ROWS: count(DEFAULT_LIMITS.result_rows, 1),
-  SERVICE_RESULT_BYTES: count(DEFAULT_LIMITS.result_bytes, 1),
-  /** Rows that queries hold for Python. */
-  SERVICE_ROWS_IN_FLIGHT: count(DEFAULT_LIMITS.rows_in_flight, 1),
-  SERVICE_LIVE_QUERIES: count(DEFAULT_LIMITS.live_queries, 1),
-  SERVICE_LIVE_BYTES: count(DEFAULT_LIMITS.live_bytes, 1),
-  /** How long answers to requests with a key are kept. */
-  SERVICE_IDEMPOTENCY_KEEP_S: count(DEFAULT_LIMITS.idempotency_keep_s, 1),
-  SERVICE_BACKGROUND_JOBS: count(DEFAULT_LIMITS.background_jobs, 1),
-  SERVICE_BACKGROUND_AT_ONCE: count(DEFAULT_LIMITS.background_at_once, 1),
+  ...limitSettings,
   /** Folder for sockets, the system's temporary folder when unset. */
   XDG_RUNTIME_DIR: text,
 });
@@ -52,7 +28,7 @@ export interface DaemonConfig {
   readonly postgres: { readonly bin: string | undefined; readonly url: string | undefined };
   readonly runtime_base: string | undefined;
   readonly log_level: "debug" | "info" | "warn" | "error";
-  readonly limits: ServiceSpec["limits"];
+  readonly limits: ServiceLimits;
 }
 
 /** Reads the daemon's settings from the environment, all problems reported together. @throws config_invalid */
@@ -72,23 +48,7 @@ export function readDaemonConfig(env: Readonly<Record<string, string | undefined
     postgres: { bin: found.SERVICE_PG_BIN, url: found.SERVICE_LOCAL_DATABASE_URL },
     runtime_base: found.XDG_RUNTIME_DIR,
     log_level: found.SERVICE_LOG_LEVEL,
-    limits: {
-      ...DEFAULT_LIMITS,
-      workers: found.SERVICE_WORKERS,
-      function_timeout_ms: found.SERVICE_FUNCTION_TIMEOUT_MS,
-      worker_memory_mb: found.SERVICE_WORKER_MEMORY_MB,
-      body_bytes: found.SERVICE_BODY_BYTES,
-      insert_rows: found.SERVICE_INSERT_ROWS,
-      statement_timeout_ms: found.SERVICE_STATEMENT_TIMEOUT_MS,
-      result_rows: found.SERVICE_RESULT_ROWS,
-      result_bytes: found.SERVICE_RESULT_BYTES,
-      rows_in_flight: found.SERVICE_ROWS_IN_FLIGHT,
-      live_queries: found.SERVICE_LIVE_QUERIES,
-      live_bytes: found.SERVICE_LIVE_BYTES,
-      idempotency_keep_s: found.SERVICE_IDEMPOTENCY_KEEP_S,
-      background_jobs: found.SERVICE_BACKGROUND_JOBS,
-      background_at_once: found.SERVICE_BACKGROUND_AT_ONCE,
-    },
+    limits: toServiceLimits(found),
   };
 }
 

@@ -1,6 +1,7 @@
 import { availableParallelism, totalmem } from "node:os";
 import { POD_USERS, type UserRange } from "@appdb/adapters/pods/pod-users";
 import type { Resources } from "@appdb/contract/pod-spec";
+import { limitSettings, type ServiceLimits, toServiceLimits } from "@appdb/contract/service-limits";
 import { z } from "zod";
 
 const POD_DRIVERS = ["auto", "process", "sandbox", "container"] as const;
@@ -12,6 +13,14 @@ const number = (fallback: number, min: number, max: number) =>
   z.preprocess(empty, z.coerce.number().min(min).max(max).default(fallback));
 const count = (fallback: number, min: number, max: number) =>
   z.preprocess(empty, z.coerce.number().int().min(min).max(max).default(fallback));
+
+// workers and their memory are an entry's resources; the gateway has a setting of its own for bodies, in megabytes
+const {
+  SERVICE_WORKERS: _workers,
+  SERVICE_WORKER_MEMORY_MB: _memory,
+  SERVICE_BODY_BYTES: _body,
+  ...hostedLimits
+} = limitSettings;
 
 /** Settings of databases and their pods, under the names of the environment. */
 export const podSettings = {
@@ -35,6 +44,7 @@ export const podSettings = {
   SERVICE_KEEP_PODS: z.preprocess(empty, z.enum(["0", "1"]).default("0")),
   /** For how long a deleted database can be undeleted. */
   SERVICE_UNDELETE_DAYS: count(7, 0, 365),
+  ...hostedLimits,
 } as const;
 
 /** Below are the system's own users, and above the last one is none. */
@@ -72,6 +82,8 @@ export interface PodsConfig {
   readonly bounds: ResourceBounds;
   readonly most_upload_bytes: number;
   readonly undelete_days: number;
+  /** Of each service and of each database's own queries; workers and bodies are bounded elsewhere. */
+  readonly limits: ServiceLimits;
   /** Whether pods go on without the server. */
   readonly are_kept: boolean;
 }
@@ -113,6 +125,7 @@ export function toPodsConfig(found: Found): PodsConfig {
     bounds: { least: bound("least"), most: bound("most") },
     most_upload_bytes: found.SERVICE_MAX_UPLOADS_GB * GIGABYTE,
     undelete_days: found.SERVICE_UNDELETE_DAYS,
+    limits: toServiceLimits(found),
     are_kept: found.SERVICE_KEEP_PODS === "1",
   };
 }

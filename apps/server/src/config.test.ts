@@ -27,7 +27,7 @@ function refusal(env: Record<string, string>): AppError {
 }
 
 test("has values for everything that nobody sets, and takes an empty variable for none", () => {
-  expect(read({ SERVICE_PORT: "", SERVICE_SMTP_URL: "" })).toMatchObject({
+  expect(read({ SERVICE_PORT: "", SERVICE_SMTP_URL: "", SERVICE_STATEMENT_TIMEOUT_MS: "5000" })).toMatchObject({
     roles: ["control-plane", "reconciler", "gateway"],
     host: "127.0.0.1",
     port: 0,
@@ -40,6 +40,7 @@ test("has values for everything that nobody sets, and takes an empty variable fo
       driver: "auto",
       bounds: { least: { cpu: 0.1, memory_mb: 256, disk_gb: 1, workers: 1 }, most: { disk_gb: 1_000, workers: 16 } },
       undelete_days: 7,
+      limits: { statement_timeout_ms: 5_000, result_rows: 100_000, route_requests: 2_048 },
       are_kept: false,
     },
     trusted_proxies: [],
@@ -73,6 +74,7 @@ test.each([
     "SERVICE_MIN_CPU: is 4, and SERVICE_MAX_CPU is 2: no database could be made",
   ],
   [{ SERVICE_MIN_DISK_GB: "0" }, "SERVICE_MIN_DISK_GB"],
+  [{ SERVICE_ROUTE_REQUESTS: "0" }, "SERVICE_ROUTE_REQUESTS: is '0', a whole number of at least 1 is wanted"],
   [{ SERVICE_PODS: "kubernetes" }, "SERVICE_PODS"],
   [{ SERVICE_POD_USERS: "200000-300000" }, "SERVICE_POD_USERS: is no FIRST:COUNT: 200000:100000"],
   [{ SERVICE_POD_USERS: "0:10" }, "SERVICE_POD_USERS: is not within 1000 to 4294967294"],

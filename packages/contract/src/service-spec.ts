@@ -36,6 +36,8 @@ export const serviceSpecSchema = z.strictObject({
     result_bytes: z.int().min(1),
     /** Rows that queries hold at a time because Python computes something before they are sorted or grouped. */
     rows_in_flight: z.int().min(1),
+    /** Requests of one route that wait for their answer at a time. */
+    route_requests: z.int().min(1),
     /** Streams of live queries that are open at a time. */
     live_queries: z.int().min(1),
     /** Bytes of the answers of all live queries together. */
@@ -61,6 +63,7 @@ export const DEFAULT_LIMITS: ServiceSpec["limits"] = {
   result_rows: 100_000,
   result_bytes: 64_000_000,
   rows_in_flight: 200_000,
+  route_requests: 2_048,
   live_queries: 2_000,
   live_bytes: 64_000_000,
   idempotency_keep_s: 86_400,

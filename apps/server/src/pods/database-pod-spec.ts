@@ -3,7 +3,7 @@ import type { PodFolder, PodSpec } from "@appdb/adapters/pods/pod-driver";
 import { Secret } from "@appdb/adapters/secret";
 import type { DatabasePodSpec } from "@appdb/contract/pod-spec";
 import type { Runtime } from "@appdb/contract/routes/local";
-import { DEFAULT_LIMITS } from "@appdb/contract/service-spec";
+import type { ServiceLimits } from "@appdb/contract/service-limits";
 import type { ObservedDatabase } from "../control-plane/databases/desired.ts";
 import { databaseEnvironment, noticesOf } from "./database-environment.ts";
 import type { DatabasePlaces } from "./database-places.ts";
@@ -16,6 +16,8 @@ export interface DatabasePodInput {
   readonly template_folder: string;
   readonly postgres_bin: string;
   readonly token: Secret;
+  /** Without what its resources bound. */
+  readonly limits: ServiceLimits;
   readonly secrets: ReadonlyMap<string, Secret>;
   /** Without its environment, which is made here. */
   readonly runtime: Omit<Runtime, "env">;
@@ -43,7 +45,7 @@ export function databasePodSpec(input: DatabasePodInput): PodSpec {
     token: input.token.reveal(),
     resources,
     limits: {
-      ...DEFAULT_LIMITS,
+      ...input.limits,
       workers: resources.workers,
       worker_memory_mb: workerMemory(resources),
     },

@@ -23,7 +23,7 @@ import { readApplication } from "./read-application.ts";
 import { ensureServiceRole } from "./service-role.ts";
 
 export interface OpenMachineDeps {
-  readonly config: Pick<ServerConfig, "builds" | "database" | "home" | "pods" | "runtime_base">;
+  readonly config: Pick<ServerConfig, "builds" | "database" | "gateway" | "home" | "pods" | "runtime_base">;
   readonly log: Logger;
   readonly db: Database;
   readonly blobs: BlobStore;
@@ -60,6 +60,8 @@ export async function openMachine(deps: OpenMachineDeps): Promise<Machine & Asyn
     pod_users: config.pods.users,
     template_folder,
     postgres_bin,
+    // a body that the gateway lets through is none too long for the service
+    limits: { ...config.pods.limits, body_bytes: config.gateway.limits.body_bytes },
     ensureTemplate() {
       template ??= ensureTemplate(postgres_bin, template_folder).finally(() => {
         template = undefined;

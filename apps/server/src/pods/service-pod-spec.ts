@@ -3,7 +3,7 @@ import { Secret } from "@appdb/adapters/secret";
 import type { Manifest } from "@appdb/contract/manifest";
 import type { ServicePodSpec } from "@appdb/contract/pod-spec";
 import type { Runtime } from "@appdb/contract/routes/local";
-import { DEFAULT_LIMITS } from "@appdb/contract/service-spec";
+import type { ServiceLimits } from "@appdb/contract/service-limits";
 import type { ObservedDatabase } from "../control-plane/databases/desired.ts";
 import { databaseEnvironment, noticesOf } from "./database-environment.ts";
 import { tasksOf, workerMemory } from "./pod-bounds.ts";
@@ -24,6 +24,8 @@ export interface ServicePodInput {
   readonly release: { readonly manifest: Manifest; readonly workers: number };
   readonly places: ServicePlaces;
   readonly token: Secret;
+  /** Without what its resources bound. */
+  readonly limits: ServiceLimits;
   /** Of the role of PostgreSQL that the service has. */
   readonly dsn: string;
   readonly keys: ServicePodSpec["keys"];
@@ -52,7 +54,7 @@ export function servicePodSpec(input: ServicePodInput): PodSpec {
     run_folder: places.run_folder,
     log_folder: places.log_folder,
     resources,
-    limits: { ...DEFAULT_LIMITS, workers: release.workers, worker_memory_mb: workerMemory(resources) },
+    limits: { ...input.limits, workers: release.workers, worker_memory_mb: workerMemory(resources) },
     manifest: release.manifest,
     runtime: { ...input.runtime, env: { ...env } },
     keys: input.keys,

@@ -6,6 +6,7 @@ import type { Secret } from "@appdb/adapters/secret";
 import type { Manifest } from "@appdb/contract/manifest";
 import type { PodHealth, Resources, ServicePodHealth } from "@appdb/contract/pod-spec";
 import type { EnvironmentDocument } from "@appdb/contract/routes/control-databases";
+import type { ServiceLimits } from "@appdb/contract/service-limits";
 import type { Logger } from "@appdb/engine/ports";
 import type { RecordEvent } from "../control-plane/events/event.ts";
 import type { KeySnapshots } from "../control-plane/keys/key-snapshots.ts";
@@ -61,6 +62,8 @@ export interface Machine {
   readonly pod_users: UserRange;
   readonly template_folder: string;
   readonly postgres_bin: string;
+  /** What an operator grants each service. */
+  readonly limits: ServiceLimits;
   /** Makes the cluster that new databases copy, once. @throws postgres_failed */
   ensureTemplate(): Promise<void>;
   /** Undefined when nobody answers. */

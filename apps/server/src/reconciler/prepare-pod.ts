@@ -64,6 +64,7 @@ async function prepare(
     places,
     template_folder: machine.template_folder,
     postgres_bin: machine.postgres_bin,
+    limits: machine.limits,
     token,
     secrets,
     runtime: { ...found.runtime, project_root },

@@ -65,6 +65,7 @@ export async function prepareService(
     database: { id: database_id, org_id, organization, name: database.name, run_folder: of_database.run_folder },
     shared: database.observed,
     ...{ release, places, token, secrets },
+    limits: machine.limits,
     dsn: serviceDsn(of_database.run_folder, id),
     keys: { public_key: public_key.export({ type: "spki", format: "der" }).toString("base64"), snapshot },
     runtime: { ...found.runtime, project_root },

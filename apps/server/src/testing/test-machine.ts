@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { POD_USERS } from "@appdb/adapters/pods/pod-users";
 import { appError } from "@appdb/contract/errors";
+import { DEFAULT_LIMITS } from "@appdb/contract/service-spec";
 import { createFakePods, type FakePods } from "@appdb/testkit/fake-pod-driver";
 import { aManifest } from "@appdb/testkit/manifest-builder";
 import { imageFolder } from "../pods/database-places.ts";
@@ -35,6 +36,7 @@ export function createTestMachine(home: string): TestMachine {
     pods,
     driver: pods.driver,
     pod_users: POD_USERS,
+    limits: DEFAULT_LIMITS,
     askHealth: pods.askHealth,
     askTrees: async () => [],
     ...{ askService: pods.askService, drainService: pods.drainService, putKeys: pods.putKeys },

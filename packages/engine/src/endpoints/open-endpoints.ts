@@ -8,6 +8,7 @@ import type { QueryAnswerer } from "../ports.ts";
 import { compileManifestChecks } from "../rows/json-checks.ts";
 import { emptyCatalog, hasCatalog, loadCatalog } from "../schema/load-catalog.ts";
 import { compileApplication, type InnerRoutes, openInnerRoutes } from "./app-routes.ts";
+import { withBound } from "./bounded-route.ts";
 import { checkRoutes } from "./check-routes.ts";
 import { checkTables } from "./check-tables.ts";
 import { compileDeleteRoute } from "./delete-routes.ts";
@@ -76,7 +77,7 @@ export async function openEndpoints(deps: EndpointsDeps, input: EndpointsInput):
   const applications = compiled.flatMap(({ app, routes: own }) => (app === undefined ? [] : [{ app, routes: own }]));
   return {
     services: services.map((service) => service.name),
-    routes: [...routes, ...jobs],
+    routes: [...routes, ...jobs].map((route) => withBound(route, context.limits.route_requests, deps.log)),
     background: (owner) => background.runner(owner),
     uses_python: compiled.some((one) => one.routes.some((route) => route?.uses_python)),
     inside: openInnerRoutes(applications, routesOnDemand(context, tables), deps.log),

@@ -50,7 +50,7 @@ export interface EndpointsDeps {
   readonly tracer?: RequestTracer | undefined;
 }
 
-type MoreLimits = "body_bytes" | "insert_rows" | "background_jobs" | "background_at_once";
+type MoreLimits = "body_bytes" | "insert_rows" | "route_requests" | "background_jobs" | "background_at_once";
 
 export interface EndpointsInput {
   readonly manifest: Manifest;

@@ -1,10 +1,11 @@
 import { appError } from "@appdb/contract/errors";
+import { limitVariable } from "@appdb/contract/service-limits";
 import type { Logger, SqlPool } from "../ports.ts";
 import type { BoundQuery } from "../queries/bind-query.ts";
 import type { QueryAnswer } from "../queries/final-answer.ts";
 import type { OpenQuery } from "../queries/open-queries.ts";
 import type { QueryArguments } from "../queries/python-rows.ts";
-import { LIMIT_SETTINGS, type QueryLimits } from "../queries/query-limits.ts";
+import type { QueryLimits } from "../queries/query-limits.ts";
 import { isShapeRefusal } from "../rows/sql-refusals.ts";
 import type { TableChange } from "./change-message.ts";
 import { LiveIndex } from "./live-index.ts";
@@ -224,7 +225,7 @@ export class LiveQueries implements AsyncDisposable {
 function tooMany(live_queries: number): Error {
   return appError("overloaded", {
     detail: `${live_queries} live queries are open, the most that a service serves at a time.`,
-    hint: `Close some, or raise ${LIMIT_SETTINGS.live_queries}.`,
+    hint: `Close some, or raise ${limitVariable("live_queries")}.`,
     meta: { limit: "live_queries", value: live_queries },
   });
 }
@@ -232,7 +233,7 @@ function tooMany(live_queries: number): Error {
 function tooLarge(live_bytes: number): Error {
   return appError("overloaded", {
     detail: `The answers of all live queries together have more than ${live_bytes} bytes, the most that a service holds.`,
-    hint: `Ask for fewer rows or columns, or raise ${LIMIT_SETTINGS.live_bytes}.`,
+    hint: `Ask for fewer rows or columns, or raise ${limitVariable("live_bytes")}.`,
     meta: { limit: "live_bytes", value: live_bytes },
   });
 }

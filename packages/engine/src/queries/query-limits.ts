@@ -1,4 +1,5 @@
 import { appError } from "@appdb/contract/errors";
+import { limitVariable } from "@appdb/contract/service-limits";
 
 /** What one service grants its queries; contract/src/service-spec.ts has the defaults. */
 export interface QueryLimits {
@@ -12,20 +13,10 @@ export interface QueryLimits {
   readonly live_bytes: number;
 }
 
-/** The environment variables that set the limits; errors name them. */
-export const LIMIT_SETTINGS = {
-  statement_timeout_ms: "SERVICE_STATEMENT_TIMEOUT_MS",
-  result_rows: "SERVICE_RESULT_ROWS",
-  result_bytes: "SERVICE_RESULT_BYTES",
-  rows_in_flight: "SERVICE_ROWS_IN_FLIGHT",
-  live_queries: "SERVICE_LIVE_QUERIES",
-  live_bytes: "SERVICE_LIVE_BYTES",
-} as const satisfies Record<keyof QueryLimits, string>;
-
 export function timedOut(query: string, limits: QueryLimits, cause: unknown): Error {
   return appError("query_timeout", {
     detail: `The query ${query} ran past the time limit of a statement, ${limits.statement_timeout_ms} ms.`,
-    hint: `Ask for less, add an index (cli query explain shows the plan), or raise ${LIMIT_SETTINGS.statement_timeout_ms}.`,
+    hint: `Ask for less, add an index (cli query explain shows the plan), or raise ${limitVariable("statement_timeout_ms")}.`,
     meta: { query, limit: "statement_timeout_ms", value: limits.statement_timeout_ms },
     cause,
   });
@@ -36,7 +27,7 @@ export function rowTimedOut(table: string, limits: Pick<QueryLimits, "statement_
   const { statement_timeout_ms: most } = limits;
   return appError("query_timeout", {
     detail: `The statement for a row of ${table} ran past the time limit of a statement, ${most} ms. Nothing was stored.`,
-    hint: `Something holds the table or keeps the database busy (psql: select * from pg_stat_activity). Send the request again later, or raise ${LIMIT_SETTINGS.statement_timeout_ms}.`,
+    hint: `Something holds the table or keeps the database busy (psql: select * from pg_stat_activity). Send the request again later, or raise ${limitVariable("statement_timeout_ms")}.`,
     meta: { table, limit: "statement_timeout_ms", value: most },
     cause,
   });
@@ -45,7 +36,7 @@ export function rowTimedOut(table: string, limits: Pick<QueryLimits, "statement_
 export function tooManyRows(query: string, limits: QueryLimits): Error {
   return appError("result_too_large", {
     detail: `The query ${query} has more than ${limits.result_rows} rows, the most that an answer may have.`,
-    hint: `Take fewer with limit(n, offset), or raise ${LIMIT_SETTINGS.result_rows}.`,
+    hint: `Take fewer with limit(n, offset), or raise ${limitVariable("result_rows")}.`,
     meta: { query, limit: "result_rows", value: limits.result_rows },
   });
 }
@@ -53,7 +44,7 @@ export function tooManyRows(query: string, limits: QueryLimits): Error {
 export function tooManyBytes(query: string, limits: QueryLimits, cause?: unknown): Error {
   return appError("result_too_large", {
     detail: `The query ${query} has a result of more than ${limits.result_bytes} bytes, the most that an answer may have.`,
-    hint: `Take fewer rows or columns, or raise ${LIMIT_SETTINGS.result_bytes}.`,
+    hint: `Take fewer rows or columns, or raise ${limitVariable("result_bytes")}.`,
     meta: { query, limit: "result_bytes", value: limits.result_bytes },
     cause,
   });
@@ -74,14 +65,14 @@ export class RowsInFlight {
     if (ofQuery > rows_in_flight) {
       throw appError("result_too_large", {
         detail: `The query ${query} needs Python for more than ${rows_in_flight} rows before it can sort, group or count them.`,
-        hint: `Filter more of them with what has an SQL form (cli query explain), store the value as a computed column, or raise ${LIMIT_SETTINGS.rows_in_flight}.`,
+        hint: `Filter more of them with what has an SQL form (cli query explain), store the value as a computed column, or raise ${limitVariable("rows_in_flight")}.`,
         meta: { query, limit: "rows_in_flight", value: rows_in_flight },
       });
     }
     if (this.#held + rows > rows_in_flight) {
       throw appError("overloaded", {
         detail: `Queries hold ${this.#held} rows for Python already; at most ${rows_in_flight} are held at a time.`,
-        hint: `Send the request again in a moment, or raise ${LIMIT_SETTINGS.rows_in_flight}.`,
+        hint: `Send the request again in a moment, or raise ${limitVariable("rows_in_flight")}.`,
         meta: { limit: "rows_in_flight", value: rows_in_flight },
       });
     }

@@ -57,8 +57,8 @@ export const run = defineCommand<Flags, [file: string, target: string, service?:
     const [app, client] = await readBoth(ctx, { file, python: flags.python });
     const services = chooseServices(app.manifest, service);
     const { dsn } = await client.openTarget({ target: local.text, ...app }, { signal: ctx.signal });
-    const { readServiceLimits } = await import("../../pod/service-limits.ts");
-    const limits = readServiceLimits(ctx.config.daemon_env);
+    const { foregroundLimits } = await import("../../pod/service-limits.ts");
+    const limits = foregroundLimits(ctx.config.daemon_env);
     const { host, port } = flags;
     const running = await ctx.startService(
       { dsn, target: local.text, ...app, services, host, port, limits },

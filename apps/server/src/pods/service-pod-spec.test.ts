@@ -1,0 +1,40 @@
+import { Secret } from "@appdb/adapters/secret";
+import type { ServicePodSpec } from "@appdb/contract/pod-spec";
+import { DEFAULT_LIMITS } from "@appdb/contract/service-spec";
+import { aManifest } from "@appdb/testkit/manifest-builder";
+import { expect, test } from "vitest";
+import { servicePlaces } from "./service-places.ts";
+import { servicePodSpec } from "./service-pod-spec.ts";
+
+test("an instance has the limits that the operator grants, with the workers of its release and the memory of its database", () => {
+  const spec = servicePodSpec({
+    service: { id: "s", name: "desk", uri: "cloud://acme:main/desk", instance: 1 },
+    database: { id: "d", org_id: "o", organization: "acme", name: "main", run_folder: "/run/d" },
+    shared: {
+      resources: { cpu: 1, memory_mb: 1_024, disk_gb: 1, workers: 1 },
+      settings: {
+        sleep_after: "",
+        wake_on_request: false,
+        vars: {},
+        db_input_media_dest: null,
+        db_output_media_dest: null,
+      },
+    },
+    release: {
+      manifest: aManifest(),
+      workers: 3,
+    },
+    places: servicePlaces({ home: "/home", runtime_base: "/run" }, { id: "s", database_id: "d" }, 1),
+    token: new Secret("t"),
+    limits: { ...DEFAULT_LIMITS, statement_timeout_ms: 1_234, route_requests: 5, workers: 9 },
+    dsn: "postgresql:///",
+    keys: { public_key: "", snapshot: "" },
+    secrets: new Map(),
+    runtime: { python: "/usr/bin/python3", python_source: "test", library_paths: [], project_root: "/code" },
+    runtime_env: {},
+    code_folders: [],
+  });
+  const { limits } = JSON.parse(spec.input.reveal()) as ServicePodSpec;
+  expect(limits).toMatchObject({ statement_timeout_ms: 1_234, route_requests: 5, workers: 3 });
+  expect(limits.worker_memory_mb).toBeGreaterThan(64);
+});

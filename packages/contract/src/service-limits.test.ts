@@ -1,0 +1,32 @@
+import { describe, expect, test } from "vitest";
+import { limitSettings, limitVariable, readServiceLimits, toServiceLimits } from "./service-limits.ts";
+import { DEFAULT_LIMITS } from "./service-spec.ts";
+
+describe("the limits of a service", () => {
+  test("are the defaults where a variable is missing or empty, and what it says otherwise", () => {
+    expect(readServiceLimits({ SERVICE_RESULT_ROWS: "" })).toEqual({ limits: DEFAULT_LIMITS });
+    expect(readServiceLimits({ SERVICE_RESULT_ROWS: "7", SERVICE_ROUTE_REQUESTS: "3" })).toEqual({
+      limits: { ...DEFAULT_LIMITS, result_rows: 7, route_requests: 3 },
+    });
+  });
+
+  test("that are no whole numbers, or too small, are told all at once", () => {
+    const env = { SERVICE_WORKER_MEMORY_MB: "15", SERVICE_BODY_BYTES: "1e3", SERVICE_WORKERS: "99999999999999999" };
+    expect(readServiceLimits(env)).toEqual({
+      problems: [
+        "SERVICE_WORKERS is '99999999999999999', a whole number of at least 1 is wanted",
+        "SERVICE_WORKER_MEMORY_MB is '15', a whole number of at least 16 is wanted",
+        "SERVICE_BODY_BYTES is '1e3', a whole number of at least 1 is wanted",
+      ],
+    });
+  });
+
+  test("each have the variable that hints name", () => {
+    const names = Object.keys(DEFAULT_LIMITS).filter((name) => name !== "connections");
+    const set = Object.keys(limitSettings).map((variable) => toServiceLimits({ [variable]: 12_345 }));
+    const changed = set.flatMap((limits) => Object.entries(limits).filter(([, value]) => value === 12_345));
+    expect(changed.map(([name]) => name).sort()).toEqual(names.sort());
+    expect(toServiceLimits({ SERVICE_LIVE_BYTES: 9 })).toEqual({ ...DEFAULT_LIMITS, live_bytes: 9 });
+    expect(limitVariable("live_bytes")).toBe("SERVICE_LIVE_BYTES");
+  });
+});

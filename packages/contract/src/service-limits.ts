@@ -1,0 +1,80 @@
+import * as z from "zod";
+import { DEFAULT_LIMITS, type ServiceSpec, serviceSpecSchema } from "./service-spec.ts";
+
+export type ServiceLimits = ServiceSpec["limits"];
+
+/** The limits that a variable of the environment sets, and its name. `connections` has none. */
+const VARIABLES = [
+  ["workers", "SERVICE_WORKERS"],
+  ["function_timeout_ms", "SERVICE_FUNCTION_TIMEOUT_MS"],
+  ["worker_memory_mb", "SERVICE_WORKER_MEMORY_MB"],
+  ["body_bytes", "SERVICE_BODY_BYTES"],
+  ["insert_rows", "SERVICE_INSERT_ROWS"],
+  ["statement_timeout_ms", "SERVICE_STATEMENT_TIMEOUT_MS"],
+  ["result_rows", "SERVICE_RESULT_ROWS"],
+  ["result_bytes", "SERVICE_RESULT_BYTES"],
+  ["rows_in_flight", "SERVICE_ROWS_IN_FLIGHT"],
+  ["route_requests", "SERVICE_ROUTE_REQUESTS"],
+  ["live_queries", "SERVICE_LIVE_QUERIES"],
+  ["live_bytes", "SERVICE_LIVE_BYTES"],
+  ["idempotency_keep_s", "SERVICE_IDEMPOTENCY_KEEP_S"],
+  ["background_jobs", "SERVICE_BACKGROUND_JOBS"],
+  ["background_at_once", "SERVICE_BACKGROUND_AT_ONCE"],
+] as const satisfies readonly (readonly [keyof ServiceLimits, `SERVICE_${string}`])[];
+
+type Name = (typeof VARIABLES)[number][0];
+type Variable = (typeof VARIABLES)[number][1];
+
+/** The variable that sets a limit, for hints. */
+export function limitVariable(name: Name): string {
+  return VARIABLES.find(([limit]) => limit === name)?.[1] ?? name;
+}
+
+/** A whole number in a variable, not below what the limit may be; empty counts as unset. */
+function whole(name: Name) {
+  const least = serviceSpecSchema.shape.limits.shape[name].minValue ?? 0;
+  return z
+    .string()
+    .default("")
+    .transform((text, context) => {
+      const value = text === "" ? DEFAULT_LIMITS[name] : Number(text);
+      if (/^\d*$/.test(text) && Number.isSafeInteger(value) && value >= least) return value;
+      context.addIssue({ code: "custom", message: `is '${text}', a whole number of at least ${least} is wanted` });
+      return z.NEVER;
+    });
+}
+
+/** What limits of services are read from, by the names of the environment: of the daemon, and of a server for hosted services. */
+export const limitSettings = {
+  SERVICE_WORKERS: whole("workers"),
+  SERVICE_FUNCTION_TIMEOUT_MS: whole("function_timeout_ms"),
+  SERVICE_WORKER_MEMORY_MB: whole("worker_memory_mb"),
+  SERVICE_BODY_BYTES: whole("body_bytes"),
+  SERVICE_INSERT_ROWS: whole("insert_rows"),
+  SERVICE_STATEMENT_TIMEOUT_MS: whole("statement_timeout_ms"),
+  SERVICE_RESULT_ROWS: whole("result_rows"),
+  SERVICE_RESULT_BYTES: whole("result_bytes"),
+  SERVICE_ROWS_IN_FLIGHT: whole("rows_in_flight"),
+  SERVICE_ROUTE_REQUESTS: whole("route_requests"),
+  SERVICE_LIVE_QUERIES: whole("live_queries"),
+  SERVICE_LIVE_BYTES: whole("live_bytes"),
+  SERVICE_IDEMPOTENCY_KEEP_S: whole("idempotency_keep_s"),
+  SERVICE_BACKGROUND_JOBS: whole("background_jobs"),
+  SERVICE_BACKGROUND_AT_ONCE: whole("background_at_once"),
+} as const satisfies Record<Variable, z.ZodType<number, string | undefined>>;
+
+/** What an environment says of limits, with the default for what it leaves out, or all that is wrong with it. */
+export function readServiceLimits(
+  env: Readonly<Record<string, string | undefined>>,
+): { readonly limits: ServiceLimits } | { readonly problems: readonly string[] } {
+  const read = z.object(limitSettings).safeParse(env);
+  if (read.success) return { limits: toServiceLimits(read.data) };
+  return { problems: read.error.issues.map(({ message, path }) => `${path.join(".")} ${message}`) };
+}
+
+/** The limits that were read; the default of what was not asked for. */
+export function toServiceLimits(found: Partial<Record<Variable, number>>): ServiceLimits {
+  const limits = { ...DEFAULT_LIMITS };
+  for (const [name, variable] of VARIABLES) limits[name] = found[variable] ?? limits[name];
+  return limits;
+}

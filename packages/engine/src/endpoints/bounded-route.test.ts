@@ -1,0 +1,33 @@
+import { createSilentLog } from "@appdb/testkit/silent-log";
+import { expect, test } from "vitest";
+import { type RouteAnswer, wholeText } from "./answers.ts";
+import { withBound } from "./bounded-route.ts";
+import type { CompiledRoute } from "./route.ts";
+
+test("requests past the limit of a route are refused at once and do nothing; one that ends makes room", async () => {
+  const ends: ((answer: RouteAnswer) => void)[] = [];
+  const route: CompiledRoute = {
+    ...{ service: "desk", kind: "query", method: "GET", path: "/slow", uses_python: false, takes_signal: false },
+    handle: () => new Promise((resolve) => ends.push(resolve)),
+  };
+  const bounded = withBound(route, 2, createSilentLog());
+  const ask = () => bounded.handle({ body: "", headers: {}, id: "r1" });
+
+  const [first, second] = [ask(), ask()];
+  const refused = await ask();
+  expect(ends.length).toBe(2);
+  expect(refused).toMatchObject({ status: 503, headers: { "retry-after": "1" } });
+  expect(JSON.parse(wholeText(refused))).toMatchObject({
+    code: "overloaded",
+    detail:
+      "2 requests to GET /slow wait for their answer already, the most that one route may have. Nothing was done.",
+    hint: expect.stringContaining("SERVICE_ROUTE_REQUESTS"),
+    meta: { route: "GET /slow", limit: "route_requests", value: 2 },
+  });
+
+  ends[0]?.({ status: 200, headers: {}, body: "done" });
+  expect((await first).status).toBe(200);
+  const third = ask();
+  for (const end of ends.slice(1)) end({ status: 200, headers: {}, body: "" });
+  expect((await Promise.all([second, third])).map(({ status }) => status)).toEqual([200, 200]);
+});
