@@ -41,7 +41,7 @@ export function servicesPage(generated: string): string {
     "",
     "`cli rollback cloud://acme:main` undoes the last deployment as one, after showing what that is: services go back to the releases that they had, what it",
     "made is stopped and forgotten, then the database has its former files, image, size and settings. No request is refused meanwhile. Tables and rows stay:",
-    "columns that it added are left, and what it dropped does not come back. Asked again, it undoes the deployment before that one, of up to ten. What was",
+    "columns that it added are left, and what it dropped does not come back; where a former release cannot run without that, nothing is undone. Asked again, it undoes the deployment before that one, of up to ten. What was",
     "changed since by other commands is never undone along with it: then it says what, and does nothing. While somebody deploys, neither another deployment",
     "begins nor a rollback: both say who, since when, and what to wait for. One that was cut, by a lost connection for example, counts as such after a minute.",
     "",

@@ -161,9 +161,13 @@ describe("cli rollback", () => {
   const operation = (id: string) => ({ id, kind: "service.rollback", target: `${URI}/ingest` });
 
   test("shows one plan, asks once, and goes on until nothing is left to undo", async () => {
-    at.answers.deployRollbackPlan = () => ({ deploy: DEPLOY, ops: [op("ingest"), op("files")] });
     const left = [[operation("o1")], [operation("o2")], []];
     at.answers.deployRollback = () => ({ deploy: DEPLOY, operations: left.shift() ?? [] });
+    const next = `cli deploy app.py ${URI}`;
+    const blocked = { ...op("ingest"), severity: "blocked" as const, details: { next } };
+    at.answers.deployRollbackPlan = () => ({ deploy: DEPLOY, ops: [blocked] });
+    expect(await at.run(`rollback ${URI} -f`)).toMatchObject({ exit: 1, stderr: expect.stringContaining(next) });
+    at.answers.deployRollbackPlan = () => ({ deploy: DEPLOY, ops: [op("ingest"), op("files")] });
     const refused = await at.run(`rollback ${URI}`);
     expect(refused).toMatchObject({ exit: 3, stderr: expect.stringContaining(`cli rollback ${URI} -f`) });
     expect(refused.stdout).toContain("tables and rows stay as they are");

@@ -1,5 +1,6 @@
 import { appError } from "@appdb/contract/errors";
 import { type DatabaseUri, isHosted, parseDatabaseUri, parseTarget } from "@appdb/contract/names";
+import type { PlanOp } from "@appdb/contract/plan";
 import type { Deploy, DeployRollbackPlan } from "@appdb/contract/routes/control-deploys";
 import { confirm } from "../../context.ts";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
@@ -47,6 +48,7 @@ export const rollback = defineCommand<Flags, [target: string], RollbackResult>({
       ctx.out.line();
     }
     if (dryRun) return { ...plan, target: uri, status: ops.length === 0 ? null : "skipped" };
+    refuseBlocked(ops);
     if (ops.length > 0) {
       await confirm(ctx, {
         question: `Undo this deployment of ${deploy.app_file} (${count(ops.length, "change")})?`,
@@ -66,6 +68,18 @@ export const rollback = defineCommand<Flags, [target: string], RollbackResult>({
   },
   exitCode: ({ ops }, { dryRun }) => (dryRun && ops.length > 0 ? EXIT.pending : EXIT.done),
 });
+
+/** @throws schema_mismatch when a former release does not fit the tables any more */
+function refuseBlocked(ops: readonly PlanOp[]): void {
+  const blocked = ops.filter(({ severity }) => severity === "blocked");
+  const [first] = blocked;
+  if (first === undefined) return;
+  throw appError("schema_mismatch", {
+    detail: `The deployment cannot be undone, and nothing was changed: ${blocked.map(({ description }) => description).join("; ")}.`,
+    hint: `Put the former files back where you work, then: ${String(first.details.next)}`,
+    meta: { operations: blocked.map(({ description }) => description) },
+  });
+}
 
 /** @throws invalid_target, also for a local one */
 function parseHosted(typed: string): DatabaseUri {

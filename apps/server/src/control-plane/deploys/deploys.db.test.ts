@@ -156,6 +156,16 @@ const rollBack = ({ member, org }: ServiceStage, id: string) =>
 test("a deployment is undone as one: services go back and what it made goes, then files and image; tables are not touched", async () => {
   await using stage = await openServiceStage(server);
   const ingest = await deploy(stage);
+  stage.hindrances = [{ table: "docs", reason: "docs.title is not there" }];
+  const blocked = await planned(stage);
+  expect(blocked.json.ops).toContainEqual(
+    expect.objectContaining({
+      severity: "blocked",
+      description: "service 'ingest' cannot go back to release 1: docs.title is not there",
+    }),
+  );
+  expect((await rollBack(stage, blocked.json.deploy.id)).json).toMatchObject({ code: "schema_mismatch" });
+  stage.hindrances = [];
   const { json } = await planned(stage);
   expect(json.ops.map(({ description }: { description: string }) => description)).toEqual([
     "service 'fresh', which was deployed, will be stopped and forgotten",

@@ -11,11 +11,13 @@ import { requestState } from "../databases/state.ts";
 import { writeChange } from "../databases/write-change.ts";
 import { doneBy } from "../events/event.ts";
 import type { Caller } from "../keys/create-key.ts";
+import { type CheckedRelease, listReasons, refuseHindered } from "../services/check-release.ts";
 import type { ServiceRow } from "../services/lock-services.ts";
 import { listReleaseNumbers } from "../services/releases.ts";
 import { demandAwake } from "../services/request-service.ts";
 import { requestServiceState } from "../services/state.ts";
 import { writeService } from "../services/write-service.ts";
+import type { FormerReleases } from "./check-former-releases.ts";
 import {
   type DeployDeps,
   type DeployRow,
@@ -37,23 +39,33 @@ export interface BegunWork {
  * What undoing the last deployment would do; nothing is changed.
  * @throws database_not_found, deploy_not_found, deploy_under_way, deploy_moved
  */
-export async function planRollback({ tx }: DeployDeps, { org }: Caller, name: string): Promise<DeployRollbackPlan> {
+export async function planRollback(
+  { tx }: DeployDeps,
+  { org }: Caller,
+  name: string,
+  former: FormerReleases,
+): Promise<DeployRollbackPlan> {
   const locked = await lockContent(tx, org, name);
   const uri = databaseUriOf(org.name, locked.database.name);
   const deploy = await demandLast({ tx }, uri, locked);
-  return { deploy: toDeploy(deploy), ops: [...planServices(locked, deploy), ...planDatabase(locked, deploy)] };
+  return {
+    deploy: toDeploy(deploy),
+    ops: [...planServices(locked, deploy, former, uri), ...planDatabase(locked, deploy)],
+  };
 }
 
 /**
  * Undoes the last deployment, as far as one step of it: the services go back to their former releases, and when they have, the database
  * to its former files, image and size. Whoever asks again when the operations have ended goes on; without an operation all is undone.
  * What was cut in between is gone on with by the next who asks.
- * @throws database_not_found, database_not_available, deploy_not_found, deploy_under_way, deploy_moved, release_not_found, service_state
+ * @throws database_not_found, database_not_available, deploy_not_found, deploy_under_way, deploy_moved, release_not_found, schema_mismatch,
+ *  service_state
  */
 export async function rollBackDeploy(
   deps: DeployDeps,
   caller: Caller,
   asked: { readonly database: string; readonly deploy: string },
+  former: FormerReleases,
 ): Promise<{ deploy: ReturnType<typeof toDeploy>; operations: BegunWork[] }> {
   const { tx } = deps;
   const { org } = caller;
@@ -63,7 +75,7 @@ export async function rollBackDeploy(
   if (deploy.id !== asked.deploy) throw moved(uri, "another deployment was made");
   demandAwake(org, locked.database);
   const operations =
-    (await undoServices(deps, caller, locked, deploy)) ?? (await undoDatabase(deps, caller, locked, deploy));
+    (await undoServices(deps, caller, locked, deploy, former)) ?? (await undoDatabase(deps, caller, locked, deploy));
   const state = operations.length === 0 ? "rolled_back" : "rolling_back";
   const now = await tx
     .updateTable("control.deploys")
@@ -135,7 +147,7 @@ function stepsOf({ services }: LockedContent, { before }: DeployRow): ServiceSte
     });
 }
 
-function planServices(locked: LockedContent, deploy: DeployRow): PlanOp[] {
+function planServices(locked: LockedContent, deploy: DeployRow, checked: FormerReleases, uri: string): PlanOp[] {
   return stepsOf(locked, deploy).map(({ former, row: { app_file, desired, name } }) =>
     former === undefined
       ? {
@@ -148,15 +160,28 @@ function planServices(locked: LockedContent, deploy: DeployRow): PlanOp[] {
           name,
         }
       : {
-          ...op(
-            "alter",
-            "service",
-            "additive",
-            `service '${name}' goes back from release ${desired.release} to release ${former.release}`,
-          ),
-          ...{ name, details: { app_file, from: desired.release, to: former.release } },
+          ...goesBack({ app_file, name }, { from: desired.release, to: former.release }, checked.get(name), uri),
+          name,
         },
   );
+}
+
+function goesBack(
+  { app_file, name }: Pick<ServiceRow, "app_file" | "name">,
+  { from, to }: { readonly from: number; readonly to: number },
+  checked: CheckedRelease | undefined,
+  uri: string,
+): PlanOp {
+  const text = `service '${name}' goes back from release ${from} to release ${to}`;
+  const details = { app_file, from, to };
+  if (checked?.release !== to || checked.hindrances.length === 0) {
+    return { ...op("alter", "service", "additive", text), details };
+  }
+  const cannot = `service '${name}' cannot go back to release ${to}: ${listReasons(checked.hindrances)}`;
+  return {
+    ...op("alter", "service", "blocked", cannot),
+    details: { ...details, next: `cli deploy ${app_file} ${uri}` },
+  };
 }
 
 function planDatabase({ content }: LockedContent, { before }: DeployRow): PlanOp[] {
@@ -175,10 +200,13 @@ async function undoServices(
   caller: Caller,
   locked: LockedContent,
   deploy: DeployRow,
+  checked: FormerReleases,
 ): Promise<BegunWork[] | undefined> {
   const uri = databaseUriOf(caller.org.name, locked.database.name);
   const begun: BegunWork[] = [];
   for (const { former, row } of stepsOf(locked, deploy)) {
+    const compared = checked.get(row.name);
+    if (compared !== undefined) refuseHindered(caller.org, locked.database.name, row, compared);
     const target = `${uri}/${row.name}`;
     const ends = former === undefined || !former.is_running;
     if (former !== undefined && !(await listReleaseNumbers(deps.tx, row.id)).includes(former.release)) {

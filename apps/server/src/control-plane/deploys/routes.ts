@@ -1,13 +1,14 @@
 import type { ControlRoutes } from "../../http/checked-route.ts";
+import { endOf } from "../../http/end-of.ts";
+import type { FindPodDeps } from "../../pods/find-pod.ts";
 import { type PlanBoundsDeps, planBounds } from "../databases/plan-bounds.ts";
 import type { RecordEvent } from "../events/event.ts";
+import { checkFormerReleases } from "./check-former-releases.ts";
 import { beginPreparation } from "./preparations.ts";
 import { planRollback, rollBackDeploy } from "./roll-back-deploy.ts";
 import { beginDeploy, endDeploy, keepAlive } from "./store.ts";
 
-export interface DeployRouteDeps extends PlanBoundsDeps {
-  readonly recordEvent: RecordEvent;
-}
+export type DeployRouteDeps = PlanBoundsDeps & FindPodDeps & { readonly recordEvent: RecordEvent };
 
 export function addDeployRoutes(routes: ControlRoutes, deps: DeployRouteDeps): void {
   const { recordEvent } = deps;
@@ -24,8 +25,17 @@ export function addDeployRoutes(routes: ControlRoutes, deps: DeployRouteDeps): v
   routes.change("deployEnd", async (call, tx) =>
     endDeploy({ tx, recordEvent }, call, { database: call.params.db, id: call.params.id, state: call.body.state }),
   );
-  routes.change("deployRollbackPlan", async (call, tx) => planRollback({ tx, recordEvent }, call, call.params.db));
-  routes.change("deployRollback", async (call, tx) =>
-    rollBackDeploy({ tx, recordEvent }, call, { database: call.params.db, deploy: call.body.deploy }),
+  routes.changePrepared(
+    "deployRollbackPlan",
+    async ({ org, params, reply }) => checkFormerReleases(deps, org, params.db, endOf(reply)),
+    async (call, tx, former) => planRollback({ tx, recordEvent }, call, call.params.db, former),
+  );
+  routes.changePrepared(
+    "deployRollback",
+    async ({ org, params, reply }) => checkFormerReleases(deps, org, params.db, endOf(reply)),
+    async (call, tx, former) => {
+      const asked = { database: call.params.db, deploy: call.body.deploy };
+      return await rollBackDeploy({ tx, recordEvent }, call, asked, former);
+    },
   );
 }

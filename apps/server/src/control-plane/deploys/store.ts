@@ -2,7 +2,7 @@ import { databaseUriOf } from "@appdb/contract/control/resource-names";
 import { appError } from "@appdb/contract/errors";
 import type { Deploy } from "@appdb/contract/routes/control-deploys";
 import { type Selectable, sql } from "kysely";
-import type { Tx } from "../../database/pool.ts";
+import type { Database, Tx } from "../../database/pool.ts";
 import type { DeployContent, ServiceTables } from "../../database/service-tables.ts";
 import { type DatabaseRow, databaseNotFound, lockDatabase, type OrgOfDatabases } from "../databases/store.ts";
 import { actorOf, doneBy, type RecordEvent } from "../events/event.ts";
@@ -115,15 +115,23 @@ export async function lockContent(tx: Tx, org: OrgOfDatabases, name: string): Pr
 
 /** The last deployment that is not undone; undefined when there is none. */
 export async function findLastDeploy(tx: Tx, database_id: string): Promise<DeployRow | undefined> {
-  return await tx
+  return await selectLast(tx, database_id).forUpdate().executeTakeFirst();
+}
+
+function selectLast(db: Database | Tx, database_id: string) {
+  return db
     .selectFrom("control.deploys")
     .selectAll()
     .where("database_id", "=", database_id)
     .where("state", "!=", "rolled_back")
     .orderBy("id", "desc")
-    .limit(1)
-    .forUpdate()
-    .executeTakeFirst();
+    .limit(1);
+}
+
+/** What undoing the last deployment would go back to; not locked, and undefined when there is none. */
+export async function findLastBefore(db: Database, database_id: string): Promise<DeployContent | undefined> {
+  const row = await selectLast(db, database_id).executeTakeFirst();
+  return row?.before;
 }
 
 /** Whoever deploys is not disturbed: what one of both did would be undone or overwritten by the other. @throws deploy_under_way */

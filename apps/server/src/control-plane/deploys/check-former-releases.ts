@@ -1,0 +1,37 @@
+import type { FindPodDeps } from "../../pods/find-pod.ts";
+import { findRow, type OrgOfDatabases } from "../databases/store.ts";
+import { type CheckedRelease, checkRelease } from "../services/check-release.ts";
+import { readServices, type ServiceRow } from "../services/lock-services.ts";
+import { findLastBefore } from "./store.ts";
+
+/** By the name of a service: the release that it would go back to, compared with the tables. */
+export type FormerReleases = ReadonlyMap<string, CheckedRelease>;
+
+/**
+ * Compares the releases that undoing the last deployment would start with the tables as they are, before the transaction. Those of a database
+ * that is not AVAILABLE are not compared: nothing of it is undone either.
+ * @throws database_not_reached
+ */
+export async function checkFormerReleases(
+  deps: FindPodDeps,
+  org: OrgOfDatabases,
+  name: string,
+  signal: AbortSignal,
+): Promise<FormerReleases> {
+  const checked = new Map<string, CheckedRelease>();
+  const database = await findRow(deps.db, org.id, name);
+  if (database?.state !== "AVAILABLE") return checked;
+  const before = await findLastBefore(deps.db, database.id);
+  const rows = new Map((await readServices(deps.db, database.id)).map((row) => [row.name, row]));
+  for (const { is_running, name: service, release } of before?.services ?? []) {
+    const row = rows.get(service);
+    if (row === undefined || !is_running || runs(row, release)) continue;
+    const found = await checkRelease(deps, org, name, row, release, signal);
+    if (found !== undefined) checked.set(service, found);
+  }
+  return checked;
+}
+
+function runs({ desired, observed }: ServiceRow, release: number): boolean {
+  return desired.release === release && observed?.release === release;
+}
