@@ -1,4 +1,5 @@
 import { execFileSync } from "node:child_process";
+import { once } from "node:events";
 import { mkdtempSync, readFileSync, renameSync, rmSync, statSync } from "node:fs";
 import type { IncomingHttpHeaders } from "node:http";
 import { type ClientHttp2Session, connect as connectHttp2, constants } from "node:http2";
@@ -6,6 +7,7 @@ import { request } from "node:https";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { pipeline } from "node:stream";
 import { connect as connectTls } from "node:tls";
 import { eventually } from "@appdb/testkit/eventually";
 import { createSilentLog } from "@appdb/testkit/silent-log";
@@ -38,6 +40,7 @@ beforeAll(async () => {
   server = await openServer();
   stage = await openGatewayStage(server, {
     config: { domain: DOMAIN, port: 0, tls: files, access_log: "all" },
+    limits: { request_ms: 2_000, client_ms: 1_000 },
     deps: { trusted_proxies: [PROXY], log },
   });
   port = stage.gateway.port ?? 0;
@@ -52,10 +55,13 @@ beforeAll(async () => {
     res.end("{}");
   });
   await stage.serve(cookies.id, 1);
+  const endless = { id: await stage.makeService(people.org, id, "endless"), database_id: id };
+  await stage.runPod(endless, 1, (_req, res) => void pipeline(zeros(), res, () => undefined));
+  await stage.serve(endless.id, 1);
   await stage.serve(service.id, 1);
   host = await eventually(() => {
     const database = stage.gateway.table.byId(id);
-    expect(database?.services.map(({ instance }) => instance)).toEqual([1, 1]);
+    expect(database?.services.map(({ instance }) => instance)).toEqual([1, 1, 1]);
     return `${database?.label}.${DOMAIN}`;
   });
 });
@@ -71,6 +77,16 @@ function makeCertificate(name: string) {
   const kind = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"];
   execFileSync("openssl", [...kind, ...subject, "-keyout", made.key_file, "-out", made.cert_file], { stdio: "ignore" });
   return made;
+}
+
+/** Answers whose rest nobody took. */
+let left = 0;
+async function* zeros() {
+  try {
+    for (;;) yield Buffer.alloc(65_536);
+  } finally {
+    left += 1;
+  }
 }
 
 const tls = () => ({ ca: readFileSync(files.cert_file), servername: `x.${DOMAIN}` });
@@ -160,6 +176,23 @@ test("HTTP/2 streams a body and its answer as HTTP/1.1 does", async () => {
   expect(JSON.parse(text)).toMatchObject({
     ...{ method: "POST", url: "/docs?a=b", body: "one two" },
     headers: { host, cookie: "a=1; b=2", "transfer-encoding": "chunked" },
+  });
+});
+
+test("a client of HTTP/2 that stops in its body, or takes nothing of its answer, is let go as one of HTTP/1.1", async () => {
+  await withSession(async (session) => {
+    const to = (path: string) => ({ ":method": "POST", ":path": path, ":authority": host, "x-api-key": key });
+    const stopped = ["application/json", "text/csv"].map((type) => {
+      const stream = session.request({ ...to("/ingest/docs"), "content-type": type, "content-length": "900" });
+      stream.write("{");
+      return stream;
+    });
+    const greedy = session.request(to("/endless/docs"), { endStream: true });
+    greedy.pause();
+    const answers = await Promise.all(stopped.map((stream) => once(stream, "response")));
+    expect(answers.map(([headers]) => headers[":status"])).toEqual([408, 408]);
+    await eventually(() => expect(left).toBe(1));
+    expect((await get(host)).status).toBe(200);
   });
 });
 
