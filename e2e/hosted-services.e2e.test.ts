@@ -2,8 +2,9 @@ import { eventually } from "@appdb/testkit/eventually";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Hosted, startHosted } from "./support/hosted.ts";
 import { INSERTED_APP, startInserters } from "./support/inserters.ts";
+import { MAKE_WHEEL } from "./support/organizations.ts";
 import type { Place } from "./support/place.ts";
-import { editFile, expectExit, expectProblem, makeProject, post } from "./support/served.ts";
+import { editFile, expectExit, expectProblem, makeProject, post, writeFile } from "./support/served.ts";
 
 const MAIN = "cloud://acme:main";
 const INGEST = `${MAIN}/ingest`;
@@ -126,14 +127,30 @@ describe("somebody who serves an application from a hosted database", () => {
     expect((await insert("c")).json).toMatchObject({ thrice: "ccc" });
   });
 
-  test("a release that does not start leaves the one before serving", async () => {
-    editFile(place, "app.py", "ingest = Router()", "import missing_package\n\ningest = Router()");
+  test("a release that does not start leaves the one before serving; a deployment brings what it lacks, once that is built", async () => {
+    editFile(place, "app.py", "ingest = Router()", "import tiny\n\ningest = Router()");
     await expectExit(place, 0, "db", "update", MAIN, "-f");
     const failed = await expectProblem(place, 1, "service", "update", "app.py", MAIN, "-f");
-    expect(failed.detail).toContain("missing_package");
+    expect(failed.detail).toContain("tiny");
     expect(await insert("d")).toMatchObject({ status: 200 });
-    editFile(place, "app.py", "import missing_package\n\n", "");
-    await expectExit(place, 0, "db", "update", MAIN, "-f");
+    writeFile(place, "requirements.txt", "./tiny-1-py3-none-any.whl\n");
+    writeFile(place, "tiny-1-py3-none-any.whl", "no archive");
+    const before = await json("db", "status", MAIN);
+    const unbuilt = await expectProblem(place, 1, "deploy", "app.py", MAIN, "-f");
+    expect(unbuilt).toMatchObject({
+      code: "build_failed",
+      meta: { output: expect.arrayContaining([expect.stringContaining("tiny")]) },
+    });
+    const started = ({ pods }: { pods: { started_at: string }[] }) => pods.map(({ started_at }) => started_at);
+    const { generation, image, project } = before;
+    const after = await json("db", "status", MAIN);
+    expect(after).toMatchObject({ state: "AVAILABLE", generation, image, project });
+    expect(started(after)).toEqual(started(before));
+    writeFile(place, "wheel.py", MAKE_WHEEL);
+    expect(await place.type("python3 wheel.py")).toMatchObject({ code: 0 });
+    const deployed = await expectExit(place, 0, "deploy", "app.py", MAIN, "-f");
+    expect(deployed.stdout).toMatch(/image will be one that was built before(.|\n)*up to date(.|\n)*~ ingest/);
+    expect(await insert("d")).toMatchObject({ status: 200 });
   });
 
   test("stops and starts it, and its database; the answer says which of them is asleep", async () => {

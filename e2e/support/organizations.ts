@@ -73,7 +73,7 @@ class Attacks(Base, name="attacks"):
 `;
 
 /** A package that is among the project's files, so that an image is built and no registry asked. */
-const MAKE_WHEEL = `import zipfile
+export const MAKE_WHEEL = `import zipfile
 with zipfile.ZipFile("tiny-1-py3-none-any.whl", "w") as wheel:
     wheel.writestr("tiny.py", "def shout(text): return text.upper() + '!'\\n")
     wheel.writestr("tiny-1.dist-info/METADATA", "Metadata-Version: 2.1\\nName: tiny\\nVersion: 1\\n")
@@ -149,9 +149,9 @@ async function makeDatabase(place: Place, hosted: Hosted, name: string): Promise
     timeout_ms: READY_MS,
   });
   await expectExit(place, 0, "secret", "set", uri, `OWN=${secret}`);
-  await expectExit(place, 0, "db", "update", uri, "-f");
-  await expectExit(place, 0, "db", "restart", uri);
-  await expectExit(place, 0, "schema", "update", "app.py", uri);
+  // the image reads the file before its database runs it, and the start with it brings the secret
+  const deployed = await expectExit(place, 0, "deploy", "app.py", uri, "-f");
+  expect(deployed.stdout).toContain("the image will be one that was built before");
   const { api_key } = await json("key", "create", "backend");
   const { id } = await json("db", "status", uri);
   const ask = async (table: string, body?: object) => {

@@ -65,6 +65,7 @@ async function build(
   const wanted = { ...image, is_forced: false };
   try {
     const built = await makeImage(deps, wanted, (line) => lines.add("info", line), signal);
+    await deps.reconcileStepDone?.("image_there");
     await db.transaction().execute((tx) => keepBuilt(tx, image, built));
     log.info({ db: image.database_id, image: image.hash, bytes: built.bytes }, "image built ahead of its update");
   } catch (error) {

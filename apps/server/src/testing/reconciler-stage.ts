@@ -168,7 +168,7 @@ async function seeStage(server: TestServer, id: string): Promise<SeenStage> {
       (select count(*)::int from control.operations o where o.state in ('pending', 'running')
         and o.target = 'cloud://' || g.name || ${`:${NAME}`}) as open,
       (select count(*)::int from graphile_worker.jobs j
-        where j.key in ('reconcile-database ' || ${id}, 'build-image ' || ${id}) or j.key like 'reconcile-service %' or j.locked_by is not null) as jobs,
+        where j.key in ('reconcile-database ' || ${id}, 'build-image ' || ${id}) or j.key like 'reconcile-service %' or j.key like 'prepare-image %' or j.locked_by is not null) as jobs,
       (select coalesce(jsonb_agg(jsonb_build_object('state', p.state, 'reason', p.reason)), '[]') from control.pods p
         where p.database_id = d.id) as pods
     from control.organizations g left join control.databases d on d.org_id = g.id and d.id = ${id}

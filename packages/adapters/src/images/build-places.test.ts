@@ -17,6 +17,8 @@ test("a build tells of its files by where they are in the project, and not where
   );
   expect(name(`Building tiny @ file://${draft}/build/project/libs/tiny`)).toBe("Building tiny @ file://./libs/tiny");
   expect(name(`in ${draft}/build/project`)).toBe("in .");
+  const spaced = nameBuildPlaces({ ...places, draft: "/srv/of é/draft-1" });
+  expect(spaced("tiny @ file:///srv/of%20%C3%A9/draft-1/build/project/tiny.whl")).toBe("tiny @ file://./tiny.whl");
 });
 
 test("parts of the image, the cache, the home and the interpreter have names of their own", () => {

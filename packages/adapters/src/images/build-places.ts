@@ -27,7 +27,11 @@ export function nameBuildPlaces(places: BuildPlaces): (line: string) => string {
     [uv, "uv"],
     ...(SYSTEM_PREFIXES.includes(python_prefix) ? [] : [[python_prefix, "<python>"] as const]),
   ];
-  const patterns = names.map(
+  // uv names what it installs from by URLs
+  const written = names.flatMap(([path, name]) =>
+    [...new Set([path, encodeURI(path)])].map((text) => [text, name] as const),
+  );
+  const patterns = written.map(
     ([path, name]) => [new RegExp(path.replace(/[.*+?^${}()|[\]\\]/g, "\\$&") + END, "g"), name] as const,
   );
   return (line) => patterns.reduce((text, [pattern, name]) => text.replace(pattern, () => name), line);
