@@ -40,7 +40,10 @@ test("npm start deploys the quickstart on a hosted database, finds it again at t
     const hosted = await place.type(`curl -sS ${dashboard}/v1/service`);
     expect(JSON.parse(hosted.stdout), started.output()).toMatchObject({ dashboard_url: dashboard });
     addresses.add(`${dashboard} ${endpoint}`);
-    if (run === "first" && !NO_BROWSER) rows.push(await callInBrowser(dashboard, started.output(), place.project));
+    if (run === "first" && !NO_BROWSER) {
+      const key = (await place.type(`printf %s "${/X-api-key: (\$\([^)]*\))/.exec(line)?.[1]}"`)).stdout.trim();
+      rows.push(await callInBrowser(dashboard, started.output(), place.project, { endpoint, key }));
+    }
 
     expect(started.child.exitCode, started.output()).toBe(null);
     expect(await started.interrupt("SIGINT"), started.output()).toBe(0);
@@ -53,8 +56,16 @@ test("npm start deploys the quickstart on a hosted database, finds it again at t
   expect(addresses.size).toBe(1);
 }, 240_000);
 
-/** What is printed to be looked at in a browser: signs in, finds the service and calls it there. Answers the id of the row. */
-async function callInBrowser(dashboard: string, printed: string, folder: string): Promise<string> {
+/**
+ * What is printed to be looked at in a browser: signs in, finds the service and calls it there; then its routes at its own address, which asks
+ * for the key. Answers the id of the row.
+ */
+async function callInBrowser(
+  dashboard: string,
+  printed: string,
+  folder: string,
+  { endpoint, key }: { readonly endpoint: string; readonly key: string },
+): Promise<string> {
   const [, email = "", file = ""] = /in a browser, as (\S+) with the password in (\S+):$/m.exec(printed) ?? [];
   await using browser = await openBrowser();
   const { page, complaints } = await openWindow(browser);
@@ -73,6 +84,11 @@ async function callInBrowser(dashboard: string, printed: string, folder: string)
   await answer.getByText("Status 200").waitFor();
   const row = JSON.parse((await answer.locator("pre").textContent()) ?? "");
   expect(row).toMatchObject({ title_upper: "HELLO" });
+  await page.goto(`${endpoint}/docs`);
+  await page.getByLabel("API key").fill(key);
+  await page.keyboard.press("Enter");
+  await page.getByText("/docs", { exact: true }).first().waitFor();
+  expect(page.url()).toBe(`${endpoint}/docs`);
   expect(complaints).toEqual([]);
   return row.id;
 }

@@ -38,13 +38,10 @@ const KEYS = {
 } as const;
 
 function describe(document: OpenApiDocument, url: string, needs_key: boolean): object {
+  const served = url === "" ? document : { ...document, servers: [{ url }] };
+  if (!needs_key) return served;
   const components = Object.assign({}, document.components, { securitySchemes: KEYS });
-  const security = Object.keys(KEYS).map((name) => ({ [name]: [] }));
-  return {
-    ...document,
-    ...(url === "" ? {} : { servers: [{ url }] }),
-    ...(needs_key ? { components, security } : {}),
-  };
+  return { ...served, components, security: Object.keys(KEYS).map((name) => ({ [name]: [] })) };
 }
 
 /** Answers whether PostgreSQL can be asked. */

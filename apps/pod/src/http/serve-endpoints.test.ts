@@ -155,6 +155,7 @@ describe("one service", () => {
 
   const PAGES = [
     "/docs",
+    "/docs/assets/page.css",
     "/docs/assets/start.js",
     "/docs/assets/swagger-ui.css",
     "/openapi.json",
@@ -259,10 +260,10 @@ describe("one service", () => {
     const url = await serve(fakeEndpoints());
     const html = await (await fetch(`${url}/docs`)).text();
     expect(html).not.toMatch(/https?:\/\//);
-    const assets = [...html.matchAll(/(?:src|href)="(\/[^"]+)"/g)].map((match) => match[1]);
-    expect(assets).toHaveLength(3);
+    const assets = [...html.matchAll(/(?:src|href)="(docs[^"]+)"/g)].map((match) => match[1]);
+    expect(assets).toHaveLength(4);
     for (const asset of assets) {
-      const answer = await fetch(url + asset);
+      const answer = await fetch(new URL(asset ?? "", `${url}/docs`));
       expect(answer.status).toBe(200);
       expect((await answer.text()).length).toBeGreaterThan(50);
     }

@@ -113,6 +113,26 @@ describe("a request to a service", () => {
     const unknown = await fetch(`${database.url}/other/docs`);
     expect(unknown.status, "who shows no key learns no names").toBe(401);
     expect((await call(`${database.url}/other/docs`)).json).toMatchObject({ status: 404, code: "service_not_found" });
+    const page = async (path: string, headers: Record<string, string> = {}) => {
+      const answer = await fetch(database.url + path, { headers: { accept: "text/html,*/*", ...headers } });
+      return {
+        status: answer.status,
+        text: await answer.text(),
+        policy: answer.headers.get("content-security-policy"),
+      };
+    };
+    const own = await page("/ingest/docs");
+    expect(own).toMatchObject({
+      status: 200,
+      text: expect.stringContaining("API key"),
+      policy: expect.stringMatching(/^default-src 'none'; script-src 'self';/),
+    });
+    expect(await page("/other/docs"), "a browser learns no names either").toEqual(own);
+    expect(await page("/ingest/docs/assets/start.js")).toMatchObject({ status: 200 });
+    expect(await page("/ingest/docs/assets/none.js")).toMatchObject({ status: 401 });
+    expect(await page("/ingest/docs", { "x-api-key": `${key}x` })).toMatchObject({ status: 401 });
+    expect((await page("/ingest/docs", { "x-api-key": key })).text).toContain('"instance":1');
+    expect((await fetch(`${url}/docs`, { method: "POST", headers: { accept: "text/html" } })).status).toBe(401);
     const grant = `access:cloud://${people.org.name}:db${count}/services/other`;
     const other = await stage.makeKey(people.org, people.owner, "other", [grant]);
     await eventually(async () =>

@@ -1,3 +1,4 @@
+import { createDocsFiles } from "@appdb/adapters/http/docs-files";
 import type { Logger } from "@appdb/engine/ports";
 import type { Registry } from "prom-client";
 import type { GatewayConfig } from "../config-gateway.ts";
@@ -76,6 +77,7 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
     ...{ log, table, keys, agents, links, in_flight, places, limits: config.limits },
     rates: createRateLimits(config.limits.key_rate),
     waking: createWaking({ ...deps, table }),
+    docs: createDocsFiles(),
   };
   const handle = (exchange: Exchange) => handleRequest(handling, exchange);
   const { access_log, domain } = config;

@@ -1,7 +1,9 @@
+import type { DocsFiles } from "@appdb/adapters/http/docs-files";
 import { keyAllows, type Verified } from "@appdb/adapters/keys/key-verifier";
 import { AppError } from "@appdb/contract/errors";
 import type { Logger } from "@appdb/engine/ports";
 import type { GatewayLimits } from "../config-gateway.ts";
+import { answerDocs } from "./answer-docs.ts";
 import { answerPreflight, answerProblem } from "./answer-problem.ts";
 import type { DatabaseKeys } from "./database-keys.ts";
 import { type Exchange, type GatewayRequest, isGone } from "./exchange.ts";
@@ -31,6 +33,7 @@ export interface HandleDeps {
   readonly links: PodLinks;
   readonly rates: RateLimits;
   readonly waking: Waking;
+  readonly docs: DocsFiles;
   /** Requests under way, by the service's id. */
   readonly in_flight: Map<string, number>;
 }
@@ -49,8 +52,13 @@ export async function handleRequest(deps: HandleDeps, exchange: Exchange): Promi
     if (!(error instanceof AppError)) {
       deps.log.error({ err: error, req: exchange.id }, "the gateway failed at a request");
     }
-    return answerPreflight(exchange) ?? answerProblem(exchange, error);
+    return answerPreflight(exchange) ?? (await answerUnknown(deps, exchange, error)) ?? answerProblem(exchange, error);
   }
+}
+
+/** What of a service is for those who have shown nothing yet. */
+async function answerUnknown({ docs }: HandleDeps, exchange: Exchange, error: unknown): Promise<number | undefined> {
+  return error instanceof AppError && error.code === "unauthorized" ? answerDocs(exchange, docs) : undefined;
 }
 
 async function routeRequest(deps: HandleDeps, exchange: Exchange): Promise<Sent> {

@@ -1,0 +1,75 @@
+import { existsSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+import { DOCS_PAGE, DOCS_SCRIPT, DOCS_STYLE } from "./docs-page.ts";
+
+/** A file of the page that shows a service's routes, with all its headers. */
+export interface DocsFile {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Buffer;
+}
+
+export interface DocsFiles {
+  /** By its path below the service: `/docs`, `/docs/assets/start.js`; undefined for what is none of DOCS_PATHS. */
+  read(path: string): Promise<DocsFile | undefined>;
+}
+
+const SECURITY = {
+  "content-security-policy":
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'",
+  "x-content-type-options": "nosniff",
+  "referrer-policy": "no-referrer",
+  "cross-origin-resource-policy": "same-origin",
+} as const;
+const HTML = "text/html; charset=utf-8";
+const SCRIPT = "text/javascript; charset=utf-8";
+const STYLE = "text/css; charset=utf-8";
+/** Of what changes with the version alone. */
+const CACHED = { "cache-control": "max-age=3600" } as const;
+
+const OWN: Readonly<Record<string, readonly [type: string, text: string]>> = {
+  "/docs": [HTML, DOCS_PAGE],
+  "/docs/assets/page.css": [STYLE, DOCS_STYLE],
+  "/docs/assets/start.js": [SCRIPT, DOCS_SCRIPT],
+};
+const SWAGGER: Readonly<Record<string, readonly [type: string, file: string]>> = {
+  "/docs/assets/swagger-ui.css": [STYLE, "swagger-ui.css"],
+  "/docs/assets/swagger-ui-bundle.js": [SCRIPT, "swagger-ui-bundle.js"],
+};
+
+/** The page and all that it loads: nothing of it comes from elsewhere. */
+export const DOCS_PATHS: readonly string[] = [...Object.keys(OWN), ...Object.keys(SWAGGER)];
+
+/** Reads the files when they are first asked for, and keeps them: the largest has 1.5 MB. They are the same for every service. */
+export function createDocsFiles(): DocsFiles {
+  const kept = new Map<string, DocsFile>();
+  return {
+    read: async (path) => {
+      const known = kept.get(path);
+      if (known !== undefined) return known;
+      const file = await readFileOf(path);
+      if (file !== undefined) kept.set(path, file);
+      return file;
+    },
+  };
+}
+
+async function readFileOf(path: string): Promise<DocsFile | undefined> {
+  const own = OWN[path];
+  if (own !== undefined) return toFile(own[0], Buffer.from(own[1]), path === "/docs" ? {} : CACHED);
+  const asset = SWAGGER[path];
+  return asset && toFile(asset[0], await readFile(join(swaggerFolder(), asset[1])), CACHED);
+}
+
+function toFile(type: string, body: Buffer, more: Readonly<Record<string, string>>): DocsFile {
+  const headers = { ...SECURITY, ...more, "content-type": type, "content-length": String(body.length) };
+  return { headers, body };
+}
+
+/** Beside the bundled program, or the package in a checkout. */
+function swaggerFolder(): string {
+  const bundled = join(import.meta.dirname, "swagger-ui");
+  if (existsSync(bundled)) return bundled;
+  return dirname(createRequire(import.meta.url).resolve("swagger-ui-dist/package.json"));
+}

@@ -1,0 +1,94 @@
+/**
+ * The page that shows a service's routes: one page for all services, which says nothing of any. What it shows comes from `openapi.json` beside
+ * it; where that asks for an API key, so does the page. The key goes into the header of requests, is kept while the tab is open, and is never part
+ * of an address.
+ */
+export const DOCS_PAGE = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Routes</title>
+<link rel="icon" href="data:,">
+<link rel="stylesheet" href="docs/assets/swagger-ui.css">
+<link rel="stylesheet" href="docs/assets/page.css">
+</head>
+<body>
+<form id="ask" hidden>
+<h1>Routes of a service</h1>
+<p id="said" role="status"></p>
+<label for="key">API key</label>
+<input id="key" type="password" autocomplete="off" spellcheck="false" placeholder="sk_...">
+<button type="submit">Show the routes</button>
+<p>The key stays in this tab, and goes to this service alone.</p>
+</form>
+<button id="forget" type="button" hidden>Forget the key</button>
+<div id="routes"></div>
+<noscript>This page needs JavaScript. The same is described by openapi.json beside it, with the key in the header X-api-key.</noscript>
+<script src="docs/assets/swagger-ui-bundle.js"></script>
+<script src="docs/assets/start.js"></script>
+</body>
+</html>
+`;
+
+export const DOCS_STYLE = `body { margin: 0; font-family: sans-serif; }
+form { max-width: 30rem; margin: 10vh auto; padding: 0 1rem; }
+h1 { font-size: 1.4rem; }
+label { display: block; margin: 1rem 0 0.3rem; }
+input, button { font: inherit; padding: 0.4rem 0.6rem; }
+input { width: 100%; box-sizing: border-box; margin-bottom: 0.8rem; }
+#forget { position: absolute; top: 0.8rem; right: 0.8rem; }
+`;
+
+/** An empty key is none: a service on one's own machine asks for none. */
+export const DOCS_SCRIPT = `"use strict";
+(() => {
+  const KEPT = "api key of " + location.pathname;
+  const find = (id) => document.getElementById(id);
+
+  function show(description, key) {
+    find("ask").hidden = true;
+    find("forget").hidden = key === "";
+    document.title = description.info.title;
+    const page = SwaggerUIBundle({
+      spec: description,
+      dom_id: "#routes",
+      deepLinking: true,
+      tryItOutEnabled: true,
+      validatorUrl: null,
+      onComplete: () => {
+        if (key !== "") page.preauthorizeApiKey("ApiKey", key);
+      },
+    });
+  }
+
+  function ask(said) {
+    sessionStorage.removeItem(KEPT);
+    find("said").textContent = said;
+    find("ask").hidden = false;
+    find("key").focus();
+  }
+
+  async function load(key) {
+    const answer = await fetch("openapi.json", { headers: key === "" ? {} : { "x-api-key": key }, cache: "no-store" });
+    if (answer.ok) {
+      if (key !== "") sessionStorage.setItem(KEPT, key);
+      show(await answer.json(), key);
+      return;
+    }
+    const problem = await answer.json().catch(() => ({}));
+    ask(answer.status === 401 && key === "" ? "" : problem.detail || "The service answered with the status " + answer.status + ".");
+  }
+
+  const start = (key) => load(key).catch(() => ask("The service was not reached."));
+  find("ask").addEventListener("submit", (event) => {
+    event.preventDefault();
+    void start(find("key").value.trim());
+  });
+  find("forget").addEventListener("click", () => {
+    sessionStorage.removeItem(KEPT);
+    location.reload();
+  });
+  void start(sessionStorage.getItem(KEPT) || "");
+})();
+`;
