@@ -24,6 +24,8 @@ const PROGRAMS = [
   { name: "traces", entry: "packages/adapters/src/traces/otlp-tracer.ts", minify: true },
   // pg-native is an addition that pg asks for and goes without
   { name: "server", entry: "apps/server/src/main.ts", minify: false, external: ["pg-native"] },
+  // the server starts it, as a process that ends neither with it nor by what it works at
+  { name: "gateway", entry: "apps/server/src/gateway-process/main.ts", minify: false, external: ["pg-native"] },
 ];
 
 /** What a bundle leaves to another one, loaded when it is called for: the less is read before Python is started, the better. */
@@ -85,7 +87,7 @@ function leftOut(names) {
 
 /**
  * Bundles the command, the pod and the server, and puts what they read beside them: `cli.js` (the door), `cli-*.js`,
- * `pod.js` (a door too) and `pod-program.*`, `traces.js`, `server.js`, `server-migrations/`, `package.json` (so that Node takes them for CommonJS wherever they lie) and `swagger-ui/`.
+ * `pod.js` (a door too) and `pod-program.*`, `traces.js`, `server.js`, `gateway.js`, `server-migrations/`, `package.json` (so that Node takes them for CommonJS wherever they lie) and `swagger-ui/`.
  *
  * CommonJS, because a bundle of ES modules loads all of Node's modules that any command imports before its first line
  * runs: with Node 24 that is 70 ms for `cli --version` where this is 24 and Node itself 22.

@@ -32,13 +32,13 @@ import { createEnvelope, type Envelope } from "./control-plane/secrets/envelope.
 import type { MasterKey } from "./control-plane/secrets/master-key.ts";
 import { addSecretRoutes } from "./control-plane/secrets/routes.ts";
 import { addServiceRoutes } from "./control-plane/services/routes.ts";
-import { addDeliveries } from "./control-plane/webhooks/deliver.ts";
+import { addDeliveries } from "./control-plane/webhooks/add-deliveries.ts";
 import { addWebhookRoutes } from "./control-plane/webhooks/routes.ts";
 import { createNotifications, type Notifications } from "./database/notifications.ts";
 import type { Database } from "./database/pool.ts";
 import { type ControlRoutes, createControlRoutes, type FindOrg } from "./http/checked-route.ts";
 import { addDrain } from "./http/drain.ts";
-import { addHealthRoutes } from "./http/health.ts";
+import { addHealthRoutes, type TellProblems } from "./http/health.ts";
 import { createAnswerSeal } from "./http/idempotency.ts";
 import { LineStreams } from "./http/line-streams.ts";
 import { addOpenapi } from "./http/openapi.ts";
@@ -74,7 +74,9 @@ export interface ServerDeps {
   /** What `/metrics` answers. */
   readonly metrics: Registry;
   /** What `/health` tells operators. */
-  readonly problems: (() => readonly string[])[];
+  readonly problems: TellProblems[];
+  /** What `/metrics` answers of other processes. */
+  readonly more_metrics: (() => Promise<string>)[];
 }
 
 export interface ComposeInput {
@@ -134,6 +136,7 @@ export function composeServer(input: ComposeInput): ComposedServer {
     snapshots: createKeySnapshots({ db, log, notifications, master_key: input.master_key }),
     metrics: new Registry(),
     problems: [],
+    more_metrics: [],
     pods: input.pods ?? { isolates: config.pods.driver === "process" ? false : undefined },
   };
   const app = createHttpServer({ log, site, trusted_proxies: config.trusted_proxies, identity, findOrg });

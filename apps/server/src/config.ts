@@ -275,6 +275,20 @@ function toConfig(
   };
 }
 
+/** What the process of the gateway is told by its environment, beside what this one was: which home, and where its PostgreSQL is
+ *  when that is the home's own. */
+export function gatewayEnvironment(
+  given: { readonly home: string; readonly embedded_dsn: string | undefined },
+  env: Readonly<Record<string, string | undefined>> = process.env,
+): Record<string, string | undefined> {
+  return {
+    ...env,
+    SERVICE_HOME: given.home,
+    SERVICE_ROLES: "gateway",
+    ...(given.embedded_dsn === undefined ? {} : { SERVICE_DATABASE_URL: given.embedded_dsn }),
+  };
+}
+
 /** `server.toml`, its keys as the environment has them. */
 function readSettingsFile(home: string, problems: Problem[]): Record<string, string> {
   const path = join(home, SERVER_PATHS.settings);

@@ -1,15 +1,16 @@
 import type { Logger } from "@appdb/engine/ports";
-import { pino } from "pino";
+import { type DestinationStream, pino } from "pino";
 
 const REDACTED = ["password", "token", "secret", "api_key", "cookie", "authorization", "dsn"];
 
-/** JSON lines on standard output; values of credentials never reach them. */
-export function createLogger(level: string): Logger {
-  return pino({
+/** JSON lines on standard output, or to whoever takes them instead; values of credentials never reach them. */
+export function createLogger(level: string, taker?: DestinationStream): Logger {
+  const options = {
     level,
     redact: { paths: REDACTED.flatMap((name) => [name, `*.${name}`]), censor: "***" },
-    formatters: { level: (label) => ({ level: label }) },
+    formatters: { level: (label: string) => ({ level: label }) },
     timestamp: pino.stdTimeFunctions.isoTime,
     base: { pid: process.pid },
-  });
+  };
+  return taker === undefined ? pino(options) : pino(options, taker);
 }

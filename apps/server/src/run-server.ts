@@ -1,24 +1,26 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { appError } from "@appdb/contract/errors";
 import { VERSION } from "@appdb/contract/version";
 import type { Logger } from "@appdb/engine/ports";
-import type { FastifyInstance } from "fastify";
 import { composeServer, type KnownPods } from "./compose.ts";
 import { readServerConfig, SERVER_PATHS, type ServerConfig } from "./config.ts";
-import { type MasterKey, openMasterKey, toMasterKey } from "./control-plane/secrets/master-key.ts";
+import { givenMasterKey } from "./control-plane/secrets/given-master-key.ts";
+import { type MasterKey, openMasterKey } from "./control-plane/secrets/master-key.ts";
 import { cleanHourly } from "./database/clean.ts";
 import { controlFormat, migrate, readMigrations } from "./database/migrate.ts";
 import { type Database, openDatabase } from "./database/pool.ts";
 import { openPostgres } from "./database/postgres.ts";
-import { startGateway } from "./gateway/gateway.ts";
-import { findSecret, keepPort, keptPort, lockHome, openHome, openSecret, removeRunning, writeRunning } from "./home.ts";
+import { addGatewayMetrics, keepGateway } from "./gateway-process/keep-gateway.ts";
+import { serveGatewayAlone } from "./gateway-process/serve-alone.ts";
+import { findSecret, lockHome, openHome, openSecret, removeRunning, writeRunning } from "./home.ts";
+import { listenAsConfigured } from "./http/listen.ts";
 import { type Dashboard, findDashboard, readDashboard } from "./http/static.ts";
 import { openFirstAccount } from "./identity/first-account.ts";
 import { createMail } from "./identity/mail.ts";
+import { listenForStop } from "./listen-for-stop.ts";
 import { createLogger } from "./logger.ts";
 import { openMachine } from "./pods/open-machine.ts";
-import { migrateJobs } from "./reconciler/jobs.ts";
+import { migrateJobs } from "./reconciler/graphile.ts";
 import { type ReconcilerDeps, startReconciler } from "./reconciler/reconciler.ts";
 
 /**
@@ -41,12 +43,16 @@ export async function runServer(watched: Pick<ReconcilerDeps, "reconcileStepDone
   await using postgres = await openPostgres(config, home, controlFormat(migrations), log);
   await using database = openDatabase(postgres.dsn, log);
   // a gateway alone starts while PostgreSQL is down: its tables are the control plane's to make
-  const is_gateway = config.roles.every((role) => role === "gateway");
-  if (!is_gateway) {
-    await migrate(database.pool, migrations, log);
-    await migrateJobs(database.pool, log);
+  if (config.roles.every((role) => role === "gateway")) {
+    return await serveGatewayAlone({ config, database, log, stopped });
   }
-  const master_key = is_gateway ? givenMasterKey(config, home) : await makeMasterKey(database.db, config, home, log);
+  await migrate(database.pool, migrations, log);
+  await migrateJobs(database.pool, log);
+  const master_key = await makeMasterKey(database.db, config, home, log);
+  // begun here, so that it is there when the rest is
+  await using gateway = config.roles.includes("gateway")
+    ? keepGateway({ config, log, dsn: postgres.dsn, master_key: givenMasterKey(config, home) })
+    : undefined;
   const mail = config.mail === undefined ? undefined : await createMail(config.mail);
   const site = { url: config.public_url ?? "" };
   const auth_secret = config.auth_secret ?? openSecret(home, SERVER_PATHS.authSecret, "base64url");
@@ -73,18 +79,17 @@ export async function runServer(watched: Pick<ReconcilerDeps, "reconcileStepDone
           ...{ ...deps, ...watched, machine, pool_options: database.pool.options },
           allow_private: config.webhook_private,
         });
-  await using gateway = config.roles.includes("gateway")
-    ? await startGateway({
-        ...deps,
-        config: config.gateway,
-        trusted_proxies: config.trusted_proxies,
-        master_key,
-        place: config,
-        ...(is_gateway ? { state_file: join(home, SERVER_PATHS.gateway) } : {}),
-      })
-    : undefined;
-  if (gateway !== undefined) deps.problems.push(() => gateway.problems());
-  const port = await listen(app, config, home);
+  if (gateway !== undefined) {
+    addGatewayMetrics(deps.metrics, gateway);
+    deps.more_metrics.push(() => gateway.metrics());
+    deps.problems.push(() => gateway.problems());
+    await gateway.ready;
+  }
+  const open = async (options: { host: string; port: number }) => {
+    await app.listen(options);
+    return app.server.address();
+  };
+  const port = await listenAsConfigured(open, config);
   site.url = config.public_url ?? `http://${hostOf(config.host)}:${port}`;
   try {
     log.info({ url: site.url, version: VERSION, roles: config.roles }, "the server listens");
@@ -116,18 +121,6 @@ async function makeMasterKey(db: Database, config: ServerConfig, home: string, l
   );
 }
 
-/** @throws config_invalid when there is none: a gateway makes none */
-function givenMasterKey(config: ServerConfig, home: string): MasterKey {
-  const found = config.master_key ?? findSecret(home, SERVER_PATHS.masterKey);
-  if (found !== undefined) return toMasterKey(found);
-  throw appError("config_invalid", {
-    detail:
-      "The settings of the server are not valid: SERVICE_MASTER_KEY: is needed by a gateway without a control plane.",
-    hint: "Give it the control plane's: SERVICE_MASTER_KEY or SERVICE_MASTER_KEY_FILE.",
-    meta: { settings: ["SERVICE_MASTER_KEY"] },
-  });
-}
-
 /** The dashboard, unless it was not built: the rest of the server works without. */
 function openDashboard(log: Logger): Dashboard | undefined {
   const folder = findDashboard();
@@ -145,31 +138,6 @@ async function printWelcome(db: Parameters<typeof openFirstAccount>[0], url: str
   process.stdout.write(`${lines.join("\n")}\n\n`);
 }
 
-/** Listens on the port that is configured, else on the one that the home had, else on a free one. */
-async function listen(app: FastifyInstance, config: ServerConfig, home: string): Promise<number> {
-  // the home's port is that of its control plane
-  const is_kept = config.port === 0 && config.roles.includes("control-plane");
-  const before = is_kept ? keptPort(home) : 0;
-  const wanted = config.port === 0 ? [before, 0] : [config.port];
-  for (const port of wanted) {
-    try {
-      await app.listen({ host: config.host, port });
-      const address = app.server.address();
-      if (address === null || typeof address === "string") throw new Error("The server listens on no TCP port.");
-      if (is_kept && address.port !== before) keepPort(home, address.port);
-      return address.port;
-    } catch (cause) {
-      const is_taken = cause instanceof Error && "code" in cause && cause.code === "EADDRINUSE";
-      if (!is_taken) throw cause;
-    }
-  }
-  throw appError("port_taken", {
-    detail: `Port ${config.port} on ${config.host} is in use by another program.`,
-    hint: "Set SERVICE_PORT to another one, or to 0 to have one chosen.",
-    meta: { host: config.host, port: config.port },
-  });
-}
-
 function hostOf(host: string): string {
   return host.includes(":") ? `[${host}]` : host;
 }
@@ -180,19 +148,4 @@ function findMigrations(): string {
   const found = places.find((folder) => existsSync(folder));
   if (found === undefined) throw new Error(`The migrations are in none of ${places.join(", ")}.`);
   return found;
-}
-
-function listenForStop(log: Logger): Promise<string> {
-  return new Promise((resolve) => {
-    let is_stopping = false;
-    for (const signal of ["SIGTERM", "SIGINT"] as const) {
-      process.on(signal, () => {
-        // a second one means it: whoever sends it has waited long enough
-        if (is_stopping) process.exit(130);
-        is_stopping = true;
-        resolve(signal);
-      });
-    }
-    process.on("SIGHUP", () => log.info({}, "SIGHUP changes nothing: settings are read at the start"));
-  });
 }

@@ -93,6 +93,7 @@ export const ERRORS = {
   home_not_writable: { status: 500, title: "The home folder cannot be written" },
   postgres_failed: { status: 500, title: "PostgreSQL could not be started" },
   postgres_unsupported: { status: 422, title: "The PostgreSQL server cannot be used" },
+  gateway_failed: { status: 500, title: "The gateway could not be started" },
   // the hosted service
   invalid_grant: { status: 422, title: "The grant is not valid" },
   forbidden: { status: 403, title: "The credential may not do this" },

@@ -19,11 +19,11 @@ export interface OpenDatabase extends AsyncDisposable {
   readonly db: Database;
 }
 
-/** Opens the control plane's database. Nothing is connected until somebody asks. */
-export function openDatabase(dsn: string, log: Logger): OpenDatabase {
+/** Opens the control plane's database, with at most so many connections. Nothing is connected until somebody asks. */
+export function openDatabase(dsn: string, log: Logger, connections = CONNECTIONS): OpenDatabase {
   const pool = new pg.Pool({
     connectionString: dsn,
-    max: CONNECTIONS,
+    max: connections,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     statement_timeout: STATEMENT_TIMEOUT_MS,
     application_name: "appdb server",

@@ -16,7 +16,8 @@ export function localDoor({ home, runtime_base }: ServerPlace): string {
   return join(doorFolder({ home, runtime_base }), "gateway.sock");
 }
 
-function doorFolder({ home, runtime_base }: ServerPlace): string {
+/** Where the sockets of a home's gateway lie. @throws postgres_failed */
+export function doorFolder({ home, runtime_base }: ServerPlace): string {
   return nameRuntimeFolder(join(home, "server", "gateway"), runtime_base);
 }
 

@@ -11,8 +11,13 @@ export interface HealthDeps {
   readonly log: Logger;
   readonly metrics: Registry;
   /** Who may know something that an operator has to see to, without a name of a tenant. */
-  readonly problems: (() => readonly string[])[];
+  readonly problems: TellProblems[];
+  /** What `/metrics` answers beside the registry, of other processes of this server. */
+  readonly more_metrics: (() => Promise<string>)[];
 }
+
+/** What an operator has to know, just now. */
+export type TellProblems = () => readonly string[] | Promise<readonly string[]>;
 
 const BUCKETS_S = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 30];
 
@@ -33,7 +38,7 @@ export function addHealthRoutes(app: FastifyInstance, deps: HealthDeps): void {
     requests.observe({ method: request.method, route, status: String(reply.statusCode) }, reply.elapsedTime / 1000);
   });
   app.get("/health", { config: { permission: "public" } }, async () => {
-    const problems = deps.problems.flatMap((tell) => tell());
+    const problems = (await Promise.all(deps.problems.map((tell) => tell()))).flat();
     return { status: "ok", ...(problems.length === 0 ? {} : { problems }) };
   });
   app.get("/ready", { config: { permission: "public" } }, async (_request, reply) => {
@@ -46,6 +51,8 @@ export function addHealthRoutes(app: FastifyInstance, deps: HealthDeps): void {
     }
   });
   app.get("/metrics", { config: { permission: "public" } }, async (_request, reply) =>
-    reply.type(registry.contentType).send(await registry.metrics()),
+    reply
+      .type(registry.contentType)
+      .send((await Promise.all([registry.metrics(), ...deps.more_metrics.map((tell) => tell())])).join("\n")),
   );
 }

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "@appdb/engine/ports";
 import { run, type TaskList, type WorkerEvents } from "graphile-worker";
 import type pg from "pg";
-import { graphileLogger } from "./jobs.ts";
+import { graphileLogger } from "./graphile.ts";
 import type { LivingWorkers } from "./living-workers.ts";
 import { WaitingJobs } from "./waiting-jobs.ts";
 

@@ -1,7 +1,4 @@
-import type { Logger } from "@appdb/engine/ports";
-import { Logger as GraphileLogger, runMigrations } from "graphile-worker";
 import { sql } from "kysely";
-import type pg from "pg";
 import * as z from "zod";
 import type { Database, Tx } from "../database/pool.ts";
 
@@ -86,18 +83,4 @@ export async function hurryJobs(db: Database): Promise<number> {
     where (key like 'reconcile-database %' or key like 'reconcile-service %' or key like 'build-image %' or key like 'prepare-image %') and locked_at is null
       and run_at > now() + ${FAR}::interval returning id`.execute(db);
   return rows.length;
-}
-
-/** Makes or renews the tables of the jobs. Several servers may do so at once. */
-export async function migrateJobs(pool: pg.Pool, log: Logger): Promise<void> {
-  await runMigrations({ pgPool: pool, logger: graphileLogger(log) });
-}
-
-export function graphileLogger(log: Logger): GraphileLogger {
-  return new GraphileLogger((scope) => (level, message, meta) => {
-    const fields = { ...scope, ...(meta?.["error"] === undefined ? {} : { err: meta["error"] }), said: message };
-    if (level === "error") log.error(fields, "the reconciler met an error");
-    else if (level === "warning") log.warn(fields, "the reconciler warns");
-    else log.debug(fields, "the reconciler says");
-  });
 }

@@ -12,7 +12,7 @@ import { type MasterKey, openMasterKey, toMasterKey } from "../control-plane/sec
 import { migrate, readMigrations } from "../database/migrate.ts";
 import { openDatabase } from "../database/pool.ts";
 import type { Mail, MailMessage } from "../identity/mail.ts";
-import { migrateJobs } from "../reconciler/jobs.ts";
+import { migrateJobs } from "../reconciler/graphile.ts";
 
 /** What a request shows: nothing, a session in Authorization or as a cookie, an API key, or headers of the test's own. */
 export interface Credential {

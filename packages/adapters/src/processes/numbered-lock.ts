@@ -48,6 +48,11 @@ export function tryLock(folder: string, prefix: string): LockResult {
   }
 }
 
+/** Who has the lock now; undefined when nobody does. */
+export function findLockOwner(folder: string, prefix: string): ProcessIdentity | undefined {
+  return findOwner(folder, prefix).owner;
+}
+
 /** Waits for the lock, which the returned object lets go of. It knows processes: who has it and waits again waits for ever.
  *  @throws the abort's reason */
 export async function waitForLock(folder: string, prefix: string, signal?: AbortSignal): Promise<Disposable> {

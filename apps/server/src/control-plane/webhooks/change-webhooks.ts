@@ -6,8 +6,8 @@ import type * as z from "zod";
 import { doneBy } from "../events/event.ts";
 import type { Caller, KeyChangeDeps } from "../keys/create-key.ts";
 import type { Envelope } from "../secrets/envelope.ts";
+import { enqueueDelivery } from "./add-deliveries.ts";
 import { checkWebhookUrl } from "./addresses.ts";
-import { enqueueDelivery } from "./deliver.ts";
 import { findDelivery, findWebhook, signingName, toDelivery, toWebhook } from "./store.ts";
 
 const SECRET_BYTES = 32;

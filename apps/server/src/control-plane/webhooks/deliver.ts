@@ -1,10 +1,9 @@
 import type { Logger } from "@appdb/engine/ports";
 import { sql } from "kysely";
-import type { Database, Tx } from "../../database/pool.ts";
-import { enqueueJob } from "../../reconciler/jobs.ts";
-import type { AfterEvent } from "../events/record-event.ts";
+import type { Database } from "../../database/pool.ts";
 import { toEvent } from "../events/store.ts";
 import type { Envelope } from "../secrets/envelope.ts";
+import { enqueueDelivery } from "./add-deliveries.ts";
 import { postDelivery } from "./post-delivery.ts";
 import { signingName } from "./store.ts";
 
@@ -13,21 +12,6 @@ const BACKOFF_S = [5, 30, 120, 600, 1_800, 3_600, 7_200, 14_400];
 
 export function backoffSeconds(attempts: number): number {
   return BACKOFF_S[Math.min(attempts, BACKOFF_S.length) - 1] ?? 0;
-}
-
-/** Adds a delivery for every webhook that takes the event, and its job, in the event's transaction. */
-export const addDeliveries: AfterEvent = async (tx, event) => {
-  const { rows } = await sql<{ id: string }>`
-    insert into control.deliveries (webhook_id, event_id, next_attempt_at)
-    select id, ${event.id}, now() from control.webhooks
-    where org_id = ${event.org_id} and (cardinality(actions) = 0 or ${event.action} = any(actions)
-      or exists (select from unnest(actions) a where a like '%.*' and starts_with(${event.action}, left(a, -1))))
-    returning id`.execute(tx);
-  for (const { id } of rows) await enqueueDelivery(tx, id);
-};
-
-export async function enqueueDelivery(db: Database | Tx, id: string, delay_s = 0): Promise<void> {
-  await enqueueJob(db, "deliver-webhook", { delivery_id: id }, { job_key: `deliver ${id}`, delay_s });
 }
 
 export interface DeliverDeps {

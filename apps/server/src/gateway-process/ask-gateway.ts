@@ -1,0 +1,56 @@
+import { type IncomingMessage, request } from "node:http";
+import { text } from "node:stream/consumers";
+import * as z from "zod";
+
+const aboutSchema = z.object({ pid: z.int(), digest: z.string(), problems: z.array(z.string()) });
+
+/** What a gateway tells the server that has started it. */
+export type AboutGateway = z.output<typeof aboutSchema>;
+
+const ASK_MS = 1_000;
+
+/** Who serves at the socket; undefined when nobody answers within a second. */
+export async function askAbout(socket: string): Promise<AboutGateway | undefined> {
+  const said = await ask(socket, "/about");
+  return said === undefined ? undefined : aboutSchema.parse(JSON.parse(said));
+}
+
+/** Its metrics as Prometheus reads them; undefined when nobody answers within a second. */
+export async function askMetrics(socket: string): Promise<string | undefined> {
+  return await ask(socket, "/metrics");
+}
+
+/** Passes on whole lines of its log as they come. Resolves when there come no more. */
+export async function followLog(socket: string, take: (lines: string) => void): Promise<void> {
+  let begun = "";
+  try {
+    const answer = await begin(socket, "/log");
+    answer.setEncoding("utf8");
+    for await (const piece of answer) {
+      const said: string = begun + piece;
+      const end = said.lastIndexOf("\n") + 1;
+      if (end > 0) take(said.slice(0, end));
+      begun = said.slice(end);
+    }
+  } catch {
+    // it has ended, which who follows it finds by its process
+  }
+}
+
+async function ask(socket: string, path: string): Promise<string | undefined> {
+  try {
+    return await text(await begin(socket, path, AbortSignal.timeout(ASK_MS)));
+  } catch {
+    // nobody is there, or nobody in time
+    return undefined;
+  }
+}
+
+function begin(socketPath: string, path: string, signal?: AbortSignal): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    const asked = request({ socketPath, path, agent: false, ...(signal === undefined ? {} : { signal }) });
+    asked.once("response", resolve);
+    asked.on("error", reject);
+    asked.end();
+  });
+}

@@ -1,0 +1,79 @@
+import { join } from "node:path";
+import type { Logger } from "@appdb/engine/ports";
+import { Gauge, Registry } from "prom-client";
+import { SERVER_PATHS, type ServerConfig } from "../config.ts";
+import { createRecordEvent } from "../control-plane/events/record-event.ts";
+import { createKeySnapshots } from "../control-plane/keys/key-snapshots.ts";
+import { createEnvelope } from "../control-plane/secrets/envelope.ts";
+import type { MasterKey } from "../control-plane/secrets/master-key.ts";
+import { addDeliveries } from "../control-plane/webhooks/add-deliveries.ts";
+import { createNotifications } from "../database/notifications.ts";
+import type { OpenDatabase } from "../database/pool.ts";
+import { type Gateway, startGateway } from "../gateway/gateway.ts";
+
+export interface ComposeGatewayInput {
+  readonly config: ServerConfig;
+  readonly master_key: MasterKey;
+  readonly database: OpenDatabase;
+  readonly log: Logger;
+}
+
+export interface ComposedGateway extends AsyncDisposable {
+  readonly gateway: Gateway;
+  /** Of the gateway alone: no name of it is one of the control plane's. */
+  readonly metrics: Registry;
+}
+
+/**
+ * Builds and starts a gateway in this process, with nothing of a control plane: what it asks of one goes by PostgreSQL, and it starts
+ * without that too, by what it kept in the home. Imports of this file are what the gateway's program consists of.
+ * @throws port_taken, config_invalid
+ */
+export async function composeGateway(input: ComposeGatewayInput): Promise<ComposedGateway> {
+  const { config, database, log, master_key } = input;
+  const { db, pool } = database;
+  const notifications = createNotifications(pool.options, log);
+  const metrics = new Registry();
+  addProcessMetrics(metrics);
+  try {
+    const gateway = await startGateway({
+      ...{ log, db, notifications, metrics, master_key },
+      ...{ config: config.gateway, place: config, trusted_proxies: config.trusted_proxies },
+      snapshots: createKeySnapshots({ db, log, notifications, master_key }),
+      recordEvent: createRecordEvent(addDeliveries),
+      envelope: createEnvelope(master_key),
+      state_file: join(config.home, SERVER_PATHS.gateway),
+    });
+    const stop = async () => {
+      await gateway[Symbol.asyncDispose]();
+      await notifications[Symbol.asyncDispose]();
+    };
+    let stopped: Promise<void> | undefined;
+    return { gateway, metrics, [Symbol.asyncDispose]: () => (stopped ??= stop()) };
+  } catch (error) {
+    await notifications[Symbol.asyncDispose]();
+    throw error;
+  }
+}
+
+/** What the process takes, under names that are not those of the server, whose metrics these are shown with. */
+function addProcessMetrics(registry: Registry): void {
+  const registers = [registry];
+  new Gauge({
+    name: "appdb_gateway_process_cpu_seconds",
+    help: "Processor time that the gateway's process has taken.",
+    registers,
+    collect() {
+      const { user, system } = process.cpuUsage();
+      this.set((user + system) / 1_000_000);
+    },
+  });
+  new Gauge({
+    name: "appdb_gateway_process_resident_bytes",
+    help: "Memory that the gateway's process has in use.",
+    registers,
+    collect() {
+      this.set(process.memoryUsage.rss());
+    },
+  });
+}

@@ -1,0 +1,17 @@
+import { createRequire } from "node:module";
+import { fileURLToPath, pathToFileURL } from "node:url";
+
+/** How the gateway's program is run. */
+export interface GatewayProgram {
+  readonly file: string;
+  readonly node_options: readonly string[];
+}
+
+/** In the bundle gateway.js lies beside server.js; from source it is `main.ts`, run with a loader. */
+export function findGatewayProgram(): GatewayProgram {
+  const from_source = import.meta.url.endsWith(".ts");
+  const file = fileURLToPath(new URL(from_source ? "./main.ts" : "./gateway.js", import.meta.url));
+  if (!from_source) return { file, node_options: [] };
+  const loader = pathToFileURL(createRequire(import.meta.url).resolve("tsx")).href;
+  return { file, node_options: ["--conditions=source", "--import", loader] };
+}

@@ -1,0 +1,166 @@
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { endProcess } from "@appdb/adapters/processes/end-process";
+import type { ProcessIdentity } from "@appdb/adapters/processes/process-identity";
+import { restartPause } from "@appdb/adapters/processes/restart-pause";
+import type { Secret } from "@appdb/adapters/secret";
+import { type AppError, appError, fromProblem, parseProblem } from "@appdb/contract/errors";
+import type { Logger } from "@appdb/engine/ports";
+import { Gauge, type Registry } from "prom-client";
+import { gatewayEnvironment, SERVER_PATHS, type ServerConfig } from "../config.ts";
+import { askAbout, askMetrics, followLog } from "./ask-gateway.ts";
+import { controlSocket } from "./control-socket.ts";
+import { findGatewayProgram } from "./find-program.ts";
+import { digestGateway } from "./settings-digest.ts";
+import { adoptGateway, END_STEPS, type EndedGateway, type RunningGateway, startGateway } from "./start-gateway.ts";
+
+const LOOK_MS = 20;
+/** One that ends sooner has ended quickly: the pause before the next is longer. */
+const LONG_ENOUGH_MS = 60_000;
+/** How long a server waits for its gateway before it goes on without. */
+const READY_MS = 30_000;
+const FOLLOW_AGAIN_MS = 500;
+const LINES_SAID = 12;
+const DOWN = "The gateway does not run: no service is served.";
+
+export interface KeepGatewayDeps {
+  /** With the home's real path. */
+  readonly config: ServerConfig;
+  readonly log: Logger;
+  readonly dsn: string;
+  readonly master_key: Secret;
+}
+
+/** The gateway of this server, in a process of its own. */
+export interface KeptGateway extends AsyncDisposable {
+  /** Resolves when it serves, or when that takes too long to wait for. @throws why it could not be started */
+  readonly ready: Promise<void>;
+  isReady(): boolean;
+  /** Empty while it does not run. */
+  metrics(): Promise<string>;
+  problems(): Promise<readonly string[]>;
+}
+
+/**
+ * Has a gateway run until this is disposed of: one that a killed server left is taken over when it is what would be started, one that ends
+ * by itself is started again. What it logs is printed here. A first one that cannot start is not tried again.
+ */
+export function keepGateway(deps: KeepGatewayDeps): KeptGateway {
+  const { config, dsn, log } = deps;
+  const program = findGatewayProgram();
+  const digest = digestGateway({ ...deps, program: program.file });
+  const env = gatewayEnvironment({
+    home: config.home,
+    embedded_dsn: config.database.url === undefined ? dsn : undefined,
+  });
+  const socket = controlSocket(config);
+  const locks = join(config.home, SERVER_PATHS.locks);
+  const stopping = new AbortController();
+  let current: ProcessIdentity | undefined;
+  let is_ready = false;
+  let has_served = false;
+  let tellReady: () => void = () => undefined;
+  const served = new Promise<void>((resolve) => {
+    tellReady = resolve;
+  });
+  const serve = () => {
+    is_ready = true;
+    has_served = true;
+    tellReady();
+  };
+  const runOne = async (): Promise<EndedGateway | undefined> => {
+    const left = await adoptGateway({ locks, socket, digest, log });
+    if (stopping.signal.aborted && left === undefined) return undefined;
+    const running = left ?? startGateway(program, env);
+    current = running.process;
+    const printed = printLog(running, socket, serve);
+    // it was asked to stop while one was looked for
+    if (stopping.signal.aborted) await end();
+    const ended = await running.ended;
+    is_ready = false;
+    current = undefined;
+    await printed;
+    return ended;
+  };
+  const keep = async () => {
+    let quick_ends = 0;
+    while (!stopping.signal.aborted) {
+      const began = performance.now();
+      const ended = await runOne();
+      if (ended === undefined || stopping.signal.aborted) return;
+      const cause = toStartError(ended);
+      // another server's, which has begun meanwhile, is looked at again
+      if (!has_served && cause.code !== "daemon_busy") throw cause;
+      if (performance.now() - began > LONG_ENOUGH_MS) quick_ends = 0;
+      const pause_ms = restartPause(quick_ends);
+      quick_ends += 1;
+      const { code, signal } = ended;
+      log.warn({ code, signal, said: cause.message, pause_ms }, "the gateway has ended; it is started again");
+      await sleep(pause_ms, undefined, { signal: stopping.signal }).catch(() => undefined);
+    }
+  };
+  const end = async () => {
+    if (current !== undefined) await endProcess(current, END_STEPS);
+  };
+  const kept = keep();
+  const late = sleep(READY_MS, undefined, { ref: false }).then(() => {
+    if (!has_served) log.warn({}, "the gateway does not serve yet; the server goes on without");
+  });
+  // who waits is told; a server that stops before is told nothing
+  const ready = Promise.race([served, late, kept]);
+  ready.catch(() => undefined);
+  const stop = async () => {
+    stopping.abort();
+    await end();
+    await kept.catch(() => undefined);
+  };
+  let stopped: Promise<void> | undefined;
+  return {
+    ready,
+    isReady: () => is_ready,
+    metrics: async () => (is_ready ? ((await askMetrics(socket)) ?? "") : ""),
+    problems: async () => (is_ready ? (await askAbout(socket))?.problems : undefined) ?? [DOWN],
+    [Symbol.asyncDispose]: () => (stopped ??= stop()),
+  };
+}
+
+/** Tells `/metrics` whether the gateway runs. */
+export function addGatewayMetrics(registry: Registry, gateway: Pick<KeptGateway, "isReady">): void {
+  new Gauge({
+    name: "appdb_gateway_up",
+    help: "1 while the gateway of this server serves.",
+    registers: [registry],
+    collect() {
+      this.set(gateway.isReady() ? 1 : 0);
+    },
+  });
+}
+
+/** Prints what it logs from when it serves to its end, among the lines of this process. */
+async function printLog(running: RunningGateway, socket: string, tellServes: () => void): Promise<void> {
+  let has_ended = false;
+  void running.ended.then(() => {
+    has_ended = true;
+  });
+  const pid = running.process?.pid;
+  while (!has_ended && (await askAbout(socket))?.pid !== pid) await sleep(LOOK_MS);
+  if (has_ended) return;
+  tellServes();
+  while (!has_ended) {
+    await followLog(socket, (lines) => process.stdout.write(lines));
+    if (!has_ended) await sleep(FOLLOW_AGAIN_MS);
+  }
+}
+
+/** Why it has ended: by what it said itself, where it knew. */
+function toStartError({ code, errors, output, signal }: EndedGateway): AppError {
+  const problem = parseProblem(output.trim().split("\n").at(-1) ?? "");
+  if (problem !== undefined) return fromProblem(problem);
+  const how = signal === null ? `with the status ${code}` : `by ${signal}`;
+  const said = errors.trim().split("\n").slice(-LINES_SAID).join("\n");
+  return appError("gateway_failed", {
+    detail: `The gateway has ended ${how}${said === "" ? "." : `:\n${said}`}`,
+    hint: "Read the log of the server; SERVICE_ROLES=control-plane,reconciler starts it without a gateway.",
+    meta: { code, signal },
+  });
+}

@@ -1,0 +1,66 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { Logger } from "@appdb/engine/ports";
+import { sql } from "kysely";
+import type { Database } from "../database/pool.ts";
+import type { ComposedGateway } from "./compose-gateway.ts";
+import type { LogLines } from "./log-lines.ts";
+
+export interface OperatorDeps {
+  readonly composed: Pick<ComposedGateway, "metrics" | "gateway">;
+  readonly db: Database;
+  readonly log: Logger;
+}
+
+/** What only the server is told that has started the gateway. */
+export interface OperatorSecrets {
+  readonly lines: LogLines;
+  /** Of the settings that this process was started with. */
+  readonly digest: string;
+}
+
+/** What a gateway of its own tells by HTTP: `/health`, `/ready`, `/metrics`, and to its server `/about` and `/log`. It does not listen yet. */
+export function createOperatorServer(deps: OperatorDeps, secrets?: OperatorSecrets): Server {
+  const json = (res: ServerResponse, status: number, body: object) => {
+    res.writeHead(status, { "content-type": "application/json", "cache-control": "no-store" });
+    res.end(JSON.stringify(body));
+  };
+  const answer = async (req: IncomingMessage, res: ServerResponse) => {
+    const { gateway, metrics } = deps.composed;
+    switch (`${req.method} ${req.url}`) {
+      case "GET /health": {
+        const problems = gateway.problems();
+        return json(res, 200, { status: "ok", ...(problems.length === 0 ? {} : { problems }) });
+      }
+      case "GET /ready":
+        return json(res, ...(await readiness(deps)));
+      case "GET /metrics":
+        res.setHeader("content-type", metrics.contentType);
+        return res.end(await metrics.metrics());
+    }
+    if (secrets !== undefined && req.method === "GET" && req.url === "/about") {
+      return json(res, 200, { pid: process.pid, digest: secrets.digest, problems: gateway.problems() });
+    }
+    if (secrets !== undefined && req.method === "GET" && req.url === "/log") {
+      res.writeHead(200, { "content-type": "application/x-ndjson" }).flushHeaders();
+      return secrets.lines.follow(res);
+    }
+    const detail = "A gateway without a control plane has GET /health, /ready and /metrics here.";
+    return json(res, 404, { code: "not_found", status: 404, detail });
+  };
+  return createServer((req, res) => {
+    answer(req, res).catch((error: unknown) => {
+      deps.log.error({ err: error }, "a request failed");
+      res.destroy();
+    });
+  });
+}
+
+async function readiness({ db, log }: OperatorDeps): Promise<[number, object]> {
+  try {
+    await sql`select 1`.execute(db);
+    return [200, { status: "ready" }];
+  } catch (error) {
+    log.warn({ err: error }, "PostgreSQL does not answer");
+    return [503, { status: "no database" }];
+  }
+}

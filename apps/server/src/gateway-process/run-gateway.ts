@@ -1,0 +1,72 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { tryLock } from "@appdb/adapters/processes/numbered-lock";
+import { appError } from "@appdb/contract/errors";
+import { VERSION } from "@appdb/contract/version";
+import { readServerConfig, SERVER_PATHS } from "../config.ts";
+import { givenMasterKey } from "../control-plane/secrets/given-master-key.ts";
+import { toMasterKey } from "../control-plane/secrets/master-key.ts";
+import { openDatabase } from "../database/pool.ts";
+import { openHome } from "../home.ts";
+import { listenForStop } from "../listen-for-stop.ts";
+import { createLogger } from "../logger.ts";
+import { composeGateway } from "./compose-gateway.ts";
+import { GATEWAY_LOCK, openControlSocket } from "./control-socket.ts";
+import { findGatewayProgram } from "./find-program.ts";
+import { createLogLines } from "./log-lines.ts";
+import { createOperatorServer } from "./operator-server.ts";
+import { digestGateway } from "./settings-digest.ts";
+
+/** Requests ask nothing of PostgreSQL; what changes is read by few. */
+const CONNECTIONS = 4;
+const LOOK_MS = 5_000;
+
+/**
+ * Runs the gateway that a server has started, until SIGTERM or SIGINT or until its home is gone. What it logs is printed by the server.
+ * @throws config_invalid, home_not_writable, daemon_busy when the home has such a gateway, port_taken
+ */
+export async function runGateway(): Promise<void> {
+  const found = readServerConfig();
+  const config = { ...found, home: openHome(found.home) };
+  const lines = createLogLines();
+  const log = createLogger(config.log_level, lines);
+  const stopped = listenForStop(log);
+  lockGateway(config.home);
+  const { url } = config.database;
+  if (url === undefined) throw new Error("The gateway was not told where PostgreSQL is.");
+  const master_key = givenMasterKey(config, config.home);
+  const program = findGatewayProgram().file;
+  const digest = digestGateway({ config, dsn: url.reveal(), master_key, program });
+  await using database = openDatabase(url.reveal(), log, CONNECTIONS);
+  await using composed = await composeGateway({ config, master_key: toMasterKey(master_key), database, log });
+  const server = createOperatorServer({ composed, db: database.db, log }, { lines, digest });
+  await using control = await openControlSocket(config, server);
+  log.info({ version: VERSION }, "the gateway serves");
+  using gone = watchHome(config.home);
+  const reason = await Promise.race([stopped, gone.noticed]);
+  log.info({ reason }, "the gateway stops");
+  await composed[Symbol.asyncDispose]();
+  await control[Symbol.asyncDispose]();
+}
+
+/** @throws daemon_busy */
+function lockGateway(home: string): void {
+  const lock = tryLock(join(home, SERVER_PATHS.locks), GATEWAY_LOCK);
+  if (lock.outcome === "acquired") return;
+  throw appError("daemon_busy", {
+    detail: `A gateway of the home ${home} runs already: process ${lock.owner.pid}.`,
+    hint: "Stop the server that has started it.",
+    meta: { home, pid: lock.owner.pid },
+  });
+}
+
+/** A home that was removed has nobody left who would end its gateway. */
+function watchHome(home: string): Disposable & { readonly noticed: Promise<string> } {
+  let timer: NodeJS.Timeout | undefined;
+  const noticed = new Promise<string>((resolve) => {
+    timer = setInterval(() => {
+      if (!existsSync(join(home, "server"))) resolve("its home is gone");
+    }, LOOK_MS);
+  });
+  return { noticed, [Symbol.dispose]: () => clearInterval(timer) };
+}

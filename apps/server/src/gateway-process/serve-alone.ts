@@ -1,0 +1,38 @@
+import { once } from "node:events";
+import { VERSION } from "@appdb/contract/version";
+import type { Logger } from "@appdb/engine/ports";
+import { collectDefaultMetrics } from "prom-client";
+import type { ServerConfig } from "../config.ts";
+import { givenMasterKey } from "../control-plane/secrets/given-master-key.ts";
+import { toMasterKey } from "../control-plane/secrets/master-key.ts";
+import type { OpenDatabase } from "../database/pool.ts";
+import { listenAsConfigured } from "../http/listen.ts";
+import { composeGateway } from "./compose-gateway.ts";
+import { createOperatorServer } from "./operator-server.ts";
+
+export interface ServeAloneInput {
+  readonly config: ServerConfig;
+  readonly database: OpenDatabase;
+  readonly log: Logger;
+  readonly stopped: Promise<string>;
+}
+
+/** Runs a gateway as all that this process is, with its health and metrics at the server's port. @throws config_invalid, port_taken */
+export async function serveGatewayAlone({ config, database, log, stopped }: ServeAloneInput): Promise<void> {
+  const master_key = toMasterKey(givenMasterKey(config, config.home));
+  await using composed = await composeGateway({ config, master_key, database, log });
+  collectDefaultMetrics({ register: composed.metrics });
+  const server = createOperatorServer({ composed, db: database.db, log });
+  const open = async (options: { host: string; port: number }) => {
+    server.listen(options);
+    await once(server, "listening");
+    return server.address();
+  };
+  const port = await listenAsConfigured(open, config);
+  log.info({ url: `http://${config.host}:${port}`, version: VERSION, roles: config.roles }, "the server listens");
+  const reason = await stopped;
+  log.info({ reason }, "the server stops");
+  await composed[Symbol.asyncDispose]();
+  server.close();
+  server.closeAllConnections();
+}

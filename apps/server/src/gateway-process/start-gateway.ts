@@ -1,0 +1,87 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { setTimeout as sleep } from "node:timers/promises";
+import { type EndStep, endProcess } from "@appdb/adapters/processes/end-process";
+import { findLockOwner } from "@appdb/adapters/processes/numbered-lock";
+import { identifyProcess, isAlive, type ProcessIdentity } from "@appdb/adapters/processes/process-identity";
+import type { Logger } from "@appdb/engine/ports";
+import { askAbout } from "./ask-gateway.ts";
+import { GATEWAY_LOCK } from "./control-socket.ts";
+import type { GatewayProgram } from "./find-program.ts";
+
+const LOOK_MS = 200;
+/** Of what it says on its standard error, and on its output when it cannot start. */
+const SAID_CHARACTERS = 4_000;
+
+/** Its own time for requests that are under way, and some more; then without mercy. */
+export const END_STEPS: readonly EndStep[] = [
+  { signal: "SIGTERM", wait_ms: 13_000 },
+  { signal: "SIGKILL", wait_ms: 5_000 },
+];
+
+/** How a gateway has ended. */
+export interface EndedGateway {
+  readonly code: number | null;
+  readonly signal: string | null;
+  /** Why it could not be started, as a problem document a line. */
+  readonly output: string;
+  readonly errors: string;
+}
+
+export interface RunningGateway {
+  /** Undefined when it could not be started, or has ended at once. */
+  readonly process: ProcessIdentity | undefined;
+  readonly ended: Promise<EndedGateway>;
+}
+
+export interface FindGatewayInput {
+  /** Of the home. */
+  readonly locks: string;
+  readonly socket: string;
+  readonly digest: string;
+  readonly log: Logger;
+}
+
+/** The gateway that a former server of the home left, when it does what ours would; any other one is ended. */
+export async function adoptGateway(input: FindGatewayInput): Promise<RunningGateway | undefined> {
+  const { digest, log, socket } = input;
+  const owner = findLockOwner(input.locks, GATEWAY_LOCK);
+  if (owner === undefined) return undefined;
+  const about = await askAbout(socket);
+  if (about?.pid === owner.pid && about.digest === digest) {
+    log.info({ gateway: owner.pid }, "the gateway that was left goes on");
+    return { process: owner, ended: watchEnd(owner) };
+  }
+  log.info({ gateway: owner.pid }, "the gateway that was left is another one: it is ended");
+  await endProcess(owner, END_STEPS);
+  return undefined;
+}
+
+async function watchEnd(owner: ProcessIdentity): Promise<EndedGateway> {
+  while (isAlive(owner)) await sleep(LOOK_MS);
+  return { code: null, signal: null, output: "", errors: "" };
+}
+
+/** Starts one, in a session of its own: what is sent to the server's terminal or group is not for it. */
+export function startGateway({ file, node_options }: GatewayProgram, env: NodeJS.ProcessEnv): RunningGateway {
+  const child = spawn(process.execPath, [...node_options, file], {
+    env,
+    detached: true,
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const ended = hearEnd(child);
+  return { process: child.pid === undefined ? undefined : identifyProcess(child.pid), ended };
+}
+
+function hearEnd(child: ChildProcess): Promise<EndedGateway> {
+  const said = { output: "", errors: "" };
+  for (const [name, stream] of [["output", child.stdout] as const, ["errors", child.stderr] as const]) {
+    stream?.setEncoding("utf8").on("data", (text: string) => {
+      said[name] = (said[name] + text).slice(-SAID_CHARACTERS);
+    });
+  }
+  return new Promise((resolve) => {
+    child.once("error", ({ message }) => resolve({ code: null, signal: null, output: "", errors: message }));
+    // when what it said was read too
+    child.once("close", (code, signal) => resolve({ code, signal, ...said }));
+  });
+}
