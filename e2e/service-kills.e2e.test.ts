@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { connect, createServer, type Socket } from "node:net";
 import { join } from "node:path";
+import { findLockOwner } from "@appdb/adapters/processes/numbered-lock";
 import { eventually } from "@appdb/testkit/eventually";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startHosted } from "./support/hosted.ts";
@@ -30,18 +31,17 @@ const chosen = LONG
   ? CELLS
   : VICTIMS.map((victim) => ({ victim, during: WHILE[Math.floor(random() * WHILE.length)] ?? "load" }));
 
-/** A control plane with its reconciler, and a gateway in a process of its own, as on a machine where neither may stop the other. */
+/** A server as it is started, whose gateway is a process of its own: neither stops the other. */
 describe("a service that is called all the time", () => {
   let place: Place;
   let server: Started;
-  let gateway: Started;
   let key: string;
   let address: string;
   let inserters: Inserters;
   const told: string[] = [];
 
   beforeAll(async () => {
-    place = await makeProject(INSERTED_APP, { env: { SERVICE_ROLES: "control-plane,reconciler" } });
+    place = await makeProject(INSERTED_APP);
     const hosted = await startHosted(place);
     server = hosted.server;
     await hosted.setUp("ann@example.com");
@@ -49,7 +49,6 @@ describe("a service that is called all the time", () => {
     key = (await hosted.browse("POST", "/v1/orgs/acme/keys", { name: "backend" })).json.api_key;
     place.env.SERVICE_API_KEY = key;
     await settled("db", "status", MAIN);
-    gateway = await startGateway();
     await expectExit(place, 0, "deploy", "app.py", MAIN, "-f");
     address = (await list())[0]?.endpoint ?? "";
     await eventually(async () => expect((await insert("first")).status).toBe(200), { timeout_ms: 20_000 });
@@ -57,7 +56,6 @@ describe("a service that is called all the time", () => {
   });
   afterAll(async () => {
     await inserters?.stop();
-    await gateway?.interrupt("SIGTERM");
     await place?.[Symbol.asyncDispose]();
     process.stdout.write(
       `\n| killed | while | seconds | not answered by a row |\n|---|---|---|---|\n${told.join("\n")}\n`,
@@ -72,16 +70,8 @@ describe("a service that is called all the time", () => {
       timeout_ms: 60_000,
     });
 
-  /** On the database of the control plane's home, by its own socket, as one on the same machine is run. */
-  async function startGateway(): Promise<Started> {
-    const pid_file = join(place.home, "server", "postgres", "18", "postmaster.pid");
-    const socket = readFileSync(pid_file, "utf8").split("\n")[4] ?? "";
-    const dsn = `postgresql://postgres@localhost/control?host=${encodeURIComponent(socket)}`;
-    const env = `SERVICE_ROLES=gateway SERVICE_PORT=0 SERVICE_DATABASE_URL='${dsn}'`;
-    const started = place.start(`env ${env} node '${join(ROOT, "dist", "server.js")}'`);
-    await eventually(() => expect(started.output()).toContain("the server listens"), { timeout_ms: 30_000 });
-    return started;
-  }
+  /** The one that has the home's lock. */
+  const gatewayPid = () => findLockOwner(join(place.home, "server", "locks"), "gateway.")?.pid ?? 0;
 
   /** What a driver of pods has written down of those that it runs. */
   function podPids(kind: "db" | "svc"): number[] {
@@ -96,7 +86,7 @@ describe("a service that is called all the time", () => {
   }
 
   function find(victim: Victim): number[] {
-    if (victim === "gateway") return [gateway.child.pid ?? 0];
+    if (victim === "gateway") return [gatewayPid()];
     if (victim === "control plane") return [server.child.pid ?? 0];
     if (victim === "service pod") return podPids("svc");
     if (victim === "database pod") return podPids("db");
@@ -168,13 +158,14 @@ describe("a service that is called all the time", () => {
       const { refused, unknown } = inserters.outcome;
       const failed = refused.size + unknown.size;
       const { words, done } = await begin(during);
+      const gateway = gatewayPid();
       await eventually(() => expect(find(victim).map(kill), `no ${victim} runs`).toContain(true), {
         timeout_ms: 15_000,
       });
-      if (victim === "gateway") gateway = await startGateway();
       if (victim === "control plane") {
         if (during === "load" || during === "service update") await isServedMeanwhile();
         server = await startServer();
+        expect(gatewayPid(), "the gateway was another one's before").toBe(gateway);
       }
       if ((await done) !== 0) await eventually(() => expectExit(place, 0, ...words), { timeout_ms: 60_000 });
       await isSound();
@@ -187,7 +178,7 @@ describe("a service that is called all the time", () => {
     timeout: 90_000,
   }, async () => {
     const { hostname, port } = new URL(address);
-    const before = residentBytes(gateway);
+    const before = residentBytes(gatewayPid());
     const idle: Socket[] = [];
     try {
       while (idle.length < CONNECTIONS) {
@@ -197,7 +188,7 @@ describe("a service that is called all the time", () => {
       }
       for (let row = 0; row < 20; row += 1) expect((await insert(`beside the idle ${row}`)).status).toBe(200);
       expect(idle.filter(({ destroyed }) => destroyed)).toEqual([]);
-      expect(residentBytes(gateway) - before).toBeLessThan(400_000_000);
+      expect(residentBytes(gatewayPid()) - before).toBeLessThan(400_000_000);
     } finally {
       for (const socket of idle) socket.destroy();
     }
@@ -221,11 +212,16 @@ describe("a service that is called all the time", () => {
     timeout: 90_000,
   }, async () => {
     await inserters.stop();
-    await gateway.interrupt("SIGTERM");
-    const taken = createServer().listen(Number(new URL(address).port), "127.0.0.1");
+    // nobody starts another one before the port is taken
+    process.kill(server.child.pid ?? 0, "SIGSTOP");
+    const taken = createServer();
     try {
-      await once(taken, "listening");
-      gateway = await startGateway();
+      expect(kill(gatewayPid())).toBe(true);
+      await eventually(async () => {
+        taken.listen(Number(new URL(address).port), "127.0.0.1");
+        await once(taken, "listening");
+      });
+      process.kill(server.child.pid ?? 0, "SIGCONT");
       const other = await eventually(async () => {
         const { endpoint } = (await list())[0];
         expect(endpoint).not.toBe(address);
@@ -233,7 +229,7 @@ describe("a service that is called all the time", () => {
       });
       address = other;
       expect((await insert("c")).status).toBe(200);
-      expect(gateway.output()).toMatch(/"level":"warn".*port/);
+      expect(server.output()).toMatch(/"level":"warn".*"msg":"a database gets another port/);
     } finally {
       taken.close();
     }
@@ -247,7 +243,7 @@ describe("a service that is called all the time", () => {
   }
 });
 
-function residentBytes({ child }: Started): number {
-  const [, kilobytes = "0"] = /^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${child.pid}/status`, "utf8")) ?? [];
+function residentBytes(pid: number): number {
+  const [, kilobytes = "0"] = /^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8")) ?? [];
   return Number(kilobytes) * 1_024;
 }

@@ -11,6 +11,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
+import { findLockOwner } from "@appdb/adapters/processes/numbered-lock";
 import { readProcesses } from "@appdb/adapters/processes/process-table";
 import { eventually } from "@appdb/testkit/eventually";
 import { expect } from "vitest";
@@ -227,7 +228,9 @@ async function openOn(place: Place, server: HeldServer): Promise<FaultStage> {
     queryData: (id, text) => queryCluster(clusterOf(id), "main", text),
     queryControl: (text) => queryCluster(control, "control", text),
     orphans: (awake) => {
-      const roots = [server.pid, ...awake.flatMap((id) => supervisor(place, id))];
+      // a server that was killed left its gateway, which the next one goes on with
+      const gateway = findLockOwner(join(place.home, "server", "locks"), "gateway.")?.pid ?? server.pid;
+      const roots = [server.pid, gateway, ...awake.flatMap((id) => supervisor(place, id))];
       // a shell stands before each pod; the server's PostgreSQL and those of pods are their children
       const known = new Set([...roots, ...descendants(roots), ...ancestors(roots)]);
       return processesOf(place)
