@@ -1,8 +1,10 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { MANIFEST_TIMEOUT_MS } from "@appdb/adapters/images/read-manifest";
 import { DATABASE_EVENTS, type DatabaseEvent, TRANSITIONS } from "@appdb/contract/control/database-states";
 import { CHUNK_BYTES, MAX_TREE_BYTES, MAX_TREE_FILES } from "@appdb/contract/control/project-tree";
 import { DATABASE_STATES, type DatabaseState } from "@appdb/contract/routes/control-databases";
+import { MOST_PREPARATIONS } from "@appdb/contract/routes/control-deploys";
 import { ROOT } from "./paths.mjs";
 
 /** What each state means to a person. The compiler asks for a line when a state is added. */
@@ -100,6 +102,8 @@ export function databaseLimits(): string[] {
     `| files of a project | ${MAX_TREE_FILES.toLocaleString("en")} | |`,
     `| bytes of a project's files together | ${MAX_TREE_BYTES.toLocaleString("en")} | |`,
     `| bytes of a piece in which files are uploaded | ${CHUNK_BYTES.toLocaleString("en")} | |`,
+    `| deployments to a database that are prepared at a time; \`overloaded\` past it | ${MOST_PREPARATIONS} | |`,
+    `| minutes in which an application file is read for a plan | ${MANIFEST_TIMEOUT_MS / 60_000} | |`,
   ];
 }
 

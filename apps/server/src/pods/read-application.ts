@@ -9,6 +9,7 @@ import {
   MANIFEST_TIMEOUT_MS,
   manifestArguments,
   takeManifest,
+  type WrittenManifest,
   withoutPaths,
 } from "@appdb/adapters/images/read-manifest";
 import type { PodDriver, PodExit, PodFolder } from "@appdb/adapters/pods/pod-driver";
@@ -89,7 +90,7 @@ async function runTask(
   { env, folders, image, name, runtime, scratch }: Found,
   onLine: (line: string) => void,
   signal: AbortSignal,
-): Promise<{ stdout: string; stderr: string; ending: string | undefined }> {
+): Promise<WrittenManifest> {
   const { library_paths, project_root, python } = runtime;
   const revealed = Object.fromEntries([...secrets].map(([key, secret]) => [key, secret.reveal()]));
   const variables = databaseEnvironment(vars, revealed, env).env;

@@ -113,6 +113,20 @@ test("an image that cannot be built ends the deployment before anything is chang
   expect(asked()).toEqual(["preparationBegin"]);
 });
 
+test("Ctrl-C cancels what is being prepared, and says that nothing was changed", async () => {
+  at.state.plan = { summary: REBUILT };
+  const typed = new AbortController();
+  at.answers.operationShow = () => {
+    typed.abort();
+    return { ...DONE, state: "running", ended_at: null };
+  };
+  at.answers.operationCancel = () => ({ ...DONE, state: "cancelled" });
+  const ran = await at.run(`deploy app.py ${URI} -f`, { signal: typed.signal });
+  expect(ran).toMatchObject({ exit: 130, stderr: expect.stringContaining(`Nothing of ${URI} was changed.`) });
+  expect(asked()).toEqual(["preparationBegin"]);
+  expect(at.asked()).toContain("operationCancel");
+});
+
 test("a deployment that somebody has undone meanwhile goes no further", async () => {
   at.state.plan = { in_agreement: false };
   at.answers.deployAlive = () => ({ ...DEPLOY, state: "rolled_back" });

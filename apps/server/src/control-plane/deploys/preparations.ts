@@ -2,7 +2,11 @@ import { notAvailable } from "@appdb/contract/control/database-advice";
 import { databaseUriOf } from "@appdb/contract/control/resource-names";
 import { appError } from "@appdb/contract/errors";
 import type { Manifest } from "@appdb/contract/manifest";
-import type { Preparation, preparationRequestSchema } from "@appdb/contract/routes/control-deploys";
+import {
+  MOST_PREPARATIONS,
+  type Preparation,
+  type preparationRequestSchema,
+} from "@appdb/contract/routes/control-deploys";
 import { type Selectable, sql } from "kysely";
 import type * as z from "zod";
 import type { Database, Tx } from "../../database/pool.ts";
@@ -17,8 +21,6 @@ import { startOperation } from "../operations/run-operation.ts";
 
 type PreparationRow = Selectable<ServiceTables["control.preparations"]>;
 
-/** Of a database, that have not ended. */
-const MOST_OPEN = 4;
 /** What was prepared is planned by for so long; its image and files are kept longer (reconciler/unused.ts). */
 const KEPT = "1 day";
 const KIND = "database.prepare";
@@ -71,9 +73,9 @@ async function refuseMany(tx: Tx, database_id: string, uri: string): Promise<voi
     .where("p.database_id", "=", database_id)
     .where("o.ended_at", "is", null)
     .executeTakeFirstOrThrow();
-  if (Number(open) < MOST_OPEN) return;
+  if (Number(open) < MOST_PREPARATIONS) return;
   throw appError("overloaded", {
-    detail: `${open} deployments to ${uri} are being prepared; ${MOST_OPEN} are the most at a time.`,
+    detail: `${open} deployments to ${uri} are being prepared; ${MOST_PREPARATIONS} are the most at a time.`,
     hint: "Wait for one, or cancel it: cli operations list",
     meta: { uri },
   });
