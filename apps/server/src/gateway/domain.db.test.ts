@@ -40,7 +40,7 @@ beforeAll(async () => {
   server = await openServer();
   stage = await openGatewayStage(server, {
     config: { domain: DOMAIN, port: 0, tls: files, access_log: "all" },
-    limits: { request_ms: 2_000, client_ms: 1_000 },
+    limits: { request_ms: 3_000, client_ms: 500 },
     deps: { trusted_proxies: [PROXY], log },
   });
   port = stage.gateway.port ?? 0;

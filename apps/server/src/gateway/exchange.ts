@@ -44,7 +44,7 @@ export interface Exchange {
   /** A short body that was read, to be sent on; undefined while it is with the request. */
   body: Buffer | undefined;
   /** What every answer says beside what the service says. */
-  readonly headers: OutgoingHttpHeaders;
+  headers: OutgoingHttpHeaders;
 }
 
 /** A caller's own id is taken when it can stand in a header and in a log line without harm. */

@@ -9,27 +9,36 @@ export interface PodPlaces {
   serving(table: RoutingTable): ServicePlaces[];
 }
 
+interface Named {
+  readonly instance: number;
+  readonly places: ServicePlaces;
+}
+
 export function createPodPlaces(place: ServerPlace): PodPlaces {
-  let known = new Map<string, ServicePlaces>();
-  const find = (database_id: string, id: string, instance: number) =>
-    known.get(`${id} ${instance}`) ?? servicePlaces(place, { id, database_id }, instance);
+  // the instance that was asked for last, by the service's id
+  let known = new Map<string, Named>();
+  const find = (database_id: string, id: string, instance: number): Named => {
+    const found = known.get(id);
+    if (found?.instance === instance) return found;
+    return { instance, places: servicePlaces(place, { id, database_id }, instance) };
+  };
   return {
     of(database_id, service_id, instance) {
       const found = find(database_id, service_id, instance);
-      known.set(`${service_id} ${instance}`, found);
-      return found;
+      if (known.get(service_id) !== found) known.set(service_id, found);
+      return found.places;
     },
     serving(table) {
-      const serving = new Map<string, ServicePlaces>();
+      const serving = new Map<string, Named>();
       for (const database of table.all()) {
         for (const service of database.services) {
           const instance = servingInstance(service);
           if (instance === undefined) continue;
-          serving.set(`${service.id} ${instance}`, find(database.id, service.id, instance));
+          serving.set(service.id, find(database.id, service.id, instance));
         }
       }
       known = serving;
-      return [...serving.values()];
+      return [...serving.values()].map(({ places }) => places);
     },
   };
 }

@@ -16,21 +16,26 @@ interface Bucket {
   at: number;
 }
 
+type Buckets = Map<string, Bucket>;
+
 const FORGET_AT = 100_000;
 
 /** @param rate a second; 0 bounds nothing */
 export function createRateLimits(rate: number, now: () => number = () => performance.now()): RateLimits {
-  const buckets = new Map<string, Bucket>();
+  // by database, then by key: one name of both would be made and hashed with each request
+  const databases = new Map<string, Buckets>();
+  let count = 0;
   return {
     take(database_id, key_id) {
       if (rate === 0) return null;
-      const name = `${database_id} ${key_id}`;
       const at = now();
-      let bucket = buckets.get(name);
+      let bucket = databases.get(database_id)?.get(key_id);
       if (bucket === undefined) {
-        if (buckets.size >= FORGET_AT) forgetFull(buckets, rate, at);
+        if (count >= FORGET_AT) count -= forgetFull(databases, rate, at);
         bucket = { tokens: rate, at };
-        buckets.set(name, bucket);
+        const buckets = databases.get(database_id) ?? new Map();
+        databases.set(database_id, buckets.set(key_id, bucket));
+        count += 1;
       } else {
         bucket.tokens = Math.min(rate, bucket.tokens + ((at - bucket.at) * rate) / 1_000);
         bucket.at = at;
@@ -46,9 +51,16 @@ export function createRateLimits(rate: number, now: () => number = () => perform
   };
 }
 
-/** A key that has sent nothing for a second is one that was never seen. */
-function forgetFull(buckets: Map<string, Bucket>, rate: number, at: number): void {
-  for (const [name, bucket] of buckets) {
-    if (bucket.tokens + ((at - bucket.at) * rate) / 1_000 >= rate) buckets.delete(name);
+/** A key that has sent nothing for a second is one that was never seen. Answers how many were forgotten. */
+function forgetFull(databases: Map<string, Buckets>, rate: number, at: number): number {
+  let forgotten = 0;
+  for (const [database_id, buckets] of databases) {
+    for (const [key_id, bucket] of buckets) {
+      if (bucket.tokens + ((at - bucket.at) * rate) / 1_000 < rate) continue;
+      buckets.delete(key_id);
+      forgotten += 1;
+    }
+    if (buckets.size === 0) databases.delete(database_id);
   }
+  return forgotten;
 }

@@ -80,12 +80,16 @@ function readBody({ req }: Exchange, most_ms: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const pieces: Buffer[] = [];
     const timer = setTimeout(() => reject(bodyTooSlow()), most_ms);
+    let has_ended = false;
     req.on("data", (piece: Buffer) => pieces.push(piece));
     req.once("end", () => {
+      has_ended = true;
       clearTimeout(timer);
       resolve(pieces.length === 1 ? (pieces[0] ?? EMPTY) : Buffer.concat(pieces));
     });
     req.once("close", () => {
+      // comes behind every end as well, and Node is told of each rejection that comes too late
+      if (has_ended) return;
       clearTimeout(timer);
       reject(GONE);
     });
@@ -99,9 +103,21 @@ function sendWhole(exchange: Exchange, { headers, status }: LinkAnswer, body: Bu
   const { res } = exchange;
   writeHead(exchange, status, headers, status === 204 || status === 304 ? undefined : body.length);
   // Node joins a head with a text alone; in this encoding each byte is a character
-  if (body.length <= SHORT_BYTES) res.end(body.toString("latin1"), "latin1");
-  else res.end(body);
+  if (body.length > SHORT_BYTES) res.end(body);
+  else endWithText(exchange, body.toString("latin1"));
   return { outcome: "answered", status };
+}
+
+/** In one piece with the head: `end(text)` would write a second, empty one with it. */
+function endWithText({ req, res }: Exchange, text: string): void {
+  if (req.httpVersionMajor !== 1 || req.socket.writableCorked > 0) {
+    res.end(text, "latin1");
+    return;
+  }
+  req.socket.cork();
+  res.write(text, "latin1");
+  req.socket.uncork();
+  res.end();
 }
 
 /** What a pod says of its length is not said on: Node does not hold a body to it, and what is more would be the next answer of the connection. */
