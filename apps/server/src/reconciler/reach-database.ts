@@ -65,7 +65,8 @@ async function awaitAvailable(
       if (now === undefined || now.database.state !== "STARTING") return;
       const left_ms = until - performance.now();
       if (left_ms <= 0) throw notReached(database.uri);
-      await Promise.race([told, sleep(left_ms, undefined, { signal })]);
+      // what loses the race is nothing that the server waits for at its end
+      await Promise.race([told, sleep(left_ms, undefined, { signal, ref: false })]);
       told = new Promise((resolve) => (tell = resolve));
     }
   } finally {
