@@ -14,7 +14,7 @@ export function nameOfService(service: ServiceRecord | HostedService): string {
 export function printService(service: ServiceRecord | HostedService, out: Output): void {
   const { error, facts, routes } = "uri" in service ? factsOfHosted(service) : factsOfLocal(service);
   out.line([nameOfService(service), service.endpoint ?? "-", service.state, ...facts].map(showControls).join("  "));
-  if (error !== null) out.line(`    ${showControls(error.trimEnd()).replaceAll("\n", "\n    ")}`);
+  for (const line of error?.trimEnd().split("\n") ?? []) out.line(`    ${showControls(line)}`);
   const rows = routes.map((route) => [
     route.method.toUpperCase(),
     route.path,
@@ -44,7 +44,7 @@ function factsOfHosted(service: HostedService): ServiceFacts {
   const next = `cli service update ${app_file} cloud://${organization}:${database}`;
   const error = failure === null ? null : `error: ${failure.detail}${failure.hint === null ? "" : `\n${failure.hint}`}`;
   const pending = update_pending ? `the database has newer files or another image: ${next}` : null;
-  const notes = [error, reason, pending].filter((note) => note !== null);
+  const notes = [error, reason, certificateNote(service), pending].filter((note) => note !== null);
   return {
     facts: [
       release === null ? "no release runs" : `release ${release}`,
@@ -55,4 +55,15 @@ function factsOfHosted(service: HostedService): ServiceFacts {
     error: notes.length === 0 ? null : notes.join("\n"),
     routes: service.routes,
   };
+}
+
+/** Where clients would refuse the host, or will; null while all is well. */
+function certificateNote({ certificate }: HostedService): string | null {
+  if (certificate === null) return null;
+  const { error, expires_at, next_order_at, state } = certificate;
+  const why = error === null ? "" : `: ${error}\nIt is ordered again at ${next_order_at}`;
+  if (state === "missing" && error === null) return "its certificate is being ordered; calls fail until it is there";
+  if (state === "missing") return `no certificate could be ordered, and calls fail${why}`;
+  if (state === "ended") return `its certificate ended at ${expires_at}, and clients refuse it${why}`;
+  return error === null ? null : `its certificate ends at ${expires_at} and could not be renewed${why}`;
 }

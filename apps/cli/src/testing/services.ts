@@ -8,7 +8,7 @@ export function hostedService(more: Partial<HostedService> = {}): HostedService 
   return {
     ...{ id: "s1", name: "ingest", uri: `${URI}/ingest`, organization: "acme", database: "main", state: "AVAILABLE" },
     ...{ reason: null, endpoint: ENDPOINT, generation: 3, release: 3, desired_release: 3, app_file: "app.py" },
-    ...{ update_pending: false, workers: 1, failure: null, pods: [], operation: null },
+    ...{ certificate: null, update_pending: false, workers: 1, failure: null, pods: [], operation: null },
     created_at: "2026-11-23T10:00:00.000Z",
     routes: [
       {

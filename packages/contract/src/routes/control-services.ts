@@ -36,6 +36,19 @@ export const releaseSchema = z.object({
 });
 export type Release = z.infer<typeof releaseSchema>;
 
+/** The certificate of a service's host, where certificates are ordered from an authority. */
+export const hostCertificateSchema = z.object({
+  /** `missing`: none was issued yet, or it is of another host; `ended`: clients refuse it. */
+  state: z.enum(["good", "ended", "missing"]),
+  issued_at: time.nullable(),
+  expires_at: time.nullable(),
+  /** Why the last order failed; null when none has failed since the certificate was issued. */
+  error: z.string().nullable(),
+  /** After a failure: when the next is ordered. */
+  next_order_at: time.nullable(),
+});
+export type HostCertificate = z.infer<typeof hostCertificateSchema>;
+
 export const hostedServiceSchema = z.object({
   id: z.string(),
   /** Within the database: `ingest`, `reports/ingest`. */
@@ -49,6 +62,8 @@ export const hostedServiceSchema = z.object({
   reason: z.string().nullable(),
   /** Where its routes are, without a slash at the end; never computed by a client. Null where no gateway runs. */
   endpoint: z.string().nullable(),
+  /** Null where none is ordered: without a domain, or with a certificate from files. */
+  certificate: hostCertificateSchema.nullable(),
   generation: z.int(),
   /** What it runs; null while nothing runs. */
   release: z.int().nullable(),

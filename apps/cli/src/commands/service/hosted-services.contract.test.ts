@@ -83,12 +83,22 @@ describe("cli service update of a hosted database", () => {
 
 describe("cli service of hosted services", () => {
   test("list prints addresses, states and routes, of one folder if one is named", async () => {
+    const certificate: ReturnType<typeof service>["certificate"] = {
+      ...{ issued_at: "2026-01-01T00:00:00.000Z", expires_at: "2026-04-01T00:00:00.000Z" },
+      ...{ state: "ended", error: "DNS problem", next_order_at: "2026-04-01T06:00:00.000Z" },
+    };
     at.answers.serviceList = () => ({
-      items: [service({ update_pending: true }), service({ name: "reports/daily", uri: `${URI}/reports/daily` })],
+      items: [
+        service({ certificate, update_pending: true }),
+        service({ name: "reports/daily", uri: `${URI}/reports/daily` }),
+      ],
       next: null,
     });
     const { stdout } = await at.run(`service list ${URI}`);
     expect(stdout).toContain(`${URI}/ingest  ${ENDPOINT}  AVAILABLE  release 3  1 worker  app.py\n`);
+    expect(stdout).toContain(
+      "its certificate ended at 2026-04-01T00:00:00.000Z, and clients refuse it: DNS problem\n    It is",
+    );
     expect(stdout).toContain(`the database has newer files or another image: cli service update app.py ${URI}\n`);
     expect(stdout).toContain("    POST  /docs  insert  in: title  out: id\n");
     expect((await at.run(`service list ${URI}/reports`)).stdout).not.toContain(`${URI}/ingest  `);

@@ -7,6 +7,7 @@ import { describeRoutes } from "@appdb/engine/services/describe-routes";
 import { sql } from "kysely";
 import type { ServerConfig } from "../../config.ts";
 import type { Database, Tx } from "../../database/pool.ts";
+import { certificateState, selectCertificate } from "../../gateway/acme/certificate-state.ts";
 import { serviceEndpoint } from "../../gateway/address.ts";
 import type { manageGrants } from "../../http/manage-grants.ts";
 import { type PageQuery, readCursor, toPage } from "../../http/pages.ts";
@@ -137,6 +138,7 @@ function selectServices(db: Database | Tx, org: OrgOfDatabases) {
       "d.state as database_state",
       "d.gateway_label",
       "d.gateway_port",
+      selectCertificate("s.database_id").as("certificate"),
       sql<string>`coalesce(r.app_file, w.app_file)`.as("app_file"),
       sql<number>`coalesce(r.workers, w.workers)`.as("workers"),
       sql<Pick<Manifest, "services" | "queries">>`json_build_object(
@@ -170,6 +172,7 @@ function toService(config: ServiceStoreDeps["config"], org: OrgOfDatabases, row:
     state: row.state,
     reason: reasonOf(row),
     endpoint: serviceEndpoint(config, row, name),
+    certificate: certificateState(config, row.gateway_label, row.certificate, Date.now()),
     generation: row.generation,
     release: observed?.release ?? null,
     desired_release: desired.release,

@@ -6,11 +6,14 @@ import { join } from "node:path";
 import { type ConnectionOptions, connect, type PeerCertificate } from "node:tls";
 import { Secret } from "@appdb/adapters/secret";
 import { eventually } from "@appdb/testkit/eventually";
+import { aManifest } from "@appdb/testkit/manifest-builder";
 import { findFreePorts, PEBBLE_BINDING, type Pebble, startPebble, whyNoPebble } from "@appdb/testkit/pebble";
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { sql } from "kysely";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createKeySnapshots } from "../../control-plane/keys/key-snapshots.ts";
+import { addRelease } from "../../control-plane/services/releases.ts";
+import { findService } from "../../control-plane/services/store.ts";
 import { createNotifications } from "../../database/notifications.ts";
 import { openDatabase } from "../../database/pool.ts";
 import { openGatewayStage } from "../../testing/gateway-stage.ts";
@@ -65,6 +68,12 @@ describe.skipIf(why !== undefined)("certificates that are ordered", () => {
     return rows;
   }
 
+  /** What a person is told of the host. */
+  async function told(pebble: Pebble) {
+    const config = { gateway: { ...server.deps.config.gateway, ...settings(pebble) } };
+    return (await findService({ db: server.deps.db, config }, people.org, "main", "ingest")).certificate;
+  }
+
   /** What a client is shown that begins a handshake. */
   async function shown(servername: string, more: ConnectionOptions = {}, to = port): Promise<PeerCertificate> {
     return await new Promise((resolve, reject) => {
@@ -100,6 +109,10 @@ describe.skipIf(why !== undefined)("certificates that are ordered", () => {
       });
     const host = await hostOf(id);
     const service = { id: await stage.makeService(people.org, id, "ingest"), database_id: id };
+    const release = { app_file: "app.py", manifest: aManifest(), workers: 1, changes: [], created_by: "ann" };
+    await server.deps.db
+      .transaction()
+      .execute((tx) => addRelease(tx, service.id, { tree: null, environment: null, ...release }));
     await stage.runPod(service, 1);
     await stage.serve(service.id, 1);
     await eventually(() => expect(stage.gateway.table.byId(id)?.services[0]?.instance).toBe(1));
@@ -118,6 +131,8 @@ describe.skipIf(why !== undefined)("certificates that are ordered", () => {
     expect(rows.map((row) => row.host)).toEqual([host]);
     expect(rows[0]?.text).not.toContain("PRIVATE KEY");
     expect(stage.gateway.problems()).toEqual([]);
+    const valid_to = new Date((await shown(host)).valid_to).toISOString();
+    expect(await told(lasting)).toMatchObject({ state: "good", expires_at: valid_to, error: null });
     const metrics = await stage.metrics.metrics();
     expect(metrics).toContain('appdb_gateway_certificates{state="good"} 1');
     expect(metrics).toContain('appdb_gateway_certificate_orders_total{outcome="issued"} 1');
@@ -183,6 +198,11 @@ describe.skipIf(why !== undefined)("certificates that are ordered", () => {
     expect(json).toEqual({ status: "ok", problems: ["The certificates of 1 hosts of the gateway have ended."] });
     expect(await stage.metrics.metrics()).toContain('appdb_gateway_certificates{state="ended"} 1');
     expect((await stored())[0]?.failure).toContain(host);
+    expect(await told(passing)).toMatchObject({ state: "ended", error: expect.stringContaining(host) });
+    const events = server.deps.db.selectFrom("control.events").select(["org_id", "outcome"]);
+    expect(await events.where("action", "=", "certificate.failed").execute()).toEqual([
+      { org_id: people.org.id, outcome: "failed" },
+    ]);
     expect(JSON.stringify(said.lines)).not.toContain(PEBBLE_BINDING.key);
     passing.setNamesFound(true);
     await eventually(() => look(), { timeout_ms: 15_000, interval_ms: 50 });

@@ -94,19 +94,26 @@ export class CertificateStore {
     });
   }
 
-  /** Writes down that an order failed; the next may come after `first_s`, doubled with each failure up to `most_s`. Answers when, in s. */
+  /**
+   * Writes down that an order failed, and tells of the first after a good one in the same transaction. The next may come after `first_s`,
+   * doubled with each failure up to `most_s`. Answers when, in s.
+   */
   async fail(
     { database_id, host }: CertifiedHost,
     failure: string,
     { first_s, most_s }: { readonly first_s: number; readonly most_s: number },
+    tellFirst: (tx: Tx) => Promise<void>,
   ): Promise<number> {
-    const { rows } = await sql<{ wait_s: number }>`
+    return await this.#deps.db.transaction().execute(async (tx) => {
+      const { rows } = await sql<{ wait_s: number; failures: number }>`
       insert into control.gateway_certificates as c (database_id, host, directory, asked_directory, failures, failure, next_order_at)
       values (${database_id}, ${host}, ${this.#directory}, ${this.#directory}, 1, ${failure}, now() + ${first_s} * interval '1 s')
       on conflict (database_id) do update set failures = least(c.failures + 1, 1000), failure = excluded.failure, challenge = null,
         asked_directory = excluded.asked_directory, version = c.version + 1, next_order_at = now() + least(${first_s} * 2 ^ least(c.failures, 30), ${most_s}) * interval '1 s'
-      returning extract(epoch from next_order_at - now())::float as wait_s`.execute(this.#deps.db);
-    return rows[0]?.wait_s ?? first_s;
+      returning extract(epoch from next_order_at - now())::float as wait_s, failures`.execute(tx);
+      if (rows[0]?.failures === 1) await tellFirst(tx);
+      return rows[0]?.wait_s ?? first_s;
+    });
   }
 
   /** The key of the account at the authority, made when there is none that can be opened. */

@@ -1,6 +1,8 @@
+import { databaseUriOf } from "@appdb/contract/control/resource-names";
 import { AppError } from "@appdb/contract/errors";
 import type { Logger } from "@appdb/engine/ports";
 import type { Registry } from "prom-client";
+import type { RecordEvent } from "../../control-plane/events/event.ts";
 import type { Notifications } from "../../database/notifications.ts";
 import type { RoutedDatabase, RoutingTable } from "../routing-table.ts";
 import type { AcmeOrders, KeyedCertificate } from "./acme-orders.ts";
@@ -21,6 +23,7 @@ export interface CertificatesDeps {
   readonly orders: AcmeOrders;
   readonly notifications: Notifications;
   readonly metrics: Registry;
+  readonly recordEvent: RecordEvent;
   /** What is shown until PostgreSQL was read, by host. */
   readonly kept?: Readonly<Record<string, KeyedCertificate>>;
   /** Called when another one is shown. */
@@ -41,6 +44,7 @@ export interface Certificates extends AsyncDisposable {
   problems(): string[];
 }
 
+const MOST_REASON = 1_000;
 const RETRY = { first_s: 60, most_s: 21_600 } as const;
 /** A notification that was lost, and a clock that was set, are made good for after this. */
 const LOOK_MS = 30_000;
@@ -148,7 +152,16 @@ export async function startCertificates(deps: CertificatesDeps): Promise<Certifi
       if (is_stopped) return;
       counts.failed();
       const reason = error instanceof AppError ? error.message : String(error instanceof Error ? error.message : error);
-      const wait_s = await store.fail(needed, reason.slice(0, 1_000), deps.retry ?? RETRY);
+      const shown_reason = hasCode(error) ? "The authority was not reached." : reason.slice(0, MOST_REASON);
+      const wait_s = await store.fail(needed, shown_reason, deps.retry ?? RETRY, async (tx) => {
+        const database = findByHost(table, domain, host);
+        if (database === undefined) return;
+        await deps.recordEvent(tx, {
+          ...{ action: "certificate.failed", target: databaseUriOf(database.organization, database.name) },
+          ...{ org_id: needed.org_id, actor: "system", principal: undefined, ip_address: null, client: null },
+          ...{ outcome: "failed", detail: { host, reason: shown_reason } },
+        });
+      });
       next.set(host, performance.now() + wait_s * 1_000);
       await read(database_id);
       const shown = hosts.get(host);
@@ -244,6 +257,11 @@ function wantedHosts(table: Pick<RoutingTable, "all">, domain: string): Certifie
   return [...table.all()]
     .filter(({ services }) => services.length > 0)
     .map(({ id, label, org_id }) => ({ database_id: id, org_id, host: `${label}.${domain}` }));
+}
+
+/** Of the network: such an error may name addresses within the operator's own, which the log has and nobody else. */
+function hasCode(error: unknown): boolean {
+  return error instanceof Error && !(error instanceof AppError) && "code" in error && error.code !== undefined;
 }
 
 /** At two thirds of its life. */
