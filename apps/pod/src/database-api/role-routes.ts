@@ -1,4 +1,4 @@
-import { ensureServiceRole } from "@appdb/adapters/postgres/service-role";
+import { dropServiceRole, ensureServiceRole } from "@appdb/adapters/postgres/service-role";
 import { socketDsn } from "@appdb/adapters/postgres/socket-dsn";
 import { type PodServiceRole, podServiceRoleRequestSchema } from "@appdb/contract/routes/pod";
 import { POD_ROUTES } from "@appdb/contract/routes/pod-paths";
@@ -13,5 +13,11 @@ export function addRoleRoutes(app: FastifyInstance, deps: DatabasePodDeps): void
     await deps.ready();
     await ensureServiceRole(deps.sql, role);
     return { dsn: socketDsn({ folder: deps.spec.run_folder, database: deps.database, user: role }) };
+  });
+  app.delete(POD_ROUTES.serviceRoleDrop.path, async (request, reply) => {
+    const { role } = parseRequest(podServiceRoleRequestSchema, request.params);
+    await deps.ready();
+    await dropServiceRole(deps.sql, role);
+    return reply.code(204).send();
   });
 }

@@ -1,5 +1,6 @@
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { withClient } from "@appdb/adapters/postgres/database-admin";
 import { commandLine, isAlive } from "@appdb/adapters/processes/process-identity";
 import type { ServicePodSpec } from "@appdb/contract/pod-spec";
 import { eventually } from "@appdb/testkit/eventually";
@@ -217,6 +218,22 @@ test("the connections of a service keep no database awake, its background jobs d
       code: "invalid_request",
     });
   }
+});
+
+test("a role goes with its service, as often as one asks; what was made by it stays", async () => {
+  const dsnOf = async (role: string) =>
+    (await database.ask("POST", "/v1/service-roles", { role })).json<{ dsn: string }>().dsn;
+  const gone = "svc_ffffffffffff";
+  await withClient(await dsnOf(gone), (client) => client.query("set role none; create table made_by_it (n int)"));
+  for (const _ of [1, 2]) expect((await database.ask("DELETE", `/v1/service-roles/${gone}`)).status).toBe(204);
+  expect((await database.ask("DELETE", "/v1/service-roles/postgres")).json()).toMatchObject({
+    code: "invalid_request",
+  });
+  await withClient(spec.dsn, async (client) => {
+    const { rows } = await client.query(`select rolname from pg_roles where rolname like 'svc%'`);
+    expect(rows).toEqual([{ rolname: "svc_0123456789ab" }]);
+    await client.query("drop table made_by_it");
+  });
 });
 
 test("a pod that is drained answers what is under way and what still comes, and ends by itself", async () => {

@@ -20,7 +20,7 @@ import { imageFolder } from "./database-places.ts";
 import { findRuntime } from "./database-runtime.ts";
 import { openBuilder } from "./open-builder.ts";
 import { readApplication } from "./read-application.ts";
-import { ensureServiceRole } from "./service-role.ts";
+import { dropServiceRole, ensureServiceRole } from "./service-role.ts";
 
 export interface OpenMachineDeps {
   readonly config: Pick<ServerConfig, "builds" | "database" | "gateway" | "home" | "pods" | "runtime_base">;
@@ -70,7 +70,7 @@ export async function openMachine(deps: OpenMachineDeps): Promise<Machine & Asyn
     },
     askHealth,
     askTrees,
-    ...{ askService, drainService, putKeys, ensureServiceRole },
+    ...{ askService, drainService, putKeys, dropServiceRole, ensureServiceRole },
     findRuntime: runtimeOf,
     readApplication: (input, onLine, signal) => readApplication(reading, input, onLine, signal),
     hasImage: async (org_id, hash) => readImage(imageFolder(home, org_id, hash)) !== undefined,

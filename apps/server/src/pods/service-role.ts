@@ -1,7 +1,7 @@
 import { SOLE_DATABASE } from "@appdb/adapters/postgres/cluster-template";
 import { socketDsn } from "@appdb/adapters/postgres/socket-dsn";
 import { POD_ROUTES } from "@appdb/contract/routes/pod-paths";
-import { askDocument, type PodPlace } from "./pod-client.ts";
+import { askDocument, callPod, type PodPlace } from "./pod-client.ts";
 
 const DIGITS = 12;
 
@@ -13,6 +13,13 @@ const DIGITS = 12;
 export async function ensureServiceRole(pod: PodPlace, service_id: string, signal: AbortSignal): Promise<void> {
   const { method, path } = POD_ROUTES.serviceRole;
   await askDocument(pod, { method, path, body: { role: serviceRoleOf(service_id) }, signal });
+}
+
+/** Has it removed again, once the service is gone. @throws database_not_reached; what the pod refuses it with */
+export async function dropServiceRole(pod: PodPlace, service_id: string, signal: AbortSignal): Promise<void> {
+  const { method, path } = POD_ROUTES.serviceRoleDrop;
+  const answer = await callPod(pod, { method, path: path.replace(":role", serviceRoleOf(service_id)), signal });
+  answer.resume();
 }
 
 /** How a service connects to its database's PostgreSQL, whose socket lies in this folder, once its role was made. */

@@ -78,6 +78,8 @@ export interface Machine {
   putKeys(door: ServiceDoor, snapshot: string): Promise<boolean>;
   /** Makes the role by which a service connects to its database's PostgreSQL, once that is there. @throws database_not_reached */
   ensureServiceRole(pod: PodPlace, service_id: string, signal: AbortSignal): Promise<void>;
+  /** Removes it, also when there is none. @throws database_not_reached */
+  dropServiceRole(pod: PodPlace, service_id: string, signal: AbortSignal): Promise<void>;
   /** @throws environment_failed, python_not_found */
   findRuntime(image_folder: string | undefined): Promise<FoundRuntime>;
   hasImage(org_id: string, hash: string): Promise<boolean>;

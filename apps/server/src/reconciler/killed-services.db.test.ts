@@ -43,6 +43,7 @@ test.each(chosen.map(({ verb, step }) => [verb, step] as const))(
     const seen = await service.settles(ENDS[verb]);
     const serving = verb === "update" ? [service.pod(seen.observed?.instance ?? 0)] : [];
     await eventually(() => expect(pods.running().sort()).toEqual([stage.pod, ...serving].sort()));
+    if (verb === "prune") expect(stage.machine.roles()).toEqual([]);
     expect(await service.outcomes(`service.${verb}`)).toEqual(
       verb === "update" ? ["pending", "succeeded", "pending", "succeeded"] : ["pending", "succeeded"],
     );

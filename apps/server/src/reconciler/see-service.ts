@@ -60,7 +60,7 @@ export function currentServiceOperation({ open }: Pick<SeenService, "open">): Se
 export type ServiceWork = "run" | "wake" | "tidy" | "settle" | "stop" | "sleep" | "remove";
 
 /** Databases whose PostgreSQL runs, or comes back by itself: their services are left alone meanwhile. */
-const UP: readonly DatabaseState[] = ["AVAILABLE", "UPDATING", "STARTING"];
+export const IS_UP: readonly DatabaseState[] = ["AVAILABLE", "UPDATING", "STARTING"];
 /** Those with which services start that sleep. */
 const COMES: readonly DatabaseState[] = ["AVAILABLE", "STARTING"];
 
@@ -68,7 +68,7 @@ const COMES: readonly DatabaseState[] = ["AVAILABLE", "STARTING"];
 export function chooseServiceWork(seen: Pick<SeenService, "row" | "open" | "database">): ServiceWork | undefined {
   const { database, open, row } = seen;
   if (row.is_pruned) return "remove";
-  const is_up = UP.includes(database.state);
+  const is_up = IS_UP.includes(database.state);
   switch (row.state) {
     case "DEPLOYING":
     case "STARTING":

@@ -134,9 +134,11 @@ describe("a service", () => {
     expect(stage.machine.pods.toldService(service.pod(observed?.instance ?? 0)).runtime.env).toMatchObject({
       OPENAI_API_KEY: "sk-1",
     });
+    expect(stage.machine.roles()).toEqual([service.id]);
     await service.ask("prune");
     await service.settles(undefined);
     expect(stage.machine.pods.running()).toEqual([stage.pod]);
+    expect(stage.machine.roles()).toEqual([]);
     expect(existsSync(serviceFolder(stage.machine.place, { id: service.id, database_id: stage.id }))).toBe(false);
     const { rows } = await sql`select kind, state from control.operations where kind = 'service.prune'`.execute(
       server.deps.db,

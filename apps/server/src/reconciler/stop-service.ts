@@ -1,15 +1,22 @@
 import { rm } from "node:fs/promises";
 import { notAvailable } from "@appdb/contract/control/database-advice";
+import { AppError } from "@appdb/contract/errors";
 import { endOperation } from "../control-plane/operations/run-operation.ts";
 import type { Database, Tx } from "../database/pool.ts";
+import { databasePlaces } from "../pods/database-places.ts";
+import { findPodToken } from "../pods/pod-token.ts";
 import { serviceFolder } from "../pods/service-places.ts";
 import { toFailure } from "./change-database.ts";
 import { beginService, changeService, isServiceAsSeen, type ServiceChange } from "./change-service.ts";
 import type { ReconcileDeps } from "./database-deps.ts";
+import { enqueueReconcileService } from "./jobs.ts";
 import type { WorkOutcome } from "./reconcile-database.ts";
-import { currentServiceOperation, type SeenService } from "./see-service.ts";
+import { currentServiceOperation, IS_UP, type SeenService } from "./see-service.ts";
 import { endInstance, listServicePods, retireInstances } from "./service-pods.ts";
 import { PATIENCE } from "./stop-database.ts";
+
+/** Until a database that does not answer at this moment is asked again. */
+const UNREACHED_S = 1;
 
 /** Ends the pods of a service; what runs in them is answered first. */
 export async function stopService(deps: ReconcileDeps, seen: SeenService): Promise<WorkOutcome> {
@@ -35,11 +42,15 @@ export async function sleepService(deps: ReconcileDeps, seen: SeenService): Prom
   return "moved";
 }
 
-/** Ends a service for good, with all that it left on this machine; its events stay. */
-export async function removeService(deps: ReconcileDeps, seen: SeenService): Promise<WorkOutcome> {
+/** Ends a service for good, with all that it left on this machine and in its database; its events stay. */
+export async function removeService(deps: ReconcileDeps, seen: SeenService, signal: AbortSignal): Promise<WorkOutcome> {
   if (!(await beginService(deps, seen))) return "moved";
   await endInstances(deps, seen);
   await deps.reconcileStepDone?.("service pod_stopped");
+  if (!(await dropRole(deps, seen, signal))) {
+    await enqueueReconcileService(deps.db, seen.row.id, UNREACHED_S);
+    return "later";
+  }
   await rm(serviceFolder(deps.machine.place, seen.row), PATIENCE);
   await deps.db.transaction().execute(async (tx) => {
     if (!(await isServiceAsSeen(tx, seen))) return;
@@ -50,6 +61,28 @@ export async function removeService(deps: ReconcileDeps, seen: SeenService): Pro
   });
   await deps.reconcileStepDone?.("service ended");
   return "moved";
+}
+
+/**
+ * False while the database's pod is to answer and does not. In a database that sleeps the role stays: it lets nobody in who could not come in
+ * without it, and no other service is ever called so.
+ */
+async function dropRole(
+  { db, envelope, machine }: ReconcileDeps,
+  { database, row }: SeenService,
+  signal: AbortSignal,
+): Promise<boolean> {
+  if (!IS_UP.includes(database.state)) return true;
+  const token = await findPodToken({ db, envelope }, database.id);
+  if (token === undefined) return true;
+  const { socket } = databasePlaces(machine.place, database.id);
+  try {
+    await machine.dropServiceRole({ uri: database.uri, socket, token }, row.id, signal);
+    return true;
+  } catch (error) {
+    if (error instanceof AppError && error.code === "database_not_reached") return false;
+    throw error;
+  }
 }
 
 /** Ends instances that others have taken over from, once what runs in them is answered. */

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { POD_USERS } from "@appdb/adapters/pods/pod-users";
@@ -20,6 +20,8 @@ export interface TestBuild {
 export interface TestMachine extends Machine {
   readonly pods: FakePods;
   build(build: TestBuild): void;
+  /** Ids of services whose role there is. */
+  roles(): string[];
   /** Builds that were begun. */
   builds(): number;
 }
@@ -30,6 +32,7 @@ export function createTestMachine(home: string): TestMachine {
   const runtime_base = join(home, "run");
   mkdirSync(runtime_base, { recursive: true });
   const buildFile = join(home, "build.json");
+  const roleFolder = join(home, "roles");
   const countFile = join(home, "builds");
   const count = () => (existsSync(countFile) ? Number(readFileSync(countFile, "utf8")) : 0);
   return {
@@ -40,9 +43,16 @@ export function createTestMachine(home: string): TestMachine {
     askHealth: pods.askHealth,
     askTrees: async () => [],
     ...{ askService: pods.askService, drainService: pods.drainService, putKeys: pods.putKeys },
-    async ensureServiceRole({ socket, token, uri }) {
+    async ensureServiceRole({ socket, token, uri }, service_id) {
       if ((await pods.askHealth(socket, token)) === undefined) throw notReached(uri);
+      mkdirSync(roleFolder, { recursive: true });
+      writeFileSync(join(roleFolder, service_id), "");
     },
+    async dropServiceRole({ socket, token, uri }, service_id) {
+      if ((await pods.askHealth(socket, token)) === undefined) throw notReached(uri);
+      rmSync(join(roleFolder, service_id), { force: true });
+    },
+    roles: () => (existsSync(roleFolder) ? readdirSync(roleFolder) : []),
     place: { home, runtime_base },
     template_folder: join(home, "template"),
     postgres_bin: "/nowhere/bin",

@@ -25,6 +25,8 @@ export const POD_ROUTES = {
   rowInsert: { method: "POST", path: "/v1/tables/:table/rows" },
   /** `{role}` -> `{dsn}`: makes a role of PostgreSQL for a service if there is none, and says how it connects. */
   serviceRole: { method: "POST", path: "/v1/service-roles" },
+  /** 204; removes the role of a service that is gone, also when there is none. What it owned is the owner's from then on. */
+  serviceRoleDrop: { method: "DELETE", path: "/v1/service-roles/:role" },
   /** Ends the pod in order; answers before it is gone. */
   stop: { method: "POST", path: "/v1/stop" },
 } as const;
