@@ -1,6 +1,8 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { findLockOwner } from "@appdb/adapters/processes/numbered-lock";
+import { identifyProcess } from "@appdb/adapters/processes/process-identity";
 import { createTestDatabase, type TestDatabase } from "@appdb/testkit/test-database";
 import { startTestPostgres } from "@appdb/testkit/test-postgres";
 import pg from "pg";
@@ -105,6 +107,8 @@ describe("with a PostgreSQL of its own", () => {
         cookie = again.headers.getSetCookie()[0]?.split(";")[0] ?? "";
         server.kill("SIGTERM");
         expect(await server.ended()).toBe(0);
+        // it prints what its gateway logs, to the end of that
+        expect(server.output()).toContain('"msg":"the gateway stops"');
         expect(existsSync(join(home, "server.json"))).toBe(false);
         expect(server.output().split("setup?token=")).toHaveLength(2);
       }
@@ -148,6 +152,62 @@ describe("over a PostgreSQL that somebody else runs", () => {
     const port = readFileSync(join(home, "two/server/port"), "utf8").trim();
     const whoami = await send(`http://127.0.0.1:${port}`, "GET", "/v1/whoami", cookie);
     expect(await whoami.json()).toMatchObject({ email: "ann@example.com" });
+    await using alone = runProcess({ ...env, SERVICE_ROLES: "gateway", SERVICE_HOME: join(home, "alone") });
+    const at = await alone.printed(/"url":"(http:[^"]+)"/);
+    expect(await (await send(at, "GET", "/ready", "")).json()).toEqual({ status: "ready" });
+    expect(await (await send(at, "GET", "/metrics", "")).text()).toContain("appdb_gateway_in_flight 0");
+    expect((await send(at, "GET", "/about", "")).status).toBe(404);
+  });
+
+  test("has a gateway beside it that neither ends with the other: it is started again, and found by the next server", async () => {
+    database = await createTestDatabase();
+    const env = { SERVICE_HOME: home, SERVICE_DATABASE_URL: database.dsn, SERVICE_PODS: "process" };
+    const gateway = () => findLockOwner(join(home, "server", "locks"), "gateway.")?.pid;
+    const isOver = (pid: number) => identifyProcess(pid) === undefined;
+    let last: number;
+    {
+      await using server = runProcess(env);
+      const url = await address(server);
+      const first = gateway() ?? 0;
+      process.kill(first, "SIGKILL");
+      const health = async () => await (await send(url, "GET", "/health", "")).json();
+      await expect.poll(health).toMatchObject({ problems: [expect.stringContaining("no service is served")] });
+      await expect.poll(health).toEqual({ status: "ok" });
+      expect(server.output()).toMatch(/"signal":"SIGKILL".*"the gateway has ended; it is started again"/);
+      last = gateway() ?? 0;
+      const metrics = await (await send(url, "GET", "/metrics", "")).text();
+      for (const line of ["appdb_gateway_up 1", "appdb_gateway_in_flight 0"]) expect(metrics).toContain(line);
+      const names = [...metrics.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name);
+      expect(names).toHaveLength(new Set(names).size);
+      server.kill("SIGKILL");
+      await server.ended();
+    }
+    {
+      await using server = runProcess(env);
+      await address(server);
+      expect(gateway()).toBe(last);
+      server.kill("SIGKILL");
+      await server.ended();
+    }
+    await using server = runProcess({ ...env, SERVICE_ACCESS_LOG: "all", SERVICE_KEEP_PODS: "1" });
+    await address(server);
+    expect(isOver(last), "a gateway with other settings goes on").toBe(true);
+    last = gateway() ?? 0;
+    server.kill("SIGTERM");
+    expect(await server.ended()).toBe(0);
+    expect(isOver(last), "the gateway of pods that are kept has ended").toBe(false);
+    // it may write into it just now
+    rmSync(home, { recursive: true, maxRetries: 5 });
+    await expect.poll(() => isOver(last), { timeout: 10_000 }).toBe(true);
+  }, 60_000);
+
+  test("does not start where its gateway cannot, and says why", async () => {
+    database = await createTestDatabase();
+    const tls = { SERVICE_TLS_CERT: join(home, "none.pem"), SERVICE_TLS_KEY: join(home, "none.key") };
+    const roles = { SERVICE_ROLES: "control-plane,gateway", SERVICE_DOMAIN: "apps.example.com" };
+    await using server = runProcess({ SERVICE_HOME: home, SERVICE_DATABASE_URL: database.dsn, ...roles, ...tls });
+    expect(await server.ended()).toBe(1);
+    expect(server.output()).toMatch(/error: .*none\.pem/);
   });
 
   test("ends the requests that are under way when it stops, and takes no more", async () => {

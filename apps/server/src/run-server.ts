@@ -102,7 +102,9 @@ export async function runServer(watched: Pick<ReconcilerDeps, "reconcileStepDone
     log.info({ reason }, "the server stops");
   } finally {
     if (config.roles.includes("control-plane")) removeRunning(home);
-    await gateway?.[Symbol.asyncDispose]();
+    // pods that are kept are served
+    if (config.pods.are_kept) gateway?.leave();
+    else await gateway?.[Symbol.asyncDispose]();
     await reconciler?.stop(config.pods.are_kept ? "keep pods" : "end pods");
     await app.close();
     mail?.close();

@@ -9,10 +9,10 @@ export type AboutGateway = z.output<typeof aboutSchema>;
 
 const ASK_MS = 1_000;
 
-/** Who serves at the socket; undefined when nobody answers within a second. */
+/** Who serves at the socket; undefined when nobody answers within a second, or only a gateway of another version. */
 export async function askAbout(socket: string): Promise<AboutGateway | undefined> {
   const said = await ask(socket, "/about");
-  return said === undefined ? undefined : aboutSchema.parse(JSON.parse(said));
+  return said === undefined ? undefined : aboutSchema.safeParse(JSON.parse(said)).data;
 }
 
 /** Its metrics as Prometheus reads them; undefined when nobody answers within a second. */

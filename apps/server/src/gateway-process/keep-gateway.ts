@@ -39,6 +39,8 @@ export interface KeptGateway extends AsyncDisposable {
   /** Empty while it does not run. */
   metrics(): Promise<string>;
   problems(): Promise<readonly string[]>;
+  /** Leaves it to the next server of the home, in place of its end. */
+  leave(): void;
 }
 
 /**
@@ -68,8 +70,9 @@ export function keepGateway(deps: KeepGatewayDeps): KeptGateway {
     has_served = true;
     tellReady();
   };
-  const runOne = async (): Promise<EndedGateway | undefined> => {
-    const left = await adoptGateway({ locks, socket, digest, log });
+  const runOne = async () => {
+    // later it is another server's of this home: two that end each other's would not stop
+    const left = await adoptGateway({ locks, socket, digest, may_end: !has_served, log });
     if (stopping.signal.aborted && left === undefined) return undefined;
     const running = left ?? startGateway(program, env);
     current = running.process;
@@ -80,17 +83,18 @@ export function keepGateway(deps: KeepGatewayDeps): KeptGateway {
     is_ready = false;
     current = undefined;
     await printed;
-    return ended;
+    return { ended, is_ours: left === undefined };
   };
   const keep = async () => {
     let quick_ends = 0;
     while (!stopping.signal.aborted) {
       const began = performance.now();
-      const ended = await runOne();
-      if (ended === undefined || stopping.signal.aborted) return;
+      const one = await runOne();
+      if (one === undefined || stopping.signal.aborted) return;
+      const { ended, is_ours } = one;
       const cause = toStartError(ended);
       // another server's, which has begun meanwhile, is looked at again
-      if (!has_served && cause.code !== "daemon_busy") throw cause;
+      if (!has_served && is_ours && cause.code !== "daemon_busy") throw cause;
       if (performance.now() - began > LONG_ENOUGH_MS) quick_ends = 0;
       const pause_ms = restartPause(quick_ends);
       quick_ends += 1;
@@ -102,7 +106,10 @@ export function keepGateway(deps: KeepGatewayDeps): KeptGateway {
   const end = async () => {
     if (current !== undefined) await endProcess(current, END_STEPS);
   };
-  const kept = keep();
+  const kept = keep().catch((error: unknown) => {
+    if (!has_served) throw error;
+    log.error({ err: error }, "the gateway is not started again");
+  });
   const late = sleep(READY_MS, undefined, { ref: false }).then(() => {
     if (!has_served) log.warn({}, "the gateway does not serve yet; the server goes on without");
   });
@@ -120,6 +127,10 @@ export function keepGateway(deps: KeepGatewayDeps): KeptGateway {
     isReady: () => is_ready,
     metrics: async () => (is_ready ? ((await askMetrics(socket)) ?? "") : ""),
     problems: async () => (is_ready ? (await askAbout(socket))?.problems : undefined) ?? [DOWN],
+    leave() {
+      stopping.abort();
+      stopped ??= Promise.resolve();
+    },
     [Symbol.asyncDispose]: () => (stopped ??= stop()),
   };
 }
@@ -148,7 +159,7 @@ async function printLog(running: RunningGateway, socket: string, tellServes: () 
   tellServes();
   while (!has_ended) {
     await followLog(socket, (lines) => process.stdout.write(lines));
-    if (!has_ended) await sleep(FOLLOW_AGAIN_MS);
+    if (!has_ended) await Promise.race([running.ended, sleep(FOLLOW_AGAIN_MS)]);
   }
 }
 

@@ -1,6 +1,5 @@
-import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { tryLock } from "@appdb/adapters/processes/numbered-lock";
+import { findLockOwner, tryLock } from "@appdb/adapters/processes/numbered-lock";
 import { appError } from "@appdb/contract/errors";
 import { VERSION } from "@appdb/contract/version";
 import { readServerConfig, SERVER_PATHS } from "../config.ts";
@@ -19,7 +18,7 @@ import { digestGateway } from "./settings-digest.ts";
 
 /** Requests ask nothing of PostgreSQL; what changes is read by few. */
 const CONNECTIONS = 4;
-const LOOK_MS = 5_000;
+const LOOK_MS = 2_000;
 
 /**
  * Runs the gateway that a server has started, until SIGTERM or SIGINT or until its home is gone. What it logs is printed by the server.
@@ -60,12 +59,13 @@ function lockGateway(home: string): void {
   });
 }
 
-/** A home that was removed has nobody left who would end its gateway. */
+/** A home that was removed has nobody left who would end its gateway: its lock is gone with it, whatever is written there still. */
 function watchHome(home: string): Disposable & { readonly noticed: Promise<string> } {
+  const locks = join(home, SERVER_PATHS.locks);
   let timer: NodeJS.Timeout | undefined;
   const noticed = new Promise<string>((resolve) => {
     timer = setInterval(() => {
-      if (!existsSync(join(home, "server"))) resolve("its home is gone");
+      if (findLockOwner(locks, GATEWAY_LOCK)?.pid !== process.pid) resolve("its home is gone");
     }, LOOK_MS);
   });
   return { noticed, [Symbol.dispose]: () => clearInterval(timer) };

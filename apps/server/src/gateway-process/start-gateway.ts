@@ -38,20 +38,22 @@ export interface FindGatewayInput {
   readonly locks: string;
   readonly socket: string;
   readonly digest: string;
+  /** Another one than ours would be is ended. */
+  readonly may_end: boolean;
   readonly log: Logger;
 }
 
-/** The gateway that a former server of the home left, when it does what ours would; any other one is ended. */
+/** The gateway that a former server of the home left, when it does what ours would; any other one is ended first. */
 export async function adoptGateway(input: FindGatewayInput): Promise<RunningGateway | undefined> {
-  const { digest, log, socket } = input;
+  const { digest, log, may_end, socket } = input;
   const owner = findLockOwner(input.locks, GATEWAY_LOCK);
   if (owner === undefined) return undefined;
   const about = await askAbout(socket);
-  if (about?.pid === owner.pid && about.digest === digest) {
-    log.info({ gateway: owner.pid }, "the gateway that was left goes on");
+  if (!may_end || (about?.pid === owner.pid && about.digest === digest)) {
+    log.info({ gateway: owner.pid }, "the gateway that runs already goes on");
     return { process: owner, ended: watchEnd(owner) };
   }
-  log.info({ gateway: owner.pid }, "the gateway that was left is another one: it is ended");
+  log.info({ gateway: owner.pid }, "the gateway that runs already is another one than this server's: it is ended");
   await endProcess(owner, END_STEPS);
   return undefined;
 }
