@@ -15,7 +15,10 @@ const GROUPS: readonly (readonly [heading: string, settings: Partial<Record<Serv
     "The server",
     {
       SERVICE_HOME: { meaning: "folder in which everything lies; not in server.toml", usual: "`~/.service`" },
-      SERVICE_ROLES: { meaning: "what this process does, of several on one database" },
+      SERVICE_ROLES: {
+        meaning:
+          "what this server does, of several on one database; `gateway` beside others is a process that it starts, alone it is this one",
+      },
       SERVICE_HOST: { meaning: "address to listen at; another than this machine's own asks for `SERVICE_PUBLIC_URL`" },
       SERVICE_PORT: { meaning: "port to listen at; 0 chooses one, which the home keeps" },
       SERVICE_PUBLIC_URL: {
@@ -102,7 +105,7 @@ const GROUPS: readonly (readonly [heading: string, settings: Partial<Record<Serv
       },
       SERVICE_KEEP_PODS: {
         meaning:
-          "1: pods go on when the server is told to stop, and its next start finds them; one that is killed leaves them in any case",
+          "1: pods and the gateway go on when the server is told to stop, and its next start finds them; one that is killed leaves them in any case",
       },
       SERVICE_UNDELETE_DAYS: { unit: "days", meaning: "in which a deleted database can be undeleted" },
     },

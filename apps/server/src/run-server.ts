@@ -11,7 +11,6 @@ import { controlFormat, migrate, readMigrations } from "./database/migrate.ts";
 import { type Database, openDatabase } from "./database/pool.ts";
 import { openPostgres } from "./database/postgres.ts";
 import { addGatewayMetrics, keepGateway } from "./gateway-process/keep-gateway.ts";
-import { serveGatewayAlone } from "./gateway-process/serve-alone.ts";
 import { findSecret, lockHome, openHome, openSecret, removeRunning, writeRunning } from "./home.ts";
 import { listenAsConfigured } from "./http/listen.ts";
 import { type Dashboard, findDashboard, readDashboard } from "./http/static.ts";
@@ -44,6 +43,7 @@ export async function runServer(watched: Pick<ReconcilerDeps, "reconcileStepDone
   await using database = openDatabase(postgres.dsn, log);
   // a gateway alone starts while PostgreSQL is down: its tables are the control plane's to make
   if (config.roles.every((role) => role === "gateway")) {
+    const { serveGatewayAlone } = await import("./gateway-process/serve-alone.ts");
     return await serveGatewayAlone({ config, database, log, stopped });
   }
   await migrate(database.pool, migrations, log);
