@@ -1,5 +1,6 @@
 import { createPublicKey, type KeyObject } from "node:crypto";
 import { createKeyVerifier, type KeyVerifier, type Verified } from "@appdb/adapters/keys/key-verifier";
+import { withinTime } from "@appdb/adapters/processes/within-time";
 import type { Logger } from "@appdb/engine/ports";
 import type { KeySnapshots } from "../control-plane/keys/key-snapshots.ts";
 import type { KeptState } from "./kept-state.ts";
@@ -122,15 +123,6 @@ function follow({ snapshots, log, kept }: DatabaseKeysDeps, database: RoutedData
       stopFollowing?.();
     },
   };
-}
-
-async function withinTime(work: Promise<void>, most_ms: number): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const over = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, most_ms);
-  });
-  await Promise.race([work, over]);
-  clearTimeout(timer);
 }
 
 function verifierOf(public_key: KeyObject, organization: string, database: string): KeyVerifier {

@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { withinTime } from "@appdb/adapters/processes/within-time";
 import type { Logger } from "@appdb/engine/ports";
 import { sql } from "kysely";
 import type { Database } from "../database/pool.ts";
@@ -90,9 +91,7 @@ export function createTraffic({ db, log, now = Date.now }: TrafficDeps): Traffic
     write: writeNext,
     async [Symbol.asyncDispose]() {
       clearInterval(timer);
-      let over: NodeJS.Timeout | undefined;
-      await Promise.race([writeNext(), new Promise((resolve) => (over = setTimeout(resolve, LAST_MS)))]);
-      clearTimeout(over);
+      await withinTime(writeNext(), LAST_MS);
     },
   };
 }

@@ -20,6 +20,7 @@ import {
   TraceIdRatioBasedSampler,
   TracerProvider,
 } from "@opentelemetry/sdk-trace";
+import { withinTime } from "../processes/within-time.ts";
 
 /** Where traces go; nobody traces unless an address is set. */
 export interface TraceSettings {
@@ -94,13 +95,9 @@ export function createOtlpTracer(input: OtlpTracerInput, log: Logger): RequestTr
   return {
     begin: (request) => beginTrace(tracer, request, role),
     async [Symbol.asyncDispose]() {
-      let timer: NodeJS.Timeout | undefined;
-      const over = new Promise<void>((resolve) => {
-        timer = setTimeout(resolve, LAST_EXPORT_MS);
-      });
       // an export that fails was said by sayFailures
-      await Promise.race([provider.shutdown().catch(() => undefined), over]);
-      clearTimeout(timer);
+      const ended = provider.shutdown().catch(() => undefined);
+      await withinTime(ended, LAST_EXPORT_MS);
     },
   };
 }
