@@ -21,7 +21,10 @@ export function createLogLines(): LogLines {
     write(line) {
       for (const reader of readers) {
         if (reader.writableLength < MOST_UNREAD) reader.write(line);
-        else reader.destroy();
+        else {
+          readers.delete(reader);
+          reader.destroy();
+        }
       }
       if (readers.size > 0) return;
       kept.push(line);
