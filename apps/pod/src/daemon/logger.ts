@@ -29,9 +29,16 @@ export type RequestLog = (fields: Readonly<Record<string, unknown>>) => void;
  * three times as long: what is told here is to be free of secrets.
  */
 export function createRequestLog(file: RotatingFile, who: LogWriter = {}): RequestLog {
-  const { pid } = process;
+  const writer = JSON.stringify({ pid: process.pid, ...who }).slice(1, -1);
+  let at = Number.NaN;
+  let time = "";
   return (fields) => {
-    const line = { level: "info", time: new Date().toISOString(), pid, ...who, ...fields, msg: "request" };
-    file.writeSoon(`${JSON.stringify(line)}\n`);
+    const now = Date.now();
+    // under load many lines are of one millisecond, and to write a time costs as much as the rest of a line
+    if (now !== at) time = new Date(now).toISOString();
+    at = now;
+    const told = JSON.stringify(fields).slice(1, -1);
+    const more = told === "" ? "" : `,${told}`;
+    file.writeSoon(`{"level":"info","time":"${time}",${writer}${more},"msg":"request"}\n`);
   };
 }

@@ -48,7 +48,7 @@ async function serveService(spec: ServicePodSpec, log: Logger, logRequest: Reque
   });
   const keys = openServiceKeys(spec, log);
   const traffic = new Traffic(createSteadyClock());
-  const metrics = await createRequestMetrics(() => traffic.in_flight);
+  const metrics = createRequestMetrics(() => traffic.in_flight);
   const lifecycle: { state: ServicePodHealth["state"] } = { state: "starting" };
   let stats: WorkingService["stats"] = () => undefined;
   const api = createServiceApi({

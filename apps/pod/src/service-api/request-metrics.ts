@@ -2,6 +2,7 @@ import type { MetricsPage } from "../http/service-metrics.ts";
 
 /** From what a small insert takes to what a model does. */
 const BUCKETS_S = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
+const CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8";
 
 export interface EndedRequest {
   readonly method: string;
@@ -14,42 +15,75 @@ export interface EndedRequest {
 /** Counts the requests of a service by route. */
 export interface RequestMetrics {
   observe(request: EndedRequest): void;
-  print(): Promise<MetricsPage>;
+  print(): MetricsPage;
 }
 
-/** Makes counters of requests and of their durations, in the words of Prometheus. */
-export async function createRequestMetrics(in_flight: () => number): Promise<RequestMetrics> {
-  const { Counter, Gauge, Histogram, Registry } = await import("prom-client");
-  const registry = new Registry();
-  const registers = [registry];
-  const total = new Counter({
-    name: "appdb_requests_total",
-    help: "Requests that were answered, by what was answered.",
-    labelNames: ["method", "route", "status"],
-    registers,
-  });
-  const seconds = new Histogram({
-    name: "appdb_request_seconds",
-    help: "From a request's head to the end of its answer.",
-    labelNames: ["method", "route"],
-    buckets: BUCKETS_S,
-    registers,
-  });
-  new Gauge({
-    name: "appdb_requests_in_flight",
-    help: "Requests that are under way.",
-    registers,
-    collect() {
-      this.set(in_flight());
-    },
-  });
+/** Requests of one method to one route. */
+interface Counted {
+  readonly statuses: Map<number, number>;
+  /** Each counts what took no longer than its bound and longer than the one before; the last one what took longer than all. */
+  readonly buckets: number[];
+  seconds: number;
+}
+
+/**
+ * Counts requests and their durations, and writes them in the words of Prometheus. Its client would make one text of all labels
+ * to find a number, twice for each request, which costs a tenth of what a short insert does.
+ */
+export function createRequestMetrics(in_flight: () => number): RequestMetrics {
+  const routes = new Map<string, Map<string, Counted>>();
   return {
-    observe({ method, route, status, seconds: taken }) {
+    observe({ method, route, status, seconds }) {
       // paths that nobody declared are without end, and would each be a series
-      const labels = { method, route: route ?? "none" };
-      total.inc({ ...labels, status });
-      seconds.observe(labels, taken);
+      const counted = countedOf(routes, route ?? "none", method);
+      counted.statuses.set(status, (counted.statuses.get(status) ?? 0) + 1);
+      counted.seconds += seconds;
+      let bucket = 0;
+      while (seconds > (BUCKETS_S[bucket] ?? Number.POSITIVE_INFINITY)) bucket += 1;
+      counted.buckets[bucket] = (counted.buckets[bucket] ?? 0) + 1;
     },
-    print: async () => ({ text: await registry.metrics(), content_type: registry.contentType }),
+    print: () => ({ text: `${printLines(routes, in_flight()).join("\n")}\n`, content_type: CONTENT_TYPE }),
   };
+}
+
+function countedOf(routes: Map<string, Map<string, Counted>>, route: string, method: string): Counted {
+  const methods = routes.get(route) ?? new Map<string, Counted>();
+  const known = methods.get(method);
+  if (known !== undefined) return known;
+  const counted = { statuses: new Map(), buckets: new Array(BUCKETS_S.length + 1).fill(0), seconds: 0 };
+  routes.set(route, methods.set(method, counted));
+  return counted;
+}
+
+function printLines(routes: ReadonlyMap<string, ReadonlyMap<string, Counted>>, in_flight: number): string[] {
+  const totals: string[] = [];
+  const durations: string[] = [];
+  for (const [route, methods] of routes) {
+    for (const [method, { buckets, seconds, statuses }] of methods) {
+      const labels = `method="${quoted(method)}",route="${quoted(route)}"`;
+      for (const [status, count] of statuses) {
+        totals.push(`appdb_requests_total{${labels},status="${status}"} ${count}`);
+      }
+      let count = 0;
+      for (const [at, more] of buckets.entries()) {
+        count += more;
+        durations.push(`appdb_request_seconds_bucket{le="${BUCKETS_S[at] ?? "+Inf"}",${labels}} ${count}`);
+      }
+      durations.push(`appdb_request_seconds_sum{${labels}} ${seconds}`);
+      durations.push(`appdb_request_seconds_count{${labels}} ${count}`);
+    }
+  }
+  return [
+    ...["# HELP appdb_requests_total Requests that were answered, by what was answered."],
+    ...["# TYPE appdb_requests_total counter", ...totals, ""],
+    ...["# HELP appdb_request_seconds From a request's head to the end of its answer."],
+    ...["# TYPE appdb_request_seconds histogram", ...durations, ""],
+    ...["# HELP appdb_requests_in_flight Requests that are under way."],
+    ...["# TYPE appdb_requests_in_flight gauge", `appdb_requests_in_flight ${in_flight}`],
+  ];
+}
+
+/** As the value of a label is written. */
+function quoted(text: string): string {
+  return text.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n");
 }
