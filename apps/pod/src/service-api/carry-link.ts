@@ -25,14 +25,19 @@ const CLIENT_GONE = 499;
 /** Carries requests of the gateway's, which has asked for their keys, to the very routes that HTTP reaches. */
 export class LinkCarrier {
   readonly about: LinkAbout;
-  readonly #routes: ReadonlyMap<string, CompiledRoute>;
+  /** By method and path. */
+  readonly #routes = new Map<string, Map<string, CompiledRoute>>();
   readonly #deps: CarryLinkDeps;
 
   constructor(routes: readonly CompiledRoute[], body_bytes: number, deps: CarryLinkDeps) {
     // a service whose bodies are bounded more tightly says so by HTTP
     const linked = body_bytes < LINK_BODY_BYTES ? [] : routes.filter(isLinked);
-    this.#routes = new Map(linked.map((route) => [`${route.method} ${route.path}`, route]));
-    this.about = { routes: [...this.#routes.keys()] };
+    for (const route of linked) {
+      const { method, path } = route;
+      const of_method = this.#routes.get(method) ?? new Map<string, CompiledRoute>();
+      this.#routes.set(method, of_method.set(path, route));
+    }
+    this.about = { routes: linked.map(({ method, path }) => `${method} ${path}`) };
     this.#deps = deps;
   }
 
@@ -42,44 +47,50 @@ export class LinkCarrier {
     const { body, caller, headers, id, method, path, search } = request;
     const started_at = performance.now();
     traffic.begin();
-    const ended = (status: number) => {
-      traffic.end();
-      this.#tell(request, route, status, performance.now() - started_at);
-    };
-    const route = this.#routes.get(`${method} ${path}`);
-    const answer =
-      route === undefined
-        ? answerError(noRoute(method, path), id, this.#deps.log)
-        : await route.handle({
-            ...{ body, search, headers, id },
-            ...(caller === null ? {} : { caller: caller.id }),
-            ...(route.takes_signal ? { signal: asked.signal } : {}),
-          });
-    return toLinkAnswer(answer, ended, asked);
+    const route = this.#routes.get(method)?.get(path);
+    if (route === undefined) {
+      const answer = answerError(noRoute(method, path), id, this.#deps.log);
+      return this.#toLinkAnswer(answer, { request, route, asked, started_at });
+    }
+    const signal = route.takes_signal ? asked.signal : undefined;
+    const answer = await route.handle({ body, search, headers, id, caller: caller?.id, signal });
+    return this.#toLinkAnswer(answer, { request, route, asked, started_at });
   }
 
-  #tell({ caller, id, method, path }: LinkRequest, route: CompiledRoute | undefined, status: number, ms: number): void {
-    const { logRequest, metrics } = this.#deps;
+  #toLinkAnswer(answer: RouteAnswer, carried: Carried): LinkAnswer {
+    const { body, more_headers, status } = answer;
+    const headers: string[] = [];
+    for (const name in answer.headers) headers.push(name, answer.headers[name] ?? "");
+    if (more_headers !== undefined) for (const [name, value] of more_headers) headers.push(name, value);
+    if (typeof body === "string" || Buffer.isBuffer(body)) {
+      this.#ended(carried, status);
+      return { status, headers, body: typeof body === "string" ? Buffer.from(body) : body };
+    }
+    const ended = () => this.#ended(carried, carried.asked.is_gone ? CLIENT_GONE : status);
+    return { status, headers, body: toBytes(body, ended) };
+  }
+
+  #ended({ request, route, started_at }: Carried, status: number): void {
+    const { logRequest, metrics, traffic } = this.#deps;
+    const { caller, id, method, path } = request;
+    traffic.end();
+    const ms = performance.now() - started_at;
     logRequest({ req: id, method, route: path, status, ms: Math.round(ms * 10) / 10, key: caller?.name });
     metrics.observe({ method, route: route?.path ?? null, status, seconds: ms / 1_000 });
   }
 }
 
+/** A request on its way. */
+interface Carried {
+  readonly request: LinkRequest;
+  readonly route: CompiledRoute | undefined;
+  readonly asked: LinkAsked;
+  readonly started_at: number;
+}
+
 /** Those whose whole request is known by method, path, head and a short body of JSON. */
 function isLinked({ method, path, streams, takes_any_body }: CompiledRoute): boolean {
   return method !== "ANY" && takes_any_body !== true && streams?.[0] !== "*" && !/[{*]/.test(path);
-}
-
-function toLinkAnswer(answer: RouteAnswer, ended: (status: number) => void, asked: LinkAsked): LinkAnswer {
-  const { body, more_headers = [], status } = answer;
-  const headers: string[] = [];
-  for (const name in answer.headers) headers.push(name, answer.headers[name] ?? "");
-  for (const [name, value] of more_headers) headers.push(name, value);
-  if (typeof body === "string" || Buffer.isBuffer(body)) {
-    ended(status);
-    return { status, headers, body: typeof body === "string" ? Buffer.from(body) : body };
-  }
-  return { status, headers, body: toBytes(body, () => ended(asked.is_gone ? CLIENT_GONE : status)) };
 }
 
 async function* toBytes(pieces: AsyncIterable<Uint8Array | string>, ended: () => void): AsyncGenerator<Uint8Array> {

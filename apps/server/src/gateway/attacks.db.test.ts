@@ -176,11 +176,11 @@ describe("a pod that answers what is no answer", () => {
       const writer = new FrameWriter(socket);
       socket.on("error", () => undefined);
       socket.on("data", (chunk: Buffer) => {
-        for (const { kind } of reader.read(chunk)) {
+        reader.read(chunk, (kind) => {
           const hello = { version: LINK_VERSIONS[0], about: { routes: ["POST /docs"] } };
           if (kind === KIND.hello) writer.send(KIND.hello, 0, Buffer.from(JSON.stringify(hello)));
           else if (kind === KIND.request) socket.write(Buffer.concat([Buffer.from([255, 255]), randomBytes(4_096)]));
-        }
+        });
       });
     }).listen(service.pod.places.link_socket);
     closing.push(async () => {

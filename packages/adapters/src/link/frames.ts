@@ -24,49 +24,51 @@ export const KIND = {
 } as const;
 export type Kind = (typeof KIND)[keyof typeof KIND];
 
-export interface Frame {
-  readonly kind: number;
-  readonly request: number;
-  /** Of the reader's memory: it stays what it is. */
-  readonly payload: Buffer;
-}
+/** Takes a frame. `payload` is of the reader's memory: it stays what it is. */
+export type TakeFrame = (kind: number, request: number, payload: Buffer) => void;
 
 /** Length, kind and number. */
 const HEAD_BYTES = 9;
 /** What of the length counts. */
 const COUNTED = 5;
 
-/** Takes frames out of what comes, however it was cut. @throws Error for what no end of a link sends */
+/** Takes frames out of what comes, however it was cut. */
 export class FrameReader {
   #parts: Buffer[] = [];
   #bytes = 0;
   #needed = HEAD_BYTES;
 
-  *read(chunk: Buffer): Generator<Frame> {
-    this.#parts.push(chunk);
-    this.#bytes += chunk.length;
-    if (this.#bytes < this.#needed) return;
-    const all = this.#parts.length === 1 ? chunk : Buffer.concat(this.#parts, this.#bytes);
+  /** @throws Error for what no end of a link sends, what `take` throws: nothing is to be read behind it */
+  read(chunk: Buffer, take: TakeFrame): void {
+    let all = chunk;
+    if (this.#bytes > 0) {
+      this.#parts.push(chunk);
+      this.#bytes += chunk.length;
+      if (this.#bytes < this.#needed) return;
+      all = Buffer.concat(this.#parts, this.#bytes);
+    }
     let at = 0;
     this.#needed = HEAD_BYTES;
     while (all.length - at >= HEAD_BYTES) {
       const length = all.readUInt32BE(at);
       if (length < COUNTED || length > FRAME_BYTES) throw new Error(`a frame of ${length} bytes`);
-      if (all.length - at < 4 + length) {
+      const end = at + 4 + length;
+      if (all.length < end) {
         this.#needed = 4 + length;
         break;
       }
-      const payload = all.subarray(at + HEAD_BYTES, at + 4 + length);
-      yield { kind: all[at + 4] ?? 0, request: all.readUInt32BE(at + 5), payload };
-      at += 4 + length;
+      take(all[at + 4] ?? 0, all.readUInt32BE(at + COUNTED), all.subarray(at + HEAD_BYTES, end));
+      at = end;
     }
-    this.#parts = at === all.length ? [] : [all.subarray(at)];
     this.#bytes = all.length - at;
+    this.#parts = this.#bytes === 0 ? [] : [all.subarray(at)];
   }
 }
 
 /** Frames are written into pieces of memory of this size, one after the other; a longer one has its own. */
 const CHUNK_BYTES = 65_536;
+/** Of UTF-8, for each unit of a text. */
+const MOST_BYTES = 3;
 const NOTHING = Buffer.alloc(0);
 
 /** Writes frames to a socket: those of one turn of the event loop together. */
@@ -94,44 +96,55 @@ export class FrameWriter {
   }
 
   send(kind: Kind, request: number, payload: Buffer = NOTHING): void {
-    this.#begin(kind, request, payload.length);
-    this.#at += payload.copy(this.#chunk, this.#at);
+    const begins_at = this.#begin(HEAD_BYTES + payload.length);
+    this.#end(kind, request, begins_at, begins_at + HEAD_BYTES + payload.copy(this.#chunk, begins_at + HEAD_BYTES));
   }
 
   /** A head of JSON, its length before it, and a body. */
   sendHead(kind: Kind, request: number, head: unknown, body: Buffer): void {
     const json = JSON.stringify(head);
-    const head_bytes = Buffer.byteLength(json);
-    this.#begin(kind, request, 4 + head_bytes + body.length);
-    this.#at = this.#chunk.writeUInt32BE(head_bytes, this.#at);
-    this.#at += this.#chunk.write(json, this.#at);
-    this.#at += body.copy(this.#chunk, this.#at);
+    // how long it is shows once it is written
+    const begins_at = this.#begin(HEAD_BYTES + 4 + json.length * MOST_BYTES + body.length);
+    const head_at = begins_at + HEAD_BYTES + 4;
+    const head_bytes = this.#chunk.write(json, head_at);
+    this.#chunk.writeUInt32BE(head_bytes, begins_at + HEAD_BYTES);
+    const body_at = head_at + head_bytes;
+    this.#end(kind, request, begins_at, body_at + body.copy(this.#chunk, body_at));
   }
 
   flush(): void {
     if (this.#at === this.#from) return;
-    this.#full.push(this.#chunk.subarray(this.#from, this.#at));
+    const last = this.#chunk.subarray(this.#from, this.#at);
     this.#from = this.#at;
     const parts = this.#full;
-    this.#full = [];
-    if (this.#socket.destroyed) return;
-    this.#socket.cork();
-    for (const part of parts) this.#socket.write(part);
-    this.#socket.uncork();
+    if (this.#socket.destroyed) this.#full = [];
+    else if (parts.length === 0) this.#socket.write(last);
+    else {
+      this.#full = [];
+      this.#socket.cork();
+      for (const part of parts) this.#socket.write(part);
+      this.#socket.write(last);
+      this.#socket.uncork();
+    }
   }
 
-  /** Makes room for a whole frame and writes what it begins with. */
-  #begin(kind: Kind, request: number, payload_bytes: number): void {
-    const bytes = HEAD_BYTES + payload_bytes;
-    if (this.#chunk.length - this.#at < bytes) {
+  /** Makes room for a whole frame and says where it begins. */
+  #begin(most_bytes: number): number {
+    if (this.#chunk.length - this.#at < most_bytes) {
       if (this.#at > this.#from) this.#full.push(this.#chunk.subarray(this.#from, this.#at));
-      this.#chunk = Buffer.allocUnsafeSlow(Math.max(CHUNK_BYTES, bytes));
+      this.#chunk = Buffer.allocUnsafeSlow(Math.max(CHUNK_BYTES, most_bytes));
       this.#from = 0;
       this.#at = 0;
     }
-    this.#at = this.#chunk.writeUInt32BE(COUNTED + payload_bytes, this.#at);
-    this.#at = this.#chunk.writeUInt8(kind, this.#at);
-    this.#at = this.#chunk.writeUInt32BE(request, this.#at);
+    return this.#at;
+  }
+
+  /** Writes what a frame begins with before what was written of it. */
+  #end(kind: Kind, request: number, begins_at: number, ends_at: number): void {
+    this.#chunk.writeUInt32BE(ends_at - begins_at - 4, begins_at);
+    this.#chunk.writeUInt8(kind, begins_at + 4);
+    this.#chunk.writeUInt32BE(request, begins_at + COUNTED);
+    this.#at = ends_at;
     if (this.#is_due) return;
     this.#is_due = true;
     setImmediate(this.#flushDue);

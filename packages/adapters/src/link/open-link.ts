@@ -1,7 +1,7 @@
 import type { Duplex } from "node:stream";
 import type { Logger } from "@appdb/engine/ports";
 import type { Secret } from "../secret.ts";
-import { type Frame, FrameReader, FrameWriter, KIND, numberOf, splitHead } from "./frames.ts";
+import { FrameReader, FrameWriter, KIND, numberOf, splitHead, type TakeFrame } from "./frames.ts";
 import { LINK_VERSIONS, LINK_WINDOW_BYTES, type LinkAnswer, LinkBroken, type LinkRequest } from "./link.ts";
 
 export interface OpenLinkInput {
@@ -76,16 +76,17 @@ class LinkCaller implements Link {
     this.#writer = new FrameWriter(socket);
     const late = setTimeout(() => socket.destroy(new Error("no answer to the hello")), HELLO_MS);
     let why = "the connection ended";
+    const take: TakeFrame = (kind, request, payload) => {
+      if (this.#state !== "greeting") this.#take(kind, request, payload);
+      else {
+        this.#greeted(kind, payload);
+        clearTimeout(late);
+        opened(this);
+      }
+    };
     socket.on("data", (chunk: Buffer) => {
       try {
-        for (const frame of this.#reader.read(chunk)) {
-          if (this.#state !== "greeting") this.#take(frame);
-          else {
-            this.#greeted(frame);
-            clearTimeout(late);
-            opened(this);
-          }
-        }
+        this.#reader.read(chunk, take);
       } catch (error) {
         // what a pod says that is none of ours stays short in the log
         why = String(error).slice(0, 300);
@@ -146,13 +147,13 @@ class LinkCaller implements Link {
     this.#socket.destroy();
   }
 
-  #greeted({ kind, payload }: Frame): void {
+  #greeted(kind: number, payload: Buffer): void {
     if (kind !== KIND.hello) throw new Error("no hello");
     this.#about = readHello(payload);
     this.#state = "open";
   }
 
-  #take({ kind, payload, request }: Frame): void {
+  #take(kind: number, request: number, payload: Buffer): void {
     if (kind === KIND.drain) {
       if (this.#state === "open") this.#state = "draining";
       return;

@@ -2,7 +2,7 @@ import { createHash, timingSafeEqual } from "node:crypto";
 import { createServer, type Socket } from "node:net";
 import type { Logger } from "@appdb/engine/ports";
 import type { Secret } from "../secret.ts";
-import { type Frame, FrameReader, FrameWriter, KIND, splitHead } from "./frames.ts";
+import { FrameReader, FrameWriter, KIND, splitHead, type TakeFrame } from "./frames.ts";
 import { LINK_VERSIONS, LINK_WINDOW_BYTES, type LinkAnswer, type LinkRequest } from "./link.ts";
 
 export interface ServeLinkInput {
@@ -73,6 +73,12 @@ class Running implements LinkAsked {
     return this.#stop.signal;
   }
 
+  /** So many bytes more may be sent. */
+  widen(bytes: number): void {
+    this.window += bytes;
+    this.wake();
+  }
+
   leave(): void {
     this.is_gone = true;
     this.#stop?.abort(gone());
@@ -102,12 +108,16 @@ class LinkEnd {
     this.#isDraining = isDraining;
     this.#writer = new FrameWriter(socket);
     const late = setTimeout(() => socket.destroy(), HELLO_MS);
+    const take: TakeFrame = (kind, request, payload) => {
+      if (this.#is_known) this.#take(kind, request, payload);
+      else {
+        this.#greet(kind, payload);
+        clearTimeout(late);
+      }
+    };
     socket.on("data", (chunk: Buffer) => {
       try {
-        for (const frame of this.#reader.read(chunk)) {
-          this.#take(frame);
-          if (this.#is_known) clearTimeout(late);
-        }
+        this.#reader.read(chunk, take);
       } catch (error) {
         input.log.warn({ why: String(error) }, "a link was ended: what came is not of a caller's");
         socket.destroy();
@@ -130,33 +140,26 @@ class LinkEnd {
     this.#socket.destroySoon();
   }
 
-  #take({ kind, payload, request }: Frame): void {
-    if (!this.#is_known) {
-      if (kind !== KIND.hello) throw new Error("no hello");
-      this.#greet(payload);
-      return;
-    }
-    const running = this.#running.get(request);
+  #take(kind: number, request: number, payload: Buffer): void {
     switch (kind) {
       case KIND.request:
         if (request <= this.#last) throw new Error("a request's number came again");
         this.#last = request;
-        void this.#answer(request, payload);
+        this.#begin(request, payload);
         return;
       case KIND.cancel:
-        running?.leave();
+        this.#running.get(request)?.leave();
         return;
       case KIND.window:
-        if (running === undefined) return;
-        running.window += payload.readUInt32BE(0);
-        running.wake();
+        this.#running.get(request)?.widen(payload.readUInt32BE(0));
         return;
       default:
         throw new Error(`a frame of the kind ${kind}`);
     }
   }
 
-  #greet(payload: Buffer): void {
+  #greet(kind: number, payload: Buffer): void {
+    if (kind !== KIND.hello) throw new Error("no hello");
     const { token, versions } = readHello(payload);
     if (!isSame(token, this.#input.token.reveal())) throw new Error("another token");
     const version = LINK_VERSIONS.findLast((known) => versions.includes(known));
@@ -166,26 +169,37 @@ class LinkEnd {
     if (this.#isDraining()) this.drain();
   }
 
-  async #answer(number: number, payload: Buffer): Promise<void> {
+  /** Has a request answered; a short answer goes out without another promise. */
+  #begin(number: number, payload: Buffer): void {
     const running = new Running();
     this.#running.set(number, running);
-    try {
-      const answer = await this.#input.handle(readRequest(payload), running);
-      if (running.is_gone) await leave(answer);
-      else await this.#send(number, running, answer);
-    } catch (error) {
+    const broke = (error: unknown) => {
+      this.#running.delete(number);
       this.#input.log.error({ err: error }, "an answer broke off");
       this.#writer.send(KIND.abort, number);
-    } finally {
+    };
+    const answered = (answer: LinkAnswer): Promise<void> | undefined => {
+      const { body, headers, status } = answer;
+      const is_whole = Buffer.isBuffer(body) && body.length <= LINK_WINDOW_BYTES;
+      if (!is_whole) return this.#sendPieces(number, running, answer);
       this.#running.delete(number);
+      if (!running.is_gone) this.#writer.sendHead(KIND.answer, number, [status, true, headers], body);
+      return undefined;
+    };
+    try {
+      this.#input.handle(readRequest(payload), running).then(answered).catch(broke);
+    } catch (error) {
+      broke(error);
     }
   }
 
-  async #send(number: number, running: Running, { body, headers, status }: LinkAnswer): Promise<void> {
-    if (Buffer.isBuffer(body) && body.length <= LINK_WINDOW_BYTES) {
-      this.#writer.sendHead(KIND.answer, number, [status, true, headers], body);
-      return;
-    }
+  async #sendPieces(number: number, running: Running, answer: LinkAnswer): Promise<void> {
+    if (running.is_gone) await leave(answer);
+    else await this.#sendStream(number, running, answer);
+    this.#running.delete(number);
+  }
+
+  async #sendStream(number: number, running: Running, { body, headers, status }: LinkAnswer): Promise<void> {
     this.#writer.sendHead(KIND.answer, number, [status, false, headers], Buffer.alloc(0));
     const pieces = Buffer.isBuffer(body) ? [body] : body;
     for await (const piece of pieces) {
