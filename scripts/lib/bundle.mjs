@@ -1,6 +1,7 @@
+import { createHash } from "node:crypto";
 import { cpSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { keepPodCompiled } from "./keep-compiled.mjs";
+import { keepPodCompiled, keepStartCompiled } from "./keep-compiled.mjs";
 import { ROOT } from "./paths.mjs";
 
 const VERSION = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")).version;
@@ -23,9 +24,9 @@ const PROGRAMS = [
   // for those who trace
   { name: "traces", entry: "packages/adapters/src/traces/otlp-tracer.ts", minify: true },
   // pg-native is an addition that pg asks for and goes without
-  { name: "server", entry: "apps/server/src/main.ts", minify: false, external: ["pg-native"] },
+  { name: "server-program", entry: "apps/server/src/main.ts", minify: false, external: ["pg-native"] },
   // the server starts it, as a process that ends neither with it nor by what it works at
-  { name: "gateway", entry: "apps/server/src/gateway-process/main.ts", minify: false, external: ["pg-native"] },
+  { name: "gateway-program", entry: "apps/server/src/gateway-process/main.ts", minify: false, external: ["pg-native"] },
 ];
 
 /** What a bundle leaves to another one, loaded when it is called for: the less is read before Python is started, the better. */
@@ -87,7 +88,7 @@ function leftOut(names) {
 
 /**
  * Bundles the command, the pod and the server, and puts what they read beside them: `cli.js` (the door), `cli-*.js`,
- * `pod.js` (a door too) and `pod-program.*`, `traces.js`, `server.js`, `gateway.js`, `server-migrations/`, `package.json` (so that Node takes them for CommonJS wherever they lie) and `swagger-ui/`.
+ * `pod.js`, `server.js` and `gateway.js` (doors too) and their `*-program.*`, `traces.js`, `server-migrations/`, `package.json` (so that Node takes them for CommonJS wherever they lie) and `swagger-ui/`.
  *
  * CommonJS, because a bundle of ES modules loads all of Node's modules that any command imports before its first line
  * runs: with Node 24 that is 70 ms for `cli --version` where this is 24 and Node itself 22.
@@ -97,18 +98,28 @@ export async function bundle(target) {
   for (const program of PROGRAMS) await bundleProgram(target, program);
   const door = readFileSync(join(ROOT, "scripts", "packaging", "cli-door.cjs"), "utf8");
   writeFileSync(join(target, "cli.js"), door.replace("@VERSION@", VERSION));
-  const program = readFileSync(join(ROOT, "scripts", "packaging", "program-door.cjs"), "utf8");
-  writeFileSync(join(target, "pod.js"), program.replaceAll("@PROGRAM@", "pod-program"));
+  for (const name of ["pod", "server", "gateway"]) writeDoor(target, name);
   writeFileSync(join(target, "package.json"), '{ "type": "commonjs" }\n');
   keepPodCompiled(join(target, "pod-program.js"));
+  for (const name of ["server", "gateway"]) keepStartCompiled(join(target, `${name}-program.js`));
   copySwagger(join(target, "swagger-ui"));
   rmSync(join(target, "server-migrations"), { recursive: true, force: true });
   cpSync(join(ROOT, "apps", "server", "migrations"), join(target, "server-migrations"), { recursive: true });
 }
 
+/** What is run under a program's name. It names the program's digest: who knows this file knows that one. */
+function writeDoor(target, name) {
+  const program = `${name}-program`;
+  const digest = createHash("sha256")
+    .update(readFileSync(join(target, `${program}.js`)))
+    .digest("hex");
+  const door = readFileSync(join(ROOT, "scripts", "packaging", "program-door.cjs"), "utf8");
+  writeFileSync(join(target, `${name}.js`), door.replaceAll("@PROGRAM@", program).replace("@DIGEST@", digest));
+}
+
 /** The server with a test's entry in place of its own, under that name beside the other programs. */
 export async function bundleTestServer(target, name, entry) {
-  const server = PROGRAMS.find((program) => program.name === "server");
+  const server = PROGRAMS.find((program) => program.name === "server-program");
   await bundleProgram(target, { ...server, name, entry });
 }
 

@@ -18,6 +18,19 @@ const LIMITS = {
   ...{ live_queries: 1, live_bytes: 1_000, idempotency_keep_s: 60, background_jobs: 1, background_at_once: 1 },
 };
 
+/** The same of what a server's program loads before it reads its settings, which are refused here. */
+export function keepStartCompiled(bundle) {
+  const home = mkdtempSync(join(tmpdir(), "appdb-build-"));
+  try {
+    const program = join(ROOT, "scripts", "packaging", "keep-compiled.cjs");
+    const env = { PATH: process.env.PATH, SERVICE_HOME: home, SERVICE_ROLES: "none" };
+    const { stderr, stdout } = capture(process.execPath, [program, bundle], { env });
+    if (!`${stdout}${stderr}`.includes("SERVICE_ROLES")) throw new Error(`The program did not start: ${stderr}`);
+  } finally {
+    rmSync(home, { recursive: true, force: true });
+  }
+}
+
 /**
  * Keeps beside the pod's bundle what Node compiles of it while a database pod starts, for programs of this Node's version. The pod finds
  * no PostgreSQL and ends by itself; until then it has loaded all that a start needs.

@@ -1,5 +1,5 @@
 // A program's first file. It runs the bundle beside it with what the build has kept of its compiled code: compiling takes half as long
-// as Node's own start. Another version of Node refuses that code and compiles for itself.
+// as Node's own start. Another version of Node refuses that code and compiles for itself. The program: sha256 @DIGEST@
 const { readFileSync } = require("node:fs");
 const { createRequire, wrap } = require("node:module");
 const { join } = require("node:path");
