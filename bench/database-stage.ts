@@ -45,8 +45,12 @@ export interface DatabaseStage extends AsyncDisposable {
   readMeanwhile(): () => Promise<number[]>;
   /** MB of the pods of this home, with all their processes. */
   memory(): Promise<number>;
-  /** MB of one cluster, as a mean of all. */
+  /** MB of the pods, and of the server with its own PostgreSQL and the gateway, that are theirs alone. */
+  ownMemory(): Promise<Record<Part, number>>;
+  /** MB of one database's folder, as a mean of all. */
   diskOf(): Promise<number>;
+  /** MB of the images of the organization. */
+  diskOfImages(): Promise<number>;
 }
 
 /**
@@ -168,36 +172,47 @@ function openStage(
         return times;
       };
     },
-    memory: () => measurePods(home),
+    memory: async () => (await measureHome(home, ["Pss"])).pods,
+    // what others have the same pages of is programs: that hangs on how many others there are
+    ownMemory: () => measureHome(home, ["Pss_Anon", "Pss_Shmem"]),
     async diskOf() {
       const folder = join(home, "server", "databases");
       const names = await readdir(folder);
       return (await sizeOf(folder)) / 1_000_000 / names.length;
     },
+    diskOfImages: async () => (await sizeOf(join(home, "server", "images"))) / 1_000_000,
   };
   return stage;
 }
 
-/** PSS of the home's pods and what they started, in MB; not of the server. */
-async function measurePods(home: string): Promise<number> {
+type Part = "pods" | "server";
+
+/** Of the home's pods with what they started, and of all else that runs for it, in MB: the sum of these figures of the kernel. */
+async function measureHome(home: string, figures: readonly string[]): Promise<Record<Part, number>> {
   const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
   const parents = new Map<string, string>();
-  const pods = new Set<string>();
+  const [pods, servers] = [new Set<string>(), new Set<string>()];
   for (const pid of pids) {
-    const [stat, line] = await Promise.all(
-      ["stat", "cmdline"].map((name) => readFile(`/proc/${pid}/${name}`, "utf8").catch(() => "")),
+    const [stat = "", line = "", environment = ""] = await Promise.all(
+      ["stat", "cmdline", "environ"].map((name) => readFile(`/proc/${pid}/${name}`, "utf8").catch(() => "")),
     );
-    parents.set(pid, /\) \S+ (\d+)/.exec(stat ?? "")?.[1] ?? "");
+    parents.set(pid, /\) \S+ (\d+)/.exec(stat)?.[1] ?? "");
     // the shell that stands before a pod's program is told the pod's folder
-    if (line?.includes(join(home, "server", "pods")) === true) pods.add(pid);
+    if (line.includes(join(home, "server", "pods"))) pods.add(pid);
+    if (line.includes("server.js") && environment.split("\0").includes(`SERVICE_HOME=${home}`)) servers.add(pid);
   }
-  const isPods = (pid: string): boolean => pods.has(pid) || (parents.has(pid) && isPods(parents.get(pid) ?? ""));
-  let sum = 0;
-  for (const pid of pids.filter(isPods)) {
+  const isOf = (roots: ReadonlySet<string>, pid: string): boolean =>
+    roots.has(pid) || (parents.has(pid) && isOf(roots, parents.get(pid) ?? ""));
+  const found = { pods: 0, server: 0 };
+  for (const pid of pids) {
+    const part = isOf(pods, pid) ? "pods" : isOf(servers, pid) ? "server" : undefined;
+    if (part === undefined) continue;
     const text = await readFile(`/proc/${pid}/smaps_rollup`, "utf8").catch(() => "");
-    sum += Number(/^Pss:\s+(\d+) kB/m.exec(text)?.[1] ?? 0) / 1000;
+    for (const figure of figures) {
+      found[part] += Number(new RegExp(`^${figure}:\\s+(\\d+) kB`, "m").exec(text)?.[1] ?? 0) / 1000;
+    }
   }
-  return sum;
+  return found;
 }
 
 async function sizeOf(folder: string): Promise<number> {

@@ -180,7 +180,7 @@ async function timePackages(
   const lines = PACKAGES.map((name) => `./${wheelOf(name)}`);
   const write = (count: number, mark: string) =>
     writeFile(requirements, `${lines.slice(0, count).join("\n")}\n# ${mark}\n`);
-  time(join(TOOLS, "python"), ["-c", MAKE_WHEELS, ...PACKAGES.map(wheelOf)], { cwd: stage.project });
+  makeWheels(stage);
   const build = async (mark: string) => {
     await write(PACKAGES.length, mark);
     await stage.command("db", "update", MAIN, "-f");
@@ -196,6 +196,17 @@ async function timePackages(
     alone.push(timeUv(stage.project, join(stage.project, "..", `venv-${run}`), cache));
   }
   return { whole, alone };
+}
+
+function makeWheels({ project }: Pick<DatabaseStage, "project">): void {
+  time(join(TOOLS, "python"), ["-c", MAKE_WHEELS, ...PACKAGES.map(wheelOf)], { cwd: project });
+}
+
+/** Has `main` require one package of a few files, and waits until its image is there. */
+export async function buildSmallImage(stage: DatabaseStage): Promise<void> {
+  makeWheels(stage);
+  await writeFile(join(stage.project, "requirements.txt"), `./${wheelOf(PACKAGES[0] ?? "")}\n`);
+  await stage.command("db", "update", MAIN, "-f");
 }
 
 /** Seconds that uv itself takes for an environment with what the project requires. */

@@ -18,6 +18,7 @@ import { measureReads } from "./reads.ts";
 import { measureRecompute } from "./recompute.ts";
 import { type Measure, report } from "./report.ts";
 import { measureServices } from "./services.ts";
+import { measureSize, printMachines } from "./size.ts";
 import { measureWake } from "./wake.ts";
 import { measureWrites } from "./writes.ts";
 
@@ -41,6 +42,7 @@ const GROUPS: Record<string, Group> = {
   databases: measureDatabases,
   "many-databases": measureManyDatabases,
   services: measureServices,
+  size: measureSize,
 };
 
 const { values } = parseArgs({
@@ -58,6 +60,10 @@ for (const [name, measure] of Object.entries(GROUPS)) {
   measures.push(...(await measure(bench)));
 }
 const missed = report(measures, print);
+if (values.only?.includes("size") !== false) {
+  print("");
+  printMachines(measures, print);
+}
 const { name, cpu, failed } = bench.loader();
 print(`\nLoad by ${name}, which itself took up to ${cpu.toFixed(2)} of a core; node ${process.version}.`);
 print(

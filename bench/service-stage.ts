@@ -2,7 +2,7 @@
 import { readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parseServicePodId, servicePlaces } from "@appdb/server/pods/service-places";
-import { MAIN, seconds, setDatabases } from "./database-stage.ts";
+import { type DatabaseStage, MAIN, seconds, setDatabases } from "./database-stage.ts";
 
 const SLOW_S = 2;
 export const BODY = JSON.stringify({ title: "Hello from the benchmark", body: "A short text of a few words" });
@@ -26,6 +26,7 @@ export interface ServiceStage extends AsyncDisposable {
   update(how: { readonly adds_column: boolean }): Promise<number>;
   /** MB of all pods. */
   memory(): Promise<number>;
+  ownMemory: DatabaseStage["ownMemory"];
 }
 
 /** Starts the product and deploys the service on a database that a request may wake. Disposing of it stops and removes all. */
@@ -58,7 +59,8 @@ export async function setService(): Promise<ServiceStage> {
     const url = `${endpoint}/docs`;
     const headers = { "x-api-key": stage.key() };
     return {
-      ...{ url, headers, slow_url: `${endpoint}/later`, memory: stage.memory },
+      ...{ url, headers, slow_url: `${endpoint}/later` },
+      ...{ memory: stage.memory, ownMemory: stage.ownMemory },
       async insert() {
         const answer = await fetch(url, {
           method: "POST",
