@@ -1,4 +1,6 @@
+import { once } from "node:events";
 import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
+import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { findLockOwner } from "@appdb/adapters/processes/numbered-lock";
@@ -136,6 +138,7 @@ describe("over a PostgreSQL that somebody else runs", () => {
     const env = {
       SERVICE_HOME: home,
       SERVICE_DATABASE_URL: database.dsn,
+      ...ALONE,
       SERVICE_AUTH_SECRET: "x".repeat(40),
       SERVICE_MASTER_KEY: Buffer.alloc(32, 7).toString("base64"),
     };
@@ -189,6 +192,13 @@ describe("over a PostgreSQL that somebody else runs", () => {
       server.kill("SIGKILL");
       await server.ended();
     }
+    const taken = createServer().listen(0, "127.0.0.1");
+    await once(taken, "listening");
+    const port = String((taken.address() as AddressInfo).port);
+    await using failing = runProcess({ ...env, SERVICE_PORT: port, SERVICE_ROLES: "control-plane,gateway" });
+    expect(await failing.ended()).toBe(1);
+    taken.close();
+    expect(gateway(), "a server that did not come up took it along").toBe(last);
     await using server = runProcess({ ...env, SERVICE_ACCESS_LOG: "all", SERVICE_KEEP_PODS: "1" });
     await address(server);
     expect(isOver(last), "a gateway with other settings goes on").toBe(true);

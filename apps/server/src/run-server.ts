@@ -104,7 +104,7 @@ export async function runServer(watched: Pick<ReconcilerDeps, "reconcileStepDone
     if (config.roles.includes("control-plane")) removeRunning(home);
     // pods that are kept are served
     if (config.pods.are_kept) gateway?.leave();
-    else await gateway?.[Symbol.asyncDispose]();
+    else await gateway?.end();
     await reconciler?.stop(config.pods.are_kept ? "keep pods" : "end pods");
     await app.close();
     mail?.close();

@@ -31,7 +31,7 @@ export interface KeepGatewayDeps {
   readonly master_key: Secret;
 }
 
-/** The gateway of this server, in a process of its own. */
+/** The gateway of this server, in a process of its own. Disposing of it is for a server that does not come up: one that a former server left goes on. */
 export interface KeptGateway extends AsyncDisposable {
   /** Resolves when it serves, or when that takes too long to wait for. @throws why it could not be started */
   readonly ready: Promise<void>;
@@ -39,12 +39,14 @@ export interface KeptGateway extends AsyncDisposable {
   /** Empty while it does not run. */
   metrics(): Promise<string>;
   problems(): Promise<readonly string[]>;
+  /** Ends it, when requests that are under way have, or after their time. */
+  end(): Promise<void>;
   /** Leaves it to the next server of the home, in place of its end. */
   leave(): void;
 }
 
 /**
- * Has a gateway run until this is disposed of: one that a killed server left is taken over when it is what would be started, one that ends
+ * Has a gateway run: one that a killed server left is taken over when it is what would be started, one that ends
  * by itself is started again. What it logs is printed here. A first one that cannot start is not tried again.
  */
 export function keepGateway(deps: KeepGatewayDeps): KeptGateway {
@@ -59,6 +61,7 @@ export function keepGateway(deps: KeepGatewayDeps): KeptGateway {
   const locks = join(config.home, SERVER_PATHS.locks);
   const stopping = new AbortController();
   let current: ProcessIdentity | undefined;
+  let is_adopted = false;
   let is_ready = false;
   let has_served = false;
   let tellReady: () => void = () => undefined;
@@ -76,9 +79,10 @@ export function keepGateway(deps: KeepGatewayDeps): KeptGateway {
     if (stopping.signal.aborted && left === undefined) return undefined;
     const running = left ?? startGateway(program, env);
     current = running.process;
+    is_adopted = left !== undefined;
     const printed = printLog(running, socket, serve);
     // it was asked to stop while one was looked for
-    if (stopping.signal.aborted) await end();
+    if (stopping.signal.aborted) await endCurrent();
     const ended = await running.ended;
     is_ready = false;
     current = undefined;
@@ -103,7 +107,7 @@ export function keepGateway(deps: KeepGatewayDeps): KeptGateway {
       await sleep(pause_ms, undefined, { signal: stopping.signal }).catch(() => undefined);
     }
   };
-  const end = async () => {
+  const endCurrent = async () => {
     if (current !== undefined) await endProcess(current, END_STEPS);
   };
   const kept = keep().catch((error: unknown) => {
@@ -118,20 +122,29 @@ export function keepGateway(deps: KeepGatewayDeps): KeptGateway {
   ready.catch(() => undefined);
   const stop = async () => {
     stopping.abort();
-    await end();
+    await endCurrent();
     await kept.catch(() => undefined);
   };
+  const leave = () => {
+    stopping.abort();
+    stopped ??= Promise.resolve();
+  };
   let stopped: Promise<void> | undefined;
+  const endOnce = () => {
+    stopped ??= stop();
+    return stopped;
+  };
   return {
     ready,
     isReady: () => is_ready,
     metrics: async () => (is_ready ? ((await askMetrics(socket)) ?? "") : ""),
     problems: async () => (is_ready ? (await askAbout(socket))?.problems : undefined) ?? [DOWN],
-    leave() {
-      stopping.abort();
-      stopped ??= Promise.resolve();
+    end: endOnce,
+    leave,
+    async [Symbol.asyncDispose]() {
+      if (is_adopted) leave();
+      await endOnce();
     },
-    [Symbol.asyncDispose]: () => (stopped ??= stop()),
   };
 }
 
