@@ -1,17 +1,22 @@
 import type { ManifestColumn } from "@appdb/contract/manifest";
 import { aColumn, aComputed, aManifest, anIndex, aTable, aUuid7Key, call, col } from "@appdb/testkit/manifest-builder";
 import { openSchemaStage, type SchemaStage } from "@appdb/testkit/schema-stage";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { loadCatalog } from "../schema/load-catalog.ts";
 import { checkTables, findHindrances } from "./check-tables.ts";
 
 let stage: SchemaStage;
+/** A folder of each test's own. */
+let target: string;
+let count = 0;
 
-beforeEach(async () => {
+beforeAll(async () => {
   stage = await openSchemaStage();
 });
-
-afterEach(async () => {
+beforeEach(() => {
+  target = `main/f${++count}`;
+});
+afterAll(async () => {
   await stage[Symbol.asyncDispose]();
 });
 
@@ -25,8 +30,8 @@ const docs = (columns: ManifestColumn[], indexed: string[] = []) =>
 
 /** Checks a service that knows `service` against tables that an update made `current`. */
 async function check(service: ReturnType<typeof docs>, current: ReturnType<typeof docs>): Promise<void> {
-  await stage.apply(current, { allow_destructive: true });
-  checkTables({ manifest: service, target: "main" }, await loadCatalog(stage.sql));
+  await stage.apply(current, { allow_destructive: true, target });
+  checkTables({ manifest: service, target }, await loadCatalog(stage.sql));
 }
 
 test("a service starts again on tables that a later update added to", async () => {
@@ -71,9 +76,7 @@ test.each([
   const manifest = docs([...service]);
   await expect(check(manifest, current)).rejects.toMatchObject({
     code: "schema_mismatch",
-    hint: "Bring the tables up to date: cli schema update app.py main",
+    hint: `Bring the tables up to date: cli schema update app.py ${target}`,
   });
-  expect(findHindrances({ manifest, target: "main" }, await loadCatalog(stage.sql))).toEqual([
-    { table: "docs", reason },
-  ]);
+  expect(findHindrances({ manifest, target }, await loadCatalog(stage.sql))).toEqual([{ table: "docs", reason }]);
 });
