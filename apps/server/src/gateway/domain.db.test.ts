@@ -157,6 +157,16 @@ test("a service sets cookies for its own host alone", async () => {
   expect(headers["set-cookie"]).toEqual(["a=1; Path=/", "b=2; HttpOnly"]);
 });
 
+test("a browser that shows no key at /docs is given the page that asks for one", async () => {
+  const text = await withSession(async (session) => {
+    const stream = session.request({ ":path": "/any/docs", ":authority": host, accept: "text/html" });
+    let got = "";
+    for await (const chunk of stream) got += chunk;
+    return got;
+  });
+  expect(text).toContain("API key");
+});
+
 test("HTTP/2 streams a body and its answer as HTTP/1.1 does", async () => {
   const text = await withSession(async (session) => {
     const headers = {
@@ -189,9 +199,11 @@ test("a client of HTTP/2 that stops in its body, or takes nothing of its answer,
     });
     const greedy = session.request(to("/endless/docs"), { endStream: true });
     greedy.pause();
+    const page = session.request({ ":path": "/x/docs/assets/swagger-ui-bundle.js", ":authority": host });
+    page.pause();
     const answers = await Promise.all(stopped.map((stream) => once(stream, "response")));
     expect(answers.map(([headers]) => headers[":status"])).toEqual([408, 408]);
-    await eventually(() => expect(left).toBe(1));
+    await eventually(() => expect([left, page.closed]).toEqual([1, true]));
     expect((await get(host)).status).toBe(200);
   });
 });

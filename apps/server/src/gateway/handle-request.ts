@@ -57,8 +57,13 @@ export async function handleRequest(deps: HandleDeps, exchange: Exchange): Promi
 }
 
 /** What of a service is for those who have shown nothing yet. */
-async function answerUnknown({ docs }: HandleDeps, exchange: Exchange, error: unknown): Promise<number | undefined> {
-  return error instanceof AppError && error.code === "unauthorized" ? answerDocs(exchange, docs) : undefined;
+async function answerUnknown(
+  { docs, limits }: HandleDeps,
+  exchange: Exchange,
+  error: unknown,
+): Promise<number | undefined> {
+  if (!(error instanceof AppError) || error.code !== "unauthorized") return undefined;
+  return await answerDocs(exchange, docs, limits.request_ms);
 }
 
 async function routeRequest(deps: HandleDeps, exchange: Exchange): Promise<Sent> {
