@@ -172,9 +172,11 @@ describe("over a PostgreSQL that somebody else runs", () => {
       await using server = runProcess(env);
       const url = await address(server);
       const first = gateway() ?? 0;
-      process.kill(first, "SIGKILL");
       const health = async () => await (await send(url, "GET", "/health", "")).json();
-      await expect.poll(health).toMatchObject({ problems: [expect.stringContaining("no service is served")] });
+      process.kill(first, "SIGSTOP");
+      expect(await health()).toMatchObject({ problems: [expect.stringContaining("no service is served")] });
+      process.kill(first, "SIGKILL");
+      await server.printed(/"the gateway has ended; it is started again"/);
       await expect.poll(health).toEqual({ status: "ok" });
       expect(server.output()).toMatch(/"signal":"SIGKILL".*"the gateway has ended; it is started again"/);
       last = gateway() ?? 0;

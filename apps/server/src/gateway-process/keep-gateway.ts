@@ -21,7 +21,7 @@ const LONG_ENOUGH_MS = 60_000;
 const READY_MS = 30_000;
 const FOLLOW_AGAIN_MS = 500;
 const LINES_SAID = 12;
-const DOWN = "The gateway does not run: no service is served.";
+const DOWN = "The gateway does not answer: no service is served.";
 
 export interface KeepGatewayDeps {
   /** With the home's real path. */
@@ -100,7 +100,8 @@ export function keepGateway(deps: KeepGatewayDeps): KeptGateway {
       // another server's, which has begun meanwhile, is looked at again
       if (!has_served && is_ours && cause.code !== "daemon_busy") throw cause;
       if (performance.now() - began > LONG_ENOUGH_MS) quick_ends = 0;
-      const pause_ms = restartPause(quick_ends);
+      // of one that had served for long, nobody waits for more than its start
+      const pause_ms = quick_ends === 0 ? 0 : restartPause(quick_ends - 1);
       quick_ends += 1;
       const { code, signal } = ended;
       log.warn({ code, signal, said: cause.message, pause_ms }, "the gateway has ended; it is started again");

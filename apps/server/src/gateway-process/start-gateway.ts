@@ -8,7 +8,7 @@ import { askAbout } from "./ask-gateway.ts";
 import { GATEWAY_LOCK } from "./control-socket.ts";
 import type { GatewayProgram } from "./find-program.ts";
 
-const LOOK_MS = 200;
+const LOOK_MS = 100;
 /** Of what it says on its standard error, and on its output when it cannot start. */
 const SAID_CHARACTERS = 4_000;
 
