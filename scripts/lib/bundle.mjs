@@ -29,6 +29,9 @@ const PROGRAMS = [
   { name: "gateway-program", entry: "apps/server/src/gateway-process/main.ts", minify: false, external: ["pg-native"] },
 ];
 
+/** Programs that are run as `<name>.js`: a short file that runs `<name>-program.js` by what was compiled of it. */
+const DOORS = ["pod", "server", "gateway"];
+
 /** What a bundle leaves to another one, loaded when it is called for: the less is read before Python is started, the better. */
 const APART = {
   name: "apart",
@@ -98,7 +101,7 @@ export async function bundle(target) {
   for (const program of PROGRAMS) await bundleProgram(target, program);
   const door = readFileSync(join(ROOT, "scripts", "packaging", "cli-door.cjs"), "utf8");
   writeFileSync(join(target, "cli.js"), door.replace("@VERSION@", VERSION));
-  for (const name of ["pod", "server", "gateway"]) writeDoor(target, name);
+  for (const name of DOORS) writeDoor(target, name);
   writeFileSync(join(target, "package.json"), '{ "type": "commonjs" }\n');
   keepPodCompiled(join(target, "pod-program.js"));
   for (const name of ["server", "gateway"]) keepStartCompiled(join(target, `${name}-program.js`));
