@@ -9,6 +9,7 @@ import { createTestDatabase, type TestDatabase } from "@appdb/testkit/test-datab
 import { startTestPostgres } from "@appdb/testkit/test-postgres";
 import pg from "pg";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { doorFolder } from "./gateway/local-door.ts";
 import { runProcess, type ServerProcess } from "./testing/run-process.ts";
 
 let home: string;
@@ -22,6 +23,8 @@ afterEach(async () => {
   await database?.drop();
   database = undefined;
   rmSync(home, { recursive: true, force: true });
+  // of a gateway that was killed, where a test failed before the next one came
+  rmSync(doorFolder({ home, runtime_base: process.env.XDG_RUNTIME_DIR }), { recursive: true, force: true });
 });
 
 /** A machine that does other things as well takes long to start a process from its sources. */
@@ -177,7 +180,7 @@ describe("over a PostgreSQL that somebody else runs", () => {
       expect(await health()).toMatchObject({ problems: [expect.stringContaining("no service is served")] });
       process.kill(first, "SIGKILL");
       await server.printed(/"the gateway has ended; it is started again"/);
-      await expect.poll(health).toEqual({ status: "ok" });
+      await expect.poll(health, { timeout: 10_000 }).toEqual({ status: "ok" });
       expect(server.output()).toMatch(/"signal":"SIGKILL".*"the gateway has ended; it is started again"/);
       last = gateway() ?? 0;
       const metrics = await (await send(url, "GET", "/metrics", "")).text();
@@ -209,7 +212,7 @@ describe("over a PostgreSQL that somebody else runs", () => {
     expect(await server.ended()).toBe(0);
     expect(isOver(last), "the gateway of pods that are kept has ended").toBe(false);
     // it may write into it just now
-    rmSync(home, { recursive: true, maxRetries: 5 });
+    rmSync(home, { recursive: true, maxRetries: 10 });
     await expect.poll(() => isOver(last), { timeout: 10_000 }).toBe(true);
   }, 60_000);
 

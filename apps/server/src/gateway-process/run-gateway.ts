@@ -1,3 +1,4 @@
+import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { findLockOwner, tryLock } from "@appdb/adapters/processes/numbered-lock";
 import { appError } from "@appdb/contract/errors";
@@ -6,9 +7,11 @@ import { readServerConfig, SERVER_PATHS } from "../config.ts";
 import { givenMasterKey } from "../control-plane/secrets/given-master-key.ts";
 import { toMasterKey } from "../control-plane/secrets/master-key.ts";
 import { openDatabase } from "../database/pool.ts";
+import { doorFolder } from "../gateway/local-door.ts";
 import { openHome } from "../home.ts";
 import { listenForStop } from "../listen-for-stop.ts";
 import { createLogger } from "../logger.ts";
+import type { ServerPlace } from "../pods/database-places.ts";
 import { composeGateway } from "./compose-gateway.ts";
 import { GATEWAY_LOCK, openControlSocket } from "./control-socket.ts";
 import { findGatewayProgram } from "./find-program.ts";
@@ -31,6 +34,7 @@ export async function runGateway(): Promise<void> {
   const log = createLogger(config.log_level, lines);
   const stopped = listenForStop(log);
   lockGateway(config.home);
+  using _sockets = goneWithHome(config);
   const { url } = config.database;
   if (url === undefined) throw new Error("The gateway was not told where PostgreSQL is.");
   const master_key = givenMasterKey(config, config.home);
@@ -57,6 +61,17 @@ function lockGateway(home: string): void {
     hint: "Stop the server that has started it.",
     meta: { home, pid: lock.owner.pid },
   });
+}
+
+/** Sockets do not lie in the home, and those of a gateway that was killed stay for the next one: with the home gone, none comes. */
+function goneWithHome({ home, runtime_base }: ServerPlace): Disposable {
+  const folder = doorFolder({ home, runtime_base });
+  return {
+    [Symbol.dispose]() {
+      const owner = findLockOwner(join(home, SERVER_PATHS.locks), GATEWAY_LOCK);
+      if (owner === undefined) rmSync(folder, { recursive: true, force: true });
+    },
+  };
 }
 
 /** A home that was removed has nobody left who would end its gateway: its lock is gone with it, whatever is written there still. */
