@@ -75,7 +75,12 @@ async function routeRequest(deps: HandleDeps, exchange: Exchange): Promise<Sent>
   const path = query < 0 ? url : url.slice(0, query);
   const found = deps.table.find(database, path);
   exchange.cors = found?.service.cors;
-  if (found === undefined || !isOpen(exchange, found)) await checkKey(deps, exchange, database, found);
+  if (found === undefined || !isOpen(exchange, found)) {
+    const shown = shownKey(exchange);
+    const answer = deps.keys.verify(database, shown);
+    // known at once for all but the first requests of a database: to wait for nothing would cost a turn
+    checkKey(deps, exchange, database, found, "then" in answer ? await answer : answer);
+  }
   if (found === undefined) throw refusals.noService(path);
   exchange.service = found.service.name;
   exchange.service_id = found.service.id;
@@ -83,7 +88,12 @@ async function routeRequest(deps: HandleDeps, exchange: Exchange): Promise<Sent>
   if (req.headers.upgrade?.toLowerCase() === "websocket") throw refusals.noWebSockets();
   const body_bytes = bodyLimit(deps.limits, req.headers["content-type"]);
   if (Number(req.headers["content-length"] ?? 0) > body_bytes) throw refusals.tooLarge(body_bytes);
-  return await countInFlight(deps, found.service, () => sendOn(deps, exchange, found.service, body_bytes));
+  beginInFlight(deps, found.service);
+  try {
+    return await sendOn(deps, exchange, found.service, body_bytes);
+  } finally {
+    endInFlight(deps, found.service);
+  }
 }
 
 /** Node takes the first of them, others the last. */
@@ -105,19 +115,22 @@ function isOpen({ req }: Exchange, { rest }: FoundService): boolean {
 
 const BEARER = /^bearer +(\S+)$/i;
 
+/** @throws unauthorized */
+function shownKey({ req: { headers } }: Exchange): string {
+  const own = headers["x-api-key"];
+  const shown = own === undefined ? BEARER.exec(headers.authorization ?? "")?.[1] : String(own);
+  if (shown === undefined) throw refusals.noKey(false);
+  return shown;
+}
+
 /** Before anything is said of the database's services. @throws unauthorized, forbidden, keys_unavailable, rate_limited */
-async function checkKey(
+function checkKey(
   deps: HandleDeps,
   exchange: Exchange,
   database: RoutedDatabase,
   found: FoundService | undefined,
-): Promise<void> {
-  const { headers } = exchange.req;
-  const own = headers["x-api-key"];
-  const shown = own === undefined ? BEARER.exec(headers.authorization ?? "")?.[1] : String(own);
-  if (shown === undefined) throw refusals.noKey(false);
-  const answer = deps.keys.verify(database, shown);
-  const verified: Verified = "then" in answer ? await answer : answer;
+  verified: Verified,
+): void {
   if (verified.outcome !== "good") {
     throw verified.outcome === "stale" ? refusals.keysUnavailable() : refusals.noKey(true);
   }
@@ -146,29 +159,32 @@ function bodyLimit(limits: GatewayLimits, type: string | undefined): number {
     : limits.upload_bytes;
 }
 
-async function countInFlight(deps: HandleDeps, { id, name }: RoutedService, work: () => Promise<Sent>): Promise<Sent> {
-  const { in_flight, limits } = deps;
+/** @throws overloaded */
+function beginInFlight({ in_flight, limits }: HandleDeps, { id, name }: RoutedService): void {
   const count = in_flight.get(id) ?? 0;
   if (count >= limits.in_flight) throw refusals.tooManyAtOnce(name, limits.in_flight);
   in_flight.set(id, count + 1);
-  try {
-    return await work();
-  } finally {
-    const left = (in_flight.get(id) ?? 1) - 1;
-    if (left === 0) in_flight.delete(id);
-    else in_flight.set(id, left);
-  }
+}
+
+function endInFlight({ in_flight }: HandleDeps, { id }: RoutedService): void {
+  const left = (in_flight.get(id) ?? 1) - 1;
+  if (left === 0) in_flight.delete(id);
+  else in_flight.set(id, left);
 }
 
 /** Sends to what serves now, and to what serves next when that was not reached. */
 async function sendOn(deps: HandleDeps, exchange: Exchange, service: RoutedService, body_bytes: number): Promise<Sent> {
-  const { table } = deps;
+  const { limits, table } = deps;
   let current = service;
   let until: number | undefined;
   for (;;) {
     const instance = servingInstance(current);
     if (instance !== undefined && exchange.database !== undefined) {
-      const sent = await sendTo(deps, exchange, exchange.database, current, instance, body_bytes);
+      const pod = findPod(deps, exchange.database, current, instance);
+      // by the link where it may; else, and where the link is gone by then, by HTTP
+      let sent: Sent = NOT_SENT;
+      if (pod.link !== undefined && fitsLink(exchange, pod.link)) sent = await sendByLink(exchange, pod.link, limits);
+      if (sent.outcome === "not_sent") sent = await proxyRequest(exchange, pod.agent(), { ...limits, body_bytes });
       if (sent.outcome === "refused") throw sent.error;
       if (sent.outcome !== "not_sent" && sent.outcome !== "again") return sent;
       until ??= performance.now() + MOVE_MS;
@@ -182,23 +198,17 @@ async function sendOn(deps: HandleDeps, exchange: Exchange, service: RoutedServi
   }
 }
 
-/** By the link where it may; else, and where the link is gone by then, by HTTP. */
-async function sendTo(
-  { agents, limits, links, places }: HandleDeps,
-  exchange: Exchange,
+const NOT_SENT: Sent = { outcome: "not_sent" };
+
+/** How an instance is reached: by its link, if that is open, and by HTTP. */
+function findPod(
+  { agents, links, places }: HandleDeps,
   { id: database_id }: RoutedDatabase,
   { id }: RoutedService,
   instance: number,
-  body_bytes: number,
-): Promise<Sent> {
-  const { client_ms, request_ms } = limits;
+) {
   const place = places.of(database_id, id, instance);
-  const link = links.find(place, { id, database_id }, instance);
-  if (link !== undefined && fitsLink(exchange, link)) {
-    const sent = await sendByLink(exchange, link, { client_ms, request_ms });
-    if (sent.outcome !== "not_sent") return sent;
-  }
-  return await proxyRequest(exchange, agents.of(place.http_socket), { body_bytes, client_ms, request_ms });
+  return { link: links.find(place, { id, database_id }, instance), agent: () => agents.of(place.http_socket) };
 }
 
 /** The service as it is by now. @throws service_not_found when it was forgotten meanwhile */
