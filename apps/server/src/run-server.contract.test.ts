@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -211,8 +211,9 @@ describe("over a PostgreSQL that somebody else runs", () => {
     server.kill("SIGTERM");
     expect(await server.ended()).toBe(0);
     expect(isOver(last), "the gateway of pods that are kept has ended").toBe(false);
-    // it may write into it just now
-    rmSync(home, { recursive: true, maxRetries: 10 });
+    // moved first, at once: it may write into a folder that is being emptied, which can then not be removed
+    renameSync(home, `${home}.gone`);
+    rmSync(`${home}.gone`, { recursive: true });
     await expect.poll(() => isOver(last), { timeout: 10_000 }).toBe(true);
   }, 60_000);
 
