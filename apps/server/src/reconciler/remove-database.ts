@@ -1,4 +1,4 @@
-import { rm } from "node:fs/promises";
+import { removeFolder } from "@appdb/adapters/files/remove-folder";
 import { sql } from "kysely";
 import { endOperation } from "../control-plane/operations/run-operation.ts";
 import { databasePlaces } from "../pods/database-places.ts";
@@ -6,7 +6,7 @@ import { begin, changeDatabase, isAsSeen } from "./change-database.ts";
 import type { ReconcileDeps } from "./database-deps.ts";
 import type { WorkOutcome } from "./reconcile-database.ts";
 import { currentOperation, type SeenDatabase } from "./see-database.ts";
-import { endPods, forgetPods, PATIENCE } from "./stop-database.ts";
+import { endPods, forgetPods } from "./stop-database.ts";
 
 /**
  * Ends the pods of a database that is to be deleted. Its storage stays until its time is over, and can be taken back until then;
@@ -49,7 +49,7 @@ export async function removeDatabase(deps: ReconcileDeps, seen: SeenDatabase): P
 /** Removes all that a database has on this machine. */
 export async function removeStorage({ machine }: Pick<ReconcileDeps, "machine">, database_id: string): Promise<void> {
   const { data_folder, files_folder, run_folder } = databasePlaces(machine.place, database_id);
-  for (const folder of [data_folder, files_folder, run_folder]) await rm(folder, PATIENCE);
+  for (const folder of [data_folder, files_folder, run_folder]) await removeFolder(folder);
   await machine.driver.forgetDatabase(database_id);
 }
 

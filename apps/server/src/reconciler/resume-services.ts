@@ -1,6 +1,7 @@
-import { readdir, rm } from "node:fs/promises";
+import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { whenThere } from "@appdb/adapters/files/if-there";
+import { removeFolder } from "@appdb/adapters/files/remove-folder";
 import { sql } from "kysely";
 import { isUuid } from "../database/uuid.ts";
 import { parseServicePodId, servicePodId, servicesFolder } from "../pods/service-places.ts";
@@ -8,7 +9,6 @@ import type { ReconcileDeps } from "./database-deps.ts";
 import { enqueueReconcileService } from "./jobs.ts";
 import { loseService } from "./lose-service.ts";
 import { seeService } from "./see-service.ts";
-import { PATIENCE } from "./stop-database.ts";
 
 /**
  * Adds a job for every service that is on its way, that is to run and does not, or that has more pods than the one that serves; for those
@@ -74,7 +74,7 @@ export async function removeOrphanServices({ db, log, machine }: ReconcileDeps):
     const known = new Set(rows.map(({ id }) => id));
     for (const name of names.filter((one) => !known.has(one))) {
       log.info({ db: database_id, service: name }, "what a service left behind was removed");
-      await rm(join(folder, name), PATIENCE);
+      await removeFolder(join(folder, name));
       removed += 1;
     }
   }

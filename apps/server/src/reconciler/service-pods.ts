@@ -1,5 +1,5 @@
-import { rm } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
+import { removeFolder } from "@appdb/adapters/files/remove-folder";
 import type { PodStatus } from "@appdb/adapters/pods/pod-driver";
 import type { ServiceDoor } from "../pods/ask-service.ts";
 import { type PlacedService, parseServicePodId, servicePlaces } from "../pods/service-places.ts";
@@ -15,7 +15,6 @@ const STOP_DRAIN_MS = 20_000;
 /** In which every gateway has heard where requests go from now on. */
 const HEARD_MS = 200;
 const POLL_MS = 50;
-const PATIENCE = { recursive: true, force: true, maxRetries: 10, retryDelay: 100 } as const;
 
 type PodsDeps = Pick<ReconcileDeps, "db" | "envelope" | "machine">;
 
@@ -128,5 +127,5 @@ export async function endServicePod(
   await machine.driver.stop(pod_id, SERVICE_GRACE_MS);
   await machine.driver.forget(pod_id);
   // it lies in the system's folder for sockets, where nobody else would look for it
-  for (const folder of [run_folder, scratch_folder]) await rm(folder, PATIENCE);
+  for (const folder of [run_folder, scratch_folder]) await removeFolder(folder);
 }

@@ -1,4 +1,4 @@
-import { rm } from "node:fs/promises";
+import { removeFolder } from "@appdb/adapters/files/remove-folder";
 import type { Tx } from "../database/pool.ts";
 import { databasePlaces } from "../pods/database-places.ts";
 import { findPodToken } from "../pods/pod-token.ts";
@@ -11,9 +11,6 @@ import type { WorkOutcome } from "./reconcile-database.ts";
 import type { SeenDatabase } from "./see-database.ts";
 import { drainServicePods, endServicePods } from "./service-pods.ts";
 import { leaveServicesStopped } from "./services-of-database.ts";
-
-/** What is written there when a folder is removed: by a process that was just ended, for example. */
-export const PATIENCE = { recursive: true, force: true, maxRetries: 10, retryDelay: 100 } as const;
 
 /** Ends the database's pods; its data stay. */
 export async function stopDatabase(deps: ReconcileDeps, seen: SeenDatabase, signal: AbortSignal): Promise<WorkOutcome> {
@@ -69,5 +66,5 @@ export async function endPods({ machine }: Pick<ReconcileDeps, "machine">, datab
     await driver.forget(id);
   }
   // it lies in the system's folder for sockets, where nobody else would look for it
-  await rm(run_folder, PATIENCE);
+  await removeFolder(run_folder);
 }

@@ -1,4 +1,4 @@
-import { rm } from "node:fs/promises";
+import { removeFolder } from "@appdb/adapters/files/remove-folder";
 import { notAvailable } from "@appdb/contract/control/database-advice";
 import { AppError } from "@appdb/contract/errors";
 import { endOperation } from "../control-plane/operations/run-operation.ts";
@@ -13,7 +13,6 @@ import { enqueueReconcileService } from "./jobs.ts";
 import type { WorkOutcome } from "./reconcile-database.ts";
 import { currentServiceOperation, IS_UP, type SeenService } from "./see-service.ts";
 import { endInstance, listServicePods, retireInstances } from "./service-pods.ts";
-import { PATIENCE } from "./stop-database.ts";
 
 /** Until a database that does not answer at this moment is asked again. */
 const UNREACHED_S = 1;
@@ -51,7 +50,7 @@ export async function removeService(deps: ReconcileDeps, seen: SeenService, sign
     await enqueueReconcileService(deps.db, seen.row.id, UNREACHED_S);
     return "later";
   }
-  await rm(serviceFolder(deps.machine.place, seen.row), PATIENCE);
+  await removeFolder(serviceFolder(deps.machine.place, seen.row));
   await deps.db.transaction().execute(async (tx) => {
     if (!(await isServiceAsSeen(tx, seen))) return;
     for (const { id } of seen.open) {

@@ -1,10 +1,11 @@
 import { execFile } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
-import { readdir, rm } from "node:fs/promises";
+import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { appError } from "@appdb/contract/errors";
+import { removeFolder } from "../files/remove-folder.ts";
 import { provisionCluster } from "./cluster-template.ts";
 import { initCluster } from "./init-cluster.ts";
 
@@ -60,8 +61,7 @@ export function nameUnfinished(folder: string): string {
 /** Removes what a killed owner left half made. Its initdb may still run for a moment and write there, hence the patience. */
 export async function removeUnfinished(folder: string): Promise<void> {
   const left = (await readdir(folder)).filter((name) => name.startsWith(UNFINISHED));
-  const patience = { recursive: true, force: true, maxRetries: 10, retryDelay: 100 };
-  await Promise.all(left.map((name) => rm(join(folder, name), patience)));
+  await Promise.all(left.map((name) => removeFolder(join(folder, name))));
 }
 
 function refuseOldVersion(bin: string, major: number, name: string): void {
