@@ -176,7 +176,7 @@ export const MUTATIONS = [
   {
     takes: "a pruned service leaves no folder",
     file: `${RECONCILER}/stop-service.ts`,
-    from: "await rm(serviceFolder(deps.machine.place, seen.row), PATIENCE);",
+    from: "await removeFolder(serviceFolder(deps.machine.place, seen.row));",
     to: "",
     project: "db",
     test_file: `${RECONCILER}/services.db.test.ts`,

@@ -93,6 +93,7 @@ const CONTROL = {
   serviceShow: HOSTED_SERVICE,
   serviceRetry: { service: HOSTED_SERVICE, operation: null },
   serviceRollback: { service: HOSTED_SERVICE, operation: null },
+  serviceRollbackPlan: { from: 2, to: 1, ops: [] },
   releaseList: [],
   deployRollbackPlan: { deploy: DEPLOY, ops: [] },
   deployRollback: { deploy: DEPLOY, operations: [] },

@@ -98,6 +98,10 @@ export const CONTROL_BODIES = {
   serviceStop: serviceAccepted,
   serviceRetry: serviceAccepted,
   serviceRollback: { body: services.hostedServiceRollbackRequestSchema, ...serviceAccepted },
+  serviceRollbackPlan: {
+    body: services.hostedServiceRollbackRequestSchema,
+    answer: services.hostedServiceRollbackPlanSchema,
+  },
   deployBegin: { body: deploys.deployBeginRequestSchema, answer: deploys.deploySchema, status: 201 },
   deployAlive: { answer: deploys.deploySchema },
   preparationBegin: { body: deploys.preparationRequestSchema, answer: deploys.preparationSchema, status: 202 },

@@ -72,6 +72,14 @@ export const SERVICE_ROUTES = {
     by_grant: true,
     summary: "Go back to a former release of a service",
   },
+  /** What of the service's routes would change, and what of the tables is in the way; nothing is changed. */
+  serviceRollbackPlan: {
+    method: "POST",
+    path: "/v1/orgs/:org/databases/:db/services/:service/rollback/plan",
+    permission: "service.update",
+    by_grant: true,
+    summary: "Show what going back to a former release would do",
+  },
   /** Builds the image of an update that is yet to be asked for, and has it read the application file; nothing that runs changes. */
   preparationBegin: {
     method: "POST",

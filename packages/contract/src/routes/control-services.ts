@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { servicePlanSchema } from "../plan.ts";
+import { opSchema, servicePlanSchema } from "../plan.ts";
 import { pageQuerySchema } from "./control.ts";
 import { failureSchema, podSchema, treeEntrySchema } from "./control-databases.ts";
 import { serviceRouteSchema } from "./service-route.ts";
@@ -149,6 +149,14 @@ export const hostedServiceRollbackRequestSchema = z.strictObject({
   /** Null: the release before the one that runs. */
   release: z.int().min(1).nullable(),
 });
+
+/** Tables stay as they are, and nothing of `ops` concerns them. None when the service runs that release already. */
+export const hostedServiceRollbackPlanSchema = z.object({
+  from: z.int(),
+  to: z.int(),
+  ops: z.array(opSchema),
+});
+export type HostedServiceRollbackPlan = z.infer<typeof hostedServiceRollbackPlanSchema>;
 
 const count = (fallback: number, most: number) => z.coerce.number().int().min(1).max(most).default(fallback);
 /** Answers NDJSON of `LogLine`s, the oldest first, and follows with `follow=1`. */

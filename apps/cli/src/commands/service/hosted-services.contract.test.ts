@@ -1,5 +1,5 @@
 import { appError } from "@appdb/contract/errors";
-import type { ServicePlan } from "@appdb/contract/plan";
+import type { PlanOp, ServicePlan } from "@appdb/contract/plan";
 import type { Operation } from "@appdb/contract/routes/control";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { ENDPOINT, hostedService as service } from "../../testing/services.ts";
@@ -10,6 +10,10 @@ const OPERATION: Operation = {
   ...{ id: "019a0000-0000-7000-8000-000000000001", kind: "service.update", target: `${URI}/ingest` },
   ...{ state: "succeeded", is_cancellable: false, actor: "ann", detail: null, error: null },
   ...{ created_at: AT, started_at: AT, ended_at: AT },
+};
+const GONE: PlanOp = {
+  ...{ name: "GET /new", op: "drop", severity: "destructive", description: "route 'GET /new' will be removed" },
+  ...{ requires_restart: true, status: null, target: "route", details: {}, destructive: true },
 };
 const ASKED = { id: OPERATION.id, kind: OPERATION.kind };
 
@@ -120,9 +124,21 @@ describe("cli service of hosted services", () => {
 
   test("rollback goes to the named release or the one before, after asking; a local service has none", async () => {
     at.answers.serviceRollback = () => ({ service: service({}), operation: ASKED });
+    at.answers.serviceRollbackPlan = () => ({ from: 3, to: 2, ops: [GONE] });
+    expect(await at.run(`service rollback ${URI}/ingest -n`)).toMatchObject({
+      exit: 2,
+      stdout: "    - route 'GET /new' will be removed  [DESTRUCTIVE]\n\n",
+    });
     expect((await at.run(`service rollback ${URI}/ingest`)).exit).toBe(3);
+    expect(at.asked()).not.toContain("serviceRollback");
     expect((await at.run(`service rollback ${URI}/ingest --to 2 -f`)).exit).toBe(0);
     expect(at.bodyOf("serviceRollback")).toEqual({ release: 2 });
+    at.answers.serviceRollbackPlan = () => ({ from: 2, to: 2, ops: [] });
+    at.answers.serviceRollback = () => ({ service: service({}), operation: null });
+    expect(await at.run(`service rollback ${URI}/ingest --to 2`)).toMatchObject({
+      exit: 0,
+      stdout: expect.stringContaining(`${URI}/ingest runs release 2 already.`),
+    });
     expect((await at.run("service rollback main/ingest -f")).stderr).toContain("keeps no releases");
   });
 

@@ -1,26 +1,34 @@
-import type { HostedService } from "@appdb/contract/routes/control-services";
+import type { HostedService, HostedServiceRollbackPlan } from "@appdb/contract/routes/control-services";
 import { confirm } from "../../context.ts";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
+import { EXIT } from "../../output/exit-codes.ts";
+import { describeOp } from "../../output/plan-op-text.ts";
 import { printService } from "../../output/service-text.ts";
-import { commandLine, FORCE_FLAG, HOSTED_SERVICE, parseCount } from "../parameters.ts";
+import { commandLine, DRY_RUN_FLAG, FORCE_FLAG, HOSTED_SERVICE, parseCount } from "../parameters.ts";
 import { hostedAddress, requireHostedService, waitForChange } from "./change-service.ts";
 
 interface Flags extends JsonFlag {
+  readonly dryRun: boolean;
   readonly force: boolean;
   readonly to?: number;
 }
 
+/** The service as it is then; of a dry run, what would be done. */
+type RollbackResult = HostedService | (HostedServiceRollbackPlan & { readonly target: string });
+
 /** The tables stay as they are; a release that needs others is refused with what to do. */
-export const rollback = defineCommand<Flags, [name: string], HostedService>({
+export const rollback = defineCommand<Flags, [name: string], RollbackResult>({
   brief: "Go back to a former release of a hosted service, without refusing a request",
   examples: [
     ["cli service rollback cloud://acme:main/ingest", "to the release before"],
     ["cli service rollback cloud://acme:main/ingest --to 3 -f", "to this one, without asking"],
+    ["cli service rollback cloud://acme:main/ingest -n", "only show what that changes for its clients"],
   ],
   parameters: {
     positional: HOSTED_SERVICE,
     flags: {
       force: FORCE_FLAG,
+      dryRun: DRY_RUN_FLAG,
       to: {
         kind: "parsed",
         parse: parseCount,
@@ -29,26 +37,40 @@ export const rollback = defineCommand<Flags, [name: string], HostedService>({
         placeholder: "number",
       },
     },
-    aliases: { f: "force" },
+    aliases: { f: "force", n: "dryRun" },
   },
-  run: async (ctx, { force, to }, typed) => {
+  run: async (ctx, { dryRun, force, json, to }, typed) => {
     const address = requireHostedService(typed, "rollback");
     const control = await (await ctx.control()).open();
     const { params } = hostedAddress(address);
-    await confirm(ctx, {
-      question: `Have ${address.text} run ${to === undefined ? "its former release" : `release ${to}`} again?`,
-      force,
-      again: commandLine([
-        ...["service", "rollback", address.text],
-        ...(to === undefined ? [] : ["--to", String(to)]),
-        "-f",
-      ]),
-    });
-    const body = { release: to ?? null };
-    const asked = await control.client.call("serviceRollback", { params, body }, { signal: ctx.signal });
+    const options = { signal: ctx.signal };
+    const plan = await control.client.call("serviceRollbackPlan", { params, body: { release: to ?? null } }, options);
+    if (!json) {
+      for (const op of plan.ops) ctx.out.line(`    ${describeOp(op)}`);
+      if (plan.ops.length === 0) ctx.out.line(`${address.text} runs release ${plan.to} already.`);
+      ctx.out.line();
+    }
+    if (dryRun) return { ...plan, target: address.text };
+    // what is in the way of it is said by the refusal, with what to do
+    if (plan.ops.length > 0 && plan.ops.every(({ severity }) => severity !== "blocked")) {
+      await confirm(ctx, {
+        question: `Have ${address.text} run release ${plan.to} again?`,
+        force,
+        again: commandLine([
+          ...["service", "rollback", address.text],
+          ...(to === undefined ? [] : ["--to", String(to)]),
+          "-f",
+        ]),
+      });
+    }
+    const asked = await control.client.call("serviceRollback", { params, body: { release: plan.to } }, options);
     if (asked.operation === null) return asked.service;
     await waitForChange(ctx, control, { org: params.org, id: asked.operation.id });
-    return await control.client.call("serviceShow", { params }, { signal: ctx.signal });
+    return await control.client.call("serviceShow", { params }, options);
   },
-  render: printService,
+  // The plan stands above already.
+  render: (result, out) => {
+    if (!("ops" in result)) printService(result, out);
+  },
+  exitCode: (result) => ("ops" in result && result.ops.length > 0 ? EXIT.pending : EXIT.done),
 });

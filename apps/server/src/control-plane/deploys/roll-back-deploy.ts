@@ -11,7 +11,7 @@ import { requestState } from "../databases/state.ts";
 import { writeChange } from "../databases/write-change.ts";
 import { doneBy } from "../events/event.ts";
 import type { Caller } from "../keys/create-key.ts";
-import { type CheckedRelease, listReasons, refuseHindered } from "../services/check-release.ts";
+import { planReturn, refuseHindered } from "../services/check-release.ts";
 import type { ServiceRow } from "../services/lock-services.ts";
 import { listReleaseNumbers } from "../services/releases.ts";
 import { demandAwake } from "../services/request-service.ts";
@@ -148,40 +148,14 @@ function stepsOf({ services }: LockedContent, { before }: DeployRow): ServiceSte
 }
 
 function planServices(locked: LockedContent, deploy: DeployRow, checked: FormerReleases, uri: string): PlanOp[] {
-  return stepsOf(locked, deploy).map(({ former, row: { app_file, desired, name } }) =>
-    former === undefined
-      ? {
-          ...op(
-            "drop",
-            "service",
-            "destructive",
-            `service '${name}', which was deployed, will be stopped and forgotten`,
-          ),
-          name,
-        }
-      : {
-          ...goesBack({ app_file, name }, { from: desired.release, to: former.release }, checked.get(name), uri),
-          name,
-        },
-  );
-}
-
-function goesBack(
-  { app_file, name }: Pick<ServiceRow, "app_file" | "name">,
-  { from, to }: { readonly from: number; readonly to: number },
-  checked: CheckedRelease | undefined,
-  uri: string,
-): PlanOp {
-  const text = `service '${name}' goes back from release ${from} to release ${to}`;
-  const details = { app_file, from, to };
-  if (checked?.release !== to || checked.hindrances.length === 0) {
-    return { ...op("alter", "service", "additive", text), details };
-  }
-  const cannot = `service '${name}' cannot go back to release ${to}: ${listReasons(checked.hindrances)}`;
-  return {
-    ...op("alter", "service", "blocked", cannot),
-    details: { ...details, next: `cli deploy ${app_file} ${uri}` },
-  };
+  return stepsOf(locked, deploy).flatMap(({ former, row }) => {
+    const { desired, name } = row;
+    if (former !== undefined) {
+      return planReturn(row, { from: desired.release, to: former.release }, checked.get(name), uri);
+    }
+    const text = `service '${name}', which was deployed, will be stopped and forgotten`;
+    return [{ ...op("drop", "service", "destructive", text), name }];
+  });
 }
 
 function planDatabase({ content }: LockedContent, { before }: DeployRow): PlanOp[] {

@@ -1,17 +1,20 @@
 import { serviceUriOf } from "@appdb/contract/control/resource-names";
 import { appError } from "@appdb/contract/errors";
+import type { PlanOp } from "@appdb/contract/plan";
 import { podTablesCheckSchema, type TableHindrance } from "@appdb/contract/routes/pod";
 import { POD_ROUTES } from "@appdb/contract/routes/pod-paths";
+import { compareRoutes, op } from "@appdb/engine/services/compare-routes";
 import { type FindPodDeps, findPod } from "../../pods/find-pod.ts";
 import { askDocument, checkDocument } from "../../pods/pod-client.ts";
 import type { OrgOfDatabases } from "../databases/store.ts";
 import type { ServiceRow } from "./lock-services.ts";
 import { findReleaseManifest } from "./releases.ts";
 
-/** A release, and what of today's tables keeps it from serving. */
+/** A release, what of today's tables keeps it from serving, and what it changes for clients of the one that runs. */
 export interface CheckedRelease {
   readonly release: number;
   readonly hindrances: readonly TableHindrance[];
+  readonly routes: readonly PlanOp[];
 }
 
 /**
@@ -23,15 +26,43 @@ export async function checkRelease(
   deps: FindPodDeps,
   org: OrgOfDatabases,
   database: string,
-  { id, name }: Pick<ServiceRow, "id" | "name">,
+  service: Pick<ServiceRow, "id" | "name" | "desired" | "observed">,
   release: number,
   signal: AbortSignal,
 ): Promise<CheckedRelease | undefined> {
+  const { id, name } = service;
   const manifest = await findReleaseManifest(deps.db, id, release);
   if (manifest === undefined) return undefined;
+  const current = await findReleaseManifest(deps.db, id, releaseOf(service));
   const { pod } = await findPod(deps, org, database, "changed");
   const call = { ...POD_ROUTES.tablesCheck, body: { manifest, folders: name.split("/").slice(0, -1) }, signal };
-  return { release, ...checkDocument(pod, podTablesCheckSchema, await askDocument(pod, call)) };
+  const checked = checkDocument(pod, podTablesCheckSchema, await askDocument(pod, call));
+  const declared = name.slice(name.lastIndexOf("/") + 1);
+  return { release, ...checked, routes: current === undefined ? [] : compareRoutes(current, manifest, declared) };
+}
+
+/** The release that a service runs, else the one that it shall run. */
+export function releaseOf({ desired, observed }: Pick<ServiceRow, "desired" | "observed">): number {
+  return observed?.release ?? desired.release;
+}
+
+/** What a service's return to a former release does: refused by the tables, or with what that changes for clients. */
+export function planReturn(
+  { app_file, name }: Pick<ServiceRow, "app_file" | "name">,
+  { from, to }: { readonly from: number; readonly to: number },
+  checked: CheckedRelease | undefined,
+  database_uri: string,
+): PlanOp[] {
+  const details = { app_file, from, to };
+  const compared = checked?.release === to ? checked : undefined;
+  if (compared === undefined || compared.hindrances.length === 0) {
+    const text = `service '${name}' goes back from release ${from} to release ${to}`;
+    const routes = (compared?.routes ?? []).map((one) => ({ ...one, details: { ...one.details, service: name } }));
+    return [{ ...op("alter", "service", "additive", text), name, details }, ...routes];
+  }
+  const cannot = `service '${name}' cannot go back to release ${to}: ${listReasons(compared.hindrances)}`;
+  const next = deployAgain(app_file, `${database_uri}/${name}`);
+  return [{ ...op("alter", "service", "blocked", cannot), name, details: { ...details, next } }];
 }
 
 /** Refuses a release that would not start, or that could not store rows. @throws schema_mismatch with what differs */
@@ -45,15 +76,20 @@ export function refuseHindered(
   const uri = serviceUriOf(org.name, database, name);
   throw appError("schema_mismatch", {
     detail: `Release ${release} of ${uri} does not fit the tables as they are: ${listReasons(hindrances)}.`,
-    hint: `Put the files of that release back where you work, then: cli deploy ${app_file} ${uri.slice(0, uri.lastIndexOf("/"))}`,
+    hint: `Put the files of that release back where you work, then: ${deployAgain(app_file, uri)}`,
     meta: { uri, release, tables: [...new Set(hindrances.map(({ table }) => table))] },
   });
+}
+
+/** To what a service lies in: its database, or a folder of it. */
+function deployAgain(app_file: string, service_uri: string): string {
+  return `cli deploy ${app_file} ${service_uri.slice(0, service_uri.lastIndexOf("/"))}`;
 }
 
 const MOST_REASONS = 5;
 
 /** The first of them, and how many more there are. */
-export function listReasons(hindrances: readonly TableHindrance[]): string {
+function listReasons(hindrances: readonly TableHindrance[]): string {
   const more = hindrances.length - MOST_REASONS;
   const first = hindrances.slice(0, MOST_REASONS).map(({ reason }) => reason);
   return first.join("; ") + (more > 0 ? `; and ${more} more` : "");

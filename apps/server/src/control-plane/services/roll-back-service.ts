@@ -1,11 +1,11 @@
-import { serviceUriOf } from "@appdb/contract/control/resource-names";
+import { databaseUriOf, serviceUriOf } from "@appdb/contract/control/resource-names";
 import { appError } from "@appdb/contract/errors";
-import type { HostedServiceChange } from "@appdb/contract/routes/control-services";
+import type { HostedServiceChange, HostedServiceRollbackPlan } from "@appdb/contract/routes/control-services";
 import type { Tx } from "../../database/pool.ts";
 import type { FindPodDeps } from "../../pods/find-pod.ts";
 import { findRow, type OrgOfDatabases } from "../databases/store.ts";
 import type { Caller } from "../keys/create-key.ts";
-import { type CheckedRelease, checkRelease, refuseHindered } from "./check-release.ts";
+import { type CheckedRelease, checkRelease, planReturn, refuseHindered, releaseOf } from "./check-release.ts";
 import { readService, type ServiceRow } from "./lock-services.ts";
 import { findReleaseBefore, listReleaseNumbers } from "./releases.ts";
 import { answerChange, demandAwake, lockPlace, type ServiceRequestDeps } from "./request-service.ts";
@@ -33,9 +33,30 @@ export async function checkRollback(
   if (database?.state !== "AVAILABLE") return undefined;
   const service = await readService(deps.db, database.id, service_name);
   if (service === undefined) return undefined;
-  const number = wanted ?? (await findReleaseBefore(deps.db, service.id, currentOf(service)));
+  const number = wanted ?? (await findReleaseBefore(deps.db, service.id, releaseOf(service)));
   if (number === undefined || isServed(service, number)) return undefined;
   return await checkRelease(deps, org, name, service, number, signal);
+}
+
+/**
+ * What going back would do; nothing is changed.
+ * @throws database_not_found, database_not_available, service_not_found, release_not_found, generation_moved
+ */
+export async function planServiceRollback(
+  deps: Pick<ServiceRequestDeps, "tx" | "config">,
+  { org }: Caller,
+  place: ServicePlace,
+  release: number | null,
+  checked: CheckedRelease | undefined,
+): Promise<HostedServiceRollbackPlan> {
+  const { database, service } = await lockPlace(deps, org, place);
+  const uri = serviceUriOf(org.name, database.name, service.name);
+  demandAwake(org, database);
+  const from = releaseOf(service);
+  const to = await chooseRelease(deps.tx, uri, service, release);
+  if (isServed(service, to)) return { from, to, ops: [] };
+  if (checked?.release !== to) throw moved(uri);
+  return { from, to, ops: planReturn(service, { from, to }, checked, databaseUriOf(org.name, database.name)) };
 }
 
 /**
@@ -55,7 +76,7 @@ export async function rollBackService(
   const uri = serviceUriOf(org.name, database.name, service.name);
   demandAwake(org, database);
   const number = await chooseRelease(deps.tx, uri, service, release);
-  const { desired, observed } = service;
+  const { desired } = service;
   if (isServed(service, number)) return await answerChange(deps, org, place, null);
   if (checked?.release !== number) throw moved(uri);
   refuseHindered(org, database.name, service, checked);
@@ -63,13 +84,13 @@ export async function rollBackService(
   const named = { ...service, database: database.name };
   const operation = await writeService(deps, caller, named, {
     ...{ kind: "service.rollback", state, desired: { ...desired, release: number, is_running: true } },
-    detail: `from release ${observed?.release ?? desired.release} to release ${number}`,
+    detail: `from release ${releaseOf(service)} to release ${number}`,
   });
   return await answerChange(deps, org, place, operation);
 }
 
 async function chooseRelease(tx: Tx, uri: string, service: ServiceRow, wanted: number | null): Promise<number> {
-  const current = currentOf(service);
+  const current = releaseOf(service);
   const kept = await listReleaseNumbers(tx, service.id);
   const chosen = wanted ?? (await findReleaseBefore(tx, service.id, current));
   if (chosen !== undefined && kept.includes(chosen)) return chosen;
@@ -81,10 +102,6 @@ async function chooseRelease(tx: Tx, uri: string, service: ServiceRow, wanted: n
     hint: `Move it onto what its database has: cli service update ${service.app_file} ${uri.slice(0, uri.lastIndexOf("/"))}`,
     meta: { uri, release: wanted, kept },
   });
-}
-
-function currentOf({ desired, observed }: ServiceRow): number {
-  return observed?.release ?? desired.release;
 }
 
 function isServed({ desired, observed }: ServiceRow, release: number): boolean {

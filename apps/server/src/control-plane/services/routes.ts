@@ -1,7 +1,7 @@
 import { VERSION } from "@appdb/contract/version";
 import { describeService } from "@appdb/engine/endpoints/openapi";
 import type { ServerConfig } from "../../config.ts";
-import type { ControlRoutes } from "../../http/checked-route.ts";
+import type { Call, ControlRoutes } from "../../http/checked-route.ts";
 import { endOf } from "../../http/end-of.ts";
 import type { LineStreams } from "../../http/line-streams.ts";
 import { manageGrants, mayManageSome, notGranted } from "../../http/manage-grants.ts";
@@ -15,7 +15,7 @@ import { readServiceLog } from "./read-service-log.ts";
 import { readTraffic } from "./read-traffic.ts";
 import { listReleases } from "./releases.ts";
 import { requestService, type ServiceVerb } from "./request-service.ts";
-import { checkRollback, rollBackService } from "./roll-back-service.ts";
+import { checkRollback, planServiceRollback, rollBackService } from "./roll-back-service.ts";
 import { findDeclared, findService, findServiceIds, listServices } from "./store.ts";
 import { planOfServices, refuseLongNames, updateServices } from "./update-services.ts";
 
@@ -61,15 +61,16 @@ export function addServiceRoutes(routes: ControlRoutes, deps: ServiceRouteDeps):
       requestService({ tx, config, recordEvent }, call, { database: call.params.db, name: call.params.service }, verb),
     );
   }
-  routes.changePrepared(
-    "serviceRollback",
-    async ({ org, params, body, reply }) =>
-      checkRollback(deps, org, { database: params.db, name: params.service }, body.release, endOf(reply)),
-    async (call, tx, checked) => {
-      const place = { database: call.params.db, name: call.params.service };
-      return await rollBackService({ tx, config, recordEvent }, call, place, call.body.release, checked);
-    },
-  );
+  const compareRelease = async ({ org, params, body, reply }: Call<"serviceRollback" | "serviceRollbackPlan">) =>
+    checkRollback(deps, org, { database: params.db, name: params.service }, body.release, endOf(reply));
+  routes.changePrepared("serviceRollbackPlan", compareRelease, async (call, tx, checked) => {
+    const place = { database: call.params.db, name: call.params.service };
+    return await planServiceRollback({ tx, config }, call, place, call.body.release, checked);
+  });
+  routes.changePrepared("serviceRollback", compareRelease, async (call, tx, checked) => {
+    const place = { database: call.params.db, name: call.params.service };
+    return await rollBackService({ tx, config, recordEvent }, call, place, call.body.release, checked);
+  });
   routes.add("releaseList", async ({ org, params, query }) => {
     const { id } = await findServiceIds(db, org, params.db, params.service);
     return await listReleases(db, id, query);

@@ -1,6 +1,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { LogLine } from "@appdb/contract/routes/control-databases";
+import { sql } from "kysely";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { servicePlaces } from "../../pods/service-places.ts";
 import { makeDatabase } from "../../testing/databases.ts";
@@ -251,14 +252,10 @@ test("nothing is started on a database that is asleep, and its services say why 
 test("a service goes back to a release that fits today's tables, and to no other", async () => {
   await using stage = await openServiceStage(server);
   const id = await makeService(server, stage, { name: "reports/ingest", releases: 3 });
-  const rollBack = (release: number | null) =>
-    server.ask("serviceRollback", {
-      ...{
-        as: stage.member,
-        params: { org: stage.org.name, db: "main", service: "reports/ingest" },
-        body: { release },
-      },
-    });
+  const rollBackTo = (release: number | null) => ({
+    ...{ as: stage.member, params: { org: stage.org.name, db: "main", service: "reports/ingest" }, body: { release } },
+  });
+  const rollBack = (release: number | null) => server.ask("serviceRollback", rollBackTo(release));
   stage.hindrances = [
     { table: "docs", reason: "docs.title is not there" },
     { table: "docs", reason: "docs.author is not known to it and must be given" },
@@ -282,7 +279,20 @@ test("a service goes back to a release that fits today's tables, and to no other
     folders: ["reports"],
     manifest: { app_file: "app.py" },
   });
+  const planned = async () => (await server.ask("serviceRollbackPlan", rollBackTo(null))).json;
+  expect(await planned()).toMatchObject({
+    from: 3,
+    to: 2,
+    ops: [{ severity: "blocked", details: { next: expect.stringContaining(target) } }],
+  });
   stage.hindrances = [];
+  await sql`update control.releases set manifest = replace(manifest::text, '"/docs"', '"/added"')::json
+    where service_id = ${id} and number = 3`.execute(server.deps.db);
+  expect((await planned()).ops.map(({ description }: { description: string }) => description)).toEqual([
+    "service 'reports/ingest' goes back from release 3 to release 2",
+    "route 'POST /docs' will be added",
+    "route 'POST /added' will be removed",
+  ]);
   expect((await rollBack(null)).status).toBe(202);
   expect(await leftOfService(server, id)).toMatchObject({
     ...{ state: "UPDATING", desired: { release: 2 }, releases: [1, 2, 3], operations: [{ kind: "service.rollback" }] },
