@@ -1,3 +1,4 @@
+import { noteOnCertificate } from "@appdb/contract/control/certificate-note";
 import { serviceText } from "@appdb/contract/names";
 import type { HostedService } from "@appdb/contract/routes/control-services";
 import type { ServiceRecord } from "@appdb/contract/routes/local";
@@ -44,7 +45,7 @@ function factsOfHosted(service: HostedService): ServiceFacts {
   const next = `cli service update ${app_file} cloud://${organization}:${database}`;
   const error = failure === null ? null : `error: ${failure.detail}${failure.hint === null ? "" : `\n${failure.hint}`}`;
   const pending = update_pending ? `the database has newer files or another image: ${next}` : null;
-  const notes = [error, reason, certificateNote(service), pending].filter((note) => note !== null);
+  const notes = [error, reason, certificateLines(service), pending].filter((note) => note !== null);
   return {
     facts: [
       release === null ? "no release runs" : `release ${release}`,
@@ -57,13 +58,8 @@ function factsOfHosted(service: HostedService): ServiceFacts {
   };
 }
 
-/** Where clients would refuse the host, or will; null while all is well. */
-function certificateNote({ certificate }: HostedService): string | null {
-  if (certificate === null) return null;
-  const { error, expires_at, next_order_at, state } = certificate;
-  const why = error === null ? "" : `: ${error}\nIt is ordered again at ${next_order_at}`;
-  if (state === "missing" && error === null) return "its certificate is being ordered; calls fail until it is there";
-  if (state === "missing") return `no certificate could be ordered, and calls fail${why}`;
-  if (state === "ended") return `its certificate ended at ${expires_at}, and clients refuse it${why}`;
-  return error === null ? null : `its certificate ends at ${expires_at} and could not be renewed${why}`;
+function certificateLines({ certificate }: HostedService): string | null {
+  const note = noteOnCertificate(certificate);
+  if (note === undefined) return null;
+  return note.reasons.length === 0 ? note.text : `${note.text}: ${note.reasons.join("\n")}`;
 }

@@ -1,3 +1,4 @@
+import { noteOnCertificate } from "@appdb/contract/control/certificate-note";
 import type { HostedService } from "@appdb/contract/routes/control-services";
 import { getRouteApi, useLocation } from "@tanstack/react-router";
 import { useEffect, useState } from "react";
@@ -79,7 +80,8 @@ function ServiceLead({ service: { app_file, endpoint, release, uri, workers } }:
 }
 
 function ServiceNotes({ service }: { readonly service: HostedService }) {
-  const { app_file, database, failure, organization, reason, update_pending } = service;
+  const { app_file, certificate, database, failure, organization, reason, update_pending } = service;
+  const note = noteOnCertificate(certificate);
   return (
     <>
       {failure && (
@@ -88,6 +90,13 @@ function ServiceNotes({ service }: { readonly service: HostedService }) {
         </Alert>
       )}
       {reason && !failure && <Alert kind="note" title={reason} />}
+      {note && (
+        <Alert kind={note.is_down ? "problem" : "note"} title={note.text}>
+          {note.reasons.map((line) => (
+            <p key={line}>{line}</p>
+          ))}
+        </Alert>
+      )}
       {update_pending && (
         <Alert kind="note" title="The database has newer project files or another image than the release that runs">
           <p>
