@@ -34,6 +34,12 @@ def _worded(error, source, root, app):
             "The file ended the program (sys.exit) while it was read.",
             "Take the call out, or put it under `if __name__ == '__main__':`.",
         )
+    if isinstance(error, KeyError) and _frames(error)[-1:] == ["os"]:
+        return (
+            f"The environment variable {_text(error)} is not set, and is read while the file is.",
+            f"Set it, for a hosted database by: cli secret set <db_uri> {str(error.args[0])[:100]}=<value>; or read it in "
+            "the function that needs it.",
+        )
     detail = f"{type(error).__name__} while the file was read: {_text(error)}"
     return detail, "Correct the line; code that must not run at import belongs into functions."
 
@@ -98,6 +104,15 @@ def _class_names(source, name):
     return later, known
 
 
+def _frames(error):
+    """The modules that the error came through, the one that raised it last."""
+    names, trace = [], error.__traceback__
+    while trace is not None:
+        names.append(trace.tb_frame.f_globals.get("__name__"))
+        trace = trace.tb_next
+    return names
+
+
 def _global_names(error):
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
@@ -118,6 +133,8 @@ def _place(error, root):
 
 
 def _inside(root, filename):
+    if filename.startswith("<"):  # "<frozen os>" is no file, and would be taken for one of the current folder
+        return False
     path = os.path.realpath(filename)
     parts = path.split(os.sep)
     return path.startswith(root + os.sep) and "site-packages" not in parts and "dist-packages" not in parts

@@ -44,6 +44,12 @@ CASES = {
     "a syntax error": ("class A(Base, name='a':\n    n: db.Int\n", "class A(Base", ["Syntax error"]),
     "an import of a package that is not there": ("import no_such_thing.sub\n", "import no_such", ["'no_such_thing'", "requirements"]),
     "an import of a name that is not there": ("from os import no_such\n", "from os import", ["no_such"]),
+    "a variable of the environment that is not set": (
+        "import os\nx = os.environ['NO_SUCH_TOKEN']\n", "x = os.environ", ["'NO_SUCH_TOKEN'", "cli secret set <db_uri> NO_SUCH_TOKEN="]
+    ),
+    "an exception inside the standard library": (
+        "import os\nx = os.getenv(5)\n", "x = os.getenv(5)", ["TypeError"]
+    ),
     "an exception": ("x = 1 / 0\n", "x = 1 / 0", ["ZeroDivisionError"]),
     "a program that ends itself": ("import sys\nsys.exit(3)\n", "sys.exit(3)", ["sys.exit"]),
     "an unknown column": (
