@@ -30,7 +30,7 @@ export function servicesPage(generated: string): string {
     "    cli service restart cloud://acme:main/ingest   # with the release that it has; reads new secrets",
     "    cli service stop cloud://acme:main/ingest      # until the next restart or update",
     "    cli service releases cloud://acme:main/ingest  # what it ran and runs",
-    "    cli service rollback cloud://acme:main/ingest  # back to the release before, or --to 3, after showing what that changes for its clients",
+    "    cli service rollback cloud://acme:main/ingest  # back to the last release that served before, or --to 3, after showing what that changes for its clients",
     "    cli service prune app.py cloud://acme:main     # takes away services that the file does not define",
     "",
     "`cli deploy app.py cloud://acme:main` does all of it in one. First it uploads the project's files, and where the image or the variables change it builds",

@@ -374,7 +374,8 @@ CREATE TABLE control.releases (
     changes jsonb NOT NULL,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     created_by text NOT NULL,
-    cors jsonb
+    cors jsonb,
+    served_at timestamp with time zone
 );
 
 CREATE TABLE control.secrets (

@@ -55,6 +55,8 @@ interface ReleaseTable {
   changes: ColumnType<string[], string, never>;
   created_at: Made;
   created_by: string;
+  /** When its pod was ready for the first time; null while it never was. */
+  served_at: ColumnType<Date | null, never, Date>;
 }
 
 /** What came to one route of a service in one minute, by one gateway. */

@@ -1,4 +1,5 @@
 import { describeExit } from "@appdb/adapters/pods/loss-policy";
+import { markServed } from "../control-plane/services/releases.ts";
 import type { Tx } from "../database/pool.ts";
 import type { ObservedService } from "../database/service-tables.ts";
 import { beginService, changeService, isServiceAsSeen } from "./change-service.ts";
@@ -45,6 +46,7 @@ export async function runService(deps: ReconcileDeps, seen: SeenService, signal:
       const { id } = prepared.spec;
       const pod = { id, kind: "service", state: "READY", started_at: status.started_at, reason: null } as const;
       await keepPod(tx, row.database_id, pod);
+      await markServed(tx, row.id, observed.release);
       if (seen.open.length === 0) await recordRecovery(deps, tx, seen);
     },
   });

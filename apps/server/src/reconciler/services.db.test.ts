@@ -96,6 +96,13 @@ describe("a service", () => {
     expect(seen.errors.at(-1)?.detail).toMatch(
       /data\/ingest did not start: it ended with code 1\..*\n.*No module named 'tiny'/,
     );
+    // a rollback looks for one that has served
+    const { rows } = await sql`select number, served_at is not null as has_served from control.releases
+      where service_id = ${service.id} order by number`.execute(server.deps.db);
+    expect(rows).toEqual([
+      { number: 1, has_served: true },
+      { number: 2, has_served: false },
+    ]);
     stage.machine.pods.behave({});
     await service.ask("update", { environment: HASH });
     expect((await service.settles("AVAILABLE")).errors.at(-1)).toMatchObject({ code: "image_missing" });

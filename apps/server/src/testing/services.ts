@@ -6,7 +6,7 @@ import { aManifest, aRowRoute } from "@appdb/testkit/manifest-builder";
 import { schemaPlan } from "@appdb/testkit/schema-plan";
 import { sql } from "kysely";
 import { keepTree } from "../control-plane/blobs/keep-tree.ts";
-import { addRelease } from "../control-plane/services/releases.ts";
+import { addRelease, markServed } from "../control-plane/services/releases.ts";
 import type { DesiredService } from "../database/service-tables.ts";
 import { makeDatabase, makeFiles } from "./databases.ts";
 import { type FakePod, openFakePod, sendJson } from "./fake-pod.ts";
@@ -109,6 +109,7 @@ export async function makeService(
         ...{ tree: stage.digest, environment: null, app_file: manifest.app_file, manifest, workers: 1 },
         ...{ changes: [`change ${number}`], created_by: "ann" },
       });
+      await markServed(tx, id, number);
     }
     return id;
   });

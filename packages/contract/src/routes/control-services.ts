@@ -31,6 +31,8 @@ export const releaseSchema = z.object({
   created_at: time,
   /** Who asked for it. */
   created_by: z.string(),
+  /** When it first served; null for one that has not: it is being started, or could not be. */
+  served_at: time.nullable(),
   /** What it changed of routes, for a person. */
   changes: z.array(z.string()),
 });

@@ -146,7 +146,12 @@ describe("cli service of hosted services", () => {
     at.answers.releaseList = () => ({
       items: [3, 2].map((number) => ({
         ...{ number, app_file: "app.py", files: sha256("tree"), image: null, workers: 1 },
-        ...{ created_at: AT, created_by: "ann@example.com", changes: ["route 'POST /docs' will be added"] },
+        ...{
+          created_at: AT,
+          created_by: "ann@example.com",
+          served_at: AT,
+          changes: ["route 'POST /docs' will be added"],
+        },
       })),
       next: null,
     });

@@ -35,7 +35,7 @@ export const releases = defineCommand<JsonFlag, [name: string], ReleaseList>({
       one.app_file,
       `files ${one.files?.slice(0, 12) ?? "-"}`,
       `image ${one.image?.slice(0, 12) ?? "base library"}`,
-      showControls(one.changes.join("; ")),
+      showControls([...(one.served_at === null ? ["never served"] : []), ...one.changes].join("; ")),
     ]);
     for (const line of alignColumns(rows)) out.line(line.trimEnd());
   },

@@ -29,10 +29,11 @@ export function ReleasesTable({ service, may_change }: ReleasesTableProps) {
         {
           title: "Release",
           names_row: true,
-          cell: ({ number }) => (
+          cell: ({ number, served_at }) => (
             <span className="inline-flex gap-2 tabular-nums">
               {number}
               {number === service.release && <Badge tone="good">runs</Badge>}
+              {served_at === null && <Badge tone="plain">never served</Badge>}
             </span>
           ),
         },

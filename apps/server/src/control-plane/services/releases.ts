@@ -42,17 +42,29 @@ export async function addRelease(tx: Tx, service_id: string, release: NewRelease
   return number;
 }
 
-/** The number of the release before another one; undefined when there is none. */
+/** The number of the last release before another one that has served; undefined when there is none. */
 export async function findReleaseBefore(db: Reads, service_id: string, number: number): Promise<number | undefined> {
   const row = await db
     .selectFrom("control.releases")
     .select("number")
     .where("service_id", "=", service_id)
     .where("number", "<", number)
+    .where("served_at", "is not", null)
     .orderBy("number", "desc")
     .limit(1)
     .executeTakeFirst();
   return row?.number;
+}
+
+/** Keeps of a release that it serves; of one that did before, nothing changes. */
+export async function markServed(tx: Tx, service_id: string, number: number): Promise<void> {
+  await tx
+    .updateTable("control.releases")
+    .set({ served_at: sql<Date>`now()` })
+    .where("service_id", "=", service_id)
+    .where("number", "=", number)
+    .where("served_at", "is", null)
+    .execute();
 }
 
 /** The numbers of the releases of a service that are kept, the newest first. */
@@ -90,7 +102,17 @@ export async function listReleases(
   const from = Number(readCursor(page.cursor)?.after ?? Number.MAX_SAFE_INTEGER);
   const rows = await db
     .selectFrom("control.releases")
-    .select(["number", "tree", "environment", "app_file", "workers", "changes", "created_at", "created_by"])
+    .select([
+      "number",
+      "tree",
+      "environment",
+      "app_file",
+      "workers",
+      "changes",
+      "created_at",
+      "created_by",
+      "served_at",
+    ])
     .where("service_id", "=", service_id)
     .where(sql<boolean>`number < ${Number.isSafeInteger(from) ? from : 0}::bigint`)
     .orderBy("number", "desc")
@@ -99,11 +121,12 @@ export async function listReleases(
   return toPage(
     rows,
     page.limit,
-    ({ created_at, environment, tree, ...row }) => ({
+    ({ created_at, environment, served_at, tree, ...row }) => ({
       ...row,
       files: tree,
       image: environment,
       created_at: created_at.toISOString(),
+      served_at: served_at?.toISOString() ?? null,
     }),
     (row) => ({ after: String(row.number), id: "" }),
   );

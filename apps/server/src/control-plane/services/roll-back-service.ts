@@ -60,7 +60,7 @@ export async function planServiceRollback(
 }
 
 /**
- * Has a service run a former release again: the one that is named, or the one before what it runs.
+ * Has a service run a former release again: the one that is named, or the last one that served before what it runs.
  * @throws database_not_found, database_not_available, service_not_found, release_not_found, schema_mismatch, generation_moved,
  *  service_state
  */
@@ -97,9 +97,9 @@ async function chooseRelease(tx: Tx, uri: string, service: ServiceRow, wanted: n
   throw appError("release_not_found", {
     detail:
       wanted === null
-        ? `${uri} has no release before release ${current}.`
+        ? `${uri} has no release before release ${current} that ever served.`
         : `${uri} has no release ${wanted}; there ${kept.length === 1 ? "is" : "are"} ${kept.join(", ")}.`,
-    hint: `Move it onto what its database has: cli service update ${service.app_file} ${uri.slice(0, uri.lastIndexOf("/"))}`,
+    hint: `See those that it has: cli service releases ${uri}`,
     meta: { uri, release: wanted, kept },
   });
 }

@@ -249,9 +249,12 @@ test("nothing is started on a database that is asleep, and its services say why 
   expect(json).toMatchObject({ service: { state: "STOPPED", reason: null }, operation: { kind: "service.stop" } });
 });
 
-test("a service goes back to a release that fits today's tables, and to no other", async () => {
+test("a service goes back to the last release that served and fits today's tables, and to no other", async () => {
   await using stage = await openServiceStage(server);
-  const id = await makeService(server, stage, { name: "reports/ingest", releases: 3 });
+  const id = await makeService(server, stage, { name: "reports/ingest", releases: 4 });
+  await sql`update control.releases set served_at = null where service_id = ${id} and number = 3`.execute(
+    server.deps.db,
+  );
   const rollBackTo = (release: number | null) => ({
     ...{ as: stage.member, params: { org: stage.org.name, db: "main", service: "reports/ingest" }, body: { release } },
   });
@@ -273,7 +276,7 @@ test("a service goes back to a release that fits today's tables, and to no other
   expect(await leftOfService(server, id)).toMatchObject({
     state: "AVAILABLE",
     operations: [],
-    desired: { release: 3 },
+    desired: { release: 4 },
   });
   expect(JSON.parse(stage.pod.asked.at(-1)?.body ?? "")).toMatchObject({
     folders: ["reports"],
@@ -281,21 +284,26 @@ test("a service goes back to a release that fits today's tables, and to no other
   });
   const planned = async () => (await server.ask("serviceRollbackPlan", rollBackTo(null))).json;
   expect(await planned()).toMatchObject({
-    from: 3,
+    from: 4,
     to: 2,
     ops: [{ severity: "blocked", details: { next: expect.stringContaining(target) } }],
   });
   stage.hindrances = [];
   await sql`update control.releases set manifest = replace(manifest::text, '"/docs"', '"/added"')::json
-    where service_id = ${id} and number = 3`.execute(server.deps.db);
+    where service_id = ${id} and number = 4`.execute(server.deps.db);
   expect((await planned()).ops.map(({ description }: { description: string }) => description)).toEqual([
-    "service 'reports/ingest' goes back from release 3 to release 2",
+    "service 'reports/ingest' goes back from release 4 to release 2",
     "route 'POST /docs' will be added",
     "route 'POST /added' will be removed",
   ]);
   expect((await rollBack(null)).status).toBe(202);
   expect(await leftOfService(server, id)).toMatchObject({
-    ...{ state: "UPDATING", desired: { release: 2 }, releases: [1, 2, 3], operations: [{ kind: "service.rollback" }] },
+    ...{
+      state: "UPDATING",
+      desired: { release: 2 },
+      releases: [1, 2, 3, 4],
+      operations: [{ kind: "service.rollback" }],
+    },
   });
 });
 
