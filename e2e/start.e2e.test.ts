@@ -33,6 +33,8 @@ test("npm start deploys the quickstart on a hosted database, finds it again at t
     }
     expect(started.output().includes("$ cli service update"), run).toBe(run === "first");
     const endpoint = /curl -X POST (\S+)\/docs/.exec(line)?.[1] ?? "";
+    // the command finds the server from a terminal that knows nothing of it
+    expect(started.output()).toContain(`    export SERVICE_HOME="${place.home}"\n`);
     const refused = await place.type(`curl -sS -X POST ${endpoint}/docs -d '{}'`);
     expect(JSON.parse(refused.stdout), run).toMatchObject({ status: 401 });
 

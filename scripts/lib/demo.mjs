@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
-import { join, relative } from "node:path";
+import { join, relative, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { startServer } from "./hosted-server.mjs";
 import { DIST, ROOT } from "./paths.mjs";
@@ -199,6 +199,8 @@ async function insert(endpoint, key) {
 
 function describe(endpoint, row, { files, url }, { log }) {
   const shown = (path) => relative(process.cwd(), path);
+  // another terminal does not have it
+  const ownHome = process.env.SERVICE_HOME ? `    export SERVICE_HOME="${resolve(process.env.SERVICE_HOME)}"\n` : "";
   say(`
 The quickstart is served from the hosted database ${DATABASE} (the server's log: ${shown(log)}):
 
@@ -214,7 +216,7 @@ Insert another one, in another terminal:
 
 Then type:
 
-    export SERVICE_API_KEY="$(cat ${shown(files.key)})"
+${ownHome}    export SERVICE_API_KEY="$(cat ${shown(files.key)})"
     ./cli service list ${DATABASE}       # address and routes of everything that is served
     ./cli db status ${DATABASE}          # state, resources, pods
     cd examples/quickstart                     # edit app.py, add a column, and

@@ -19,7 +19,9 @@ export function printServicePlan(plan: ServicePlan, out: Output): void {
   }
   for (const op of plan.ops) out.line(`  ${describeOp(op)}`);
   for (const extra of plan.extras) {
-    out.line(`! ${extra.padEnd(width)}  not defined in ${plan.app_file}; it stops with: cli service prune`);
+    out.line(
+      `! ${extra.padEnd(width)}  not defined in ${plan.app_file}; it stops with: cli service prune ${plan.app_file} ${plan.target}`,
+    );
   }
   out.line();
   out.line(describeSum(plan));

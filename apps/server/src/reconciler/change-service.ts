@@ -70,6 +70,7 @@ export async function beginService({ db }: Pick<ReconcileDeps, "db">, seen: Seen
 
 /** Says of which service an error is: what makes pods knows them by their ids alone. */
 export function nameService<Failure extends OperationError>(failure: Failure, uri: string): Failure {
-  const name = (text: string) => text.replaceAll("<service_uri>", uri);
+  const target = uri.slice(0, uri.lastIndexOf("/"));
+  const name = (text: string) => text.replaceAll("<service_uri>", uri).replaceAll("<target>", target);
   return { ...failure, detail: name(failure.detail), hint: failure.hint === null ? null : name(failure.hint) };
 }

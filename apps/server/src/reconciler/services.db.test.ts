@@ -96,6 +96,7 @@ describe("a service", () => {
     expect(seen.errors.at(-1)?.detail).toMatch(
       /data\/ingest did not start: it ended with code 1\..*\n.*No module named 'tiny'/,
     );
+    expect(seen.errors.at(-1)?.hint).toMatch(/cli deploy <app_file> cloud:\/\/[\w-]+:\w+$/);
     // a rollback looks for one that has served
     const { rows } = await sql`select number, served_at is not null as has_served from control.releases
       where service_id = ${service.id} order by number`.execute(server.deps.db);

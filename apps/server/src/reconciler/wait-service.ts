@@ -52,7 +52,7 @@ async function ended(spec: PodSpec, status: PodStatus | undefined): Promise<Erro
     detail: `The pod of <service_uri> did not start: ${why}.${await lastLines(spec, status)}`,
     hint: is_out_of_memory
       ? "Give the database more memory_mb in its entry of service.toml, then: cli db update"
-      : "Correct what its last lines say, then run again: cli service update",
+      : "Correct what its last lines say, then bring it there: cli deploy <app_file> <target>",
     meta: { code: exit?.code ?? null, signal: exit?.signal ?? null, is_out_of_memory },
   });
 }

@@ -19,13 +19,13 @@ export interface TestRelease {
 /** All there is to see of a service. */
 export interface SeenTestService {
   readonly state: string;
-  readonly failure: { readonly code: string; readonly detail: string; readonly hint: string | null } | null;
+  readonly failure: { readonly code: string; readonly detail: string } | null;
   readonly desired: DesiredService;
   readonly observed: ObservedService | null;
   readonly instance: number;
   /** The newest last: `service.stop succeeded`. */
   readonly operations: readonly string[];
-  readonly errors: readonly ({ readonly code: string; readonly detail: string } | null)[];
+  readonly errors: readonly ({ readonly code: string; readonly detail: string; readonly hint: string | null } | null)[];
   readonly events: readonly string[];
   readonly pods: readonly { readonly id: string; readonly state: string; readonly restarts: number }[];
   readonly open: number;

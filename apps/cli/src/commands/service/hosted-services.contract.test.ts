@@ -83,6 +83,24 @@ describe("cli service update of a hosted database", () => {
       stderr: expect.stringContaining("ingest did not get ready."),
     });
   });
+
+  test("waits for the others when one did not come up, and says what became of them", async () => {
+    const error = { code: "service_failed", detail: "The first did not get ready.", hint: null };
+    const names = ["first", "second", "third"];
+    at.answers.serviceUpdate = () => ({
+      plan: plan({ status: "applied" }),
+      operations: names.map((service) => ({ ...ASKED, id: service, service })),
+    });
+    at.answers.operationShow = ({ params }) =>
+      params.id === "second" ? OPERATION : { ...OPERATION, state: "failed", error };
+    at.answers.servicePlan = () => ({ plan: { ...plan({}), extras: ["gone"] }, version: "v7" });
+    const { exit, stderr, stdout } = await at.run(`service update app.py ${URI} -f`);
+    expect(stdout).toContain(`not defined in app.py; it stops with: cli service prune app.py ${URI}\n`);
+    expect([exit, stderr]).toEqual([
+      1,
+      expect.stringMatching(/done: second\nfailed as well: third\nerror: The first did not get ready\.\n/),
+    ]);
+  });
 });
 
 describe("cli service of hosted services", () => {

@@ -49,16 +49,41 @@ export async function openHostedServices(
       const { version } = planned;
       const body = { ...request, expected_version: version, allow_destructive };
       const asked = await client.call("serviceUpdate", { params, body }, { signal });
-      for (const { id } of asked.operations) await waitForChange(ctx, control, { org: params.org, id });
+      await waitForAll(ctx, control, params.org, asked.operations);
       const services = await listServices(control, params, signal);
       return describeApplied(asked.plan, (item) => services.find(({ name }) => name === nameWithinDatabase(item)));
     },
     async prune(dry_run) {
       const asked = await client.call("servicePrune", { params, body: { ...app, dry_run } }, { signal });
-      for (const { id } of asked.operations) await waitForChange(ctx, control, { org: params.org, id });
+      await waitForAll(ctx, control, params.org, asked.operations);
       return asked.plan;
     },
   };
+}
+
+/** Waits until each has ended, so that nothing moves any more when one has failed. @throws what made the first fail; interrupted */
+async function waitForAll(
+  ctx: Context,
+  control: Control,
+  org: string,
+  operations: readonly { readonly id: string; readonly service: string }[],
+): Promise<void> {
+  const failures: { readonly service: string; readonly error: unknown }[] = [];
+  const done: string[] = [];
+  for (const { id, service } of operations) {
+    try {
+      await waitForChange(ctx, control, { org, id });
+      done.push(service);
+    } catch (error) {
+      if (ctx.signal.aborted) throw error;
+      failures.push({ service, error });
+    }
+  }
+  const [first, ...others] = failures;
+  if (first === undefined) return;
+  if (done.length > 0) ctx.out.note(`done: ${done.join(", ")}`);
+  if (others.length > 0) ctx.out.note(`failed as well: ${others.map(({ service }) => service).join(", ")}`);
+  throw first.error;
 }
 
 /** All services of a hosted database. */
