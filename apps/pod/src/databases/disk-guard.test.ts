@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -6,6 +6,7 @@ import { diskLimits, measureFolder, nextLook, roomOf } from "./disk-guard.ts";
 
 const MB = 1024 * 1024;
 const GB = 1024 * MB;
+const NOBODY = 65_534;
 
 test("the write-ahead log's part of the disk is kept free for it, and counts as it is once it has more", () => {
   const limits = diskLimits({ disk_gb: 10 });
@@ -40,6 +41,28 @@ test("files are measured by what they take, those of the write-ahead log apart, 
     expect([Math.round(data_bytes / MB), Math.round(wal_bytes / MB)]).toEqual([3, 2]);
     expect(await measureFolder(join(folder, "none"))).toEqual({ data_bytes: 0, wal_bytes: 0 });
   } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
+test("what lies in a folder that its owner has closed counts, and a folder of another user is passed over", async () => {
+  const [folder, before] = [mkdtempSync(join(tmpdir(), "appdb-disk-")), process.cwd()];
+  const is_root = process.geteuid?.() === 0;
+  try {
+    // root may read everything: the measuring is another user's then, from inside, as the folders above may be closed to it
+    process.chdir(folder);
+    for (const name of ["own", "foreign"]) {
+      mkdirSync(join(name, "below"), { recursive: true });
+      writeFileSync(join(name, "below", "file"), Buffer.alloc(3 * MB, 1));
+      chmodSync(name, name === "own" ? 0 : 0o700);
+    }
+    if (is_root) for (const path of [".", "own", "own/below", "own/below/file"]) chownSync(path, NOBODY, NOBODY);
+    if (is_root) process.seteuid?.(NOBODY);
+    const { data_bytes } = await measureFolder(".");
+    expect(Math.round(data_bytes / MB)).toBe(is_root ? 3 : 6);
+  } finally {
+    if (is_root) process.seteuid?.(0);
+    process.chdir(before);
     rmSync(folder, { recursive: true });
   }
 });

@@ -1,4 +1,5 @@
-import { lstat, opendir } from "node:fs/promises";
+import type { Dir } from "node:fs";
+import { chmod, lstat, opendir } from "node:fs/promises";
 import { join } from "node:path";
 import { COPIES_FOLDER } from "@appdb/adapters/postgres/before-upgrade";
 import { walBudgetMb } from "@appdb/adapters/postgres/postgres-settings";
@@ -160,13 +161,14 @@ export class DiskGuard implements Disposable {
 
 /**
  * What the files below a folder take on the disk; PostgreSQL's write-ahead log apart. Copies from before an upgrade are not counted:
- * whoever upgraded the service made them.
+ * whoever upgraded the service made them. A folder that its owner has closed is opened: otherwise what a function put there would not
+ * count, or nothing would.
  */
 export async function measureFolder(folder: string): Promise<DiskUse> {
   const copies = join(folder, "postgres", COPIES_FOLDER);
   let [data_bytes, wal_bytes] = [0, 0];
   const walk = async (path: string, is_wal: boolean): Promise<void> => {
-    for await (const entry of await opendir(path).catch(ignoreGone)) {
+    for await (const entry of await openFolder(path)) {
       const below = join(path, entry.name);
       if (entry.isDirectory()) {
         if (below === copies) continue;
@@ -183,7 +185,31 @@ export async function measureFolder(folder: string): Promise<DiskUse> {
   return { data_bytes, wal_bytes };
 }
 
-function ignoreGone(error: NodeJS.ErrnoException): [] {
-  if (error.code === "ENOENT") return [];
-  throw error;
+async function openFolder(path: string): Promise<Dir | []> {
+  try {
+    return await opendir(path);
+  } catch (error) {
+    if (isDenied(error)) return await openClosed(path);
+    if (isGone(error)) return [];
+    throw error;
+  }
+}
+
+/** One of another user counts for nothing: no function can have put anything there. */
+async function openClosed(path: string): Promise<Dir | []> {
+  try {
+    await chmod(path, 0o700);
+    return await opendir(path);
+  } catch (error) {
+    if (isDenied(error) || isGone(error)) return [];
+    throw error;
+  }
+}
+
+function isGone(error: unknown): boolean {
+  return error instanceof Error && "code" in error && error.code === "ENOENT";
+}
+
+function isDenied(error: unknown): boolean {
+  return error instanceof Error && "code" in error && (error.code === "EACCES" || error.code === "EPERM");
 }

@@ -1,5 +1,5 @@
-import { mkdir } from "node:fs/promises";
-import { join } from "node:path";
+import { chmod, mkdir } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import type { PodSpec } from "@appdb/adapters/pods/pod-driver";
 import { openRuntimeFolder } from "@appdb/adapters/postgres/runtime-folder";
 import { appError } from "@appdb/contract/errors";
@@ -50,6 +50,8 @@ export async function prepareService(
   const project_root = join(of_database.files_folder, release.tree ?? NO_FILES);
   openRuntimeFolder(places.run_folder, machine.pod_users);
   for (const folder of [places.scratch_folder, places.log_folder]) await makeFolder(folder);
+  // they are the server's, and the database's pod measures what lies in them: the folder around them is closed to all but its user
+  for (const folder of [dirname(places.folder), places.folder]) await chmod(folder, 0o755);
   const [secrets, found, public_key, snapshot] = await Promise.all([
     openSecrets(db, envelope, { org_id, database_id }),
     machine.findRuntime(image),

@@ -1,4 +1,5 @@
-import { existsSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
+import { dirname } from "node:path";
 import { eventually } from "@appdb/testkit/eventually";
 import { sql } from "kysely";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -33,6 +34,9 @@ describe("a service", () => {
     });
     const told = stage.machine.pods.toldService(service.pod(1));
     const { run_folder } = databasePlaces(stage.machine.place, stage.id);
+    const folder = serviceFolder(stage.machine.place, { id: service.id, database_id: stage.id });
+    // measured by the pod of its database, which may be another user's
+    expect([dirname(folder), folder].map((path) => statSync(path).mode & 0o777)).toEqual([0o755, 0o755]);
     expect(told).toMatchObject({
       ...{ role: "service-pod", service: "ingest", instance: 1, database: "data", organization: stage.org.name },
       dsn: expect.stringMatching(/[?&]user=svc_[0-9a-f]{12}$/),
