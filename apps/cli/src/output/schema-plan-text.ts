@@ -1,7 +1,7 @@
 import { isHosted } from "@appdb/contract/names";
 import type { SchemaPlan, TablePlan } from "@appdb/contract/plan";
+import { describeOp } from "@appdb/contract/plan-op-text";
 import type { Output } from "./output.ts";
-import { describeOp } from "./plan-op-text.ts";
 import { recomputeLines } from "./recompute-text.ts";
 
 const VERDICTS = {

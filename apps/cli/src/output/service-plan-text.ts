@@ -1,6 +1,6 @@
 import type { ServicePlan, ServicePlanItem } from "@appdb/contract/plan";
+import { describeOp } from "@appdb/contract/plan-op-text";
 import type { Output } from "./output.ts";
-import { describeOp } from "./plan-op-text.ts";
 
 const SIGNS = {
   up_to_date: "=",

@@ -1,9 +1,9 @@
 import type { Health } from "@appdb/contract/routes/local";
 import type { Context, FoundDaemon } from "../../context.ts";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
+import { count } from "../../output/count.ts";
 import { EXIT } from "../../output/exit-codes.ts";
 import type { Output } from "../../output/output.ts";
-import { count } from "../../output/plan-op-text.ts";
 
 /** What is known of the home's daemon. */
 export interface DaemonStatus {

@@ -4,8 +4,8 @@ import { parseTarget } from "@appdb/contract/names";
 import { shownFunction } from "@appdb/contract/operators";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
 import { alignColumns } from "../../output/columns.ts";
+import { count } from "../../output/count.ts";
 import type { Output } from "../../output/output.ts";
-import { count } from "../../output/plan-op-text.ts";
 import { showControls } from "../../output/show-controls.ts";
 import { commandLine, parseCount, requireLocal, text } from "../parameters.ts";
 

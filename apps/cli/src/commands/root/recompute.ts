@@ -4,8 +4,8 @@ import { parseTablePath } from "@appdb/contract/names";
 import type { RecomputePlanRequest } from "@appdb/contract/routes/local";
 import { confirm } from "../../context.ts";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
+import { count } from "../../output/count.ts";
 import type { Output } from "../../output/output.ts";
-import { count } from "../../output/plan-op-text.ts";
 import { showProgress } from "../../output/progress.ts";
 import { commandLine, DRY_RUN_FLAG, FORCE_FLAG, PYTHON_FLAG, requireLocal, text } from "../parameters.ts";
 

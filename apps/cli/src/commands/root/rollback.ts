@@ -1,11 +1,12 @@
 import { appError } from "@appdb/contract/errors";
 import { type DatabaseUri, isHosted, parseDatabaseUri, parseTarget } from "@appdb/contract/names";
 import type { PlanOp } from "@appdb/contract/plan";
+import { describeOp } from "@appdb/contract/plan-op-text";
 import type { Deploy, DeployRollbackPlan } from "@appdb/contract/routes/control-deploys";
 import { confirm } from "../../context.ts";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
+import { count } from "../../output/count.ts";
 import { EXIT } from "../../output/exit-codes.ts";
-import { count, describeOp } from "../../output/plan-op-text.ts";
 import { ANY_TARGET, commandLine, DRY_RUN_FLAG, FORCE_FLAG } from "../parameters.ts";
 import { waitForChange } from "../service/change-service.ts";
 

@@ -1,5 +1,5 @@
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
-import { count } from "../../output/plan-op-text.ts";
+import { count } from "../../output/count.ts";
 import { FILE, PYTHON_FLAG } from "../parameters.ts";
 
 interface Flags extends JsonFlag {

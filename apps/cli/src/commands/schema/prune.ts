@@ -1,8 +1,8 @@
 import type { SchemaPlan } from "@appdb/contract/plan";
 import { confirm } from "../../context.ts";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
+import { count } from "../../output/count.ts";
 import { EXIT } from "../../output/exit-codes.ts";
-import { count } from "../../output/plan-op-text.ts";
 import { commandLine, DRY_RUN_FLAG, FILE, FORCE_FLAG, PYTHON_FLAG, requireLocal, TARGET } from "../parameters.ts";
 import { readBoth } from "../read-both.ts";
 

@@ -3,8 +3,8 @@ import type { OnError } from "@appdb/contract/jobs";
 import type { SchemaPlan } from "@appdb/contract/plan";
 import { confirm } from "../../context.ts";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
+import { count } from "../../output/count.ts";
 import { EXIT } from "../../output/exit-codes.ts";
-import { count } from "../../output/plan-op-text.ts";
 import { showProgress } from "../../output/progress.ts";
 import { printAppliedSchema, printSchemaPlan } from "../../output/schema-plan-text.ts";
 import {

@@ -1,7 +1,7 @@
 import type { ManifestRoute } from "@appdb/contract/manifest";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
 import { alignColumns } from "../../output/columns.ts";
-import { count } from "../../output/plan-op-text.ts";
+import { count } from "../../output/count.ts";
 import { FILE, PYTHON_FLAG } from "../parameters.ts";
 
 interface Flags extends JsonFlag {

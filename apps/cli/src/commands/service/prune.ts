@@ -1,8 +1,8 @@
 import type { ServicePlan } from "@appdb/contract/plan";
 import { confirm } from "../../context.ts";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
+import { count } from "../../output/count.ts";
 import { EXIT } from "../../output/exit-codes.ts";
-import { count } from "../../output/plan-op-text.ts";
 import { ANY_TARGET, commandLine, DRY_RUN_FLAG, FILE, FORCE_FLAG, PYTHON_FLAG } from "../parameters.ts";
 import { openServiceTarget } from "./service-target.ts";
 

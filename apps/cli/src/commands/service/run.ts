@@ -4,7 +4,7 @@ import { type HostedTarget, parseTarget } from "@appdb/contract/names";
 import type { ServiceMessage } from "@appdb/contract/service-spec";
 import type { Context, RunningService } from "../../context.ts";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
-import { count } from "../../output/plan-op-text.ts";
+import { count } from "../../output/count.ts";
 import { commandLine, FILE, PYTHON_FLAG, parsePort, SERVICE, TARGET, text } from "../parameters.ts";
 import { readBoth } from "../read-both.ts";
 import { chooseServices } from "./local-services.ts";

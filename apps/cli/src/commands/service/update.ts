@@ -2,8 +2,8 @@ import { appError } from "@appdb/contract/errors";
 import type { ServicePlan } from "@appdb/contract/plan";
 import { confirm } from "../../context.ts";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
+import { count } from "../../output/count.ts";
 import { EXIT } from "../../output/exit-codes.ts";
-import { count } from "../../output/plan-op-text.ts";
 import { showProgress } from "../../output/progress.ts";
 import { printAppliedServices, printServicePlan } from "../../output/service-plan-text.ts";
 import {

@@ -1,13 +1,10 @@
-import type { HostedService, Release } from "@appdb/contract/routes/control-services";
-import { useState } from "react";
+import type { HostedService } from "@appdb/contract/routes/control-services";
 import { KEYS } from "../../api/queries.ts";
 import { useList } from "../../api/use-list.ts";
 import { Badge } from "../../ui/badge.tsx";
-import { Button } from "../../ui/button.tsx";
-import { ConfirmDialog } from "../../ui/confirm-dialog.tsx";
 import { Empty, ListTable } from "../../ui/table.tsx";
 import { Time } from "../../ui/time.tsx";
-import { useServiceChange } from "./service-actions.tsx";
+import { RollBack } from "./roll-back.tsx";
 
 interface ReleasesTableProps {
   readonly service: HostedService;
@@ -54,43 +51,5 @@ export function ReleasesTable({ service, may_change }: ReleasesTableProps) {
       ]}
       empty={<Empty title="No release yet" />}
     />
-  );
-}
-
-function RollBack({ service, release }: { readonly service: HostedService; readonly release: Release }) {
-  const [asking, setAsking] = useState(false);
-  const { database, name, organization, uri } = service;
-  const change = useServiceChange(
-    service,
-    (api, number: number, options) =>
-      api.control.call(
-        "serviceRollback",
-        { params: { org: organization, db: database, service: name }, body: { release: number } },
-        options,
-      ),
-    () => setAsking(false),
-  );
-  return (
-    <>
-      <Button small aria-label={`Go back to release ${release.number}`} onClick={() => setAsking(true)}>
-        Go back
-      </Button>
-      {asking && (
-        <ConfirmDialog
-          title={`Have ${name} run release ${release.number} again?`}
-          verb="Go back"
-          is_harmless
-          command={`cli service rollback ${uri} --to ${release.number}`}
-          action={change}
-          onConfirm={() => change.run(release.number)}
-          onClose={() => {
-            change.reset();
-            setAsking(false);
-          }}
-        >
-          Its files and its image of then take over; no request is refused. The tables stay as they are.
-        </ConfirmDialog>
-      )}
-    </>
   );
 }

@@ -1,4 +1,4 @@
-import type { PlanOp } from "@appdb/contract/plan";
+import type { PlanOp } from "./plan.ts";
 
 const SIGNS = { add: "+", drop: "-", alter: "~" } as const satisfies Record<PlanOp["op"], string>;
 
@@ -12,9 +12,4 @@ const SEVERITIES = {
 /** One line for one operation of a plan: `+ column 'author' will be added  [safe]`. */
 export function describeOp(op: PlanOp): string {
   return `${SIGNS[op.op]} ${op.description}  [${SEVERITIES[op.severity]}]`;
-}
-
-/** `1 table`, `2 tables`. */
-export function count(number: number, noun: string): string {
-  return `${number} ${noun}${number === 1 ? "" : "s"}`;
 }
