@@ -1,4 +1,5 @@
 import { eventually } from "@appdb/testkit/eventually";
+import { startTraceCollector, type TraceCollector } from "@appdb/testkit/trace-collector";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Hosted, startHosted } from "./support/hosted.ts";
 import { INSERTED_APP, startInserters } from "./support/inserters.ts";
@@ -16,9 +17,13 @@ describe("somebody who serves an application from a hosted database", () => {
   let hosted: Hosted;
   let key: string;
   let address: string;
+  let traces: TraceCollector;
 
   beforeAll(async () => {
-    place = await makeProject(INSERTED_APP);
+    traces = await startTraceCollector();
+    // of requests that belong to no trace none is taken down
+    const env = { OTEL_EXPORTER_OTLP_ENDPOINT: traces.url, OTEL_TRACES_SAMPLER_ARG: "0" };
+    place = await makeProject(INSERTED_APP, { env });
     hosted = await startHosted(place);
     await hosted.setUp("ann@example.com");
     expect(await hosted.browse("POST", "/v1/orgs", { name: "acme" })).toMatchObject({ status: 201 });
@@ -31,6 +36,7 @@ describe("somebody who serves an application from a hosted database", () => {
   });
   afterAll(async () => {
     await place[Symbol.asyncDispose]();
+    await traces[Symbol.asyncDispose]();
   });
 
   const json = async (...words: string[]) => JSON.parse((await expectExit(place, 0, ...words, "--json")).stdout);
@@ -48,7 +54,11 @@ describe("somebody who serves an application from a hosted database", () => {
     expect(updated.stdout).toContain(address);
     expect((await expectExit(place, 0, "service", "diff", "app.py", MAIN)).stdout).toContain("up to date");
     expect(await insert("a")).toMatchObject({ status: 200, json: { token: "a", shout: "A", size: 1 } });
-    expect(await insert("a", { authorization: `Bearer ${key}` })).toMatchObject({ status: 200 });
+    const traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    expect(await insert("a", { authorization: `Bearer ${key}`, traceparent })).toMatchObject({ status: 200 });
+    await eventually(() => expect(traces.spans).toMatchObject([{ name: "POST /ingest/*", service: "gateway" }]), {
+      timeout_ms: 10_000,
+    });
     for (const headers of [{}, { "x-api-key": "sk_none" }, { "x-api-key": `${key}x` }]) {
       expect(await insert("a", headers)).toMatchObject({ status: 401, json: { status: 401 } });
     }

@@ -3,6 +3,7 @@ import { isIP } from "node:net";
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
 import { Secret } from "@appdb/adapters/secret";
+import { traceVariables } from "@appdb/adapters/traces/open-tracer";
 import { appError } from "@appdb/contract/errors";
 import { parse as parseToml } from "smol-toml";
 import { z } from "zod";
@@ -198,6 +199,8 @@ export interface ServerConfig {
   readonly trusted_proxies: readonly string[];
   readonly webhook_private: boolean;
   readonly log_level: "debug" | "info" | "warn" | "error";
+  /** Where the gateway's traces go: variables of OpenTelemetry; empty when nothing is traced. */
+  readonly traces: Readonly<Record<string, Secret>>;
 }
 
 export interface OidcConfig {
@@ -272,6 +275,7 @@ function toConfig(
     trusted_proxies: found.SERVICE_TRUSTED_PROXIES,
     webhook_private: found.SERVICE_WEBHOOK_PRIVATE === "1",
     log_level: found.SERVICE_LOG_LEVEL,
+    traces: Object.fromEntries(Object.entries(traceVariables(env)).map(([name, value]) => [name, new Secret(value)])),
   };
 }
 

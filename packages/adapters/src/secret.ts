@@ -25,3 +25,8 @@ export class Secret {
     return "***";
   }
 }
+
+/** For whoever hands several on at once, by their names. */
+export function revealAll(secrets: Readonly<Record<string, Secret>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(secrets).map(([name, secret]) => [name, secret.reveal()]));
+}

@@ -1,4 +1,7 @@
 import { join } from "node:path";
+import { revealAll } from "@appdb/adapters/secret";
+import { openTracer } from "@appdb/adapters/traces/open-tracer";
+import { VERSION } from "@appdb/contract/version";
 import type { Logger } from "@appdb/engine/ports";
 import { Gauge, Registry } from "prom-client";
 import { SERVER_PATHS, type ServerConfig } from "../config.ts";
@@ -35,9 +38,18 @@ export async function composeGateway(input: ComposeGatewayInput): Promise<Compos
   const notifications = createNotifications(pool.options, log);
   const metrics = new Registry();
   addProcessMetrics(metrics);
+  const tracer = await openTracer(
+    revealAll(config.traces),
+    { name: "gateway", version: VERSION, role: "gateway" },
+    log,
+  );
+  const end = async () => {
+    await notifications[Symbol.asyncDispose]();
+    await tracer?.[Symbol.asyncDispose]();
+  };
   try {
     const gateway = await startGateway({
-      ...{ log, db, notifications, metrics, master_key },
+      ...{ log, db, notifications, metrics, master_key, tracer },
       ...{ config: config.gateway, place: config, trusted_proxies: config.trusted_proxies },
       snapshots: createKeySnapshots({ db, log, notifications, master_key }),
       recordEvent: createRecordEvent(addDeliveries),
@@ -46,12 +58,12 @@ export async function composeGateway(input: ComposeGatewayInput): Promise<Compos
     });
     const stop = async () => {
       await gateway[Symbol.asyncDispose]();
-      await notifications[Symbol.asyncDispose]();
+      await end();
     };
     let stopped: Promise<void> | undefined;
     return { gateway, metrics, [Symbol.asyncDispose]: () => (stopped ??= stop()) };
   } catch (error) {
-    await notifications[Symbol.asyncDispose]();
+    await end();
     throw error;
   }
 }

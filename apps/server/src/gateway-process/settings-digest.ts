@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
-import type { Secret } from "@appdb/adapters/secret";
+import { revealAll, type Secret } from "@appdb/adapters/secret";
 import type { ServerConfig } from "../config.ts";
 
 export interface DigestedGateway {
@@ -15,7 +15,8 @@ export interface DigestedGateway {
 export function digestGateway({ config, dsn, master_key, program }: DigestedGateway): string {
   const { gateway, home, log_level, runtime_base, trusted_proxies } = config;
   const eab = gateway.acme?.eab?.key.reveal() ?? null;
-  const said = [dsn, master_key.reveal(), eab, { gateway, home, log_level, runtime_base, trusted_proxies }];
+  const secrets = [dsn, master_key.reveal(), eab, revealAll(config.traces)];
+  const said = [...secrets, { gateway, home, log_level, runtime_base, trusted_proxies }];
   return createHash("sha256")
     .update(JSON.stringify([process.version, said]))
     .update(readFileSync(program))

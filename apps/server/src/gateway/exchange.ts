@@ -3,6 +3,7 @@ import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeader, Outgoing
 import type { Http2ServerRequest } from "node:http2";
 import type { Writable } from "node:stream";
 import type { ManifestCors } from "@appdb/contract/manifest";
+import type { RequestTrace } from "@appdb/engine/ports";
 import type { RoutedDatabase } from "./routing-table.ts";
 
 /** HTTP/1.1 and HTTP/2 alike. */
@@ -43,6 +44,8 @@ export interface Exchange {
   caller: { readonly id: string; readonly name: string } | null;
   /** A short body that was read, to be sent on; undefined while it is with the request. */
   body: Buffer | undefined;
+  /** Of a request that goes on to a service, where somebody traces; ends when the answer has. */
+  trace: RequestTrace | undefined;
   /** What every answer says beside what the service says. */
   headers: OutgoingHttpHeaders;
 }

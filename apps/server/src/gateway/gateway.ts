@@ -1,5 +1,5 @@
 import { createDocsFiles } from "@appdb/adapters/http/docs-files";
-import type { Logger } from "@appdb/engine/ports";
+import type { Logger, RequestTracer } from "@appdb/engine/ports";
 import type { Registry } from "prom-client";
 import type { GatewayConfig } from "../config-gateway.ts";
 import type { RecordEvent } from "../control-plane/events/event.ts";
@@ -42,6 +42,8 @@ export interface GatewayDeps extends PodTokenDeps {
   /** Whose X-Forwarded-For, -Proto and -Host are believed: addresses, networks and their names. */
   readonly trusted_proxies?: readonly string[];
   readonly metrics: Registry;
+  /** Takes down requests that go on to services, for the operator. */
+  readonly tracer?: RequestTracer | undefined;
   /** Where a gateway keeps what it needs to start while PostgreSQL is down; undefined where it would not start then anyway. */
   readonly state_file?: string | undefined;
   /** For the account at an authority that certificates are ordered from. */
@@ -74,7 +76,7 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
   const in_flight = new Map<string, number>();
   const metrics = createGatewayMetrics(deps.metrics, () => [...in_flight.values()].reduce((sum, one) => sum + one, 0));
   const handling: HandleDeps = {
-    ...{ log, table, keys, agents, links, in_flight, places, limits: config.limits },
+    ...{ log, table, keys, agents, links, in_flight, places, limits: config.limits, tracer: deps.tracer },
     rates: createRateLimits(config.limits.key_rate),
     waking: createWaking({ ...deps, table }),
     docs: createDocsFiles(),

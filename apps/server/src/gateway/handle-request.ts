@@ -1,7 +1,8 @@
 import type { DocsFiles } from "@appdb/adapters/http/docs-files";
 import { keyAllows, type Verified } from "@appdb/adapters/keys/key-verifier";
+import { serviceUriOf } from "@appdb/contract/control/resource-names";
 import { AppError } from "@appdb/contract/errors";
-import type { Logger } from "@appdb/engine/ports";
+import type { Logger, RequestTracer } from "@appdb/engine/ports";
 import type { GatewayLimits } from "../config-gateway.ts";
 import { answerDocs } from "./answer-docs.ts";
 import { answerPreflight, answerProblem } from "./answer-problem.ts";
@@ -34,6 +35,7 @@ export interface HandleDeps {
   readonly rates: RateLimits;
   readonly waking: Waking;
   readonly docs: DocsFiles;
+  readonly tracer: RequestTracer | undefined;
   /** Requests under way, by the service's id. */
   readonly in_flight: Map<string, number>;
 }
@@ -88,12 +90,23 @@ async function routeRequest(deps: HandleDeps, exchange: Exchange): Promise<Sent>
   if (req.headers.upgrade?.toLowerCase() === "websocket") throw refusals.noWebSockets();
   const body_bytes = bodyLimit(deps.limits, req.headers["content-type"]);
   if (Number(req.headers["content-length"] ?? 0) > body_bytes) throw refusals.tooLarge(body_bytes);
+  // of whoever has shown a key: strangers fill no collector
+  if (deps.tracer !== undefined && exchange.caller !== null) beginTrace(deps.tracer, exchange, database);
   beginInFlight(deps, found.service);
   try {
     return await sendOn(deps, exchange, found.service, body_bytes);
   } finally {
     endInFlight(deps, found.service);
   }
+}
+
+/** Has the service go on with the trace. Of the path only what the gateway goes by is taken down: the rest may hold values. */
+function beginTrace(tracer: RequestTracer, exchange: Exchange, { name, organization }: RoutedDatabase): void {
+  const { id, req, service } = exchange;
+  const { headers, method = "" } = req;
+  const uri = serviceUriOf(organization, name, service);
+  exchange.trace = tracer.begin({ service: uri, method, route: `/${service}/*`, id, headers });
+  if (exchange.trace !== undefined) headers.traceparent = exchange.trace.traceparent;
 }
 
 /** Node takes the first of them, others the last. */

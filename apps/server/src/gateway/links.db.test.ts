@@ -1,8 +1,10 @@
 import { rmSync } from "node:fs";
 import { LINK_BODY_BYTES, type LinkAnswer, type LinkRequest } from "@appdb/adapters/link/link";
 import { type LinkServer, serveLink } from "@appdb/adapters/link/serve-link";
+import { openTracer } from "@appdb/adapters/traces/open-tracer";
 import { eventually } from "@appdb/testkit/eventually";
 import { createSilentLog } from "@appdb/testkit/silent-log";
+import { startTraceCollector, type TraceCollector } from "@appdb/testkit/trace-collector";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { ensurePodToken } from "../pods/pod-token.ts";
 import { serviceTokenOf } from "../pods/service-token.ts";
@@ -14,11 +16,17 @@ let server: TestServer;
 let stage: GatewayStage;
 let people: OrgStage;
 let key: string;
+let traces: TraceCollector;
+let tracer: Awaited<ReturnType<typeof openTracer>>;
 const links: LinkServer[] = [];
 
 beforeAll(async () => {
   server = await openServer();
-  stage = await openGatewayStage(server, { limits: { request_ms: 1_000 } });
+  traces = await startTraceCollector();
+  // of requests that belong to no trace none is taken down
+  const env = { OTEL_EXPORTER_OTLP_ENDPOINT: traces.url, OTEL_TRACES_SAMPLER_ARG: "0" };
+  tracer = await openTracer(env, { name: "gateway", version: "1.2.3", role: "gateway" }, createSilentLog());
+  stage = await openGatewayStage(server, { limits: { request_ms: 1_000 }, deps: { tracer } });
   people = await openOrgStage(server);
   key = await stage.makeKey(people.org, people.owner, "caller");
 });
@@ -27,13 +35,16 @@ afterEach(async () => {
 });
 afterAll(async () => {
   await stage[Symbol.asyncDispose]();
+  await tracer?.[Symbol.asyncDispose]();
+  await traces[Symbol.asyncDispose]();
   await server[Symbol.asyncDispose]();
 });
 
 let count = 0;
 /** A service whose pod answers by a link and, with `{"instance": 1}`, by HTTP. */
 async function openLinked(handle: (request: LinkRequest) => Promise<LinkAnswer>) {
-  const database = await stage.makeDatabase(people.org, { name: `db${++count}` });
+  const name = `db${++count}`;
+  const database = await stage.makeDatabase(people.org, { name });
   const id = await stage.makeService(people.org, database.id, "ingest");
   const service = { id, database_id: database.id };
   const pod = await stage.runPod(service, 1);
@@ -55,8 +66,10 @@ async function openLinked(handle: (request: LinkRequest) => Promise<LinkAnswer>)
     call("/docs", { method: "POST", body, headers: { "content-type": "application/json" } });
   // the first request has the link opened
   await eventually(async () => expect((await insert()).text).not.toContain('"instance"'));
-  return { call, insert, link, socket: pod.places.link_socket };
+  return { call, database: name, insert, link, socket: pod.places.link_socket };
 }
+
+const inHeader = ({ spanId, traceId }: { spanId: string; traceId: string }) => `00-${traceId}-${spanId}-01`;
 
 const echo = async ({ body, ...head }: LinkRequest): Promise<LinkAnswer> => ({
   ...{ status: 201, headers: ["content-type", "application/json", "set-cookie", "a=1", "set-cookie", "b=2"] },
@@ -86,6 +99,31 @@ test("short requests to routes that a pod named go by the link, without the key;
   ] as const) {
     expect((await call(path, init)).text, path).toContain('"instance":1');
   }
+});
+
+test("a request that is traced goes on as part of the gateway's span, by the link and by HTTP; of strangers nothing is taken down", async () => {
+  const { call, database } = await openLinked(echo);
+  const trace_id = "4bf92f3577b34da6a3ce929d0e0e4736";
+  const headers = { traceparent: `00-${trace_id}-00f067aa0ba902b7-01` };
+  const told = async (path: string) => JSON.parse((await call(path, { headers })).text).headers.traceparent;
+  const passed = [await told("/by_title?title=secret"), await told("/other/secret")];
+  expect((await call("/by_title", { headers: { ...headers, "x-api-key": "sk_wrong" } })).status).toBe(401);
+  expect((await call("/health", { headers: { ...headers, "x-api-key": "" } })).status).toBe(200);
+  expect(JSON.parse((await call("/by_title")).text).headers.traceparent).toBe(undefined);
+  await eventually(() => expect(traces.spans).toHaveLength(2), { timeout_ms: 10_000 });
+  const spans = traces.spans.toSorted((a, b) => passed.indexOf(inHeader(a)) - passed.indexOf(inHeader(b)));
+  expect(spans.map(inHeader)).toEqual(passed);
+  for (const [at, span] of spans.entries()) {
+    expect(span).toMatchObject({
+      ...{ name: "GET /ingest/*", parentSpanId: "00f067aa0ba902b7", service: "gateway" },
+      attributes: {
+        ...{ "appdb.role": "gateway", "appdb.service": `cloud://${people.org.name}:${database}/ingest` },
+        "http.response.status_code": [201, 200][at],
+      },
+    });
+  }
+  expect(JSON.stringify(traces.spans)).not.toContain("secret");
+  expect(JSON.stringify(traces.spans)).not.toContain(key);
 });
 
 test("an answer that streams is passed on as it comes, and one that breaks off does not look whole", async () => {

@@ -69,11 +69,13 @@ export function createAccept(deps: AcceptDeps): Accept {
       key: "",
       caller: null,
       body: undefined,
+      trace: undefined,
       headers: { "x-request-id": id },
     };
     void deps.handle(exchange).then((status) => {
       const ms = performance.now() - exchange.started_at;
       metrics.count(status, ms);
+      exchange.trace?.end(status);
       const { service_id, path } = exchange;
       const query = path.indexOf("?");
       const route = query < 0 ? path : path.slice(0, query);
