@@ -194,6 +194,10 @@ describe.skipIf(NO_BROWSER)("databases in the dashboard", () => {
     const dialog = page.getByRole("dialog", { name: "Have ingest run release 1 again?" });
     await dialog.getByText("cli service rollback cloud://acme:main/ingest --to 1", { exact: true }).waitFor();
     await dialog.getByText("- route 'POST /docs/delete' will be removed  [DESTRUCTIVE]").waitFor();
+    // though the button stands at the end of its row
+    expect(await page.evaluate<string>("getComputedStyle(document.querySelector('dialog[open]')).textAlign")).toBe(
+      "left",
+    );
     await dialog.getByRole("button", { name: "Go back" }).click();
     await page.getByRole("row", { name: /^1 ?runs/ }).waitFor();
     await page.getByRole("link", { name: "Call POST /docs/delete" }).waitFor({ state: "detached" });

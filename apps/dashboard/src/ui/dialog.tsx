@@ -32,7 +32,8 @@ export function Dialog({ title, onClose, dismissable = true, wide = false, child
       ref={dialog}
       aria-labelledby={heading}
       className={classNames(
-        "m-auto max-h-[calc(100dvh-2rem)] overflow-y-auto rounded-xl border border-line bg-surface p-0 text-ink shadow-xl",
+        // it may stand in a cell that is aligned otherwise
+        "m-auto max-h-[calc(100dvh-2rem)] overflow-y-auto rounded-xl text-left border border-line bg-surface p-0 text-ink shadow-xl",
         wide ? "w-[min(56rem,calc(100vw-2rem))]" : "w-[min(34rem,calc(100vw-2rem))]",
       )}
       onCancel={(event) => {
