@@ -162,6 +162,7 @@ describe("cli init", () => {
   test("writes service.toml with a local database, and leaves it alone the second time", async () => {
     const first = await runCli("init", { cwd: folder });
     expect(first).toMatchObject({ exit: 0, stderr: "" });
+    expect(first.stdout).toContain("Next: cli service example --out app.py\n");
     const path = join(folder, "service.toml");
     const text = readFileSync(path, "utf8");
     expect(readConfig({ config_file: "service.toml", text }).database).toEqual([{}]);
@@ -169,6 +170,11 @@ describe("cli init", () => {
     const second = await runCli("init --json", { cwd: folder });
     expect(JSON.parse(second.stdout)).toEqual({ project_root: folder, config_file: path, created: false });
     expect(readFileSync(path, "utf8")).toBe(`${text}# mine\n`);
+  });
+
+  test("leads on to the application where there is one, and not to another one in its place", async () => {
+    write("app.py", "# mine\n");
+    expect((await runCli("init", { cwd: folder })).stdout).toContain("Next: cli schema update app.py main\n");
   });
 
   test.each([

@@ -130,6 +130,22 @@ test.each([
   expect(compareRoutes(makeManifest([before]), makeManifest([after]), "ingest")).toMatchObject([{ severity }]);
 });
 
+test("routes are told as clients call them, behind the prefix of their router", () => {
+  const behind = (prefix: string, routes: ManifestRoute[]) =>
+    makeManifest(routes, { services: [{ name: "ingest", prefix, routes, source }] });
+  const told = (before: Manifest, after: Manifest) =>
+    compareRoutes(before, after, "ingest").map(({ description, details, name }) => [description, name, details.path]);
+  const before = behind("/v1", [makeRoute(), makeRoute({ path: "/gone" })]);
+  expect(told(before, behind("/v1", [makeRoute({ outputs: [] }), makeRoute({ path: "/more" })]))).toEqual([
+    [expect.stringMatching(/^route 'POST \/v1\/docs' will be replaced: /), "POST /v1/docs", "/v1/docs"],
+    ["route 'POST /v1/more' will be added", "POST /v1/more", "/v1/more"],
+    ["route 'POST /v1/gone' will be removed", "POST /v1/gone", "/v1/gone"],
+  ]);
+  expect(told(before, behind("/v2", [makeRoute(), makeRoute({ path: "/gone" })]))).toEqual([
+    ["the prefix '/v1' becomes '/v2'", "ingest", undefined],
+  ]);
+});
+
 test("a delete with the same columns is no change", () => {
   const manifest = makeManifest([makeDelete(["note"])]);
   expect(compareRoutes(manifest, manifest, "ingest")).toEqual([]);

@@ -32,14 +32,11 @@ export function compareRoutes(before: Manifest, after: Manifest, name: string): 
     const previous = known.get(keyOf(route));
     known.delete(keyOf(route));
     if (previous === undefined) ops.push(addedRoute(now, route));
-    else ops.push(...compareRoute(previous, route, { before, after }));
+    else ops.push(...compareRoute(previous, route, placeOf(now, route), { before, after }));
   }
   for (const route of known.values()) {
-    ops.push({
-      ...op("drop", "route", "destructive", `route '${keyOf(route)}' will be removed`),
-      name: keyOf(route),
-      details: { path: route.path, method: route.method },
-    });
+    const { called, details } = placeOf(old, route);
+    ops.push({ ...op("drop", "route", "destructive", `route '${called}' will be removed`), name: called, details });
   }
   return [...ops, ...compareApplications(old, now)];
 }
@@ -95,16 +92,25 @@ export function op(
 }
 
 function addedRoute(service: ManifestService, route: ManifestRoute): PlanOp {
-  return {
-    ...op("add", "route", "additive", `route '${keyOf(route)}' will be added`),
-    name: keyOf(route),
-    details: { path: service.prefix + route.path, method: route.method },
-  };
+  const { called, details } = placeOf(service, route);
+  return { ...op("add", "route", "additive", `route '${called}' will be added`), name: called, details };
+}
+
+/** Where clients find a route, as one that they read and as its parts. */
+interface Place {
+  readonly called: string;
+  readonly details: { readonly path: string; readonly method: string };
+}
+
+function placeOf({ prefix }: ManifestService, { method, path }: ManifestRoute): Place {
+  const whole = prefix + path;
+  return { called: `${method.toUpperCase()} ${whole}`, details: { path: whole, method } };
 }
 
 function compareRoute(
   before: ManifestRoute,
   after: ManifestRoute,
+  { called, details }: Place,
   manifests: { readonly before: Manifest; readonly after: Manifest },
 ): PlanOp[] {
   const changes: RouteChanges = { breaking: [], harmless: [] };
@@ -117,12 +123,12 @@ function compareRoute(
   compareBackground(before, after, changes);
   const { breaking, harmless } = changes;
   if (breaking.length + harmless.length === 0) return [];
-  const description = `route '${keyOf(after)}' will be replaced: ${[...breaking, ...harmless].join(", ")}`;
+  const description = `route '${called}' will be replaced: ${[...breaking, ...harmless].join(", ")}`;
   return [
     {
       ...op("alter", "route", breaking.length > 0 ? "destructive" : "additive", description),
-      name: keyOf(after),
-      details: { path: after.path, method: after.method, breaking, harmless },
+      name: called,
+      details: { ...details, breaking, harmless },
     },
   ];
 }
@@ -277,6 +283,7 @@ function sameOrder(left: readonly string[], right: readonly string[]): boolean {
   return left.length === right.length && left.every((name, index) => name === right[index]);
 }
 
+/** By what a route is known again, also where the prefix changes. */
 function keyOf(route: ManifestRoute): string {
   return `${route.method.toUpperCase()} ${route.path}`;
 }

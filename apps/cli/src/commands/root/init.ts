@@ -47,7 +47,8 @@ export const init = defineCommand<JsonFlag, [], InitResult>({
     }
     out.line(`wrote ${result.config_file}`);
     out.line();
-    out.line("Next: cli service example --out app.py");
+    const written = existsSync(join(result.project_root, "app.py"));
+    out.line(`Next: cli ${written ? "schema update app.py main" : "service example --out app.py"}`);
   },
 });
 
