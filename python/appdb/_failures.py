@@ -26,7 +26,7 @@ def worker_error(function, error, project_root, kind=None):
         "kind": kind or own[0],
         "function": function,
         "type": own[1],
-        "message": _message(error),
+        "message": message_of(error),
         "at": place_of(error, project_root),
     }
 
@@ -36,16 +36,29 @@ def skipped(cause):
     return {**cause, "kind": "skipped"}
 
 
-def _message(error):
+def message_of(error):
+    """What an exception says of itself, fit to be sent."""
     if isinstance(error, MemoryError) and not error.args:
         return "out of memory"
     try:
         text = str(error)
     except Exception as inner:  # an exception class of the application whose __str__ fails
         text = f"(its text cannot be printed: {type(inner).__name__})"
+    if is_of_environment(error):
+        text += " is no variable of the environment"
     if len(text) > _LONGEST_MESSAGE:
         text = text[: _LONGEST_MESSAGE - 3] + "..."
     return text.encode("utf-8", "backslashreplace").decode().replace("\0", "\\0")
+
+
+def is_of_environment(error):
+    """Whether a variable was looked for in os.environ that is not set."""
+    if not isinstance(error, KeyError) or error.__traceback__ is None:
+        return False
+    trace = error.__traceback__
+    while trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace.tb_frame.f_globals.get("__name__") == "os"
 
 
 def place_of(error, project_root):

@@ -3,14 +3,13 @@
 import re
 from inspect import isasyncgen, isgenerator
 
-from appdb._failures import Missing, place_of
+from appdb._failures import Missing, message_of, place_of
 from appdb._handlers import Refused
 from appdb._http_types import HTTPError, JSONResponse, Response
 
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
 _JSON = "application/json"
-_LONGEST = 2000
 
 
 class Answer:
@@ -158,11 +157,7 @@ def _failure_of(error, handler, root):
     if isinstance(error, Missing):
         return _failure("function_missing", f"The handler {handler} is gone: {error}."), True
     kind = type(error).__name__
-    try:
-        text = str(error)[:_LONGEST]
-    except Exception:  # an exception class of the application whose __str__ fails
-        text = "(its text cannot be printed)"
-    text = text.encode("utf-8", "backslashreplace").decode()
+    text = message_of(error)
     at = place_of(error, root)
     where = f" ({at})" if at else ""
     return _failed(handler, kind, f"The handler {handler} failed: {kind}: {text}{where}", at), True

@@ -5,6 +5,7 @@ import os
 
 from appdb import _deferred
 from appdb._errors import AppFileError, did_you_mean, nearest
+from appdb._failures import is_of_environment
 
 
 def error_document(error, root, app):
@@ -34,7 +35,7 @@ def _worded(error, source, root, app):
             "The file ended the program (sys.exit) while it was read.",
             "Take the call out, or put it under `if __name__ == '__main__':`.",
         )
-    if isinstance(error, KeyError) and _frames(error)[-1:] == ["os"]:
+    if is_of_environment(error):
         return (
             f"The environment variable {_text(error)} is not set, and is read while the file is.",
             f"Set it, for a hosted database by: cli secret set <db_uri> {str(error.args[0])[:100]}=<value>; or read it in "
@@ -102,15 +103,6 @@ def _class_names(source, name):
                 elif target.lineno < source[1]:
                     known.append(target.id)
     return later, known
-
-
-def _frames(error):
-    """The modules that the error came through, the one that raised it last."""
-    names, trace = [], error.__traceback__
-    while trace is not None:
-        names.append(trace.tb_frame.f_globals.get("__name__"))
-        trace = trace.tb_next
-    return names
 
 
 def _global_names(error):

@@ -32,6 +32,7 @@ def do(n):
     if n == 17: time.sleep(0.03)
     if n == 19: sum(range(1_500_000))
     if n == 20: sum(range(10**12))
+    if n == 21: return os.environ['NO_SUCH']
     if n == 18: return 'z' * (120 << 20)
     return 'ok'
 class Ugly(Exception):
@@ -63,13 +64,13 @@ def test_ready_says_who_it_is(worker):
 
 
 def test_each_failing_row_is_told_and_the_others_succeed(worker):
-    values, errors, _ = worker().run([[0, 1, 2, 3, 4, 5, 6, 12, 13, 14, 16, 0]])
-    assert [values[n]["s"] for n in range(12)] == ["ok", *[None] * 8, "sub", "okA", "ok"]
+    values, errors, _ = worker().run([[0, 1, 2, 3, 4, 5, 6, 12, 13, 21, 14, 16, 0]])
+    assert [values[n]["s"] for n in range(13)] == ["ok", *[None] * 9, "sub", "okA", "ok"]
     told = {n: error["s"] for n, error in errors.items()}
-    assert set(told) == {1, 2, 3, 4, 5, 6, 7, 8}
+    assert set(told) == {1, 2, 3, 4, 5, 6, 7, 8, 9}
     assert {error["function"] for error in told.values()} == {"app:f"}
     assert [told[n]["kind"] for n in sorted(told)] == [
-        "wrong_type", "raised", "wrong_type", "raised", "raised", "raised", "raised", "raised",
+        "wrong_type", "raised", "wrong_type", "raised", "raised", "raised", "raised", "raised", "raised",
     ]  # fmt: skip
     assert [told[n]["type"] for n in (2, 4, 5, 6, 7, 8)] == [
         "KeyError", "SystemExit", "KeyboardInterrupt", "ValueError", "Ugly", "ValueError",
@@ -77,6 +78,7 @@ def test_each_failing_row_is_told_and_the_others_succeed(worker):
     assert told[1]["message"] == "expected str, got int" and told[3]["message"] == "expected str, got None"
     assert told[2]["message"] == "'no 2'" and told[2]["at"].startswith("app.py:")
     assert len(told[8]["message"]) < 2100 and told[8]["message"].startswith("\\ud800y")
+    assert told[9]["message"] == "'NO_SUCH' is no variable of the environment"
 
 
 def test_what_reads_a_failed_column_is_skipped_with_the_cause(worker):
