@@ -20,6 +20,14 @@ class UnknownAttribute(AppFileError, AttributeError):
     """An attribute that does not exist; also an AttributeError, so that `hasattr` and `copy` work."""
 
 
+def asked_while_running(what):
+    """For parts of queries that a running function writes: it has no database, and asks by queries of the file."""
+    return AppFileError(
+        f"{what} is part of a query, which a running function cannot write.",
+        "Write it in a function of the file marked @db.query; a handler calls that and gets its rows.",
+    )
+
+
 def later(what, instead="Leave it out for now."):
     """Makes the error for a feature that this version does not have."""
     return AppFileError(f"{what} is not supported yet.", instead)

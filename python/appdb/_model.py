@@ -4,7 +4,16 @@ from appdb import _names
 from appdb._body import open_body
 from appdb._declared import caller, check_comment, check_metadata
 from appdb._declaring import Phase
-from appdb._errors import VERSIONS, AppFileError, UnknownAttribute, did_you_mean, later, listed, no_versions
+from appdb._errors import (
+    VERSIONS,
+    AppFileError,
+    UnknownAttribute,
+    asked_while_running,
+    did_you_mean,
+    later,
+    listed,
+    no_versions,
+)
 from appdb._expr import ColumnRef
 
 _KEYWORDS = ("name", "has_default_idxs", "comment", "custom_metadata", "media_validation", "renamed_from")
@@ -95,6 +104,8 @@ class ModelMeta(type):
 
             if worker_of_handlers() is not None:
                 return model_verb(table, name)
+        if name in ("collect", "show") and Phase.running:
+            raise asked_while_running(f"{cls.__name__}.{name}()")
         if name in _LATER_METHODS:
             raise later(f"{cls.__name__}.{name}")
         known = table.columns if table else ()

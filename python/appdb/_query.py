@@ -4,7 +4,8 @@ A Query is what its verbs have said so far; each verb gives a new one. Nothing r
 (packages/contract/src/query.ts), the engine makes one statement of it.
 """
 
-from appdb._errors import AppFileError, did_you_mean, listed
+from appdb._declaring import Phase
+from appdb._errors import AppFileError, asked_while_running, did_you_mean, listed
 from appdb._expr import ColumnRef, Expr, lift
 from appdb._query_nodes import TableNames, contains, default_name, unplaced, walk
 from appdb._types import display
@@ -333,6 +334,8 @@ def _refuse_aggregate(where, expr, hint):
 
 def _unknown_verb(what, name):
     if name in ("collect", "show", "cursor"):
+        if Phase.running:
+            return asked_while_running(f".{name}()")
         return AppFileError(
             f".{name}() runs a query, and no database is at hand while the file is read.",
             "Leave it out: a function marked @db.query returns the query itself.",

@@ -352,3 +352,13 @@ def test_it_is_small(worker):
     with open(f"/proc/{started.process.pid}/status") as file:
         resident = next(int(line.split()[1]) for line in file if line.startswith("VmRSS"))
     assert resident < 20_000
+
+
+def test_a_function_that_writes_a_query_is_told_where_queries_are_written(worker):
+    wrong = ["A.where(A.n > 1).collect()", "A.collect()", "A.count()", "A.select(x=count(A.n))", "sum(A.n)"]
+    body = "".join(f"    if n == {at}: return {text}\n" for at, text in enumerate(wrong))
+    started = worker(UDFS.replace("def do(n):\n", f"def do(n):\n    from appdb.functions import count, sum\n{body}"))
+    _, errors, _ = started.run([[*range(len(wrong))]])
+    told = [errors[at]["s"]["message"] for at in range(len(wrong))]
+    assert [message.split()[0] for message in told] == [".collect()", "A.collect()", "count()", "count()", "sum()"]
+    assert all("@db.query" in message for message in told)

@@ -3,7 +3,7 @@
 import builtins
 
 from appdb._declaring import Phase
-from appdb._errors import AppFileError, later
+from appdb._errors import AppFileError, asked_while_running, later
 from appdb._expr import Expr, lift
 from appdb._types import display
 
@@ -26,6 +26,8 @@ class Aggregate:
     def __call__(self, *args, **kwargs):
         if not args and not kwargs and self.name == "count" and not (Phase.running or Phase.bodies):
             return self._of_rows()
+        if Phase.running and (isinstance(args[0], Expr) if args else self.name == "count"):
+            raise asked_while_running(f"{self.name}()")
         if Phase.running or not any(isinstance(arg, Expr) for arg in args):
             if self.plain is not None:
                 return self.plain(*args, **kwargs)
