@@ -110,6 +110,8 @@ def _plain(value):
         return list(value)
     if isinstance(value, (bytes, bytearray)):
         raise TypeError("it holds bytes")
+    if kind.__module__ in ("appdb._query", "appdb._expr", "appdb._model"):
+        raise TypeError("it holds a query that was not asked; a call of a function marked @db.query gives rows")
     raise TypeError(f"it holds a {kind.__name__}")
 
 

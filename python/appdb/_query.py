@@ -5,7 +5,7 @@ A Query is what its verbs have said so far; each verb gives a new one. Nothing r
 """
 
 from appdb._declaring import Phase
-from appdb._errors import AppFileError, asked_while_running, did_you_mean, listed
+from appdb._errors import AppFileError, UnknownAttribute, asked_while_running, did_you_mean, listed
 from appdb._expr import ColumnRef, Expr, lift
 from appdb._query_nodes import TableNames, contains, default_name, unplaced, walk
 from appdb._types import display
@@ -166,6 +166,8 @@ class Query:
         raise _unknown_verb("A query", name)
 
     def __iter__(self):
+        if Phase.running:
+            raise asked_while_running("To go through its rows")
         raise AppFileError("A query is not run while the file is read.", "Return it from a function marked @db.query.")
 
     def document(self):
@@ -336,11 +338,11 @@ def _unknown_verb(what, name):
     if name in ("collect", "show", "cursor"):
         if Phase.running:
             return asked_while_running(f".{name}()")
-        return AppFileError(
+        return UnknownAttribute(
             f".{name}() runs a query, and no database is at hand while the file is read.",
             "Leave it out: a function marked @db.query returns the query itself.",
         )
     if name in ("update", "delete", "insert", "recompute_columns"):
-        return AppFileError(f".{name}() changes rows, which a query does not.", "Use a route of its own.")
-    return AppFileError(f"{what} has no '{name}'.", did_you_mean(name, VERBS, f"It has {', '.join(sorted(VERBS))}."))
+        return UnknownAttribute(f".{name}() changes rows, which a query does not.", "Use a route of its own.")
+    return UnknownAttribute(f"{what} has no '{name}'.", did_you_mean(name, VERBS, f"It has {', '.join(sorted(VERBS))}."))
 

@@ -93,3 +93,15 @@ def test_a_name_as_long_as_a_body_is_told_in_part():
     with pytest.raises(Refused) as refused:
         asked(b'{"left": {}, "right": {}, "' + b"k" * 900_000 + b'": 1}', of=two)
     assert len(refused.value.detail) == 1000
+
+
+def test_a_handler_that_returns_a_query_is_told_how_it_is_asked(no_body):
+    import appdb as db
+    from appdb._http_answers import BadAnswer, answer_of
+
+    class Notes(db.model_base(), name="notes"):
+        n: db.Int
+
+    for value in (Notes.where(Notes.n > 1), {"rows": Notes.limit(3)}, [Notes.n], Notes):
+        with pytest.raises(BadAnswer, match="a query that was not asked; a call of a function marked @db.query"):
+            answer_of(value)
