@@ -1,5 +1,8 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { readServerConfig } from "./config.ts";
@@ -42,4 +45,37 @@ test("what the container and the compose file copy and mount is what the product
   for (const [, script = ""] of dockerfile.matchAll(/npm run (\w+)/g)) expect(scripts[script], script).toBeDefined();
   expect(compose).toContain("dockerfile: deploy/Dockerfile");
   expect(compose).toContain(`home:${/^VOLUME (\S+)$/m.exec(dockerfile)?.[1]}`);
+});
+
+test("what the unit runs is the keeper of the server, and systemd ends all that is left when that ends", () => {
+  const unit = read("deploy/appdb.service");
+  expect(unit).toMatch(
+    /^ExecStart=\/bin\/sh \/opt\/appdb\/deploy\/keep-server\.sh \d+ \/usr\/bin\/env node \/opt\/appdb\/dist\/server\.js$/m,
+  );
+  for (const line of ["KillMode=mixed", "OOMPolicy=continue", "Delegate=yes"]) expect(unit.split("\n")).toContain(line);
+});
+
+/** A keeper of a stand-in that prints its process id, and what the keeper itself has for a status at the end. */
+function keep(seconds: number, script: string) {
+  const child = spawn("/bin/sh", [join(ROOT, "deploy/keep-server.sh"), String(seconds), "/bin/sh", "-c", script], {
+    stdio: ["ignore", "pipe", "ignore"],
+  });
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  return { child, ended: once(child, "exit"), nextPid: async () => Number((await lines.next()).value) };
+}
+
+test("a server that is killed is started again by its keeper, which passes on the request to stop and the status", async () => {
+  const { child, ended, nextPid } = keep(0, 'trap "exit 7" TERM; echo $$; while :; do sleep 0.01; done');
+  const first = await nextPid();
+  process.kill(first, "SIGKILL");
+  const second = await nextPid();
+  expect(second).not.toBe(first);
+  child.kill("SIGTERM");
+  expect(await ended).toEqual([7, null]);
+  expect(() => process.kill(second, 0)).toThrow("ESRCH");
+});
+
+test("a server that cannot start ends its keeper with its status, and one that stops by itself with none", async () => {
+  expect(await keep(60, "exit 3").ended).toEqual([3, null]);
+  expect(await keep(0, "exit 0").ended).toEqual([0, null]);
 });

@@ -4,11 +4,13 @@ import { type EndStep, endProcess } from "@appdb/adapters/processes/end-process"
 import { findLockOwner } from "@appdb/adapters/processes/numbered-lock";
 import { identifyProcess, isAlive, type ProcessIdentity } from "@appdb/adapters/processes/process-identity";
 import type { Logger } from "@appdb/engine/ports";
-import { askAbout } from "./ask-gateway.ts";
+import { type AboutGateway, askAbout } from "./ask-gateway.ts";
 import { GATEWAY_LOCK } from "./control-socket.ts";
 import type { GatewayProgram } from "./find-program.ts";
 
 const LOOK_MS = 100;
+/** For one that runs to say what it does: on a machine that is busy, as after a crash, it is late, and ending it would stop all services. */
+const TELL_MS = 10_000;
 /** Of what it says on its standard error, and on its output when it cannot start. */
 const SAID_CHARACTERS = 4_000;
 
@@ -48,7 +50,7 @@ export async function adoptGateway(input: FindGatewayInput): Promise<RunningGate
   const { digest, log, may_end, socket } = input;
   const owner = findLockOwner(input.locks, GATEWAY_LOCK);
   if (owner === undefined) return undefined;
-  const about = await askAbout(socket);
+  const about = await askAlive(owner, socket);
   if (!may_end || (about?.pid === owner.pid && about.digest === digest)) {
     log.info({ gateway: owner.pid }, "the gateway that runs already goes on");
     return { process: owner, ended: watchEnd(owner) };
@@ -56,6 +58,15 @@ export async function adoptGateway(input: FindGatewayInput): Promise<RunningGate
   log.info({ gateway: owner.pid }, "the gateway that runs already is another one than this server's: it is ended");
   await endProcess(owner, END_STEPS);
   return undefined;
+}
+
+async function askAlive(owner: ProcessIdentity, socket: string): Promise<AboutGateway | undefined> {
+  const until = performance.now() + TELL_MS;
+  for (;;) {
+    const about = await askAbout(socket);
+    if (about !== undefined || !isAlive(owner) || performance.now() > until) return about;
+    await sleep(LOOK_MS);
+  }
 }
 
 async function watchEnd(owner: ProcessIdentity): Promise<EndedGateway> {
