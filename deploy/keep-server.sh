@@ -8,21 +8,39 @@ seconds=$1
 shift
 server=
 asked=
+told=
 has_run=
+tell_after=1
 ask() {
   asked=yes
-  [ -z "$server" ] || kill -TERM "$server" 2>/dev/null
+  [ -z "$server" ] || tell
+}
+# once: a second request ends the server at once
+tell() {
+  if [ -z "$told" ]; then
+    told=yes
+    kill -TERM "$server" 2>/dev/null
+  fi
 }
 trap ask TERM INT
 while :; do
   began=$(date +%s)
+  told=
   "$@" &
   server=$!
-  # asked while it was started
-  [ -z "$asked" ] || kill -TERM "$server" 2>/dev/null
+  if [ -n "$asked" ]; then
+    sleep "$tell_after"
+    tell_after=$((tell_after * 2))
+    tell
+  fi
   while wait "$server"; status=$?; kill -0 "$server" 2>/dev/null; do :; done
   server=
-  if [ -n "$asked" ] || [ "$status" -eq 0 ]; then exit "$status"; fi
+  [ "$status" -ne 0 ] || exit 0
+  if [ -n "$asked" ]; then
+    # the request ended a server that did not hear yet and was to take over what a former one left: the next one ends that
+    if [ -z "$has_run" ] || [ "$status" -ne 143 ] || [ "$tell_after" -gt 32 ]; then exit "$status"; fi
+    continue
+  fi
   pause=2
   if [ $(($(date +%s) - began)) -ge "$seconds" ]; then
     has_run=yes
@@ -32,5 +50,4 @@ while :; do
   echo "the server has ended with the status $status; it is started again in $pause s" >&2
   sleep "$pause" &
   wait $!
-  [ -z "$asked" ] || exit "$status"
 done

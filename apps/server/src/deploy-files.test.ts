@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
@@ -55,6 +56,11 @@ test("what the unit runs is the keeper of the server, and systemd ends all that 
   for (const line of ["KillMode=mixed", "OOMPolicy=continue", "Delegate=yes"]) expect(unit.split("\n")).toContain(line);
 });
 
+function makeFolder() {
+  const path = mkdtempSync(join(tmpdir(), "keep-"));
+  return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }) };
+}
+
 /** A keeper of a stand-in that prints its process id, and what the keeper itself has for a status at the end. */
 function keep(seconds: number, script: string) {
   const child = spawn("/bin/sh", [join(ROOT, "deploy/keep-server.sh"), String(seconds), "/bin/sh", "-c", script], {
@@ -73,6 +79,20 @@ test("a server that is killed is started again by its keeper, which passes on th
   child.kill("SIGTERM");
   expect(await ended).toEqual([7, null]);
   expect(() => process.kill(second, 0)).toThrow("ESRCH");
+});
+
+test("a stop right after a crash ends what the crashed server left: the next one is asked again once it hears", async () => {
+  // the first two are deaf, as a server that was only just started is
+  using folder = makeFolder();
+  const { child, ended, nextPid } = keep(
+    0,
+    `cd ${folder.path}; echo >>runs; echo $$; [ $(wc -l <runs) != 3 ] || trap "echo 3; exit 0" TERM; while :; do sleep 0.01; done`,
+  );
+  process.kill(await nextPid(), "SIGKILL");
+  await nextPid();
+  child.kill("SIGTERM");
+  expect([await nextPid(), await nextPid()]).toEqual([expect.any(Number), 3]);
+  expect(await ended).toEqual([0, null]);
 });
 
 test("a server that cannot start ends its keeper with its status, and one that stops by itself with none", async () => {
