@@ -35,6 +35,7 @@ def long_ones(least: int):
 
 notes = Router()
 notes.add_insert_route(Notes, path="/notes", outputs=[Notes.number, Notes.loud, Notes.length])
+notes.add_insert_route(Notes, path="/lenient", outputs=[Notes.number, Notes.loud], on_error="ignore")
 notes.add_update_route(Notes, path="/notes/body", inputs=[Notes.body], outputs=[Notes.body])
 notes.add_delete_route(Notes, path="/notes/remove")
 notes.add_query_route(path="/long", query=long_ones, method="get")
@@ -72,11 +73,15 @@ const SAID = [
 ];
 
 /** What both targets say of it; ids, times and places are each one's own. */
-const OUTLINED = ["code", "status", "resolution", "in_agreement", "summary", "state", "name", "routes"];
-const LISTS = ["ops", "services"];
+const OUTLINED = [
+  ...["code", "status", "resolution", "in_agreement", "summary", "state", "name", "routes", "kind"],
+  ...["table", "columns", "cascade", "rows", "counts", "errors", "rows_done", "rows_total", "on_error"],
+];
+const LISTS = ["ops", "services", "jobs"];
 const OF_OPS = ["op", "severity", "description"];
 
 function outline(json: Json): Json {
+  if (Array.isArray(json)) return json.map(outline);
   const take = (from: Json, names: readonly string[]) =>
     Object.fromEntries(names.filter((name) => from[name] !== undefined).map((name) => [name, from[name]]));
   const lists = LISTS.filter((name) => Array.isArray(json[name])).map((name) => [
@@ -149,6 +154,20 @@ async function journey(
   await ask("GET", "/hello/Ann%20B");
   await ask("GET", "/nowhere");
   await ask("DELETE", "/notes");
+
+  // Cells that failed, and columns that are computed again.
+  await ask("POST", "/lenient", { number: 20, title: "mute" });
+  await run(`errors ${target}`);
+  await run(`errors ${target}/notes --column loud --limit 5`);
+  await run(`errors ${target}/nothing`);
+  await run(`recompute ${target}/notes loud --errors-only -n`);
+  await run(`recompute ${target}/notes loud --errors-only -f`);
+  await run(`recompute ${target}/notes loud -f`);
+  await run(`recompute ${target}/notes --on-error ignore -f`);
+  await run(`recompute ${target}/notes loudness -f`);
+  await run(`jobs list ${target} --all`);
+  await run(`jobs cancel ${target} 000`);
+  await ask("POST", "/notes/remove", { number: 20 });
 
   // A function, a column and a route are other ones: each command says so, and what is served meanwhile is the former.
   editFile(place, "app.py", "return text.upper()", 'return text.upper() + "!"');

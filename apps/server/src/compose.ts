@@ -34,6 +34,7 @@ import { addSecretRoutes } from "./control-plane/secrets/routes.ts";
 import { addServiceRoutes } from "./control-plane/services/routes.ts";
 import { addDeliveries } from "./control-plane/webhooks/add-deliveries.ts";
 import { addWebhookRoutes } from "./control-plane/webhooks/routes.ts";
+import { addWorkRoutes } from "./control-plane/work/routes.ts";
 import { createNotifications, type Notifications } from "./database/notifications.ts";
 import type { Database } from "./database/pool.ts";
 import { type ControlRoutes, createControlRoutes, type FindOrg } from "./http/checked-route.ts";
@@ -176,6 +177,7 @@ function addResourceRoutes(app: FastifyInstance, routes: ControlRoutes, deps: Se
   addBlobRoutes(routes, deps);
   addLogRoutes(routes, { ...deps, line_streams });
   addSchemaRoutes(routes, { ...deps, line_streams });
+  addWorkRoutes(routes, { ...deps, line_streams });
   addServiceRoutes(routes, { ...deps, line_streams });
   addDeployRoutes(routes, deps);
   addRowRoutes(routes, streaming);

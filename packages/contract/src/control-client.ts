@@ -1,5 +1,6 @@
 import type * as z from "zod";
 import { appError, fromProblem, isErrorCode, type Problem, parseProblem } from "./errors.ts";
+import type { RecomputeResult } from "./jobs.ts";
 import type { SchemaPlan } from "./plan.ts";
 import type { AuditEvent } from "./routes/control.ts";
 import type { LogLine } from "./routes/control-databases.ts";
@@ -108,6 +109,10 @@ interface LineTypes {
   readonly schemaApply:
     | Progress
     | { readonly event: "done"; readonly plan: SchemaPlan }
+    | { readonly event: "error"; readonly problem: Problem };
+  readonly recompute:
+    | Progress
+    | { readonly event: "done"; readonly result: RecomputeResult }
     | { readonly event: "error"; readonly problem: Problem };
 }
 type LinesName = keyof LineTypes;

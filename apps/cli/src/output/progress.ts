@@ -1,4 +1,5 @@
 import type { Progress } from "@appdb/contract/routes/local";
+import { count } from "./count.ts";
 import type { Output } from "./output.ts";
 
 /** Shows the progress of fills and recomputes on stderr, for programs as one JSON object a line. */
@@ -14,7 +15,7 @@ export function showProgress(
     }
     const { table, column, rows_done, rows_total, errors } = progress;
     const percent = rows_total === 0 ? 100 : Math.floor((rows_done / rows_total) * 100);
-    const failed = errors === 0 ? "" : `, ${errors} cells failed`;
+    const failed = errors === 0 ? "" : `, ${count(errors, "cell")} failed`;
     out.status(`${verb} ${table}.${column}: ${rows_done} of ${rows_total} rows (${percent} %)${failed}`);
   };
 }

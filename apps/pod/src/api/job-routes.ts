@@ -1,3 +1,4 @@
+import { MOST_ERRORS } from "@appdb/contract/routes/control-work";
 import { recomputePlanRequestSchema, recomputeRequestSchema } from "@appdb/contract/routes/local";
 import { LOCAL_ROUTES } from "@appdb/contract/routes/local-paths";
 import { cancelJob, listJobs } from "@appdb/engine/jobs/list-jobs";
@@ -11,9 +12,6 @@ import { planTableRecompute, recomputeTable } from "../databases/recompute.ts";
 import { answerEvents } from "./events.ts";
 import { parseRequest } from "./parse.ts";
 
-/** How many failing cells an answer has at most. */
-const MOST_ERRORS = 10_000;
-
 const errorsQuerySchema = z.strictObject({
   target: z.string(),
   table: z.string().optional(),
@@ -25,28 +23,29 @@ const cancelSchema = z.strictObject({ target: z.string(), id: z.string() });
 
 /** Recomputes, failing cells and jobs of the databases. */
 export function addJobRoutes(app: FastifyInstance, deps: DaemonDeps): void {
+  const open = (text: string) => openKnown(deps, text);
   app.post(LOCAL_ROUTES.recomputePlan.path, async (request) => {
     const input = parseRequest(recomputePlanRequestSchema, request.body);
-    return { plan: await planTableRecompute(deps, input) };
+    return { plan: await planTableRecompute({ open }, input) };
   });
   app.post(LOCAL_ROUTES.recompute.path, async (request, reply) => {
     const input = parseRequest(recomputeRequestSchema, request.body);
     await answerEvents(deps, request, reply, async (emit, signal) => ({
-      result: await recomputeTable(deps, input, emit, signal),
+      result: await recomputeTable({ ...deps, open }, input, emit, signal),
     }));
   });
   app.get(LOCAL_ROUTES.errors.path, async (request) => {
-    return { tables: await findErrors(deps, parseRequest(errorsQuerySchema, request.query)) };
+    return { tables: await findErrors(open, parseRequest(errorsQuerySchema, request.query)) };
   });
   app.get(LOCAL_ROUTES.jobList.path, async (request) => {
     const { target: text, all } = parseRequest(jobsQuerySchema, request.query);
-    const { sql, name, target } = await openKnown(deps, text);
+    const { sql, name, target } = await open(text);
     const folder = target.folders.length === 0 ? null : folderSchema(target.text);
     return { jobs: await listJobs(sql, { database: name, folder, all: all === "1" }) };
   });
   app.post(LOCAL_ROUTES.jobCancel.path, async (request) => {
     const { target, id } = parseRequest(cancelSchema, request.body);
-    const { sql } = await openKnown(deps, target);
+    const { sql } = await open(target);
     return await cancelJob(sql, deps.clock, id);
   });
 }

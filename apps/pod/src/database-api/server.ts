@@ -7,6 +7,7 @@ import { addPodRoutes } from "./pod-routes.ts";
 import { addRoleRoutes } from "./role-routes.ts";
 import { addRowRoutes } from "./row-routes.ts";
 import { addSchemaRoutes } from "./schema-routes.ts";
+import { addWorkRoutes } from "./work-routes.ts";
 
 /** The API of a database pod (contract/routes/pod-paths.ts): every request shows the pod's token. */
 export function createDatabaseApi(deps: DatabasePodDeps): FastifyInstance {
@@ -22,6 +23,7 @@ export function createDatabaseApi(deps: DatabasePodDeps): FastifyInstance {
   addPodRoutes(app, deps);
   addSchemaRoutes(app, deps);
   addRowRoutes(app, deps);
+  addWorkRoutes(app, deps);
   addRoleRoutes(app, deps);
   return app;
 }

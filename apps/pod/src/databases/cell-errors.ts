@@ -6,8 +6,7 @@ import { countErrors, listErrors } from "@appdb/engine/rows/list-errors";
 import type { CatalogTable } from "@appdb/engine/schema/catalog";
 import { loadCatalog } from "@appdb/engine/schema/load-catalog";
 import { folderSchema } from "@appdb/engine/target";
-import type { OpenDatabases } from "./open-databases.ts";
-import { openKnown } from "./open-known.ts";
+import type { OpenByText } from "./open-known.ts";
 
 export interface ErrorsInput {
   readonly target: string;
@@ -22,10 +21,10 @@ export interface ErrorsInput {
  * @throws table_not_found, column_not_found
  */
 export async function findErrors(
-  deps: { readonly databases: OpenDatabases },
+  open: OpenByText,
   { target: text, table: name, column, limit }: ErrorsInput,
 ): Promise<TableErrors[]> {
-  const { sql, target } = await openKnown(deps, text);
+  const { sql, target } = await open(text);
   const catalog = await loadCatalog(sql);
   const inFolder = (of: string) => catalog.tables.filter((table) => table.folder === folderSchema(of));
   const tables = inFolder(target.text);

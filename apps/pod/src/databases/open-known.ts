@@ -1,6 +1,16 @@
 import { appError } from "@appdb/contract/errors";
-import { type LocalTarget, parseLocalTarget } from "@appdb/contract/names";
+import { type LocalTarget, parseLocalTarget, type Target } from "@appdb/contract/names";
 import type { OpenDatabase, OpenDatabases } from "./open-databases.ts";
+
+/** A target as it is worked on: its database is open, and work that was left undone there goes on. */
+export interface OpenTarget extends Pick<OpenDatabase, "sql"> {
+  /** What paths of its tables begin with: `main`, `cloud://acme:main`. */
+  readonly name: string;
+  readonly target: Target;
+}
+
+/** Opens a target by its text. @throws table_not_found, invalid_target */
+export type OpenByText = (text: string) => Promise<OpenTarget>;
 
 /** The database of a target, which an update must have made. @throws table_not_found, invalid_target */
 export async function openKnown(

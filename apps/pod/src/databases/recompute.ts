@@ -17,15 +17,19 @@ import { readRuntime } from "@appdb/engine/schema/catalog-store";
 import { loadCatalog } from "@appdb/engine/schema/load-catalog";
 import { isCodeKnown, noticeCode } from "@appdb/engine/schema/remember-code";
 import { folderSchema } from "@appdb/engine/target";
-import { openKnown } from "./open-known.ts";
+import type { OpenByText } from "./open-known.ts";
 import type { SchemaDeps } from "./schema.ts";
+
+export interface RecomputeDeps extends Pick<SchemaDeps, "runtimes" | "clock" | "log"> {
+  readonly open: OpenByText;
+}
 
 /** What a recompute would do. @throws table_not_found, column_not_found, invalid_request */
 export async function planTableRecompute(
-  deps: Pick<SchemaDeps, "databases">,
+  { open }: Pick<RecomputeDeps, "open">,
   request: RecomputePlanRequest,
 ): Promise<RecomputePlan> {
-  const { sql } = await openKnown(deps, parseTablePath(request.table).target.text);
+  const { sql } = await open(parseTablePath(request.table).target.text);
   return describe(sql, request, planRecompute(await loadCatalog(sql), toEngine(request, undefined)));
 }
 
@@ -34,12 +38,12 @@ export async function planTableRecompute(
  * @throws table_not_found, column_not_found, invalid_request, recompute_failed, job_cancelled
  */
 export async function recomputeTable(
-  deps: SchemaDeps,
+  deps: RecomputeDeps,
   { runtime, manifest, ...request }: RecomputeRequest,
   onProgress: (progress: Progress) => void,
   signal: AbortSignal,
 ): Promise<RecomputeResult> {
-  const { sql } = await openKnown(deps, parseTablePath(request.table).target.text);
+  const { sql } = await deps.open(parseTablePath(request.table).target.text);
   const runtime_id = runtime === null ? undefined : deps.runtimes.save(runtime, manifest?.app_file ?? null);
   await noticePresentCode(deps, sql, { ...toEngine(request, runtime_id), manifest }, signal);
   const { job, plan } = await sql.transaction((connection) =>
@@ -62,7 +66,7 @@ export async function recomputeTable(
  * it is needed; else the columns may once more be told to come from former code.
  */
 async function noticePresentCode(
-  deps: SchemaDeps,
+  deps: RecomputeDeps,
   sql: SqlPool,
   request: EngineRequest & { readonly manifest: Manifest | null },
   signal: AbortSignal,
@@ -77,7 +81,7 @@ async function noticePresentCode(
 }
 
 async function readPresent(
-  deps: SchemaDeps,
+  deps: RecomputeDeps,
   runtime_id: string | null,
   signal: AbortSignal,
 ): Promise<Manifest | undefined> {

@@ -99,6 +99,32 @@ test("a project's files become tables of its hosted database, and rows of them a
     expect((await ask("rowList", table)).text).toMatch(/"n":9223372036854775807\b.*"next":null/);
     expect((await ask("tableShow", table)).json).toMatchObject({ path: "docs", rows: 1, errors: 0 });
     await eventually(async () => expect((await ask("databaseLogs")).text).toContain("one more"));
+
+    expect((await ask("errorList")).json).toEqual({ tables: [] });
+    const body = { table: "docs", columns: ["loud"], cascade: true, on_error: "abort", errors_only: false };
+    expect((await ask("recomputePlan", { body })).json.plan).toMatchObject({
+      ...{ table: "cloud://acme:main/docs", columns: ["loud"], rows: 1 },
+    });
+    const recompute = async (given: object) =>
+      JSON.parse((await ask("recompute", { body: { ...body, ...given } })).text.trim().split("\n").at(-1) ?? "");
+    expect(await recompute({})).toMatchObject({ event: "done", result: { rows_done: 1, errors: 0 } });
+    expect(await recompute({ table: "none" })).toMatchObject({ event: "error", problem: { code: "table_not_found" } });
+    const { jobs } = (await ask("jobList", { query: { all: "1" } })).json;
+    expect(jobs[0]).toMatchObject({ kind: "recompute", state: "done", table: "cloud://acme:main/docs" });
+    const refused = async (name: "errorList" | "jobCancel", given: object) =>
+      (await server.ask(name, { as, params, ...given } as never)).json.code;
+    expect(await refused("errorList", { query: { path: "none" } })).toBe("table_not_found");
+    expect(await refused("jobCancel", { body: { id: jobs[0].id } })).toBe("job_not_cancellable");
+    const told = (await ask("eventList")).json.items.map(({ action, outcome }: { action: string; outcome: string }) => [
+      action,
+      outcome,
+    ]);
+    expect(told.slice(0, 4)).toEqual([
+      ["table.recompute", "failed"],
+      ["table.recompute", "pending"],
+      ["table.recompute", "succeeded"],
+      ["table.recompute", "pending"],
+    ]);
   } finally {
     await reconciler.stop("end pods");
     await machine[Symbol.asyncDispose]();

@@ -277,6 +277,39 @@ export const CONTROL_ROUTES = {
 
   ...SERVICE_ROUTES,
 
+  errorList: {
+    method: "GET",
+    path: "/v1/orgs/:org/databases/:db/errors",
+    permission: "data.read",
+    summary: "List computed cells that failed",
+  },
+  recomputePlan: {
+    method: "POST",
+    path: "/v1/orgs/:org/databases/:db/recompute/plan",
+    permission: "database.update",
+    summary: "Show what computing columns again would do",
+  },
+  /** NDJSON: `progress` lines, then one `done` or `error`. */
+  recompute: {
+    method: "POST",
+    path: "/v1/orgs/:org/databases/:db/recompute",
+    permission: "database.update",
+    summary: "Compute columns again",
+    answers: "application/x-ndjson",
+  },
+  jobList: {
+    method: "GET",
+    path: "/v1/orgs/:org/databases/:db/jobs",
+    permission: "data.read",
+    summary: "List long work on tables, and requests in the background",
+  },
+  jobCancel: {
+    method: "POST",
+    path: "/v1/orgs/:org/databases/:db/jobs/cancel",
+    permission: "database.update",
+    summary: "End a job",
+  },
+
   operationList: {
     method: "GET",
     path: "/v1/orgs/:org/operations",

@@ -1,10 +1,12 @@
 import * as z from "zod";
+import { jobRecordSchema, recomputePlanSchema, tableErrorsSchema } from "../jobs.ts";
 import { schemaPlanSchema } from "../plan.ts";
 import * as bodies from "./control.ts";
 import * as databases from "./control-databases.ts";
 import * as deploys from "./control-deploys.ts";
 import type { ControlRouteName } from "./control-paths.ts";
 import * as services from "./control-services.ts";
+import * as work from "./control-work.ts";
 import { dataTableSchema, rowPageSchema } from "./pod.ts";
 
 interface RouteBodies {
@@ -81,6 +83,11 @@ export const CONTROL_BODIES = {
   tableShow: { answer: dataTableSchema },
   rowList: { query: databases.rowListQuerySchema, answer: rowPageSchema },
   rowInsert: {},
+  errorList: { query: work.errorListQuerySchema, answer: z.object({ tables: z.array(tableErrorsSchema) }) },
+  recomputePlan: { body: work.recomputeBodySchema, answer: z.object({ plan: recomputePlanSchema }) },
+  recompute: { body: work.recomputeBodySchema },
+  jobList: { query: work.jobListQuerySchema, answer: z.object({ jobs: z.array(jobRecordSchema) }) },
+  jobCancel: { body: work.jobCancelSchema, answer: work.jobCancelSchema },
   serviceList: { ...listed(services.hostedServiceSchema), query: services.hostedServiceListQuerySchema },
   serviceShow: { answer: services.hostedServiceSchema },
   servicePlan: { body: services.hostedServicePlanRequestSchema, answer: services.hostedServicePlanSchema },

@@ -23,6 +23,16 @@ export const POD_ROUTES = {
   rowList: { method: "GET", path: "/v1/tables/:table/rows" },
   /** A row, an array, or NDJSON: what an insert route over the whole table takes and answers */
   rowInsert: { method: "POST", path: "/v1/tables/:table/rows" },
+  /** `?path=&column=&limit=` -> `{tables: TableErrors[]}`: cells that failed of a table, a folder, or all of the database */
+  errorList: { method: "GET", path: "/v1/errors" },
+  /** RecomputePlanRequest -> `{plan: RecomputePlan}`; its table is a path within the database */
+  recomputePlan: { method: "POST", path: "/v1/recompute/plan" },
+  /** events; RecomputePlanRequest; `done` carries `{result: RecomputeResult}` */
+  recompute: { method: "POST", path: "/v1/recompute" },
+  /** `?folder=&all=` -> `{jobs: JobRecord[]}` */
+  jobList: { method: "GET", path: "/v1/jobs" },
+  /** `{id}`: which may have been the beginning of one -> `{id}` */
+  jobCancel: { method: "POST", path: "/v1/jobs/cancel" },
   /** `{role}` -> `{dsn}`: makes a role of PostgreSQL for a service if there is none, and says how it connects. */
   serviceRole: { method: "POST", path: "/v1/service-roles" },
   /** 204; removes the role of a service that is gone, also when there is none. What it owned is the owner's from then on. */

@@ -1,5 +1,7 @@
+import { parseTarget } from "@appdb/contract/names";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
-import { requireLocal, TARGET, text } from "../parameters.ts";
+import { TARGET, text } from "../parameters.ts";
+import { openWork } from "../work-target.ts";
 
 interface Cancelled {
   readonly id: string;
@@ -19,9 +21,7 @@ export const cancel = defineCommand<JsonFlag, [target: string, id: string], Canc
     },
   },
   run: async (ctx, _flags, target, id) => {
-    const local = requireLocal(target, "jobs cancel");
-    const client = await ctx.daemon.ensure();
-    return await client.jobCancel({ target: local.text, id }, { signal: ctx.signal });
+    return await (await openWork(ctx, parseTarget(target))).jobCancel(id);
   },
   render: ({ id }, out) => out.line(`cancelled  ${id}`),
 });

@@ -1,7 +1,9 @@
 import type { JobRecord } from "@appdb/contract/jobs";
+import { parseTarget } from "@appdb/contract/names";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
 import { alignColumns } from "../../output/columns.ts";
-import { requireLocal, TARGET } from "../parameters.ts";
+import { TARGET } from "../parameters.ts";
+import { openWork } from "../work-target.ts";
 
 interface Flags extends JsonFlag {
   readonly all: boolean;
@@ -16,6 +18,7 @@ export const list = defineCommand<Flags, [target: string], JobList>({
   brief: "Show long work and how far it is",
   examples: [
     ["cli jobs list main", "what runs or waits"],
+    ["cli jobs list cloud://acme:main", "that of a hosted database"],
     ["cli jobs list main --all --json", "also what has ended in the last days, for a program"],
   ],
   parameters: {
@@ -23,9 +26,8 @@ export const list = defineCommand<Flags, [target: string], JobList>({
     flags: { all: { kind: "boolean", brief: "Also jobs that have ended", default: false } },
   },
   run: async (ctx, flags, target) => {
-    const local = requireLocal(target, "jobs list");
-    const client = await ctx.daemon.ensure();
-    return { jobs: await client.jobList({ target: local.text, all: flags.all }, { signal: ctx.signal }) };
+    const work = await openWork(ctx, parseTarget(target));
+    return { jobs: await work.jobList(flags.all) };
   },
   render: ({ jobs }, out, flags) => {
     if (jobs.length === 0) out.note(flags.all ? "There are no jobs." : "No job runs or waits.");

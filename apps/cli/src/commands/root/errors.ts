@@ -1,13 +1,14 @@
 import { type AppError, appError } from "@appdb/contract/errors";
 import type { CellErrorRecord, TableErrors } from "@appdb/contract/jobs";
-import { parseTarget } from "@appdb/contract/names";
+import { isHosted, parseTarget } from "@appdb/contract/names";
 import { shownFunction } from "@appdb/contract/operators";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
 import { alignColumns } from "../../output/columns.ts";
 import { count } from "../../output/count.ts";
 import type { Output } from "../../output/output.ts";
 import { showControls } from "../../output/show-controls.ts";
-import { commandLine, parseCount, requireLocal, text } from "../parameters.ts";
+import { commandLine, parseCount, text } from "../parameters.ts";
+import { openWork } from "../work-target.ts";
 
 const LONGEST_MESSAGE = 160;
 
@@ -22,6 +23,7 @@ export const errors = defineCommand<Flags, [path: string], TableErrors[]>({
   examples: [
     ["cli errors main", "how many each table of main has"],
     ["cli errors main/docs", "the failing cells of a table: key, column, error"],
+    ["cli errors cloud://acme:main/docs", "those of a hosted table"],
     ["cli errors main/docs --column summary --json", "those of one column, for a program"],
   ],
   parameters: {
@@ -41,17 +43,15 @@ export const errors = defineCommand<Flags, [path: string], TableErrors[]>({
     },
   },
   run: async (ctx, flags, typed) => {
-    const local = requireLocal(parseTarget(typed.replaceAll(".", "/")).text, "errors");
-    const cut = local.text.lastIndexOf("/");
-    if (cut < 0 && flags.column !== undefined) throw columnOfNoTable(local.text, flags.column);
-    const client = await ctx.daemon.ensure();
-    const rest = { column: flags.column?.toLowerCase(), limit: flags.limit };
-    const options = { signal: ctx.signal };
-    if (cut < 0) return await client.errors({ target: local.text, limit: flags.limit }, options);
-    return await client.errors(
-      { target: local.text.slice(0, cut), table: local.text.slice(cut + 1), ...rest },
-      options,
-    );
+    const { column, limit } = flags;
+    const target = parseTarget(isHosted(typed) ? typed : typed.replaceAll(".", "/"));
+    if (target.folders.length === 0) {
+      if (column !== undefined) throw columnOfNoTable(target.text, column);
+      return await (await openWork(ctx, target)).errors({ table: undefined, column, limit });
+    }
+    const cut = target.text.lastIndexOf("/");
+    const work = await openWork(ctx, parseTarget(target.text.slice(0, cut)));
+    return await work.errors({ table: target.text.slice(cut + 1), column: column?.toLowerCase(), limit });
   },
   render: (tables, out) => {
     const failing = tables.filter((table) => table.rows > 0);

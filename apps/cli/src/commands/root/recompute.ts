@@ -7,7 +7,8 @@ import { defineCommand, type JsonFlag } from "../../define-command.ts";
 import { count } from "../../output/count.ts";
 import type { Output } from "../../output/output.ts";
 import { showProgress } from "../../output/progress.ts";
-import { commandLine, DRY_RUN_FLAG, FORCE_FLAG, PYTHON_FLAG, requireLocal, text } from "../parameters.ts";
+import { commandLine, DRY_RUN_FLAG, FORCE_FLAG, PYTHON_FLAG, text } from "../parameters.ts";
+import { openWork } from "../work-target.ts";
 
 interface Flags extends JsonFlag {
   readonly app?: string;
@@ -25,6 +26,7 @@ export const recompute = defineCommand<Flags, string[], RecomputePlan | Recomput
   examples: [
     ["cli recompute main/docs summary", "the column summary and what reads it"],
     ["cli recompute main/docs summary --errors-only", "only cells that failed"],
+    ["cli recompute cloud://acme:main/docs summary", "the same of a hosted database"],
     ["cli recompute main/docs --on-error ignore", "all computed columns; failing cells become null"],
   ],
   parameters: {
@@ -68,7 +70,7 @@ export const recompute = defineCommand<Flags, string[], RecomputePlan | Recomput
   },
   run: async (ctx, flags, table = "", ...columns) => {
     const path = parseTablePath(table);
-    requireLocal(path.target.text, "recompute");
+    if (path.target.kind === "hosted") refuseRuntime(flags, path.target.text);
     const request: RecomputePlanRequest = {
       table: path.text,
       columns,
@@ -76,11 +78,11 @@ export const recompute = defineCommand<Flags, string[], RecomputePlan | Recomput
       on_error: flags.onError ?? (flags.errorsOnly ? "ignore" : "abort"),
       errors_only: flags.errorsOnly,
     };
-    const [app, client] = await Promise.all([
+    const [app, work] = await Promise.all([
       flags.app === undefined ? undefined : ctx.readApplication({ file: flags.app, python: flags.python }),
-      ctx.daemon.ensure(),
+      openWork(ctx, path.target),
     ]);
-    const plan = await client.recomputePlan(request, { signal: ctx.signal });
+    const plan = await work.recomputePlan(request);
     if (!flags.json) printPlan(plan, ctx.out);
     if (flags.dryRun || plan.columns.length === 0) return plan;
     await confirm(ctx, {
@@ -88,13 +90,11 @@ export const recompute = defineCommand<Flags, string[], RecomputePlan | Recomput
       force: flags.force,
       again: commandLine([...wordsOf(flags, table, columns), "-f"]),
     });
-    const result = await client
-      .recompute(
-        { ...request, runtime: app?.runtime ?? null, manifest: app?.manifest ?? null },
-        { signal: ctx.signal, onProgress: showProgress(ctx.out, flags.json, "computing") },
-      )
+    const asked = { ...request, runtime: app?.runtime ?? null, manifest: app?.manifest ?? null };
+    const result = await work
+      .recompute(asked, showProgress(ctx.out, flags.json, "computing"))
       .catch((error: unknown) => {
-        throw ctx.signal.aborted ? goesOn(path.target.text, error) : error;
+        throw ctx.signal.aborted ? goesOn(path.target.text, work.worker, error) : error;
       });
     ctx.out.status("");
     return result;
@@ -140,10 +140,19 @@ function wordsOf(flags: Flags, table: string, columns: readonly string[]): strin
   ];
 }
 
-/** Ctrl-C ends the watching: the work belongs to the daemon. */
-function goesOn(target: string, cause: unknown): AppError {
+/** @throws usage: a hosted database has its own files, Python and secrets */
+function refuseRuntime({ app, python }: Flags, target: string): void {
+  if (app === undefined && python === undefined) return;
+  throw appError("usage", {
+    detail: `${app === undefined ? "--python" : "--app"} is for local databases: ${target} runs its functions with its own files and image.`,
+    hint: "Leave it out; other code comes by: cli db update, then cli schema update --recompute",
+  });
+}
+
+/** Ctrl-C ends the watching: the work belongs to whoever keeps the tables. */
+function goesOn(target: string, worker: string, cause: unknown): AppError {
   return appError("interrupted", {
-    detail: "The command was interrupted; the recompute goes on in the daemon.",
+    detail: `The command was interrupted; the recompute goes on in ${worker}.`,
     hint: `See where it is, or end it: cli jobs list ${target}; cli jobs cancel ${target} <id>`,
     cause,
   });

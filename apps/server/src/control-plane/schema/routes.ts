@@ -1,9 +1,9 @@
 import { type Call, type ControlRoutes, recheckCaller } from "../../http/checked-route.ts";
 import { endOf } from "../../http/end-of.ts";
 import type { LineStreams } from "../../http/line-streams.ts";
-import { readLines } from "../../pods/pod-client.ts";
 import { actorOf, type RecordEvent } from "../events/event.ts";
-import { type BegunApply, beginApply, planSchema, type SchemaDeps } from "./schema-requests.ts";
+import { recordedLines } from "../events/recorded-lines.ts";
+import { beginApply, planSchema, type SchemaDeps } from "./schema-requests.ts";
 
 export interface SchemaRouteDeps extends SchemaDeps {
   readonly recordEvent: RecordEvent;
@@ -20,23 +20,10 @@ export function addSchemaRoutes(routes: ControlRoutes, deps: SchemaRouteDeps): v
     const { principal, request, reply } = call;
     const org = await recheckCaller(deps.db, { principal, org: call.org, permission: "database.update" });
     const told = (uri: string) => record(deps, call, uri, "pending");
-    const begun = await beginApply(deps, org, call.params.db, call.body, told, endOf(reply));
-    await deps.line_streams.serve(request, reply, () => applyLines(deps, call, begun));
+    const { answer, pod } = await beginApply(deps, org, call.params.db, call.body, told, endOf(reply));
+    const ended = (outcome: "succeeded" | "failed") => record(deps, call, pod.uri, outcome);
+    await deps.line_streams.serve(request, reply, () => recordedLines(pod, answer, ended));
   });
-}
-
-/** What the pod says, line by line; how it ended is written down before the last line is sent. */
-async function* applyLines(
-  deps: SchemaRouteDeps,
-  call: ApplyCall,
-  { answer, pod }: BegunApply,
-): AsyncGenerator<object> {
-  for await (const line of readLines(pod, answer)) {
-    if (typeof line !== "object" || line === null || !("event" in line)) continue;
-    if (line.event === "done") await record(deps, call, pod.uri, "succeeded");
-    if (line.event === "error") await record(deps, call, pod.uri, "failed");
-    yield line;
-  }
 }
 
 async function record(

@@ -1,0 +1,38 @@
+import type { JobRecord, RecomputePlan, RecomputeResult, TableErrors } from "@appdb/contract/jobs";
+import type { Target } from "@appdb/contract/names";
+import type { Progress, RecomputePlanRequest, RecomputeRequest } from "@appdb/contract/routes/local";
+import type { Context } from "../context.ts";
+
+/** The long work on the tables of a target, by whichever way it is reached. Paths are whole: `main/docs`, `cloud://acme:main/docs`. */
+export interface WorkTarget {
+  /** Ends the sentence "the recompute goes on in ...". */
+  readonly worker: string;
+  /** Of the target the counts; of a table, or of a folder of that name, its cells. */
+  errors(of: ErrorsOf): Promise<TableErrors[]>;
+  recomputePlan(request: RecomputePlanRequest): Promise<RecomputePlan>;
+  recompute(request: RecomputeRequest, onProgress: (progress: Progress) => void): Promise<RecomputeResult>;
+  jobList(all: boolean): Promise<readonly JobRecord[]>;
+  jobCancel(id: string): Promise<{ readonly id: string }>;
+}
+
+export interface ErrorsOf {
+  readonly table: string | undefined;
+  readonly column: string | undefined;
+  readonly limit: number;
+}
+
+/** Opens a target: nothing that follows asks whether it is local or hosted. @throws what finding the daemon or the server throws */
+export async function openWork(ctx: Context, target: Target): Promise<WorkTarget> {
+  if (target.kind === "hosted") return (await import("../control/hosted-work.ts")).openHostedWork(ctx, target);
+  const client = await ctx.daemon.ensure();
+  const { text } = target;
+  const options = { signal: ctx.signal };
+  return {
+    worker: "the daemon",
+    errors: (of) => client.errors({ target: text, ...of }, options),
+    recomputePlan: (request) => client.recomputePlan(request, options),
+    recompute: (request, onProgress) => client.recompute(request, { ...options, onProgress }),
+    jobList: (all) => client.jobList({ target: text, all }, options),
+    jobCancel: (id) => client.jobCancel({ target: text, id }, options),
+  };
+}

@@ -1,0 +1,30 @@
+import * as z from "zod";
+import { recomputePlanRequestSchema } from "./local.ts";
+
+/** What is asked about the work on a hosted database's tables. Paths are within the database: `docs`, `reports/docs`. */
+
+/** How many failing cells an answer has at most. */
+export const MOST_ERRORS = 10_000;
+const path = z.string().max(1_500);
+
+export const errorListQuerySchema = z.strictObject({
+  /** A table or a folder; all of the database when left out. */
+  path: path.optional(),
+  column: z.string().max(200).optional(),
+  limit: z.coerce.number().int().min(1).max(MOST_ERRORS).default(100),
+});
+
+export const recomputeBodySchema = z.strictObject({
+  ...recomputePlanRequestSchema.shape,
+  table: path,
+  columns: z.array(z.string().max(200)).max(1_000),
+});
+
+export const jobListQuerySchema = z.strictObject({
+  folder: path.optional(),
+  /** Also those that have ended. */
+  all: z.enum(["0", "1"]).default("0"),
+});
+
+/** An id, or the beginning of one that no other open job has; the answer has the whole. */
+export const jobCancelSchema = z.strictObject({ id: z.string().min(1).max(100) });
