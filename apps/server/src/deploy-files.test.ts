@@ -56,6 +56,9 @@ test("what the unit runs is the keeper of the server, and systemd ends all that 
   for (const line of ["KillMode=mixed", "OOMPolicy=continue", "Delegate=yes"]) expect(unit.split("\n")).toContain(line);
 });
 
+/** Ends by itself where a test that fails leaves it behind. */
+const RUN = "for n in $(seq 1000); do sleep 0.01; done";
+
 function makeFolder() {
   const path = mkdtempSync(join(tmpdir(), "keep-"));
   return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }) };
@@ -71,7 +74,7 @@ function keep(seconds: number, script: string) {
 }
 
 test("a server that is killed is started again by its keeper, which passes on the request to stop and the status", async () => {
-  const { child, ended, nextPid } = keep(0, 'trap "exit 7" TERM; echo $$; while :; do sleep 0.01; done');
+  const { child, ended, nextPid } = keep(0, `trap "exit 7" TERM; echo $$; ${RUN}`);
   const first = await nextPid();
   process.kill(first, "SIGKILL");
   const second = await nextPid();
@@ -86,7 +89,7 @@ test("a stop right after a crash ends what the crashed server left: the next one
   using folder = makeFolder();
   const { child, ended, nextPid } = keep(
     0,
-    `cd ${folder.path}; echo >>runs; echo $$; [ $(wc -l <runs) != 3 ] || trap "echo 3; exit 0" TERM; while :; do sleep 0.01; done`,
+    `cd ${folder.path}; echo >>runs; echo $$; [ $(wc -l <runs) != 3 ] || trap "echo 3; exit 0" TERM; ${RUN}`,
   );
   process.kill(await nextPid(), "SIGKILL");
   await nextPid();

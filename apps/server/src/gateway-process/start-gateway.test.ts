@@ -35,6 +35,6 @@ test("a gateway that says late what it does, as on a busy machine, goes on under
 });
 
 function spawnStandIn() {
-  const child = spawn("/bin/sleep", ["60"], { stdio: "ignore" });
+  const child = spawn("/bin/sleep", ["20"], { stdio: "ignore" });
   return { pid: child.pid, kill: () => child.kill("SIGKILL") };
 }
