@@ -3,6 +3,7 @@ import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync } f
 import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { removeFolder } from "@appdb/adapters/files/remove-folder";
 import { findLockOwner } from "@appdb/adapters/processes/numbered-lock";
 import { identifyProcess } from "@appdb/adapters/processes/process-identity";
 import { createTestDatabase, type TestDatabase } from "@appdb/testkit/test-database";
@@ -22,7 +23,8 @@ beforeEach(() => {
 afterEach(async () => {
   await database?.drop();
   database = undefined;
-  rmSync(home, { recursive: true, force: true });
+  // a killed server leaves the initdb that it had begun
+  await removeFolder(home);
   // of a gateway that was killed, where a test failed before the next one came
   rmSync(doorFolder({ home, runtime_base: process.env.XDG_RUNTIME_DIR }), { recursive: true, force: true });
 });
@@ -213,7 +215,7 @@ describe("over a PostgreSQL that somebody else runs", () => {
     expect(isOver(last), "the gateway of pods that are kept has ended").toBe(false);
     // moved first, at once: it may write into a folder that is being emptied, which can then not be removed
     renameSync(home, `${home}.gone`);
-    rmSync(`${home}.gone`, { recursive: true });
+    await removeFolder(`${home}.gone`);
     await expect.poll(() => isOver(last), { timeout: 10_000 }).toBe(true);
   }, 60_000);
 
