@@ -6,6 +6,7 @@ import {
   jobListQuerySchema,
   recomputeBodySchema,
 } from "@appdb/contract/routes/control-work";
+import { podRecomputeRequestSchema } from "@appdb/contract/routes/pod";
 import { POD_ROUTES } from "@appdb/contract/routes/pod-paths";
 import { cancelJob, listJobs } from "@appdb/engine/jobs/list-jobs";
 import { folderSchema } from "@appdb/engine/target";
@@ -15,6 +16,7 @@ import { parseRequest } from "../api/parse.ts";
 import type { DatabasePodDeps } from "../compose-database.ts";
 import { findErrors } from "../databases/cell-errors.ts";
 import type { OpenTarget } from "../databases/open-known.ts";
+import { readProjectCode } from "../databases/project-code.ts";
 import { planTableRecompute, recomputeTable } from "../databases/recompute.ts";
 
 /** Recomputes, failing cells and jobs of the database; its paths are within it. */
@@ -33,13 +35,13 @@ export function addWorkRoutes(app: FastifyInstance, deps: DatabasePodDeps): void
     return { plan: await planTableRecompute({ open }, { ...input, table: `${uri}/${input.table}` }) };
   });
   app.post(POD_ROUTES.recompute.path, async (request, reply) => {
-    const input = parseRequest(recomputeBodySchema, request.body);
+    const { files, ...input } = parseRequest(podRecomputeRequestSchema, request.body);
     await deps.disk.admit();
-    // functions run as at the last update of the table: other code comes by an update
-    const asked = { ...input, table: `${uri}/${input.table}`, runtime: null, manifest: null };
-    await answerEvents(deps, request, reply, async (emit, signal) => ({
-      result: await recomputeTable({ ...deps, open }, asked, emit, signal),
-    }));
+    const asked = { ...input, table: `${uri}/${input.table}` };
+    await answerEvents(deps, request, reply, async (emit, signal) => {
+      const code = await readProjectCode({ ...deps, open }, files, asked, signal);
+      return { result: await recomputeTable({ ...deps, open }, { ...asked, ...code }, emit, signal) };
+    });
   });
   app.get(POD_ROUTES.jobList.path, async (request) => {
     const { all, folder = "" } = parseRequest(jobListQuerySchema, request.query);

@@ -117,7 +117,8 @@ function outline(request: RecomputePlanRequest, plan: PlannedRecompute): Omit<Re
   };
 }
 
-function toEngine(request: RecomputePlanRequest, runtime_id: string | undefined): EngineRequest {
+/** A request in the words of the engine. @throws invalid_target */
+export function toEngine(request: RecomputePlanRequest, runtime_id: string | undefined): EngineRequest {
   const path = parseTablePath(request.table);
   const { columns, cascade, on_error, errors_only } = request;
   return {

@@ -33,6 +33,7 @@ def upper(text: str) -> str:
     print("one more")
     return text.upper()
 `;
+const OTHER = 'import appdb as db\n\n\nclass others(db.model_base(), name="others"):\n    n: db.Int\n';
 const TEXTS: Readonly<Record<string, string>> = { "app.py": APP, "lib/__init__.py": "", "lib/names.py": NAMES };
 
 test("a project's files become tables of its hosted database, and rows of them are computed there", async () => {
@@ -65,18 +66,21 @@ test("a project's files become tables of its hosted database, and rows of them a
     await ask("orgCreate", { body: { name: "acme" } });
     await eventually(async () => expect((await ask("databaseList")).json.items).toHaveLength(1));
     await settles();
-    await ask("blobUpload", {
-      body: new Uint8Array(tarOfBlobs(Object.values(TEXTS).filter((text) => text !== ""))),
-      headers: { "content-type": "application/x-tar" },
-    });
-    const files = Object.entries(TEXTS).map(([path, text]) => ({
-      ...{ path, size: Buffer.byteLength(text), is_executable: false, link: null },
-      chunks: text === "" ? [] : [digestOf(text)],
-    }));
-    const wanted = { settings: {}, files, environment: NO_PACKAGES };
-    const { generation } = (await ask("databasePlan", { body: wanted })).json;
-    await ask("databaseUpdate", { body: { ...wanted, expected_generation: generation } });
-    await settles();
+    const update = async (texts: Readonly<Record<string, string>>) => {
+      await ask("blobUpload", {
+        body: new Uint8Array(tarOfBlobs(Object.values(texts).filter((text) => text !== ""))),
+        headers: { "content-type": "application/x-tar" },
+      });
+      const files = Object.entries(texts).map(([path, text]) => ({
+        ...{ path, size: Buffer.byteLength(text), is_executable: false, link: null },
+        chunks: text === "" ? [] : [digestOf(text)],
+      }));
+      const wanted = { settings: {}, files, environment: NO_PACKAGES };
+      const { generation } = (await ask("databasePlan", { body: wanted })).json;
+      await ask("databaseUpdate", { body: { ...wanted, expected_generation: generation } });
+      await settles();
+    };
+    await update(TEXTS);
 
     const file_digests = Object.fromEntries(Object.entries(TEXTS).map(([path, text]) => [path, digestOf(text)]));
     const app = { app_file: "app.py", folders: [], file_digests };
@@ -125,6 +129,19 @@ test("a project's files become tables of its hosted database, and rows of them a
       ["table.recompute", "succeeded"],
       ["table.recompute", "pending"],
     ]);
+
+    // A function that was mended is the one that runs, as soon as the database has its file; and where the database has another
+    // project's files by now, the function is the one that the table was made with.
+    const loud = async () => (await ask("rowList", table)).json.rows[0].loud;
+    await update({ ...TEXTS, "lib/names.py": NAMES.replace("text.upper()", 'text.upper() + "!"') });
+    expect(await recompute({})).toMatchObject({ event: "done", result: { errors: 0 } });
+    expect(await loud()).toBe("ONE!");
+    await update({ "app.py": OTHER });
+    expect(await recompute({})).toMatchObject({ event: "done", result: { errors: 0 } });
+    expect(await loud()).toBe("ONE");
+    await update({ ...TEXTS, "lib/names.py": "def (" });
+    expect(await recompute({})).toMatchObject({ event: "error", problem: { code: "app_invalid" } });
+    expect(await loud()).toBe("ONE");
   } finally {
     await reconciler.stop("end pods");
     await machine[Symbol.asyncDispose]();

@@ -27,7 +27,7 @@ export const POD_ROUTES = {
   errorList: { method: "GET", path: "/v1/errors" },
   /** RecomputePlanRequest -> `{plan: RecomputePlan}`; its table is a path within the database */
   recomputePlan: { method: "POST", path: "/v1/recompute/plan" },
-  /** events; RecomputePlanRequest; `done` carries `{result: RecomputeResult}` */
+  /** events; podRecomputeRequestSchema; `done` carries `{result: RecomputeResult}` */
   recompute: { method: "POST", path: "/v1/recompute" },
   /** `?folder=&all=` -> `{jobs: JobRecord[]}` */
   jobList: { method: "GET", path: "/v1/jobs" },

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { onErrorSchema } from "../jobs.ts";
 import { manifestSchema } from "../manifest.ts";
+import { recomputeBodySchema } from "./control-work.ts";
 
 /** Bodies of a database pod's API (pod-paths.ts). */
 const appFile = z.string().max(1_000);
@@ -34,6 +35,12 @@ export const podSchemaApplyRequestSchema = z.strictObject({
   on_error: onErrorSchema.default("abort"),
 });
 export type PodSchemaApplyRequest = z.infer<typeof podSchemaApplyRequestSchema>;
+
+export const podRecomputeRequestSchema = z.strictObject({
+  ...recomputeBodySchema.shape,
+  /** The tree that the database has now: its functions run, where it has them. Null: those of the table's last update. */
+  files: digest.nullable(),
+});
 
 export const podTablesCheckRequestSchema = z.strictObject({
   /** Of a release: its files are not read again. */

@@ -145,7 +145,7 @@ function refuseRuntime({ app, python }: Flags, target: string): void {
   if (app === undefined && python === undefined) return;
   throw appError("usage", {
     detail: `${app === undefined ? "--python" : "--app"} is for local databases: ${target} runs its functions with its own files and image.`,
-    hint: "Leave it out; other code comes by: cli db update, then cli schema update --recompute",
+    hint: `Leave it out; other code comes by: cli db update ${target}`,
   });
 }
 

@@ -32,10 +32,14 @@ export function addWorkRoutes(routes: ControlRoutes, deps: WorkRouteDeps): void 
   routes.add("recompute", async (call) => {
     const { body, params, principal, reply, request } = call;
     const org = await recheckCaller(deps.db, { principal, org: call.org, permission: "database.update" });
-    const { pod } = await findPod(deps, org, params.db, "changed");
+    const { pod, row } = await findPod(deps, org, params.db, "changed");
     const ended = (outcome: "succeeded" | "failed") => record(deps, call, pod.uri, outcome);
     await record(deps, call, pod.uri, "pending");
-    const asked = { ...POD_ROUTES.recompute, body, signal: endOf(reply) };
+    const asked = {
+      ...POD_ROUTES.recompute,
+      body: { ...body, files: row.observed?.tree ?? null },
+      signal: endOf(reply),
+    };
     const answer = await callPod(pod, asked).catch(async (error: unknown) => {
       await ended("failed");
       throw error;

@@ -1,0 +1,50 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { parseTablePath } from "@appdb/contract/names";
+import type { RecomputePlanRequest, RecomputeRequest } from "@appdb/contract/routes/local";
+import { udfsOf } from "@appdb/engine/expressions/needs-python";
+import { planRecompute } from "@appdb/engine/jobs/plan-recompute";
+import { readRuntime } from "@appdb/engine/schema/catalog-store";
+import { loadCatalog } from "@appdb/engine/schema/load-catalog";
+import type { OpenByText } from "./open-known.ts";
+import { toEngine } from "./recompute.ts";
+import type { TreeManifests } from "./tree-manifests.ts";
+import type { TreeRuntimes } from "./tree-runtimes.ts";
+
+export interface ProjectCodeDeps {
+  readonly open: OpenByText;
+  readonly runtimes: TreeRuntimes;
+  readonly manifests: TreeManifests;
+}
+
+export type ProjectCode = Pick<RecomputeRequest, "runtime" | "manifest">;
+
+const OF_LAST_UPDATE: ProjectCode = { runtime: null, manifest: null };
+
+/**
+ * The code by which a recompute of a hosted table computes: that of the project files that the database has now, so that a function that was
+ * mended is the one that runs. Where those have not all functions of the columns, as of tables that another project made, it is that of the
+ * table's last update.
+ * @throws table_not_found, column_not_found, invalid_request; as `TreeManifests.read` where the application's file cannot be read
+ */
+export async function readProjectCode(
+  { open, runtimes, manifests }: ProjectCodeDeps,
+  files: string | null,
+  request: RecomputePlanRequest,
+  signal: AbortSignal,
+): Promise<ProjectCode> {
+  const { sql } = await open(parseTablePath(request.table).target.text);
+  const { table, columns, cascade } = planRecompute(await loadCatalog(sql), toEngine(request, undefined));
+  const called = [...columns, ...cascade].flatMap(({ computed }) => (computed === null ? [] : udfsOf(computed.expr)));
+  if (files === null || called.length === 0) return OF_LAST_UPDATE;
+  const app_file = appFileOf(runtimes, await readRuntime(sql, table.id));
+  const runtime = runtimes.of(files);
+  if (app_file === null || !existsSync(join(runtime.project_root, app_file))) return OF_LAST_UPDATE;
+  const manifest = await manifests.read(files, app_file, signal);
+  const known = new Set(manifest.functions.map(({ id }) => id));
+  return called.every((id) => known.has(id)) ? { runtime, manifest } : OF_LAST_UPDATE;
+}
+
+function appFileOf(runtimes: TreeRuntimes, id: string | null): string | null {
+  return id === null ? null : (runtimes.find(id)?.app_file ?? null);
+}
