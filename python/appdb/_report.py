@@ -53,6 +53,18 @@ def _failed_import(error):
     return f"An import failed: {text}.", "Check the name, and that the package's version has it."
 
 
+# Packages that are not called as the module that they bring.
+_PACKAGES = {
+    "PIL": "pillow",
+    "bs4": "beautifulsoup4",
+    "cv2": "opencv-python-headless",
+    "dateutil": "python-dateutil",
+    "dotenv": "python-dotenv",
+    "sklearn": "scikit-learn",
+    "yaml": "pyyaml",
+}
+
+
 def _missing_module(error, source, root):
     name = error.name
     detail = f"The module '{name}' is not there."
@@ -62,7 +74,8 @@ def _missing_module(error, source, root):
         if folder != root and (os.path.isfile(neighbour + ".py") or os.path.isdir(neighbour)):
             path = os.path.relpath(neighbour, root).replace(os.sep, ".")
             return detail, f"Imports start at the project's root: import {path}"
-    return detail, f"Add '{name.split('.')[0]}' to the project's requirements, or correct the import."
+    package = _PACKAGES.get(name.split(".")[0], name.split(".")[0])
+    return detail, f"Add '{package}' to the project's requirements, or correct the import."
 
 
 def _unknown_name(error, source):

@@ -43,6 +43,7 @@ CASES = {
     ),
     "a syntax error": ("class A(Base, name='a':\n    n: db.Int\n", "class A(Base", ["Syntax error"]),
     "an import of a package that is not there": ("import no_such_thing.sub\n", "import no_such", ["'no_such_thing'", "requirements"]),
+    "an import of a package of another name": ("import sklearn.svm\n", "import sklearn", ["'sklearn'", "'scikit-learn'"]),
     "an import of a name that is not there": ("from os import no_such\n", "from os import", ["no_such"]),
     "a variable of the environment that is not set": (
         "import os\nx = os.environ['NO_SUCH_TOKEN']\n", "x = os.environ", ["'NO_SUCH_TOKEN'", "cli secret set <db_uri> NO_SUCH_TOKEN="]

@@ -234,7 +234,9 @@ test("every row is answered once when workers are killed under load", async () =
       answered += 1;
     }
   });
-  for (let kill = 0; kill < 12; kill++) {
+  // on a busy machine some kills find nobody, and rows take long
+  const isEnough = () => answered > 1_000 && runner.stats().restarts > 3;
+  for (let kill = 0; kill < 12 || !isEnough(); kill++) {
     await new Promise((resolve) => setTimeout(resolve, 150));
     try {
       process.kill(workerPid(), "SIGKILL");
@@ -245,9 +247,7 @@ test("every row is answered once when workers are killed under load", async () =
   }
   isRunning = false;
   await Promise.all(callers);
-  expect(answered).toBeGreaterThan(1_000);
   expect(runner.stats()).toMatchObject({ waiting: 0, running: 0, calls: answered });
-  expect(runner.stats().restarts).toBeGreaterThan(3);
 });
 
 test("an idle worker that was killed is replaced before the next row", async () => {

@@ -35,7 +35,8 @@ export const list = defineCommand<Flags, [target: string], JobList>({
       job.id,
       job.kind,
       stateOf(job),
-      `${job.table} (${job.columns.join(", ")})`,
+      // a request, and rows that are completed, have none
+      job.columns.length === 0 ? job.table : `${job.table} (${job.columns.join(", ")})`,
       progressOf(job),
     ]);
     for (const line of alignColumns(rows)) out.line(line);

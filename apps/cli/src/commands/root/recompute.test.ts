@@ -186,6 +186,17 @@ test("jobs are listed with how far they are, and one that ends on request says s
   };
   const ran = await runCli("jobs list main", { client: { jobList: async () => [job] } });
   expect(ran.stdout).toContain("recompute  ending  main/docs (summary, loud)  500 of 1200 rows, 4 failed");
+  const request = {
+    ...job,
+    kind: "background" as const,
+    table: "main/api POST /docs",
+    columns: [],
+    rows_total: 1,
+    rows_done: 0,
+    errors: 0,
+  };
+  const other = await runCli("jobs list main", { client: { jobList: async () => [request] } });
+  expect(other.stdout).toContain("background  ending  main/api POST /docs  0 of 1 rows");
   const cancelled = await runCli("jobs cancel main 019a7c", { client: { jobCancel: async () => ({ id: job.id }) } });
   expect(cancelled.stdout).toContain(`cancelled  ${job.id}`);
 });
