@@ -1,9 +1,122 @@
-import { rm } from "node:fs/promises";
+import { randomUUID } from "node:crypto";
+import { constants } from "node:fs";
+import { chmod, type FileHandle, open, opendir, rename, rm, rmdir, unlink } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+
+/** Linux: names an entry without opening it for reading or writing. */
+const O_PATH = 0o10_000_000;
+const FOLDER = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
+/** Entries of one folder that are removed at the same time. */
+const AT_ONCE = 32;
+/** Each level holds a descriptor; deeper folders are moved to the top first. */
+const DEEPEST = 64;
+const RETRIES = 30;
+const RETRY_MS = 100;
+/** Looks through one folder, until it is empty. */
+const MOST_PASSES = 100_000;
+/** What a process that was just ended still does there. */
+const STILL_WRITTEN = ["ENOTEMPTY", "EBUSY", "EEXIST"];
 
 /**
- * Removes a file or a folder, if it is there, with all that lies in it. What a process that was just ended still writes there
- * is removed as well: for some seconds it is tried again. Rejects with the system's error after that.
+ * Removes a file or a folder, if it is there, with all of its contents. A tenant may change the folder meanwhile: each entry is
+ * removed from the descriptor of its parent, and no link is followed. Retries for 3 seconds while a process still writes there.
+ * Rejects with the system's error after that. The folder around `path` must be one that no tenant can write.
  */
-export function removeFolder(path: string): Promise<void> {
-  return rm(path, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
+export async function removeFolder(path: string): Promise<void> {
+  if (process.platform !== "linux") return await rm(path, { recursive: true, force: true, maxRetries: 10 });
+  for (let retries = 0; ; retries += 1) {
+    try {
+      if (await isRemoved(path)) return;
+    } catch (error) {
+      if (!STILL_WRITTEN.includes(codeOf(error)) || retries >= RETRIES) throw error;
+    }
+    if (retries >= RETRIES) throw new Error(`The folder ${path} is written to while it is removed.`);
+    await sleep(RETRY_MS);
+  }
+}
+
+/** False when something else took the name meanwhile. */
+async function isRemoved(path: string): Promise<boolean> {
+  if (await isUnlinked(path)) return true;
+  const folder = await openFolder(path);
+  if (folder === undefined) return false;
+  await using handle = folder;
+  await empty(handle, handle, 1);
+  await rmdir(path);
+  return true;
+}
+
+/** Removes all entries of a folder. `top` takes folders that lie too deep, and goes on until none is left. */
+async function empty(top: FileHandle, folder: FileHandle, depth: number): Promise<void> {
+  const here = pathOf(folder);
+  for (let passes = 1; ; passes += 1) {
+    const names: string[] = [];
+    let found = 0;
+    for await (const { name } of await opendir(here)) {
+      found += 1;
+      names.push(name);
+      if (names.length >= AT_ONCE) await removeEntries(top, here, names.splice(0), depth);
+    }
+    await removeEntries(top, here, names, depth);
+    if (found === 0) return;
+    if (passes >= MOST_PASSES) throw new Error("The folder is written to while it is removed.");
+  }
+}
+
+/** Files at the same time; folders one after the other, since each of their levels holds descriptors. */
+async function removeEntries(top: FileHandle, here: string, names: readonly string[], depth: number): Promise<void> {
+  const results = await Promise.allSettled(names.map((name) => isUnlinked(join(here, name))));
+  const folders = results.flatMap((result, at) => {
+    if (result.status === "rejected") throw result.reason;
+    return result.value ? [] : [join(here, names[at] ?? "")];
+  });
+  for (const path of folders) await removeBelow(top, path, depth);
+}
+
+async function removeBelow(top: FileHandle, path: string, depth: number): Promise<void> {
+  const folder = await openFolder(path);
+  // exchanged since, or gone: the next look at its parent finds what is there
+  if (folder === undefined) return;
+  await using handle = folder;
+  if (depth >= DEEPEST) return await rename(path, join(pathOf(top), `.deep-${randomUUID()}`)).catch(ignoreGone);
+  await empty(top, handle, depth + 1);
+  await rmdir(path).catch(ignoreGone);
+}
+
+/** False for a folder. */
+async function isUnlinked(path: string): Promise<boolean> {
+  try {
+    await unlink(path);
+    return true;
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return true;
+    if (codeOf(error) !== "EISDIR") throw error;
+    return false;
+  }
+}
+
+/** Undefined when it is gone, or is no folder. Opens a folder of our own that its owner has closed. */
+async function openFolder(path: string): Promise<FileHandle | undefined> {
+  try {
+    return await open(path, FOLDER);
+  } catch (error) {
+    if (["ENOENT", "ENOTDIR", "ELOOP"].includes(codeOf(error))) return undefined;
+    if (codeOf(error) !== "EACCES") throw error;
+  }
+  await using closed = await open(path, O_PATH | constants.O_DIRECTORY | constants.O_NOFOLLOW);
+  await chmod(pathOf(closed), 0o700);
+  return await open(join(pathOf(closed), "."), constants.O_RDONLY | constants.O_DIRECTORY);
+}
+
+function pathOf({ fd }: FileHandle): string {
+  return `/proc/self/fd/${fd}`;
+}
+
+function ignoreGone(error: unknown): void {
+  if (!["ENOENT", "ENOTDIR"].includes(codeOf(error))) throw error;
+}
+
+function codeOf(error: unknown): string {
+  return (error as NodeJS.ErrnoException).code ?? "";
 }

@@ -188,20 +188,20 @@ test("what cannot be built is known before: another lock, a Python that nobody h
       { path: "uv.lock", text: lock["uv.lock"] ?? "" },
     ],
   });
-  await builder.check(locked());
+  await builder.check(locked(), "org-1");
   await expect(
-    builder.check(locked(lock["pyproject.toml"]?.replace('"tiny"', '"tiny", "more"'))),
+    builder.check(locked(lock["pyproject.toml"]?.replace('"tiny"', '"tiny", "more"')), "org-1"),
   ).rejects.toMatchObject({
     code: "environment_refused",
     message: "uv.lock is not the lock of this pyproject.toml: pyproject.toml asks for more, of which it knows nothing.",
     hint: "Lock it again: uv lock",
   });
-  await expect(builder.check({ ...none, system_packages: ["ffmpeg"] })).rejects.toMatchObject({
+  await expect(builder.check({ ...none, system_packages: ["ffmpeg"] }, "org-1")).rejects.toMatchObject({
     code: "system_packages_refused",
   });
   const nobody = { code: "build_failed", message: expect.stringContaining("No Python fits Python 3.98") };
-  await expect(builder.check({ ...none, python_version: "3.98" })).rejects.toMatchObject(nobody);
+  await expect(builder.check({ ...none, python_version: "3.98" }, "org-1")).rejects.toMatchObject(nobody);
   const downloading = stage.builder({ interpreters: stage.interpreters({ may_download: true }) });
-  await expect(downloading.check({ ...none, python_version: "3.98" })).rejects.toMatchObject(nobody);
-  await downloading.check({ ...none, python_version: "3.13" });
+  await expect(downloading.check({ ...none, python_version: "3.98" }, "org-1")).rejects.toMatchObject(nobody);
+  await downloading.check({ ...none, python_version: "3.13" }, "org-1");
 });

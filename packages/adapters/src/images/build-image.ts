@@ -1,11 +1,11 @@
 import { existsSync, mkdirSync, renameSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { checkEnvironment } from "@appdb/contract/control/check-environment";
 import type { BuiltImage, SystemPart } from "@appdb/contract/control/image-documents";
 import { type AppError, appError } from "@appdb/contract/errors";
 import type { EnvironmentDocument } from "@appdb/contract/routes/control-databases";
-import { folderBytes } from "../files/folder-size.ts";
+import type { TenantDocuments } from "../documents/tenant-documents.ts";
+import { folderUse } from "../files/folder-size.ts";
 import { syncPath } from "../files/sync-files.ts";
 import { lateCrypto } from "../processes/late-crypto.ts";
 import { buildFailure } from "./build-failure.ts";
@@ -34,7 +34,7 @@ import {
   readImage,
   writeImage,
 } from "./image-folder.ts";
-import { isShareable, type SharedIndex } from "./lock-sources.ts";
+import type { SharedIndex } from "./lock-sources.ts";
 import { writeProjectFiles } from "./project-files.ts";
 import { readRequiresPython } from "./python-versions.ts";
 
@@ -43,6 +43,8 @@ export const HOSTED_BUILDER = `1-${process.platform}-${process.arch}`;
 
 export interface HostedImagesOptions extends BuildStepsOptions {
   readonly interpreters: Interpreters;
+  /** Reads locks and requirements within bounds. */
+  readonly documents: TenantDocuments;
   /** Files of the index that is the same for everybody, kept once for all organizations; null keeps none. */
   readonly shared: SharedPackages | null;
   /** Unpacks system packages into a folder; null where pods could not see them. */
@@ -72,15 +74,15 @@ export function createHostedImages(options: HostedImagesOptions): ImageBuilder {
   const running = new Map<string, Promise<unknown>>();
   const formers = createFormerImages();
 
-  async function check(environment: EnvironmentDocument): Promise<void> {
-    checkEnvironment(environment);
+  async function check(environment: EnvironmentDocument, organization_id: string): Promise<void> {
+    await options.documents.check(environment, organization_id);
     const { system_packages } = environment;
     if (system_packages.length > 0 && options.unpackSystem === null) throw noSystemPackages(system_packages);
     await options.interpreters.check(wishOf(environment));
   }
 
   async function build(input: ImageInput, signal: AbortSignal): Promise<BuiltImage> {
-    checkEnvironment(input.environment);
+    await options.documents.check(input.environment, input.labels.organization_id);
     // two databases of one environment build it once
     for (let other = running.get(input.image_folder); other !== undefined; other = running.get(input.image_folder)) {
       await other.catch(() => undefined);
@@ -102,7 +104,9 @@ export function createHostedImages(options: HostedImagesOptions): ImageBuilder {
       mkdirSync(draft, { recursive: true, mode: 0o711 });
       const secrets = Object.fromEntries(Object.entries(input.secrets).map(([key, secret]) => [key, secret.reveal()]));
       const { labels, onLine } = input;
-      const started = { id: `build-${name}`, labels, draft, environment, facts, secrets, onLine };
+      const disk_bytes = Math.min(input.most_bytes ?? Number.POSITIVE_INFINITY, options.limits.disk_bytes);
+      const limits = { ...options.limits, disk_bytes };
+      const started = { id: `build-${name}`, labels, limits, draft, environment, facts, secrets, onLine };
       tellStart(started);
       const system = await addSystem(started, signal);
       await writeImage(draft, await fill(input, { ...started, system }, signal));
@@ -128,10 +132,10 @@ export function createHostedImages(options: HostedImagesOptions): ImageBuilder {
         signal,
       );
     for (const path of ofBuildAlone(draft)) await rm(path, { recursive: true, force: true });
-    const packages = listPackages(site_packages);
+    const packages = await listPackages(site_packages);
     onLine(`${packages.length} ${packages.length === 1 ? "package is" : "packages are"} installed`);
     const built = { python, python_prefix: facts.prefix, base_python: facts.base, packages, system, is_shared };
-    return { ...built, bytes: await folderBytes([draft]), built_at: options.now().toISOString() };
+    return { ...built, ...(await folderUse([draft])), built_at: options.now().toISOString() };
   }
 
   async function addSystem(
@@ -153,10 +157,14 @@ export function createHostedImages(options: HostedImagesOptions): ImageBuilder {
       // nothing that runs a package's code may hold a file of the shared cache
       for (const path of [venv, ...ofBuildAlone(draft)]) await rm(path, { recursive: true, force: true });
       mkdirSync(venv);
-      writeProjectFiles(environment, input.project_folder, projectOf(draft));
+      mkdirSync(projectOf(draft), { recursive: true });
+      await writeProjectFiles(environment, input.project, projectOf(draft), signal);
     };
     await begin();
-    if (shared !== null && isShareable(environment, shared.index)) {
+    if (
+      shared !== null &&
+      (await options.documents.isShareable(environment, shared.index, input.labels.organization_id))
+    ) {
       if (await tryShared(shared, made, signal)) return true;
       await begin();
     }
@@ -192,8 +200,8 @@ export function createHostedImages(options: HostedImagesOptions): ImageBuilder {
     if (result.exit.exceeded !== null || result.exit.is_out_of_memory) throw failure(made, result);
   }
 
-  function failure({ facts }: BuildInput, { building, exit, said }: StepResult): AppError {
-    return buildFailure({ building, exit, said, python: printVersion(facts.version), limits: options.limits });
+  function failure({ facts, limits }: BuildInput, { building, exit, said }: StepResult): AppError {
+    return buildFailure({ building, exit, said, python: printVersion(facts.version), limits });
   }
 
   return { build, check };

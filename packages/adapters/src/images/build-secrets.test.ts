@@ -50,3 +50,26 @@ test("every secret is hidden in what a build prints, as it is, in an address and
   expect(hide("x pass word and more y pass word z pass%20word on")).toBe("x *** y *** z *** on");
   expect(hide("another line")).toBe("***");
 });
+
+test("a long secret is hidden whole, and in part", () => {
+  const secret = Array.from({ length: 300 }, (_, at) => String.fromCharCode(97 + ((at * at) % 26)))
+    .join("")
+    .concat("end");
+  const hide = hideSecrets({ A: secret });
+  expect(hide(`a ${secret} b`)).toBe("a *** b");
+  expect(hide(secret.slice(0, 96))).toBe("***");
+});
+
+test("short lines of a secret are shown, and its values are not", () => {
+  const hide = hideSecrets({ A: "end\nfi\nlong enough", B: "abcd" });
+  expect(hide("end fi long enough abcd")).toBe("end fi *** ***");
+});
+
+test("many large secrets are hidden in many lines", { timeout: 60_000 }, () => {
+  const secrets = Object.fromEntries(
+    Array.from({ length: 400 }, (_, at) => [`S${at}`, `${at}\n`.repeat(3_000) + "a".repeat(40_000 + at)]),
+  );
+  const hide = hideSecrets(secrets);
+  const line = "a".repeat(4_000);
+  for (let left = 300; left > 0; left--) expect(hide(line)).not.toContain("aaaaaaaa".repeat(8));
+});

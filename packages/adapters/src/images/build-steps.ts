@@ -25,6 +25,12 @@ export const BUILD_LIMITS: BuildLimits = {
 const SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 /** Compiled sooner by one process than others take to start. */
 const FEW_MODULES = 100;
+/** How the lines of one warning of uv begin. */
+const LINK_WARNINGS = [
+  "warning: Failed to hardlink files",
+  "If the cache and target directories are on different filesystems, hardlinking",
+  "If this is intentional, set `export UV_LINK_MODE=copy`",
+];
 /** What is kept of a build's words to explain its failure; all of them go to the log. */
 const KEPT_LINES = 400;
 const LONGEST_LINE = 4_000;
@@ -53,6 +59,8 @@ export interface BuildStepsOptions {
 export interface BuildInput {
   readonly id: string;
   readonly labels: PodLabels;
+  /** What it may use, of the builder's. */
+  readonly limits: BuildLimits;
   /** Becomes the image; a build writes in `venv` and `build` of it. */
   readonly draft: string;
   readonly environment: EnvironmentDocument;
@@ -186,6 +194,9 @@ export async function compilePackages(
   signal: AbortSignal,
 ): Promise<StepResult> {
   const { facts } = build;
+  // a package's code wrote here: what it left is not followed
+  await rm(join(build.draft, BUILD), { recursive: true, force: true });
+  mkdirSync(projectOf(build.draft), { recursive: true });
   // where no package's code could have put a link
   const list = join(build.draft, MODULES);
   // a name with a line end in it is compiled where it is imported
@@ -247,11 +258,12 @@ async function runStep(
     env: step.env,
     cwd: projectOf(build.draft),
     folders: step.folders,
-    limits: options.limits,
+    limits: build.limits,
     network: step.network,
     user: step.user,
     allowed_hosts: options.allowed_hosts,
     onLine(written) {
+      if (isAboutLinks(written)) return;
       const line = name(hide(written.slice(0, LONGEST_LINE)));
       building = BUILDING.exec(line)?.[1] ?? building;
       lines.push(line);
@@ -261,6 +273,11 @@ async function runStep(
   };
   const exit = await options.runTask(task, signal);
   return { exit, said: lines.join("\n"), building };
+}
+
+/** The lines in which uv says that it copies out of its cache, which is another mount in a sandbox: nothing that a person could change. */
+export function isAboutLinks(line: string): boolean {
+  return LINK_WARNINGS.some((beginning) => line.trimStart().startsWith(beginning));
 }
 
 /** A word of a shell's command line. */

@@ -1,6 +1,8 @@
-import { lstatSync, readdirSync, readFileSync, realpathSync, writeFileSync } from "node:fs";
+import { lstatSync, readFileSync, realpathSync, writeFileSync } from "node:fs";
+import { opendir } from "node:fs/promises";
 import { join } from "node:path";
 import { type BuiltImage, builtImageSchema, type ImagePackage } from "@appdb/contract/control/image-documents";
+import { appError } from "@appdb/contract/errors";
 import { syncFiles } from "../files/sync-files.ts";
 
 /** Of folders that are being built, and of images that another build took the place of. */
@@ -37,7 +39,8 @@ function readDescription(image_folder: string): string | undefined {
 /** Says of a draft that it is whole: once this resolves a power cut leaves it so. */
 export async function writeImage(draft: string, image: BuiltImage): Promise<void> {
   const description = join(draft, IMAGE_PATHS.description);
-  writeFileSync(description, `${JSON.stringify(image)}\n`, { mode: 0o600 });
+  // a new file: never through a link, and never over what a build left
+  writeFileSync(description, `${JSON.stringify(image)}\n`, { mode: 0o600, flag: "wx" });
   await syncFiles(draft, [description]);
 }
 
@@ -59,15 +62,30 @@ export function findSitePackages(image_folder: string, python: string): string |
   }
 }
 
-/** The packages of an environment by the names of their folders; no file of theirs is read. */
-export function listPackages(site_packages: string): ImagePackage[] {
-  return readdirSync(site_packages)
-    .flatMap((name) => {
-      const [, project, version] = /^([\w.-]+?)-([\w.+!]+)\.dist-info$/.exec(name) ?? [];
-      if (project === undefined || version === undefined) return [];
-      return [{ name: project.replace(/[-_.]+/g, "-").toLowerCase(), version }];
-    })
-    .sort((a, b) => (a.name < b.name ? -1 : 1));
+/** Packages that an image may have: their list is kept in the control plane's database. */
+export const MOST_PACKAGES = 5_000;
+
+/**
+ * The packages of an environment by the names of their folders, at most 5,000; no file of theirs is read. A build may have made a million names, so
+ * they are read a few at a time.
+ * @throws build_failed
+ */
+export async function listPackages(site_packages: string): Promise<ImagePackage[]> {
+  const packages: ImagePackage[] = [];
+  for await (const { name } of await opendir(site_packages, { bufferSize: 256 })) {
+    const [, project, version] = /^([\w.-]+?)-([\w.+!]+)\.dist-info$/.exec(name) ?? [];
+    if (project === undefined || version === undefined) continue;
+    if (packages.length >= MOST_PACKAGES) throw tooManyPackages();
+    packages.push({ name: project.replace(/[-_.]+/g, "-").toLowerCase(), version });
+  }
+  return packages.sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+function tooManyPackages(): Error {
+  return appError("build_failed", {
+    detail: `The environment has more than ${MOST_PACKAGES} packages, which is the most.`,
+    hint: "Install fewer packages.",
+  });
 }
 
 /** Whether a path is a folder itself, and no link to one. */

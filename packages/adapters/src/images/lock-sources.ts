@@ -17,6 +17,9 @@ export const PUBLIC_INDEX: SharedIndex = {
   file_origins: [`https://files.${["pythonhosted", "org"].join(".")}`],
 };
 
+/** Characters of an index's address. A longer one is no address of the shared index. */
+const MAX_REGISTRY_LENGTH = 2_000;
+
 /** Whether all of an environment comes from the index, whatever the project's settings and the machine say. */
 export function isShareable(
   { files, source, uv_options }: Pick<EnvironmentDocument, "files" | "source" | "uv_options">,
@@ -35,6 +38,7 @@ function isOfIndex(lock: string, index: SharedIndex): boolean {
   if (!document.success) return false;
   return document.data.package.every(({ sdist, source, wheels = [] }) => {
     if (!("registry" in source)) return true;
+    if (source.registry.length > MAX_REGISTRY_LENGTH) return false;
     if (withoutSlash(source.registry) !== withoutSlash(index.url)) return false;
     return [...wheels, ...(sdist === undefined ? [] : [sdist])].every(({ url }) => isFileOf(url, index));
   });
@@ -47,7 +51,9 @@ function isFileOf(address: string, { file_origins, url }: SharedIndex): boolean 
 }
 
 function withoutSlash(url: string): string {
-  return url.replace(/\/+$/, "");
+  let end = url.length;
+  while (url[end - 1] === "/") end -= 1;
+  return url.slice(0, end);
 }
 
 function parseLock(lock: string): unknown {

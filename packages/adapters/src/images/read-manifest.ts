@@ -1,7 +1,9 @@
+import type { ChildProcess } from "node:child_process";
 import { StringDecoder } from "node:string_decoder";
 import { AppError, appError, ERRORS, type ErrorCode } from "@appdb/contract/errors";
 import type { Manifest } from "@appdb/contract/manifest";
 import type { Runtime } from "@appdb/contract/routes/local";
+import { HAS_GROUPS, killGroup } from "../processes/kill-group.ts";
 import { spawnPython } from "./python-environment.ts";
 
 /** An import may load models or wait for a network; for ever it may not. */
@@ -73,10 +75,15 @@ async function runWriter(input: ReadManifestInput): Promise<WrittenManifest> {
     { runtime, args, stdin: "ignore" },
     {
       cwd: runtime.project_root,
-      timeout: MANIFEST_TIMEOUT_MS,
-      ...(signal === undefined ? {} : { signal }),
+      // An own group: what the file signals to "its group" must not reach the engine that asked.
+      detached: HAS_GROUPS,
     },
   );
+  const end = () => killGroup(child);
+  const timer = setTimeout(end, MANIFEST_TIMEOUT_MS);
+  signal?.addEventListener("abort", end, { once: true });
+  // No terminal ends it with us any more.
+  process.once("exit", end);
   const chunks: Buffer[] = [];
   let stderr = "";
   const decoder = new StringDecoder("utf8");
@@ -86,21 +93,33 @@ async function runWriter(input: ReadManifestInput): Promise<WrittenManifest> {
     stderr = (stderr + text).slice(-LAST_WORDS);
     input.onOutput?.(text);
   });
-  const ending = await new Promise<string | undefined>((settle, reject) => {
+  try {
+    if (signal?.aborted === true) end();
+    const ending = await endOf(child, runtime);
+    if (signal?.aborted === true) throw appError("interrupted", { detail: "The application was being read." });
+    return { stdout: Buffer.concat(chunks).toString("utf8"), stderr, ending };
+  } finally {
+    clearTimeout(timer);
+    signal?.removeEventListener("abort", end);
+    process.off("exit", end);
+  }
+}
+
+/** How it ended, where that was not well. What it left in its group ends with it. @throws python_not_found */
+function endOf(child: ChildProcess, runtime: Runtime): Promise<string | undefined> {
+  return new Promise((settle, reject) => {
     child.once("error", (cause) => {
       reject(
-        signal?.aborted === true
-          ? appError("interrupted", { detail: "The application was being read.", cause })
-          : appError("python_not_found", {
-              detail: `${runtime.launcher?.[0] ?? runtime.python} cannot be run.`,
-              hint: "Name a Python 3.11 or newer: --python /path/to/python3",
-              cause,
-            }),
+        appError("python_not_found", {
+          detail: `${runtime.launcher?.[0] ?? runtime.python} cannot be run.`,
+          hint: "Name a Python 3.11 or newer: --python /path/to/python3",
+          cause,
+        }),
       );
     });
+    child.once("exit", () => killGroup(child));
     child.once("close", (code, by) => settle(code === 0 ? undefined : by === null ? `code ${code}` : `signal ${by}`));
   });
-  return { stdout: Buffer.concat(chunks).toString("utf8"), stderr, ending };
 }
 
 function applicationError(error: ErrorDocument): AppError {

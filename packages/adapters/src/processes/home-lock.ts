@@ -1,4 +1,4 @@
-import { tryLock } from "./numbered-lock.ts";
+import { findLockOwner, tryLock } from "./numbered-lock.ts";
 import type { ProcessIdentity } from "./process-identity.ts";
 
 /** Who has the home. */
@@ -10,4 +10,9 @@ export type HomeLock =
 export function acquireHomeLock(folder: string): HomeLock {
   const result = tryLock(folder, "daemon.");
   return result.outcome === "taken" ? result : { outcome: "acquired" };
+}
+
+/** Whether this process still has the home: its lock goes with a home that is removed, and another daemon may take a new one. */
+export function ownsHome(folder: string): boolean {
+  return findLockOwner(folder, "daemon.")?.pid === process.pid;
 }

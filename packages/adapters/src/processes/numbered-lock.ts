@@ -1,8 +1,19 @@
 import { randomBytes } from "node:crypto";
-import { linkSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  linkSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ifThere } from "../files/if-there.ts";
+import { isDiskFull } from "../files/is-disk-full.ts";
 import { identifyProcess, isAlive, type ProcessIdentity } from "./process-identity.ts";
 
 /**
@@ -79,6 +90,8 @@ function writeDraft(folder: string, self: ProcessIdentity): string {
       writeFileSync(draft, JSON.stringify(self), { mode: 0o600, flag: "wx" });
       return draft;
     } catch (error) {
+      // on a full disk the file is made and stays empty
+      rmSync(draft, { force: true });
       // the folder was moved away just now
       if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
     }
@@ -100,7 +113,15 @@ function link(draft: string, path: string): boolean {
 function release(folder: string, path: string, inode: number): void {
   if (statSync(path, { throwIfNoEntry: false })?.ino !== inode) return;
   const draft = join(folder, `draft.${randomBytes(6).toString("hex")}`);
-  writeFileSync(draft, "{}", { mode: 0o600, flag: "wx" });
+  try {
+    writeFileSync(draft, "{}", { mode: 0o600, flag: "wx" });
+  } catch (error) {
+    rmSync(draft, { force: true });
+    if (!isDiskFull(error)) throw error;
+    // an empty file is nobody's too, and takes no room
+    truncateSync(path);
+    return;
+  }
   renameSync(draft, path);
 }
 

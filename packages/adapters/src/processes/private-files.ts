@@ -1,9 +1,8 @@
 import { mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { appError } from "@appdb/contract/errors";
+import { isDiskFull } from "../files/is-disk-full.ts";
 import { lateCrypto } from "./late-crypto.ts";
-
-const FULL = ["ENOSPC", "EDQUOT"];
 
 /** Writes a file that only its owner may read, whole or not at all: readers see the old text or the new one.
  *  @throws disk_full; what the system says otherwise */
@@ -15,7 +14,7 @@ export function writePrivateFile(path: string, text: string): void {
     renameSync(temporary, path);
   } catch (error) {
     rmSync(temporary, { force: true });
-    if (!FULL.includes((error as NodeJS.ErrnoException).code ?? "")) throw error;
+    if (!isDiskFull(error)) throw error;
     throw appError("disk_full", {
       detail: "The disk of the home folder is full; nothing was written.",
       hint: "Free space on that disk and try again.",

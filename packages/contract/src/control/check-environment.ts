@@ -1,7 +1,8 @@
 import { type AppError, appError } from "../errors.ts";
 import type { EnvironmentDocument } from "../routes/control-databases.ts";
-import { findStaleLock } from "./check-lock.ts";
-import { findPathProblem } from "./project-tree.ts";
+import { findExcess, findStaleLock, MAX_DEPENDENCIES, MAX_REQUIREMENT_LENGTH } from "./check-lock.ts";
+import { findLinkOnWay, findPathProblem, linksOf, listTreePart, type TreeEntry } from "./project-tree.ts";
+import { readRequirementLines } from "./requirement-lines.ts";
 import { findOwnOption } from "./uv-options.ts";
 
 /** Debian package names, a version may follow: `ffmpeg`, `libpq5=17.2-1`. */
@@ -33,12 +34,51 @@ export function checkEnvironment(document: EnvironmentDocument): void {
   const own = uv_options === null ? undefined : findOwnOption(uv_options);
   if (own !== undefined) throw refused(`the build sets ${own} itself`);
   const textOf = (path: string) => files.find((file) => file.path === path)?.text ?? "";
+  const excess = source === "uv.lock" ? findExcess(textOf("pyproject.toml")) : findExcessLine(files);
+  if (excess !== undefined) throw refused(excess);
   const stale = source === "uv.lock" ? findStaleLock(textOf("uv.lock"), textOf("pyproject.toml")) : undefined;
   if (stale === undefined) return;
   throw appError("environment_refused", {
     detail: `uv.lock is not the lock of this pyproject.toml: ${stale}.`,
     hint: "Lock it again: uv lock",
   });
+}
+
+/** Bounds on requirements files; undefined when all are within them. */
+function findExcessLine(files: EnvironmentDocument["files"]): string | undefined {
+  let count = 0;
+  for (const { path, text } of files) {
+    if (path.endsWith("/") || path.endsWith(".toml")) continue;
+    for (const { line, text: said } of readRequirementLines(text)) {
+      count += 1;
+      // hashes follow a requirement, many of them for a package with many wheels
+      const { length } = said.split(" --hash", 1)[0] ?? "";
+      if (length <= MAX_REQUIREMENT_LENGTH && count <= MAX_DEPENDENCIES) continue;
+      if (count > MAX_DEPENDENCIES) return `its requirements have more than ${MAX_DEPENDENCIES} lines`;
+      return `${path}:${line} has ${length} characters; ${MAX_REQUIREMENT_LENGTH} is the most`;
+    }
+  }
+  return undefined;
+}
+
+/**
+ * Compares a document with the project files that it comes with: each part that is built into the image must be in the tree, be reached without a
+ * link, and be listed as the tree lists it. The listing is a part of the image's hash, so an image cannot be built from other files.
+ * @throws environment_refused
+ */
+export function checkEnvironmentParts({ files }: EnvironmentDocument, entries: readonly TreeEntry[] | null): void {
+  const links = linksOf(entries ?? []);
+  for (const { path, text } of files) {
+    if (!path.endsWith("/")) continue;
+    const part = path.slice(0, -1);
+    const shown = JSON.stringify(part.slice(0, 100));
+    const link = findLinkOnWay(links, part);
+    if (link !== undefined)
+      throw refused(`it takes ${shown} from the project, where ${JSON.stringify(link)} is a link`);
+    // a listing that grows longer than the text that was sent is another one
+    const listing = listTreePart(entries ?? [], part, text.length);
+    if (listing !== text) throw refused(`its list of ${shown} is not that of the project's files`);
+  }
 }
 
 function refused(what: string): AppError {

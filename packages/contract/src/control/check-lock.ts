@@ -1,8 +1,12 @@
 import { parse } from "smol-toml";
 import * as z from "zod";
 
-/** A requirement of which everything counts here: `tiny>=0.5, <2`. */
-const PLAIN = /^([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)\s*(?:\[[^\]]*\])?\s*\(?([^;@()]*)\)?$/;
+/** Dependencies of a project that are compared with its lock, those of all extras together. */
+export const MAX_DEPENDENCIES = 5_000;
+/** Characters of one requirement. */
+export const MAX_REQUIREMENT_LENGTH = 1_000;
+/** A name as a requirement begins with it. */
+const NAME = /^[A-Za-z0-9._-]+/;
 /** A condition that uv writes as it stands. */
 const CONDITION = /^(==|>=|<=|<|>|!=)(0|[1-9]\d*)(\.(0|[1-9]\d*))*(\.\*)?$/;
 const ROOT = /^source = \{ (virtual|editable) = "\." \}$/m;
@@ -32,7 +36,7 @@ type Locked = z.output<typeof rootSchema>["package"][0]["metadata"]["requires-di
  * since. Undefined when nothing does; what is not understood, or written anew by uv, tells nothing.
  */
 export function findStaleLock(lock: string, pyproject: string): string | undefined {
-  const project = pyprojectSchema.safeParse(parseQuietly(pyproject)).data?.project;
+  const project = readProject(pyproject);
   const block = lock.split(/^(?=\[\[package\]\]$)/m).find((text) => text.startsWith("[[package]]") && ROOT.test(text));
   const root = block === undefined ? undefined : rootSchema.safeParse(parseQuietly(block)).data?.package[0];
   if (project === undefined || root === undefined) return undefined;
@@ -41,22 +45,53 @@ export function findStaleLock(lock: string, pyproject: string): string | undefin
     return `it is of the project ${root.name}, and pyproject.toml is of ${nameOf(project.name)}`;
   }
   const locked = root.metadata["requires-dist"];
-  const wanted = [...project.dependencies, ...Object.values(project["optional-dependencies"]).flat()];
-  const names = wanted.map((text) => nameOf(/^\s*([A-Za-z0-9._-]+)/.exec(text)?.[1] ?? ""));
-  const lacks = names.find((name) => !locked.some((one) => one.name === name));
+  const names = new Set(dependenciesOf(project).map(nameIn));
+  const known = new Set(locked.map(({ name }) => name));
+  const lacks = [...names].find((name) => !known.has(name));
   if (lacks !== undefined) return `pyproject.toml asks for ${lacks}, of which it knows nothing`;
-  const left = locked.find(({ name }) => !names.includes(name));
+  const left = locked.find(({ name }) => !names.has(name));
   if (left !== undefined) return `it has ${left.name}, which pyproject.toml does not ask for any more`;
   return findOtherVersion(project.dependencies, locked);
 }
 
+/** What a pyproject.toml has more of than any project needs; undefined when it is within the bounds. */
+export function findExcess(pyproject: string): string | undefined {
+  const project = readProject(pyproject);
+  const wanted = project === undefined ? [] : dependenciesOf(project);
+  if (wanted.length > MAX_DEPENDENCIES) {
+    return `pyproject.toml has ${wanted.length} dependencies; ${MAX_DEPENDENCIES} is the most`;
+  }
+  const long = wanted.find((text) => text.length > MAX_REQUIREMENT_LENGTH);
+  if (long === undefined) return undefined;
+  const shown = JSON.stringify(long.slice(0, 100));
+  return `the requirement ${shown} has ${long.length} characters; ${MAX_REQUIREMENT_LENGTH} is the most`;
+}
+
+type Project = z.output<typeof pyprojectSchema>["project"];
+
+function readProject(pyproject: string): Project | undefined {
+  return pyprojectSchema.safeParse(parseQuietly(pyproject)).data?.project;
+}
+
+function dependenciesOf(project: Project): string[] {
+  return [...project.dependencies, ...Object.values(project["optional-dependencies"]).flat()];
+}
+
 function findOtherVersion(wanted: readonly string[], locked: Locked): string | undefined {
+  const counts = new Map<string, number>();
+  for (const name of wanted.map(nameIn)) counts.set(name, (counts.get(name) ?? 0) + 1);
+  const plainOf = new Map<string, Locked>();
+  for (const one of locked) {
+    if (one["marker"] !== undefined) continue;
+    const same = plainOf.get(one.name);
+    if (same === undefined) plainOf.set(one.name, [one]);
+    else same.push(one);
+  }
   for (const text of wanted) {
-    const [, written = "", conditions = ""] = PLAIN.exec(text.trim()) ?? [];
-    const name = nameOf(written);
-    const same = wanted.filter((other) => nameOf(/^\s*([A-Za-z0-9._-]+)/.exec(other)?.[1] ?? "") === name);
-    const [found, ...others] = locked.filter((one) => one.name === name && one["marker"] === undefined);
-    if (written === "" || same.length > 1 || found === undefined || others.length > 0) continue;
+    const name = nameIn(text);
+    const conditions = conditionsIn(text);
+    const [found, ...others] = plainOf.get(name) ?? [];
+    if (conditions === undefined || counts.get(name) !== 1 || found === undefined || others.length > 0) continue;
     // one that comes from elsewhere than an index has no versions
     if (Object.keys(found).some((key) => !["name", "specifier", "extras"].includes(key))) continue;
     const is = splitConditions(String(found["specifier"] ?? ""));
@@ -65,6 +100,22 @@ function findOtherVersion(wanted: readonly string[], locked: Locked): string | u
     return `pyproject.toml asks for ${name}${shall.join(",")}, and it is of ${name}${is.join(",")}`;
   }
   return undefined;
+}
+
+/** The name that a requirement begins with, as indexes know it. */
+function nameIn(requirement: string): string {
+  return nameOf(NAME.exec(requirement.trim())?.[0] ?? "");
+}
+
+/** The versions that a requirement asks for; undefined where more than its name, extras and versions counts. */
+function conditionsIn(requirement: string): string | undefined {
+  const text = requirement.trim();
+  const name = NAME.exec(text)?.[0] ?? "";
+  if (name === "" || /^[._-]|[._-]$/.test(name)) return undefined;
+  let rest = text.slice(name.length).trim();
+  if (rest.startsWith("[")) rest = rest.slice(rest.indexOf("]") + 1).trim();
+  if (rest.startsWith("(") && rest.endsWith(")")) rest = rest.slice(1, -1);
+  return /[;@()[\]]/.test(rest) ? undefined : rest;
 }
 
 function splitConditions(text: string): string[] {

@@ -1,6 +1,6 @@
 import { type AppError, appError } from "../errors.ts";
 import type { EnvironmentDocument } from "../routes/control-databases.ts";
-import type { TreeEntry } from "./project-tree.ts";
+import { findLinkOnWay, linksOf, listTreePart, type TreeEntry } from "./project-tree.ts";
 import { localPath, readRequirementLines } from "./requirement-lines.ts";
 import { environmentPart } from "./strip-tool-service.ts";
 import { findOptionPaths, findOwnOption } from "./uv-options.ts";
@@ -129,9 +129,11 @@ async function collectNamed(
 class Found {
   readonly input: CollectEnvironmentInput;
   readonly #texts = new Map<string, string>();
+  readonly #links: ReadonlySet<string>;
 
   constructor(input: CollectEnvironmentInput) {
     this.input = input;
+    this.#links = linksOf(input.entries);
   }
 
   has(path: string): boolean {
@@ -144,26 +146,20 @@ class Found {
 
   /** Takes what lies at a path of the project into the image. */
   listing(path: string, where: string): void {
-    const lines = this.input.entries
-      .filter((entry) => entry.path === path || entry.path.startsWith(`${path}/`))
-      .map(
-        (entry) =>
-          `${entry.link === null ? entry.chunks.join(",") : `->${entry.link}`}${entry.is_executable ? "*" : ""} ${entry.path}`,
-      );
-    if (lines.length === 0) {
+    const { entries } = this.input;
+    const link = findLinkOnWay(this.#links, path);
+    if (link !== undefined) {
+      throw refused(where, `'${link}' is a link`, `Name the folder or file that ${link} leads to by its own path.`);
+    }
+    const text = listTreePart(entries, path);
+    if (text === undefined) {
       throw refused(
         where,
         `there is no '${path}' among the project's files`,
         `Create ${path}, or let it be uploaded: name it by include.`,
       );
     }
-    this.#texts.set(
-      `${path}/`,
-      lines
-        .sort()
-        .map((line) => `${line}\n`)
-        .join(""),
-    );
+    this.#texts.set(`${path}/`, text);
   }
 
   files(): { path: string; text: string }[] {

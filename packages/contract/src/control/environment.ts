@@ -55,10 +55,11 @@ export function diffEnvironment(before: EnvironmentDocument | null, after: Envir
   if (from.uv_options !== to.uv_options)
     lines.push(["uv_options", `uv_options ${quote(from.uv_options)} -> ${quote(to.uv_options)}`]);
   const texts = new Map(from.files.map((file) => [file.path, file.text]));
-  const paths = new Set([...texts.keys(), ...to.files.map((file) => file.path)]);
+  const later = new Map(to.files.map((file) => [file.path, file.text]));
+  const paths = new Set([...texts.keys(), ...later.keys()]);
   for (const path of [...paths].sort(byText)) {
-    const now = to.files.find((file) => file.path === path)?.text ?? "";
-    for (const line of diffFile(path, texts.get(path) ?? "", now)) lines.push([path, `${path}: ${line}`]);
+    for (const line of diffFile(path, texts.get(path) ?? "", later.get(path) ?? ""))
+      lines.push([path, `${path}: ${line}`]);
   }
   return { parts: [...new Set(lines.map(([part]) => part))], lines: lines.map(([, line]) => line) };
 }
@@ -127,15 +128,16 @@ function diffVersions(
 
 /** Names with versions of a lock as uv writes it; several versions of one name stand together. */
 function readLockedVersions(lock: string): Map<string, string> {
-  const versions = new Map<string, string>();
+  const versions = new Map<string, string[]>();
   for (const block of lock.split(/^\[\[package\]\]$/m).slice(1)) {
     const name = /^name = "([^"]*)"/m.exec(block)?.[1];
     if (name === undefined) continue;
     const version = /^version = "([^"]*)"/m.exec(block)?.[1] ?? "(no version)";
-    const former = versions.get(name);
-    versions.set(name, former === undefined ? version : `${former}, ${version}`);
+    const same = versions.get(name);
+    if (same === undefined) versions.set(name, [version]);
+    else same.push(version);
   }
-  return versions;
+  return new Map([...versions].map(([name, all]) => [name, all.join(", ")]));
 }
 
 function readListing(text: string): Map<string, string> {

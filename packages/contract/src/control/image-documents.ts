@@ -21,6 +21,8 @@ export const builtImageSchema = z.object({
   packages: z.array(imagePackageSchema),
   system: systemPartSchema.nullable(),
   bytes: z.int(),
+  /** Folders are files too; of images that older versions built nobody counted them. */
+  files: z.int().default(0),
   built_at: z.iso.datetime(),
   /** Whether its packages came from the cache of all organizations. */
   is_shared: z.boolean(),

@@ -30,11 +30,14 @@ export const PERMISSIONS = {
   "secret.read": { what: "see names of secrets, never their values", roles: EVERYBODY },
   "secret.write": { what: "set and delete secrets", roles: ADMINS },
   "database.update": {
-    what: "create, update, start, stop and restart databases, and change their tables",
+    what: "create, update, start, stop and restart databases, and change their tables; their code reads their secrets",
     roles: EVERYBODY,
   },
   "database.delete": { what: "delete databases and take that back", roles: ADMINS },
-  "service.update": { what: "update, start, stop, restart and roll back services", roles: EVERYBODY },
+  "service.update": {
+    what: "update, start, stop, restart and roll back services; their code reads the database's secrets",
+    roles: EVERYBODY,
+  },
   "data.read": { what: "see tables and rows of databases, and their logs", roles: EVERYBODY },
   "data.write": { what: "insert rows into databases", roles: EVERYBODY },
   "operation.read": { what: "see operations", roles: EVERYBODY },

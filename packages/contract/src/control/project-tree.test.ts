@@ -30,6 +30,24 @@ test("a project of files, folders, empty files, big files and links inside of it
   expect(findTreeProblem(entries)).toBeUndefined();
 });
 
+test("links to links, through links and to nothing inside of the project are taken", () => {
+  const entries = [
+    file("lib/v2/x.py"),
+    link("lib/v1", "v2"),
+    link("current", "lib/v1"),
+    link("x.py", "current/x.py"),
+    link("root", "lib/v2/../.."),
+    link("later", "not/yet/there"),
+  ];
+  expect(findTreeProblem(entries)).toBeUndefined();
+});
+
+test("a tree of as many long links as it may have is checked", { timeout: 60_000 }, () => {
+  const deep = `${"a/".repeat(127)}b`;
+  const links = Array.from({ length: MAX_TREE_FILES - 1 }, (_, n) => link(`l${n}`, `${"a/../".repeat(63)}a`));
+  expect(findTreeProblem([file(deep), ...links])).toBeUndefined();
+});
+
 test.each([
   ["a parent", [file("../app.py")], '"../app.py" has a part ".."'],
   ["a parent inside", [file("a/../../b")], '"a/../../b" has a part ".."'],
@@ -44,10 +62,30 @@ test.each([
   ["a backslash", [file("a\\b")], '"a\\\\b" has a backslash, which is not a name everywhere'],
   ["a long name", [file("a".repeat(256))], "has a name longer than 255 bytes"],
   ["a long path", [file(`${"a/".repeat(600)}b`)], "is longer than 1024 bytes"],
+  ["a deep path", [file(`${"a/".repeat(128)}b`)], "is deeper than 128 names"],
+  ["a link of many steps", [link("a", `${"./".repeat(128)}b`)], "is a link of more than 128 names"],
   ["a path twice", [file("a"), file("a")], "a path is in it twice"],
   ["a link to an absolute path", [link("a", "/etc")], '"a" is a link to an absolute or impossible path'],
   ["a link out of the project", [link("a/b", "../../etc/passwd")], '"a/b" is a link out of the project'],
   ["a link that comes back", [link("a", "../project/app.py")], '"a" is a link out of the project'],
+  [
+    "a link that leaves through another link",
+    [link("a/b/c/d/l", "../../../.."), link("t", "a/b/c/d/l/../../..")],
+    '"t" is a link out of the project',
+  ],
+  ["a circle of links", [link("a", "b"), link("b", "a/x")], '"a" is a link in a circle of links'],
+  ["a link to itself", [link("a", "./a")], '"a" is a link in a circle of links'],
+  ["a link through a file", [file("f"), link("a", "f/../x")], '"a" is a link that leads through a file'],
+  [
+    "a long chain of links",
+    Array.from({ length: 50 }, (_, n) => link(`l${n}`, `l${n + 1}`)),
+    "is a link that passes more than 40 links",
+  ],
+  [
+    "too many folders",
+    Array.from({ length: 500 }, (_, n) => file(`${n}/${"a/".repeat(120)}b`)),
+    "lies in one folder too many; 50000 is the most",
+  ],
   ["a file below a link", [link("a", "b"), file("a/c")], '"a/c" lies below a path that is a file or a link'],
   ["a file below a file", [file("a"), file("a/b/c")], '"a/b/c" lies below a path that is a file or a link'],
   ["a link with bytes", [{ ...link("a", "b"), size: 3 }], '"a" is a link and has bytes'],

@@ -1,3 +1,5 @@
+import { LinkFollower, placeEntries } from "./tree-links.ts";
+
 /**
  * Project files as they travel: a tree is the list of its entries sorted by path (by code units), and its digest is the SHA-256 of its
  * canonical JSON (`treeText`). A file's bytes are cut into chunks; each chunk is a blob of the organization, named by its SHA-256.
@@ -7,6 +9,8 @@ export const MAX_TREE_FILES = 50_000;
 export const MAX_TREE_BYTES = 4 * 1024 * 1024 * 1024;
 const MAX_PATH_BYTES = 1_024;
 const MAX_PART_BYTES = 255;
+/** Names in a path, and in the target of a link. */
+export const MAX_PATH_PARTS = 128;
 
 export interface TreeEntry {
   /** From the project's root, parts divided by `/`. */
@@ -28,18 +32,77 @@ export function treeText(entries: readonly TreeEntry[]): string {
   );
 }
 
-/** What is wrong with a tree, for a person; undefined for one that may be unpacked. Knows nothing of who sends it. */
+/**
+ * What is wrong with a tree, for a person; undefined for one that may be unpacked. Links are followed over the entries of the tree, so that no
+ * path of the unpacked tree leads out of it. Work grows with the length of the paths and links alone.
+ */
 export function findTreeProblem(entries: readonly TreeEntry[]): string | undefined {
   if (entries.length > MAX_TREE_FILES) return `it has ${entries.length} files; ${MAX_TREE_FILES} is the most`;
   const bytes = entries.reduce((sum, entry) => sum + entry.size, 0);
   if (bytes > MAX_TREE_BYTES) return `its files have ${bytes} bytes together; ${MAX_TREE_BYTES} is the most`;
-  const files = new Map(entries.map((entry) => [entry.path, entry]));
-  if (files.size !== entries.length) return "a path is in it twice";
+  if (new Set(entries.map(({ path }) => path)).size !== entries.length) return "a path is in it twice";
   for (const entry of entries) {
-    const problem = findPathProblem(entry.path) ?? findEntryProblem(entry, files);
-    if (problem !== undefined) return `${JSON.stringify(entry.path.slice(0, 100))} ${problem}`;
+    const problem = findPathProblem(entry.path) ?? findEntryProblem(entry);
+    if (problem !== undefined) return describe(entry.path, problem);
+  }
+  const { placed, problem } = placeEntries(entries);
+  if (problem !== undefined) return describe(problem.path, problem.text);
+  const links = new LinkFollower();
+  for (const { entry, node } of placed) {
+    const end = node.kind === "link" ? links.follow(node) : undefined;
+    if (typeof end === "string") return describe(entry.path, end);
   }
   return undefined;
+}
+
+function describe(path: string, problem: string): string {
+  return `${JSON.stringify(path.slice(0, 100))} ${problem}`;
+}
+
+/**
+ * The text by which an environment names a part of a tree: a line for each file at or below `part`, with its digests. Undefined when nothing is
+ * there, and for a text of more than `most_length` characters.
+ */
+export function listTreePart(
+  entries: readonly TreeEntry[],
+  part: string,
+  most_length = Number.POSITIVE_INFINITY,
+): string | undefined {
+  const lines: string[] = [];
+  let length = 0;
+  for (const entry of selectTreePart(entries, part)) {
+    const { chunks, is_executable, link, path } = entry;
+    const line = `${link === null ? chunks.join(",") : `->${link}`}${is_executable ? "*" : ""} ${path}\n`;
+    length += line.length;
+    if (length > most_length) return undefined;
+    lines.push(line);
+  }
+  return lines.length === 0 ? undefined : lines.sort(byLine).join("");
+}
+
+/** The entries at or below a path of a tree. */
+export function* selectTreePart(entries: readonly TreeEntry[], part: string): Generator<TreeEntry> {
+  const folder = `${part}/`;
+  for (const entry of entries) if (entry.path === part || entry.path.startsWith(folder)) yield entry;
+}
+
+/** Paths of the links of a tree. */
+export function linksOf(entries: readonly TreeEntry[]): ReadonlySet<string> {
+  return new Set(entries.flatMap(({ link, path }) => (link === null ? [] : [path])));
+}
+
+/** The first link that a path is, or lies below; undefined when there is none. Costs a look-up for each name of the path. */
+export function findLinkOnWay(links: ReadonlySet<string>, path: string): string | undefined {
+  for (let end = path.indexOf("/"); end !== -1; end = path.indexOf("/", end + 1)) {
+    if (links.has(path.slice(0, end))) return path.slice(0, end);
+  }
+  return links.has(path) ? path : undefined;
+}
+
+/** As `sort()` orders the lines without their ends. */
+function byLine(a: string, b: string): number {
+  const [one, other] = [a.slice(0, -1), b.slice(0, -1)];
+  return one < other ? -1 : one > other ? 1 : 0;
 }
 
 /** What is wrong with a path of a project, for a person; undefined for one that stays inside of it on every system. */
@@ -47,41 +110,29 @@ export function findPathProblem(path: string): string | undefined {
   if (path === "" || path.startsWith("/") || path.endsWith("/")) return "is no path of a file from the project's root";
   if (/\p{Cc}/u.test(path) || !path.isWellFormed()) return "has control characters or is no well-formed text";
   if (path.includes("\\")) return "has a backslash, which is not a name everywhere";
-  if (byteLength(path) > MAX_PATH_BYTES) return `is longer than ${MAX_PATH_BYTES} bytes`;
-  for (const part of path.split("/")) {
+  if (isLonger(path, MAX_PATH_BYTES)) return `is longer than ${MAX_PATH_BYTES} bytes`;
+  const parts = path.split("/");
+  if (parts.length > MAX_PATH_PARTS) return `is deeper than ${MAX_PATH_PARTS} names`;
+  for (const part of parts) {
     if (part === "" || part === "." || part === "..") return `has a part ${JSON.stringify(part)}`;
-    if (byteLength(part) > MAX_PART_BYTES) return `has a name longer than ${MAX_PART_BYTES} bytes`;
+    if (isLonger(part, MAX_PART_BYTES)) return `has a name longer than ${MAX_PART_BYTES} bytes`;
   }
   return undefined;
 }
 
-function findEntryProblem(entry: TreeEntry, files: ReadonlyMap<string, TreeEntry>): string | undefined {
-  const parts = entry.path.split("/");
-  for (let length = 1; length < parts.length; length++) {
-    // also what stops a file from being written through a link
-    if (files.has(parts.slice(0, length).join("/"))) return "lies below a path that is a file or a link";
+function findEntryProblem({ chunks, link, size }: TreeEntry): string | undefined {
+  if (link === null) {
+    const count = Math.ceil(size / CHUNK_BYTES);
+    return chunks.length === count ? undefined : `has ${chunks.length} chunks; ${count} belong to its size`;
   }
-  if (entry.link !== null) {
-    if (entry.size !== 0 || entry.chunks.length > 0) return "is a link and has bytes";
-    return findLinkProblem(parts.slice(0, -1), entry.link);
-  }
-  const chunks = Math.ceil(entry.size / CHUNK_BYTES);
-  return entry.chunks.length === chunks ? undefined : `has ${entry.chunks.length} chunks; ${chunks} belong to its size`;
+  if (size !== 0 || chunks.length > 0) return "is a link and has bytes";
+  const is_possible = link !== "" && !link.startsWith("/") && !/[\p{Cc}\\]/u.test(link);
+  if (!is_possible || isLonger(link, MAX_PATH_BYTES)) return "is a link to an absolute or impossible path";
+  return link.split("/").length > MAX_PATH_PARTS ? `is a link of more than ${MAX_PATH_PARTS} names` : undefined;
 }
 
-function findLinkProblem(folder: readonly string[], link: string): string | undefined {
-  if (link === "" || link.startsWith("/") || /[\p{Cc}\\]/u.test(link) || byteLength(link) > MAX_PATH_BYTES) {
-    return "is a link to an absolute or impossible path";
-  }
-  const at = [...folder];
-  for (const part of link.split("/")) {
-    if (part === "..") {
-      if (at.pop() === undefined) return "is a link out of the project";
-    } else if (part !== "." && part !== "") at.push(part);
-  }
-  return undefined;
-}
-
-function byteLength(text: string): number {
-  return new TextEncoder().encode(text).length;
+/** Whether a text has more bytes of UTF-8. */
+function isLonger(text: string, bytes: number): boolean {
+  // a code unit takes three bytes at the most
+  return text.length * 3 > bytes && new TextEncoder().encode(text).length > bytes;
 }

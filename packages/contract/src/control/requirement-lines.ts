@@ -26,15 +26,23 @@ export function readRequirementLines(text: string): RequirementLine[] {
   const written = text.replace(/^\ufeff/, "").split(/\r\n|\r|\n/);
   for (let index = 0; index < written.length; index++) {
     const line = index + 1;
-    let joined = written[index] ?? "";
-    while (joined.endsWith("\\") && index + 1 < written.length) joined = joined.slice(0, -1) + (written[++index] ?? "");
-    const said = joined
-      .replace(/(^|\s)#.*$/, "")
-      .trim()
-      .replace(/\s+/g, " ");
+    const pieces = [written[index] ?? ""];
+    while ((pieces.at(-1) ?? "").endsWith("\\") && index + 1 < written.length) {
+      pieces.push((pieces.pop() ?? "").slice(0, -1), written[++index] ?? "");
+    }
+    const said = withoutComment(pieces.join(""))
+      .split(/\s+/)
+      .filter((word) => word !== "")
+      .join(" ");
     if (said !== "") lines.push({ line, text: said, ...classify(said) });
   }
   return lines;
+}
+
+/** A comment begins a line, or follows a space. */
+function withoutComment(line: string): string {
+  const at = line.search(/(?:^|\s)#/);
+  return at === -1 ? line : line.slice(0, at);
 }
 
 /**

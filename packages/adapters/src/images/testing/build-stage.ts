@@ -1,13 +1,14 @@
 import { execFile, execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { promisify } from "node:util";
 import { collectEnvironment } from "@appdb/contract/control/collect-environment";
 import { hashEnvironment } from "@appdb/contract/control/environment";
 import type { BuiltImage } from "@appdb/contract/control/image-documents";
 import type { TreeEntry } from "@appdb/contract/control/project-tree";
+import { createTenantDocuments } from "../../documents/tenant-documents.ts";
 import type { PodTask } from "../../pods/pod-driver.ts";
 import { runProcessTask } from "../../pods/process-task.ts";
 import { Secret } from "../../secret.ts";
@@ -75,6 +76,7 @@ export class BuildStage implements AsyncDisposable {
     return createHostedImages({
       uv: UV,
       interpreters: this.interpreters(),
+      documents: createTenantDocuments(),
       shared: null,
       unpackSystem: null,
       network_env: {},
@@ -106,15 +108,13 @@ export class BuildStage implements AsyncDisposable {
   /** Collects the environment of a project and builds it, as an organization of that name. */
   async build(project: StageProject): Promise<StageImage> {
     const { files, org = "one", python_version, secrets = {}, system_packages, uv_options } = project;
-    const project_folder = mkdtempSync(join(this.folder, "project-"));
-    for (const [path, text] of Object.entries(files)) {
-      mkdirSync(dirname(join(project_folder, path)), { recursive: true });
-      writeFileSync(join(project_folder, path), text);
-    }
     const entries = Object.entries(files).map(([path, text]): TreeEntry => {
       const chunks = [createHash("sha256").update(text).digest("hex")];
       return { path, size: text.length, is_executable: false, chunks, link: null };
     });
+    const read = async function* ({ path }: TreeEntry) {
+      yield Buffer.from(files[path] ?? "");
+    };
     const readText = async (path: string) => files[path];
     const environment = await collectEnvironment({ entries, readText, python_version, system_packages, uv_options });
     const image_folder = join(this.folder, "images", org, hashEnvironment(environment, HOSTED_BUILDER));
@@ -125,7 +125,7 @@ export class BuildStage implements AsyncDisposable {
         image_folder,
         environment,
         labels: { organization_id: org, database_id: "db", kind: "database" },
-        project_folder,
+        project: { entries, read },
         secrets: Object.fromEntries(hidden),
         cache_folder: join(this.folder, "caches", org),
         is_forced: project.is_forced ?? false,

@@ -1,0 +1,102 @@
+import type { EnvironmentDocument } from "@appdb/contract/routes/control-databases";
+import { expect, test, vi } from "vitest";
+import { createTenantDocuments, DOCUMENT_LIMITS } from "./tenant-documents.ts";
+
+// a thread loads this from source, which takes long where much else runs
+vi.setConfig({ testTimeout: 60_000 });
+
+const documents = createTenantDocuments();
+const INDEX = { url: "https://packages.example.com/simple", file_origins: [] };
+
+const locked = (lock: string, pyproject = '[project]\nname = "x"\n'): EnvironmentDocument => ({
+  ...{ source: "uv.lock", python_version: null, system_packages: [], uv_options: null },
+  files: [
+    { path: "pyproject.toml", text: pyproject },
+    { path: "uv.lock", text: lock },
+  ],
+});
+const required = (text: string): EnvironmentDocument => ({
+  ...locked(""),
+  source: "requirements.txt",
+  files: [{ path: "requirements.txt", text }],
+});
+const dependencies = (count: number, of = (at: number) => `"p${at}>=1"`) =>
+  `[project]\nname = "x"\ndependencies = [${Array.from({ length: count }, (_, at) => of(at)).join(", ")}]\n`;
+const lockOf = (count: number) =>
+  `[[package]]\nname = "x"\nversion = "1"\nsource = { virtual = "." }\n\n[package.metadata]\nrequires-dist = [\n${Array.from({ length: count }, (_, at) => `    { name = "p${at}", specifier = ">=1" },\n`).join("")}]\n`;
+
+test("a large lock that fits its project passes", async () => {
+  await expect(documents.check(locked(lockOf(4_000), dependencies(4_000)), "acme")).resolves.toBeUndefined();
+});
+
+test("a large lock of another project is refused as a small one is", async () => {
+  await expect(documents.check(locked(lockOf(4_000), dependencies(4_001)), "acme")).rejects.toMatchObject({
+    code: "environment_refused",
+    message: expect.stringContaining("asks for p4000, of which it knows nothing"),
+    hint: "Lock it again: uv lock",
+  });
+});
+
+test.each<[string, EnvironmentDocument, string]>([
+  ["20,000 dependencies", locked(lockOf(20_000), dependencies(20_000)), "has 20000 dependencies; 5000 is the most"],
+  [
+    "a dependency of 1 MB",
+    locked(
+      lockOf(1),
+      dependencies(1, () => `"a${"[".repeat(1_000_000)}"`),
+    ),
+    "has 1000001 characters; 1000 is the most",
+  ],
+  ["20,000 requirements", required("p==1\n".repeat(20_000)), "have more than 5000 lines"],
+  ["a requirement of 1 MB", required(`a${" x".repeat(500_000)}`), "has 1000001 characters; 1000 is the most"],
+  ["a requirement of 1,000,000 lines", required(`a\\\n${"b\\\n".repeat(1_000_000)}`), "1000 is the most"],
+])("%s is refused with its size", async (_what, document, said) => {
+  await expect(documents.check(document, "acme")).rejects.toMatchObject({
+    code: "environment_refused",
+    message: expect.stringContaining(said),
+  });
+});
+
+test("a registry of 8 MB of slashes is another index", async () => {
+  const lock = `version = 1\n[[package]]\nname = "a"\nversion = "1"\nsource = { registry = "${"/".repeat(7_900_000)}x" }\n`;
+  await expect(documents.isShareable(locked(lock), INDEX, "acme")).resolves.toBe(false);
+});
+
+test.each<[string, string]>([
+  ["deeply nested arrays", `a = ${"[".repeat(2_000_000)}`],
+  ["a key of many parts", `${"a.".repeat(2_000_000)}a = 1`],
+  ["many tables", "[a]\n".repeat(1_000_000)],
+])("a document of %s ends", async (_what, text) => {
+  const bounded = createTenantDocuments({ ...DOCUMENT_LIMITS, timeout_ms: 2_000 });
+  await bounded.check(locked(lockOf(1), `${text}\n`), "acme").catch((error: unknown) => {
+    expect(error).toMatchObject({ code: "environment_refused" });
+  });
+});
+
+test.each([
+  ["time", { ...DOCUMENT_LIMITS, timeout_ms: 1 }, "takes more than 0.001 seconds"],
+  ["memory", { ...DOCUMENT_LIMITS, memory_mb: 8 }, "takes more than 8 MB of memory"],
+])("a document that takes too much %s is refused, and the next is read", async (_what, limits, said) => {
+  const bounded = createTenantDocuments({ ...limits, at_once: 1 });
+  const large = locked(lockOf(100_000), dependencies(100_000));
+  const refusals = await Promise.allSettled([bounded.check(large, "acme"), bounded.check(large, "acme")]);
+  for (const refusal of refusals) {
+    expect(refusal).toMatchObject({
+      status: "rejected",
+      reason: { code: "environment_refused", message: expect.stringContaining(said) },
+    });
+  }
+  await expect(bounded.check(locked(lockOf(1), dependencies(1)), "acme")).resolves.toBeUndefined();
+});
+
+test("documents of one organization wait for each other, and few of them at a time", async () => {
+  const bounded = createTenantDocuments({ ...DOCUMENT_LIMITS, most_waiting: 2 });
+  const large = locked(lockOf(4_000), dependencies(4_000));
+  const many = [1, 2, 3].map(() => bounded.check(large, "acme"));
+  await expect(bounded.check(large, "acme")).rejects.toMatchObject({ code: "rate_limited", meta: { most_waiting: 2 } });
+  const order: string[] = [];
+  const last = many.at(-1)?.then(() => order.push("acme"));
+  await bounded.check(large, "other").then(() => order.push("other"));
+  await last;
+  expect(order).toEqual(["other", "acme"]);
+});

@@ -1,0 +1,6 @@
+const FULL = ["ENOSPC", "EDQUOT"];
+
+/** Whether the system refused a write for want of room. */
+export function isDiskFull(error: unknown): boolean {
+  return error instanceof Error && "code" in error && typeof error.code === "string" && FULL.includes(error.code);
+}

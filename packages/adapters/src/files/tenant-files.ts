@@ -1,0 +1,260 @@
+import {
+  chmodSync,
+  chownSync,
+  closeSync,
+  constants,
+  fstatSync,
+  lchownSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readlinkSync,
+  readSync,
+  type Stats,
+} from "node:fs";
+import { open } from "node:fs/promises";
+import { isAbsolute, join, normalize, sep } from "node:path";
+import { appError } from "@appdb/contract/errors";
+
+/*
+ * The only module that acts on files in folders that tenants can write. It opens each entry from the descriptor of its parent and
+ * follows no link of a tenant. What a descriptor names stays the same, whatever takes the name meanwhile.
+ */
+
+/** Linux: names an entry without opening it for reading or writing. */
+const O_PATH = 0o10_000_000;
+const FOLDER = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
+const ENTRY = O_PATH | constants.O_NOFOLLOW;
+/** Opens a file only: no link, and no pipe that blocks the caller. */
+export const TENANT_FILE = constants.O_NOFOLLOW | constants.O_NONBLOCK;
+
+/** Links of the system on the way to one folder; the kernel has the same limit. */
+const MOST_LINKS = 40;
+/** Folders within folders that change their owner; each level holds a descriptor. */
+const DEEPEST_TREE = 256;
+const WRITABLE_BY_OTHERS = 0o022;
+const STICKY = 0o1000;
+const NO_FOLDER = ["ENOENT", "ENOTDIR", "ELOOP"];
+
+/** The entry that a descriptor named. Another entry that takes the same path has another identity. */
+export interface EntryIdentity {
+  readonly dev: bigint;
+  readonly ino: bigint;
+}
+
+/**
+ * Works in a folder that a tenant can write or replace. `path` names the folder that was opened until `work` ends. Undefined
+ * when the path has no folder, or has a link in its last part.
+ */
+export async function inTenantFolder<T>(folder: string, work: (path: string) => Promise<T>): Promise<T | undefined> {
+  const handle = await open(folder, FOLDER).catch(noFolder);
+  if (handle === undefined) return undefined;
+  try {
+    return await work(descriptorPath(handle.fd, folder));
+  } finally {
+    await handle.close();
+  }
+}
+
+/** Does the same as `inTenantFolder`, synchronously. */
+export function inTenantFolderNow<T>(folder: string, work: (path: string) => T): T | undefined {
+  let file: number;
+  try {
+    file = openSync(folder, FOLDER);
+  } catch (error) {
+    return noFolder(error);
+  }
+  try {
+    return work(descriptorPath(file, folder));
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** Reads at most `most_bytes` of a file that a tenant can write or replace. Undefined when the path has no ordinary file. */
+export function readTenantFile(path: string, most_bytes: number): string | undefined {
+  let file: number;
+  try {
+    file = openSync(path, constants.O_RDONLY | TENANT_FILE);
+  } catch (error) {
+    return noFolder(error);
+  }
+  try {
+    if (!fstatSync(file).isFile()) return undefined;
+    const bytes = Buffer.alloc(most_bytes);
+    return bytes.toString("utf8", 0, readSync(file, bytes, 0, most_bytes, 0));
+  } finally {
+    closeSync(file);
+  }
+}
+
+/**
+ * Gives a folder with all of its contents to a user, and makes it when it is missing. No folder above it may belong to that user,
+ * and links on the way must be the system's: the user could exchange anything else.
+ * @throws pod_failed for such a path, for a path that is no folder, and for a tree deeper than 256 folders
+ */
+export function giveTree(path: string, uid: number): EntryIdentity {
+  return withEntry(path, { makes: true, owner: uid, has_own_links: false }, (entry, found) => {
+    if (!found.isDirectory()) throw notGiven(path, "it is not a folder");
+    own(entry, uid, path, 0);
+    return identityOf(entry);
+  });
+}
+
+/**
+ * Lets every user enter and read a folder, unless it belongs to `uid` already. Says nothing about the folders above. Undefined when
+ * the path has nothing.
+ * @throws pod_failed for a link of another user on the way
+ */
+export function openToOthers(path: string, uid: number): EntryIdentity | undefined {
+  const OTHERS_READ = 0o005;
+  return withEntry(path, { makes: false, owner: undefined, has_own_links: true }, (entry, found) => {
+    const is_closed = found.isDirectory() && (found.mode & OTHERS_READ) !== OTHERS_READ;
+    if (found.uid !== uid && is_closed) chmodSync(descriptorPath(entry, path), found.mode | OTHERS_READ);
+    return identityOf(entry);
+  });
+}
+
+/**
+ * Refuses a path that leads through a link of another user. A path that is written to (`is_written`) leads through links of the
+ * system alone: where pods run as our own user, a link of ours may be theirs.
+ * @throws pod_failed
+ */
+export function refuseTenantLinks(path: string, is_written: boolean): void {
+  withEntry(path, { makes: false, owner: undefined, has_own_links: !is_written }, () => undefined);
+}
+
+interface WalkOptions {
+  /** Makes folders that are missing. */
+  readonly makes: boolean;
+  /** The user to whom no folder on the way may belong. */
+  readonly owner: number | undefined;
+  /** Whether links of our own user are followed, besides those of root. */
+  readonly has_own_links: boolean;
+}
+
+/** Opens a path part by part from the root. Undefined when it has nothing and `makes` is false. */
+function withEntry<T>(path: string, options: WalkOptions & { readonly makes: true }, work: Work<T>): T;
+function withEntry<T>(path: string, options: WalkOptions, work: Work<T>): T | undefined;
+function withEntry<T>(path: string, options: WalkOptions, work: Work<T>): T | undefined {
+  if (!isAbsolute(path) || normalize(path) !== path) throw notGiven(path, "the path is not absolute and normalized");
+  const waiting = partsOf(path);
+  let links = 0;
+  let entry = openSync("/", ENTRY);
+  try {
+    for (let part = waiting.shift(); part !== undefined; part = waiting.shift()) {
+      const above = fstatSync(entry);
+      if (options.owner !== undefined && options.owner !== 0 && above.uid === options.owner)
+        throw notGiven(path, "a folder above it belongs to the user that gets it");
+      const next = openPart(entry, part, options.makes);
+      if (next === undefined) return undefined;
+      const found = fstatSync(next);
+      if (!found.isSymbolicLink()) {
+        closeSync(entry);
+        entry = next;
+        continue;
+      }
+      closeSync(next);
+      links += 1;
+      const target = readlinkSync(join(descriptorPath(entry, path), part));
+      const name = join("/", ...partsOf(path).slice(0, -1 - waiting.length), part);
+      if (waiting.length === 0 && options.owner !== undefined) throw notGiven(path, `it is a link to ${target}`);
+      refuseLink(path, { above, found, name: links === 1 ? name : part, target }, options);
+      if (links > MOST_LINKS) throw notGiven(path, `it leads through more than ${MOST_LINKS} links`);
+      waiting.unshift(...partsOf(target));
+      if (!isAbsolute(target)) continue;
+      closeSync(entry);
+      entry = openSync("/", ENTRY);
+    }
+    return work(entry, fstatSync(entry));
+  } finally {
+    closeSync(entry);
+  }
+}
+
+type Work<T> = (entry: number, found: Stats) => T;
+
+interface FoundLink {
+  readonly above: Stats;
+  readonly found: Stats;
+  readonly name: string;
+  readonly target: string;
+}
+
+/** A link counts as the system's when nobody else can put another one in its place. */
+function refuseLink(path: string, { above, found, name, target }: FoundLink, { has_own_links }: WalkOptions): void {
+  const trusted = has_own_links ? [0, process.getuid?.() ?? 0] : [0];
+  if (!trusted.includes(found.uid)) throw notGiven(path, `${name} is a link to ${target} that another user made`);
+  const is_shared = (above.mode & WRITABLE_BY_OTHERS) !== 0 && (above.mode & STICKY) === 0;
+  if (!trusted.includes(above.uid) || is_shared)
+    throw notGiven(path, `${name} is a link to ${target} in a folder that another user can write`);
+}
+
+function openPart(entry: number, part: string, makes: boolean): number | undefined {
+  const path = `/proc/self/fd/${entry}/${part}`;
+  const opened = openIfThere(path);
+  if (opened !== undefined || !makes) return opened;
+  try {
+    mkdirSync(path, { mode: 0o700 });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+  }
+  return openSync(path, ENTRY);
+}
+
+function openIfThere(path: string): number | undefined {
+  try {
+    return openSync(path, ENTRY);
+  } catch (error) {
+    return noFolder(error);
+  }
+}
+
+/** Gives the entry away, itself last: an entry that belongs to the user already was given with all of its contents. */
+function own(entry: number, uid: number, path: string, depth: number): void {
+  const found = fstatSync(entry);
+  if (found.uid === uid) return;
+  if (depth > DEEPEST_TREE) throw notGiven(path, `it holds folders ${DEEPEST_TREE} levels deep`);
+  const here = descriptorPath(entry, path);
+  if (found.isDirectory()) for (const name of readdirSync(here)) ownBelow(join(here, name), uid, path, depth);
+  chownSync(here, uid, uid);
+}
+
+function ownBelow(below: string, uid: number, path: string, depth: number): void {
+  const entry = openIfThere(below);
+  if (entry === undefined) return;
+  try {
+    // a link has no descriptor by which it changes its owner; its folder stays the same
+    if (fstatSync(entry).isSymbolicLink()) lchownSync(below, uid, uid);
+    else own(entry, uid, path, depth + 1);
+  } finally {
+    closeSync(entry);
+  }
+}
+
+function identityOf(entry: number): EntryIdentity {
+  const { dev, ino } = fstatSync(entry, { bigint: true });
+  return { dev, ino };
+}
+
+function partsOf(path: string): string[] {
+  return path.split(sep).filter((part) => part !== "" && part !== ".");
+}
+
+/** No driver isolates pods on other systems than Linux. */
+function descriptorPath(file: number, folder: string): string {
+  return process.platform === "linux" ? `/proc/self/fd/${file}` : folder;
+}
+
+function noFolder(error: unknown): undefined {
+  if (NO_FOLDER.includes((error as NodeJS.ErrnoException).code ?? "")) return undefined;
+  throw error;
+}
+
+function notGiven(path: string, why: string): Error {
+  return appError("pod_failed", {
+    detail: `The folder ${path} is not given to a pod: ${why}.`,
+    hint: `Look at each part of the path, then remove what a pod put there: namei -l ${path}`,
+    meta: { path },
+  });
+}

@@ -1,0 +1,70 @@
+/** Bounds on work of several owners. */
+export interface FairQueueLimits {
+  /** Works at a time, of all owners. */
+  readonly at_once: number;
+  /** Works at a time, of one owner. */
+  readonly of_one: number;
+}
+
+/** Lets owners work by turns: many waiting works of one owner hold up nobody else. */
+export interface FairQueue {
+  /** Runs `work` once the owner has a place. Owners that wait get places in turns, and each gives its own in order. */
+  run<T>(owner: string, work: () => Promise<T>): Promise<T>;
+  /** Works of the owner that wait for a place. */
+  waiting(owner: string): number;
+}
+
+export function createFairQueue({ at_once, of_one }: FairQueueLimits): FairQueue {
+  const running = new Map<string, number>();
+  // the owner that was served last stands last
+  const waiting = new Map<string, (() => void)[]>();
+  let total = 0;
+
+  function hasPlace(owner: string): boolean {
+    return total < at_once && (running.get(owner) ?? 0) < of_one;
+  }
+
+  function take(owner: string): void {
+    total += 1;
+    running.set(owner, (running.get(owner) ?? 0) + 1);
+  }
+
+  function leave(owner: string): void {
+    total -= 1;
+    const left = (running.get(owner) ?? 1) - 1;
+    if (left === 0) running.delete(owner);
+    else running.set(owner, left);
+    serveNext();
+  }
+
+  function serveNext(): void {
+    for (const [owner, works] of waiting) {
+      if (!hasPlace(owner)) continue;
+      const begin = works.shift();
+      waiting.delete(owner);
+      if (works.length > 0) waiting.set(owner, works);
+      take(owner);
+      begin?.();
+      return;
+    }
+  }
+
+  return {
+    async run(owner, work) {
+      if (hasPlace(owner)) take(owner);
+      else {
+        await new Promise<void>((begin) => {
+          const works = waiting.get(owner) ?? [];
+          works.push(begin);
+          waiting.set(owner, works);
+        });
+      }
+      try {
+        return await work();
+      } finally {
+        leave(owner);
+      }
+    },
+    waiting: (owner) => waiting.get(owner)?.length ?? 0,
+  };
+}
