@@ -2,7 +2,7 @@ import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { diskLimits, measureFolder, nextLook, roomOf } from "./disk-guard.ts";
+import { diskLimits, measureFolders, nextLook, roomOf } from "./disk-guard.ts";
 
 const MB = 1024 * 1024;
 const GB = 1024 * MB;
@@ -37,9 +37,9 @@ test("files are measured by what they take, those of the write-ahead log apart, 
     mkdirSync(join(folder, "postgres", "before-upgrade", "0.9.0", "pg_wal"), { recursive: true });
     writeFileSync(join(folder, "postgres", "before-upgrade", "0.9.0", "table"), Buffer.alloc(3 * MB, 1));
     writeFileSync(join(folder, "postgres", "before-upgrade", "0.9.0", "pg_wal", "segment"), Buffer.alloc(3 * MB, 1));
-    const { data_bytes, wal_bytes } = await measureFolder(folder);
+    const { data_bytes, wal_bytes } = await measureFolders([folder]);
     expect([Math.round(data_bytes / MB), Math.round(wal_bytes / MB)]).toEqual([3, 2]);
-    expect(await measureFolder(join(folder, "none"))).toEqual({ data_bytes: 0, wal_bytes: 0 });
+    expect(await measureFolders([join(folder, "none")])).toEqual({ data_bytes: 0, wal_bytes: 0 });
   } finally {
     rmSync(folder, { recursive: true });
   }
@@ -58,7 +58,7 @@ test("what lies in a folder that its owner has closed counts, and a folder of an
     }
     if (is_root) for (const path of [".", "own", "own/below", "own/below/file"]) chownSync(path, NOBODY, NOBODY);
     if (is_root) process.seteuid?.(NOBODY);
-    const { data_bytes } = await measureFolder(".");
+    const { data_bytes } = await measureFolders(["."]);
     expect(Math.round(data_bytes / MB)).toBe(is_root ? 3 : 6);
   } finally {
     if (is_root) process.seteuid?.(0);

@@ -50,8 +50,8 @@ export function nextLook(room_bytes: number): number {
 }
 
 export interface DiskGuardDeps {
-  /** All that counts. */
-  readonly folder: string;
+  /** All that counts: the cluster's folder first. */
+  readonly folders: readonly [string, ...string[]];
   readonly uri: string;
   readonly resources: Pick<Resources, "disk_gb">;
   readonly log: Logger;
@@ -106,9 +106,9 @@ export class DiskGuard implements Disposable {
   }
 
   async #look(): Promise<void> {
-    const { folder, log, uri } = this.#deps;
+    const { folders, log, uri } = this.#deps;
     try {
-      this.#use = await measureFolder(folder);
+      this.#use = await measureFolders(folders);
     } catch (error) {
       // what was seen last holds until the next look
       log.warn({ err: error }, "the disk could not be measured");
@@ -160,12 +160,12 @@ export class DiskGuard implements Disposable {
 }
 
 /**
- * What the files below a folder take on the disk; PostgreSQL's write-ahead log apart. Copies from before an upgrade are not counted:
+ * What the files below folders take on the disk; PostgreSQL's write-ahead log apart. Copies from before an upgrade are not counted:
  * whoever upgraded the service made them. A folder that its owner has closed is opened: otherwise what a function put there would not
  * count, or nothing would.
  */
-export async function measureFolder(folder: string): Promise<DiskUse> {
-  const copies = join(folder, "postgres", COPIES_FOLDER);
+export async function measureFolders(folders: readonly [string, ...string[]]): Promise<DiskUse> {
+  const copies = join(folders[0], "postgres", COPIES_FOLDER);
   let [data_bytes, wal_bytes] = [0, 0];
   const walk = async (path: string, is_wal: boolean): Promise<void> => {
     for await (const entry of await openFolder(path)) {
@@ -181,7 +181,7 @@ export async function measureFolder(folder: string): Promise<DiskUse> {
       else data_bytes += bytes * 512;
     }
   };
-  await walk(folder, false);
+  for (const folder of folders) await walk(folder, false);
   return { data_bytes, wal_bytes };
 }
 
@@ -211,5 +211,5 @@ function isGone(error: unknown): boolean {
 }
 
 function isDenied(error: unknown): boolean {
-  return error instanceof Error && "code" in error && (error.code === "EACCES" || error.code === "EPERM");
+  return error instanceof Error && "code" in error && ["EACCES", "EPERM", "EROFS"].includes(String(error.code));
 }

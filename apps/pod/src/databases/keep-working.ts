@@ -5,7 +5,7 @@ import type { DatabasePodDeps } from "../compose-database.ts";
 /** The first request of a woken database has the machine for itself. */
 const FIRST_MS = 1_000;
 const EVERY_MS = 30_000;
-/** What was opened for an update or for jobs is let go when nobody used the database for so long. */
+/** What was opened for an update or for jobs is parked when the database was not used for so long. */
 const IDLE_MS = 60_000;
 
 type WorkDeps = Pick<
@@ -52,7 +52,7 @@ async function work(deps: WorkDeps): Promise<void> {
   void disk.watch();
   await databases.resume(database);
   const since = steady.now() - IDLE_MS;
-  await databases.closeIdle(() => use.is_quiet && use.last_used_at < since);
+  await databases.parkIdle(IDLE_MS, () => use.is_quiet && use.last_used_at < since);
 }
 
 /** What updates kept that failed, or that others have replaced. An update that is under way has kept its own just now. */

@@ -11,6 +11,10 @@ import type { QueryLimits } from "@appdb/engine/queries/query-limits";
 import { ensureCatalog } from "@appdb/engine/schema/ensure-catalog";
 
 const CONNECTIONS = 4;
+/** A connection that is not used is given back soon: all local databases share one PostgreSQL. */
+const IDLE_CONNECTION_MS = 5_000;
+/** Databases whose jobs are looked for at once; beyond them the ones that were used longest ago are parked. */
+const MOST_AWAKE = 16;
 const FIRST_RETRY_MS = 200;
 const LONGEST_RETRY_MS = 5_000;
 
@@ -31,20 +35,31 @@ export interface OpenDatabase {
   readonly name: string;
   readonly dsn: string;
   readonly sql: SqlPool;
+  /** Keeps the database's jobs running until it is disposed of: for work that adds one. */
+  hold(): Disposable;
 }
 
 interface Entry {
   readonly opening: Promise<OpenDatabase>;
-  close(): Promise<void>;
+  holders: number;
+  last_used_at: number;
+  /** Runs the jobs; undefined while the database is parked. */
+  jobs: JobLoop | undefined;
+}
+
+interface JobLoop {
+  readonly stopping: AbortController;
+  readonly ended: Promise<void>;
 }
 
 /**
- * The databases that somebody has asked for since the daemon started, each with its catalog brought up to date and its
- * jobs running in the background.
+ * The databases that were asked for since the daemon started, each with its catalog brought up to date and its jobs running in
+ * the background. A database without jobs and users is parked: it holds no connection, and its pool connects again when it is asked.
  */
 export class OpenDatabases implements AsyncDisposable {
   readonly #deps: OpenDatabasesDeps;
   readonly #entries = new Map<string, Entry>();
+  readonly #closing = new AbortController();
 
   constructor(deps: OpenDatabasesDeps) {
     this.#deps = deps;
@@ -65,16 +80,22 @@ export class OpenDatabases implements AsyncDisposable {
   /** The database, made when it is missing. */
   open(name: string): Promise<OpenDatabase> {
     const found = this.#entries.get(name);
-    if (found !== undefined) return found.opening;
+    if (found !== undefined) {
+      found.last_used_at = this.#deps.clock.now();
+      return found.opening.then((database) => {
+        this.#wake(found, database);
+        return database;
+      });
+    }
     const entry = this.#start(name);
     this.#entries.set(name, entry);
     entry.opening.catch(() => this.#entries.delete(name));
     return entry.opening;
   }
 
-  /** Opens a database in which jobs have not ended, so that they go on; leaves the others alone. */
+  /** Opens or wakes a database in which jobs have not ended; leaves the others alone. */
   async resume(name: string): Promise<void> {
-    if (this.#entries.has(name)) return;
+    if (this.#entries.get(name)?.jobs !== undefined) return;
     const is_waiting = await withClient(this.#deps.postgres.dsn(name), async (client) => {
       const known = await client.query<{ known: boolean }>("select to_regclass('appdb.jobs') is not null as known");
       if (known.rows[0]?.known !== true) return false;
@@ -84,20 +105,28 @@ export class OpenDatabases implements AsyncDisposable {
     if (is_waiting) await this.open(name);
   }
 
-  /** Closes the databases in which no job waits, so that they hold no connection; `mayClose` says whether nobody uses them now. */
-  async closeIdle(mayClose: () => boolean): Promise<void> {
-    for (const { name, sql } of await this.list()) {
-      const entry = this.#entries.get(name);
-      const jobs = await countOpenJobs(sql).catch(() => undefined);
-      if (entry === undefined || this.#entries.get(name) !== entry || jobs !== 0 || !mayClose()) continue;
-      this.#entries.delete(name);
-      await entry.close();
+  /**
+   * Parks the databases that were not used for `idle_ms` and, beyond MOST_AWAKE, those that were used longest ago. A database with
+   * jobs or a holder stays awake, and so does one of which `mayPark` says no.
+   */
+  async parkIdle(idle_ms: number, mayPark: (name: string) => boolean): Promise<void> {
+    const awake = [...this.#entries].filter(([, entry]) => entry.jobs !== undefined);
+    awake.sort(([, one], [, other]) => other.last_used_at - one.last_used_at);
+    const since = this.#deps.clock.now() - idle_ms;
+    for (const [at, [name, entry]] of awake.entries()) {
+      const is_free = () => entry.holders === 0 && (entry.last_used_at < since || at >= MOST_AWAKE) && mayPark(name);
+      const { sql } = await entry.opening;
+      const jobs = is_free() ? await countOpenJobs(sql).catch(() => undefined) : undefined;
+      if (jobs === 0 && is_free()) await park(entry);
     }
   }
 
   /** Number of jobs that have not ended in the open databases; 0 for one that does not answer now. */
   async countFills(): Promise<number> {
-    const counts = await Promise.all((await this.list()).map(({ sql }) => countOpenJobs(sql).catch(() => 0)));
+    const awake = [...this.#entries.values()].filter((entry) => entry.jobs !== undefined);
+    const counts = await Promise.all(
+      awake.map(async ({ opening }) => countOpenJobs((await opening).sql).catch(() => 0)),
+    );
     return counts.reduce((sum, count) => sum + count, 0);
   }
 
@@ -110,31 +139,40 @@ export class OpenDatabases implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     const entries = [...this.#entries.values()];
     this.#entries.clear();
-    await Promise.allSettled(entries.map((entry) => entry.close()));
+    this.#closing.abort();
+    await Promise.allSettled(
+      entries.map(async (entry) => {
+        const { sql } = await entry.opening;
+        await park(entry);
+        await sql[Symbol.asyncDispose]();
+      }),
+    );
   }
 
   #start(name: string): Entry {
-    const { postgres, log, application_name } = this.#deps;
-    const stopping = new AbortController();
+    const { application_name, clock, log, postgres } = this.#deps;
     const dsn = postgres.dsn(name);
-    let jobs: Promise<void> | undefined;
-    const sql = createPgPool({ dsn, max: CONNECTIONS, application_name, log });
-    const opening = (async () => {
+    const sql = createPgPool({ dsn, max: CONNECTIONS, application_name, log, idle_timeout_ms: IDLE_CONNECTION_MS });
+    const prepare = async () => {
       await postgres.ensureDatabase(name);
       await ensureCatalog(sql);
-      if (stopping.signal.aborted) throw appError("daemon_not_running", { detail: "The daemon is stopping." });
-      jobs = this.#runJobs(name, sql, stopping.signal);
-      return { name, dsn, sql };
-    })();
-    const close = async () => {
-      stopping.abort();
-      await opening.catch(() => undefined);
-      await jobs;
-      await sql[Symbol.asyncDispose]();
+      if (this.#closing.signal.aborted) throw appError("daemon_not_running", { detail: "The daemon is stopping." });
     };
+    const opening = prepare().then((): OpenDatabase => {
+      this.#wake(entry, { name, sql });
+      return { name, dsn, sql, hold: () => hold(entry) };
+    });
+    const entry: Entry = { opening, holders: 0, last_used_at: clock.now(), jobs: undefined };
     // a database that could not be opened keeps no pool; the error itself is the caller's
     opening.catch(() => sql[Symbol.asyncDispose]());
-    return { opening, close };
+    return entry;
+  }
+
+  /** Has a database's jobs looked for again. */
+  #wake(entry: Entry, { name, sql }: Pick<OpenDatabase, "name" | "sql">): void {
+    if (entry.jobs !== undefined || this.#closing.signal.aborted) return;
+    const stopping = new AbortController();
+    entry.jobs = { stopping, ended: this.#runJobs(name, sql, stopping.signal) };
   }
 
   /** Runs the jobs until the signal; a loop that fails, because PostgreSQL was away for example, begins again. */
@@ -153,4 +191,22 @@ export class OpenDatabases implements AsyncDisposable {
       }
     }
   }
+}
+
+async function park(entry: Entry): Promise<void> {
+  const { jobs } = entry;
+  entry.jobs = undefined;
+  jobs?.stopping.abort();
+  await jobs?.ended;
+}
+
+function hold(entry: Entry): Disposable {
+  entry.holders += 1;
+  let is_held = true;
+  return {
+    [Symbol.dispose]: () => {
+      if (is_held) entry.holders -= 1;
+      is_held = false;
+    },
+  };
 }

@@ -3,7 +3,7 @@ import { type LocalTarget, parseLocalTarget, type Target } from "@appdb/contract
 import type { OpenDatabase, OpenDatabases } from "./open-databases.ts";
 
 /** A target as it is worked on: its database is open, and work that was left undone there goes on. */
-export interface OpenTarget extends Pick<OpenDatabase, "sql"> {
+export interface OpenTarget extends Pick<OpenDatabase, "sql" | "hold"> {
   /** What paths of its tables begin with: `main`, `cloud://acme:main`. */
   readonly name: string;
   readonly target: Target;

@@ -43,7 +43,8 @@ export async function recomputeTable(
   onProgress: (progress: Progress) => void,
   signal: AbortSignal,
 ): Promise<RecomputeResult> {
-  const { sql } = await deps.open(parseTablePath(request.table).target.text);
+  const { hold, sql } = await deps.open(parseTablePath(request.table).target.text);
+  using _held = hold();
   const runtime_id = runtime === null ? undefined : deps.runtimes.save(runtime, manifest?.app_file ?? null);
   await noticePresentCode(deps, sql, { ...toEngine(request, runtime_id), manifest }, signal);
   const { job, plan } = await sql.transaction((connection) =>

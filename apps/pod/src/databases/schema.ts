@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { appError } from "@appdb/contract/errors";
 import type { OnError } from "@appdb/contract/jobs";
 import type { Manifest } from "@appdb/contract/manifest";
@@ -62,7 +63,7 @@ export async function planTarget(
  */
 export async function planForPerson(
   deps: SchemaDeps,
-  input: { manifest: Manifest; target: TargetPlace; runtime: Runtime | null; recompute: boolean },
+  input: { manifest: Manifest; target: TargetPlace; runtime: Runtime | null; recompute: boolean } & OfProject,
   signal: AbortSignal,
 ): Promise<SchemaPlan> {
   await compileManifestChecks(input.manifest);
@@ -71,7 +72,8 @@ export async function planForPerson(
   if (database === undefined) return planTarget(deps, input);
   const { sql } = database;
   const catalog = await loadCatalog(sql);
-  const question = { manifest: input.manifest, catalog, target: target.text, recompute: input.recompute };
+  const { manifest, recompute } = input;
+  const question = { manifest, catalog, target: target.text, recompute, ...othersOf(input) };
   const { plan, operations } = await planInspected(sql, question);
   // From here on a recompute knows that it runs this code.
   if (!isCodeKnown(input.manifest, catalog)) {
@@ -109,7 +111,20 @@ async function withErrorCounts(sql: SqlConnection, catalog: Catalog, plan: Schem
   };
 }
 
-export interface ApplyTargetInput {
+/** The project that a local request comes from; hosted tables have none. */
+interface OfProject {
+  readonly project_root?: string;
+  /** Treat tables of other projects as the caller's. */
+  readonly take_over?: boolean;
+}
+
+/** A project whose folder is gone keeps no table from others: it was moved or deleted. */
+function othersOf({ project_root, take_over }: OfProject): { isOtherProject?: (project: string) => boolean } {
+  if (project_root === undefined || take_over === true) return {};
+  return { isOtherProject: (project) => project !== project_root && existsSync(project) };
+}
+
+export interface ApplyTargetInput extends OfProject {
   readonly manifest: Manifest;
   readonly target: TargetPlace;
   readonly runtime: Runtime;
@@ -122,7 +137,7 @@ export interface ApplyTargetInput {
 /**
  * Applies an update and waits for its fills, and for those of earlier updates that still go on. When the signal aborts the
  * fills go on without a watcher.
- * @throws schema_unsupported, destructive_refused, catalog_moved, schema_lock_timeout, fill_failed
+ * @throws schema_unsupported, other_project, destructive_refused, catalog_moved, schema_lock_timeout, fill_failed
  */
 export async function applyTarget(
   deps: SchemaDeps,
@@ -131,7 +146,8 @@ export async function applyTarget(
   signal: AbortSignal,
 ): Promise<SchemaPlan> {
   const { target } = input;
-  const { sql } = await deps.databases.open(target.database);
+  const { hold, sql } = await deps.databases.open(target.database);
+  using _held = hold();
   const { manifest, catalog_version, allow_destructive, recompute } = input;
   const { plan } = await applySchema(
     { sql, clock: deps.clock, log: deps.log },
@@ -139,6 +155,8 @@ export async function applyTarget(
       ...{ manifest, target: target.text, catalog_version, allow_destructive, recompute },
       runtime_id: deps.runtimes.save(input.runtime, manifest.app_file),
       on_error: input.on_error,
+      ...(input.project_root === undefined ? {} : { project: input.project_root }),
+      ...othersOf(input),
     },
   );
   const jobs = await openJobs(sql, await loadCatalog(sql), target.text, plan);
@@ -154,6 +172,8 @@ export async function applyTarget(
 export interface PruneTargetInput {
   readonly manifest: Manifest;
   readonly target: TargetPlace;
+  /** Folder of the caller's project; tables of others stay. */
+  readonly project_root: string;
   /** The version for which the drops were shown; null only shows them. */
   readonly catalog_version: number | null;
 }
@@ -161,11 +181,11 @@ export interface PruneTargetInput {
 /** Drops the tables that a manifest does not declare, or only says which. @throws catalog_moved, schema_lock_timeout */
 export async function pruneTarget(
   deps: Pick<SchemaDeps, "databases" | "clock">,
-  { manifest, target, catalog_version }: PruneTargetInput,
+  { manifest, target, project_root, catalog_version }: PruneTargetInput,
 ): Promise<SchemaPlan> {
   const database = await deps.databases.find(target.database);
   if (database === undefined) return planTarget(deps, { manifest, target });
-  const input = { manifest, target: target.text };
+  const input = { manifest, target: target.text, ...othersOf({ project_root }) };
   const { sql } = database;
   if (catalog_version === null) return planPrune(sql, input, await loadCatalog(sql));
   return pruneTables({ sql, clock: deps.clock }, { ...input, catalog_version });

@@ -8,6 +8,7 @@ import { createPgPool } from "@appdb/adapters/postgres/pg-pool";
 import { commandLine, isAlive } from "@appdb/adapters/processes/process-identity";
 import { VERSION } from "@appdb/contract/version";
 import { CATALOG_FORMAT } from "@appdb/engine/schema/ensure-catalog";
+import { clusterDsn } from "@appdb/testkit/cluster-dsn";
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { waitFor } from "../testing/daemon-harness.ts";
@@ -146,6 +147,29 @@ test("what is not there is told by the name that a person knows it by", async ()
   expect(read.text).not.toContain(harness.folder);
 });
 
+test("an application that signals its process group while it is read stops itself, and its engine goes on", {
+  timeout: TIMEOUT,
+}, async () => {
+  const signals = (name: string) => harness.putTree({ "app.py": `import os, signal\n\nos.kill(0, signal.${name})\n` });
+  const ended = await pod.ask("POST", "/v1/manifest", { app_file: "app.py", files: signals("SIGTERM") });
+  expect(ended.json()).toMatchObject({ code: "app_invalid", detail: expect.stringContaining("signal SIGTERM") });
+  const asked = pod.ask("POST", "/v1/manifest", { app_file: "app.py", files: signals("SIGSTOP") });
+  const stopped = () => pod.processes().find(({ pid }) => /^State:\tT/m.test(statusOf(pid)));
+  await waitFor(() => stopped() !== undefined);
+  expect((await pod.ask("GET", "/v1/health")).json()).toMatchObject({ state: "ready" });
+  process.kill(stopped()?.pid ?? 0, "SIGKILL");
+  expect((await asked).json()).toMatchObject({ code: "app_invalid", detail: expect.stringContaining("SIGKILL") });
+});
+
+function statusOf(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/status`, "utf8");
+  } catch {
+    // it has ended since it was listed
+    return "";
+  }
+}
+
 test("PostgreSQL that is killed comes back by itself with every row, and health says so meanwhile", {
   timeout: TIMEOUT,
 }, async () => {
@@ -230,7 +254,7 @@ test("an upgrade that fails ends the pod with the step that failed; the rows are
   timeout: TIMEOUT,
 }, async () => {
   const { data_folder, run_folder, postgres_bin, template_folder, log_folder } = await harness.spec();
-  const dsn = `postgresql:///main?host=${encodeURIComponent(run_folder)}&user=postgres`;
+  const dsn = clusterDsn(join(data_folder, "postgres"), "main");
   const newest = CATALOG_FORMAT.newest;
   // a database that says it is of the version before, and is not
   const forget = `delete from appdb.migrations where id = ${newest}`;
@@ -264,16 +288,17 @@ test("an upgrade that fails ends the pod with the step that failed; the rows are
     },
   });
   await postgres.start();
+  const restored = clusterDsn(folder, "main");
   const restore = `insert into appdb.migrations (id, breaking, product_version) values (${newest}, true, '${VERSION}')`;
-  await withClient(dsn, async (client) => void (await client.query(restore)));
+  await withClient(restored, async (client) => void (await client.query(restore)));
   await postgres.stop();
   await restart();
   expect((await pod.ask("GET", "/v1/tables/docs")).json()).toMatchObject({ rows: 6 });
 });
 
 test("data of a newer product or of another PostgreSQL is refused by name", { timeout: TIMEOUT }, async () => {
-  const { data_folder, run_folder } = await harness.spec();
-  const dsn = `postgresql:///main?host=${encodeURIComponent(run_folder)}&user=postgres`;
+  const { data_folder } = await harness.spec();
+  const dsn = clusterDsn(join(data_folder, "postgres"), "main");
   const migration = "insert into appdb.migrations (id, breaking, product_version) values (9999, true, '99.1.0')";
   await withClient(dsn, async (client) => void (await client.query(migration)));
   // its function takes a while: what is under way ends before the pod does

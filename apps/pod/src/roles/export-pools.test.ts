@@ -7,7 +7,7 @@ test.each([
   [{ env: "OTHER" }, /^The variable OTHER is no URL of PostgreSQL/],
   [{ url: "postgresql://u:hunter2@ho st/db" }, /^The URL of the export is no URL of PostgreSQL/],
 ])("what names no database is told without its words: %j", async (to, words) => {
-  await using pools = new ExportPools({ EMPTY: "", OTHER: "mysql://u:hunter2@host/db" });
+  await using pools = new ExportPools({ EMPTY: "", OTHER: "mysql://u:hunter2@host/db" }, "own");
   let told: unknown;
   try {
     pools.connect(to);
@@ -21,6 +21,23 @@ test.each([
 
 test("one database has one pool, however it is named", async () => {
   const url = "postgresql://u@host/db";
-  await using pools = new ExportPools({ OTHER: url });
+  await using pools = new ExportPools({ OTHER: url }, "own");
   expect(pools.connect({ env: "OTHER" })).toBe(pools.connect({ url }));
+});
+
+test.each([
+  [{ url: "postgresql:///main?host=/tmp/appdb-0-0123456789ab&user=postgres&password=hunter2" }, /names no TCP host/],
+  [{ env: "SOCKET" }, /^The variable SOCKET names no TCP host/],
+  [{ url: "postgresql://u:hunter2@127.0.0.1/db" }, /names this machine or a private network/],
+  [{ url: "postgresql://u:hunter2@db.example.com/db?options=-c%20x" }, /has the parameter options, which is not taken/],
+])("a hosted service does not export to %j", async (to, words) => {
+  await using pools = new ExportPools({ SOCKET: "postgresql://u:hunter2@%2Ftmp/db" }, "public");
+  let told: unknown;
+  try {
+    pools.connect(to);
+  } catch (error) {
+    told = error;
+  }
+  expect(told).toMatchObject({ code: "config_invalid", message: expect.stringMatching(words) });
+  expect(JSON.stringify(told) + String(told)).not.toContain("hunter2");
 });

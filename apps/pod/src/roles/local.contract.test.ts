@@ -1,11 +1,12 @@
 import { once } from "node:events";
-import { existsSync, mkdirSync, readdirSync, readFileSync, realpathSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { withClient } from "@appdb/adapters/postgres/database-admin";
 import { nameRuntimeFolder } from "@appdb/adapters/postgres/runtime-folder";
-import { isAlive, type ProcessIdentity } from "@appdb/adapters/processes/process-identity";
+import { identifyProcess, isAlive, type ProcessIdentity } from "@appdb/adapters/processes/process-identity";
 import { createLocalClient } from "@appdb/contract/client";
 import { HOME_PATHS } from "@appdb/contract/home";
+import { clusterDsn } from "@appdb/testkit/cluster-dsn";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { type DaemonHarness, hasEnded, openHarness, processOf, waitFor } from "../testing/daemon-harness.ts";
 import { findService, insertUntilTaken, serveExample } from "../testing/example-service.ts";
@@ -137,14 +138,16 @@ test("an own server serves tables and services, and is left running", { timeout:
   const theirs = await other.startDaemon();
   const app = await harness.readApp("main");
   await theirs.schemaApply({ ...app, catalog_version: 0, allow_destructive: false });
-  const { dsn } = await theirs.openTarget(app);
-  const client = await harness.startDaemon({ SERVICE_LOCAL_DATABASE_URL: dsn });
+  // of a role that may create databases
+  const url = clusterDsn(join(other.home, "postgres"), "postgres");
+  const client = await harness.startDaemon({ SERVICE_LOCAL_DATABASE_URL: url });
   const served = await serveExample(client, { ...app, target: "elsewhere" });
   await insertUntilTaken(served.endpoint, "Hello");
   expect(harness.findPostgres()).toBeUndefined();
   await client.stop();
   await waitFor(() => harness.readDaemonFile() === undefined);
-  expect(await theirs.schemaPlan({ target: "elsewhere", manifest: app.manifest })).toMatchObject({
+  const again = await harness.startDaemon({ SERVICE_LOCAL_DATABASE_URL: url });
+  expect(await again.schemaPlan({ target: "elsewhere", manifest: app.manifest })).toMatchObject({
     in_agreement: true,
   });
   expect(other.findPostgres()).toBeDefined();
@@ -223,3 +226,21 @@ function childrenOf(pid: number): number[] {
     .filter((text) => text !== "")
     .map(Number);
 }
+
+test("a daemon whose home was removed ends with all of its own, and the next one works", {
+  timeout: TIMEOUT,
+}, async () => {
+  const client = await harness.startDaemon();
+  await serveExample(client, await harness.readApp("main"));
+  const old = harness.readDaemonFile()?.pid ?? 0;
+  const left = [processOf(await findService(client, "main/ingest")), harness.findPostgres()];
+  rmSync(harness.home, { recursive: true, force: true });
+  const next = await harness.startDaemon();
+  const served = await serveExample(next, await harness.readApp("main"));
+  await waitFor(() => [identifyProcess(old), ...left].every((one) => one === undefined || !isAlive(one)), 30_000);
+  await insertUntilTaken(served.endpoint, "after");
+  const postgres = harness.findPostgres();
+  expect(await next.health()).toMatchObject({ postgres: "up", services: 1 });
+  expect(harness.readDaemonFile()?.pid).not.toBe(old);
+  expect(harness.findPostgres()).toEqual(postgres);
+});

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { acquireHomeLock } from "@appdb/adapters/processes/home-lock";
+import { acquireHomeLock, ownsHome } from "@appdb/adapters/processes/home-lock";
 import { appError } from "@appdb/contract/errors";
 import { type DaemonFile, HOME_PATHS } from "@appdb/contract/home";
 import { VERSION } from "@appdb/contract/version";
@@ -9,7 +9,7 @@ import type { Logger } from "@appdb/engine/ports";
 import type { DaemonDeps } from "../compose.ts";
 import { type DaemonConfig, readDaemonConfig } from "../config.ts";
 import { createPostgres } from "../daemon/create-postgres.ts";
-import { listenForStop } from "../daemon/listen-for-stop.ts";
+import { listenForStop, type StopRequest } from "../daemon/listen-for-stop.ts";
 import { createLogger } from "../daemon/logger.ts";
 import { openHome, openToken, removeDaemonFile, writeDaemonFile } from "../daemon/open-home.ts";
 import { RotatingFile } from "../daemon/rotating-file.ts";
@@ -20,6 +20,10 @@ const LOG_FILES = 3;
 /** How long a daemon that is ending may hold the home before a new one gives up. */
 const TAKEOVER_MS = 60_000;
 const TAKEOVER_POLL_MS = 20;
+const LOOK_AT_HOME_MS = 1_000;
+const PARK_EVERY_MS = 1_000;
+/** A local database is parked when it was not used for so long. */
+const UNUSED_MS = 10_000;
 const FIRST_RETRY_MS = 200;
 const LONGEST_RETRY_MS = 30_000;
 
@@ -50,6 +54,7 @@ export async function runLocal(program: PodProgram): Promise<number> {
 
 async function runDaemon(config: DaemonConfig, home: string, program: PodProgram, log: Logger): Promise<void> {
   const stop = listenForStop("daemon", log);
+  using _watch = watchHome(home, log, stop);
   await using postgres = await createPostgres(config, home, log);
   // a new cluster takes longest: it is made while the rest of the program is loaded
   const starting = postgres.start();
@@ -63,17 +68,46 @@ async function runDaemon(config: DaemonConfig, home: string, program: PodProgram
     writeDaemonFile(home, { pid: process.pid, port, started_at: deps.started_at, version: VERSION });
     log.info({ port, version: VERSION }, "the daemon listens");
     const resumed = resumeWork(deps, starting, stop.requested, log);
+    const parking = parkDatabases(deps, stop.requested);
     const reason = await stop.requested;
     log.info({ reason }, "the daemon stops");
     await resumed;
+    await parking;
   } finally {
-    removeDaemonFile(home);
+    // another daemon's, if the home was removed and made again
+    if (ownsHome(join(home, HOME_PATHS.locks))) removeDaemonFile(home);
     await api.close();
     await deps.services[Symbol.asyncDispose]();
     await deps.databases[Symbol.asyncDispose]();
   }
   await postgres.stop();
   log.info({}, "the daemon has stopped");
+}
+
+/** Ends a daemon whose home was removed, or taken by another daemon: two would keep one cluster. */
+function watchHome(home: string, log: Logger, stop: StopRequest): Disposable {
+  const timer = setInterval(() => {
+    if (ownsHome(join(home, HOME_PATHS.locks))) return;
+    clearInterval(timer);
+    log.error({ home }, "the home was removed or belongs to another daemon: this daemon ends");
+    stop.request();
+  }, LOOK_AT_HOME_MS);
+  return { [Symbol.dispose]: () => clearInterval(timer) };
+}
+
+/** Has databases that nothing uses hold no connections: PostgreSQL has a bounded number of them. */
+async function parkDatabases({ databases, log, services }: DaemonDeps, stopped: Promise<string>): Promise<void> {
+  const abort = new AbortController();
+  void stopped.then(() => abort.abort());
+  while (!abort.signal.aborted) {
+    await sleep(PARK_EVERY_MS, undefined, { signal: abort.signal }).catch(() => undefined);
+    if (abort.signal.aborted) return;
+    await databases
+      .parkIdle(UNUSED_MS, (name) => !services.isServing(name))
+      .catch((error: unknown) => {
+        log.warn({ err: error }, "databases that nothing uses were not parked");
+      });
+  }
 }
 
 /** Goes on with what the last daemon did: services that shall run, fills that have not ended. */

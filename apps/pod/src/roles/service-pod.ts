@@ -115,6 +115,7 @@ function workingSpec(spec: ServicePodSpec): WorkingSpec {
   const cut = spec.uri.lastIndexOf("/");
   return {
     ...{ dsn, manifest, runtime, scratch_folder },
+    export_reach: spec.may_export_private ? "private" : "public",
     target: spec.uri.slice(0, cut),
     services: [spec.uri.slice(cut + 1)],
     limits: { ...limits, workers: resources.workers },

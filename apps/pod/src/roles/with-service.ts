@@ -10,7 +10,7 @@ import type { HandlerRunner, Logger, SqlPool, UdfStats } from "@appdb/engine/por
 import { SERVICE_CONNECTIONS } from "../databases/connection-names.ts";
 import { callsFunctions } from "./calls-functions.ts";
 import { collectHourly } from "./collect-hourly.ts";
-import { ExportPools } from "./export-pools.ts";
+import { ExportPools, type ExportReach } from "./export-pools.ts";
 import { LazyHandlers, LazyWorkers } from "./lazy-workers.ts";
 import { workInBackground } from "./work-in-background.ts";
 
@@ -19,6 +19,8 @@ export interface WorkingSpec
   extends Pick<ServiceSpec, "dsn" | "target" | "manifest" | "services" | "runtime" | "limits"> {
   /** For answers that are put down before they are sent; the system's folder for what is temporary when left out. */
   readonly scratch_folder?: string;
+  /** Where its routes may export rows to; `own` when left out. */
+  readonly export_reach?: ExportReach;
   /** Waits until the tables can be read; false when it is not to be served after all. At once when left out. */
   awaitTables?(sql: SqlPool): Promise<boolean>;
 }
@@ -59,7 +61,7 @@ export async function withService(
   if (spec.awaitTables !== undefined && !(await spec.awaitTables(sql))) return;
   await using handlers = new LazyHandlers(spec, log, () => endpoints);
   const { manifest, target, services, scratch_folder } = spec;
-  await using exports = new ExportPools(spec.runtime.env);
+  await using exports = new ExportPools(spec.runtime.env, spec.export_reach ?? "own");
   const name = `${target}/${services.join(",")}`;
   await using tracer = await openTracer(spec.runtime.env, { name, version: VERSION, role: "service" }, log);
   await using endpoints = await openEndpoints(

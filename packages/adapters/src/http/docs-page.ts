@@ -56,6 +56,7 @@ export const DOCS_SCRIPT = `"use strict";
       deepLinking: true,
       tryItOutEnabled: true,
       validatorUrl: null,
+      requestInterceptor: (request) => Object.assign(request, { credentials: "omit" }),
       onComplete: () => {
         if (key !== "") page.preauthorizeApiKey("ApiKey", key);
       },
@@ -70,7 +71,11 @@ export const DOCS_SCRIPT = `"use strict";
   }
 
   async function load(key) {
-    const answer = await fetch("openapi.json", { headers: key === "" ? {} : { "x-api-key": key }, cache: "no-store" });
+    const answer = await fetch("openapi.json", {
+      headers: key === "" ? {} : { "x-api-key": key },
+      cache: "no-store",
+      credentials: "omit",
+    });
     if (answer.ok) {
       if (key !== "") sessionStorage.setItem(KEPT, key);
       show(await answer.json(), key);

@@ -24,6 +24,12 @@ export const KIND = {
 } as const;
 export type Kind = (typeof KIND)[keyof typeof KIND];
 
+/** Counts bytes from when they are kept until they are not. */
+export interface CountBytes {
+  add(bytes: number): void;
+  give(bytes: number): void;
+}
+
 /** Takes a frame. `payload` is of the reader's memory: it stays what it is. */
 export type TakeFrame = (kind: number, request: number, payload: Buffer) => void;
 
@@ -37,6 +43,11 @@ export class FrameReader {
   #parts: Buffer[] = [];
   #bytes = 0;
   #needed = HEAD_BYTES;
+
+  /** What is kept of a frame whose rest has not come. */
+  get held_bytes(): number {
+    return this.#bytes;
+  }
 
   /** @throws Error for what no end of a link sends, what `take` throws: nothing is to be read behind it */
   read(chunk: Buffer, take: TakeFrame): void {
@@ -86,8 +97,12 @@ export class FrameWriter {
     this.flush();
   };
 
-  constructor(socket: Duplex) {
+  readonly #counted: CountBytes | undefined;
+
+  /** `counted` counts what was written until the system has it, or the socket is gone. */
+  constructor(socket: Duplex, counted?: CountBytes) {
     this.#socket = socket;
+    this.#counted = counted;
   }
 
   /** What waits to be sent. */
@@ -118,14 +133,26 @@ export class FrameWriter {
     this.#from = this.#at;
     const parts = this.#full;
     if (this.#socket.destroyed) this.#full = [];
-    else if (parts.length === 0) this.#socket.write(last);
+    else if (parts.length === 0) this.#write(last);
     else {
       this.#full = [];
       this.#socket.cork();
-      for (const part of parts) this.#socket.write(part);
-      this.#socket.write(last);
+      for (const part of parts) this.#write(part);
+      this.#write(last);
       this.#socket.uncork();
     }
+  }
+
+  #write(bytes: Buffer): void {
+    const counted = this.#counted;
+    if (counted === undefined) {
+      this.#socket.write(bytes);
+      return;
+    }
+    const { length } = bytes;
+    counted.add(length);
+    // it is called in any case, also where the socket is destroyed first
+    this.#socket.write(bytes, () => counted.give(length));
   }
 
   /** Makes room for a whole frame and says where it begins. */

@@ -1,7 +1,7 @@
 import type { Duplex } from "node:stream";
 import type { Logger } from "@appdb/engine/ports";
 import type { Secret } from "../secret.ts";
-import { FrameReader, FrameWriter, KIND, numberOf, splitHead, type TakeFrame } from "./frames.ts";
+import { type CountBytes, FrameReader, FrameWriter, KIND, numberOf, splitHead, type TakeFrame } from "./frames.ts";
 import { LINK_VERSIONS, LINK_WINDOW_BYTES, type LinkAnswer, LinkBroken, type LinkRequest } from "./link.ts";
 
 export interface OpenLinkInput {
@@ -9,6 +9,14 @@ export interface OpenLinkInput {
   connect(): Duplex;
   readonly token: Secret;
   readonly log: Logger;
+  /** Counts what the link keeps in memory; without it nothing is counted. */
+  readonly memory?: LinkMemory;
+}
+
+/** Where the bytes count that a link keeps: frames that the pod has not read, and answers that nobody has taken. */
+export interface LinkMemory extends CountBytes {
+  /** Counts nothing and returns false when there is no room. */
+  take(bytes: number): boolean;
 }
 
 /** A link of a caller's, once the pod has answered its hello. */
@@ -31,7 +39,7 @@ export interface Link extends Disposable {
 export interface LinkCall {
   /** @throws LinkBroken; what it was cancelled for */
   readonly answer: Promise<LinkAnswer>;
-  /** Nobody waits for it any more; what has ended stays as it is. */
+  /** Nobody waits for it any more; what has ended stays as it is, and pieces of the answer that were not taken are gone. */
   cancel(reason: unknown): void;
 }
 
@@ -52,6 +60,8 @@ export function openLink(input: OpenLinkInput): Promise<Link> {
   });
 }
 
+const UNBOUNDED: LinkMemory = { take: () => true, add: () => undefined, give: () => undefined };
+
 interface Waiting {
   resolve(answer: LinkAnswer): void;
   reject(error: unknown): void;
@@ -62,6 +72,9 @@ interface Waiting {
 class LinkCaller implements Link {
   readonly #socket: Duplex;
   readonly #log: Logger;
+  readonly #memory: LinkMemory;
+  /** Of the reader, as it was counted last. */
+  #unread = 0;
   readonly #reader = new FrameReader();
   readonly #writer: FrameWriter;
   readonly #waiting = new Map<number, Waiting>();
@@ -73,7 +86,8 @@ class LinkCaller implements Link {
     const socket = input.connect();
     this.#socket = socket;
     this.#log = input.log;
-    this.#writer = new FrameWriter(socket);
+    this.#memory = input.memory ?? UNBOUNDED;
+    this.#writer = new FrameWriter(socket, input.memory);
     const late = setTimeout(() => socket.destroy(new Error("no answer to the hello")), HELLO_MS);
     let why = "the connection ended";
     const take: TakeFrame = (kind, request, payload) => {
@@ -87,6 +101,7 @@ class LinkCaller implements Link {
     socket.on("data", (chunk: Buffer) => {
       try {
         this.#reader.read(chunk, take);
+        this.#countUnread(this.#reader.held_bytes);
       } catch (error) {
         // what a pod says that is none of ours stays short in the log
         why = String(error).slice(0, 300);
@@ -101,6 +116,7 @@ class LinkCaller implements Link {
       clearTimeout(late);
       const was_greeting = this.#state === "greeting";
       this.#state = "broken";
+      this.#countUnread(0);
       if (was_greeting) failed(new LinkBroken("not_sent", why));
       for (const waiting of this.#waiting.values()) fail(waiting, new LinkBroken("unknown", why));
       this.#waiting.clear();
@@ -137,14 +153,27 @@ class LinkCaller implements Link {
     const { body, caller, headers, id, method, path, search } = request;
     const head = [method, path, search, id, caller?.id ?? null, caller?.name ?? null, headers];
     this.#writer.sendHead(KIND.request, number, head, body);
+    let waiting: Waiting | undefined;
     const answer = new Promise<LinkAnswer>((resolve, reject) => {
-      this.#waiting.set(number, { resolve, reject, body: undefined });
+      waiting = { resolve, reject, body: undefined };
+      this.#waiting.set(number, waiting);
     });
-    return { answer, cancel: (reason) => this.#cancel(number, reason) };
+    const cancel = (reason: unknown) => {
+      this.#cancel(number, reason);
+      waiting?.body?.drop();
+    };
+    return { answer, cancel };
   }
 
   [Symbol.dispose](): void {
     this.#socket.destroy();
+  }
+
+  #countUnread(bytes: number): void {
+    if (bytes === this.#unread) return;
+    this.#memory.add(bytes);
+    this.#memory.give(this.#unread);
+    this.#unread = bytes;
   }
 
   #greeted(kind: number, payload: Buffer): void {
@@ -168,7 +197,7 @@ class LinkCaller implements Link {
         return;
       case KIND.piece:
         if (waiting.body === undefined) throw new Error("a piece before its answer");
-        waiting.body.push(payload);
+        if (!waiting.body.push(payload)) this.#cancel(request, new LinkBroken("unknown", "no memory is left for it"));
         return;
       case KIND.end:
         if (waiting.body === undefined) throw new Error("an end before its answer");
@@ -194,6 +223,7 @@ class LinkCaller implements Link {
       return;
     }
     const body = new Body(
+      this.#memory,
       (bytes) => this.#writer.send(KIND.window, number, numberOf(bytes)),
       () => this.#cancel(number, undefined),
     );
@@ -240,6 +270,7 @@ function fail(waiting: Waiting, error: unknown): void {
 
 /** The body of an answer as it comes; what is taken makes room for more. @throws LinkBroken where it broke off */
 class Body implements AsyncIterable<Uint8Array> {
+  readonly #memory: LinkMemory;
   readonly #took: (bytes: number) => void;
   readonly #left: () => void;
   readonly #pieces: Buffer[] = [];
@@ -248,16 +279,20 @@ class Body implements AsyncIterable<Uint8Array> {
   #error: unknown;
   #wake = () => {};
 
-  constructor(took: (bytes: number) => void, left: () => void) {
+  constructor(memory: LinkMemory, took: (bytes: number) => void, left: () => void) {
+    this.#memory = memory;
     this.#took = took;
     this.#left = left;
   }
 
-  push(piece: Buffer): void {
+  /** False when there is no memory for it. */
+  push(piece: Buffer): boolean {
+    if (this.#bytes + piece.length > LINK_WINDOW_BYTES) throw new Error("more of an answer than there is room for");
+    if (!this.#memory.take(piece.length)) return false;
     this.#bytes += piece.length;
-    if (this.#bytes > LINK_WINDOW_BYTES) throw new Error("more of an answer than there is room for");
     this.#pieces.push(piece);
     this.#wake();
+    return true;
   }
 
   end(error: unknown): void {
@@ -272,7 +307,7 @@ class Body implements AsyncIterable<Uint8Array> {
         const piece = this.#pieces.shift();
         if (piece !== undefined) {
           yield piece;
-          this.#bytes -= piece.length;
+          this.#letGo(piece.length);
           if (!this.#has_ended) this.#took(piece.length);
         } else if (this.#has_ended) {
           if (this.#error !== undefined) throw this.#error;
@@ -285,6 +320,20 @@ class Body implements AsyncIterable<Uint8Array> {
       }
     } finally {
       if (!this.#has_ended) this.#left();
+      this.drop();
     }
+  }
+
+  /** Lets go of the pieces that nobody takes any more. */
+  drop(): void {
+    this.#pieces.length = 0;
+    this.#letGo(this.#bytes);
+  }
+
+  /** A piece that is taken after a drop counts no more. */
+  #letGo(bytes: number): void {
+    const counted = Math.min(bytes, this.#bytes);
+    this.#bytes -= counted;
+    this.#memory.give(counted);
   }
 }

@@ -26,17 +26,26 @@ const CHOICES: Readonly<Record<PodDriver["name"], PodDriverChoice>> = {
   },
 };
 
+/** What speaks against plain processes where nobody asked for them. */
+export interface Standing {
+  readonly is_root: boolean;
+  /** Why pods must be isolated from each other: `it has 3 organizations`; undefined when nothing demands it. */
+  readonly isolated_because: string | undefined;
+}
+
 /**
- * Makes the driver that is wanted; `auto` is `sandbox` where the machine has what it needs, else `process`, which the log says. Pods
- * that another driver has left in the folder are ended first: they would be taken for this one's, without its bounds.
+ * Makes the driver that is wanted. `auto` is `sandbox` where the machine has what it needs. Otherwise it is `process`, which the log
+ * says, unless pods would run as root or must be isolated (`standing`). Pods that another driver has left in the folder are ended
+ * first: they would be taken for this one's, without its bounds.
  * @throws pods_unavailable with all that the machine lacks, and what to do about each
  */
 export async function choosePodDriver(
   wanted: "auto" | PodDriver["name"],
   input: PodDriverInput,
   choices = CHOICES,
+  standing: Standing = { is_root: process.getuid?.() === 0, isolated_because: undefined },
 ): Promise<PodDriver> {
-  const driver = await makeDriver(wanted, input, choices);
+  const driver = await makeDriver(wanted, input, choices, standing);
   await endOthers(driver.name, input);
   return driver;
 }
@@ -45,7 +54,11 @@ async function makeDriver(
   wanted: "auto" | PodDriver["name"],
   input: PodDriverInput,
   choices: typeof CHOICES,
+  { is_root, isolated_because }: Standing,
 ): Promise<PodDriver> {
+  if (wanted === "process" && is_root) {
+    input.log.warn({}, "pods run as root: code of every member can read and change everything on this machine");
+  }
   if (wanted !== "auto") {
     const missing = await choices[wanted].check(input);
     if (missing.length > 0) throw unavailable(wanted, missing);
@@ -53,11 +66,24 @@ async function makeDriver(
   }
   const missing = await choices.sandbox.check(input);
   if (missing.length === 0) return await choices.sandbox.create(input);
+  if (isolated_because !== undefined) throw unavailable("sandbox", missing, isolated_because);
+  if (is_root) throw unavailable("sandbox", missing, ROOT_REASON);
   input.log.warn(
     { missing: missing.map(({ what }) => what), remedies: missing.map(({ remedy }) => remedy) },
     "pods run as plain processes: this machine cannot keep organizations apart, so it serves one",
   );
-  return await makeDriver("process", input, choices);
+  return await choices.process.create(input);
+}
+
+/** What an operator must know of a driver; undefined for one that isolates pods. */
+export function driverProblem(
+  { isolates }: Pick<PodDriver, "isolates">,
+  is_root = process.getuid?.() === 0,
+): string | undefined {
+  if (isolates) return undefined;
+  return is_root
+    ? "Pods run as root without isolation: code of every member can read and change everything on this machine."
+    : "Pods run as plain processes without isolation: code of every member can read and change what the server can.";
 }
 
 /** Whatever they were started by, they are processes of this machine. */
@@ -75,11 +101,18 @@ async function endOthers(name: PodDriver["name"], input: PodDriverInput): Promis
   );
 }
 
-function unavailable(name: PodDriver["name"], missing: readonly MissingPart[]): Error {
+const ROOT_REASON = "the server runs as root, and as plain processes the pods would too";
+
+/** `because` says why plain processes do not take its place. */
+function unavailable(name: PodDriver["name"], missing: readonly MissingPart[], because?: string): Error {
   const remedies = missing.map(({ remedy }) => remedy).filter((remedy) => remedy !== "");
+  const what = missing.map(({ what }) => what).join("; ");
+  const reason = because === undefined ? "" : ` Plain processes do not take its place: ${because}.`;
+  const otherwise = "or choose another driver: SERVICE_PODS=process serves one organization";
+  const as_root = `${otherwise}, and every member who deploys code to it is root`;
   return appError("pods_unavailable", {
-    detail: `The driver ${name} cannot run pods on this machine: ${missing.map(({ what }) => what).join("; ")}.`,
-    hint: [...remedies, "or choose another driver: SERVICE_PODS=process serves one organization"].join("; "),
+    detail: `The driver ${name} cannot run pods on this machine: ${what}.${reason}`,
+    hint: [...remedies, because === ROOT_REASON ? as_root : otherwise].join("; "),
     meta: { driver: name, missing: missing.map(({ what }) => what) },
   });
 }

@@ -5,6 +5,7 @@ import { ifThere } from "../files/if-there.ts";
 import { ControlGroups, findGroupTrees, hasAllTrees, removeFolder } from "./control-groups.ts";
 import { demandEngine, type Engine } from "./engine-client.ts";
 import type { PodLimits } from "./pod-driver.ts";
+import { boundAllPods } from "./sandbox-bounds.ts";
 
 /** Below every controller's root, where the engine makes its own groups too. */
 const PARENT = "/appdb-pods";
@@ -33,6 +34,7 @@ export async function findContainerGroups({ docker }: Engine): Promise<Container
   return {
     open(group, limits) {
       groups.make(group);
+      boundAllPods(groups);
       groups.bound(group, limits);
       return join(PARENT, group);
     },

@@ -21,6 +21,8 @@ export interface ContainerInput {
   /** Of several for one path the last counts. */
   readonly sights: readonly Sight[];
   readonly limits: PodLimits;
+  /** The largest file that it may write; unbounded when it is left out. */
+  readonly file_bytes?: number;
   /** Null: none but a loopback. */
   readonly network: { readonly resolvers: readonly string[]; readonly allowed: readonly AllowedHost[] } | null;
   /** Options of the engine's security: the filter of system calls above all. */
@@ -34,7 +36,7 @@ export interface ContainerInput {
  * of the machine, writes to nothing but those and a small temporary folder in memory, and cannot become more than it is. Pure.
  */
 export function containerOptions(input: ContainerInput): ContainerCreateOptions {
-  const { limits } = input;
+  const { file_bytes, limits } = input;
   const memory_bytes = limits.memory_mb * MEGABYTE;
   return {
     name: input.name,
@@ -65,6 +67,8 @@ export function containerOptions(input: ContainerInput): ContainerCreateOptions 
       Ulimits: [
         { Name: "nofile", Soft: OPEN_FILES, Hard: OPEN_FILES },
         { Name: "nproc", Soft: TASKS_OF_A_USER, Hard: TASKS_OF_A_USER },
+        { Name: "core", Soft: 0, Hard: 0 },
+        ...(file_bytes === undefined ? [] : [{ Name: "fsize", Soft: file_bytes, Hard: file_bytes }]),
       ],
       LogConfig: { Type: "none", Config: {} },
       RestartPolicy: { Name: "no" },

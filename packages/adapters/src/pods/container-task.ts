@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
-import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
+import { removeFolder } from "../files/remove-folder.ts";
 import { identifyProcess, isAlive, type ProcessIdentity } from "../processes/process-identity.ts";
 import { createLineSplitter } from "../udf/output-lines.ts";
 import { type ContainerHost, containerNetwork } from "./container-host.ts";
@@ -16,7 +16,7 @@ import { taskOwner } from "./pod-users.ts";
 import { giveFolders } from "./sandbox-folders.ts";
 import { findAllowedHosts } from "./sandbox-network.ts";
 import { isOfSystem } from "./sandbox-reach.ts";
-import { type TaskWatch, watchTask } from "./task-watch.ts";
+import { type TaskWatch, taskFileBytes, watchTask } from "./task-watch.ts";
 
 const TASKS = ".tasks";
 /** Of a task's container, which process runs the task. */
@@ -40,7 +40,7 @@ export async function runContainerTask(host: ContainerHost, task: PodTask, signa
     return await runToEnd(host.engine, task, { name, notes, bound }, signal);
   } finally {
     await removeContainer(host.engine, name);
-    rmSync(notes, { recursive: true, force: true });
+    await removeFolder(notes);
   }
 }
 
@@ -54,7 +54,7 @@ export async function endLeftTasks({ engine, folder, owner }: ContainerHost): Pr
   for (const { Id, Labels, Names } of found) {
     if (isAlive(readRunner(Labels[RUNNER]))) continue;
     await removeContainer(engine, Id);
-    for (const name of Names) rmSync(join(folder, TASKS, name.replace(/^\//, "")), { recursive: true, force: true });
+    for (const name of Names) await removeFolder(join(folder, TASKS, name.replace(/^\//, "")));
   }
 }
 
@@ -81,6 +81,7 @@ async function boxOf(
   const is_seen = isOfSystem(task.program) || task.folders.some(({ path }) => task.program.startsWith(`${path}/`));
   return {
     ...{ image, name, uid, network, cwd: task.cwd, env: task.env, limits: task.limits },
+    file_bytes: taskFileBytes(task.limits),
     labels: { "appdb.pods": host.owner, "appdb.task": task.id, [RUNNER]: describeRunner() },
     argv: ["/bin/sh", "-c", TASK_SHELL, "task", notes, task.program, ...task.args],
     sights: [
@@ -118,16 +119,19 @@ async function runToEnd(
     await demandEngine("start a container", container.start());
     const { State } = await demandEngine("look at a container", container.inspect());
     await bound(State.Pid);
-    watch = await watchTask(task, kill);
+    // what it writes to its notes counts too
+    const watched = { ...task, folders: [...task.folders, { path: notes, mode: "write" } as const] };
+    watch = await watchTask(watched, kill);
     signal.addEventListener("abort", kill, { once: true });
     if (signal.aborted) kill();
     streams.write("go\n");
     const ended = await demandEngine("wait for a container", engine.patient.getContainer(name).wait());
-    const exceeded = await watch.finish();
+    const watched_for = await watch.finish();
     await drained;
     signal.throwIfAborted();
     // of a container that was killed on a busy machine Podman says 0 now and then: its shell wrote nothing down then
     const exit = exitOf(Number(ended.StatusCode) || (readRunNumber(notes, "exit") ?? KILLED_STATUS));
+    const exceeded = watched_for ?? exit.exceeded;
     const is_out_of_memory = exit.code !== 0 && exceeded === null && (readRunNumber(notes, "kills") ?? 0) > 0;
     return { ...exit, is_out_of_memory, exceeded };
   } finally {

@@ -103,17 +103,23 @@ export class ControlGroups {
   /** Bounds all processes of the group together; of a running one, too. Groups without a bound are bounded by those above. */
   bound(group: string, limits: PodLimits): void {
     const cpu_us = Math.max(LEAST_CPU_US, Math.round(limits.cpu * CPU_PERIOD_US));
-    const memory_bytes = String(limits.memory_mb * BYTES_PER_MB);
     if (this.#trees.cpu.version === 1) {
       this.#write("cpu", group, "cpu.cfs_period_us", String(CPU_PERIOD_US));
       this.#write("cpu", group, "cpu.cfs_quota_us", String(cpu_us));
     } else this.#write("cpu", group, "cpu.max", `${cpu_us} ${CPU_PERIOD_US}`);
-    if (this.#trees.memory.version === 1) this.#boundMemory(group, memory_bytes);
-    else {
-      this.#write("memory", group, "memory.max", memory_bytes);
-      this.#writeIfThere("memory", group, "memory.swap.max", "0");
-    }
+    this.boundMemory(group, limits.memory_mb);
     this.#write("pids", group, "pids.max", String(limits.tasks));
+  }
+
+  /** Bounds the memory of all processes of the group together, swap included; fails in version 1 where more is in use. */
+  boundMemory(group: string, memory_mb: number): void {
+    const memory_bytes = String(memory_mb * BYTES_PER_MB);
+    if (this.#trees.memory.version === 1) {
+      this.#boundMemory(group, memory_bytes);
+      return;
+    }
+    this.#write("memory", group, "memory.max", memory_bytes);
+    this.#writeIfThere("memory", group, "memory.swap.max", "0");
   }
 
   /** Of several groups below one that want all of its processors, each gets a part by its weight; 1 to 100, 10 is usual. */

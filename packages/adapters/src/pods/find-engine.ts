@@ -6,8 +6,8 @@ import type { MissingPart } from "./pod-driver.ts";
 
 /** Where engines serve their API as root, unless the operator says another place. */
 const SOCKETS = ["/run/podman/podman.sock", "/var/run/docker.sock"];
-/** By which a container's network is bounded from outside. */
-const PROGRAMS = { nft: "nftables", nsenter: "util-linux" } as const;
+/** By which a container's network is bounded from outside, and the sandbox of the application's code is made in it. */
+const PROGRAMS = { bwrap: "bubblewrap", nft: "nftables", nsenter: "util-linux" } as const;
 const ANSWER_MS = 5_000;
 
 /** The socket of the engine that pods are run by; undefined when there is none. */

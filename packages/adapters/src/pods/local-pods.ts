@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { appError } from "@appdb/contract/errors";
+import { isDiskFull } from "../files/is-disk-full.ts";
 import { waitForLock } from "../processes/numbered-lock.ts";
 import type { ProcessIdentity } from "../processes/process-identity.ts";
 import type { PodDriver, PodDriverInput, PodExit, PodLabels, PodSpec, PodStatus, PodTask } from "./pod-driver.ts";
@@ -115,6 +116,17 @@ export function createLocalPods(
     await host.release(record);
   }
 
+  /** A lock is a file. A disk without room for one keeps no pod running: nobody starts one there, and ending one twice does no harm. */
+  async function lockToEnd(id: string): Promise<Disposable | null> {
+    try {
+      return await waitForLock(join(folder, id), LOCK);
+    } catch (error) {
+      if (!isDiskFull(error)) throw error;
+      log.warn({ pod: id }, "a pod is ended without its lock: the disk is full");
+      return null;
+    }
+  }
+
   function statusOf(record: PodRecord): PodStatus | undefined {
     const run = readRun(folder, record);
     if (run.state === "unstarted") return undefined;
@@ -131,7 +143,7 @@ export function createLocalPods(
     ensure,
     async stop(id, grace_ms) {
       if (readPodRecord(folder, id) === undefined) return;
-      using _lock = await waitForLock(join(folder, id), LOCK);
+      using _lock = await lockToEnd(id);
       const record = readPodRecord(folder, id);
       if (record !== undefined) await end(record, grace_ms);
     },
@@ -149,7 +161,7 @@ export function createLocalPods(
     logs: (log_folder, input) => readPodLog(log_folder, { ...input, signal: until(input.signal) }),
     async forget(id) {
       if (readPodRecord(folder, id) === undefined) return;
-      using _lock = await waitForLock(join(folder, id), LOCK);
+      using _lock = await lockToEnd(id);
       const record = readPodRecord(folder, id);
       if (record === undefined) return;
       if (readRun(folder, record).state === "running") {

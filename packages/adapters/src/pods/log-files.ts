@@ -1,7 +1,7 @@
 import { type FileHandle, lstat, open, readdir } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { FOREIGN_FILE, inForeignFolder } from "../files/foreign-folder.ts";
 import { whenThere } from "../files/if-there.ts";
+import { inTenantFolder, TENANT_FILE } from "../files/tenant-files.ts";
 
 const CHUNK_BYTES = 64 * 1024;
 const LINE_FEED = 0x0a;
@@ -114,7 +114,7 @@ export class LogFiles implements AsyncDisposable {
 
   /** False when the file's name has become another file's meanwhile. */
   async #enter(file: LogFile): Promise<boolean> {
-    const handle = await inForeignFolder(dirname(this.#path), (folder) => openFile(join(folder, file.name)));
+    const handle = await inTenantFolder(dirname(this.#path), (folder) => openFile(join(folder, file.name)));
     if (handle === undefined) return false;
     if ((await handle.stat()).ino !== file.inode) {
       await handle.close();
@@ -139,7 +139,7 @@ export class LogFiles implements AsyncDisposable {
 
   async #look(): Promise<LogFile[]> {
     const name = basename(this.#path);
-    const found = await inForeignFolder(dirname(this.#path), async (folder) => {
+    const found = await inTenantFolder(dirname(this.#path), async (folder) => {
       const numbers = (await readdir(folder)).flatMap((found) => {
         if (found === name) return [0];
         const number = found.startsWith(`${name}.`) ? found.slice(name.length + 1) : "";
@@ -155,7 +155,7 @@ export class LogFiles implements AsyncDisposable {
 
 /** Undefined when it is gone, or a link by now. */
 async function openFile(path: string): Promise<FileHandle | undefined> {
-  return await whenThere(open(path, FOREIGN_FILE), ["ENOENT", "ELOOP"]);
+  return await whenThere(open(path, TENANT_FILE), ["ENOENT", "ELOOP"]);
 }
 
 async function fileAt(folder: string, name: string): Promise<LogFile[]> {

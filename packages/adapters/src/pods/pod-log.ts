@@ -13,7 +13,8 @@ import {
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { appError } from "@appdb/contract/errors";
-import { FOREIGN_FILE, inForeignFolderNow } from "../files/foreign-folder.ts";
+import { isDiskFull } from "../files/is-disk-full.ts";
+import { inTenantFolderNow, TENANT_FILE } from "../files/tenant-files.ts";
 import { createLineSplitter } from "../udf/output-lines.ts";
 import { LogFiles } from "./log-files.ts";
 import { parseLogLine } from "./log-line.ts";
@@ -27,7 +28,7 @@ const MAX_OUTPUT_BYTES = 4_000_000;
 const MAX_LINE_LENGTH = 64 * 1024;
 const POLL_MS = 100;
 /** Of ours from its first byte, whatever the pod has put in its place. */
-const NEW_FILE = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | FOREIGN_FILE;
+const NEW_FILE = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | TENANT_FILE;
 
 /**
  * Reads a pod's log: lines of `pod.log` and of the files that it was rotated to, the oldest first. With `follow` it goes on until the
@@ -82,7 +83,7 @@ export function outputFile(log_folder: string): string {
  */
 export function openOutput(log_folder: string): number {
   mkdirSync(log_folder, { recursive: true, mode: 0o700 });
-  const file = inForeignFolderNow(log_folder, (folder) => {
+  const file = inTenantFolderNow(log_folder, (folder) => {
     const path = join(folder, OUTPUT_FILE);
     const found = lstatSync(path, { throwIfNoEntry: false });
     if (found?.size === 0) rmSync(path);
@@ -97,17 +98,23 @@ export function openOutput(log_folder: string): number {
 
 /** Keeps what a program prints by itself from growing: what is older goes to `output.log.old` once there is much of it. */
 export function boundOutput(log_folder: string): void {
-  inForeignFolderNow(log_folder, (folder) => {
+  inTenantFolderNow(log_folder, (folder) => {
     const path = join(folder, OUTPUT_FILE);
     const found = lstatSync(path, { throwIfNoEntry: false });
     if (found === undefined || !found.isFile() || found.size < MAX_OUTPUT_BYTES) return;
     // the program has the file open to append to it, so that a renamed one would go on growing
-    const file = openSync(path, constants.O_RDWR | FOREIGN_FILE);
+    const file = openSync(path, constants.O_RDWR | TENANT_FILE);
     try {
       const words = Buffer.alloc(MAX_OUTPUT_BYTES);
       const length = readSync(file, words, 0, words.length, found.size - words.length);
       rmSync(`${path}.old`, { recursive: true, force: true });
-      writeFileSync(`${path}.old`, words.subarray(0, length), { flag: "wx", mode: 0o600 });
+      try {
+        writeFileSync(`${path}.old`, words.subarray(0, length), { flag: "wx", mode: 0o600 });
+      } catch (error) {
+        if (!isDiskFull(error)) throw error;
+        // room is worth more than old words
+        rmSync(`${path}.old`, { force: true });
+      }
       ftruncateSync(file);
     } finally {
       closeSync(file);

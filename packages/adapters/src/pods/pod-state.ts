@@ -2,6 +2,7 @@ import { readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { constants } from "node:os";
 import { join } from "node:path";
 import { ifThere } from "../files/if-there.ts";
+import { readTenantFile } from "../files/tenant-files.ts";
 import { writePrivateFile } from "../processes/private-files.ts";
 import type { ProcessIdentity } from "../processes/process-identity.ts";
 import type { PodDriver, PodExit, PodLabels } from "./pod-driver.ts";
@@ -24,6 +25,8 @@ export interface PodRecord {
 }
 
 const FILE = "pod.json";
+/** More than any number has that a run's shell writes. */
+const NUMBER_BYTES = 32;
 /** What is being removed, and the driver's own files, begin with a dot, which no id does. */
 const ID = /^[a-z0-9][a-z0-9-]{0,62}$/;
 
@@ -71,10 +74,14 @@ export function hasLabels(labels: PodLabels, asked: Partial<PodLabels>): boolean
   );
 }
 
-/** How a process ended by what a shell says of it: 128 and the signal's number, or its code. Null when nobody saw it. */
+/**
+ * How a process ended by what a shell says of it: 128 and the signal's number, or its code. Null when nobody saw it. The kernel ends
+ * what writes a larger file than a task may (`taskFileBytes`) before its folders are looked at.
+ */
 export function exitOf(shell_status: number | undefined, is_out_of_memory = false): PodExit {
   const signal = Object.entries(constants.signals).find(([, number]) => number + 128 === shell_status)?.[0] ?? null;
-  return { code: signal === null ? (shell_status ?? null) : null, signal, is_out_of_memory, exceeded: null };
+  const exceeded = signal === "SIGXFSZ" ? "disk" : null;
+  return { code: signal === null ? (shell_status ?? null) : null, signal, is_out_of_memory, exceeded };
 }
 
 /**
@@ -85,7 +92,8 @@ export function readRunNumber(
   run_folder: string,
   name: "shell" | "program" | "exit" | "inside" | "kills",
 ): number | undefined {
-  const found = /^(\d+)\n$/.exec(readIfThere(join(run_folder, name)) ?? "")?.[1];
+  // in a container the program can write it too
+  const found = /^(\d+)\n$/.exec(readTenantFile(join(run_folder, name), NUMBER_BYTES) ?? "")?.[1];
   return found === undefined ? undefined : Number(found);
 }
 

@@ -85,7 +85,8 @@ export async function runTask(task: PodTask, how: TaskRun, signal: AbortSignal):
     throw appError("pod_failed", { detail: `The task ${task.id} failed: ${detail}.` });
   }
   const code = child.signalCode === null ? (child.exitCode ?? undefined) : SIGKILL_STATUS;
-  return { ...exitOf(code), exceeded };
+  const exit = exitOf(code);
+  return { ...exit, exceeded: exceeded ?? exit.exceeded };
 }
 
 function giveOptions(child: ChildProcess, options: string | undefined): void {

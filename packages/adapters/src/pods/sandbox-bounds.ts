@@ -1,4 +1,5 @@
 import { writeFileSync } from "node:fs";
+import { totalmem } from "node:os";
 import { join } from "node:path";
 import type { ControlGroups } from "./control-groups.ts";
 import type { PodLimits } from "./pod-driver.ts";
@@ -10,6 +11,27 @@ const ENGINE_LEAST_TASKS = 64;
 /** Of the processors, when all are wanted: four to one. */
 const ENGINE_WEIGHT = 40;
 const CODE_WEIGHT = 10;
+
+/** What all pods together leave to the server and its own PostgreSQL; at most half of a small machine. */
+const SERVER_SHARE = 1 / 16;
+const SERVER_LEAST_MB = 512;
+const BYTES_PER_MB = 1024 * 1024;
+
+/** The memory of a machine that its pods may use together. */
+export function podsMemory(machine_mb: number): number {
+  const reserve_mb = Math.max(SERVER_LEAST_MB, machine_mb * SERVER_SHARE);
+  return Math.floor(Math.max(machine_mb - reserve_mb, machine_mb / 2));
+}
+
+/** Bounds all pods of the machine together: the kernel ends one of them, and never the server, when they want too much memory. */
+export function boundAllPods(groups: Pick<ControlGroups, "boundMemory">, machine_mb = totalmem() / BYTES_PER_MB): void {
+  try {
+    groups.boundMemory("", podsMemory(machine_mb));
+  } catch (error) {
+    // pods of before this bound use more: they go on, and a start after they have ended sets it
+    if ((error as NodeJS.ErrnoException).code !== "EBUSY") throw error;
+  }
+}
 
 /** Groups of a pod: all pods of a database are bounded together, and in each the application's code once more. */
 export interface PodGroups {
@@ -29,6 +51,7 @@ export function podGroups(database_id: string, pod_id: string): PodGroups {
 /** Makes the groups, bounds them, and lets the pod's user move its processes from one to the other. */
 export function boundPod(groups: ControlGroups, names: PodGroups, limits: PodLimits, uid: number | null): void {
   for (const group of [names.engine, names.code]) groups.make(group);
+  boundAllPods(groups);
   groups.bound(names.database, limits);
   groups.bound(names.code, codeLimits(limits));
   groups.weigh(names.engine, ENGINE_WEIGHT);

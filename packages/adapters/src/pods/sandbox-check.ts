@@ -18,7 +18,9 @@ const PROGRAMS = {
   nft: "nftables",
   setpriv: "util-linux",
   slirp4netns: "slirp4netns",
+  stat: "coreutils",
   unshare: "util-linux",
+  xargs: "findutils",
 } as const;
 /** The first one that can forbid further namespaces. */
 const LEAST_BWRAP = [0, 8] as const;

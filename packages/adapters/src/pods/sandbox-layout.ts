@@ -77,7 +77,8 @@ export function boxOptions(box: BoxInput): string[] {
     ...["--unshare-user", "--uid", String(box.uid), "--gid", String(box.uid), "--cap-drop", "ALL", "--die-with-parent"],
     ...["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--hostname", "pod"],
     ...(box.network === "own" ? ["--unshare-net"] : []),
-    ...(box.is_outer ? [] : ["--unshare-cgroup", "--disable-userns"]),
+    // a session of its own: code that signals its process group reaches nobody around its sandbox
+    ...(box.is_outer ? [] : ["--unshare-cgroup", "--disable-userns", "--new-session"]),
     ...box.programs,
     ...["--proc", "/proc", "--dev", "/dev"],
     ...("source" in box.temporary

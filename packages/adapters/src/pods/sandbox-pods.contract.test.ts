@@ -1,5 +1,6 @@
 import { testPods } from "@appdb/testkit/contracts/pod-driver";
 import { testKilledOwners } from "@appdb/testkit/contracts/pod-driver-kills";
+import { testLinks } from "@appdb/testkit/contracts/pod-driver-links";
 import { testTasks } from "@appdb/testkit/contracts/pod-driver-tasks";
 import { useSandbox } from "@appdb/testkit/sandbox";
 
@@ -17,5 +18,6 @@ if (options !== undefined) {
   } as const;
   testPods(driver);
   testTasks(driver);
+  testLinks(driver, { compares_mounts: true });
   testKilledOwners(driver);
 }

@@ -11,7 +11,7 @@ import type { PodRecord } from "./pod-state.ts";
 import { allotUser, retireUser } from "./pod-users.ts";
 import { boundPod, enterGroup, type PodGroups, podGroups } from "./sandbox-bounds.ts";
 import { writeSettings } from "./sandbox-files.ts";
-import { giveFolders, refuseForeignLinks } from "./sandbox-folders.ts";
+import { giveFolders, refuseLinksTo } from "./sandbox-folders.ts";
 import {
   entryNetwork,
   isTunnelClosed,
@@ -91,8 +91,7 @@ function preparePod(
   mkdirSync(join(run_folder, "gather"), { recursive: true, mode: 0o700 });
   const uid = is_root ? allotUser(join(host.folder, USERS), names.database, host.users) : null;
   const folders = foldersOf(spec);
-  if (uid === null) for (const { path } of folders) refuseForeignLinks(path);
-  else giveFolders(folders, uid);
+  const given = uid === null ? refuseLinksTo(folders) : giveFolders(folders, uid);
   boundPod(groups, names, spec.limits, uid);
   enterGroup(groups, names.engine, run_folder);
   const of_program = [dirname(program.file), ...(program.folders ?? [])];
@@ -111,7 +110,7 @@ function preparePod(
   const options = boxOptions({
     uid: POD_UID,
     programs: systemPrograms(),
-    sights: gatherSights(sights, gathered, run_folder, is_root),
+    sights: gatherSights(sights, gathered, run_folder, is_root, given),
     temporary: { size_bytes: Math.floor(spec.limits.memory_mb * TEMPORARY_SHARE * BYTES_PER_MB) },
     network: spec.network === "none" ? "own" : "given",
     is_outer: true,

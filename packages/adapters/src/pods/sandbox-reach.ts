@@ -1,25 +1,31 @@
 import { statSync, writeFileSync } from "node:fs";
 import { join, sep } from "node:path";
 import { bindTable } from "./sandbox-files.ts";
+import type { GivenFolders } from "./sandbox-folders.ts";
 import type { Sight } from "./sandbox-layout.ts";
 import { GATHERED } from "./sandbox-scripts.ts";
 
 /**
  * Says where a pod's user finds what the pod is to see. It may not enter the folders above (a home is its owner's alone), so
  * root gathers those folders under one that everybody may enter; the tables for this are written into `run_folder`. `open` are
- * the folders whose way is open to everybody; nothing is gathered for a user who starts pods as itself.
+ * the folders whose way is open to everybody; nothing is gathered for a user who starts pods as itself. The pod does not start
+ * when a folder that is gathered is not the one that was given (`given`): its user may exchange what lies in a folder of its own.
  */
 export function gatherSights(
   sights: readonly Sight[],
   folders: readonly string[],
   run_folder: string,
   is_root: boolean,
+  given: GivenFolders = new Map(),
 ): Sight[] {
   if (!is_root) return [...sights];
   const gathered = [...new Set(folders)];
+  const found = gathered.map((path) => statSync(path, { bigint: true }));
   // a file is bound to a file, a folder to a folder
-  const kinds = gathered.map((path) => (statSync(path).isDirectory() ? "folder" : "file"));
-  writeFileSync(join(run_folder, "names"), kinds.map((kind, at) => `${kind} ${at}\n`).join(""));
+  const names = found.map((one, at) => `${one.isDirectory() ? "folder" : "file"} ${at}\n`);
+  writeFileSync(join(run_folder, "names"), names.join(""));
+  const identities = found.map((one, at) => given.get(gathered[at] ?? "") ?? one);
+  writeFileSync(join(run_folder, "identities"), identities.map(({ dev, ino }) => `${dev}:${ino}\n`).join(""));
   writeFileSync(join(run_folder, "places"), bindTable(gathered, join(run_folder, "gather")));
   return sights.map((sight) => ({ ...sight, source: reachable(sight.source, gathered) }));
 }

@@ -60,6 +60,11 @@ shift 4
 mount -t tmpfs -o mode=0755,size=1m gather "$run/gather"
 (cd "$run/gather" && while read -r kind name; do if [ "$kind" = file ]; then : >"$name"; else mkdir "$name"; fi; done) <"$run/names"
 mount --all --fstab "$run/places"
+gathered=$(cd "$run/gather" && while read -r kind name; do echo "$name"; done <"$run/names" | xargs stat -c %d:%i --)
+if [ "$gathered" != "$(cat "$run/identities")" ]; then
+  echo "a folder of the pod was exchanged while it was given to it"
+  exit 71
+fi
 if [ "$tunnel" = make ]; then
   mknod -m 0666 "$run/gather/tun" c 10 200
   mount --bind "$run/gather/tun" /dev/net/tun

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
-import { chownSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chownSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { removeFolder } from "../files/remove-folder.ts";
 import { identifyProcess, isAlive, type ProcessIdentity } from "../processes/process-identity.ts";
 import { findFamily, killAll } from "../processes/process-table.ts";
 import { POD_ENVIRONMENT } from "./local-pods.ts";
@@ -9,7 +10,7 @@ import { allotUser, taskOwner } from "./pod-users.ts";
 import { runTask } from "./process-task.ts";
 import { enterGroup } from "./sandbox-bounds.ts";
 import { writeSettings } from "./sandbox-files.ts";
-import { giveFolders, refuseForeignLinks } from "./sandbox-folders.ts";
+import { giveFolders, refuseLinksTo } from "./sandbox-folders.ts";
 import { entryNetwork, isTunnelClosed, type SandboxHost } from "./sandbox-host.ts";
 import { boxOptions, CODE_UID, type Sight, systemPrograms, systemSettings } from "./sandbox-layout.ts";
 import { findAllowedHosts } from "./sandbox-network.ts";
@@ -17,14 +18,13 @@ import { optionsText } from "./sandbox-options.ts";
 import { gatherSights, isOfSystem } from "./sandbox-reach.ts";
 import { entryCommand } from "./sandbox-scripts.ts";
 import { seccompFilter } from "./seccomp-filter.ts";
+import { taskFileBytes } from "./task-watch.ts";
 
 const TASKS = ".tasks";
 /** A group may not be named as one of the files in it, which `tasks` is. */
 const GROUPS = "task-groups";
 const OWNER = "owner.json";
 const KILL_TIMEOUT_MS = 10_000;
-/** A file may be somewhat larger than all that a task may write: its growth is looked at now and then, and this is meanwhile. */
-const FILE_SPARE_BYTES = 64 * 1024 * 1024;
 /** Of the shell that sets the bound. */
 const FILE_UNIT_BYTES = 512;
 
@@ -43,15 +43,12 @@ export async function runSandboxTask(host: SandboxHost, task: PodTask, signal: A
   try {
     makeRunFolder(run_folder, temporary);
     const uid = is_root ? allotUser(join(host.folder, ".users"), taskOwner(task), host.users) : null;
-    if (uid === null) for (const { path } of task.folders) refuseForeignLinks(path);
-    else {
-      giveFolders(task.folders, uid);
-      chownSync(temporary, uid, uid);
-    }
+    const given = uid === null ? refuseLinksTo(task.folders) : giveFolders(task.folders, uid);
+    if (uid !== null) chownSync(temporary, uid, uid);
     groups.make(group);
     groups.bound(group, task.limits);
     enterGroup(groups, group, run_folder);
-    const blocks = Math.ceil((task.limits.disk_bytes + FILE_SPARE_BYTES) / FILE_UNIT_BYTES);
+    const blocks = Math.ceil(taskFileBytes(task.limits) / FILE_UNIT_BYTES);
     writeFileSync(join(run_folder, "size"), String(blocks));
     writeFileSync(join(run_folder, "filter"), seccompFilter(host.machine, "code"));
     const sights: Sight[] = [
@@ -68,7 +65,8 @@ export async function runSandboxTask(host: SandboxHost, task: PodTask, signal: A
       dirname(task.program),
       ...task.folders.map(({ path }) => path),
     ];
-    const reach = (seen: readonly Sight[]) => gatherSights(seen, folders.filter(existsSync), run_folder, is_root);
+    const reach = (seen: readonly Sight[]) =>
+      gatherSights(seen, folders.filter(existsSync), run_folder, is_root, given);
     const options = boxOptions({
       uid: CODE_UID,
       programs: systemPrograms(),
@@ -129,7 +127,7 @@ async function endTask({ folder, groups }: SandboxHost, name: string): Promise<v
   await killAll(() => findFamily(groups.processes(group)), KILL_TIMEOUT_MS);
   await groups.remove(group);
   for (const above of [GROUPS, ""]) groups.removeIfEmpty(above);
-  rmSync(join(folder, TASKS, name), { recursive: true, force: true });
+  await removeFolder(join(folder, TASKS, name));
 }
 
 /** The program itself, where it is in no folder that the task sees. */

@@ -4,6 +4,8 @@ import { deletedBytes } from "../files/deleted-files.ts";
 import { folderUse } from "../files/folder-size.ts";
 import type { PodExit, PodTask } from "./pod-driver.ts";
 
+/** A file may be somewhat larger than all that a task may write: its growth is looked at now and then, and this is meanwhile. */
+const FILE_SPARE_BYTES = 64 * 1024 * 1024;
 const FIRST_PAUSE_MS = 200;
 /** Looking at large folders takes at most a part of the time. */
 const PAUSES_PER_LOOK = 5;
@@ -64,6 +66,11 @@ export async function watchTask(task: Pick<PodTask, "folders" | "limits">, end: 
       return exceeded ?? (await findExceeded());
     },
   };
+}
+
+/** The largest file that a task may write, as a limit of the kernel: a task writes faster than its folders are looked at. */
+export function taskFileBytes({ disk_bytes }: Pick<PodTask["limits"], "disk_bytes">): number {
+  return disk_bytes + FILE_SPARE_BYTES;
 }
 
 /** What is free, by file system. One that makes places for files as they are needed says of each that none is lost. */

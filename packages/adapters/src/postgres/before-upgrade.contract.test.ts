@@ -28,8 +28,11 @@ import { nameRuntimeFolder } from "./runtime-folder.ts";
 const bin = requirePostgresBin(locateTools({ program_url: import.meta.url, postgres_bin: process.env.SERVICE_PG_BIN }));
 const ROOT = findCheckout(import.meta.dirname);
 
-/** A version of the product, by what it makes of a database. */
-const OLD = MIGRATIONS.slice(0, -1);
+/** Versions of the product, by what they make of a database. What the newer one makes is nothing for the older one. */
+const OLD = MIGRATIONS.slice(
+  0,
+  MIGRATIONS.findLastIndex(({ breaking }) => breaking),
+);
 const NEW = MIGRATIONS;
 const newestOf = (migrations: typeof NEW) => migrations.at(-1)?.id ?? 0;
 const [OLD_CATALOG, NEW_CATALOG] = [newestOf(OLD), newestOf(NEW)];

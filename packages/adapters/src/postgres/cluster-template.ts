@@ -3,8 +3,10 @@ import { randomBytes } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { promisify } from "node:util";
+import { makePasswords, writeAccess } from "./cluster-access.ts";
 import { copyCluster } from "./copy-cluster.ts";
 import { initCluster, makeSoleDatabase, syncCluster } from "./init-cluster.ts";
+import { PREPARED, preparedFromStart } from "./prepare-cluster.ts";
 
 /** The one database of a cluster that is made from a template. */
 export const SOLE_DATABASE = "main";
@@ -17,9 +19,14 @@ const NOT_OURS = ["EACCES", "EPERM", "EROFS"];
 const TAKEN = ["EEXIST", "ENOTEMPTY"];
 const run = promisify(execFile);
 
+/** Where the template of a major version lies below a folder. The number grows with what a template holds: former ones are not used. */
+export function templateFolder(folder: string, major: number): string {
+  return join(folder, `${major}-${PREPARED}`);
+}
+
 /**
  * Makes the cluster of which others are copies, unless it is there: with the database `SOLE_DATABASE` alone, everybody may read
- * it (it holds nothing of anybody). It appears whole; of several who make it at once the first wins and the others take its.
+ * it (it holds nothing of anybody, and its passwords hold until the first start of a copy). It appears whole; of several who make it at once the first wins and the others take its.
  * @throws postgres_failed; what the system says of a folder that cannot be written
  */
 export async function ensureTemplate(bin: string, template_folder: string): Promise<void> {
@@ -65,8 +72,10 @@ export async function provisionCluster(bin: string, template_folder: string, dat
 }
 
 async function makeCluster(bin: string, data_folder: string): Promise<void> {
-  await initCluster(bin, data_folder);
-  await makeSoleDatabase(bin, data_folder, SOLE_DATABASE);
+  const passwords = makePasswords();
+  await initCluster(bin, data_folder, passwords.superuser);
+  await makeSoleDatabase(bin, data_folder, SOLE_DATABASE, preparedFromStart(SOLE_DATABASE, passwords));
+  writeAccess(data_folder, { ...passwords, former: null, prepared: PREPARED });
 }
 
 function codeOf(error: unknown): string {

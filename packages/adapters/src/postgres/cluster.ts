@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { appError } from "@appdb/contract/errors";
 import { removeFolder } from "../files/remove-folder.ts";
+import { type Passwords, writeAccess } from "./cluster-access.ts";
 import { provisionCluster } from "./cluster-template.ts";
 import { initCluster } from "./init-cluster.ts";
 
@@ -21,6 +22,8 @@ export interface ClusterInput {
   readonly folder: string;
   /** A cluster made ahead (cluster-template.ts), of which a new one is a copy; initdb makes it when left out. */
   readonly template_folder?: string | undefined;
+  /** Of one that initdb makes; a copy has those of its template until its first start. */
+  readonly passwords: Passwords;
 }
 
 /**
@@ -30,7 +33,7 @@ export interface ClusterInput {
  * @throws postgres_failed with what initdb said; postgres_unsupported for a PostgreSQL below 18
  */
 export async function ensureCluster(input: ClusterInput): Promise<{ data_folder: string; is_new: boolean }> {
-  const { bin, folder, template_folder } = input;
+  const { bin, folder, passwords, template_folder } = input;
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   // initdb writes PG_VERSION among its first: what a killed owner left has one too, under another name
   const found = readdirSync(folder).filter(
@@ -41,8 +44,12 @@ export async function ensureCluster(input: ClusterInput): Promise<{ data_folder:
   if (own !== undefined && found.includes(own)) return { data_folder: join(folder, own), is_new: false };
   const unfinished = nameUnfinished(folder);
   try {
-    if (template_folder === undefined) await initCluster(bin, unfinished);
-    else await provisionCluster(bin, template_folder, unfinished);
+    if (template_folder === undefined) {
+      await initCluster(bin, unfinished, passwords.superuser);
+      writeAccess(unfinished, { ...passwords, former: null, prepared: 0 });
+    } else {
+      await provisionCluster(bin, template_folder, unfinished);
+    }
     const major = Number.parseInt(readFileSync(join(unfinished, "PG_VERSION"), "utf8"), 10);
     refuseOldVersion(bin, major, `PostgreSQL ${major}`);
     const data_folder = join(folder, String(major));

@@ -27,16 +27,19 @@ export async function listDatabases(dsn: string): Promise<readonly string[]> {
 
 /** Makes a database unless it exists; text in it orders and maps case as Python does. Safe to race. */
 export async function createDatabase(dsn: string, database: string): Promise<void> {
-  await withClient(dsn, async (client) => {
-    const found = await client.query("select 1 from pg_database where datname = $1", [database]);
-    if (found.rowCount === 1) return;
-    try {
-      await client.query(`create database ${client.escapeIdentifier(database)} ${DATABASE_OPTIONS}`);
-    } catch (error) {
-      const sqlstate = (error as { code?: unknown }).code;
-      if (sqlstate !== DUPLICATE_DATABASE && sqlstate !== UNIQUE_VIOLATION) throw error;
-    }
-  });
+  await withClient(dsn, (client) => createWith(client, database));
+}
+
+/** The same over a connection that is open. */
+export async function createWith(client: Client, database: string): Promise<void> {
+  const found = await client.query("select 1 from pg_database where datname = $1", [database]);
+  if (found.rowCount === 1) return;
+  try {
+    await client.query(`create database ${client.escapeIdentifier(database)} ${DATABASE_OPTIONS}`);
+  } catch (error) {
+    const sqlstate = (error as { code?: unknown }).code;
+    if (sqlstate !== DUPLICATE_DATABASE && sqlstate !== UNIQUE_VIOLATION) throw error;
+  }
 }
 
 /**

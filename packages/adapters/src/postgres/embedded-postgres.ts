@@ -7,11 +7,28 @@ import { appError } from "@appdb/contract/errors";
 import type { Logger } from "@appdb/engine/ports";
 import { copyBeforeUpgrade, findFormats } from "./before-upgrade.ts";
 import { ensureCluster, removeUnfinished } from "./cluster.ts";
+import {
+  findAccess,
+  makePasswords,
+  OWNER,
+  type Passwords,
+  readAccess,
+  SUPERUSER,
+  writeAccess,
+} from "./cluster-access.ts";
 import { type ClusterFormat, isOurs, markNew, readMark, writeMark } from "./cluster-mark.ts";
 import { SOLE_DATABASE } from "./cluster-template.ts";
-import { createDatabase, hasDatabase, listDatabases } from "./database-admin.ts";
-import { syncCluster } from "./init-cluster.ts";
+import { hasDatabase, listDatabases } from "./database-admin.ts";
+import { runAlone, syncCluster } from "./init-cluster.ts";
 import type { PostgresProvider, PostgresState } from "./postgres-provider.ts";
+import {
+  ensureOwnDatabase,
+  PREPARED,
+  type PrepareOptions,
+  prepareDatabase,
+  resetPassword,
+  takeRoles,
+} from "./prepare-cluster.ts";
 import { WRITES_ALWAYS } from "./refuse-writes.ts";
 import { openRuntimeFolder } from "./runtime-folder.ts";
 import { type ServerPlace, startServer } from "./server-process.ts";
@@ -22,6 +39,11 @@ const FIRST_RETRY_MS = 50;
 const LONGEST_RETRY_MS = 5_000;
 /** How long the processes of a killed server may hold its shared memory before a start counts as failed. */
 const LEFTOVERS_MS = 15_000;
+/**
+ * Of the superuser's connections: a name without a schema is the system's. The owner of a database could lead such a name to a
+ * function of its own by the database's settings, which those of a connection override.
+ */
+const SYSTEM_NAMES = "-c search_path=pg_catalog,pg_temp";
 const FAST_SHUTDOWN_MS = 30_000;
 const IMMEDIATE_SHUTDOWN_MS = 5_000;
 
@@ -41,6 +63,10 @@ export interface EmbeddedPostgresOptions {
   readonly dies_with_parent?: boolean;
   /** The runtime folder is another's: it stays when the server stops. */
   readonly keeps_runtime_folder?: boolean;
+  /** False once the home belongs to another daemon: the server is not started again then, and the runtime folder stays. */
+  readonly ownsHome?: () => boolean;
+  /** The databases are none of the engine's: they get no pgvector. */
+  readonly without_vector?: boolean;
   /** What this version keeps in the databases: a cluster with an older one is copied before its first start by this version. */
   readonly format?: ClusterFormat;
 }
@@ -51,6 +77,7 @@ export interface EmbeddedPostgresOptions {
  */
 export class EmbeddedPostgres implements PostgresProvider {
   readonly #options: EmbeddedPostgresOptions;
+  #chosen: Passwords | undefined;
   #child: ChildProcess | undefined;
   #starting: Promise<void> | undefined;
   #tidying: Promise<void> = Promise.resolve();
@@ -75,10 +102,30 @@ export class EmbeddedPostgres implements PostgresProvider {
     return this.#state;
   }
 
+  /** As the owner of the databases, who can do nothing beyond them. */
   dsn(database: string): string {
-    // where there is a limit to the disk, whoever watches it goes on when others may not write any more
-    const options = this.#isSole ? `&options=${encodeURIComponent(WRITES_ALWAYS)}` : "";
-    return socketDsn({ folder: this.#options.runtime_folder, database, user: "postgres" }) + options;
+    return this.#dsnOf(database, OWNER, this.#passwords.owner);
+  }
+
+  /** As the superuser, for what the owner may not do: roles of services, settings of the server. */
+  superuserDsn(database: string): string {
+    return this.#dsnOf(database, SUPERUSER, this.#passwords.superuser);
+  }
+
+  #dsnOf(database: string, user: string, password: string): string {
+    const options = [
+      // where there is a limit to the disk, whoever watches it goes on when others may not write any more
+      ...(this.#isSole ? [WRITES_ALWAYS] : []),
+      ...(user === SUPERUSER ? [SYSTEM_NAMES] : []),
+    ].join(" ");
+    const dsn = socketDsn({ folder: this.#options.runtime_folder, database, user, password });
+    return options === "" ? dsn : `${dsn}&options=${encodeURIComponent(options)}`;
+  }
+
+  /** A hosted database's are new at each start of its pod; others keep theirs, since processes that outlive their server know them. */
+  get #passwords(): Passwords {
+    this.#chosen ??= (this.#isSole ? undefined : findAccess(this.#options.folder)) ?? makePasswords();
+    return this.#chosen;
   }
 
   async hasDatabase(database: string): Promise<boolean> {
@@ -96,7 +143,7 @@ export class EmbeddedPostgres implements PostgresProvider {
   async ensureDatabase(database: string): Promise<void> {
     await this.start();
     if (this.#isSole && database === SOLE_DATABASE) return;
-    await createDatabase(this.dsn("postgres"), database);
+    await ensureOwnDatabase((name) => this.superuserDsn(name), database, this.#preparing);
   }
 
   async stop(): Promise<void> {
@@ -109,7 +156,7 @@ export class EmbeddedPostgres implements PostgresProvider {
     await starting?.catch(() => undefined);
     await this.#tidying;
     this.#state = "down";
-    if (this.#options.keeps_runtime_folder !== true) {
+    if (this.#options.keeps_runtime_folder !== true && this.#ownsHome()) {
       rmSync(this.#options.runtime_folder, { recursive: true, force: true });
     }
   }
@@ -118,8 +165,16 @@ export class EmbeddedPostgres implements PostgresProvider {
     await this.stop();
   }
 
+  get #preparing(): PrepareOptions {
+    return { has_vector: this.#options.without_vector !== true };
+  }
+
   get #isSole(): boolean {
     return this.#options.template_folder !== undefined;
+  }
+
+  #ownsHome(): boolean {
+    return this.#options.ownsHome?.() ?? true;
   }
 
   async #endServer(): Promise<void> {
@@ -145,11 +200,18 @@ export class EmbeddedPostgres implements PostgresProvider {
     this.#copying = new AbortController();
     this.#state = "starting";
     mkdirSync(dirname(log_file), { recursive: true, mode: 0o700 });
-    const { data_folder, is_new } = await ensureCluster({ bin, folder, template_folder });
+    const passwords = this.#passwords;
+    const { data_folder, is_new } = await ensureCluster({ bin, folder, template_folder, passwords });
     const { format } = this.#options;
     if (format !== undefined && is_new) markNew(data_folder, format);
     const place = { bin, data_folder, runtime_folder, log_file, settings, dies_with_parent };
     await this.#start(place);
+    try {
+      await this.#take(place, is_new);
+    } catch (error) {
+      await this.#endServer();
+      throw this.#is_stopping ? stoppedMeanwhile() : error;
+    }
     if (format !== undefined && !isOurs(readMark(data_folder), format)) {
       try {
         await this.#prepareUpgrade(place, format);
@@ -168,6 +230,53 @@ export class EmbeddedPostgres implements PostgresProvider {
   }
 
   /**
+   * Makes the server take this run's passwords, and arranges roles and owners where no version that does so ran last. One whose
+   * password nobody knows, as an older version left it, is given one while it does not run.
+   */
+  async #take(place: ServerPlace, is_new: boolean): Promise<void> {
+    const { data_folder } = place;
+    const { format } = this.#options;
+    const wanted = this.#passwords;
+    const kept = readAccess(data_folder);
+    const is_other = format !== undefined && !is_new && !isOurs(readMark(data_folder), format);
+    const arranges = is_other || kept?.prepared !== PREPARED;
+    if (!this.#isSole && kept?.superuser === wanted.superuser && !arranges) return;
+    const prepared = arranges ? 0 : PREPARED;
+    const known = [kept?.superuser, kept?.former].filter((password) => typeof password === "string");
+    let is_taken = false;
+    for (const former of known) {
+      // written before it is tried: a kill in between leaves both
+      writeAccess(data_folder, { ...wanted, former, prepared });
+      is_taken ||= await takeRoles(this.#dsnOf(this.#firstDatabase, SUPERUSER, former), wanted, arranges);
+      if (is_taken) break;
+    }
+    if (!is_taken) await this.#resetRoles(place);
+    if (!arranges) return;
+    for (const database of this.#isSole
+      ? [SOLE_DATABASE]
+      : await listDatabases(this.superuserDsn(this.#firstDatabase))) {
+      await prepareDatabase(this.superuserDsn(database), database, this.#preparing);
+    }
+    writeAccess(data_folder, { ...wanted, former: null, prepared: PREPARED });
+  }
+
+  async #resetRoles(place: ServerPlace): Promise<void> {
+    const { bin, data_folder } = place;
+    const { superuser } = this.#passwords;
+    this.#options.log.info({}, "PostgreSQL is given a password");
+    await this.#endServer();
+    await runAlone({ bin, data_folder, is_synced: true }, this.#firstDatabase, [resetPassword(superuser)]);
+    writeAccess(data_folder, { ...this.#passwords, former: superuser, prepared: 0 });
+    await this.#start(place);
+    if (await takeRoles(this.superuserDsn(this.#firstDatabase), this.#passwords, true)) return;
+    throw appError("postgres_failed", { detail: "PostgreSQL does not take the password that it was given." });
+  }
+
+  get #firstDatabase(): string {
+    return this.#isSole ? SOLE_DATABASE : "postgres";
+  }
+
+  /**
    * Another version ran on the cluster last, or nobody knows: its databases say whether this one will upgrade any. Then the cluster is
    * copied before, while the server, which has just ended in order, does not run; and marked before the first step, so that no later
    * start takes what is half upgraded for what it was.
@@ -176,8 +285,9 @@ export class EmbeddedPostgres implements PostgresProvider {
     const { bin, folder, log } = this.#options;
     const { data_folder } = place;
     const marked = readMark(data_folder)?.catalog;
-    const databases = this.#isSole ? [SOLE_DATABASE] : await listDatabases(this.dsn("postgres"));
+    const databases = this.#isSole ? [SOLE_DATABASE] : await listDatabases(this.superuserDsn("postgres"));
     const found = await findFormats(
+      // what they keep is the owner's, who could have put a function of its own there
       databases.map((database) => this.dsn(database)),
       format,
     );
@@ -201,7 +311,7 @@ export class EmbeddedPostgres implements PostgresProvider {
   async #start(place: ServerPlace): Promise<void> {
     const until = performance.now() + LEFTOVERS_MS;
     for (;;) {
-      if (this.#is_stopping) throw stoppedMeanwhile();
+      if (this.#is_stopping || !this.#ownsHome()) throw stoppedMeanwhile();
       // cleaners of temporary folders may have taken it
       openRuntimeFolder(place.runtime_folder);
       await clearStaleLocks(place.data_folder, place.runtime_folder, this.#options.log);
@@ -237,13 +347,17 @@ export class EmbeddedPostgres implements PostgresProvider {
       { postgres_pid: child.pid, code: child.exitCode, signal: child.signalCode },
       "PostgreSQL ended, it is started again",
     );
-    for (let pause = FIRST_RETRY_MS; !this.#is_stopping; pause = Math.min(pause * 2, LONGEST_RETRY_MS)) {
+    for (
+      let pause = FIRST_RETRY_MS;
+      !this.#is_stopping && this.#ownsHome();
+      pause = Math.min(pause * 2, LONGEST_RETRY_MS)
+    ) {
       try {
         await this.#start(place);
         this.#serve(place);
         return;
       } catch (error) {
-        if (this.#is_stopping) return;
+        if (this.#is_stopping || !this.#ownsHome()) return;
         log.error({ err: error }, "PostgreSQL could not be started again");
         await sleep(pause);
       }

@@ -84,7 +84,7 @@ async function refusal(version: string, number: string, vector: string): Promise
 }
 
 test("databases are made on somebody else's server, which goes on when we stop", async () => {
-  const external = new ExternalPostgres({ url: server.dsn("postgres") });
+  const external = new ExternalPostgres({ url: server.superuserDsn("postgres") });
   expect(external.state()).toBe("down");
   expect(await external.hasDatabase("main")).toBe(false);
   await Promise.all([external.ensureDatabase("main"), external.ensureDatabase("main")]);
@@ -93,7 +93,7 @@ test("databases are made on somebody else's server, which goes on when we stop",
   expect(external.state()).toBe("up");
   await external.stop();
   expect(await server.hasDatabase("main")).toBe(true);
-  expect(external.dsn("main")).toBe(server.dsn("main"));
+  expect(external.dsn("main")).toBe(server.superuserDsn("main"));
 });
 
 test("an older PostgreSQL and one without pgvector are refused by name", async () => {

@@ -1,9 +1,11 @@
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
+import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { promisify } from "node:util";
 import { appError } from "@appdb/contract/errors";
+import { SUPERUSER } from "./cluster-access.ts";
 import { asServerUser } from "./server-user.ts";
 
 const INITDB_TIMEOUT_MS = 120_000;
@@ -13,13 +15,19 @@ const run = promisify(execFile);
 export const DATABASE_OPTIONS =
   "template template0 encoding 'UTF8' locale_provider builtin builtin_locale 'PG_UNICODE_FAST' locale 'C'";
 
-/** Makes a cluster in a folder that is not there yet; its files are not on the disk before syncCluster. @throws postgres_failed */
-export async function initCluster(bin: string, data_folder: string): Promise<void> {
+/**
+ * Makes a cluster in a folder that is not there yet, whose superuser has that password; its files are not on the disk before
+ * syncCluster.
+ * @throws postgres_failed
+ */
+export async function initCluster(bin: string, data_folder: string, superuser_password: string): Promise<void> {
+  // initdb takes a password from a file alone; next to the cluster, so that a killed server's is removed with what it left unfinished
+  const password_file = `${data_folder}-password`;
   const command = asServerUser(join(bin, "initdb"), [
     `--pgdata=${data_folder}`,
-    "--username=postgres",
-    // connections come through a socket in a private folder; there is no other door
-    "--auth=trust",
+    `--username=${SUPERUSER}`,
+    "--auth=scram-sha-256",
+    `--pwfile=${password_file}`,
     "--encoding=UTF8",
     "--locale-provider=builtin",
     "--builtin-locale=PG_UNICODE_FAST",
@@ -29,13 +37,18 @@ export async function initCluster(bin: string, data_folder: string): Promise<voi
     // the files are synced by syncCluster, while the server runs already
     "--no-sync",
   ]);
-  await run(command.program, command.args, { timeout: INITDB_TIMEOUT_MS }).catch((cause: unknown) => {
+  try {
+    writeFileSync(password_file, `${superuser_password}\n`, { mode: 0o600, flag: "wx" });
+    await run(command.program, command.args, { timeout: INITDB_TIMEOUT_MS });
+  } catch (cause) {
     throw appError("postgres_failed", {
       detail: `A new PostgreSQL cluster could not be made: ${lastWords(cause)}`,
       hint: "See whether the disk is full and the home can be written.",
       cause,
     });
-  });
+  } finally {
+    rmSync(password_file, { force: true });
+  }
 }
 
 export interface SyncOptions {
@@ -57,26 +70,44 @@ export async function syncCluster(
 
 /**
  * Leaves the cluster one database alone, beside the frozen one that others can be made of: the rest would be half of each
- * copy. No server may run on it.
+ * copy. It is arranged by these statements, one a line. No server may run on it.
  * @throws postgres_failed
  */
-export async function makeSoleDatabase(bin: string, data_folder: string, database: string): Promise<void> {
-  await runAlone(bin, data_folder, "postgres", [`create database "${database}" ${DATABASE_OPTIONS}`]);
-  await runAlone(bin, data_folder, database, [
+export async function makeSoleDatabase(
+  bin: string,
+  data_folder: string,
+  database: string,
+  statements: readonly string[],
+): Promise<void> {
+  const cluster = { bin, data_folder, is_synced: false };
+  await runAlone(cluster, "postgres", [`create database "${database}" ${DATABASE_OPTIONS}`]);
+  await runAlone(cluster, database, [
+    ...statements,
     "update pg_database set datistemplate = false where datname = 'template1'",
     "drop database postgres",
     "drop database template1",
   ]);
 }
 
-/** Runs statements, one a line, in PostgreSQL's single-user mode: a process that ends with its input. */
-async function runAlone(
-  bin: string,
-  data_folder: string,
+export interface AloneInput {
+  readonly bin: string;
+  readonly data_folder: string;
+  /** What it writes is brought to the disk. */
+  readonly is_synced: boolean;
+}
+
+/**
+ * Runs statements, one a line, in PostgreSQL's single-user mode: a process that ends with its input, and asks for no password. No
+ * server may run on the cluster.
+ * @throws postgres_failed
+ */
+export async function runAlone(
+  { bin, data_folder, is_synced }: AloneInput,
   database: string,
   statements: readonly string[],
 ): Promise<void> {
-  const options = ["--single", "-D", data_folder, "-c", "exit_on_error=on", "-c", "fsync=off", database];
+  const syncing = is_synced ? [] : ["-c", "fsync=off"];
+  const options = ["--single", "-D", data_folder, "-c", "exit_on_error=on", ...syncing, database];
   const command = asServerUser(join(bin, "postgres"), options);
   const child = spawn(command.program, command.args, { stdio: ["pipe", "ignore", "pipe"], timeout: INITDB_TIMEOUT_MS });
   // a server that ends early closes its input; its words and its status tell why
@@ -85,7 +116,7 @@ async function runAlone(
   const [said] = await Promise.all([text(child.stderr), once(child, "close")]);
   if (child.exitCode === 0) return;
   throw appError("postgres_failed", {
-    detail: `A new PostgreSQL cluster could not be prepared: ${said.trim().split("\n").at(-1) ?? "it ended"}`,
+    detail: `The PostgreSQL cluster could not be prepared: ${said.trim().split("\n").at(-1) ?? "it ended"}`,
     hint: "See whether the disk is full.",
   });
 }

@@ -7,18 +7,22 @@ import { isLost, statementError, unavailableError } from "./pg-errors.ts";
 import { listenOn } from "./pg-listen.ts";
 import { run, runBounded } from "./pg-statement.ts";
 import { openStream, RowTap } from "./row-tap.ts";
+import { connectionOf, type ServerAddress } from "./server-address.ts";
 import { isNamedRead, SharedTrips } from "./shared-trips.ts";
 
 export interface PgPoolOptions {
   /**
    * A PostgreSQL URI. Over TCP `postgresql://user:password@host:5432/main`; over a unix socket its folder goes into the
    * query, percent-encoded: `postgresql:///main?host=/run/appdb&user=postgres` (`port` names the socket, 5432 unless told).
+   * An address of somebody who is not trusted comes as the fields that `parseServerAddress` made of it.
    */
-  readonly dsn: string;
+  readonly dsn: string | ServerAddress;
   /** Most connections at a time. A caller beyond it waits; how many wait is the caller's to bound. */
   readonly max: number;
   readonly application_name: string;
   readonly statement_timeout_ms?: number;
+  /** After this a connection that nothing uses is closed; a minute unless told. */
+  readonly idle_timeout_ms?: number;
   readonly log?: Logger;
 }
 
@@ -49,17 +53,18 @@ class PgPool implements SqlPool {
 
   constructor(options: PgPoolOptions) {
     this.#options = options;
+    const { dsn, application_name } = options;
     this.#config = {
-      connectionString: options.dsn,
-      application_name: options.application_name,
+      application_name,
       types: RAW_TYPES,
+      ...(typeof dsn === "string" ? { connectionString: dsn } : connectionOf(dsn)),
     };
-    const config = { ...this.#config, stream: openStream, connectionTimeoutMillis: CONNECT_TIMEOUT_MS };
+    const config = { stream: openStream, ...this.#config, connectionTimeoutMillis: CONNECT_TIMEOUT_MS };
     const taps = new WeakMap<ClientBase, RowTap>();
     this.#taps = taps;
     this.#pool = new Pool({
       max: options.max,
-      idleTimeoutMillis: IDLE_TIMEOUT_MS,
+      idleTimeoutMillis: options.idle_timeout_ms ?? IDLE_TIMEOUT_MS,
       // The pool's own connect time-out would also count the wait for a free connection, which is no failure.
       Client: class extends Client {
         constructor() {

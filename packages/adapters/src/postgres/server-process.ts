@@ -3,6 +3,7 @@ import { closeSync, openSync, readFileSync, renameSync, statSync } from "node:fs
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { appError } from "@appdb/contract/errors";
+import { writeRules } from "./cluster-access.ts";
 import { asServerUser, boundToParent } from "./server-user.ts";
 import { readLock } from "./stale-locks.ts";
 
@@ -48,7 +49,8 @@ const SETTINGS = {
  * @throws postgres_failed with its last words when it ends or does not answer in two minutes
  */
 export async function startServer(place: ServerPlace, onSpawn: (child: ChildProcess) => void): Promise<void> {
-  const settings = Object.entries({ ...SETTINGS, ...place.settings }).flatMap(([name, value]) => [
+  const rules = { hba_file: writeRules(place.data_folder) };
+  const settings = Object.entries({ ...SETTINGS, ...place.settings, ...rules }).flatMap(([name, value]) => [
     "-c",
     `${name}=${value}`,
   ]);

@@ -1,41 +1,58 @@
 import type { SqlConnection, SqlPool } from "@appdb/engine/ports";
+import { lateCrypto } from "../processes/late-crypto.ts";
+import { OWNER, scramVerifier } from "./cluster-access.ts";
 
 /** Of the lock under which roles come and go; any number, as long as it is this one. */
 const LOCK = 5_178_301;
 
+/** A role of PostgreSQL that a service connects as. */
+export interface ServiceRole {
+  /** A plain identifier. */
+  readonly name: string;
+  readonly password: string;
+}
+
 /**
- * Makes a role that logs in as itself, so that PostgreSQL tells one service from another, and works as the owner of the cluster: it
- * writes tables that the owner has made, their triggers run, and what it makes is the owner's. Safe to repeat and to race.
- * `role` is a plain identifier.
+ * What a service shows for a password: made from the token of its database's pod, so that whoever knows that finds it, and a service
+ * finds neither the token nor another's password.
  */
-export async function ensureServiceRole(sql: SqlPool, role: string): Promise<void> {
+export function servicePassword(pod_token: string, role: string): string {
+  return lateCrypto().createHmac("sha256", pod_token).update(`postgres ${role}`).digest("base64url");
+}
+
+/**
+ * Makes a role that logs in as itself, so that PostgreSQL tells one service from another, and works as the owner of the database: it
+ * writes tables that the owner has made, their triggers run, and what it makes is the owner's. `sql` is the superuser's. Safe to repeat
+ * and to race.
+ */
+export async function ensureServiceRole(sql: SqlPool, { name, password }: ServiceRole): Promise<void> {
   await sql.transaction(async (connection) => {
-    const { has_role, owner } = await lookAt(connection, role);
-    if (!has_role) await connection.query({ text: `create role ${role} login` });
-    await connection.query({ text: `grant ${owner} to ${role}` });
-    await connection.query({ text: `alter role ${role} set role = ${owner}` });
+    if (!(await hasRole(connection, name))) await connection.query({ text: `create role ${name}` });
+    await connection.query({ text: `grant ${OWNER} to ${name}` });
+    await connection.query({
+      text: `alter role ${name} login nosuperuser nocreatedb nocreaterole password '${scramVerifier(password)}'`,
+    });
+    await connection.query({ text: `alter role ${name} set role = ${OWNER}` });
   });
 }
 
-/** Removes such a role for good, and leaves to the cluster's owner what it owns. Safe to repeat; `role` is a plain identifier. */
-export async function dropServiceRole(sql: SqlPool, role: string): Promise<void> {
+/** Removes such a role for good, and leaves to the owner what it owns. Safe to repeat; `name` is a plain identifier. */
+export async function dropServiceRole(sql: SqlPool, name: string): Promise<void> {
   await sql.transaction(async (connection) => {
-    const { has_role, owner } = await lookAt(connection, role);
-    if (!has_role) return;
+    if (!(await hasRole(connection, name))) return;
     // code that says SET ROLE NONE makes things of its own
-    await connection.query({ text: `reassign owned by ${role} to ${owner}` });
-    await connection.query({ text: `drop owned by ${role}` });
-    await connection.query({ text: `drop role ${role}` });
+    await connection.query({ text: `reassign owned by ${name} to ${OWNER}` });
+    await connection.query({ text: `drop owned by ${name}` });
+    await connection.query({ text: `drop role ${name}` });
   });
 }
 
 /** Under a lock until the transaction's end: two who grant at once would refuse each other. */
-async function lookAt(connection: SqlConnection, role: string): Promise<{ has_role: boolean; owner: string }> {
+async function hasRole(connection: SqlConnection, name: string): Promise<boolean> {
   await connection.query({ text: `select pg_advisory_xact_lock(${LOCK})` });
   const { rows } = await connection.query({
-    text: `select current_user, exists (select from pg_roles where rolname = $1)`,
-    values: [role],
+    text: `select exists (select from pg_roles where rolname = $1)`,
+    values: [name],
   });
-  const [owner, has_role] = rows[0] ?? [];
-  return { has_role: has_role === "t", owner: `"${String(owner).replaceAll('"', '""')}"` };
+  return rows[0]?.[0] === "t";
 }

@@ -8,7 +8,7 @@ import { HandlerProcess } from "./handler-process.ts";
 import { overloaded } from "./overloaded.ts";
 import type { PythonWorkersOptions } from "./python-workers-options.ts";
 import { StartBackoff } from "./start-backoff.ts";
-import { type WorkerEnd, WorkerProcess } from "./worker-process.ts";
+import { describeEnd, type WorkerEnd, WorkerProcess } from "./worker-process.ts";
 
 /** Requests under way in one process; more wait here. */
 const MOST_CALLS = 512;
@@ -253,7 +253,7 @@ class HandlerWorkers implements HandlerRunner {
       return;
     }
     if (wasRetiring) return;
-    this.#options.log.warn({ pid: one.process.pid, reason: end.reason }, "handler worker ended");
+    this.#options.log.warn({ pid: one.process.pid, ...describeEnd(end) }, "handler worker ended");
     if (end.was_ready && one.has_worked) this.#backoff.succeeded();
     else this.#backoff.failed(end, performance.now());
     this.#ensureProcesses();

@@ -12,7 +12,7 @@ import { leastBusy, RowDispatch } from "./row-dispatch.ts";
 import { type Row, RowQueue } from "./row-queue.ts";
 import { StartBackoff } from "./start-backoff.ts";
 import { fromWire } from "./wire-values.ts";
-import { type ProgressFrame, type ReadyFrame, type WorkerEnd, WorkerProcess } from "./worker-process.ts";
+import { describeEnd, type ProgressFrame, type ReadyFrame, type WorkerEnd, WorkerProcess } from "./worker-process.ts";
 import { WorkerRequests } from "./worker-requests.ts";
 import { WorkerSlot } from "./worker-slot.ts";
 import { WorkerWatch } from "./worker-watch.ts";
@@ -276,7 +276,7 @@ class PythonWorkers implements UdfRunner {
       this.#onProcessEnd?.();
       return;
     }
-    this.#options.log.warn({ pid, reason: end.reason, kind: slot.blame?.kind }, "udf worker ended");
+    this.#options.log.warn({ pid, ...describeEnd(end), kind: slot.blame?.kind }, "udf worker ended");
     if (isFailedStart) this.#backoff.failed(end, performance.now());
     else this.#backoff.succeeded();
     this.#restarts += 1;

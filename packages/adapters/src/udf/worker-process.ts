@@ -9,6 +9,7 @@ import {
   type WorkerError,
 } from "@appdb/contract/worker-protocol";
 import { spawnPython } from "../images/python-environment.ts";
+import { HAS_GROUPS, killGroup } from "../processes/kill-group.ts";
 import { type ColumnFrame, createFrameCodec, type FrameCodec } from "./frames.ts";
 import { createLineSplitter } from "./output-lines.ts";
 import { familyMemoryBytes, ownMemoryBytes } from "./process-memory.ts";
@@ -45,6 +46,11 @@ export interface WorkerEnd {
   readonly reason: string;
 }
 
+/** Fields of the log for a worker that ended: what it could not import, when that is why. */
+export function describeEnd({ reason, import_error }: WorkerEnd): { readonly reason: string; readonly error?: string } {
+  return import_error === undefined ? { reason } : { reason, error: `${import_error.type}: ${import_error.message}` };
+}
+
 /** One child process that speaks the worker protocol. It ends with its own process group. */
 export class WorkerProcess {
   readonly #options: WorkerProcessOptions;
@@ -66,7 +72,7 @@ export class WorkerProcess {
       {
         cwd: runtime.project_root,
         // An own group: Ctrl-C of a terminal is the engine's to handle, and processes that a function started end with it.
-        detached: process.platform !== "win32",
+        detached: HAS_GROUPS,
         windowsHide: true,
       },
     );
@@ -197,19 +203,5 @@ export class WorkerProcess {
       work();
     }, ms);
     this.#timers.add(timer);
-  }
-}
-
-function killGroup(child: ChildProcess): void {
-  if (child.pid === undefined) return;
-  if (process.platform === "win32") {
-    child.kill("SIGKILL");
-    return;
-  }
-  try {
-    process.kill(-child.pid, "SIGKILL");
-  } catch (error) {
-    // ESRCH: the group has no process left, which is what was asked for.
-    if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
   }
 }

@@ -1,4 +1,5 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { PodDriver, PodDriverInput, PodSpec } from "@appdb/adapters/pods/pod-driver";
@@ -11,14 +12,15 @@ const TOKEN = "token-of-this-pod-alone";
 
 /** Stands for the pod program: keeps the token as a pod does, listens on its socket, and runs the application's code as it would. */
 const PROGRAM = `import { spawnSync } from "node:child_process";
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 const told = JSON.parse(readFileSync(0, "utf8"));
 writeFileSync(told.data_folder + "/kept", told.token);
 const server = createServer((socket) => socket.end(told.token));
+statSync(told.database_folder + "/.s.PGSQL.5432");
 server.listen(told.run_folder + "/pod.sock", () => {
   const [program, ...launcher] = JSON.parse(process.env.SERVICE_POD_LAUNCHER);
-  const args = ["-c", 'exec 3<"$0"; exec "$@"', told.log_folder + "/env", program, ...launcher, "/usr/bin/python3", told.code_folder + "/attack.py", told.run_folder, told.data_folder, told.log_folder];
+  const args = ["-c", 'exec 3<"$0"; exec "$@"', told.log_folder + "/env", program, ...launcher, "/usr/bin/python3", told.code_folder + "/attack.py", told.run_folder, told.data_folder, told.log_folder, told.database_folder];
   const env = { PATH: "/usr/bin:/bin", GIVEN: "yes", LD_PRELOAD: "/of-the-code.so" };
   const options = ["--clearenv", ...Object.entries(env).flatMap(([name, value]) => ["--setenv", name, value])];
   writeFileSync(told.log_folder + "/env", options.map((option) => option + "\\0").join(""));
@@ -27,7 +29,7 @@ server.listen(told.run_folder + "/pod.sock", () => {
 });
 setTimeout(() => {}, 60000);`;
 
-const ATTACK = `import ctypes, glob, json, os, resource, socket, sys
+const ATTACK = `import ctypes, glob, json, os, resource, signal, socket, sys
 found = {}
 libc = ctypes.CDLL(None, use_errno=True)
 def attempt(name, work):
@@ -36,10 +38,14 @@ def attempt(name, work):
 def call(number, *args):
     if libc.syscall(number, *args) == -1: raise OSError(ctypes.get_errno(), "")
     return "done"
-run, data, log = sys.argv[1:]
-for name, path in dict(run=run, data=data, log=log, place="/.pod", root="/root", home="/home", shadow="/etc/shadow", sys="/sys").items():
+run, data, log, database = sys.argv[1:]
+# in a group of its own this reaches the code alone
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+os.kill(0, signal.SIGTERM)
+for name, path in dict(run=run, data=data, log=log, database=database, place="/.pod", root="/root", home="/home", shadow="/etc/shadow", sys="/sys").items():
     attempt(name, lambda: os.stat(path))
 attempt("socket", lambda: socket.socket(socket.AF_UNIX).connect(run + "/pod.sock"))
+attempt("postgres", lambda: socket.socket(socket.AF_UNIX).connect(database + "/.s.PGSQL.5432"))
 attempt("write_code", lambda: open(os.path.dirname(__file__) + "/new", "w"))
 attempt("write_root", lambda: open("/new", "w"))
 attempt("write_usr", lambda: open("/usr/new", "w"))
@@ -95,14 +101,15 @@ export interface AttackedDriver {
 export function testCodeAttack({ create, most_children, name }: AttackedDriver): void {
   test(`with the driver ${name} the application's code reads nothing of its own pod's programs, of the machine or of others, and stays within its bounds`, async () => {
     const folder = mkdtempSync(join(tmpdir(), "attack-"));
-    const [program_folder, run_folder, log_folder, data_folder, code_folder] = [
-      "program",
-      "run",
-      "log",
-      "data",
-      "code",
-    ].map((name) => join(folder, name)) as [string, string, string, string, string];
-    for (const path of [program_folder, run_folder, log_folder, data_folder, code_folder]) mkdirSync(path);
+    const placeOf = (name: string) => {
+      mkdirSync(join(folder, name));
+      return join(folder, name);
+    };
+    const [program_folder, code_folder] = [placeOf("program"), placeOf("code")];
+    const [run_folder, log_folder, data_folder] = [placeOf("run"), placeOf("log"), placeOf("data")];
+    // that of a service's database: its pod reads it
+    const database_folder = placeOf("database");
+    const postgres = createServer().listen(join(database_folder, ".s.PGSQL.5432"));
     writeFileSync(join(program_folder, "pod.mjs"), PROGRAM);
     writeFileSync(join(code_folder, "attack.py"), ATTACK);
     const pods = await create({
@@ -115,9 +122,12 @@ export function testCodeAttack({ create, most_children, name }: AttackedDriver):
       id: "db-attack",
       labels: { organization_id: "org-1", database_id: "attack", kind: "database" },
       args: ["pod.js"],
-      input: new Secret(JSON.stringify({ token: TOKEN, run_folder, log_folder, data_folder, code_folder })),
+      input: new Secret(
+        JSON.stringify({ token: TOKEN, run_folder, log_folder, data_folder, code_folder, database_folder }),
+      ),
       folders: [
         { path: data_folder, mode: "write" },
+        { path: database_folder, mode: "read" },
         { path: code_folder, mode: "code" },
       ],
       run_folder,
@@ -141,6 +151,7 @@ export function testCodeAttack({ create, most_children, name }: AttackedDriver):
           log: "FileNotFoundError",
           place: "FileNotFoundError",
         },
+        ...{ database: "FileNotFoundError", postgres: "FileNotFoundError" },
         ...{
           root: "FileNotFoundError",
           home: "FileNotFoundError",
@@ -173,6 +184,7 @@ export function testCodeAttack({ create, most_children, name }: AttackedDriver):
     } finally {
       await pods.stop("db-attack", 100);
       await pods[Symbol.asyncDispose]();
+      postgres.close();
       rmSync(folder, { recursive: true, force: true });
     }
   });

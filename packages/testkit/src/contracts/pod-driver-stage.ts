@@ -36,6 +36,8 @@ export interface Told {
   readonly prints?: string;
   readonly allocates_mb?: number;
   readonly secret?: string;
+  /** Paths that it replaces by links, and where these lead. */
+  readonly links?: readonly (readonly [path: string, target: string])[];
 }
 
 export interface PodProgramReport {

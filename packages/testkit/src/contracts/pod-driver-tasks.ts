@@ -107,7 +107,9 @@ export function testTasks(driver: PodDriverUnderTest): void {
         setInterval(() => fs.appendFileSync("grows", piece), 5)`;
       const task = stage.task({ args: ["-e", script] });
       const exit = await pods.run({ ...task, limits: { ...task.limits, disk_bytes: 20_000_000 } }, signal);
-      expect(exit).toMatchObject({ code: null, exceeded: "disk" });
+      expect(exit.exceeded).toBe("disk");
+      // killed, or refused by the kernel before anybody looked
+      expect(exit.code).not.toBe(0);
       expect(readdirSync(task.cwd)).toEqual(["grows"]);
     });
 

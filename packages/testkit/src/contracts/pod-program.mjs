@@ -1,7 +1,7 @@
 // Stands for the pod program in the suite of pod drivers: reads its input to the end, says so in a file, and does what it was told.
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
-import { appendFileSync, readFileSync, writeFileSync } from "node:fs";
+import { appendFileSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 const text = readFileSync(0, "utf8");
@@ -33,6 +33,10 @@ if (told.daemon) {
   const script = `require("node:child_process").spawn(process.execPath, ["-e", ${JSON.stringify(STAY)}, ${JSON.stringify(told.mark)}],
     { detached: true, stdio: "ignore", env: ${told.daemon === "bare" ? "{}" : "process.env"} }).unref()`;
   spawn(process.execPath, ["-e", script], { stdio: "ignore" });
+}
+for (const [path, target] of told.links ?? []) {
+  rmSync(path, { recursive: true, force: true });
+  symlinkSync(target, path);
 }
 if (told.prints) process.stdout.write(told.prints);
 say("started");

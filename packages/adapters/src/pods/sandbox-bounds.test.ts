@@ -1,0 +1,54 @@
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir, totalmem } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { ControlGroups } from "./control-groups.ts";
+import { boundAllPods, boundPod, podGroups, podsMemory } from "./sandbox-bounds.ts";
+
+const MEGABYTE = 1024 ** 2;
+
+let root: string;
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), "groups-"));
+});
+afterEach(() => rmSync(root, { recursive: true, force: true }));
+
+/** Groups that look like those of a version, each with the files that bound it. */
+function groupsOf(version: 1 | 2, groups: readonly string[]): ControlGroups {
+  const files =
+    version === 2
+      ? ["cpu.max", "cpu.weight", "memory.max", "memory.swap.max", "cgroup.subtree_control"]
+      : ["cpu.cfs_period_us", "cpu.cfs_quota_us", "cpu.shares", "memory.limit_in_bytes", "memory.memsw.limit_in_bytes"];
+  for (const group of ["", "appdb", ...groups.map((one) => join("appdb", one))]) {
+    mkdirSync(join(root, group), { recursive: true });
+    for (const file of [...files, "pids.max"]) writeFileSync(join(root, group, file), "");
+  }
+  const tree = { version, root, own: root };
+  return new ControlGroups({ cpu: tree, memory: tree, pids: tree }, "/appdb");
+}
+
+test.each([
+  [2, "memory.max", "memory.swap.max"],
+  [1, "memory.limit_in_bytes", "memory.memsw.limit_in_bytes"],
+] as const)("bounds all pods together, version %i", (version, memory, swap) => {
+  const names = podGroups("d", "p");
+  const groups = groupsOf(version, [names.database, names.pod, names.engine, names.code]);
+  boundPod(groups, names, { cpu: 1, memory_mb: 512, tasks: 64 }, null);
+  const most = String(podsMemory(totalmem() / MEGABYTE) * MEGABYTE);
+  expect(readFileSync(join(root, "appdb", memory), "utf8")).toBe(most);
+  expect(readFileSync(join(root, "appdb", swap), "utf8")).toBe(version === 2 ? "0" : most);
+});
+
+test("leaves a share of the machine to the server", () => {
+  expect([512, 4_096, 65_536].map(podsMemory)).toEqual([256, 3_584, 61_440]);
+});
+
+test("starts pods while older ones use more than the bound", () => {
+  const refuse = (code: string) => ({
+    boundMemory: () => {
+      throw Object.assign(new Error(code), { code });
+    },
+  });
+  expect(() => boundAllPods(refuse("EBUSY"))).not.toThrow();
+  expect(() => boundAllPods(refuse("EACCES"))).toThrow("EACCES");
+});

@@ -1,0 +1,14 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { readAccess, SUPERUSER } from "@appdb/adapters/postgres/cluster-access";
+import { socketDsn } from "@appdb/adapters/postgres/socket-dsn";
+
+/** How a test or a measurement looks into a cluster of the product that runs now, as its superuser. `folder` is the one below which clusters lie. */
+export function clusterDsn(folder: string, database: string): string {
+  const cluster = join(folder, "18");
+  const [, , , , sockets] = readFileSync(join(cluster, "postmaster.pid"), "utf8").split("\n");
+  const access = readAccess(cluster);
+  if (sockets === undefined || access === undefined)
+    throw new Error(`The PostgreSQL in ${folder} does not say how it is reached.`);
+  return socketDsn({ folder: sockets, database, user: SUPERUSER, password: access.superuser });
+}

@@ -1,0 +1,153 @@
+import { once } from "node:events";
+import { chmodSync, lstatSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { Worker } from "node:worker_threads";
+import { removeFolder } from "@appdb/adapters/files/remove-folder";
+import type { PodDriver, PodSpec } from "@appdb/adapters/pods/pod-driver";
+import { describe, expect, test } from "vitest";
+import { openPodStage, type PodDriverUnderTest, type PodStage } from "./pod-driver-stage.ts";
+
+const GRACE_MS = 5_000;
+const EXCHANGED_TASKS = 8;
+const SECRET = "of another database";
+
+/** Registers what a driver that isolates pods must refuse: links that a pod puts in the place of its folders and files. Needs root.
+ *  `compares_mounts`: the driver compares what was mounted with what was given. An engine of containers resolves paths itself; there the
+ *  parents of each folder, which are the server's, keep it from being exchanged. */
+export function testLinks(
+  driver: PodDriverUnderTest,
+  { compares_mounts }: { readonly compares_mounts: boolean },
+): void {
+  const signal = AbortSignal.timeout(600_000);
+
+  describe.runIf(process.getuid?.() === 0)(`links that pods make, with the driver ${driver.name}`, () => {
+    test("restart, log and removal follow no link in a folder of the pod", async () => {
+      await using stage = openPodStage(driver);
+      const pods = await stage.open();
+      const victim = makeVictim(stage);
+      const plain = stage.spec();
+      const data = join(stage.folder, plain.id, "data");
+      const links = [
+        [join(data, "services"), stage.folder],
+        [join(data, "log"), victim],
+        [join(plain.log_folder, "output.log"), join(victim, "pod.log")],
+        [join(plain.log_folder, "pod.log.1"), join(victim, "pod.log")],
+      ] as const;
+      const spec = stage.spec({ links });
+      await pods.ensure(spec, signal);
+      await stage.ready(spec);
+      expect(lstatSync(join(data, "services")).isSymbolicLink()).toBe(true);
+      await pods.stop(spec.id, GRACE_MS);
+      await pods.ensure(spec, signal);
+      await pods.list({});
+      expect(await linesOf(pods, spec)).not.toContain(SECRET);
+      await pods.stop(spec.id, GRACE_MS);
+      await pods.forget(spec.id);
+      await removeFolder(join(stage.folder, spec.id));
+      expectUntouched(victim);
+    });
+
+    test("a folder below one that the pod owns is not given to it", async () => {
+      await using stage = openPodStage(driver);
+      const pods = await stage.open();
+      const victim = makeVictim(stage);
+      const plain = stage.spec();
+      const data = join(stage.folder, plain.id, "data");
+      const spec = stage.spec({ links: [[join(data, "services"), victim]] });
+      await pods.ensure(spec, signal);
+      await stage.ready(spec);
+      await pods.stop(spec.id, GRACE_MS);
+      // where version 0.8.0 kept scratch files of services
+      for (const scratch of [join(data, "services", "one", "scratch-1"), join(data, "services")]) {
+        const folders = [...spec.folders, { path: scratch, mode: "write" }] as const;
+        await expect(pods.ensure(stage.spec({}, { folders }), signal)).rejects.toMatchObject({ code: "pod_failed" });
+      }
+      expectUntouched(victim);
+    });
+
+    test.runIf(compares_mounts)(
+      "a folder that is exchanged for a link while a task starts is not the task's",
+      async () => {
+        await using stage = openPodStage(driver);
+        const pods = await stage.open();
+        const victim = makeVictim(stage);
+        // another user reads it as soon as it sees it
+        chmodSync(victim, 0o755);
+        chmodSync(join(victim, "pod.log"), 0o644);
+        const said: string[] = [];
+        const task = stage.task({ args: [], onLine: (line) => said.push(line) });
+        const exchanging = exchangeForLink(task.cwd, victim);
+        try {
+          for (let count = 0; count < EXCHANGED_TASKS; count += 1) {
+            const args = ["-c", `cat ${task.cwd}/pod.log; echo changed >${task.cwd}/pod.log`];
+            const one = { ...task, id: `task-${count}`, cwd: "/", program: "/bin/sh", args };
+            // refused, or run with the task's own folder
+            await pods.run(one, signal).catch((error: unknown) => expect(error).toBeInstanceOf(Error));
+          }
+        } finally {
+          await exchanging.end();
+        }
+        expect(said.join("\n")).not.toContain(SECRET);
+        expect(readFileSync(join(victim, "pod.log"), "utf8")).toBe(`${SECRET}\n`);
+        expect([victim, join(victim, "pod.log")].map((path) => statSync(path).uid)).toEqual([0, 0]);
+      },
+    );
+  });
+}
+
+/** A folder of another database. */
+function makeVictim(stage: PodStage): string {
+  const folder = join(stage.folder, "victim");
+  mkdirSync(folder, { mode: 0o700 });
+  writeFileSync(join(folder, "pod.log"), `${SECRET}\n`, { mode: 0o600 });
+  return folder;
+}
+
+function expectUntouched(victim: string): void {
+  expect(readdirSync(victim)).toEqual(["pod.log"]);
+  expect(readFileSync(join(victim, "pod.log"), "utf8")).toBe(`${SECRET}\n`);
+  expect([victim, join(victim, "pod.log")].map((path) => statSync(path)).map(({ mode, uid }) => [uid, mode])).toEqual([
+    [0, 0o40700],
+    [0, 0o100600],
+  ]);
+}
+
+async function linesOf(pods: PodDriver, { log_folder }: PodSpec): Promise<string[]> {
+  const lines: string[] = [];
+  const input = { follow: false, signal: AbortSignal.timeout(20_000) };
+  for await (const { line } of pods.logs(log_folder, input)) lines.push(line);
+  return lines;
+}
+
+/** Puts a link in the place of a folder, and the folder back, until it is told to end. */
+function exchangeForLink(folder: string, target: string) {
+  const code = `const { renameSync, rmSync, symlinkSync } = require("node:fs");
+    const { workerData: { folder, target, ending } } = require("node:worker_threads");
+    // a driver makes the folder when it finds none, which may be between two of these steps
+    function take(put) {
+      for (;;) {
+        rmSync(folder, { recursive: true, force: true });
+        try {
+          return put();
+        } catch (error) {
+          if (!["EEXIST", "ENOTEMPTY"].includes(error.code)) throw error;
+        }
+      }
+    }
+    while (Atomics.load(new Int32Array(ending), 0) === 0) {
+      renameSync(folder, folder + ".away");
+      take(() => symlinkSync(target, folder));
+      Atomics.wait(new Int32Array(ending), 0, 0, 1);
+      take(() => renameSync(folder + ".away", folder));
+      Atomics.wait(new Int32Array(ending), 0, 0, 1);
+    }`;
+  const ending = new SharedArrayBuffer(4);
+  const worker = new Worker(code, { eval: true, workerData: { folder, target, ending } });
+  const ended = once(worker, "exit");
+  return {
+    async end() {
+      Atomics.store(new Int32Array(ending), 0, 1);
+      await ended;
+    },
+  };
+}
