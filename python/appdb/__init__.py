@@ -62,3 +62,7 @@ def __getattr__(name):
     if name in _LATER:
         raise later(f"appdb.{name}")
     raise UnknownAttribute(f"appdb has no '{name}'.", did_you_mean(name, _HOMES, f"It has {', '.join(_HOMES)}."))
+
+
+def __dir__():
+    return sorted([*__all__, "functions", "serving"])

@@ -158,8 +158,9 @@ def Column(
     custom_metadata: Any = None,
     comment: str | None = None,
     renamed_from: str | None = None,
+    default: Any = None,
 ) -> Any:
-    """A column with options: `id = Column(value=uuid7(), primary_key=True)`."""
+    """A column with options: `id = Column(value=uuid7(), primary_key=True)`, `state = Column(type=String, default="new")`."""
 
 class BtreeIndex:
     """An index that makes look-ups, ranges and orders by its columns fast."""

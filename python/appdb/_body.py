@@ -110,7 +110,8 @@ class Body(dict):
         options = value if isinstance(value, Column) else None
         if options is not None and options.type is not None:
             kind, nullable = column_type(self._resolve(name, options.type), name)
-            self._declare(name, ColumnRef(self.table, folded, kind, nullable), None, options, source)
+            default = None if options.default is None else _default_of(options.default, kind, name)
+            self._declare(name, ColumnRef(self.table, folded, kind, nullable), None, options, source, default)
             return
         expr = self._computed(name, options.value if options else value)
         self._declare(name, ColumnRef(self.table, folded, expr._kind, expr._nullable, True), expr, options, source)
@@ -135,7 +136,7 @@ class Body(dict):
                 )
         return expr
 
-    def _declare(self, name, ref, value, options, source):
+    def _declare(self, name, ref, value, options, source, default=None):
         if options is not None and options.primary_key:
             if ref._nullable:
                 raise AppFileError(
@@ -147,7 +148,7 @@ class Body(dict):
                     f"Column '{name}' is {DISPLAY[ref._kind]}, which cannot be a primary key.",
                     "Use a String, Int or UUID.",
                 )
-        self.columns[ref._name] = Declared(ref._name, ref, value, options, source)
+        self.columns[ref._name] = Declared(ref._name, ref, value, options, source, default)
         dict.__setitem__(self, name, ref)
 
     def _refuse_second(self, name, source):
@@ -156,7 +157,7 @@ class Body(dict):
             if before.source == source:
                 raise AppFileError(
                     f"Column '{name}' has a type behind a colon and a value.",
-                    f"Write {name} = db.Column(type=...), or {name} = <expression> for a computed column.",
+                    f"Write {name} = db.Column(type=..., default=...), or {name} = <expression> for a computed column.",
                 )
             raise AppFileError(
                 f"Column '{name}' is declared twice; the first time on line {before.source[1]}.",
@@ -182,6 +183,12 @@ def open_body(table, class_name, depth):
     body = Body(table, class_name, sys._getframe(depth + 1))
     Phase.bodies += 1
     return body
+
+
+def _default_of(value, kind, name):
+    from appdb._defaults import default_of
+
+    return default_of(value, kind, name)
 
 
 def _aggregates(node):

@@ -8,6 +8,7 @@ from appdb._called import called_functions, function_documents, module_documents
 from appdb._errors import AppFileError
 from appdb._imports import load
 from appdb._names import service_name
+from appdb._null_tests import refuse_identity_tests
 from appdb._shadowing import shadowed_modules
 from appdb._sources import Places, below
 from appdb._types import manifest_type
@@ -34,6 +35,7 @@ def manifest(root, app):
     bases, routers, queries = _visible(module, root)
     tables = _tables(bases)
     queries = _queries(tables, queries)
+    refuse_identity_tests(tables, queries)
     functions = called_functions(_callers(tables, queries))
     application = _application(module)
     alone = [(variable, router) for variable, router in routers if not router._is_included]
@@ -235,12 +237,14 @@ def _table(table, places):
 
 def _column(column, places):
     value = column.value
+    default = column.default
     return {
         "name": column.name,
         "type": manifest_type(column.ref._kind),
         "nullable": column.ref._nullable,
         "primary_key": column.primary_key,
         "computed": None if value is None else {"text": value._text, "expr": value._node},
+        **({} if default is None else {"default": {"text": default._text, "expr": default._node}}),
         "comment": column.comment,
         "custom_metadata": column.custom_metadata,
         "renamed_from": column.renamed_from,

@@ -1,8 +1,18 @@
 """Constants in an application file: which Python values a column can hold as they are."""
 
+from appdb._declaring import Phase
 from appdb._errors import AppFileError
 from appdb._types import _Type, display
 from appdb.values import INT_MAX, INT_MIN, encoder, short_int
+
+
+# Functions of Python that give another value each time, and what to call instead.
+FOR_EACH_ROW = {
+    **dict.fromkeys(("datetime.now", "datetime.utcnow", "datetime.today"), "now()"),
+    "uuid4": "uuid4()",
+    "uuid1": "uuid7()",
+    "uuid7": "uuid7()",
+}
 
 
 def plain(value):
@@ -23,6 +33,7 @@ def plain(value):
 def literal_value(value):
     """Returns (kind, value as it stands in the manifest) of a Python constant."""
     kind = type(value)
+    _doubt(kind, value)
     if kind is str:
         if "\0" in value or not _encodable(value):
             raise AppFileError("A text constant holds a NUL or half a character.", "Take it out of the text.")
@@ -56,6 +67,7 @@ def wire_value(kind, value):
     """A constant of a kind as it stands in the manifest. Raises what the encoder raises where it does not fit."""
     from appdb._types import manifest_type
 
+    _doubt(type(value), value)
     stored = encoder(manifest_type(kind))(value)
     if kind == "int":
         return str(stored)
@@ -68,6 +80,12 @@ def wire_value(kind, value):
 
         return b2a_base64(stored, newline=False).decode()
     return stored
+
+
+def _doubt(kind, value):
+    """Notes a constant that code may have made, and not a person."""
+    if kind.__module__ in ("datetime", "uuid") or (kind in (str, int, float) and len(str(value)) > 5) or kind in (dict, list):
+        Phase.has_doubtful = True
 
 
 def _array(value):
@@ -103,6 +121,12 @@ def _no_value(value):
         )
     if callable(value):
         name = getattr(value, "__name__", None) or getattr(value, "name", type(value).__name__)
+        made = FOR_EACH_ROW.get(getattr(value, "__qualname__", None))
+        if made is not None:
+            return AppFileError(
+                f"The function {value.__qualname__} stands where a value is wanted.",
+                f"Use {made} of appdb.functions, which makes a value for each new row.",
+            )
         return AppFileError(
             f"The function {name} stands where a value is wanted.",
             f"Call it: {name}(...), or give it its name above the class.",

@@ -21,10 +21,11 @@ class Column:
         custom_metadata=None,
         comment=None,
         renamed_from=None,
+        default=None,
         **unknown,
     ):
         if unknown:
-            known = "type value primary_key stored custom_metadata comment renamed_from".split()
+            known = "type value default primary_key stored custom_metadata comment renamed_from".split()
             name = next(iter(unknown))
             raise AppFileError(
                 f"Column has no option '{name}'.", did_you_mean(name, known, f"Its options are {', '.join(known)}.")
@@ -33,6 +34,11 @@ class Column:
             raise AppFileError(
                 "A Column has either type= or value=.",
                 "Write for example Column(type=db.String, primary_key=True); the type stands inside.",
+            )
+        if default is not None and type is None:
+            raise AppFileError(
+                "A computed column has no default: every row has the value of its expression.",
+                "Write Column(type=..., default=...), or leave default= out.",
             )
         if stored is False:
             raise AppFileError("Column(stored=False) is not supported yet.", "Leave stored= out: the value is stored.")
@@ -50,6 +56,7 @@ class Column:
         check_metadata(custom_metadata)
         self.type = type
         self.value = value
+        self.default = default
         self.primary_key = bool(primary_key)
         self.custom_metadata = custom_metadata
         self.comment = comment
@@ -59,12 +66,15 @@ class Column:
 class Declared:
     """A column as it was declared."""
 
-    __slots__ = ("name", "ref", "value", "primary_key", "comment", "custom_metadata", "renamed_from", "source")
+    __slots__ = (
+        "name", "ref", "value", "default", "primary_key", "comment", "custom_metadata", "renamed_from", "source"
+    )
 
-    def __init__(self, name, ref, value, options, source):
+    def __init__(self, name, ref, value, options, source, default=None):
         self.name = name
         self.ref = ref
         self.value = value  # the Expr of a computed column, else None
+        self.default = default  # the Expr of what a stored column is given, else None
         self.primary_key = options.primary_key if options else False
         self.comment = options.comment if options else None
         self.custom_metadata = options.custom_metadata if options else None

@@ -2,7 +2,11 @@
 
 
 class Phase:
-    """`bodies` counts the class bodies that are being executed; `running` is set by the worker."""
+    """`bodies` counts the class bodies that are being executed; `running` is set by the worker.
+
+    `has_doubtful`: some constant may be another one when the file is read again (_changing.py).
+    """
 
     bodies = 0
     running = False
+    has_doubtful = False

@@ -194,6 +194,12 @@ class Expr:
             f"Write appdb.functions.string.format('... {{}} ...', {self._text}) to make text for every row.",
         )
 
+    def __str__(self):
+        raise AppFileError(
+            f"str() and '%s' cannot hold the column {self._text}: the text is made once, when the file is read.",
+            f"Write {inner(self, ATOM)}.astype(db.String), or appdb.functions.string.format('... {{}} ...', {self._text}).",
+        )
+
     def __bool__(self):
         raise AppFileError(
             f"{self._text} has no truth value while the file is read; a row gives it one.",

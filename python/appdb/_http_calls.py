@@ -95,7 +95,8 @@ class Call:
         """Tells the engine why there is no answer, or no more of it."""
         try:
             failure, is_logged = failure_of(error, self.name, self._worker.root)
-            if is_logged and not self.has_ended:
+            # A framework answers 500 itself before it raises what the application raised.
+            if is_logged and (self.route is None or not self.has_ended):
                 traceback.print_exception(error)  # into the service's log
             self._worker.end(self, {"t": "http_failed", "call": self.id, "failure": failure})
         except BaseException:

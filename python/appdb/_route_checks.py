@@ -191,6 +191,11 @@ def _name_of(what, table, column):
     return column.lower()
 
 
+def may_be_left_out(column):
+    """Whether a request may store a row without a value for a stored column."""
+    return column.ref._nullable or column.default is not None
+
+
 def read_by(table, names):
     """The stored columns that the named ones are computed from, in declared order."""
     wanted = set(names)

@@ -35,9 +35,15 @@ def main(arguments):
 
 def _document(root, app):
     from appdb import _collect
+    from appdb._declaring import Phase
 
     try:
-        return _collect.manifest(root, app), 0
+        document = _collect.manifest(root, app)
+        if Phase.has_doubtful:
+            from appdb._changing import refuse_changing
+
+            refuse_changing(document, root, lambda: _collect.manifest(root, app))
+        return document, 0
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # the application's own SystemExit among them

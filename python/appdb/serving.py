@@ -14,6 +14,7 @@ from appdb._route_checks import (
     check_query,
     checked_options,
     checked_prefix,
+    may_be_left_out,
     names_of,
     outputs_of,
     query_inputs,
@@ -182,7 +183,7 @@ class Router:
                     f"Column '{name}' is computed and cannot be an input of {path}.", f"Take '{name}' out of inputs."
                 )
         needed = stored if kind == "insert" else [*read_by(table, names_out)]
-        missing = [n for n in needed if n not in names_in and not table.columns[n].ref._nullable]
+        missing = [n for n in needed if n not in names_in and not may_be_left_out(table.columns[n])]
         if missing:
             why = "every row has" if kind == "insert" else "the outputs are computed from"
             raise AppFileError(

@@ -267,3 +267,24 @@ def test_a_function_sees_json_in_the_order_that_the_caller_sent(compute):
             k = keys(doc)
         """
     assert compute(source, ['{"b":1,"a":2}'])[0] == [{"k": '["b","a"]'}]
+
+
+def test_is_none_is_left_alone_where_no_column_stands(project):
+    document = project.manifest(
+        """
+        LIMIT = None
+        @db.udf
+        def size(opt: str | None) -> int:
+            return 0 if opt is None else len(opt)
+        class A(Base, name="a"):
+            opt: db.String | None
+            most = db.Column(value=1 if LIMIT is None else 2)
+            n = size(opt)
+        @db.query
+        def q(k: int | None):
+            if LIMIT is None:
+                return A.where(A.n == k)
+            return A.where(A.n > 1)
+        """
+    )
+    assert [column["name"] for column in document["tables"][0]["columns"]] == ["opt", "most", "n"]

@@ -146,6 +146,16 @@ CASES = {
     "and in place of &": (MODEL + "    x = (n > 1) and (n < 3)\n", "x = (n > 1) and", ["& | ~"]),
     "an if over a column": (MODEL + "    if n > 1:\n        y = 1\n", "if n > 1", ["truth value"]),
     "an f-string over a column": (MODEL + "    x = f'{s}!'\n", "x = f'{s}!'", ["f-string", "format"]),
+    "str() of a column": (MODEL + "    x = str(n)\n", "x = str(n)", ["str()", "n.astype(db.String)"]),
+    "%-formatting of a column": (MODEL + "    x = 'no. %s' % n\n", "x = 'no.", ["'%s'", "format"]),
+    "is None beside a column": (MODEL + "    x = opt is None\n", "x = opt is None", ["'opt is None'", "constant False", "opt == None"]),
+    "is not None inside an argument": (
+        MODEL + "    x = fn.upper(s) == 'A'\n    y = (opt is not None) | (n > 1)\n", "y = (opt is not", ["constant True", "opt != None"]
+    ),
+    "is None in a query": (
+        MODEL + "@db.query\ndef q(k: int):\n    return A.where((A.n > k) & (A.opt is None)).select(A.n)\n",
+        "return A.where", ["'A.opt is None'", "A.opt == None"]
+    ),
     "len() of a column": (MODEL + "    x = len(s)\n", "x = len(s)", [".len()"]),
     "in over a column": (MODEL + "    x = 'a' in s\n", "x = 'a' in s", [".contains"]),
     "a loop over a column": (MODEL + "    x = list(s)\n", "x = list(s)", ["looped"]),

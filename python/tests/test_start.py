@@ -80,3 +80,9 @@ def test_the_document_is_plain_ascii_and_has_no_nan():
         except ValueError:
             continue
         raise AssertionError("JSON has no such number")
+
+
+def test_the_public_names_are_listed_for_completion():
+    import appdb
+
+    assert {"Column", "String", "model_base", "query", "functions", "serving"} <= set(dir(appdb))

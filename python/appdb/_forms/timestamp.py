@@ -3,6 +3,10 @@
 from datetime import datetime, timezone
 
 
+def _now():
+    return datetime.now(timezone.utc)
+
+
 def _part(name):
     read = getattr(datetime, name).__get__
     return lambda value: read(value)
@@ -42,6 +46,7 @@ def _zoned(value):
 
 
 FORMS = {
+    "now": _now,
     "year": _part("year"),
     "month": _part("month"),
     "day": _part("day"),

@@ -1,6 +1,6 @@
 """The library's functions: `from appdb.functions import upper`, or `import appdb.functions as fn` and `fn.json.len`.
 
-Each namespace is a module. Functions of text and those that make UUIDs may also be named without theirs, except where a
+Each namespace is a module. Functions of text, those that make UUIDs and `now` may also be named without theirs, except where a
 function of the top level has the same name (`count`).
 """
 
@@ -9,6 +9,7 @@ _TOP = {
     **dict.fromkeys(("sum", "count", "min", "max", "mean", "make_list"), "_aggregates"),
     **dict.fromkeys(("map", "filter", "sort"), "lists"),
     "cast": "_convert",
+    "now": "timestamp",
 }
 _LATER = frozenset(
     "image video audio document net vision globals openai anthropic gemini huggingface whisper document_splitter"

@@ -66,4 +66,5 @@ from .string import (
     wrap as wrap,
     zfill as zfill,
 )
+from .timestamp import now as now
 from .uuid import hex as hex, to_string as to_string, uuid4 as uuid4, uuid7 as uuid7

@@ -26,7 +26,7 @@ class Builtin:
             return form(self.id)(*args, **kwargs)
         positional, named, skips = (self.bind or bind)(self.name, self.parameters, args, kwargs)
         # Several namespaces have a `len` and an `abs`: printed, each is told apart.
-        shown = self.name if self.id.startswith(("string.", "uuid.")) else self.id
+        shown = self.name if self.id.startswith(("string.", "uuid.")) or self.id == "timestamp.now" else self.id
         text = printed(shown, positional, named)
         return call(self.id, positional, self.kind, self.nullable or skips, text, kwargs=named)
 

@@ -40,5 +40,8 @@ toordinal = _timestamp.method("toordinal", "int")
 isocalendar = _timestamp.method("isocalendar", "json")
 posix_timestamp = _timestamp.method("posix_timestamp", "float")
 
+METHODS = dict(_timestamp.functions)
+
+now = _timestamp.function("now", "timestamp")
+
 FUNCTIONS = _timestamp.functions
-METHODS = FUNCTIONS

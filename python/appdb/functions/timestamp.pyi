@@ -11,6 +11,9 @@ Text = Expr | str | None
 FUNCTIONS: dict[str, Any]
 METHODS: dict[str, Any]
 
+def now() -> Timestamp:
+    """The time: of a new row, when it is stored, which it keeps; in a query, when it is asked."""
+
 def year(self: Moment, /) -> Int: ...
 def month(self: Moment, /) -> Int: ...
 def day(self: Moment, /) -> Int: ...

@@ -31,3 +31,22 @@ test("who asks while PostgreSQL is away is told when to come again; who may not 
   const unknown = answerError(appError("commit_unknown", { detail: "It broke." }), "r-5", log);
   expect([unknown.status, unknown.headers["retry-after"]]).toEqual([503, undefined]);
 });
+
+test("a refusal for a moment is logged with its cause in a line, other failures with a stack", () => {
+  const log = createSilentLog();
+  const cause = new Error("connect ENOENT /run/.s.PGSQL.5432");
+  answerError(appError("database_unavailable", { detail: "It is starting.", cause }), "r-6", log);
+  answerError(appError("commit_unknown", { detail: "It broke.", cause }), "r-7", log);
+  expect(log.lines.map(({ fields }) => fields)).toEqual([
+    expect.objectContaining({ cause: cause.message }),
+    expect.objectContaining({ err: cause }),
+  ]);
+  expect(log.lines[0]?.fields).not.toHaveProperty("err");
+});
+
+test("an exception of the application's code is logged as an error, and stays 400", () => {
+  const log = createSilentLog();
+  const failed = appError("function_failed", { detail: "RuntimeError: no quota" });
+  expect(answerError(failed, "r-6", log).status).toBe(400);
+  expect(log.lines).toEqual([expect.objectContaining({ level: "error", message: "request failed" })]);
+});

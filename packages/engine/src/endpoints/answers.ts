@@ -1,4 +1,4 @@
-import { AppError, toProblem } from "@appdb/contract/errors";
+import { AppError, type ErrorCode, toProblem } from "@appdb/contract/errors";
 import type { Logger } from "../ports.ts";
 
 /** What a route answers; how it travels is not the engine's business. */
@@ -37,6 +37,26 @@ const AGAIN: ReadonlySet<string> = new Set([
 ]);
 const AGAIN_HEADERS = { ...PROBLEM_HEADERS, "retry-after": "1" } as const;
 
+/** In one line: where such an error comes from is known, and there may be thousands of them. */
+function causeOf({ cause }: AppError): { readonly cause?: string } {
+  return cause instanceof Error ? { cause: cause.message } : {};
+}
+
+/** Errors of the application's own code: the request is not to blame, and a person must look. */
+const OF_CODE: ReadonlySet<ErrorCode> = new Set([
+  "function_failed",
+  "function_missing",
+  "function_timeout",
+  "worker_died",
+  "worker_out_of_memory",
+]);
+
+/** Logs a request that was answered with 4xx: as an error where the application's code failed. */
+export function logRefusal(log: Logger, code: ErrorCode, fields: Readonly<Record<string, unknown>>): void {
+  if (OF_CODE.has(code)) log.error(fields, "request failed");
+  else log.info(fields, "request refused");
+}
+
 /**
  * Turns whatever a request threw into its answer, and logs it once: ours with all there is, the caller's as info.
  * `signal` is that of a request whose client may have gone away, which is nobody's fault and read by nobody.
@@ -49,8 +69,9 @@ export function answerError(error: unknown, id: string, log: Logger, signal?: Ab
   const problem = toProblem(error, id);
   const fields = { req: id, code: problem.code, status: problem.status, detail: problem.detail };
   if (!(error instanceof AppError)) log.error({ ...fields, err: error }, "request failed");
+  else if (AGAIN.has(error.code)) log.warn({ ...fields, ...causeOf(error) }, "request failed");
   else if (error.status >= 500) log.warn({ ...fields, err: error.cause }, "request failed");
-  else log.info(fields, "request refused");
+  else logRefusal(log, error.code, fields);
   const headers = AGAIN.has(problem.code) ? AGAIN_HEADERS : PROBLEM_HEADERS;
   return { status: problem.status, headers, body: JSON.stringify(problem) };
 }

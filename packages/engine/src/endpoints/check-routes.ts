@@ -136,7 +136,7 @@ function checkColumns(table: ManifestTable, route: ManifestRowRoute, refuse: Ref
   checkAnswerer(route, refuse);
   const needed = route.kind === "insert" ? new Set(columns.keys()) : readBy(table, route.outputs);
   for (const column of table.columns) {
-    if (column.computed !== null || column.nullable || !needed.has(column.name)) continue;
+    if (column.computed !== null || column.nullable || column.default != null || !needed.has(column.name)) continue;
     if (!route.inputs.includes(column.name)) refuse(`Column ${column.name} is required, but no input of the route.`);
   }
 }

@@ -54,8 +54,8 @@ function hindranceOf(operation: Operation): string | undefined {
     case "replace_index":
       return undefined;
     case "drop_column": {
-      const { computed, name, nullable } = operation.column;
-      return computed === null && !nullable ? mustBeGiven(operation.table.name, name) : undefined;
+      const { computed, name, nullable, default: given } = operation.column;
+      return computed === null && !nullable && given == null ? mustBeGiven(operation.table.name, name) : undefined;
     }
     case "alter_table":
       return operation.changes.includes("primary_key") ? `${operation.table.name} has another key` : undefined;

@@ -23,7 +23,14 @@ export function declaredTable(
     // An index of vectors may be another one by now; who writes rows leaves that to a job.
     if (stored === undefined && column.is_hidden === true) return [];
     if (stored === undefined) throw new TypeError(`The catalog has no column ${name}.${column.name}.`);
-    return [{ ...stored, nullable: column.nullable, computed: computedWithQueries(manifest, column) }];
+    return [
+      {
+        ...stored,
+        nullable: column.nullable,
+        computed: computedWithQueries(manifest, column),
+        default: column.default,
+      },
+    ];
   });
   return { ...table, columns };
 }

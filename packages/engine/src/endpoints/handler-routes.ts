@@ -2,7 +2,7 @@ import { appError, ERRORS, type ErrorCode, isErrorCode, toProblem } from "@appdb
 import type { ManifestHandlerRoute, ManifestService } from "@appdb/contract/manifest";
 import type { HttpFailure, HttpHeaders } from "@appdb/contract/worker-protocol";
 import { type HandlerAnswer, HandlerFailed, type HandlerRequest, type HandlerRunner, type Logger } from "../ports.ts";
-import { answerError, PROBLEM_HEADERS, type RouteAnswer } from "./answers.ts";
+import { answerError, logRefusal, PROBLEM_HEADERS, type RouteAnswer } from "./answers.ts";
 import type { CompiledRoute, RouteRequest } from "./route.ts";
 
 /** What answering by Python needs of a `RouteContext`. */
@@ -109,7 +109,7 @@ export function answerFailure(failure: HttpFailure, id: string, log: Logger): Ro
     errors: failure.errors ?? undefined,
   });
   const problem = { ...toProblem(error, id), ...(status === null ? {} : { status }) };
-  log.info({ req: id, code: problem.code, status: problem.status, detail: problem.detail }, "request refused");
+  logRefusal(log, known, { req: id, code: problem.code, status: problem.status, detail: problem.detail });
   return {
     status: problem.status,
     headers: PROBLEM_HEADERS,

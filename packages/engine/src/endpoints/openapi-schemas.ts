@@ -52,14 +52,36 @@ export function objectSchema(
   const chosen = names.flatMap((name) => columns.get(name) ?? []);
   return {
     type: "object",
-    properties: Object.fromEntries(chosen.map((column) => [column.name, columnJsonSchema(mayFail(column, side))])),
-    required: chosen.filter((column) => side !== "input" || !column.nullable).map((column) => column.name),
+    properties: Object.fromEntries(chosen.map((column) => [column.name, withDefault(column, side)])),
+    required: chosen
+      .filter((column) => side !== "input" || !(column.nullable || column.default != null))
+      .map((column) => column.name),
     additionalProperties: false,
   };
 }
 
-/** `key` and `match`: every member is required; a computed column that is matched may be null. */
-export type Side = "input" | "key" | "match" | "output" | "failing output";
+/** `input` is a new row, whose defaults are told, `change` what an update brings. `key` and `match`: every member is required;
+ *  a computed column that is matched may be null. */
+export type Side = "input" | "change" | "key" | "match" | "output" | "failing output";
+
+function withDefault(column: ManifestColumn, side: Side): Json {
+  const schema = columnJsonSchema(mayFail(column, side));
+  const expr = side === "input" ? column.default?.expr : undefined;
+  return expr?.node === "literal" ? { ...schema, default: literalJson(expr) } : schema;
+}
+
+/** A constant as the manifest writes it, in JSON. */
+export function literalJson({
+  type: { kind },
+  value,
+}: {
+  readonly type: ColumnType;
+  readonly value: string | number | boolean | null;
+}): Json {
+  if (value === null) return null;
+  if (kind === "int") return Number(value);
+  return kind === "json" || kind === "array" ? (JSON.parse(String(value)) as Json) : value;
+}
 
 /** A cell that failed is null whatever its column's type says. */
 function mayFail(column: ManifestColumn, side: Side): ManifestColumn {
@@ -68,7 +90,7 @@ function mayFail(column: ManifestColumn, side: Side): ManifestColumn {
     : column;
 }
 
-function columnJsonSchema(column: ManifestColumn): Json {
+function columnJsonSchema(column: ManifestColumn): { readonly [key: string]: Json } {
   if (column.type.schema !== undefined) return jsonSchema(column, column.type.schema as { [key: string]: Json });
   return {
     ...valueSchema(column.type, column.nullable),
@@ -77,7 +99,10 @@ function columnJsonSchema(column: ManifestColumn): Json {
 }
 
 /** A schema of the application's own stands as it is; its references, if it has any, are to itself. */
-function jsonSchema(column: ManifestColumn, schema: { readonly [key: string]: Json }): Json {
+function jsonSchema(
+  column: ManifestColumn,
+  schema: { readonly [key: string]: Json },
+): { readonly [key: string]: Json } {
   const own =
     "$id" in schema || !JSON.stringify(schema).includes('"$ref"')
       ? schema

@@ -26,7 +26,7 @@ import {
   PAGE_PARAMETERS_DESCRIBED,
 } from "./openapi-pages.ts";
 import { rowsSchema } from "./openapi-rows.ts";
-import { type Json, type OpenApiDocument, objectSchema, valueSchema } from "./openapi-schemas.ts";
+import { type Json, literalJson, type OpenApiDocument, objectSchema, valueSchema } from "./openapi-schemas.ts";
 
 /** Describes a service as OpenAPI 3.1, from the columns that its validators are compiled from. */
 export function describeService(manifest: Manifest, service: ManifestService): OpenApiDocument {
@@ -116,7 +116,7 @@ function answerOf(columns: ReadonlyMap<string, ManifestColumn>, route: ManifestR
 /** The key, and whatever is to change. */
 function changeSchema(columns: ReadonlyMap<string, ManifestColumn>, route: ManifestUpdateRoute): Json {
   const key = objectSchema(columns, route.key, "key");
-  const inputs = objectSchema(columns, route.inputs, "input");
+  const inputs = objectSchema(columns, route.inputs, "change");
   return { ...key, properties: { ...key.properties, ...inputs.properties } };
 }
 
@@ -199,11 +199,8 @@ function describeParameters(route: ManifestQueryRoute, query: ManifestQuery): { 
 
 function parameterSchema(parameter: ManifestParameter): Json {
   const schema = valueSchema(parameter.type, parameter.nullable);
-  const { default: value } = parameter;
-  if (value === undefined || value === null) return value === null ? { ...schema, default: null } : schema;
-  const { kind } = parameter.type;
-  const isJson = kind === "json" || kind === "array";
-  return { ...schema, default: kind === "int" ? Number(value) : isJson ? JSON.parse(String(value)) : value };
+  const { type, default: value } = parameter;
+  return value === undefined ? schema : { ...schema, default: literalJson({ type, value }) };
 }
 
 /** A row that is updated may have cells that failed before, in columns that the update does not compute. */

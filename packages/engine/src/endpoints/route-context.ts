@@ -21,9 +21,10 @@ import { AnsweredRows } from "../rows/answered-rows.ts";
 import { BulkWriter } from "../rows/bulk-writer.ts";
 import type { JsonChecks } from "../rows/json-checks.ts";
 import { MovingTarget } from "../rows/moving-target.ts";
+import { timestampOf } from "../rows/parse-time.ts";
 import { RowComputer } from "../rows/row-computer.ts";
 import { RowDeleter } from "../rows/row-deleter.ts";
-import { layOutRow, type RowLayout } from "../rows/row-layout.ts";
+import { type Generators, layOutRow, type RowLayout } from "../rows/row-layout.ts";
 import { RowUpdater } from "../rows/row-updater.ts";
 import { TableWriter, type TableWriterDeps } from "../rows/table-writer.ts";
 import { createUuid7 } from "../rows/uuid7.ts";
@@ -80,6 +81,7 @@ export class RouteContext {
   readonly openSpool: () => Spool;
   /** To be checked before anything is served. */
   readonly exports: SqlExport[] = [];
+  readonly generators: Generators;
   readonly #rowDeps: TableWriterDeps;
   readonly #catalog: Catalog;
   readonly #layouts = new Map<string, { layout: RowLayout; target: MovingTarget }>();
@@ -98,12 +100,16 @@ export class RouteContext {
     const { idempotency_keep_s: keep_s } = input.limits ?? DEFAULT_LIMITS;
     const requests = new RequestStore({ sql: deps.sql, clock: deps.clock, keep_s });
     this.once = new AnswerOnce(requests);
+    this.generators = {
+      uuid7: createUuid7(() => deps.clock.now()),
+      uuid4: randomUUID,
+      now: () => timestampOf(deps.clock.now()),
+    };
     this.#rowDeps = {
       requests,
       sql: deps.sql,
       udf: checkedRunner(deps.udf, checks),
-      uuid7: createUuid7(() => deps.clock.now()),
-      uuid4: randomUUID,
+      ...this.generators,
       limits: this.limits,
     };
     this.live = new LiveQueries({ sql: deps.sql, log: deps.log, limits: this.limits });

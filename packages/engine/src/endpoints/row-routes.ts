@@ -21,7 +21,7 @@ export function compileRowRoute(
   route: ManifestRowRoute,
 ): CompiledRoute {
   const { layout } = context.layout(route.table);
-  const read = compileRowReader(layout, route.inputs, context.checks);
+  const read = compileRowReader(layout, route.inputs, context.checks, context.generators);
   const render = compileAnswer(layout, route);
   const runner = runnerOf(context, route);
   const { log } = context.deps;

@@ -21,8 +21,10 @@ export function haveHandlers(services: readonly ManifestService[]): boolean {
 
 function routesOf(table: ManifestTable): ManifestRoute[] {
   const { name, primary_key: key, source } = table;
-  const columns = table.columns.map((column) => column.name);
-  const stored = table.columns.filter(({ computed }) => computed === null).map((column) => column.name);
+  // the vectors of an index are nobody's to read
+  const shown = table.columns.filter((column) => column.is_hidden !== true);
+  const columns = shown.map((column) => column.name);
+  const stored = shown.filter(({ computed }) => computed === null).map((column) => column.name);
   const inputs = stored.filter((column) => !key.includes(column));
   const route = { method: "post", path: `/${name}`, table: name, source } as const;
   const answer = { outputs: columns, on_error: "abort", handler: null } as const;

@@ -20,6 +20,8 @@ export const FORMS: Forms = {
   "op.mul": { ...OPERATOR_FORMS["op.mul"], ...STRING_FORMS["op.mul"] },
   "uuid.uuid4": { "": () => "gen_random_uuid()" },
   "uuid.uuid7": { "": () => "uuidv7()" },
+  // The start of the statement, the same for all of its rows.
+  "timestamp.now": { "": () => "statement_timestamp()" },
   "uuid.to_string": { uuid: ({ args: [id] }) => `${id?.sql}::text` },
   "uuid.hex": { uuid: ({ args: [id] }) => `replace(${id?.sql}::text, '-', '')` },
 };

@@ -2,12 +2,12 @@ import { appError } from "@appdb/contract/errors";
 import type { ManifestParameter } from "@appdb/contract/manifest";
 import { nearestName } from "@appdb/contract/nearest";
 import { type ColumnType, displayType, type EngineValue } from "@appdb/contract/types";
+import { literalValue } from "../rows/literal-value.ts";
 import { Misfit } from "../rows/misfit.ts";
 import { parseBody } from "../rows/parse-body.ts";
 import { parseInt64Text } from "../rows/parse-numbers.ts";
 import { ToldErrors } from "../rows/told-errors.ts";
 import { parseValue, type RawText } from "../rows/value-parse.ts";
-import { parseInt64 } from "../rows/value-sql.ts";
 import type { QueryArguments } from "./python-rows.ts";
 
 /** Reads values of parameters from what a request carries: a JSON body, or the part of the URL behind `?`. */
@@ -28,7 +28,8 @@ export function compileParameters(
   const taken = new Map(parameters.filter(({ name }) => inputs.includes(name)).map((known) => [known.name, known]));
   const defaults = new Map<string, EngineValue>();
   for (const parameter of parameters) {
-    if ("default" in parameter && parameter.default !== undefined) defaults.set(parameter.name, defaultOf(parameter));
+    const { name, type, default: value } = parameter;
+    if (value !== undefined) defaults.set(name, literalValue({ type, value }));
   }
   const read = (given: Iterable<readonly [string, Given]>): QueryArguments => {
     const args = new Map(defaults);
@@ -125,14 +126,6 @@ function parseText(type: ColumnType, text: string): EngineValue | Misfit {
       return parsed instanceof Misfit && type.kind !== "string" ? wrong() : parsed;
     }
   }
-}
-
-/** A default as the manifest writes it: as a literal of an expression. */
-function defaultOf({ type, default: value }: ManifestParameter): EngineValue {
-  if (value === null || value === undefined) return null;
-  if (type.kind === "int") return parseInt64(String(value));
-  if (type.kind === "binary") return Buffer.from(String(value), "base64");
-  return value;
 }
 
 function refused(errors: ToldErrors, taken: Iterable<ManifestParameter>): Error {

@@ -6,7 +6,7 @@ import type { RequestToKeep } from "../once/request-store.ts";
 import type { CatalogFunction } from "../schema/catalog.ts";
 import { measured, type Timing } from "../timing.ts";
 import { FailingRows } from "./failing-rows.ts";
-import { makeIds, neededComputed, type Row, type RowLayout } from "./row-layout.ts";
+import { makeGenerated, neededComputed, type Row, type RowLayout } from "./row-layout.ts";
 import type { TableWriter, TableWriterDeps } from "./table-writer.ts";
 
 export interface AnsweredRowsInput {
@@ -51,7 +51,7 @@ export class AnsweredRows {
     timing?: Timing,
   ): Promise<void> {
     const { layout, writer } = this.#input;
-    makeIds(layout, this.#deps, row);
+    makeGenerated(layout, this.#deps, row);
     await measured(
       timing,
       "py",

@@ -10,7 +10,7 @@ import { FailingRows } from "./failing-rows.ts";
 import { buildLock, MARK_PENDING } from "./insert-statement.ts";
 import type { RowBatch } from "./many-rows.ts";
 import type { MovingTarget } from "./moving-target.ts";
-import { makeIds, type Row, type RowLayout } from "./row-layout.ts";
+import { makeGenerated, type Row, type RowLayout } from "./row-layout.ts";
 import { atRow } from "./row-place.ts";
 import { explainRefusal, isRowRefusal, isShapeRefusal, isUndone, undone, uniqueViolation } from "./sql-refusals.ts";
 import { pendingErrors, pendingIds, type Statements, type TableStatements } from "./table-statements.ts";
@@ -187,7 +187,7 @@ export class BulkWriter {
     const { layout, on_error } = this.#input;
     const given = new Set<Row>();
     for (const row of batch.rows) {
-      makeIds(layout, this.#deps, row);
+      makeGenerated(layout, this.#deps, row);
       if (on_error === "ignore") this.#failing.admit(row);
     }
     if (this.#graph === null) return given;

@@ -49,6 +49,12 @@ function leapSecond(text: string): Misfit {
   );
 }
 
+/** Milliseconds since 1970 as a Timestamp in the engine's form. */
+export function timestampOf(ms: number): string {
+  const text = new Date(ms).toISOString();
+  return text.endsWith(".000Z") ? `${text.slice(0, 19)}Z` : `${text.slice(0, -1)}000Z`;
+}
+
 function notTimestamp(text: string): Misfit {
   return new Misfit(`An ISO 8601 timestamp is wanted, the body has ${JSON.stringify(text.slice(0, 40))}.`);
 }

@@ -9,7 +9,7 @@ import { Coalescer, type Outcome } from "./coalescer.ts";
 import { buildCompute } from "./insert-statement.ts";
 import { isolate } from "./isolate.ts";
 import { BATCHING } from "./limits.ts";
-import { makeIds, neededComputed, type Row, type RowLayout } from "./row-layout.ts";
+import { makeGenerated, neededComputed, type Row, type RowLayout } from "./row-layout.ts";
 import { explainRefusal, isValueRefusal } from "./sql-refusals.ts";
 import type { TableWriterDeps } from "./table-writer.ts";
 
@@ -62,7 +62,7 @@ export class RowComputer {
     timing?: Timing,
   ): Promise<void> {
     const { layout } = this.#input;
-    makeIds(layout, this.#deps, row);
+    makeGenerated(layout, this.#deps, row);
     if (this.#graph !== null) {
       const { functions } = this.#graph.graph;
       await measured(timing, "py", runGraph(this.#deps.udf(), layout.table, this.#graph, row, signal), functions);

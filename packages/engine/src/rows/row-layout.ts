@@ -1,6 +1,8 @@
+import { type Expr, type Generator, generatorOf } from "@appdb/contract/expressions";
 import type { ColumnType, EngineValue } from "@appdb/contract/types";
 import { computedClosure } from "../compute/plan-compute.ts";
 import type { CatalogColumn, CatalogTable } from "../schema/catalog.ts";
+import { literalValue } from "./literal-value.ts";
 
 /** A row on its way into a table: one value per slot of the layout. */
 export type Row = EngineValue[];
@@ -9,9 +11,16 @@ export interface Slot {
   readonly name: string;
   readonly type: ColumnType;
   readonly nullable: boolean;
-  /** Who fills it: the request, the engine (ids), or the computing of the row. */
-  readonly origin: "input" | "uuid7" | "uuid4" | "computed";
+  /** Who fills it: the request, the engine (ids, times), or the computing of the row. */
+  readonly origin: "input" | Generator | "computed";
+  /** What an input gets where a request does not name it. */
+  readonly default?: SlotDefault | undefined;
 }
+
+export type SlotDefault = { readonly value: EngineValue } | { readonly generator: Generator };
+
+/** Makes the values of generators, in the engine's form. */
+export type Generators = Readonly<Record<Generator, () => string>>;
 
 /** The order of a table's values in a Row; fixed for the life of a service, whatever the table becomes meanwhile. */
 export interface RowLayout {
@@ -20,7 +29,7 @@ export interface RowLayout {
   readonly index: ReadonlyMap<string, number>;
   /** Slot of the value that identifies the row. */
   readonly identity: number;
-  /** Names of the columns that Python or SQL computes; bare uuid7() and uuid4() columns are not among them. */
+  /** Names of the columns that Python or SQL computes; bare generators (uuid7(), uuid4(), now()) are not among them. */
   readonly computed: readonly string[];
   /** Behind the slots: the row's cell errors as JSON text, null for none. */
   readonly errors: number;
@@ -33,6 +42,7 @@ export function layOutRow(table: CatalogTable): RowLayout {
     type: column.type,
     nullable: column.nullable,
     origin: originOf(column),
+    default: column.computed === null && column.default != null ? defaultOf(column.default.expr) : undefined,
   }));
   if (!slots.some((slot) => slot.name === table.identity)) {
     slots.push({ name: table.identity, type: { kind: "uuid" }, nullable: false, origin: "uuid7" });
@@ -48,30 +58,28 @@ export function layOutRow(table: CatalogTable): RowLayout {
   };
 }
 
-/** The computed columns of the layout that `outputs` hang on; ids made by the engine are not among them. */
+/** The computed columns of the layout that `outputs` hang on; what the engine makes is not among them. */
 export function neededComputed(layout: RowLayout, outputs: readonly string[]): string[] {
   const closure = computedClosure(layout.table, outputs);
   return layout.computed.filter((name) => closure.has(name));
 }
 
-/** Fills the slots of ids that the engine makes. */
-export function makeIds(
-  { slots }: RowLayout,
-  make: { readonly uuid7: () => string; readonly uuid4: () => string },
-  row: Row,
-): void {
+/** Fills the slots whose values the engine makes: ids, and the time. */
+export function makeGenerated({ slots }: RowLayout, make: Generators, row: Row): void {
   for (let at = 0; at < slots.length; at++) {
     const origin = slots[at]?.origin;
-    if (origin === "uuid7") row[at] = make.uuid7();
-    else if (origin === "uuid4") row[at] = make.uuid4();
+    if (origin !== undefined && origin !== "input" && origin !== "computed") row[at] = make[origin]();
   }
 }
 
 function originOf(column: CatalogColumn): Slot["origin"] {
   const expr = column.computed?.expr;
   if (expr === undefined) return "input";
-  if (expr.node !== "call" || expr.args.length > 0 || Object.keys(expr.kwargs).length > 0) return "computed";
-  if (expr.fn === "uuid.uuid7" && column.type.kind === "uuid") return "uuid7";
-  if (expr.fn === "uuid.uuid4" && column.type.kind === "uuid") return "uuid4";
-  return "computed";
+  return (expr.type.kind === column.type.kind ? generatorOf(expr) : undefined) ?? "computed";
+}
+
+function defaultOf(expr: Expr): SlotDefault | undefined {
+  const generator = generatorOf(expr);
+  if (generator !== undefined) return { generator };
+  return expr.node === "literal" ? { value: literalValue(expr) } : undefined;
 }

@@ -20,17 +20,14 @@ import { FailingRows } from "./failing-rows.ts";
 import { isolate } from "./isolate.ts";
 import { BATCHING } from "./limits.ts";
 import type { MovingTarget } from "./moving-target.ts";
-import { makeIds, type Row, type RowLayout } from "./row-layout.ts";
+import { type Generators, makeGenerated, type Row, type RowLayout } from "./row-layout.ts";
 import { explainRefusal, isValueRefusal, uniqueViolation } from "./sql-refusals.ts";
 import { type Statements, TableStatements } from "./table-statements.ts";
-import type { MakeUuid7 } from "./uuid7.ts";
 import type { WriteTarget } from "./write-target.ts";
 
-export interface TableWriterDeps {
+export interface TableWriterDeps extends Generators {
   readonly sql: SqlPool;
   readonly udf: () => UdfRunner;
-  readonly uuid7: MakeUuid7;
-  readonly uuid4: () => string;
   /** Of the pool, for the errors that name it. */
   readonly limits: Pick<QueryLimits, "statement_timeout_ms">;
   readonly requests: RequestStore;
@@ -92,7 +89,7 @@ export class TableWriter {
     timing?: Timing,
   ): Promise<void> {
     if (request !== undefined) keepWith(row, request);
-    makeIds(this.#input.layout, this.#deps, row);
+    makeGenerated(this.#input.layout, this.#deps, row);
     if (on_error === "ignore") return this.#runKeeping(row, signal, timing);
     const submit = () => measured(timing, "db", this.#coalescer.submit(row));
     if (this.#graph === null) return submit();

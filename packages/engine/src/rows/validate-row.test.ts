@@ -1,3 +1,4 @@
+import type { Expr } from "@appdb/contract/expressions";
 import { expect, test } from "vitest";
 import type { CatalogColumn, CatalogTable } from "../schema/catalog.ts";
 import { compileJsonChecks } from "./json-checks.ts";
@@ -28,6 +29,19 @@ const UPPER = {
   nullable: false,
 } as const;
 
+const NOW: Expr = {
+  node: "call",
+  fn: "timestamp.now",
+  args: [],
+  kwargs: {},
+  type: { kind: "timestamp" },
+  nullable: false,
+};
+
+function literal(value: string, kind: "string" | "int"): Expr {
+  return { node: "literal", value, type: { kind }, nullable: false };
+}
+
 const TABLE: CatalogTable = {
   id: 1,
   folder: "public",
@@ -46,13 +60,25 @@ const TABLE: CatalogTable = {
     column(3, "count", { type: { kind: "int" } }),
     column(4, "a/b~c", { nullable: true, type: { kind: "bool" } }),
     column(5, "secret", { nullable: true }),
+    column(7, "state", { default: { text: "'new'", expr: literal("new", "string") } }),
+    column(8, "rank", { nullable: true, type: { kind: "int" }, default: { text: "7", expr: literal("7", "int") } }),
+    column(9, "at", { type: { kind: "timestamp" }, default: { text: "now()", expr: NOW } }),
     column(6, "loud", { computed: { text: "upper(title)", expr: { ...UPPER, args: [TITLE] } } }),
   ],
   indexes: [],
 };
 
 const layout = layOutRow(TABLE);
-const read = compileRowReader(layout, ["title", "body", "count", "a/b~c"], await compileJsonChecks([]));
+const read = compileRowReader(
+  layout,
+  ["title", "body", "count", "a/b~c", "state", "rank"],
+  await compileJsonChecks([]),
+  {
+    uuid7: () => "an id",
+    uuid4: () => "an id",
+    now: () => "2026-01-02T03:04:05Z",
+  },
+);
 
 function refusal(body: string): { message: string; hint: string; errors: { pointer: string; detail: string }[] } {
   try {
@@ -64,8 +90,38 @@ function refusal(body: string): { message: string; hint: string; errors: { point
 }
 
 test("a row has a slot for every column and for its identity; what was not sent is null", () => {
-  expect(read('{"count": 3, "title": "x"}')).toEqual(["x", null, 3, null, null, null, null]);
-  expect(layout.slots.map((slot) => slot.name)).toEqual(["title", "body", "count", "a/b~c", "secret", "loud", "_row"]);
+  expect(read('{"count": 3, "title": "x"}')).toEqual([
+    "x",
+    null,
+    3,
+    null,
+    null,
+    "new",
+    7,
+    "2026-01-02T03:04:05Z",
+    null,
+    null,
+  ]);
+  expect(layout.slots.map((slot) => slot.name)).toEqual([
+    "title",
+    "body",
+    "count",
+    "a/b~c",
+    "secret",
+    "state",
+    "rank",
+    "at",
+    "loud",
+    "_row",
+  ]);
+});
+
+test("a value that was sent stands in place of the default, null where it may be", () => {
+  const row = read('{"title": "x", "count": 3, "state": "open", "rank": null}');
+  expect(row.slice(5, 7)).toEqual(["open", null]);
+  expect(refusal('{"title": "x", "count": 3, "state": null}').errors).toEqual([
+    { pointer: "/state", detail: 'The field "state" must not be null.' },
+  ]);
 });
 
 test("everything that does not fit is told at once, each with its pointer", () => {
@@ -84,7 +140,7 @@ test("everything that does not fit is told at once, each with its pointer", () =
 test("one misfit stands in the detail itself, and the hint lists what the route takes", () => {
   const { message, hint } = refusal('{"title": "x", "count": 9223372036854775808}');
   expect(message).toMatch(/^count: 9223372036854775808 is beyond the range of Int/);
-  expect(hint).toBe("The route takes: title, body?, count, a/b~c?");
+  expect(hint).toBe("The route takes: title, body?, count, a/b~c?, state?, rank?");
 });
 
 test("a column that is no input of the route is named as such", () => {

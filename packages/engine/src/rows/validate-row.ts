@@ -4,7 +4,7 @@ import type { ColumnType, EngineValue } from "@appdb/contract/types";
 import type { JsonCheck, JsonChecks } from "./json-checks.ts";
 import { Misfit } from "./misfit.ts";
 import { type JsonSource, type ParsedBody, parseBody } from "./parse-body.ts";
-import type { Row, RowLayout } from "./row-layout.ts";
+import type { Generators, Row, RowLayout } from "./row-layout.ts";
 import { ToldErrors } from "./told-errors.ts";
 import { parseValue } from "./value-parse.ts";
 
@@ -30,12 +30,32 @@ interface Input {
   readonly slot: number;
 }
 
-/** Compiles the reader of a route's body: one look-up and one check a field, and words only when something is wrong. */
-export function compileRowReader(layout: RowLayout, inputs: readonly string[], checks: JsonChecks): RowReader {
+/** Compiles the reader of a new row's body: one look-up and one check a field, and words only when something is wrong.
+ *  Columns that a body does not name have their defaults. */
+export function compileRowReader(
+  layout: RowLayout,
+  inputs: readonly string[],
+  checks: JsonChecks,
+  make: Generators,
+): RowReader {
   const fields = new Map<string, Input>();
-  for (const name of inputs) fields.set(name, inputOf(layout, name, checks));
-  const read = compileReader(layout, fields);
-  return (bytes, what) => read(parseBody(bytes, what));
+  for (const name of inputs) {
+    const input = inputOf(layout, name, checks);
+    fields.set(name, { ...input, required: input.required && layout.slots[input.slot]?.default === undefined });
+  }
+  const blank: Row = layout.slots.map(({ default: given }) => (given && "value" in given ? given.value : null));
+  const made = layout.slots.flatMap(({ name, default: given }, slot) =>
+    given !== undefined && "generator" in given ? [{ name, slot, generator: given.generator }] : [],
+  );
+  const read = compileReader(layout, fields, blank);
+  return (bytes, what) => {
+    const body = parseBody(bytes, what);
+    const row = read(body);
+    for (const { name, slot, generator } of made) {
+      if (!Object.hasOwn(body.members, name)) row[slot] = make[generator]();
+    }
+    return row;
+  };
 }
 
 /** Compiles the reader of bodies that name a row by its key, which is required, and any of the inputs. */
@@ -76,8 +96,11 @@ function inputOf(layout: RowLayout, name: string, checks: JsonChecks): Input {
   return { name, type, nullable, required: !nullable, check: checks.of(type), slot };
 }
 
-function compileReader(layout: RowLayout, fields: ReadonlyMap<string, Input>): (body: ParsedBody) => Row {
-  const blank: Row = layout.slots.map(() => null);
+function compileReader(
+  layout: RowLayout,
+  fields: ReadonlyMap<string, Input>,
+  blank: Row = layout.slots.map(() => null),
+): (body: ParsedBody) => Row {
   return (body) => {
     const row = blank.slice();
     let found = 0;
@@ -88,6 +111,7 @@ function compileReader(layout: RowLayout, fields: ReadonlyMap<string, Input>): (
       found += 1;
       if (value === null) {
         if (!field.nullable) throw refuse(layout, fields, body);
+        row[field.slot] = null;
         continue;
       }
       const parsed = parseField(field, value, body);

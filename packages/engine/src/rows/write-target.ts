@@ -35,7 +35,7 @@ export interface ServiceIdentity {
 
 /**
  * Compares the table as the service knows it with the table as it is. What was only added does not concern the service:
- * new stored columns become null, new computed ones pending. A changed expression is pending too, with the value that
+ * new stored columns get their default or null, new computed ones pending. A changed expression is pending too, with the value that
  * this service computes until the fill job comes by.
  * @throws schema_changed for a dropped table, a dropped or retyped column, or a new one that must not be null
  */
@@ -51,7 +51,7 @@ export function planWriteTarget(layout: RowLayout, catalog: Catalog, service: Se
   const knownIds = new Set(known.columns.map((column) => column.id));
   const added = current.columns.filter((column) => !knownIds.has(column.id));
   for (const column of added) {
-    if (column.computed !== null || column.nullable) continue;
+    if (column.computed !== null || column.nullable || column.default != null) continue;
     throw schemaChanged(service, `Column ${known.name}.${column.name} was added and must not be null.`, {
       table: known.name,
       column: column.name,

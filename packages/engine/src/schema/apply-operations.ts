@@ -1,5 +1,5 @@
 import { assertNever } from "@appdb/contract/assert";
-import type { Expr } from "@appdb/contract/expressions";
+import { type Expr, generatorOf } from "@appdb/contract/expressions";
 import type { ColumnType } from "@appdb/contract/types";
 import { mapParts } from "../expressions/tree.ts";
 import type { SqlConnection } from "../ports.ts";
@@ -123,12 +123,20 @@ async function changeTable(
 /** Operations that make new versions of rows. */
 function isRewriting(operation: Operation): boolean {
   if (operation.kind === "drop_column") return true;
+  if (operation.kind === "add_column") return givesEachRowItsOwn(operation);
   if (operation.kind !== "alter_column") return false;
   return operation.using !== null || losesErrors(operation);
 }
 
+/** PostgreSQL evaluates a constant and the time once, for all rows that are there, and leaves these as they are. */
+function givesEachRowItsOwn({ to }: Changed<"add_column">): boolean {
+  const generator = to.default == null ? undefined : generatorOf(to.default.expr);
+  return generator !== undefined && generator !== "now";
+}
+
 /** An operation with the former values that a job keeps: they stay those of its rows. */
 async function follow(sql: SqlConnection, undo: string, table: CatalogTable, operation: Operation): Promise<void> {
+  if (operation.kind === "add_column" && givesEachRowItsOwn(operation)) await followRewrite(sql, undo, table, "all");
   if (operation.kind !== "drop_column" && operation.kind !== "alter_column") return;
   const { name } = operation.column;
   const isConverted = operation.kind === "alter_column" && operation.using !== null;
@@ -223,10 +231,16 @@ function statementsOf(table: CatalogTable, operation: Operation): readonly strin
       if (operation.is_remade)
         return [...ddl.dropColumn(table, operation.to.name), ...ddl.addColumn(table, operation.to)];
       return [
+        ...(operation.column.default != null && operation.using !== null
+          ? [ddl.dropDefault(table, operation.to.name)]
+          : []),
         ...(operation.using === null ? [] : [ddl.alterType(table, operation.to, operation.using)]),
         ...(operation.changes.includes("stored_or_computed") ? [ddl.forgetErrors(table, operation.to.name)] : []),
         ...(operation.changes.some((change) => change === "nullability" || change === "stored_or_computed")
           ? ddl.alterNullability(table, operation.to)
+          : []),
+        ...(operation.changes.includes("default") || (operation.to.default != null && operation.using !== null)
+          ? [ddl.alterDefault(table, operation.to)]
           : []),
         ...(operation.changes.includes("comment")
           ? [ddl.commentOnColumn(table, operation.to.name, operation.to.comment)]

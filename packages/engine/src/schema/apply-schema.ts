@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type AppError, appError } from "@appdb/contract/errors";
 import type { OnError } from "@appdb/contract/jobs";
 import type { Manifest } from "@appdb/contract/manifest";
+import { refuseOtherProjects } from "@appdb/contract/other-projects";
 import type { SchemaPlan } from "@appdb/contract/plan";
 import type { Clock, Logger, SqlConnection, SqlPool } from "../ports.ts";
 import { SqlError } from "../ports.ts";
@@ -38,6 +39,10 @@ export interface ApplyInput {
   readonly runtime_id: string;
   /** What a failing cell does while the jobs of this update run; `abort` unless told. */
   readonly on_error?: OnError;
+  /** The local project that updates; its tables remember it. */
+  readonly project?: string;
+  /** As for a plan; without it the update takes tables of other projects over. */
+  readonly isOtherProject?: PlanInput["isOtherProject"];
 }
 
 /**
@@ -46,7 +51,7 @@ export interface ApplyInput {
  * a column that is being filled is unseen until its job has ended. The plan that it gives tells the state after. With
  * nothing to do it still remembers the runtime of the tables, in which later jobs run the application's functions.
  * @throws catalog_moved when the tables changed since the plan; schema_unsupported, before destructive_refused, and
- *   then nothing is applied; schema_lock_timeout; disk_full
+ *   then nothing is applied; other_project; schema_lock_timeout; disk_full
  */
 export async function applySchema(
   deps: ApplyDeps,
@@ -81,13 +86,13 @@ async function applyOnce(
   refuse(plan, operations, input.allow_destructive);
   await noticeCode(sql, input.manifest, catalog);
   if (operations.length === 0) {
-    await rememberRuntime(sql, folderSchema(input.target), input.manifest.tables, input.runtime_id);
+    await rememberRuntime(sql, folderSchema(input.target), input.manifest.tables, input);
     return { plan: { ...plan, status: "applied" }, jobs: [] };
   }
   const done = await applyOperations(sql, folderSchema(input.target), operations, input.runtime_id);
   if (input.on_error === "ignore") await keepErrors(sql, done.jobs);
   await rememberRenames(sql, folderSchema(input.target), input.manifest.tables);
-  await rememberRuntime(sql, folderSchema(input.target), input.manifest.tables, input.runtime_id);
+  await rememberRuntime(sql, folderSchema(input.target), input.manifest.tables, input);
   const isNew = (column: CatalogColumn) => column.computed !== null && column.code == null && column.state === "ready";
   await rememberCode(sql, (column, table) => table.has_rows === false || isNew(column));
   const after = await bumpCatalog(sql, done.table_ids);
@@ -108,7 +113,7 @@ async function planChecked(
   return planInspected(sql, input, since);
 }
 
-/** Unsupported comes first: allowing destruction would not help a plan that cannot be carried out. */
+/** Unsupported comes first: allowing destruction would not help a plan that cannot be carried out. @throws other_project */
 function refuse(plan: SchemaPlan, operations: readonly Operation[], allowDestructive: boolean): void {
   const refused: SchemaPlan = { ...plan, status: "refused" };
   const unsupported = plan.tables.flatMap((table) =>
@@ -121,6 +126,7 @@ function refuse(plan: SchemaPlan, operations: readonly Operation[], allowDestruc
       meta: { plan: refused },
     });
   }
+  refuseOtherProjects(plan);
   const destructive = operations.filter((operation) => operation.severity === "destructive").length;
   if (destructive === 0 || allowDestructive) return;
   throw appError("destructive_refused", {

@@ -60,17 +60,21 @@ export async function updateTable(sql: SqlConnection, id: number, to: ManifestTa
   });
 }
 
-/** Remembers where the functions of these tables' columns run from now on: jobs that are started later ask for it. */
+/**
+ * Remembers where the functions of these tables' columns run from now on: jobs that are started later ask for it. A local
+ * update also remembers its project.
+ */
 export async function rememberRuntime(
   sql: SqlConnection,
   folder: string,
   tables: readonly ManifestTable[],
-  runtimeId: string,
+  by: { readonly runtime_id: string; readonly project?: string | undefined },
 ): Promise<void> {
   await sql.query({
-    text: `update appdb.tables set runtime_id = $3
-      where folder = $1 and name = any($2::text[]) and runtime_id is distinct from $3`,
-    values: [folder, tables.map((table) => table.name), runtimeId],
+    text: `update appdb.tables set runtime_id = $3, project = coalesce($4, project)
+      where folder = $1 and name = any($2::text[])
+        and (runtime_id, project) is distinct from ($3, coalesce($4, project))`,
+    values: [folder, tables.map((table) => table.name), by.runtime_id, by.project ?? null],
   });
 }
 
@@ -144,8 +148,8 @@ export async function insertColumn(
 ): Promise<number> {
   const { rows } = await sql.query({
     text: `insert into appdb.columns
-      (table_id, name, type, nullable, primary_key, computed, state, comment, custom_metadata, is_hidden)
-      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) returning id`,
+      (table_id, name, type, nullable, primary_key, computed, state, comment, custom_metadata, is_hidden, default_value)
+      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) returning id`,
     values: [
       tableId,
       to.name,
@@ -157,6 +161,7 @@ export async function insertColumn(
       commentOf(to),
       jsonOf(to.custom_metadata),
       to.is_hidden ?? false,
+      jsonOf(to.default),
     ],
   });
   return Number(rows[0]?.[0]);
@@ -166,7 +171,8 @@ export async function insertColumn(
 export async function updateColumn(sql: SqlConnection, id: number, to: ManifestColumn): Promise<void> {
   await sql.query({
     text: `update appdb.columns
-      set nullable = $2, computed = $3, comment = $4, custom_metadata = $5, type = $6, stale = false where id = $1`,
+      set nullable = $2, computed = $3, comment = $4, custom_metadata = $5, type = $6, default_value = $7, stale = false
+      where id = $1`,
     values: [
       id,
       to.nullable,
@@ -174,6 +180,7 @@ export async function updateColumn(sql: SqlConnection, id: number, to: ManifestC
       commentOf(to),
       jsonOf(to.custom_metadata),
       jsonOf(to.type),
+      jsonOf(to.default),
     ],
   });
 }

@@ -1,5 +1,5 @@
 import type { Expr, VectorMetric } from "@appdb/contract/expressions";
-import type { ManifestQuery } from "@appdb/contract/manifest";
+import type { ManifestColumn, ManifestQuery } from "@appdb/contract/manifest";
 import type { ColumnType, VectorPrecision } from "@appdb/contract/types";
 
 /**
@@ -32,6 +32,8 @@ export interface CatalogTable {
   readonly indexes: readonly CatalogIndex[];
   /** The name that the file said it had had, when it was last applied: that rename is made. */
   readonly renamed_from?: string | null;
+  /** Folder of the local project that last updated it; null when none has, and for hosted tables. */
+  readonly project?: string | null;
   /** Whether it had rows when the catalog was read; a plan may add a NOT NULL column only to an empty table. */
   readonly has_rows?: boolean;
 }
@@ -48,6 +50,8 @@ export interface CatalogColumn {
     /** The queries that it asks, as they were when it was applied (column-queries.ts); absent for none. */
     readonly queries?: readonly ManifestQuery[];
   } | null;
+  /** What a stored column gets where a request does not name it; null or absent for none. */
+  readonly default?: ManifestColumn["default"];
   /** `filling`: added by an update whose fill job has not ended; nullable in PostgreSQL and unseen by readers. */
   readonly state: "ready" | "filling";
   /** Its expression was changed, but recomputing the stored values failed: some are those of the former expression. */

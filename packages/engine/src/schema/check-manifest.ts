@@ -1,8 +1,8 @@
 import { appError } from "@appdb/contract/errors";
-import type { Manifest, ManifestTable } from "@appdb/contract/manifest";
+import type { Manifest, ManifestColumn, ManifestTable } from "@appdb/contract/manifest";
 import { planCompute } from "../compute/plan-compute.ts";
 import { checkRoutes } from "../endpoints/check-routes.ts";
-import { compileManifestChecks } from "../rows/json-checks.ts";
+import { compileManifestChecks, type JsonChecks } from "../rows/json-checks.ts";
 import type { CatalogTable } from "./catalog.ts";
 import { emptyCatalog } from "./load-catalog.ts";
 import { declaredIndexes, identityOf, isIndexable } from "./operations.ts";
@@ -20,10 +20,11 @@ const TARGET = "main";
  */
 export async function checkManifest(manifest: Manifest): Promise<void> {
   planSchema({ manifest, catalog: emptyCatalog(), target: TARGET });
-  await compileManifestChecks(manifest);
+  const checks = await compileManifestChecks(manifest);
   const functions = new Map(manifest.functions.map((fn) => [fn.id, fn]));
   for (const table of manifest.tables) {
     checkIndexes(table);
+    for (const column of table.columns) checkDefault(table, column, checks);
     const computed = table.columns.filter((column) => column.computed !== null && !column.primary_key);
     planCompute(
       asStored(table),
@@ -32,6 +33,20 @@ export async function checkManifest(manifest: Manifest): Promise<void> {
     );
   }
   for (const service of manifest.services) checkRoutes(manifest, service);
+}
+
+/** Python has seen to the type; a JSON Schema is compiled here alone. */
+function checkDefault(table: ManifestTable, column: ManifestColumn, checks: JsonChecks): void {
+  const expr = column.default?.expr;
+  if (expr?.node !== "literal" || column.type.kind !== "json") return;
+  const misfit = checks.of(column.type)?.(JSON.parse(String(expr.value)));
+  if (misfit === undefined) return;
+  const { file, line } = column.source;
+  throw appError("app_invalid", {
+    detail: `${file}:${line}: The default of column ${table.name}.${column.name} does not fit its schema: ${misfit.detail}`,
+    hint: "Give default= a value that the column's schema allows.",
+    meta: { table: table.name, column: column.name },
+  });
 }
 
 function checkIndexes(table: ManifestTable): void {

@@ -1,7 +1,8 @@
 import type { ManifestColumn, ManifestTable } from "@appdb/contract/manifest";
 import type { ColumnType } from "@appdb/contract/types";
+import { compileSql, ROW_COLUMNS } from "../expressions/compile-sql.ts";
 import { quoteIdent, quoteLiteral, quoteTable, storableText } from "../sql/quote.ts";
-import { storageCollation, storageType, vectorType } from "../sql/storage-type.ts";
+import { castToStorage, storageCollation, storageType, vectorType } from "../sql/storage-type.ts";
 import type { EmbeddingOptions } from "./catalog.ts";
 import type { PlannedIndex } from "./operations.ts";
 import { errorsIndexName, identityIndexName, indexName, keyIndexName } from "./sql-names.ts";
@@ -56,8 +57,28 @@ function isNotNull(column: ManifestColumn): boolean {
 }
 
 function columnDefinition(column: ManifestColumn): string {
+  const given = column.default == null ? "" : ` default ${defaultSql(column.default, column.type)}`;
   const notNull = isNotNull(column) ? " not null" : "";
-  return `${quoteIdent(column.name)} ${storageType(column.type)}${storageCollation(column.type)}${notNull}`;
+  return `${quoteIdent(column.name)} ${storageType(column.type)}${storageCollation(column.type)}${given}${notNull}`;
+}
+
+/** PostgreSQL's own default fills the rows that are there when the column is added, and those of services that were started
+ *  before. Every other row has its value from the engine. */
+function defaultSql({ expr }: NonNullable<ManifestColumn["default"]>, type: ColumnType): string {
+  const sql = compileSql(expr, ROW_COLUMNS);
+  if (sql === undefined) throw new TypeError("A default is a constant or a generator, which all have SQL.");
+  return `(${castToStorage(sql, type)})`;
+}
+
+/** Sets or drops the default of a stored column. */
+export function alterDefault(table: TableName, { name, type, default: given }: ManifestColumn): string {
+  const how = given == null ? "drop default" : `set default ${defaultSql(given, type)}`;
+  return `alter table ${quoteTable(table)} alter column ${quoteIdent(name)} ${how}`;
+}
+
+/** Drops a default, which may not be of a column's next type. */
+export function dropDefault(table: TableName, name: string): string {
+  return `alter table ${quoteTable(table)} alter column ${quoteIdent(name)} drop default`;
 }
 
 /** The user's key, unique over whole values: texts by their hash, because an entry of a B-tree is bounded. */

@@ -37,6 +37,9 @@ export function describeAlterColumn(
       previous_type: displayType(column.type, column.nullable),
       value: to.computed?.text ?? null,
       previous_value: column.computed?.text ?? null,
+      ...(changes.includes("default")
+        ? { default: to.default?.text ?? null, previous_default: column.default?.text ?? null }
+        : {}),
       ...(misfits === undefined ? {} : { misfits }),
       ...(recompute === undefined ? {} : { recompute }),
     },
@@ -77,6 +80,8 @@ function describeChange(operation: AlterColumn, change: ColumnChange): string {
       return "its values are partly those of its former expression; every row will be computed again";
     case "code":
       return "the code of its functions has changed; every row will be computed again";
+    case "default":
+      return `its default will change from ${column.default?.text ?? "none"} to ${to.default?.text ?? "none"}; stored values stay as they are`;
     case "comment":
       return "its comment will be updated";
     case "custom_metadata":

@@ -102,7 +102,9 @@ function describeAddColumn(operation: Extract<Operation, { kind: "add_column" }>
   const { to, severity, table } = operation;
   const what = to.computed === null ? `column '${to.name}'` : `computed column '${to.name}'`;
   const fills = to.computed !== null && table.has_rows !== false;
-  const added = `${what} will be added${fills ? " and computed for every row" : ""}`;
+  const given = to.default == null ? "" : ` with the default ${to.default.text}`;
+  const gets = given !== "" && table.has_rows !== false ? ", which every row gets" : "";
+  const added = `${what} will be added${given}${gets}${fills ? " and computed for every row" : ""}`;
   const recompute = facts.recomputes.get(factKey(table, to.name));
   return {
     name: to.name,
@@ -112,6 +114,7 @@ function describeAddColumn(operation: Extract<Operation, { kind: "add_column" }>
     details: {
       type: displayType(to.type, to.nullable),
       value: to.computed?.text ?? null,
+      ...(to.default == null ? {} : { default: to.default.text }),
       ...(recompute === undefined ? {} : { recompute }),
     },
   };
@@ -124,7 +127,7 @@ function whyNotAdded({ to, table }: Extract<Operation, { kind: "add_column" }>, 
   const type = displayType(to.type, true);
   return (
     `column '${to.name}' is not nullable and cannot be added: table '${table.name}' has ${rows} without a value for it. ` +
-    `Declare it as ${type}, give every row a value, then take "| None" off in a later update`
+    `Give it a default (db.Column(type=..., default=...)), or declare it as ${type}, give every row a value, and take "| None" off in a later update`
   );
 }
 

@@ -90,7 +90,8 @@ function dropColumn(table: CatalogTable, column: CatalogColumn): Operation {
 }
 
 function addColumn(table: CatalogTable, to: ManifestColumn): Operation {
-  const cannot = to.primary_key || (to.computed === null && !to.nullable && table.has_rows !== false);
+  const lacksValues = to.computed === null && !to.nullable && to.default == null && table.has_rows !== false;
+  const cannot = to.primary_key || lacksValues;
   return { kind: "add_column", severity: cannot ? "unsupported" : "additive", table, to };
 }
 
@@ -138,10 +139,16 @@ function columnChanges(column: CatalogColumn, to: ManifestColumn): readonly Colu
     ["stored_or_computed", (before === null) !== (after === null)],
     ["value", isOther],
     ["stale", column.stale === true && !isOther],
+    ["default", !isSameDefault(column.default, to.default)],
     ["comment", !isSameText(column.comment, to.comment)],
     ["custom_metadata", !isSameJson(column.custom_metadata, to.custom_metadata)],
   ];
   return changes.flatMap(([change, differs]) => (differs ? [change] : []));
+}
+
+function isSameDefault(a: ManifestColumn["default"], b: ManifestColumn["default"]): boolean {
+  if (a == null || b == null) return (a ?? null) === (b ?? null);
+  return isSameExpr(a.expr, b.expr);
 }
 
 function isRefused(column: CatalogColumn, to: ManifestColumn, changes: readonly ColumnChange[]): boolean {

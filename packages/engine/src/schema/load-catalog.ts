@@ -37,12 +37,12 @@ select s.version,
     'id', t.id, 'folder', t.folder, 'name', t.name, 'version', t.version, 'model', t.model, 'comment', t.comment,
     'custom_metadata', t.custom_metadata, 'primary_key', to_json(t.primary_key),
     'has_default_idxs', t.has_default_idxs, 'identity', t.identity, 'renamed_from', t.renamed_from,
-    'has_rows', appdb.has_rows(t.folder, t.name),
+    'project', t.project, 'has_rows', appdb.has_rows(t.folder, t.name),
     'columns', (
       select json_agg(json_build_object(
         'id', c.id, 'name', c.name, 'type', c.type, 'nullable', c.nullable, 'primary_key', c.primary_key,
         'computed', c.computed, 'state', c.state, 'stale', c.stale, 'code', c.code, 'renamed_from', c.renamed_from,
-        'is_hidden', c.is_hidden, 'comment', c.comment,
+        'default', c.default_value, 'is_hidden', c.is_hidden, 'comment', c.comment,
         'custom_metadata', c.custom_metadata) order by c.id)
       from appdb.columns c where c.table_id = t.id),
     'indexes', coalesce((

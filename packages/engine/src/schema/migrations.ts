@@ -25,6 +25,8 @@ export const MIGRATIONS: readonly CatalogMigration[] = [
   { id: 8, breaking: true, sql: indexesOfVectors() },
   { id: 9, breaking: false, sql: backgroundJobs() },
   { id: 10, breaking: true, sql: shorterAnswers() },
+  { id: 11, breaking: false, sql: projectsOfTables() },
+  { id: 12, breaking: false, sql: defaultsOfColumns() },
 ];
 
 /** Tables, columns, indexes, functions and jobs of one database. Locks nothing that anybody uses yet. */
@@ -295,5 +297,21 @@ delete from appdb.requests where made is not null;
 alter table appdb.requests drop column scope, drop column key;
 comment on column appdb.requests.made is
   'Where values that SQL computes belong in the body, as JSON; behind it these values, as PostgreSQL writes them. Null: nowhere.';
+`;
+}
+
+/** The project that last updated a table. Another project neither prunes the table nor destroys its data. Locks a small table of ours for a moment. */
+function projectsOfTables(): string {
+  return `
+alter table appdb.tables add column project text;
+`;
+}
+
+/** What stored columns get where a request does not name them. Locks the catalog's columns for a moment; an older version
+ *  leaves it to PostgreSQL, which has the same default. */
+function defaultsOfColumns(): string {
+  return `
+alter table appdb.columns add column default_value json;
+comment on column appdb.columns.default_value is '{"text", "expr"}, as in a manifest; null for none.';
 `;
 }

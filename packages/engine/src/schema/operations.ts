@@ -21,6 +21,7 @@ export type ColumnChange =
   | "value"
   | "stale"
   | "code"
+  | "default"
   | "comment"
   | "custom_metadata";
 

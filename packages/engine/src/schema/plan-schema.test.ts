@@ -104,7 +104,7 @@ test("operations are told in plain sentences, each with its severity", () => {
       "add",
       "column",
       "unsupported",
-      "column 'size' is not nullable and cannot be added: table 'docs' has rows without a value for it. Declare it as Int | None, give every row a value, then take \"| None\" off in a later update",
+      "column 'size' is not nullable and cannot be added: table 'docs' has rows without a value for it. Give it a default (db.Column(type=..., default=...)), or declare it as Int | None, give every row a value, and take \"| None\" off in a later update",
     ],
     ["add", "index", "additive", "index 'by_author' on (author) will be built"],
     ["alter", "table", "additive", "the table's comment will be updated"],

@@ -23,6 +23,8 @@ export interface PlanInput {
   readonly facts?: Facts;
   /** Also recompute the columns whose values come from former code of a function. */
   readonly recompute?: boolean;
+  /** Whether a table's project is another one than the caller's, and still exists. Without it no table belongs to anyone. */
+  readonly isOtherProject?: ((project: string) => boolean) | undefined;
 }
 
 /** Compares what the application declares with what the target holds. Pure: it changes nothing and asks nobody.
@@ -88,7 +90,7 @@ interface Surroundings {
 }
 
 function planTable(
-  { target, manifest }: PlanInput,
+  { target, manifest, isOtherProject }: PlanInput,
   { stored, declared, from, refusal }: Match<CatalogTable, ManifestTable>,
   { facts, digests, recompute }: Surroundings,
 ): { plan: TablePlan; operations: readonly Operation[]; stale: readonly StaleColumn[] } {
@@ -110,11 +112,18 @@ function planTable(
     operation.kind === "create_table" || isOfIndex(operation) ? [] : [describeOperation(operation, facts)],
   );
   const changed = changedValues(tableAfter(renamed.table, operations), operations);
+  const other = otherProject(stored, isOtherProject);
+  const plan = tablePlan(path, declared, ops, resolutionOf(ops));
   return {
-    plan: tablePlan(path, declared, ops, resolutionOf(ops)),
+    plan: other === undefined ? plan : { ...plan, project: other },
     operations,
     stale: stale.filter((one) => !changed.has(one.column)),
   };
+}
+
+/** The project that a stored table belongs to, when that is another one than the caller's. */
+export function otherProject({ project }: CatalogTable, isOther: PlanInput["isOtherProject"]): string | undefined {
+  return project != null && isOther?.(project) === true ? project : undefined;
 }
 
 /** A hidden column comes and goes with its index, which the plan shows. */

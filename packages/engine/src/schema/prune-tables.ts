@@ -10,7 +10,7 @@ import type { Catalog, CatalogTable } from "./catalog.ts";
 import { bumpCatalog, deleteTable, lockCatalog } from "./catalog-store.ts";
 import { rememberChanges, tellChangesSince } from "./changes.ts";
 import { loadCatalog } from "./load-catalog.ts";
-import { planSchema } from "./plan-schema.ts";
+import { otherProject, type PlanInput, planSchema } from "./plan-schema.ts";
 
 /** As for an update: a waiting DROP queues every reader behind it. */
 const LOCK_TIMEOUT_MS = 400;
@@ -20,15 +20,20 @@ const GIVE_UP_MS = 10_000;
 export interface PruneInput {
   readonly manifest: Manifest;
   readonly target: string;
+  /** As for a plan: tables of other projects stay. */
+  readonly isOtherProject?: PlanInput["isOtherProject"];
 }
 
-/** What a prune would drop: tables of the target that the file does not declare. `rows` counts what would be lost. */
+/**
+ * What a prune would drop: tables of the target that the file does not declare. `rows` counts what would be lost. A table of
+ * another project has a blocked operation, and stays.
+ */
 export async function planPrune(sql: SqlConnection, input: PruneInput, catalog: Catalog): Promise<SchemaPlan> {
   const { plan } = planSchema({ ...input, catalog });
   const ops: PlanOp[] = [];
   for (const table of undeclared(input, catalog)) {
     const { rows } = await sql.query({ text: `select count(*) from ${quoteTable(table)}` });
-    ops.push(dropOp(input.target, table, Number(rows[0]?.[0])));
+    ops.push(dropOp(input, table, Number(rows[0]?.[0])));
   }
   return withOps(plan, ops);
 }
@@ -76,7 +81,7 @@ async function pruneOnce(
   }
   const catalog = await loadCatalog(sql);
   const plan = await planPrune(sql, input, catalog);
-  const tables = undeclared(input, catalog);
+  const tables = undeclared(input, catalog).filter((table) => otherProject(table, input.isOtherProject) === undefined);
   if (tables.length === 0) return { ...plan, status: "applied" };
   for (const table of tables) {
     await sql.query({ text: `drop table ${quoteTable(table)}` });
@@ -85,7 +90,7 @@ async function pruneOnce(
   const after = await bumpCatalog(sql, []);
   await rememberChanges(sql, after, { ...plan, tables: [] });
   const done = planSchema({ ...input, catalog: await loadCatalog(sql) }).plan;
-  const ops = plan.ops.map((op) => ({ ...op, status: "applied" as const }));
+  const ops = plan.ops.map((op) => ({ ...op, status: op.destructive ? ("applied" as const) : ("refused" as const) }));
   return { ...withOps(done, ops), catalog_version: after, status: "applied" };
 }
 
@@ -95,21 +100,29 @@ function undeclared({ manifest, target }: PruneInput, catalog: Catalog): readonl
   return catalog.tables.filter((table) => table.folder === folder && extras.has(`${target}/${table.name}`));
 }
 
-function dropOp(target: string, table: CatalogTable, rows: number): PlanOp {
+function dropOp({ target, isOtherProject }: PruneInput, table: CatalogTable, rows: number): PlanOp {
   const count = `${rows.toLocaleString("en")} ${rows === 1 ? "row" : "rows"}`;
+  const project = otherProject(table, isOtherProject);
+  const is_ours = project === undefined;
   return {
     name: `${target}/${table.name}`,
     op: "drop",
-    severity: "destructive",
-    description: `table '${table.name}' will be dropped with ${count}`,
+    severity: is_ours ? "destructive" : "blocked",
+    description: is_ours
+      ? `table '${table.name}' will be dropped with ${count}`
+      : `table '${table.name}' with ${count} belongs to the project ${project} and stays`,
     requires_restart: false,
     status: null,
     target: "table",
-    details: { rows, columns: table.columns.map((column) => column.name) },
-    destructive: true,
+    details: { rows, columns: table.columns.map((column) => column.name), project: table.project ?? null },
+    destructive: is_ours,
   };
 }
 
 function withOps(plan: SchemaPlan, ops: readonly PlanOp[]): SchemaPlan {
-  return { ...plan, ops: [...ops], summary: { ...plan.summary, destructive: ops.length } };
+  return {
+    ...plan,
+    ops: [...ops],
+    summary: { ...plan.summary, destructive: ops.filter((op) => op.destructive).length },
+  };
 }

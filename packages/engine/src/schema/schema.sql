@@ -157,8 +157,11 @@ CREATE TABLE appdb.columns (
     renamed_from text,
     code json,
     is_hidden boolean DEFAULT false NOT NULL,
+    default_value json,
     CONSTRAINT columns_state_check CHECK ((state = ANY (ARRAY['ready'::text, 'filling'::text])))
 );
+
+COMMENT ON COLUMN appdb.columns.default_value IS '{"text", "expr"}, as in a manifest; null for none.';
 
 ALTER TABLE appdb.columns ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     SEQUENCE NAME appdb.columns_id_seq
@@ -287,7 +290,8 @@ CREATE TABLE appdb.tables (
     has_default_idxs boolean NOT NULL,
     identity text NOT NULL,
     runtime_id text,
-    renamed_from text
+    renamed_from text,
+    project text
 );
 
 ALTER TABLE appdb.tables ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (

@@ -62,6 +62,8 @@ function makeManifest(routes: ManifestRoute[], changes: Partial<Manifest> = {}):
     renamed_from: null,
     source,
   });
+  const literal = { node: "literal" as const, value: "new", type: { kind: "string" as const }, nullable: false };
+  const state = { ...column("state", false), default: { text: "'new'", expr: literal } };
   return {
     manifest_version: 1,
     library_version: "0.8.0",
@@ -74,7 +76,7 @@ function makeManifest(routes: ManifestRoute[], changes: Partial<Manifest> = {}):
         model: "Docs",
         comment: null,
         custom_metadata: null,
-        columns: [column("title", false), column("note", true), column("author", false)],
+        columns: [column("title", false), column("note", true), column("author", false), state],
         primary_key: [],
         indexes: [],
         renamed_from: null,
@@ -98,6 +100,7 @@ test.each([
   ["cells that may fail", [makeRoute({ on_error: "ignore" })], "additive"],
   ["a removed output", [makeRoute({ outputs: [] })], "destructive"],
   ["an added optional input", [makeRoute({ inputs: ["title", "note"] })], "additive"],
+  ["an added input with a default", [makeRoute({ inputs: ["title", "state"] })], "additive"],
   ["an added required input", [makeRoute({ inputs: ["title", "author"] })], "destructive"],
   ["a removed input", [makeRoute({ inputs: [] })], "destructive"],
   ["another kind", [makeRoute({ kind: "compute" })], "destructive"],

@@ -272,7 +272,8 @@ function note(into: string[], what: string, how: string, names: readonly string[
 /** A client that does not know the input may leave it out. */
 function isOptional(manifest: Manifest, tableName: string, name: string): boolean {
   const table = manifest.tables.find((candidate) => candidate.name === tableName);
-  return table?.columns.find((column) => column.name === name)?.nullable ?? false;
+  const column = table?.columns.find((candidate) => candidate.name === name);
+  return column !== undefined && (column.nullable || column.default != null);
 }
 
 function missing(from: readonly string[], other: readonly string[]): string[] {

@@ -9,7 +9,7 @@ export interface Signature {
 }
 
 /** Functions that give another value each time. */
-const VOLATILE = new Set(["uuid.uuid4", "uuid.uuid7"]);
+const VOLATILE = new Set(["uuid.uuid4", "uuid.uuid7", "timestamp.now"]);
 const BOOLEAN = new Set("eq ne lt le gt ge and or not is_null is_not_null in".split(" "));
 
 /**

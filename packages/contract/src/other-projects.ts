@@ -1,0 +1,18 @@
+import { appError } from "./errors.ts";
+import type { SchemaPlan } from "./plan.ts";
+
+/**
+ * Refuses an update that would destroy data of another local project's tables.
+ * @throws other_project
+ */
+export function refuseOtherProjects(plan: SchemaPlan): void {
+  const tables = plan.tables.filter((table) => table.project !== undefined && table.destructive);
+  if (tables.length === 0) return;
+  const owners = tables.map(({ path, project }) => `${path} belongs to the project ${project}`);
+  const { app_file, target } = plan;
+  throw appError("other_project", {
+    detail: `The update of ${app_file} would destroy data of another project: ${owners.join("; ")}. Nothing was changed.`,
+    hint: `Use a database of your own: cli schema update ${app_file} <name>. If both folders hold one project: cli schema update ${app_file} ${target} --take-over --allow-destructive`,
+    meta: { target, tables: tables.map(({ path, project }) => ({ path, project })) },
+  });
+}

@@ -1,0 +1,64 @@
+import { aColumn, aManifest, aTable } from "@appdb/testkit/manifest-builder";
+import { openSchemaStage, type SchemaStage } from "@appdb/testkit/schema-stage";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { loadCatalog } from "./load-catalog.ts";
+import { planSchema } from "./plan-schema.ts";
+import { planPrune, pruneTables } from "./prune-tables.ts";
+
+const target = "main";
+const wide = aManifest({ tables: [aTable("docs", [aColumn("n", "int"), aColumn("m", "int")])] });
+const narrow = aManifest({ tables: [aTable("docs", [aColumn("n", "int")])] });
+const others = aManifest({ tables: [aTable("notes", [aColumn("n", "int")])] });
+const isOtherProject = (project: string) => project !== "/triage";
+
+let stage: SchemaStage;
+
+beforeAll(async () => {
+  stage = await openSchemaStage();
+  await stage.apply(wide, { project: "/desk" });
+});
+
+afterAll(() => stage[Symbol.asyncDispose]());
+
+test("a plan names the other project of a table", async () => {
+  const catalog = await loadCatalog(stage.sql);
+  const plan = (of: typeof isOtherProject) =>
+    planSchema({ manifest: narrow, catalog, target, isOtherProject: of }).plan.tables[0];
+  expect(plan(isOtherProject)).toMatchObject({ project: "/desk", destructive: true });
+  expect(plan((project) => project !== "/desk")).not.toHaveProperty("project");
+});
+
+test("an update destroys no data of another project, even where that is allowed", async () => {
+  const options = { project: "/triage", isOtherProject, allow_destructive: true };
+  await expect(stage.apply(narrow, options)).rejects.toMatchObject({
+    code: "other_project",
+    message: expect.stringContaining("main/docs belongs to the project /desk"),
+    hint: expect.stringContaining("--take-over"),
+  });
+  expect((await loadCatalog(stage.sql)).tables[0]?.columns.map(({ name }) => name)).toContain("m");
+});
+
+test("a prune leaves tables of another project alone and drops the caller's", async () => {
+  await stage.apply(others, { project: "/triage" });
+  const input = { manifest: aManifest({ tables: [] }), target, isOtherProject };
+  const planned = await planPrune(stage.sql, input, await loadCatalog(stage.sql));
+  expect(planned).toMatchObject({
+    ops: [
+      { name: "main/docs", severity: "blocked", destructive: false, details: { project: "/desk" } },
+      { name: "main/notes", severity: "destructive", destructive: true },
+    ],
+    summary: { destructive: 1 },
+  });
+  const deps = { sql: stage.sql, clock: stage.clock };
+  const done = await pruneTables(deps, { ...input, catalog_version: planned.catalog_version });
+  expect(done.ops.map(({ name, status }) => [name, status])).toEqual([
+    ["main/docs", "refused"],
+    ["main/notes", "applied"],
+  ]);
+  expect((await loadCatalog(stage.sql)).tables.map(({ name }) => name)).toEqual(["docs"]);
+});
+
+test("an update without the check takes the table over", async () => {
+  await stage.apply(narrow, { project: "/triage", allow_destructive: true });
+  expect((await loadCatalog(stage.sql)).tables[0]).toMatchObject({ project: "/triage" });
+});
