@@ -13,6 +13,7 @@ import { controlSocket } from "./control-socket.ts";
 import { findGatewayProgram } from "./find-program.ts";
 import { digestGateway } from "./settings-digest.ts";
 import { adoptGateway, END_STEPS, type EndedGateway, type RunningGateway, startGateway } from "./start-gateway.ts";
+import { watchAnswers } from "./watch-answers.ts";
 
 const LOOK_MS = 20;
 /** One that ends sooner has ended quickly: the pause before the next is longer. */
@@ -20,6 +21,7 @@ const LONG_ENOUGH_MS = 60_000;
 /** How long a server waits for its gateway before it goes on without. */
 const READY_MS = 30_000;
 const FOLLOW_AGAIN_MS = 500;
+const KILL_MS = 5_000;
 const LINES_SAID = 12;
 const DOWN = "The gateway does not answer: no service is served.";
 
@@ -81,9 +83,11 @@ export function keepGateway(deps: KeepGatewayDeps): KeptGateway {
     current = running.process;
     is_adopted = left !== undefined;
     const printed = printLog(running, socket, serve);
+    const watching = killHung(running, socket, stopping.signal, log);
     // it was asked to stop while one was looked for
     if (stopping.signal.aborted) await endCurrent();
     const ended = await running.ended;
+    await watching;
     is_ready = false;
     current = undefined;
     await printed;
@@ -159,6 +163,30 @@ export function addGatewayMetrics(registry: Registry, gateway: Pick<KeptGateway,
       this.set(gateway.isReady() ? 1 : 0);
     },
   });
+}
+
+/**
+ * Kills a gateway that serves and then answers nothing for some seconds: it holds the ports, and no other one can take over. One that is
+ * asked to stop has a time of its own.
+ */
+async function killHung(
+  { ended, process }: RunningGateway,
+  socket: string,
+  stopping: AbortSignal,
+  log: Logger,
+): Promise<void> {
+  if (process === undefined) return;
+  const over = new AbortController();
+  void ended.then(() => over.abort());
+  const signal = AbortSignal.any([over.signal, stopping]);
+  const isThis = async () => (await askAbout(socket))?.pid === process.pid;
+  // what starts has its own time, and ends by itself when it cannot
+  while (!signal.aborted && !(await isThis())) {
+    await sleep(LOOK_MS, undefined, { signal }).catch(() => undefined);
+  }
+  if (!(await watchAnswers({ ask: isThis, signal }))) return;
+  log.error({ gateway: process.pid }, "the gateway does not answer: it is killed and started again");
+  await endProcess(process, [{ signal: "SIGKILL", wait_ms: KILL_MS }]);
 }
 
 /** Prints what it logs from when it serves to its end, among the lines of this process. */

@@ -1,7 +1,11 @@
+import { randomUUID } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { Secret } from "@appdb/adapters/secret";
+import { toProblem } from "@appdb/contract/errors";
 import type { Logger } from "@appdb/engine/ports";
 import { sql } from "kysely";
 import type { Database } from "../database/pool.ts";
+import { noMetricsToken, showsMetricsToken } from "../http/metrics-token.ts";
 import type { ComposedGateway } from "./compose-gateway.ts";
 import type { LogLines } from "./log-lines.ts";
 
@@ -9,6 +13,8 @@ export interface OperatorDeps {
   readonly composed: Pick<ComposedGateway, "metrics" | "gateway">;
   readonly db: Database;
   readonly log: Logger;
+  /** The operator's token. Undefined shows metrics to nobody. */
+  readonly token?: Secret | undefined;
 }
 
 /** What only the server is told that has started the gateway. */
@@ -18,7 +24,10 @@ export interface OperatorSecrets {
   readonly digest: string;
 }
 
-/** What a gateway of its own tells by HTTP: `/health`, `/ready`, `/metrics`, and to its server `/about` and `/log`. It does not listen yet. */
+/**
+ * What a gateway of its own tells by HTTP: `/health`, `/ready` and, for the operator's token, `/metrics`. With `secrets` it is asked by its
+ * server alone: that one needs no token, and reads `/about` and `/log` too. It does not listen yet.
+ */
 export function createOperatorServer(deps: OperatorDeps, secrets?: OperatorSecrets): Server {
   const json = (res: ServerResponse, status: number, body: object) => {
     res.writeHead(status, { "content-type": "application/json", "cache-control": "no-store" });
@@ -26,14 +35,16 @@ export function createOperatorServer(deps: OperatorDeps, secrets?: OperatorSecre
   };
   const answer = async (req: IncomingMessage, res: ServerResponse) => {
     const { gateway, metrics } = deps.composed;
+    const is_operator = secrets !== undefined || showsMetricsToken(req.headers.authorization, deps.token);
     switch (`${req.method} ${req.url}`) {
       case "GET /health": {
-        const problems = gateway.problems();
+        const problems = is_operator ? gateway.problems() : [];
         return json(res, 200, { status: "ok", ...(problems.length === 0 ? {} : { problems }) });
       }
       case "GET /ready":
         return json(res, ...(await readiness(deps)));
       case "GET /metrics":
+        if (!is_operator) return json(res, 401, toProblem(noMetricsToken(deps.token), randomUUID()));
         res.setHeader("content-type", metrics.contentType);
         return res.end(await metrics.metrics());
     }
@@ -61,6 +72,6 @@ async function readiness({ db, log }: OperatorDeps): Promise<[number, object]> {
     return [200, { status: "ready" }];
   } catch (error) {
     log.warn({ err: error }, "PostgreSQL does not answer");
-    return [503, { status: "no database" }];
+    return [503, { status: "not ready" }];
   }
 }

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { findLockOwner, tryLock } from "@appdb/adapters/processes/numbered-lock";
 import { appError } from "@appdb/contract/errors";
 import { VERSION } from "@appdb/contract/version";
+import type { Logger } from "@appdb/engine/ports";
 import { readServerConfig, SERVER_PATHS } from "../config.ts";
 import { givenMasterKey } from "../control-plane/secrets/given-master-key.ts";
 import { toMasterKey } from "../control-plane/secrets/master-key.ts";
@@ -45,7 +46,7 @@ export async function runGateway(): Promise<void> {
   const server = createOperatorServer({ composed, db: database.db, log }, { lines, digest });
   await using control = await openControlSocket(config, server);
   log.info({ version: VERSION }, "the gateway serves");
-  using gone = watchHome(config.home);
+  using gone = watchHome(config.home, log);
   const reason = await Promise.race([stopped, gone.noticed]);
   log.info({ reason }, "the gateway stops");
   await composed[Symbol.asyncDispose]();
@@ -75,12 +76,20 @@ function goneWithHome({ home, runtime_base }: ServerPlace): Disposable {
 }
 
 /** A home that was removed has nobody left who would end its gateway: its lock is gone with it, whatever is written there still. */
-function watchHome(home: string): Disposable & { readonly noticed: Promise<string> } {
+function watchHome(home: string, log: Logger): Disposable & { readonly noticed: Promise<string> } {
   const locks = join(home, SERVER_PATHS.locks);
   let timer: NodeJS.Timeout | undefined;
+  let is_told = false;
   const noticed = new Promise<string>((resolve) => {
     timer = setInterval(() => {
-      if (findLockOwner(locks, GATEWAY_LOCK)?.pid !== process.pid) resolve("its home is gone");
+      try {
+        if (findLockOwner(locks, GATEWAY_LOCK)?.pid !== process.pid) resolve("its home is gone");
+        is_told = false;
+      } catch (error) {
+        // without a free file nothing can be read, and the requests that are under way go on: the next look may tell
+        if (!is_told) log.warn({ err: error }, "the gateway cannot look whether its home is still there");
+        is_told = true;
+      }
     }, LOOK_MS);
   });
   return { noticed, [Symbol.dispose]: () => clearInterval(timer) };

@@ -22,7 +22,7 @@ export async function serveGatewayAlone({ config, database, log, stopped }: Serv
   const master_key = toMasterKey(givenMasterKey(config, config.home));
   await using composed = await composeGateway({ config, master_key, database, log });
   collectDefaultMetrics({ register: composed.metrics });
-  const server = createOperatorServer({ composed, db: database.db, log });
+  const server = createOperatorServer({ composed, db: database.db, log, token: config.metrics_token });
   const open = async (options: { host: string; port: number }) => {
     server.listen(options);
     await once(server, "listening");

@@ -1,19 +1,20 @@
-import { finished } from "node:stream";
 import type { DocsFiles } from "@appdb/adapters/http/docs-files";
 import { type Exchange, isGone } from "./exchange.ts";
+import type { Strangers } from "./strangers.ts";
 
 /** `/ingest/docs`, and what that page loads. */
 const DOCS = /^\/.+?(\/docs(?:\/assets\/[a-z.-]+)?)$/;
 
 /**
  * Answers a browser that shows no key, because an address that is typed cannot, with the page that asks for one. It is the same page for every
- * path, and says nothing of what services there are. A client that does not take it in time is hung up on. Undefined for other requests.
+ * path, and says nothing of what services there are. Undefined for other requests. @throws overloaded
  */
 export async function answerDocs(
-  { database, headers, req, res }: Exchange,
+  exchange: Exchange,
   files: DocsFiles,
-  most_ms: number,
+  strangers: Strangers,
 ): Promise<number | undefined> {
+  const { database, headers, req, res } = exchange;
   const asked = req.headers;
   if (database === undefined || asked["x-api-key"] !== undefined || asked.authorization !== undefined) return undefined;
   const has_body = asked["transfer-encoding"] !== undefined || Number(asked["content-length"] ?? 0) > 0;
@@ -22,9 +23,8 @@ export async function answerDocs(
   if (path === undefined || (path === "/docs" && !asked.accept?.includes("text/html"))) return undefined;
   const file = await files.read(path);
   if (file === undefined || res.headersSent || isGone({ req, res })) return undefined;
+  strangers.begin(exchange);
   res.writeHead(200, { ...headers, ...file.headers, vary: "accept, authorization, x-api-key" });
-  const late = setTimeout(() => res.destroy(), most_ms);
-  finished(res, () => clearTimeout(late));
   // of HTTP/2, which may have a body without saying so
   req.resume();
   res.end(req.method === "HEAD" ? undefined : file.body);

@@ -41,8 +41,8 @@ export function answerProblem(
 const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"] as const;
 
 /**
- * Answers a page's browser that asks what it may send to a service which cannot say so itself now: else the page would not even learn
- * that. Undefined for other requests, and for services that say nothing of other origins.
+ * Answers a page's browser that asks what it may send, by the `cors` of the service's release. Undefined for other requests, and for
+ * services that say nothing of other origins: an application object may answer for itself.
  */
 export function answerPreflight({ cors, headers, req, res }: Exchange): number | undefined {
   const { origin } = req.headers;

@@ -6,10 +6,12 @@ import type { Logger } from "@appdb/engine/ports";
 import type { GatewayConfig } from "../config-gateway.ts";
 import type { HostCertificates } from "./acme/host-certificates.ts";
 import { type Certificate, readCertificate, watchCertificate } from "./certificate.ts";
+import type { ConnectionBounds } from "./connection-bounds.ts";
 import type { GatewayMetrics } from "./gateway-metrics.ts";
 import { type Accept, HTTP_OPTIONS, hearHttp1 } from "./serve-requests.ts";
 
-const STREAMS = 256;
+/** Requests of one connection of HTTP/2 at once. */
+export const STREAMS = 100;
 const IDLE_MS = 72_000;
 const HEADER_PAIRS = 200;
 const HANDSHAKE_MS = 10_000;
@@ -19,6 +21,7 @@ export interface DomainServerDeps {
   readonly metrics: GatewayMetrics;
   readonly config: Pick<GatewayConfig, "domain" | "host" | "port" | "tls">;
   readonly accept: Accept;
+  readonly bounds: ConnectionBounds;
   /** Certificates of single hosts, where none is read from files. */
   readonly hosts?: Pick<HostCertificates, "SNICallback" | "ALPNCallback"> | undefined;
 }
@@ -53,6 +56,7 @@ export async function openDomainServer(deps: DomainServerDeps): Promise<DomainSe
   // its HTTP/1.1 side reads them from here, and not from the options
   Object.assign(server, HTTP_OPTIONS);
   hearHttp1(server, accept, metrics);
+  deps.bounds.watch(server);
   const open = trackConnections(server);
   await listen(server, config);
   const take = (next: Certificate) => server.setSecureContext(next);

@@ -1,4 +1,3 @@
-import { execFileSync } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, readFileSync, renameSync, rmSync, statSync } from "node:fs";
 import type { IncomingHttpHeaders } from "node:http";
@@ -16,6 +15,7 @@ import { createKeySnapshots } from "../control-plane/keys/key-snapshots.ts";
 import { createNotifications } from "../database/notifications.ts";
 import { openDatabase } from "../database/pool.ts";
 import { type GatewayStage, openGatewayStage, type StubPod } from "../testing/gateway-stage.ts";
+import { makeCertificate } from "../testing/make-certificate.ts";
 import { openServer, type TestServer, testMasterKey } from "../testing/open-server.ts";
 import { type OrgStage, openOrgStage } from "../testing/people.ts";
 import { readCertificate, watchCertificate } from "./certificate.ts";
@@ -36,7 +36,7 @@ let port: number;
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "appdb-tls-"));
-  files = makeCertificate("first");
+  files = makeCertificate(folder, "first", DOMAIN);
   server = await openServer();
   stage = await openGatewayStage(server, {
     config: { domain: DOMAIN, port: 0, tls: files, access_log: "all" },
@@ -70,14 +70,6 @@ afterAll(async () => {
   await server[Symbol.asyncDispose]();
   rmSync(folder, { recursive: true, force: true });
 });
-
-function makeCertificate(name: string) {
-  const made = { cert_file: join(folder, `${name}.pem`), key_file: join(folder, `${name}.key`) };
-  const subject = ["-subj", "/CN=gateway", "-addext", `subjectAltName=DNS:*.${DOMAIN}`, "-days", "30"];
-  const kind = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"];
-  execFileSync("openssl", [...kind, ...subject, "-keyout", made.key_file, "-out", made.cert_file], { stdio: "ignore" });
-  return made;
-}
 
 /** Answers whose rest nobody took. */
 let left = 0;
@@ -150,6 +142,12 @@ test("a proxy that is named says who asks for what; another one is not believed"
   await eventually(() => expect(clients()).toContain("203.0.113.7"));
   expect((await by("127.0.0.3")).status).toBe(404);
   await eventually(() => expect(clients()).toContain("127.0.0.3"));
+});
+
+test("every answer by https says that browsers are to come by https alone", async () => {
+  const said = [await get(host), await get(host, port, `${key}x`), await get("other.test")];
+  expect(said.map(({ status }) => status)).toEqual([200, 401, 404]);
+  for (const { headers } of said) expect(headers["strict-transport-security"]).toBe("max-age=31536000");
 });
 
 test("a service sets cookies for its own host alone", async () => {
@@ -277,13 +275,13 @@ test("a renewed certificate is shown without a restart; one that ends is told to
   const first = readCertificate(files);
   const shown: Buffer[] = [];
   let now = Date.now();
-  const renewed = makeCertificate("renewed");
+  const renewed = makeCertificate(folder, "renewed", DOMAIN);
   const live = { cert_file: join(folder, "live.pem"), key_file: join(folder, "live.key") };
   const put = (from: typeof renewed) => {
     renameSync(from.key_file, live.key_file);
     renameSync(from.cert_file, live.cert_file);
   };
-  put(makeCertificate("former"));
+  put(makeCertificate(folder, "former", DOMAIN));
   const former = readCertificate(live);
   using _watch = watchCertificate(
     { log, files: live, domain: DOMAIN, look_ms: 10, now: () => now, take: ({ cert }) => shown.push(cert) },
@@ -304,7 +302,7 @@ test("a renewed certificate is shown without a restart; one that ends is told to
 
 test("the running gateway takes it too", async () => {
   const before = await serialOf();
-  const next = makeCertificate("next");
+  const next = makeCertificate(folder, "next", DOMAIN);
   renameSync(next.key_file, files.key_file);
   renameSync(next.cert_file, files.cert_file);
   await eventually(async () => expect(await serialOf()).not.toBe(before), { timeout_ms: 8_000, interval_ms: 200 });

@@ -25,6 +25,8 @@ export interface Exchange {
   readonly started_at: number;
   /** How the client reaches us, as the connection or a proxy that is believed says. */
   readonly is_secure: boolean;
+  /** The gateway itself serves the connection by TLS. */
+  readonly has_tls: boolean;
   readonly host: string;
   readonly client_address: string;
   /** The client waits to be told to go on before it sends its body. */
@@ -44,6 +46,8 @@ export interface Exchange {
   caller: { readonly id: string; readonly name: string } | null;
   /** A short body that was read, to be sent on; undefined while it is with the request. */
   body: Buffer | undefined;
+  /** Bytes of its body that count as held for its organization. */
+  held_bytes: number;
   /** Of a request that goes on to a service, where somebody traces; ends when the answer has. */
   trace: RequestTrace | undefined;
   /** What every answer says beside what the service says. */

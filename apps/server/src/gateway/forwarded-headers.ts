@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders, OutgoingHttpHeader, OutgoingHttpHeaders } from "node:http";
+import { withoutDashboardCookies } from "@appdb/adapters/http/dashboard-cookies";
 import { type Exchange, REQUEST_ID } from "./exchange.ts";
 import { ownCookies } from "./own-cookies.ts";
 
@@ -39,6 +40,7 @@ export function requestHeaders(exchange: Exchange): OutgoingHttpHeaders {
     if (name.startsWith(":") || HOP_BY_HOP.has(name) || OWN.has(name) || dropped?.has(name) === true) continue;
     sent[name] = value;
   }
+  dropDashboardCookies(sent);
   sent[REQUEST_ID] = id;
   sent["x-forwarded-for"] = exchange.client_address;
   sent["x-forwarded-proto"] = is_secure ? "https" : "http";
@@ -61,7 +63,17 @@ export function linkHeaders({ req }: Pick<Exchange, "req">): Record<string, stri
     if (HOP_BY_HOP.has(name) || OWN.has(name) || dropped?.has(name) === true) continue;
     sent[name] = value;
   }
+  dropDashboardCookies(sent);
   return sent;
+}
+
+/** A service never sees the session of a person who uses the dashboard. */
+function dropDashboardCookies(headers: { cookie?: OutgoingHttpHeader | undefined }): void {
+  const { cookie } = headers;
+  if (cookie === undefined) return;
+  const kept = withoutDashboardCookies(String(cookie));
+  if (kept === undefined) delete headers.cookie;
+  else headers.cookie = kept;
 }
 
 /** What a client is told of what the service said. */
@@ -95,8 +107,8 @@ export function flatAnswerHeaders(
     const lower = name.toLowerCase();
     if (HOP_BY_HOP.has(lower) || Object.hasOwn(own, lower) || dropped?.has(lower) === true) continue;
     if (lower === "content-length") continue;
-    if (lower === "set-cookie") sent.push(name, ...ownCookies([value], host));
-    else sent.push(name, value);
+    if (lower === "set-cookie") for (const cookie of ownCookies([value], host)) sent.push(name, cookie);
+    if (lower !== "set-cookie") sent.push(name, value);
   }
   for (const name in own) sent.push(name, own[name] ?? "");
   return sent;

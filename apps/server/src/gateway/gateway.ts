@@ -13,10 +13,13 @@ import { openAcmeOrders } from "./acme/acme-orders.ts";
 import { CertificateStore } from "./acme/certificate-store.ts";
 import { type Certificates, type CertificatesDeps, startCertificates } from "./acme/certificates.ts";
 import { openChallengeServer } from "./acme/challenge-server.ts";
+import { addBudgetMetrics, createByteBudget } from "./byte-budget.ts";
+import { createConnectionBounds } from "./connection-bounds.ts";
 import { createDatabaseKeys } from "./database-keys.ts";
 import { createDatabasePorts } from "./database-ports.ts";
 import { openDomainServer } from "./domain-server.ts";
 import type { Exchange } from "./exchange.ts";
+import { followAnswer } from "./follow-answer.ts";
 import { followRoutes } from "./follow-routes.ts";
 import { createGatewayMetrics } from "./gateway-metrics.ts";
 import { type HandleDeps, handleRequest } from "./handle-request.ts";
@@ -26,10 +29,12 @@ import { createPodAgents } from "./pod-agents.ts";
 import { createPodLinks } from "./pod-links.ts";
 import { createPodPlaces } from "./pod-places.ts";
 import { createRateLimits } from "./rate-limits.ts";
+import { createRequestCounts } from "./request-counts.ts";
 import { createRoutingTable, type RoutingTable } from "./routing-table.ts";
 import { createAccept, createPlainServer } from "./serve-requests.ts";
+import { createStrangers, STRANGER_TIMES } from "./strangers.ts";
 import { createTraffic } from "./traffic.ts";
-import { createReadForwarded } from "./trusted-proxies.ts";
+import { createIsTrusted, createReadForwarded } from "./trusted-proxies.ts";
 import { createWaking } from "./waking.ts";
 
 export interface GatewayDeps extends PodTokenDeps {
@@ -71,12 +76,19 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
   table.replace(kept?.databases ?? []);
   const keys = createDatabaseKeys({ ...deps, kept });
   const agents = createPodAgents();
-  const links = createPodLinks({ log, findToken: (service, instance) => findServiceToken(deps, service, instance) });
+  const budget = createByteBudget(config.limits.memory_bytes);
+  const links = createPodLinks({
+    log,
+    budget,
+    findToken: (service, instance) => findServiceToken(deps, service, instance),
+  });
   const places = createPodPlaces(deps.place);
-  const in_flight = new Map<string, number>();
-  const metrics = createGatewayMetrics(deps.metrics, () => [...in_flight.values()].reduce((sum, one) => sum + one, 0));
+  const counts = createRequestCounts(config.limits);
+  const metrics = createGatewayMetrics(deps.metrics, () => counts.total);
+  addBudgetMetrics(deps.metrics, budget);
   const handling: HandleDeps = {
-    ...{ log, table, keys, agents, links, in_flight, places, limits: config.limits, tracer: deps.tracer },
+    ...{ log, table, keys, agents, links, counts, budget, places, limits: config.limits, tracer: deps.tracer },
+    strangers: createStrangers(config.limits.client_ms * STRANGER_TIMES),
     rates: createRateLimits(config.limits.key_rate),
     waking: createWaking({ ...deps, table }),
     docs: createDocsFiles(),
@@ -84,9 +96,11 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
   const handle = (exchange: Exchange) => handleRequest(handling, exchange);
   const { access_log, domain } = config;
   const traffic = createTraffic({ db, log });
-  const accepting = { log, metrics, traffic, access_log, handle };
+  const follow = (exchange: Exchange) => followAnswer(exchange, budget, config.limits);
+  const accepting = { log, metrics, traffic, access_log, handle, follow };
   const findByHost = (host: string) => table.byLabel(labelOf(host, domain ?? ""));
   const readForwarded = createReadForwarded(deps.trusted_proxies ?? []);
+  const bounds = createConnectionBounds(config.limits, createIsTrusted(deps.trusted_proxies ?? []));
   const ports =
     domain === undefined
       ? createDatabasePorts({
@@ -99,6 +113,7 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
               }),
               metrics,
               config.limits.client_ms,
+              bounds,
             ),
         })
       : undefined;
@@ -125,7 +140,7 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
     domain === undefined
       ? undefined
       : await openDomainServer({
-          ...{ log, metrics, config, hosts: ordered?.hosts },
+          ...{ log, metrics, config, bounds, hosts: ordered?.hosts },
           accept: createAccept({
             ...{ ...accepting, readForwarded, is_secure: true },
             findDatabase: findByHost,

@@ -6,14 +6,19 @@ import type { Logger, RequestTracer } from "@appdb/engine/ports";
 import type { GatewayLimits } from "../config-gateway.ts";
 import { answerDocs } from "./answer-docs.ts";
 import { answerPreflight, answerProblem } from "./answer-problem.ts";
+import type { ByteBudget } from "./byte-budget.ts";
 import type { DatabaseKeys } from "./database-keys.ts";
 import { type Exchange, type GatewayRequest, isGone } from "./exchange.ts";
+import { ownerOf } from "./follow-answer.ts";
+import { hasBody } from "./forwarded-headers.ts";
+import { holdBody, letGoOfBody } from "./hold-body.ts";
 import type { PodAgents } from "./pod-agents.ts";
 import type { PodLinks } from "./pod-links.ts";
 import type { PodPlaces } from "./pod-places.ts";
-import { proxyRequest, type Sent } from "./proxy-request.ts";
+import { type ProxyLimits, proxyRequest, type Sent } from "./proxy-request.ts";
 import type { RateLimits } from "./rate-limits.ts";
 import * as refusals from "./refusals.ts";
+import type { RequestCounts } from "./request-counts.ts";
 import {
   type FoundService,
   type RoutedDatabase,
@@ -22,7 +27,9 @@ import {
   servingInstance,
 } from "./routing-table.ts";
 import { fitsLink, sendByLink } from "./send-by-link.ts";
-import type { Waking } from "./waking.ts";
+import { HSTS } from "./serve-requests.ts";
+import type { Strangers } from "./strangers.ts";
+import { isAsleep, type Waking } from "./waking.ts";
 
 export interface HandleDeps {
   readonly log: Logger;
@@ -36,14 +43,17 @@ export interface HandleDeps {
   readonly waking: Waking;
   readonly docs: DocsFiles;
   readonly tracer: RequestTracer | undefined;
-  /** Requests under way, by the service's id. */
-  readonly in_flight: Map<string, number>;
+  readonly counts: RequestCounts;
+  readonly budget: ByteBudget;
+  readonly strangers: Strangers;
 }
 
 /** How long a request waits for a service that begins anew. */
 const MOVE_MS = 5_000;
 /** A pod that was not reached is tried again after this, unless it is another one by then. */
 const TRY_AGAIN_MS = 100;
+/** So often a request without a key is tried while its service moves to another pod. */
+const STRANGER_TRIES = 3;
 
 /** Takes a request to its service, and answers the status that the client was given. */
 export async function handleRequest(deps: HandleDeps, exchange: Exchange): Promise<number> {
@@ -54,18 +64,22 @@ export async function handleRequest(deps: HandleDeps, exchange: Exchange): Promi
     if (!(error instanceof AppError)) {
       deps.log.error({ err: error, req: exchange.id }, "the gateway failed at a request");
     }
-    return answerPreflight(exchange) ?? (await answerUnknown(deps, exchange, error)) ?? answerProblem(exchange, error);
+    return (await answerUnknown(deps, exchange, error)) ?? answerProblem(exchange, error);
   }
 }
 
 /** What of a service is for those who have shown nothing yet. */
 async function answerUnknown(
-  { docs, limits }: HandleDeps,
+  { docs, strangers }: HandleDeps,
   exchange: Exchange,
   error: unknown,
 ): Promise<number | undefined> {
   if (!(error instanceof AppError) || error.code !== "unauthorized") return undefined;
-  return await answerDocs(exchange, docs, limits.request_ms);
+  try {
+    return await answerDocs(exchange, docs, strangers);
+  } catch (refusal) {
+    return answerProblem(exchange, refusal);
+  }
 }
 
 async function routeRequest(deps: HandleDeps, exchange: Exchange): Promise<Sent> {
@@ -77,12 +91,14 @@ async function routeRequest(deps: HandleDeps, exchange: Exchange): Promise<Sent>
   const path = query < 0 ? url : url.slice(0, query);
   const found = deps.table.find(database, path);
   exchange.cors = found?.service.cors;
-  if (found === undefined || !isOpen(exchange, found)) {
+  const is_open = found !== undefined && isOpen(exchange, found);
+  if (!is_open) {
     const shown = shownKey(exchange);
     const answer = deps.keys.verify(database, shown);
     // known at once for all but the first requests of a database: to wait for nothing would cost a turn
     checkKey(deps, exchange, database, found, "then" in answer ? await answer : answer);
   }
+  if (database.is_suspended) throw is_open ? refusals.notServing(false) : refusals.suspended(database);
   if (found === undefined) throw refusals.noService(path);
   exchange.service = found.service.name;
   exchange.service_id = found.service.id;
@@ -90,14 +106,55 @@ async function routeRequest(deps: HandleDeps, exchange: Exchange): Promise<Sent>
   if (req.headers.upgrade?.toLowerCase() === "websocket") throw refusals.noWebSockets();
   const body_bytes = bodyLimit(deps.limits, req.headers["content-type"]);
   if (Number(req.headers["content-length"] ?? 0) > body_bytes) throw refusals.tooLarge(body_bytes);
+  if (is_open) return await answerStranger(deps, exchange, database, found.service);
   // of whoever has shown a key: strangers fill no collector
-  if (deps.tracer !== undefined && exchange.caller !== null) beginTrace(deps.tracer, exchange, database);
-  beginInFlight(deps, found.service);
+  if (deps.tracer !== undefined) beginTrace(deps.tracer, exchange, database);
+  deps.counts.begin(database, found.service);
   try {
     return await sendOn(deps, exchange, found.service, body_bytes);
   } finally {
-    endInFlight(deps, found.service);
+    deps.counts.end(database, found.service);
+    letGoOfBody(exchange, deps.budget);
   }
+}
+
+/** Answers a request that needs no key. It wakes nothing, waits for nothing and takes no place of the service. @throws overloaded */
+async function answerStranger(
+  deps: HandleDeps,
+  exchange: Exchange,
+  database: RoutedDatabase,
+  service: RoutedService,
+): Promise<Sent> {
+  // a body that is announced and never comes would hold a place
+  if (announcesBody(exchange.req)) throw refusals.noBodyOfStrangers();
+  const status = answerPreflight(exchange);
+  if (status !== undefined) return { outcome: "answered", status };
+  deps.strangers.begin(exchange);
+  let current = service;
+  for (let tries = 0; tries < STRANGER_TRIES; tries += 1) {
+    const instance = servingInstance(current);
+    if (instance === undefined) throw refusals.notServing(isAsleep(exchange.database ?? database, current));
+    const { agent } = findPod(deps, database, current, instance);
+    const sent = await proxyRequest(exchange, agent(), proxyLimits(deps, exchange, 0, deps.limits.client_ms));
+    if (sent.outcome === "refused") throw sent.error;
+    if (sent.outcome !== "not_sent" && sent.outcome !== "again") return sent;
+    await deps.table.changed(database.id, TRY_AGAIN_MS);
+    current = lookAgain(deps, exchange, current);
+  }
+  throw refusals.notServing(false);
+}
+
+function proxyLimits(
+  { budget, limits: { client_ms, request_ms } }: HandleDeps,
+  exchange: Exchange,
+  body_bytes: number,
+  most_ms = request_ms,
+): ProxyLimits {
+  const owner = ownerOf(exchange);
+  return {
+    ...{ body_bytes, client_ms, request_ms: Math.min(request_ms, most_ms), share_bytes: budget.share_bytes },
+    holding: { take: (bytes) => budget.take(owner, bytes), give: (bytes) => budget.give(owner, bytes) },
+  };
 }
 
 /** Has the service go on with the trace. Of the path only what the gateway goes by is taken down: the rest may hold values. */
@@ -107,6 +164,11 @@ function beginTrace(tracer: RequestTracer, exchange: Exchange, { name, organizat
   const uri = serviceUriOf(organization, name, service);
   exchange.trace = tracer.begin({ service: uri, method, route: `/${service}/*`, id, headers });
   if (exchange.trace !== undefined) headers.traceparent = exchange.trace.traceparent;
+}
+
+/** HTTP/2 leaves the stream open for requests without a body too; there the length alone says so. */
+function announcesBody({ headers }: GatewayRequest): boolean {
+  return Number(headers["content-length"] ?? 0) > 0 || headers["transfer-encoding"] !== undefined;
 }
 
 /** Node takes the first of them, others the last. */
@@ -122,7 +184,9 @@ function hasTwoHosts({ rawHeaders, httpVersionMajor }: GatewayRequest): boolean 
 
 /** Whether no key is asked for: of the health of a service, and of a page's browser that asks what it may send. */
 function isOpen({ req }: Exchange, { rest }: FoundService): boolean {
-  if (req.method === "OPTIONS") return req.headers["access-control-request-method"] !== undefined;
+  if (req.method === "OPTIONS") {
+    return req.headers["access-control-request-method"] !== undefined && req.headers.origin !== undefined;
+  }
   return rest === "/health" && (req.method === "GET" || req.method === "HEAD");
 }
 
@@ -158,6 +222,7 @@ function checkKey(
       "ratelimit-policy": `"key";q=${deps.limits.key_rate};w=1`,
       ratelimit: `"key";r=${rate.left};t=1`,
     };
+    if (exchange.has_tls) Object.assign(exchange.headers, HSTS);
     if (!rate.is_allowed) throw refusals.tooOften(deps.limits.key_rate, rate.wait_s);
   }
   if (found === undefined) return;
@@ -172,19 +237,6 @@ function bodyLimit(limits: GatewayLimits, type: string | undefined): number {
     : limits.upload_bytes;
 }
 
-/** @throws overloaded */
-function beginInFlight({ in_flight, limits }: HandleDeps, { id, name }: RoutedService): void {
-  const count = in_flight.get(id) ?? 0;
-  if (count >= limits.in_flight) throw refusals.tooManyAtOnce(name, limits.in_flight);
-  in_flight.set(id, count + 1);
-}
-
-function endInFlight({ in_flight }: HandleDeps, { id }: RoutedService): void {
-  const left = (in_flight.get(id) ?? 1) - 1;
-  if (left === 0) in_flight.delete(id);
-  else in_flight.set(id, left);
-}
-
 /** Sends to what serves now, and to what serves next when that was not reached. */
 async function sendOn(deps: HandleDeps, exchange: Exchange, service: RoutedService, body_bytes: number): Promise<Sent> {
   const { limits, table } = deps;
@@ -192,19 +244,24 @@ async function sendOn(deps: HandleDeps, exchange: Exchange, service: RoutedServi
   let until: number | undefined;
   for (;;) {
     const instance = servingInstance(current);
-    if (instance !== undefined && exchange.database !== undefined) {
-      const pod = findPod(deps, exchange.database, current, instance);
+    const { database } = exchange;
+    if (instance !== undefined && database !== undefined) {
+      const pod = findPod(deps, database, current, instance);
       // by the link where it may; else, and where the link is gone by then, by HTTP
       let sent: Sent = NOT_SENT;
-      if (pod.link !== undefined && fitsLink(exchange, pod.link)) sent = await sendByLink(exchange, pod.link, limits);
-      if (sent.outcome === "not_sent") sent = await proxyRequest(exchange, pod.agent(), { ...limits, body_bytes });
+      if (pod.link !== undefined && fitsLink(exchange, pod.link)) {
+        sent = await sendByLink(exchange, pod.link, limits, deps.budget);
+      }
+      if (sent.outcome === "not_sent") {
+        sent = await proxyRequest(exchange, pod.agent(), proxyLimits(deps, exchange, body_bytes));
+      }
       if (sent.outcome === "refused") throw sent.error;
       if (sent.outcome !== "not_sent" && sent.outcome !== "again") return sent;
       until ??= performance.now() + MOVE_MS;
       if (performance.now() >= until) throw refusals.broken(current.name, true);
-      await table.changed(exchange.database.id, TRY_AGAIN_MS);
+      await holdWhile(deps, exchange, () => table.changed(database.id, TRY_AGAIN_MS));
     } else {
-      await deps.waking.waitFor(exchange, current);
+      await holdWhile(deps, exchange, () => deps.waking.waitFor(exchange, current));
     }
     if (isGone(exchange)) return { outcome: "gone" };
     current = lookAgain(deps, exchange, current);
@@ -213,15 +270,30 @@ async function sendOn(deps: HandleDeps, exchange: Exchange, service: RoutedServi
 
 const NOT_SENT: Sent = { outcome: "not_sent" };
 
+/** A body that nobody reads yet fills its stream meanwhile. @throws overloaded */
+async function holdWhile({ budget }: HandleDeps, exchange: Exchange, wait: () => Promise<void>): Promise<void> {
+  const is_new = exchange.held_bytes === 0 && hasBody(exchange);
+  if (is_new) {
+    const { headers, readableHighWaterMark } = exchange.req;
+    const said = Number(headers["content-length"] ?? readableHighWaterMark);
+    holdBody(exchange, budget, Math.min(said, readableHighWaterMark));
+  }
+  try {
+    await wait();
+  } finally {
+    if (is_new) letGoOfBody(exchange, budget);
+  }
+}
+
 /** How an instance is reached: by its link, if that is open, and by HTTP. */
 function findPod(
   { agents, links, places }: HandleDeps,
-  { id: database_id }: RoutedDatabase,
+  { id: database_id, org_id }: RoutedDatabase,
   { id }: RoutedService,
   instance: number,
 ) {
   const place = places.of(database_id, id, instance);
-  return { link: links.find(place, { id, database_id }, instance), agent: () => agents.of(place.http_socket) };
+  return { link: links.find(place, { id, database_id, org_id }, instance), agent: () => agents.of(place.http_socket) };
 }
 
 /** The service as it is by now. @throws service_not_found when it was forgotten meanwhile */

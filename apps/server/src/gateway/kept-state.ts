@@ -13,6 +13,7 @@ const databaseSchema = z.object({
   ...{ id: z.string(), org_id: z.string(), organization: z.string(), name: z.string(), label: z.string() },
   state: z.enum(DATABASE_STATES),
   is_woken: z.boolean(),
+  is_suspended: z.boolean().default(false),
   port: z.int().nullable(),
   services: z.array(
     z.object({

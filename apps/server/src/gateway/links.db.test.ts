@@ -101,6 +101,17 @@ test("short requests to routes that a pod named go by the link, without the key;
   }
 });
 
+test("the dashboard's cookies reach no service", async () => {
+  const { call } = await openLinked(echo);
+  const headers = { cookie: "a=1; appdb.session_token=secret; __Secure-appdb.session_token=secret; b=2" };
+  for (const path of ["/by_title", "/other"]) {
+    const { text } = await call(path, { headers });
+    expect(JSON.parse(text).headers.cookie, path).toBe("a=1; b=2");
+    const alone = await call(path, { headers: { cookie: "appdb.session_token=secret" } });
+    expect(alone.text, path).not.toContain('cookie":"');
+  }
+});
+
 test("a request that is traced goes on as part of the gateway's span, by the link and by HTTP; of strangers nothing is taken down", async () => {
   const { call, database } = await openLinked(echo);
   const trace_id = "4bf92f3577b34da6a3ce929d0e0e4736";

@@ -19,3 +19,13 @@ test("other cookies stay as they are", () => {
   ];
   expect(ownCookies(kept, HOST)).toEqual(kept);
 });
+
+test("a service sets no cookie that the dashboard would read", () => {
+  const set = [
+    "a=1",
+    "appdb.session_token=x; Path=/",
+    "__Secure-appdb.session_token=x",
+    "__Host-appdb.session_token=x",
+  ];
+  expect(ownCookies(set, HOST)).toEqual(["a=1"]);
+});

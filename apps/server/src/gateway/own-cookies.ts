@@ -1,17 +1,22 @@
+import { setsDashboardCookie } from "@appdb/adapters/http/dashboard-cookies";
+
 /**
  * Cookies as a service may set them: for its own host, or what is below. One for a domain above would be sent to the services of other
- * organizations as well: its `Domain` is taken off, and it is a cookie of the host alone. `host` is what the client asked for.
+ * organizations as well: its `Domain` is taken off, and it is a cookie of the host alone. One that the dashboard would read as its own is
+ * left out. `host` is what the client asked for.
  */
 export function ownCookies(cookies: readonly string[], host: string): string[] {
   const own = host.toLowerCase().replace(/:\d*$/, "");
-  return cookies.map((cookie) =>
-    /;\s*domain/i.test(cookie)
-      ? cookie
-          .split(";")
-          .filter((part, at) => at === 0 || !isAbove(part, own))
-          .join(";")
-      : cookie,
-  );
+  return cookies
+    .filter((cookie) => !setsDashboardCookie(cookie))
+    .map((cookie) =>
+      /;\s*domain/i.test(cookie)
+        ? cookie
+            .split(";")
+            .filter((part, at) => at === 0 || !isAbove(part, own))
+            .join(";")
+        : cookie,
+    );
 }
 
 function isAbove(attribute: string, own: string): boolean {

@@ -3,6 +3,7 @@ import type { Secret } from "@appdb/adapters/secret";
 import type { Logger } from "@appdb/engine/ports";
 import { connectPod } from "../pods/connect-pod.ts";
 import type { PlacedService, ServicePlaces } from "../pods/service-places.ts";
+import type { ByteBudget } from "./byte-budget.ts";
 
 /** A link that takes requests, and which ones. */
 export interface OpenPodLink {
@@ -13,14 +14,19 @@ export interface OpenPodLink {
 
 export interface PodLinksDeps {
   readonly log: Logger;
+  /** Where the bytes count that links keep for pods and from them. */
+  readonly budget: ByteBudget;
   /** What an instance takes for its bearer; undefined where that is not known. */
   findToken(service: PlacedService, instance: number): Promise<Secret | undefined>;
 }
 
+/** A service, and whose memory its links use. */
+export type OwnedService = PlacedService & { readonly org_id: string };
+
 /** Links to the pods that serve, by the path of the socket, which names an instance. */
 export interface PodLinks extends Disposable {
   /** The link to an instance, if it is open; else it is being opened, for requests to come. */
-  find(places: ServicePlaces, service: PlacedService, instance: number): OpenPodLink | undefined;
+  find(places: ServicePlaces, service: OwnedService, instance: number): OpenPodLink | undefined;
   /** Hangs up on what serves no more, once what is under way has ended. */
   keepOnly(sockets: ReadonlySet<string>): void;
 }
@@ -36,10 +42,11 @@ interface Kept {
   next_try_at: number;
 }
 
-export function createPodLinks({ findToken, log }: PodLinksDeps): PodLinks {
+export function createPodLinks({ budget, findToken, log }: PodLinksDeps): PodLinks {
   const links = new Map<string, Kept>();
   const leaving = new Set<Link>();
-  const connect = async (kept: Kept, places: ServicePlaces, service: PlacedService, instance: number) => {
+  const connect = async (kept: Kept, places: ServicePlaces, service: OwnedService, instance: number) => {
+    const { org_id } = service;
     try {
       const token = await findToken(service, instance);
       if (token === undefined) return;
@@ -47,6 +54,11 @@ export function createPodLinks({ findToken, log }: PodLinksDeps): PodLinks {
         connect: () => connectPod(places.link_socket, CONNECT_MS).setTimeout(0),
         token,
         log,
+        memory: {
+          take: (bytes) => budget.take(org_id, bytes),
+          add: (bytes) => budget.add(org_id, bytes),
+          give: (bytes) => budget.give(org_id, bytes),
+        },
       });
       if (links.get(places.link_socket) !== kept) link[Symbol.dispose]();
       else kept.open = { link, routes: routesOf(link.about) };

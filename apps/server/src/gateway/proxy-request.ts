@@ -2,7 +2,8 @@ import { type Agent, type ClientRequest, type IncomingMessage, request as startR
 import { beginAnswer } from "./begin-answer.ts";
 import type { Exchange } from "./exchange.ts";
 import { answerHeaders, hasBody, requestHeaders } from "./forwarded-headers.ts";
-import { bodyTooSlow, broken, timedOut, tooLarge } from "./refusals.ts";
+import { type Holding, pump } from "./pump.ts";
+import { bodyTooSlow, broken, noMemory, timedOut, tooLarge } from "./refusals.ts";
 
 export interface ProxyLimits {
   /** Of the body; one that says a larger length was refused before. */
@@ -11,6 +12,9 @@ export interface ProxyLimits {
   readonly request_ms: number;
   /** How long a client may be silent within a body. */
   readonly client_ms: number;
+  /** Where the bytes of a slow reader count; `share_bytes` is the most of one organization. */
+  readonly holding: Holding;
+  readonly share_bytes: number;
 }
 
 /**
@@ -22,7 +26,7 @@ export type Sent =
   | { readonly outcome: "not_sent" | "again" | "gone" }
   | { readonly outcome: "refused"; readonly error: Error };
 
-/** Sends a request to a pod's plain HTTP, streaming both ways, and resolves when its answer has ended. */
+/** Sends a request to a pod's plain HTTP, streaming both ways, and resolves when the service has ended its answer. */
 export function proxyRequest(exchange: Exchange, agent: Agent, limits: ProxyLimits): Promise<Sent> {
   const { req, res } = exchange;
   return new Promise((resolve) => {
@@ -42,6 +46,7 @@ export function proxyRequest(exchange: Exchange, agent: Agent, limits: ProxyLimi
     };
     const onClose = () => {
       stopBody();
+      stopAnswer();
       upstream.destroy();
       resolve({ outcome: "gone" });
     };
@@ -49,9 +54,11 @@ export function proxyRequest(exchange: Exchange, agent: Agent, limits: ProxyLimi
     const settle = (sent: Sent) => {
       res.off("close", onClose);
       stopBody();
+      stopAnswer();
       resolve(sent);
     };
     let stopBody: () => void = () => undefined;
+    let stopAnswer: () => void = () => undefined;
     onConnected(upstream, () => {
       is_sent = true;
       if (exchange.body !== undefined) return upstream.end(exchange.body);
@@ -67,7 +74,7 @@ export function proxyRequest(exchange: Exchange, agent: Agent, limits: ProxyLimi
         upstream.destroy();
         return settle({ outcome: "refused", error: error instanceof Error ? error : new Error(String(error)) });
       }
-      sendAnswer(exchange, answer, (is_whole) => {
+      stopAnswer = sendAnswer(exchange, answer, limits.holding, (is_whole) => {
         // a body that the service did not want is not sent to its end
         if (!req.complete) upstream.destroy();
         if (!is_whole) res.destroy();
@@ -98,7 +105,7 @@ function onConnected(upstream: ClientRequest, begin: () => void): void {
 function sendBody(
   { req, res, awaits_continue }: Exchange,
   upstream: ClientRequest,
-  { body_bytes: most_bytes, client_ms }: ProxyLimits,
+  { body_bytes: most_bytes, client_ms, holding, share_bytes }: ProxyLimits,
   giveUp: (error: Error) => void,
 ): () => void {
   let bytes = 0;
@@ -113,21 +120,34 @@ function sendBody(
     else giveUp(bodyTooSlow());
   }, client_ms);
   if (awaits_continue) res.writeContinue();
+  const end = () => upstream.end();
   req.on("data", count);
-  req.pipe(upstream);
+  req.once("end", end);
+  const stop = pump({ from: req, to: upstream, holding, refused: () => giveUp(noMemory(share_bytes)) });
   return () => {
     clearInterval(timer);
     req.off("data", count);
-    req.unpipe(upstream);
+    req.off("end", end);
+    req.pause();
+    stop();
   };
 }
 
-function sendAnswer(exchange: Exchange, answer: IncomingMessage, ended: (is_whole: boolean) => void): void {
+/** What is left of an ended answer is the client's to take: the service has done its work. */
+function sendAnswer(
+  exchange: Exchange,
+  answer: IncomingMessage,
+  holding: Holding,
+  ended: (is_whole: boolean) => void,
+): () => void {
   const { res } = exchange;
-  answer.pipe(res);
-  answer.once("end", () => res.once("finish", () => ended(true)));
+  answer.once("end", () => {
+    res.end();
+    ended(true);
+  });
   answer.once("error", () => ended(false));
   answer.once("close", () => {
     if (!answer.readableEnded) ended(false);
   });
+  return pump({ from: answer, to: res, holding, refused: () => answer.destroy() });
 }

@@ -7,6 +7,7 @@ export async function readRoutes(db: Database, id?: string): Promise<RoutedDatab
   const { rows } = await sql<RoutedDatabase>`
     select d.id, d.org_id, o.name as organization, d.name, d.state,
       coalesce((d.desired -> 'settings' ->> 'wake_on_request')::boolean, false) as is_woken,
+      o.suspended_at is not null as is_suspended,
       d.gateway_label as label, d.gateway_port as port,
       coalesce((select json_agg(json_build_object(
           'id', s.id, 'name', s.name, 'state', s.state, 'instance', (s.observed ->> 'instance')::int,

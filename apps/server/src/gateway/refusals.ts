@@ -56,11 +56,44 @@ export function tooLarge(most_bytes: number): Error {
   });
 }
 
+export function noBodyOfStrangers(): Error {
+  return appError("payload_too_large", {
+    detail: "The request needs no API key and takes no body.",
+    hint: "Send it without a body.",
+    meta: { most_bytes: 0 },
+  });
+}
+
 export function tooManyAtOnce(service: string, most: number): Error {
   return appError("overloaded", {
     detail: `${most} requests to the service ${service} are under way, the most that it may have at once.`,
     hint: "Send the request again in a moment.",
     meta: { most, retry_after_s: 1 },
+  });
+}
+
+export function tooManyOfOrganization(most: number): Error {
+  return appError("overloaded", {
+    detail: `The services of the organization have ${most} requests under way, the most at once.`,
+    hint: "Send the request again in a moment.",
+    meta: { most, retry_after_s: 1 },
+  });
+}
+
+/** No number: a stranger learns nothing of the limits. */
+export function tooManyStrangers(): Error {
+  return appError("overloaded", {
+    detail: "Too many requests without an API key are under way.",
+    hint: "Send the request again in a moment.",
+    meta: { retry_after_s: 1 },
+  });
+}
+
+export function noMemory(share_bytes: number): Error {
+  return appError("overloaded", {
+    detail: `The gateway has no memory left for the request; one organization may use ${Math.floor(share_bytes / 1_048_576)} MiB.`,
+    hint: "Send the request again in a moment, and send fewer large requests at once.",
+    meta: { share_bytes, retry_after_s: 1 },
   });
 }
 
@@ -85,6 +118,25 @@ export function notRunning(database: RoutedDatabase, service: RoutedService): Er
   });
 }
 
+/** The reason is told to members by the control plane alone. */
+export function suspended({ organization }: RoutedDatabase): Error {
+  return appError("organization_suspended", {
+    detail: `The operator of the server has suspended the organization ${organization}.`,
+    hint: "Ask the operator of the server to end the suspension. Its data are kept.",
+    meta: { organization },
+  });
+}
+
+/** A database that does not start; a later request may find it running. */
+export function failed(database: RoutedDatabase): Error {
+  const uri = databaseUriOf(database.organization, database.name);
+  return appError("database_failed", {
+    detail: `The database ${uri} is FAILED: it could not be started.`,
+    hint: `See the reason: cli db status ${uri}`,
+    meta: { state: database.state, retry_after_s: 30 },
+  });
+}
+
 export function asleep(database: RoutedDatabase): Error {
   const uri = databaseUriOf(database.organization, database.name);
   const stays = database.state === "STOPPED" && !database.is_woken;
@@ -93,6 +145,21 @@ export function asleep(database: RoutedDatabase): Error {
     hint: stays ? `Start it: cli db start ${uri}` : "Send the request again in a moment.",
     meta: { state: database.state, retry_after_s: stays ? 30 : 2 },
   });
+}
+
+/** Tells a caller without a key that a service does not serve. It names neither the database nor its state. */
+export function notServing(is_asleep: boolean): Error {
+  return is_asleep
+    ? appError("database_asleep", {
+        detail: "The database of the service is asleep.",
+        hint: "Send a request with an API key; requests without a key do not wake a database.",
+        meta: { retry_after_s: 30 },
+      })
+    : appError("service_not_available", {
+        detail: "The service is not available.",
+        hint: "Send the request again later.",
+        meta: { retry_after_s: 2 },
+      });
 }
 
 export function broken(service: string, may_repeat: boolean): Error {

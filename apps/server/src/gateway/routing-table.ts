@@ -25,6 +25,8 @@ export interface RoutedDatabase {
   readonly state: DatabaseState;
   /** A request may wake it. */
   readonly is_woken: boolean;
+  /** Its organization's requests are refused. Absent in what an older gateway kept. */
+  readonly is_suspended?: boolean | undefined;
   readonly label: string;
   readonly port: number | null;
   readonly services: readonly RoutedService[];

@@ -1,13 +1,18 @@
-import { LINK_BODY_BYTES, type LinkAnswer, LinkBroken } from "@appdb/adapters/link/link";
+import { type LinkAnswer, LinkBroken } from "@appdb/adapters/link/link";
 import { AppError } from "@appdb/contract/errors";
 import type { GatewayLimits } from "../config-gateway.ts";
 import { beginAnswer } from "./begin-answer.ts";
+import type { ByteBudget } from "./byte-budget.ts";
 import { type Exchange, isGone } from "./exchange.ts";
+import { ownerOf } from "./follow-answer.ts";
 import { answerHeaders, flatAnswerHeaders, hasBody, linkHeaders } from "./forwarded-headers.ts";
+import { holdBody, letGoOfBody } from "./hold-body.ts";
 import type { OpenPodLink } from "./pod-links.ts";
 import type { Sent } from "./proxy-request.ts";
-import { bodyTooSlow, broken, timedOut } from "./refusals.ts";
+import { bodyTooSlow, broken, noMemory, timedOut } from "./refusals.ts";
 
+/** The longest body that is read before it is sent on. A longer one streams by HTTP, at the pace of the service. */
+export const BUFFERED_BODY_BYTES = 65_536;
 const JSON_TYPE = /^application\/json(; *charset=utf-8)?$/i;
 
 /** Whether a request can go by a link: to a route that the pod named, with a short body of JSON or none, asked by no page and for no stream. */
@@ -20,18 +25,25 @@ export function fitsLink(exchange: Exchange, { routes }: Pick<OpenPodLink, "rout
   if (headers.accept?.includes("text/event-stream") === true) return false;
   if (!hasBody(exchange)) return true;
   const length = Number(headers["content-length"] ?? Number.NaN);
-  return length <= LINK_BODY_BYTES && JSON_TYPE.test(headers["content-type"] ?? "");
+  return length <= BUFFERED_BODY_BYTES && JSON_TYPE.test(headers["content-type"] ?? "");
 }
 
-/** Sends a request by a link and resolves when its answer has ended. Its body, once read, stays with the exchange. */
+/**
+ * Sends a request by a link and resolves when its answer has ended. The exchange keeps a body that was read until the link has it, and the
+ * body of a `GET` until the answer: that one may be sent again.
+ */
 export async function sendByLink(
   exchange: Exchange,
   { link }: OpenPodLink,
   { client_ms, request_ms }: Pick<GatewayLimits, "client_ms" | "request_ms">,
+  budget: ByteBudget,
 ): Promise<Sent> {
   const { req, res } = exchange;
   try {
-    if (exchange.body === undefined && hasBody(exchange)) exchange.body = await readBody(exchange, client_ms);
+    if (exchange.body === undefined && hasBody(exchange)) {
+      holdBody(exchange, budget, Number(req.headers["content-length"]));
+      exchange.body = await readBody(exchange, client_ms);
+    }
     if (isGone(exchange)) return { outcome: "gone" };
     const query = exchange.path.indexOf("?");
     const call = link.start({
@@ -43,6 +55,10 @@ export async function sendByLink(
       id: exchange.id,
       caller: exchange.caller,
     });
+    if (exchange.body !== undefined && req.method !== "GET") {
+      exchange.body = undefined;
+      letGoOfBody(exchange, budget);
+    }
     const timer = setTimeout(() => {
       call.cancel(timedOut(exchange.service, request_ms));
       // it waits for a client that takes nothing, and would hold its place as long
@@ -53,7 +69,7 @@ export async function sendByLink(
     try {
       const answer = await call.answer;
       if (Buffer.isBuffer(answer.body)) return sendWhole(exchange, answer, answer.body);
-      return await sendStream(exchange, answer, answer.body, () => timer.refresh());
+      return await sendStream(exchange, answer, answer.body, { budget, wentOn: () => timer.refresh() });
     } catch (error) {
       // one whose head is none has a body that nobody will read
       call.cancel(GONE);
@@ -134,21 +150,27 @@ function writeHead(exchange: Exchange, status: number, headers: readonly string[
   beginAnswer(exchange, status, sent);
 }
 
-/** `went_on`: the service was heard, and the time for which it may be silent begins anew. */
+/** `wentOn`: the service was heard, and the time for which it may be silent starts again. */
 async function sendStream(
   exchange: Exchange,
   { headers, status }: LinkAnswer,
   body: AsyncIterable<Uint8Array>,
-  went_on: () => void,
+  { budget, wentOn }: { readonly budget: ByteBudget; wentOn(): void },
 ): Promise<Sent> {
   const { res } = exchange;
-  went_on();
+  const owner = ownerOf(exchange);
+  wentOn();
   writeHead(exchange, status, headers, undefined);
   try {
     for await (const piece of body) {
       if (isGone(exchange)) break;
-      if (!res.write(piece)) await drained(exchange);
-      went_on();
+      if (!res.write(piece)) {
+        const held = res.writableLength;
+        if (!budget.take(owner, held)) throw noMemory(budget.share_bytes);
+        await drained(exchange);
+        budget.give(owner, held);
+      }
+      wentOn();
     }
     res.end();
   } catch {

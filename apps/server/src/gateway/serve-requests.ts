@@ -3,6 +3,7 @@ import { createServer, type Server } from "node:http";
 import type { Logger } from "@appdb/engine/ports";
 import type { GatewayConfig } from "../config-gateway.ts";
 import { answerBadHttp } from "./bad-http.ts";
+import type { ConnectionBounds } from "./connection-bounds.ts";
 import { createRequestIds, type Exchange, type GatewayRequest, type GatewayResponse, hostOf } from "./exchange.ts";
 import type { GatewayMetrics } from "./gateway-metrics.ts";
 import type { RoutedDatabase } from "./routing-table.ts";
@@ -28,6 +29,9 @@ export const HTTP_OPTIONS = {
   maxHeadersCount: HEADERS,
 } as const;
 
+/** A browser that has come by https comes by nothing else for a year. */
+export const HSTS = { "strict-transport-security": "max-age=31536000" } as const;
+
 export type Accept = (req: GatewayRequest, res: GatewayResponse, awaits_continue: boolean) => void;
 
 export interface AcceptDeps {
@@ -41,6 +45,8 @@ export interface AcceptDeps {
   readonly readForwarded: ReadForwarded;
   /** Answers the status that the client was given. */
   handle(exchange: Exchange): Promise<number>;
+  /** Watches what of the answer has not left yet. */
+  follow(exchange: Exchange): void;
 }
 
 /** Makes what a server calls with each request: it is named, handled, counted and told to the log. */
@@ -59,6 +65,7 @@ export function createAccept(deps: AcceptDeps): Accept {
       id,
       awaits_continue,
       host,
+      has_tls: deps.is_secure,
       is_secure: forwarded?.is_secure ?? deps.is_secure,
       client_address: forwarded?.address ?? req.socket.remoteAddress ?? "",
       started_at: performance.now(),
@@ -69,10 +76,12 @@ export function createAccept(deps: AcceptDeps): Accept {
       key: "",
       caller: null,
       body: undefined,
+      held_bytes: 0,
       trace: undefined,
-      headers: { "x-request-id": id },
+      headers: deps.is_secure ? { "x-request-id": id, ...HSTS } : { "x-request-id": id },
     };
     void deps.handle(exchange).then((status) => {
+      deps.follow(exchange);
       const ms = performance.now() - exchange.started_at;
       metrics.count(status, ms);
       exchange.trace?.end(status);
@@ -94,10 +103,16 @@ export function createAccept(deps: AcceptDeps): Accept {
 }
 
 /** A server of plain HTTP/1.1 that does not listen yet. */
-export function createPlainServer(accept: Accept, metrics: GatewayMetrics, headers_ms: number): Server {
+export function createPlainServer(
+  accept: Accept,
+  metrics: GatewayMetrics,
+  headers_ms: number,
+  bounds?: ConnectionBounds,
+): Server {
   const connectionsCheckingInterval = Math.min(headers_ms, HTTP_OPTIONS.connectionsCheckingInterval);
   const server = createServer({ ...HTTP_OPTIONS, headersTimeout: headers_ms, connectionsCheckingInterval });
   server.maxHeadersCount = HTTP_OPTIONS.maxHeadersCount;
+  bounds?.watch(server);
   hearHttp1(server, accept, metrics);
   return server;
 }

@@ -20,9 +20,9 @@ const NAMED: Readonly<Record<string, readonly string[]>> = {
 };
 const HOST = /^[A-Za-z0-9.-]{1,253}(:\d{1,5})?$|^\[[0-9a-fA-F:.]{2,45}\](:\d{1,5})?$/;
 
-/** `proxies` as the settings have them: addresses, networks, and the names of the usual networks. */
-export function createReadForwarded(proxies: readonly string[]): ReadForwarded {
-  if (proxies.length === 0) return () => undefined;
+/** Tells trusted proxies by their address. `proxies` as the settings have them: addresses, networks, and the names of the usual networks. */
+export function createIsTrusted(proxies: readonly string[]): (address: string) => boolean {
+  if (proxies.length === 0) return () => false;
   const believed = new BlockList();
   for (const entry of proxies.flatMap((name) => NAMED[name] ?? [name])) {
     const [network = "", bits] = entry.split("/");
@@ -30,10 +30,17 @@ export function createReadForwarded(proxies: readonly string[]): ReadForwarded {
     if (bits === undefined) believed.addAddress(network, family);
     else believed.addSubnet(network, Number(bits), family);
   }
-  const isBelieved = (address: string) => {
+  return (peer) => {
+    const address = plainAddress(peer);
     const family = isIP(address);
     return family !== 0 && believed.check(address, family === 6 ? "ipv6" : "ipv4");
   };
+}
+
+/** `proxies` likewise. */
+export function createReadForwarded(proxies: readonly string[]): ReadForwarded {
+  if (proxies.length === 0) return () => undefined;
+  const isBelieved = createIsTrusted(proxies);
   return (req, is_secure, host) => {
     const peer = plainAddress(req.socket.remoteAddress ?? "");
     if (!isBelieved(peer)) return undefined;

@@ -29,7 +29,7 @@ export interface WakingDeps {
 export interface Waking {
   /**
    * Resolves once the service serves, after it has woken its database where a request may.
-   * @throws database_asleep, service_not_available, overloaded
+   * @throws database_asleep, database_failed, service_not_available, overloaded
    */
   waitFor(exchange: Exchange, service: RoutedService): Promise<void>;
 }
@@ -92,8 +92,14 @@ function waitTime(database: RoutedDatabase, service: RoutedService): number {
 }
 
 function refusal(database: RoutedDatabase, service: RoutedService): Error {
-  const sleeps = service.is_wanted && database.state !== "AVAILABLE" && database.state !== "UPDATING";
-  return sleeps ? refusals.asleep(database) : refusals.notRunning(database, service);
+  if (database.state === "FAILED" && service.is_wanted) return refusals.failed(database);
+  return isAsleep(database, service) ? refusals.asleep(database) : refusals.notRunning(database, service);
+}
+
+/** Whether a service does not serve because its database sleeps or starts; one that failed does neither. */
+export function isAsleep(database: RoutedDatabase, service: RoutedService): boolean {
+  const is_up = database.state === "AVAILABLE" || database.state === "UPDATING" || database.state === "FAILED";
+  return service.is_wanted && !is_up;
 }
 
 /** Has a database started, as a person would; one that is something else by now is left alone. */

@@ -22,6 +22,7 @@ import { type OrgStage, openOrgStage } from "../../testing/people.ts";
 
 const DOMAIN = "apps.test";
 const why = whyNoPebble();
+const METRICS_TOKEN = "a-token-of-the-operator-that-is-long-enough";
 
 describe.skipIf(why !== undefined)("certificates that are ordered", () => {
   let server: TestServer;
@@ -35,7 +36,10 @@ describe.skipIf(why !== undefined)("certificates that are ordered", () => {
   beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), "appdb-acme-"));
     [port = 0, http_port = 0] = await findFreePorts(2);
-    [server, lasting] = await Promise.all([openServer(), startPebble({ tls_port: port, http_port })]);
+    [server, lasting] = await Promise.all([
+      openServer({ env: { SERVICE_METRICS_TOKEN: METRICS_TOKEN } }),
+      startPebble({ tls_port: port, http_port }),
+    ]);
     people = await openOrgStage(server);
   });
   afterAll(async () => {
@@ -194,7 +198,7 @@ describe.skipIf(why !== undefined)("certificates that are ordered", () => {
       ),
     );
     server.deps.problems.push(() => stage.gateway.problems());
-    const { json } = await server.send("GET", "/health");
+    const { json } = await server.send("GET", "/health", { headers: { authorization: `Bearer ${METRICS_TOKEN}` } });
     expect(json).toEqual({ status: "ok", problems: ["The certificates of 1 hosts of the gateway have ended."] });
     expect(await stage.metrics.metrics()).toContain('appdb_gateway_certificates{state="ended"} 1');
     expect((await stored())[0]?.failure).toContain(host);

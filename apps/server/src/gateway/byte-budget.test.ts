@@ -1,0 +1,26 @@
+import { expect, test } from "vitest";
+import { createByteBudget, STRANGERS } from "./byte-budget.ts";
+
+test("refuses bytes beyond the share of one owner and serves the next owner", () => {
+  const budget = createByteBudget(400);
+  expect(budget.take("a", 100)).toBe(true);
+  expect(budget.take("a", 1)).toBe(false);
+  expect(budget.take("b", 100)).toBe(true);
+  expect(budget.held).toBe(200);
+});
+
+test("refuses bytes beyond the whole budget", () => {
+  const budget = createByteBudget(400);
+  for (const owner of ["a", "b", "c", STRANGERS]) expect(budget.take(owner, 100)).toBe(true);
+  expect(budget.take("d", 1)).toBe(false);
+});
+
+test("counts nothing for refused bytes and has room again after release", () => {
+  const budget = createByteBudget(400);
+  budget.add("a", 300);
+  expect(budget.take("a", 1)).toBe(false);
+  expect(budget.held).toBe(300);
+  budget.give("a", 300);
+  expect(budget.held).toBe(0);
+  expect(budget.take("a", 100)).toBe(true);
+});

@@ -1,0 +1,37 @@
+import type { EventEmitter } from "node:events";
+import type { Socket } from "node:net";
+import type { GatewayLimits } from "../config-gateway.ts";
+import { networkOf } from "../identity/network-of.ts";
+import { countDown } from "./request-counts.ts";
+
+/** Bounds the connections of all servers of a gateway together. */
+export interface ConnectionBounds {
+  /** Closes connections beyond the bounds at once: they cost nothing but their acceptance. */
+  watch(server: EventEmitter): void;
+}
+
+/** @param isTrusted whether an address is a trusted proxy, which has all clients behind it and no bound of its own */
+export function createConnectionBounds(
+  limits: Pick<GatewayLimits, "connections" | "address_connections">,
+  isTrusted: (address: string) => boolean,
+): ConnectionBounds {
+  const addresses = new Map<string, number>();
+  let total = 0;
+  const take = (socket: Socket) => {
+    const { remoteAddress = "" } = socket;
+    const address = networkOf(remoteAddress);
+    const of_address = addresses.get(address) ?? 0;
+    const is_full = of_address >= limits.address_connections && !isTrusted(remoteAddress);
+    if (is_full || total >= limits.connections) {
+      socket.destroy();
+      return;
+    }
+    addresses.set(address, of_address + 1);
+    total += 1;
+    socket.once("close", () => {
+      countDown(addresses, address);
+      total -= 1;
+    });
+  };
+  return { watch: (server) => void server.prependListener("connection", take) };
+}
