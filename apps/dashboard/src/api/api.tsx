@@ -1,11 +1,13 @@
 import { type ControlClient, type ControlFetch, createControlClient } from "@appdb/contract/control-client";
 import { createContext, use } from "react";
 import { type AuthClient, createAuthClient } from "./auth-client.ts";
+import { type Confirmation, createConfirmation } from "./confirmation.ts";
 
 /** What pages ask the server by. The browser sends the session's cookie itself, so there is no credential. */
 export interface Api {
   readonly control: ControlClient;
   readonly auth: AuthClient;
+  readonly confirmation: Confirmation;
 }
 
 export function createApi(): Api {
@@ -15,7 +17,7 @@ export function createApi(): Api {
     credential: async () => ({}),
     fetch: browserFetch,
   });
-  return { control, auth: createAuthClient() };
+  return { control, auth: createAuthClient(), confirmation: createConfirmation() };
 }
 
 const ApiContext = createContext<Api | undefined>(undefined);

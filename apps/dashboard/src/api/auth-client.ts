@@ -11,7 +11,8 @@ import { AUTH_PATH } from "@appdb/contract/routes/control-paths";
 /** Sign-up, sign-in and the answer to a device's question: the routes below AUTH_PATH. Every call may throw the server's
  *  error, server_unreachable when none answers, server_failed when the answer cannot be read. */
 export interface AuthClient {
-  signIn(input: { readonly email: string; readonly password: string }): Promise<void>;
+  /** `code`: of the second factor, where the server asked for one. */
+  signIn(input: { readonly email: string; readonly password: string; readonly code?: string }): Promise<void>;
   signUp(input: SignUp): Promise<void>;
   signOut(): Promise<void>;
   /** Has a link sent that leads to `/reset?token=`; answers the same whether the account exists or not. */

@@ -6,6 +6,7 @@ import type { Api } from "./api.tsx";
 export const KEYS = {
   whoami: ["whoami"],
   service: ["service"],
+  account: ["account"],
   sessions: ["sessions"],
   orgs: ["orgs"],
   org: (org: string) => ["orgs", org],
@@ -69,6 +70,12 @@ export const whoamiQuery = (api: Api) =>
         throw error;
       }),
     staleTime: 60_000,
+  });
+
+export const accountQuery = (api: Api) =>
+  queryOptions({
+    queryKey: KEYS.account,
+    queryFn: ({ signal }) => api.control.call("accountShow", {}, { signal }),
   });
 
 export const orgQuery = (api: Api, org: string) =>

@@ -1,4 +1,5 @@
 import type { CallOptions } from "@appdb/contract/control-client";
+import { AppError } from "@appdb/contract/errors";
 import { type QueryKey, useMutation, useQueryClient } from "@tanstack/react-query";
 import { useRef } from "react";
 import { type Api, useApi } from "./api.tsx";
@@ -28,9 +29,16 @@ export function useAction<Input, Result>(
   const queries = useQueryClient();
   const attempt = useRef<Attempt | undefined>(undefined);
   const mutation = useMutation({
-    mutationFn: (input: Input) => {
+    mutationFn: async (input: Input) => {
       attempt.current = nextAttempt(attempt.current, input);
-      return perform(api, input, { idempotency_key: attempt.current.key });
+      const options = { idempotency_key: attempt.current.key };
+      try {
+        return await perform(api, input, options);
+      } catch (error) {
+        const is_asked = error instanceof AppError && error.code === "reauthentication_required";
+        if (!is_asked || !(await api.confirmation.ask())) throw error;
+        return await perform(api, input, options);
+      }
     },
     onSuccess: async (result, input) => {
       attempt.current = undefined;

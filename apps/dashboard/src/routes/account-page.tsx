@@ -1,6 +1,11 @@
+import { useQuery } from "@tanstack/react-query";
 import { useRouteContext } from "@tanstack/react-router";
+import { useApi } from "../api/api.tsx";
+import { accountQuery } from "../api/queries.ts";
 import { useAction } from "../api/use-action.ts";
+import { ChangePassword } from "../features/accounts/change-password.tsx";
 import { enter } from "../features/accounts/enter.ts";
+import { SecondFactor } from "../features/accounts/second-factor.tsx";
 import { SessionsTable } from "../features/accounts/sessions-table.tsx";
 import { ProblemAlert } from "../ui/alert.tsx";
 import { Button } from "../ui/button.tsx";
@@ -9,6 +14,7 @@ import { MainColumn } from "./signed-in-layout.tsx";
 
 export function AccountPage() {
   const { me } = useRouteContext({ from: "/signed-in" });
+  const account = useQuery(accountQuery(useApi()));
   const signOut = useAction((api, _: undefined) => api.auth.signOut(), { onDone: () => enter("/sign-in") });
   return (
     <MainColumn>
@@ -30,6 +36,17 @@ export function AccountPage() {
             ]}
           />
         </Card>
+        {account.error && <ProblemAlert error={account.error} />}
+        {account.data?.has_password && (
+          <>
+            <Section title="Password">
+              <ChangePassword />
+            </Section>
+            <Section title="Second factor">
+              <SecondFactor account={account.data} />
+            </Section>
+          </>
+        )}
         <Section title="Sessions">
           <p className="-mt-1 text-sm text-muted">
             Where you are signed in. A session that you do not know is best ended.

@@ -4,10 +4,12 @@ import { useApi } from "../api/api.tsx";
 import { serviceQuery } from "../api/queries.ts";
 import { useAction } from "../api/use-action.ts";
 import { AuthPage } from "../features/accounts/auth-page.tsx";
+import { CodeField } from "../features/accounts/code-field.tsx";
 import { EmailField } from "../features/accounts/email-field.tsx";
 import { enter } from "../features/accounts/enter.ts";
 import { PasswordField } from "../features/accounts/password-field.tsx";
 import { ProviderButtons } from "../features/accounts/provider-buttons.tsx";
+import { useAskedFactor } from "../features/accounts/use-asked-factor.ts";
 import { Alert } from "../ui/alert.tsx";
 import { Button } from "../ui/button.tsx";
 import { Form, fieldProblem } from "../ui/form.tsx";
@@ -18,9 +20,10 @@ const route = getRouteApi("/open/sign-in");
 export function SignInPage() {
   const { next, error } = route.useSearch();
   const service = useQuery(serviceQuery(useApi())).data;
-  const signIn = useAction((api, input: { email: string; password: string }) => api.auth.signIn(input), {
+  const signIn = useAction((api, input: { email: string; password: string; code?: string }) => api.auth.signIn(input), {
     onDone: () => enter(next),
   });
+  const factor = useAskedFactor(signIn.error);
   return (
     <AuthPage
       title="Sign in"
@@ -53,11 +56,15 @@ export function SignInPage() {
       )}
       <ProviderButtons providers={service?.oidc ?? []} next={next} />
       <Form
-        error={signIn.error}
-        onSubmit={(value) => signIn.run({ email: value("email"), password: value("password") })}
+        error={factor.problem}
+        onSubmit={(value) => {
+          const code = value("code");
+          signIn.run({ email: value("email"), password: value("password"), ...(code === "" ? {} : { code }) });
+        }}
       >
         <EmailField problem={fieldProblem(signIn.error, "/email")} />
         <PasswordField problem={fieldProblem(signIn.error, "/password")} />
+        {factor.is_asked && <CodeField has_focus />}
         <Button type="submit" look="primary" busy={signIn.pending}>
           Sign in
         </Button>

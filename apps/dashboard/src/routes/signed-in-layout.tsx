@@ -1,4 +1,5 @@
 import { Link, Outlet, useParams, useRouteContext } from "@tanstack/react-router";
+import { ConfirmIdentity } from "../features/accounts/confirm-identity.tsx";
 import { ThemeButton } from "../ui/theme-button.tsx";
 import { Wordmark } from "../ui/wordmark.tsx";
 
@@ -59,6 +60,7 @@ export function SignedInLayout() {
         </div>
       </header>
       <Outlet />
+      <ConfirmIdentity />
     </div>
   );
 }

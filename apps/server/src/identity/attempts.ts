@@ -6,7 +6,16 @@ import { networkOf } from "./network-of.ts";
 
 /** How many attempts in how long, for one account and for one address. */
 export const ATTEMPT_LIMITS = {
-  sign_in_account: { count: 10, window_s: 900 },
+  /** From one network, for one account. */
+  sign_in_pair: { count: 10, window_s: 900 },
+  /** From all networks, for one account. */
+  sign_in_account: { count: 100, window_s: 900 },
+  /** From one browser in which the account has signed in before; those above do not count it. */
+  sign_in_device: { count: 10, window_s: 900 },
+  /** Codes of a second factor. */
+  second_factor_account: { count: 5, window_s: 900 },
+  /** The present password in a session. */
+  confirm_account: { count: 10, window_s: 900 },
   sign_in_address: { count: 100, window_s: 900 },
   sign_up_address: { count: 30, window_s: 3600 },
   reset_account: { count: 5, window_s: 3600 },

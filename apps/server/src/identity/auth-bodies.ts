@@ -1,4 +1,5 @@
 import { shownNameSchema } from "@appdb/contract/routes/control";
+import { factorCodeSchema } from "@appdb/contract/routes/control-account";
 import * as z from "zod";
 import { OIDC_PROVIDER, PASSWORD_CHARACTERS } from "./auth.ts";
 
@@ -25,7 +26,12 @@ export const AUTH_BODIES = {
     password,
     invitation: z.string().max(200).optional(),
   }),
-  "sign-in/email": z.strictObject({ email, password: z.string().min(1).max(PASSWORD_CHARACTERS.max) }),
+  "sign-in/email": z.strictObject({
+    email,
+    password: z.string().min(1).max(PASSWORD_CHARACTERS.max),
+    /** Of the second factor, where the account has one. */
+    code: factorCodeSchema.optional(),
+  }),
   "sign-in/oauth2": z.strictObject({ providerId: z.literal(OIDC_PROVIDER), callbackURL: ownPath.default("/") }),
   "sign-out": z.strictObject({}),
   "request-password-reset": z.strictObject({ email, redirectTo: ownPath.optional() }),

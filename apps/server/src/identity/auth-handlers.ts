@@ -1,14 +1,20 @@
-import { appError } from "@appdb/contract/errors";
+import { AppError, appError } from "@appdb/contract/errors";
 import { sql } from "kysely";
 import * as z from "zod";
 import type { RecordEvent } from "../control-plane/events/event.ts";
+import type { MasterKey } from "../control-plane/secrets/master-key.ts";
 import type { Database } from "../database/pool.ts";
 import type { CallClient } from "../http/checked-route.ts";
 import type { Attempts } from "./attempts.ts";
 import { asAllowedSignUp } from "./auth.ts";
+import { hashCredential } from "./hashed-tokens.ts";
+import type { Identity } from "./identity.ts";
 import type { AuthCall, AuthHandlers } from "./mount.ts";
 import type { Principal } from "./principal.ts";
+import { demandRecentProof } from "./recent-proof.ts";
+import { signInByPassword } from "./sign-in.ts";
 import { assertMaySignUp } from "./sign-up.ts";
+import { assertStrongPassword } from "./weak-passwords.ts";
 
 export interface AuthHandlerDeps {
   readonly db: Database;
@@ -16,6 +22,10 @@ export interface AuthHandlerDeps {
   readonly recordEvent: RecordEvent;
   readonly sign_up: "invitation" | "open";
   readonly can_mail: boolean;
+  readonly identity: Identity;
+  readonly master_key: MasterKey;
+  /** How long a proof of identity counts for dangerous acts. */
+  readonly confirm_s: number;
 }
 
 /** What is done around better-auth's own work: limits of attempts before it, the audit log after it. */
@@ -27,18 +37,20 @@ export function createAuthHandlers(deps: AuthHandlerDeps): AuthHandlers {
       const { invitation, ...account } = body;
       // asked before better-auth looks: a closed server tells nobody which accounts there are
       await assertMaySignUp(deps, { email: account.email, is_verified: false, invitation });
+      assertStrongPassword(account.password, account.email);
       const response = await asAllowedSignUp(() => run("sign-up/email", account));
       if (response.ok) await record(deps, "session.create", account.email, client, "succeeded", { by: "sign-up" });
       return response;
     },
-    async "sign-in/email"({ body, client, run }) {
-      await attempts.take("sign_in_address", client.ip_address);
-      await attempts.take("sign_in_account", body.email);
-      const response = await run("sign-in/email", body);
-      if (response.ok) {
-        await attempts.forget("sign_in_account", body.email);
-        await record(deps, "session.create", body.email, client, "succeeded", { by: "password" });
-      } else await record(deps, "sign_in.refused", body.email, client, "refused", {});
+    async "sign-in/email"(call) {
+      const { body, client } = call;
+      const response = await signInByPassword(deps, call).catch(async (error: unknown) => {
+        if (error instanceof AppError && error.code === "second_factor_wrong")
+          await record(deps, "sign_in.refused", body.email, client, "refused", { by: "second factor" });
+        throw error;
+      });
+      if (response.ok) await record(deps, "session.create", body.email, client, "succeeded", { by: "password" });
+      else await record(deps, "sign_in.refused", body.email, client, "refused", {});
       return response;
     },
     async "sign-in/oauth2"({ body, client, run }) {
@@ -62,7 +74,7 @@ export function createAuthHandlers(deps: AuthHandlerDeps): AuthHandlers {
       if (!deps.can_mail) {
         throw appError("no_mail", {
           detail: "This server can send no mail, and so no link to a new password.",
-          hint: "Ask whoever runs the server for one: node dist/server.js reset-link <address>",
+          hint: "Ask whoever runs the server for one: cli server reset-link <address>",
         });
       }
       await attempts.take("reset_address", client.ip_address);
@@ -71,6 +83,8 @@ export function createAuthHandlers(deps: AuthHandlerDeps): AuthHandlers {
     },
     async "reset-password"({ body, client, run }) {
       await attempts.take("reset_address", client.ip_address);
+      const email = await deps.identity.findResetEmail(body.token);
+      if (email !== undefined) assertStrongPassword(body.newPassword, email);
       return await run("reset-password", body);
     },
     async "device/code"({ body, client, run }) {
@@ -103,6 +117,8 @@ async function decide(
     throw appError("unauthorized", { detail: "Nobody is signed in.", hint: "Sign in first." });
   await deps.attempts.take("device_code_address", client.ip_address);
   await deps.attempts.take("device_code_account", principal.user_id);
+  // the terminal's session counts as a recent proof: a stolen session could make itself one
+  if (path === "device/approve") await demandRecentProof(deps.db, principal, deps.confirm_s);
   const response = await run(path, body);
   if (!response.ok) return response;
   await deps.attempts.forget("device_code_account", principal.user_id);
@@ -129,7 +145,7 @@ async function recordDeviceSession(deps: AuthHandlerDeps, response: Response, cl
     .selectFrom("identity.sessions as s")
     .innerJoin("identity.users as u", "u.id", "s.user_id")
     .select("u.email")
-    .where("s.token", "=", access_token)
+    .where("s.token_hash", "=", hashCredential(access_token))
     .where("s.expires_at", ">", sql<Date>`now()`)
     .executeTakeFirst();
   if (found !== undefined) await record(deps, "session.create", found.email, client, "succeeded", { by: "device" });

@@ -2,7 +2,8 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import type { Secret } from "@appdb/adapters/secret";
 import { DEVICE_CLIENT_ID } from "@appdb/contract/routes/control-paths";
 import type { Logger } from "@appdb/engine/ports";
-import { betterAuth } from "better-auth";
+import { kyselyAdapter } from "@better-auth/kysely-adapter";
+import { type BetterAuthOptions, betterAuth } from "better-auth";
 import { APIError } from "better-auth/api";
 import { bearer } from "better-auth/plugins/bearer";
 import { deviceAuthorization } from "better-auth/plugins/device-authorization";
@@ -10,8 +11,9 @@ import { genericOAuth } from "better-auth/plugins/generic-oauth";
 import type { OidcConfig } from "../config.ts";
 import { type Database, isTaken } from "../database/pool.ts";
 import type { Site } from "./csrf.ts";
-import { SESSION_S } from "./principal.ts";
-import { COOKIE_PREFIX } from "./session-cookie.ts";
+import { hashCredentials } from "./hashed-tokens.ts";
+import { cookiePrefix } from "./session-cookie.ts";
+import { IDLE_S, type SessionLives, startSession } from "./session-lives.ts";
 import { chooseOrg } from "./session-orgs.ts";
 import { accountExists } from "./sign-up.ts";
 
@@ -30,6 +32,7 @@ export interface AuthDeps {
   readonly site: Site;
   readonly secret: Secret;
   readonly oidc: OidcConfig | undefined;
+  readonly session_lives: SessionLives;
   /** Whether this address may get an account now. @throws sign_up_closed */
   readonly assertMaySignUp: (input: SignUp) => Promise<void>;
   /** Hands a reset link on, by mail. */
@@ -72,13 +75,15 @@ function isFailure(value: unknown): boolean {
 /** better-auth over our tables: accounts, sessions, passwords, the device flow, OIDC. Only this folder knows it. */
 export function createAuth(deps: AuthDeps) {
   const { db, log, oidc, site } = deps;
+  const is_secure = site.url.startsWith("https:");
+  const adapter = kyselyAdapter(db.withSchema("identity"), { type: "postgres", transaction: true });
   return betterAuth({
     appName: "appdb",
     baseURL: site.url,
     basePath: "/v1/auth",
     secret: deps.secret.reveal(),
     trustedOrigins: [site.url],
-    database: { db, type: "postgres", schemaName: "identity", transaction: true },
+    database: (options: BetterAuthOptions) => hashCredentials(adapter(options)),
     telemetry: { enabled: false },
     // attempts are limited in PostgreSQL, for all servers together (attempts.ts)
     rateLimit: { enabled: false },
@@ -106,7 +111,9 @@ export function createAuth(deps: AuthDeps) {
     session: {
       modelName: "sessions",
       fields: SESSION_FIELDS,
-      expiresIn: SESSION_S,
+      expiresIn: IDLE_S,
+      // principal.ts prolongs sessions, by the clock of the database and up to their absolute end
+      disableSessionRefresh: true,
       additionalFields: { client: { type: "string", input: false, returned: false, defaultValue: "browser" } },
     },
     account: { modelName: "accounts", fields: ACCOUNT_FIELDS, updateAccountOnSignIn: false },
@@ -137,13 +144,18 @@ export function createAuth(deps: AuthDeps) {
           before: async (session, context) => ({
             data: { ...session, client: context?.path === "/device/token" ? "cli" : "browser" },
           }),
-          after: async (session) => chooseOrg(db, session.id, session.userId),
+          after: async (session) => {
+            await startSession(db, session.id, deps.session_lives);
+            await chooseOrg(db, session.id, session.userId);
+          },
         },
       },
     },
     advanced: {
-      cookiePrefix: COOKIE_PREFIX,
-      useSecureCookies: site.url.startsWith("https:"),
+      cookiePrefix: cookiePrefix(is_secure),
+      // the prefix of the names is ours: better-auth knows __Secure- alone
+      useSecureCookies: false,
+      defaultCookieAttributes: { secure: is_secure },
       ipAddress: { ipAddressHeaders: [ADDRESS_HEADER] },
       // a mail is sent after the answer: how long that takes tells nobody whether an account exists
       backgroundTasks: {
@@ -202,6 +214,7 @@ const TIME_FIELDS = { createdAt: "created_at", updatedAt: "updated_at", expiresA
 const USER_FIELDS = { emailVerified: "email_verified", createdAt: "created_at", updatedAt: "updated_at" } as const;
 const SESSION_FIELDS = {
   ...TIME_FIELDS,
+  token: "token_hash",
   userId: "user_id",
   ipAddress: "ip_address",
   userAgent: "user_agent",
@@ -219,7 +232,7 @@ const ACCOUNT_FIELDS = {
   updatedAt: "updated_at",
 } as const;
 const DEVICE_FIELDS = {
-  deviceCode: "device_code",
+  deviceCode: "device_code_hash",
   userCode: "user_code",
   userId: "user_id",
   clientId: "client_id",

@@ -1,3 +1,4 @@
+import { sql } from "kysely";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { openServer, type TestServer } from "../testing/open-server.ts";
 import { makePerson, openOrgStage, type TestPerson } from "../testing/people.ts";
@@ -54,6 +55,10 @@ describe("signing a terminal in", () => {
     });
     expect((await approve(written, member)).status).toBe(200);
     await rest();
+    const { rows } = await sql<{ row: string }>`
+      select c::text as row from identity.device_codes c where user_code = ${user_code}`.execute(server.deps.db);
+    expect(rows).toHaveLength(1);
+    expect(rows[0]?.row).not.toContain(device_code);
     const token = (await poll(device_code)).json;
     expect(token).toMatchObject({ token_type: "Bearer" });
     const as = { token: token.access_token };

@@ -5,9 +5,11 @@ import type { OidcConfig } from "../config.ts";
 import type { Database } from "../database/pool.ts";
 import { type Auth, createAuth, RESET_S, resetUrl } from "./auth.ts";
 import type { Site } from "./csrf.ts";
+import { createKnownDevice, type KnownDevice } from "./known-device.ts";
 import type { Mail } from "./mail.ts";
 import { type Resolved, readSessionIn, resolvePrincipal, type ShownCredentials, type VerifyKey } from "./principal.ts";
 import { createSessionCookie, type SessionCookie } from "./session-cookie.ts";
+import type { SessionLives } from "./session-lives.ts";
 import { assertMaySignUp } from "./sign-up.ts";
 import { makeToken } from "./tokens.ts";
 
@@ -19,22 +21,31 @@ export interface IdentityDeps {
   readonly oidc: OidcConfig | undefined;
   readonly sign_up: "invitation" | "open";
   readonly mail: Mail | undefined;
+  readonly session_lives: SessionLives;
   readonly verifyKey: VerifyKey;
 }
 
 /** Who somebody is. */
 export interface Identity {
   readonly cookie: SessionCookie;
+  readonly known_device: KnownDevice;
   /** better-auth, made at its first use: the address of the server is known once it listens. */
   auth(): Auth;
   resolve(request: Pick<FastifyRequest, "headers">): Promise<Resolved>;
+  /** Whether this is the password of the person; false for someone without one. */
+  checkPassword(user_id: string, password: string): Promise<boolean>;
+  /** What is stored of a new password. */
+  hashPassword(password: string): Promise<string>;
+  /** Whose password the token of a link resets; undefined for a token that is wrong, used or too old. */
+  findResetEmail(token: string): Promise<string | undefined>;
   /** Makes a link to a new password, for whoever runs the server to hand on; undefined without such an account. */
   makeResetLink(email: string): Promise<string | undefined>;
 }
 
 export function createIdentity(deps: IdentityDeps): Identity {
-  const { db, site } = deps;
-  const cookie = createSessionCookie(deps.secret, () => site.url.startsWith("https:"));
+  const { db, site, session_lives } = deps;
+  const is_secure = () => site.url.startsWith("https:");
+  const cookie = createSessionCookie(deps.secret, is_secure);
   let made: Auth | undefined;
   const auth = () => {
     made ??= createAuth({
@@ -51,11 +62,31 @@ export function createIdentity(deps: IdentityDeps): Identity {
     });
     return made;
   };
-  const readSession = readSessionIn(db);
+  const readSession = readSessionIn(db, session_lives);
   return {
     cookie,
+    known_device: createKnownDevice(deps.secret, is_secure),
     auth,
-    resolve: (request) => resolvePrincipal({ db, readSession, verifyKey: deps.verifyKey, cookie }, shownBy(request)),
+    checkPassword: async (user_id, password) => {
+      const found = await db
+        .selectFrom("identity.accounts")
+        .select("password")
+        .where("user_id", "=", user_id)
+        .where("password", "is not", null)
+        .executeTakeFirst();
+      if (found?.password == null) return false;
+      const context = await auth().$context;
+      return await context.password.verify({ hash: found.password, password });
+    },
+    hashPassword: async (password) => (await auth().$context).password.hash(password),
+    findResetEmail: async (token) => {
+      const { internalAdapter } = await auth().$context;
+      const found = await internalAdapter.findVerificationValue(`reset-password:${token}`);
+      if (found === null) return undefined;
+      return (await internalAdapter.findUserById(found.value))?.email;
+    },
+    resolve: (request) =>
+      resolvePrincipal({ db, readSession, verifyKey: deps.verifyKey, cookie, session_lives }, shownBy(request)),
     makeResetLink: async (email) => {
       const { internalAdapter } = await auth().$context;
       const found = await internalAdapter.findUserByEmail(email.toLowerCase());

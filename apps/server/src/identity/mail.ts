@@ -15,10 +15,16 @@ export interface Mail {
 const TIMEOUT_MS = 15_000;
 
 /** Mail by SMTP. */
-export async function createMail(config: { readonly url: Secret; readonly from: string }): Promise<Mail> {
+export async function createMail(config: {
+  readonly url: Secret;
+  readonly from: string;
+  /** Mails may hold links that sign in: a mail server that offers no TLS then gets none. */
+  readonly needs_tls: boolean;
+}): Promise<Mail> {
   const { createTransport } = await import("nodemailer");
   const transport = createTransport({
     url: config.url.reveal(),
+    requireTLS: config.needs_tls,
     connectionTimeout: TIMEOUT_MS,
     greetingTimeout: TIMEOUT_MS,
     socketTimeout: TIMEOUT_MS,

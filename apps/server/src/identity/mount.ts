@@ -15,6 +15,7 @@ export interface AuthCall<Route extends AuthRoute> {
   readonly body: AuthBody<Route>;
   readonly principal: Principal | undefined;
   readonly client: CallClient;
+  readonly cookies: string | undefined;
   /** Has better-auth answer; a refusal of its comes back with its status. */
   run(path: string, body: unknown): Promise<Response>;
 }
@@ -68,6 +69,7 @@ async function runRoute(
     body: parseInput<unknown>(AUTH_BODIES[route], withOwnPath(request.body, site), "body"),
     principal,
     client: clientOf(request),
+    cookies: request.headers.cookie,
     run: (path: string, body: unknown) => send(identity.auth(), site, request, "POST", path, body),
   };
   // the handler of the route takes the body of the route; the compiler cannot pair them over a union

@@ -1,8 +1,10 @@
 import type { PrincipalKind, Role } from "@appdb/contract/control/permissions";
 import { appError } from "@appdb/contract/errors";
-import { sql } from "kysely";
+import { type RawBuilder, sql } from "kysely";
 import { type Database, writtenOnce } from "../database/pool.ts";
+import { hashCredential } from "./hashed-tokens.ts";
 import type { SessionCookie } from "./session-cookie.ts";
+import { absoluteEnd, prolongSession, type SessionLives, TOUCH_S } from "./session-lives.ts";
 
 /** Whoever acts. Everything outside of identity knows people, keys and pods by this alone. */
 export interface Principal {
@@ -24,6 +26,8 @@ export interface PrincipalOrg {
   readonly id: string;
   readonly name: string;
   readonly role: Role | null;
+  /** Why its requests are refused, in the operator's words or empty; absent or null while they are not. */
+  readonly suspension?: string | null;
 }
 
 /** What a good key says of itself. */
@@ -49,12 +53,8 @@ export interface ResolveDeps {
   readonly readSession: ReturnType<typeof readSessionIn>;
   readonly verifyKey: VerifyKey;
   readonly cookie: SessionCookie;
+  readonly session_lives: SessionLives;
 }
-
-/** Sessions last this long after their last use. */
-export const SESSION_S = 30 * 24 * 3600;
-/** How often the use of a session is written down. */
-const TOUCH_S = 300;
 
 /**
  * Who the request comes from: an API key is looked at first, then a bearer token, then the cookie. What is shown must be
@@ -78,13 +78,13 @@ export async function resolvePrincipal(deps: ResolveDeps, shown: ShownCredential
   if (token === undefined || found === undefined) return { principal: undefined, set_cookie: undefined };
   return {
     principal: found.principal,
-    set_cookie: found.is_prolonged ? deps.cookie.write(token, SESSION_S) : undefined,
+    set_cookie: found.prolonged_s === undefined ? undefined : deps.cookie.write(token, found.prolonged_s),
   };
 }
 
-/** Reads a session that lasts, with its person and its organization, by its token. */
-export function readSessionIn(db: Database) {
-  return writtenOnce(db, (db, token) =>
+/** Reads a session that lasts, with its person and its organization, by the hash of its token. */
+export function readSessionIn(db: Database, lives: SessionLives) {
+  return writtenOnce(db, (db, token_hash) =>
     db
       .selectFrom("identity.sessions as s")
       .innerJoin("identity.users as u", "u.id", "s.user_id")
@@ -96,31 +96,41 @@ export function readSessionIn(db: Database) {
       .select([
         "s.id as session_id",
         "s.user_id",
+        "s.client",
         "s.expires_at",
         "u.email",
         "u.name",
         "o.id as org_id",
         "o.name as org_name",
+        suspensionOf("o").as("suspension"),
         "m.role",
         sql<boolean>`s.updated_at < now() - make_interval(secs => ${sql.lit(TOUCH_S)})`.as("is_due"),
       ])
-      .where("s.token", "=", token)
-      .where("s.expires_at", ">", sql<Date>`now()`),
+      .where("s.token_hash", "=", token_hash)
+      .where("s.expires_at", ">", sql<Date>`now()`)
+      .where(absoluteEnd("s", lives), ">", sql<Date>`now()`),
   );
 }
 
+/** Of the organization at this alias: null unless it is suspended. */
+export function suspensionOf(alias: string): RawBuilder<string | null> {
+  const at = sql.ref(`${alias}.suspended_at`);
+  return sql`case when ${at} is not null then coalesce(${sql.ref(`${alias}.suspended_for`)}, '') end`;
+}
+
 async function findSession(
-  { db, readSession }: ResolveDeps,
+  { db, readSession, session_lives }: ResolveDeps,
   token: string,
   shown: "bearer" | "cookie",
-): Promise<{ principal: Principal; is_prolonged: boolean } | undefined> {
-  const row = await readSession(token);
-  if (row === undefined) return undefined;
-  const expires_at = row.is_due ? await prolong(db, row.session_id) : row.expires_at;
+): Promise<{ principal: Principal; prolonged_s: number | undefined } | undefined> {
+  const row = await readSession(hashCredential(token));
+  // the token of a browser's cookie is no bearer token, and the other way round
+  if (row === undefined || row.client !== (shown === "cookie" ? "browser" : "cli")) return undefined;
+  const prolonged = row.is_due ? await prolongSession(db, row.session_id, session_lives) : undefined;
   const organization =
     row.org_id === null || row.org_name === null || row.role === null
       ? null
-      : { id: row.org_id, name: row.org_name, role: row.role };
+      : { id: row.org_id, name: row.org_name, role: row.role, suspension: row.suspension };
   return {
     principal: {
       kind: "user",
@@ -130,22 +140,11 @@ async function findSession(
       session_id: row.session_id,
       key: null,
       organization,
-      expires_at: expires_at ?? row.expires_at,
+      expires_at: prolonged?.expires_at ?? row.expires_at,
       shown,
     },
-    is_prolonged: row.is_due,
+    prolonged_s: prolonged?.rest_s,
   };
-}
-
-/** The database's clock decides about the life of sessions: there is one of it, whatever the servers' clocks do. */
-async function prolong(db: Database, session_id: string): Promise<Date | undefined> {
-  const row = await db
-    .updateTable("identity.sessions")
-    .set({ updated_at: sql`now()`, expires_at: sql`now() + make_interval(secs => ${SESSION_S})` })
-    .where("id", "=", session_id)
-    .returning("expires_at")
-    .executeTakeFirst();
-  return row?.expires_at;
 }
 
 function badKey(): Error {

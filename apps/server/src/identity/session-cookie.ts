@@ -1,4 +1,5 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
+import { DASHBOARD_COOKIES } from "@appdb/adapters/http/dashboard-cookies";
 import type { Secret } from "@appdb/adapters/secret";
 
 /** The cookie that better-auth sets: `<token>.<HMAC-SHA256 of the token, base64>`, percent-encoded. */
@@ -10,12 +11,18 @@ export interface SessionCookie {
   write(token: string, max_age_s: number): string;
 }
 
-export const COOKIE_PREFIX = "appdb";
+/**
+ * What names of cookies begin with. Under https a browser takes a `__Host-` cookie from this very host alone: a page on a sibling
+ * domain can plant none.
+ */
+export function cookiePrefix(is_secure: boolean): string {
+  return is_secure ? `__Host-${DASHBOARD_COOKIES}` : DASHBOARD_COOKIES;
+}
 
 /** `secure`: whether the server is reached by https; the cookie then goes over nothing else. */
 export function createSessionCookie(secret: Secret, secure: () => boolean): SessionCookie {
   const sign = (token: string) => createHmac("sha256", secret.reveal()).update(token).digest("base64");
-  const name = () => `${secure() ? "__Secure-" : ""}${COOKIE_PREFIX}.session_token`;
+  const name = () => `${cookiePrefix(secure())}.session_token`;
   return {
     get name() {
       return name();
@@ -35,7 +42,8 @@ export function createSessionCookie(secret: Secret, secure: () => boolean): Sess
   };
 }
 
-function findCookie(header: string | undefined, name: string): string | undefined {
+/** The value of a cookie of a request's Cookie header. */
+export function findCookie(header: string | undefined, name: string): string | undefined {
   for (const part of (header ?? "").split(";")) {
     const equals = part.indexOf("=");
     if (equals < 0 || part.slice(0, equals).trim() !== name) continue;

@@ -1,6 +1,7 @@
+import { sql } from "kysely";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openServer, type TestServer } from "../testing/open-server.ts";
-import { makeOrg, makePerson, makeSession, type OrgStage, openOrgStage } from "../testing/people.ts";
+import { makeOrg, makePerson, makeSession, type OrgStage, openOrgStage, type TestPerson } from "../testing/people.ts";
 import { testScenarios } from "../testing/scenarios.ts";
 
 let server: TestServer;
@@ -83,7 +84,7 @@ test("switching one session leaves the person's others where they are", async ()
 
 test("sessions come in pages, newest first, the asking one marked", async () => {
   const ann = await makePerson(server);
-  for (let index = 0; index < 4; index++) await makeSession(server, ann.id, "browser");
+  for (let index = 0; index < 3; index++) await makeSession(server, ann.id, "browser");
   const found = [];
   for await (const session of server.client(ann).each("sessionList", { query: { limit: 2 } })) found.push(session);
   expect(found).toHaveLength(5);
@@ -103,18 +104,61 @@ test("a cursor that nobody gave out is refused", async () => {
 
 describe("credentials", () => {
   const whoami = (headers: Record<string, string>) => server.send("GET", "/v1/whoami", { headers });
+  /** Makes the person's sessions older. */
+  const age = (who: TestPerson, { created_h, used_h }: { created_h: number; used_h: number }) =>
+    sql`update identity.sessions set created_at = now() - make_interval(hours => ${created_h}),
+      updated_at = now() - make_interval(hours => ${used_h}) where user_id = ${who.id}`.execute(server.deps.db);
+
+  test("the database has no text that signs anyone in", async () => {
+    const ann = await makePerson(server);
+    const { rows } = await sql<{ row: string; token_hash: string }>`
+      select s::text as row, token_hash from identity.sessions s where user_id = ${ann.id}`.execute(server.deps.db);
+    expect(rows).toHaveLength(2);
+    for (const { row, token_hash } of rows) {
+      expect(row).not.toContain(ann.token);
+      expect((await whoami({ authorization: `Bearer ${token_hash}` })).status).toBe(401);
+      const cookie = server.deps.identity.cookie.write(token_hash, 60).split(";")[0] ?? "";
+      expect((await whoami({ cookie })).status).toBe(401);
+    }
+  });
+
+  test("the token of a cookie is no bearer token", async () => {
+    const ann = await makePerson(server);
+    const { token, cookie } = await makeSession(server, ann.id, "browser");
+    expect((await whoami({ cookie })).status).toBe(200);
+    expect((await whoami({ authorization: `Bearer ${token}` })).json).toMatchObject({ code: "unauthorized" });
+  });
+
+  test("the token of a terminal is no cookie", async () => {
+    const ann = await makePerson(server);
+    const cookie = server.deps.identity.cookie.write(ann.token, 60).split(";")[0] ?? "";
+    expect((await whoami({ authorization: `Bearer ${ann.token}` })).status).toBe(200);
+    expect((await whoami({ cookie })).status).toBe(401);
+  });
+
+  test("a browser's session ends after 30 days, however often it is used", async () => {
+    const ann = await makePerson(server);
+    await age(ann, { created_h: 30 * 24 + 1, used_h: 0 });
+    expect((await server.ask("whoami", { as: ann.browser })).status).toBe(401);
+    expect((await server.ask("whoami", { as: ann })).status).toBe(200);
+  });
+
+  test("a terminal's session ends after 90 days, however often it is used", async () => {
+    const ann = await makePerson(server);
+    await age(ann, { created_h: 90 * 24 - 1, used_h: 1 });
+    const used = await server.ask("whoami", { as: ann });
+    expect(Date.parse(used.json.expires_at)).toBeLessThan(Date.now() + 2 * 3_600_000);
+    await age(ann, { created_h: 90 * 24 + 1, used_h: 0 });
+    expect((await server.ask("whoami", { as: ann })).status).toBe(401);
+  });
 
   test("a session that is used lives on, in the table and in the browser", async () => {
     const ann = await makePerson(server);
-    const { db } = server.deps;
-    await db
-      .updateTable("identity.sessions")
-      .set({ updated_at: new Date(Date.now() - 3_600_000) })
-      .where("id", "=", ann.session_id)
-      .execute();
+    await age(ann, { created_h: 48, used_h: 1 });
     const answer = await server.ask("whoami", { as: ann.browser });
-    expect(answer.headers.getSetCookie()[0]).toContain("Max-Age=2592000");
-    expect(Date.parse(answer.json.expires_at)).toBeGreaterThan(Date.now() + 29 * 86_400_000);
+    // 28 days are left of the 30 that a browser's session lasts at most
+    expect(answer.headers.getSetCookie()[0]).toMatch(/Max-Age=24(19200|191\d\d);/);
+    expect(Date.parse(answer.json.expires_at)).toBeGreaterThan(Date.now() + 27 * 86_400_000);
     expect((await server.ask("whoami", { as: ann.browser })).headers.getSetCookie()).toEqual([]);
   });
 
@@ -124,7 +168,7 @@ describe("credentials", () => {
     await db
       .updateTable("identity.sessions")
       .set({ expires_at: new Date(0) })
-      .where("id", "=", ann.session_id)
+      .where("user_id", "=", ann.id)
       .execute();
     expect((await server.ask("whoami", { as: ann })).json).toMatchObject({ code: "unauthorized" });
     expect((await server.ask("whoami", { as: ann.browser })).json).toMatchObject({ code: "unauthorized" });

@@ -10,6 +10,7 @@ import { useFirstAccount } from "./first-account.ts";
 import type { Identity } from "./identity.ts";
 import type { Principal } from "./principal.ts";
 import { translate } from "./translate.ts";
+import { assertStrongPassword } from "./weak-passwords.ts";
 
 export interface SetUpDeps {
   readonly db: Database;
@@ -21,7 +22,7 @@ export interface SetUpDeps {
 
 /**
  * Makes the first account by the printed link and signs it in.
- * @throws set_up_done, unauthorized for a wrong token, too_many_attempts
+ * @throws set_up_done, unauthorized for a wrong token, weak_password, too_many_attempts
  */
 export async function setUp(
   deps: SetUpDeps,
@@ -29,6 +30,7 @@ export async function setUp(
   client: CallClient,
 ): Promise<{ principal: Principal; set_cookie: string }> {
   await deps.attempts.take("set_up_address", client.ip_address);
+  assertStrongPassword(account.password, account.email);
   const set_cookie = await useFirstAccount(deps.db, token, async () => {
     const headers = new Headers({
       "content-type": "application/json",

@@ -88,6 +88,14 @@ describe("signing up", () => {
     expect(made.headers.get("set-auth-token")).toBeNull();
   });
 
+  test("refuses a password that is guessed first", async () => {
+    const email = newAddress();
+    const invitation = await invite(email);
+    const answer = await auth("sign-up/email", { email, name: "Ann", password: "Password123!", invitation });
+    expect(answer.json).toMatchObject({ code: "weak_password", status: 422 });
+    expect(answer.text).not.toContain("Password123!");
+  });
+
   test("does not tell who has an account while it is closed", async () => {
     const { email } = await makePerson(server);
     const answers = await Promise.all(
@@ -131,6 +139,35 @@ describe("signing in", () => {
     expect((await server.ask("whoami", { as: { cookie: cookieOf(answer) } })).json).toMatchObject({ email });
   });
 
+  test("under https sets a cookie that no other host can plant", async () => {
+    await using secure = await openServer({
+      env: { SERVICE_SIGN_UP: "open", SERVICE_PUBLIC_URL: "https://cloud.example.com" },
+    });
+    await makePerson(secure);
+    const account = { email: "new@example.com", name: "New", password: PASSWORD };
+    const answer = await auth("sign-up/email", account, {}, secure);
+    expect(answer.headers.get("strict-transport-security")).toBe("max-age=31536000");
+    const cookie = answer.headers.getSetCookie()[0] ?? "";
+    expect(cookie).toMatch(/^__Host-appdb\.session_token=[^;]+; /);
+    expect(cookie.split("; ").slice(1).sort()).toEqual([
+      "HttpOnly",
+      "Max-Age=2592000",
+      "Path=/",
+      "SameSite=Lax",
+      "Secure",
+    ]);
+    expect((await secure.ask("whoami", { as: { cookie: cookieOf(answer) } })).status).toBe(200);
+    for (const name of ["__Secure-appdb", "appdb"]) {
+      const planted = cookieOf(answer).replace("__Host-appdb", name);
+      expect((await secure.ask("whoami", { as: { cookie: planted } })).status).toBe(401);
+    }
+  });
+
+  test("asks browsers for https only where the server has it", async () => {
+    const answer = await server.send("GET", "/v1/service");
+    expect(answer.headers.get("strict-transport-security")).toBeNull();
+  });
+
   test("answers alike for a wrong password and for nobody", async () => {
     const email = newAddress();
     await signUp(email);
@@ -154,6 +191,58 @@ describe("signing in", () => {
     const right = await auth("sign-in/email", { email: email.toUpperCase(), password: PASSWORD });
     expect(right.json).toMatchObject({ code: "too_many_attempts", status: 429 });
     expect(Number(right.headers.get("retry-after"))).toBeGreaterThan(0);
+  });
+
+  const guess = (email: string) => auth("sign-in/email", { email, password: "wrong wrong wrong" });
+  const deviceOf = (answer: TestAnswer) =>
+    answer.headers
+      .getSetCookie()
+      .find((text) => text.includes("known_device="))
+      ?.split(";")[0] ?? "";
+
+  test("guesses of strangers lock no browser out that signed in before", async () => {
+    const email = newAddress();
+    await signUp(email);
+    const cookie = deviceOf(await auth("sign-in/email", { email, password: PASSWORD }));
+    await Promise.all(Array.from({ length: 12 }, () => guess(email)));
+    const right = (headers: Record<string, string>) => auth("sign-in/email", { email, password: PASSWORD }, headers);
+    expect((await right({})).json).toMatchObject({ code: "too_many_attempts" });
+    expect((await right({ cookie, origin: server.url })).status).toBe(200);
+  });
+
+  test("guesses of a browser that signed in before are limited as well", async () => {
+    const email = newAddress();
+    await signUp(email);
+    const cookie = deviceOf(await auth("sign-in/email", { email, password: PASSWORD }));
+    const codes = await Promise.all(
+      Array.from({ length: 11 }, async () => {
+        const body = { email, password: "wrong wrong wrong" };
+        return (await auth("sign-in/email", body, { cookie, origin: server.url })).json.code;
+      }),
+    );
+    expect(codes.filter((code) => code === "too_many_attempts")).toHaveLength(1);
+  });
+
+  test("a known browser of one account is unknown to another one", async () => {
+    const [email, other] = [newAddress(), newAddress()];
+    await signUp(email);
+    await signUp(other);
+    const cookie = deviceOf(await auth("sign-in/email", { email: other, password: PASSWORD }));
+    await Promise.all(Array.from({ length: 10 }, () => guess(email)));
+    const answer = await auth("sign-in/email", { email, password: PASSWORD }, { cookie, origin: server.url });
+    expect(answer.json).toMatchObject({ code: "too_many_attempts" });
+  });
+
+  test("guesses from many networks are limited for the account", async () => {
+    const email = newAddress();
+    await signUp(email);
+    await server.deps.attempts.take("sign_in_account", email);
+    await server.deps.db
+      .updateTable("identity.attempts")
+      .set({ count: 100 })
+      .where("kind", "=", "sign_in_account")
+      .execute();
+    expect((await guess(email)).json).toMatchObject({ code: "too_many_attempts" });
   });
 
   test("is limited for an address, whatever it says of proxies", async () => {
@@ -204,6 +293,8 @@ describe("a new password", () => {
     expect((await auth("request-password-reset", { email, redirectTo: "/reset" })).status).toBe(200);
     await expect.poll(() => tokenOf(email)).not.toBe("");
     const token = tokenOf(email);
+    const weak = await auth("reset-password", { token, newPassword: "iloveyou2024" });
+    expect(weak.json).toMatchObject({ code: "weak_password" });
     const renewed = await auth("reset-password", { token, newPassword: "another good password" });
     expect(renewed.status).toBe(200);
     expect((await server.ask("whoami", { as: { cookie } })).status).toBe(401);

@@ -5,16 +5,17 @@ const MIN_LENGTH = 10;
 
 interface PasswordFieldProps {
   readonly label?: string;
+  readonly name?: string;
   /** A new one is to be chosen; else the one there is. */
   readonly fresh?: boolean;
   readonly problem?: string | undefined;
 }
 
-export function PasswordField({ label = "Password", fresh = false, problem }: PasswordFieldProps) {
+export function PasswordField({ label = "Password", name = "password", fresh = false, problem }: PasswordFieldProps) {
   return (
     <Field
       label={label}
-      name="password"
+      name={name}
       type="password"
       autoComplete={fresh ? "new-password" : "current-password"}
       required

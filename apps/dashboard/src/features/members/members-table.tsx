@@ -65,6 +65,14 @@ export function MembersTable({ org }: { readonly org: Org }) {
                 <Badge>{member.role}</Badge>
               ),
           },
+          ...(org.role === "owner"
+            ? [
+                {
+                  title: "Second factor",
+                  cell: (member: Member) => (member.second_factor ? <Badge tone="good">on</Badge> : "off"),
+                },
+              ]
+            : []),
           { title: "Member since", cell: (member) => <Time at={member.created_at} to="day" /> },
           {
             title: "",

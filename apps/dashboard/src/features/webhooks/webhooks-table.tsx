@@ -3,6 +3,7 @@ import { useState } from "react";
 import { KEYS } from "../../api/queries.ts";
 import { useAction } from "../../api/use-action.ts";
 import { useList } from "../../api/use-list.ts";
+import { ProblemAlert } from "../../ui/alert.tsx";
 import { Badge } from "../../ui/badge.tsx";
 import { Button } from "../../ui/button.tsx";
 import { ConfirmDialog } from "../../ui/confirm-dialog.tsx";
@@ -21,8 +22,13 @@ export function WebhooksTable({ org }: { readonly org: Org }) {
     (api, id: string, options) => api.control.call("webhookDelete", { params: { org: org.name, id } }, options),
     { changes: [KEYS.webhooks(org.name)], onDone: () => setDeleting(undefined) },
   );
+  const resume = useAction(
+    (api, id: string, options) => api.control.call("webhookResume", { params: { org: org.name, id } }, options),
+    { changes: [KEYS.webhooks(org.name)] },
+  );
   return (
     <>
+      {resume.error && <ProblemAlert error={resume.error} />}
       <ListTable
         caption="Webhooks"
         list={webhooks}
@@ -40,17 +46,7 @@ export function WebhooksTable({ org }: { readonly org: Org }) {
           },
           {
             title: "State",
-            cell: (webhook) =>
-              webhook.failing_since === null ? (
-                <Badge tone="good">delivering</Badge>
-              ) : (
-                <>
-                  <Badge tone="danger">failing</Badge>{" "}
-                  <span className="block text-muted">
-                    since <Time at={webhook.failing_since} />
-                  </span>
-                </>
-              ),
+            cell: (webhook) => <WebhookState webhook={webhook} />,
           },
           { title: "Created", cell: (webhook) => <Time at={webhook.created_at} to="day" /> },
           {
@@ -60,6 +56,11 @@ export function WebhooksTable({ org }: { readonly org: Org }) {
                 <Button small look="quiet" onClick={() => setShowing(webhook)}>
                   Deliveries<span className="sr-only"> to {webhook.url}</span>
                 </Button>
+                {webhook.paused_at !== null && may(org, "webhook.write") && (
+                  <Button small look="quiet" busy={resume.pending} onClick={() => resume.run(webhook.id)}>
+                    Resume<span className="sr-only"> {webhook.url}</span>
+                  </Button>
+                )}
                 {may(org, "webhook.write") && (
                   <Button small look="quiet" onClick={() => setDeleting(webhook)}>
                     Delete<span className="sr-only"> {webhook.url}</span>
@@ -88,6 +89,19 @@ export function WebhooksTable({ org }: { readonly org: Org }) {
           Nothing more is posted to {deleting.url}, and the list of its deliveries goes.
         </ConfirmDialog>
       )}
+    </>
+  );
+}
+
+function WebhookState({ webhook: { failing_since, paused_at } }: { readonly webhook: Webhook }) {
+  const since = paused_at ?? failing_since;
+  if (since === null) return <Badge tone="good">delivering</Badge>;
+  return (
+    <>
+      <Badge tone="danger">{paused_at === null ? "failing" : "paused"}</Badge>{" "}
+      <span className="block text-muted">
+        since <Time at={since} />
+      </span>
     </>
   );
 }

@@ -2,6 +2,14 @@ import type { ServerInfo } from "@appdb/contract/routes/control";
 import { VERSION } from "@appdb/contract/version";
 import type { ServerDeps } from "../../compose.ts";
 import type { ControlRoutes } from "../../http/checked-route.ts";
+import {
+  beginFactor,
+  changePassword,
+  confirmPerson,
+  disableFactor,
+  enableFactor,
+  showSecurity,
+} from "../../identity/account-security.ts";
 import { OIDC_PROVIDER } from "../../identity/auth.ts";
 import { showDevice } from "../../identity/device.ts";
 import { person } from "../../identity/person.ts";
@@ -38,6 +46,19 @@ export function addAccountRoutes(routes: ControlRoutes, deps: ServerDeps): void 
     const switched = await switchSession(deps, person(principal), body.organization);
     return toWhoami(deps.db, switched);
   });
+  const account = { ...deps, confirm_s: deps.config.identity.confirm_s };
+  routes.add("accountShow", async ({ principal }) => showSecurity(account, person(principal)));
+  routes.add("passwordChange", async ({ principal, body, client }) =>
+    changePassword(account, person(principal), body, client),
+  );
+  routes.add("sessionConfirm", async ({ principal, body }) => confirmPerson(account, person(principal), body));
+  routes.add("factorBegin", async ({ principal, body }) => beginFactor(account, person(principal), body.password));
+  routes.add("factorEnable", async ({ principal, body, client }) =>
+    enableFactor(account, person(principal), body.code, client),
+  );
+  routes.add("factorDisable", async ({ principal, body, client }) =>
+    disableFactor(account, person(principal), body, client),
+  );
   routes.add("deviceShow", async ({ principal, params, client }) =>
     showDevice(deps, person(principal), params.code, client),
   );

@@ -1,0 +1,39 @@
+/** Asks the person who they are, for an act that wants a recent proof. One question is open at a time. */
+export interface Confirmation {
+  /** Resolves to whether the person confirmed. */
+  ask(): Promise<boolean>;
+  answer(is_confirmed: boolean): void;
+  isOpen(): boolean;
+  subscribe(listener: () => void): () => void;
+}
+
+export function createConfirmation(): Confirmation {
+  const listeners = new Set<() => void>();
+  let open: { readonly promise: Promise<boolean>; readonly resolve: (is_confirmed: boolean) => void } | undefined;
+  const tell = () => {
+    for (const listener of listeners) listener();
+  };
+  return {
+    ask() {
+      if (open === undefined) {
+        let resolve: (is_confirmed: boolean) => void = () => undefined;
+        const promise = new Promise<boolean>((done) => {
+          resolve = done;
+        });
+        open = { promise, resolve };
+        tell();
+      }
+      return open.promise;
+    },
+    answer(is_confirmed) {
+      open?.resolve(is_confirmed);
+      open = undefined;
+      tell();
+    },
+    isOpen: () => open !== undefined,
+    subscribe(listener) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+  };
+}

@@ -1,0 +1,328 @@
+import { sql } from "kysely";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { type Credential, openServer, type TestServer } from "../testing/open-server.ts";
+import { makeOrg, makePerson, makeSession, openOrgStage, type TestPerson } from "../testing/people.ts";
+import { totpCode } from "./totp.ts";
+
+let server: TestServer;
+
+beforeAll(async () => {
+  server = await openServer({ mail: true });
+});
+
+afterAll(() => server[Symbol.asyncDispose]());
+
+afterEach(async () => {
+  await server.deps.db.deleteFrom("identity.attempts").execute();
+});
+
+const PASSWORD = "correct horse battery";
+const OTHER = "another good password";
+
+/** A person with a password. */
+async function makeAccount(): Promise<TestPerson> {
+  const ann = await makePerson(server);
+  const hash = await server.deps.identity.hashPassword(PASSWORD);
+  await sql`insert into identity.accounts (id, user_id, provider_id, account_id, password)
+    values (${`account of ${ann.id}`}, ${ann.id}, 'credential', ${ann.id}, ${hash})`.execute(server.deps.db);
+  return ann;
+}
+
+const signIn = (email: string, password = PASSWORD, code?: string) =>
+  server.send("POST", "/v1/auth/sign-in/email", { body: { email, password, ...(code === undefined ? {} : { code }) } });
+const bytesOf = (secret: string) => {
+  const bits = [...secret].map((one) => "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".indexOf(one).toString(2).padStart(5, "0"));
+  return Buffer.from((bits.join("").match(/.{8}/g) ?? []).map((byte) => Number.parseInt(byte, 2)));
+};
+/** The code of the authenticator app; `ahead` steps from now, since each works once. */
+const codeOf = (secret: string, ahead = 0) => totpCode(bytesOf(secret), Math.floor(Date.now() / 30_000) + ahead);
+
+/** Sets a second factor up. Its secret, and the recovery codes. */
+async function setUpFactor(as: Credential): Promise<{ secret: string; recovery_codes: string[] }> {
+  const { secret } = (await server.ask("factorBegin", { body: { password: PASSWORD }, as })).json;
+  const enabled = await server.ask("factorEnable", { body: { code: codeOf(secret, -1) }, as });
+  return { secret, recovery_codes: enabled.json.recovery_codes };
+}
+
+const sessionsOf = (who: TestPerson) =>
+  server.deps.db.selectFrom("identity.sessions").select("id").where("user_id", "=", who.id).execute();
+
+/** Makes the last proof of identity older than it may be. */
+const forgetProof = (who: TestPerson) =>
+  sql`update identity.sessions set authenticated_at = now() - interval '31 minutes' where user_id = ${who.id}`.execute(
+    server.deps.db,
+  );
+
+describe("changing the password", () => {
+  test("takes the present one, mails a note and leaves other sessions", async () => {
+    const ann = await makeAccount();
+    const body = { password: PASSWORD, new_password: OTHER };
+    const changed = await server.ask("passwordChange", { body, as: ann.browser });
+    expect(changed.status).toBe(204);
+    expect((await signIn(ann.email)).json).toMatchObject({ code: "sign_in_failed" });
+    expect((await signIn(ann.email, OTHER)).status).toBe(200);
+    expect((await server.ask("whoami", { as: ann })).status).toBe(200);
+    await expect.poll(() => server.mails.find(({ to }) => to === ann.email)?.subject).toContain("password");
+  });
+
+  test("ends other sessions on request", async () => {
+    const ann = await makeAccount();
+    const body = { password: PASSWORD, new_password: OTHER, end_other_sessions: true };
+    await server.ask("passwordChange", { body, as: ann.browser });
+    expect(await sessionsOf(ann)).toEqual([{ id: ann.browser_session_id }]);
+  });
+
+  test("refuses a wrong present password, and limits guesses", async () => {
+    const ann = await makeAccount();
+    const body = { password: "wrong wrong wrong", new_password: OTHER };
+    const answers = await Promise.all(
+      Array.from({ length: 11 }, () => server.ask("passwordChange", { body, as: ann })),
+    );
+    const codes = answers.map(({ json }) => json.code);
+    expect(codes.filter((code) => code === "sign_in_failed")).toHaveLength(10);
+    expect(codes.filter((code) => code === "too_many_attempts")).toHaveLength(1);
+    expect((await signIn(ann.email)).status).toBe(200);
+  });
+
+  test("refuses a weak password", async () => {
+    const ann = await makeAccount();
+    const body = { password: PASSWORD, new_password: "qwertyuiop" };
+    expect((await server.ask("passwordChange", { body, as: ann })).json).toMatchObject({ code: "weak_password" });
+  });
+
+  test("is not for guests and keys", async () => {
+    const { org, owner } = await openOrgStage(server);
+    const body = { password: PASSWORD, new_password: OTHER };
+    expect((await server.ask("passwordChange", { body })).status).toBe(401);
+    const key = await server.ask("keyCreate", { params: { org: org.name }, body: { name: "ci" }, as: owner });
+    const as = { api_key: key.json.api_key };
+    expect((await server.ask("passwordChange", { body, as })).json).toMatchObject({ code: "forbidden" });
+  });
+});
+
+describe("a second factor", () => {
+  test("asks for a code after the password, and leaves no session without it", async () => {
+    const ann = await makeAccount();
+    const { secret } = await setUpFactor(ann.browser);
+    const before = await sessionsOf(ann);
+    const none = await signIn(ann.email);
+    expect(none.json).toMatchObject({ code: "second_factor_required", status: 401 });
+    expect(none.headers.getSetCookie()).toEqual([]);
+    const wrong = await signIn(ann.email, PASSWORD, codeOf(secret, 9));
+    expect(wrong.json).toMatchObject({ code: "second_factor_wrong" });
+    expect(wrong.headers.getSetCookie()).toEqual([]);
+    expect(await sessionsOf(ann)).toEqual(before);
+    const right = await signIn(ann.email, PASSWORD, codeOf(secret));
+    expect(right.status).toBe(200);
+    const cookie = right.headers.getSetCookie()[0]?.split(";")[0] ?? "";
+    expect((await server.ask("whoami", { as: { cookie } })).json).toMatchObject({ email: ann.email });
+  });
+
+  test("says nothing of itself to a wrong password", async () => {
+    const ann = await makeAccount();
+    await setUpFactor(ann);
+    expect((await signIn(ann.email, "wrong wrong wrong")).json).toMatchObject({ code: "sign_in_failed" });
+  });
+
+  test("takes each code once", async () => {
+    const ann = await makeAccount();
+    const { secret } = await setUpFactor(ann);
+    const code = codeOf(secret);
+    const answers = await Promise.all([1, 2, 3].map(() => signIn(ann.email, PASSWORD, code)));
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 401, 401]);
+  });
+
+  test("takes each recovery code once, as people type them", async () => {
+    const ann = await makeAccount();
+    const { recovery_codes } = await setUpFactor(ann);
+    expect(recovery_codes).toHaveLength(10);
+    const typed = recovery_codes[0]?.toLowerCase().replaceAll("-", "") ?? "";
+    expect((await signIn(ann.email, PASSWORD, typed)).status).toBe(200);
+    expect((await signIn(ann.email, PASSWORD, typed)).json).toMatchObject({ code: "second_factor_wrong" });
+    expect((await server.ask("accountShow", { as: ann })).json).toMatchObject({ recovery_codes: 9 });
+  });
+
+  test("stores neither the secret nor the recovery codes as they are", async () => {
+    const ann = await makeAccount();
+    const { secret, recovery_codes } = await setUpFactor(ann);
+    const { rows } = await sql<{ row: string }>`
+      select f::text as row from identity.second_factors f where user_id = ${ann.id}
+      union all select r::text from identity.recovery_codes r where user_id = ${ann.id}`.execute(server.deps.db);
+    expect(rows).toHaveLength(11);
+    const stored = rows.map(({ row }) => row).join("\n");
+    for (const text of [secret, bytesOf(secret).toString("hex"), ...recovery_codes]) expect(stored).not.toContain(text);
+  });
+
+  test("limits guesses of codes", async () => {
+    const ann = await makeAccount();
+    const { secret } = await setUpFactor(ann);
+    for (let index = 0; index < 5; index++) await signIn(ann.email, PASSWORD, codeOf(secret, 9));
+    const late = await signIn(ann.email, PASSWORD, codeOf(secret));
+    expect(late.json).toMatchObject({ code: "too_many_attempts" });
+  });
+
+  test("is asked only once its first code was shown", async () => {
+    const ann = await makeAccount();
+    await server.ask("factorBegin", { body: { password: PASSWORD }, as: ann });
+    const wrong = await server.ask("factorEnable", { body: { code: "000000" }, as: ann });
+    expect(wrong.json).toMatchObject({ code: "second_factor_wrong" });
+    expect((await signIn(ann.email)).status).toBe(200);
+    const shown = await server.ask("accountShow", { as: ann });
+    expect(shown.json).toMatchObject({ has_password: true, second_factor_since: null, recovery_codes: 0 });
+  });
+
+  test("limits guesses of the first code", async () => {
+    const ann = await makeAccount();
+    const { secret } = (await server.ask("factorBegin", { body: { password: PASSWORD }, as: ann })).json;
+    const enable = (code: string) => server.ask("factorEnable", { body: { code }, as: ann });
+    for (let index = 0; index < 5; index++) {
+      expect((await enable(codeOf(secret, 9))).json).toMatchObject({ code: "second_factor_wrong" });
+    }
+    expect((await enable(codeOf(secret))).json).toMatchObject({ code: "too_many_attempts" });
+  });
+
+  test("is set up by many people at once, with fewer connections than people", async () => {
+    const people = await Promise.all(Array.from({ length: 30 }, makeAccount));
+    const secrets = await Promise.all(
+      people.map(async (as) => (await server.ask("factorBegin", { body: { password: PASSWORD }, as })).json.secret),
+    );
+    const answers = await Promise.all(
+      people.map((as, index) => server.ask("factorEnable", { body: { code: codeOf(secrets[index]) }, as })),
+    );
+    expect(answers.map(({ status }) => status)).toEqual(people.map(() => 200));
+  }, 60_000);
+
+  test("is set up with the password, and not over one that there is", async () => {
+    const ann = await makeAccount();
+    const wrong = await server.ask("factorBegin", { body: { password: "wrong wrong wrong" }, as: ann });
+    expect(wrong.json).toMatchObject({ code: "sign_in_failed" });
+    await setUpFactor(ann);
+    const again = await server.ask("factorBegin", { body: { password: PASSWORD }, as: ann });
+    expect(again.json).toMatchObject({ code: "second_factor_conflict", status: 409 });
+  });
+
+  test("is removed with the password and a code", async () => {
+    const ann = await makeAccount();
+    const { secret } = await setUpFactor(ann);
+    const remove = (password: string, code: string) =>
+      server.ask("factorDisable", { body: { password, code }, as: ann });
+    expect((await remove("wrong wrong wrong", codeOf(secret))).json).toMatchObject({ code: "sign_in_failed" });
+    expect((await remove(PASSWORD, codeOf(secret, 9))).json).toMatchObject({ code: "second_factor_wrong" });
+    expect((await signIn(ann.email)).json).toMatchObject({ code: "second_factor_required" });
+    expect((await remove(PASSWORD, codeOf(secret))).status).toBe(204);
+    expect((await signIn(ann.email)).status).toBe(200);
+  });
+
+  test("shows owners which members have one", async () => {
+    const ann = await makeAccount();
+    const org = await makeOrg(server, ann);
+    await setUpFactor(ann);
+    const list = (as: Credential, name: string) => server.ask("memberList", { params: { org: name }, as });
+    expect((await list(ann, org.name)).json.items).toMatchObject([{ second_factor: true }]);
+    const stage = await openOrgStage(server);
+    const shown = (await list(stage.member, stage.org.name)).json.items as { second_factor: unknown }[];
+    expect(shown.map(({ second_factor }) => second_factor)).toEqual([null, null, null]);
+  });
+});
+
+describe("dangerous acts in a session whose proof of identity is old", () => {
+  const refused = { code: "reauthentication_required", status: 403 };
+  const createKey = (org: string, as: Credential, grants: string[] = []) =>
+    server.ask("keyCreate", {
+      params: { org },
+      body: { name: `key-${Math.random().toString(36).slice(2)}`, grants },
+      as,
+    });
+
+  test("keys without grants and with manage grants are not made", async () => {
+    const { org, owner } = await openOrgStage(server);
+    expect((await createKey(org.name, owner)).status).toBe(201);
+    await forgetProof(owner);
+    expect((await createKey(org.name, owner)).json).toMatchObject(refused);
+    expect((await createKey(org.name, owner, [`manage:cloud://${org.name}:main/services`])).json).toMatchObject(
+      refused,
+    );
+    expect((await createKey(org.name, owner, [`access:cloud://${org.name}:main`])).status).toBe(201);
+  });
+
+  test("keys are given no new secret", async () => {
+    const { org, owner } = await openOrgStage(server);
+    const { name } = (await createKey(org.name, owner)).json;
+    await forgetProof(owner);
+    const rotated = await server.ask("keyRotate", { params: { org: org.name, name }, body: {}, as: owner });
+    expect(rotated.json).toMatchObject(refused);
+  });
+
+  test("roles of members are not changed", async () => {
+    const { org, owner, member } = await openOrgStage(server);
+    const members = (await server.ask("memberList", { params: { org: org.name }, as: owner })).json.items;
+    const { id } = members.find((one: { user_id: string }) => one.user_id === member.id);
+    await forgetProof(owner);
+    const change = () =>
+      server.ask("memberUpdate", { params: { org: org.name, id }, body: { role: "admin" }, as: owner });
+    expect((await change()).json).toMatchObject(refused);
+  });
+
+  test("nobody is invited, and no member is removed", async () => {
+    const { org, owner, member } = await openOrgStage(server);
+    const members = (await server.ask("memberList", { params: { org: org.name }, as: owner })).json.items;
+    const { id } = members.find((one: { user_id: string }) => one.user_id === member.id);
+    const params = { org: org.name };
+    await forgetProof(owner);
+    const body = { email: "thief@example.com", role: "owner" } as const;
+    expect((await server.ask("invitationCreate", { params, body, as: owner })).json).toMatchObject(refused);
+    expect((await server.ask("invitationList", { params, as: owner })).json.items).toEqual([]);
+    const removed = await server.ask("memberRemove", { params: { ...params, id }, as: owner });
+    expect(removed.json).toMatchObject(refused);
+  });
+
+  test("databases are not deleted", async () => {
+    const { org, owner } = await openOrgStage(server);
+    await forgetProof(owner);
+    const deleted = await server.ask("databaseDelete", { params: { org: org.name, db: "main" }, as: owner });
+    expect(deleted.json).toMatchObject(refused);
+  });
+
+  test("no terminal is signed in", async () => {
+    const ann = await makePerson(server);
+    const begun = await server.send("POST", "/v1/auth/device/code", { body: { client_id: "cli" } });
+    const { user_code } = begun.json;
+    await server.ask("deviceShow", { params: { code: user_code }, as: ann.browser });
+    await forgetProof(ann);
+    const answer = await server.send("POST", "/v1/auth/device/approve", {
+      body: { userCode: user_code },
+      as: ann.browser,
+    });
+    expect(answer.json).toMatchObject(refused);
+  });
+
+  test("keys are not asked", async () => {
+    const { org, owner } = await openOrgStage(server);
+    const key = (await createKey(org.name, owner)).json;
+    await forgetProof(owner);
+    expect((await createKey(org.name, { api_key: key.api_key })).status).toBe(201);
+  });
+
+  test("are done after the person confirmed, in that session alone", async () => {
+    const ann = await makeAccount();
+    const org = await makeOrg(server, ann);
+    const other = await makeSession(server, ann.id);
+    await forgetProof(ann);
+    const confirm = (body: object) => server.ask("sessionConfirm", { body, as: ann } as never);
+    expect((await confirm({ password: "wrong wrong wrong" })).json).toMatchObject({ code: "sign_in_failed" });
+    expect((await createKey(org.name, ann)).json).toMatchObject(refused);
+    const confirmed = await confirm({ password: PASSWORD });
+    expect(Date.parse(confirmed.json.confirmed_until)).toBeGreaterThan(Date.now());
+    expect((await createKey(org.name, ann)).status).toBe(201);
+    expect((await createKey(org.name, other)).json).toMatchObject(refused);
+  });
+
+  test("are confirmed with the second factor where there is one", async () => {
+    const ann = await makeAccount();
+    const { secret } = await setUpFactor(ann);
+    const confirm = (code?: string) =>
+      server.ask("sessionConfirm", { body: { password: PASSWORD, ...(code && { code }) }, as: ann });
+    expect((await confirm()).json).toMatchObject({ code: "second_factor_required" });
+    expect((await confirm(codeOf(secret))).status).toBe(200);
+  });
+});

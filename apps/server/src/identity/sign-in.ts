@@ -1,0 +1,67 @@
+import * as z from "zod";
+import type { MasterKey } from "../control-plane/secrets/master-key.ts";
+import type { Database } from "../database/pool.ts";
+import type { Attempts } from "./attempts.ts";
+import { hashCredential } from "./hashed-tokens.ts";
+import type { Identity } from "./identity.ts";
+import type { AuthCall } from "./mount.ts";
+import { networkOf } from "./network-of.ts";
+import { demandSecondFactor } from "./second-factor.ts";
+
+export interface SignInDeps {
+  readonly db: Database;
+  readonly attempts: Attempts;
+  readonly identity: Identity;
+  readonly master_key: MasterKey;
+}
+
+const signedIn = z.object({ token: z.string(), user: z.object({ id: z.string() }) });
+
+/**
+ * Signs a person in by password, and by a code where the account has a second factor. Answers what better-auth does.
+ * @throws second_factor_required, second_factor_wrong, too_many_attempts
+ */
+export async function signInByPassword(deps: SignInDeps, call: AuthCall<"sign-in/email">): Promise<Response> {
+  const { body, client, cookies, run } = call;
+  const { code, ...credentials } = body;
+  const device = deps.identity.known_device.read(cookies, body.email);
+  const forget = await takeAttempt(deps.attempts, body.email, client.ip_address, device);
+  const response = await run("sign-in/email", credentials);
+  if (!response.ok) return response;
+  const { token, user } = signedIn.parse(await response.clone().json());
+  try {
+    await demandSecondFactor(deps, user.id, code, device === undefined ? user.id : `${user.id} ${device}`);
+  } catch (error) {
+    // nobody was told its token
+    await deps.db.deleteFrom("identity.sessions").where("token_hash", "=", hashCredential(token)).execute();
+    throw error;
+  }
+  await forget();
+  const answer = new Response(response.body, { status: response.status, headers: response.headers });
+  answer.headers.append("set-cookie", deps.identity.known_device.write(body.email));
+  return answer;
+}
+
+/**
+ * Counts an attempt for the address, and for the account: by the browser in which it has signed in before, otherwise by the
+ * network and, with a larger bound, at all. Strangers use up the bounds of strangers.
+ */
+async function takeAttempt(
+  attempts: Attempts,
+  email: string,
+  ip_address: string,
+  device: string | undefined,
+): Promise<() => Promise<void>> {
+  await attempts.take("sign_in_address", ip_address);
+  if (device !== undefined) {
+    await attempts.take("sign_in_device", `${device} ${email}`);
+    return () => attempts.forget("sign_in_device", `${device} ${email}`);
+  }
+  const pair = `${networkOf(ip_address)} ${email}`;
+  await attempts.take("sign_in_pair", pair);
+  await attempts.take("sign_in_account", email);
+  return async () => {
+    await attempts.forget("sign_in_pair", pair);
+    await attempts.forget("sign_in_account", email);
+  };
+}
