@@ -42,6 +42,10 @@ interface DatabaseTable {
   purge_at: Date | null;
   /** One after the other, since its pod last ran for long. */
   failed_starts: Generated<number>;
+  /** Of one that failed because of the machine: when the next start is tried without anybody asking. */
+  retry_at: Date | null;
+  /** The end of its organization's suspension starts it again. */
+  stopped_by_suspension: Generated<boolean>;
   /** Of one that is asleep: trees that its tables need; null while it runs and where nobody knows. */
   needed_trees: JSONColumnType<string[]> | null;
   /** Below the server's domain; opaque. */
@@ -60,6 +64,7 @@ interface PodTable {
   reason: string | null;
   /** A bigint. */
   memory_bytes: string | null;
+  draining_since: Date | null;
 }
 
 interface ImageTable {
@@ -70,6 +75,10 @@ interface ImageTable {
   python: string | null;
   packages: JSONColumnType<{ name: string; version: string }[]> | null;
   bytes: string | null;
+  files: Generated<number>;
+  /** What its build may write, until then. */
+  reserved_bytes: Generated<string>;
+  reserved_until: ColumnType<Date | null, Date | null | undefined, Date | null>;
   built_at: Date | null;
   used_at: Made;
 }
@@ -80,14 +89,27 @@ interface TreeTable {
   entries: JSONColumnType<TreeEntry[]>;
   files: number;
   bytes: string;
+  /** Of the list itself. */
+  list_bytes: Generated<number>;
   created_at: Made;
   used_at: Made;
+}
+
+interface UnpackedTable {
+  database_id: string;
+  folder: string;
+  org_id: string;
+  bytes: string;
+  files: number;
+  created_at: Made;
 }
 
 interface BlobTable {
   org_id: string;
   digest: string;
   bytes: number;
+  /** False while it is being written. */
+  is_stored: Generated<boolean>;
   used_at: Made;
 }
 
@@ -103,6 +125,7 @@ interface PodsHomeTable {
   is_only: Generated<boolean>;
   home_id: string;
   claimed_at: Made;
+  isolated_at: ColumnType<Date | null, never, Date>;
 }
 
 /** Tables of databases: what they are, their pods, images and files. */
@@ -112,6 +135,7 @@ export interface DatabaseTables {
   "control.images": ImageTable;
   "control.trees": TreeTable;
   "control.blobs": BlobTable;
+  "control.unpacked": UnpackedTable;
   "control.operation_lines": OperationLineTable;
   "control.pods_home": PodsHomeTable;
 }

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { ClusterFormat } from "@appdb/adapters/postgres/cluster-mark";
 import { appError } from "@appdb/contract/errors";
@@ -13,6 +13,14 @@ export interface Migration {
   readonly number: number;
   readonly name: string;
   readonly sql: string;
+}
+
+/** Where they lie: beside the bundle, or in the sources. */
+export function findMigrations(): string {
+  const places = ["server-migrations", "../../migrations"].map((name) => join(import.meta.dirname, name));
+  const found = places.find((folder) => existsSync(folder));
+  if (found === undefined) throw new Error(`The migrations are in none of ${places.join(", ")}.`);
+  return found;
 }
 
 /** The migrations of a folder, `0001_identity.sql` and so on, in their order. */

@@ -1,6 +1,8 @@
 import { join } from "node:path";
 import type { ClusterFormat } from "@appdb/adapters/postgres/cluster-mark";
+import { appError } from "@appdb/contract/errors";
 import type { Logger } from "@appdb/engine/ports";
+import type pg from "pg";
 import { SERVER_PATHS, type ServerConfig } from "../config.ts";
 
 const DATABASE = "control";
@@ -33,6 +35,37 @@ export async function openPostgres(
   return { dsn: postgres.dsn(DATABASE), [Symbol.asyncDispose]: () => postgres.stop() };
 }
 
+/** Tries a connection before anything else asks for one. @throws postgres_failed with the cause and the setting or log to look at */
+export async function demandPostgres(
+  pool: pg.Pool,
+  { database, home }: Pick<ServerConfig, "database" | "home">,
+): Promise<void> {
+  try {
+    (await pool.connect()).release();
+  } catch (cause) {
+    const { code, message } = describeCause(cause);
+    const is_own = database.url !== undefined;
+    throw appError("postgres_failed", {
+      detail: is_own
+        ? `The PostgreSQL of SERVICE_DATABASE_URL cannot be used: ${message}.`
+        : `The server's PostgreSQL cannot be used: ${message}.`,
+      hint: is_own
+        ? "Start that PostgreSQL, or correct SERVICE_DATABASE_URL (or SERVICE_DATABASE_URL_FILE)."
+        : `Read its log: ${join(home, SERVER_PATHS.postgresLog)}`,
+      meta: { code },
+      cause,
+    });
+  }
+}
+
+/** Node tries all addresses of a host, and puts what each said into one error without words. */
+function describeCause(cause: unknown): { code: string | null; message: string } {
+  const error = cause instanceof AggregateError ? cause.errors[0] : cause;
+  if (!(error instanceof Error)) return { code: null, message: String(error) };
+  const code = "code" in error && typeof error.code === "string" ? error.code : null;
+  return { code, message: error.message.replace(/\.$/, "") };
+}
+
 /** Where the PostgreSQL of a server that runs already is reached. */
 export async function runningDsn(config: PostgresConfig, home: string, log: Logger): Promise<string> {
   return config.database.url?.reveal() ?? (await createEmbedded(config, home, log)).dsn(DATABASE);
@@ -50,6 +83,7 @@ async function createEmbedded(config: PostgresConfig, home: string, log: Logger,
     // not the daemon's, which has the home's
     runtime_folder: nameRuntimeFolder(folder, config.runtime_base),
     log_file: join(home, SERVER_PATHS.postgresLog),
+    without_vector: true,
     log,
     ...(format === undefined ? {} : { format }),
   });

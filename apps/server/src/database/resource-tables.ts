@@ -62,6 +62,8 @@ interface OperationTable {
   created_at: Made;
   started_at: Date | null;
   ended_at: Date | null;
+  /** Of the lines that are kept of it. */
+  line_bytes: Generated<string>;
 }
 
 interface EventTable {
@@ -90,6 +92,10 @@ interface WebhookTable {
   sealed_secret: Buffer;
   created_at: Made;
   failing_since: Date | null;
+  failures: Generated<number>;
+  tried_at: Date | null;
+  retry_at: Date | null;
+  paused_at: Date | null;
 }
 
 interface DeliveryTable {

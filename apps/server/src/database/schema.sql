@@ -123,7 +123,8 @@ CREATE TABLE control.blobs (
     org_id uuid NOT NULL,
     digest text NOT NULL,
     bytes integer NOT NULL,
-    used_at timestamp with time zone DEFAULT now() NOT NULL
+    used_at timestamp with time zone DEFAULT now() NOT NULL,
+    is_stored boolean DEFAULT true NOT NULL
 );
 
 CREATE TABLE control.data_keys (
@@ -160,6 +161,8 @@ CREATE TABLE control.databases (
     cpu_ms bigint DEFAULT 0 NOT NULL,
     awake_ms bigint DEFAULT 0 NOT NULL,
     metered jsonb,
+    stopped_by_suspension boolean DEFAULT false NOT NULL,
+    retry_at timestamp with time zone,
     CONSTRAINT databases_purge CHECK (((purge_at IS NULL) = (state <> 'DELETING'::text))),
     CONSTRAINT databases_state CHECK ((state = ANY (ARRAY['PROVISIONING'::text, 'UPDATING'::text, 'AVAILABLE'::text, 'STOPPING'::text, 'STOPPED'::text, 'STARTING'::text, 'FAILED'::text, 'DELETING'::text])))
 );
@@ -254,6 +257,9 @@ CREATE TABLE control.images (
     bytes bigint,
     built_at timestamp with time zone,
     used_at timestamp with time zone DEFAULT now() NOT NULL,
+    files integer DEFAULT 0 NOT NULL,
+    reserved_bytes bigint DEFAULT 0 NOT NULL,
+    reserved_until timestamp with time zone,
     CONSTRAINT images_state_check CHECK ((state = ANY (ARRAY['building'::text, 'ready'::text, 'failed'::text])))
 );
 
@@ -314,6 +320,7 @@ CREATE TABLE control.operations (
     started_at timestamp with time zone,
     ended_at timestamp with time zone,
     service_id uuid,
+    line_bytes bigint DEFAULT 0 NOT NULL,
     CONSTRAINT operations_check CHECK (((ended_at IS NULL) = (state = ANY (ARRAY['pending'::text, 'running'::text])))),
     CONSTRAINT operations_state_check CHECK ((state = ANY (ARRAY['pending'::text, 'running'::text, 'succeeded'::text, 'failed'::text, 'cancelled'::text])))
 );
@@ -325,6 +332,9 @@ CREATE TABLE control.organizations (
     database_quota integer NOT NULL,
     version integer DEFAULT 1 NOT NULL,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
+    created_by text,
+    suspended_at timestamp with time zone,
+    suspended_for text,
     CONSTRAINT organizations_database_quota_check CHECK ((database_quota > 0)),
     CONSTRAINT organizations_name_check CHECK (((name ~ '^[a-z0-9]([a-z0-9-]*[a-z0-9])?$'::text) AND (length(name) <= 29)))
 );
@@ -338,6 +348,7 @@ CREATE TABLE control.pods (
     started_at timestamp with time zone,
     reason text,
     memory_bytes bigint,
+    draining_since timestamp with time zone,
     CONSTRAINT pods_kind_check CHECK ((kind = ANY (ARRAY['database'::text, 'service'::text]))),
     CONSTRAINT pods_state_check CHECK ((state = ANY (ARRAY['STARTING'::text, 'READY'::text, 'NOT_READY'::text, 'STOPPED'::text, 'FAILED'::text])))
 );
@@ -346,6 +357,7 @@ CREATE TABLE control.pods_home (
     is_only boolean DEFAULT true NOT NULL,
     home_id text NOT NULL,
     claimed_at timestamp with time zone DEFAULT now() NOT NULL,
+    isolated_at timestamp with time zone,
     CONSTRAINT pods_home_is_only_check CHECK (is_only)
 );
 
@@ -403,6 +415,7 @@ CREATE TABLE control.services (
     failure jsonb,
     failed_starts integer DEFAULT 0 NOT NULL,
     is_pruned boolean DEFAULT false NOT NULL,
+    retry_at timestamp with time zone,
     CONSTRAINT services_state_check CHECK ((state = ANY (ARRAY['DEPLOYING'::text, 'STARTING'::text, 'UPDATING'::text, 'AVAILABLE'::text, 'STOPPING'::text, 'STOPPED'::text, 'FAILED'::text])))
 );
 
@@ -434,7 +447,17 @@ CREATE TABLE control.trees (
     files integer NOT NULL,
     bytes bigint NOT NULL,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
-    used_at timestamp with time zone DEFAULT now() NOT NULL
+    used_at timestamp with time zone DEFAULT now() NOT NULL,
+    list_bytes integer DEFAULT 0 NOT NULL
+);
+
+CREATE TABLE control.unpacked (
+    database_id uuid NOT NULL,
+    folder text NOT NULL,
+    org_id uuid NOT NULL,
+    bytes bigint NOT NULL,
+    files integer NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL
 );
 
 CREATE TABLE control.webhooks (
@@ -445,7 +468,11 @@ CREATE TABLE control.webhooks (
     data_key_id uuid NOT NULL,
     sealed_secret bytea NOT NULL,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
-    failing_since timestamp with time zone
+    failing_since timestamp with time zone,
+    failures integer DEFAULT 0 NOT NULL,
+    tried_at timestamp with time zone,
+    retry_at timestamp with time zone,
+    paused_at timestamp with time zone
 );
 
 CREATE TABLE identity.accounts (
@@ -473,7 +500,7 @@ CREATE TABLE identity.attempts (
 
 CREATE TABLE identity.device_codes (
     id text NOT NULL,
-    device_code text NOT NULL,
+    device_code_hash text CONSTRAINT device_codes_device_code_not_null NOT NULL,
     user_code text NOT NULL,
     user_id text,
     client_id text,
@@ -498,16 +525,31 @@ CREATE TABLE identity.first_account (
     CONSTRAINT first_account_is_only_check CHECK (is_only)
 );
 
+CREATE TABLE identity.recovery_codes (
+    user_id text NOT NULL,
+    code_hash bytea NOT NULL
+);
+
+CREATE TABLE identity.second_factors (
+    user_id text NOT NULL,
+    master_key_id text NOT NULL,
+    wrapped bytea NOT NULL,
+    enabled_at timestamp with time zone,
+    last_step bigint DEFAULT 0 NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
 CREATE TABLE identity.sessions (
     id text NOT NULL,
     user_id text NOT NULL,
-    token text NOT NULL,
+    token_hash text CONSTRAINT sessions_token_not_null NOT NULL,
     client text DEFAULT 'browser'::text NOT NULL,
     ip_address text,
     user_agent text,
     expires_at timestamp with time zone NOT NULL,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
-    updated_at timestamp with time zone DEFAULT now() NOT NULL
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    authenticated_at timestamp with time zone DEFAULT now() NOT NULL
 );
 
 CREATE TABLE identity.users (
@@ -646,6 +688,9 @@ ALTER TABLE ONLY control.traffic
 ALTER TABLE ONLY control.trees
     ADD CONSTRAINT trees_pkey PRIMARY KEY (org_id, digest);
 
+ALTER TABLE ONLY control.unpacked
+    ADD CONSTRAINT unpacked_pkey PRIMARY KEY (database_id, folder);
+
 ALTER TABLE ONLY control.webhooks
     ADD CONSTRAINT webhooks_pkey PRIMARY KEY (id);
 
@@ -659,7 +704,7 @@ ALTER TABLE ONLY identity.attempts
     ADD CONSTRAINT attempts_pkey PRIMARY KEY (kind, subject);
 
 ALTER TABLE ONLY identity.device_codes
-    ADD CONSTRAINT device_codes_device_code_key UNIQUE (device_code);
+    ADD CONSTRAINT device_codes_device_code_hash_key UNIQUE (device_code_hash);
 
 ALTER TABLE ONLY identity.device_codes
     ADD CONSTRAINT device_codes_pkey PRIMARY KEY (id);
@@ -673,11 +718,17 @@ ALTER TABLE ONLY identity.device_requests
 ALTER TABLE ONLY identity.first_account
     ADD CONSTRAINT first_account_pkey PRIMARY KEY (is_only);
 
+ALTER TABLE ONLY identity.recovery_codes
+    ADD CONSTRAINT recovery_codes_pkey PRIMARY KEY (user_id, code_hash);
+
+ALTER TABLE ONLY identity.second_factors
+    ADD CONSTRAINT second_factors_pkey PRIMARY KEY (user_id);
+
 ALTER TABLE ONLY identity.sessions
     ADD CONSTRAINT sessions_pkey PRIMARY KEY (id);
 
 ALTER TABLE ONLY identity.sessions
-    ADD CONSTRAINT sessions_token_key UNIQUE (token);
+    ADD CONSTRAINT sessions_token_hash_key UNIQUE (token_hash);
 
 ALTER TABLE ONLY identity.users
     ADD CONSTRAINT users_email_key UNIQUE (email);
@@ -689,6 +740,8 @@ ALTER TABLE ONLY identity.verifications
     ADD CONSTRAINT verifications_pkey PRIMARY KEY (id);
 
 CREATE INDEX api_keys_acts_as ON control.api_keys USING btree (org_id, acts_as) WHERE (acts_as IS NOT NULL);
+
+CREATE INDEX deliveries_waiting ON control.deliveries USING btree (webhook_id, next_attempt_at) WHERE (state = 'pending'::text);
 
 CREATE INDEX deliveries_webhook ON control.deliveries USING btree (webhook_id, id DESC);
 
@@ -708,6 +761,10 @@ CREATE UNIQUE INDEX operations_open_of_services ON control.operations USING btre
 
 CREATE INDEX operations_org ON control.operations USING btree (org_id, id DESC);
 
+CREATE INDEX operations_with_lines ON control.operations USING btree (org_id, id) WHERE (line_bytes > 0);
+
+CREATE INDEX organizations_created_by ON control.organizations USING btree (created_by);
+
 CREATE INDEX pods_database ON control.pods USING btree (database_id);
 
 CREATE INDEX preparations_database ON control.preparations USING btree (database_id);
@@ -717,6 +774,8 @@ CREATE INDEX preparations_operation ON control.preparations USING btree (operati
 CREATE INDEX services_org ON control.services USING btree (org_id);
 
 CREATE INDEX traffic_minute ON control.traffic USING btree (minute);
+
+CREATE INDEX unpacked_org ON control.unpacked USING btree (org_id);
 
 CREATE INDEX webhooks_org ON control.webhooks USING btree (org_id);
 
@@ -818,6 +877,9 @@ ALTER TABLE ONLY control.operations
 ALTER TABLE ONLY control.operations
     ADD CONSTRAINT operations_service_id_fkey FOREIGN KEY (service_id) REFERENCES control.services(id) ON DELETE SET NULL;
 
+ALTER TABLE ONLY control.organizations
+    ADD CONSTRAINT organizations_created_by_fkey FOREIGN KEY (created_by) REFERENCES identity.users(id) ON DELETE SET NULL;
+
 ALTER TABLE ONLY control.pods
     ADD CONSTRAINT pods_database_id_fkey FOREIGN KEY (database_id) REFERENCES control.databases(id) ON DELETE CASCADE;
 
@@ -860,6 +922,12 @@ ALTER TABLE ONLY control.traffic
 ALTER TABLE ONLY control.trees
     ADD CONSTRAINT trees_org_id_fkey FOREIGN KEY (org_id) REFERENCES control.organizations(id) ON DELETE CASCADE;
 
+ALTER TABLE ONLY control.unpacked
+    ADD CONSTRAINT unpacked_database_id_fkey FOREIGN KEY (database_id) REFERENCES control.databases(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY control.unpacked
+    ADD CONSTRAINT unpacked_org_id_fkey FOREIGN KEY (org_id) REFERENCES control.organizations(id) ON DELETE CASCADE;
+
 ALTER TABLE ONLY control.webhooks
     ADD CONSTRAINT webhooks_data_key_id_fkey FOREIGN KEY (data_key_id) REFERENCES control.data_keys(id) ON DELETE CASCADE;
 
@@ -874,6 +942,12 @@ ALTER TABLE ONLY identity.device_codes
 
 ALTER TABLE ONLY identity.device_requests
     ADD CONSTRAINT device_requests_user_code_fkey FOREIGN KEY (user_code) REFERENCES identity.device_codes(user_code) ON DELETE CASCADE;
+
+ALTER TABLE ONLY identity.recovery_codes
+    ADD CONSTRAINT recovery_codes_user_id_fkey FOREIGN KEY (user_id) REFERENCES identity.second_factors(user_id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY identity.second_factors
+    ADD CONSTRAINT second_factors_user_id_fkey FOREIGN KEY (user_id) REFERENCES identity.users(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY identity.sessions
     ADD CONSTRAINT sessions_user_id_fkey FOREIGN KEY (user_id) REFERENCES identity.users(id) ON DELETE CASCADE;

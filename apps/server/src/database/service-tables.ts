@@ -41,6 +41,8 @@ interface ServiceTable {
   instance: Generated<number>;
   failure: JSONColumnType<Failure> | null;
   failed_starts: Generated<number>;
+  /** Of one that failed because of the machine: when the next start is tried without anybody asking. */
+  retry_at: Date | null;
   is_pruned: Generated<boolean>;
 }
 

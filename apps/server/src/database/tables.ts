@@ -20,18 +20,46 @@ interface UserTable {
 interface SessionTable {
   id: string;
   user_id: string;
-  token: string;
+  token_hash: string;
   client: string;
   ip_address: string | null;
   user_agent: string | null;
   expires_at: Date;
   created_at: Made;
   updated_at: Made;
+  authenticated_at: Made;
+}
+
+interface AccountTable {
+  id: string;
+  user_id: string;
+  provider_id: string;
+  password: string | null;
+  updated_at: Made;
+}
+
+interface VerificationTable {
+  id: string;
+  value: string;
+}
+
+interface SecondFactorTable {
+  user_id: string;
+  master_key_id: string;
+  wrapped: Buffer;
+  enabled_at: Date | null;
+  last_step: Generated<number>;
+  created_at: Made;
+}
+
+interface RecoveryCodeTable {
+  user_id: string;
+  code_hash: Buffer;
 }
 
 interface DeviceCodeTable {
   id: string;
-  device_code: string;
+  device_code_hash: string;
   user_code: string;
   user_id: string | null;
   client_id: string | null;
@@ -64,8 +92,13 @@ interface OrganizationTable {
   name: string;
   display_name: string;
   database_quota: number;
+  /** Null for one that an older version made. */
+  created_by: ColumnType<string | null, string | null | undefined, string | null>;
   version: Generated<number>;
   created_at: Made;
+  /** Since when its requests are refused; null for one that is served. */
+  suspended_at: ColumnType<Date | null, Date | null | undefined, Date | null>;
+  suspended_for: ColumnType<string | null, string | null | undefined, string | null>;
 }
 
 interface MemberTable {
@@ -107,6 +140,10 @@ interface IdempotencyTable {
 export interface Tables extends ResourceTables, DatabaseTables, ServiceTables {
   "identity.users": UserTable;
   "identity.sessions": SessionTable;
+  "identity.accounts": AccountTable;
+  "identity.verifications": VerificationTable;
+  "identity.second_factors": SecondFactorTable;
+  "identity.recovery_codes": RecoveryCodeTable;
   "identity.device_codes": DeviceCodeTable;
   "identity.device_requests": DeviceRequestTable;
   "identity.attempts": AttemptTable;

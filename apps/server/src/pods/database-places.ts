@@ -8,11 +8,21 @@ export interface ServerPlace {
   readonly runtime_base: string | undefined;
 }
 
+/** What a database's folder consists of: each is its pod's to write, and no folder around it is. */
+export const DATABASE_PARTS = { data: "data", log: "log" } as const;
+
+/** Among the trees of a database: a folder in which there is nothing. */
+export const NO_FILES = "none";
+
 /** Where what belongs to one database lies on this machine. */
 export interface DatabasePlaces {
   readonly pod_id: string;
+  /** The server's own; what the pod writes lies in folders of their own below it. */
+  readonly folder: string;
   readonly data_folder: string;
   readonly log_folder: string;
+  /** Of all its services; the server's own. */
+  readonly services_folder: string;
   /** Each tree under its digest. */
   readonly files_folder: string;
   readonly run_folder: string;
@@ -22,12 +32,14 @@ export interface DatabasePlaces {
 
 /** Names the places of a database, by its id alone: they stay where they are when it is renamed. @throws postgres_failed */
 export function databasePlaces({ home, runtime_base }: ServerPlace, database_id: string): DatabasePlaces {
-  const data_folder = join(home, SERVER_PATHS.databases, database_id);
-  const run_folder = nameRuntimeFolder(data_folder, runtime_base);
+  const folder = join(home, SERVER_PATHS.databases, database_id);
+  const run_folder = nameRuntimeFolder(folder, runtime_base);
   return {
     pod_id: `db-${database_id}`,
-    data_folder,
-    log_folder: join(data_folder, "log"),
+    folder,
+    data_folder: join(folder, DATABASE_PARTS.data),
+    log_folder: join(folder, DATABASE_PARTS.log),
+    services_folder: join(home, SERVER_PATHS.services, database_id),
     files_folder: join(home, SERVER_PATHS.files, database_id),
     run_folder,
     socket: join(run_folder, "pod.sock"),

@@ -42,6 +42,7 @@ export function databasePodSpec(input: DatabasePodInput): PodSpec {
     postgres_bin: input.postgres_bin,
     run_folder: places.run_folder,
     log_folder: places.log_folder,
+    services_folder: places.services_folder,
     token: input.token.reveal(),
     resources,
     limits: {
@@ -76,6 +77,7 @@ function foldersOf({ code_folders, places, postgres_bin, template_folder }: Data
   const read = [template_folder, dirname(postgres_bin)].filter((path) => !code.has(path));
   return [
     { path: places.data_folder, mode: "write" },
+    { path: places.services_folder, mode: "read" },
     ...read.map((path): PodFolder => ({ path, mode: "read" })),
     ...[...code].map((path): PodFolder => ({ path, mode: "code" })),
   ];

@@ -1,9 +1,11 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
+import type { TenantDocuments } from "@appdb/adapters/documents/tenant-documents";
 import { createHostedImages, type SharedPackages } from "@appdb/adapters/images/build-image";
 import { BUILD_LIMITS } from "@appdb/adapters/images/build-steps";
 import { createInterpreters } from "@appdb/adapters/images/find-interpreter";
 import { SHARED_CACHE } from "@appdb/adapters/images/image-folder";
+import type { ProjectFiles } from "@appdb/adapters/images/project-files";
 import { createSystemPackages } from "@appdb/adapters/images/system-packages";
 import type { PodDriver } from "@appdb/adapters/pods/pod-driver";
 import type { Tools } from "@appdb/adapters/tools/locate-tools";
@@ -13,7 +15,7 @@ import type { Logger } from "@appdb/engine/ports";
 import { SERVER_PATHS } from "../config.ts";
 import type { BuildsConfig } from "../config-builds.ts";
 import type { Machine } from "../reconciler/database-deps.ts";
-import { databasePlaces, imageFolder, type ServerPlace } from "./database-places.ts";
+import { imageFolder, type ServerPlace } from "./database-places.ts";
 
 /** On which interpreters are looked for. */
 const PATH = "/usr/local/bin:/usr/bin:/bin";
@@ -27,12 +29,14 @@ export interface OpenBuilderDeps {
   readonly builds: BuildsConfig;
   readonly driver: PodDriver;
   readonly log: Logger;
-  materializeTree: Machine["materializeTree"];
+  readonly documents: TenantDocuments;
+  /** The files of a tree that the organization uploaded. @throws blobs_missing, tree_invalid */
+  openTree(org_id: string, digest: string): Promise<ProjectFiles>;
 }
 
 /** Makes what builds the images of this machine's databases, in tasks of its pods' driver. */
 export function openBuilder(deps: OpenBuilderDeps): Pick<Machine, "buildImage" | "checkEnvironment"> {
-  const { builds, driver, place, tools } = deps;
+  const { builds, documents, driver, place, tools } = deps;
   const { uv } = tools;
   if (uv === undefined) {
     const refuse = async () => Promise.reject(lacksUv());
@@ -41,7 +45,7 @@ export function openBuilder(deps: OpenBuilderDeps): Pick<Machine, "buildImage" |
   const { allowed_hosts, ca_file, may_download_python, network_env } = builds;
   const caches = join(place.home, SERVER_PATHS.buildCaches);
   const builder = createHostedImages({
-    ...{ uv, allowed_hosts, ca_file, network_env, limits: BUILD_LIMITS },
+    ...{ uv, allowed_hosts, ca_file, documents, network_env, limits: BUILD_LIMITS },
     interpreters: createInterpreters({
       ...{ uv, base_python: tools.base_python, may_download: may_download_python },
       managed_folder: join(place.home, SERVER_PATHS.pythons),
@@ -54,22 +58,23 @@ export function openBuilder(deps: OpenBuilderDeps): Pick<Machine, "buildImage" |
     runTask: (task, signal) => driver.run(task, signal),
   });
   const buildImage: Machine["buildImage"] = async (input, onLine, signal) => {
-    const { database_id, environment, hash, is_forced, org_id, secrets, tree } = input;
-    const { files_folder } = databasePlaces(place, database_id);
+    const { database_id, environment, hash, is_forced, most_bytes, org_id, secrets, tree } = input;
     await mkdir(join(place.home, SERVER_PATHS.images, org_id), { recursive: true, mode: 0o711 });
-    if (tree !== null) await deps.materializeTree(org_id, tree, files_folder, signal);
     return await builder.build(
       {
-        ...{ environment, is_forced, onLine, secrets: Object.fromEntries(secrets) },
+        ...{ environment, is_forced, most_bytes, onLine, secrets: Object.fromEntries(secrets) },
         image_folder: imageFolder(place.home, org_id, hash),
         labels: { organization_id: org_id, database_id, kind: "database" },
-        project_folder: tree === null ? null : join(files_folder, tree),
+        project: tree === null ? null : await deps.openTree(org_id, tree),
         cache_folder: join(caches, org_id),
       },
       signal,
     );
   };
-  return { buildImage, checkEnvironment: (environment) => builder.check(environment) };
+  return {
+    buildImage,
+    checkEnvironment: (environment, organization_id) => builder.check(environment, organization_id),
+  };
 }
 
 /** Where organizations are kept apart the cache of all has a user of its own; where they are not there is one alone. */

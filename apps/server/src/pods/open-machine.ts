@@ -2,18 +2,20 @@ import { createRequire } from "node:module";
 import { join, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import type { BlobStore } from "@appdb/adapters/blobs/blob-store";
+import type { TenantDocuments } from "@appdb/adapters/documents/tenant-documents";
 import { COLLECT_LIMITS, collectImages, removeImage } from "@appdb/adapters/images/collect-images";
 import { readImage } from "@appdb/adapters/images/image-folder";
 import { choosePodDriver } from "@appdb/adapters/pods/choose-driver";
 import type { PodProgram } from "@appdb/adapters/pods/pod-driver";
 import { readMajorVersion } from "@appdb/adapters/postgres/cluster";
-import { ensureTemplate } from "@appdb/adapters/postgres/cluster-template";
+import { ensureTemplate, templateFolder } from "@appdb/adapters/postgres/cluster-template";
 import { locateTools, requirePostgresBin } from "@appdb/adapters/tools/locate-tools";
 import type { Logger } from "@appdb/engine/ports";
 import { SERVER_PATHS, type ServerConfig } from "../config.ts";
-import { materializeTree } from "../control-plane/blobs/materialize-tree.ts";
+import { materializeTree, openTree } from "../control-plane/blobs/materialize-tree.ts";
 import type { Database } from "../database/pool.ts";
 import type { Machine } from "../reconciler/database-deps.ts";
+import { whyIsolated } from "../reconciler/isolation.ts";
 import { askHealth, askTrees } from "./ask-pod.ts";
 import { askService, drainService, putKeys } from "./ask-service.ts";
 import { imageFolder } from "./database-places.ts";
@@ -23,36 +25,43 @@ import { readApplication } from "./read-application.ts";
 import { dropServiceRole, ensureServiceRole } from "./service-role.ts";
 
 export interface OpenMachineDeps {
-  readonly config: Pick<ServerConfig, "builds" | "database" | "gateway" | "home" | "pods" | "runtime_base">;
+  readonly config: Pick<
+    ServerConfig,
+    "builds" | "database" | "export_private" | "gateway" | "home" | "pods" | "quotas" | "runtime_base"
+  >;
   readonly log: Logger;
   readonly db: Database;
   readonly blobs: BlobStore;
+  readonly documents: TenantDocuments;
   /** Another than the one that came with this server. */
   readonly pod_program?: PodProgram;
 }
 
 /** What databases are made of on this machine, as it is configured. @throws postgres_failed, postgres_unsupported, pods_unavailable */
 export async function openMachine(deps: OpenMachineDeps): Promise<Machine & AsyncDisposable> {
-  const { blobs, config, db, log } = deps;
+  const { blobs, config, db, documents, log } = deps;
   const { home, runtime_base } = config;
   const tools = locateTools({ program_url: import.meta.url, postgres_bin: config.database.pg_bin });
   const postgres_bin = requirePostgresBin(tools);
-  const template_folder = join(home, SERVER_PATHS.template, String(await readMajorVersion(postgres_bin)));
-  const driver = await choosePodDriver(config.pods.driver, {
+  const template_folder = templateFolder(join(home, SERVER_PATHS.template), await readMajorVersion(postgres_bin));
+  const input = {
     folder: join(home, SERVER_PATHS.pods),
     program: deps.pod_program ?? findPodProgram(),
     engine_socket: config.pods.engine_socket,
     users: config.pods.users,
     clock: { now: Date.now },
     log,
-  });
+  };
+  const standing = { is_root: process.getuid?.() === 0, isolated_because: await whyIsolated(db, home) };
+  const driver = await choosePodDriver(config.pods.driver, input, undefined, standing);
   log.info({ driver: driver.name }, "pods are run by this driver");
   const place = { home, runtime_base };
   const putTree: Machine["materializeTree"] = async (org_id, digest, files_folder, signal) => {
-    await materializeTree({ db, blobs }, { org_id, digest, files_folder }, signal);
+    await materializeTree({ db, blobs, config }, { org_id, digest, files_folder }, signal);
   };
   const runtimeOf: Machine["findRuntime"] = (image) => findRuntime({ home, tools }, image);
   const reading = { place, driver, findRuntime: runtimeOf, materializeTree: putTree };
+  const treeOf = (org_id: string, digest: string) => openTree({ db, blobs }, { org_id, digest });
   let template: Promise<void> | undefined;
   return {
     place,
@@ -61,6 +70,7 @@ export async function openMachine(deps: OpenMachineDeps): Promise<Machine & Asyn
     template_folder,
     postgres_bin,
     // a body that the gateway lets through is none too long for the service
+    may_export_private: config.export_private,
     limits: { ...config.pods.limits, body_bytes: config.gateway.limits.body_bytes },
     ensureTemplate() {
       template ??= ensureTemplate(postgres_bin, template_folder).finally(() => {
@@ -74,7 +84,7 @@ export async function openMachine(deps: OpenMachineDeps): Promise<Machine & Asyn
     findRuntime: runtimeOf,
     readApplication: (input, onLine, signal) => readApplication(reading, input, onLine, signal),
     hasImage: async (org_id, hash) => readImage(imageFolder(home, org_id, hash)) !== undefined,
-    ...openBuilder({ place, tools, driver, log, builds: config.builds, materializeTree: putTree }),
+    ...openBuilder({ place, tools, documents, driver, log, builds: config.builds, openTree: treeOf }),
     removeImage: (org_id, hash) => removeImage(imageFolder(home, org_id, hash)),
     collectImages: (use) =>
       collectImages(

@@ -1,7 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { constants } from "node:fs";
-import { mkdir, open, rm } from "node:fs/promises";
+import { mkdir, open } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { removeFolder } from "@appdb/adapters/files/remove-folder";
 import { hideSecrets } from "@appdb/adapters/images/build-secrets";
 import { DRAFT_PREFIX } from "@appdb/adapters/images/image-folder";
 import { pythonEnvironment } from "@appdb/adapters/images/python-environment";
@@ -73,7 +74,7 @@ export async function readApplication(
   } catch (error) {
     throw withoutPaths(error, runtime);
   } finally {
-    await rm(scratch, { recursive: true, force: true });
+    await removeFolder(scratch);
   }
 }
 

@@ -25,6 +25,9 @@ export interface ServicePlaces {
   readonly link_socket: string;
 }
 
+/** Of a service's folder: its log. */
+export const SERVICE_LOG = "log";
+
 /** Where all that a service leaves behind lies. */
 export function serviceFolder(place: ServerPlace, { database_id, id }: PlacedService): string {
   return join(servicesFolder(place, database_id), id);
@@ -32,17 +35,19 @@ export function serviceFolder(place: ServerPlace, { database_id, id }: PlacedSer
 
 /** Where the services of a database have their folders, each under its id. */
 export function servicesFolder(place: ServerPlace, database_id: string): string {
-  return join(databasePlaces(place, database_id).data_folder, "services");
+  return databasePlaces(place, database_id).services_folder;
 }
 
 /** Names the places of an instance of a service, by ids alone: they stay where they are whatever is renamed. @throws postgres_failed */
 export function servicePlaces(place: ServerPlace, service: PlacedService, instance: number): ServicePlaces {
   const folder = serviceFolder(place, service);
-  const run_folder = nameRuntimeFolder(join(folder, String(instance)), place.runtime_base);
+  // the name that version 0.8.0 gave it: what a killed server of that version left is found by it
+  const named_by = join(databasePlaces(place, service.database_id).folder, "services", service.id, String(instance));
+  const run_folder = nameRuntimeFolder(named_by, place.runtime_base);
   return {
     pod_id: servicePodId(service.id, instance),
     folder,
-    log_folder: join(folder, "log"),
+    log_folder: join(folder, SERVICE_LOG),
     scratch_folder: join(folder, `scratch-${instance}`),
     run_folder,
     socket: join(run_folder, "pod.sock"),

@@ -29,6 +29,7 @@ test("an instance has the limits that the operator grants, with the workers of i
     limits: { ...DEFAULT_LIMITS, statement_timeout_ms: 1_234, route_requests: 5, workers: 9 },
     dsn: "postgresql:///",
     keys: { public_key: "", snapshot: "" },
+    may_export_private: false,
     secrets: new Map(),
     runtime: { python: "/usr/bin/python3", python_source: "test", library_paths: [], project_root: "/code" },
     runtime_env: {},

@@ -29,6 +29,7 @@ export interface ServicePodInput {
   /** Of the role of PostgreSQL that the service has. */
   readonly dsn: string;
   readonly keys: ServicePodSpec["keys"];
+  readonly may_export_private: boolean;
   readonly secrets: ReadonlyMap<string, Secret>;
   /** Without its environment, which is made here. */
   readonly runtime: Omit<Runtime, "env">;
@@ -58,6 +59,7 @@ export function servicePodSpec(input: ServicePodInput): PodSpec {
     manifest: release.manifest,
     runtime: { ...input.runtime, env: { ...env } },
     keys: input.keys,
+    may_export_private: input.may_export_private,
     notices: noticesOf(left_out),
   };
   return {

@@ -1,5 +1,7 @@
 import { SOLE_DATABASE } from "@appdb/adapters/postgres/cluster-template";
+import { servicePassword } from "@appdb/adapters/postgres/service-role";
 import { socketDsn } from "@appdb/adapters/postgres/socket-dsn";
+import type { Secret } from "@appdb/adapters/secret";
 import { POD_ROUTES } from "@appdb/contract/routes/pod-paths";
 import { askDocument, callPod, type PodPlace } from "./pod-client.ts";
 
@@ -22,9 +24,11 @@ export async function dropServiceRole(pod: PodPlace, service_id: string, signal:
   answer.resume();
 }
 
-/** How a service connects to its database's PostgreSQL, whose socket lies in this folder, once its role was made. */
-export function serviceDsn(socket_folder: string, service_id: string): string {
-  return socketDsn({ folder: socket_folder, database: SOLE_DATABASE, user: serviceRoleOf(service_id) });
+/** How a service connects to its database's PostgreSQL, whose socket lies in this folder, once the pod of that token made its role. */
+export function serviceDsn(socket_folder: string, pod_token: Secret, service_id: string): string {
+  const user = serviceRoleOf(service_id);
+  const password = servicePassword(pod_token.reveal(), user);
+  return socketDsn({ folder: socket_folder, database: SOLE_DATABASE, user, password });
 }
 
 /** By the end of the id, which is chance: it begins with a time, which services that are made together share. */

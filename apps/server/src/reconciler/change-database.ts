@@ -1,13 +1,15 @@
 import { type DatabaseEvent, nextState } from "@appdb/contract/control/database-states";
 import { type AppError, appError, toProblem } from "@appdb/contract/errors";
-import type { Updateable } from "kysely";
+import type { RawBuilder, Updateable } from "kysely";
 import { beginOperation, endOperation, type OperationError } from "../control-plane/operations/run-operation.ts";
 import type { DatabaseTables } from "../database/database-tables.ts";
 import type { Tx } from "../database/pool.ts";
 import type { ReconcileDeps } from "./database-deps.ts";
 import { currentOperation, type SeenDatabase } from "./see-database.ts";
 
-type DatabaseUpdate = Omit<Updateable<DatabaseTables["control.databases"]>, "state">;
+type DatabaseUpdate = Omit<Updateable<DatabaseTables["control.databases"]>, "state" | "retry_at"> & {
+  retry_at?: RawBuilder<Date> | null;
+};
 
 export interface DatabaseChange {
   readonly event: DatabaseEvent;

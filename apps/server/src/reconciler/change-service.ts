@@ -1,12 +1,14 @@
 import { nextServiceState, type ServiceEvent } from "@appdb/contract/control/service-states";
-import type { Updateable } from "kysely";
+import type { RawBuilder, Updateable } from "kysely";
 import { beginOperation, endOperation, type OperationError } from "../control-plane/operations/run-operation.ts";
 import type { Tx } from "../database/pool.ts";
 import type { ServiceTables } from "../database/service-tables.ts";
 import type { ReconcileDeps } from "./database-deps.ts";
 import { currentServiceOperation, type SeenService } from "./see-service.ts";
 
-type ServiceUpdate = Omit<Updateable<ServiceTables["control.services"]>, "state">;
+type ServiceUpdate = Omit<Updateable<ServiceTables["control.services"]>, "state" | "retry_at"> & {
+  retry_at?: RawBuilder<Date> | null;
+};
 
 export interface ServiceChange {
   readonly event: ServiceEvent;

@@ -5,31 +5,42 @@ import { whenThere } from "@appdb/adapters/files/if-there";
 import { sql } from "kysely";
 import { SERVER_PATHS } from "../config.ts";
 import { removeReadOnly } from "../control-plane/blobs/materialize-tree.ts";
-import { databasePlaces } from "../pods/database-places.ts";
+import { readStorageUse } from "../control-plane/storage/storage-use.ts";
+import { countedFolders, forgetUnpacked, recountUnpacked } from "../control-plane/storage/unpacked.ts";
+import { databasePlaces, NO_FILES } from "../pods/database-places.ts";
 import { findPodToken } from "../pods/pod-token.ts";
 import type { ReconcileDeps } from "./database-deps.ts";
-import { NO_FILES } from "./prepare-pod.ts";
 import { isNamed, isStale, UNUSED_MS } from "./unused.ts";
 
 /** Of what is being written, or removed. */
 const DRAFT = "draft-";
 
-type CollectDeps = Pick<ReconcileDeps, "db" | "envelope" | "machine">;
+/** Longer than any is written: its server was killed. */
+const DRAFT_MS = 86_400_000;
+/** Of an organization that stores most of what it may, what nothing uses goes sooner. */
+const CROWDED_SHARE = 0.8;
+const CROWDED_MS = 86_400_000;
+
+type CollectTreesDeps = Pick<ReconcileDeps, "config" | "db" | "envelope" | "machine">;
 
 /**
  * Removes project files that lie unpacked and that nothing uses: they are neither what their database has or is to have, nor what one of
- * its tables was made from, nor young. Then the lists of which nothing is unpacked any more. Answers how many folders went.
+ * its tables was made from, nor young. Then the lists of which nothing is unpacked any more. What is counted as unpacked is what lies there
+ * afterwards. Answers how many folders went.
  */
-export async function collectTrees(deps: CollectDeps): Promise<number> {
+export async function collectTrees(deps: CollectTreesDeps): Promise<number> {
   const { db, machine } = deps;
   const rows = await db
     .selectFrom("control.databases")
     .select(["id", "org_id", "desired", "observed", "needed_trees"])
     .execute();
+  const unusedMs = await readUnusedMs(deps, [...new Set(rows.map(({ org_id }) => org_id))]);
   let removed = 0;
   for (const row of rows) {
     const folder = join(machine.place.home, SERVER_PATHS.files, row.id);
+    const counted = await countedFolders(db, row.id);
     const names = (await whenThere(readdir(folder))) ?? [];
+    await recountUnpacked(db, row, counted, names);
     if (names.length === 0) continue;
     const needed = row.observed === null ? [] : ((await askNeeded(deps, row.id)) ?? row.needed_trees);
     const kept = new Set([
@@ -41,8 +52,13 @@ export async function collectTrees(deps: CollectDeps): Promise<number> {
     ]);
     const left: string[] = [];
     for (const name of names) {
-      if (!kept.has(name) && (await takeAway(folder, name))) removed += 1;
-      else left.push(name);
+      const old_ms = name.startsWith(DRAFT) ? DRAFT_MS : (unusedMs.get(row.org_id) ?? UNUSED_MS);
+      if (kept.has(name) || !(await takeAway(folder, name, old_ms))) {
+        left.push(name);
+        continue;
+      }
+      await forgetUnpacked(db, { database_id: row.id, folder: name });
+      removed += 1;
     }
     await sql`update control.trees set used_at = now() where org_id = ${row.org_id} and digest = any(${left})`.execute(
       db,
@@ -53,8 +69,23 @@ export async function collectTrees(deps: CollectDeps): Promise<number> {
   return removed;
 }
 
+/** How long what nothing uses is kept, for each organization. */
+async function readUnusedMs(
+  { config, db }: CollectTreesDeps,
+  org_ids: readonly string[],
+): Promise<ReadonlyMap<string, number>> {
+  const { storage } = config.quotas;
+  const found = new Map<string, number>();
+  for (const org_id of org_ids) {
+    const { total } = await readStorageUse(db, org_id);
+    const share = Math.max(total.bytes / storage.most_bytes, total.files / storage.most_files);
+    found.set(org_id, share > CROWDED_SHARE ? CROWDED_MS : UNUSED_MS);
+  }
+  return found;
+}
+
 /** Of releases of its services: a rollback finds them as they were. */
-async function treesOfReleases(db: CollectDeps["db"], database_id: string): Promise<string[]> {
+async function treesOfReleases(db: CollectTreesDeps["db"], database_id: string): Promise<string[]> {
   const rows = await db
     .selectFrom("control.releases as r")
     .innerJoin("control.services as s", "s.id", "r.service_id")
@@ -67,7 +98,7 @@ async function treesOfReleases(db: CollectDeps["db"], database_id: string): Prom
 
 /** Which trees the tables of a database were made from, which its pod alone can tell; undefined when none answers. */
 export async function askNeeded(
-  { db, envelope, machine }: CollectDeps,
+  { db, envelope, machine }: Pick<CollectTreesDeps, "db" | "envelope" | "machine">,
   database_id: string,
 ): Promise<readonly string[] | undefined> {
   const token = await findPodToken({ db, envelope }, database_id);
@@ -75,13 +106,13 @@ export async function askNeeded(
 }
 
 /** Removes a folder that was not used for long; it is gone at once. One that somebody uses at this moment is put back. */
-async function takeAway(folder: string, name: string): Promise<boolean> {
+async function takeAway(folder: string, name: string, old_ms: number): Promise<boolean> {
   const path = join(folder, name);
   const away = join(folder, `${DRAFT}${randomBytes(8).toString("hex")}`);
-  if (!(await isOld(path))) return false;
+  if (!(await isOld(path, old_ms))) return false;
   await rename(path, away);
   const is_back =
-    !(await isOld(away)) &&
+    !(await isOld(away, old_ms)) &&
     (await rename(away, path).then(
       () => true,
       // it was written again meanwhile
@@ -92,7 +123,7 @@ async function takeAway(folder: string, name: string): Promise<boolean> {
 }
 
 /** By when it was written, or asked for last (`materializeTree`). */
-async function isOld(path: string): Promise<boolean> {
+async function isOld(path: string, old_ms: number): Promise<boolean> {
   const found = await whenThere(lstat(path));
-  return found !== undefined && found.mtimeMs < Date.now() - UNUSED_MS;
+  return found !== undefined && found.mtimeMs < Date.now() - old_ms;
 }

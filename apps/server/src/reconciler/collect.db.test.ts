@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, mkdirSync, readdirSync, utimesSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { BUILDER_VERSION, hashEnvironment } from "@appdb/contract/control/environment";
 import { eventually } from "@appdb/testkit/eventually";
@@ -15,7 +15,9 @@ import { createTestMachine, type TestMachine } from "../testing/test-machine.ts"
 import { collectBlobs } from "./collect-blobs.ts";
 import { collectTrees } from "./collect-trees.ts";
 import { collectUnusedImages } from "./collect-unused-images.ts";
+import { removeOrphanServices } from "./resume-services.ts";
 
+const GONE = "0190a0a0-0000-7000-8000-00000000dead";
 const WEEK_AGO = new Date(Date.now() - 8 * 86_400_000);
 const NEW = {
   ...NO_PACKAGES,
@@ -136,7 +138,7 @@ test("updates that go on while everything is a week old lose none of their files
         .select("desired")
         .where("id", "=", stage.database_id)
         .executeTakeFirstOrThrow();
-      const files_folder = join(server.home, "unpacked");
+      const { files_folder } = databasePlaces(machine.place, stage.database_id);
       const tree = { org_id: stage.org.id, digest: desired.tree ?? "", files_folder };
       const folder = await materializeTree(server.deps, tree, new AbortController().signal);
       expect(readdirSync(folder)).toEqual(["f0", "f1", "f2"]);
@@ -287,4 +289,25 @@ test("what releases of services ran with stays as long as they are kept, and goe
   expect(await collectAWeekLater()).toEqual([true, true, 1, 1]);
   await db.deleteFrom("control.services").where("id", "=", service_id).execute();
   expect(await collectAWeekLater()).toEqual([false, false, 0, 0]);
+});
+
+test("folders of services that are gone go, and nothing that a link leads to", async () => {
+  const stage = await openDatabaseStage(server);
+  const collecting = { ...server.deps, machine } as unknown as Parameters<typeof removeOrphanServices>[0];
+  const { folder, services_folder } = databasePlaces(machine.place, stage.database_id);
+  const service_id = await makeService(server, { ...stage, digest: "9".repeat(64) });
+  for (const path of [folder, join(services_folder, service_id), join(services_folder, GONE, "log")]) {
+    mkdirSync(path, { recursive: true });
+  }
+  expect(await removeOrphanServices(collecting)).toBe(1);
+  expect(readdirSync(services_folder)).toEqual([service_id]);
+  // in the folder of all databases every name looks like the id of a service
+  rmSync(services_folder, { recursive: true });
+  symlinkSync(join(folder, ".."), services_folder);
+  expect(await removeOrphanServices(collecting)).toBe(0);
+  rmSync(services_folder);
+  mkdirSync(services_folder);
+  symlinkSync(folder, join(services_folder, GONE));
+  expect(await removeOrphanServices(collecting)).toBe(0);
+  expect(existsSync(folder)).toBe(true);
 });

@@ -1,5 +1,6 @@
 import { sql } from "kysely";
 import { forgetPreparations } from "../control-plane/deploys/preparations.ts";
+import { forgetDeliveries } from "../control-plane/webhooks/due-deliveries.ts";
 import { collectBlobs } from "./collect-blobs.ts";
 import { collectTrees } from "./collect-trees.ts";
 import { collectUnusedImages } from "./collect-unused-images.ts";
@@ -15,10 +16,12 @@ export async function collect(deps: ReconcileDeps): Promise<void> {
   const trees = await collectTrees(deps);
   const blobs = await collectBlobs(deps);
   await forgetPreparations(deps.db);
+  await forgetDeliveries(deps.db);
   const databases = await removeOrphanStorage(deps);
   const services = await removeOrphanServices(deps);
-  await sql`delete from control.operation_lines l using control.operations p
-    where p.id = l.operation_id and p.ended_at < now() - ${LINES}::interval`.execute(deps.db);
+  await sql`with old as (select id from control.operations where line_bytes > 0 and ended_at < now() - ${LINES}::interval),
+    gone as (delete from control.operation_lines where operation_id in (select id from old))
+    update control.operations set line_bytes = 0 where id in (select id from old)`.execute(deps.db);
   if (images + trees + blobs + databases + services > 0) {
     deps.log.info({ images, trees, blobs, databases, services }, "what nothing uses any more was removed");
   }

@@ -1,9 +1,10 @@
 import { EventEmitter } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "@appdb/engine/ports";
-import { run, type TaskList, type WorkerEvents } from "graphile-worker";
+import { run, type Task, type TaskList, type WorkerEvents } from "graphile-worker";
 import type pg from "pg";
 import { graphileLogger } from "./graphile.ts";
+import { stepBehind } from "./jobs.ts";
 import type { LivingWorkers } from "./living-workers.ts";
 import { WaitingJobs } from "./waiting-jobs.ts";
 
@@ -11,7 +12,7 @@ const RESTART_MS = 500;
 /** Of one after the other, by all workers together, which try every two seconds: each of them twice. */
 const MOST_FAILURES_EACH = 2;
 
-/** Workers of the same jobs. */
+/** Workers of the same jobs. Jobs of one queue run one after the other, and queues take turns. */
 export interface Crew {
   readonly tasks: TaskList;
   readonly at_once: number;
@@ -64,7 +65,7 @@ async function work({ living, log, pool }: CrewDeps, crew: Crew, signal: AbortSi
   over.catch(() => undefined);
   const runner = await run({
     pgPool: pool,
-    taskList: crew.tasks,
+    taskList: takingTurns({ pool, log }, crew.tasks),
     concurrency: crew.at_once,
     noHandleSignals: true,
     // With a delay an end of a job that PostgreSQL did not hear of ends these workers; without one nobody waits for it, and its
@@ -85,4 +86,24 @@ async function work({ living, log, pool }: CrewDeps, crew: Crew, signal: AbortSi
       await living.release(pool_id).catch((error) => log.warn({ err: error }, "workers that ended could not say so"));
     }
   }
+}
+
+/** Has each job that ends leave the next turn to others. It holds its queue until then: none of its own can begin before. */
+function takingTurns({ log, pool }: Pick<CrewDeps, "log" | "pool">, tasks: TaskList): TaskList {
+  const taking = (work: Task): Task => {
+    return async (payload, helpers) => {
+      try {
+        await work(payload, helpers);
+      } finally {
+        const queue = helpers.job.job_queue_id;
+        if (queue !== null) {
+          // what follows keeps its former time, and is sooner than others for one turn
+          await stepBehind(pool, queue).catch((error) =>
+            log.warn({ err: error }, "a queue did not step behind others"),
+          );
+        }
+      }
+    };
+  };
+  return Object.fromEntries(Object.entries(tasks).map(([name, work]) => [name, taking(work as Task)]));
 }

@@ -8,6 +8,7 @@ import type { PodHealth, Resources, ServicePodHealth } from "@appdb/contract/pod
 import type { EnvironmentDocument } from "@appdb/contract/routes/control-databases";
 import type { ServiceLimits } from "@appdb/contract/service-limits";
 import type { Logger } from "@appdb/engine/ports";
+import type { ServerConfig } from "../config.ts";
 import type { RecordEvent } from "../control-plane/events/event.ts";
 import type { KeySnapshots } from "../control-plane/keys/key-snapshots.ts";
 import type { Envelope } from "../control-plane/secrets/envelope.ts";
@@ -31,6 +32,8 @@ export interface BuildInput {
   readonly secrets: ReadonlyMap<string, Secret>;
   /** Also when there is one. */
   readonly is_forced: boolean;
+  /** The most that its build may write. */
+  readonly most_bytes: number;
 }
 
 /** An application file that is to be read by an image, whether or not its database runs that. */
@@ -52,6 +55,7 @@ export interface BuiltImage {
   readonly python: string;
   readonly packages: readonly { readonly name: string; readonly version: string }[];
   readonly bytes: number;
+  readonly files: number;
 }
 
 /** What databases are made of on this machine. Each may be asked for twice, and be killed in. */
@@ -64,6 +68,8 @@ export interface Machine {
   readonly postgres_bin: string;
   /** What an operator grants each service. */
   readonly limits: ServiceLimits;
+  /** Services may export rows to this machine and to private networks. */
+  readonly may_export_private: boolean;
   /** Makes the cluster that new databases copy, once. @throws postgres_failed */
   ensureTemplate(): Promise<void>;
   /** Undefined when nobody answers. */
@@ -84,7 +90,7 @@ export interface Machine {
   findRuntime(image_folder: string | undefined): Promise<FoundRuntime>;
   hasImage(org_id: string, hash: string): Promise<boolean>;
   /** Finds what is known of an environment before it is built. @throws environment_refused, system_packages_refused, build_failed */
-  checkEnvironment(environment: EnvironmentDocument): Promise<void>;
+  checkEnvironment(environment: EnvironmentDocument, organization_id: string): Promise<void>;
   /** @throws build_failed, system_packages_refused */
   buildImage(input: BuildInput, onLine: (line: string) => void, signal: AbortSignal): Promise<BuiltImage>;
   /** Has an image's Python read an application file, bounded and kept apart as a build is; the lines are what that printed.
@@ -93,7 +99,7 @@ export interface Machine {
   removeImage(org_id: string, hash: string): Promise<void>;
   /** Removes of images and caches what nothing uses; answers how many folders went. */
   collectImages(use: ImageUse): Promise<number>;
-  /** Puts the files of a tree below the folder, under its digest. @throws blobs_missing, disk_full */
+  /** Puts the files of a tree below the folder, under its digest. @throws blobs_missing, storage_quota, disk_full */
   materializeTree(org_id: string, digest: string, files_folder: string, signal: AbortSignal): Promise<void>;
 }
 
@@ -127,6 +133,7 @@ export const SERVICE_STEPS = [
 export type ServiceStep = (typeof SERVICE_STEPS)[number];
 
 export interface ReconcileDeps {
+  readonly config: Pick<ServerConfig, "home" | "quotas">;
   readonly db: Database;
   readonly log: Logger;
   readonly recordEvent: RecordEvent;

@@ -6,6 +6,7 @@ import { changeService, isServiceAsSeen, nameService } from "./change-service.ts
 import type { ReconcileDeps } from "./database-deps.ts";
 import { nextStart } from "./fail-start.ts";
 import { enqueueReconcileService } from "./jobs.ts";
+import { inSeconds, retryAfter } from "./machine-errors.ts";
 import { keepPod } from "./pod-rows.ts";
 import type { WorkOutcome } from "./reconcile-database.ts";
 import { needsInstance, type SeenService } from "./see-service.ts";
@@ -38,7 +39,8 @@ export async function failService(
     is_waited_for && failed_starts >= TRIES
       ? undefined
       : nextStart(failed_starts, failure.code, is_waited_for ? "waited_for" : "alone");
-  if (pause_s === undefined) return await giveUp(deps, seen, failure);
+  if (pause_s === undefined)
+    return await giveUp(deps, seen, failure, retryAfter("service", failure.code, failed_starts));
   if (observed === null) await endNewInstances(deps, seen);
   else await endInstance(deps, seen.row, observed.instance);
   if (pause_s > SHORT_S) {
@@ -78,15 +80,20 @@ async function countFailure({ db }: ReconcileDeps, seen: SeenService): Promise<n
   });
 }
 
-async function giveUp(deps: ReconcileDeps, seen: SeenService, failure: OperationError): Promise<WorkOutcome> {
+async function giveUp(
+  deps: ReconcileDeps,
+  seen: SeenService,
+  failure: OperationError,
+  retry_s: number | undefined,
+): Promise<WorkOutcome> {
   const { row } = seen;
-  deps.log.error({ service: row.id, code: failure.code, detail: failure.detail }, "a service has failed");
+  deps.log.error({ service: row.id, code: failure.code, detail: failure.detail, retry_s }, "a service has failed");
   await endNewInstances(deps, seen);
   if (row.observed !== null) await endInstance(deps, row, row.observed.instance);
   await changeService(deps, seen, {
     event: "start_failed",
     end: { state: "failed", error: failure },
-    set: { failure: JSON.stringify(failure), observed: null },
+    set: { failure: JSON.stringify(failure), observed: null, retry_at: inSeconds(retry_s) },
     also: (tx) => keepFailedPod(tx, row, failure.detail),
   });
   await deps.reconcileStepDone?.("service ended");

@@ -4,6 +4,7 @@ import { databasePlaces } from "../pods/database-places.ts";
 import { changeDatabase, isAsSeen, nameDatabase } from "./change-database.ts";
 import type { ReconcileDeps } from "./database-deps.ts";
 import { enqueueReconcileDatabase } from "./jobs.ts";
+import { inSeconds, retryAfter } from "./machine-errors.ts";
 import { keepPod, STOP_GRACE_MS } from "./pod-rows.ts";
 import type { WorkOutcome } from "./reconcile-database.ts";
 import { isCancelledCreation, type SeenDatabase, wantedOf } from "./see-database.ts";
@@ -38,7 +39,8 @@ export async function failStart(
   const failed_starts = await countFailure(deps, seen);
   if (failed_starts === undefined) return "moved";
   const pause_s = nextStart(failed_starts, failure.code, seen.open.length > 0 ? "waited_for" : "alone");
-  if (pause_s === undefined) return await giveUp(deps, seen, failure);
+  if (pause_s === undefined)
+    return await giveUp(deps, seen, failure, retryAfter("database", failure.code, failed_starts));
   await driver.stop(databasePlaces(place, id).pod_id, STOP_GRACE_MS);
   deps.log.warn({ db: id, failed_starts, code: failure.code, detail: failure.detail }, "a pod did not start");
   if (pause_s > SHORT_S) {
@@ -63,16 +65,22 @@ async function countFailure({ db }: ReconcileDeps, seen: SeenDatabase): Promise<
   });
 }
 
-async function giveUp(deps: ReconcileDeps, seen: SeenDatabase, failure: OperationError): Promise<WorkOutcome> {
+async function giveUp(
+  deps: ReconcileDeps,
+  seen: SeenDatabase,
+  failure: OperationError,
+  retry_s: number | undefined,
+): Promise<WorkOutcome> {
   const { row } = seen;
   const { pod_id } = databasePlaces(deps.machine.place, row.id);
-  deps.log.error({ db: row.id, code: failure.code, detail: failure.detail }, "a database has failed");
+  deps.log.error({ db: row.id, code: failure.code, detail: failure.detail, retry_s }, "a database has failed");
   await endPods(deps, row.id);
   await changeDatabase(deps, seen, {
     event: "start_failed",
     end: { state: "failed", error: failure },
     set: {
       failure: JSON.stringify(failure),
+      retry_at: inSeconds(retry_s),
       awake_because: null,
       // another try is one of this, not of what ran before
       ...(isCancelledCreation(seen) ? {} : { observed: JSON.stringify(wantedOf(seen)) }),

@@ -53,7 +53,7 @@ export async function failLost(
   const failed = await leaveAvailable(deps, database, { event: "start_failed", reason }, async (tx) => {
     await tx
       .updateTable("control.databases")
-      .set({ failure: JSON.stringify(failure) })
+      .set({ failure: JSON.stringify(failure), retry_at: null })
       .where("id", "=", database.id)
       .execute();
     await leaveServicesStopped(tx, database.id);

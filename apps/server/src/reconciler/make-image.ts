@@ -1,5 +1,7 @@
 import { sql } from "kysely";
 import { openSecrets } from "../control-plane/secrets/store.ts";
+import { demandDisk } from "../control-plane/storage/disk-floor.ts";
+import { releaseImage, reserveImage } from "../control-plane/storage/image-room.ts";
 import type { Database, Tx } from "../database/pool.ts";
 import type { BuiltImage, Machine, ReconcileDeps } from "./database-deps.ts";
 
@@ -30,9 +32,9 @@ export async function isImageThere(
   return image?.state === "ready" && (await machine.hasImage(org_id, hash));
 }
 
-/** Builds an image with the database's secrets. @throws build_failed, system_packages_refused; the abort's reason */
+/** Builds an image with the database's secrets, in the room that is reserved for it. @throws storage_quota, disk_full, build_failed, system_packages_refused; the abort's reason */
 export async function makeImage(
-  { db, envelope, machine }: Pick<ReconcileDeps, "db" | "envelope" | "machine">,
+  { config, db, envelope, machine }: Pick<ReconcileDeps, "config" | "db" | "envelope" | "machine">,
   wanted: WantedImage,
   onLine: (line: string) => void,
   signal: AbortSignal,
@@ -46,19 +48,28 @@ export async function makeImage(
     .executeTakeFirst();
   if (image === undefined) throw new Error(`The environment ${hash} of a database is not stored.`);
   const secrets = await openSecrets(db, envelope, { org_id, database_id });
-  return await machine.buildImage({ ...wanted, secrets, environment: image.environment }, onLine, signal);
+  await demandDisk({ config });
+  const most_bytes = await reserveImage(db, config.quotas.storage, wanted);
+  const { environment } = image;
+  try {
+    return await machine.buildImage({ ...wanted, secrets, environment, most_bytes }, onLine, signal);
+  } catch (error) {
+    await releaseImage(db, wanted);
+    throw error;
+  }
 }
 
 /** Writes down that an image is whole: whoever wants its environment finds it built. */
 export async function keepBuilt(
   tx: Tx,
   { hash, org_id }: Pick<WantedImage, "hash" | "org_id">,
-  { bytes, packages, python }: BuiltImage,
+  { bytes, files, packages, python }: BuiltImage,
 ): Promise<void> {
   await tx
     .updateTable("control.images")
     .set({
       ...{ state: "ready", python, packages: JSON.stringify(packages), bytes: String(bytes) },
+      ...{ files, reserved_bytes: "0", reserved_until: null },
       ...{ built_at: sql<Date>`now()`, used_at: sql<Date>`now()` },
     })
     .where("org_id", "=", org_id)

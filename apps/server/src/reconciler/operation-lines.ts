@@ -1,4 +1,5 @@
 import type { LogLine } from "@appdb/contract/routes/control-databases";
+import { sql } from "kysely";
 import type { Database } from "../database/pool.ts";
 import type { ReconcileDeps } from "./database-deps.ts";
 
@@ -7,6 +8,10 @@ const MOST_LINES = 10_000;
 /** Of those that came after too many, the last ones: an error stands at the end. */
 const LAST_LINES = 200;
 const MOST_CHARACTERS = 2_000;
+/** Of all operations of an organization together: those of the oldest go first. */
+export const MOST_LINE_BYTES = 256 * 1024 ** 2;
+/** What a row takes beside its text. */
+const ROW_BYTES = 100;
 const BATCH = 500;
 const PAUSE_MS = 100;
 
@@ -25,6 +30,7 @@ export async function openOperationLines(
   operation_id: string | undefined,
 ): Promise<OperationLines> {
   if (operation_id === undefined) return { add: () => undefined, [Symbol.asyncDispose]: async () => undefined };
+  await forgetOldLines(db, operation_id);
   let number = await lastNumber(db, operation_id);
   let waiting: Line[] = [];
   const late: Line[] = [];
@@ -71,11 +77,29 @@ async function lastNumber(db: Database, operation_id: string): Promise<number> {
 
 async function insert(db: Database, lines: (Line & { operation_id: string; number: number })[]): Promise<void> {
   for (let at = 0; at < lines.length; at += BATCH) {
-    await db
-      .insertInto("control.operation_lines")
-      .values(lines.slice(at, at + BATCH))
-      .execute();
+    const batch = lines.slice(at, at + BATCH);
+    const bytes = batch.reduce((sum, { line }) => sum + Buffer.byteLength(line) + ROW_BYTES, 0);
+    await db.transaction().execute(async (tx) => {
+      await tx.insertInto("control.operation_lines").values(batch).execute();
+      await sql`update control.operations set line_bytes = line_bytes + ${bytes} where id = ${batch[0]?.operation_id}`.execute(
+        tx,
+      );
+    });
   }
+}
+
+/** Removes the lines of the oldest operations of an operation's organization, as far as all have too many together. */
+export async function forgetOldLines(
+  db: Database,
+  operation_id: string,
+  most_bytes: number = MOST_LINE_BYTES,
+): Promise<void> {
+  await sql`with said as (
+      select id, ended_at, sum(line_bytes) over (order by id desc) as bytes from control.operations
+      where line_bytes > 0 and org_id = (select org_id from control.operations where id = ${operation_id})),
+    old as (select id from said where bytes > ${most_bytes} and ended_at is not null and id <> ${operation_id}),
+    gone as (delete from control.operation_lines where operation_id in (select id from old))
+    update control.operations set line_bytes = 0 where id in (select id from old)`.execute(db);
 }
 
 /** PostgreSQL's texts hold no NUL; colours and what else moves a cursor are for a terminal. */

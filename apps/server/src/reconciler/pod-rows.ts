@@ -19,7 +19,7 @@ export async function keepPod(db: Database | Tx, database_id: string, pod: PodTo
   const values = {
     state: pod.state,
     reason: pod.reason === null ? null : pod.reason.slice(0, MOST_REASON),
-    ...(pod.started_at === undefined ? {} : { started_at: new Date(pod.started_at) }),
+    ...(pod.started_at === undefined ? {} : { started_at: new Date(pod.started_at), draining_since: null }),
     ...(pod.state === "STOPPED" || pod.state === "FAILED" ? { memory_bytes: null } : {}),
   };
   await db

@@ -1,4 +1,3 @@
-import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { PodSpec } from "@appdb/adapters/pods/pod-driver";
 import { openRuntimeFolder } from "@appdb/adapters/postgres/runtime-folder";
@@ -7,15 +6,14 @@ import { AppError } from "@appdb/contract/errors";
 import type { ObservedDatabase } from "../control-plane/databases/desired.ts";
 import type { OperationError } from "../control-plane/operations/run-operation.ts";
 import { openSecrets } from "../control-plane/secrets/store.ts";
-import { databasePlaces, imageFolder } from "../pods/database-places.ts";
+import { databasePlaces, imageFolder, NO_FILES } from "../pods/database-places.ts";
 import { databasePodSpec } from "../pods/database-pod-spec.ts";
 import { ensurePodToken } from "../pods/pod-token.ts";
 import { toFailure } from "./change-database.ts";
 import type { ReconcileDeps } from "./database-deps.ts";
+import { makeFolder, makePassage } from "./make-folder.ts";
+import { moveFormerStorage } from "./move-former-storage.ts";
 import type { SeenDatabase } from "./see-database.ts";
-
-/** A folder in which there is nothing. */
-export const NO_FILES = "none";
 
 export interface PreparedPod {
   readonly spec: PodSpec;
@@ -39,16 +37,19 @@ export async function preparePod(
 }
 
 async function prepare(
-  { db, envelope, machine }: ReconcileDeps,
+  deps: ReconcileDeps,
   { row, uri }: SeenDatabase,
   wanted: ObservedDatabase,
   signal: AbortSignal,
 ): Promise<PreparedPod> {
+  const { db, envelope, machine } = deps;
   const { id, org_id } = row;
   const places = databasePlaces(machine.place, id);
   // which tree is run is said by whoever asks the pod: files that change need no other pod
   const project_root = join(places.files_folder, NO_FILES);
+  await moveFormerStorage(deps, id);
   openRuntimeFolder(places.run_folder, machine.pod_users);
+  for (const folder of [places.folder, places.services_folder]) await makePassage(folder);
   for (const folder of [places.data_folder, places.log_folder, project_root]) await makeFolder(folder);
   const image = wanted.environment === null ? undefined : imageFolder(machine.place.home, org_id, wanted.environment);
   const [token, secrets, found] = await Promise.all([
@@ -72,8 +73,4 @@ async function prepare(
     code_folders: [...found.folders, ...(image === undefined ? [] : [image])],
   });
   return { spec, token, socket: places.socket };
-}
-
-async function makeFolder(folder: string): Promise<void> {
-  await mkdir(folder, { recursive: true, mode: 0o700 });
 }

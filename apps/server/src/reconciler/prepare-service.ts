@@ -1,11 +1,10 @@
-import { chmod, mkdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { PodSpec } from "@appdb/adapters/pods/pod-driver";
 import { openRuntimeFolder } from "@appdb/adapters/postgres/runtime-folder";
 import { appError } from "@appdb/contract/errors";
 import { openSecrets } from "../control-plane/secrets/store.ts";
 import type { ServiceDoor } from "../pods/ask-service.ts";
-import { databasePlaces, imageFolder } from "../pods/database-places.ts";
+import { databasePlaces, imageFolder, NO_FILES } from "../pods/database-places.ts";
 import { notReached, type PodPlace } from "../pods/pod-client.ts";
 import { findPodToken } from "../pods/pod-token.ts";
 import { servicePlaces } from "../pods/service-places.ts";
@@ -13,7 +12,7 @@ import { servicePodSpec } from "../pods/service-pod-spec.ts";
 import { serviceDsn } from "../pods/service-role.ts";
 import { serviceTokenOf } from "../pods/service-token.ts";
 import type { ReconcileDeps } from "./database-deps.ts";
-import { NO_FILES } from "./prepare-pod.ts";
+import { makeFolder, makePassage } from "./make-folder.ts";
 import type { SeenService } from "./see-service.ts";
 
 export interface PreparedService {
@@ -49,9 +48,9 @@ export async function prepareService(
   const pod = { uri: database.uri, socket: of_database.socket, token: database_token };
   const project_root = join(of_database.files_folder, release.tree ?? NO_FILES);
   openRuntimeFolder(places.run_folder, machine.pod_users);
+  // the database's pod measures what lies in them
+  for (const folder of [dirname(places.folder), places.folder]) await makePassage(folder);
   for (const folder of [places.scratch_folder, places.log_folder]) await makeFolder(folder);
-  // they are the server's, and the database's pod measures what lies in them: the folder around them is closed to all but its user
-  for (const folder of [dirname(places.folder), places.folder]) await chmod(folder, 0o755);
   const [secrets, found, public_key, snapshot] = await Promise.all([
     openSecrets(db, envelope, { org_id, database_id }),
     machine.findRuntime(image),
@@ -68,7 +67,8 @@ export async function prepareService(
     shared: database.observed,
     ...{ release, places, token, secrets },
     limits: machine.limits,
-    dsn: serviceDsn(of_database.run_folder, id),
+    may_export_private: machine.may_export_private,
+    dsn: serviceDsn(of_database.run_folder, database_token, id),
     keys: { public_key: public_key.export({ type: "spki", format: "der" }).toString("base64"), snapshot },
     runtime: { ...found.runtime, project_root },
     runtime_env: found.env,
@@ -99,8 +99,4 @@ async function findImage(
     hint: `Make a release with the image that the database has: cli service update <app_file> ${database.uri}`,
     meta: { release: row.desired.release, image: hash },
   });
-}
-
-async function makeFolder(folder: string): Promise<void> {
-  await mkdir(folder, { recursive: true, mode: 0o700 });
 }

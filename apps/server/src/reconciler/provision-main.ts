@@ -26,7 +26,8 @@ export async function findMissingMains(db: Database): Promise<number> {
 }
 
 export async function enqueueProvisionMain(db: Parameters<typeof enqueueJob>[0], org_id: string): Promise<void> {
-  await enqueueJob(db, "provision-main", { org_id }, { job_key: `provision-main ${org_id}` });
+  const name = `provision-main ${org_id}`;
+  await enqueueJob(db, "provision-main", { org_id }, { job_key: name, queue: name });
 }
 
 /**

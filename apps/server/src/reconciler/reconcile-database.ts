@@ -4,6 +4,7 @@ import { changeDatabase, toFailure, unexpected } from "./change-database.ts";
 import type { ReconcileDeps } from "./database-deps.ts";
 import { failStart } from "./fail-start.ts";
 import { followDatabase } from "./follow-database.ts";
+import { fromMachineError } from "./machine-errors.ts";
 import { removeDatabase } from "./remove-database.ts";
 import { runDatabase } from "./run-database.ts";
 import { chooseWork, type SeenDatabase, seeDatabase, type Work } from "./see-database.ts";
@@ -53,6 +54,8 @@ async function doWork(
     // whatever it met, it was no longer wanted
     if (following.signal.aborted && !signal.aborted) return "moved";
     if (signal.aborted || isDatabaseLost(error) || work !== "run") throw error;
+    const short = fromMachineError(error);
+    if (short !== undefined) return await failStart(deps, seen, toFailure(short), either);
     if (error instanceof AppError) return await failStart(deps, seen, toFailure(error), either);
     if (attempt < MOST_ATTEMPTS) throw error;
     deps.log.error({ err: error, db: seen.row.id }, "a database could not be started");
@@ -62,10 +65,18 @@ async function doWork(
 
 const WORKS: Record<Work, (deps: ReconcileDeps, seen: SeenDatabase, signal: AbortSignal) => Promise<WorkOutcome>> = {
   run: runDatabase,
+  retry,
   stop: stopDatabase,
   remove: removeDatabase,
   settle,
 };
+
+/** What the machine was short of may be there again. */
+async function retry(deps: ReconcileDeps, seen: SeenDatabase): Promise<WorkOutcome> {
+  deps.log.info({ db: seen.row.id, failed_starts: seen.row.failed_starts }, "a database that failed is started again");
+  await changeDatabase(deps, seen, { event: "retry", set: { retry_at: null } });
+  return "moved";
+}
 
 /** It is already as it was asked to be. */
 async function settle(deps: ReconcileDeps, seen: SeenDatabase): Promise<WorkOutcome> {

@@ -7,6 +7,7 @@ import type { ReconcileDeps } from "./database-deps.ts";
 import { failService } from "./fail-service.ts";
 import { followService } from "./follow-service.ts";
 import { enqueueReconcileService } from "./jobs.ts";
+import { fromMachineError } from "./machine-errors.ts";
 import type { WorkOutcome } from "./reconcile-database.ts";
 import { runService } from "./run-service.ts";
 import { chooseServiceWork, type SeenService, type ServiceWork, seeService } from "./see-service.ts";
@@ -61,6 +62,8 @@ async function doWork(
     if (following.signal.aborted && !signal.aborted) return "moved";
     if (signal.aborted || isDatabaseLost(error) || work !== "run") throw error;
     if (error instanceof AppError && error.code === "database_not_reached") return await waitForDatabase(deps, seen);
+    const short = fromMachineError(error);
+    if (short !== undefined) return await failService(deps, seen, toFailure(short), either);
     if (error instanceof AppError) return await failService(deps, seen, toFailure(error), either);
     if (attempt < MOST_ATTEMPTS) throw error;
     deps.log.error({ err: error, service: seen.row.id }, "a service could not be started");
@@ -73,6 +76,7 @@ const WORKS: Record<
   (deps: ReconcileDeps, seen: SeenService, signal: AbortSignal) => Promise<WorkOutcome>
 > = {
   run: runService,
+  retry,
   wake,
   tidy: tidyService,
   settle,
@@ -89,6 +93,16 @@ async function waitForDatabase({ db }: ReconcileDeps, { database, row }: SeenSer
 
 async function wake(deps: ReconcileDeps, seen: SeenService): Promise<WorkOutcome> {
   await changeService(deps, seen, { event: "woken" });
+  return "moved";
+}
+
+/** What the machine was short of may be there again. */
+async function retry(deps: ReconcileDeps, seen: SeenService): Promise<WorkOutcome> {
+  deps.log.info(
+    { service: seen.row.id, failed_starts: seen.row.failed_starts },
+    "a service that failed is started again",
+  );
+  await changeService(deps, seen, { event: "retry", set: { retry_at: null } });
   return "moved";
 }
 

@@ -1,15 +1,21 @@
 import type { TaskList } from "graphile-worker";
 import pg from "pg";
 import type * as z from "zod";
-import { deliverWebhook } from "../control-plane/webhooks/deliver.ts";
+import { deliverWebhooks } from "../control-plane/webhooks/deliver.ts";
+import { findDueOrganizations } from "../control-plane/webhooks/due-deliveries.ts";
 import { hearLosses } from "../database/pool.ts";
 import { cleanIdempotency } from "../http/idempotency.ts";
+import { stopSuspended } from "../operator/suspend-organization.ts";
+import { stopEach } from "../stop-each.ts";
 import { buildImage } from "./build-image.ts";
 import { collect } from "./collect.ts";
 import { type Crew, keepWorking } from "./crew.ts";
 import type { Machine, ReconcileDeps } from "./database-deps.ts";
-import { enqueueJob, hurryJobs, JOBS, type JobName } from "./jobs.ts";
+import { keepIsolated } from "./isolation.ts";
+import { enqueueDeliveries, enqueueJob, hurryJobs, JOBS, type JobName } from "./jobs.ts";
 import { openLivingWorkers, unlockDeadWorkers } from "./living-workers.ts";
+import { retryAtOnce } from "./machine-errors.ts";
+import { moveAllFormerStorage } from "./move-former-storage.ts";
 import { claimPodsHome } from "./pods-home.ts";
 import { prepareImage } from "./prepare-image.ts";
 import { findMissingMains, provisionMain } from "./provision-main.ts";
@@ -19,15 +25,11 @@ import { repeatJobs } from "./repeat-jobs.ts";
 import { endAllPods, endOrphans, findUnfinished, loseGone } from "./resume-databases.ts";
 import { findUnfinishedServices, loseGoneServices } from "./resume-services.ts";
 import { ServiceKeys } from "./service-keys.ts";
+import { AT_ONCE } from "./shares.ts";
 import { watchDatabases } from "./watch-databases.ts";
 
-const JOBS_AT_ONCE = 8;
-/** Those of services wait for requests that run. */
-const SERVICES_AT_ONCE = 8;
-/** Builds take minutes, and a core each. */
-const BUILDS_AT_ONCE = 2;
-/** The workers', and those that listen for their jobs. */
-const CONNECTIONS = JOBS_AT_ONCE + SERVICES_AT_ONCE + BUILDS_AT_ONCE + 6;
+/** Most workers wait for something else than PostgreSQL; each crew has one that listens. */
+const CONNECTIONS = 40;
 const LOOK_FOR_DEAD_MS = 2_000;
 
 export interface ReconcilerDeps extends Omit<ReconcileDeps, "machine" | "service_keys"> {
@@ -62,7 +64,8 @@ export async function startReconciler(deps: ReconcilerDeps): Promise<Reconciler>
   await look();
   const databases = await takeDatabases(deps);
   const watch = databases === undefined ? undefined : await resume(databases);
-  const repeating = await repeatJobs({ log, enqueue: (name) => enqueueJob(db, name, {}, { job_key: name }) });
+  const enqueue = (name: "sweep" | "collect") => enqueueJob(db, name, {}, { job_key: name, queue: name });
+  const repeating = await repeatJobs({ log, enqueue });
   const timer = setInterval(() => {
     look().catch((error) => log.warn({ err: error }, "jobs of workers that died were not looked for"));
   }, LOOK_FOR_DEAD_MS);
@@ -74,12 +77,14 @@ export async function startReconciler(deps: ReconcilerDeps): Promise<Reconciler>
     clearInterval(timer);
     repeating[Symbol.dispose]();
     stopping.abort(new Error("The server stops."));
-    await watch?.[Symbol.asyncDispose]();
-    await Promise.all(working);
-    await living[Symbol.asyncDispose]();
-    await pool.end();
-    await databases?.service_keys[Symbol.asyncDispose]();
-    if (databases !== undefined && pods === "end pods") await endAllPods(databases);
+    await stopEach(log, {
+      watch: () => watch?.[Symbol.asyncDispose](),
+      workers: () => Promise.all(working),
+      locks: () => living[Symbol.asyncDispose](),
+      connections: () => pool.end(),
+      keys: () => databases?.service_keys[Symbol.asyncDispose](),
+      pods: () => (databases !== undefined && pods === "end pods" ? endAllPods(databases) : undefined),
+    });
   };
   return {
     stop: (pods) => (stopped ??= stop(pods)),
@@ -91,12 +96,15 @@ export async function startReconciler(deps: ReconcilerDeps): Promise<Reconciler>
 async function takeDatabases(deps: ReconcilerDeps): Promise<ReconcileDeps | undefined> {
   const { machine } = deps;
   if (machine === undefined || !(await claimPodsHome(deps, machine.place.home))) return undefined;
+  if (machine.driver.isolates) await keepIsolated(deps.db);
   return { ...deps, machine, service_keys: new ServiceKeys({ ...deps, machine }) };
 }
 
 /** Finds what was left by whoever worked before, and takes up what is to be done. */
 async function resume(deps: ReconcileDeps): Promise<AsyncDisposable> {
   deps.machine.ensureTemplate().catch((error) => deps.log.warn({ err: error }, "no cluster was made ahead"));
+  await moveAllFormerStorage(deps);
+  await retryAtOnce(deps.db);
   await lookThrough(deps, "at the start");
   return watchDatabases(deps);
 }
@@ -106,27 +114,42 @@ async function lookThrough(deps: ReconcileDeps, when: "at the start" | "meanwhil
   await endOrphans(deps);
   await loseGone(deps);
   await loseGoneServices(deps);
+  await stopSuspended(deps.db, deps.recordEvent);
   await findUnfinished(deps.db, when);
   await findUnfinishedServices(deps, when);
 }
 
-/** Services and builds have workers of their own: nothing else waits for them. */
+/** Each kind of work has workers of its own: none waits for another kind. */
 function toCrews(deps: ReconcilerDeps, databases: ReconcileDeps | undefined, stopping: AbortSignal): readonly Crew[] {
-  const quick: TaskList = {
-    "provision-main": task("provision-main", ({ org_id }) => provisionMain(deps, org_id)),
-    "deliver-webhook": task("deliver-webhook", ({ delivery_id }) => deliverWebhook(deps, delivery_id)),
+  const webhooks: TaskList = {
+    "deliver-webhooks": task("deliver-webhooks", ({ org_id }, { ended }) =>
+      deliverWebhooks(deps, org_id, AbortSignal.any([stopping, ended])),
+    ),
+    // its delivery is due as others are, and found by `sweep`
+    "deliver-webhook": task("deliver-webhook", async () => undefined),
+  };
+  const upkeep: TaskList = {
     sweep: task("sweep", async () => {
       await findMissingMains(deps.db);
       await cleanIdempotency(deps.db);
+      for (const org_id of await findDueOrganizations(deps.db)) await enqueueDeliveries(deps.db, org_id);
       if (databases === undefined) return;
       await lookThrough(databases, "meanwhile");
     }),
   };
-  if (databases === undefined) return [{ tasks: quick, at_once: JOBS_AT_ONCE }];
+  const quick: TaskList = {
+    "provision-main": task("provision-main", ({ org_id }) => provisionMain(deps, org_id)),
+  };
+  const crews: readonly Crew[] = [
+    { tasks: webhooks, at_once: AT_ONCE.webhooks },
+    { tasks: upkeep, at_once: AT_ONCE.upkeep },
+    { tasks: quick, at_once: AT_ONCE.databases },
+  ];
+  if (databases === undefined) return crews;
   quick["reconcile-database"] = task("reconcile-database", ({ database_id }, { attempt, ended }) =>
     reconcileDatabase(databases, { database_id, attempt, signal: AbortSignal.any([stopping, ended]) }),
   );
-  quick.collect = task("collect", () => collect(databases));
+  upkeep.collect = task("collect", () => collect(databases));
   const services: TaskList = {
     "reconcile-service": task("reconcile-service", ({ service_id }, { attempt, ended }) =>
       reconcileService(databases, { service_id, attempt, signal: AbortSignal.any([stopping, ended]) }),
@@ -140,11 +163,7 @@ function toCrews(deps: ReconcilerDeps, databases: ReconcileDeps | undefined, sto
       prepareImage(databases, { preparation_id, attempt, signal: AbortSignal.any([stopping, ended]) }),
     ),
   };
-  return [
-    { tasks: quick, at_once: JOBS_AT_ONCE },
-    { tasks: services, at_once: SERVICES_AT_ONCE },
-    { tasks: builds, at_once: BUILDS_AT_ONCE },
-  ];
+  return [...crews, { tasks: services, at_once: AT_ONCE.services }, { tasks: builds, at_once: AT_ONCE.builds }];
 }
 
 interface TaskRun {

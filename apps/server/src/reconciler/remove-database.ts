@@ -1,5 +1,7 @@
+import { join } from "node:path";
 import { removeFolder } from "@appdb/adapters/files/remove-folder";
 import { sql } from "kysely";
+import { SERVER_PATHS } from "../config.ts";
 import { endOperation } from "../control-plane/operations/run-operation.ts";
 import { databasePlaces } from "../pods/database-places.ts";
 import { begin, changeDatabase, isAsSeen } from "./change-database.ts";
@@ -48,8 +50,9 @@ export async function removeDatabase(deps: ReconcileDeps, seen: SeenDatabase): P
 
 /** Removes all that a database has on this machine. */
 export async function removeStorage({ machine }: Pick<ReconcileDeps, "machine">, database_id: string): Promise<void> {
-  const { data_folder, files_folder, run_folder } = databasePlaces(machine.place, database_id);
-  for (const folder of [data_folder, files_folder, run_folder]) await removeFolder(folder);
+  const { files_folder, folder, run_folder, services_folder } = databasePlaces(machine.place, database_id);
+  const moving = join(machine.place.home, SERVER_PATHS.movingDatabases, database_id);
+  for (const path of [services_folder, files_folder, run_folder, moving, folder]) await removeFolder(path);
   await machine.driver.forgetDatabase(database_id);
 }
 

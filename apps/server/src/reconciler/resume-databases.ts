@@ -1,4 +1,4 @@
-import { readdir, stat } from "node:fs/promises";
+import { lstat, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { whenThere } from "@appdb/adapters/files/if-there";
 import { databaseUriOf } from "@appdb/contract/control/resource-names";
@@ -19,6 +19,13 @@ import { leaveServicesStarting } from "./services-of-database.ts";
 import { endPods } from "./stop-database.ts";
 
 const STOPS_AT_ONCE = 8;
+/** Where databases have a folder under their id. */
+const STORAGE = [
+  SERVER_PATHS.databases,
+  SERVER_PATHS.movingDatabases,
+  SERVER_PATHS.files,
+  SERVER_PATHS.services,
+] as const;
 /** A database's folders may be there before its row is seen. */
 const YOUNG_MS = 3_600_000;
 
@@ -31,7 +38,8 @@ export async function findUnfinished(db: Database, when: "at the start" | "meanw
     where j.key in ('reconcile-database ' || d.id, 'build-image ' || d.id) and j.attempts < j.max_attempts)`;
   const { rows } = await sql<{ id: string }>`
     select d.id from control.databases d
-    where (d.state in ('PROVISIONING', 'UPDATING', 'STARTING', 'STOPPING') or d.purge_at <= now() or exists (
+    where (d.state in ('PROVISIONING', 'UPDATING', 'STARTING', 'STOPPING') or d.purge_at <= now()
+        or (d.state = 'FAILED' and d.retry_at <= now()) or exists (
         select from control.operations p where p.database_id = d.id and p.service_id is null and p.state in ('pending', 'running')))
       and ${when === "at the start" ? sql<boolean>`true` : has_none}`.execute(db);
   for (const { id } of rows) await enqueueReconcileDatabase(db, id);
@@ -96,7 +104,7 @@ export async function loseGone(deps: ReconcileDeps): Promise<number> {
 export async function removeOrphanStorage(deps: ReconcileDeps): Promise<number> {
   const { home } = deps.machine.place;
   const ids = new Set<string>();
-  for (const place of [SERVER_PATHS.databases, SERVER_PATHS.files]) {
+  for (const place of STORAGE) {
     for (const id of await foldersIn(join(home, place))) ids.add(id);
   }
   if (ids.size === 0) return 0;
@@ -118,8 +126,8 @@ async function foldersIn(folder: string): Promise<string[]> {
   const names = (await whenThere(readdir(folder))) ?? [];
   const old: string[] = [];
   for (const name of names.filter(isUuid)) {
-    const found = await stat(join(folder, name)).catch(() => undefined);
-    if (found !== undefined && found.birthtimeMs < Date.now() - YOUNG_MS) old.push(name);
+    const found = await whenThere(lstat(join(folder, name)));
+    if (found?.isDirectory() === true && found.birthtimeMs < Date.now() - YOUNG_MS) old.push(name);
   }
   return old;
 }
@@ -129,9 +137,16 @@ export async function endAllPods(deps: ReconcileDeps): Promise<void> {
   const { log, machine } = deps;
   const pods = await machine.driver.list({});
   const ids = [...new Set(pods.map(({ labels }) => labels.database_id))];
-  await mapBounded(ids, STOPS_AT_ONCE, async (id) => endPods({ machine }, id));
+  const ended: string[] = [];
+  await mapBounded(ids, STOPS_AT_ONCE, async (id) => {
+    // the pods of one database that cannot be ended keep no other one running
+    await endPods({ machine }, id).then(
+      () => ended.push(id),
+      (error) => log.error({ err: error, db: id }, "the pods of a database were not ended with the server"),
+    );
+  });
   // the next start finds that they are gone
-  await leaveStarting(deps, ids).catch((error) =>
+  await leaveStarting(deps, ended).catch((error) =>
     log.warn({ err: error }, "it was not written down that the pods were ended"),
   );
   if (pods.length > 0) log.info({ pods: pods.length }, "the pods were ended with the server");

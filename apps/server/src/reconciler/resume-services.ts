@@ -1,4 +1,4 @@
-import { readdir } from "node:fs/promises";
+import { lstat, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { whenThere } from "@appdb/adapters/files/if-there";
 import { removeFolder } from "@appdb/adapters/files/remove-folder";
@@ -31,6 +31,7 @@ export async function findUnfinishedServices(
     select s.id from control.services s join control.databases d on d.id = s.database_id
     where (s.state in ('DEPLOYING', 'UPDATING', 'STARTING', 'STOPPING') or s.is_pruned or s.id = any(${many}::uuid[])
         or (s.state = 'STOPPED' and d.state = 'AVAILABLE' and (s.desired ->> 'is_running')::boolean)
+        or (s.state = 'FAILED' and d.state = 'AVAILABLE' and s.retry_at <= now())
         or exists (select from control.operations p where p.service_id = s.id and p.state in ('pending', 'running')))
       and ${when === "at the start" ? sql<boolean>`true` : has_none}`.execute(db);
   for (const { id } of rows) await enqueueReconcileService(db, id);
@@ -67,7 +68,7 @@ export async function removeOrphanServices({ db, log, machine }: ReconcileDeps):
   let removed = 0;
   for (const { id: database_id } of databases) {
     const folder = servicesFolder(machine.place, database_id);
-    const names = ((await whenThere(readdir(folder))) ?? []).filter(isUuid);
+    const names = await ownFolders(folder);
     if (names.length === 0) continue;
     // its row is there before its folder is
     const rows = await db.selectFrom("control.services").select("id").where("database_id", "=", database_id).execute();
@@ -79,4 +80,17 @@ export async function removeOrphanServices({ db, log, machine }: ReconcileDeps):
     }
   }
   return removed;
+}
+
+/** Names of folders that are ids. A link, or a folder of another user, is not the server's: nothing in it is looked at. */
+async function ownFolders(folder: string): Promise<string[]> {
+  if (!(await isOwnFolder(folder))) return [];
+  const names = (await readdir(folder)).filter(isUuid);
+  const are_own = await Promise.all(names.map((name) => isOwnFolder(join(folder, name))));
+  return names.filter((_, at) => are_own[at]);
+}
+
+async function isOwnFolder(path: string): Promise<boolean> {
+  const found = await whenThere(lstat(path));
+  return found?.isDirectory() === true && found.uid === (process.getuid?.() ?? found.uid);
 }

@@ -18,6 +18,8 @@ export interface SeenDatabase {
   readonly newest: SeenOperation | undefined;
   /** Those that have not ended, the oldest first. */
   readonly open: readonly SeenOperation[];
+  /** It failed because of the machine, and the time of another start has come. */
+  readonly is_retry_due?: boolean;
 }
 
 /** Undefined when there is no such database any more. */
@@ -28,6 +30,7 @@ export async function seeDatabase(db: Database, id: string): Promise<SeenDatabas
     .selectAll("d")
     .select([
       "o.name as org_name",
+      sql<boolean>`coalesce(d.retry_at <= now(), false)`.as("is_retry_due"),
       sql<SeenOperation[]>`(
         select coalesce(jsonb_agg(jsonb_build_object('id', p.id, 'kind', p.kind, 'state', p.state) order by p.id), '[]')
         from control.operations p where p.database_id = d.id and p.service_id is null and (p.state in ('pending', 'running')
@@ -38,12 +41,13 @@ export async function seeDatabase(db: Database, id: string): Promise<SeenDatabas
     .where("d.id", "=", id)
     .executeTakeFirst();
   if (found === undefined) return undefined;
-  const { org_name, operations, ...row } = found;
+  const { is_retry_due, org_name, operations, ...row } = found;
   return {
     row,
     uri: databaseUriOf(org_name, row.name),
     newest: operations.at(-1),
     open: operations.filter(({ state }) => state === "pending" || state === "running"),
+    is_retry_due,
   };
 }
 
@@ -52,10 +56,10 @@ export function currentOperation({ open }: Pick<SeenDatabase, "open">): SeenOper
   return open.at(-1);
 }
 
-export type Work = "run" | "stop" | "remove" | "settle";
+export type Work = "run" | "retry" | "stop" | "remove" | "settle";
 
 /** What is to be done for a database in this state; undefined when it is what it shall be. */
-export function chooseWork(seen: Pick<SeenDatabase, "row" | "open">): Work | undefined {
+export function chooseWork(seen: Pick<SeenDatabase, "row" | "open" | "is_retry_due">): Work | undefined {
   switch (seen.row.state) {
     case "PROVISIONING":
     case "UPDATING":
@@ -68,8 +72,10 @@ export function chooseWork(seen: Pick<SeenDatabase, "row" | "open">): Work | und
     case "STOPPED":
       return seen.open.length > 0 ? "stop" : undefined;
     case "AVAILABLE":
-    case "FAILED":
       return seen.open.length > 0 ? "settle" : undefined;
+    case "FAILED":
+      if (seen.open.length > 0) return "settle";
+      return seen.is_retry_due === true ? "retry" : undefined;
   }
 }
 

@@ -23,6 +23,8 @@ export interface SeenService {
   readonly uri: string;
   /** Operations that have not ended, the oldest first. */
   readonly open: readonly SeenOperation[];
+  /** It failed because of the machine, and the time of another start has come. */
+  readonly is_retry_due?: boolean;
 }
 
 /** Undefined when there is no such service any more. */
@@ -34,6 +36,7 @@ export async function seeService(db: Database, id: string): Promise<SeenService 
     .selectAll("s")
     .select([
       "o.name as organization",
+      sql<boolean>`coalesce(s.retry_at <= now(), false)`.as("is_retry_due"),
       "d.name as database_name",
       "d.state as database_state",
       "d.observed as database_observed",
@@ -44,10 +47,10 @@ export async function seeService(db: Database, id: string): Promise<SeenService 
     .where("s.id", "=", id)
     .executeTakeFirst();
   if (found === undefined) return undefined;
-  const { database_name, database_observed, database_state, open, organization, ...row } = found;
+  const { database_name, database_observed, database_state, is_retry_due, open, organization, ...row } = found;
   const uri = databaseUriOf(organization, database_name);
   return {
-    ...{ row, organization, open, uri: `${uri}/${row.name}` },
+    ...{ row, organization, open, is_retry_due, uri: `${uri}/${row.name}` },
     database: { id: row.database_id, name: database_name, uri, state: database_state, observed: database_observed },
   };
 }
@@ -57,7 +60,7 @@ export function currentServiceOperation({ open }: Pick<SeenService, "open">): Se
   return open.at(-1);
 }
 
-export type ServiceWork = "run" | "wake" | "tidy" | "settle" | "stop" | "sleep" | "remove";
+export type ServiceWork = "run" | "retry" | "wake" | "tidy" | "settle" | "stop" | "sleep" | "remove";
 
 /** Databases whose PostgreSQL runs, or comes back by itself: their services are left alone meanwhile. */
 export const IS_UP: readonly DatabaseState[] = ["AVAILABLE", "UPDATING", "STARTING"];
@@ -65,7 +68,9 @@ export const IS_UP: readonly DatabaseState[] = ["AVAILABLE", "UPDATING", "STARTI
 const COMES: readonly DatabaseState[] = ["AVAILABLE", "STARTING"];
 
 /** What is to be done for a service; undefined when it is what it shall be. */
-export function chooseServiceWork(seen: Pick<SeenService, "row" | "open" | "database">): ServiceWork | undefined {
+export function chooseServiceWork(
+  seen: Pick<SeenService, "row" | "open" | "database" | "is_retry_due">,
+): ServiceWork | undefined {
   const { database, open, row } = seen;
   if (row.is_pruned) return "remove";
   const is_up = IS_UP.includes(database.state);
@@ -83,7 +88,8 @@ export function chooseServiceWork(seen: Pick<SeenService, "row" | "open" | "data
       if (!is_up) return "sleep";
       return open.length > 0 ? "settle" : "tidy";
     case "FAILED":
-      return open.length > 0 ? "settle" : undefined;
+      if (open.length > 0) return "settle";
+      return seen.is_retry_due === true && database.state === "AVAILABLE" ? "retry" : undefined;
   }
 }
 

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { removeFolder } from "@appdb/adapters/files/remove-folder";
 import type { PodStatus } from "@appdb/adapters/pods/pod-driver";
+import { sql } from "kysely";
 import type { ServiceDoor } from "../pods/ask-service.ts";
 import { type PlacedService, parseServicePodId, servicePlaces } from "../pods/service-places.ts";
 import { findServiceToken } from "../pods/service-token.ts";
@@ -15,6 +16,10 @@ const STOP_DRAIN_MS = 20_000;
 /** In which every gateway has heard where requests go from now on. */
 const HEARD_MS = 200;
 const POLL_MS = 50;
+/** So long the job that begins to drain waits: instances in which nothing runs end within. Others are looked at later, by other jobs. */
+const MOMENT_MS = 500;
+/** Until then. */
+export const LOOK_AGAIN_S = 1;
 
 type PodsDeps = Pick<ReconcileDeps, "db" | "envelope" | "machine">;
 
@@ -48,49 +53,91 @@ export async function findDoor(
   return token && { socket: servicePlaces(machine.place, service, instance).socket, token };
 }
 
-/** Has instances that no request goes to any more answer those that run, and ends them. */
+/**
+ * Has instances that no request goes to any more answer those that run, and ends them once that is done or their 60 seconds are over. It
+ * waits for a moment only, the first time. Answers how many go on: whoever asks again later ends them.
+ */
 export async function retireInstances(
   deps: PodsDeps,
   service: PlacedService,
   pods: readonly ServicePod[],
   signal: AbortSignal,
-): Promise<void> {
-  if (pods.length === 0) return;
-  await sleep(HEARD_MS, undefined, { signal });
-  await Promise.all(pods.map((pod) => retire(deps, service, pod, signal)));
-}
-
-async function retire(deps: PodsDeps, service: PlacedService, pod: ServicePod, signal: AbortSignal): Promise<void> {
-  await drain(deps, service, pod, DRAIN_MS, signal);
-  await endInstance(deps, service, pod.instance);
-}
-
-/** Has what runs in the services of a database answered, before it is stopped, for a time; the gateway sends them nothing more by then. */
-export async function drainServicePods(deps: PodsDeps, database_id: string, signal: AbortSignal): Promise<void> {
-  const pods = await deps.machine.driver.list({ database_id, kind: "service" });
-  await Promise.all(
-    pods.map(async ({ id, state }) => {
-      const pod = parseServicePodId(id);
-      if (pod === undefined || state !== "running") return;
-      const { instance, service_id } = pod;
-      await drain(deps, { id: service_id, database_id }, { id, instance }, STOP_DRAIN_MS, signal);
+): Promise<number> {
+  if (pods.length === 0) return 0;
+  const { fresh, in_time } = await markDraining(deps, pods);
+  if (fresh.size > 0) await sleep(HEARD_MS, undefined, { signal });
+  const go_on = await Promise.all(
+    pods.map(async (pod) => {
+      const wait_ms = fresh.has(pod.id) ? MOMENT_MS : 0;
+      if ((await drain(deps, service, pod, wait_ms, signal)) && in_time.has(pod.id)) return true;
+      await endInstance(deps, service, pod.instance);
+      return false;
     }),
   );
+  return go_on.filter(Boolean).length;
 }
 
-/** Resolves when the instance has ended by itself, or its time is up, or nobody answers. */
+/** Writes down since when instances are drained; answers which are so from now on, and which may go on by the database's clock. */
+async function markDraining({ db }: Pick<PodsDeps, "db">, pods: readonly ServicePod[]) {
+  const ids = pods.map(({ id }) => id);
+  const { rows: marked } = await sql<{ id: string }>`update control.pods set draining_since = now()
+    where id = any(${ids}) and draining_since is null returning id`.execute(db);
+  // what was begun in the future was begun before the clock was set back
+  const { rows } = await sql<{ id: string }>`select id from control.pods where id = any(${ids})
+    and draining_since between now() - make_interval(secs => ${DRAIN_MS / 1_000}::float8) and now()`.execute(db);
+  return { fresh: new Set(marked.map(({ id }) => id)), in_time: new Set(rows.map(({ id }) => id)) };
+}
+
+/**
+ * Has what runs in the services of a database answered, before it is stopped; the gateway sends them nothing more by then. It waits for a
+ * moment only, the first time. Answers how many instances go on.
+ */
+export async function drainServicePods(
+  deps: PodsDeps,
+  database_id: string,
+  time: "first" | "again",
+  signal: AbortSignal,
+): Promise<number> {
+  const pods = await deps.machine.driver.list({ database_id, kind: "service" });
+  const go_on = await Promise.all(
+    pods.map(async ({ id, state }) => {
+      const pod = parseServicePodId(id);
+      if (pod === undefined || state !== "running") return false;
+      const { instance, service_id } = pod;
+      return await drain(
+        deps,
+        { id: service_id, database_id },
+        { id, instance },
+        time === "first" ? MOMENT_MS : 0,
+        signal,
+      );
+    }),
+  );
+  return go_on.filter(Boolean).length;
+}
+
+/** Whether the stop of a database began so short a time ago that its services still answer what runs in them. */
+export async function isDrainInTime({ db }: Pick<PodsDeps, "db">, operation_id: string): Promise<boolean> {
+  const { rows } = await sql`select from control.operations where id = ${operation_id}
+    and started_at between now() - make_interval(secs => ${STOP_DRAIN_MS / 1_000}::float8) and now()`.execute(db);
+  return rows.length > 0;
+}
+
+/** Asks an instance to end by itself, also again. Whether it still answers requests after a while. */
 async function drain(
   deps: PodsDeps,
   service: PlacedService,
   { id, instance }: Pick<ServicePod, "id" | "instance">,
-  limit_ms: number,
+  wait_ms: number,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<boolean> {
   const door = await findDoor(deps, service, instance);
-  const drains = door !== undefined && (await deps.machine.drainService(door));
-  for (const until = performance.now() + limit_ms; drains && performance.now() < until; ) {
+  if (door === undefined || !(await deps.machine.drainService(door))) return false;
+  const until = performance.now() + wait_ms;
+  for (;;) {
     const status = await deps.machine.driver.inspect(id);
-    if (status?.state !== "running") break;
+    if (status?.state !== "running") return false;
+    if (performance.now() >= until) return true;
     await sleep(POLL_MS, undefined, { signal });
   }
 }

@@ -5,18 +5,24 @@ import { findPodToken } from "../pods/pod-token.ts";
 import { begin, changeDatabase } from "./change-database.ts";
 import { askNeeded } from "./collect-trees.ts";
 import type { ReconcileDeps } from "./database-deps.ts";
+import { lookAtDatabaseLater } from "./jobs.ts";
 import { keepMetered } from "./keep-metered.ts";
 import { STOP_GRACE_MS } from "./pod-rows.ts";
 import type { WorkOutcome } from "./reconcile-database.ts";
-import type { SeenDatabase } from "./see-database.ts";
-import { drainServicePods, endServicePods } from "./service-pods.ts";
+import { currentOperation, type SeenDatabase } from "./see-database.ts";
+import { drainServicePods, endServicePods, isDrainInTime, LOOK_AGAIN_S } from "./service-pods.ts";
 import { leaveServicesStopped } from "./services-of-database.ts";
 
-/** Ends the database's pods; its data stay. */
+/** Ends the database's pods once what runs in its services is answered, in a later job where that takes long; its data stay. */
 export async function stopDatabase(deps: ReconcileDeps, seen: SeenDatabase, signal: AbortSignal): Promise<WorkOutcome> {
   if (!(await begin(deps, seen))) return "moved";
   await deps.reconcileStepDone?.("begun");
-  await drainServicePods(deps, seen.row.id, signal);
+  const operation = currentOperation(seen);
+  const left = await drainServicePods(deps, seen.row.id, operation?.state === "running" ? "again" : "first", signal);
+  if (left > 0 && operation !== undefined && (await isDrainInTime(deps, operation.id))) {
+    await lookAtDatabaseLater(deps.db, seen.row.id, LOOK_AGAIN_S);
+    return "later";
+  }
   await keepNeeded(deps, seen.row.id);
   await keepUsed(deps, seen.row.id);
   await endPods(deps, seen.row.id);

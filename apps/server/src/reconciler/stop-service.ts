@@ -9,10 +9,10 @@ import { serviceFolder } from "../pods/service-places.ts";
 import { toFailure } from "./change-database.ts";
 import { beginService, changeService, isServiceAsSeen, type ServiceChange } from "./change-service.ts";
 import type { ReconcileDeps } from "./database-deps.ts";
-import { enqueueReconcileService } from "./jobs.ts";
+import { enqueueReconcileService, lookAtServiceLater } from "./jobs.ts";
 import type { WorkOutcome } from "./reconcile-database.ts";
 import { currentServiceOperation, IS_UP, type SeenService } from "./see-service.ts";
-import { endInstance, listServicePods, retireInstances } from "./service-pods.ts";
+import { endInstance, LOOK_AGAIN_S, listServicePods, retireInstances } from "./service-pods.ts";
 
 /** Until a database that does not answer at this moment is asked again. */
 const UNREACHED_S = 1;
@@ -84,13 +84,14 @@ async function dropRole(
   }
 }
 
-/** Ends instances that others have taken over from, once what runs in them is answered. */
+/** Ends instances that others have taken over from, once what runs in them is answered: those that stream in a later job. */
 export async function tidyService(deps: ReconcileDeps, seen: SeenService, signal: AbortSignal): Promise<WorkOutcome> {
   const pods = await listServicePods(deps, seen.row);
   const over = pods.filter(({ instance }) => instance !== seen.row.observed?.instance);
   if (over.length === 0) return "later";
-  await retireInstances(deps, seen.row, over, signal);
-  await deps.reconcileStepDone?.("service retired");
+  const left = await retireInstances(deps, seen.row, over, signal);
+  if (left > 0) await lookAtServiceLater(deps.db, seen.row.id, LOOK_AGAIN_S);
+  else await deps.reconcileStepDone?.("service retired");
   return "later";
 }
 

@@ -2,7 +2,9 @@ import { createHash } from "node:crypto";
 import { CHUNK_BYTES, findTreeProblem, type TreeEntry, treeText } from "@appdb/contract/control/project-tree";
 import { appError } from "@appdb/contract/errors";
 import { sql } from "kysely";
+import type { StorageBounds } from "../../config-quotas.ts";
 import type { Tx } from "../../database/pool.ts";
+import { demandStorage } from "../storage/storage-use.ts";
 import { readSizes } from "./store.ts";
 
 export interface KeptTree {
@@ -23,9 +25,14 @@ export function digestOfTree(entries: readonly TreeEntry[]): string {
 
 /**
  * Keeps a list of project files whose bytes the organization has all uploaded; they stay as long as the list does.
- * @throws tree_invalid, blobs_missing
+ * @throws tree_invalid, blobs_missing, storage_quota
  */
-export async function keepTree(tx: Tx, org_id: string, entries: readonly TreeEntry[]): Promise<KeptTree> {
+export async function keepTree(
+  tx: Tx,
+  org_id: string,
+  entries: readonly TreeEntry[],
+  bounds: StorageBounds,
+): Promise<KeptTree> {
   checkTree(entries);
   const sizes = await readSizes(
     tx,
@@ -36,9 +43,12 @@ export async function keepTree(tx: Tx, org_id: string, entries: readonly TreeEnt
   for (const entry of entries) checkSize(entry, sizes);
   const digest = digestOfTree(entries);
   const bytes = entries.reduce((sum, { size }) => sum + size, 0);
-  await sql`insert into control.trees (org_id, digest, entries, files, bytes)
-    values (${org_id}, ${digest}, ${JSON.stringify(entries)}::jsonb, ${entries.length}, ${bytes})
-    on conflict (org_id, digest) do update set used_at = now()`.execute(tx);
+  const list = JSON.stringify(entries);
+  const { rows } = await sql<{ is_new: boolean }>`
+    insert into control.trees (org_id, digest, entries, files, bytes, list_bytes)
+    values (${org_id}, ${digest}, ${list}::jsonb, ${entries.length}, ${bytes}, ${Buffer.byteLength(list)})
+    on conflict (org_id, digest) do update set used_at = now() returning xmax = 0 as is_new`.execute(tx);
+  if (rows[0]?.is_new === true) await demandStorage(tx, org_id, bounds, "The list of the project's files");
   return { digest, files: entries.length, bytes };
 }
 

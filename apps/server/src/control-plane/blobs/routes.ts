@@ -8,16 +8,14 @@ import { uploadBlobs } from "./upload-blobs.ts";
 export interface BlobRouteDeps {
   readonly db: Database;
   readonly blobs: BlobStore;
-  readonly config: Pick<ServerConfig, "pods">;
+  readonly config: Pick<ServerConfig, "home" | "pods" | "quotas">;
 }
 
 export function addBlobRoutes(routes: ControlRoutes, deps: BlobRouteDeps): void {
-  const { db, blobs } = deps;
+  const { db } = deps;
   routes.add("blobMissing", async ({ org, body }) => ({ missing: await findMissing(db, org.id, body.digests) }));
   routes.add("blobUpload", async ({ org, principal, request }) => {
     const recheck = () => recheckCaller(db, { principal, org, permission: "database.update" });
-    const { most_upload_bytes } = deps.config.pods;
-    const upload = { db, blobs, most_bytes: most_upload_bytes, recheck };
-    return await uploadBlobs(upload, org.id, request.raw, request.headers["content-encoding"]);
+    return await uploadBlobs({ ...deps, recheck }, org.id, request.raw, request.headers["content-encoding"]);
   });
 }

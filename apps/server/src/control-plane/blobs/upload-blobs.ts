@@ -1,28 +1,30 @@
 import type { BlobStore } from "@appdb/adapters/blobs/blob-store";
 import { appError } from "@appdb/contract/errors";
+import type { ServerConfig } from "../../config.ts";
 import type { Database } from "../../database/pool.ts";
+import { demandDisk } from "../storage/disk-floor.ts";
+import { demandStorage } from "../storage/storage-use.ts";
 import { readBlobs, type SentBlob } from "./read-blobs.ts";
-import { countBytes, recordBlobs } from "./store.ts";
+import { announceBlobs, forgetAnnounced, recordBlobs } from "./store.ts";
 
 /** Blobs that are being written at a time: most of the time goes by waiting for the disk. */
 const AT_ONCE = 8;
-/** Rows that one statement writes, and bytes that are held until it has. */
-const BATCH = 64;
+/** Blobs that are counted by one transaction, and bytes that are held until they are stored. */
+const BATCH = 256;
 const BATCH_BYTES = 16 * 1024 * 1024;
 
 export interface UploadDeps {
   readonly db: Database;
   readonly blobs: BlobStore;
-  /** What all blobs of an organization may have together. */
-  readonly most_bytes: number;
+  readonly config: Pick<ServerConfig, "home" | "pods" | "quotas">;
   /** Asked before rows are written: an upload takes its time, and its caller may have lost their right. It throws then. */
   recheck(): Promise<unknown>;
 }
 
 /**
  * Stores the blobs of a tar stream. Each one that came whole stays, whatever becomes of the rest: the next upload sends what is
- * missing then.
- * @throws blob_invalid, invalid_encoding, payload_too_large, disk_full
+ * missing then. Blobs count towards what the organization may store before they are written.
+ * @throws blob_invalid, invalid_encoding, payload_too_large, storage_quota, disk_full
  */
 export async function uploadBlobs(
   deps: UploadDeps,
@@ -30,57 +32,97 @@ export async function uploadBlobs(
   source: AsyncIterable<Uint8Array>,
   encoding: string | undefined,
 ): Promise<{ stored: number; bytes: number }> {
-  const { db, blobs } = deps;
   const total = { stored: 0, bytes: 0 };
-  let room = deps.most_bytes - (await countBytes(db, org_id));
-  const written: SentBlob[] = [];
-  let written_bytes = 0;
-  const writing = new Set<Promise<void>>();
+  let waiting: SentBlob[] = [];
+  let waiting_bytes = 0;
+  let storing: Promise<void> | undefined;
   let failure: { readonly error: unknown } | undefined;
-  const record = async () => {
-    const batch = written.splice(0);
-    written_bytes = 0;
-    await deps.recheck();
-    const rows = batch.map(({ digest, bytes }) => ({ digest, bytes: bytes.length }));
-    await recordBlobs(db, org_id, rows);
-    // a former one may have been collected until its row was written anew; from now on none is
-    for (const { digest, bytes } of batch) {
-      if (!(await blobs.has(org_id, digest))) await blobs.put(org_id, digest, [bytes]);
-    }
-    total.stored += batch.length;
-    total.bytes += rows.reduce((sum, { bytes }) => sum + bytes, 0);
-  };
-  const write = async ({ digest, bytes }: SentBlob) => {
-    try {
-      await blobs.put(org_id, digest, [bytes]);
-      written.push({ digest, bytes });
-      written_bytes += bytes.length;
-    } catch (error) {
-      failure ??= { error };
-    }
+  // what came while a batch was stored is the next one
+  const store = (): void => {
+    if (storing !== undefined || failure !== undefined || waiting.length === 0) return;
+    const batch = waiting;
+    waiting = [];
+    waiting_bytes = 0;
+    storing = storeBatch(deps, org_id, batch, total)
+      .catch((error: unknown) => {
+        failure = { error };
+      })
+      .finally(() => {
+        storing = undefined;
+        store();
+      });
   };
   try {
     for await (const blob of readBlobs(source, encoding)) {
-      room -= blob.bytes.length;
-      if (room < 0) throw full(deps.most_bytes);
-      const one: Promise<void> = write(blob).finally(() => writing.delete(one));
-      writing.add(one);
-      if (writing.size === AT_ONCE) await Promise.race(writing);
-      if (failure !== undefined) throw failure.error;
-      if (written.length >= BATCH || written_bytes >= BATCH_BYTES) await record();
+      waiting.push(blob);
+      waiting_bytes += blob.bytes.length;
+      store();
+      while (storing !== undefined && (waiting.length >= BATCH || waiting_bytes >= BATCH_BYTES)) await storing;
+      if (failure !== undefined) break;
     }
   } finally {
-    await Promise.all(writing);
-    await record();
+    while (storing !== undefined) await storing;
   }
-  if (failure !== undefined) throw failure.error;
+  if (failure !== undefined) throw (failure as { readonly error: unknown }).error;
+  await deps.recheck();
   return total;
 }
 
-function full(most_bytes: number): Error {
+/** Counts a batch, writes it, and writes down what is stored; what could not be written is given back. */
+async function storeBatch(
+  deps: UploadDeps,
+  org_id: string,
+  batch: readonly SentBlob[],
+  total: { stored: number; bytes: number },
+): Promise<void> {
+  const { blobs, db } = deps;
+  const sent = [...new Map(batch.map((blob) => [blob.digest, blob])).values()];
+  await deps.recheck();
+  await demandDisk(deps);
+  await reserve(deps, org_id, sent);
+  const stored: { digest: string; bytes: number }[] = [];
+  const failures: { readonly digest: string; readonly error: unknown }[] = [];
+  const left = [...sent];
+  const lane = async () => {
+    for (let blob = left.shift(); blob !== undefined; blob = left.shift()) {
+      const { bytes, digest } = blob;
+      try {
+        await blobs.put(org_id, digest, [bytes]);
+        stored.push({ digest, bytes: bytes.length });
+      } catch (error) {
+        failures.push({ digest, error });
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(AT_ONCE, left.length) }, lane));
+  await recordBlobs(db, org_id, stored);
+  total.stored += stored.length;
+  total.bytes += stored.reduce((sum, { bytes }) => sum + bytes, 0);
+  const [first] = failures;
+  if (first === undefined) return;
+  await forgetAnnounced(
+    db,
+    org_id,
+    failures.map(({ digest }) => digest),
+  );
+  throw first.error;
+}
+
+/** @throws payload_too_large, storage_quota */
+async function reserve({ config, db }: UploadDeps, org_id: string, sent: readonly SentBlob[]): Promise<void> {
+  const named = sent.map(({ bytes, digest }) => ({ digest, bytes: bytes.length }));
+  const { most_upload_bytes } = config.pods;
+  await db.transaction().execute(async (tx) => {
+    await announceBlobs(tx, org_id, named);
+    const { uploads } = await demandStorage(tx, org_id, config.quotas.storage, "The upload");
+    if (uploads.bytes > most_upload_bytes) throw tooMuch(most_upload_bytes, uploads);
+  });
+}
+
+function tooMuch(most_bytes: number, { bytes, files }: { readonly bytes: number; readonly files: number }): Error {
   return appError("payload_too_large", {
-    detail: `The files that the organization has uploaded would have more than ${most_bytes} bytes together.`,
-    hint: "Leave large files out by exclude in service.toml; what no database uses any more goes by itself after a week.",
-    meta: { most_bytes },
+    detail: `The files that the organization has uploaded would take ${bytes} bytes in ${files} pieces; ${most_bytes} is the most (SERVICE_MAX_UPLOADS_GB).`,
+    hint: "Leave large files out by exclude in service.toml. What no database uses is removed after a week.",
+    meta: { bytes, most_bytes },
   });
 }

@@ -1,18 +1,14 @@
 import { createHash } from "node:crypto";
-import { constants, lstatSync, readlinkSync, type Stats } from "node:fs";
-import { chmod, mkdir, open, symlink } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { lstatSync, readlinkSync, type Stats } from "node:fs";
+import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import type { BlobStore } from "@appdb/adapters/blobs/blob-store";
+import { SEALED, writeEntries } from "@appdb/adapters/files/write-entries";
 import { findTreeProblem, type TreeEntry } from "@appdb/contract/control/project-tree";
 import { appError } from "@appdb/contract/errors";
 
-/** Files that are written at a time. */
-const AT_ONCE = 16;
 /** Files that are looked at before anything else has its turn. */
 const LOOKS_AT_ONCE = 200;
-/** Never through a link, and never over what is there. */
-const NEW_FILE = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
 
 /**
  * Writes a tree of project files into a folder that is empty and nobody else's: plain files that nobody may write, links within the
@@ -29,17 +25,24 @@ export async function writeTree(
   const problem = findTreeProblem(entries);
   if (problem !== undefined)
     throw appError("tree_invalid", { detail: `The project's files cannot be unpacked: ${problem}.` });
-  const folders = foldersOf(entries);
-  for (const path of folders) await mkdir(join(folder, path), { mode: 0o700 });
-  const files = entries.filter(({ link }) => link === null);
-  await eachAtOnce(files, AT_ONCE, async (entry) => {
-    signal.throwIfAborted();
-    await writeFile(blobs, owner, entry, join(folder, entry.path));
-  });
-  // last: no file was written below one of them
-  for (const { link, path } of entries) if (link !== null) await symlink(link, join(folder, path));
-  for (const path of [...folders].reverse()) await chmod(join(folder, path), 0o555);
-  await chmod(folder, 0o555);
+  const list = entries.map((entry) => ({ ...entry, bytes: () => readEntry(blobs, owner, entry) }));
+  await writeEntries(list, folder, SEALED, signal);
+}
+
+/** The bytes of a file of a tree, each chunk compared with its digest. @throws blobs_missing with the digest in `meta` */
+export async function* readEntry(blobs: BlobStore, owner: string, entry: TreeEntry): AsyncGenerator<Uint8Array> {
+  let size = 0;
+  for (const digest of entry.chunks) {
+    const hash = createHash("sha256");
+    for await (const piece of blobs.get(owner, digest)) {
+      hash.update(piece);
+      size += piece.length;
+      if (size > entry.size) throw damaged(digest);
+      yield piece;
+    }
+    if (hash.digest("hex") !== digest) throw damaged(digest);
+  }
+  if (size !== entry.size) throw damaged(entry.chunks[0] ?? "");
 }
 
 /** Whether a folder holds a tree as it was written; false for one that a power cut left in part. Sizes are compared, bytes are not. */
@@ -66,53 +69,10 @@ function isIt(path: string, check: (found: Stats) => boolean): boolean {
   }
 }
 
-/** The folders of a tree, each behind the one that it lies in. */
-function foldersOf(entries: readonly TreeEntry[]): string[] {
-  const found = new Set<string>();
-  for (const { path } of entries) {
-    for (let parent = dirname(path); parent !== "."; parent = dirname(parent)) found.add(parent);
-  }
-  return [...found].sort((a, b) => (a < b ? -1 : 1));
-}
-
-async function writeFile(blobs: BlobStore, owner: string, entry: TreeEntry, path: string): Promise<void> {
-  const file = await open(path, NEW_FILE, 0o600);
-  try {
-    let size = 0;
-    for (const digest of entry.chunks) {
-      const hash = createHash("sha256");
-      for await (const piece of blobs.get(owner, digest)) {
-        hash.update(piece);
-        for (let at = 0; at < piece.length; ) at += (await file.write(piece, at)).bytesWritten;
-        size += piece.length;
-        if (size > entry.size) throw damaged(digest);
-      }
-      if (hash.digest("hex") !== digest) throw damaged(digest);
-    }
-    if (size !== entry.size) throw damaged(entry.chunks[0] ?? "");
-    await file.chmod(entry.is_executable ? 0o555 : 0o444);
-  } finally {
-    await file.close();
-  }
-}
-
 function damaged(digest: string): Error {
   return appError("blobs_missing", {
     detail: `The blob ${digest} is not what was uploaded any more.`,
     hint: "Run the command again: it uploads what is missing.",
     meta: { digest },
   });
-}
-
-/** In order, so many at a time; the first error ends it once those that were begun have ended. */
-async function eachAtOnce<T>(items: readonly T[], count: number, work: (item: T) => Promise<void>): Promise<void> {
-  const rest = items[Symbol.iterator]();
-  const errors: unknown[] = [];
-  const lane = async () => {
-    for (let next = rest.next(); next.done !== true && errors.length === 0; next = rest.next()) {
-      await work(next.value).catch((error: unknown) => errors.push(error));
-    }
-  };
-  await Promise.all(Array.from({ length: Math.min(count, items.length) }, lane));
-  if (errors.length > 0) throw errors[0];
 }

@@ -1,20 +1,24 @@
-import { checkEnvironment } from "@appdb/contract/control/check-environment";
+import type { TenantDocuments } from "@appdb/adapters/documents/tenant-documents";
 import type { KnownPods } from "../../compose.ts";
 import type { ServerConfig } from "../../config.ts";
+import { demandDisk } from "../storage/disk-floor.ts";
 import type { PlanBounds } from "./read-plan.ts";
 
 export interface PlanBoundsDeps {
-  readonly config: Pick<ServerConfig, "pods">;
+  readonly config: Pick<ServerConfig, "home" | "pods" | "quotas">;
   readonly pods: Pick<KnownPods, "checkEnvironment">;
+  readonly documents: Pick<TenantDocuments, "check">;
 }
 
 /** What databases of this server may be, as it is configured. */
-export function planBounds({ config, pods }: PlanBoundsDeps): PlanBounds {
+export function planBounds({ config, documents, pods }: PlanBoundsDeps): PlanBounds {
   return {
     bounds: config.pods.bounds,
-    checkBuild: async (environment) => {
-      checkEnvironment(environment);
-      await pods.checkEnvironment?.(environment);
+    quotas: config.quotas,
+    demandDisk: () => demandDisk({ config }),
+    checkBuild: async (environment, organization_id) => {
+      await documents.check(environment, organization_id);
+      await pods.checkEnvironment?.(environment, organization_id);
     },
   };
 }

@@ -95,6 +95,13 @@ describe("a resource", () => {
     );
   });
 
+  test("what stays as it is passes bounds that were lowered since", () => {
+    const resources = { cpu: 8, memory_mb: 16_384, disk_gb: 500, workers: 1 };
+    const row = { desired: { ...FIRST, resources }, observed: { ...FIRST, resources } };
+    expect(sentences({ settings: { cpu: 8, disk_gb: 500 }, row })).toEqual([]);
+    expect(() => plan({ settings: { cpu: 9 }, row })).toThrow(/cpu is 9; at most 4/);
+  });
+
   test("of a disk that is smaller than what it holds is refused", () => {
     const usage = { disk_bytes: 3.5 * 1024 ** 3, disk_limit_bytes: 1, memory_bytes: null, is_disk_full: false };
     expect(() => plan({ settings: { disk_gb: 3 }, row: { usage } })).toThrow(/holds 3.50 GB already/);

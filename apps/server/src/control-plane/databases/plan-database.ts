@@ -69,8 +69,9 @@ export function planDatabase(input: PlanInput): PlannedDatabase {
   const { bounds, request, row, stored, uri, wanted } = input;
   const { settings } = request;
   checkSettings(settings);
-  checkResources(settings, bounds, { uri, disk_bytes: row?.usage?.disk_bytes });
   const base = row === undefined ? firstDesired(usualResources(bounds)) : baseOf(row);
+  const current = row === undefined ? undefined : base.resources;
+  checkResources(settings, bounds, { uri, disk_bytes: row?.usage?.disk_bytes, current });
   const desired: DesiredDatabase = {
     ...base,
     ...wanted,

@@ -42,19 +42,19 @@ export function growResources(current: Resources, wanted: WantedResources): Reso
 }
 
 /**
- * Checks what an entry asks for, all of it at once.
+ * Checks what an entry asks for, all of it at once. What stays as it is passes: an operator may have moved the bounds.
  * @throws resources_refused with the bound and the operator's setting, or with what the database holds already
  */
 export function checkResources(
   wanted: WantedResources,
   bounds: ResourceBounds,
-  holds: { readonly uri: string; readonly disk_bytes: number | undefined },
+  holds: { readonly uri: string; readonly disk_bytes: number | undefined; readonly current: Resources | undefined },
 ): void {
   const errors: FieldError[] = [];
   const add = (name: keyof Resources, detail: string) => errors.push({ pointer: `/settings/${name}`, detail });
   for (const name of NAMES) {
     const value = wanted[name];
-    if (value === undefined) continue;
+    if (value === undefined || value === holds.current?.[name]) continue;
     const [least, most] = [bounds.least[name], bounds.most[name]];
     if (value < least)
       add(name, `${name} is ${value}; at least ${least} (${BOUND_SETTINGS[name].least} of the server)`);

@@ -1,3 +1,4 @@
+import { checkEnvironmentParts } from "@appdb/contract/control/check-environment";
 import { notAvailable } from "@appdb/contract/control/database-advice";
 import { BUILDER_VERSION, hashEnvironment, isBaseEnvironment } from "@appdb/contract/control/environment";
 import { CHUNK_BYTES, type TreeEntry } from "@appdb/contract/control/project-tree";
@@ -7,6 +8,7 @@ import { parseName } from "@appdb/contract/names";
 import type { EnvironmentDocument } from "@appdb/contract/routes/control-databases";
 import { sql } from "kysely";
 import type { ResourceBounds } from "../../config-pods.ts";
+import type { QuotasConfig } from "../../config-quotas.ts";
 import type { Database, Tx } from "../../database/pool.ts";
 import { checkTree, digestOfTree, findMissingFiles } from "../blobs/keep-tree.ts";
 import { readSizes } from "../blobs/store.ts";
@@ -18,6 +20,7 @@ import {
   type Stored,
   type Wanted,
 } from "./plan-database.ts";
+import { refuseSums, type SumInput } from "./resource-sums.ts";
 import { type DatabaseRow, type OrgOfDatabases, PROTECTED_DATABASE } from "./store.ts";
 
 export interface ReadPlan extends PlannedDatabase {
@@ -27,8 +30,11 @@ export interface ReadPlan extends PlannedDatabase {
 /** What this server lets a database be. */
 export interface PlanBounds {
   readonly bounds: ResourceBounds;
+  readonly quotas: QuotasConfig;
+  /** @throws disk_full when organizations may write nothing more */
+  demandDisk(): Promise<void>;
   /** @throws environment_refused, system_packages_refused, build_failed for what its images cannot be made of */
-  checkBuild(environment: EnvironmentDocument): Promise<void>;
+  checkBuild(environment: EnvironmentDocument, organization_id: string): Promise<void>;
 }
 
 /** The name of a database that is planned: one that a database can have. @throws invalid_name */
@@ -37,9 +43,35 @@ export function parseDatabaseName(text: string): string {
 }
 
 /**
- * Reads what there is and plans what a request would make of it. Nothing is changed.
- * @throws tree_invalid, resources_refused, invalid_request, database_exists, database_quota, database_not_available for a `main` that is
- *  yet to be made; environment_refused, system_packages_refused and build_failed for what is known of an environment before it is built
+ * Checks what an image would be built of, unless it is there. It may take long: no transaction is open meanwhile. What runs is not
+ * refused for what was not known when it was built.
+ * @throws environment_refused, system_packages_refused, build_failed, rate_limited for what is known before it is built
+ */
+export async function checkNewBuild(
+  db: Database,
+  org: OrgOfDatabases,
+  input: {
+    readonly row: DatabaseRow | undefined;
+    readonly environment: EnvironmentDocument;
+  } & Pick<PlanBounds, "checkBuild">,
+): Promise<void> {
+  const { checkBuild, environment, row } = input;
+  if (isBaseEnvironment(environment)) return;
+  const hash = hashEnvironment(environment, BUILDER_VERSION);
+  if (hash === row?.observed?.environment) return;
+  const image = await db
+    .selectFrom("control.images")
+    .select("state")
+    .where("org_id", "=", org.id)
+    .where("hash", "=", hash)
+    .executeTakeFirst();
+  if (image?.state !== "ready") await checkBuild(environment, org.id);
+}
+
+/**
+ * Reads what there is and plans what a request would make of it. Nothing is changed. `checkNewBuild` comes before.
+ * @throws tree_invalid, resources_refused, resources_quota, invalid_request, database_exists, database_quota, database_not_available for a `main` that is
+ *  yet to be made; environment_refused
  */
 export async function readPlan(
   db: Database | Tx,
@@ -48,25 +80,41 @@ export async function readPlan(
     readonly name: string;
     readonly row: DatabaseRow | undefined;
     readonly request: PlanRequest;
-  } & PlanBounds,
+  } & Pick<PlanBounds, "bounds" | "quotas">,
 ): Promise<ReadPlan> {
-  const { bounds, checkBuild, name, request, row } = input;
+  const { bounds, name, request, row } = input;
   const uri = databaseUriOf(org.name, name);
   if (row?.state === "DELETING") throw nameTaken(uri, row);
   if (row === undefined && name === PROTECTED_DATABASE) throw notAvailable(uri, "PROVISIONING", "updated");
   if (row === undefined) await refuseFull(db, org, uri);
   checkTree(request.files);
+  checkEnvironmentParts(request.environment, request.files);
   const wanted: Wanted = {
     tree: digestOfTree(request.files),
     environment: isBaseEnvironment(request.environment) ? null : hashEnvironment(request.environment, BUILDER_VERSION),
   };
   const stored = await readStored(db, org, row, request, wanted);
-  // what runs is not refused for what was not known when it was built
-  const is_new = wanted.environment !== null && wanted.environment !== row?.observed?.environment;
-  if (is_new && !stored.is_built) await checkBuild(request.environment);
   const operation = row === undefined ? null : await findOpenKind(db, row.id);
   const planned = row === undefined ? undefined : { ...row, operation };
-  return { ...planDatabase({ uri, row: planned, request, wanted, stored, bounds }), wanted };
+  const made = planDatabase({ uri, row: planned, request, wanted, stored, bounds });
+  await refuseSums(db, org, sumsOf(input, made));
+  return { ...made, wanted };
+}
+
+/** What a plan asks of its organization. */
+export function sumsOf(
+  {
+    bounds,
+    name,
+    quotas,
+    row,
+  }: Pick<PlanBounds, "bounds" | "quotas"> & { readonly name: string; readonly row: DatabaseRow | undefined },
+  { desired }: Pick<PlannedDatabase, "desired">,
+): SumInput {
+  return {
+    ...{ name, bounds, sums: quotas.sums, after: desired.resources },
+    before: row === undefined ? undefined : baseOf(row).resources,
+  };
 }
 
 async function readStored(

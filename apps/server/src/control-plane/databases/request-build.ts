@@ -37,7 +37,7 @@ export async function requestBuild(
   if (row.state === "AVAILABLE" && wanted.environment === null && plan.in_agreement) {
     return await nothingToDo(deps, caller, row.name);
   }
-  await keepWanted(tx, org.id, request, planned);
+  await keepWanted(deps, org.id, request, planned);
   const changes = plan.ops.filter(({ target }) => target === "image" || target === "files");
   const { desired } = row;
   return await writeChange(deps, caller, row, {

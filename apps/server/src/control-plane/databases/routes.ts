@@ -1,9 +1,11 @@
+import type { ServerConfig } from "../../config.ts";
 import type { Database } from "../../database/pool.ts";
 import type { ControlRoutes } from "../../http/checked-route.ts";
+import { demandRecentProof } from "../../identity/recent-proof.ts";
 import type { RecordEvent } from "../events/event.ts";
 import { deleteDatabase } from "./delete-database.ts";
 import { type PlanBoundsDeps, planBounds } from "./plan-bounds.ts";
-import { parseDatabaseName, readPlan } from "./read-plan.ts";
+import { checkNewBuild, parseDatabaseName, readPlan } from "./read-plan.ts";
 import { requestBuild } from "./request-build.ts";
 import { type DatabaseVerb, requestChange } from "./request-change.ts";
 import { findDatabase, findRow, listDatabases } from "./store.ts";
@@ -12,6 +14,7 @@ import { writeMetrics } from "./write-metrics.ts";
 
 export interface DatabaseRouteDeps extends PlanBoundsDeps {
   readonly db: Database;
+  readonly config: Pick<ServerConfig, "home" | "identity" | "pods" | "quotas">;
   readonly recordEvent: RecordEvent;
 }
 
@@ -36,18 +39,32 @@ export function addDatabaseRoutes(routes: ControlRoutes, deps: DatabaseRouteDeps
   routes.add("databasePlan", async ({ org, params, body }) => {
     const name = parseDatabaseName(params.db);
     const row = await findRow(db, org.id, name);
+    await checkNewBuild(db, org, { ...plans, row, environment: body.environment });
     return (await readPlan(db, org, { ...plans, name, row, request: body })).plan;
   });
-  routes.change("databaseUpdate", async (call, tx) =>
-    updateDatabase({ ...plans, tx, recordEvent }, call, call.params.db, call.body),
+  routes.changePrepared(
+    "databaseUpdate",
+    async ({ org, params, body }) => {
+      const row = await findRow(db, org.id, parseDatabaseName(params.db));
+      await checkNewBuild(db, org, { ...plans, row, environment: body.environment });
+    },
+    async (call, tx) => updateDatabase({ ...plans, tx, recordEvent }, call, call.params.db, call.body),
   );
-  routes.change("databaseBuildImage", async (call, tx) =>
-    requestBuild({ ...plans, tx, recordEvent }, call, call.params.db, call.body),
+  routes.changePrepared(
+    "databaseBuildImage",
+    async ({ org, params, body }) => {
+      if (body == null) return;
+      const row = await findRow(db, org.id, params.db);
+      await checkNewBuild(db, org, { ...plans, row, environment: body.environment });
+    },
+    async (call, tx) => requestBuild({ ...plans, tx, recordEvent }, call, call.params.db, call.body),
   );
   for (const [name, verb] of Object.entries(VERBS) as [keyof typeof VERBS, DatabaseVerb][]) {
     routes.change(name, async (call, tx) => requestChange({ tx, recordEvent }, call, call.params.db, verb));
   }
-  routes.change("databaseDelete", async (call, tx) =>
-    deleteDatabase({ tx, recordEvent, undelete_days }, call, { name: call.params.db, is_now: call.query.now === "1" }),
-  );
+  routes.change("databaseDelete", async (call, tx) => {
+    await demandRecentProof(tx, call.principal, deps.config.identity.confirm_s);
+    const asked = { name: call.params.db, is_now: call.query.now === "1" };
+    return await deleteDatabase({ tx, recordEvent, undelete_days }, call, asked);
+  });
 }

@@ -12,7 +12,8 @@ import { keepTree } from "../blobs/keep-tree.ts";
 import type { Caller } from "../keys/create-key.ts";
 import type { DesiredDatabase } from "./desired.ts";
 import { isCarriedOut } from "./plan-database.ts";
-import { type PlanBounds, parseDatabaseName, type ReadPlan, readPlan } from "./read-plan.ts";
+import { type PlanBounds, parseDatabaseName, type ReadPlan, readPlan, sumsOf } from "./read-plan.ts";
+import { demandSums } from "./resource-sums.ts";
 import { generationMoved } from "./say-moves.ts";
 import { requestState } from "./state.ts";
 import { type DatabaseRow, lockDatabase } from "./store.ts";
@@ -27,7 +28,7 @@ type UpdateRequest = z.output<typeof databaseUpdateRequestSchema>;
  * Has a database updated as it was planned, or created when there is none: writes down what it shall be, with the operation that
  * carries it out. What is as it shall be is left alone.
  * @throws generation_moved, database_not_available, database_exists, database_quota, destructive_refused, blobs_missing, tree_invalid,
- *  resources_refused, invalid_name, invalid_request
+ *  resources_refused, resources_quota, storage_quota, disk_full, invalid_name, invalid_request
  */
 export async function updateDatabase(
   deps: UpdateDeps,
@@ -45,7 +46,8 @@ export async function updateDatabase(
   if (request.expected_generation !== plan.generation)
     throw await generationMoved(tx, uri, row, request.expected_generation);
   if (row === undefined) {
-    await keepWanted(tx, org.id, request, planned);
+    await demandSums(tx, org, sumsOf({ ...deps, name, row }, planned));
+    await keepWanted(deps, org.id, request, planned);
     return await createChange(deps, caller, { name, desired, detail: describeOps(plan) });
   }
   const state = requestState(uri, row.state, "update");
@@ -54,7 +56,8 @@ export async function updateDatabase(
     return await nothingToDo(deps, caller, name);
   }
   refuseDestructive(uri, plan, request.allow_destructive);
-  await keepWanted(tx, org.id, request, planned);
+  await demandSums(tx, org, sumsOf({ ...deps, name, row }, planned));
+  await keepWanted(deps, org.id, request, planned);
   return await writeChange(deps, caller, row, {
     kind: "database.update",
     state,
@@ -69,18 +72,20 @@ async function lockName(tx: Tx, org_id: string, name: string): Promise<DatabaseR
   return await lockDatabase(tx, org_id, name);
 }
 
-/** What the reconciler will ask for: the files, and the document of the environment. @throws blobs_missing, tree_invalid */
+/** What the reconciler will ask for: the document of the environment, and the files. @throws blobs_missing, tree_invalid, storage_quota, disk_full */
 export async function keepWanted(
-  tx: Tx,
+  { demandDisk, quotas, tx }: Pick<UpdateDeps, "demandDisk" | "quotas" | "tx">,
   org_id: string,
   request: Pick<UpdateRequest, "environment" | "files">,
   { wanted }: Pick<ReadPlan, "wanted">,
 ): Promise<void> {
-  await keepTree(tx, org_id, request.files);
-  if (wanted.environment === null) return;
-  await sql`insert into control.images (org_id, hash, state, environment)
-    values (${org_id}, ${wanted.environment}, 'building', ${JSON.stringify(request.environment)}::jsonb)
-    on conflict (org_id, hash) do update set used_at = now()`.execute(tx);
+  await demandDisk();
+  if (wanted.environment !== null) {
+    await sql`insert into control.images (org_id, hash, state, environment)
+      values (${org_id}, ${wanted.environment}, 'building', ${JSON.stringify(request.environment)}::jsonb)
+      on conflict (org_id, hash) do update set used_at = now()`.execute(tx);
+  }
+  await keepTree(tx, org_id, request.files, quotas.storage);
 }
 
 /** An update that failed before is not wanted any more: nothing is to be carried out later that nobody asks for now. */

@@ -44,7 +44,7 @@ export async function beginPreparation(
   if (row.state !== "AVAILABLE") throw notAvailable(uri, row.state, "deployed to");
   await refuseMany(tx, row.id, uri);
   const planned = await readPlan(tx, org, { ...deps, name, row, request });
-  await keepWanted(tx, org.id, request, planned);
+  await keepWanted(deps, org.id, request, planned);
   const operation_id = await startOperation(deps, {
     ...{ org_id: org.id, actor: actorOf(principal), principal, ...client },
     // of no database: what a database is worked at by is not this

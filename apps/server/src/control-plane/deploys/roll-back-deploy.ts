@@ -7,6 +7,8 @@ import { op } from "@appdb/engine/services/compare-routes";
 import type { DeployContent } from "../../database/service-tables.ts";
 import { planResources } from "../databases/plan-resources.ts";
 import { planSettings } from "../databases/plan-settings.ts";
+import type { PlanBounds } from "../databases/read-plan.ts";
+import { demandSums } from "../databases/resource-sums.ts";
 import { requestState } from "../databases/state.ts";
 import { writeChange } from "../databases/write-change.ts";
 import { doneBy } from "../events/event.ts";
@@ -28,6 +30,8 @@ import {
   refuseUnderWay,
   toDeploy,
 } from "./store.ts";
+
+export type RollBackDeps = DeployDeps & Pick<PlanBounds, "bounds" | "quotas">;
 
 export interface BegunWork {
   readonly id: string;
@@ -59,10 +63,10 @@ export async function planRollback(
  * to its former files, image and size. Whoever asks again when the operations have ended goes on; without an operation all is undone.
  * What was cut in between is gone on with by the next who asks.
  * @throws database_not_found, database_not_available, deploy_not_found, deploy_under_way, deploy_moved, release_not_found, schema_mismatch,
- *  service_state
+ *  service_state, resources_quota
  */
 export async function rollBackDeploy(
-  deps: DeployDeps,
+  deps: RollBackDeps,
   caller: Caller,
   asked: { readonly database: string; readonly deploy: string },
   former: FormerReleases,
@@ -203,7 +207,7 @@ async function undoServices(
 }
 
 async function undoDatabase(
-  deps: DeployDeps,
+  deps: RollBackDeps,
   caller: Caller,
   { content, database }: LockedContent,
   { app_file, before }: DeployRow,
@@ -212,6 +216,9 @@ async function undoDatabase(
   const { environment, resources, settings, tree } = before;
   const former: Pick<DeployContent, DatabasePart> = { environment, resources, settings, tree };
   const target = databaseUriOf(caller.org.name, database.name);
+  const { bounds, quotas, tx } = deps;
+  const sums = { name: database.name, before: content.resources, after: resources, bounds, sums: quotas.sums };
+  await demandSums(tx, caller.org, sums);
   const { operation } = await writeChange(deps, caller, database, {
     ...{ kind: "database.update", state: requestState(target, database.state, "update") },
     desired: { ...database.desired, ...former },

@@ -2,6 +2,8 @@ import type { ControlRoutes } from "../../http/checked-route.ts";
 import { endOf } from "../../http/end-of.ts";
 import type { FindPodDeps } from "../../pods/find-pod.ts";
 import { type PlanBoundsDeps, planBounds } from "../databases/plan-bounds.ts";
+import { checkNewBuild } from "../databases/read-plan.ts";
+import { findRow } from "../databases/store.ts";
 import type { RecordEvent } from "../events/event.ts";
 import { checkFormerReleases } from "./check-former-releases.ts";
 import { beginPreparation } from "./preparations.ts";
@@ -13,8 +15,13 @@ export type DeployRouteDeps = PlanBoundsDeps & FindPodDeps & { readonly recordEv
 export function addDeployRoutes(routes: ControlRoutes, deps: DeployRouteDeps): void {
   const { recordEvent } = deps;
   const plans = planBounds(deps);
-  routes.change("preparationBegin", async (call, tx) =>
-    beginPreparation({ ...plans, tx, recordEvent }, call, call.params.db, call.body),
+  routes.changePrepared(
+    "preparationBegin",
+    async ({ org, params, body }) => {
+      const row = await findRow(deps.db, org.id, params.db);
+      await checkNewBuild(deps.db, org, { ...plans, row, environment: body.environment });
+    },
+    async (call, tx) => beginPreparation({ ...plans, tx, recordEvent }, call, call.params.db, call.body),
   );
   routes.change("deployBegin", async (call, tx) =>
     beginDeploy({ tx, recordEvent }, call, { database: call.params.db, app_file: call.body.app_file }),
@@ -35,7 +42,7 @@ export function addDeployRoutes(routes: ControlRoutes, deps: DeployRouteDeps): v
     async ({ org, params, reply }) => checkFormerReleases(deps, org, params.db, endOf(reply)),
     async (call, tx, former) => {
       const asked = { database: call.params.db, deploy: call.body.deploy };
-      return await rollBackDeploy({ tx, recordEvent }, call, asked, former);
+      return await rollBackDeploy({ ...plans, tx, recordEvent }, call, asked, former);
     },
   );
 }

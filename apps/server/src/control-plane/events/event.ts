@@ -39,3 +39,13 @@ export function doneBy(by: {
   const { org, principal, client } = by;
   return { org_id: org.id, actor: actorOf(principal), principal, ...client, outcome: "succeeded" };
 }
+
+/** How the audit log names who acts on the server's machine, and the program. */
+export const OPERATOR = "operator";
+export const OPERATOR_CLIENT = "cli server";
+
+/** What the audit log says of an act that concerns no organization. */
+export const BY_OPERATOR = {
+  ...{ org_id: null, actor: OPERATOR, principal: undefined, ip_address: null, client: OPERATOR_CLIENT },
+  outcome: "succeeded",
+} as const satisfies Partial<EventInput>;

@@ -2,15 +2,18 @@ import type { ServerDeps } from "../../compose.ts";
 import { isUuid } from "../../database/uuid.ts";
 import type { ControlRoutes } from "../../http/checked-route.ts";
 import { person } from "../../identity/person.ts";
+import { demandRecentProof } from "../../identity/recent-proof.ts";
 import { doneBy } from "../events/event.ts";
 import { acceptInvitation } from "./accept-invitation.ts";
 import { createInvitation } from "./create-invitation.ts";
 import { findByToken, listInvitations, notOpen } from "./store.ts";
 
 export function addInvitationRoutes(routes: ControlRoutes, deps: ServerDeps): void {
-  const { db, recordEvent, site, mail, log, attempts } = deps;
+  const { db, recordEvent, site, mail, log, attempts, config } = deps;
   routes.add("invitationList", async ({ org, query }) => listInvitations(db, org.id, query));
   routes.change("invitationCreate", async ({ principal, org, client, body, afterCommit }, tx) => {
+    // the answer has the link: whoever holds a stolen session could invite an account with a fresh one
+    await demandRecentProof(tx, principal, config.identity.confirm_s);
     const mailLater =
       mail === undefined
         ? undefined

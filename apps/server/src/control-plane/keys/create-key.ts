@@ -5,9 +5,9 @@ import type { CreatedKey, keyCreateSchema } from "@appdb/contract/routes/control
 import { sql } from "kysely";
 import type * as z from "zod";
 import type { Tx } from "../../database/pool.ts";
-import type { CallClient, CallOrg } from "../../http/checked-route.ts";
+import type { CallOrg } from "../../http/checked-route.ts";
 import type { Principal } from "../../identity/principal.ts";
-import { doneBy, type RecordEvent } from "../events/event.ts";
+import { doneBy, type EventInput, type RecordEvent } from "../events/event.ts";
 import { makeKeyId, makeKeyText } from "./make-key.ts";
 import { readKey, toKey } from "./store.ts";
 
@@ -20,7 +20,8 @@ export interface KeyChangeDeps {
 export interface Caller {
   readonly principal: Principal;
   readonly org: CallOrg;
-  readonly client: CallClient;
+  /** Without an address: on the server's machine. */
+  readonly client: Pick<EventInput, "ip_address" | "client">;
 }
 
 /**

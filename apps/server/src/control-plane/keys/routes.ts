@@ -1,16 +1,25 @@
 import type { ServerDeps } from "../../compose.ts";
 import type { ControlRoutes } from "../../http/checked-route.ts";
+import { demandRecentProof } from "../../identity/recent-proof.ts";
 import { createKey } from "./create-key.ts";
 import { deleteKey } from "./delete-key.ts";
 import { rotateKey } from "./rotate-key.ts";
 import { listKeys } from "./store.ts";
 
-export function addKeyRoutes(routes: ControlRoutes, deps: Pick<ServerDeps, "db" | "recordEvent">): void {
-  const { db, recordEvent } = deps;
+export function addKeyRoutes(routes: ControlRoutes, deps: Pick<ServerDeps, "db" | "recordEvent" | "config">): void {
+  const { db, recordEvent, config } = deps;
+  const { confirm_s } = config.identity;
   routes.add("keyList", async ({ org, query }) => listKeys(db, org.id, query));
-  routes.change("keyCreate", async (call, tx) => createKey({ tx, recordEvent }, call, call.body));
+  routes.change("keyCreate", async (call, tx) => {
+    const { grants } = call.body;
+    // what it may outlasts the session
+    const is_strong = grants.length === 0 || grants.some((grant) => !grant.startsWith("access:"));
+    if (is_strong) await demandRecentProof(tx, call.principal, confirm_s);
+    return await createKey({ tx, recordEvent }, call, call.body);
+  });
   routes.change("keyDelete", async (call, tx) => deleteKey({ tx, recordEvent }, call, call.params.name));
-  routes.change("keyRotate", async (call, tx) =>
-    rotateKey({ tx, recordEvent }, call, { name: call.params.name, overlap_s: call.body.overlap_s }),
-  );
+  routes.change("keyRotate", async (call, tx) => {
+    await demandRecentProof(tx, call.principal, confirm_s);
+    return await rotateKey({ tx, recordEvent }, call, { name: call.params.name, overlap_s: call.body.overlap_s });
+  });
 }

@@ -49,7 +49,7 @@ export async function lockKey(tx: Tx, org: { readonly id: string; readonly name:
   if (found !== undefined) return found;
   throw appError("key_not_found", {
     detail: `${org.name} has no API key ${JSON.stringify(name.slice(0, 63))}.`,
-    hint: "See the keys that it has: cli key list",
+    hint: `See the keys that it has: cli key list --org ${org.name}   or name another organization: --org NAME`,
     meta: { name: name.slice(0, 63) },
   });
 }

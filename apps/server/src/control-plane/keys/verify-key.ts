@@ -3,7 +3,7 @@ import { hashKey } from "@appdb/adapters/keys/key-hash";
 import { readKeyText } from "@appdb/contract/control/key-text";
 import { sql } from "kysely";
 import { type Database, writtenOnce } from "../../database/pool.ts";
-import type { KeyPrincipal, VerifyKey } from "../../identity/principal.ts";
+import { type KeyPrincipal, suspensionOf, type VerifyKey } from "../../identity/principal.ts";
 import type { KeyUses } from "./key-uses.ts";
 
 export interface VerifyKeyDeps {
@@ -40,7 +40,7 @@ function toPrincipal(row: FoundKey): KeyPrincipal {
     email: acts ? row.email : null,
     name: acts ? row.user_name : null,
     key: { id: row.id, name: row.name, grants: row.grants },
-    organization: { id: row.org_id, name: row.org_name, role: row.role },
+    organization: { id: row.org_id, name: row.org_name, role: row.role, suspension: row.suspension },
     expires_at: row.expires_at,
   };
 }
@@ -65,6 +65,7 @@ function findKeyIn(db: Database) {
         "k.expires_at",
         "o.id as org_id",
         "o.name as org_name",
+        suspensionOf("o").as("suspension"),
         "m.role",
         "u.email",
         "u.name as user_name",

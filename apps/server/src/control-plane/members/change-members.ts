@@ -44,9 +44,23 @@ export async function removeMember(deps: MembersDeps, change: MemberChange): Pro
     if (member.role === "owner") demandOwner(org);
   }
   await keepAnOwner(deps.tx, org, member);
+  // keys that act as the person go with the membership
+  const keys = await deps.tx
+    .selectFrom("control.api_keys")
+    .select(["id", "name"])
+    .where("org_id", "=", org.id)
+    .where("acts_as", "=", member.user_id)
+    .orderBy("name")
+    .execute();
   await deps.tx.deleteFrom("control.members").where("id", "=", id).execute();
   const invitations_withdrawn = await withdrawInvitations(deps.tx, org.id, member.user_id, undefined);
   await record(deps, change, "member.remove", member, { role: member.role, left: is_self, invitations_withdrawn });
+  for (const { id: key_id, name } of keys) {
+    await deps.recordEvent(deps.tx, {
+      ...{ action: "key.delete", target: name, ...doneBy({ ...change, org }) },
+      detail: { key_id, member: member.email },
+    });
+  }
 }
 
 /**

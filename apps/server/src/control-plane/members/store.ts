@@ -2,27 +2,33 @@ import { appError } from "@appdb/contract/errors";
 import type { Member } from "@appdb/contract/routes/control";
 import type { Database, Tx } from "../../database/pool.ts";
 import { isUuid } from "../../database/uuid.ts";
+import type { CallOrg } from "../../http/checked-route.ts";
 import { type PageQuery, readCursor, toPage } from "../../http/pages.ts";
 
 /** The members of an organization, by address. */
 export async function listMembers(
   db: Database,
-  org_id: string,
+  org: CallOrg,
   page: PageQuery,
 ): Promise<{ items: Member[]; next: string | null }> {
   const from = readCursor(page.cursor);
-  let query = selectMembers(db, org_id)
+  let query = selectMembers(db, org.id)
     .orderBy("u.email")
     .limit(page.limit + 1);
   if (from !== undefined) query = query.where("u.email", ">", from.after);
   const rows = await query.execute();
-  return toPage(rows, page.limit, toMember, (row) => ({ after: row.email, id: row.id }));
+  return toPage(
+    rows,
+    page.limit,
+    (row) => toMember(row, org.role === "owner"),
+    (row) => ({ after: row.email, id: row.id }),
+  );
 }
 
 /** A member of the organization; of another one there is none. @throws member_not_found */
 export async function findMember(db: Database | Tx, org_id: string, id: string): Promise<Member> {
   const row = isUuid(id) ? await selectMembers(db, org_id).where("m.id", "=", id).executeTakeFirst() : undefined;
-  if (row !== undefined) return toMember(row);
+  if (row !== undefined) return toMember(row, false);
   throw appError("member_not_found", {
     detail: `The organization has no member ${JSON.stringify(id.slice(0, 60))}.`,
     hint: "List its members to see their ids.",
@@ -60,10 +66,16 @@ function selectMembers(db: Database | Tx, org_id: string) {
   return db
     .selectFrom("control.members as m")
     .innerJoin("identity.users as u", "u.id", "m.user_id")
-    .select(["m.id", "m.user_id", "u.email", "u.name", "m.role", "m.created_at"])
+    .leftJoin("identity.second_factors as f", "f.user_id", "m.user_id")
+    .select(["m.id", "m.user_id", "u.email", "u.name", "m.role", "m.created_at", "f.enabled_at"])
     .where("m.org_id", "=", org_id);
 }
 
-function toMember(row: Omit<Member, "created_at"> & { readonly created_at: Date }): Member {
-  return { ...row, created_at: row.created_at.toISOString() };
+interface MemberRow extends Omit<Member, "created_at" | "second_factor"> {
+  readonly created_at: Date;
+  readonly enabled_at: Date | null;
+}
+
+function toMember({ enabled_at, created_at, ...row }: MemberRow, shows_factor: boolean): Member {
+  return { ...row, second_factor: shows_factor ? enabled_at !== null : null, created_at: created_at.toISOString() };
 }

@@ -9,12 +9,16 @@ import type { Person } from "../../identity/person.ts";
 import { switchOrg } from "../../identity/session-orgs.ts";
 import { enqueueProvisionMain } from "../../reconciler/provision-main.ts";
 import type { RecordEvent } from "../events/event.ts";
+import { refuseManyOrganizations } from "./organization-quota.ts";
 import { readOrganization } from "./store.ts";
 
 export interface CreateOrganizationDeps {
   readonly tx: Tx;
   readonly recordEvent: RecordEvent;
   readonly database_quota: number;
+  readonly orgs_per_person: number;
+  /** @throws disk_full: the organization gets a database */
+  demandDisk(): Promise<void>;
   /** Whether pods keep organizations apart; undefined where this server does not know. */
   readonly isolates: boolean | undefined;
 }
@@ -22,7 +26,7 @@ export interface CreateOrganizationDeps {
 /**
  * Makes an organization, of which the person is the owner, and switches the session to it. Its database `main` is made by
  * the reconciler, for any organization that lacks one.
- * @throws invalid_name, organization_taken, pods_one_organization
+ * @throws invalid_name, organization_taken, organization_quota, disk_full, pods_one_organization
  */
 export async function createOrganization(
   deps: CreateOrganizationDeps,
@@ -33,9 +37,11 @@ export async function createOrganization(
   const { tx } = deps;
   const name = parseName("organization", input.name);
   const display_name = input.display_name ?? name;
+  await refuseManyOrganizations(tx, owner.user_id, deps.orgs_per_person);
+  await deps.demandDisk();
   const made = await tx
     .insertInto("control.organizations")
-    .values({ name, display_name, database_quota: deps.database_quota })
+    .values({ name, display_name, database_quota: deps.database_quota, created_by: owner.user_id })
     .onConflict((conflict) => conflict.column("name").doNothing())
     .returning("id")
     .executeTakeFirst();

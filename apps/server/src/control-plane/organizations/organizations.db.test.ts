@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openServer, type TestServer } from "../../testing/open-server.ts";
-import { makeOrg, makePerson, openOrgStage } from "../../testing/people.ts";
+import { join, makeOrg, makePerson, openOrgStage } from "../../testing/people.ts";
 import { testScenarios } from "../../testing/scenarios.ts";
 
 let server: TestServer;
@@ -169,6 +169,44 @@ describe("creating one", () => {
     expect((await server.ask("orgCreate", input)).status).toBe(409);
     await server.deps.db.deleteFrom("control.organizations").where("id", "=", org.id).execute();
     expect((await server.ask("orgCreate", input)).status).toBe(201);
+  });
+});
+
+describe("organizations of a person", () => {
+  const create = (as: object, name: string) => small.ask("orgCreate", { as, body: { name } } as never);
+  let small: TestServer;
+  let first: object;
+  beforeAll(async () => {
+    small = await openServer({ env: { SERVICE_ORGS_PER_PERSON: "2" } });
+    first = await makePerson(small, "first");
+  });
+  afterAll(() => small[Symbol.asyncDispose]());
+
+  test("are as many as the server lets a person make, by however many requests at once", async () => {
+    const ann = await makePerson(small);
+    const answers = await Promise.all(["a", "b", "c", "d", "e"].map((name) => create(ann, `ann-${name}`)));
+    expect(answers.map(({ status }) => status).sort()).toEqual([201, 201, 409, 409, 409]);
+    const refused = answers.find(({ status }) => status === 409);
+    expect(refused?.json).toMatchObject({
+      ...{ code: "organization_quota", meta: { made: 2, most: 2 } },
+      detail: expect.stringContaining("SERVICE_ORGS_PER_PERSON"),
+    });
+    expect((await create(await makePerson(small), "somebody-else")).status).toBe(201);
+  });
+
+  test("count when their maker has left them, and when an older version made them", async () => {
+    const ann = await makePerson(small);
+    await create(ann, "left");
+    await small.deps.db.deleteFrom("control.members").where("user_id", "=", ann.id).execute();
+    await makeOrg(small, ann, "older");
+    expect((await create(ann, "third")).json.code).toBe("organization_quota");
+    const ben = await makePerson(small);
+    await join(small, await makeOrg(small, ann, "guested"), ben, "member");
+    expect((await create(ben, "bens-own")).status).toBe(201);
+  });
+
+  test("of the first account are any number", async () => {
+    for (const name of ["x", "y", "z"]) expect((await create(first, `first-${name}`)).status).toBe(201);
   });
 });
 

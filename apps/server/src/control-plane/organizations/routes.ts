@@ -1,6 +1,7 @@
 import type { ServerDeps } from "../../compose.ts";
 import type { ControlRoutes } from "../../http/checked-route.ts";
 import { person } from "../../identity/person.ts";
+import { demandDisk } from "../storage/disk-floor.ts";
 import { createOrganization } from "./create-organization.ts";
 import { listOrganizations, readOrganization } from "./store.ts";
 import { updateOrganization } from "./update-organization.ts";
@@ -11,6 +12,8 @@ export function addOrganizationRoutes(routes: ControlRoutes, deps: ServerDeps): 
     createOrganization(
       {
         ...{ tx, recordEvent: deps.recordEvent, database_quota: deps.config.database_quota },
+        orgs_per_person: deps.config.quotas.orgs_per_person,
+        demandDisk: () => demandDisk(deps),
         isolates: deps.pods.isolates,
       },
       person(principal),

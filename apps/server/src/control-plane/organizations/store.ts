@@ -4,7 +4,7 @@ import type { Database, Tx } from "../../database/pool.ts";
 import type { CallOrg, FindOrg } from "../../http/checked-route.ts";
 import { etagOf } from "../../http/etag.ts";
 import { type PageQuery, readCursor, toPage } from "../../http/pages.ts";
-import type { Principal } from "../../identity/principal.ts";
+import { type Principal, suspensionOf } from "../../identity/principal.ts";
 
 /**
  * Finds the organization of a name as its caller stands in it. A key reaches its own organization alone, in the role of
@@ -18,7 +18,7 @@ export function createFindOrg(db: Database): FindOrg {
     return await db
       .selectFrom("control.organizations as o")
       .innerJoin("control.members as m", "m.org_id", "o.id")
-      .select(["o.id", "o.name", "m.role"])
+      .select(["o.id", "o.name", "m.role", suspensionOf("o").as("suspension")])
       .where("o.name", "=", name)
       .where("m.user_id", "=", user_id)
       .executeTakeFirst();

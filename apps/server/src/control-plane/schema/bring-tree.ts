@@ -1,5 +1,6 @@
 import type { BlobStore } from "@appdb/adapters/blobs/blob-store";
 import type { TreeEntry } from "@appdb/contract/control/project-tree";
+import type { ServerConfig } from "../../config.ts";
 import { databasePlaces } from "../../pods/database-places.ts";
 import type { FindPodDeps, FoundPod } from "../../pods/find-pod.ts";
 import { keepTree } from "../blobs/keep-tree.ts";
@@ -8,10 +9,11 @@ import type { OrgOfDatabases } from "../databases/store.ts";
 
 export interface BringTreeDeps extends FindPodDeps {
   readonly blobs: BlobStore;
+  readonly config: Pick<ServerConfig, "home" | "quotas" | "runtime_base">;
 }
 
 /** Puts files that were uploaded beside the database's own, where its pod reads them; nothing of the database changes. Answers the
- *  tree's digest. @throws tree_invalid, blobs_missing */
+ *  tree's digest. @throws tree_invalid, blobs_missing, storage_quota, disk_full */
 export async function bringTree(
   deps: BringTreeDeps,
   org: OrgOfDatabases,
@@ -19,7 +21,9 @@ export async function bringTree(
   entries: readonly TreeEntry[],
   signal: AbortSignal,
 ): Promise<string> {
-  const { digest } = await deps.db.transaction().execute((tx) => keepTree(tx, org.id, entries));
+  const { digest } = await deps.db
+    .transaction()
+    .execute((tx) => keepTree(tx, org.id, entries, deps.config.quotas.storage));
   const { files_folder } = databasePlaces(deps.config, row.id);
   await materializeTree(deps, { org_id: org.id, digest, files_folder }, signal);
   return digest;

@@ -32,7 +32,9 @@ interface Stage extends OrgStage, AsyncDisposable {
 async function openStage(): Promise<Stage> {
   const stage = await openOrgStage(server);
   const files = await makeFiles(server, stage.org, TEXTS);
-  const { digest } = await server.deps.db.transaction().execute((tx) => keepTree(tx, stage.org.id, files));
+  const { digest } = await server.deps.db
+    .transaction()
+    .execute((tx) => keepTree(tx, stage.org.id, files, server.deps.config.quotas.storage));
   const database_id = await makeDatabase(server, stage.org, { desired: { tree: digest } });
   const pod = await openFakePod(server, { id: database_id, org_id: stage.org.id });
   pod.answer = (asked, response) => {

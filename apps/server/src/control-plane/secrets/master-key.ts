@@ -5,6 +5,7 @@ import type { Logger } from "@appdb/engine/ports";
 import { sql } from "kysely";
 import type { Database, Tx } from "../../database/pool.ts";
 import { KEY_BYTES, openBytes, sealBytes } from "../../sealed-bytes.ts";
+import { BY_OPERATOR, type RecordEvent } from "../events/event.ts";
 
 /** Any number: who holds it makes the first keys, or wraps them anew. */
 const LOCK = 7_341_905_623;
@@ -24,6 +25,7 @@ export interface MasterKey {
 export interface OpenMasterKeyDeps {
   readonly db: Database;
   readonly log: Logger;
+  readonly recordEvent: RecordEvent;
 }
 
 export interface MasterKeySettings {
@@ -62,10 +64,15 @@ export async function openMasterKey(deps: OpenMasterKeyDeps, settings: MasterKey
     for (const row of old) {
       if (previous === undefined) throw wrong(row.master_key_id, master, settings.place);
       const wrapped = master.wrap(previous.unwrap(row, row.bound_to), row.bound_to);
-      await store(tx, row.id, { wrapped, master_key_id: master.id });
+      await store(tx, row, { wrapped, master_key_id: master.id });
     }
-    if (old.length > 0)
+    if (previous !== undefined && old.length > 0) {
       deps.log.info({ keys: old.length, master_key: master.id }, "keys were wrapped under a new master key");
+      await deps.recordEvent(tx, {
+        ...{ action: "master_key.rotate", target: "server", ...BY_OPERATOR },
+        detail: { master_key: master.id, before: previous.id, keys: old.length },
+      });
+    }
     return master;
   });
 }
@@ -101,11 +108,16 @@ export function toMasterKey(secret: Secret): MasterKey {
 export function dataKeyBound(org_id: string, database_id: string | null): string {
   return `data key ${org_id} ${database_id ?? ""}`;
 }
+/** What the sealed secret of a person's second factor is bound to. */
+export function secondFactorBound(user_id: string): string {
+  return `second factor ${user_id}`;
+}
 export const SIGNING_KEY_BOUND = "signing key of snapshots";
 
 interface StoredKey {
-  /** Null for the signing key. */
-  readonly id: string | null;
+  readonly kind: "data" | "signing" | "second factor";
+  /** Of a data key, or the person of a second factor; empty for the signing key. */
+  readonly id: string;
   readonly master_key_id: string;
   readonly wrapped: Buffer;
   readonly bound_to: string;
@@ -118,15 +130,26 @@ async function readStored(tx: Tx): Promise<StoredKey[]> {
     .forUpdate()
     .execute();
   const signing = await tx.selectFrom("control.signing_key").select(["master_key_id", "wrapped"]).forUpdate().execute();
+  const factors = await tx
+    .selectFrom("identity.second_factors")
+    .select(["user_id as id", "master_key_id", "wrapped"])
+    .forUpdate()
+    .execute();
   return [
-    ...data.map((row) => ({ ...row, bound_to: dataKeyBound(row.org_id, row.database_id) })),
-    ...signing.map((row) => ({ ...row, id: null, bound_to: SIGNING_KEY_BOUND })),
+    ...data.map((row) => ({ ...row, kind: "data" as const, bound_to: dataKeyBound(row.org_id, row.database_id) })),
+    ...signing.map((row) => ({ ...row, kind: "signing" as const, id: "", bound_to: SIGNING_KEY_BOUND })),
+    ...factors.map((row) => ({ ...row, kind: "second factor" as const, bound_to: secondFactorBound(row.id) })),
   ];
 }
 
-async function store(tx: Tx, id: string | null, values: { wrapped: Buffer; master_key_id: string }): Promise<void> {
-  if (id === null) await tx.updateTable("control.signing_key").set(values).execute();
-  else await tx.updateTable("control.data_keys").set(values).where("id", "=", id).execute();
+async function store(
+  tx: Tx,
+  { kind, id }: StoredKey,
+  values: { wrapped: Buffer; master_key_id: string },
+): Promise<void> {
+  if (kind === "signing") await tx.updateTable("control.signing_key").set(values).execute();
+  else if (kind === "data") await tx.updateTable("control.data_keys").set(values).where("id", "=", id).execute();
+  else await tx.updateTable("identity.second_factors").set(values).where("user_id", "=", id).execute();
 }
 
 async function makeSigningKey(tx: Tx, master: MasterKey): Promise<void> {

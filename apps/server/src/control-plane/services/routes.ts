@@ -1,10 +1,14 @@
+import { appError } from "@appdb/contract/errors";
+import type { hostedServicePlanRequestSchema } from "@appdb/contract/routes/control-services";
 import { VERSION } from "@appdb/contract/version";
 import { describeService } from "@appdb/engine/endpoints/openapi";
+import type * as z from "zod";
 import type { ServerConfig } from "../../config.ts";
 import type { Call, ControlRoutes } from "../../http/checked-route.ts";
 import { endOf } from "../../http/end-of.ts";
 import type { LineStreams } from "../../http/line-streams.ts";
 import { manageGrants, mayManageSome, notGranted } from "../../http/manage-grants.ts";
+import type { Principal } from "../../identity/principal.ts";
 import { servicePlaces } from "../../pods/service-places.ts";
 import type { RecordEvent } from "../events/event.ts";
 import type { BringTreeDeps } from "../schema/bring-tree.ts";
@@ -20,7 +24,7 @@ import { findDeclared, findService, findServiceIds, listServices } from "./store
 import { planOfServices, refuseLongNames, updateServices } from "./update-services.ts";
 
 export interface ServiceRouteDeps extends BringTreeDeps {
-  readonly config: Pick<ServerConfig, "home" | "runtime_base" | "gateway">;
+  readonly config: Pick<ServerConfig, "gateway" | "home" | "quotas" | "runtime_base">;
   readonly recordEvent: RecordEvent;
   readonly line_streams: LineStreams;
 }
@@ -39,6 +43,7 @@ export function addServiceRoutes(routes: ControlRoutes, deps: ServiceRouteDeps):
   });
   routes.add("serviceShow", async ({ org, params }) => findService(deps, org, params.db, params.service));
   routes.add("servicePlan", async ({ org, params, body, principal, reply }) => {
+    refuseOtherFiles(principal, body);
     const application = await readApplication(deps, org, params.db, body, endOf(reply));
     refuseLongNames(application);
     return await planOfServices(deps, principal, application, body.service);
@@ -93,5 +98,17 @@ export function addServiceRoutes(routes: ControlRoutes, deps: ServiceRouteDeps):
   routes.add("serviceLogs", async ({ org, params, query, reply, request }) => {
     const { log_folder } = servicePlaces(config, await findServiceIds(db, org, params.db, params.service), 0);
     await line_streams.serve(request, reply, (signal) => readServiceLog(log_folder, query, signal));
+  });
+}
+
+/** Other files would run with the database's secrets, in an arrangement that the organization never deployed. @throws forbidden */
+function refuseOtherFiles(
+  { key, user_id }: Principal,
+  { files, preparation }: Pick<z.output<typeof hostedServicePlanRequestSchema>, "files" | "preparation">,
+): void {
+  if (user_id !== null || (files === null && preparation === undefined)) return;
+  throw appError("forbidden", {
+    detail: `The key ${key?.name ?? ""} has grants, and plans with the database's own files alone. The request brings ${files === null ? "a preparation" : "files"}.`,
+    hint: "Leave out files and preparation, or use a session or a key without grants.",
   });
 }

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { LogLine } from "@appdb/contract/routes/control-databases";
@@ -319,6 +320,11 @@ test("a key updates what it was granted, sees that operation and no other, and l
   const body = { app_file: "app.py", folders: [], service: null, file_digests: null };
   const plan = await server.ask("servicePlan", { as, params, body });
   expect(plan.json.plan).toMatchObject({ services: [{ name: "ingest" }], extras: [], summary: { extras: 0 } });
+  for (const brought of [{ files: [] }, { preparation: randomUUID() }]) {
+    const refused = await server.ask("servicePlan", { as, params, body: { ...body, ...brought } });
+    expect(refused).toMatchObject({ status: 403, json: { code: "forbidden" } });
+    expect(refused.json.detail).toContain("plans with the database's own files alone");
+  }
   const update = { ...body, expected_version: plan.json.version, allow_destructive: false };
   const { json } = await server.ask("serviceUpdate", { as, params, body: update });
   const [operation] = json.operations;

@@ -1,17 +1,17 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { appError } from "@appdb/contract/errors";
-import type { CreatedWebhook, Delivery, webhookCreateSchema } from "@appdb/contract/routes/control";
+import type { CreatedWebhook, Delivery, Webhook, webhookCreateSchema } from "@appdb/contract/routes/control";
 import { sql } from "kysely";
 import type * as z from "zod";
+import { enqueueDeliveries } from "../../reconciler/jobs.ts";
 import { doneBy } from "../events/event.ts";
 import type { Caller, KeyChangeDeps } from "../keys/create-key.ts";
 import type { Envelope } from "../secrets/envelope.ts";
-import { enqueueDelivery } from "./add-deliveries.ts";
 import { checkWebhookUrl } from "./addresses.ts";
+import { MOST_WEBHOOKS } from "./limits.ts";
 import { findDelivery, findWebhook, signingName, toDelivery, toWebhook } from "./store.ts";
 
 const SECRET_BYTES = 32;
-const MOST = 20;
 const ACTION = /^[a-z_]+\.([a-z_]+|\*)$/;
 
 export interface WebhookDeps extends KeyChangeDeps {
@@ -35,7 +35,7 @@ export async function createWebhook(
     .select(({ fn }) => fn.countAll<string>().as("count"))
     .where("org_id", "=", org.id)
     .executeTakeFirstOrThrow();
-  if (Number(count) >= MOST) throw tooMany(org.name);
+  if (Number(count) >= MOST_WEBHOOKS) throw tooMany(org.name);
   const id = randomUUID();
   const signing_secret = `whsec_${randomBytes(SECRET_BYTES).toString("base64")}`;
   const { data_key_id, sealed } = await deps.envelope.seal(
@@ -60,9 +60,29 @@ export async function deleteWebhook(deps: WebhookDeps, caller: Caller, id: strin
   await record(deps, caller, "webhook.delete", webhook.id, new URL(webhook.url).origin);
 }
 
-/** Posts a delivery again, whatever became of it, and tries for three days more. @throws webhook_not_found */
+/** Has what waits for a webhook posted at once, also when it was paused or failed a moment ago. @throws webhook_not_found */
+export async function resumeWebhook(deps: WebhookDeps, caller: Caller, id: string): Promise<Webhook> {
+  const { tx } = deps;
+  const webhook = await findWebhook(tx, caller.org.id, id);
+  // deliveries before their webhook, as whoever writes down what became of one locks them
+  await sql`update control.deliveries set next_attempt_at = now() where id in (
+    select id from control.deliveries where webhook_id = ${webhook.id} and state = 'pending' order by id for update)`.execute(
+    tx,
+  );
+  const row = await tx
+    .updateTable("control.webhooks")
+    .set({ paused_at: null, retry_at: null, failing_since: null, failures: 0 })
+    .where("id", "=", webhook.id)
+    .returningAll()
+    .executeTakeFirstOrThrow();
+  await record(deps, caller, "webhook.resume", webhook.id, new URL(webhook.url).origin);
+  await enqueueDeliveries(tx, caller.org.id);
+  return toWebhook(row);
+}
+
+/** Posts a delivery again, whatever became of it, and tries for three days more. A webhook that is paused is resumed. @throws webhook_not_found */
 export async function replayDelivery(
-  deps: Pick<WebhookDeps, "tx">,
+  deps: WebhookDeps,
   caller: Caller,
   wanted: { readonly id: string; readonly delivery: string },
 ): Promise<Delivery> {
@@ -75,7 +95,8 @@ export async function replayDelivery(
     .where("id", "=", id)
     .returningAll()
     .executeTakeFirstOrThrow();
-  await enqueueDelivery(tx, id);
+  if (webhook.paused_at === null && webhook.retry_at === null) await enqueueDeliveries(tx, caller.org.id);
+  else await resumeWebhook(deps, caller, webhook.id);
   return toDelivery(row);
 }
 
@@ -99,7 +120,7 @@ function wrongAction(action: string): Error {
 
 function tooMany(org: string): Error {
   return appError("invalid_request", {
-    detail: `${org} has ${MOST} webhooks, which is the most.`,
+    detail: `${org} has ${MOST_WEBHOOKS} webhooks, which is the most.`,
     hint: "Delete one that is no longer needed.",
   });
 }

@@ -1,92 +1,124 @@
+import { performance } from "node:perf_hooks";
 import type { Logger } from "@appdb/engine/ports";
 import { sql } from "kysely";
 import type { Database } from "../../database/pool.ts";
-import { toEvent } from "../events/store.ts";
+import { enqueueDeliveries } from "../../reconciler/jobs.ts";
+import type { RecordEvent } from "../events/event.ts";
 import type { Envelope } from "../secrets/envelope.ts";
-import { enqueueDelivery } from "./add-deliveries.ts";
-import { postDelivery } from "./post-delivery.ts";
+import { findDueWebhooks, findNextDelivery, findNextTurn, type WaitingDelivery } from "./due-deliveries.ts";
+import { MOST_FAILURES, WEBHOOKS_AT_ONCE } from "./limits.ts";
+import { type PostResult, postDelivery } from "./post-delivery.ts";
 import { signingName } from "./store.ts";
 
 /** How long to wait after the first, second, ... attempt that failed; the last one repeats until the delivery is given up. */
 const BACKOFF_S = [5, 30, 120, 600, 1_800, 3_600, 7_200, 14_400];
+/** Of a turn, in which a webhook that answers gets one delivery after the other. One that is under way is waited for. */
+const TURN_MS = 5_000;
+const MOST_FAILING = "3 days";
 
-export function backoffSeconds(attempts: number): number {
-  return BACKOFF_S[Math.min(attempts, BACKOFF_S.length) - 1] ?? 0;
+/** Seconds after so many attempts that failed one after the other. */
+export function backoffSeconds(failures: number): number {
+  return BACKOFF_S[Math.min(failures, BACKOFF_S.length) - 1] ?? 0;
 }
 
 export interface DeliverDeps {
   readonly db: Database;
   readonly log: Logger;
   readonly envelope: Envelope;
+  readonly recordEvent: RecordEvent;
   readonly allow_private: boolean;
 }
 
-/** Makes one attempt at a delivery that is pending, and adds the next one's job when it failed. It may be made twice after a
- *  crash: receivers know a delivery by its id. */
-export async function deliverWebhook(deps: DeliverDeps, delivery_id: string): Promise<void> {
+/**
+ * Posts what is due to webhooks of an organization, to those first that were tried longest ago, and adds the job of the next turn when more
+ * waits. A turn lasts for 5 seconds and one attempt. After a failure nothing is posted to the webhook until its pause is over. A delivery may
+ * be posted twice after a crash: receivers know it by its id.
+ */
+export async function deliverWebhooks(deps: DeliverDeps, org_id: string, signal: AbortSignal): Promise<void> {
   const { db } = deps;
-  const found = await findPending(db, delivery_id);
-  if (found === undefined) return;
-  const { webhook, event, timestamp } = found;
+  const until = performance.now() + TURN_MS;
+  const due = await findDueWebhooks(db, org_id, WEBHOOKS_AT_ONCE);
+  const lanes = await Promise.allSettled(due.map((id) => deliverInOrder(deps, id, until, signal)));
+  for (const lane of lanes) if (lane.status === "rejected") throw lane.reason;
+  const delay_s = await findNextTurn(db, org_id);
+  if (delay_s !== undefined) await enqueueDeliveries(db, org_id, delay_s);
+}
+
+async function deliverInOrder(
+  deps: DeliverDeps,
+  webhook_id: string,
+  until: number,
+  signal: AbortSignal,
+): Promise<void> {
+  do {
+    const delivery = await findNextDelivery(deps.db, webhook_id);
+    if (delivery === undefined || !(await deliver(deps, delivery, signal))) return;
+  } while (performance.now() < until);
+}
+
+/** Whether it was delivered. */
+async function deliver(deps: DeliverDeps, delivery: WaitingDelivery, signal: AbortSignal): Promise<boolean> {
+  const { event, id, timestamp, webhook } = delivery;
   const owner = { org_id: webhook.org_id, database_id: null };
   const sealed = { data_key_id: webhook.data_key_id, sealed: webhook.sealed_secret };
-  const secret = await deps.envelope.open(db, owner, signingName(webhook.id), sealed);
-  const result = await postDelivery({
-    ...{ url: webhook.url, delivery_id, timestamp, allow_private: deps.allow_private },
-    body: JSON.stringify(event),
-    signing_secret: secret.reveal(),
-  });
-  await db.transaction().execute(async (tx) => {
+  const secret = await deps.envelope.open(deps.db, owner, signingName(webhook.id), sealed);
+  const posted = { url: webhook.url, delivery_id: id, timestamp, allow_private: deps.allow_private };
+  const result = await postDelivery(
+    { ...posted, body: JSON.stringify(event), signing_secret: secret.reveal() },
+    signal,
+  );
+  if (!result.is_delivered) {
+    // the server stops: the webhook has not failed
+    signal.throwIfAborted();
+    deps.log.info({ delivery: id, status: result.status }, "a webhook was not delivered");
+  }
+  await keepResult(deps, delivery, result);
+  return result.is_delivered;
+}
+
+async function keepResult(deps: DeliverDeps, { attempts, id, webhook }: WaitingDelivery, result: PostResult) {
+  const after = (failures: number) => sql<Date>`now() + make_interval(secs => ${backoffSeconds(failures)}::float8)`;
+  const { error, is_delivered, status } = result;
+  await deps.db.transaction().execute(async (tx) => {
+    const retry_at = after(attempts + 1);
     const row = await tx
       .updateTable("control.deliveries")
       .set({
-        attempts: sql<number>`attempts + 1`,
-        last_status: result.status,
-        last_error: result.error,
-        state: result.is_delivered ? "delivered" : sql`case when now() > give_up_at then 'dead' else 'pending' end`,
-        next_attempt_at: null,
+        ...{ attempts: sql<number>`attempts + 1`, last_status: status, last_error: error },
+        state: is_delivered ? "delivered" : sql`case when now() > give_up_at then 'dead' else 'pending' end`,
+        next_attempt_at: is_delivered ? null : sql<Date>`case when now() > give_up_at then null else ${retry_at} end`,
       })
-      .where("id", "=", delivery_id)
+      .where("id", "=", id)
       .where("state", "=", "pending")
-      .returning(["state", "attempts"])
+      .returning("id")
       .executeTakeFirst();
     if (row === undefined) return;
-    await tx
+    const { failures } = await tx
       .updateTable("control.webhooks")
-      .set({ failing_since: result.is_delivered ? null : sql<Date>`coalesce(failing_since, now())` })
+      .set({
+        failing_since: is_delivered ? null : sql<Date>`coalesce(failing_since, now())`,
+        failures: is_delivered ? 0 : sql<number>`failures + 1`,
+        retry_at: is_delivered ? null : after(webhook.failures + 1),
+        tried_at: sql<Date>`now()`,
+      })
       .where("id", "=", webhook.id)
-      .execute();
-    if (row.state !== "pending") return;
-    const delay_s = backoffSeconds(row.attempts);
-    await tx
-      .updateTable("control.deliveries")
-      .set({ next_attempt_at: sql<Date>`now() + make_interval(secs => ${delay_s}::float8)` })
-      .where("id", "=", delivery_id)
-      .execute();
-    await enqueueDelivery(tx, delivery_id, delay_s);
+      .returning("failures")
+      .executeTakeFirstOrThrow();
+    if (is_delivered) return;
+    const paused = await tx
+      .updateTable("control.webhooks")
+      .set({ paused_at: sql<Date>`now()` })
+      .where("id", "=", webhook.id)
+      .where("paused_at", "is", null)
+      .where(sql<boolean>`(failures >= ${MOST_FAILURES} or failing_since < now() - ${MOST_FAILING}::interval)`)
+      .returning("id")
+      .executeTakeFirst();
+    if (paused === undefined) return;
+    deps.log.info({ webhook: webhook.id, failures }, "a webhook was paused");
+    await deps.recordEvent(tx, {
+      ...{ action: "webhook.pause", target: webhook.id, org_id: webhook.org_id, actor: "system" },
+      ...{ principal: undefined, ip_address: null, client: null, outcome: "succeeded" },
+      detail: { origin: new URL(webhook.url).origin, failures, last_error: error },
+    });
   });
-  if (!result.is_delivered)
-    deps.log.info({ delivery: delivery_id, status: result.status }, "a webhook was not delivered");
-}
-
-async function findPending(db: Database, id: string) {
-  const delivery = await db
-    .selectFrom("control.deliveries")
-    .select(["webhook_id", "event_id", sql<number>`floor(extract(epoch from now()))::float8`.as("timestamp")])
-    .where("id", "=", id)
-    .where("state", "=", "pending")
-    .executeTakeFirst();
-  if (delivery === undefined) return undefined;
-  const webhook = await db
-    .selectFrom("control.webhooks")
-    .selectAll()
-    .where("id", "=", delivery.webhook_id)
-    .executeTakeFirst();
-  const event = await db
-    .selectFrom("control.events")
-    .selectAll()
-    .where("id", "=", delivery.event_id)
-    .executeTakeFirst();
-  if (webhook === undefined || event === undefined) return undefined;
-  return { webhook, event: toEvent(event), timestamp: delivery.timestamp };
 }

@@ -1,7 +1,8 @@
 import { createHmac } from "node:crypto";
 import { request as httpRequest } from "node:http";
 import { request as httpsRequest } from "node:https";
-import { checkWebhookUrl, publicLookup } from "./addresses.ts";
+import { publicLookup } from "@appdb/adapters/network/public-addresses";
+import { checkWebhookUrl } from "./addresses.ts";
 
 const TIMEOUT_MS = 15_000;
 
@@ -30,10 +31,10 @@ export function signDelivery(posted: Pick<Posted, "delivery_id" | "timestamp" | 
 }
 
 /** Posts once. No redirect is followed: it would lead past the check of the address. An answer's body is not read. */
-export async function postDelivery(posted: Posted): Promise<PostResult> {
+export async function postDelivery(posted: Posted, signal: AbortSignal): Promise<PostResult> {
   try {
     const url = checkWebhookUrl(posted.url, posted.allow_private);
-    const status = await post(url, posted);
+    const status = await post(url, posted, signal);
     const is_delivered = status >= 200 && status < 300;
     const error = is_delivered
       ? null
@@ -46,7 +47,7 @@ export async function postDelivery(posted: Posted): Promise<PostResult> {
   }
 }
 
-function post(url: URL, posted: Posted): Promise<number> {
+function post(url: URL, posted: Posted, signal: AbortSignal): Promise<number> {
   const request = url.protocol === "https:" ? httpsRequest : httpRequest;
   const headers = {
     "content-type": "application/json",
@@ -61,7 +62,7 @@ function post(url: URL, posted: Posted): Promise<number> {
       method: "POST",
       agent: false,
       headers,
-      signal: AbortSignal.timeout(TIMEOUT_MS),
+      signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
       ...(posted.allow_private ? {} : { lookup: publicLookup }),
     });
     sent.once("error", reject);

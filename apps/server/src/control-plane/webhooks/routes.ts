@@ -2,7 +2,7 @@ import type { Database } from "../../database/pool.ts";
 import type { ControlRoutes } from "../../http/checked-route.ts";
 import type { RecordEvent } from "../events/event.ts";
 import type { Envelope } from "../secrets/envelope.ts";
-import { createWebhook, deleteWebhook, replayDelivery } from "./change-webhooks.ts";
+import { createWebhook, deleteWebhook, replayDelivery, resumeWebhook } from "./change-webhooks.ts";
 import { listDeliveries, listWebhooks } from "./store.ts";
 
 export interface WebhookRouteDeps {
@@ -17,6 +17,7 @@ export function addWebhookRoutes(routes: ControlRoutes, deps: WebhookRouteDeps):
   routes.add("webhookList", async ({ org, query }) => listWebhooks(db, org.id, query));
   routes.change("webhookCreate", async (call, tx) => createWebhook({ ...deps, tx }, call, call.body));
   routes.change("webhookDelete", async (call, tx) => deleteWebhook({ ...deps, tx }, call, call.params.id));
+  routes.change("webhookResume", async (call, tx) => resumeWebhook({ ...deps, tx }, call, call.params.id));
   routes.add("deliveryList", async ({ org, params, query }) => listDeliveries(db, org.id, params.id, query));
-  routes.change("deliveryReplay", async (call, tx) => replayDelivery({ tx }, call, call.params));
+  routes.change("deliveryReplay", async (call, tx) => replayDelivery({ ...deps, tx }, call, call.params));
 }

@@ -74,6 +74,7 @@ export function toWebhook(row: WebhookRow): Webhook {
     actions: [...row.actions],
     created_at: row.created_at.toISOString(),
     failing_since: row.failing_since?.toISOString() ?? null,
+    paused_at: row.paused_at?.toISOString() ?? null,
   };
 }
 

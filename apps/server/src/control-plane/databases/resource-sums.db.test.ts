@@ -1,0 +1,85 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import {
+  type DatabaseStage,
+  makeDatabase,
+  NO_PACKAGES,
+  openDatabaseStage,
+  RESOURCES,
+} from "../../testing/databases.ts";
+import { openServer, type TestServer } from "../../testing/open-server.ts";
+import { mostOfOrganization } from "./resource-sums.ts";
+
+const ENV = {
+  ...{ SERVICE_MAX_CPU: "4", SERVICE_MAX_MEMORY_MB: "8192", SERVICE_MAX_DISK_GB: "100" },
+  ...{ SERVICE_ORG_CPU: "4", SERVICE_ORG_MEMORY_MB: "6144", SERVICE_ORG_DISK_GB: "60", SERVICE_DATABASE_QUOTA: "10" },
+};
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await openServer({ env: ENV });
+});
+afterAll(() => server[Symbol.asyncDispose]());
+
+const plan = (stage: DatabaseStage, db: string, settings: object) =>
+  server.ask("databasePlan", {
+    ...{ as: stage.member, params: { org: stage.org.name, db } },
+    body: { settings, files: [], environment: NO_PACKAGES },
+  } as never);
+const update = (stage: DatabaseStage, db: string, settings: object, expected_generation: number) =>
+  server.ask("databaseUpdate", {
+    ...{ as: stage.member, params: { org: stage.org.name, db } },
+    body: { settings, files: [], environment: NO_PACKAGES, expected_generation, allow_destructive: true },
+  } as never);
+
+test("a database that asks for more than is left is refused, with what is used, asked and most", async () => {
+  const stage = await openDatabaseStage(server);
+  for (const answer of [
+    await plan(stage, "extra", { cpu: 3.5, disk_gb: 51 }),
+    await update(stage, "extra", { cpu: 3.5, disk_gb: 51 }, 0),
+  ]) {
+    expect(answer.json).toMatchObject({
+      ...{ code: "resources_quota", status: 409 },
+      detail: expect.stringContaining(
+        "cpu is 3.5, the other databases have 1, and together they may have 4 (SERVICE_ORG_CPU of the server); disk_gb is 51",
+      ),
+      meta: { used: { cpu: 1, memory_mb: 1_024, disk_gb: 10 }, asked: { cpu: 3.5 }, most: { cpu: 4 } },
+      errors: [{ pointer: "/settings/cpu" }, { pointer: "/settings/disk_gb" }],
+    });
+  }
+  expect((await update(stage, "extra", { cpu: 3, disk_gb: 50 }, 0)).status).toBe(202);
+});
+
+test("two that are made at once do not exceed the sum together", async () => {
+  const stage = await openDatabaseStage(server);
+  const answers = await Promise.all(["a", "b", "c"].map((name) => update(stage, name, { cpu: 2 }, 0)));
+  expect(answers.map(({ status }) => status).sort()).toEqual([202, 409, 409]);
+});
+
+test("two that grow at once do not exceed the sum together", async () => {
+  const stage = await openDatabaseStage(server);
+  await makeDatabase(server, stage.org, { name: "other" });
+  const grow = ["main", "other"].map((name) => update(stage, name, { memory_mb: 4_096 }, 1));
+  expect((await Promise.all(grow)).map(({ status }) => status).sort()).toEqual([202, 409]);
+});
+
+test("what an older version granted stays, and may shrink", async () => {
+  const stage = await openDatabaseStage(server);
+  const resources = { ...RESOURCES, cpu: 64, disk_gb: 500 };
+  await makeDatabase(server, stage.org, { name: "large", desired: { resources } });
+  expect((await update(stage, "large", { cpu: 4, disk_gb: 500, memory_mb: 2_048 }, 1)).status).toBe(202);
+  expect((await update(stage, "main", { cpu: 2 }, 1)).json.code).toBe("resources_quota");
+  expect((await update(stage, "main", { sleep_after: "1h" }, 1)).status).toBe(202);
+});
+
+test("another organization's databases do not count", async () => {
+  const [stage, other] = [await openDatabaseStage(server), await openDatabaseStage(server)];
+  expect((await update(stage, "extra", { cpu: 3 }, 0)).status).toBe(202);
+  expect((await update(other, "extra", { cpu: 3 }, 0)).status).toBe(202);
+});
+
+test("without a setting an organization has room for its databases with the defaults", () => {
+  const least = { cpu: 0.1, memory_mb: 256, disk_gb: 1, workers: 1 };
+  const bounds = { least, most: { cpu: 2, memory_mb: 2_048, disk_gb: 100, workers: 16 } };
+  expect(mostOfOrganization({ bounds, sums: {} }, 3)).toEqual({ cpu: 4, memory_mb: 4_096, disk_gb: 200 });
+  expect(mostOfOrganization({ bounds, sums: { cpu: 1 } }, 50)).toEqual({ cpu: 1, memory_mb: 51_200, disk_gb: 500 });
+});

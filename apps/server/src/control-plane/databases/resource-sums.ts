@@ -1,0 +1,98 @@
+import { databaseUriOf } from "@appdb/contract/control/resource-names";
+import { appError, type FieldError } from "@appdb/contract/errors";
+import type { Resources } from "@appdb/contract/pod-spec";
+import { sql } from "kysely";
+import type { ResourceBounds } from "../../config-pods.ts";
+import { ORG_SETTINGS, type OrgResources } from "../../config-quotas.ts";
+import type { Database, Tx } from "../../database/pool.ts";
+import { usualResources } from "./plan-resources.ts";
+import { type OrgOfDatabases, PROTECTED_DATABASE } from "./store.ts";
+
+const NAMES = ["cpu", "memory_mb", "disk_gb"] as const satisfies readonly (keyof OrgResources)[];
+/** Sums of fractions: 0.1 + 0.2 is 0.3. */
+const DECIMALS = 1_000;
+
+export interface SumInput {
+  readonly name: string;
+  /** What the database has; undefined for one that is to be made. */
+  readonly before: Resources | undefined;
+  readonly after: Resources;
+  readonly bounds: ResourceBounds;
+  readonly sums: Partial<OrgResources>;
+}
+
+/**
+ * What the databases of an organization may ask for together: the operator's setting, else twice what one may ask for at most, or what as many
+ * databases as it may have need with the defaults.
+ */
+export function mostOfOrganization(
+  { bounds, sums }: Pick<SumInput, "bounds" | "sums">,
+  database_quota: number,
+): OrgResources {
+  const usual = usualResources(bounds);
+  const most = (name: keyof OrgResources) =>
+    sums[name] ?? Math.max(2 * bounds.most[name], database_quota * usual[name]);
+  return { cpu: most("cpu"), memory_mb: most("memory_mb"), disk_gb: most("disk_gb") };
+}
+
+/**
+ * Refuses a database that asks for more than its organization has left. What does not grow is not refused: an operator may have lowered the
+ * bounds. Databases that are being deleted count until they are gone, and `main` before it is made.
+ * @throws resources_quota
+ */
+export async function refuseSums(db: Database | Tx, org: OrgOfDatabases, input: SumInput): Promise<void> {
+  const { after, before, bounds, name } = input;
+  const grown = NAMES.filter((one) => before === undefined || after[one] > before[one]);
+  if (grown.length === 0) return;
+  const { quota, used } = await readSums(db, org, name, bounds);
+  const most = mostOfOrganization(input, quota);
+  const errors: FieldError[] = [];
+  for (const one of grown) {
+    if (round(used[one] + after[one]) <= most[one]) continue;
+    errors.push({
+      pointer: `/settings/${one}`,
+      detail: `${one} is ${after[one]}, the other databases have ${round(used[one])}, and together they may have ${most[one]} (${ORG_SETTINGS[one]} of the server)`,
+    });
+  }
+  if (errors.length === 0) return;
+  throw appError("resources_quota", {
+    detail: `${databaseUriOf(org.name, name)} asks for more than ${org.name} has left: ${errors.map(({ detail }) => detail).join("; ")}.`,
+    hint: "Ask for less in the database's entry in service.toml, shrink or delete another database, or ask the operator for more.",
+    meta: { used, asked: after, most },
+    errors,
+  });
+}
+
+/** The same while no other database of the organization changes its resources, until the transaction ends. @throws resources_quota */
+export async function demandSums(tx: Tx, org: OrgOfDatabases, input: SumInput): Promise<void> {
+  await sql`select pg_advisory_xact_lock(hashtextextended('control.resources ' || ${org.id}::text, 0))`.execute(tx);
+  await refuseSums(tx, org, input);
+}
+
+/** What the other databases ask for: what they run or are to run, whichever is more. */
+async function readSums(
+  db: Database | Tx,
+  org: OrgOfDatabases,
+  name: string,
+  bounds: ResourceBounds,
+): Promise<{ readonly quota: number; readonly used: OrgResources }> {
+  const sum = (one: keyof OrgResources) =>
+    sql<number>`coalesce(sum(greatest((d.desired -> 'resources' ->> ${sql.lit(one)})::float8, (d.observed -> 'resources' ->> ${sql.lit(one)})::float8)), 0)`;
+  const { rows } = await sql<OrgResources & { quota: number; has_main: boolean }>`
+    select o.database_quota as quota, ${sum("cpu")} as cpu, ${sum("memory_mb")} as memory_mb, ${sum("disk_gb")} as disk_gb,
+      ${name} = ${PROTECTED_DATABASE} or coalesce(bool_or(d.name = ${PROTECTED_DATABASE}), false) as has_main
+    from control.organizations o left join control.databases d on d.org_id = o.id and d.name <> ${name}
+    where o.id = ${org.id} group by o.id`.execute(db);
+  const [found] = rows;
+  if (found === undefined) throw new Error("The organization of a database is gone.");
+  const main = found.has_main ? undefined : usualResources(bounds);
+  const used = (one: keyof OrgResources) => found[one] + (main?.[one] ?? 0);
+  return {
+    quota: found.quota,
+    used: { cpu: used("cpu"), memory_mb: used("memory_mb"), disk_gb: used("disk_gb") },
+  };
+}
+
+function round(value: number): number {
+  return Math.round(value * DECIMALS) / DECIMALS;
+}

@@ -1,0 +1,24 @@
+import { sql } from "kysely";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { openServer, type TestServer } from "../../testing/open-server.ts";
+import { openOrgStage } from "../../testing/people.ts";
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await openServer();
+});
+afterAll(() => server[Symbol.asyncDispose]());
+
+test("the keys that act as a removed member end with an event each", async () => {
+  const { member, org, owner } = await openOrgStage(server);
+  const params = { org: org.name };
+  await server.ask("keyCreate", { params, body: { name: "laptop" }, as: member });
+  await server.ask("keyCreate", { params, body: { name: "owners" }, as: owner });
+  const { rows } = await sql<{ id: string }>`select id from control.members
+    where org_id = ${org.id} and user_id = ${member.id}`.execute(server.deps.db);
+  const removed = await server.ask("memberRemove", { params: { ...params, id: rows[0]?.id ?? "" }, as: owner });
+  expect(removed.status).toBe(204);
+  const { rows: ended } = await sql`select target, actor, detail ->> 'member' as member from control.events
+    where org_id = ${org.id} and action = 'key.delete'`.execute(server.deps.db);
+  expect(ended).toEqual([{ target: "laptop", actor: owner.email, member: member.email }]);
+});

@@ -1,0 +1,26 @@
+import { appError } from "@appdb/contract/errors";
+import { sql } from "kysely";
+import type { Tx } from "../../database/pool.ts";
+
+/**
+ * Lets a person make another organization while they have made fewer than `most`. The first account of the server is its operator's and may
+ * make any number. Of two requests of a person at once, one waits until the other's transaction ends.
+ * @throws organization_quota
+ */
+export async function refuseManyOrganizations(tx: Tx, user_id: string, most: number): Promise<void> {
+  await sql`select pg_advisory_xact_lock(hashtextextended('control.organizations of ' || ${user_id}::text, 0))`.execute(
+    tx,
+  );
+  const { rows } = await sql<{ made: number; is_operator: boolean }>`
+    select (select count(*)::int from control.organizations o where o.created_by = ${user_id}
+        or (o.created_by is null and exists (
+          select from control.members m where m.org_id = o.id and m.user_id = ${user_id} and m.role = 'owner'))) as made,
+      ${user_id} = (select id from identity.users order by created_at, id limit 1) as is_operator`.execute(tx);
+  const [found] = rows;
+  if (found === undefined || found.is_operator || found.made < most) return;
+  throw appError("organization_quota", {
+    detail: `You have made ${found.made} organizations, and a person may make ${most} (SERVICE_ORGS_PER_PERSON of the server).`,
+    hint: "Have a member of an existing organization invite you, or ask the operator of the server for more.",
+    meta: { made: found.made, most },
+  });
+}

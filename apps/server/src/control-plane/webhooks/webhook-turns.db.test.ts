@@ -1,0 +1,172 @@
+import { once } from "node:events";
+import { createServer, type Server } from "node:http";
+import { sql } from "kysely";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { openServer, type TestServer } from "../../testing/open-server.ts";
+import { type OrgStage, openOrgStage } from "../../testing/people.ts";
+import { deliverWebhooks } from "./deliver.ts";
+import { forgetDeliveries } from "./due-deliveries.ts";
+import { MOST_FAILURES, MOST_WAITING } from "./limits.ts";
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await openServer({ env: { SERVICE_WEBHOOK_PRIVATE: "1" } });
+});
+afterAll(() => server[Symbol.asyncDispose]());
+
+let receiver: Server;
+let origin: string;
+/** Paths of the requests that came; those to `/broken` are answered with 500. */
+let asked: string[];
+beforeEach(async () => {
+  asked = [];
+  receiver = createServer((request, response) => {
+    asked.push(request.url ?? "");
+    request.resume();
+    response.writeHead(request.url === "/broken" ? 500 : 200).end();
+  }).listen(0, "127.0.0.1");
+  await once(receiver, "listening");
+  const address = receiver.address();
+  if (address === null || typeof address === "string") throw new Error("The receiver listens on no port.");
+  origin = `http://127.0.0.1:${address.port}`;
+});
+afterEach(() => {
+  receiver.closeAllConnections();
+  receiver.close();
+});
+
+async function addHook({ admin, org }: OrgStage, path: string): Promise<string> {
+  const body = { url: `${origin}${path}`, actions: ["key.*"] };
+  const { json, status, text } = await server.ask("webhookCreate", {
+    as: admin,
+    params: { org: org.name },
+    body,
+  } as never);
+  if (status !== 201) throw new Error(text);
+  return json.id;
+}
+
+async function addEvents({ org }: OrgStage, count: number): Promise<void> {
+  for (let at = 0; at < count; at += 1) {
+    await server.deps.db.transaction().execute((tx) =>
+      server.deps.recordEvent(tx, {
+        ...{ action: "key.create", target: `key ${at}`, actor: "a test", org_id: org.id, principal: undefined },
+        ...{ ip_address: null, client: null, outcome: "succeeded" },
+      }),
+    );
+  }
+}
+
+const turn = ({ org }: OrgStage) =>
+  deliverWebhooks({ ...server.deps, allow_private: true }, org.id, new AbortController().signal);
+const hookOf = async ({ admin, org }: OrgStage) =>
+  (await server.ask("webhookList", { as: admin, params: { org: org.name } } as never)).json.items[0];
+const count = async (webhook: string, state: string) => {
+  const { rows } = await sql<{ count: number }>`select count(*)::int as count from control.deliveries
+    where webhook_id = ${webhook} and state = ${state}`.execute(server.deps.db);
+  return rows[0]?.count;
+};
+
+describe("webhooks of an organization", () => {
+  test("take turns: those that were tried longest ago come first", async () => {
+    const stage = await openOrgStage(server);
+    for (let at = 0; at < 6; at += 1) await addHook(stage, `/well-${at}`);
+    await addEvents(stage, 1);
+    await turn(stage);
+    expect(new Set(asked).size).toBe(4);
+    await addEvents(stage, 1);
+    await turn(stage);
+    expect(new Set(asked).size).toBe(6);
+  });
+});
+
+describe("a webhook", () => {
+  test("that fails is asked by one delivery at a time, and not before its pause is over", async () => {
+    const stage = await openOrgStage(server);
+    await addHook(stage, "/broken");
+    await addEvents(stage, 5);
+    await turn(stage);
+    await turn(stage);
+    expect(asked).toEqual(["/broken"]);
+  });
+
+  test("that failed too often is paused with an event, keeps what waits, and delivers it once a person resumes it", async () => {
+    const stage = await openOrgStage(server);
+    const hook = await addHook(stage, "/broken");
+    await addEvents(stage, 2);
+    const params = { org: stage.org.name, id: hook };
+    const over = () => sql`update control.webhooks set retry_at = null where id = ${hook}`.execute(server.deps.db);
+    const due = () =>
+      sql`update control.deliveries set next_attempt_at = now() where webhook_id = ${hook}`.execute(server.deps.db);
+    for (let at = 0; at < MOST_FAILURES; at += 1) {
+      expect((await hookOf(stage)).paused_at).toBeNull();
+      await over();
+      await due();
+      await turn(stage);
+    }
+    expect((await hookOf(stage)).paused_at).toMatch(/Z$/);
+    const events = await server.ask("eventList", { as: stage.admin, params: { org: stage.org.name } } as never);
+    expect(events.json.items).toContainEqual(
+      expect.objectContaining({
+        ...{ action: "webhook.pause", target: hook, actor: "system" },
+        detail: { origin, failures: MOST_FAILURES, last_error: "It answered 500." },
+      }),
+    );
+    await over();
+    await addEvents(stage, 1);
+    await turn(stage);
+    expect(asked).toHaveLength(MOST_FAILURES);
+    await sql`update control.webhooks set url = ${`${origin}/well`} where id = ${hook}`.execute(server.deps.db);
+    const resumed = await server.ask("webhookResume", { as: stage.admin, params } as never);
+    expect(resumed.json).toMatchObject({ paused_at: null, failing_since: null });
+    await turn(stage);
+    expect(await count(hook, "delivered")).toBe(3);
+  });
+
+  test("that failed for three days is paused, and resumed by whoever posts one of its deliveries again", async () => {
+    const stage = await openOrgStage(server);
+    const hook = await addHook(stage, "/broken");
+    await addEvents(stage, 1);
+    await sql`update control.webhooks set failing_since = now() - interval '73 hours' where id = ${hook}`.execute(
+      server.deps.db,
+    );
+    await turn(stage);
+    expect((await hookOf(stage)).paused_at).toMatch(/Z$/);
+    const list = await server.ask("deliveryList", { as: stage.admin, params: { org: stage.org.name, id: hook } });
+    const params = { org: stage.org.name, id: hook, delivery: list.json.items[0].id };
+    expect((await server.ask("deliveryReplay", { as: stage.admin, params })).status).toBe(202);
+    expect((await hookOf(stage)).paused_at).toBeNull();
+    await turn(stage);
+    expect(asked).toEqual(["/broken", "/broken"]);
+  });
+
+  test("has a bounded number of deliveries that wait, of which the oldest is dropped with a note, and of those that have ended", async () => {
+    const stage = await openOrgStage(server);
+    const hook = await addHook(stage, "/well");
+    await addEvents(stage, 1);
+    const copy = async (state: string, most: number) => {
+      await sql`insert into control.events (org_id, action, target, actor, outcome, detail)
+        select ${stage.org.id}, 'org.update', 'x', 'a test', 'succeeded', '{}' from generate_series(1, ${most}::int)`.execute(
+        server.deps.db,
+      );
+      await sql`insert into control.deliveries (webhook_id, event_id, state)
+        select ${hook}, e.id, ${state} from control.events e where e.org_id = ${stage.org.id}
+          and not exists (select from control.deliveries d where d.webhook_id = ${hook} and d.event_id = e.id)
+        order by e.id desc limit ${most}`.execute(server.deps.db);
+    };
+    await copy("pending", MOST_WAITING);
+    await addEvents(stage, 1);
+    expect(await count(hook, "pending")).toBe(MOST_WAITING);
+    const { rows } =
+      await sql`select last_error from control.deliveries where webhook_id = ${hook} and state = 'dead'`.execute(
+        server.deps.db,
+      );
+    expect(rows).toEqual(
+      Array(2).fill({ last_error: "It was dropped: more than 1000 deliveries waited, and it was the oldest." }),
+    );
+    await copy("delivered", 2_100);
+    await forgetDeliveries(server.deps.db);
+    expect([await count(hook, "delivered"), await count(hook, "dead")]).toEqual([2_000, 0]);
+    expect(await count(hook, "pending")).toBe(MOST_WAITING);
+  });
+});

@@ -1,0 +1,143 @@
+import { eventually } from "@appdb/testkit/eventually";
+import { createSilentLog } from "@appdb/testkit/silent-log";
+import { sql } from "kysely";
+import pg from "pg";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { hearLosses } from "../database/pool.ts";
+import { makeDatabase } from "../testing/databases.ts";
+import { openServer, type TestServer } from "../testing/open-server.ts";
+import { makeOrg, makePerson } from "../testing/people.ts";
+import { keepWorking } from "./crew.ts";
+import { enqueueBuildImage, enqueuePrepareImage, enqueueReconcileDatabase, type JobName } from "./jobs.ts";
+import { openLivingWorkers } from "./living-workers.ts";
+import { AT_ONCE, OF_ONE_ORG } from "./shares.ts";
+
+/** The default of SERVICE_ORGS_PER_PERSON. */
+const ORGS_PER_PERSON = 3;
+let server: TestServer;
+beforeAll(async () => {
+  server = await openServer();
+});
+afterAll(() => server[Symbol.asyncDispose]());
+beforeEach(() => sql`delete from graphile_worker._private_jobs`.execute(server.deps.db));
+
+/** Ids of an organization's databases. */
+async function makeDatabases(count: number): Promise<string[]> {
+  const org = await makeOrg(server, await makePerson(server));
+  const ids: string[] = [];
+  for (let at = 0; at < count; at += 1) ids.push(await makeDatabase(server, org, { name: `db${at}` }));
+  return ids;
+}
+
+interface TestCrew extends AsyncDisposable {
+  /** Databases whose jobs have begun, in order. */
+  readonly begun: readonly string[];
+  /** Those whose jobs have not ended. */
+  readonly running: ReadonlySet<string>;
+  /** Has the job of a database end. */
+  end(database_id: string): void;
+}
+
+/** Workers whose jobs end when they are told to. */
+async function openCrew(tasks: readonly JobName[], at_once: number): Promise<TestCrew> {
+  const log = createSilentLog();
+  const pool = new pg.Pool({ connectionString: server.dsn, max: at_once + 4 });
+  hearLosses(pool, log);
+  const living = await openLivingWorkers({ connectionString: server.dsn }, log);
+  const begun: string[] = [];
+  const ends = new Map<string, () => void>();
+  const work = async (payload: unknown) => {
+    const { database_id, preparation_id = database_id } = payload as Record<string, string>;
+    const name = String(preparation_id);
+    begun.push(name);
+    await new Promise<void>((resolve) => ends.set(name, resolve));
+  };
+  const stopping = new AbortController();
+  const crew = { tasks: Object.fromEntries(tasks.map((name) => [name, work])), at_once };
+  const working = keepWorking({ pool, living, log }, crew, stopping.signal);
+  const end = (id: string) => {
+    ends.get(id)?.();
+    ends.delete(id);
+  };
+  return {
+    begun,
+    get running() {
+      return new Set(ends.keys());
+    },
+    end,
+    async [Symbol.asyncDispose]() {
+      stopping.abort();
+      for (const id of ends.keys()) end(id);
+      await working;
+      await living[Symbol.asyncDispose]();
+      await pool.end();
+    },
+  };
+}
+
+/** Jobs that a worker could begin at this moment. */
+async function countReady(): Promise<number> {
+  const { rows } = await sql<{ ready: number }>`select count(*)::int as ready from graphile_worker._private_jobs j
+    left join graphile_worker._private_job_queues q on q.id = j.job_queue_id
+    where j.is_available and coalesce(q.is_available, true)`.execute(server.deps.db);
+  return rows[0]?.ready ?? -1;
+}
+
+test("two builds of an organization that never end leave a place for another's, and its preparations count as builds", async () => {
+  const [mine = "", mine_too = ""] = await makeDatabases(2);
+  const [other = ""] = await makeDatabases(1);
+  const { db } = server.deps;
+  await using crew = await openCrew(["build-image", "prepare-image"], 2);
+  await enqueueBuildImage(db, mine);
+  await db.transaction().execute((tx) => enqueuePrepareImage(tx, mine_too, mine_too));
+  await eventually(() => expect(crew.begun).toHaveLength(1));
+  await eventually(async () => expect(await countReady()).toBe(0));
+  await enqueueBuildImage(db, other);
+  await eventually(() => expect(crew.begun).toHaveLength(2));
+  expect(crew.begun[1]).toBe(other);
+});
+
+test("as many organizations as a person may make leave places for others", () => {
+  for (const kind of ["databases", "services", "builds"] as const) {
+    expect(OF_ONE_ORG[kind] * ORGS_PER_PERSON).toBeLessThan(AT_ONCE[kind]);
+  }
+});
+
+test("organizations take turns at building, however many builds one of them had asked for before", async () => {
+  const many = await makeDatabases(3);
+  const [one = ""] = await makeDatabases(1);
+  const [another = ""] = await makeDatabases(1);
+  const { db } = server.deps;
+  for (const id of [...many, one, another]) await enqueueBuildImage(db, id);
+  await using crew = await openCrew(["build-image"], 1);
+  for (let at = 0; at < 5; at += 1) {
+    await eventually(() => expect(crew.begun).toHaveLength(at + 1));
+    await eventually(() => expect(crew.running.size).toBe(1));
+    // one that loops asks for the next while the last still runs
+    if (at === 0) await enqueueBuildImage(db, many[0] ?? "");
+    crew.end(crew.begun[at] ?? "");
+  }
+  expect(crew.begun).toEqual([many[0], one, another, many[1], many[2]]);
+});
+
+test("an organization has a bounded number of databases worked at, each by one job at a time, and leaves workers for others", async () => {
+  const many = await makeDatabases(40);
+  const [other = ""] = await makeDatabases(1);
+  const { db } = server.deps;
+  const places = OF_ONE_ORG.databases;
+  await using crew = await openCrew(["reconcile-database"], AT_ONCE.databases);
+  for (const id of many) await enqueueReconcileDatabase(db, id);
+  await eventually(() => expect(crew.begun).toHaveLength(places));
+  await eventually(async () => expect(await countReady()).toBe(0));
+  const [first = ""] = crew.begun;
+  await enqueueReconcileDatabase(db, first);
+  await enqueueReconcileDatabase(db, other);
+  await eventually(() => expect(crew.running).toContain(other));
+  expect(crew.begun).toHaveLength(places + 1);
+  expect(crew.begun.filter((id) => id === first)).toHaveLength(1);
+  for (let ended = 0; ended < many.length; ended += 1) {
+    await eventually(() => expect([...crew.running].filter((id) => id !== other)).not.toEqual([]));
+    crew.end([...crew.running].find((id) => id !== other) ?? "");
+  }
+  await eventually(() => expect(new Set(crew.begun)).toEqual(new Set([...many, other])));
+});
