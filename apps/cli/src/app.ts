@@ -72,6 +72,7 @@ async function buildTree(argv: readonly string[]): Promise<RouteMap<Context>> {
         "EXAMPLES",
         "  cli init                             make this folder a project",
         "  cli service example --out app.py     write an application to start from",
+        "  cli examples                         list whole applications to read and run",
         "  cli schema update app.py main        make its tables in the local database main",
         "  cli service run app.py main          serve its routes",
         "  cli login                            sign in to a hosted service",

@@ -20,6 +20,10 @@ export const LEAVES: Readonly<Record<string, Leaf>> = {
     brief: "Make this folder a project",
     load: async () => (await import("./commands/root/init.ts")).init,
   },
+  examples: {
+    brief: "List example applications, or write one into a folder",
+    load: async () => (await import("./commands/root/examples.ts")).examples,
+  },
   doctor: {
     brief: "Check what this machine has and lacks",
     load: async () => (await import("./commands/root/doctor.ts")).doctor,
@@ -328,6 +332,48 @@ export const NOUNS: Readonly<Record<string, Noun>> = {
       cancel: {
         brief: "Cancel an operation",
         load: async () => (await import("./commands/operations/cancel.ts")).cancel,
+      },
+    },
+  },
+  server: {
+    brief: "The server of this machine, for its operator",
+    has_plan: false,
+    verbs: {
+      status: {
+        brief: "Show how the server of this machine is",
+        load: async () => (await import("./commands/server/status.ts")).status,
+      },
+      orgs: {
+        brief: "List all organizations of the server",
+        load: async () => (await import("./commands/server/orgs.ts")).orgs,
+      },
+      databases: {
+        brief: "List all databases and services of the server with their states",
+        load: async () => (await import("./commands/server/databases.ts")).databases,
+      },
+      retry: {
+        brief: "Start all FAILED databases and services again",
+        load: async () => (await import("./commands/server/retry.ts")).retry,
+      },
+      suspend: {
+        brief: "Stop an organization's databases and refuse its requests",
+        load: async () => (await import("./commands/server/suspend.ts")).suspend,
+      },
+      resume: {
+        brief: "End the suspension of an organization and start its databases",
+        load: async () => (await import("./commands/server/resume.ts")).resume,
+      },
+      quota: {
+        brief: "Set how many databases an organization may have",
+        load: async () => (await import("./commands/server/quota.ts")).quota,
+      },
+      "rotate-master-key": {
+        brief: "Write a new master key; the next start of the server takes it",
+        load: async () => (await import("./commands/server/rotate-master-key.ts")).rotateMasterKey,
+      },
+      "reset-link": {
+        brief: "Print a link to a new password for an account",
+        load: async () => (await import("./commands/server/reset-link.ts")).resetLink,
       },
     },
   },

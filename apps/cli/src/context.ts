@@ -3,6 +3,7 @@ import type { ControlClient } from "@appdb/contract/control-client";
 import { appError } from "@appdb/contract/errors";
 import type { DaemonFile } from "@appdb/contract/home";
 import type { Manifest } from "@appdb/contract/manifest";
+import type { OperatorAct, OperatorAnswer, OperatorRequest } from "@appdb/contract/operator";
 import type { Health, Runtime } from "@appdb/contract/routes/local";
 import type { ServiceMessage, ServiceSpec } from "@appdb/contract/service-spec";
 import type { StricliProcess } from "@stricli/core";
@@ -44,6 +45,8 @@ export interface World {
   startService(spec: ServiceSpec, raw: boolean): Promise<RunningService>;
   /** Every command, for completions. */
   listCommands(): Promise<CompletedCommand[]>;
+  /** Has the server's program act on this machine's home, as its operator. @throws hosted_not_available without that program; what it says */
+  operate<Act extends OperatorAct>(request: OperatorRequest & { readonly act: Act }): Promise<OperatorAnswer<Act>>;
   /** Looks at what this machine has. */
   doctor(): Promise<MachineCheck[]>;
 }
@@ -123,6 +126,8 @@ export interface ApplicationInput {
   readonly file: string;
   /** `--python`; undefined lets the environment be found. */
   readonly python: string | undefined;
+  /** Ends the reading before Ctrl-C does. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 export interface Application {

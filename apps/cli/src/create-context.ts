@@ -1,4 +1,5 @@
 import { isatty } from "node:tty";
+import type { OperatorRequest } from "@appdb/contract/operator";
 import type { StricliProcess } from "@stricli/core";
 import { readCliConfig } from "./config.ts";
 import type { Application, ApplicationInput, FoundDaemon, Prompt, World } from "./context.ts";
@@ -65,6 +66,11 @@ export function createContext({ ahead, calls_daemon, node, program, signal }: Co
       const { startService } = await import("./pod/start-service.ts");
       return startService(program, spec, (line) => out.note(raw ? line : describeLogLine(line)));
     },
+    // the answer was parsed by the schema of the act; the compiler cannot follow that for any act
+    operate: (async (request: OperatorRequest) => {
+      const { askOperator } = await import("./operator/ask-operator.ts");
+      return await askOperator({ program, signal, home: config.home }, request);
+    }) as World["operate"],
     listCommands: async () => await (await import("./app.ts")).listCommands(),
     doctor: async () => (await import("./doctor/check-machine.ts")).checkMachine({ config, program }),
   };

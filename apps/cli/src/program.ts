@@ -6,6 +6,11 @@ export interface Program {
   readonly url: string;
   /** The command line of `pod.js` with these arguments. */
   pod(args: readonly string[]): readonly [command: string, ...args: string[]];
+  /** The command line of `server.js` with these arguments; its file may be missing, as in the wheel. */
+  server(args: readonly string[]): {
+    readonly file: string;
+    readonly argv: readonly [command: string, ...args: string[]];
+  };
 }
 
 /** In the bundle pod.js lies beside cli.js; from source it is the other app's entry, run with the same loader as this one. */
@@ -16,5 +21,10 @@ export function locateProgram(
   const from_source = url.endsWith(".ts");
   const pod = fileURLToPath(new URL(from_source ? "../../pod/src/main.ts" : "./pod.js", url));
   const options = from_source ? node.execArgv : [];
-  return { url, pod: (args) => [node.execPath, ...options, pod, ...args] };
+  const server = fileURLToPath(new URL(from_source ? "../../server/src/main.ts" : "./server.js", url));
+  return {
+    url,
+    pod: (args) => [node.execPath, ...options, pod, ...args],
+    server: (args) => ({ file: server, argv: [node.execPath, ...options, server, ...args] }),
+  };
 }

@@ -2,6 +2,9 @@ import { createContext } from "./create-context.ts";
 import type { Program } from "./program.ts";
 import type { Ahead } from "./project/read-ahead.ts";
 
+/** Commands that print until somebody ends them. */
+const READERS: ReadonlySet<string> = new Set(["logs", "events", "run", "dev"]);
+
 /** Runs the command line to its end, and ends the process. */
 export async function runProgram(input: {
   readonly argv: readonly string[];
@@ -11,8 +14,11 @@ export async function runProgram(input: {
 }): Promise<void> {
   const { ahead, argv, program, signal } = input;
   const world = createContext({ ahead, calls_daemon: argv[1] !== "check", node: process, program, signal });
-  // `cli service logs main/ingest | head`: the reader has what it wanted.
-  process.stdout.on("error", (error: NodeJS.ErrnoException) => process.exit(error.code === "EPIPE" ? 0 : 1));
+  process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+    if (error.code !== "EPIPE") process.exit(1);
+    // `cli service logs main/ingest | head`: the reader has what it wanted; what changes something is done to its end
+    if (READERS.has(argv[1] ?? "") || READERS.has(argv[0] ?? "")) process.exit(0);
+  });
   // Python runs, and a daemon is asked whether it is there: one turn sends that, and the rest is loaded while it answers.
   if (ahead !== undefined) await new Promise((resolve) => setImmediate(resolve));
   const { runCommandLine } = await import("./app.ts");

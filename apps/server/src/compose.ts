@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import type { BlobStore } from "@appdb/adapters/blobs/blob-store";
 import { createDiskBlobs } from "@appdb/adapters/blobs/disk-blobs";
+import { createTenantDocuments, type TenantDocuments } from "@appdb/adapters/documents/tenant-documents";
 import type { Secret } from "@appdb/adapters/secret";
 import { AppError } from "@appdb/contract/errors";
 import type { Logger } from "@appdb/engine/ports";
@@ -37,6 +38,7 @@ import { addWebhookRoutes } from "./control-plane/webhooks/routes.ts";
 import { addWorkRoutes } from "./control-plane/work/routes.ts";
 import { createNotifications, type Notifications } from "./database/notifications.ts";
 import type { Database } from "./database/pool.ts";
+import { CallerLimits } from "./http/caller-limits.ts";
 import { type ControlRoutes, createControlRoutes, type FindOrg } from "./http/checked-route.ts";
 import { addDrain } from "./http/drain.ts";
 import { addHealthRoutes, type TellProblems } from "./http/health.ts";
@@ -67,10 +69,13 @@ export interface ServerDeps {
   readonly findOrg: FindOrg;
   readonly recordEvent: RecordEvent;
   readonly envelope: Envelope;
+  readonly master_key: MasterKey;
   readonly notifications: Notifications;
   readonly key_uses: KeyUses;
   readonly blobs: BlobStore;
   readonly pods: KnownPods;
+  /** Reads what tenants send within bounds. */
+  readonly documents: TenantDocuments;
   readonly snapshots: KeySnapshots;
   /** What `/metrics` answers. */
   readonly metrics: Registry;
@@ -127,20 +132,23 @@ export function composeServer(input: ComposeInput): ComposedServer {
     oidc: config.oidc,
     sign_up: config.sign_up,
     mail,
+    session_lives: { browser_s: config.identity.browser_session_s, cli_s: config.identity.cli_session_s },
     verifyKey,
   });
   const findOrg = createFindOrg(db);
   const deps: ServerDeps = {
     ...{ config, log, db, pool, site, mail, attempts, identity, findOrg },
-    ...{ recordEvent, envelope, notifications, key_uses },
+    ...{ recordEvent, envelope, notifications, key_uses, master_key: input.master_key },
     blobs: createDiskBlobs(join(config.home, SERVER_PATHS.blobs)),
+    documents: createTenantDocuments(),
     snapshots: createKeySnapshots({ db, log, notifications, master_key: input.master_key }),
     metrics: new Registry(),
     problems: [],
     more_metrics: [],
     pods: input.pods ?? { isolates: config.pods.driver === "process" ? false : undefined },
   };
-  const app = createHttpServer({ log, site, trusted_proxies: config.trusted_proxies, identity, findOrg });
+  const limits = new CallerLimits(config.quotas.api);
+  const app = createHttpServer({ log, site, trusted_proxies: config.trusted_proxies, identity, findOrg, limits });
   const routes = createControlRoutes(app, { db, seal: createAnswerSeal(input.auth_secret) });
   addDrain(app);
   app.addHook("onClose", async () => {
@@ -153,7 +161,10 @@ export function composeServer(input: ComposeInput): ComposedServer {
   mountAuth(
     app,
     identity,
-    createAuthHandlers({ ...deps, sign_up: config.sign_up, can_mail: mail !== undefined }),
+    createAuthHandlers({
+      ...{ ...deps, sign_up: config.sign_up, can_mail: mail !== undefined },
+      confirm_s: config.identity.confirm_s,
+    }),
     site,
   );
   addAccountRoutes(routes, deps);
@@ -195,9 +206,9 @@ function addResourceRoutes(app: FastifyInstance, routes: ControlRoutes, deps: Se
 async function mayStillRead({ identity, findOrg }: ServerDeps, request: FastifyRequest): Promise<boolean> {
   try {
     const { principal } = await identity.resolve(request);
-    return (
-      principal !== undefined && request.org !== undefined && (await findOrg(principal, request.org.name)) !== undefined
-    );
+    if (principal === undefined || request.org === undefined) return false;
+    const found = await findOrg(principal, request.org.name);
+    return found !== undefined && found.suspension == null;
   } catch (error) {
     if (error instanceof AppError && error.code === "unauthorized") return false;
     throw error;

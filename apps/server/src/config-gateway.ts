@@ -47,6 +47,14 @@ export const gatewaySettings = {
   SERVICE_REQUEST_TIMEOUT_S: count(300, 1, 86_400),
   /** Of one service, in one gateway. */
   SERVICE_MAX_IN_FLIGHT: count(4_096, 1, 1_000_000),
+  /** Of the services of one organization, in one gateway. */
+  SERVICE_MAX_ORG_IN_FLIGHT: count(16_384, 1, 1_000_000),
+  /** Bodies and answers that one gateway keeps in memory; one organization has a quarter of it. */
+  SERVICE_GATEWAY_MEMORY_MB: count(256, 16, 1_048_576),
+  /** Connections to one gateway. */
+  SERVICE_MAX_CONNECTIONS: count(16_384, 1, 1_000_000),
+  /** Of these, those of one address; trusted proxies have no such bound. */
+  SERVICE_MAX_ADDRESS_CONNECTIONS: count(1_024, 1, 1_000_000),
   /** Requests a second of one key to one database, in one gateway; 0 bounds none. */
   SERVICE_KEY_RATE: count(10_000, 0, 1_000_000),
 } as const;
@@ -60,6 +68,10 @@ export interface GatewayLimits {
   /** How long a request's headers may take, and its short body, and how long a client may be silent within a long one. */
   readonly client_ms: number;
   readonly in_flight: number;
+  readonly org_in_flight: number;
+  readonly memory_bytes: number;
+  readonly connections: number;
+  readonly address_connections: number;
   readonly key_rate: number;
 }
 
@@ -142,6 +154,10 @@ export function toGatewayConfig(found: Found): GatewayConfig {
       request_ms: found.SERVICE_REQUEST_TIMEOUT_S * 1_000,
       client_ms: CLIENT_MS,
       in_flight: found.SERVICE_MAX_IN_FLIGHT,
+      org_in_flight: found.SERVICE_MAX_ORG_IN_FLIGHT,
+      memory_bytes: found.SERVICE_GATEWAY_MEMORY_MB * MEGABYTE,
+      connections: found.SERVICE_MAX_CONNECTIONS,
+      address_connections: found.SERVICE_MAX_ADDRESS_CONNECTIONS,
       key_rate: found.SERVICE_KEY_RATE,
     },
   };

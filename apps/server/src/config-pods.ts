@@ -7,6 +7,10 @@ import { z } from "zod";
 const POD_DRIVERS = ["auto", "process", "sandbox", "container"] as const;
 const MEGABYTE = 1024 * 1024;
 const GIGABYTE = 1024 * MEGABYTE;
+/** Of the machine, for one database at most by default; what two databases with the defaults need is granted on small machines too. */
+const SHARE = 0.25;
+const SMALL_CPU = 2;
+const SMALL_MEMORY_MB = 2_048;
 
 const empty = (value: unknown) => (value === "" ? undefined : value);
 const number = (fallback: number, min: number, max: number) =>
@@ -31,11 +35,11 @@ export const podSettings = {
   /** User ids that nobody else on the machine has, `first:count`: each database gets one, and each organization for its builds. */
   SERVICE_POD_USERS: z.preprocess(empty, z.string().transform(parseUsers).default(POD_USERS)),
   SERVICE_MIN_CPU: number(0.1, 0.01, 1_024),
-  SERVICE_MAX_CPU: number(availableParallelism(), 0.01, 1_024),
+  SERVICE_MAX_CPU: number(shareOf(availableParallelism(), SMALL_CPU), 0.01, 1_024),
   SERVICE_MIN_MEMORY_MB: count(256, 128, 16_777_216),
-  SERVICE_MAX_MEMORY_MB: count(Math.floor(totalmem() / MEGABYTE), 128, 16_777_216),
+  SERVICE_MAX_MEMORY_MB: count(shareOf(Math.floor(totalmem() / MEGABYTE), SMALL_MEMORY_MB), 128, 16_777_216),
   SERVICE_MIN_DISK_GB: count(1, 1, 1_048_576),
-  SERVICE_MAX_DISK_GB: count(1_000, 1, 1_048_576),
+  SERVICE_MAX_DISK_GB: count(100, 1, 1_048_576),
   SERVICE_MIN_WORKERS: count(1, 1, 1_024),
   SERVICE_MAX_WORKERS: count(16, 1, 1_024),
   /** What the project files of an organization may have together, those that its databases used before included. */
@@ -46,6 +50,11 @@ export const podSettings = {
   SERVICE_UNDELETE_DAYS: count(7, 0, 365),
   ...hostedLimits,
 } as const;
+
+/** What one database may have by default of what the machine has: a share of a large one, `small` of a small one, and never more than all. */
+export function shareOf(machine: number, small: number): number {
+  return Math.min(machine, Math.max(small, Math.floor(machine * SHARE)));
+}
 
 /** Below are the system's own users, and above the last one is none. */
 const LEAST_USER = 1_000;

@@ -38,7 +38,7 @@ test("has values for everything that nobody sets, and takes an empty variable fo
     database_quota: 3,
     pods: {
       driver: "auto",
-      bounds: { least: { cpu: 0.1, memory_mb: 256, disk_gb: 1, workers: 1 }, most: { disk_gb: 1_000, workers: 16 } },
+      bounds: { least: { cpu: 0.1, memory_mb: 256, disk_gb: 1, workers: 1 }, most: { disk_gb: 100, workers: 16 } },
       undelete_days: 7,
       limits: { statement_timeout_ms: 5_000, result_rows: 100_000, route_requests: 2_048 },
       are_kept: false,

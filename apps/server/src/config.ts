@@ -9,7 +9,9 @@ import { parse as parseToml } from "smol-toml";
 import { z } from "zod";
 import { type BuildsConfig, buildSettings, toBuildsConfig } from "./config-builds.ts";
 import { type GatewayConfig, gatewaySettings, refuseGatewaySettings, toGatewayConfig } from "./config-gateway.ts";
+import { type IdentityConfig, identitySettings, needsMailTls, toIdentityConfig } from "./config-identity.ts";
 import { type PodsConfig, podSettings, refuseCrossedBounds, toPodsConfig } from "./config-pods.ts";
+import { type QuotasConfig, quotaSettings, toQuotasConfig } from "./config-quotas.ts";
 
 export const SERVER_ROLES = ["control-plane", "reconciler", "gateway"] as const;
 export type ServerRole = (typeof SERVER_ROLES)[number];
@@ -25,10 +27,20 @@ export const SERVER_PATHS = {
   port: "server/port",
   authSecret: "server/auth-secret",
   masterKey: "server/master-key",
+  /** The one before, until nothing is encrypted under it any more. */
+  masterKeyPrevious: "server/master-key.previous",
+  /** The one that the next start takes. */
+  masterKeyNext: "server/master-key.next",
+  /** The link of the first account, where the standard output is kept in a journal. */
+  firstAccount: "server/first-account",
   /** Which home this is: one control plane's pods live in one. */
   homeId: "server/home-id",
-  /** `<database id>/`: cluster, stored runtimes and log of its pod. */
+  /** `<database id>/`: `data` (cluster and stored runtimes) and `log`, which are its pod's. */
   databases: "server/databases",
+  /** Logs and scratch files of services, below the id of their database. */
+  services: "server/services",
+  /** Storage of databases on its way from where version 0.8.0 kept it. */
+  movingDatabases: "server/moving-databases",
   /** `<database id>/<tree digest>/`: project files, read-only. */
   files: "server/files",
   /** `<org id>/<environment hash>/`: Python environments, read-only. */
@@ -135,14 +147,23 @@ const settingsSchema = z
     SERVICE_OIDC_CLIENT_ID: text,
     SERVICE_OIDC_CLIENT_SECRET: text,
     SERVICE_OIDC_NAME: z.preprocess(empty, z.string().default("Single sign-on")),
+    ...identitySettings,
     SERVICE_DATABASE_QUOTA: count(3, 1, 10_000),
     ...podSettings,
+    ...quotaSettings,
     ...buildSettings,
     ...gatewaySettings,
     /** Addresses of proxies whose X-Forwarded-For is believed. */
     SERVICE_TRUSTED_PROXIES: proxies,
     /** 1 lets webhooks post to this machine and to private networks, and by http. */
     SERVICE_WEBHOOK_PRIVATE: z.preprocess(empty, z.enum(["0", "1"]).default("0")),
+    /** 1 lets hosted services export rows to this machine and to private networks. */
+    SERVICE_EXPORT_PRIVATE: z.preprocess(empty, z.enum(["0", "1"]).default("0")),
+    /** What `/metrics` and the details of `/health` are told for, as a bearer; without it nobody is told them. */
+    SERVICE_METRICS_TOKEN: z.preprocess(
+      empty,
+      z.string().min(SECRET_CHARACTERS, `needs ${SECRET_CHARACTERS} characters`).optional(),
+    ),
     SERVICE_LOG_LEVEL: z.preprocess(empty, z.enum(["debug", "info", "warn", "error"]).default("info")),
     XDG_RUNTIME_DIR: text,
   })
@@ -176,6 +197,7 @@ export const FILE_SETTINGS = [
   "SERVICE_DATABASE_URL",
   "SERVICE_SMTP_URL",
   "SERVICE_ACME_EAB_KEY",
+  "SERVICE_METRICS_TOKEN",
 ] as const;
 
 export interface ServerConfig {
@@ -190,14 +212,20 @@ export interface ServerConfig {
   readonly auth_secret: Secret | undefined;
   readonly master_key: Secret | undefined;
   readonly master_key_previous: Secret | undefined;
-  readonly mail: { readonly url: Secret; readonly from: string } | undefined;
+  readonly mail: { readonly url: Secret; readonly from: string; readonly needs_tls: boolean } | undefined;
+  readonly identity: IdentityConfig;
   readonly oidc: OidcConfig | undefined;
   readonly database_quota: number;
   readonly pods: PodsConfig;
+  readonly quotas: QuotasConfig;
   readonly builds: BuildsConfig;
   readonly gateway: GatewayConfig;
   readonly trusted_proxies: readonly string[];
   readonly webhook_private: boolean;
+  readonly export_private: boolean;
+  readonly metrics_token: Secret | undefined;
+  /** What systemd says of the journal that keeps the standard output. */
+  readonly journal_stream: string | undefined;
   readonly log_level: "debug" | "info" | "warn" | "error";
   /** Where the gateway's traces go: variables of OpenTelemetry; empty when nothing is traced. */
   readonly traces: Readonly<Record<string, Secret>>;
@@ -258,7 +286,8 @@ function toConfig(
     auth_secret: secret(found.SERVICE_AUTH_SECRET),
     master_key: secret(found.SERVICE_MASTER_KEY),
     master_key_previous: secret(found.SERVICE_MASTER_KEY_PREVIOUS),
-    mail: smtp === undefined || from === undefined ? undefined : { url: new Secret(smtp), from },
+    mail: smtp === undefined || from === undefined ? undefined : toMail(smtp, from, found.SERVICE_SMTP_INSECURE),
+    identity: toIdentityConfig(found),
     oidc:
       issuer === undefined
         ? undefined
@@ -270,13 +299,22 @@ function toConfig(
           },
     database_quota: found.SERVICE_DATABASE_QUOTA,
     pods: toPodsConfig(found),
+    quotas: toQuotasConfig(found),
     builds: toBuildsConfig(found, env),
     gateway: toGatewayConfig(found),
     trusted_proxies: found.SERVICE_TRUSTED_PROXIES,
     webhook_private: found.SERVICE_WEBHOOK_PRIVATE === "1",
+    export_private: found.SERVICE_EXPORT_PRIVATE === "1",
+    metrics_token: secret(found.SERVICE_METRICS_TOKEN),
+    journal_stream: env["JOURNAL_STREAM"],
     log_level: found.SERVICE_LOG_LEVEL,
     traces: Object.fromEntries(Object.entries(traceVariables(env)).map(([name, value]) => [name, new Secret(value)])),
   };
+}
+
+function toMail(smtp: string, from: string, insecure: "0" | "1"): NonNullable<ServerConfig["mail"]> {
+  const url = new Secret(smtp);
+  return { url, from, needs_tls: needsMailTls(url, insecure) };
 }
 
 /** What the process of the gateway is told by its environment, beside what this one was: which home, and where its PostgreSQL is

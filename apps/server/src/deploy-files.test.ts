@@ -53,7 +53,9 @@ test("what the unit runs is the keeper of the server, and systemd ends all that 
   expect(unit).toMatch(
     /^ExecStart=\/bin\/sh \/opt\/appdb\/deploy\/keep-server\.sh \d+ \/usr\/bin\/env node \/opt\/appdb\/dist\/server\.js$/m,
   );
-  for (const line of ["KillMode=mixed", "OOMPolicy=continue", "Delegate=yes"]) expect(unit.split("\n")).toContain(line);
+  const sockets = ["RuntimeDirectory=appdb", "RuntimeDirectoryMode=0700", "Environment=XDG_RUNTIME_DIR=/run/appdb"];
+  const lines = ["KillMode=mixed", "OOMPolicy=continue", "Delegate=yes", "LimitCORE=0", ...sockets];
+  for (const line of lines) expect(unit.split("\n")).toContain(line);
 });
 
 /** Ends by itself where a test that fails leaves it behind. */

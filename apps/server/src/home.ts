@@ -1,13 +1,14 @@
 import { randomBytes } from "node:crypto";
 import { accessSync, constants, mkdirSync, readFileSync, realpathSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { acquireHomeLock } from "@appdb/adapters/processes/home-lock";
+import { acquireHomeLock, type HomeLock } from "@appdb/adapters/processes/home-lock";
+import { type LockResult, tryLock } from "@appdb/adapters/processes/numbered-lock";
 import { writePrivateFile } from "@appdb/adapters/processes/private-files";
 import { Secret } from "@appdb/adapters/secret";
-import { appError } from "@appdb/contract/errors";
+import { AppError, appError } from "@appdb/contract/errors";
 import { homeError } from "@appdb/contract/home-error";
 import * as z from "zod";
-import { SERVER_PATHS } from "./config.ts";
+import { SERVER_PATHS, type ServerConfig } from "./config.ts";
 
 const SECRET_BYTES = 32;
 
@@ -22,13 +23,26 @@ export function openHome(home: string): string {
   }
 }
 
-/** Takes the home for this process: its PostgreSQL has one owner. @throws daemon_busy when another server has it */
-export function lockHome(home: string): void {
-  const lock = acquireHomeLock(join(home, SERVER_PATHS.locks));
+/**
+ * Takes the home for this process: the home's PostgreSQL has one owner, and so has each role over a PostgreSQL of one's own. Two reconcilers
+ * of a home would end each other's pods, two gateways each other. The locks end with the process.
+ * @throws daemon_busy when another server has it; disk_full, home_not_writable
+ */
+export function lockHome(home: string, { database, roles }: Pick<ServerConfig, "database" | "roles">): void {
+  const folder = join(home, SERVER_PATHS.locks);
+  try {
+    if (database.url === undefined) demandLock(home, acquireHomeLock(folder), "");
+    for (const role of roles) demandLock(home, tryLock(folder, `role-${role}.`), ` with the role ${role}`);
+  } catch (error) {
+    throw error instanceof AppError ? error : homeError(home, error);
+  }
+}
+
+function demandLock(home: string, lock: HomeLock | LockResult, how: string): void {
   if (lock.outcome === "acquired") return;
   throw appError("daemon_busy", {
-    detail: `A server of the home ${home} runs already: process ${lock.owner.pid}.`,
-    hint: "Stop that one, or set SERVICE_HOME to another folder, or SERVICE_DATABASE_URL for several servers over one PostgreSQL.",
+    detail: `A server of the home ${home} runs already${how}: process ${lock.owner.pid}.`,
+    hint: "Stop that one, or set SERVICE_HOME to another folder. Several servers over one PostgreSQL each need a home of their own, or different SERVICE_ROLES.",
     meta: { home, pid: lock.owner.pid },
   });
 }

@@ -1,8 +1,9 @@
 /**
  * The hosted service: control plane, reconciler and gateway in one process, or the roles that SERVICE_ROLES names.
- * `reset-link <address>`, beside a server that runs, prints a link to a new password: for servers without mail.
+ * `operator <request>` is what `cli server` asks, one JSON document. `reset-link <address>` is short for one of its acts.
  */
 import { runMain } from "@appdb/adapters/processes/run-main";
+import { toProblem } from "@appdb/contract/errors";
 
 async function run(): Promise<number> {
   const [verb, ...rest] = process.argv.slice(2);
@@ -12,14 +13,31 @@ async function run(): Promise<number> {
     return 0;
   }
   if (verb === "reset-link" && rest.length === 1) {
-    const { printResetLink } = await import("./reset-link.ts");
-    await printResetLink(rest[0] ?? "");
+    const { runOperator } = await import("./operator/run-operator.ts");
+    const answer = await runOperator({ act: "reset-link", email: rest[0] });
+    if ("link" in answer) process.stdout.write(`${answer.link}\n`);
     return 0;
   }
+  if (verb === "operator" && rest.length === 1) return await operate(rest[0] ?? "");
   process.stderr.write(
-    `error: ${[verb, ...rest].join(" ")} is no command of the server\nhint: Start it without arguments, or: server.js reset-link ann@example.com\n`,
+    `error: ${[verb, ...rest].join(" ")} is no command of the server\nhint: Start it without arguments. Operator commands: cli server --help\n`,
   );
   return 2;
+}
+
+/** Answers a request of `cli server` on standard output: the answer with status 0, a problem with status 1. */
+async function operate(text: string): Promise<number> {
+  try {
+    const request: unknown = JSON.parse(text);
+    const { runOperator } = await import("./operator/run-operator.ts");
+    process.stdout.write(`${JSON.stringify(await runOperator(request))}\n`);
+    return 0;
+  } catch (error) {
+    const problem = toProblem(error);
+    if (problem.code === "internal_error") throw error;
+    process.stdout.write(`${JSON.stringify(problem)}\n`);
+    return 1;
+  }
 }
 
 runMain(run);

@@ -53,10 +53,13 @@ async function begin(server: ServerProcess): Promise<string> {
   return cookie;
 }
 
+const METRICS_TOKEN = "a-token-of-the-operator-that-is-long-enough";
+
 function send(url: string, method: string, path: string, cookie: string, body?: unknown): Promise<Response> {
+  const authorization = /^\/(metrics|health)$/.test(path) ? { authorization: `Bearer ${METRICS_TOKEN}` } : {};
   return fetch(url + path, {
     method,
-    headers: { "content-type": "application/json", cookie, origin: url },
+    headers: { "content-type": "application/json", cookie, origin: url, ...authorization },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   });
 }
@@ -160,16 +163,19 @@ describe("over a PostgreSQL that somebody else runs", () => {
     const port = readFileSync(join(home, "two/server/port"), "utf8").trim();
     const whoami = await send(`http://127.0.0.1:${port}`, "GET", "/v1/whoami", cookie);
     expect(await whoami.json()).toMatchObject({ email: "ann@example.com" });
-    await using alone = runProcess({ ...env, SERVICE_ROLES: "gateway", SERVICE_HOME: join(home, "alone") });
+    const at_home = { SERVICE_HOME: join(home, "alone"), SERVICE_METRICS_TOKEN: METRICS_TOKEN };
+    await using alone = runProcess({ ...env, ...at_home, SERVICE_ROLES: "gateway" });
     const at = await alone.printed(/"url":"(http:[^"]+)"/);
     expect(await (await send(at, "GET", "/ready", "")).json()).toEqual({ status: "ready" });
     expect(await (await send(at, "GET", "/metrics", "")).text()).toContain("appdb_gateway_in_flight 0");
+    expect((await fetch(`${at}/metrics`)).status).toBe(401);
     expect((await send(at, "GET", "/about", "")).status).toBe(404);
   });
 
   test("has a gateway beside it that neither ends with the other: it is started again, and found by the next server", async () => {
     database = await createTestDatabase();
-    const env = { SERVICE_HOME: home, SERVICE_DATABASE_URL: database.dsn, SERVICE_PODS: "process" };
+    const settings = { SERVICE_PODS: "process", SERVICE_METRICS_TOKEN: METRICS_TOKEN };
+    const env = { SERVICE_HOME: home, SERVICE_DATABASE_URL: database.dsn, ...settings };
     const gateway = () => findLockOwner(join(home, "server", "locks"), "gateway.")?.pid;
     const isOver = (pid: number) => identifyProcess(pid) === undefined;
     let last: number;
@@ -179,10 +185,14 @@ describe("over a PostgreSQL that somebody else runs", () => {
       const first = gateway() ?? 0;
       const health = async () => await (await send(url, "GET", "/health", "")).json();
       process.kill(first, "SIGSTOP");
-      expect(await health()).toMatchObject({ problems: [expect.stringContaining("no service is served")] });
-      process.kill(first, "SIGKILL");
+      expect(await health()).toMatchObject({
+        problems: expect.arrayContaining([expect.stringContaining("no service is served")]),
+      });
+      // one that hangs holds its ports: it is killed without a word from anybody
+      await server.printed(/"the gateway does not answer: it is killed and started again"/);
       await server.printed(/"the gateway has ended; it is started again"/);
-      await expect.poll(health, { timeout: 10_000 }).toEqual({ status: "ok" });
+      const of_pods = [expect.stringMatching(/^Pods run as .* without isolation/)];
+      await expect.poll(health, { timeout: 10_000 }).toEqual({ status: "ok", problems: of_pods });
       expect(server.output()).toMatch(/"signal":"SIGKILL".*"the gateway has ended; it is started again"/);
       last = gateway() ?? 0;
       const metrics = await (await send(url, "GET", "/metrics", "")).text();
@@ -272,6 +282,26 @@ describe("over a PostgreSQL that somebody else runs", () => {
     await expect.poll(async () => (await send(url, "GET", "/ready", "")).status).toBe(200);
     const org = await send(url, "GET", "/v1/orgs/acme", cookie);
     expect(await org.json()).toMatchObject({ display_name: "acme" });
+  });
+
+  test("is refused where the home has a server with the same role", async () => {
+    database = await createTestDatabase();
+    const env = { SERVICE_HOME: home, SERVICE_DATABASE_URL: database.dsn, ...ALONE };
+    await using server = runProcess(env);
+    await address(server);
+    await using second = runProcess(env);
+    expect(await second.ended()).toBe(1);
+    expect(second.output()).toContain(`with the role control-plane: process ${server.pid}`);
+  });
+
+  test("names the setting when the PostgreSQL does not answer", async () => {
+    const url = "postgresql://nobody@127.0.0.1:1/control";
+    await using server = runProcess({ SERVICE_HOME: home, SERVICE_DATABASE_URL: url, ...ALONE });
+    expect(await server.ended()).toBe(1);
+    expect(server.output()).toMatch(
+      /error: The PostgreSQL of SERVICE_DATABASE_URL cannot be used: connect ECONNREFUSED/,
+    );
+    expect(server.output()).not.toContain("    at ");
   });
 
   test("says everything that is wrong with its settings, and starts nothing", async () => {

@@ -1,26 +1,32 @@
-import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { driverProblem } from "@appdb/adapters/pods/choose-driver";
 import { VERSION } from "@appdb/contract/version";
 import type { Logger } from "@appdb/engine/ports";
 import { composeServer, type KnownPods } from "./compose.ts";
 import { readServerConfig, SERVER_PATHS, type ServerConfig } from "./config.ts";
+import { findPlainAddresses } from "./config-identity.ts";
+import { createRecordEvent } from "./control-plane/events/record-event.ts";
 import { givenMasterKey } from "./control-plane/secrets/given-master-key.ts";
 import { type MasterKey, openMasterKey } from "./control-plane/secrets/master-key.ts";
+import { addDeliveries } from "./control-plane/webhooks/add-deliveries.ts";
 import { cleanHourly } from "./database/clean.ts";
-import { controlFormat, migrate, readMigrations } from "./database/migrate.ts";
+import { controlFormat, findMigrations, migrate, readMigrations } from "./database/migrate.ts";
 import { type Database, openDatabase } from "./database/pool.ts";
-import { openPostgres } from "./database/postgres.ts";
+import { demandPostgres, openPostgres } from "./database/postgres.ts";
 import { addGatewayMetrics, keepGateway } from "./gateway-process/keep-gateway.ts";
-import { findSecret, lockHome, openHome, openSecret, removeRunning, writeRunning } from "./home.ts";
+import { lockHome, openHome, openSecret, removeRunning, writeRunning } from "./home.ts";
 import { listenAsConfigured } from "./http/listen.ts";
 import { type Dashboard, findDashboard, readDashboard } from "./http/static.ts";
 import { openFirstAccount } from "./identity/first-account.ts";
 import { createMail } from "./identity/mail.ts";
 import { listenForStop } from "./listen-for-stop.ts";
 import { createLogger } from "./logger.ts";
+import { takeNextMasterKey } from "./operator/rotate-master-key.ts";
 import { openMachine } from "./pods/open-machine.ts";
 import { migrateJobs } from "./reconciler/graphile.ts";
 import { type ReconcilerDeps, startReconciler } from "./reconciler/reconciler.ts";
+import { stopEach } from "./stop-each.ts";
+import { isJournal, writeWelcome } from "./welcome.ts";
 
 /**
  * Runs the server until SIGTERM or SIGINT: takes no new request then, ends those that are under way, and stops what it
@@ -36,8 +42,7 @@ export async function runServer(watched: Pick<ReconcilerDeps, "reconcileStepDone
   const config = { ...found, home };
   const log = createLogger(config.log_level);
   const stopped = listenForStop(log);
-  // several servers may share a PostgreSQL of one's own; the embedded one has one owner
-  if (config.database.url === undefined) lockHome(home);
+  lockHome(home, config);
   const migrations = readMigrations(findMigrations());
   await using postgres = await openPostgres(config, home, controlFormat(migrations), log);
   await using database = openDatabase(postgres.dsn, log);
@@ -46,6 +51,7 @@ export async function runServer(watched: Pick<ReconcilerDeps, "reconcileStepDone
     const { serveGatewayAlone } = await import("./gateway-process/serve-alone.ts");
     return await serveGatewayAlone({ config, database, log, stopped });
   }
+  await demandPostgres(database.pool, config);
   await migrate(database.pool, migrations, log);
   await migrateJobs(database.pool, log);
   const master_key = await makeMasterKey(database.db, config, home, log);
@@ -71,6 +77,8 @@ export async function runServer(watched: Pick<ReconcilerDeps, "reconcileStepDone
   });
   await using machine = config.roles.includes("reconciler") ? await openMachine({ ...deps, config }) : undefined;
   pods.isolates = machine?.driver.isolates;
+  const problem = machine && driverProblem(machine.driver);
+  if (problem !== undefined) deps.problems.push(() => [problem]);
   pods.checkEnvironment = machine?.checkEnvironment;
   await using reconciler =
     machine === undefined
@@ -92,35 +100,42 @@ export async function runServer(watched: Pick<ReconcilerDeps, "reconcileStepDone
   const port = await listenAsConfigured(open, config);
   site.url = config.public_url ?? `http://${hostOf(config.host)}:${port}`;
   try {
+    for (const plain of findPlainAddresses(config)) log.warn(plain, "this address is used without TLS");
     log.info({ url: site.url, version: VERSION, roles: config.roles }, "the server listens");
     if (config.roles.includes("control-plane")) {
       writeRunning(home, site.url);
-      await printWelcome(deps.db, site.url);
+      const token = await openFirstAccount(deps.db);
+      const is_journal = isJournal(config.journal_stream);
+      process.stdout.write(writeWelcome({ home, url: site.url, token, is_journal }));
     }
     using _cleaning = cleanHourly(deps);
     const reason = await stopped;
     log.info({ reason }, "the server stops");
   } finally {
-    if (config.roles.includes("control-plane")) removeRunning(home);
-    // pods that are kept are served
-    if (config.pods.are_kept) gateway?.leave();
-    else await gateway?.end();
-    await reconciler?.stop(config.pods.are_kept ? "keep pods" : "end pods");
-    await app.close();
-    mail?.close();
+    await stopEach(log, {
+      address: () => (config.roles.includes("control-plane") ? removeRunning(home) : undefined),
+      // pods that are kept are served
+      gateway: () => (config.pods.are_kept ? gateway?.leave() : gateway?.end()),
+      reconciler: () => reconciler?.stop(config.pods.are_kept ? "keep pods" : "end pods"),
+      requests: () => app.close(),
+      mail: () => mail?.close(),
+    });
   }
 }
 
 async function makeMasterKey(db: Database, config: ServerConfig, home: string, log: Logger): Promise<MasterKey> {
-  return await openMasterKey(
-    { db, log },
+  const kept = config.master_key === undefined ? takeNextMasterKey(home) : undefined;
+  const master_key = await openMasterKey(
+    { db, log, recordEvent: createRecordEvent(addDeliveries) },
     {
-      current: config.master_key ?? findSecret(home, SERVER_PATHS.masterKey),
-      previous: config.master_key_previous,
+      current: config.master_key ?? kept?.current,
+      previous: config.master_key_previous ?? kept?.previous,
       make: () => openSecret(home, SERVER_PATHS.masterKey, "base64"),
       place: join(home, SERVER_PATHS.masterKey),
     },
   );
+  kept?.forgetPrevious();
+  return master_key;
 }
 
 /** The dashboard, unless it was not built: the rest of the server works without. */
@@ -131,23 +146,6 @@ function openDashboard(log: Logger): Dashboard | undefined {
   return undefined;
 }
 
-/** The link that makes the first account is for whoever started the server: it is printed, never logged. An empty line
- *  tells a program that started it that this is all. */
-async function printWelcome(db: Parameters<typeof openFirstAccount>[0], url: string): Promise<void> {
-  const token = await openFirstAccount(db);
-  const lines = [`Dashboard: ${url}`];
-  if (token !== undefined) lines.push(`Make the first account: ${url}/setup?token=${token}`);
-  process.stdout.write(`${lines.join("\n")}\n\n`);
-}
-
 function hostOf(host: string): string {
   return host.includes(":") ? `[${host}]` : host;
-}
-
-/** Beside the bundle, or in the sources. */
-function findMigrations(): string {
-  const places = ["server-migrations", "../migrations"].map((name) => join(import.meta.dirname, name));
-  const found = places.find((folder) => existsSync(folder));
-  if (found === undefined) throw new Error(`The migrations are in none of ${places.join(", ")}.`);
-  return found;
 }

@@ -16,6 +16,7 @@ export const ERRORS = {
   invalid_idempotency_key: { status: 400, title: "The Idempotency-Key is not valid" },
   idempotency_mismatch: { status: 422, title: "The Idempotency-Key came before with another request" },
   unauthorized: { status: 401, title: "The credential is missing or wrong" },
+  reauthentication_required: { status: 403, title: "The last proof of identity is too old" },
   client_too_old: { status: 426, title: "The command is older than the server accepts" },
   // rows and functions
   unique_violation: { status: 409, title: "A row with this key exists" },
@@ -62,6 +63,7 @@ export const ERRORS = {
   schema_mismatch: { status: 409, title: "The tables are not what the application declares" },
   schema_unsupported: { status: 422, title: "The change cannot be made" },
   schema_lock_timeout: { status: 503, title: "The tables were in use for too long" },
+  other_project: { status: 409, title: "The tables or services belong to another project" },
   destructive_refused: { status: 409, title: "The plan would destroy data" },
   confirmation_required: { status: 409, title: "The command asks for confirmation" },
   catalog_moved: { status: 409, title: "The tables changed since the plan was made" },
@@ -101,6 +103,10 @@ export const ERRORS = {
   server_unreachable: { status: 503, title: "The server does not answer" },
   server_failed: { status: 502, title: "The server did not finish the request" },
   sign_in_failed: { status: 401, title: "The sign-in was not accepted" },
+  weak_password: { status: 422, title: "The password is easy to guess" },
+  second_factor_required: { status: 401, title: "The sign-in needs a code" },
+  second_factor_wrong: { status: 401, title: "The code was not accepted" },
+  second_factor_conflict: { status: 409, title: "The second factor is in another state" },
   sign_in_denied: { status: 403, title: "The sign-in was denied" },
   sign_in_expired: { status: 410, title: "The code was not confirmed in time" },
   sign_up_closed: { status: 403, title: "Accounts are made by invitation" },
@@ -112,7 +118,10 @@ export const ERRORS = {
   csrf_refused: { status: 403, title: "The request comes from another site" },
   device_code_not_found: { status: 404, title: "There is no such code" },
   organization_not_found: { status: 404, title: "There is no such organization" },
+  organization_suspended: { status: 403, title: "The organization is suspended" },
+  organization_state: { status: 409, title: "The organization's state does not allow this" },
   organization_taken: { status: 409, title: "The organization's name is taken" },
+  organization_quota: { status: 409, title: "The person has made as many organizations as they may" },
   no_organization: { status: 409, title: "The session has no organization" },
   member_not_found: { status: 404, title: "There is no such member" },
   member_exists: { status: 409, title: "The address belongs to a member" },
@@ -126,6 +135,8 @@ export const ERRORS = {
   master_key_wrong: { status: 500, title: "The master key does not open the secrets" },
   database_not_found: { status: 404, title: "There is no such database" },
   database_quota: { status: 409, title: "The organization has as many databases as it may" },
+  resources_quota: { status: 409, title: "The organization's databases ask for as much as they may" },
+  storage_quota: { status: 409, title: "The organization stores as much as it may" },
   database_exists: { status: 409, title: "There is such a database" },
   database_not_available: { status: 409, title: "The database is not AVAILABLE" },
   database_state: { status: 409, title: "The database's state does not allow this" },
@@ -143,6 +154,7 @@ export const ERRORS = {
   image_missing: { status: 409, title: "The release's image is not there any more" },
   system_packages_refused: { status: 422, title: "System packages cannot be had here" },
   pod_failed: { status: 500, title: "A pod could not be run" },
+  machine_exhausted: { status: 500, title: "The server's machine is short of something" },
   pods_unavailable: { status: 500, title: "Pods cannot be run as configured" },
   pods_one_organization: { status: 409, title: "This server's pods serve one organization" },
   operation_not_found: { status: 404, title: "There is no such operation" },
@@ -156,6 +168,7 @@ export const ERRORS = {
   service_not_available: { status: 503, title: "The service does not run" },
   service_broken: { status: 502, title: "The service broke off" },
   service_timeout: { status: 504, title: "The service did not answer in time" },
+  database_failed: { status: 503, title: "The database is FAILED" },
   database_asleep: { status: 503, title: "The database is asleep" },
   keys_unavailable: { status: 503, title: "Keys cannot be checked" },
   keys_refused: { status: 409, title: "The snapshot of keys is not taken" },
@@ -234,14 +247,15 @@ export interface Problem {
   readonly meta?: Readonly<Record<string, unknown>>;
 }
 
-const DOCS = "https://appdb.invalid/errors/";
+/** A name and no address: the catalogue is in docs/errors.md, which has no host of its own. */
+const TYPE = "urn:appdb:error:";
 
 /** Turns any thrown value into a problem; what is not an AppError becomes `internal_error` without its inner text. */
 export function toProblem(error: unknown, instance?: string): Problem {
   const known = error instanceof AppError ? error : undefined;
   const code = known?.code ?? "internal_error";
   return {
-    type: DOCS + code,
+    type: TYPE + code,
     title: ERRORS[code].title,
     status: ERRORS[code].status,
     detail: known?.message ?? "An unexpected error was met; the log has it under this request's id.",

@@ -63,6 +63,16 @@ export type Expr =
       nullable: boolean;
     };
 
+/** Functions whose bare call makes a value for each new row, which the row keeps, whatever is computed again later. */
+const GENERATORS = { "uuid.uuid7": "uuid7", "uuid.uuid4": "uuid4", "timestamp.now": "now" } as const;
+export type Generator = (typeof GENERATORS)[keyof typeof GENERATORS];
+
+/** Says which generator an expression is a bare call of; undefined for any other expression. */
+export function generatorOf(expr: Expr): Generator | undefined {
+  if (expr.node !== "call" || expr.args.length > 0 || Object.keys(expr.kwargs).length > 0) return undefined;
+  return (GENERATORS as Readonly<Record<string, Generator>>)[expr.fn];
+}
+
 export const VECTOR_METRICS = ["cosine", "ip", "l2"] as const;
 export type VectorMetric = (typeof VECTOR_METRICS)[number];
 

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { exprSchema, VECTOR_METRICS } from "./expressions.ts";
+import { exprSchema, generatorOf, VECTOR_METRICS } from "./expressions.ts";
 import { onErrorSchema } from "./jobs.ts";
 import { querySchema } from "./query.ts";
 import { columnTypeSchema, MOST_DIMENSIONS, VECTOR_PRECISIONS } from "./types.ts";
@@ -16,6 +16,14 @@ export const HANDLER_METHODS = ["get", "post", "put", "patch", "delete"] as cons
 /** Where something was written: file relative to the project root, 1-based line. */
 export const sourceSchema = z.strictObject({ file: z.string(), line: z.int().min(1) });
 
+/** What a stored column gets where a request does not name it: a constant, or what a generator makes for the row. */
+const defaultSchema = z
+  .strictObject({ text: z.string(), expr: exprSchema })
+  .refine(
+    ({ expr }) => (expr.node === "literal" && expr.value !== null) || generatorOf(expr) !== undefined,
+    "is neither a constant nor a generator",
+  );
+
 export const columnSchema = z.strictObject({
   name: z.string(),
   type: columnTypeSchema,
@@ -23,6 +31,8 @@ export const columnSchema = z.strictObject({
   primary_key: z.boolean(),
   /** `text` is the canonical printed form (`upper(title)`), for plans; `expr` is what runs. Null for a stored column. */
   computed: z.strictObject({ text: z.string(), expr: exprSchema }).nullable(),
+  /** Of a stored column; absent for none. */
+  default: defaultSchema.nullable().optional(),
   comment: z.string().nullable(),
   custom_metadata: z.unknown(),
   /** The name that the column had; an update then renames it and keeps its values. */

@@ -8,6 +8,7 @@ import {
   parseServiceName,
   parseTablePath,
   parseTarget,
+  shownTablePath,
 } from "./names.ts";
 
 function refusal(work: () => unknown): AppError {
@@ -139,6 +140,12 @@ describe("the address of a table or a service", () => {
     expect(parseTablePath("main/docs").text).toBe("main/docs");
     expect(parseTablePath("main.reports.docs").text).toBe("main/reports/docs");
     expect(parseTablePath("cloud://acme:main/docs")).toMatchObject({ table: "docs", target: { kind: "hosted" } });
+  });
+
+  test("a local table's path is shown as it was typed, if with dots", () => {
+    expect(shownTablePath("main.docs", "main/docs")).toBe("main.docs");
+    expect(shownTablePath("MAIN/docs", "main/docs")).toBe("main/docs");
+    expect(shownTablePath("cloud://acme:main/docs", "cloud://acme:main/docs")).toBe("cloud://acme:main/docs");
   });
 
   test("a past version of a table is told to be none", () => {

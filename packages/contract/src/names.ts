@@ -125,6 +125,11 @@ export function parseTablePath(text: string): TablePath {
   return branded<TablePath>({ target, table: name, text: `${target.text}/${name}` });
 }
 
+/** A table's path for people: a local one that was typed with dots as it was typed, else the canonical form. */
+export function shownTablePath(typed: string, path: string): string {
+  return !isHosted(typed) && typed.includes(".") ? typed : path;
+}
+
 /** Parses where a service is: `main/ingest`, `main/reports/ingest`, `cloud://acme:main/ingest`.
  *  @throws invalid_target */
 export function parseServiceName(text: string): ServiceName {

@@ -31,6 +31,8 @@ export const tablePlanSchema = z.strictObject({
   destructive: z.boolean(),
   /** Computed cells of the table that failed (`cli errors`). */
   error_count: z.int(),
+  /** Folder of the other local project that the table belongs to. Absent for tables of the caller's project, and hosted ones. */
+  project: z.string().optional(),
 });
 export type TablePlan = z.infer<typeof tablePlanSchema>;
 

@@ -31,6 +31,8 @@ export const databasePodSpecSchema = z.strictObject({
   /** Short enough for sockets; `pod.sock` and PostgreSQL's lie in it. */
   run_folder: z.string(),
   log_folder: z.string(),
+  /** Logs and scratch files of its services, to be measured: they count as the database's disk. */
+  services_folder: z.string(),
   /** Whoever calls shows it as a bearer; the application's code never sees it. */
   token: z.string(),
   resources: resourcesSchema,
@@ -102,6 +104,8 @@ export const servicePodSpecSchema = z.strictObject({
     /** As `signSnapshot` wrote it; the control plane pushes later ones. */
     snapshot: z.string(),
   }),
+  /** Its routes may export rows to this machine and to private networks. */
+  may_export_private: z.boolean(),
   notices: z.array(z.string()),
 });
 export type ServicePodSpec = z.infer<typeof servicePodSpecSchema>;

@@ -8,11 +8,13 @@ describe("the line of the organization", () => {
     [{ organization: acme, organizations: 2 }, "Organization: acme (member)"],
     [{ organization: { ...acme, role: null }, organizations: 1 }, "Organization: acme"],
     [{ organization: null, organizations: 0 }, "No organization yet: create one with cli org create NAME"],
-    [
-      { organization: null, organizations: 1 },
-      "No organization yet, though you belong to 1: upgrade this library and run cli login again",
-    ],
   ])("of %j", (who, line) => {
     expect(organizationLine(who)).toBe(line);
+  });
+
+  test("tells a session that knows none of its organizations to upgrade and to log in again", () => {
+    expect(organizationLine({ organization: null, organizations: 1 })).toBe(
+      "No organization yet, though you belong to 1: upgrade this library and run cli login again",
+    );
   });
 });

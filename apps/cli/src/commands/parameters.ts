@@ -93,10 +93,15 @@ export function requireLocal(typed: string, command: string): LocalTarget {
   });
 }
 
-/** A command line that can be copied into a shell. */
+/** A line of our command that can be copied into a shell. */
 export function commandLine(words: readonly (string | undefined)[]): string {
-  const quoted = words
+  return shellLine(["cli", ...words]);
+}
+
+/** A line of any program that can be copied into a shell. */
+export function shellLine(words: readonly (string | undefined)[]): string {
+  return words
     .filter((word) => word !== undefined)
-    .map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`));
-  return ["cli", ...quoted].join(" ");
+    .map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`))
+    .join(" ");
 }

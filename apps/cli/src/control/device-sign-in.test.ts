@@ -18,7 +18,8 @@ async function signIn(code: object, polls: readonly (object | Error)[]) {
   const fetch: ControlFetch = async (url) => {
     const said = url.endsWith("/code") ? code : (polls[poll++] ?? { error: "authorization_pending" });
     if (said instanceof Error) throw said;
-    return { status: "error" in said ? 400 : 200, text: async () => JSON.stringify(said), body: null };
+    const status = "status" in said ? Number(said.status) : "error" in said ? 400 : 200;
+    return { status, text: async () => JSON.stringify(said), body: null };
   };
   const result = signInByDevice({
     server: { url: "https://x.example.com", source: "SERVICE_API_URL" },
@@ -59,6 +60,15 @@ describe("the pace at which a sign-in asks", () => {
     const { result, waits } = await signIn(CODE, []);
     expect(result).toMatchObject({ code: "sign_in_expired" });
     expect(waits.reduce((sum, wait) => sum + wait, 0)).toBe(65);
+  });
+
+  test("names the address of a service as the wrong one", async () => {
+    const { result } = await signIn({ code: "unauthorized", detail: "The request shows no API key.", status: 401 }, []);
+    expect(result).toMatchObject({
+      code: "server_failed",
+      message: expect.stringContaining("https://x.example.com (from SERVICE_API_URL) is not the control plane"),
+      hint: "Name the address of the dashboard: cli login --server https://...",
+    });
   });
 
   test("does not go on after an answer that is none of the RFC's", async () => {

@@ -127,6 +127,8 @@ function isWebAddress(value: unknown): value is string {
 /** An answer that goes neither on nor back: a problem of the server, or one of another server altogether. */
 function refusalOf({ server }: SignInDeps, route: string, { status, body }: Answer): AppError {
   const { code, detail, error_description } = body;
+  // nobody who signs in has a credential yet: only what serves applications asks for one
+  if (status === 401 && code === "unauthorized") return servesApplications(server);
   if (typeof code === "string" && isErrorCode(code) && typeof detail === "string") {
     return fromProblem(body as unknown as Problem);
   }
@@ -135,6 +137,14 @@ function refusalOf({ server }: SignInDeps, route: string, { status, body }: Answ
     detail: `${server.url} did not answer POST ${AUTH_PATH}/device/${route} as a control plane does (status ${status}${said}).`,
     hint: `Is it the address of the control plane? It came from ${server.source}.`,
     meta: { url: server.url, source: server.source, status },
+  });
+}
+
+function servesApplications({ url, source }: SignInDeps["server"]): AppError {
+  return appError("server_failed", {
+    detail: `${url} (from ${source}) is not the control plane: it asks for an API key, as the address of a service does.`,
+    hint: "Name the address of the dashboard: cli login --server https://...",
+    meta: { url, source },
   });
 }
 

@@ -49,6 +49,7 @@ beforeEach(() => {
   spawned = 0;
   program = {
     url: "",
+    server: () => ({ file: "", argv: [""] }),
     pod: (args) => {
       spawned += 1;
       return [process.execPath, script, ...args];

@@ -8,6 +8,7 @@ export const EXIT = { done: 0, failed: 1, usage: 2, pending: 2, refused: 3, inte
 const REFUSED: ReadonlySet<ErrorCode> = new Set([
   "confirmation_required",
   "destructive_refused",
+  "other_project",
   "daemon_busy",
   "project_exists",
   "file_exists",

@@ -18,6 +18,7 @@ export function printSchemaPlan(plan: SchemaPlan, out: Output): void {
   for (const table of plan.tables) {
     const [sign, verdict] = VERDICTS[table.resolution];
     out.line(`${sign} ${table.path.padEnd(width)}  ${verdict}${failures(table)}`);
+    if (table.project !== undefined) out.line(`    belongs to the project ${table.project}`);
     for (const op of table.ops) {
       out.line(`    ${describeOp(op)}`);
       for (const line of recomputeLines(op)) out.line(`        ${line}`);

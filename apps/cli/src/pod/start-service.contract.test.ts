@@ -32,7 +32,7 @@ beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "appdb-start-service-"));
   const script = join(folder, "stand-in.mjs");
   writeFileSync(script, STAND_IN);
-  program = { url: "", pod: (args) => [process.execPath, script, ...args] };
+  program = { url: "", server: () => ({ file: "", argv: [""] }), pod: (args) => [process.execPath, script, ...args] };
   lines = [];
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
@@ -72,7 +72,7 @@ describe("a service in the foreground", () => {
   });
 
   test("whose program is not there is told, not thrown", async () => {
-    program = { url: "", pod: () => [join(folder, "nothing")] };
+    program = { url: "", server: () => ({ file: "", argv: [""] }), pod: () => [join(folder, "nothing")] };
     expect(await start("main").ready).toMatchObject({
       event: "failed",
       problem: { detail: expect.stringContaining("ENOENT") },

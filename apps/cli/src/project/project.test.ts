@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { AppError } from "@appdb/contract/errors";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { runCli } from "../testing/fake-context.ts";
-import { exampleText } from "./example-text.ts";
+import { exampleText } from "./examples.ts";
 import { findApplication, findProject, saysNothing } from "./find-project.ts";
 import { SERVICE_TOML } from "./init-text.ts";
 import { readConfig } from "./read-config.ts";

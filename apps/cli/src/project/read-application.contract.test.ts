@@ -27,13 +27,16 @@ beforeEach(() => {
 
 afterEach(() => rmSync(folder, { recursive: true }));
 
-async function read(text: string): Promise<Application> {
+async function read(text: string, slow_ms?: number): Promise<Application> {
   writeFileSync(join(folder, "service.toml"), text);
   const config = { home: join(folder, "home"), application_env: { PATH: process.env.PATH ?? "" } };
   const out = { note: (line: string) => notes.push(line) };
   const program = locateProgram(import.meta.url, process);
   const signal = new AbortController().signal;
-  return await readApplication({ config, cwd: folder, out, program, signal }, { file: "app.py", python: undefined });
+  return await readApplication(
+    { config, cwd: folder, out, program, signal, ...(slow_ms === undefined ? {} : { slow_ms }) },
+    { file: "app.py", python: undefined },
+  );
 }
 
 test("workers of the local database go with the application; what only hosted databases have is told", async () => {
@@ -61,4 +64,10 @@ test.each([
 ])("a wish %s is nobody's here", async (_where, text) => {
   expect((await read(text)).runtime.workers).toBeUndefined();
   expect(notes).toEqual([]);
+});
+
+test("a file that takes long to read is told of while it runs", async () => {
+  writeFileSync(join(folder, "app.py"), `import time\ntime.sleep(0.5)\n${APP}`);
+  await read("", 1);
+  expect(notes[0]).toContain("app.py has been running for 0.001 s and is not read yet");
 });

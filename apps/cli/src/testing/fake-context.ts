@@ -81,6 +81,7 @@ export async function runCli(words: string | readonly string[], world: FakeWorld
       throw new Error("The test starts no service.");
     },
     listCommands,
+    operate: () => Promise.reject(new Error("This test has no server.")),
     doctor: async () => [{ name: "node", ok: true, detail: "20.19.0", hint: null }],
     ...world.context,
   };

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { createFairQueue, type FairQueue } from "@appdb/adapters/processes/fair-queue";
 import { type Permission, type RoutePermission, roleHas } from "@appdb/contract/control/permissions";
 import { appError } from "@appdb/contract/errors";
 import { CONTROL_ROUTES, type ControlRouteName, controlRoute } from "@appdb/contract/routes/control-paths";
@@ -94,12 +95,19 @@ export interface ControlRoutes {
   missing(): readonly ControlRouteName[];
 }
 
+/** Transactions of one organization, or of one caller without any, at a time: others wait before they take a connection. */
+const CHANGES_OF_ONE = 3;
+/** Of all callers: other requests find a connection at any time. */
+const CHANGES_AT_ONCE = 12;
+
 export interface RouteDeps {
   readonly db: Database;
   readonly seal: AnswerSeal;
 }
 
-export function createControlRoutes(app: FastifyInstance, deps: RouteDeps): ControlRoutes {
+export function createControlRoutes(app: FastifyInstance, given: RouteDeps): ControlRoutes {
+  const changes = createFairQueue({ at_once: CHANGES_AT_ONCE, of_one: CHANGES_OF_ONE });
+  const deps = { ...given, changes };
   const added = new Set<ControlRouteName>();
   const register = (name: ControlRouteName, run: (call: AnyCall, status: number) => Promise<unknown>) => {
     if (added.has(name)) throw new Error(`The route ${name} is registered twice.`);
@@ -142,7 +150,7 @@ export function createControlRoutes(app: FastifyInstance, deps: RouteDeps): Cont
 
 /** Makes a change of a route in its transaction, and answers what the handler does. */
 async function changeIn<Name extends ControlRouteName>(
-  deps: RouteDeps,
+  deps: RouteDeps & { readonly changes: FairQueue },
   name: Name,
   call: AnyCall,
   status: number,
@@ -158,12 +166,15 @@ async function changeIn<Name extends ControlRouteName>(
     key: Array.isArray(key) ? key.join(", ") : key,
     request: call.body,
   };
-  const { answer, is_repeated } = await changeOnce(deps.db, deps.seal, once, status, async (tx) => {
-    const { principal, org } = whole.request;
-    if (principal === undefined) return handler(whole, tx);
-    const { permission } = CONTROL_ROUTES[name];
-    return handler({ ...whole, org: await recheckCaller(tx, { principal, org, permission }) } as typeof whole, tx);
-  });
+  const { principal, org } = whole.request;
+  const owner = org?.id ?? principal?.user_id ?? principal?.key?.id ?? whole.request.ip;
+  const { answer, is_repeated } = await deps.changes.run(owner, () =>
+    changeOnce(deps.db, deps.seal, once, status, async (tx) => {
+      if (principal === undefined) return handler(whole, tx);
+      const { permission } = CONTROL_ROUTES[name];
+      return handler({ ...whole, org: await recheckCaller(tx, { principal, org, permission }) } as typeof whole, tx);
+    }),
+  );
   if (is_repeated) whole.reply.header("idempotency-replayed", "true");
   for (const work of after) work();
   return answer ?? undefined;
@@ -238,8 +249,19 @@ export async function authorize(
   if (org === undefined) return undefined;
   const found = await findOrg(principal, org);
   if (found === undefined) throw orgNotFound(org);
+  refuseSuspended(found);
   if (permission !== "signed_in") demand(found, permission);
   return found;
+}
+
+/** @throws organization_suspended */
+function refuseSuspended({ name, suspension }: Pick<CallOrg, "name" | "suspension">): void {
+  if (suspension == null) return;
+  throw appError("organization_suspended", {
+    detail: `The operator of the server has suspended the organization ${name}${suspension === "" ? "." : `: ${suspension}`}`,
+    hint: "Ask the operator of the server to end the suspension. Its data are kept.",
+    meta: { organization: name },
+  });
 }
 
 /** Lets a key with grants through to what concerns services that it may manage, as a member of its organization. */
@@ -249,6 +271,7 @@ function byGrant(principal: Principal, { db, org, service }: PathNames, route: C
   const is_own = org !== undefined && organization?.name === org;
   if (org !== undefined && !(is_own && is_for_grants && hasManageGrant(principal))) throw orgNotFound(org);
   if (!is_own || !mayManageSome(principal, db, service)) throw notGranted(principal);
+  refuseSuspended(organization);
   return { ...organization, role: "member" };
 }
 

@@ -5,6 +5,7 @@ import { CONTROL_BODIES } from "@appdb/contract/routes/control-schemas";
 import { VERSION } from "@appdb/contract/version";
 import type { FastifyInstance } from "fastify";
 import * as z from "zod";
+import { cookiePrefix } from "../identity/session-cookie.ts";
 
 type Json = { [key: string]: unknown };
 
@@ -48,7 +49,7 @@ export function writeOpenapi(url: string, auth: Readonly<Record<string, z.ZodTyp
       securitySchemes: {
         api_key: { type: "apiKey", in: "header", name: "X-api-key" },
         session: { type: "http", scheme: "bearer", description: "The token of `cli login`." },
-        browser: { type: "apiKey", in: "cookie", name: "appdb.session_token" },
+        browser: { type: "apiKey", in: "cookie", name: `${cookiePrefix(url.startsWith("https:"))}.session_token` },
       },
     },
   };

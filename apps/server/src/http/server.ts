@@ -1,12 +1,15 @@
 import { randomUUID } from "node:crypto";
-import { appError, toProblem } from "@appdb/contract/errors";
+import type { ServerResponse } from "node:http";
+import { appError, ERRORS, toProblem } from "@appdb/contract/errors";
+import { controlRoute } from "@appdb/contract/routes/control-paths";
 import { BODY_BYTES } from "@appdb/contract/routes/control-route";
 import { CLIENT_VERSION_HEADER, OLDEST_CLIENT, SERVER_VERSION_HEADER, VERSION } from "@appdb/contract/version";
 import type { Logger } from "@appdb/engine/ports";
-import { type FastifyInstance, type FastifyReply, fastify } from "fastify";
+import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from "fastify";
 import { refuseForeignSite, type Site } from "../identity/csrf.ts";
 import type { Identity } from "../identity/identity.ts";
 import { addBodyTime } from "./body-time.ts";
+import type { CallerLimits } from "./caller-limits.ts";
 import { authorize, demandPermissions, type FindOrg, type PathNames } from "./checked-route.ts";
 import { toAppError } from "./problems.ts";
 
@@ -16,6 +19,7 @@ const HEADERS_TIMEOUT_MS = 30_000;
 const KEEP_ALIVE_MS = 72_000;
 const SANE_ID = /^[\w.:-]{1,128}$/;
 const STATUS_CODES_OF_LOG = 500;
+const TOO_MANY = 429;
 
 export interface HttpDeps {
   readonly log: Logger;
@@ -23,6 +27,7 @@ export interface HttpDeps {
   readonly trusted_proxies: readonly string[];
   readonly identity: Pick<Identity, "resolve">;
   readonly findOrg: FindOrg;
+  readonly limits: CallerLimits;
 }
 
 /**
@@ -60,14 +65,22 @@ export function createHttpServer(deps: HttpDeps): FastifyInstance {
   });
   app.addHook("onRequest", async (request, reply) => {
     reply.headers({ [SERVER_VERSION_HEADER]: VERSION, "x-request-id": request.id, ...SAFE_HEADERS });
+    if (deps.site.url.startsWith("https:")) reply.header("strict-transport-security", HSTS);
     refuseOldClient(request.headers[CLIENT_VERSION_HEADER]);
     const { permission, control } = request.routeOptions.config;
     if (control === undefined || permission === undefined) return;
+    // from before the first wait: a client that leaves meanwhile closes the answer once and never again
+    const hold = untilClosed(reply.raw);
     const { principal, set_cookie } = await deps.identity.resolve(request);
     if (set_cookie !== undefined) reply.header("set-cookie", set_cookie);
     refuseForeignSite(deps.site, request.method, request.headers, principal?.shown === "cookie");
     request.principal = principal;
+    const caller = principal?.key?.id ?? principal?.user_id;
+    if (caller != null) hold(deps.limits.enter("principal", caller));
     request.org = await authorize(permission, principal, request.params as PathNames, deps.findOrg, control);
+    if (request.org !== undefined) {
+      hold(deps.limits.enter("organization", request.org.id, bodyBytes(request)));
+    }
   });
   app.addHook("onSend", async (_request, reply) => {
     // what was under way is answered; its connection is then done
@@ -80,7 +93,7 @@ export function createHttpServer(deps: HttpDeps): FastifyInstance {
     const fields = { req: request.id, method: request.method, route: request.routeOptions.url, code: problem.code };
     if (problem.status >= STATUS_CODES_OF_LOG) deps.log.error({ ...fields, err: error }, "a request failed");
     else deps.log.info({ ...fields, status: problem.status }, "request refused");
-    if (problem.code === "too_many_attempts" && typeof problem.meta?.["retry_after_s"] === "number") {
+    if (ERRORS[problem.code].status === TOO_MANY && typeof problem.meta?.["retry_after_s"] === "number") {
       reply.header("retry-after", String(problem.meta["retry_after_s"]));
     }
     void reply.code(problem.status).type("application/problem+json").send(JSON.stringify(problem));
@@ -93,6 +106,32 @@ export function createHttpServer(deps: HttpDeps): FastifyInstance {
     });
   });
   return app;
+}
+
+/** Gives back what a request holds when its answer is closed, however that ends; at once when it is closed already. */
+function untilClosed(answer: ServerResponse): (leave: () => void) => void {
+  const leaves: (() => void)[] = [];
+  let is_closed = false;
+  answer.once("close", () => {
+    is_closed = true;
+    for (const leave of leaves) leave();
+  });
+  return (leave) => {
+    if (is_closed) leave();
+    else leaves.push(leave);
+  };
+}
+
+/** Browsers reach the server by https alone, for a year from each visit. Hosts below it are other sites, and decide for themselves. */
+const HSTS = "max-age=31536000";
+
+/** What the body of a request may take in memory; routes that read it piece by piece hold nothing. */
+function bodyBytes({ headers, routeOptions }: FastifyRequest): number {
+  const { control } = routeOptions.config;
+  if (control === undefined || controlRoute(control).streams !== undefined) return 0;
+  if (headers["transfer-encoding"] === undefined && headers["content-length"] === undefined) return 0;
+  const most = routeOptions.bodyLimit ?? BODY_BYTES;
+  return Math.min(most, Number(headers["content-length"] ?? most) || 0);
 }
 
 const SAFE_HEADERS = {

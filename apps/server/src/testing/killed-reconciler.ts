@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { createDiskBlobs } from "@appdb/adapters/blobs/disk-blobs";
 import { Secret } from "@appdb/adapters/secret";
 import { createSilentLog } from "@appdb/testkit/silent-log";
-import { SERVER_PATHS } from "../config.ts";
+import { readServerConfig, SERVER_PATHS } from "../config.ts";
 import { createRecordEvent } from "../control-plane/events/record-event.ts";
 import { createKeySnapshots } from "../control-plane/keys/key-snapshots.ts";
 import { createEnvelope } from "../control-plane/secrets/envelope.ts";
@@ -23,6 +23,7 @@ const { db, pool } = openDatabase(dsn, log);
 const master_key = toMasterKey(new Secret(Buffer.alloc(32, 7).toString("base64")));
 const notifications = createNotifications(pool.options, log);
 await startReconciler({
+  config: readServerConfig({ SERVICE_HOME: home, SERVICE_DATABASE_URL: dsn }),
   db,
   pool_options: pool.options,
   log,

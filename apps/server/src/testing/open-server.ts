@@ -8,7 +8,9 @@ import { createSilentLog } from "@appdb/testkit/silent-log";
 import { createTestDatabase, type TestTemplate } from "@appdb/testkit/test-database";
 import { type ComposedServer, composeServer } from "../compose.ts";
 import { readServerConfig, type ServerConfig } from "../config.ts";
+import { createRecordEvent } from "../control-plane/events/record-event.ts";
 import { type MasterKey, openMasterKey, toMasterKey } from "../control-plane/secrets/master-key.ts";
+import { addDeliveries } from "../control-plane/webhooks/add-deliveries.ts";
 import { migrate, readMigrations } from "../database/migrate.ts";
 import { openDatabase } from "../database/pool.ts";
 import type { Mail, MailMessage } from "../identity/mail.ts";
@@ -69,7 +71,7 @@ export async function openServer(input: OpenServerInput = {}): Promise<TestServe
   const config = readServerConfig({ SERVICE_HOME: home, SERVICE_DATABASE_URL: database.dsn, ...input.env });
   const opened = openDatabase(database.dsn, log);
   const master_key = await openMasterKey(
-    { db: opened.db, log },
+    { db: opened.db, log, recordEvent: createRecordEvent(addDeliveries) },
     {
       current: masterKeyOf(config),
       previous: config.master_key_previous,

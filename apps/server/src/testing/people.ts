@@ -1,14 +1,16 @@
 import { randomBytes } from "node:crypto";
 import type { Role } from "@appdb/contract/control/permissions";
+import { hashCredential } from "../identity/hashed-tokens.ts";
 import type { Credential, TestServer } from "./open-server.ts";
 
-/** A person who is signed in: `token` of a terminal, `cookie` of a browser is the same session. */
+/** A person who is signed in: `token` of a terminal, and `cookie` of a browser, which is another session. */
 export interface TestPerson extends Required<Pick<Credential, "token">> {
   readonly id: string;
   readonly email: string;
   readonly session_id: string;
   /** Of a browser, where a test is about those. */
   readonly browser: { readonly cookie: string };
+  readonly browser_session_id: string;
 }
 
 export interface TestOrg {
@@ -35,7 +37,10 @@ export async function makePerson(server: TestServer, name = "ann"): Promise<Test
     .insertInto("identity.users")
     .values({ ...person, name, email_verified: true, image: null })
     .execute();
-  return { ...person, ...(await makeSession(server, person.id)) };
+  const terminal = await makeSession(server, person.id);
+  const browser = await makeSession(server, person.id, "browser");
+  const { token, session_id } = terminal;
+  return { ...person, token, session_id, browser: { cookie: browser.cookie }, browser_session_id: browser.session_id };
 }
 
 /** Another session of a person. */
@@ -43,15 +48,18 @@ export async function makeSession(
   server: TestServer,
   user_id: string,
   client: "cli" | "browser" = "cli",
-): Promise<Pick<TestPerson, "session_id" | "token" | "browser">> {
+): Promise<Pick<TestPerson, "session_id" | "token"> & { readonly cookie: string }> {
   const [session_id, token] = [randomBytes(12).toString("hex"), randomBytes(24).toString("base64url")];
   const expires_at = new Date(Date.now() + 3_600_000);
   await server.deps.db
     .insertInto("identity.sessions")
-    .values({ id: session_id, user_id, token, client, ip_address: "127.0.0.1", user_agent: "test", expires_at })
+    .values({
+      ...{ id: session_id, user_id, token_hash: hashCredential(token), client, expires_at },
+      ...{ ip_address: "127.0.0.1", user_agent: "test" },
+    })
     .execute();
   const cookie = server.deps.identity.cookie.write(token, 60).split(";")[0] ?? "";
-  return { session_id, token, browser: { cookie } };
+  return { session_id, token, cookie };
 }
 
 /** An organization of the owner's, to which their session is switched; `main` is not made. */

@@ -46,7 +46,9 @@ export async function openServiceStage(
 ): Promise<ServiceStage> {
   const people = await openOrgStage(server);
   const files = await makeFiles(server, people.org, texts);
-  const { digest } = await server.deps.db.transaction().execute((tx) => keepTree(tx, people.org.id, files));
+  const { digest } = await server.deps.db
+    .transaction()
+    .execute((tx) => keepTree(tx, people.org.id, files, server.deps.config.quotas.storage));
   const database_id = await makeDatabase(server, people.org, { desired: { tree: digest } });
   const pod = await openFakePod(server, { id: database_id, org_id: people.org.id });
   const stage: ServiceStage = {

@@ -40,6 +40,7 @@ export function createTestMachine(home: string): TestMachine {
     driver: pods.driver,
     pod_users: POD_USERS,
     limits: DEFAULT_LIMITS,
+    may_export_private: false,
     askHealth: pods.askHealth,
     askTrees: async () => [],
     ...{ askService: pods.askService, drainService: pods.drainService, putKeys: pods.putKeys },
@@ -77,7 +78,7 @@ export function createTestMachine(home: string): TestMachine {
         });
       }
       mkdirSync(imageFolder(home, input.org_id, input.hash), { recursive: true });
-      return { python: "3.12.8", packages: [{ name: "six", version: "1.17.0" }], bytes: 1_000 };
+      return { python: "3.12.8", packages: [{ name: "six", version: "1.17.0" }], bytes: 1_000, files: 10 };
     },
     async readApplication({ app_file }, onLine) {
       onLine(`read ${app_file}`);

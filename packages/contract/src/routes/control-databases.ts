@@ -102,15 +102,25 @@ export const treeEntrySchema = z.strictObject({
   link: z.string().max(1_024).nullable(),
 });
 
+/** Files of an environment. */
+export const MAX_ENVIRONMENT_FILES = 64;
+/** Characters of all files of an environment together. */
+export const MAX_ENVIRONMENT_LENGTH = 8_000_000;
+
 export const environmentSchema = z.strictObject({
   source: z.enum(["uv.lock", "requirements.txt"]).nullable(),
   /**
    * Texts as they are hashed: of pyproject.toml without [tool.service]. A path that ends in `/` stands for what lies there in the project
    * and is built into the image: its text lists the files with their digests.
    */
-  files: z.array(z.strictObject({ path: z.string().max(1_024), text: z.string().max(8_000_000) })).max(100),
-  python_version: z.string().nullable(),
-  system_packages: z.array(z.string()).max(200),
+  files: z
+    .array(z.strictObject({ path: z.string().max(1_024), text: z.string().max(MAX_ENVIRONMENT_LENGTH) }))
+    .max(MAX_ENVIRONMENT_FILES)
+    .refine((files) => files.reduce((sum, { text }) => sum + text.length, 0) <= MAX_ENVIRONMENT_LENGTH, {
+      error: `Expected files of at most ${MAX_ENVIRONMENT_LENGTH} characters together.`,
+    }),
+  python_version: z.string().max(20).nullable(),
+  system_packages: z.array(z.string().max(200)).max(200),
   uv_options: z.string().max(2_000).nullable(),
 });
 

@@ -1,3 +1,4 @@
+import { ACCOUNT_ROUTES } from "./control-account-paths.ts";
 import { type ControlRoute, TREE_BODY_BYTES } from "./control-route.ts";
 import { SERVICE_ROUTES } from "./control-service-paths.ts";
 
@@ -21,6 +22,7 @@ export const CONTROL_ROUTES = {
     permission: "signed_in",
     summary: "Switch the session to an organization",
   },
+  ...ACCOUNT_ROUTES,
   /** What a device code was asked by, for the page that confirms it. */
   deviceShow: {
     method: "GET",
@@ -344,6 +346,12 @@ export const CONTROL_ROUTES = {
     path: "/v1/orgs/:org/webhooks/:id",
     permission: "webhook.write",
     summary: "Delete a webhook",
+  },
+  webhookResume: {
+    method: "POST",
+    path: "/v1/orgs/:org/webhooks/:id/resume",
+    permission: "webhook.write",
+    summary: "Resume a webhook that was paused",
   },
   deliveryList: {
     method: "GET",

@@ -2,6 +2,7 @@ import * as z from "zod";
 import { jobRecordSchema, recomputePlanSchema, tableErrorsSchema } from "../jobs.ts";
 import { schemaPlanSchema } from "../plan.ts";
 import * as bodies from "./control.ts";
+import * as account from "./control-account.ts";
 import * as databases from "./control-databases.ts";
 import * as deploys from "./control-deploys.ts";
 import type { ControlRouteName } from "./control-paths.ts";
@@ -35,6 +36,15 @@ export const CONTROL_BODIES = {
   sessionList: listed(bodies.sessionSchema),
   sessionRevoke: gone,
   sessionSwitch: { body: bodies.sessionSwitchSchema, answer: bodies.whoamiSchema },
+  accountShow: { answer: account.accountSecuritySchema },
+  passwordChange: { body: account.passwordChangeSchema, ...gone },
+  sessionConfirm: {
+    body: account.confirmSchema,
+    answer: account.accountSecuritySchema.pick({ confirmed_until: true }),
+  },
+  factorBegin: { body: account.factorBeginSchema, answer: account.begunFactorSchema },
+  factorEnable: { body: account.factorEnableSchema, answer: account.enabledFactorSchema },
+  factorDisable: { body: account.factorDisableSchema, ...gone },
   deviceShow: { answer: bodies.deviceSchema },
   orgList: listed(bodies.orgSchema),
   orgCreate: { body: bodies.orgCreateSchema, answer: bodies.orgSchema, status: 201 },
@@ -134,6 +144,7 @@ export const CONTROL_BODIES = {
   webhookList: listed(bodies.webhookSchema),
   webhookCreate: { body: bodies.webhookCreateSchema, answer: bodies.createdWebhookSchema, status: 201 },
   webhookDelete: gone,
+  webhookResume: { answer: bodies.webhookSchema },
   deliveryList: listed(bodies.deliverySchema),
   deliveryReplay: { answer: bodies.deliverySchema, status: 202 },
 } as const satisfies Record<ControlRouteName, RouteBodies>;

@@ -99,6 +99,8 @@ export const memberSchema = z.object({
   email: z.string(),
   name: z.string(),
   role: roleSchema,
+  /** Whether codes are asked when they sign in by password; null for those who may not see it: owners do. */
+  second_factor: z.boolean().nullable(),
   created_at: time,
 });
 export type Member = z.infer<typeof memberSchema>;
@@ -211,6 +213,8 @@ export const webhookSchema = z.object({
   created_at: time,
   /** Since when deliveries fail. */
   failing_since: time.nullable(),
+  /** Since when nothing is posted, after many failures in a row; null while it is. */
+  paused_at: time.nullable(),
 });
 export type Webhook = z.infer<typeof webhookSchema>;
 export const createdWebhookSchema = z.object({ ...webhookSchema.shape, signing_secret: z.string() });

@@ -52,6 +52,8 @@ export const schemaPlanRequestSchema = z.strictObject({
   runtime: runtimeSchema.nullable().default(null),
   /** Also recompute what was computed by former code of the application's functions. */
   recompute: z.boolean().default(false),
+  /** As for an update. */
+  take_over: z.boolean().default(false),
 });
 export const schemaApplyRequestSchema = z.strictObject({
   ...appSchema.shape,
@@ -60,12 +62,16 @@ export const schemaApplyRequestSchema = z.strictObject({
   recompute: z.boolean().default(false),
   /** What a failing cell of a new or changed computed column does: ends the update's fill, or stays null with its error. */
   on_error: onErrorSchema.default("abort"),
+  /** Also change tables of another project, which become this one's. */
+  take_over: z.boolean().default(false),
 });
 
-/** Drops the target's tables that the manifest does not declare; `ops` of the answered plan names them. */
+/** Drops the target's tables that the manifest does not declare, but no other project's; `ops` of the answered plan names them. */
 export const schemaPruneRequestSchema = z.strictObject({
   target: z.string(),
   manifest: manifestSchema,
+  /** Folder of the caller's project. */
+  project_root: z.string(),
   /** The version that the drops were shown for; null only shows them. */
   catalog_version: z.int().nullable(),
 });

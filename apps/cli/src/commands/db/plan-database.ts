@@ -28,7 +28,9 @@ export async function planDatabase(ctx: Context, typed: string | undefined, verb
   const plan = await open.client.call("databasePlan", { params: open.params, body: request }, { signal: ctx.signal });
   const notes = projectNotes({ project, uri: open.uri.text, has_entry: entry !== undefined, tree });
   const warnings = [...notes, ...plan.warnings];
-  for (const warning of warnings) ctx.out.note(`warning: ${warning}`);
+  // an update without changes repeats nothing of files that were sent before; `db diff` is there to tell
+  const shown = plan.resolution === "up_to_date" && verb !== "diff" ? plan.warnings : warnings;
+  for (const warning of shown) ctx.out.note(`warning: ${warning}`);
   return { ...open, ...read, request, plan: { ...plan, warnings, left_out: tree.left_out } };
 }
 

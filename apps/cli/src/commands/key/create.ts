@@ -6,7 +6,7 @@ import { defineCommand, type JsonFlag } from "../../define-command.ts";
 import type { Output } from "../../output/output.ts";
 import { showControls } from "../../output/show-controls.ts";
 import { ORG_FLAG, openOrganization } from "../account.ts";
-import { parseDurationUpTo, text } from "../parameters.ts";
+import { commandLine, parseDurationUpTo, text } from "../parameters.ts";
 
 interface Flags extends JsonFlag {
   readonly grant?: readonly string[];
@@ -52,7 +52,16 @@ export const create = defineCommand<Flags, [name: string], CreatedKey>({
     const org = organizationOf(grants, flags.org);
     const control = await openOrganization(ctx, org);
     const body = { name, grants: grants.map((grant) => grant.text), expires_in_s: flags.expires ?? null };
-    return await control.client.call("keyCreate", { params: { org: control.org }, body }, { signal: ctx.signal });
+    const created = await control.client.call(
+      "keyCreate",
+      { params: { org: control.org }, body },
+      { signal: ctx.signal },
+    );
+    // the session may work in another one, whose keys are listed without --org
+    if (org !== undefined && flags.org === undefined) {
+      ctx.out.note(`The key belongs to ${org}, which its grants name: ${commandLine(["key", "list", "--org", org])}`);
+    }
+    return created;
   },
   render: (key, out) => {
     out.line(`${showControls(key.name)}  (${powersOf(key)})`);

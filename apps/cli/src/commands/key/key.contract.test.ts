@@ -126,6 +126,7 @@ describe("cli key create", () => {
       "key create edge --grant access:cloud://beta:MAIN/services/ingest --grant manage:cloud://beta:main/services";
     const ran = await run(`${words} --expires 90d --json`);
     expect(JSON.parse(ran.stdout)).toMatchObject({ name: "edge", api_key: SECRET });
+    expect(ran.stderr).toBe("The key belongs to beta, which its grants name: cli key list --org beta\n");
     expect(server.asked).toHaveLength(1);
     expect(server.asked[0]).toMatchObject({
       params: { org: "beta" },
@@ -183,8 +184,8 @@ describe("cli key", () => {
   test("list prints names alone; -l what they may do, last use and end", async () => {
     expect((await run("key list")).stdout).toBe("ci\nedge\n");
     expect((await run("key list -l")).stdout).toBe(
-      "ci    never used                     no end  acts as ann@example.com\n" +
-        `edge  used ${AT}  no end  access:cloud://acme:main/services/ingest\n`,
+      "ci    never used                     no end  made by ann@example.com  acts as ann@example.com\n" +
+        `edge  used ${AT}  no end  made by ann@example.com  access:cloud://acme:main/services/ingest\n`,
     );
     const { keys } = JSON.parse((await run("key list --json --org acme")).stdout);
     expect(keys).toEqual([KEY, EDGE]);

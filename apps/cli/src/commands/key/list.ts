@@ -19,12 +19,12 @@ export const list = defineCommand<Flags, [], KeyList>({
   brief: "List API keys",
   examples: [
     ["cli key list", "their names"],
-    ["cli key list -l", "with what they may do, last use and end"],
+    ["cli key list -l", "with who made them, what they may do, last use and end"],
     ["cli key list --json", "all of that, for a program"],
   ],
   parameters: {
     flags: {
-      long: { kind: "boolean", brief: "Also what they may do, last use and end", default: false },
+      long: { kind: "boolean", brief: "Also who made them, what they may do, last use and end", default: false },
       org: ORG_FLAG,
     },
     aliases: { l: "long" },
@@ -41,6 +41,7 @@ export const list = defineCommand<Flags, [], KeyList>({
         ? [
             key.last_used_at === null ? "never used" : `used ${key.last_used_at}`,
             key.expires_at === null ? "no end" : `ends ${key.expires_at}`,
+            key.created_by === null ? "maker is gone" : `made by ${showControls(key.created_by)}`,
             powersOf(key),
           ]
         : []),

@@ -48,7 +48,6 @@ export const dev = defineCommand<Flags, [file: string, target: string], undefine
     const { project } = findApplication(ctx.cwd, file);
     await using watch = await watchProject(project.root);
     const round = { ctx, file, target: target.text, python, json };
-    await bringUp(round, []);
     await followFiles(round, watch);
     return undefined;
   },
@@ -58,19 +57,27 @@ export const dev = defineCommand<Flags, [file: string, target: string], undefine
 
 async function followFiles(round: Round, watch: ProjectWatch): Promise<void> {
   const { out, signal } = round.ctx;
-  for (;;) {
-    out.note(`watching the files of ${round.file}; Ctrl-C ends it, services go on`);
-    const paths = await watch.next(signal);
+  for (let paths: readonly string[] = []; ; ) {
+    const saved = new AbortController();
+    const coming = watch.next(signal).then((next) => {
+      saved.abort();
+      return next;
+    });
+    await bringUp(round, paths, saved.signal);
+    if (!saved.signal.aborted) out.note(`watching the files of ${round.file}; Ctrl-C ends it, services go on`);
+    paths = await coming;
     if (signal.aborted) return;
     const more = paths.length > 3 ? ` and ${paths.length - 3} more` : "";
     out.note(`${paths.slice(0, 3).join(", ")}${more} changed`);
-    await bringUp(round, paths);
   }
 }
 
-/** Makes tables and services what the file says, as far as nothing is lost by it. An error is shown, and nothing else happens. */
-async function bringUp(round: Round, changed: readonly string[]): Promise<void> {
-  const { out, signal } = round.ctx;
+/** Makes tables and services what the file says, as far as nothing is lost by it. An error is shown, and nothing else happens.
+ *  A file that is saved while it is still being read is read anew in the next round. */
+async function bringUp(given: Round, changed: readonly string[], saved: AbortSignal): Promise<void> {
+  const { out, signal } = given.ctx;
+  const readApplication: Context["readApplication"] = (input) => given.ctx.readApplication({ ...input, signal: saved });
+  const round: Round = { ...given, ctx: { ...given.ctx, readApplication } };
   const result: RoundResult = { changed, schema: null, services: null, problem: null };
   try {
     result.schema = await bringTables(round);
@@ -78,6 +85,7 @@ async function bringUp(round: Round, changed: readonly string[]): Promise<void> 
   } catch (error) {
     if (signal.aborted) return;
     if (!(error instanceof AppError)) throw error;
+    if (error.code === "interrupted" && saved.aborted) return;
     result.problem = toProblem(error);
     if (!round.json) out.problem(result.problem, false);
   }

@@ -1,6 +1,6 @@
 import { type AppError, appError } from "@appdb/contract/errors";
 import type { CellErrorRecord, TableErrors } from "@appdb/contract/jobs";
-import { isHosted, parseTarget } from "@appdb/contract/names";
+import { isHosted, parseTarget, shownTablePath } from "@appdb/contract/names";
 import { shownFunction } from "@appdb/contract/operators";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
 import { alignColumns } from "../../output/columns.ts";
@@ -51,7 +51,8 @@ export const errors = defineCommand<Flags, [path: string], TableErrors[]>({
     }
     const cut = target.text.lastIndexOf("/");
     const work = await openWork(ctx, parseTarget(target.text.slice(0, cut)));
-    return await work.errors({ table: target.text.slice(cut + 1), column: column?.toLowerCase(), limit });
+    const tables = await work.errors({ table: target.text.slice(cut + 1), column: column?.toLowerCase(), limit });
+    return tables.map((one) => (one.table === target.text ? { ...one, table: shownTablePath(typed, one.table) } : one));
   },
   render: (tables, out) => {
     const failing = tables.filter((table) => table.rows > 0);

@@ -49,9 +49,9 @@ test("a recompute says what it will do, shows its progress and counts what faile
     },
   ]);
   expect(ran.stdout).toContain("summary, and loud, which reads them; 1200 rows; a failing cell puts everything back");
-  expect(ran.stdout).toContain("recomputed summary, loud of main/docs: 1200 rows, 2 cells failed");
+  expect(ran.stdout).toContain("recomputed summary, loud of main.docs: 1200 rows, 2 cells failed");
   expect(ran.stderr).toContain("computing docs.summary: 300 of 1200 rows (25 %), 2 cells failed");
-  expect(ran.stderr).toContain("cli errors main/docs");
+  expect(ran.stderr).toContain("cli errors main.docs");
 });
 
 test("only failing cells are null again when they fail again, unless that is told otherwise", async () => {
@@ -146,7 +146,8 @@ test("an operator that failed is listed as a person writes it", async () => {
   const error = { key: { id: 8 }, column: "ratio", errortype: "ZeroDivisionError", errormsg: "division by zero" };
   const errors = [{ ...error, function: "op.truediv", cause: null }];
   const client = { errors: async () => [{ table: "main/docs", rows: 1, counts: { ratio: 1 }, errors }] };
-  const ran = await runCli("errors main/docs", { client });
+  const ran = await runCli("errors main.docs", { client });
+  expect(ran.stdout).toContain("main.docs  1 row with failing cells");
   expect(ran.stdout).toContain("8  ratio  ZeroDivisionError  division by zero  (/)");
 });
 

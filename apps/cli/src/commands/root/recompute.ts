@@ -1,6 +1,6 @@
 import { type AppError, appError } from "@appdb/contract/errors";
 import type { OnError, RecomputePlan, RecomputeResult } from "@appdb/contract/jobs";
-import { parseTablePath } from "@appdb/contract/names";
+import { parseTablePath, shownTablePath } from "@appdb/contract/names";
 import type { RecomputePlanRequest } from "@appdb/contract/routes/local";
 import { confirm } from "../../context.ts";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
@@ -82,7 +82,8 @@ export const recompute = defineCommand<Flags, string[], RecomputePlan | Recomput
       flags.app === undefined ? undefined : ctx.readApplication({ file: flags.app, python: flags.python }),
       openWork(ctx, path.target),
     ]);
-    const plan = await work.recomputePlan(request);
+    const asTyped = <T extends RecomputePlan>(of: T): T => ({ ...of, table: shownTablePath(table, of.table) });
+    const plan = asTyped(await work.recomputePlan(request));
     if (!flags.json) printPlan(plan, ctx.out);
     if (flags.dryRun || plan.columns.length === 0) return plan;
     await confirm(ctx, {
@@ -97,7 +98,7 @@ export const recompute = defineCommand<Flags, string[], RecomputePlan | Recomput
         throw ctx.signal.aborted ? goesOn(path.target.text, work.worker, error) : error;
       });
     ctx.out.status("");
-    return result;
+    return asTyped(result);
   },
   render: (result, out, flags) => {
     if (!("job" in result)) return;

@@ -24,7 +24,7 @@ export const example = defineCommand<Flags, [], ExampleResult>({
     aliases: { f: "force" },
   },
   run: async (ctx, flags) => {
-    const { exampleText } = await import("../../project/example-text.ts");
+    const { exampleText } = await import("../../project/examples.ts");
     const more = [...(flags.brief ? ["--brief"] : []), "-f"];
     const again = commandLine(["schema", "example", "--out", flags.out ?? "", ...more]);
     const content = exampleText(flags.brief ? "brief" : "tables");

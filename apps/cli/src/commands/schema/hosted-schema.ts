@@ -31,7 +31,8 @@ export async function openHostedSchema(
   const file_digests = pythonDigests(read);
   return {
     worker: target.uri.text,
-    plan: async ({ recompute }) => {
+    plan: async ({ recompute, take_over }) => {
+      if (take_over === true) throw noTakeOver(target);
       if (input.preparation !== undefined) {
         const { preparation } = input;
         const body = { app_file, folders, files: null, file_digests: null, recompute, preparation };
@@ -41,8 +42,8 @@ export async function openHostedSchema(
       const body = { app_file, folders, files: sent, file_digests: sent === null ? file_digests : null, recompute };
       return (await control.client.call("schemaPlan", { params, body }, { signal })).plan;
     },
-    apply: async (catalog_version, change, onProgress) => {
-      const body = { app_file, folders, file_digests, catalog_version, ...change };
+    apply: async (catalog_version, { allow_destructive, recompute, on_error }, onProgress) => {
+      const body = { app_file, folders, file_digests, catalog_version, allow_destructive, recompute, on_error };
       return await readEnd(control, { params, body }, { signal, onProgress });
     },
   };
@@ -64,7 +65,7 @@ async function sendFiles(
 
 interface ApplyInput {
   readonly params: { readonly org: string; readonly db: string };
-  readonly body: SchemaChange & {
+  readonly body: Omit<SchemaChange, "take_over"> & {
     readonly app_file: string;
     readonly folders: string[];
     readonly file_digests: Record<string, string>;
@@ -87,6 +88,13 @@ async function readEnd(
   throw appError("server_failed", {
     detail: `${server.url} ended the answer before the update did; whether it was done is not known.`,
     hint: "Look at what is to be done still: cli schema diff",
+  });
+}
+
+function noTakeOver(target: HostedTarget): AppError {
+  return appError("usage", {
+    detail: `--take-over is for local databases: the tables of ${target.text} belong to its own project files.`,
+    hint: "Leave it out.",
   });
 }
 

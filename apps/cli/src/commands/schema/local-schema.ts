@@ -13,7 +13,8 @@ export async function openLocalSchema(
   const { signal } = ctx;
   return {
     worker: "the daemon",
-    plan: ({ recompute }) => client.schemaPlan({ target, manifest, runtime, recompute }, { signal }),
+    plan: ({ recompute, take_over = false }) =>
+      client.schemaPlan({ target, manifest, runtime, recompute, take_over }, { signal }),
     apply: (catalog_version, change, onProgress) =>
       client.schemaApply({ target, manifest, runtime, ...change, catalog_version }, { signal, onProgress }),
   };

@@ -20,13 +20,15 @@ export interface SchemaChange {
   readonly allow_destructive: boolean;
   readonly recompute: boolean;
   readonly on_error: OnError;
+  /** Of a local database: change tables of another project too, which become the caller's. */
+  readonly take_over?: boolean;
 }
 
 /** The tables that an application file is compared with, by whichever way they are reached. */
 export interface SchemaTarget {
   /** Ends the sentence "what had begun goes on in ...". */
   readonly worker: string;
-  plan(options: Pick<SchemaChange, "recompute">): Promise<SchemaPlan>;
+  plan(options: Pick<SchemaChange, "recompute" | "take_over">): Promise<SchemaPlan>;
   /** Applies the plan that was made against this version of the catalog. @throws catalog_moved */
   apply(catalog_version: number, change: SchemaChange, onProgress: (progress: Progress) => void): Promise<SchemaPlan>;
 }

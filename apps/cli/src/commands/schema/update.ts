@@ -1,5 +1,6 @@
 import { type AppError, appError } from "@appdb/contract/errors";
 import type { OnError } from "@appdb/contract/jobs";
+import { refuseOtherProjects } from "@appdb/contract/other-projects";
 import type { SchemaPlan } from "@appdb/contract/plan";
 import { confirm } from "../../context.ts";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
@@ -26,6 +27,7 @@ interface Flags extends JsonFlag {
   readonly allowDestructive: boolean;
   readonly recompute: boolean;
   readonly onError: OnError;
+  readonly takeOver: boolean;
 }
 
 /** Applies the very plan that it prints, or one that does the same. What destroys data needs `--allow-destructive` and an answer. */
@@ -45,6 +47,11 @@ export const update = defineCommand<Flags, [file: string, target: string], Schem
       dryRun: DRY_RUN_FLAG,
       allowDestructive: DESTRUCTIVE_FLAG,
       recompute: { kind: "boolean", brief: "Also recompute columns whose functions' code has changed", default: false },
+      takeOver: {
+        kind: "boolean",
+        brief: "Make tables of another project this project's; needed to drop data of theirs",
+        default: false,
+      },
       onError: {
         kind: "enum",
         values: ["abort", "ignore"],
@@ -57,7 +64,7 @@ export const update = defineCommand<Flags, [file: string, target: string], Schem
   run: async (ctx, flags, file, target) => {
     const { json, python, recompute } = flags;
     const opened = await openSchemaTarget(ctx, { file, target, python, files: "there", json });
-    const plan = await opened.plan({ recompute });
+    const plan = await opened.plan({ recompute, take_over: flags.takeOver });
     if (!flags.json) printSchemaPlan(plan, ctx.out);
     if (flags.dryRun) return plan.in_agreement ? plan : skipped(plan);
     // Work of an earlier update that was cut off goes on where the tables are; this one waits for its end.
@@ -65,15 +72,18 @@ export const update = defineCommand<Flags, [file: string, target: string], Schem
     // Without tables there is nobody whose runtime could be remembered, and perhaps no database.
     if (isDone && plan.tables.length === 0) return plan;
     refuseUnsupported(plan);
+    refuseOtherProjects(plan);
     const given = [
       ...(flags.python ? ["--python", flags.python] : []),
       ...(recompute ? ["--recompute"] : []),
       ...(flags.onError === "ignore" ? ["--on-error", "ignore"] : []),
+      ...(flags.takeOver ? ["--take-over"] : []),
     ];
     const again = (more: readonly string[]) => commandLine(["schema", "update", file, target, ...given, ...more]);
     await agreeToDestroy(ctx, plan, flags, again);
     // Also where nothing is to be done: from now on the tables' functions run in this Python, with this environment.
-    const change = { allow_destructive: flags.allowDestructive, recompute, on_error: flags.onError };
+    const { allowDestructive: allow_destructive, onError: on_error, takeOver: take_over } = flags;
+    const change = { allow_destructive, recompute, on_error, take_over };
     const onProgress = showProgress(ctx.out, flags.json);
     const after = await applyPlan(opened, plan, change, onProgress).catch((error: unknown) => {
       throw ctx.signal.aborted ? goesOn(opened, file, target, error) : error;

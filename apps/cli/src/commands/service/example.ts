@@ -22,7 +22,7 @@ export const example = defineCommand<Flags, [], ExampleResult>({
     aliases: { f: "force" },
   },
   run: async (ctx, flags) => {
-    const { exampleText } = await import("../../project/example-text.ts");
+    const { exampleText } = await import("../../project/examples.ts");
     const again = commandLine(["service", "example", "--out", flags.out ?? "", "-f"]);
     return writeExample(exampleText("quickstart"), { cwd: ctx.cwd, out: flags.out, force: flags.force, again });
   },

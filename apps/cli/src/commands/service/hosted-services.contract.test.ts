@@ -104,7 +104,7 @@ describe("cli service update of a hosted database", () => {
 });
 
 describe("cli service of hosted services", () => {
-  test("list prints addresses, states and routes, of one folder if one is named", async () => {
+  test("list prints addresses, states and routes, of one service or folder if one is named", async () => {
     const certificate: ReturnType<typeof service>["certificate"] = {
       ...{ issued_at: "2026-01-01T00:00:00.000Z", expires_at: "2026-04-01T00:00:00.000Z" },
       ...{ state: "ended", error: "DNS problem", next_order_at: "2026-04-01T06:00:00.000Z" },
@@ -124,6 +124,11 @@ describe("cli service of hosted services", () => {
     expect(stdout).toContain(`the database has newer files or another image: cli service update app.py ${URI}\n`);
     expect(stdout).toContain("    POST  /docs  insert  in: title  out: id\n");
     expect((await at.run(`service list ${URI}/reports`)).stdout).not.toContain(`${URI}/ingest  `);
+    const { services } = JSON.parse((await at.run(`service list ${URI}/ingest --json`)).stdout);
+    expect(services).toMatchObject([{ name: "ingest" }]);
+    expect((await at.run(`service list ${URI}/ingst`)).stdout).toBe(
+      `There is no service ${URI}/ingst, and none below it. See all: cli service list ${URI}\n`,
+    );
     at.answers.serviceList = () => ({ items: [], next: null });
     expect((await at.run(`service list ${URI}`)).stdout).toContain(`cli service update app.py ${URI}`);
   });

@@ -1,4 +1,4 @@
-import { parseTarget } from "@appdb/contract/names";
+import { type HostedTarget, parseTarget, type Target } from "@appdb/contract/names";
 import type { Context } from "../../context.ts";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
 import { printService } from "../../output/service-text.ts";
@@ -15,7 +15,9 @@ export const list = defineCommand<JsonFlag, [target?: string], ServiceList>({
   examples: [
     ["cli service list", "the services of every local database"],
     ["cli service list main --json", "those of main, for a program"],
+    ["cli service list main/ingest", "one service"],
     ["cli service list cloud://acme:main", "those of a hosted database"],
+    ["cli service list cloud://acme:main/ingest", "one of them, or those of a folder of that name"],
   ],
   parameters: {
     positional: {
@@ -31,10 +33,7 @@ export const list = defineCommand<JsonFlag, [target?: string], ServiceList>({
       target?.kind === "hosted"
         ? await listHosted(ctx, target)
         : await (await ctx.daemon.ensure()).serviceList(target?.text, { signal: ctx.signal });
-    if (services.length === 0 && !json) {
-      const update = commandLine(["service", "update", "app.py", target?.text ?? "main"]);
-      ctx.out.line(`There are no services. Start some: ${update}`);
-    }
+    if (services.length === 0 && !json) ctx.out.line(noServices(target));
     return { services };
   },
   render: ({ services }, out) => {
@@ -42,14 +41,19 @@ export const list = defineCommand<JsonFlag, [target?: string], ServiceList>({
   },
 });
 
-async function listHosted(
-  ctx: Pick<Context, "control" | "signal">,
-  target: Extract<ReturnType<typeof parseTarget>, { kind: "hosted" }>,
-): Promise<AnyService[]> {
+function noServices(target: Target | undefined): string {
+  const database = target?.kind === "hosted" ? target.uri.text : (target?.database ?? "main");
+  if (target !== undefined && target.folders.length > 0) {
+    return `There is no service ${target.text}, and none below it. See all: ${commandLine(["service", "list", database])}`;
+  }
+  return `There are no services. Start some: ${commandLine(["service", "update", "app.py", database])}`;
+}
+
+async function listHosted(ctx: Pick<Context, "control" | "signal">, target: HostedTarget): Promise<AnyService[]> {
   const { listServices } = await import("./hosted-services.ts");
   const { database, organization } = target.uri;
   const control = await (await ctx.control()).open();
   const services = await listServices(control, { org: organization, db: database }, ctx.signal);
-  const folder = target.folders.map((name) => `${name}/`).join("");
-  return services.filter(({ name }) => name.startsWith(folder));
+  const path = target.folders.join("/");
+  return services.filter(({ name }) => path === "" || name === path || name.startsWith(`${path}/`));
 }

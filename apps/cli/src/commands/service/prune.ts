@@ -1,4 +1,4 @@
-import type { ServicePlan } from "@appdb/contract/plan";
+import type { PlanOp, ServicePlan } from "@appdb/contract/plan";
 import { confirm } from "../../context.ts";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
 import { count } from "../../output/count.ts";
@@ -27,18 +27,27 @@ export const prune = defineCommand<Flags, [file: string, target: string], Servic
   run: async (ctx, flags, file, target) => {
     const opened = await openServiceTarget(ctx, { file, target, python: flags.python });
     const plan = await opened.prune(true);
-    if (flags.dryRun || plan.ops.length === 0) return plan;
-    for (const op of plan.ops) ctx.out.note(`- ${op.name ?? op.description}`);
+    const dropped = plan.ops.filter(isOurs);
+    if (flags.dryRun || dropped.length === 0) return plan;
+    for (const op of dropped) ctx.out.note(`- ${op.name ?? op.description}`);
     await confirm(ctx, {
-      question: `Stop and forget ${count(plan.ops.length, "service")} of ${plan.target}?`,
+      question: `Stop and forget ${count(dropped.length, "service")} of ${plan.target}?`,
       force: flags.force,
       again: commandLine(["service", "prune", file, target, ...(flags.python ? ["--python", flags.python] : []), "-f"]),
     });
     return await opened.prune(false);
   },
   render: (plan, out, flags) => {
-    if (plan.ops.length === 0) out.line(`${plan.target}: nothing to prune`);
-    for (const op of plan.ops) out.line(`${flags.dryRun ? "would stop" : "stopped"}  ${op.name ?? op.description}`);
+    if (!plan.ops.some(isOurs)) out.line(`${plan.target}: nothing to prune`);
+    for (const op of plan.ops) {
+      if (!isOurs(op)) out.line(`left alone  ${op.name ?? ""}  (${op.description})`);
+      else out.line(`${flags.dryRun ? "would stop" : "stopped"}  ${op.name ?? op.description}`);
+    }
   },
-  exitCode: (plan, flags) => (flags.dryRun && plan.ops.length > 0 ? EXIT.pending : EXIT.done),
+  exitCode: (plan, flags) => (flags.dryRun && plan.ops.some(isOurs) ? EXIT.pending : EXIT.done),
 });
+
+/** Services of another project stay. */
+function isOurs(op: PlanOp): boolean {
+  return op.severity !== "blocked";
+}

@@ -1,0 +1,54 @@
+import { defineCommand, type JsonFlag } from "../../define-command.ts";
+import { alignColumns } from "../../output/columns.ts";
+import type { Example, WrittenExample } from "../../project/examples.ts";
+import { shellLine, text } from "../parameters.ts";
+
+interface Flags extends JsonFlag {
+  readonly out?: string;
+}
+
+type ExamplesResult = { readonly examples: readonly Example[] } | WrittenExample;
+
+/** Whole applications, each with a client that compares its answers. */
+export const examples = defineCommand<Flags, [name?: string], ExamplesResult>({
+  brief: "List example applications, or write one into a folder",
+  examples: [
+    ["cli examples", "what there is"],
+    ["cli examples shop", "write it into the folder shop"],
+    ["cli examples shop --out try/shop", "into another folder"],
+  ],
+  parameters: {
+    positional: {
+      kind: "tuple",
+      parameters: [{ brief: "The example; lists all when left out", placeholder: "NAME", parse: text, optional: true }],
+    },
+    flags: {
+      out: {
+        kind: "parsed",
+        parse: text,
+        optional: true,
+        brief: "Folder to write; the example's name when left out",
+        placeholder: "folder",
+      },
+    },
+  },
+  run: async (ctx, { out }, name) => {
+    const { listExamples, writeExampleFolder } = await import("../../project/examples.ts");
+    if (name === undefined) return { examples: listExamples() };
+    return writeExampleFolder(name, { cwd: ctx.cwd, out: out ?? name });
+  },
+  render: (result, out) => {
+    if ("examples" in result) {
+      const rows = result.examples.map(({ name, domain, shows }) => [name, domain, shows]);
+      for (const line of alignColumns(rows)) out.line(line);
+      out.line();
+      out.line("Write one: cli examples NAME");
+      return;
+    }
+    out.line(`wrote ${result.folder}  (${result.domain}, ${result.files.length} files)`);
+    out.line();
+    out.line("Next:");
+    out.line(`  ${shellLine(["cd", result.folder])}`);
+    for (const step of result.steps) out.line(`  ${step}`);
+  },
+});

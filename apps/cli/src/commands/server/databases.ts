@@ -1,0 +1,34 @@
+import { parseName } from "@appdb/contract/names";
+import type { OperatedDatabase, OperatorAnswer } from "@appdb/contract/operator";
+import { defineCommand, type JsonFlag } from "../../define-command.ts";
+import { showControls } from "../../output/show-controls.ts";
+import { text } from "../parameters.ts";
+import { ORG_OPTION } from "./org-option.ts";
+
+interface Flags extends JsonFlag {
+  readonly org?: string;
+}
+
+/** All databases with their services, and why those that are FAILED are. */
+export const databases = defineCommand<Flags, [], OperatorAnswer<"databases">>({
+  brief: "List all databases and services of the server with their states",
+  examples: [
+    ["cli server databases", "of all organizations"],
+    ["cli server databases --org acme", "of one"],
+  ],
+  parameters: { flags: { org: { ...ORG_OPTION, parse: text } } },
+  run: (ctx, { org }) =>
+    ctx.operate({ act: "databases", ...(org === undefined ? {} : { org: parseName("organization", org) }) }),
+  render: ({ databases }, out) => {
+    if (databases.length === 0) out.line("No databases.");
+    for (const database of databases) for (const line of linesOf(database)) out.line(line);
+  },
+});
+
+function linesOf({ failure, retry_at, services, state, uri }: OperatedDatabase): string[] {
+  const lines = [`${uri}  ${state}`];
+  if (failure !== null) lines.push(`  ${failure.code}: ${showControls(failure.detail)}`);
+  if (retry_at !== null) lines.push(`  the server tries again at ${retry_at}`);
+  for (const [name, of] of Object.entries(services)) lines.push(`  /${name}  ${of}`);
+  return lines;
+}

@@ -1,0 +1,30 @@
+import type { OperatorAnswer } from "@appdb/contract/operator";
+import { defineCommand, type JsonFlag } from "../../define-command.ts";
+import { count } from "../../output/count.ts";
+import { formatBytes } from "../../output/sizes.ts";
+
+/** Asks the server's PostgreSQL, so that it answers beside a server that hangs. */
+export const status = defineCommand<JsonFlag, [], OperatorAnswer<"status">>({
+  brief: "Show how the server of this machine is",
+  examples: [
+    ["cli server status", "databases and services by state, free disk"],
+    ["cli server status --json", "the same for a program"],
+  ],
+  parameters: {},
+  run: (ctx) => ctx.operate({ act: "status" }),
+  render: (found, out) => {
+    const suspended = found.suspended === 0 ? "" : `, ${found.suspended} suspended`;
+    out.line(`home ${found.home}, version ${found.version}, ${found.url ?? "not listening"}`);
+    out.line(`${count(found.organizations, "organization")}${suspended}`);
+    out.line(`databases: ${states(found.databases)}`);
+    out.line(`services: ${states(found.services)}`);
+    out.line(
+      `${count(found.operations_waiting, "operation")} waiting, ${formatBytes(found.free_disk_bytes)} of disk free`,
+    );
+  },
+});
+
+function states(counts: Readonly<Record<string, number>>): string {
+  const all = Object.entries(counts).sort(([a], [b]) => (a < b ? -1 : 1));
+  return all.length === 0 ? "none" : all.map(([state, number]) => `${number} ${state}`).join(", ");
+}

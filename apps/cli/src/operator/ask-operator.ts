@@ -1,0 +1,58 @@
+import { execFile } from "node:child_process";
+import { existsSync } from "node:fs";
+import { appError, fromProblem, parseProblem } from "@appdb/contract/errors";
+import {
+  OPERATOR_ANSWERS,
+  type OperatorAct,
+  type OperatorAnswer,
+  type OperatorRequest,
+} from "@appdb/contract/operator";
+import type { Program } from "../program.ts";
+
+/** Lists of a large server. */
+const MOST_BYTES = 256 * 1024 * 1024;
+
+export interface AskOperatorDeps {
+  readonly program: Pick<Program, "server">;
+  readonly home: string;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Has `server.js` carry out one act on the home. It reads the server's settings itself, from the environment and the home.
+ * @throws hosted_not_available when this installation has no server; interrupted; what the server's program answers
+ */
+export async function askOperator(
+  { home, program, signal }: AskOperatorDeps,
+  request: OperatorRequest,
+): Promise<OperatorAnswer<OperatorAct>> {
+  const { argv, file } = program.server(["operator", JSON.stringify(request)]);
+  if (!existsSync(file)) {
+    throw appError("hosted_not_available", {
+      detail: `This installation has no server: ${file} is missing.`,
+      hint: "Run the command of the checkout that the server was built in: ./cli server status",
+    });
+  }
+  const { output, said } = await run(argv, signal);
+  const text = output.trim();
+  const problem = parseProblem(text);
+  if (problem !== undefined) throw fromProblem(problem);
+  if (text === "") {
+    throw appError("internal_error", {
+      detail: `The server's program ended without an answer for the home ${home}:\n${said.trim()}`,
+    });
+  }
+  return OPERATOR_ANSWERS[request.act].parse(JSON.parse(text));
+}
+
+function run(argv: readonly [string, ...string[]], signal: AbortSignal): Promise<{ output: string; said: string }> {
+  const [command, ...args] = argv;
+  return new Promise((resolve, reject) => {
+    execFile(command, args, { signal, maxBuffer: MOST_BYTES }, (error, output, said) => {
+      if (signal.aborted) return reject(appError("interrupted", { detail: "The command was interrupted." }));
+      // a status other than 0 comes with a problem, or with words on the standard error
+      if (error !== null && output === "" && said === "") return reject(error);
+      resolve({ output, said });
+    });
+  });
+}

@@ -1,0 +1,45 @@
+import { expect, test } from "vitest";
+import { CallerLimits } from "./caller-limits.ts";
+
+function limitsOf(bounds: { rate: number; most_open: number }) {
+  const clock = { ms: 0 };
+  return { clock, limits: new CallerLimits(bounds, () => clock.ms) };
+}
+const REFUSED = expect.objectContaining({ code: "rate_limited" });
+
+test("lets a burst through and then refuses until tokens came back", () => {
+  const { clock, limits } = limitsOf({ rate: 10, most_open: 1_000 });
+  for (let at = 0; at < 40; at++) limits.enter("principal", "ann");
+  expect(() => limits.enter("principal", "ann")).toThrow(REFUSED);
+  limits.enter("principal", "ben");
+  clock.ms += 100;
+  limits.enter("principal", "ann");
+  expect(() => limits.enter("principal", "ann")).toThrow(REFUSED);
+});
+
+test("bounds open requests of a caller, and gives a place back once", () => {
+  const { limits } = limitsOf({ rate: 0, most_open: 2 });
+  const leave = limits.enter("principal", "ann");
+  limits.enter("principal", "ann");
+  expect(() => limits.enter("principal", "ann")).toThrow(/has 2 requests open, and 2 are the most/);
+  leave();
+  leave();
+  limits.enter("principal", "ann");
+  expect(() => limits.enter("principal", "ann")).toThrow(REFUSED);
+});
+
+test("lets an organization do as much as four callers", () => {
+  const { limits } = limitsOf({ rate: 0, most_open: 2 });
+  for (let at = 0; at < 8; at++) limits.enter("organization", "acme");
+  expect(() => limits.enter("organization", "acme")).toThrow(REFUSED);
+});
+
+test("bounds the bytes of bodies that an organization has read at once", () => {
+  const { limits } = limitsOf({ rate: 0, most_open: 100 });
+  const leaving = [1, 2, 3, 4].map(() => limits.enter("organization", "acme", 32_000_000));
+  expect(() => limits.enter("organization", "acme", 32_000_000)).toThrow(/128000000 are the most/);
+  limits.enter("organization", "acme");
+  limits.enter("organization", "other", 32_000_000);
+  leaving[0]?.();
+  limits.enter("organization", "acme", 32_000_000);
+});

@@ -1,0 +1,19 @@
+import { Secret } from "@appdb/adapters/secret";
+import { expect, test } from "vitest";
+import { showsMetricsToken } from "./metrics-token.ts";
+
+const TOKEN = new Secret("a token of 32 characters or longer".replaceAll(" ", "-"));
+
+test("takes the token as a bearer", () => {
+  expect(showsMetricsToken(`Bearer ${TOKEN.reveal()}`, TOKEN)).toBe(true);
+  expect(showsMetricsToken(`bearer  ${TOKEN.reveal()}`, TOKEN)).toBe(true);
+});
+
+test.each([undefined, "", "Bearer", "Bearer x", TOKEN.reveal(), `Basic ${TOKEN.reveal()}`])("refuses %s", (shown) => {
+  expect(showsMetricsToken(shown, TOKEN)).toBe(false);
+});
+
+test("takes nothing where no token is set", () => {
+  expect(showsMetricsToken("Bearer undefined", undefined)).toBe(false);
+  expect(showsMetricsToken("Bearer ", undefined)).toBe(false);
+});

@@ -1,0 +1,28 @@
+import { createHash, timingSafeEqual } from "node:crypto";
+import type { Secret } from "@appdb/adapters/secret";
+import { appError } from "@appdb/contract/errors";
+
+const BEARER = /^bearer +(\S+)$/i;
+
+/** Whether a request shows the operator's token. Without a token nobody does. */
+export function showsMetricsToken(authorization: string | undefined, token: Secret | undefined): boolean {
+  const shown = BEARER.exec(authorization ?? "")?.[1];
+  if (shown === undefined || token === undefined) return false;
+  // of one length, whatever was shown
+  return timingSafeEqual(digest(shown), digest(token.reveal()));
+}
+
+/** Refuses metrics to callers without the token. */
+export function noMetricsToken(token: Secret | undefined): Error {
+  return appError("unauthorized", {
+    detail:
+      token === undefined
+        ? "This server has no SERVICE_METRICS_TOKEN, so that it shows its metrics to nobody."
+        : "The request does not show the token of SERVICE_METRICS_TOKEN.",
+    hint: "Set SERVICE_METRICS_TOKEN, and send it: Authorization: Bearer <token>",
+  });
+}
+
+function digest(text: string): Buffer {
+  return createHash("sha256").update(text).digest();
+}

@@ -1,0 +1,143 @@
+import { sql } from "kysely";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { makeDatabase } from "../testing/databases.ts";
+import { openServer, type TestServer } from "../testing/open-server.ts";
+import { type OrgStage, openOrgStage } from "../testing/people.ts";
+import { listOperatedDatabases, listOperatedOrgs, readStatus } from "./read-server.ts";
+import { retryFailed } from "./retry-failed.ts";
+import { setQuota } from "./set-quota.ts";
+import { resumeOrganization, stopSuspended, suspendOrganization } from "./suspend-organization.ts";
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await openServer();
+});
+afterAll(() => server[Symbol.asyncDispose]());
+
+const change = <Answer>(act: (write: Parameters<typeof setQuota>[0]) => Promise<Answer>): Promise<Answer> =>
+  server.deps.db.transaction().execute((tx) => act({ tx, recordEvent: server.deps.recordEvent }));
+
+async function eventsOf(org_id: string): Promise<string[]> {
+  const { rows } = await sql<{ said: string }>`select action || ' by ' || actor as said from control.events
+    where org_id = ${org_id} and actor = 'operator' order by id`.execute(server.deps.db);
+  return rows.map(({ said }) => said);
+}
+
+async function stateOf(id: string): Promise<string> {
+  return (
+    await server.deps.db.selectFrom("control.databases").select("state").where("id", "=", id).executeTakeFirstOrThrow()
+  ).state;
+}
+
+async function stage(): Promise<OrgStage> {
+  return await openOrgStage(server);
+}
+
+describe("retry", () => {
+  test("starts what is FAILED of every organization and leaves the rest", async () => {
+    const [one, two] = [await stage(), await stage()];
+    const failed = [
+      await makeDatabase(server, one.org, { state: "FAILED" }),
+      await makeDatabase(server, two.org, { state: "FAILED" }),
+    ];
+    const fine = await makeDatabase(server, one.org, { name: "fine" });
+    const tried = await retryFailed(server.deps, undefined);
+    expect(tried.databases).toEqual(
+      expect.arrayContaining([`cloud://${one.org.name}:main`, `cloud://${two.org.name}:main`]),
+    );
+    expect(await Promise.all(failed.map(stateOf))).toEqual(["STARTING", "STARTING"]);
+    expect(await stateOf(fine)).toBe("AVAILABLE");
+    expect(await eventsOf(one.org.id)).toEqual(["database.retry by operator"]);
+    expect(await retryFailed(server.deps, undefined)).toEqual({ databases: [], services: [] });
+  });
+
+  test("concerns one organization where it is named", async () => {
+    const [one, two] = [await stage(), await stage()];
+    await makeDatabase(server, one.org, { state: "FAILED" });
+    const other = await makeDatabase(server, two.org, { state: "FAILED" });
+    expect((await retryFailed(server.deps, one.org.name)).databases).toEqual([`cloud://${one.org.name}:main`]);
+    expect(await stateOf(other)).toBe("FAILED");
+  });
+});
+
+describe("a suspended organization", () => {
+  test("is refused with the operator's reason, and its databases stop", async () => {
+    const { org, owner, outsider } = await stage();
+    const awake = await makeDatabase(server, org);
+    const asleep = await makeDatabase(server, org, { name: "asleep", state: "STOPPED" });
+    const answer = await change((write) => suspendOrganization(write, org.name, "unpaid"));
+    expect(answer).toEqual({ organization: org.name, stopped: [`cloud://${org.name}:main`], later: [] });
+    expect([await stateOf(awake), await stateOf(asleep)]).toEqual(["STOPPING", "STOPPED"]);
+    const refused = await server.ask("orgShow", { params: { org: org.name }, as: owner });
+    expect(refused).toMatchObject({ status: 403, json: { code: "organization_suspended" } });
+    expect(refused.text).toContain("unpaid");
+    const strangers = await server.ask("orgShow", { params: { org: org.name }, as: outsider });
+    expect(strangers.json).toMatchObject({ code: "organization_not_found" });
+    expect((await server.ask("whoami", { as: owner })).status).toBe(200);
+    expect(await eventsOf(org.id)).toEqual(["database.stop by operator", "org.suspend by operator"]);
+  });
+
+  test("has a database stopped that was being made, and no other organization's", async () => {
+    const [{ org }, other] = [await stage(), await stage()];
+    const made = await makeDatabase(server, org, { state: "PROVISIONING" });
+    const theirs = await makeDatabase(server, other.org);
+    const answer = await change((write) => suspendOrganization(write, org.name, undefined));
+    expect(answer.later).toEqual([`cloud://${org.name}:main`]);
+    await server.deps.db.updateTable("control.databases").set({ state: "AVAILABLE" }).where("id", "=", made).execute();
+    expect(await stopSuspended(server.deps.db, server.deps.recordEvent)).toBe(1);
+    expect([await stateOf(made), await stateOf(theirs)]).toEqual(["STOPPING", "AVAILABLE"]);
+    expect(await stopSuspended(server.deps.db, server.deps.recordEvent)).toBe(0);
+  });
+
+  test("is served again by resume, with the databases that ran before", async () => {
+    const { org, owner } = await stage();
+    const awake = await makeDatabase(server, org);
+    const asleep = await makeDatabase(server, org, { name: "asleep", state: "STOPPED" });
+    await change((write) => suspendOrganization(write, org.name, undefined));
+    await server.deps.db.updateTable("control.databases").set({ state: "STOPPED" }).where("id", "=", awake).execute();
+    const answer = await change((write) => resumeOrganization(write, org.name));
+    expect(answer.started).toEqual([`cloud://${org.name}:main`]);
+    expect([await stateOf(awake), await stateOf(asleep)]).toEqual(["STARTING", "STOPPED"]);
+    expect((await server.ask("orgShow", { params: { org: org.name }, as: owner })).status).toBe(200);
+    await expect(change((write) => resumeOrganization(write, org.name))).rejects.toMatchObject({
+      code: "organization_state",
+    });
+  });
+});
+
+test("quota changes what an existing organization may have", async () => {
+  const { org, owner } = await stage();
+  const answer = await change((write) => setQuota(write, org.name, 7));
+  expect(answer).toEqual({ organization: org.name, before: 3, database_quota: 7 });
+  expect((await server.ask("orgShow", { params: { org: org.name }, as: owner })).json).toMatchObject({
+    database_quota: 7,
+  });
+  expect(await eventsOf(org.id)).toEqual(["org.quota by operator"]);
+  await expect(change((write) => setQuota(write, "nobody", 7))).rejects.toMatchObject({
+    code: "organization_not_found",
+  });
+});
+
+test("lists name organizations and databases with why they failed", async () => {
+  const { org } = await stage();
+  const id = await makeDatabase(server, org, { state: "FAILED" });
+  await sql`update control.databases set failure = '{"code": "disk_full", "detail": "no room", "hint": null}', retry_at = now()
+    where id = ${id}`.execute(server.deps.db);
+  const [database] = await listOperatedDatabases(server.deps.db, org.name);
+  expect(database).toMatchObject({
+    uri: `cloud://${org.name}:main`,
+    state: "FAILED",
+    failure: { code: "disk_full" },
+    services: {},
+  });
+  expect(database?.retry_at).toMatch(/^\d{4}-/);
+  const orgs = await listOperatedOrgs(server.deps.db);
+  expect(orgs.find(({ name }) => name === org.name)).toMatchObject({
+    databases: 1,
+    database_quota: 3,
+    suspended_at: null,
+  });
+  const status = await readStatus(server.deps.db, server.home);
+  expect(status.databases["FAILED"]).toBeGreaterThan(0);
+  expect(status.free_disk_bytes).toBeGreaterThan(0);
+});

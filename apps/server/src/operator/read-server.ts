@@ -1,0 +1,56 @@
+import { statfs } from "node:fs/promises";
+import { databaseUriOf } from "@appdb/contract/control/resource-names";
+import type { OperatedDatabase, OperatedOrg, OperatorAnswer } from "@appdb/contract/operator";
+import { VERSION } from "@appdb/contract/version";
+import { sql } from "kysely";
+import type { Database } from "../database/pool.ts";
+import { readRunning } from "../home.ts";
+
+/** How a server is, in numbers. */
+export async function readStatus(db: Database, home: string): Promise<OperatorAnswer<"status">> {
+  const { rows } = await sql<Omit<OperatorAnswer<"status">, "home" | "version" | "url" | "free_disk_bytes">>`
+    select (select count(*)::int from control.organizations) as organizations,
+      (select count(*)::int from control.organizations where suspended_at is not null) as suspended,
+      (select coalesce(jsonb_object_agg(state, count), '{}')
+        from (select state, count(*)::int from control.databases group by state) d) as databases,
+      (select coalesce(jsonb_object_agg(state, count), '{}')
+        from (select state, count(*)::int from control.services group by state) s) as services,
+      (select count(*)::int from control.operations where state = 'pending') as operations_waiting`.execute(db);
+  const [counted] = rows;
+  if (counted === undefined) throw new Error("A statement without a table answered no row.");
+  const { bavail, bsize } = await statfs(home);
+  return { home, version: VERSION, url: readRunning(home) ?? null, ...counted, free_disk_bytes: bavail * bsize };
+}
+
+/** All organizations, by name. */
+export async function listOperatedOrgs(db: Database): Promise<OperatedOrg[]> {
+  const { rows } = await sql<OperatedOrg & { created: Date; suspended: Date | null }>`
+    select o.name, o.database_quota, o.created_at as created, o.suspended_at as suspended, o.suspended_for,
+      (select count(*)::int from control.databases d where d.org_id = o.id) as databases,
+      (select count(*)::int from control.members m where m.org_id = o.id) as members
+    from control.organizations o order by o.name`.execute(db);
+  return rows.map(({ created, suspended, ...org }) => ({
+    ...org,
+    created_at: created.toISOString(),
+    suspended_at: suspended?.toISOString() ?? null,
+  }));
+}
+
+/** The databases of an organization, or all that there are, by address. */
+export async function listOperatedDatabases(db: Database, org: string | undefined): Promise<OperatedDatabase[]> {
+  const { rows } = await sql<
+    Omit<OperatedDatabase, "uri" | "retry_at"> & { org: string; name: string; at: Date | null }
+  >`
+    select o.name as org, d.name, d.state, (d.usage ->> 'disk_bytes')::float8 as disk_bytes,
+      case when d.state = 'FAILED' then d.failure end as failure,
+      case when d.state = 'FAILED' then d.retry_at end as at,
+      coalesce((select jsonb_object_agg(s.name, s.state) from control.services s
+        where s.database_id = d.id and not s.is_pruned), '{}') as services
+    from control.databases d join control.organizations o on o.id = d.org_id
+    where ${org === undefined ? sql`true` : sql`o.name = ${org}`} order by o.name, d.name`.execute(db);
+  return rows.map(({ at, name, org, ...row }) => ({
+    ...row,
+    uri: databaseUriOf(org, name),
+    retry_at: at?.toISOString() ?? null,
+  }));
+}

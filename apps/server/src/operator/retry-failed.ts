@@ -1,0 +1,76 @@
+import { databaseUriOf, serviceUriOf } from "@appdb/contract/control/resource-names";
+import type { OperatorAnswer } from "@appdb/contract/operator";
+import { sql } from "kysely";
+import type { ServerConfig } from "../config.ts";
+import { requestChange } from "../control-plane/databases/request-change.ts";
+import { doneBy, type RecordEvent } from "../control-plane/events/event.ts";
+import { requestService } from "../control-plane/services/request-service.ts";
+import type { Database } from "../database/pool.ts";
+import { operatorOf } from "./operator-caller.ts";
+
+export interface RetryDeps {
+  readonly db: Database;
+  readonly recordEvent: RecordEvent;
+  readonly config: ServerConfig;
+}
+
+interface Failed {
+  readonly org_id: string;
+  readonly org: string;
+  readonly database: string;
+  readonly service: string | null;
+  readonly service_id: string | null;
+  readonly is_up: boolean;
+}
+
+/**
+ * Tries all FAILED databases and services again, of one organization or of all; those of suspended organizations stay. A service whose
+ * database does not run is started once that does.
+ */
+export async function retryFailed(deps: RetryDeps, org: string | undefined): Promise<OperatorAnswer<"retry">> {
+  const tried = { databases: [] as string[], services: [] as string[] };
+  for (const failed of await findFailed(deps.db, org)) {
+    // one transaction each: a database that moved meanwhile keeps no other one back
+    await deps.db.transaction().execute(async (tx) => {
+      const caller = operatorOf({ id: failed.org_id, name: failed.org });
+      const write = { tx, recordEvent: deps.recordEvent };
+      if (failed.service === null) {
+        await requestChange(write, caller, failed.database, "retry");
+        tried.databases.push(databaseUriOf(failed.org, failed.database));
+        return;
+      }
+      const uri = serviceUriOf(failed.org, failed.database, failed.service);
+      tried.services.push(uri);
+      if (failed.is_up) {
+        const place = { database: failed.database, name: failed.service };
+        await requestService({ ...write, config: deps.config }, caller, place, "retry");
+        return;
+      }
+      await tx
+        .updateTable("control.services")
+        .set({ retry_at: sql<Date>`now()` })
+        .where("id", "=", failed.service_id)
+        .execute();
+      await deps.recordEvent(tx, { action: "service.retry", target: uri, ...doneBy(caller) });
+    });
+  }
+  return tried;
+}
+
+/** Services first: those of a database that is tried again here do not run yet. */
+async function findFailed(db: Database, org: string | undefined): Promise<Failed[]> {
+  const { rows } = await sql<Failed>`
+    select o.id as org_id, o.name as org, d.name as database, s.name as service, s.id as service_id,
+        d.state = 'AVAILABLE' as is_up
+      from control.services s join control.databases d on d.id = s.database_id join control.organizations o on o.id = d.org_id
+      where s.state = 'FAILED' and not s.is_pruned and o.suspended_at is null and ${ofOrg(org)}
+    union all
+    select o.id, o.name, d.name, null, null, false
+      from control.databases d join control.organizations o on o.id = d.org_id
+      where d.state = 'FAILED' and o.suspended_at is null and ${ofOrg(org)}`.execute(db);
+  return rows;
+}
+
+function ofOrg(org: string | undefined) {
+  return org === undefined ? sql`true` : sql`o.name = ${org}`;
+}

@@ -1,0 +1,76 @@
+import { randomBytes } from "node:crypto";
+import { renameSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { writePrivateFile } from "@appdb/adapters/processes/private-files";
+import { Secret } from "@appdb/adapters/secret";
+import { appError } from "@appdb/contract/errors";
+import type { OperatorAnswer } from "@appdb/contract/operator";
+import { SERVER_PATHS, type ServerConfig } from "../config.ts";
+import { toMasterKey } from "../control-plane/secrets/master-key.ts";
+import { findSecret } from "../home.ts";
+import { KEY_BYTES } from "../sealed-bytes.ts";
+
+/**
+ * Writes the next master key into the home, beside the one in use. Nothing is encrypted under it until the server starts again
+ * (`takeNextMasterKey`): programs that run go on with the key that they have. Asked again before that start, it answers the same key.
+ * @throws config_invalid when the settings hold the key, master_key_wrong when the home has none
+ */
+export function rotateMasterKey(config: ServerConfig): OperatorAnswer<"rotate-master-key"> {
+  if (config.master_key !== undefined) {
+    throw appError("config_invalid", {
+      detail:
+        "The settings of the server are not valid: SERVICE_MASTER_KEY: holds the key, so the home's file is not used.",
+      hint: "Change the setting as docs/secrets.md says: the new key as SERVICE_MASTER_KEY, the previous one as SERVICE_MASTER_KEY_PREVIOUS.",
+      meta: { settings: ["SERVICE_MASTER_KEY"] },
+    });
+  }
+  const place = join(config.home, SERVER_PATHS.masterKey);
+  const current = findSecret(config.home, SERVER_PATHS.masterKey);
+  if (current === undefined) {
+    throw appError("master_key_wrong", {
+      detail: `There is no master key to replace: ${place} is missing.`,
+      hint: "Start the server once; its first start makes a key.",
+    });
+  }
+  const file = join(config.home, SERVER_PATHS.masterKeyNext);
+  const waiting = findSecret(config.home, SERVER_PATHS.masterKeyNext);
+  const next = waiting ?? new Secret(randomBytes(KEY_BYTES).toString("base64"));
+  if (waiting === undefined) writePrivateFile(file, `${next.reveal()}\n`);
+  return { former: toMasterKey(current).id, next: toMasterKey(next).id, file };
+}
+
+/** The keys that a start goes by. */
+export interface TakenMasterKey {
+  readonly current: Secret | undefined;
+  readonly previous: Secret | undefined;
+  /** Removes the previous key's file. Called once nothing is encrypted under that key any more. */
+  forgetPrevious(): void;
+}
+
+/**
+ * Makes the next master key the current one, if one was written. The previous key stays in a file of its own until everything is encrypted
+ * under the new one. A kill between any two steps leaves both keys in files, and the next start continues. While a previous key is left
+ * from an earlier rotation, the next key waits for another start: either of the two keys may be the one in use.
+ */
+export function takeNextMasterKey(home: string): TakenMasterKey {
+  const [current, previous, next] = [
+    SERVER_PATHS.masterKey,
+    SERVER_PATHS.masterKeyPrevious,
+    SERVER_PATHS.masterKeyNext,
+  ];
+  const before = findSecret(home, current);
+  const left = findSecret(home, previous);
+  if (
+    before !== undefined &&
+    findSecret(home, next) !== undefined &&
+    (left?.reveal() ?? before.reveal()) === before.reveal()
+  ) {
+    writePrivateFile(join(home, previous), `${before.reveal()}\n`);
+    renameSync(join(home, next), join(home, current));
+  }
+  return {
+    current: findSecret(home, current),
+    previous: findSecret(home, previous),
+    forgetPrevious: () => rmSync(join(home, previous), { force: true }),
+  };
+}

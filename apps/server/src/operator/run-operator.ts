@@ -1,0 +1,124 @@
+import { AppError, appError } from "@appdb/contract/errors";
+import { type OperatorAct, type OperatorAnswer, operatorRequestSchema } from "@appdb/contract/operator";
+import { sql } from "kysely";
+import { readServerConfig, SERVER_PATHS, type ServerConfig } from "../config.ts";
+import { BY_OPERATOR } from "../control-plane/events/event.ts";
+import { createRecordEvent } from "../control-plane/events/record-event.ts";
+import { addDeliveries } from "../control-plane/webhooks/add-deliveries.ts";
+import { controlFormat, findMigrations, readMigrations } from "../database/migrate.ts";
+import { type Database, fromDatabaseError, openDatabase } from "../database/pool.ts";
+import { runningDsn } from "../database/postgres.ts";
+import { openHome, openSecret, readRunning } from "../home.ts";
+import { createIdentity } from "../identity/identity.ts";
+import { createLogger } from "../logger.ts";
+import type { OperatorTx } from "./operator-caller.ts";
+import { listOperatedDatabases, listOperatedOrgs, readStatus } from "./read-server.ts";
+import { retryFailed } from "./retry-failed.ts";
+import { rotateMasterKey } from "./rotate-master-key.ts";
+import { setQuota } from "./set-quota.ts";
+import { resumeOrganization, suspendOrganization } from "./suspend-organization.ts";
+
+/**
+ * Does one act of the operator, on the home's own files and its PostgreSQL: who may read these may do that. What reconcilers and gateways
+ * have to do about it is in rows and jobs, as for requests of the API.
+ * @throws config_invalid, invalid_request, server_unreachable when PostgreSQL does not answer, catalog_too_new, and what the act throws
+ */
+export async function runOperator(asked: unknown): Promise<OperatorAnswer<OperatorAct>> {
+  const parsed = operatorRequestSchema.safeParse(asked);
+  if (!parsed.success) {
+    const problems = parsed.error.issues.map(({ message, path }) => `${path.join(".")}: ${message}`).join("; ");
+    throw appError("invalid_request", {
+      detail: `The request of the operator is not valid: ${problems}.`,
+      hint: "See what can be asked: cli server --help",
+    });
+  }
+  const request = parsed.data;
+  const found = readServerConfig();
+  const config = { ...found, home: openHome(found.home) };
+  // the one act that needs no PostgreSQL
+  if (request.act === "rotate-master-key") return rotateMasterKey(config);
+  const log = createLogger("error");
+  await using database = openDatabase(await runningDsn(config, config.home, log), log, 2);
+  const { db } = database;
+  const recordEvent = createRecordEvent(addDeliveries);
+  const change = <Answer>(act: (write: OperatorTx) => Promise<Answer>) =>
+    db.transaction().execute((tx) => act({ tx, recordEvent }));
+  try {
+    await refuseOtherVersion(db);
+    switch (request.act) {
+      case "status":
+        return await readStatus(db, config.home);
+      case "orgs":
+        return { organizations: await listOperatedOrgs(db) };
+      case "databases":
+        return { databases: await listOperatedDatabases(db, request.org) };
+      case "retry":
+        return await retryFailed({ db, recordEvent, config }, request.org);
+      case "suspend":
+        return await change((write) => suspendOrganization(write, request.org, request.reason));
+      case "resume":
+        return await change((write) => resumeOrganization(write, request.org));
+      case "quota":
+        return await change((write) => setQuota(write, request.org, request.databases));
+      case "reset-link":
+        return { link: await makeResetLink(config, db, request.email) };
+    }
+  } catch (error) {
+    throw fromDatabaseError(error) instanceof AppError && !(error instanceof AppError)
+      ? notRunning(config, error)
+      : error;
+  }
+}
+
+/**
+ * Makes a link to a new password, for an account of a server that runs; the audit log tells of it.
+ * @throws server_unreachable when the server has no address yet, sign_in_failed without such an account
+ */
+async function makeResetLink(config: ServerConfig, db: Database, email: string): Promise<string> {
+  const url = config.public_url ?? readRunning(config.home);
+  if (url === undefined) throw notRunning(config);
+  const identity = createIdentity({
+    ...{ db, log: createLogger("error"), site: { url }, oidc: undefined, mail: undefined },
+    secret: config.auth_secret ?? openSecret(config.home, SERVER_PATHS.authSecret, "base64url"),
+    sign_up: config.sign_up,
+    session_lives: { browser_s: config.identity.browser_session_s, cli_s: config.identity.cli_session_s },
+    verifyKey: async () => undefined,
+  });
+  const link = await identity.makeResetLink(email);
+  if (link === undefined) {
+    throw appError("sign_in_failed", {
+      detail: `There is no account with the address ${JSON.stringify(email)}.`,
+      hint: "Look how the address is written.",
+    });
+  }
+  await createRecordEvent(addDeliveries)(db, { action: "account.reset_link", target: email, ...BY_OPERATOR });
+  return link;
+}
+
+/** @throws catalog_too_new, upgrade_failed: rows of another version may mean something else */
+async function refuseOtherVersion(db: Database): Promise<void> {
+  const { newest } = controlFormat(readMigrations(findMigrations()));
+  const { rows } = await sql<{ number: number }>`select max(number) as number from control.migrations`.execute(db);
+  const number = rows[0]?.number ?? 0;
+  if (number === newest) return;
+  throw appError(number > newest ? "catalog_too_new" : "upgrade_failed", {
+    detail: `The server's database has migration ${number}, this program knows ${newest}: they are of different versions.`,
+    hint: "Use the cli of the installation that the server runs from.",
+    meta: { found: number, known: newest },
+  });
+}
+
+function notRunning(config: ServerConfig, cause?: unknown): Error {
+  const { url } = config.database;
+  return appError("server_unreachable", {
+    detail:
+      url === undefined
+        ? `No server of the home ${config.home} runs, and its PostgreSQL runs with it.`
+        : "The PostgreSQL of SERVICE_DATABASE_URL does not answer.",
+    hint:
+      url === undefined
+        ? "Start the server first: npm start"
+        : "Start that PostgreSQL, or correct SERVICE_DATABASE_URL.",
+    ...(cause === undefined ? {} : { cause }),
+  });
+}

@@ -1,0 +1,23 @@
+import type { OperatorAnswer } from "@appdb/contract/operator";
+import { sql } from "kysely";
+import { doneBy } from "../control-plane/events/event.ts";
+import { lockOrganization, type OperatorTx, operatorOf } from "./operator-caller.ts";
+
+/** Sets how many databases an organization may have. Those beyond a smaller number stay. @throws organization_not_found */
+export async function setQuota(
+  { tx, recordEvent }: OperatorTx,
+  name: string,
+  database_quota: number,
+): Promise<OperatorAnswer<"quota">> {
+  const org = await lockOrganization(tx, name);
+  await tx
+    .updateTable("control.organizations")
+    .set({ database_quota, version: sql<number>`version + 1` })
+    .where("id", "=", org.id)
+    .execute();
+  await recordEvent(tx, {
+    ...{ action: "org.quota", target: org.name, ...doneBy(operatorOf(org)) },
+    detail: { database_quota, before: org.database_quota },
+  });
+  return { organization: org.name, before: org.database_quota, database_quota };
+}

@@ -1,0 +1,75 @@
+import * as z from "zod";
+
+/**
+ * What the operator of a server asks of it on its machine: `cli server ...` sends one request to `server.js operator` and prints the answer.
+ * It never crosses the network. Both ends are of one version.
+ */
+export const operatorRequestSchema = z.discriminatedUnion("act", [
+  z.strictObject({ act: z.literal("status") }),
+  z.strictObject({ act: z.literal("orgs") }),
+  z.strictObject({ act: z.literal("databases"), org: z.string().optional() }),
+  /** Without an organization: of all. */
+  z.strictObject({ act: z.literal("retry"), org: z.string().optional() }),
+  z.strictObject({ act: z.literal("suspend"), org: z.string(), reason: z.string().max(300).optional() }),
+  z.strictObject({ act: z.literal("resume"), org: z.string() }),
+  z.strictObject({ act: z.literal("quota"), org: z.string(), databases: z.int().min(1).max(10_000) }),
+  z.strictObject({ act: z.literal("rotate-master-key") }),
+  z.strictObject({ act: z.literal("reset-link"), email: z.string() }),
+]);
+export type OperatorRequest = z.output<typeof operatorRequestSchema>;
+export type OperatorAct = OperatorRequest["act"];
+
+const counts = z.record(z.string(), z.int());
+
+const operatedOrgSchema = z.object({
+  name: z.string(),
+  databases: z.int(),
+  database_quota: z.int(),
+  members: z.int(),
+  created_at: z.string(),
+  suspended_at: z.string().nullable(),
+  suspended_for: z.string().nullable(),
+});
+export type OperatedOrg = z.output<typeof operatedOrgSchema>;
+
+const operatedDatabaseSchema = z.object({
+  uri: z.string(),
+  state: z.string(),
+  /** Names of services with their states. */
+  services: z.record(z.string(), z.string()),
+  /** Why it failed. */
+  failure: z.object({ code: z.string(), detail: z.string() }).nullable(),
+  /** When the server tries again without being asked. */
+  retry_at: z.string().nullable(),
+  disk_bytes: z.number().nullable(),
+});
+export type OperatedDatabase = z.output<typeof operatedDatabaseSchema>;
+
+/** What each act answers. */
+export const OPERATOR_ANSWERS = {
+  status: z.object({
+    home: z.string(),
+    version: z.string(),
+    /** The address of the server that runs; null when the home has none that does. */
+    url: z.string().nullable(),
+    organizations: z.int(),
+    suspended: z.int(),
+    databases: counts,
+    services: counts,
+    operations_waiting: z.int(),
+    free_disk_bytes: z.number(),
+  }),
+  orgs: z.object({ organizations: z.array(operatedOrgSchema) }),
+  databases: z.object({ databases: z.array(operatedDatabaseSchema) }),
+  /** Addresses of what is tried again. */
+  retry: z.object({ databases: z.array(z.string()), services: z.array(z.string()) }),
+  /** `stopped`: databases that end now; `later`: those that end once what they are doing is done. */
+  suspend: z.object({ organization: z.string(), stopped: z.array(z.string()), later: z.array(z.string()) }),
+  resume: z.object({ organization: z.string(), started: z.array(z.string()) }),
+  quota: z.object({ organization: z.string(), before: z.int(), database_quota: z.int() }),
+  /** Ids of the keys, and the file that has the next one until the server starts. */
+  "rotate-master-key": z.object({ former: z.string(), next: z.string(), file: z.string() }),
+  "reset-link": z.object({ link: z.string() }),
+} as const satisfies Record<OperatorAct, z.ZodType>;
+
+export type OperatorAnswer<Act extends OperatorAct> = z.output<(typeof OPERATOR_ANSWERS)[Act]>;
