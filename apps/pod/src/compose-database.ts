@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import type { EmbeddedPostgres } from "@appdb/adapters/postgres/embedded-postgres";
 import { createPgPool } from "@appdb/adapters/postgres/pg-pool";
 import type { PostgresProvider } from "@appdb/adapters/postgres/postgres-provider";
 import { refuseWrites } from "@appdb/adapters/postgres/refuse-writes";
@@ -37,6 +38,8 @@ export interface DatabasePodDeps {
   ready(): Promise<void>;
   /** For reading and inserting rows. */
   readonly sql: SqlPool;
+  /** For what the owner of the database may not do: roles of services, refusing writes. No value of a request is part of its statements. */
+  readonly superuser: SqlPool;
   readonly databases: OpenDatabases;
   readonly runtimes: TreeRuntimes;
   readonly manifests: TreeManifests;
@@ -63,7 +66,7 @@ export interface ComposeDatabaseInput {
   readonly spec: DatabasePodSpec;
   readonly database: string;
   readonly log: Logger;
-  readonly postgres: PostgresProvider;
+  readonly postgres: Pick<EmbeddedPostgres, keyof PostgresProvider | "superuserDsn">;
   requestStop(): void;
 }
 
@@ -78,13 +81,13 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
   const createRunner: JobDeps["udf"] = (runtime_id, modules, onQuery) =>
     createFillRunner({ limits, log, runtimes }, runtime_id, modules, onQuery);
   const disk = new DiskGuard({
-    folder: spec.data_folder,
+    folders: [spec.data_folder, spec.log_folder, spec.services_folder],
     uri: spec.uri,
     resources: spec.resources,
     log,
     clock: steady,
     usedAt: () => use.last_touched_at,
-    refuseWrites: (is_full) => refuseWrites(watching, is_full),
+    refuseWrites: (is_full) => refuseWrites(superuser, is_full),
   });
   const databases = new OpenDatabases({
     postgres,
@@ -115,6 +118,13 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
     application_name: POD_CONNECTIONS,
     log,
   });
+  const superuser = createPgPool({
+    dsn: postgres.superuserDsn(database),
+    max: 1,
+    statement_timeout_ms: limits.statement_timeout_ms,
+    application_name: POD_CONNECTIONS,
+    log,
+  });
   const use = new DatabaseUse({
     ...{ sql: watching, clock: steady, application_name: POD_CONNECTIONS },
     services: SERVICE_CONNECTIONS,
@@ -137,6 +147,7 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
       return prepared;
     },
     sql,
+    superuser,
     databases,
     runtimes,
     manifests,
@@ -152,7 +163,7 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
       disk[Symbol.dispose]();
       await inserts[Symbol.asyncDispose]();
       await databases[Symbol.asyncDispose]();
-      await Promise.all([sql[Symbol.asyncDispose](), watching[Symbol.asyncDispose]()]);
+      await Promise.all([sql, watching, superuser].map((pool) => pool[Symbol.asyncDispose]()));
     },
   };
 }

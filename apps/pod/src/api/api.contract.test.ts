@@ -133,6 +133,7 @@ test("a plan, a list and what a command answers call a service the same", { time
   await serveExample(client, app);
   expect((await client.servicePlan({ ...app, service: null, port: null })).services).toMatchObject([called]);
   expect(await client.serviceList("named/twice")).toMatchObject([called]);
+  expect(await client.serviceList("named/twice/ingest")).toEqual(await client.serviceList("named/twice"));
   expect(await client.serviceRestart("named/twice/ingest")).toMatchObject(called);
   expect(await client.serviceStop("named/twice/ingest")).toMatchObject(called);
 });

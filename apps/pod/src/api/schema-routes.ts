@@ -1,6 +1,7 @@
 import { parseLocalTarget } from "@appdb/contract/names";
 import {
   appSchema,
+  type Runtime,
   schemaApplyRequestSchema,
   schemaPlanRequestSchema,
   schemaPruneRequestSchema,
@@ -15,7 +16,7 @@ import { parseRequest } from "./parse.ts";
 export function addSchemaRoutes(app: FastifyInstance, deps: DaemonDeps): void {
   app.post(LOCAL_ROUTES.schemaPlan.path, async (request, reply) => {
     const input = parseRequest(schemaPlanRequestSchema, request.body);
-    return { plan: await planForPerson(deps, placed(input), endOf(reply)) };
+    return { plan: await planForPerson(deps, { ...placed(input), ...projectOf(input.runtime) }, endOf(reply)) };
   });
   app.post(LOCAL_ROUTES.schemaPrune.path, async (request) => {
     const input = parseRequest(schemaPruneRequestSchema, request.body);
@@ -24,13 +25,17 @@ export function addSchemaRoutes(app: FastifyInstance, deps: DaemonDeps): void {
   app.post(LOCAL_ROUTES.schemaApply.path, async (request, reply) => {
     const input = parseRequest(schemaApplyRequestSchema, request.body);
     await answerEvents(deps, request, reply, async (emit, signal) => ({
-      plan: await applyTarget(deps, placed(input), emit, signal),
+      plan: await applyTarget(deps, { ...placed(input), ...projectOf(input.runtime) }, emit, signal),
     }));
   });
   app.post(LOCAL_ROUTES.openTarget.path, async (request) => {
     const input = parseRequest(appSchema, request.body);
     return await openTarget(deps, placed(input));
   });
+}
+
+function projectOf(runtime: Runtime | null): { project_root?: string } {
+  return runtime === null ? {} : { project_root: runtime.project_root };
 }
 
 /** The request with its target parsed. @throws invalid_target */

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import type { PostgresProvider } from "@appdb/adapters/postgres/postgres-provider";
+import { ownsHome } from "@appdb/adapters/processes/home-lock";
 import { locateTools, requirePostgresBin } from "@appdb/adapters/tools/locate-tools";
 import { HOME_PATHS } from "@appdb/contract/home";
 import type { Logger } from "@appdb/engine/ports";
@@ -22,5 +23,6 @@ export async function createPostgres(config: DaemonConfig, home: string, log: Lo
     log_file: join(home, HOME_PATHS.logs, "postgres.log"),
     log,
     format: CATALOG_FORMAT,
+    ownsHome: () => ownsHome(join(home, HOME_PATHS.locks)),
   });
 }

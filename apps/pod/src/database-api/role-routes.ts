@@ -1,4 +1,4 @@
-import { dropServiceRole, ensureServiceRole } from "@appdb/adapters/postgres/service-role";
+import { dropServiceRole, ensureServiceRole, servicePassword } from "@appdb/adapters/postgres/service-role";
 import { socketDsn } from "@appdb/adapters/postgres/socket-dsn";
 import { type PodServiceRole, podServiceRoleRequestSchema } from "@appdb/contract/routes/pod";
 import { POD_ROUTES } from "@appdb/contract/routes/pod-paths";
@@ -11,13 +11,14 @@ export function addRoleRoutes(app: FastifyInstance, deps: DatabasePodDeps): void
   app.post(POD_ROUTES.serviceRole.path, async (request): Promise<PodServiceRole> => {
     const { role } = parseRequest(podServiceRoleRequestSchema, request.body);
     await deps.ready();
-    await ensureServiceRole(deps.sql, role);
-    return { dsn: socketDsn({ folder: deps.spec.run_folder, database: deps.database, user: role }) };
+    const password = servicePassword(deps.spec.token, role);
+    await ensureServiceRole(deps.superuser, { name: role, password });
+    return { dsn: socketDsn({ folder: deps.spec.run_folder, database: deps.database, user: role, password }) };
   });
   app.delete(POD_ROUTES.serviceRoleDrop.path, async (request, reply) => {
     const { role } = parseRequest(podServiceRoleRequestSchema, request.params);
     await deps.ready();
-    await dropServiceRole(deps.sql, role);
+    await dropServiceRole(deps.superuser, role);
     return reply.code(204).send();
   });
 }

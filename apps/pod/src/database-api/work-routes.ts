@@ -65,7 +65,7 @@ async function openOwn({ databases, database, ready, spec }: DatabasePodDeps, te
   const target = parseTarget(text);
   await ready();
   const found = await databases.find(database);
-  if (found !== undefined) return { sql: found.sql, name: spec.uri, target };
+  if (found !== undefined) return { ...found, name: spec.uri, target };
   throw appError("table_not_found", {
     detail: `${spec.uri} has no tables yet.`,
     hint: `Make them first: cli schema update <file> ${target.text}`,

@@ -53,6 +53,9 @@ async def app(scope, receive, send):
         await asyncio.create_task(HttpWorker.current.ask_route("slow", scope, b""))
     elif path == "/raises":
         raise ValueError("inside")
+    elif path == "/answers_and_raises":
+        await answer(send, 500, b"Internal Server Error")
+        raise RuntimeError("behind its answer")
     elif path == "/silent":
         return
     elif path == "/split":
@@ -110,6 +113,11 @@ describe("an application object", () => {
       state: "yes",
     });
     expect(answer.headers.getSetCookie()).toEqual(["a=1", "b=2"]);
+  });
+
+  test("has its exceptions in the log when it answered 500 itself, as frameworks do", async () => {
+    expect((await call("/answers_and_raises")).status).toBe(500);
+    await eventually(() => expect(service.printed).toContain("RuntimeError: behind its answer"));
   });
 
   test("takes large bodies piece by piece, or leaves the rest", async () => {

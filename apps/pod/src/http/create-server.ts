@@ -1,5 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
+import { withoutDashboardCookies } from "@appdb/adapters/http/dashboard-cookies";
 import { appError } from "@appdb/contract/errors";
 import { answerError } from "@appdb/engine/endpoints/answers";
 import { type FastifyInstance, fastify } from "fastify";
@@ -39,6 +40,7 @@ export function createServer(options: CarryOptions): FastifyInstance {
   server.server.prependListener("request", (request: IncomingMessage) => {
     const { url = "/" } = request;
     if (url.charCodeAt(0) !== SLASH) request.url = originForm(url);
+    dropDashboardCookies(request);
   });
   server.removeAllContentTypeParsers();
   // Bodies stay text: the route's own reader keeps digits that JSON.parse would lose.
@@ -55,6 +57,14 @@ export function createServer(options: CarryOptions): FastifyInstance {
     else done(unsupportedMediaType(request.headers["content-type"]));
   });
   return server;
+}
+
+/** Another server than the gateway may stand before this one; a handler never sees the session of a person who uses the dashboard. */
+function dropDashboardCookies({ headers }: IncomingMessage): void {
+  if (headers.cookie === undefined) return;
+  const kept = withoutDashboardCookies(headers.cookie);
+  if (kept === undefined) delete headers.cookie;
+  else headers.cookie = kept;
 }
 
 /** The path and what follows of `http://host/path`, which clients send to proxies and servers take too (RFC 9112, 3.2.2). */

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { type CorsRule, corsHeaders } from "@appdb/adapters/http/cors";
+import { setsDashboardCookie } from "@appdb/adapters/http/dashboard-cookies";
 import type { RouteAnswer } from "@appdb/engine/endpoints/answers";
 import type { Logger } from "@appdb/engine/ports";
 import { REQUEST_ID_HEADER } from "./request-id.ts";
@@ -54,7 +55,9 @@ function headersFor(
   const hasOwnCors = own.some(([name]) => name === CORS_HEADER);
   // What the router says of other origins counts; where it says nothing, a handler may.
   const more = cors === null || cors === "own" ? own : own.filter(([name]) => !name.startsWith("access-control-"));
-  headers.push(...more.flat());
+  for (const [name, value] of more) {
+    if (name.toLowerCase() !== "set-cookie" || !setsDashboardCookie(value)) headers.push(name, value);
+  }
   if (origin !== undefined && !(hasOwnCors && cors === null))
     headers.push(...Object.entries(corsHeaders(origin, cors)).flat());
   return headers;

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { endProcess } from "@appdb/adapters/processes/end-process";
 import { isAlive, type ProcessIdentity } from "@appdb/adapters/processes/process-identity";
 import { appError } from "@appdb/contract/errors";
+import { parseLocalTarget } from "@appdb/contract/names";
 import { nearestName } from "@appdb/contract/nearest";
 import type { ServiceRecord } from "@appdb/contract/routes/local";
 import type { Clock, Logger } from "@appdb/engine/ports";
@@ -60,13 +61,22 @@ export class Services implements AsyncDisposable {
     return [...this.#entries.values()].filter((entry) => isUp(entry.process.state)).length;
   }
 
+  /** Whether a service of a local database shall run. */
+  isServing(database: string): boolean {
+    return [...this.#entries.values()].some(
+      ({ process, stored }) => isUp(process.state) && parseLocalTarget(stored.target).database === database,
+    );
+  }
+
   get size(): number {
     return this.#entries.size;
   }
 
-  /** Services of one target, of all when undefined, sorted by name. */
+  /** Services of one target, the one service of that name, of all targets when undefined; sorted by name. */
   list(target: string | undefined): ServiceRecord[] {
-    return this.#sorted(target).map((entry) => this.#record(entry));
+    const all = this.#sorted(undefined);
+    const found = all.filter(({ stored }) => [undefined, stored.target, nameOf(stored)].includes(target));
+    return found.map((entry) => this.#record(entry));
   }
 
   /** Services of a target as a plan compares them. */

@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { describeApplied } from "@appdb/contract/applied-plan";
 import { appError } from "@appdb/contract/errors";
 import type { Manifest } from "@appdb/contract/manifest";
@@ -97,11 +98,14 @@ function choosePort(services: UpdateServicesDeps["services"], target: string, se
   return chooseFreePort(`${target}/${service}`, services.ports());
 }
 
-export interface PruneServicesInput extends Pick<UpdateServicesInput, "manifest" | "target"> {
+export interface PruneServicesInput extends Pick<UpdateServicesInput, "manifest" | "runtime" | "target"> {
   readonly dry_run: boolean;
 }
 
-/** Stops and forgets the services of the target that the file does not define; a dry run only names them in `ops`. */
+/**
+ * Stops and forgets the services of the target that the file does not define; a dry run only names them in `ops`. Services of
+ * another project whose folder exists stay.
+ */
 export async function pruneServices(
   deps: Pick<UpdateServicesDeps, "services">,
   input: PruneServicesInput,
@@ -113,17 +117,20 @@ export async function pruneServices(
     .filter((record) => !input.manifest.services.some((service) => service.name === record.name));
   const ops: PlanOp[] = [];
   for (const record of extras) {
-    if (!input.dry_run) await services.forget(serviceText(record));
+    const is_other = record.project_root !== input.runtime.project_root && existsSync(record.project_root);
+    if (!input.dry_run && !is_other) await services.forget(serviceText(record));
     ops.push({
-      ...op(
-        "drop",
-        "service",
-        "destructive",
-        `service '${record.name}' of ${record.app_file} will be stopped and forgotten`,
-      ),
+      ...(is_other
+        ? op("drop", "service", "blocked", `service '${record.name}' belongs to ${record.project_root} and stays`)
+        : op(
+            "drop",
+            "service",
+            "destructive",
+            `service '${record.name}' of ${record.app_file} will be stopped and forgotten`,
+          )),
       name: record.name,
       requires_restart: false,
-      status: input.dry_run ? null : "applied",
+      status: input.dry_run ? null : is_other ? "refused" : "applied",
       details: { app_file: record.app_file, project_root: record.project_root, port: record.port },
     });
   }

@@ -40,6 +40,7 @@ export function openPodHarness(): PodHarness {
       postgres_bin: requirePostgresBin(tools),
       run_folder,
       log_folder: join(folder, "log"),
+      services_folder: join(folder, "services"),
       token,
       resources: { cpu: 1, memory_mb: 512, disk_gb: 1, workers: 1 },
       limits: DEFAULT_LIMITS,

@@ -8,8 +8,18 @@ const DOCS = join(import.meta.dirname, "..", "..", "..", "..", "docs");
 
 /** A page of docs: the application that it prints, and its commands with what they print. */
 export interface PrintedExamples {
+  /** Its blocks below `<!-- app -->`, one after the other. */
   readonly app: string;
   readonly examples: readonly PrintedExample[];
+  readonly refused: readonly PrintedRefusal[];
+  /** Python that nothing runs. */
+  readonly unchecked: readonly string[];
+}
+
+/** A block below `<!-- refused -->` that the application cannot have, and what the command says of it. */
+interface PrintedRefusal {
+  readonly app: string;
+  readonly printed: RegExp;
 }
 
 export interface PrintedExample {
@@ -18,12 +28,22 @@ export interface PrintedExample {
   readonly printed: RegExp;
 }
 
-/** Reads a page below docs: what stands below `<!-- app -->`, and each pair of blocks below `<!-- run -->`. */
+/** Reads a page below docs: what stands below `<!-- app -->`, and each pair of blocks below `<!-- run -->` and `<!-- refused -->`. */
 export function readPrintedExamples(name: string): PrintedExamples {
   const page = readFileSync(join(DOCS, name), "utf8");
-  const app = /<!-- app -->\n```python\n(.*?)```/s.exec(page)?.[1] ?? "";
+  const app = [...page.matchAll(/<!-- app -->\n```python\n(.*?)```/gs)].map(([, block]) => block).join("\n\n");
   const examples = [...page.matchAll(/<!-- run -->\n```sh\n(.*?)```\n```text\n(.*?)```/gs)];
-  return { app, examples: examples.map(([, script = "", printed = ""]) => ({ script, printed: asPattern(printed) })) };
+  const refused = [...page.matchAll(/<!-- refused -->\n```python\n(.*?)```\n```text\n(.*?)```/gs)];
+  const unchecked = [...page.matchAll(/(?<!<!-- (?:app|refused) -->\n)```python\n(.*?)```/gs)];
+  return {
+    app,
+    examples: examples.map(([, script = "", printed = ""]) => ({ script, printed: asPattern(printed) })),
+    refused: refused.map(([, block = "", printed = ""]) => ({
+      app: `${app}\n\n${block}`,
+      printed: asPattern(printed),
+    })),
+    unchecked: unchecked.map(([, block = ""]) => block),
+  };
 }
 
 /** What a script of a page prints when the page's application is served at this port. */

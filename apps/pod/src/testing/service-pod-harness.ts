@@ -66,6 +66,7 @@ export function openServicePodHarness(database: PodHarness): ServicePodHarness {
         scratch_folder: join(database.folder, "scratch"),
         ...{ run_folder, log_folder, resources },
         limits: DEFAULT_LIMITS,
+        may_export_private: false,
         manifest: manifestSchema.parse(read.json<{ manifest: unknown }>().manifest),
         runtime: { ...runtime, project_root: join(files_folder, files) },
         keys: {
