@@ -1,4 +1,4 @@
-import type { Page } from "playwright-core";
+import type { Page, Request } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { findBarriers, load, openWindow, takePicture } from "./support/browser.ts";
 import { ANN, type DashboardStage, NO_BROWSER, openDashboardStage, signIn } from "./support/dashboard.ts";
@@ -229,12 +229,16 @@ describe.skipIf(NO_BROWSER)("an account in the dashboard", () => {
     const { server, browser } = stage;
     await using fresh = await openWindow(browser);
     const sizes = new Map<string, number>();
-    fresh.page.on("requestfinished", async (request) => {
+    const asked: Promise<void>[] = [];
+    const measure = async (request: Request) => {
       const { responseBodySize } = await request.sizes();
       sizes.set(new URL(request.url()).pathname, responseBodySize);
-    });
+    };
+    const note = (request: Request) => void asked.push(measure(request));
+    fresh.page.on("requestfinished", note);
     await fresh.page.goto(`${server.url}/sign-in`);
     await fresh.page.waitForLoadState("networkidle");
+    await Promise.all(asked);
     const first = [...sizes.values()].reduce((sum, size) => sum + size, 0);
     expect(sizes.size).toBeGreaterThan(3);
     expect(first).toBeGreaterThan(50_000);
@@ -242,6 +246,8 @@ describe.skipIf(NO_BROWSER)("an account in the dashboard", () => {
     sizes.clear();
     await fresh.page.goto(`${server.url}/forgot`);
     await fresh.page.waitForLoadState("networkidle");
+    fresh.page.off("requestfinished", note);
+    await Promise.all(asked);
     expect([...sizes].filter(([path, size]) => path.includes("/assets/index-") && size > 0)).toEqual([]);
   });
 

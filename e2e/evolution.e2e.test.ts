@@ -1,3 +1,5 @@
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Place } from "./support/place.ts";
 import { editFile, expectExit, expectProblem, makeProject, query, snapshot, writeFile } from "./support/served.ts";
@@ -124,15 +126,45 @@ test("a declared rename keeps all rows, and the word about it may stay or go", a
   await expectExit(place, 0, "schema", "diff", "app.py", "main");
 });
 
+test("another project neither prunes nor destroys a table, until it takes the table over", async () => {
+  const other = join(place.project, "..", "other project");
+  mkdirSync(other);
+  const app = `import appdb as db
+class Other(db.model_base(), name="papers"):
+    code = db.Column(db.String, primary_key=True)
+    headline: db.String
+`;
+  writeFileSync(join(other, "app.py"), app);
+  writeFileSync(join(other, "service.toml"), "");
+  writeFileSync(join(other, "less.py"), app.replace("papers", "others"));
+  const typed = (line: string) => place.type(`cd "../other project" && cli ${line}`);
+  const pruned = await typed("schema prune less.py main --allow-destructive -f");
+  expect(pruned.stdout).toMatch(/left alone {2}main\/papers {2}\(.* belongs to the project .*my project and stays\)/);
+  const refused = await typed("schema update app.py main --allow-destructive -f");
+  expect(refused.code).toBe(3);
+  expect(refused.stderr).toMatch(/main\/papers belongs to the project .*my project/);
+  expect(await query(place, "select count(*) from papers")).toEqual([["30"]]);
+  rmSync(other, { recursive: true });
+});
+
+test("a command that changes something is done although nobody reads what it prints", async () => {
+  writeFile(place, "unread.py", 'import appdb as db\nclass U(db.model_base(), name="unread"):\n    n: db.Int\n');
+  await place.type("cli schema update unread.py main | true");
+  await expectExit(place, 0, "schema", "diff", "unread.py", "main");
+  await query(place, "drop table unread; delete from appdb.tables where name = 'unread'");
+});
+
 test("behaviour 8: prune asks, shows what it would drop, and leaves what the file declares", async () => {
   writeFile(place, "more.py", 'import appdb as db\nclass M(db.model_base(), name="more"):\n    n: db.Int\n');
   await expectExit(place, 0, "schema", "update", "more.py", "main");
-  expect((await expectProblem(place, 3, "schema", "prune", "more.py", "main")).code).toBe("confirmation_required");
+  expect((await expectProblem(place, 3, "schema", "prune", "more.py", "main", "-f")).code).toBe("destructive_refused");
+  const allowed = ["schema", "prune", "more.py", "main", "--allow-destructive"];
+  expect((await expectProblem(place, 3, ...allowed)).code).toBe("confirmation_required");
   const dry = await expectExit(place, 2, "schema", "prune", "more.py", "main", "-n");
   expect(dry.stdout).toContain("would drop  main/papers  (table 'papers' will be dropped with 30 rows)");
   const planned = JSON.parse((await expectExit(place, 2, "schema", "prune", "more.py", "main", "-n", "--json")).stdout);
   expect(planned).toMatchObject({ status: "skipped", ops: [{ name: "main/papers", op: "drop", status: "skipped" }] });
-  await expectExit(place, 0, "schema", "prune", "more.py", "main", "-f");
+  await expectExit(place, 0, ...allowed, "-f");
   expect(await query(place, "select name from appdb.tables")).toEqual([["more"]]);
   expect((await expectExit(place, 0, "schema", "prune", "more.py", "main")).stdout).toContain("nothing to prune");
 });

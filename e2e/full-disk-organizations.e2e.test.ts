@@ -1,4 +1,6 @@
 import { randomBytes } from "node:crypto";
+import { readdirSync, readFileSync } from "node:fs";
+import { ifThere } from "@appdb/adapters/files/if-there";
 import { canMount } from "@appdb/testkit/can-mount";
 import { eventually } from "@appdb/testkit/eventually";
 import { expect, test } from "vitest";
@@ -26,7 +28,8 @@ test.skipIf(!is_possible)(
   "a full disk of the machine refuses rows and files by name, loses nothing that was acknowledged, and heals by itself",
   { timeout: 120_000 },
   async () => {
-    await using place = makePlace();
+    // the disk is smaller than the floor that is kept for the control plane
+    await using place = makePlace({ env: { SERVICE_DISK_FLOOR_GB: "0" } });
     await using disk = mountSmallDisk(place, 400);
     await using hosted = await startOnDisk(place, disk);
     writeFile(place, "app.py", APP);
@@ -71,6 +74,10 @@ test.skipIf(!is_possible)(
     await expectExit(place, 0, "db", "restart", MAIN);
     expect(await stored()).toEqual(kept);
     expect(hosted.server.child.exitCode, hosted.server.output()).toBe(null);
+
+    disk.fill();
+    await hosted.server.interrupt("SIGTERM");
+    expect(processesOf(place.home), hosted.server.output()).toEqual([]);
   },
 );
 
@@ -103,6 +110,15 @@ async function makeDatabase(place: Place, hosted: Hosted): Promise<string> {
   await expectExit(place, 0, "db", "update", MAIN, "-f");
   await expectExit(place, 0, "schema", "update", "app.py", MAIN);
   return JSON.parse(made.stdout).api_key;
+}
+
+/** Command lines of processes that name the home: pods, their PostgreSQLs, the gateway. */
+function processesOf(home: string): string[] {
+  const pids = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
+  const lines = pids.map(
+    (pid) => ifThere(() => readFileSync(`/proc/${pid}/cmdline`, "utf8"), ["ENOENT", "ESRCH"]) ?? "",
+  );
+  return lines.map((line) => line.replaceAll("\0", " ")).filter((line) => line.includes(home));
 }
 
 function postOf(body: object): RequestInit {

@@ -202,6 +202,6 @@ test("without any of its modules a service still serves what needs none, and tab
     "less.py",
     'import appdb as db\n\nclass Other(db.model_base(), name="other"):\n    text: db.String\n',
   );
-  await expectExit(place, 0, "schema", "prune", "less.py", "main", "-f");
+  await expectExit(place, 0, "schema", "prune", "less.py", "main", "--allow-destructive", "-f");
   expect(await query(place, "select count(*) from pg_tables where schemaname = 'public'")).toEqual([["0"]]);
 });

@@ -22,7 +22,7 @@ test("after everything was stopped at once, as by a power cut, awake databases a
   await eventually(() => expect(server.held()).toBe("pod_stopped"), { timeout_ms: 30_000 });
   await eventually(() => expect(inserters.outcome.acknowledged.size).toBeGreaterThan(20), { timeout_ms: 30_000 });
   const { id } = await stage.see("data");
-  const lock = join(place.home, "server", "databases", id, "postgres", "18", "postmaster.pid");
+  const lock = join(place.home, "server", "databases", id, "data", "postgres", "18", "postmaster.pid");
   // the inserters go on: rows are on their way when the power goes
   await stage.cutPower();
   expect(readFileSync(lock, "utf8")).not.toBe("");

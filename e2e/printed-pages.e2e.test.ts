@@ -26,8 +26,16 @@ const WALK = [
 const ELSEWHERE = {
   "docs/guide.md": "e2e/hosted-journey.e2e.test.ts",
   "docs/handlers.md": "apps/pod/src/http/printed-handlers.contract.test.ts",
-  "docs/many-rows.md": "apps/pod/src/http/queries-over-http.db.test.ts",
-  "docs/queries-over-http.md": "apps/pod/src/http/queries-over-http.db.test.ts",
+  "docs/columns.md": "apps/pod/src/http/printed-pages.db.test.ts",
+  "docs/expressions.md": "apps/pod/src/http/printed-pages.db.test.ts",
+  "docs/indexes.md": "apps/pod/src/http/printed-pages.db.test.ts",
+  "docs/many-rows.md": "apps/pod/src/http/printed-pages.db.test.ts",
+  "docs/queries.md": "apps/pod/src/http/printed-pages.db.test.ts",
+  "docs/queries-over-http.md": "apps/pod/src/http/printed-pages.db.test.ts",
+  "docs/quickstart.md": "e2e/wheel.e2e.test.ts",
+  "docs/resource-pools.md": "apps/pod/src/http/printed-pages.db.test.ts",
+  "docs/routes.md": "apps/pod/src/http/printed-pages.db.test.ts",
+  "docs/udfs.md": "apps/pod/src/http/printed-pages.db.test.ts",
   "docs/upgrades.md": "packages/adapters/src/postgres/before-upgrade.contract.test.ts",
 } as const;
 /** Lines that no test types, by how they begin, and why. */
@@ -45,7 +53,15 @@ const NOT_TYPED: Readonly<Record<string, string>> = {
   "umask ": "a place of the machine's",
   "tar ": "the archive of a home is made and restored by backup tests of the server",
   "mkdir -m 700": "a place of the machine's",
-  "SERVICE_MASTER_KEY_PREVIOUS=": "another master key is tested with the secrets of the control plane",
+  "cli server orgs": "operator.db.test.ts does each act of the operator",
+  "cli server status": "operator.db.test.ts does each act of the operator",
+  "cli server databases": "operator.db.test.ts does each act of the operator",
+  "cli server retry": "operator.db.test.ts does each act of the operator",
+  "cli server suspend": "operator.db.test.ts does each act of the operator",
+  "cli server resume": "operator.db.test.ts does each act of the operator",
+  "cli server quota": "operator.db.test.ts does each act of the operator",
+  "cli server rotate-master-key": "rotate-master-key.test.ts writes the key and has a start take it",
+  "openssl ": "a place of the machine's",
   "curl -H 'X-api-key: sk_...' ...": "no address",
 };
 

@@ -98,7 +98,7 @@ describe("a service that is called all the time", () => {
   async function stored(): Promise<Map<string, number>> {
     const databases = join(place.home, "server", "databases");
     const [id = ""] = readdirSync(databases);
-    const client = await connectCluster(join(databases, id, "postgres"), "main");
+    const client = await connectCluster(join(databases, id, "data", "postgres"), "main");
     try {
       const { rows } = await client.query("select token, count(*)::int as times from docs group by token");
       return new Map(rows.map(({ times, token }) => [token, times]));
@@ -182,7 +182,9 @@ describe("a service that is called all the time", () => {
     const idle: Socket[] = [];
     try {
       while (idle.length < CONNECTIONS) {
-        const more = Array.from({ length: 500 }, () => connect(Number(port), hostname));
+        // one address has a bound of its own
+        const localAddress = `127.0.1.${1 + idle.length / 500}`;
+        const more = Array.from({ length: 500 }, () => connect({ port: Number(port), host: hostname, localAddress }));
         idle.push(...more);
         await Promise.all(more.map((socket) => once(socket, "connect")));
       }

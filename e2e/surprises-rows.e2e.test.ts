@@ -206,7 +206,7 @@ test("S17, S24: every refusal has one form, a code of its own, and nothing of ou
   for (const answer of answers) {
     expect(answer.headers.get("content-type")).toBe("application/problem+json; charset=utf-8");
     expect(answer.json).toMatchObject({
-      ...{ type: expect.stringMatching(new RegExp(`/${answer.json.code}$`)), title: expect.any(String) },
+      ...{ type: expect.stringMatching(new RegExp(`:${answer.json.code}$`)), title: expect.any(String) },
       ...{ status: answer.status, detail: expect.any(String), hint: expect.any(String) },
     });
     expect(answer.text).not.toMatch(/select |insert into|unnest|_row|node:|Traceback/i);

@@ -4,11 +4,17 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { VERSION } from "@appdb/contract/version";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { EXAMPLES } from "./support/examples.ts";
 import { pathWithout } from "./support/path-without.ts";
-import { freePort, makePlace, type Place, ROOT } from "./support/place.ts";
+import { makePlace, type Place, ROOT } from "./support/place.ts";
+import { saidBy, walkPrintedTour } from "./support/printed-tour.ts";
 
 const UV = join(ROOT, ".tools", "bin", "uv");
 const PYTHON = join(ROOT, ".tools", "bin", "python");
+
+const KINDS = ["posix", "any"] as const;
+/** Each alone in its folder, so that `pip install dist/*.whl` finds one. */
+const FOLDERS = { posix: join(ROOT, "dist"), any: join(ROOT, "dist", "any") };
 
 describe("the wheel, on a PATH without Node", () => {
   let folder: string;
@@ -24,21 +30,21 @@ describe("the wheel, on a PATH without Node", () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  test("the tour works with the command that is a shell script", async () => {
-    const command = install("posix", wheel("manylinux"), "[serve]");
+  test("the quickstart works with the command that is a shell script", async () => {
+    const command = install("posix", wheel("posix"), "[serve]");
     expect(readFileSync(command, "utf8").split("\n")[0]).toBe("#!/bin/sh");
     await using place = makePlace({ command, path });
-    await walkTour(place);
+    await walkQuickstart(place);
   }, 240_000);
 
-  test("the tour works with the command that is a Python entry point", async () => {
-    const command = install("any", wheel("none-any"), "[serve]");
+  test("the quickstart works with the command that is a Python entry point", async () => {
+    const command = install("any", wheel("any"), "[serve]");
     expect(readFileSync(command, "utf8")).toContain("appdb._bundle.launcher");
     await using place = makePlace({ command, path });
-    await walkTour(place);
+    await walkQuickstart(place);
   }, 240_000);
 
-  test.each(["manylinux", "none-any"])("without the extra (%s) the command says what to install", async (kind) => {
+  test.each(KINDS)("without the extra (%s) the command says what to install", async (kind) => {
     const command = install(`bare-${kind}`, wheel(kind), "");
     await using place = makePlace({ command, path });
     const said = await place.cli("--version");
@@ -48,7 +54,7 @@ describe("the wheel, on a PATH without Node", () => {
   });
 
   test("without the extra the library needs msgpack alone", () => {
-    const python = join(folder, "bare-none-any", "bin", "python");
+    const python = join(folder, "bare-any", "bin", "python");
     const listed = execFileSync(UV, ["pip", "list", "--quiet", "--format", "json", "--python", python], {
       encoding: "utf8",
     });
@@ -72,41 +78,36 @@ describe("the wheel, on a PATH without Node", () => {
   }
 });
 
-function wheel(kind: string): string {
-  const found = readdirSync(join(ROOT, "dist")).filter(
-    (name) => name.startsWith(`appdb-${VERSION}-`) && name.includes(kind),
-  );
-  expect(found).toHaveLength(1);
-  return encodeURI(join(ROOT, "dist", found[0] ?? ""));
+function wheel(kind: (typeof KINDS)[number]): string {
+  const found = readdirSync(FOLDERS[kind]).filter((name) => name.endsWith(".whl"));
+  expect(found).toEqual([expect.stringContaining(`appdb-${VERSION}-`)]);
+  return encodeURI(join(FOLDERS[kind], found[0] ?? ""));
 }
 
-/** What README.md's tour does, in short: readme.e2e.test.ts walks it word by word with the checkout's command. */
-async function walkTour(place: Place): Promise<void> {
+/** Types what docs/quickstart.md prints. */
+async function walkQuickstart(place: Place): Promise<void> {
   const version = await place.cli("--version");
   expect(version.stdout.trim(), version.stderr).toBe(VERSION);
-  await expectStatus(place, 0, "init");
-  await expectStatus(place, 0, "service", "example", "--out", "app.py");
-  await expectStatus(place, 2, "schema", "diff", "app.py", "main");
-  await expectStatus(place, 0, "schema", "update", "app.py", "main");
-  await expectStatus(place, 0, "schema", "diff", "app.py", "main");
-
-  const port = await freePort();
-  await expectStatus(place, 0, "service", "update", "app.py", "main", "-f", "--port", String(port));
-  const insert = await fetch(`http://127.0.0.1:${port}/docs`, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify({ title: "Hello", body: "World" }),
+  const said = await walkPrintedTour(place, "docs/quickstart.md", async (port) => {
+    const page = await fetch(`http://127.0.0.1:${port}/docs`);
+    expect(await page.text()).toContain("swagger");
+    expect((await fetch(`http://127.0.0.1:${port}/openapi.json`)).status).toBe(200);
   });
-  expect(await insert.json()).toMatchObject({ title_upper: "HELLO", summary: "Hello" });
-  const page = await fetch(`http://127.0.0.1:${port}/docs`);
-  expect(await page.text()).toContain("swagger");
-  expect((await fetch(`http://127.0.0.1:${port}/openapi.json`)).status).toBe(200);
-  await expectStatus(place, 0, "service", "logs", "main/ingest");
-  await expectStatus(place, 0, "daemon", "stop");
+  expect(JSON.parse(saidBy(said, "curl")[0] ?? "")).toMatchObject({ title_upper: "HELLO", summary: "Hello" });
+  expect(saidBy(said, "cli service list")[0]).toContain("AVAILABLE");
+  await expectExamples(place);
   expect(place.processes()).toEqual([]);
 }
 
-async function expectStatus(place: Place, status: number, ...args: string[]): Promise<void> {
-  const done = await place.cli(...args);
-  expect(done.code, `cli ${args.join(" ")}\n${done.stdout}${done.stderr}`).toBe(status);
+/** The examples come along. */
+async function expectExamples(place: Place): Promise<void> {
+  const listed = await place.cli("examples", "--json");
+  expect(listed.code, listed.stderr).toBe(0);
+  const { examples } = JSON.parse(listed.stdout);
+  expect(examples.map(({ name }: { name: string }) => name).toSorted()).toEqual(
+    readdirSync(EXAMPLES, { withFileTypes: true }).flatMap((entry) => (entry.isDirectory() ? [entry.name] : [])),
+  );
+  const written = await place.cli("examples", "shop");
+  expect(written.code, written.stderr).toBe(0);
+  expect(readdirSync(join(place.project, "shop"))).toEqual(expect.arrayContaining(["app.py", "client.py", "data"]));
 }

@@ -39,12 +39,10 @@ async function startProvider(folder: string): Promise<Provider> {
   };
 }
 
-/** Copies an example into a folder of its own, as it was checked out; answers the folder. */
-export function copyExample(name: string, place: Pick<Place, "project">): string {
-  const folder = join(place.project, name);
+/** Copies an example into a folder of its own, as it was checked out. */
+export function copyExample(name: string, place: Pick<Place, "project">): void {
   const filter = (path: string) => !path.includes("__pycache__");
-  cpSync(join(EXAMPLES, name), folder, { recursive: true, filter });
-  return folder;
+  cpSync(join(EXAMPLES, name), join(place.project, name), { recursive: true, filter });
 }
 
 export interface ServedExample {
@@ -104,13 +102,15 @@ function databaseOf(example: string): string {
 }
 
 async function serveExample(place: Place, example: string): Promise<ServedExample> {
-  const folder = copyExample(example, place);
+  const folder = join(place.project, example);
   const database = databaseOf(example);
-  const run = async (line: string) => {
-    const ran = await place.type(`cd "${folder}" && ${line}`);
+  const runIn = async (where: string, line: string) => {
+    const ran = await place.type(`cd "${where}" && ${line}`);
     expect(ran.code, `${line}\n${ran.stdout}${ran.stderr}`).toBe(0);
     return ran.stdout;
   };
+  const run = (line: string) => runIn(folder, line);
+  await runIn(place.project, `cli examples ${example}`);
   await run("cli schema check app.py");
   await run(`cli schema update app.py ${database}`);
   await run(`cli schema diff app.py ${database}`);

@@ -203,7 +203,7 @@ async function openOn(place: Place, server: HeldServer): Promise<FaultStage> {
       await client.end();
     }
   };
-  const clusterOf = (id: string) => join(place.home, "server", "databases", id, "postgres");
+  const clusterOf = (id: string) => join(place.home, "server", "databases", id, "data", "postgres");
   const control = join(place.home, "server", "postgres");
 
   await settles("main", "AVAILABLE");

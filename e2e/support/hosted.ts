@@ -72,7 +72,8 @@ export async function startLogin(
   const login = place.start(`cli login ${words}`);
   const code = await eventually(
     () => {
-      const shown = /^Your code is (\S+)$/m.exec(login.output())?.[1];
+      // the line after it may come a moment later
+      const shown = /^Your code is (\S+)\nConfirm it at .*$/m.exec(login.output())?.[1];
       expect(shown, login.output()).toBeDefined();
       return shown ?? "";
     },

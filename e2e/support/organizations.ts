@@ -170,14 +170,17 @@ async function makeDatabase(place: Place, hosted: Hosted, name: string): Promise
 /** What code of no organization may reach: both databases' places, the server's own, and its address. */
 function targetsOf({ env, home }: Place, { url }: Hosted, databases: readonly MadeDatabase[]) {
   const places = databases.map(({ id }) => {
-    const data_folder = join(home, "server", "databases", id);
-    return { data_folder, run_folder: nameRuntimeFolder(data_folder, env.XDG_RUNTIME_DIR) };
+    const folder = join(home, "server", "databases", id);
+    const run_folder = nameRuntimeFolder(folder, env.XDG_RUNTIME_DIR);
+    return { data_folder: join(folder, "data"), folder, run_folder };
   });
   const server = ["auth-secret", "databases", "master-key", "pods", "postgres", "template"];
   return {
     paths: [
       ...server.map((path) => join(home, "server", path)),
-      ...places.flatMap(({ data_folder, run_folder }) => [join(data_folder, "postgres"), data_folder, run_folder]),
+      ...places.flatMap(({ data_folder, folder, run_folder }) => [
+        ...[join(data_folder, "postgres"), data_folder, folder, run_folder],
+      ]),
     ],
     sockets: places.flatMap(({ run_folder }) =>
       readdirSync(run_folder)

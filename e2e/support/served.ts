@@ -1,6 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Problem } from "@appdb/contract/errors";
+import { clusterDsn } from "@appdb/testkit/cluster-dsn";
 import pg from "pg";
 import { expect } from "vitest";
 import { type Finished, makePlace, type Place, type PlaceInput } from "./place.ts";
@@ -118,11 +119,7 @@ async function connect(place: Place, database: string): Promise<pg.Client> {
 export async function connectCluster(folder: string, database: string): Promise<pg.Client> {
   const pid_file = join(folder, "18", "postmaster.pid");
   expect(existsSync(pid_file), "PostgreSQL does not run").toBe(true);
-  const client = new pg.Client({
-    host: readFileSync(pid_file, "utf8").split("\n")[4],
-    user: "postgres",
-    database,
-  });
+  const client = new pg.Client({ connectionString: clusterDsn(folder, database) });
   await client.connect();
   return client;
 }

@@ -1,0 +1,35 @@
+import { join } from "node:path";
+import { canMount } from "@appdb/testkit/can-mount";
+import { eventually } from "@appdb/testkit/eventually";
+import { useSandbox } from "@appdb/testkit/sandbox";
+import { describe, expect, test } from "vitest";
+import { makePlace, ROOT } from "../support/place.ts";
+
+const START_MS = 60_000;
+const SERVER = `node '${join(ROOT, "dist", "server.js")}'`;
+/** In a mount namespace of its own, in which the machine has no bubblewrap. */
+const WITHOUT_BWRAP = `unshare --mount --propagation private /bin/sh -c "mount --bind /dev/null /usr/bin/bwrap && exec ${SERVER}"`;
+
+/** A machine that loses a part of the sandbox must not become one on which every tenant is root. */
+if ((await useSandbox()) !== undefined && canMount()) {
+  describe("a server of root that names no driver", () => {
+    test("runs pods in sandboxes where the machine has what they need", async () => {
+      await using place = makePlace({ env: { SERVICE_PODS: "" } });
+      const started = place.start(SERVER);
+      await eventually(() => expect(started.output()).toMatch(/^Dashboard: /m), { timeout_ms: START_MS });
+      expect(started.output()).toContain('"driver":"sandbox"');
+    });
+
+    test("ends where the machine has no bubblewrap, and names it", async () => {
+      await using place = makePlace({ env: { SERVICE_PODS: "" } });
+      const started = place.start(WITHOUT_BWRAP);
+      await eventually(
+        () => expect(started.child.exitCode ?? /^Dashboard: /m.exec(started.output())?.[0]).toBeTruthy(),
+        { timeout_ms: START_MS },
+      );
+      expect(started.output()).not.toContain('"driver":"process"');
+      expect(started.child.exitCode, started.output()).toBeGreaterThan(0);
+      expect(started.output()).toContain("bubblewrap");
+    });
+  });
+}

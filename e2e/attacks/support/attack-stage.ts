@@ -1,0 +1,164 @@
+import { join } from "node:path";
+import { eventually } from "@appdb/testkit/eventually";
+import { expect } from "vitest";
+import { type Hosted, startHosted } from "../../support/hosted.ts";
+import { type Finished, makePlace, type Place, ROOT } from "../../support/place.ts";
+import { writeFile } from "../../support/served.ts";
+import { TENANT_APP } from "./tenant-app.ts";
+import { archiveOf } from "./tree.ts";
+
+export interface Asked {
+  readonly status: number;
+  readonly text: string;
+  // biome-ignore lint/suspicious/noExplicitAny: answers are looked at, not worked with
+  readonly json: any;
+}
+
+/** One organization of the stage. All requests carry its API key. */
+export interface Tenant {
+  readonly name: string;
+  readonly key: string;
+  readonly database_id: string;
+  /** The address of the service `tools` of its database. */
+  readonly tools: string;
+  /** Sends a request below `/v1/orgs/<name>`. NDJSON answers have a text only. */
+  ask(method: string, path: string, body?: object | Uint8Array): Promise<Asked>;
+  /** Waits until the database has this state and no operation. */
+  settles(state: string): Promise<void>;
+  /** Uploads blobs and fails unless the server stores them. */
+  upload(blobs: readonly (string | Uint8Array)[]): Promise<void>;
+  /** Runs `cli deploy` with this text as the application. */
+  deploy(app: string): Promise<Finished>;
+  /** Waits for the end of an operation and returns its state. */
+  ends(operation: string): Promise<string>;
+}
+
+/** A built server with two organizations that run the same application. */
+export interface AttackStage extends AsyncDisposable {
+  readonly place: Place;
+  readonly hosted: Hosted;
+  readonly victim: Tenant;
+  readonly mallory: Tenant;
+  /** Stops the server with its pods, and starts it again on its home and port. */
+  restart(): Promise<void>;
+}
+
+const READY_MS = 60_000;
+/** Both databases wake when a caller with a key asks for them. */
+const PROJECT = `[service]
+
+[[service.database]]
+name = "cloud://victim:main"
+wake_on_request = true
+
+[[service.database]]
+name = "cloud://mallory:main"
+wake_on_request = true
+`;
+
+/** Starts the built server with these settings, and deploys the application of both organizations. */
+export async function openAttackStage(settings: Readonly<Record<string, string>>): Promise<AttackStage> {
+  const place = makePlace({ env: settings });
+  try {
+    const hosted = await startHosted(place);
+    await hosted.setUp("ann@example.com");
+    writeFile(place, "service.toml", PROJECT);
+    const victim = await openTenant(place, hosted, "victim");
+    const mallory = await openTenant(place, hosted, "mallory");
+    return {
+      ...{ place, hosted, victim, mallory },
+      restart: () => restart(place, hosted),
+      [Symbol.asyncDispose]: () => place[Symbol.asyncDispose](),
+    };
+  } catch (error) {
+    await place[Symbol.asyncDispose]();
+    throw error;
+  }
+}
+
+/** The same with one organization alone, as plain processes serve it. */
+export async function openLoneStage(settings: Readonly<Record<string, string>>): Promise<AttackStage> {
+  const place = makePlace({ env: settings });
+  try {
+    const hosted = await startHosted(place);
+    await hosted.setUp("ann@example.com");
+    writeFile(place, "service.toml", PROJECT);
+    const mallory = await openTenant(place, hosted, "mallory");
+    return {
+      ...{ place, hosted, victim: mallory, mallory },
+      restart: () => restart(place, hosted),
+      [Symbol.asyncDispose]: () => place[Symbol.asyncDispose](),
+    };
+  } catch (error) {
+    await place[Symbol.asyncDispose]();
+    throw error;
+  }
+}
+
+async function restart(place: Place, hosted: Hosted): Promise<void> {
+  await hosted.server.interrupt("SIGTERM");
+  const again = place.start(`node '${join(ROOT, "dist", "server.js")}'`);
+  await eventually(
+    () => {
+      expect(again.child.exitCode, again.output()).toBe(null);
+      expect(again.output()).toMatch(/^Dashboard: \S+$/m);
+    },
+    { timeout_ms: READY_MS },
+  );
+}
+
+async function openTenant(place: Place, hosted: Hosted, name: string): Promise<Tenant> {
+  expect(await hosted.browse("POST", "/v1/orgs", { name })).toMatchObject({ status: 201 });
+  const key = (await hosted.browse("POST", `/v1/orgs/${name}/keys`, { name: "attack" })).json.api_key as string;
+  const ask: Tenant["ask"] = (method, path, body) => send(`${hosted.url}/v1/orgs/${name}${path}`, key, method, body);
+  const settles: Tenant["settles"] = async (state) => {
+    await eventually(
+      async () => {
+        const { json } = await ask("GET", "/databases/main");
+        expect(json, JSON.stringify(json)).toMatchObject({ state, operation: null });
+      },
+      { timeout_ms: READY_MS },
+    );
+  };
+  await settles("AVAILABLE");
+  const deploy: Tenant["deploy"] = async (app) => {
+    place.env.SERVICE_API_KEY = key;
+    writeFile(place, "app.py", app);
+    return await place.cli("deploy", "app.py", `cloud://${name}:main`, "-f", "--allow-destructive");
+  };
+  const deployed = await deploy(TENANT_APP);
+  expect(deployed, deployed.stderr).toMatchObject({ code: 0 });
+  const { id } = (await ask("GET", "/databases/main")).json;
+  const { endpoint } = (await ask("GET", "/databases/main/services/tools")).json;
+  return {
+    ...{ name, key, ask, deploy, settles, database_id: id, tools: endpoint },
+    upload: async (blobs) => {
+      const stored = await ask("PUT", "/blobs", archiveOf(blobs));
+      expect(stored, stored.text).toMatchObject({ status: 200 });
+    },
+    ends: (operation) =>
+      eventually(
+        async () => {
+          const { json, text } = await ask("GET", `/operations/${operation}`);
+          expect(json?.ended_at, text).toEqual(expect.any(String));
+          return json.state as string;
+        },
+        { timeout_ms: READY_MS },
+      ),
+  };
+}
+
+export async function send(url: string, key: string, method: string, body?: object | Uint8Array): Promise<Asked> {
+  const is_bytes = body instanceof Uint8Array;
+  const type = is_bytes ? "application/x-tar" : "application/json";
+  const response = await fetch(url, {
+    method,
+    headers: { "x-api-key": key, ...(body === undefined ? {} : { "content-type": type }) },
+    ...(body === undefined ? {} : { body: is_bytes ? Uint8Array.from(body) : JSON.stringify(body) }),
+  });
+  const text = await response.text();
+  const is_json =
+    /json/.test(response.headers.get("content-type") ?? "") &&
+    !/ndjson/.test(response.headers.get("content-type") ?? "");
+  return { status: response.status, text, json: is_json && text !== "" ? JSON.parse(text) : undefined };
+}

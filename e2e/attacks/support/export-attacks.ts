@@ -1,0 +1,72 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { nameRuntimeFolder } from "@appdb/adapters/postgres/runtime-folder";
+import { describe, expect, test } from "vitest";
+import { type AttackStage, send } from "./attack-stage.ts";
+import { TENANT_APP } from "./tenant-app.ts";
+
+const LONG = process.env.APPDB_FAULTS === "long";
+const NOTHING = "nothing";
+/** `pg_catalog.lo_import(text)`, which nothing of the product calls. 12 is its own language, `internal`. */
+const ROW = { oid: 764, prosrc: "be_lo_import", prolang: 12 };
+
+/** Registers the attacks that make the database's engine connect to its own cluster as its superuser. */
+export function testExportAttacks(open: () => AttackStage): void {
+  describe("a member who exports rows to the socket of the database's own cluster", () => {
+    const folderOf = ({ place, mallory }: AttackStage) =>
+      nameRuntimeFolder(join(place.home, "server", "databases", mallory.database_id), place.env.XDG_RUNTIME_DIR);
+    const forms = (folder: string): Record<string, string> => ({
+      "a parameter for the host": `postgresql:///main?host=${folder}&user=postgres`,
+      "an encoded host": `postgresql://postgres@${encodeURIComponent(folder)}/main`,
+      ...(LONG
+        ? {
+            "a parameter over a public host": `postgresql://postgres@192.0.2.1/main?host=${folder}`,
+            "options that allow writes on a full disk": `postgresql:///main?host=${folder}&user=postgres&options=-c%20default_transaction_read_only%3Doff`,
+          }
+        : {}),
+    });
+    const names = Object.keys(forms("/"));
+
+    test("an honest route of the same table stores a row, and the socket is where the attack looks for it", async () => {
+      const stage = open();
+      const deployed = await stage.mallory.deploy(TENANT_APP);
+      expect(deployed, deployed.stderr).toMatchObject({ code: 0 });
+      const row = { oid: 1, prosrc: "honest", prolang: 12 };
+      expect(await send(`${stage.mallory.tools}/loot`, stage.mallory.key, "POST", row)).toMatchObject({ status: 200 });
+      expect(existsSync(join(folderOf(stage), ".s.PGSQL.5432"))).toBe(true);
+    });
+
+    test.each(names)("changes no function of the catalog by %s", async (name) => {
+      const stage = open();
+      const url = forms(folderOf(stage))[name] ?? "";
+      expect(await attack(stage, JSON.stringify(url), name)).toBe(NOTHING);
+    });
+
+    test("changes no function of the catalog by a secret that holds the address", async () => {
+      const stage = open();
+      const value = Object.values(forms(folderOf(stage)))[0];
+      const set = await stage.mallory.ask("PUT", "/databases/main/secrets/WAREHOUSE_URL", { value });
+      expect(set.status, set.text).toBeLessThan(300);
+      expect(await attack(stage, '"env:WAREHOUSE_URL"', "env")).toBe(NOTHING);
+    });
+
+    test("an honest application serves after all of that", async () => {
+      const { mallory } = open();
+      const deployed = await mallory.deploy(TENANT_APP);
+      expect(deployed, deployed.stderr).toMatchObject({ code: 0 });
+      expect(await send(`${mallory.tools}/whoami`, mallory.key, "GET")).toMatchObject({ status: 200 });
+    });
+  });
+}
+
+/** Deploys a route that exports to `pg_proc`, and sends it the row that the catalog has already. */
+async function attack({ mallory }: AttackStage, written: string, name: string): Promise<string> {
+  const path = `/exported-${name.replaceAll(/\W/g, "-")}`;
+  const target = `SqlExport(db_connect=${written}, table="pg_proc", db_schema="pg_catalog", method="update")`;
+  const route = `tools.add_insert_route(Loot, path="${path}", export_sql=${target})`;
+  const app = TENANT_APP.replace("import Request, Router", "import Request, Router, SqlExport");
+  await mallory.deploy(`${app}\n\n${route}\n`);
+  const row = { ...ROW, oid: ROW.oid };
+  const answer = await send(`${mallory.tools}${path}`, mallory.key, "POST", row);
+  return answer.status === 200 ? `pg_proc was updated as superuser: ${answer.text}` : NOTHING;
+}

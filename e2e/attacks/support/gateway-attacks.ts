@@ -1,0 +1,111 @@
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { Agent, request } from "node:http";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { findLockOwner } from "@appdb/adapters/processes/numbered-lock";
+import { describe, expect, test } from "vitest";
+import { type AttackStage, send, type Tenant } from "./attack-stage.ts";
+
+const MEGABYTE = 1024 ** 2;
+/** Time in which a stranger's request would have woken a database: a wake by a key takes a tenth of it. */
+const WAKE_MS = 6_000;
+/** Bodies at a time, and how much of the gateway's memory they may cost together. */
+const BODIES = 600;
+const MOST_GROWTH_MB = 400;
+
+/** Registers the attacks on the gateway, which all organizations share. */
+export function testGatewayAttacks(open: () => AttackStage): void {
+  describe("somebody who sends requests to the gateway", () => {
+    test("a caller with a key wakes a database that sleeps", async () => {
+      const { victim } = open();
+      await putToSleep(victim);
+      expect(await send(`${victim.tools}/whoami`, victim.key, "GET")).toMatchObject({ status: 200 });
+      await victim.settles("AVAILABLE");
+    });
+
+    test("a stranger wakes no database by its health, nor by a preflight", async () => {
+      const { victim } = open();
+      await putToSleep(victim);
+      const origin = { origin: "https://shop.example.com", "access-control-request-method": "POST" };
+      const asked = [
+        fetch(`${victim.tools}/health`, { signal: AbortSignal.timeout(WAKE_MS) }),
+        fetch(`${victim.tools}/health`, { method: "HEAD", signal: AbortSignal.timeout(WAKE_MS) }),
+        fetch(`${victim.tools}/docs`, { method: "OPTIONS", headers: origin, signal: AbortSignal.timeout(WAKE_MS) }),
+      ];
+      await Promise.allSettled(asked);
+      await sleep(WAKE_MS / 4);
+      const { json } = await victim.ask("GET", "/databases/main");
+      await victim.ask("POST", "/databases/main/start");
+      await victim.settles("AVAILABLE");
+      expect(json).toMatchObject({ state: "STOPPED", operation: null });
+    });
+
+    test("an organization's code sees its own cookies and no session of the dashboard", async () => {
+      const { mallory } = open();
+      const names = ["appdb.session_token", "__Secure-appdb.session_token", "__Host-appdb.session_token"];
+      const cookie = ["theme=dark", ...names.map((name) => `${name}=stolen.signature`), "lang=en"].join("; ");
+      const answer = await fetch(`${mallory.tools}/headers`, { headers: { "x-api-key": mallory.key, cookie } });
+      const text = await answer.text();
+      expect(text).toContain("theme=dark");
+      expect(text).toContain("lang=en");
+      expect(text).not.toContain("stolen");
+    });
+
+    test("bodies of one organization that wait for its functions cost the gateway little memory", async () => {
+      const stage = open();
+      const { mallory, victim } = stage;
+      const text = "x".repeat(MEGABYTE - 100);
+      const honest = await send(`${mallory.tools}/nap`, mallory.key, "POST", { seconds: 0, text });
+      expect(honest, honest.text.slice(0, 300)).toMatchObject({ status: 200 });
+      const pid = gatewayPid(stage);
+      const before = residentMb(pid);
+      const body = Buffer.from(JSON.stringify({ seconds: 20, text }));
+      const agent = new Agent({ keepAlive: false, maxSockets: BODIES });
+      const sent = Array.from({ length: BODIES }, () => holdRequest(mallory, body, agent));
+      let most = before;
+      for (let at = 0; at < 20; at += 1) {
+        await sleep(250);
+        most = Math.max(most, residentMb(pid));
+      }
+      // the other organization is served meanwhile
+      expect(await send(`${victim.tools}/whoami`, victim.key, "GET")).toMatchObject({ status: 200 });
+      for (const { end } of sent) end();
+      agent.destroy();
+      expect(Math.round(most - before)).toBeLessThan(MOST_GROWTH_MB);
+    });
+  });
+}
+
+async function putToSleep(tenant: Tenant): Promise<void> {
+  const stopped = await tenant.ask("POST", "/databases/main/stop");
+  expect(stopped.status, stopped.text).toBeLessThan(300);
+  await tenant.settles("STOPPED");
+}
+
+function gatewayPid({ place }: AttackStage): number {
+  const pid = findLockOwner(join(place.home, "server", "locks"), "gateway.")?.pid;
+  if (pid === undefined) throw new Error("no gateway runs");
+  return pid;
+}
+
+function residentMb(pid: number): number {
+  const text = readFileSync(`/proc/${pid}/status`, "utf8");
+  return Number(/^VmRSS:\s+(\d+) kB$/m.exec(text)?.[1] ?? Number.NaN) / 1024;
+}
+
+/** Sends a whole request and takes no answer until it is ended. */
+export function holdRequest({ tools, key }: Tenant, body: Buffer, agent: Agent): { end(): void } {
+  const sent = request(`${tools}/nap`, {
+    method: "POST",
+    agent,
+    headers: { "x-api-key": key, "content-type": "application/json", "content-length": body.length },
+  });
+  sent.on("error", () => undefined);
+  void once(sent, "response").then(
+    ([response]) => response.resume(),
+    () => undefined,
+  );
+  sent.end(body);
+  return { end: () => sent.destroy() };
+}

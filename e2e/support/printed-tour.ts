@@ -1,0 +1,79 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { eventually } from "@appdb/testkit/eventually";
+import { expect } from "vitest";
+import { type Finished, freePort, type Place, type Started } from "./place.ts";
+import { printedExit, readPrintedSteps, withoutComment } from "./printed-steps.ts";
+
+interface Step {
+  readonly kind: "type" | "serve" | "edit";
+  readonly lines: readonly string[];
+}
+
+/** What each line of a tour said. */
+type Said = ReadonlyMap<string, Finished>;
+
+/**
+ * Types the lines of a page below `<!-- tour -->` in their order, and fails when one ends otherwise than the page says.
+ * The port 8000 is exchanged for a free one. `onServed` runs once `cli service update` was typed for the first time.
+ */
+export async function walkPrintedTour(
+  place: Place,
+  page: string,
+  onServed?: (port: number) => Promise<void>,
+): Promise<Said> {
+  const port = await freePort();
+  const said = new Map<string, Finished>();
+  let serving: Started | undefined;
+  let wants_look = onServed !== undefined;
+  for (const { kind, lines } of readTour(page, port)) {
+    if (kind === "edit") editApplication(place, lines);
+    if (kind === "serve") serving = await serve(place, lines[0] ?? "");
+    for (const line of kind === "type" ? lines : []) {
+      const is_update = line.startsWith("cli service update");
+      if (is_update && serving !== undefined) {
+        expect(await serving.interrupt(), serving.output()).toBe(130);
+        serving = undefined;
+      }
+      const done = await place.type(line);
+      expect(done.code, `${line}\n${done.stdout}${done.stderr}`).toBe(printedExit(line));
+      said.set(line, done);
+      if (is_update && wants_look) await onServed?.(port);
+      if (is_update) wants_look = false;
+    }
+  }
+  return said;
+}
+
+/** What the lines that begin so printed, in their order. */
+export function saidBy(said: Said, beginning: string): string[] {
+  return [...said.entries()].filter(([line]) => line.startsWith(beginning)).map(([, { stdout }]) => stdout);
+}
+
+/** The steps of the tour, their port exchanged for a free one. */
+function readTour(page: string, port: number): Step[] {
+  const steps = readPrintedSteps(page, "tour");
+  expect(steps.length).toBeGreaterThan(4);
+  return steps.map(({ mark, language, lines }) => ({
+    kind: language === "python" ? "edit" : mark.includes("until") ? "serve" : "type",
+    lines: lines.map((line) => line.replaceAll("8000", String(port))),
+  }));
+}
+
+function editApplication(place: Place, lines: readonly string[]): void {
+  const file = join(place.project, "app.py");
+  const before = readFileSync(file, "utf8");
+  const after = before.replace(/^ {4}title_upper = .*\n/m, (line) => `${line}${lines.join("\n")}\n`);
+  expect(after).not.toBe(before);
+  writeFileSync(file, after);
+}
+
+async function serve(place: Place, line: string): Promise<Started> {
+  const serving = place.start(withoutComment(line));
+  const port = /--port (\d+)/.exec(line)?.[1];
+  await eventually(async () => {
+    expect(serving.child.exitCode, serving.output()).toBe(null);
+    expect((await fetch(`http://127.0.0.1:${port}/health`)).status).toBe(200);
+  });
+  return serving;
+}
