@@ -63,7 +63,7 @@ ${added.join("")}`;
 }
 
 function openPool(stage: Stage): pg.Pool & AsyncDisposable {
-  const pool = new pg.Pool({ host: stage.sockets, user: "postgres", database: TARGET, max: READERS + 1 });
+  const pool = new pg.Pool({ connectionString: stage.dsnOf(TARGET), max: READERS + 1 });
   return Object.assign(pool, { [Symbol.asyncDispose]: () => pool.end() });
 }
 

@@ -25,7 +25,7 @@ export async function measureControl(bench: Bench): Promise<Measure[]> {
   const stage = await bench.stage();
   await query(stage, `create database ${DATABASE}`);
   const folder = await mkdtemp(join(tmpdir(), "appdb-bench-"));
-  const dsn = `postgresql://postgres@localhost/${DATABASE}?host=${encodeURIComponent(stage.sockets)}`;
+  const dsn = stage.dsnOf(DATABASE);
   const server = await startServer(stage, folder, dsn);
   const limit = fork(fileURLToPath(new URL("./control-limit.ts", import.meta.url)), [dsn, String(POOL), ORGANIZATION], {
     execArgv: process.execArgv,

@@ -108,7 +108,7 @@ r.add_query_route(path="/nearest", query=db.query(nearest))
 }
 
 function openPool(stage: Stage): pg.Pool & AsyncDisposable {
-  const pool = new pg.Pool({ host: stage.sockets, user: "postgres", database: TARGET, max: 1 });
+  const pool = new pg.Pool({ connectionString: stage.dsnOf(TARGET), max: 1 });
   return Object.assign(pool, { [Symbol.asyncDispose]: () => pool.end() });
 }
 

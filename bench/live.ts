@@ -164,6 +164,6 @@ async function scansOf(pool: pg.Pool): Promise<number> {
 }
 
 function openPool(stage: Stage): pg.Pool & AsyncDisposable {
-  const pool = new pg.Pool({ host: stage.sockets, user: "postgres", database: TARGET, max: 4 });
+  const pool = new pg.Pool({ connectionString: stage.dsnOf(TARGET), max: 4 });
   return Object.assign(pool, { [Symbol.asyncDispose]: () => pool.end() });
 }

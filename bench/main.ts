@@ -54,12 +54,16 @@ if (unknown.length > 0) throw new Error(`No group ${unknown.join(", ")}; there a
 await using bench = await openBench({ quick: values.quick });
 const print = (line: string) => process.stdout.write(`${line}\n`);
 const measures: Measure[] = [];
+const missed: string[] = [];
 for (const [name, measure] of Object.entries(GROUPS)) {
   if (values.only?.includes(name) === false) continue;
   bench.say(`group ${name}`);
-  measures.push(...(await measure(bench)));
+  const found = await measure(bench);
+  // A group that fails later loses no figures of the groups before it.
+  print(`\n## ${name}\n`);
+  missed.push(...report(found, print));
+  measures.push(...found);
 }
-const missed = report(measures, print);
 if (values.only?.includes("size") !== false) {
   print("");
   printMachines(measures, print);

@@ -95,7 +95,7 @@ def shorten(text: str) -> str:
 `;
 
 function openPool(stage: Stage): pg.Pool & AsyncDisposable {
-  const pool = new pg.Pool({ host: stage.sockets, user: "postgres", database: TARGET, max: 2 });
+  const pool = new pg.Pool({ connectionString: stage.dsnOf(TARGET), max: 2 });
   return Object.assign(pool, { [Symbol.asyncDispose]: () => pool.end() });
 }
 

@@ -31,8 +31,9 @@ export interface ServiceStage extends AsyncDisposable {
 
 /** Starts the product and deploys the service on a database that a request may wake. Disposing of it stops and removes all. */
 export async function setService(): Promise<ServiceStage> {
-  // one key sends all the load
-  const stage = await setDatabases("process", 1, { SERVICE_KEY_RATE: "1000000" });
+  // one key of one address sends all the load
+  const settings = { SERVICE_KEY_RATE: "1000000", SERVICE_MAX_ADDRESS_CONNECTIONS: "4096" };
+  const stage = await setDatabases("process", 1, settings);
   const write = (workers: number) => writeFile(join(stage.project, "service.toml"), writeSettings(workers));
   try {
     await write(1);

@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
+import { clusterDsn } from "@appdb/testkit/cluster-dsn";
 
 const run = promisify(execFile);
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
@@ -20,11 +21,11 @@ export interface Stage extends AsyncDisposable {
   /** Of the service's process. */
   readonly pid: number;
   readonly echo: string;
-  /** For pgbench. */
+  /** Of the benchmark's database, for PostgreSQL's own programs too. */
   readonly dsn: string;
+  /** Of another database of the home's PostgreSQL. */
+  dsnOf(database: string): string;
   readonly binaries: string;
-  /** Folder of the sockets on which the home's PostgreSQL listens. */
-  readonly sockets: string;
   /** Proportional set size of the service's Node and its Python workers, in MB. */
   memory(): Promise<number>;
 }
@@ -83,16 +84,16 @@ export function cliCommand(args: readonly string[]): { program: string; args: re
   return { program: process.execPath, args: [CLI, ...args] };
 }
 
-/** The cluster's socket and programs, as the running postmaster of this home names them. */
-async function findDatabase(home: string): Promise<Pick<Stage, "dsn" | "binaries" | "sockets">> {
+/** How the cluster is reached, and its programs, as the running postmaster of this home names them. */
+async function findDatabase(home: string): Promise<Pick<Stage, "dsn" | "dsnOf" | "binaries">> {
   const clusters = await readdir(join(home, "postgres"), { recursive: true });
   const file = clusters.find((path) => path.endsWith("postmaster.pid"));
   if (file === undefined) throw new Error(`no PostgreSQL runs in ${home}`);
-  const [pid, , , , sockets] = (await readFile(join(home, "postgres", file), "utf8")).split("\n");
+  const [pid] = (await readFile(join(home, "postgres", file), "utf8")).split("\n");
   const [program] = (await readFile(`/proc/${pid}/cmdline`, "utf8")).split("\0");
-  if (program === undefined || sockets === undefined)
-    throw new Error(`the PostgreSQL of ${home} does not say where it is`);
-  return { dsn: `host='${sockets}' user=postgres dbname=${TARGET}`, binaries: join(program, ".."), sockets };
+  if (program === undefined) throw new Error(`the PostgreSQL of ${home} does not say where it is`);
+  const dsnOf = (database: string) => clusterDsn(join(home, "postgres"), database);
+  return { dsn: dsnOf(TARGET), dsnOf, binaries: join(program, "..") };
 }
 
 async function measureMemory(pid: number): Promise<number> {

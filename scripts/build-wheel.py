@@ -1,7 +1,8 @@
 """Makes the wheels of appdb from ``python/`` and the bundle in ``dist/``.
 
-Two, because a launcher is a shell script where there is a shell and a Python entry point elsewhere. The standard library
-does it: a wheel is a zip file with three text files in it. Same input, same bytes.
+Two, because a launcher is a shell script where there is a shell and a Python entry point elsewhere. The latter goes into
+the folder ``any``: pip installs ``dist/*.whl`` only where that is one file. The standard library does it: a wheel is a zip
+file with three text files in it. Same input, same bytes.
 
     python scripts/build-wheel.py <checkout> <folder of the bundle> <folder for the wheels>
 """
@@ -16,7 +17,8 @@ from pathlib import Path
 POSIX_TAG = "py3-none-manylinux_2_17_x86_64.manylinux_2_17_aarch64.macosx_10_9_x86_64.macosx_11_0_arm64"
 ANY_TAG = "py3-none-any"
 SUFFIXES = {".py", ".pyi", ".typed"}
-BUNDLE_FILES = ("cli.js", "cli-*.js", "pod.js", "pod-program.js", "traces.js", "package.json", "swagger-ui/*")
+BUNDLE_FILES = ("cli.js", "cli-*.js", "pod.js", "pod-program.js", "traces.js", "package.json")
+BUNDLE_FOLDERS = ("swagger-ui", "examples")
 
 
 def main(checkout: Path, bundle: Path, target: Path) -> None:
@@ -36,13 +38,13 @@ def main(checkout: Path, bundle: Path, target: Path) -> None:
         "appdb/_bundle/launcher.py": (packaging / "launcher.py").read_bytes(),
         f"{info}/entry_points.txt": b"[console_scripts]\ncli = appdb._bundle.launcher:main\n",
     }
-    target.mkdir(parents=True, exist_ok=True)
-    for old in target.glob(f"{project['name']}-*.whl"):
-        old.unlink()
-    for tag, extra in ((POSIX_TAG, script), (ANY_TAG, entry_point)):
-        name = f"{project['name']}-{project['version']}-{tag}.whl"
-        _write(target / name, common | extra | {f"{info}/WHEEL": _wheel(tag).encode()}, info)
-        print(name)
+    for tag, extra, folder in ((POSIX_TAG, script, target), (ANY_TAG, entry_point, target / "any")):
+        folder.mkdir(parents=True, exist_ok=True)
+        for old in folder.glob(f"{project['name']}-*.whl"):
+            old.unlink()
+        wheel = folder / f"{project['name']}-{project['version']}-{tag}.whl"
+        _write(wheel, common | extra | {f"{info}/WHEEL": _wheel(tag).encode()}, info)
+        print(wheel.relative_to(target).as_posix())
 
 
 def _library(folder: Path) -> dict[str, bytes]:
@@ -51,7 +53,8 @@ def _library(folder: Path) -> dict[str, bytes]:
 
 
 def _bundle(folder: Path) -> dict[str, bytes]:
-    files = sorted(path for pattern in BUNDLE_FILES for path in folder.glob(pattern) if path.is_file())
+    patterns = (*BUNDLE_FILES, *(f"{name}/**/*" for name in BUNDLE_FOLDERS))
+    files = sorted(path for pattern in patterns for path in folder.glob(pattern) if path.is_file())
     return {f"appdb/_bundle/{path.relative_to(folder).as_posix()}": path.read_bytes() for path in files}
 
 

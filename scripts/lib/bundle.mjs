@@ -7,8 +7,8 @@ import { ROOT } from "./paths.mjs";
 const VERSION = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")).version;
 /** Only these of swagger-ui are served; the rest of its distribution is for other ways to embed it. */
 const SWAGGER_FILES = ["swagger-ui.css", "swagger-ui-bundle.js", "LICENSE", "NOTICE"];
-/** What `cli service example` and `cli schema example` print. */
-const EXAMPLES = { quickstart: "quickstart/app.py", tables: "tables/app.py", brief: "tables/brief.py" };
+/** Where the command finds its examples, beside its programs. */
+const EXAMPLES = "examples";
 /** `minify`: shorter names as well. Not in the pod, whose stack traces stand in logs. */
 const PROGRAMS = [
   { name: "cli-main", entry: "apps/cli/src/main.ts", minify: true },
@@ -25,6 +25,8 @@ const PROGRAMS = [
   { name: "traces", entry: "packages/adapters/src/traces/otlp-tracer.ts", minify: true },
   // pg-native is an addition that pg asks for and goes without
   { name: "server-program", entry: "apps/server/src/main.ts", minify: false, external: ["pg-native"] },
+  // a thread of the server, in which documents of tenants are read (tenant-documents.ts)
+  { name: "documents-worker", entry: "packages/adapters/src/documents/documents-worker.ts", minify: false },
   // the server starts it, as a process that ends neither with it nor by what it works at
   { name: "gateway-program", entry: "apps/server/src/gateway-process/main.ts", minify: false, external: ["pg-native"] },
 ];
@@ -91,7 +93,7 @@ function leftOut(names) {
 
 /**
  * Bundles the command, the pod and the server, and puts what they read beside them: `cli.js` (the door), `cli-*.js`,
- * `pod.js`, `server.js` and `gateway.js` (doors too) and their `*-program.*`, `traces.js`, `server-migrations/`, `package.json` (so that Node takes them for CommonJS wherever they lie) and `swagger-ui/`.
+ * `pod.js`, `server.js` and `gateway.js` (doors too) and their `*-program.*`, `traces.js`, `documents-worker.js`, `server-migrations/`, `package.json` (so that Node takes them for CommonJS wherever they lie), `swagger-ui/` and `examples/`.
  *
  * CommonJS, because a bundle of ES modules loads all of Node's modules that any command imports before its first line
  * runs: with Node 24 that is 70 ms for `cli --version` where this is 24 and Node itself 22.
@@ -106,6 +108,7 @@ export async function bundle(target) {
   keepPodCompiled(join(target, "pod-program.js"));
   for (const name of ["server", "gateway"]) keepStartCompiled(join(target, `${name}-program.js`));
   copySwagger(join(target, "swagger-ui"));
+  copyExamples(join(target, EXAMPLES));
   rmSync(join(target, "server-migrations"), { recursive: true, force: true });
   cpSync(join(ROOT, "apps", "server", "migrations"), join(target, "server-migrations"), { recursive: true });
 }
@@ -142,7 +145,7 @@ async function bundleProgram(target, { name, entry, minify, external = [], left_
     supported: { "dynamic-import": false },
     conditions: ["source"],
     define: {
-      EXAMPLE_FILES: JSON.stringify(readExamples()),
+      EXAMPLES_FOLDER: JSON.stringify(`./${EXAMPLES}/`),
       "import.meta.url": "__bundleUrl",
       "import.meta.dirname": "__dirname",
     },
@@ -158,10 +161,10 @@ async function bundleProgram(target, { name, entry, minify, external = [], left_
   renameSync(written, join(target, `${name}.js`));
 }
 
-function readExamples() {
-  return Object.fromEntries(
-    Object.entries(EXAMPLES).map(([name, path]) => [name, readFileSync(join(ROOT, "examples", path), "utf8")]),
-  );
+/** Without what Python leaves behind. */
+function copyExamples(target) {
+  rmSync(target, { recursive: true, force: true });
+  cpSync(join(ROOT, "examples"), target, { recursive: true, filter: (path) => !path.endsWith("__pycache__") });
 }
 
 function copySwagger(target) {

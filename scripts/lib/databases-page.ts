@@ -1,10 +1,29 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { DOCUMENT_LIMITS } from "@appdb/adapters/documents/tenant-documents";
+import { MOST_PACKAGES } from "@appdb/adapters/images/image-folder";
 import { MANIFEST_TIMEOUT_MS } from "@appdb/adapters/images/read-manifest";
+import { MAX_DEPENDENCIES, MAX_REQUIREMENT_LENGTH } from "@appdb/contract/control/check-lock";
 import { DATABASE_EVENTS, type DatabaseEvent, TRANSITIONS } from "@appdb/contract/control/database-states";
-import { CHUNK_BYTES, MAX_TREE_BYTES, MAX_TREE_FILES } from "@appdb/contract/control/project-tree";
-import { DATABASE_STATES, type DatabaseState } from "@appdb/contract/routes/control-databases";
+import { CHUNK_BYTES, MAX_PATH_PARTS, MAX_TREE_BYTES, MAX_TREE_FILES } from "@appdb/contract/control/project-tree";
+import { MAX_LINK_STEPS, MAX_TREE_FOLDERS } from "@appdb/contract/control/tree-links";
+import {
+  DATABASE_STATES,
+  type DatabaseState,
+  MAX_ENVIRONMENT_FILES,
+  MAX_ENVIRONMENT_LENGTH,
+} from "@appdb/contract/routes/control-databases";
 import { MOST_PREPARATIONS } from "@appdb/contract/routes/control-deploys";
+import { BLOCK_BYTES } from "../../apps/server/src/control-plane/storage/storage-use.ts";
+import {
+  MOST_ENDED,
+  MOST_FAILURES,
+  MOST_WAITING,
+  MOST_WEBHOOKS,
+  WEBHOOKS_AT_ONCE,
+} from "../../apps/server/src/control-plane/webhooks/limits.ts";
+import { MOST_LINE_BYTES } from "../../apps/server/src/reconciler/operation-lines.ts";
+import { AT_ONCE, OF_ONE_ORG } from "../../apps/server/src/reconciler/shares.ts";
 import { ROOT } from "./paths.mjs";
 
 /** What each state means to a person. The compiler asks for a line when a state is added. */
@@ -48,6 +67,9 @@ export function databasesPage(generated: string): string {
     "| settings | `sleep_after`, `wake_on_request` | nothing |",
     "| settings | `vars`, `db_input_media_dest`, `db_output_media_dest` | one restart |",
     "",
+    "The databases of an organization share a sum of `cpu`, `memory_mb` and `disk_gb` ([limits](limits.md)); one that asks for more than is left is",
+    "refused with `resources_quota`, which says what is used, asked and most.",
+    "",
     "What an entry leaves out stays as it is. An update is carried out against the generation that was planned: when somebody else changed the",
     "database meanwhile, it is refused with `generation_moved`, which says who did what. It is compared with what the database runs: an update",
     "whose build failed or that was cancelled is still to be done, and shows again. Without `uv.lock` and `requirements.txt` the image has the base",
@@ -87,23 +109,53 @@ export function databaseLimits(): string[] {
   return [
     "## Of hosted databases",
     "",
-    "The operator of a server sets them by its environment or server.toml; what is beyond them is refused with `resources_refused`, `payload_too_large`",
-    "or `tree_invalid`.",
+    "The operator of a server sets them by its environment or server.toml; what is beyond them is refused with `resources_refused`, `storage_quota`,",
+    "`payload_too_large`, `disk_full` or `tree_invalid`.",
     "",
     "| limit | default | variable |",
     "|---|---|---|",
-    `| \`cpu\` | 0.1 to the machine's cores; 1 for a new database | ${bound("CPU")} |`,
-    `| \`memory_mb\` | 256 to the machine's memory; 1,024 for a new database | ${bound("MEMORY_MB")} |`,
-    `| \`disk_gb\` | 1 to 1,000; 10 for a new database | ${bound("DISK_GB")} |`,
+    `| \`cpu\` | 0.1 to a quarter of the machine's cores, at least 2; 1 for a new database | ${bound("CPU")} |`,
+    `| \`memory_mb\` | 256 to a quarter of the machine's memory, at least 2,048; 1,024 for a new database | ${bound("MEMORY_MB")} |`,
+    `| \`disk_gb\` | 1 to 100; 10 for a new database | ${bound("DISK_GB")} |`,
     `| \`workers\` | 1 to 16; 1 for a new database | ${bound("WORKERS")} |`,
+    "| `cpu`, `memory_mb` and `disk_gb` of an organization's databases together; `resources_quota` past it | twice the most of one database, or what its databases need with the defaults | `SERVICE_ORG_CPU`, `SERVICE_ORG_MEMORY_MB`, `SERVICE_ORG_DISK_GB` |",
+    `| organizations that a person makes; \`organization_quota\` past it | ${settingDefault("SERVICE_ORGS_PER_PERSON")} | \`SERVICE_ORGS_PER_PERSON\` |`,
     `| days in which a deleted database can be undeleted | ${undeleteDays()} | \`SERVICE_UNDELETE_DAYS\` |`,
     `| databases of an organization | ${settingDefault("SERVICE_DATABASE_QUOTA")} | \`SERVICE_DATABASE_QUOTA\` |`,
     `| gigabytes of an organization's uploaded project files | ${settingDefault("SERVICE_MAX_UPLOADS_GB")} | \`SERVICE_MAX_UPLOADS_GB\` |`,
+    `| gigabytes that an organization stores: uploads, unpacked project files, images | ${settingDefault("SERVICE_MAX_STORED_GB")} | \`SERVICE_MAX_STORED_GB\` |`,
+    `| files that it stores, each counted with at least ${BLOCK_BYTES.toLocaleString("en")} bytes | ${Number(settingDefault("SERVICE_MAX_STORED_FILES")).toLocaleString("en")} | \`SERVICE_MAX_STORED_FILES\` |`,
+    `| free gigabytes of the server's disk below which organizations write nothing | 1 | \`SERVICE_DISK_FLOOR_GB\` |`,
+    `| megabytes of lines that an organization's operations have said; the oldest go first | ${MOST_LINE_BYTES / 1024 ** 2} | |`,
     `| files of a project | ${MAX_TREE_FILES.toLocaleString("en")} | |`,
+    `| folders of a project | ${MAX_TREE_FOLDERS.toLocaleString("en")} | |`,
+    `| names in a path, and in the target of a link | ${MAX_PATH_PARTS.toLocaleString("en")} | |`,
+    `| links that a path may follow | ${MAX_LINK_STEPS.toLocaleString("en")} | |`,
+    `| files of an environment; \`invalid_request\` past it | ${MAX_ENVIRONMENT_FILES} | |`,
+    `| characters of an environment's files together | ${MAX_ENVIRONMENT_LENGTH.toLocaleString("en")} | |`,
+    `| dependencies of a project, or lines of its requirements; \`environment_refused\` past it | ${MAX_DEPENDENCIES.toLocaleString("en")} | |`,
+    `| characters of a requirement | ${MAX_REQUIREMENT_LENGTH.toLocaleString("en")} | |`,
+    `| seconds in which a lock is read | ${DOCUMENT_LIMITS.timeout_ms / 1_000} | |`,
+    `| packages of an image; \`build_failed\` past it | ${MOST_PACKAGES.toLocaleString("en")} | |`,
     `| bytes of a project's files together | ${MAX_TREE_BYTES.toLocaleString("en")} | |`,
     `| bytes of a piece in which files are uploaded | ${CHUNK_BYTES.toLocaleString("en")} | |`,
     `| deployments to a database that are prepared at a time; \`overloaded\` past it | ${MOST_PREPARATIONS} | |`,
     `| minutes in which an application file is read for a plan | ${MANIFEST_TIMEOUT_MS / 60_000} | |`,
+    "",
+    "## Of one organization's share",
+    "",
+    "What is beyond a share waits, and organizations take turns.",
+    "",
+    "| work of the server | at a time | of one organization |",
+    "|---|---|---|",
+    `| databases that are started, changed or stopped | ${AT_ONCE.databases} | ${OF_ONE_ORG.databases} |`,
+    `| services that are started, changed or stopped | ${AT_ONCE.services} | ${OF_ONE_ORG.services} |`,
+    `| builds of images and preparations of deployments | ${AT_ONCE.builds} | ${OF_ONE_ORG.builds} |`,
+    `| organizations to whose webhooks is posted, and webhooks of one | ${AT_ONCE.webhooks} | ${WEBHOOKS_AT_ONCE} |`,
+    `| webhooks of an organization | | ${MOST_WEBHOOKS} |`,
+    `| failures in a row after which a webhook is paused | | ${MOST_FAILURES} |`,
+    `| deliveries that wait for a webhook; of more the oldest is dropped | | ${MOST_WAITING.toLocaleString("en")} |`,
+    `| deliveries that have ended, of a webhook's list | | ${MOST_ENDED.toLocaleString("en")} |`,
   ];
 }
 
@@ -126,7 +178,7 @@ function undeleteDays(): string {
 
 /** The default of a setting of the server, as its configuration declares it. */
 function settingDefault(name: string): string {
-  const files = ["config-pods.ts", "config.ts"].map((file) =>
+  const files = ["config-pods.ts", "config-quotas.ts", "config.ts"].map((file) =>
     readFileSync(join(ROOT, "apps/server/src", file), "utf8"),
   );
   const found = new RegExp(`${name}: count\\((\\d[\\d_]*),`).exec(files.join("\n"))?.[1];

@@ -18,6 +18,8 @@ const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"];
 /** So long a database and its service may take to come back. */
 const BACK_MS = 60_000;
 const LOOK_MS = 100;
+/** As the server says that it does not run pods as root (packages/adapters/src/pods/choose-driver.ts). */
+const AS_ROOT = "Plain processes do not take its place: the server runs as root";
 
 /**
  * Runs the hosted service. At the first start it makes an account, the organization `demo` and a key, and deploys the quickstart; later
@@ -30,11 +32,31 @@ export async function serveDemo() {
   const interrupted = nextSignal();
   let server;
   try {
-    server = await startServer(env);
+    server = await startDemoServer(env);
     return (await Promise.race([show(env, server, interrupted), interrupted.first.then(() => 0)])) ?? 0;
   } finally {
     say("Stopping the services, their databases and the server ...");
     await server?.stop();
+  }
+}
+
+/**
+ * Starts the server. As root on a machine without the parts of a sandbox, the demo runs its pods as plain processes: its code is the
+ * person's own, and nobody else reaches the server. A server that others can reach stays as it was asked for.
+ */
+async function startDemoServer(env) {
+  try {
+    return await startServer(env);
+  } catch (error) {
+    const is_ours =
+      (env.SERVICE_PODS ?? "") === "" && (env.SERVICE_HOST ?? "") === "" && (env.SERVICE_DOMAIN ?? "") === "";
+    if (!is_ours || !(error instanceof Stop) || !error.message.includes(AS_ROOT)) throw error;
+    const why = /^error: (.*)$/m.exec(error.message)?.[1] ?? error.message;
+    say(
+      `\nWARNING: ${why}\nThe demo runs its pods as plain processes: code that is deployed to it is root on this machine.`,
+    );
+    say("Use it for yourself alone. Install what is missing before you serve others: docs/pods.md\n");
+    return await startServer({ ...env, SERVICE_PODS: "process" });
   }
 }
 

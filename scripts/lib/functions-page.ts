@@ -33,7 +33,7 @@ const GROUPS: Readonly<Record<string, readonly [heading: string, note: string]>>
     "All but `dumps` are methods of a Json value: `doc.tags.len()`. A name without parentheses is a key: `doc.tags.len`.",
   ],
   math: ["`math`", "Methods of a Float and an Int; an Int given for a Float is converted."],
-  timestamp: ["`timestamp`", "A stored timestamp is in UTC, and so are its parts."],
+  timestamp: ["`timestamp`", "A stored timestamp is in UTC, and so are its parts. `now` is also at the top."],
   date: ["`date`", ""],
   uuid: ["`uuid`", "`uuid4` and `uuid7` also at the top."],
   array: ["`array`", ""],

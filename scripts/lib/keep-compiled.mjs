@@ -37,18 +37,19 @@ export function keepStartCompiled(bundle) {
  */
 export function keepPodCompiled(bundle) {
   const folder = mkdtempSync(join(tmpdir(), "appdb-build-"));
-  const [data_folder, template_folder, postgres_bin, run_folder, log_folder, files_folder] = [
+  const [data_folder, template_folder, postgres_bin, run_folder, log_folder, services_folder, files_folder] = [
     "data",
     "template",
     "bin",
     "run",
     "log",
+    "services",
     "files",
   ].map((name) => join(folder, name));
   for (const path of [run_folder, log_folder, files_folder]) mkdirSync(path, { mode: 0o700 });
   const spec = {
     ...{ role: "database", database_id: "build", uri: "cloud://build:build", token: "build", notices: [] },
-    ...{ data_folder, template_folder, postgres_bin, run_folder, log_folder, files_folder },
+    ...{ data_folder, template_folder, postgres_bin, run_folder, log_folder, services_folder, files_folder },
     resources: { cpu: 1, memory_mb: 1024, disk_gb: 1, workers: 1 },
     limits: LIMITS,
     runtime: {

@@ -10,6 +10,7 @@ import { MOST_LISTED_JOBS } from "@appdb/engine/jobs/list-jobs";
 import { MOST_UPDATE_ATTEMPTS } from "@appdb/engine/rows/row-updater";
 import { databaseLimits, databasesPage } from "./databases-page.ts";
 import { functionsPage } from "./functions-page.ts";
+import { gatewayLimits } from "./gateway-limits.ts";
 import { LIMIT_MEANINGS, LIMIT_NAMES } from "./limit-meanings.ts";
 import { ROOT } from "./paths.mjs";
 import { permissionsPage } from "./permissions-page.ts";
@@ -39,7 +40,8 @@ function errorsPage(): string {
     "",
     "Every error has one of these codes. A code never changes; wording may. HTTP answers carry it as `code` in an",
     "`application/problem+json` body beside `detail` (what happened, with the real values) and `hint` (one next step);",
-    "the command prints `error:` and `hint:` on stderr, or the same object with `--json`.",
+    "the command prints `error:` and `hint:` on stderr, or the same object with `--json`. Its `type` is the code as a URN,",
+    "`urn:appdb:error:row_not_found`: a name to compare, and no address. This page lists them.",
   ];
   for (const [heading, codes] of groupsOfErrors()) {
     lines.push("", `## ${heading}`, "", "| code | status | meaning |", "|---|---|---|");
@@ -91,6 +93,8 @@ function limitsPage(): string {
     ...service,
     "",
     ...databaseLimits(),
+    "",
+    ...gatewayLimits(),
     "",
     "## Of functions",
     "",

@@ -29,6 +29,11 @@ const GROUPS: readonly (readonly [heading: string, settings: Partial<Record<Serv
         meaning:
           "addresses and networks of proxies whose `X-Forwarded-For` is believed (by the gateway `-Proto` and `-Host` too), and `loopback`, by commas",
       },
+      SERVICE_METRICS_TOKEN: {
+        meaning:
+          "what a scraper shows as a bearer for `/metrics`, and an operator for the `problems` of `/health`, 32 characters or more",
+        usual: "none: nobody is shown them",
+      },
       SERVICE_LOG_LEVEL: { meaning: "`debug`, `info`, `warn` or `error`" },
       XDG_RUNTIME_DIR: {
         meaning: "folder for sockets, whose paths may not be long",
@@ -64,15 +69,38 @@ const GROUPS: readonly (readonly [heading: string, settings: Partial<Record<Serv
     "People",
     {
       SERVICE_SIGN_UP: { meaning: "who may make an account after the first one: `invitation` or `open`" },
+      SERVICE_SESSION_DAYS: { unit: "days", meaning: "after which a browser's session ends, however often it is used" },
+      SERVICE_CLI_SESSION_DAYS: {
+        unit: "days",
+        meaning: "after which a terminal's session ends, however often it is used",
+      },
+      SERVICE_CONFIRM_MINUTES: {
+        unit: "minutes",
+        meaning: "for which a sign-in counts for dangerous acts; a person confirms their identity again after that",
+      },
       SERVICE_SMTP_URL: {
         meaning: "`smtp://` or `smtps://` of the mail server; links are to be handed on without one",
       },
+      SERVICE_SMTP_INSECURE: { meaning: "1 sends mail to another machine without TLS; mails hold links that sign in" },
       SERVICE_MAIL_FROM: { meaning: "who mails are from; needed with `SERVICE_SMTP_URL`" },
       SERVICE_OIDC_ISSUER: { meaning: "address of an OpenID provider by which people sign in" },
       SERVICE_OIDC_CLIENT_ID: { meaning: "of this server at the provider; needed with the issuer" },
       SERVICE_OIDC_CLIENT_SECRET: { meaning: "of this server at the provider; needed with the issuer" },
       SERVICE_OIDC_NAME: { meaning: "what its button says" },
       SERVICE_DATABASE_QUOTA: { unit: "databases", meaning: "of a new organization" },
+      SERVICE_ORGS_PER_PERSON: {
+        unit: "organizations",
+        meaning: "that a person may make; the first account of the server may make any number",
+      },
+      SERVICE_API_RATE: {
+        unit: "requests a second",
+        meaning:
+          "of a signed-in caller to the control plane, four times as many at once and for an organization; `rate_limited` past it, 0 bounds nothing",
+      },
+      SERVICE_API_OPEN_REQUESTS: {
+        unit: "requests",
+        meaning: "of a caller that are open at a time, streams included; four times as many for an organization",
+      },
       SERVICE_WEBHOOK_PRIVATE: { meaning: "1 lets webhooks post to this machine and to private networks, and by http" },
     },
   ],
@@ -81,7 +109,11 @@ const GROUPS: readonly (readonly [heading: string, settings: Partial<Record<Serv
     {
       SERVICE_PODS: {
         meaning:
-          "who runs pods ([pods.md](pods.md)): `process`, `sandbox`, `container`, or `auto` for the sandbox where the machine has what it needs",
+          "who runs pods ([pods.md](pods.md)): `process`, `sandbox`, `container`, or `auto` for the sandbox where the machine has what it needs; under root nothing else takes its place",
+      },
+      SERVICE_EXPORT_PRIVATE: {
+        meaning:
+          "1 lets hosted services export rows to this machine and to private networks, where the driver of pods lets them reach these",
       },
       SERVICE_ENGINE_SOCKET: {
         meaning: "socket of the container engine's API, for `container`",
@@ -92,16 +124,49 @@ const GROUPS: readonly (readonly [heading: string, settings: Partial<Record<Serv
           "user ids that nobody else on the machine has, first and count: one for each database, one for each organization's builds, and one for packages that are kept for all",
       },
       SERVICE_MIN_CPU: { unit: "cores", meaning: "least that a database's entry may ask for" },
-      SERVICE_MAX_CPU: { unit: "cores", meaning: "most that it may ask for", usual: "those of the machine" },
+      SERVICE_MAX_CPU: {
+        unit: "cores",
+        meaning: "most that it may ask for",
+        usual: "a quarter of the machine's, at least 2",
+      },
       SERVICE_MIN_MEMORY_MB: { unit: "MB", meaning: "least that a database's entry may ask for" },
-      SERVICE_MAX_MEMORY_MB: { unit: "MB", meaning: "most that it may ask for", usual: "that of the machine" },
+      SERVICE_MAX_MEMORY_MB: {
+        unit: "MB",
+        meaning: "most that it may ask for",
+        usual: "a quarter of the machine's, at least 2,048",
+      },
       SERVICE_MIN_DISK_GB: { unit: "GB", meaning: "least that a database's entry may ask for" },
       SERVICE_MAX_DISK_GB: { unit: "GB", meaning: "most that it may ask for" },
+      SERVICE_ORG_CPU: {
+        unit: "cores",
+        meaning: "that the databases of an organization ask for together",
+        usual: "twice the most of one, or its databases with the defaults if that is more",
+      },
+      SERVICE_ORG_MEMORY_MB: {
+        unit: "MB",
+        meaning: "that they ask for together",
+        usual: "twice the most of one, or its databases with the defaults if that is more",
+      },
+      SERVICE_ORG_DISK_GB: {
+        unit: "GB",
+        meaning: "that they ask for together",
+        usual: "twice the most of one, or its databases with the defaults if that is more",
+      },
       SERVICE_MIN_WORKERS: { unit: "processes", meaning: "least that a database's entry may ask for" },
       SERVICE_MAX_WORKERS: { unit: "processes", meaning: "most that it may ask for" },
       SERVICE_MAX_UPLOADS_GB: {
         unit: "GB",
         meaning: "project files of an organization together, those that its databases used in the last week included",
+      },
+      SERVICE_MAX_STORED_GB: {
+        unit: "GB",
+        meaning:
+          "uploads, unpacked project files and images of an organization together; what is being written counts, a file at least 4 KB",
+      },
+      SERVICE_MAX_STORED_FILES: { unit: "files", meaning: "that these are, folders included" },
+      SERVICE_DISK_FLOOR_GB: {
+        unit: "GB",
+        meaning: "free disk below which uploads, builds and updates are refused with `disk_full`; 0 refuses none",
       },
       SERVICE_KEEP_PODS: {
         meaning:
@@ -153,6 +218,19 @@ const GROUPS: readonly (readonly [heading: string, settings: Partial<Record<Serv
         meaning: "how long a service may be silent, before it begins its answer and within it",
       },
       SERVICE_MAX_IN_FLIGHT: { unit: "requests", meaning: "at once in one service, for each gateway" },
+      SERVICE_MAX_ORG_IN_FLIGHT: {
+        unit: "requests",
+        meaning: "at once in all services of one organization, for each gateway",
+      },
+      SERVICE_GATEWAY_MEMORY_MB: {
+        unit: "MB",
+        meaning: "bodies and answers that one gateway keeps in memory; one organization has a quarter of it",
+      },
+      SERVICE_MAX_CONNECTIONS: { unit: "connections", meaning: "at once to one gateway" },
+      SERVICE_MAX_ADDRESS_CONNECTIONS: {
+        unit: "connections",
+        meaning: "of these, of one address (of IPv6: one /64 network); `SERVICE_TRUSTED_PROXIES` have no such limit",
+      },
       SERVICE_KEY_RATE: {
         unit: "requests a second",
         meaning: "of one key to one database, for each gateway; 0 bounds none",

@@ -51,9 +51,11 @@ function specCoverage(folder) {
 
 /** What takes an hour or two: kills under load and at each step of each operation, many made up requests, and the full proof that SQL and Python compute the same. */
 async function long(folder, env) {
-  const kills = await vitest(folder, env, ["--project", "e2e", "kills", "examples.e2e"]);
+  const kills = await vitest(folder, env, ["--project", "e2e", "kills", "examples.e2e", "attacks"]);
   return [
     kills,
+    // 10,000 random trees of links and random environments, unpacked for real
+    await vitest(folder, env, ["--project", "unit", "random-trees", "project-files"]),
     await vitest(folder, { ...env, FORM_CASES: "20000" }, [
       ...["--project", "db", "sql-forms", "killed-databases", "killed-services"],
     ]),
