@@ -45,14 +45,20 @@ export interface SchemaPlanRequest extends Pick<App, "target" | "manifest"> {
   /** With it the plan shows what columns that would be recomputed become. */
   readonly runtime?: App["runtime"] | null;
   readonly recompute?: boolean;
+  /** As for an update. */
+  readonly take_over?: boolean;
 }
 export type SchemaApply = App & {
   readonly catalog_version: number;
   readonly allow_destructive: boolean;
   readonly recompute?: boolean;
   readonly on_error?: OnError;
+  /** Also change tables of another project, which become this project's. */
+  readonly take_over?: boolean;
 };
 export interface SchemaPrune extends Pick<App, "target" | "manifest"> {
+  /** Folder of the caller's project: tables of other projects stay. */
+  readonly project_root: string;
   /** The version for which the drops were shown; null only shows them. */
   readonly catalog_version: number | null;
 }
