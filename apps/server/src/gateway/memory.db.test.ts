@@ -15,6 +15,7 @@ import { BUFFERED_BODY_BYTES } from "./send-by-link.ts";
 /** One organization has a quarter: five bodies of 60,000 bytes do not fit. */
 const MEMORY_BYTES = 1_048_576;
 const LONG = 60_000;
+const ASK_AGAIN_MS = 4_000;
 
 let server: TestServer;
 let stage: GatewayStage;
@@ -172,11 +173,22 @@ test.each([
       ({ url }, res) => void res.end(url === "/other" ? Buffer.alloc(32_000_000, "x") : "by http"),
     );
     // one answer alone may fit into what the system keeps of a connection
-    const socket = raw(`GET /ingest${path} HTTP/1.1\r\n`, "", {
-      is_deaf: true,
-      times: path === "/big?whole" ? 200 : 1,
-    });
-    await eventually(async () => expect(await held()).toBeGreaterThan(0), { timeout_ms: 20_000 });
+    const times = path === "/big?whole" ? 200 : 1;
+    const ask = () => raw(`GET /ingest${path} HTTP/1.1\r\n`, "", { is_deaf: true, times });
+    let socket = ask();
+    let asked_at = performance.now();
+    await eventually(
+      async () => {
+        if ((await held()) > 0) return;
+        // on a busy machine the link is slow, and short answers by HTTP come in its place
+        if (performance.now() - asked_at > ASK_AGAIN_MS) {
+          socket = ask();
+          asked_at = performance.now();
+        }
+        expect(await held()).toBeGreaterThan(0);
+      },
+      { timeout_ms: 20_000 },
+    );
     if (stays) await sleep(100);
     else socket.destroy();
     await nothingIsHeld();

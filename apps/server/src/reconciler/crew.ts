@@ -16,7 +16,11 @@ const MOST_FAILURES_EACH = 2;
 export interface Crew {
   readonly tasks: TaskList;
   readonly at_once: number;
+  /** How often workers look for jobs that no notification told them of; 2 s by default. */
+  readonly poll_ms?: number;
 }
+
+const POLL_MS = 2_000;
 
 export interface CrewDeps {
   readonly pool: pg.Pool;
@@ -70,7 +74,7 @@ async function work({ living, log, pool }: CrewDeps, crew: Crew, signal: AbortSi
     noHandleSignals: true,
     // With a delay an end of a job that PostgreSQL did not hear of ends these workers; without one nobody waits for it, and its
     // rejection ends the process.
-    preset: { worker: { completeJobBatchDelay: 0, failJobBatchDelay: 0 } },
+    preset: { worker: { pollInterval: crew.poll_ms ?? POLL_MS, completeJobBatchDelay: 0, failJobBatchDelay: 0 } },
     logger: graphileLogger(log),
     events,
   });
