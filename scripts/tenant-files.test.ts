@@ -26,7 +26,7 @@ const REASONS: Readonly<Record<string, string>> = {
   "apps/server/src/pods/open-builder.ts": "makes folders of the server's own",
   "apps/server/src/pods/read-application.ts": "makes a folder, and reads one file of it by O_NOFOLLOW",
   "apps/server/src/reconciler/collect-trees.ts": "moves trees of project files, which pods only read",
-  "apps/server/src/reconciler/isolation.ts": "looks at what the driver keeps",
+  "apps/server/src/pods/isolation.ts": "looks at what the driver keeps",
   "apps/server/src/reconciler/make-folder.ts": "makes folders of the server's own",
   "apps/server/src/reconciler/move-former-storage.ts": "renames, from descriptors that inTenantFolder opened",
   "apps/server/src/reconciler/pods-home.ts": "reads a file of the server's own",

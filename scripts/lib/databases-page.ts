@@ -14,16 +14,16 @@ import {
   MAX_ENVIRONMENT_LENGTH,
 } from "@appdb/contract/routes/control-databases";
 import { MOST_PREPARATIONS } from "@appdb/contract/routes/control-deploys";
-import { BLOCK_BYTES } from "../../apps/server/src/control-plane/storage/storage-use.ts";
 import {
   MOST_ENDED,
   MOST_FAILURES,
   MOST_WAITING,
   MOST_WEBHOOKS,
   WEBHOOKS_AT_ONCE,
-} from "../../apps/server/src/control-plane/webhooks/limits.ts";
+} from "../../apps/server/src/audit/webhook-limits.ts";
+import { AT_ONCE, OF_ONE_ORG } from "../../apps/server/src/queue/shares.ts";
 import { MOST_LINE_BYTES } from "../../apps/server/src/reconciler/operation-lines.ts";
-import { AT_ONCE, OF_ONE_ORG } from "../../apps/server/src/reconciler/shares.ts";
+import { BLOCK_BYTES } from "../../apps/server/src/storage/storage-use.ts";
 import { ROOT } from "./paths.mjs";
 
 /** What each state means to a person. The compiler asks for a line when a state is added. */
@@ -179,7 +179,7 @@ function undeleteDays(): string {
 /** The default of a setting of the server, as its configuration declares it. */
 function settingDefault(name: string): string {
   const files = ["config-pods.ts", "config-quotas.ts", "config.ts"].map((file) =>
-    readFileSync(join(ROOT, "apps/server/src", file), "utf8"),
+    readFileSync(join(ROOT, "apps/server/src/config", file), "utf8"),
   );
   const found = new RegExp(`${name}: count\\((\\d[\\d_]*),`).exec(files.join("\n"))?.[1];
   if (found === undefined) throw new Error(`The server's configuration has no ${name}.`);

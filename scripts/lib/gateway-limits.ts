@@ -1,4 +1,4 @@
-import { SERVER_SETTINGS, type ServerSetting } from "../../apps/server/src/config.ts";
+import { SERVER_SETTINGS, type ServerSetting } from "../../apps/server/src/config/config.ts";
 import { STREAMS } from "../../apps/server/src/gateway/domain-server.ts";
 import { BUFFERED_BODY_BYTES } from "../../apps/server/src/gateway/send-by-link.ts";
 import {

@@ -1,4 +1,4 @@
-import { FILE_SETTINGS, SERVER_SETTINGS, type ServerSetting } from "../../apps/server/src/config.ts";
+import { FILE_SETTINGS, SERVER_SETTINGS, type ServerSetting } from "../../apps/server/src/config/config.ts";
 import { LIMIT_MEANINGS } from "./limit-meanings.ts";
 
 interface SettingText {

@@ -8,17 +8,18 @@ import type { Logger } from "@appdb/engine/ports";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import type pg from "pg";
 import { Registry } from "prom-client";
-import { SERVER_PATHS, type ServerConfig } from "./config.ts";
+import { addDeliveries } from "./audit/add-deliveries.ts";
+import type { RecordEvent } from "./audit/event.ts";
+import { createRecordEvent } from "./audit/record-event.ts";
+import { SERVER_PATHS, type ServerConfig } from "./config/config.ts";
+import { mountAuth } from "./control-plane/account/mount-auth.ts";
 import { addAccountRoutes } from "./control-plane/account/routes.ts";
 import { addBlobRoutes } from "./control-plane/blobs/routes.ts";
 import { addDatabaseRoutes } from "./control-plane/databases/routes.ts";
 import { addDeployRoutes } from "./control-plane/deploys/routes.ts";
-import type { RecordEvent } from "./control-plane/events/event.ts";
 import { EventStreams } from "./control-plane/events/event-stream.ts";
-import { createRecordEvent } from "./control-plane/events/record-event.ts";
 import { addEventRoutes } from "./control-plane/events/routes.ts";
 import { addInvitationRoutes } from "./control-plane/invitations/routes.ts";
-import { createKeySnapshots, type KeySnapshots } from "./control-plane/keys/key-snapshots.ts";
 import { createKeyUses, type KeyUses } from "./control-plane/keys/key-uses.ts";
 import { addKeyRoutes } from "./control-plane/keys/routes.ts";
 import { createVerifyKey } from "./control-plane/keys/verify-key.ts";
@@ -29,21 +30,15 @@ import { addOrganizationRoutes } from "./control-plane/organizations/routes.ts";
 import { createFindOrg } from "./control-plane/organizations/store.ts";
 import { addRowRoutes } from "./control-plane/rows/routes.ts";
 import { addSchemaRoutes } from "./control-plane/schema/routes.ts";
-import { createEnvelope, type Envelope } from "./control-plane/secrets/envelope.ts";
-import type { MasterKey } from "./control-plane/secrets/master-key.ts";
 import { addSecretRoutes } from "./control-plane/secrets/routes.ts";
 import { addServiceRoutes } from "./control-plane/services/routes.ts";
-import { addDeliveries } from "./control-plane/webhooks/add-deliveries.ts";
 import { addWebhookRoutes } from "./control-plane/webhooks/routes.ts";
 import { addWorkRoutes } from "./control-plane/work/routes.ts";
 import { createNotifications, type Notifications } from "./database/notifications.ts";
 import type { Database } from "./database/pool.ts";
-import { CallerLimits } from "./http/caller-limits.ts";
-import { type ControlRoutes, createControlRoutes, type FindOrg } from "./http/checked-route.ts";
+import { createKeySnapshots, type KeySnapshots } from "./edge/key-snapshots.ts";
 import { addDrain } from "./http/drain.ts";
 import { addHealthRoutes, type TellProblems } from "./http/health.ts";
-import { createAnswerSeal } from "./http/idempotency.ts";
-import { LineStreams } from "./http/line-streams.ts";
 import { addOpenapi } from "./http/openapi.ts";
 import { createHttpServer } from "./http/server.ts";
 import { addDashboard, type Dashboard } from "./http/static.ts";
@@ -53,8 +48,13 @@ import { createAuthHandlers } from "./identity/auth-handlers.ts";
 import type { Site } from "./identity/csrf.ts";
 import { createIdentity, type Identity } from "./identity/identity.ts";
 import type { Mail } from "./identity/mail.ts";
-import { mountAuth } from "./identity/mount.ts";
-import type { Machine } from "./reconciler/database-deps.ts";
+import type { KnownPods } from "./pods/machine.ts";
+import { CallerLimits } from "./requests/caller-limits.ts";
+import { type ControlRoutes, createControlRoutes, type FindOrg } from "./requests/checked-route.ts";
+import { createAnswerSeal } from "./requests/idempotency.ts";
+import { LineStreams } from "./requests/line-streams.ts";
+import { createEnvelope, type Envelope } from "./secrets/envelope.ts";
+import type { MasterKey } from "./secrets/master-key.ts";
 
 /** Everything that requests work with. */
 export interface ServerDeps {
@@ -99,14 +99,6 @@ export interface ComposeInput {
   readonly dashboard?: Dashboard | undefined;
   /** Set when the driver of this server's pods is known; absent where another server runs them. */
   readonly pods?: KnownPods | undefined;
-}
-
-/** What a server knows of the pods that it runs itself. */
-export interface KnownPods {
-  /** Whether they keep organizations apart. */
-  isolates: boolean | undefined;
-  /** Refuses what its images cannot be made of, before somebody asks for it; absent where another server builds them. */
-  checkEnvironment?: Machine["checkEnvironment"] | undefined;
 }
 
 export interface ComposedServer {

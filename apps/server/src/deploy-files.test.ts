@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
-import { readServerConfig } from "./config.ts";
+import { readServerConfig } from "./config/config.ts";
 
 const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
 const read = (name: string) => readFileSync(join(ROOT, name), "utf8");

@@ -10,7 +10,7 @@ import { createTestDatabase, type TestDatabase } from "@appdb/testkit/test-datab
 import { startTestPostgres } from "@appdb/testkit/test-postgres";
 import pg from "pg";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { doorFolder } from "./gateway/local-door.ts";
+import { doorFolder } from "./edge/admin-socket.ts";
 import { runProcess, type ServerProcess } from "./testing/run-process.ts";
 
 let home: string;

@@ -1,7 +1,7 @@
 import { fstatSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { writePrivateFile } from "@appdb/adapters/processes/private-files";
-import { SERVER_PATHS } from "./config.ts";
+import { SERVER_PATHS } from "./config/config.ts";
 
 export interface Welcome {
   readonly home: string;

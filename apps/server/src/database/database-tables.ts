@@ -1,7 +1,7 @@
 import type { TreeEntry } from "@appdb/contract/control/project-tree";
 import type { DatabaseState, EnvironmentDocument, POD_STATES } from "@appdb/contract/routes/control-databases";
 import type { ColumnType, Generated, JSONColumnType } from "kysely";
-import type { DesiredDatabase, ObservedDatabase } from "../control-plane/databases/desired.ts";
+import type { DesiredDatabase, ObservedDatabase } from "./desired.ts";
 
 /** Set by the database unless given. */
 type Made = ColumnType<Date, Date | undefined, Date>;

@@ -3,7 +3,7 @@ import type { ClusterFormat } from "@appdb/adapters/postgres/cluster-mark";
 import { appError } from "@appdb/contract/errors";
 import type { Logger } from "@appdb/engine/ports";
 import type pg from "pg";
-import { SERVER_PATHS, type ServerConfig } from "../config.ts";
+import { SERVER_PATHS, type ServerConfig } from "../config/config.ts";
 
 const DATABASE = "control";
 

@@ -1,5 +1,5 @@
 import type { OPERATION_STATES } from "@appdb/contract/routes/control";
-import type { ColumnType, Generated, JSONColumnType } from "kysely";
+import type { ColumnType, Generated, JSONColumnType, Selectable } from "kysely";
 
 /** Set by the database unless given. */
 type Made = ColumnType<Date, Date | undefined, Date>;
@@ -123,3 +123,5 @@ export interface ResourceTables {
   "control.webhooks": WebhookTable;
   "control.deliveries": DeliveryTable;
 }
+
+export type OperationRow = Selectable<ResourceTables["control.operations"]>;

@@ -3,7 +3,7 @@ import type { Resources } from "@appdb/contract/pod-spec";
 import type { Deploy } from "@appdb/contract/routes/control-deploys";
 import type { ServiceState } from "@appdb/contract/routes/control-services";
 import type { ColumnType, Generated, JSONColumnType } from "kysely";
-import type { DesiredDatabase } from "../control-plane/databases/desired.ts";
+import type { DesiredDatabase } from "./desired.ts";
 
 /** Set by the database unless given. */
 type Made = ColumnType<Date, Date | undefined, Date>;

@@ -4,15 +4,15 @@ import { openTracer } from "@appdb/adapters/traces/open-tracer";
 import { VERSION } from "@appdb/contract/version";
 import type { Logger } from "@appdb/engine/ports";
 import { Gauge, Registry } from "prom-client";
-import { SERVER_PATHS, type ServerConfig } from "../config.ts";
-import { createRecordEvent } from "../control-plane/events/record-event.ts";
-import { createKeySnapshots } from "../control-plane/keys/key-snapshots.ts";
-import { createEnvelope } from "../control-plane/secrets/envelope.ts";
-import type { MasterKey } from "../control-plane/secrets/master-key.ts";
-import { addDeliveries } from "../control-plane/webhooks/add-deliveries.ts";
+import { addDeliveries } from "../audit/add-deliveries.ts";
+import { createRecordEvent } from "../audit/record-event.ts";
+import { SERVER_PATHS, type ServerConfig } from "../config/config.ts";
 import { createNotifications } from "../database/notifications.ts";
 import type { OpenDatabase } from "../database/pool.ts";
+import { createKeySnapshots } from "../edge/key-snapshots.ts";
 import { type Gateway, startGateway } from "../gateway/gateway.ts";
+import { createEnvelope } from "../secrets/envelope.ts";
+import type { MasterKey } from "../secrets/master-key.ts";
 
 export interface ComposeGatewayInput {
   readonly config: ServerConfig;

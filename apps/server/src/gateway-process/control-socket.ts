@@ -3,7 +3,7 @@ import { rmSync } from "node:fs";
 import type { Server } from "node:http";
 import { join } from "node:path";
 import { openRuntimeFolder } from "@appdb/adapters/postgres/runtime-folder";
-import { doorFolder } from "../gateway/local-door.ts";
+import { doorFolder } from "../edge/admin-socket.ts";
 import type { ServerPlace } from "../pods/database-places.ts";
 
 /** Files of the lock that a gateway which a server has started takes, in the home's folder of locks, begin so. */

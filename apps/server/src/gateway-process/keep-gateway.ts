@@ -7,7 +7,7 @@ import type { Secret } from "@appdb/adapters/secret";
 import { type AppError, appError, fromProblem, parseProblem } from "@appdb/contract/errors";
 import type { Logger } from "@appdb/engine/ports";
 import { Gauge, type Registry } from "prom-client";
-import { gatewayEnvironment, SERVER_PATHS, type ServerConfig } from "../config.ts";
+import { gatewayEnvironment, SERVER_PATHS, type ServerConfig } from "../config/config.ts";
 import { askAbout, askMetrics, followLog } from "./ask-gateway.ts";
 import { controlSocket } from "./control-socket.ts";
 import { findGatewayProgram } from "./find-program.ts";

@@ -5,7 +5,7 @@ import { toProblem } from "@appdb/contract/errors";
 import type { Logger } from "@appdb/engine/ports";
 import { sql } from "kysely";
 import type { Database } from "../database/pool.ts";
-import { noMetricsToken, showsMetricsToken } from "../http/metrics-token.ts";
+import { noMetricsToken, showsMetricsToken } from "../secrets/metrics-token.ts";
 import type { ComposedGateway } from "./compose-gateway.ts";
 import type { LogLines } from "./log-lines.ts";
 

@@ -2,11 +2,11 @@ import { once } from "node:events";
 import { VERSION } from "@appdb/contract/version";
 import type { Logger } from "@appdb/engine/ports";
 import { collectDefaultMetrics } from "prom-client";
-import type { ServerConfig } from "../config.ts";
-import { givenMasterKey } from "../control-plane/secrets/given-master-key.ts";
-import { toMasterKey } from "../control-plane/secrets/master-key.ts";
+import type { ServerConfig } from "../config/config.ts";
 import type { OpenDatabase } from "../database/pool.ts";
-import { listenAsConfigured } from "../http/listen.ts";
+import { listenAsConfigured } from "../lifecycle/listen.ts";
+import { givenMasterKey } from "../secrets/given-master-key.ts";
+import { toMasterKey } from "../secrets/master-key.ts";
 import { composeGateway } from "./compose-gateway.ts";
 import { createOperatorServer } from "./operator-server.ts";
 

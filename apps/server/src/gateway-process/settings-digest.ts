@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { revealAll, type Secret } from "@appdb/adapters/secret";
-import type { ServerConfig } from "../config.ts";
+import type { ServerConfig } from "../config/config.ts";
 
 export interface DigestedGateway {
   readonly config: ServerConfig;

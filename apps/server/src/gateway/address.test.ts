@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { readServerConfig } from "../config.ts";
-import { serviceEndpoint } from "./address.ts";
+import { readServerConfig } from "../config/config.ts";
+import { serviceEndpoint } from "../edge/address.ts";
 
 const TLS = { SERVICE_TLS_CERT: "/cert.pem", SERVICE_TLS_KEY: "/key.pem" };
 

@@ -1,7 +1,7 @@
 import type { EventEmitter } from "node:events";
 import type { Socket } from "node:net";
-import type { GatewayLimits } from "../config-gateway.ts";
-import { networkOf } from "../identity/network-of.ts";
+import { networkOf } from "@appdb/adapters/network/network-of";
+import type { GatewayLimits } from "../config/config-gateway.ts";
 import { countDown } from "./request-counts.ts";
 
 /** Bounds the connections of all servers of a gateway together. */

@@ -3,7 +3,7 @@ import { createSecureServer, type Http2SecureServer, type ServerHttp2Session } f
 import type { Socket } from "node:net";
 import { appError } from "@appdb/contract/errors";
 import type { Logger } from "@appdb/engine/ports";
-import type { GatewayConfig } from "../config-gateway.ts";
+import type { GatewayConfig } from "../config/config-gateway.ts";
 import type { HostCertificates } from "./acme/host-certificates.ts";
 import { type Certificate, readCertificate, watchCertificate } from "./certificate.ts";
 import type { ConnectionBounds } from "./connection-bounds.ts";

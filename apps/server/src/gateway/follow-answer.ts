@@ -1,4 +1,4 @@
-import type { GatewayLimits } from "../config-gateway.ts";
+import type { GatewayLimits } from "../config/config-gateway.ts";
 import { type ByteBudget, STRANGERS } from "./byte-budget.ts";
 import { type Exchange, isGone } from "./exchange.ts";
 

@@ -3,7 +3,7 @@ import { keyAllows, type Verified } from "@appdb/adapters/keys/key-verifier";
 import { serviceUriOf } from "@appdb/contract/control/resource-names";
 import { AppError } from "@appdb/contract/errors";
 import type { Logger, RequestTracer } from "@appdb/engine/ports";
-import type { GatewayLimits } from "../config-gateway.ts";
+import type { GatewayLimits } from "../config/config-gateway.ts";
 import { answerDocs } from "./answer-docs.ts";
 import { answerPreflight, answerProblem } from "./answer-problem.ts";
 import type { ByteBudget } from "./byte-budget.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { addLatencies, bucketOf, countLatencies, latencyQuantile } from "./latencies.ts";
+import { addLatencies, bucketOf, countLatencies, latencyQuantile } from "../edge/latencies.ts";
 
 function latenciesOf(durations: readonly number[]): number[] {
   const counts: number[] = [];

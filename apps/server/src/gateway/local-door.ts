@@ -1,25 +1,12 @@
 import { once } from "node:events";
 import { rmSync } from "node:fs";
 import type { Server } from "node:http";
-import { join } from "node:path";
-import { nameRuntimeFolder, openRuntimeFolder } from "@appdb/adapters/postgres/runtime-folder";
+import { openRuntimeFolder } from "@appdb/adapters/postgres/runtime-folder";
 import type { Logger } from "@appdb/engine/ports";
+import { doorFolder, localDoor } from "../edge/admin-socket.ts";
 import type { ServerPlace } from "../pods/database-places.ts";
 import type { RoutedDatabase, RoutingTable } from "./routing-table.ts";
 import type { ReadForwarded } from "./trusted-proxies.ts";
-
-/**
- * Where the gateway of a home is asked by the control plane of that home: a socket that only its user can open, in whatever process the
- * gateway runs, with a domain or without. What comes in by it is treated as all else is. @throws postgres_failed
- */
-export function localDoor({ home, runtime_base }: ServerPlace): string {
-  return join(doorFolder({ home, runtime_base }), "gateway.sock");
-}
-
-/** Where the sockets of a home's gateway lie. @throws postgres_failed */
-export function doorFolder({ home, runtime_base }: ServerPlace): string {
-  return nameRuntimeFolder(join(home, "server", "gateway"), runtime_base);
-}
 
 /** Whoever can open the socket says who asked, and what for. */
 export const readDoorForwarded: ReadForwarded = ({ headers }, _, host) => ({

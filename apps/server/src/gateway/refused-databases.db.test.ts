@@ -1,7 +1,7 @@
 import { eventually } from "@appdb/testkit/eventually";
 import { sql } from "kysely";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { suspendOrganization } from "../operator/suspend-organization.ts";
+import { suspendOrganization } from "../control-plane/organizations/suspend-organization.ts";
 import { type GatewayStage, openGatewayStage } from "../testing/gateway-stage.ts";
 import { openServer, type TestServer } from "../testing/open-server.ts";
 import { openOrgStage } from "../testing/people.ts";

@@ -1,4 +1,4 @@
-import type { GatewayLimits } from "../config-gateway.ts";
+import type { GatewayLimits } from "../config/config-gateway.ts";
 import * as refusals from "./refusals.ts";
 import type { RoutedDatabase, RoutedService } from "./routing-table.ts";
 

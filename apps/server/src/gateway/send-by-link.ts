@@ -1,6 +1,6 @@
 import { type LinkAnswer, LinkBroken } from "@appdb/adapters/link/link";
 import { AppError } from "@appdb/contract/errors";
-import type { GatewayLimits } from "../config-gateway.ts";
+import type { GatewayLimits } from "../config/config-gateway.ts";
 import { beginAnswer } from "./begin-answer.ts";
 import type { ByteBudget } from "./byte-budget.ts";
 import { type Exchange, isGone } from "./exchange.ts";

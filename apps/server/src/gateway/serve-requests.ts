@@ -1,7 +1,7 @@
 import type { EventEmitter } from "node:events";
 import { createServer, type Server } from "node:http";
 import type { Logger } from "@appdb/engine/ports";
-import type { GatewayConfig } from "../config-gateway.ts";
+import type { GatewayConfig } from "../config/config-gateway.ts";
 import { answerBadHttp } from "./bad-http.ts";
 import type { ConnectionBounds } from "./connection-bounds.ts";
 import { createRequestIds, type Exchange, type GatewayRequest, type GatewayResponse, hostOf } from "./exchange.ts";

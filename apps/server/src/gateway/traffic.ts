@@ -4,7 +4,7 @@ import type { Logger } from "@appdb/engine/ports";
 import { sql } from "kysely";
 import type { Database } from "../database/pool.ts";
 import type { CountedRoute } from "../database/service-tables.ts";
-import { bucketOf } from "./latencies.ts";
+import { bucketOf } from "../edge/latencies.ts";
 
 const WRITE_MS = 2_000;
 /** Minutes that are kept while PostgreSQL does not answer. */

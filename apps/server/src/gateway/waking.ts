@@ -1,10 +1,10 @@
 import { nextState } from "@appdb/contract/control/database-states";
 import { databaseUriOf } from "@appdb/contract/control/resource-names";
 import type { Logger } from "@appdb/engine/ports";
-import type { RecordEvent } from "../control-plane/events/event.ts";
-import { startOperation } from "../control-plane/operations/run-operation.ts";
+import type { RecordEvent } from "../audit/event.ts";
 import type { Database } from "../database/pool.ts";
-import { enqueueReconcileDatabase } from "../reconciler/jobs.ts";
+import { startOperation } from "../operations/run-operation.ts";
+import { enqueueReconcileDatabase } from "../queue/jobs.ts";
 import { type Exchange, isGone } from "./exchange.ts";
 import * as refusals from "./refusals.ts";
 import { type RoutedDatabase, type RoutedService, type RoutingTable, servingInstance } from "./routing-table.ts";

@@ -3,9 +3,9 @@ import type { FastifyInstance } from "fastify";
 import { sql } from "kysely";
 import type pg from "pg";
 import { collectDefaultMetrics, Histogram, type Registry } from "prom-client";
-import type { ServerConfig } from "../config.ts";
+import type { ServerConfig } from "../config/config.ts";
 import type { Database } from "../database/pool.ts";
-import { noMetricsToken, showsMetricsToken } from "./metrics-token.ts";
+import { noMetricsToken, showsMetricsToken } from "../secrets/metrics-token.ts";
 
 export interface HealthDeps {
   readonly db: Database;

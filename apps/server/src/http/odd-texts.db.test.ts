@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { writeCursor } from "../database/pages.ts";
 import { openServer, type TestServer } from "../testing/open-server.ts";
 import { type OrgStage, openOrgStage } from "../testing/people.ts";
-import { writeCursor } from "./pages.ts";
 
 let server: TestServer;
 let stage: OrgStage;

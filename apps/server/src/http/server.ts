@@ -8,10 +8,10 @@ import type { Logger } from "@appdb/engine/ports";
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from "fastify";
 import { refuseForeignSite, type Site } from "../identity/csrf.ts";
 import type { Identity } from "../identity/identity.ts";
+import type { CallerLimits } from "../requests/caller-limits.ts";
+import { authorize, demandPermissions, type FindOrg, type PathNames } from "../requests/checked-route.ts";
+import { toAppError } from "../requests/problems.ts";
 import { addBodyTime } from "./body-time.ts";
-import type { CallerLimits } from "./caller-limits.ts";
-import { authorize, demandPermissions, type FindOrg, type PathNames } from "./checked-route.ts";
-import { toAppError } from "./problems.ts";
 
 const PARAM_CHARACTERS = 500;
 /** How long a request's headers may take to come; of its body body-time.ts says. */

@@ -10,9 +10,9 @@ import type {
 import type { Logger } from "@appdb/engine/ports";
 import { sql } from "kysely";
 import type * as z from "zod";
-import type { RecordEvent } from "../control-plane/events/event.ts";
+import type { RecordEvent } from "../audit/event.ts";
+import type { CallClient } from "../audit/principal.ts";
 import type { Tx } from "../database/pool.ts";
-import type { CallClient } from "../http/checked-route.ts";
 import type { Site } from "./csrf.ts";
 import type { Identity } from "./identity.ts";
 import type { Mail } from "./mail.ts";

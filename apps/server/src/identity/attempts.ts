@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
+import { networkOf } from "@appdb/adapters/network/network-of";
 import { appError } from "@appdb/contract/errors";
 import { sql } from "kysely";
 import type { Database } from "../database/pool.ts";
-import { networkOf } from "./network-of.ts";
 
 /** How many attempts in how long, for one account and for one address. */
 export const ATTEMPT_LIMITS = {

@@ -8,7 +8,7 @@ import { APIError } from "better-auth/api";
 import { bearer } from "better-auth/plugins/bearer";
 import { deviceAuthorization } from "better-auth/plugins/device-authorization";
 import { genericOAuth } from "better-auth/plugins/generic-oauth";
-import type { OidcConfig } from "../config.ts";
+import type { OidcConfig } from "../config/config.ts";
 import { type Database, isTaken } from "../database/pool.ts";
 import type { Site } from "./csrf.ts";
 import { hashCredentials } from "./hashed-tokens.ts";

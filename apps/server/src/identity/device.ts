@@ -1,8 +1,8 @@
 import { appError } from "@appdb/contract/errors";
 import type { Device } from "@appdb/contract/routes/control";
 import { sql } from "kysely";
+import type { CallClient } from "../audit/principal.ts";
 import type { Database } from "../database/pool.ts";
-import type { CallClient } from "../http/checked-route.ts";
 import type { Attempts } from "./attempts.ts";
 import type { Person } from "./person.ts";
 

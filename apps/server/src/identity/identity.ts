@@ -1,7 +1,7 @@
 import type { Secret } from "@appdb/adapters/secret";
 import type { Logger } from "@appdb/engine/ports";
 import type { FastifyRequest } from "fastify";
-import type { OidcConfig } from "../config.ts";
+import type { OidcConfig } from "../config/config.ts";
 import type { Database } from "../database/pool.ts";
 import { type Auth, createAuth, RESET_S, resetUrl } from "./auth.ts";
 import type { Site } from "./csrf.ts";

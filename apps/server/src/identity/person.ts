@@ -1,5 +1,5 @@
 import { appError } from "@appdb/contract/errors";
-import type { Principal } from "./principal.ts";
+import type { Principal } from "../audit/principal.ts";
 
 /** A person in a session of theirs. */
 export type Person = Principal & { readonly session_id: string; readonly user_id: string; readonly email: string };

@@ -1,34 +1,10 @@
-import type { PrincipalKind, Role } from "@appdb/contract/control/permissions";
 import { appError } from "@appdb/contract/errors";
 import { type RawBuilder, sql } from "kysely";
+import type { Principal } from "../audit/principal.ts";
 import { type Database, writtenOnce } from "../database/pool.ts";
 import { hashCredential } from "./hashed-tokens.ts";
 import type { SessionCookie } from "./session-cookie.ts";
 import { absoluteEnd, prolongSession, type SessionLives, TOUCH_S } from "./session-lives.ts";
-
-/** Whoever acts. Everything outside of identity knows people, keys and pods by this alone. */
-export interface Principal {
-  readonly kind: PrincipalKind;
-  /** The person, or whom the key acts as; null for a key of its own grants. */
-  readonly user_id: string | null;
-  readonly email: string | null;
-  readonly name: string | null;
-  readonly session_id: string | null;
-  readonly key: { readonly id: string; readonly name: string; readonly grants: readonly string[] } | null;
-  /** The session's organization, or the key's. */
-  readonly organization: PrincipalOrg | null;
-  readonly expires_at: Date | null;
-  /** What was shown. Only a cookie is sent by browsers of their own accord. */
-  readonly shown: "api_key" | "bearer" | "cookie";
-}
-
-export interface PrincipalOrg {
-  readonly id: string;
-  readonly name: string;
-  readonly role: Role | null;
-  /** Why its requests are refused, in the operator's words or empty; absent or null while they are not. */
-  readonly suspension?: string | null;
-}
 
 /** What a good key says of itself. */
 export type KeyPrincipal = Omit<Principal, "session_id" | "shown"> & { readonly kind: "key" | "grant_key" };

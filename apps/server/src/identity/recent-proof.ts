@@ -1,7 +1,7 @@
 import { appError } from "@appdb/contract/errors";
 import { sql } from "kysely";
+import type { Principal } from "../audit/principal.ts";
 import type { Database, Tx } from "../database/pool.ts";
-import type { Principal } from "./principal.ts";
 
 /**
  * Refuses a dangerous act in a session that has not proven its person for a while: a stolen session alone does not suffice. API keys

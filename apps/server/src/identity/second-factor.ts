@@ -2,8 +2,8 @@ import { createHash, randomBytes } from "node:crypto";
 import { appError } from "@appdb/contract/errors";
 import type { BegunFactor } from "@appdb/contract/routes/control-account";
 import { sql } from "kysely";
-import { type MasterKey, secondFactorBound } from "../control-plane/secrets/master-key.ts";
 import type { Database, Tx } from "../database/pool.ts";
+import { type MasterKey, secondFactorBound } from "../secrets/master-key.ts";
 import type { Attempts } from "./attempts.ts";
 import { findTotpStep, makeTotpSecret, toBase32, totpUri } from "./totp.ts";
 

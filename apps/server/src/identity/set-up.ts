@@ -1,14 +1,13 @@
 import type { setUpSchema } from "@appdb/contract/routes/control";
 import type * as z from "zod";
-import type { RecordEvent } from "../control-plane/events/event.ts";
+import type { RecordEvent } from "../audit/event.ts";
+import type { CallClient, Principal } from "../audit/principal.ts";
 import type { Database } from "../database/pool.ts";
-import type { CallClient } from "../http/checked-route.ts";
 import type { Attempts } from "./attempts.ts";
 import { ADDRESS_HEADER, asAllowedSignUp, handleAuth } from "./auth.ts";
 import type { Site } from "./csrf.ts";
 import { useFirstAccount } from "./first-account.ts";
 import type { Identity } from "./identity.ts";
-import type { Principal } from "./principal.ts";
 import { translate } from "./translate.ts";
 import { assertStrongPassword } from "./weak-passwords.ts";
 

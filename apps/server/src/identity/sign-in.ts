@@ -1,11 +1,11 @@
+import { networkOf } from "@appdb/adapters/network/network-of";
 import * as z from "zod";
-import type { MasterKey } from "../control-plane/secrets/master-key.ts";
 import type { Database } from "../database/pool.ts";
+import type { MasterKey } from "../secrets/master-key.ts";
 import type { Attempts } from "./attempts.ts";
+import type { AuthCall } from "./auth-call.ts";
 import { hashCredential } from "./hashed-tokens.ts";
 import type { Identity } from "./identity.ts";
-import type { AuthCall } from "./mount.ts";
-import { networkOf } from "./network-of.ts";
 import { demandSecondFactor } from "./second-factor.ts";
 
 export interface SignInDeps {

@@ -1,12 +1,16 @@
 import { sql } from "kysely";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import {
+  resumeOrganization,
+  stopSuspended,
+  suspendOrganization,
+} from "../control-plane/organizations/suspend-organization.ts";
 import { makeDatabase } from "../testing/databases.ts";
 import { openServer, type TestServer } from "../testing/open-server.ts";
 import { type OrgStage, openOrgStage } from "../testing/people.ts";
 import { listOperatedDatabases, listOperatedOrgs, readStatus } from "./read-server.ts";
 import { retryFailed } from "./retry-failed.ts";
 import { setQuota } from "./set-quota.ts";
-import { resumeOrganization, stopSuspended, suspendOrganization } from "./suspend-organization.ts";
 
 let server: TestServer;
 beforeAll(async () => {

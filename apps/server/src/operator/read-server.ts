@@ -3,8 +3,8 @@ import { databaseUriOf } from "@appdb/contract/control/resource-names";
 import type { OperatedDatabase, OperatedOrg, OperatorAnswer } from "@appdb/contract/operator";
 import { VERSION } from "@appdb/contract/version";
 import { sql } from "kysely";
+import { readRunning } from "../config/home.ts";
 import type { Database } from "../database/pool.ts";
-import { readRunning } from "../home.ts";
 
 /** How a server is, in numbers. */
 export async function readStatus(db: Database, home: string): Promise<OperatorAnswer<"status">> {

@@ -1,12 +1,12 @@
 import { databaseUriOf, serviceUriOf } from "@appdb/contract/control/resource-names";
 import type { OperatorAnswer } from "@appdb/contract/operator";
 import { sql } from "kysely";
-import type { ServerConfig } from "../config.ts";
+import { doneBy, type RecordEvent } from "../audit/event.ts";
+import type { ServerConfig } from "../config/config.ts";
 import { requestChange } from "../control-plane/databases/request-change.ts";
-import { doneBy, type RecordEvent } from "../control-plane/events/event.ts";
+import { operatorOf } from "../control-plane/organizations/operator-caller.ts";
 import { requestService } from "../control-plane/services/request-service.ts";
 import type { Database } from "../database/pool.ts";
-import { operatorOf } from "./operator-caller.ts";
 
 export interface RetryDeps {
   readonly db: Database;

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, wri
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { readServerConfig } from "../config.ts";
+import { readServerConfig } from "../config/config.ts";
 import { rotateMasterKey, takeNextMasterKey } from "./rotate-master-key.ts";
 
 const FIRST = Buffer.alloc(32, 1).toString("base64");

@@ -5,10 +5,10 @@ import { writePrivateFile } from "@appdb/adapters/processes/private-files";
 import { Secret } from "@appdb/adapters/secret";
 import { appError } from "@appdb/contract/errors";
 import type { OperatorAnswer } from "@appdb/contract/operator";
-import { SERVER_PATHS, type ServerConfig } from "../config.ts";
-import { toMasterKey } from "../control-plane/secrets/master-key.ts";
-import { findSecret } from "../home.ts";
-import { KEY_BYTES } from "../sealed-bytes.ts";
+import { SERVER_PATHS, type ServerConfig } from "../config/config.ts";
+import { findSecret } from "../config/home.ts";
+import { toMasterKey } from "../secrets/master-key.ts";
+import { KEY_BYTES } from "../secrets/sealed-bytes.ts";
 
 /**
  * Writes the next master key into the home, beside the one in use. Nothing is encrypted under it until the server starts again

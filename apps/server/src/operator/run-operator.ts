@@ -1,22 +1,22 @@
 import { AppError, appError } from "@appdb/contract/errors";
 import { type OperatorAct, type OperatorAnswer, operatorRequestSchema } from "@appdb/contract/operator";
 import { sql } from "kysely";
-import { readServerConfig, SERVER_PATHS, type ServerConfig } from "../config.ts";
-import { BY_OPERATOR } from "../control-plane/events/event.ts";
-import { createRecordEvent } from "../control-plane/events/record-event.ts";
-import { addDeliveries } from "../control-plane/webhooks/add-deliveries.ts";
+import { addDeliveries } from "../audit/add-deliveries.ts";
+import { BY_OPERATOR } from "../audit/event.ts";
+import { createRecordEvent } from "../audit/record-event.ts";
+import { readServerConfig, SERVER_PATHS, type ServerConfig } from "../config/config.ts";
+import { openHome, openSecret, readRunning } from "../config/home.ts";
+import type { OperatorTx } from "../control-plane/organizations/operator-caller.ts";
+import { resumeOrganization, suspendOrganization } from "../control-plane/organizations/suspend-organization.ts";
 import { controlFormat, findMigrations, readMigrations } from "../database/migrate.ts";
 import { type Database, fromDatabaseError, openDatabase } from "../database/pool.ts";
 import { runningDsn } from "../database/postgres.ts";
-import { openHome, openSecret, readRunning } from "../home.ts";
 import { createIdentity } from "../identity/identity.ts";
-import { createLogger } from "../logger.ts";
-import type { OperatorTx } from "./operator-caller.ts";
+import { createLogger } from "../lifecycle/logger.ts";
 import { listOperatedDatabases, listOperatedOrgs, readStatus } from "./read-server.ts";
 import { retryFailed } from "./retry-failed.ts";
 import { rotateMasterKey } from "./rotate-master-key.ts";
 import { setQuota } from "./set-quota.ts";
-import { resumeOrganization, suspendOrganization } from "./suspend-organization.ts";
 
 /**
  * Does one act of the operator, on the home's own files and its PostgreSQL: who may read these may do that. What reconcilers and gateways

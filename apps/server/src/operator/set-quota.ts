@@ -1,7 +1,7 @@
 import type { OperatorAnswer } from "@appdb/contract/operator";
 import { sql } from "kysely";
-import { doneBy } from "../control-plane/events/event.ts";
-import { lockOrganization, type OperatorTx, operatorOf } from "./operator-caller.ts";
+import { doneBy } from "../audit/event.ts";
+import { lockOrganization, type OperatorTx, operatorOf } from "../control-plane/organizations/operator-caller.ts";
 
 /** Sets how many databases an organization may have. Those beyond a smaller number stay. @throws organization_not_found */
 export async function setQuota(

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { nameRuntimeFolder } from "@appdb/adapters/postgres/runtime-folder";
-import { SERVER_PATHS } from "../config.ts";
+import { SERVER_PATHS } from "../config/config.ts";
 
 /** Where a server keeps what belongs to databases: its home, and the folder for sockets (XDG_RUNTIME_DIR). */
 export interface ServerPlace {

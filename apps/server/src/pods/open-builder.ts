@@ -12,10 +12,10 @@ import type { Tools } from "@appdb/adapters/tools/locate-tools";
 import { appError } from "@appdb/contract/errors";
 import { HOME_PATHS } from "@appdb/contract/home";
 import type { Logger } from "@appdb/engine/ports";
-import { SERVER_PATHS } from "../config.ts";
-import type { BuildsConfig } from "../config-builds.ts";
-import type { Machine } from "../reconciler/database-deps.ts";
+import { SERVER_PATHS } from "../config/config.ts";
+import type { BuildsConfig } from "../config/config-builds.ts";
 import { imageFolder, type ServerPlace } from "./database-places.ts";
+import type { Machine } from "./machine.ts";
 
 /** On which interpreters are looked for. */
 const PATH = "/usr/local/bin:/usr/bin:/bin";

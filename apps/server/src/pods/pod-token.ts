@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
 import type { Secret } from "@appdb/adapters/secret";
 import { sql } from "kysely";
-import type { Envelope } from "../control-plane/secrets/envelope.ts";
 import type { Database } from "../database/pool.ts";
+import type { Envelope } from "../secrets/envelope.ts";
 
 /** No secret is called so: theirs are names of environment variables. */
 const NAME = "token of the pod";

@@ -16,9 +16,9 @@ import {
 import type { PodDriver, PodExit, PodFolder } from "@appdb/adapters/pods/pod-driver";
 import { appError } from "@appdb/contract/errors";
 import { type Manifest, manifestSchema } from "@appdb/contract/manifest";
-import type { Machine, ReadInput } from "../reconciler/database-deps.ts";
 import { databaseEnvironment } from "./database-environment.ts";
 import { databasePlaces, imageFolder, type ServerPlace } from "./database-places.ts";
+import type { Machine, ReadInput } from "./machine.ts";
 import { tasksOf } from "./pod-bounds.ts";
 
 export interface ReadApplicationDeps {

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { openBuildStage } from "@appdb/adapters/images/testing/build-stage";
 import { eventually } from "@appdb/testkit/eventually";
 import { expect, test } from "vitest";
-import { SERVER_PATHS } from "../config.ts";
+import { SERVER_PATHS } from "../config/config.ts";
 import { makeFiles, NO_PACKAGES } from "../testing/databases.ts";
 import { openServer } from "../testing/open-server.ts";
 import { makeOrg, makePerson } from "../testing/people.ts";

@@ -4,7 +4,7 @@ import type { Manifest } from "@appdb/contract/manifest";
 import type { ServicePodSpec } from "@appdb/contract/pod-spec";
 import type { Runtime } from "@appdb/contract/routes/local";
 import type { ServiceLimits } from "@appdb/contract/service-limits";
-import type { ObservedDatabase } from "../control-plane/databases/desired.ts";
+import type { ObservedDatabase } from "../database/desired.ts";
 import { databaseEnvironment, noticesOf } from "./database-environment.ts";
 import { tasksOf, workerMemory } from "./pod-bounds.ts";
 import type { ServicePlaces } from "./service-places.ts";

@@ -1,11 +1,12 @@
 import { AppError } from "@appdb/contract/errors";
-import type { ObservedDatabase } from "../control-plane/databases/desired.ts";
-import type { OperationError } from "../control-plane/operations/run-operation.ts";
+import type { ObservedDatabase } from "../database/desired.ts";
 import { isDatabaseLost } from "../database/pool.ts";
+import type { OperationError } from "../operations/run-operation.ts";
+import type { BuiltImage } from "../pods/machine.ts";
+import { enqueueBuildImage, enqueueReconcileDatabase } from "../queue/jobs.ts";
 import { changeDatabase, isAsSeen, nameDatabase, toFailure, unexpected } from "./change-database.ts";
-import type { BuiltImage, ReconcileDeps } from "./database-deps.ts";
+import type { ReconcileDeps } from "./database-deps.ts";
 import { followDatabase } from "./follow-database.ts";
-import { enqueueBuildImage, enqueueReconcileDatabase } from "./jobs.ts";
 import { isImageThere, keepBuilt, keepNotBuilt, makeImage } from "./make-image.ts";
 import { openOperationLines } from "./operation-lines.ts";
 import type { ReconcileInput, WorkOutcome } from "./reconcile-database.ts";

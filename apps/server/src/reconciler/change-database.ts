@@ -1,9 +1,9 @@
 import { type DatabaseEvent, nextState } from "@appdb/contract/control/database-states";
 import { type AppError, appError, toProblem } from "@appdb/contract/errors";
 import type { RawBuilder, Updateable } from "kysely";
-import { beginOperation, endOperation, type OperationError } from "../control-plane/operations/run-operation.ts";
 import type { DatabaseTables } from "../database/database-tables.ts";
 import type { Tx } from "../database/pool.ts";
+import { beginOperation, endOperation, type OperationError } from "../operations/run-operation.ts";
 import type { ReconcileDeps } from "./database-deps.ts";
 import { currentOperation, type SeenDatabase } from "./see-database.ts";
 

@@ -1,8 +1,8 @@
 import { nextServiceState, type ServiceEvent } from "@appdb/contract/control/service-states";
 import type { RawBuilder, Updateable } from "kysely";
-import { beginOperation, endOperation, type OperationError } from "../control-plane/operations/run-operation.ts";
 import type { Tx } from "../database/pool.ts";
 import type { ServiceTables } from "../database/service-tables.ts";
+import { beginOperation, endOperation, type OperationError } from "../operations/run-operation.ts";
 import type { ReconcileDeps } from "./database-deps.ts";
 import { currentServiceOperation, type SeenService } from "./see-service.ts";
 

@@ -1,8 +1,8 @@
 import { eventually } from "@appdb/testkit/eventually";
 import { expect, test, vi } from "vitest";
+import { enqueueReconcileDatabase } from "../queue/jobs.ts";
 import { openServer } from "../testing/open-server.ts";
 import { openReconcilerStage } from "../testing/reconciler-stage.ts";
-import { enqueueReconcileDatabase } from "./jobs.ts";
 
 test("a database stays awake and watched when the clock is set forward a day and back an hour, and what was put off meanwhile is done", async () => {
   await using server = await openServer();

@@ -3,12 +3,12 @@ import { lstat, readdir, rename } from "node:fs/promises";
 import { join } from "node:path";
 import { whenThere } from "@appdb/adapters/files/if-there";
 import { sql } from "kysely";
-import { SERVER_PATHS } from "../config.ts";
-import { removeReadOnly } from "../control-plane/blobs/materialize-tree.ts";
-import { readStorageUse } from "../control-plane/storage/storage-use.ts";
-import { countedFolders, forgetUnpacked, recountUnpacked } from "../control-plane/storage/unpacked.ts";
+import { SERVER_PATHS } from "../config/config.ts";
 import { databasePlaces, NO_FILES } from "../pods/database-places.ts";
 import { findPodToken } from "../pods/pod-token.ts";
+import { removeReadOnly } from "../storage/materialize-tree.ts";
+import { readStorageUse } from "../storage/storage-use.ts";
+import { countedFolders, forgetUnpacked, recountUnpacked } from "../storage/unpacked.ts";
 import type { ReconcileDeps } from "./database-deps.ts";
 import { isNamed, isStale, UNUSED_MS } from "./unused.ts";
 

@@ -4,9 +4,9 @@ import { BUILDER_VERSION, hashEnvironment } from "@appdb/contract/control/enviro
 import { eventually } from "@appdb/testkit/eventually";
 import { sql } from "kysely";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { materializeTree } from "../control-plane/blobs/materialize-tree.ts";
 import { databasePlaces, imageFolder } from "../pods/database-places.ts";
 import { ensurePodToken } from "../pods/pod-token.ts";
+import { materializeTree } from "../storage/materialize-tree.ts";
 import { type DatabaseStage, makeDatabase, makeFiles, NO_PACKAGES, openDatabaseStage } from "../testing/databases.ts";
 import { openServer, type TestServer } from "../testing/open-server.ts";
 import { makeService } from "../testing/services.ts";

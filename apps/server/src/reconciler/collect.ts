@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import { forgetPreparations } from "../control-plane/deploys/preparations.ts";
+import { forgetPreparations } from "../control-plane/preparations/preparations.ts";
 import { forgetDeliveries } from "../control-plane/webhooks/due-deliveries.ts";
 import { collectBlobs } from "./collect-blobs.ts";
 import { collectTrees } from "./collect-trees.ts";

@@ -1,107 +1,13 @@
 import type { BlobStore } from "@appdb/adapters/blobs/blob-store";
-import type { ImageUse } from "@appdb/adapters/images/collect-images";
-import type { PodDriver } from "@appdb/adapters/pods/pod-driver";
-import type { UserRange } from "@appdb/adapters/pods/pod-users";
-import type { Secret } from "@appdb/adapters/secret";
-import type { Manifest } from "@appdb/contract/manifest";
-import type { PodHealth, Resources, ServicePodHealth } from "@appdb/contract/pod-spec";
-import type { EnvironmentDocument } from "@appdb/contract/routes/control-databases";
-import type { ServiceLimits } from "@appdb/contract/service-limits";
 import type { Logger } from "@appdb/engine/ports";
-import type { ServerConfig } from "../config.ts";
-import type { RecordEvent } from "../control-plane/events/event.ts";
-import type { KeySnapshots } from "../control-plane/keys/key-snapshots.ts";
-import type { Envelope } from "../control-plane/secrets/envelope.ts";
+import type { RecordEvent } from "../audit/event.ts";
+import type { ServerConfig } from "../config/config.ts";
 import type { Notifications } from "../database/notifications.ts";
 import type { Database } from "../database/pool.ts";
-import type { ServiceDoor } from "../pods/ask-service.ts";
-import type { ServerPlace } from "../pods/database-places.ts";
-import type { FoundRuntime } from "../pods/database-runtime.ts";
-import type { PodPlace } from "../pods/pod-client.ts";
+import type { KeySnapshots } from "../edge/key-snapshots.ts";
+import type { Machine } from "../pods/machine.ts";
+import type { Envelope } from "../secrets/envelope.ts";
 import type { ServiceKeys } from "./service-keys.ts";
-
-/** An environment of an organization that is to be built. */
-export interface BuildInput {
-  readonly org_id: string;
-  readonly database_id: string;
-  readonly hash: string;
-  readonly environment: EnvironmentDocument;
-  /** Digest of the project files, which path dependencies lie in; null when there are none. */
-  readonly tree: string | null;
-  /** The database's secrets: an index's credentials are among them. */
-  readonly secrets: ReadonlyMap<string, Secret>;
-  /** Also when there is one. */
-  readonly is_forced: boolean;
-  /** The most that its build may write. */
-  readonly most_bytes: number;
-}
-
-/** An application file that is to be read by an image, whether or not its database runs that. */
-export interface ReadInput {
-  readonly org_id: string;
-  readonly database_id: string;
-  /** Of the image; null for the base library alone. */
-  readonly hash: string | null;
-  readonly tree: string;
-  readonly app_file: string;
-  readonly resources: Resources;
-  /** Of the database's entry. */
-  readonly vars: Readonly<Record<string, string>>;
-  readonly secrets: ReadonlyMap<string, Secret>;
-}
-
-export interface BuiltImage {
-  /** `3.12.8` */
-  readonly python: string;
-  readonly packages: readonly { readonly name: string; readonly version: string }[];
-  readonly bytes: number;
-  readonly files: number;
-}
-
-/** What databases are made of on this machine. Each may be asked for twice, and be killed in. */
-export interface Machine {
-  readonly place: ServerPlace;
-  readonly driver: PodDriver;
-  /** To whom folders of pods may have been given. */
-  readonly pod_users: UserRange;
-  readonly template_folder: string;
-  readonly postgres_bin: string;
-  /** What an operator grants each service. */
-  readonly limits: ServiceLimits;
-  /** Services may export rows to this machine and to private networks. */
-  readonly may_export_private: boolean;
-  /** Makes the cluster that new databases copy, once. @throws postgres_failed */
-  ensureTemplate(): Promise<void>;
-  /** Undefined when nobody answers. */
-  askHealth(socket: string, token: Secret): Promise<PodHealth | undefined>;
-  /** The trees of project files that its tables still need; undefined when nobody answers. */
-  askTrees(socket: string, token: Secret): Promise<readonly string[] | undefined>;
-  /** Undefined when nobody answers. */
-  askService(door: ServiceDoor): Promise<ServicePodHealth | undefined>;
-  /** Has an instance of a service end by itself once nothing runs in it. False when nobody answers. */
-  drainService(door: ServiceDoor): Promise<boolean>;
-  /** Gives an instance of a service a snapshot of keys. False when nobody answers. */
-  putKeys(door: ServiceDoor, snapshot: string): Promise<boolean>;
-  /** Makes the role by which a service connects to its database's PostgreSQL, once that is there. @throws database_not_reached */
-  ensureServiceRole(pod: PodPlace, service_id: string, signal: AbortSignal): Promise<void>;
-  /** Removes it, also when there is none. @throws database_not_reached */
-  dropServiceRole(pod: PodPlace, service_id: string, signal: AbortSignal): Promise<void>;
-  /** @throws environment_failed, python_not_found */
-  findRuntime(image_folder: string | undefined): Promise<FoundRuntime>;
-  hasImage(org_id: string, hash: string): Promise<boolean>;
-  /** Finds what is known of an environment before it is built. @throws environment_refused, system_packages_refused, build_failed */
-  checkEnvironment(environment: EnvironmentDocument, organization_id: string): Promise<void>;
-  /** @throws build_failed, system_packages_refused */
-  buildImage(input: BuildInput, onLine: (line: string) => void, signal: AbortSignal): Promise<BuiltImage>;
-  /** Has an image's Python read an application file, bounded and kept apart as a build is; the lines are what that printed.
-   *  @throws app_invalid and its kin, manifest_invalid, environment_failed; blobs_missing; the abort's reason */
-  readApplication(input: ReadInput, onLine: (line: string) => void, signal: AbortSignal): Promise<Manifest>;
-  removeImage(org_id: string, hash: string): Promise<void>;
-  /** Removes of images and caches what nothing uses; answers how many folders went. */
-  collectImages(use: ImageUse): Promise<number>;
-  /** Puts the files of a tree below the folder, under its digest. @throws blobs_missing, storage_quota, disk_full */
-  materializeTree(org_id: string, digest: string, files_folder: string, signal: AbortSignal): Promise<void>;
-}
 
 /** What is done to a database, in order; which of them are due depends on what it shall be. A test ends the process behind each. */
 export const RECONCILE_STEPS = [

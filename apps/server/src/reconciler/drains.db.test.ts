@@ -1,10 +1,10 @@
 import { eventually } from "@appdb/testkit/eventually";
 import { sql } from "kysely";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { AT_ONCE } from "../queue/shares.ts";
 import { openServer, type TestServer } from "../testing/open-server.ts";
 import { openReconcilerStage, type ReconcilerStage } from "../testing/reconciler-stage.ts";
 import { openTestService, type TestService } from "../testing/test-service.ts";
-import { AT_ONCE } from "./shares.ts";
 
 let server: TestServer;
 let stage: ReconcilerStage;

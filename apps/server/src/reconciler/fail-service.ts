@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { OperationError } from "../control-plane/operations/run-operation.ts";
 import type { Tx } from "../database/pool.ts";
+import type { OperationError } from "../operations/run-operation.ts";
 import { servicePodId } from "../pods/service-places.ts";
+import { enqueueReconcileService } from "../queue/jobs.ts";
 import { changeService, isServiceAsSeen, nameService } from "./change-service.ts";
 import type { ReconcileDeps } from "./database-deps.ts";
 import { nextStart } from "./fail-start.ts";
-import { enqueueReconcileService } from "./jobs.ts";
 import { inSeconds, retryAfter } from "./machine-errors.ts";
 import { keepPod } from "./pod-rows.ts";
 import type { WorkOutcome } from "./reconcile-database.ts";

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { OperationError } from "../control-plane/operations/run-operation.ts";
+import type { OperationError } from "../operations/run-operation.ts";
 import { databasePlaces } from "../pods/database-places.ts";
+import { enqueueReconcileDatabase } from "../queue/jobs.ts";
 import { changeDatabase, isAsSeen, nameDatabase } from "./change-database.ts";
 import type { ReconcileDeps } from "./database-deps.ts";
-import { enqueueReconcileDatabase } from "./jobs.ts";
 import { inSeconds, retryAfter } from "./machine-errors.ts";
 import { keepPod, STOP_GRACE_MS } from "./pod-rows.ts";
 import type { WorkOutcome } from "./reconcile-database.ts";

@@ -1,6 +1,6 @@
 import { sql } from "kysely";
 import { afterAll, expect, test } from "vitest";
-import type { DesiredDatabase } from "../control-plane/databases/desired.ts";
+import type { DesiredDatabase } from "../database/desired.ts";
 import { openServer } from "../testing/open-server.ts";
 import { openReconcilerStage, type ReconcilerStage, type TestVerb } from "../testing/reconciler-stage.ts";
 import { RECONCILE_STEPS, type ReconcileStep } from "./database-deps.ts";

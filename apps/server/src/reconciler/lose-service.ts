@@ -1,8 +1,8 @@
 import { nextServiceState } from "@appdb/contract/control/service-states";
 import { sql } from "kysely";
 import type { Tx } from "../database/pool.ts";
+import { enqueueReconcileService } from "../queue/jobs.ts";
 import type { ReconcileDeps } from "./database-deps.ts";
-import { enqueueReconcileService } from "./jobs.ts";
 import type { LostPod } from "./lose-database.ts";
 import { keepPod } from "./pod-rows.ts";
 import type { SeenService } from "./see-service.ts";

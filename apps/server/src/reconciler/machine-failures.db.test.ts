@@ -1,9 +1,9 @@
 import { appError } from "@appdb/contract/errors";
 import { sql } from "kysely";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { enqueueReconcileDatabase } from "../queue/jobs.ts";
 import { openServer, type TestServer } from "../testing/open-server.ts";
 import { openReconcilerStage, type ReconcilerStage } from "../testing/reconciler-stage.ts";
-import { enqueueReconcileDatabase } from "./jobs.ts";
 
 let server: TestServer;
 let stage: ReconcilerStage;

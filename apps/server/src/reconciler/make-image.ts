@@ -1,9 +1,10 @@
 import { sql } from "kysely";
-import { openSecrets } from "../control-plane/secrets/store.ts";
-import { demandDisk } from "../control-plane/storage/disk-floor.ts";
-import { releaseImage, reserveImage } from "../control-plane/storage/image-room.ts";
 import type { Database, Tx } from "../database/pool.ts";
-import type { BuiltImage, Machine, ReconcileDeps } from "./database-deps.ts";
+import type { BuiltImage, Machine } from "../pods/machine.ts";
+import { openSecrets } from "../secrets/secret-store.ts";
+import { demandDisk } from "../storage/disk-floor.ts";
+import { releaseImage, reserveImage } from "../storage/image-room.ts";
+import type { ReconcileDeps } from "./database-deps.ts";
 
 /** An image that a database is to have. */
 export interface WantedImage {

@@ -17,10 +17,10 @@ import type { PodStatus } from "@appdb/adapters/pods/pod-driver";
 import { POD_USERS } from "@appdb/adapters/pods/pod-users";
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { SERVER_PATHS } from "../config.ts";
+import { SERVER_PATHS } from "../config/config.ts";
 import { databasePlaces } from "../pods/database-places.ts";
+import type { Machine } from "../pods/machine.ts";
 import { servicePlaces } from "../pods/service-places.ts";
-import type { Machine } from "./database-deps.ts";
 import { moveAllFormerStorage, moveFormerStorage } from "./move-former-storage.ts";
 
 const ID = "0190a0a0-0000-7000-8000-000000000001";

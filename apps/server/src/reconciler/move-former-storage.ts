@@ -4,7 +4,7 @@ import { whenThere } from "@appdb/adapters/files/if-there";
 import { removeFolder } from "@appdb/adapters/files/remove-folder";
 import { inTenantFolder } from "@appdb/adapters/files/tenant-files";
 import type { UserRange } from "@appdb/adapters/pods/pod-users";
-import { SERVER_PATHS } from "../config.ts";
+import { SERVER_PATHS } from "../config/config.ts";
 import { isUuid } from "../database/uuid.ts";
 import { DATABASE_PARTS, databasePlaces } from "../pods/database-places.ts";
 import { SERVICE_LOG } from "../pods/service-places.ts";

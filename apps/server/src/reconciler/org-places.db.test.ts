@@ -4,13 +4,13 @@ import { sql } from "kysely";
 import pg from "pg";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { hearLosses } from "../database/pool.ts";
+import { enqueueBuildImage, enqueuePrepareImage, enqueueReconcileDatabase, type JobName } from "../queue/jobs.ts";
+import { openLivingWorkers } from "../queue/living-workers.ts";
+import { AT_ONCE, OF_ONE_ORG } from "../queue/shares.ts";
+import { keepWorking } from "../queue/worker-pool.ts";
 import { makeDatabase } from "../testing/databases.ts";
 import { openServer, type TestServer } from "../testing/open-server.ts";
 import { makeOrg, makePerson } from "../testing/people.ts";
-import { keepWorking } from "./crew.ts";
-import { enqueueBuildImage, enqueuePrepareImage, enqueueReconcileDatabase, type JobName } from "./jobs.ts";
-import { openLivingWorkers } from "./living-workers.ts";
-import { AT_ONCE, OF_ONE_ORG } from "./shares.ts";
 
 /** The default of SERVICE_ORGS_PER_PERSON. */
 const ORGS_PER_PERSON = 3;

@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { writePrivateFile } from "@appdb/adapters/processes/private-files";
 import type { Logger } from "@appdb/engine/ports";
-import { SERVER_PATHS } from "../config.ts";
+import { SERVER_PATHS } from "../config/config.ts";
 import type { Database } from "../database/pool.ts";
 
 /**

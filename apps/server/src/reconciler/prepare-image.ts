@@ -1,9 +1,9 @@
 import { AppError } from "@appdb/contract/errors";
 import type { Manifest } from "@appdb/contract/manifest";
-import { type FoundPreparation, findForWork } from "../control-plane/deploys/preparations.ts";
-import { beginOperation, endOperation, type OperationError } from "../control-plane/operations/run-operation.ts";
-import { openSecrets } from "../control-plane/secrets/store.ts";
+import { type FoundPreparation, findForWork } from "../control-plane/preparations/preparations.ts";
 import { isDatabaseLost } from "../database/pool.ts";
+import { beginOperation, endOperation, type OperationError } from "../operations/run-operation.ts";
+import { openSecrets } from "../secrets/secret-store.ts";
 import { nameDatabase, toFailure, unexpected } from "./change-database.ts";
 import type { ReconcileDeps } from "./database-deps.ts";
 import { isImageThere, keepBuilt, keepNotBuilt, makeImage } from "./make-image.ts";

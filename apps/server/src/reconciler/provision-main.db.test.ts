@@ -1,9 +1,10 @@
 import { eventually } from "@appdb/testkit/eventually";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { enqueueProvisionMain } from "../queue/jobs.ts";
 import { openServer, type TestServer } from "../testing/open-server.ts";
 import { makeOrg, makePerson, type TestPerson } from "../testing/people.ts";
 import { createTestMachine } from "../testing/test-machine.ts";
-import { enqueueProvisionMain, findMissingMains, provisionMain } from "./provision-main.ts";
+import { findMissingMains, provisionMain } from "./provision-main.ts";
 import { startReconciler } from "./reconciler.ts";
 
 let server: TestServer;

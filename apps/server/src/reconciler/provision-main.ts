@@ -1,10 +1,10 @@
 import { databaseUriOf } from "@appdb/contract/control/resource-names";
 import type { Logger } from "@appdb/engine/ports";
 import { sql } from "kysely";
-import type { RecordEvent } from "../control-plane/events/event.ts";
-import { startOperation } from "../control-plane/operations/run-operation.ts";
+import type { RecordEvent } from "../audit/event.ts";
 import type { Database } from "../database/pool.ts";
-import { enqueueJob, enqueueReconcileDatabase } from "./jobs.ts";
+import { startOperation } from "../operations/run-operation.ts";
+import { enqueueProvisionMain, enqueueReconcileDatabase } from "../queue/jobs.ts";
 
 const MAIN = "main";
 const KIND = "database.provision";
@@ -23,11 +23,6 @@ export async function findMissingMains(db: Database): Promise<number> {
       and o.database_quota > (select count(*) from control.databases d where d.org_id = o.id)`.execute(db);
   for (const { id } of rows) await enqueueProvisionMain(db, id);
   return rows.length;
-}
-
-export async function enqueueProvisionMain(db: Parameters<typeof enqueueJob>[0], org_id: string): Promise<void> {
-  const name = `provision-main ${org_id}`;
-  await enqueueJob(db, "provision-main", { org_id }, { job_key: name, queue: name });
 }
 
 /**

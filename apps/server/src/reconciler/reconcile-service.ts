@@ -1,12 +1,12 @@
 import { AppError } from "@appdb/contract/errors";
 import { isDatabaseLost } from "../database/pool.ts";
 import { parseServicePodId } from "../pods/service-places.ts";
+import { enqueueReconcileService } from "../queue/jobs.ts";
 import { toFailure, unexpected } from "./change-database.ts";
 import { changeService } from "./change-service.ts";
 import type { ReconcileDeps } from "./database-deps.ts";
 import { failService } from "./fail-service.ts";
 import { followService } from "./follow-service.ts";
-import { enqueueReconcileService } from "./jobs.ts";
 import { fromMachineError } from "./machine-errors.ts";
 import type { WorkOutcome } from "./reconcile-database.ts";
 import { runService } from "./run-service.ts";

@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import { removeFolder } from "@appdb/adapters/files/remove-folder";
 import { sql } from "kysely";
-import { SERVER_PATHS } from "../config.ts";
-import { endOperation } from "../control-plane/operations/run-operation.ts";
+import { SERVER_PATHS } from "../config/config.ts";
+import { endOperation } from "../operations/run-operation.ts";
 import { databasePlaces } from "../pods/database-places.ts";
 import { begin, changeDatabase, isAsSeen } from "./change-database.ts";
 import type { ReconcileDeps } from "./database-deps.ts";

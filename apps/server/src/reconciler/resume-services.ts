@@ -5,8 +5,8 @@ import { removeFolder } from "@appdb/adapters/files/remove-folder";
 import { sql } from "kysely";
 import { isUuid } from "../database/uuid.ts";
 import { parseServicePodId, servicePodId, servicesFolder } from "../pods/service-places.ts";
+import { enqueueReconcileService } from "../queue/jobs.ts";
 import type { ReconcileDeps } from "./database-deps.ts";
-import { enqueueReconcileService } from "./jobs.ts";
 import { loseService } from "./lose-service.ts";
 import { seeService } from "./see-service.ts";
 

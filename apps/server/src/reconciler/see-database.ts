@@ -1,7 +1,7 @@
 import { databaseUriOf } from "@appdb/contract/control/resource-names";
 import { sql } from "kysely";
-import type { DesiredDatabase, ObservedDatabase } from "../control-plane/databases/desired.ts";
 import type { DatabaseRow } from "../control-plane/databases/store.ts";
+import type { DesiredDatabase, ObservedDatabase } from "../database/desired.ts";
 import type { Database } from "../database/pool.ts";
 
 export interface SeenOperation {

@@ -1,7 +1,7 @@
 import { databaseUriOf } from "@appdb/contract/control/resource-names";
 import type { DatabaseState } from "@appdb/contract/routes/control-databases";
 import { type Selectable, sql } from "kysely";
-import type { ObservedDatabase } from "../control-plane/databases/desired.ts";
+import type { ObservedDatabase } from "../database/desired.ts";
 import type { Database } from "../database/pool.ts";
 import type { DesiredService, ServiceTables } from "../database/service-tables.ts";
 import type { SeenOperation } from "./see-database.ts";

@@ -1,7 +1,7 @@
 import { nextServiceState } from "@appdb/contract/control/service-states";
 import { SERVICE_STATES } from "@appdb/contract/routes/control-services";
 import type { Database, Tx } from "../database/pool.ts";
-import { enqueueReconcileService } from "./jobs.ts";
+import { enqueueReconcileService } from "../queue/jobs.ts";
 
 /** Has services looked at whose database is there again, or on its way: those that shall run are started. */
 export async function wakeServices(tx: Database | Tx, database_id: string): Promise<void> {

@@ -1,8 +1,8 @@
 import { requestState } from "../control-plane/databases/state.ts";
 import type { DatabaseRow } from "../control-plane/databases/store.ts";
-import { startOperation } from "../control-plane/operations/run-operation.ts";
+import { startOperation } from "../operations/run-operation.ts";
+import { enqueueReconcileDatabase } from "../queue/jobs.ts";
 import type { ReconcileDeps } from "./database-deps.ts";
-import { enqueueReconcileDatabase } from "./jobs.ts";
 
 /** Puts a database to sleep that was idle for long enough, as a person would stop it. False when it is something else by now. */
 export async function sleepDatabase(

@@ -1,15 +1,15 @@
 import { removeFolder } from "@appdb/adapters/files/remove-folder";
 import { notAvailable } from "@appdb/contract/control/database-advice";
 import { AppError } from "@appdb/contract/errors";
-import { endOperation } from "../control-plane/operations/run-operation.ts";
 import type { Database, Tx } from "../database/pool.ts";
+import { endOperation } from "../operations/run-operation.ts";
 import { databasePlaces } from "../pods/database-places.ts";
 import { findPodToken } from "../pods/pod-token.ts";
 import { serviceFolder } from "../pods/service-places.ts";
+import { enqueueReconcileService, lookAtServiceLater } from "../queue/jobs.ts";
 import { toFailure } from "./change-database.ts";
 import { beginService, changeService, isServiceAsSeen, type ServiceChange } from "./change-service.ts";
 import type { ReconcileDeps } from "./database-deps.ts";
-import { enqueueReconcileService, lookAtServiceLater } from "./jobs.ts";
 import type { WorkOutcome } from "./reconcile-database.ts";
 import { currentServiceOperation, IS_UP, type SeenService } from "./see-service.ts";
 import { endInstance, LOOK_AGAIN_S, listServicePods, retireInstances } from "./service-pods.ts";

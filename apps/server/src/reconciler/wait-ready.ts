@@ -4,7 +4,7 @@ import type { PodSpec, PodStatus } from "@appdb/adapters/pods/pod-driver";
 import { readLastWords } from "@appdb/adapters/pods/pod-log";
 import type { Secret } from "@appdb/adapters/secret";
 import { appError } from "@appdb/contract/errors";
-import type { Machine } from "./database-deps.ts";
+import type { Machine } from "../pods/machine.ts";
 
 const POLL_MS = 10;
 /** Whether its process still runs is asked less often than it itself. */

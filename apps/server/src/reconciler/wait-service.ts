@@ -3,7 +3,7 @@ import { describeExit } from "@appdb/adapters/pods/loss-policy";
 import type { PodSpec, PodStatus } from "@appdb/adapters/pods/pod-driver";
 import { readLastWords } from "@appdb/adapters/pods/pod-log";
 import { appError } from "@appdb/contract/errors";
-import type { Machine } from "./database-deps.ts";
+import type { Machine } from "../pods/machine.ts";
 import type { PreparedService } from "./prepare-service.ts";
 
 const POLL_MS = 10;

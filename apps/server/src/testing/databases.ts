@@ -1,8 +1,8 @@
 import type { TreeEntry } from "@appdb/contract/control/project-tree";
 import type { DatabaseState, EnvironmentDocument } from "@appdb/contract/routes/control-databases";
 import { sql } from "kysely";
-import { recordBlobs } from "../control-plane/blobs/store.ts";
-import { type DesiredDatabase, firstDesired } from "../control-plane/databases/desired.ts";
+import { type DesiredDatabase, firstDesired } from "../database/desired.ts";
+import { recordBlobs } from "../storage/blob-store.ts";
 import type { TestServer } from "./open-server.ts";
 import { type OrgStage, openOrgStage, type TestOrg } from "./people.ts";
 import { digestOf } from "./tar.ts";

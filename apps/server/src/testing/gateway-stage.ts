@@ -1,7 +1,7 @@
 import { mkdirSync, rmSync } from "node:fs";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { Registry } from "prom-client";
-import type { GatewayConfig, GatewayLimits } from "../config-gateway.ts";
+import type { GatewayConfig, GatewayLimits } from "../config/config-gateway.ts";
 import { type Gateway, type GatewayDeps, startGateway } from "../gateway/gateway.ts";
 import { type ServicePlaces, servicePlaces } from "../pods/service-places.ts";
 import { type MadeDatabase, makeDatabase } from "./databases.ts";

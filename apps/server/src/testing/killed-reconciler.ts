@@ -2,14 +2,14 @@ import { join } from "node:path";
 import { createDiskBlobs } from "@appdb/adapters/blobs/disk-blobs";
 import { Secret } from "@appdb/adapters/secret";
 import { createSilentLog } from "@appdb/testkit/silent-log";
-import { readServerConfig, SERVER_PATHS } from "../config.ts";
-import { createRecordEvent } from "../control-plane/events/record-event.ts";
-import { createKeySnapshots } from "../control-plane/keys/key-snapshots.ts";
-import { createEnvelope } from "../control-plane/secrets/envelope.ts";
-import { toMasterKey } from "../control-plane/secrets/master-key.ts";
+import { createRecordEvent } from "../audit/record-event.ts";
+import { readServerConfig, SERVER_PATHS } from "../config/config.ts";
 import { createNotifications } from "../database/notifications.ts";
 import { openDatabase } from "../database/pool.ts";
+import { createKeySnapshots } from "../edge/key-snapshots.ts";
 import { startReconciler } from "../reconciler/reconciler.ts";
+import { createEnvelope } from "../secrets/envelope.ts";
+import { toMasterKey } from "../secrets/master-key.ts";
 import { createTestMachine } from "./test-machine.ts";
 
 /** A process of its own that works as the reconciler does and stops for good at a step, until somebody kills it. Arguments:

@@ -6,15 +6,15 @@ import { type CallInput, type ControlClient, createControlClient } from "@appdb/
 import { CONTROL_ROUTES, type ControlRouteName } from "@appdb/contract/routes/control-paths";
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { createTestDatabase, type TestTemplate } from "@appdb/testkit/test-database";
+import { addDeliveries } from "../audit/add-deliveries.ts";
+import { createRecordEvent } from "../audit/record-event.ts";
 import { type ComposedServer, composeServer } from "../compose.ts";
-import { readServerConfig, type ServerConfig } from "../config.ts";
-import { createRecordEvent } from "../control-plane/events/record-event.ts";
-import { type MasterKey, openMasterKey, toMasterKey } from "../control-plane/secrets/master-key.ts";
-import { addDeliveries } from "../control-plane/webhooks/add-deliveries.ts";
+import { readServerConfig, type ServerConfig } from "../config/config.ts";
 import { migrate, readMigrations } from "../database/migrate.ts";
 import { openDatabase } from "../database/pool.ts";
 import type { Mail, MailMessage } from "../identity/mail.ts";
-import { migrateJobs } from "../reconciler/graphile.ts";
+import { migrateJobs } from "../queue/graphile.ts";
+import { type MasterKey, openMasterKey, toMasterKey } from "../secrets/master-key.ts";
 
 /** What a request shows: nothing, a session in Authorization or as a cookie, an API key, or headers of the test's own. */
 export interface Credential {

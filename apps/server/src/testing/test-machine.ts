@@ -7,8 +7,8 @@ import { DEFAULT_LIMITS } from "@appdb/contract/service-spec";
 import { createFakePods, type FakePods } from "@appdb/testkit/fake-pod-driver";
 import { aManifest } from "@appdb/testkit/manifest-builder";
 import { imageFolder } from "../pods/database-places.ts";
+import type { Machine } from "../pods/machine.ts";
 import { notReached } from "../pods/pod-client.ts";
-import type { Machine } from "../reconciler/database-deps.ts";
 
 /** How builds go from now on. */
 export interface TestBuild {

@@ -3,10 +3,10 @@ import { nextServiceState } from "@appdb/contract/control/service-states";
 import { eventually } from "@appdb/testkit/eventually";
 import { aManifest } from "@appdb/testkit/manifest-builder";
 import { sql } from "kysely";
-import { startOperation } from "../control-plane/operations/run-operation.ts";
 import type { DesiredService, ObservedService } from "../database/service-tables.ts";
+import { startOperation } from "../operations/run-operation.ts";
 import { servicePodId } from "../pods/service-places.ts";
-import { enqueueReconcileService } from "../reconciler/jobs.ts";
+import { enqueueReconcileService } from "../queue/jobs.ts";
 import type { ReconcilerStage } from "./reconciler-stage.ts";
 
 /** What a release is made of that is not said. */

@@ -1,8 +1,8 @@
 import type { ServerInfo } from "@appdb/contract/routes/control";
 import { VERSION } from "@appdb/contract/version";
-import type { ServerDeps } from "../../compose.ts";
-import type { ControlRoutes } from "../../http/checked-route.ts";
+import type { ServerConfig } from "../../config/config.ts";
 import {
+  type AccountDeps,
   beginFactor,
   changePassword,
   confirmPerson,
@@ -11,15 +11,21 @@ import {
   showSecurity,
 } from "../../identity/account-security.ts";
 import { OIDC_PROVIDER } from "../../identity/auth.ts";
-import { showDevice } from "../../identity/device.ts";
+import { type DeviceDeps, showDevice } from "../../identity/device.ts";
 import { person } from "../../identity/person.ts";
-import { listSessions, revokeSession, switchSession } from "../../identity/sessions.ts";
-import { setUp } from "../../identity/set-up.ts";
+import { type SetUpDeps, setUp } from "../../identity/set-up.ts";
 import { hasNoUser } from "../../identity/sign-up.ts";
+import type { ControlRoutes, FindOrg } from "../../requests/checked-route.ts";
+import { listSessions, revokeSession, switchSession } from "./sessions.ts";
 import { toWhoami } from "./whoami.ts";
 
+export interface AccountRoutesDeps extends Omit<AccountDeps, "confirm_s">, DeviceDeps, SetUpDeps {
+  readonly findOrg: FindOrg;
+  readonly config: Pick<ServerConfig, "identity" | "oidc" | "sign_up">;
+}
+
 /** What a person, or a program, can ask about itself and the server. */
-export function addAccountRoutes(routes: ControlRoutes, deps: ServerDeps): void {
+export function addAccountRoutes(routes: ControlRoutes, deps: AccountRoutesDeps): void {
   let has_user = false;
   routes.add("service", async (): Promise<ServerInfo> => {
     // once there is an account there always is one

@@ -1,6 +1,6 @@
 import type { Whoami } from "@appdb/contract/routes/control";
+import type { Principal } from "../../audit/principal.ts";
 import type { Database } from "../../database/pool.ts";
-import type { Principal } from "../../identity/principal.ts";
 
 /** Who the credential is, as the command and the dashboard show it. */
 export async function toWhoami(db: Database, principal: Principal): Promise<Whoami> {

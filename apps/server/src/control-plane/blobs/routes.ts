@@ -1,8 +1,8 @@
 import type { BlobStore } from "@appdb/adapters/blobs/blob-store";
-import type { ServerConfig } from "../../config.ts";
+import type { ServerConfig } from "../../config/config.ts";
 import type { Database } from "../../database/pool.ts";
-import { type ControlRoutes, recheckCaller } from "../../http/checked-route.ts";
-import { findMissing } from "./store.ts";
+import { type ControlRoutes, recheckCaller } from "../../requests/checked-route.ts";
+import { findMissing } from "../../storage/blob-store.ts";
 import { uploadBlobs } from "./upload-blobs.ts";
 
 export interface BlobRouteDeps {

@@ -1,11 +1,11 @@
 import type { BlobStore } from "@appdb/adapters/blobs/blob-store";
 import { appError } from "@appdb/contract/errors";
-import type { ServerConfig } from "../../config.ts";
+import type { ServerConfig } from "../../config/config.ts";
 import type { Database } from "../../database/pool.ts";
-import { demandDisk } from "../storage/disk-floor.ts";
-import { demandStorage } from "../storage/storage-use.ts";
-import { readBlobs, type SentBlob } from "./read-blobs.ts";
-import { announceBlobs, forgetAnnounced, recordBlobs } from "./store.ts";
+import { announceBlobs, forgetAnnounced, recordBlobs } from "../../storage/blob-store.ts";
+import { demandDisk } from "../../storage/disk-floor.ts";
+import { readBlobs, type SentBlob } from "../../storage/read-blobs.ts";
+import { demandStorage } from "../../storage/storage-use.ts";
 
 /** Blobs that are being written at a time: most of the time goes by waiting for the disk. */
 const AT_ONCE = 8;

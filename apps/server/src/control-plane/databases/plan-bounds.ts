@@ -1,7 +1,7 @@
 import type { TenantDocuments } from "@appdb/adapters/documents/tenant-documents";
-import type { KnownPods } from "../../compose.ts";
-import type { ServerConfig } from "../../config.ts";
-import { demandDisk } from "../storage/disk-floor.ts";
+import type { ServerConfig } from "../../config/config.ts";
+import type { KnownPods } from "../../pods/machine.ts";
+import { demandDisk } from "../../storage/disk-floor.ts";
 import type { PlanBounds } from "./read-plan.ts";
 
 export interface PlanBoundsDeps {

@@ -5,8 +5,8 @@ import {
   type EnvironmentDocument,
 } from "@appdb/contract/routes/control-databases";
 import { describe, expect, test } from "vitest";
-import type { ResourceBounds } from "../../config-pods.ts";
-import { type DesiredDatabase, firstDesired } from "./desired.ts";
+import type { ResourceBounds } from "../../config/config-pods.ts";
+import { type DesiredDatabase, firstDesired } from "../../database/desired.ts";
 import { type PlannedRow, planDatabase, type Stored } from "./plan-database.ts";
 
 const URI = "cloud://acme:main";

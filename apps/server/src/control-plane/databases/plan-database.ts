@@ -7,9 +7,9 @@ import type {
   EnvironmentDocument,
 } from "@appdb/contract/routes/control-databases";
 import type * as z from "zod";
-import type { ResourceBounds } from "../../config-pods.ts";
-import type { DesiredDatabase } from "./desired.ts";
-import { firstDesired } from "./desired.ts";
+import type { ResourceBounds } from "../../config/config-pods.ts";
+import type { DesiredDatabase } from "../../database/desired.ts";
+import { firstDesired } from "../../database/desired.ts";
 import { planFiles } from "./plan-files.ts";
 import { planImage } from "./plan-image.ts";
 import { checkResources, describeResources, mergeResources, planResources, usualResources } from "./plan-resources.ts";

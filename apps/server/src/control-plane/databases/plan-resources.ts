@@ -1,7 +1,7 @@
 import { appError, type FieldError } from "@appdb/contract/errors";
 import type { Resources } from "@appdb/contract/pod-spec";
 import type { DatabaseOp } from "@appdb/contract/routes/control-databases";
-import { BOUND_SETTINGS, type ResourceBounds } from "../../config-pods.ts";
+import { BOUND_SETTINGS, type ResourceBounds } from "../../config/config-pods.ts";
 
 const NAMES = ["cpu", "memory_mb", "disk_gb", "workers"] as const satisfies readonly (keyof Resources)[];
 /** Of a database of which nobody says how large it is to be. */

@@ -1,7 +1,7 @@
 import { appError, type FieldError } from "@appdb/contract/errors";
 import type { DatabaseOp, databaseSettingsSchema } from "@appdb/contract/routes/control-databases";
 import type * as z from "zod";
-import type { DesiredDatabase } from "./desired.ts";
+import type { DesiredDatabase } from "../../database/desired.ts";
 
 type Settings = DesiredDatabase["settings"];
 type WantedSettings = z.output<typeof databaseSettingsSchema>;

@@ -7,11 +7,11 @@ import { appError } from "@appdb/contract/errors";
 import { parseName } from "@appdb/contract/names";
 import type { EnvironmentDocument } from "@appdb/contract/routes/control-databases";
 import { sql } from "kysely";
-import type { ResourceBounds } from "../../config-pods.ts";
-import type { QuotasConfig } from "../../config-quotas.ts";
+import type { ResourceBounds } from "../../config/config-pods.ts";
+import type { QuotasConfig } from "../../config/config-quotas.ts";
 import type { Database, Tx } from "../../database/pool.ts";
-import { checkTree, digestOfTree, findMissingFiles } from "../blobs/keep-tree.ts";
-import { readSizes } from "../blobs/store.ts";
+import { readSizes } from "../../storage/blob-store.ts";
+import { checkTree, digestOfTree, findMissingFiles } from "../../storage/keep-tree.ts";
 import {
   baseOf,
   type PlannedDatabase,

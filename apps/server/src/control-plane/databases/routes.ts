@@ -1,8 +1,8 @@
-import type { ServerConfig } from "../../config.ts";
+import type { RecordEvent } from "../../audit/event.ts";
+import type { ServerConfig } from "../../config/config.ts";
 import type { Database } from "../../database/pool.ts";
-import type { ControlRoutes } from "../../http/checked-route.ts";
 import { demandRecentProof } from "../../identity/recent-proof.ts";
-import type { RecordEvent } from "../events/event.ts";
+import type { ControlRoutes } from "../../requests/checked-route.ts";
 import { deleteDatabase } from "./delete-database.ts";
 import { type PlanBoundsDeps, planBounds } from "./plan-bounds.ts";
 import { checkNewBuild, parseDatabaseName, readPlan } from "./read-plan.ts";

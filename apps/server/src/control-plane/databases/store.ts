@@ -4,8 +4,8 @@ import type { Database as DatabaseAnswer } from "@appdb/contract/routes/control-
 import type { Selectable } from "kysely";
 import { sql } from "kysely";
 import type { DatabaseTables } from "../../database/database-tables.ts";
+import { type PageQuery, readCursor, toPage } from "../../database/pages.ts";
 import type { Database, Tx } from "../../database/pool.ts";
-import { type PageQuery, readCursor, toPage } from "../../http/pages.ts";
 
 export interface OrgOfDatabases {
   readonly id: string;

@@ -7,10 +7,10 @@ import type {
 } from "@appdb/contract/routes/control-databases";
 import { sql } from "kysely";
 import type * as z from "zod";
+import type { DesiredDatabase } from "../../database/desired.ts";
 import type { Tx } from "../../database/pool.ts";
-import { keepTree } from "../blobs/keep-tree.ts";
+import { keepTree } from "../../storage/keep-tree.ts";
 import type { Caller } from "../keys/create-key.ts";
-import type { DesiredDatabase } from "./desired.ts";
 import { isCarriedOut } from "./plan-database.ts";
 import { type PlanBounds, parseDatabaseName, type ReadPlan, readPlan, sumsOf } from "./read-plan.ts";
 import { demandSums } from "./resource-sums.ts";

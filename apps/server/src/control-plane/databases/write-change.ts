@@ -1,12 +1,12 @@
 import { databaseUriOf } from "@appdb/contract/control/resource-names";
 import type { DatabaseChange, DatabaseState } from "@appdb/contract/routes/control-databases";
 import { type RawBuilder, sql } from "kysely";
+import { actorOf, doneBy, type RecordEvent } from "../../audit/event.ts";
+import type { DesiredDatabase } from "../../database/desired.ts";
 import type { Tx } from "../../database/pool.ts";
-import { enqueueReconcileDatabase } from "../../reconciler/jobs.ts";
-import { actorOf, doneBy, type RecordEvent } from "../events/event.ts";
+import { startOperation } from "../../operations/run-operation.ts";
+import { enqueueReconcileDatabase } from "../../queue/jobs.ts";
 import type { Caller } from "../keys/create-key.ts";
-import { startOperation } from "../operations/run-operation.ts";
-import type { DesiredDatabase } from "./desired.ts";
 import { type DatabaseRow, findDatabase } from "./store.ts";
 
 /** What may take minutes; it is carried out from some step on, and then cannot be cancelled any more. */

@@ -1,4 +1,4 @@
-import type { FindPodDeps } from "../../pods/find-pod.ts";
+import type { FindPodDeps } from "../databases/find-pod.ts";
 import { findRow, type OrgOfDatabases } from "../databases/store.ts";
 import { type CheckedRelease, checkRelease } from "../services/check-release.ts";
 import { readServices, type ServiceRow } from "../services/lock-services.ts";

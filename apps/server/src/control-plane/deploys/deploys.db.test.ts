@@ -1,10 +1,10 @@
 import { sql } from "kysely";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { endOperation, startOperation } from "../../operations/run-operation.ts";
 import { NO_PACKAGES } from "../../testing/databases.ts";
 import { openServer, type TestServer } from "../../testing/open-server.ts";
 import { type Scenario, testScenarios } from "../../testing/scenarios.ts";
 import { leftOfService, makeService, openServiceStage, type ServiceStage } from "../../testing/services.ts";
-import { endOperation, startOperation } from "../operations/run-operation.ts";
 import { addRelease } from "../services/releases.ts";
 
 let server: TestServer;

@@ -1,12 +1,12 @@
-import type { ControlRoutes } from "../../http/checked-route.ts";
-import { endOf } from "../../http/end-of.ts";
-import type { FindPodDeps } from "../../pods/find-pod.ts";
+import type { RecordEvent } from "../../audit/event.ts";
+import type { ControlRoutes } from "../../requests/checked-route.ts";
+import { endOf } from "../../requests/response-signal.ts";
+import type { FindPodDeps } from "../databases/find-pod.ts";
 import { type PlanBoundsDeps, planBounds } from "../databases/plan-bounds.ts";
 import { checkNewBuild } from "../databases/read-plan.ts";
 import { findRow } from "../databases/store.ts";
-import type { RecordEvent } from "../events/event.ts";
+import { beginPreparation } from "../preparations/preparations.ts";
 import { checkFormerReleases } from "./check-former-releases.ts";
-import { beginPreparation } from "./preparations.ts";
 import { planRollback, rollBackDeploy } from "./roll-back-deploy.ts";
 import { beginDeploy, endDeploy, keepAlive } from "./store.ts";
 

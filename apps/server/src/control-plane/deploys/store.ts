@@ -2,10 +2,10 @@ import { databaseUriOf } from "@appdb/contract/control/resource-names";
 import { appError } from "@appdb/contract/errors";
 import type { Deploy } from "@appdb/contract/routes/control-deploys";
 import { type Selectable, sql } from "kysely";
+import { actorOf, doneBy, type RecordEvent } from "../../audit/event.ts";
 import type { Database, Tx } from "../../database/pool.ts";
 import type { DeployContent, ServiceTables } from "../../database/service-tables.ts";
 import { type DatabaseRow, databaseNotFound, lockDatabase, type OrgOfDatabases } from "../databases/store.ts";
-import { actorOf, doneBy, type RecordEvent } from "../events/event.ts";
 import type { Caller } from "../keys/create-key.ts";
 import { lockServices, type ServiceRow } from "../services/lock-services.ts";
 

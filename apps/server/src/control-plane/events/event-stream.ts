@@ -2,7 +2,7 @@ import type { Logger } from "@appdb/engine/ports";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Notifications } from "../../database/notifications.ts";
 import type { Database } from "../../database/pool.ts";
-import { beginStream, writeText } from "../../http/raw-stream.ts";
+import { beginStream, writeText } from "../../requests/raw-stream.ts";
 import { newestEvent, parseEventId, readEventsAfter } from "./store.ts";
 
 /** Proxies end what is silent for a minute; a comment keeps the connection open and finds the one that is gone. */

@@ -1,9 +1,9 @@
 import { EventReader } from "@appdb/testkit/event-reader";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { EventInput } from "../../audit/event.ts";
 import { openServer, type TestServer } from "../../testing/open-server.ts";
 import { type OrgStage, openOrgStage } from "../../testing/people.ts";
 import { type Scenario, testScenarios } from "../../testing/scenarios.ts";
-import type { EventInput } from "./event.ts";
 
 let server: TestServer;
 beforeAll(async () => {

@@ -1,5 +1,5 @@
 import type { Database } from "../../database/pool.ts";
-import type { ControlRoutes } from "../../http/checked-route.ts";
+import type { ControlRoutes } from "../../requests/checked-route.ts";
 import type { EventStreams } from "./event-stream.ts";
 import { listEvents } from "./store.ts";
 

@@ -1,9 +1,9 @@
 import { appError } from "@appdb/contract/errors";
 import type { AuditEvent } from "@appdb/contract/routes/control";
 import { type Selectable, sql } from "kysely";
+import { type PageQuery, readCursor, toPage } from "../../database/pages.ts";
 import type { Database, Tx } from "../../database/pool.ts";
 import type { ResourceTables } from "../../database/resource-tables.ts";
-import { type PageQuery, readCursor, toPage } from "../../http/pages.ts";
 
 const STREAM_PAGE = 200;
 const ID = /^\d{1,18}$/;

@@ -1,10 +1,10 @@
 import { appError } from "@appdb/contract/errors";
 import type { Org } from "@appdb/contract/routes/control";
+import type { RecordEvent } from "../../audit/event.ts";
+import type { CallClient } from "../../audit/principal.ts";
 import type { Tx } from "../../database/pool.ts";
-import type { CallClient } from "../../http/checked-route.ts";
 import type { Person } from "../../identity/person.ts";
 import { switchOrg } from "../../identity/session-orgs.ts";
-import type { RecordEvent } from "../events/event.ts";
 import { readOrganization } from "../organizations/store.ts";
 import { findByToken, notOpen } from "./store.ts";
 

@@ -2,13 +2,13 @@ import { appError } from "@appdb/contract/errors";
 import type { CreatedInvitation, invitationCreateSchema } from "@appdb/contract/routes/control";
 import { sql } from "kysely";
 import type * as z from "zod";
+import { doneBy, type RecordEvent } from "../../audit/event.ts";
+import type { CallClient, Principal } from "../../audit/principal.ts";
 import type { Tx } from "../../database/pool.ts";
-import type { CallClient, CallOrg } from "../../http/checked-route.ts";
 import type { Site } from "../../identity/csrf.ts";
 import type { MailMessage } from "../../identity/mail.ts";
-import type { Principal } from "../../identity/principal.ts";
 import { hashToken, makeToken } from "../../identity/tokens.ts";
-import { doneBy, type RecordEvent } from "../events/event.ts";
+import type { CallOrg } from "../../requests/checked-route.ts";
 import { demandOwner } from "../members/change-members.ts";
 import { toInvitation } from "./store.ts";
 

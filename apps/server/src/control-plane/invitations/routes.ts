@@ -1,14 +1,29 @@
-import type { ServerDeps } from "../../compose.ts";
+import type { Logger } from "@appdb/engine/ports";
+import { doneBy, type RecordEvent } from "../../audit/event.ts";
+import type { ServerConfig } from "../../config/config.ts";
+import type { Database } from "../../database/pool.ts";
 import { isUuid } from "../../database/uuid.ts";
-import type { ControlRoutes } from "../../http/checked-route.ts";
+import type { Attempts } from "../../identity/attempts.ts";
+import type { Site } from "../../identity/csrf.ts";
+import type { Mail } from "../../identity/mail.ts";
 import { person } from "../../identity/person.ts";
 import { demandRecentProof } from "../../identity/recent-proof.ts";
-import { doneBy } from "../events/event.ts";
+import type { ControlRoutes } from "../../requests/checked-route.ts";
 import { acceptInvitation } from "./accept-invitation.ts";
 import { createInvitation } from "./create-invitation.ts";
 import { findByToken, listInvitations, notOpen } from "./store.ts";
 
-export function addInvitationRoutes(routes: ControlRoutes, deps: ServerDeps): void {
+export interface InvitationRoutesDeps {
+  readonly config: Pick<ServerConfig, "identity">;
+  readonly db: Database;
+  readonly log: Logger;
+  readonly site: Site;
+  readonly mail: Mail | undefined;
+  readonly attempts: Attempts;
+  readonly recordEvent: RecordEvent;
+}
+
+export function addInvitationRoutes(routes: ControlRoutes, deps: InvitationRoutesDeps): void {
   const { db, recordEvent, site, mail, log, attempts, config } = deps;
   routes.add("invitationList", async ({ org, query }) => listInvitations(db, org.id, query));
   routes.change("invitationCreate", async ({ principal, org, client, body, afterCommit }, tx) => {

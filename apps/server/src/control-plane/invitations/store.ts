@@ -1,8 +1,8 @@
 import { appError } from "@appdb/contract/errors";
 import type { Invitation } from "@appdb/contract/routes/control";
 import { sql } from "kysely";
+import { type PageQuery, readCursor, toPage } from "../../database/pages.ts";
 import type { Database, Tx } from "../../database/pool.ts";
-import { type PageQuery, readCursor, toPage } from "../../http/pages.ts";
 import { hashToken } from "../../identity/tokens.ts";
 
 /** The invitations of an organization that are open, by address. */

@@ -4,10 +4,10 @@ import { appError } from "@appdb/contract/errors";
 import type { CreatedKey, keyCreateSchema } from "@appdb/contract/routes/control";
 import { sql } from "kysely";
 import type * as z from "zod";
+import { doneBy, type EventInput, type RecordEvent } from "../../audit/event.ts";
+import type { Principal } from "../../audit/principal.ts";
 import type { Tx } from "../../database/pool.ts";
-import type { CallOrg } from "../../http/checked-route.ts";
-import type { Principal } from "../../identity/principal.ts";
-import { doneBy, type EventInput, type RecordEvent } from "../events/event.ts";
+import type { CallOrg } from "../../requests/checked-route.ts";
 import { makeKeyId, makeKeyText } from "./make-key.ts";
 import { readKey, toKey } from "./store.ts";
 

@@ -1,5 +1,5 @@
-import { demand } from "../../http/checked-route.ts";
-import { doneBy } from "../events/event.ts";
+import { doneBy } from "../../audit/event.ts";
+import { demand } from "../../requests/checked-route.ts";
 import type { Caller, KeyChangeDeps } from "./create-key.ts";
 import { lockKey } from "./store.ts";
 

@@ -1,8 +1,8 @@
 import { appError } from "@appdb/contract/errors";
 import type { CreatedKey } from "@appdb/contract/routes/control";
 import { sql } from "kysely";
-import { demand } from "../../http/checked-route.ts";
-import { doneBy } from "../events/event.ts";
+import { doneBy } from "../../audit/event.ts";
+import { demand } from "../../requests/checked-route.ts";
 import type { Caller, KeyChangeDeps } from "./create-key.ts";
 import { makeKeyText } from "./make-key.ts";
 import { lockKey, readKey, toKey } from "./store.ts";

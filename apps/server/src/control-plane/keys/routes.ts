@@ -1,12 +1,20 @@
-import type { ServerDeps } from "../../compose.ts";
-import type { ControlRoutes } from "../../http/checked-route.ts";
+import type { RecordEvent } from "../../audit/event.ts";
+import type { ServerConfig } from "../../config/config.ts";
+import type { Database } from "../../database/pool.ts";
 import { demandRecentProof } from "../../identity/recent-proof.ts";
+import type { ControlRoutes } from "../../requests/checked-route.ts";
 import { createKey } from "./create-key.ts";
 import { deleteKey } from "./delete-key.ts";
 import { rotateKey } from "./rotate-key.ts";
 import { listKeys } from "./store.ts";
 
-export function addKeyRoutes(routes: ControlRoutes, deps: Pick<ServerDeps, "db" | "recordEvent" | "config">): void {
+export interface KeyRoutesDeps {
+  readonly config: Pick<ServerConfig, "identity">;
+  readonly db: Database;
+  readonly recordEvent: RecordEvent;
+}
+
+export function addKeyRoutes(routes: ControlRoutes, deps: KeyRoutesDeps): void {
   const { db, recordEvent, config } = deps;
   const { confirm_s } = config.identity;
   routes.add("keyList", async ({ org, query }) => listKeys(db, org.id, query));

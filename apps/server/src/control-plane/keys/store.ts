@@ -1,8 +1,8 @@
 import { appError } from "@appdb/contract/errors";
 import type { Key } from "@appdb/contract/routes/control";
 import { sql } from "kysely";
+import { type PageQuery, readCursor, toPage } from "../../database/pages.ts";
 import type { Database, Tx } from "../../database/pool.ts";
-import { type PageQuery, readCursor, toPage } from "../../http/pages.ts";
 
 /** What is known of a key besides its hashes. */
 export interface KeyRow {

@@ -2,11 +2,11 @@ import { appendFileSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { ControlClient } from "@appdb/contract/control-client";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { endOperation, startOperation } from "../../operations/run-operation.ts";
 import { databasePlaces } from "../../pods/database-places.ts";
 import { type DatabaseStage, openDatabaseStage } from "../../testing/databases.ts";
 import { openServer, type TestServer } from "../../testing/open-server.ts";
 import { type Scenario, testScenarios } from "../../testing/scenarios.ts";
-import { endOperation, startOperation } from "../operations/run-operation.ts";
 
 interface LogStage extends DatabaseStage {
   readonly operation_id: string;

@@ -1,7 +1,7 @@
-import type { ServerConfig } from "../../config.ts";
-import type { ControlRoutes } from "../../http/checked-route.ts";
-import type { LineStreams } from "../../http/line-streams.ts";
+import type { ServerConfig } from "../../config/config.ts";
 import { databasePlaces } from "../../pods/database-places.ts";
+import type { ControlRoutes } from "../../requests/checked-route.ts";
+import type { LineStreams } from "../../requests/line-streams.ts";
 import { findDatabase } from "../databases/store.ts";
 import { findOperation } from "../operations/store.ts";
 import { type LogDeps, readBuildLog, readDatabaseLog, readOperationLog } from "./read-logs.ts";

@@ -1,10 +1,10 @@
 import { type Permission, type Role, roleHas } from "@appdb/contract/control/permissions";
 import { appError } from "@appdb/contract/errors";
 import type { Member } from "@appdb/contract/routes/control";
+import { doneBy, type RecordEvent } from "../../audit/event.ts";
+import type { CallClient, Principal } from "../../audit/principal.ts";
 import type { Tx } from "../../database/pool.ts";
-import { type CallClient, type CallOrg, demand, recheckCaller } from "../../http/checked-route.ts";
-import type { Principal } from "../../identity/principal.ts";
-import { doneBy, type RecordEvent } from "../events/event.ts";
+import { type CallOrg, demand, recheckCaller } from "../../requests/checked-route.ts";
 import { findMember, keepAnOwner, lockMembers } from "./store.ts";
 
 export interface MembersDeps {

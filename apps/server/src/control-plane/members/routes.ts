@@ -1,10 +1,18 @@
-import type { ServerDeps } from "../../compose.ts";
-import type { ControlRoutes } from "../../http/checked-route.ts";
+import type { RecordEvent } from "../../audit/event.ts";
+import type { ServerConfig } from "../../config/config.ts";
+import type { Database } from "../../database/pool.ts";
 import { demandRecentProof } from "../../identity/recent-proof.ts";
+import type { ControlRoutes } from "../../requests/checked-route.ts";
 import { removeMember, updateMember } from "./change-members.ts";
 import { listMembers } from "./store.ts";
 
-export function addMemberRoutes(routes: ControlRoutes, { db, recordEvent, config }: ServerDeps): void {
+export interface MemberRoutesDeps {
+  readonly config: Pick<ServerConfig, "identity">;
+  readonly db: Database;
+  readonly recordEvent: RecordEvent;
+}
+
+export function addMemberRoutes(routes: ControlRoutes, { db, recordEvent, config }: MemberRoutesDeps): void {
   const { confirm_s } = config.identity;
   routes.add("memberList", async ({ org, query }) => listMembers(db, org, query));
   routes.change("memberUpdate", async ({ principal, org, client, params, body }, tx) => {

@@ -1,9 +1,9 @@
 import { appError } from "@appdb/contract/errors";
 import type { Member } from "@appdb/contract/routes/control";
+import { type PageQuery, readCursor, toPage } from "../../database/pages.ts";
 import type { Database, Tx } from "../../database/pool.ts";
 import { isUuid } from "../../database/uuid.ts";
-import type { CallOrg } from "../../http/checked-route.ts";
-import { type PageQuery, readCursor, toPage } from "../../http/pages.ts";
+import type { CallOrg } from "../../requests/checked-route.ts";
 
 /** The members of an organization, by address. */
 export async function listMembers(

@@ -1,12 +1,13 @@
 import { appError } from "@appdb/contract/errors";
 import type { Operation } from "@appdb/contract/routes/control";
 import { sql } from "kysely";
-import { demand } from "../../http/checked-route.ts";
-import { enqueueReconcileDatabase } from "../../reconciler/jobs.ts";
-import { doneBy } from "../events/event.ts";
+import { doneBy } from "../../audit/event.ts";
+import type { OperationRow } from "../../database/resource-tables.ts";
+import type { OperationDeps } from "../../operations/run-operation.ts";
+import { enqueueReconcileDatabase } from "../../queue/jobs.ts";
+import { demand } from "../../requests/checked-route.ts";
 import type { Caller } from "../keys/create-key.ts";
-import type { OperationDeps } from "./run-operation.ts";
-import { findOperation, hasEnded, type OperationRow, toOperation } from "./store.ts";
+import { findOperation, hasEnded, toOperation } from "./store.ts";
 
 /**
  * Cancels an operation that has not ended. One's own may be cancelled by anyone.

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beginOperation, endOperation, startOperation } from "../../operations/run-operation.ts";
 import { openServer, type TestServer } from "../../testing/open-server.ts";
 import { type OrgStage, openOrgStage } from "../../testing/people.ts";
 import { type Scenario, testScenarios } from "../../testing/scenarios.ts";
-import { beginOperation, endOperation, startOperation } from "./run-operation.ts";
 
 interface OperationStage extends OrgStage {
   /** Of the member, cancellable. */

@@ -1,7 +1,7 @@
+import type { RecordEvent } from "../../audit/event.ts";
 import type { Notifications } from "../../database/notifications.ts";
 import type { Database } from "../../database/pool.ts";
-import type { ControlRoutes } from "../../http/checked-route.ts";
-import type { RecordEvent } from "../events/event.ts";
+import type { ControlRoutes } from "../../requests/checked-route.ts";
 import { cancelOperation } from "./cancel-operation.ts";
 import { demandGranted, listOperations } from "./store.ts";
 import { waitOperation } from "./wait-operation.ts";

@@ -1,15 +1,13 @@
 import { databaseUriOf } from "@appdb/contract/control/resource-names";
 import { appError } from "@appdb/contract/errors";
 import type { Operation } from "@appdb/contract/routes/control";
-import { type Selectable, sql } from "kysely";
+import { sql } from "kysely";
+import type { Principal } from "../../audit/principal.ts";
+import { type PageQuery, readCursor, toPage } from "../../database/pages.ts";
 import type { Database, Tx } from "../../database/pool.ts";
-import type { ResourceTables } from "../../database/resource-tables.ts";
+import type { OperationRow } from "../../database/resource-tables.ts";
 import { isUuid } from "../../database/uuid.ts";
-import { mayManageSome } from "../../http/manage-grants.ts";
-import { type PageQuery, readCursor, toPage } from "../../http/pages.ts";
-import type { Principal } from "../../identity/principal.ts";
-
-export type OperationRow = Selectable<ResourceTables["control.operations"]>;
+import { mayManageSome } from "../../requests/manage-grants.ts";
 
 /** Operations of an organization, or of one database of its with its services, also of one that is gone; the newest first. */
 export async function listOperations(

@@ -3,12 +3,12 @@ import { parseName } from "@appdb/contract/names";
 import type { Org, orgCreateSchema } from "@appdb/contract/routes/control";
 import { sql } from "kysely";
 import type * as z from "zod";
+import type { RecordEvent } from "../../audit/event.ts";
+import type { CallClient } from "../../audit/principal.ts";
 import type { Tx } from "../../database/pool.ts";
-import type { CallClient } from "../../http/checked-route.ts";
 import type { Person } from "../../identity/person.ts";
 import { switchOrg } from "../../identity/session-orgs.ts";
-import { enqueueProvisionMain } from "../../reconciler/provision-main.ts";
-import type { RecordEvent } from "../events/event.ts";
+import { enqueueProvisionMain } from "../../queue/jobs.ts";
 import { refuseManyOrganizations } from "./organization-quota.ts";
 import { readOrganization } from "./store.ts";
 

@@ -1,12 +1,22 @@
-import type { ServerDeps } from "../../compose.ts";
-import type { ControlRoutes } from "../../http/checked-route.ts";
+import type { RecordEvent } from "../../audit/event.ts";
+import type { ServerConfig } from "../../config/config.ts";
+import type { Database } from "../../database/pool.ts";
 import { person } from "../../identity/person.ts";
-import { demandDisk } from "../storage/disk-floor.ts";
+import type { KnownPods } from "../../pods/machine.ts";
+import type { ControlRoutes } from "../../requests/checked-route.ts";
+import { type DiskFloorDeps, demandDisk } from "../../storage/disk-floor.ts";
 import { createOrganization } from "./create-organization.ts";
 import { listOrganizations, readOrganization } from "./store.ts";
 import { updateOrganization } from "./update-organization.ts";
 
-export function addOrganizationRoutes(routes: ControlRoutes, deps: ServerDeps): void {
+export interface OrganizationRoutesDeps extends DiskFloorDeps {
+  readonly config: Pick<ServerConfig, "home" | "quotas" | "database_quota">;
+  readonly db: Database;
+  readonly pods: Pick<KnownPods, "isolates">;
+  readonly recordEvent: RecordEvent;
+}
+
+export function addOrganizationRoutes(routes: ControlRoutes, deps: OrganizationRoutesDeps): void {
   routes.add("orgList", async ({ principal, query }) => listOrganizations(deps.db, principal, query));
   routes.change("orgCreate", async ({ principal, body, client }, tx) =>
     createOrganization(

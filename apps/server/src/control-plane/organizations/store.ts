@@ -1,10 +1,11 @@
 import type { Role } from "@appdb/contract/control/permissions";
 import type { Org } from "@appdb/contract/routes/control";
+import type { Principal } from "../../audit/principal.ts";
+import { type PageQuery, readCursor, toPage } from "../../database/pages.ts";
 import type { Database, Tx } from "../../database/pool.ts";
-import type { CallOrg, FindOrg } from "../../http/checked-route.ts";
-import { etagOf } from "../../http/etag.ts";
-import { type PageQuery, readCursor, toPage } from "../../http/pages.ts";
-import { type Principal, suspensionOf } from "../../identity/principal.ts";
+import { suspensionOf } from "../../identity/principal.ts";
+import type { CallOrg, FindOrg } from "../../requests/checked-route.ts";
+import { etagOf } from "../../requests/etag.ts";
 
 /**
  * Finds the organization of a name as its caller stands in it. A key reaches its own organization alone, in the role of

@@ -1,11 +1,11 @@
 import type { Org, orgUpdateSchema } from "@appdb/contract/routes/control";
 import type { FastifyRequest } from "fastify";
 import type * as z from "zod";
+import { doneBy, type RecordEvent } from "../../audit/event.ts";
+import type { CallClient, Principal } from "../../audit/principal.ts";
 import type { Tx } from "../../database/pool.ts";
-import type { CallClient, CallOrg } from "../../http/checked-route.ts";
-import { checkIfMatch, etagOf } from "../../http/etag.ts";
-import type { Principal } from "../../identity/principal.ts";
-import { doneBy, type RecordEvent } from "../events/event.ts";
+import type { CallOrg } from "../../requests/checked-route.ts";
+import { checkIfMatch, etagOf } from "../../requests/etag.ts";
 import { readOrganization } from "./store.ts";
 
 export interface UpdateOrganizationDeps {

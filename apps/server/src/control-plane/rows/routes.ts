@@ -3,10 +3,10 @@ import { dataTableSchema } from "@appdb/contract/routes/pod";
 import { POD_ROUTES } from "@appdb/contract/routes/pod-paths";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import * as z from "zod";
-import type { ControlRoutes } from "../../http/checked-route.ts";
-import { endOf } from "../../http/end-of.ts";
-import { type FindPodDeps, findPod } from "../../pods/find-pod.ts";
 import { askDocument, callPod } from "../../pods/pod-client.ts";
+import type { ControlRoutes } from "../../requests/checked-route.ts";
+import { endOf } from "../../requests/response-signal.ts";
+import { type FindPodDeps, findPod } from "../databases/find-pod.ts";
 
 /** How often the right of somebody who sends rows for long is looked at again. */
 const CHECK_MS = 20_000;

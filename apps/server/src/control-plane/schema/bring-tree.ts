@@ -1,10 +1,10 @@
 import type { BlobStore } from "@appdb/adapters/blobs/blob-store";
 import type { TreeEntry } from "@appdb/contract/control/project-tree";
-import type { ServerConfig } from "../../config.ts";
+import type { ServerConfig } from "../../config/config.ts";
 import { databasePlaces } from "../../pods/database-places.ts";
-import type { FindPodDeps, FoundPod } from "../../pods/find-pod.ts";
-import { keepTree } from "../blobs/keep-tree.ts";
-import { materializeTree } from "../blobs/materialize-tree.ts";
+import { keepTree } from "../../storage/keep-tree.ts";
+import { materializeTree } from "../../storage/materialize-tree.ts";
+import type { FindPodDeps, FoundPod } from "../databases/find-pod.ts";
 import type { OrgOfDatabases } from "../databases/store.ts";
 
 export interface BringTreeDeps extends FindPodDeps {

@@ -1,6 +1,6 @@
 import type { TreeEntry } from "@appdb/contract/control/project-tree";
 import type { Database } from "../../database/pool.ts";
-import type { FoundPod } from "../../pods/find-pod.ts";
+import type { FoundPod } from "../databases/find-pod.ts";
 import type { OrgOfDatabases } from "../databases/store.ts";
 import { noFiles } from "./check-files.ts";
 

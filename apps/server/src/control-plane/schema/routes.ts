@@ -1,7 +1,7 @@
-import { type Call, type ControlRoutes, recheckCaller } from "../../http/checked-route.ts";
-import { endOf } from "../../http/end-of.ts";
-import type { LineStreams } from "../../http/line-streams.ts";
-import { actorOf, type RecordEvent } from "../events/event.ts";
+import { actorOf, type RecordEvent } from "../../audit/event.ts";
+import { type Call, type ControlRoutes, recheckCaller } from "../../requests/checked-route.ts";
+import type { LineStreams } from "../../requests/line-streams.ts";
+import { endOf } from "../../requests/response-signal.ts";
 import { recordedLines } from "../events/recorded-lines.ts";
 import { beginApply, planSchema, type SchemaDeps } from "./schema-requests.ts";
 

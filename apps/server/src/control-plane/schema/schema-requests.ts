@@ -8,10 +8,10 @@ import type {
 import { importedFileSchema } from "@appdb/contract/routes/pod";
 import { POD_ROUTES } from "@appdb/contract/routes/pod-paths";
 import * as z from "zod";
-import { findPod } from "../../pods/find-pod.ts";
 import { askDocument, callPod, checkDocument, type PodPlace } from "../../pods/pod-client.ts";
+import { findPod } from "../databases/find-pod.ts";
 import type { OrgOfDatabases } from "../databases/store.ts";
-import { findPrepared } from "../deploys/preparations.ts";
+import { findPrepared } from "../preparations/preparations.ts";
 import { type BringTreeDeps, bringTree } from "./bring-tree.ts";
 import { checkAppFile, checkImported, explainError } from "./check-files.ts";
 import { readOwnTree } from "./own-tree.ts";

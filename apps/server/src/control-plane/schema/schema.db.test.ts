@@ -5,12 +5,12 @@ import { appError, toProblem } from "@appdb/contract/errors";
 import { schemaPlan } from "@appdb/testkit/schema-plan";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { databasePlaces } from "../../pods/database-places.ts";
+import { digestOfTree, keepTree } from "../../storage/keep-tree.ts";
 import { makeDatabase, makeFiles } from "../../testing/databases.ts";
 import { type FakePod, openFakePod, sendJson } from "../../testing/fake-pod.ts";
 import { openServer, type TestServer } from "../../testing/open-server.ts";
 import { type OrgStage, openOrgStage } from "../../testing/people.ts";
 import { digestOf } from "../../testing/tar.ts";
-import { digestOfTree, keepTree } from "../blobs/keep-tree.ts";
 
 let server: TestServer;
 beforeAll(async () => {

@@ -1,7 +1,7 @@
 import { serviceUriOf } from "@appdb/contract/control/resource-names";
 import { sql } from "kysely";
 import type { Tx } from "../../database/pool.ts";
-import type { Owner } from "./envelope.ts";
+import type { Owner } from "../../secrets/envelope.ts";
 
 /** Services that run and get the secret, by address: of its database, or of all that have none of their own by that name. */
 export async function listAffected(

@@ -1,11 +1,11 @@
 import { HOSTED_SCHEME } from "@appdb/contract/names";
+import type { RecordEvent } from "../../audit/event.ts";
 import type { Database, Tx } from "../../database/pool.ts";
-import type { CallOrg, ControlRoutes } from "../../http/checked-route.ts";
+import type { CallOrg, ControlRoutes } from "../../requests/checked-route.ts";
+import type { Envelope } from "../../secrets/envelope.ts";
+import { listSecrets } from "../../secrets/secret-store.ts";
 import { findDatabase } from "../databases/store.ts";
-import type { RecordEvent } from "../events/event.ts";
-import type { Envelope } from "./envelope.ts";
 import { deleteSecret, type SecretPlace, setSecret } from "./set-secret.ts";
-import { listSecrets } from "./store.ts";
 
 export interface SecretRouteDeps {
   readonly db: Database;

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { openSecrets } from "../../secrets/secret-store.ts";
 import { openServer, type TestServer } from "../../testing/open-server.ts";
 import { type OrgStage, openOrgStage } from "../../testing/people.ts";
 import { type Scenario, testScenarios } from "../../testing/scenarios.ts";
-import { openSecrets } from "./store.ts";
 
 interface SecretStage extends OrgStage {
   readonly database_id: string;

@@ -2,11 +2,11 @@ import { parseSecretName } from "@appdb/contract/control/resource-names";
 import { appError } from "@appdb/contract/errors";
 import type { ChangedSecret } from "@appdb/contract/routes/control";
 import { sql } from "kysely";
-import { actorOf, doneBy } from "../events/event.ts";
+import { actorOf, doneBy } from "../../audit/event.ts";
+import type { Envelope, Owner } from "../../secrets/envelope.ts";
+import { readSecret, secretNotFound } from "../../secrets/secret-store.ts";
 import type { Caller, KeyChangeDeps } from "../keys/create-key.ts";
-import type { Envelope, Owner } from "./envelope.ts";
 import { listAffected } from "./list-affected.ts";
-import { readSecret, secretNotFound } from "./store.ts";
 
 /** All of them stand in the environment of a process, which the system bounds. */
 const MOST = 200;

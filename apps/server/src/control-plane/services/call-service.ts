@@ -2,8 +2,8 @@ import { type IncomingMessage, request } from "node:http";
 import { appError } from "@appdb/contract/errors";
 import type { ServiceCallAnswer, serviceCallSchema } from "@appdb/contract/routes/control-services";
 import type * as z from "zod";
-import type { ServerConfig } from "../../config.ts";
-import { localDoor } from "../../gateway/local-door.ts";
+import type { ServerConfig } from "../../config/config.ts";
+import { localDoor } from "../../edge/admin-socket.ts";
 
 /** An answer that goes on for longer is told as far as it came: live queries have no end. */
 const MOST_MS = 30_000;

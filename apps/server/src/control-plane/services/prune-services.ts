@@ -3,7 +3,7 @@ import type { hostedServiceUpdateAnswerSchema } from "@appdb/contract/routes/con
 import { findService, op } from "@appdb/engine/services/compare-routes";
 import { summarizePlan } from "@appdb/engine/services/plan-services";
 import type * as z from "zod";
-import { demandManage } from "../../http/manage-grants.ts";
+import { demandManage } from "../../requests/manage-grants.ts";
 import { databaseNotFound, lockDatabase } from "../databases/store.ts";
 import type { Caller } from "../keys/create-key.ts";
 import { lockServices, type ServiceRow } from "./lock-services.ts";

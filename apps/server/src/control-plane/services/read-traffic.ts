@@ -5,7 +5,7 @@ import { sql } from "kysely";
 import type * as z from "zod";
 import type { Database } from "../../database/pool.ts";
 import type { CountedRoute } from "../../database/service-tables.ts";
-import { addLatencies, countLatencies, latencyQuantile } from "../../gateway/latencies.ts";
+import { addLatencies, countLatencies, latencyQuantile } from "../../edge/latencies.ts";
 
 const MINUTE_MS = 60_000;
 

@@ -1,8 +1,8 @@
 import type { Manifest } from "@appdb/contract/manifest";
 import type { Release } from "@appdb/contract/routes/control-services";
 import { sql } from "kysely";
+import { type PageQuery, readCursor, toPage } from "../../database/pages.ts";
 import type { Database, Tx } from "../../database/pool.ts";
-import { type PageQuery, readCursor, toPage } from "../../http/pages.ts";
 
 /** Of each service; files and images of those that are kept stay. */
 const KEPT_RELEASES = 10;

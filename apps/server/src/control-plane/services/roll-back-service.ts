@@ -2,7 +2,7 @@ import { databaseUriOf, serviceUriOf } from "@appdb/contract/control/resource-na
 import { appError } from "@appdb/contract/errors";
 import type { HostedServiceChange, HostedServiceRollbackPlan } from "@appdb/contract/routes/control-services";
 import type { Tx } from "../../database/pool.ts";
-import type { FindPodDeps } from "../../pods/find-pod.ts";
+import type { FindPodDeps } from "../databases/find-pod.ts";
 import { findRow, type OrgOfDatabases } from "../databases/store.ts";
 import type { Caller } from "../keys/create-key.ts";
 import { type CheckedRelease, checkRelease, planReturn, refuseHindered, releaseOf } from "./check-release.ts";

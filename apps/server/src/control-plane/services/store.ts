@@ -5,12 +5,12 @@ import type { DatabaseState } from "@appdb/contract/routes/control-databases";
 import type { HostedService } from "@appdb/contract/routes/control-services";
 import { describeRoutes } from "@appdb/engine/services/describe-routes";
 import { sql } from "kysely";
-import type { ServerConfig } from "../../config.ts";
+import type { ServerConfig } from "../../config/config.ts";
+import { type PageQuery, readCursor, toPage } from "../../database/pages.ts";
 import type { Database, Tx } from "../../database/pool.ts";
-import { certificateState, selectCertificate } from "../../gateway/acme/certificate-state.ts";
-import { serviceEndpoint } from "../../gateway/address.ts";
-import type { manageGrants } from "../../http/manage-grants.ts";
-import { type PageQuery, readCursor, toPage } from "../../http/pages.ts";
+import { serviceEndpoint } from "../../edge/address.ts";
+import { certificateState, selectCertificate } from "../../edge/certificate-state.ts";
+import type { manageGrants } from "../../requests/manage-grants.ts";
 import { findDatabase, type OrgOfDatabases } from "../databases/store.ts";
 
 export interface ServiceStoreDeps {

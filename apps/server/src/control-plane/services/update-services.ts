@@ -9,12 +9,12 @@ import type {
 import { summarizePlan } from "@appdb/engine/services/plan-services";
 import { refuseBlocked, refuseDestructive } from "@appdb/engine/services/refuse-plan";
 import type * as z from "zod";
+import { actorOf } from "../../audit/event.ts";
+import type { Principal } from "../../audit/principal.ts";
 import type { Tx } from "../../database/pool.ts";
-import { serviceEndpoint } from "../../gateway/address.ts";
-import { demandManage, mayManageSome } from "../../http/manage-grants.ts";
-import type { Principal } from "../../identity/principal.ts";
+import { serviceEndpoint } from "../../edge/address.ts";
+import { demandManage, mayManageSome } from "../../requests/manage-grants.ts";
 import { type DatabaseRow, databaseNotFound, lockDatabase } from "../databases/store.ts";
-import { actorOf } from "../events/event.ts";
 import type { Caller } from "../keys/create-key.ts";
 import { lockServices, readServices, type ServiceRow } from "./lock-services.ts";
 import { fullName, planHostedServices, planVersion } from "./plan-hosted.ts";

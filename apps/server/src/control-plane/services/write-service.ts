@@ -1,12 +1,12 @@
 import { serviceUriOf } from "@appdb/contract/control/resource-names";
 import type { ServiceState } from "@appdb/contract/routes/control-services";
 import { sql } from "kysely";
+import { actorOf, doneBy, type RecordEvent } from "../../audit/event.ts";
 import type { Tx } from "../../database/pool.ts";
 import type { DesiredService } from "../../database/service-tables.ts";
-import { enqueueReconcileService } from "../../reconciler/jobs.ts";
-import { actorOf, doneBy, type RecordEvent } from "../events/event.ts";
+import { startOperation } from "../../operations/run-operation.ts";
+import { enqueueReconcileService } from "../../queue/jobs.ts";
 import type { Caller } from "../keys/create-key.ts";
-import { startOperation } from "../operations/run-operation.ts";
 
 export interface ServiceChangeDeps {
   readonly tx: Tx;

@@ -3,12 +3,12 @@ import { appError } from "@appdb/contract/errors";
 import type { CreatedWebhook, Delivery, Webhook, webhookCreateSchema } from "@appdb/contract/routes/control";
 import { sql } from "kysely";
 import type * as z from "zod";
-import { enqueueDeliveries } from "../../reconciler/jobs.ts";
-import { doneBy } from "../events/event.ts";
+import { doneBy } from "../../audit/event.ts";
+import { MOST_WEBHOOKS } from "../../audit/webhook-limits.ts";
+import { enqueueDeliveries } from "../../queue/jobs.ts";
+import type { Envelope } from "../../secrets/envelope.ts";
 import type { Caller, KeyChangeDeps } from "../keys/create-key.ts";
-import type { Envelope } from "../secrets/envelope.ts";
 import { checkWebhookUrl } from "./addresses.ts";
-import { MOST_WEBHOOKS } from "./limits.ts";
 import { findDelivery, findWebhook, signingName, toDelivery, toWebhook } from "./store.ts";
 
 const SECRET_BYTES = 32;

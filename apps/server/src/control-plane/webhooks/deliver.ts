@@ -1,12 +1,12 @@
 import { performance } from "node:perf_hooks";
 import type { Logger } from "@appdb/engine/ports";
 import { sql } from "kysely";
+import type { RecordEvent } from "../../audit/event.ts";
+import { MOST_FAILURES, WEBHOOKS_AT_ONCE } from "../../audit/webhook-limits.ts";
 import type { Database } from "../../database/pool.ts";
-import { enqueueDeliveries } from "../../reconciler/jobs.ts";
-import type { RecordEvent } from "../events/event.ts";
-import type { Envelope } from "../secrets/envelope.ts";
+import { enqueueDeliveries } from "../../queue/jobs.ts";
+import type { Envelope } from "../../secrets/envelope.ts";
 import { findDueWebhooks, findNextDelivery, findNextTurn, type WaitingDelivery } from "./due-deliveries.ts";
-import { MOST_FAILURES, WEBHOOKS_AT_ONCE } from "./limits.ts";
 import { type PostResult, postDelivery } from "./post-delivery.ts";
 import { signingName } from "./store.ts";
 

@@ -1,8 +1,8 @@
 import { type Selectable, sql } from "kysely";
+import { MOST_ENDED } from "../../audit/webhook-limits.ts";
 import type { Database } from "../../database/pool.ts";
 import type { ResourceTables } from "../../database/resource-tables.ts";
 import { toEvent } from "../events/store.ts";
-import { MOST_ENDED } from "./limits.ts";
 
 /** A delivery whose time has come, with all that posting it takes. */
 export interface WaitingDelivery {

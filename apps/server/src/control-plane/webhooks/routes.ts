@@ -1,7 +1,7 @@
+import type { RecordEvent } from "../../audit/event.ts";
 import type { Database } from "../../database/pool.ts";
-import type { ControlRoutes } from "../../http/checked-route.ts";
-import type { RecordEvent } from "../events/event.ts";
-import type { Envelope } from "../secrets/envelope.ts";
+import type { ControlRoutes } from "../../requests/checked-route.ts";
+import type { Envelope } from "../../secrets/envelope.ts";
 import { createWebhook, deleteWebhook, replayDelivery, resumeWebhook } from "./change-webhooks.ts";
 import { listDeliveries, listWebhooks } from "./store.ts";
 

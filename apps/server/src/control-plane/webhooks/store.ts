@@ -1,10 +1,10 @@
 import { appError } from "@appdb/contract/errors";
 import type { Delivery, Webhook } from "@appdb/contract/routes/control";
 import type { Selectable } from "kysely";
+import { type PageQuery, readCursor, toPage } from "../../database/pages.ts";
 import type { Database, Tx } from "../../database/pool.ts";
 import type { ResourceTables } from "../../database/resource-tables.ts";
 import { isUuid } from "../../database/uuid.ts";
-import { type PageQuery, readCursor, toPage } from "../../http/pages.ts";
 
 type WebhookRow = Selectable<ResourceTables["control.webhooks"]>;
 type DeliveryRow = Selectable<ResourceTables["control.deliveries"]>;

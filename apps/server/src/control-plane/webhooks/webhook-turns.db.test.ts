@@ -2,11 +2,11 @@ import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import { sql } from "kysely";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { MOST_FAILURES, MOST_WAITING } from "../../audit/webhook-limits.ts";
 import { openServer, type TestServer } from "../../testing/open-server.ts";
 import { type OrgStage, openOrgStage } from "../../testing/people.ts";
 import { deliverWebhooks } from "./deliver.ts";
 import { forgetDeliveries } from "./due-deliveries.ts";
-import { MOST_FAILURES, MOST_WAITING } from "./limits.ts";
 
 let server: TestServer;
 beforeAll(async () => {

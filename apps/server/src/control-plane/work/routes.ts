@@ -2,12 +2,12 @@ import { jobRecordSchema, recomputePlanSchema, tableErrorsSchema } from "@appdb/
 import { jobCancelSchema } from "@appdb/contract/routes/control-work";
 import { POD_ROUTES } from "@appdb/contract/routes/pod-paths";
 import * as z from "zod";
-import { type Call, type ControlRoutes, recheckCaller } from "../../http/checked-route.ts";
-import { endOf } from "../../http/end-of.ts";
-import type { LineStreams } from "../../http/line-streams.ts";
-import { type FindPodDeps, findPod } from "../../pods/find-pod.ts";
+import { actorOf, type RecordEvent } from "../../audit/event.ts";
 import { askDocument, callPod, checkDocument, type PodCall, type PodPlace } from "../../pods/pod-client.ts";
-import { actorOf, type RecordEvent } from "../events/event.ts";
+import { type Call, type ControlRoutes, recheckCaller } from "../../requests/checked-route.ts";
+import type { LineStreams } from "../../requests/line-streams.ts";
+import { endOf } from "../../requests/response-signal.ts";
+import { type FindPodDeps, findPod } from "../databases/find-pod.ts";
 import { recordedLines } from "../events/recorded-lines.ts";
 
 export interface WorkRouteDeps extends FindPodDeps {

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { Agent } from "node:https";
 import { rootCertificates } from "node:tls";
 import type { Authorization } from "acme-client";
-import type { AcmeConfig } from "../../config-gateway.ts";
+import type { AcmeConfig } from "../../config/config-gateway.ts";
 
 /** How an authority looks whether a host is ours: it asks port 80, or begins a handshake of its own protocol. */
 export type ChallengeKind = "http-01" | "tls-alpn-01";

@@ -11,11 +11,11 @@ import { findFreePorts, PEBBLE_BINDING, type Pebble, startPebble, whyNoPebble } 
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { sql } from "kysely";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createKeySnapshots } from "../../control-plane/keys/key-snapshots.ts";
 import { addRelease } from "../../control-plane/services/releases.ts";
 import { findService } from "../../control-plane/services/store.ts";
 import { createNotifications } from "../../database/notifications.ts";
 import { openDatabase } from "../../database/pool.ts";
+import { createKeySnapshots } from "../../edge/key-snapshots.ts";
 import { openGatewayStage } from "../../testing/gateway-stage.ts";
 import { openServer, type TestServer, testMasterKey } from "../../testing/open-server.ts";
 import { type OrgStage, openOrgStage } from "../../testing/people.ts";

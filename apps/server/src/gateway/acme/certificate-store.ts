@@ -1,8 +1,8 @@
 import { Secret } from "@appdb/adapters/secret";
 import { sql } from "kysely";
-import type { Envelope } from "../../control-plane/secrets/envelope.ts";
-import type { MasterKey } from "../../control-plane/secrets/master-key.ts";
 import type { Database, Tx } from "../../database/pool.ts";
+import type { Envelope } from "../../secrets/envelope.ts";
+import type { MasterKey } from "../../secrets/master-key.ts";
 import type { Challenge, KeyedCertificate } from "./acme-orders.ts";
 
 /** Which host of which database. */

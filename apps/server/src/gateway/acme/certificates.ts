@@ -2,7 +2,7 @@ import { databaseUriOf } from "@appdb/contract/control/resource-names";
 import { AppError } from "@appdb/contract/errors";
 import type { Logger } from "@appdb/engine/ports";
 import type { Registry } from "prom-client";
-import type { RecordEvent } from "../../control-plane/events/event.ts";
+import type { RecordEvent } from "../../audit/event.ts";
 import type { Notifications } from "../../database/notifications.ts";
 import type { RoutedDatabase, RoutingTable } from "../routing-table.ts";
 import type { AcmeOrders, KeyedCertificate } from "./acme-orders.ts";

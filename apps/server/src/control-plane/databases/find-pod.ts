@@ -1,0 +1,45 @@
+import { notAvailable } from "@appdb/contract/control/database-advice";
+import { databaseUriOf } from "@appdb/contract/control/resource-names";
+import type { DatabaseState } from "@appdb/contract/routes/control-databases";
+import type { ServerConfig } from "../../config/config.ts";
+import type { Database } from "../../database/pool.ts";
+import { databasePlaces } from "../../pods/database-places.ts";
+import { notReached, type PodPlace } from "../../pods/pod-client.ts";
+import { findPodToken } from "../../pods/pod-token.ts";
+import type { Envelope } from "../../secrets/envelope.ts";
+import { type DatabaseRow, databaseNotFound, findRow, type OrgOfDatabases } from "./store.ts";
+
+export interface FindPodDeps {
+  readonly db: Database;
+  readonly envelope: Envelope;
+  readonly config: Pick<ServerConfig, "home" | "runtime_base">;
+}
+
+export interface FoundPod {
+  readonly pod: PodPlace;
+  readonly row: DatabaseRow;
+}
+
+/** What of a database is asked: its tables change only while it is AVAILABLE; its rows go on being served while an image is built. */
+const STATES = {
+  changed: ["AVAILABLE"],
+  read: ["AVAILABLE", "UPDATING"],
+  written: ["AVAILABLE", "UPDATING"],
+} as const satisfies Record<string, readonly DatabaseState[]>;
+
+/** The pod of a database, as it is reached. @throws database_not_found, database_not_available, database_not_reached */
+export async function findPod(
+  deps: FindPodDeps,
+  org: OrgOfDatabases,
+  name: string,
+  what: keyof typeof STATES,
+): Promise<FoundPod> {
+  const row = await findRow(deps.db, org.id, name);
+  if (row === undefined) throw databaseNotFound(org, name);
+  const uri = databaseUriOf(org.name, row.name);
+  const states: readonly DatabaseState[] = STATES[what];
+  if (!states.includes(row.state)) throw notAvailable(uri, row.state, what);
+  const token = await findPodToken(deps, row.id);
+  if (token === undefined) throw notReached(uri);
+  return { pod: { uri, socket: databasePlaces(deps.config, row.id).socket, token }, row };
+}

@@ -1,0 +1,133 @@
+import { notAvailable } from "@appdb/contract/control/database-advice";
+import { databaseUriOf } from "@appdb/contract/control/resource-names";
+import { appError } from "@appdb/contract/errors";
+import type { Manifest } from "@appdb/contract/manifest";
+import {
+  MOST_PREPARATIONS,
+  type Preparation,
+  type preparationRequestSchema,
+} from "@appdb/contract/routes/control-deploys";
+import { type Selectable, sql } from "kysely";
+import type * as z from "zod";
+import { actorOf } from "../../audit/event.ts";
+import type { Database, Tx } from "../../database/pool.ts";
+import type { ServiceTables } from "../../database/service-tables.ts";
+import { startOperation } from "../../operations/run-operation.ts";
+import { enqueuePrepareImage } from "../../queue/jobs.ts";
+import { readPlan } from "../databases/read-plan.ts";
+import { databaseNotFound, lockDatabase, type OrgOfDatabases } from "../databases/store.ts";
+import { describeOps, keepWanted, type UpdateDeps } from "../databases/update-database.ts";
+import type { Caller } from "../keys/create-key.ts";
+
+type PreparationRow = Selectable<ServiceTables["control.preparations"]>;
+
+/** What was prepared is planned by for so long; its image and files are kept longer (reconciler/unused.ts). */
+const KEPT = "1 day";
+const KIND = "database.prepare";
+
+/**
+ * Writes down what a deployment would bring, with the operation that builds and reads it. Nothing of the database changes, and what is
+ * asked of it meanwhile is not held up.
+ * @throws database_not_found, database_not_available, blobs_missing, tree_invalid, overloaded; what planning an update throws
+ */
+export async function beginPreparation(
+  deps: UpdateDeps,
+  caller: Caller,
+  name: string,
+  { app_file, ...request }: z.output<typeof preparationRequestSchema>,
+): Promise<Preparation> {
+  const { tx } = deps;
+  const { client, org, principal } = caller;
+  const row = await lockDatabase(tx, org.id, name);
+  if (row === undefined) throw databaseNotFound(org, name);
+  const uri = databaseUriOf(org.name, row.name);
+  if (row.state !== "AVAILABLE") throw notAvailable(uri, row.state, "deployed to");
+  await refuseMany(tx, row.id, uri);
+  const planned = await readPlan(tx, org, { ...deps, name, row, request });
+  await keepWanted(deps, org.id, request, planned);
+  const operation_id = await startOperation(deps, {
+    ...{ org_id: org.id, actor: actorOf(principal), principal, ...client },
+    // of no database: what a database is worked at by is not this
+    ...{ database_id: null, kind: KIND, target: uri, is_cancellable: true, detail: describeOps(planned.plan) },
+  });
+  if (operation_id === undefined) throw new Error("An operation of no database was there already.");
+  const { resources, settings } = planned.desired;
+  const { id } = await tx
+    .insertInto("control.preparations")
+    .values({
+      ...{ org_id: org.id, database_id: row.id, operation_id, app_file, ...planned.wanted },
+      ...{ resources: JSON.stringify(resources), settings: JSON.stringify(settings) },
+    })
+    .returning("id")
+    .executeTakeFirstOrThrow();
+  await enqueuePrepareImage(tx, id, row.id);
+  return { id, operation: { id: operation_id, kind: KIND } };
+}
+
+/** @throws overloaded */
+async function refuseMany(tx: Tx, database_id: string, uri: string): Promise<void> {
+  const { open } = await tx
+    .selectFrom("control.preparations as p")
+    .innerJoin("control.operations as o", "o.id", "p.operation_id")
+    .select(({ fn }) => fn.countAll<string>().as("open"))
+    .where("p.database_id", "=", database_id)
+    .where("o.ended_at", "is", null)
+    .executeTakeFirstOrThrow();
+  if (Number(open) < MOST_PREPARATIONS) return;
+  throw appError("overloaded", {
+    detail: `${open} deployments to ${uri} are being prepared; ${MOST_PREPARATIONS} are the most at a time.`,
+    hint: "Wait for one, or cancel it: cli operations list",
+    meta: { uri },
+  });
+}
+
+export interface FoundPreparation extends Omit<PreparationRow, "created_at" | "manifest"> {
+  readonly uri: string;
+}
+
+/** What is to be prepared; undefined when its database is gone. */
+export async function findForWork(db: Database, id: string): Promise<FoundPreparation | undefined> {
+  const found = await db
+    .selectFrom("control.preparations as p")
+    .innerJoin("control.databases as d", "d.id", "p.database_id")
+    .innerJoin("control.organizations as o", "o.id", "p.org_id")
+    .select(["p.id", "p.org_id", "p.database_id", "p.operation_id", "p.app_file", "p.tree", "p.environment"])
+    .select(["p.resources", "p.settings", "d.name", "o.name as org_name"])
+    .where("p.id", "=", id)
+    .executeTakeFirst();
+  if (found === undefined) return undefined;
+  const { name, org_name, ...row } = found;
+  return { ...row, uri: databaseUriOf(org_name, name) };
+}
+
+export type Prepared = Pick<PreparationRow, "app_file" | "environment" | "resources" | "tree"> & {
+  readonly manifest: Manifest;
+};
+
+/** What was prepared of a file for a database. @throws preparation_not_found, also for one that has not succeeded, is old or of another file */
+export async function findPrepared(
+  db: Database,
+  org: OrgOfDatabases,
+  wanted: { readonly id: string; readonly database_id: string; readonly app_file: string; readonly uri: string },
+): Promise<Prepared> {
+  const found = await db
+    .selectFrom("control.preparations")
+    .select(["app_file", "environment", "manifest", "resources", "tree"])
+    .where("id", "=", wanted.id)
+    .where("org_id", "=", org.id)
+    .where("database_id", "=", wanted.database_id)
+    .where("app_file", "=", wanted.app_file)
+    .where("created_at", ">", sql<Date>`now() - ${KEPT}::interval`)
+    .executeTakeFirst();
+  if (found !== undefined && found.manifest !== null) return { ...found, manifest: found.manifest };
+  throw appError("preparation_not_found", {
+    detail: `Of ${wanted.app_file} for ${wanted.uri} nothing is prepared under ${wanted.id}, or it is not done, or too old.`,
+    hint: `Deploy again: cli deploy ${wanted.app_file} ${wanted.uri}`,
+    meta: { uri: wanted.uri, id: wanted.id },
+  });
+}
+
+/** Forgets what nobody plans by any more. */
+export async function forgetPreparations(db: Database): Promise<void> {
+  await sql`delete from control.preparations where created_at < now() - ${KEPT}::interval`.execute(db);
+}

@@ -1,0 +1,27 @@
+import type { ServerConfig } from "../config/config.ts";
+
+/** Of `control.databases`: where the gateway serves it. */
+export interface GatewayPlace {
+  readonly gateway_label: string;
+  readonly gateway_port: number | null;
+}
+
+const HTTPS_PORT = 443;
+
+/**
+ * Where a service's routes are, without a slash at the end: `https://<label>.<domain>/<service>`, or without a domain
+ * `http://127.0.0.1:<port>/<service>`; null while no gateway has given the database a port. `service` is the name within the database.
+ */
+export function serviceEndpoint(
+  { gateway }: Pick<ServerConfig, "gateway">,
+  { gateway_label, gateway_port }: GatewayPlace,
+  service: string,
+): string | null {
+  if (gateway.domain !== undefined) {
+    const port = gateway.port === HTTPS_PORT ? "" : `:${gateway.port}`;
+    return `https://${gateway_label}.${gateway.domain}${port}/${service}`;
+  }
+  if (gateway_port === null) return null;
+  const host = gateway.host.includes(":") ? `[${gateway.host}]` : gateway.host;
+  return `http://${host}:${gateway_port}/${service}`;
+}

@@ -1,0 +1,140 @@
+import { randomUUID } from "node:crypto";
+import { openSnapshot } from "@appdb/adapters/keys/key-snapshot";
+import { createKeyVerifier, keyAllows } from "@appdb/adapters/keys/key-verifier";
+import { eventually } from "@appdb/testkit/eventually";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { openServer, type TestServer, testMasterKey } from "../testing/open-server.ts";
+import { type OrgStage, openOrgStage, type TestPerson } from "../testing/people.ts";
+import { createKeySnapshots, type SnapshotDatabase } from "./key-snapshots.ts";
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await openServer();
+});
+afterAll(() => server[Symbol.asyncDispose]());
+
+const CLOCK = { now: Date.now, monotonic: () => performance.now() };
+
+async function make(stage: OrgStage, as: TestPerson, body: object): Promise<string> {
+  const made = await server.ask("keyCreate", { as, params: { org: stage.org.name }, body } as never);
+  if (made.status !== 201) throw new Error(made.text);
+  return made.json.api_key;
+}
+
+/** A pod of the database, connected to a control plane. */
+async function openPod(at: TestServer, stage: OrgStage, database = "main") {
+  const of: SnapshotDatabase = { org_id: stage.org.id, organization: stage.org.name, database };
+  const snapshots = createKeySnapshots({ ...at.deps, master_key: testMasterKey(at.deps.config) });
+  const public_key = await snapshots.publicKey();
+  const verifier = createKeyVerifier({ public_key, organization: stage.org.name, database, clock: CLOCK });
+  const pushed: string[] = [];
+  const stop = await snapshots.follow(of, (text) => {
+    pushed.push(text);
+    verifier.apply(text, "live");
+  });
+  return {
+    verifier,
+    pushed,
+    public_key,
+    snapshots,
+    of,
+    stop,
+    outcome: (text: string) => verifier.verify(text).outcome,
+  };
+}
+
+/** Counts what is told of keys; `everything` resolves once all that was written before has been heard. */
+async function openListener(at: TestServer) {
+  const heard: (string | undefined)[] = [];
+  const stop = await at.deps.notifications.listen("control_keys", (org_id) => heard.push(org_id));
+  return {
+    told: (org_id: string) => heard.filter((one) => one === org_id || one === undefined).length,
+    async everything() {
+      const mark = randomUUID();
+      await at.deps.pool.query("select pg_notify('control_keys', $1)", [mark]);
+      await eventually(() => expect(heard).toContain(mark));
+    },
+    [Symbol.asyncDispose]: async () => stop(),
+  };
+}
+
+describe("snapshots of keys", () => {
+  test("let in what was made and refuse what was revoked, as soon as it is told, at another server too", async () => {
+    const stage = await openOrgStage(server);
+    await using other = await openServer({ beside: server });
+    const pod = await openPod(other, stage);
+    const text = await make(stage, stage.member, { name: "ci" });
+    await eventually(() => expect(pod.outcome(text)).toBe("good"));
+    await server.ask("keyDelete", { as: stage.member, params: { org: stage.org.name, name: "ci" } });
+    await eventually(() => expect(pod.outcome(text)).toBe("bad"));
+    pod.stop();
+  });
+
+  test("show the end of a membership, a change of role, a rotation and its overlap", async () => {
+    const stage = await openOrgStage(server);
+    const pod = await openPod(server, stage);
+    const text = await make(stage, stage.member, { name: "ci" });
+    const role = () => {
+      const found = pod.verifier.verify(text);
+      return found.outcome === "good" ? found.key.role : found.outcome;
+    };
+    await eventually(() => expect(role()).toBe("member"));
+    const { db } = server.deps;
+    await db.updateTable("control.members").set({ role: "admin" }).where("user_id", "=", stage.member.id).execute();
+    await eventually(() => expect(role()).toBe("admin"));
+    const params = { org: stage.org.name, name: "ci" };
+    const rotated = await server.ask("keyRotate", { as: stage.member, params, body: { overlap_s: 600 } } as never);
+    await eventually(() => expect([pod.outcome(text), pod.outcome(rotated.json.api_key)]).toEqual(["good", "good"]));
+    await db.deleteFrom("control.members").where("user_id", "=", stage.member.id).execute();
+    await eventually(() => expect([pod.outcome(text), pod.outcome(rotated.json.api_key)]).toEqual(["bad", "bad"]));
+    pod.stop();
+  });
+
+  test("hold what concerns their database alone, and no secret", async () => {
+    const stage = await openOrgStage(server);
+    const grant = (database: string) => `access:cloud://${stage.org.name}:${database}/services/ingest`;
+    const here = await make(stage, stage.owner, { name: "here", grants: [grant("main")], expires_in_s: 600 });
+    const there = await make(stage, stage.owner, { name: "there", grants: [grant("other")] });
+    const pod = await openPod(server, stage);
+    const found = pod.verifier.verify(here);
+    if (found.outcome !== "good") throw new Error(found.outcome);
+    const need = { verb: "access", organization: stage.org.name, database: "main", service: "ingest" } as const;
+    expect([keyAllows(found.key, need), keyAllows(found.key, { ...need, service: "x" })]).toEqual([true, false]);
+    expect(pod.outcome(there)).toBe("bad");
+    const shown = openSnapshot(pod.pushed[0] ?? "", pod.public_key);
+    expect(shown?.keys.map((key) => key.name)).toEqual(["here"]);
+    expect(shown?.keys[0]?.expires_ms).toBeGreaterThan(shown?.issued_ms ?? 0);
+    expect(JSON.stringify(shown)).not.toContain(here.slice(-43));
+    pod.stop();
+  });
+
+  test("a use of a key pushes nothing", async () => {
+    const stage = await openOrgStage(server);
+    const text = await make(stage, stage.member, { name: "ci" });
+    await using heard = await openListener(server);
+    await heard.everything();
+    const before = heard.told(stage.org.id);
+    const pod = await openPod(server, stage);
+    await server.ask("whoami", { as: { api_key: text } });
+    await server.deps.key_uses.flush();
+    await heard.everything();
+    expect(heard.told(stage.org.id)).toBe(before);
+    await make(stage, stage.member, { name: "next" });
+    await eventually(() => expect(pod.pushed).toHaveLength(2));
+    expect(pod.pushed.map((one) => openSnapshot(one, pod.public_key)?.version)).toEqual([1, 2]);
+    pod.stop();
+  });
+
+  test("what changed while the connection was lost comes when it is back", async () => {
+    const stage = await openOrgStage(server);
+    const pod = await openPod(server, stage);
+    const text = await make(stage, stage.member, { name: "ci" });
+    await eventually(() => expect(pod.outcome(text)).toBe("good"));
+    await server.deps.pool.query(
+      "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'appdb notifications' and datname = current_database()",
+    );
+    await server.ask("keyDelete", { as: stage.member, params: { org: stage.org.name, name: "ci" } });
+    await eventually(() => expect(pod.outcome(text)).toBe("bad"));
+    pod.stop();
+  });
+});

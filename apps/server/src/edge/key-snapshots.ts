@@ -1,0 +1,138 @@
+import { createPrivateKey, createPublicKey, type KeyObject } from "node:crypto";
+import { type SnapshotKey, signSnapshot } from "@appdb/adapters/keys/key-snapshot";
+import { parseGrant } from "@appdb/contract/control/grants";
+import type { Role } from "@appdb/contract/control/permissions";
+import type { Logger } from "@appdb/engine/ports";
+import { sql } from "kysely";
+import type { Notifications } from "../database/notifications.ts";
+import type { Database } from "../database/pool.ts";
+import { type MasterKey, SIGNING_KEY_BOUND } from "../secrets/master-key.ts";
+
+/** How often a snapshot is issued again, without any change: whoever is connected always has a young one. */
+const REISSUE_MS = 600_000;
+
+export interface SnapshotDatabase {
+  readonly org_id: string;
+  readonly organization: string;
+  readonly database: string;
+}
+
+export interface KeySnapshotDeps {
+  readonly db: Database;
+  readonly log: Logger;
+  readonly notifications: Notifications;
+  readonly master_key: MasterKey;
+}
+
+/** Gives gateway and pods what `createKeyVerifier` takes: signed snapshots of the keys that concern their database. */
+export interface KeySnapshots {
+  /** Checks snapshots; it may go to anybody. */
+  publicKey(): Promise<KeyObject>;
+  issue(of: SnapshotDatabase): Promise<string>;
+  /** Pushes a snapshot now, after every change of the organization's keys, and every ten minutes. Resolves after the first. */
+  follow(of: SnapshotDatabase, push: (snapshot: string) => void): Promise<() => void>;
+}
+
+export function createKeySnapshots(deps: KeySnapshotDeps): KeySnapshots {
+  let pair: Promise<SigningPair> | undefined;
+  const open = () => {
+    pair ??= openPair(deps.db, deps.master_key).catch((error: unknown) => {
+      pair = undefined;
+      throw error;
+    });
+    return pair;
+  };
+  const issue = async (of: SnapshotDatabase) => {
+    const { private_key } = await open();
+    const { organization, database } = of;
+    return signSnapshot({ organization, database, ...(await readKeys(deps.db, of)) }, private_key);
+  };
+  return {
+    publicKey: async () => (await open()).public_key,
+    issue,
+    async follow(of, push) {
+      let is_stopped = false;
+      const send = async () => {
+        const snapshot = await issue(of);
+        if (!is_stopped) push(snapshot);
+      };
+      const sendLogged = () => {
+        // what was missed comes with the next one, at the latest when the connection is back
+        send().catch((error) => deps.log.warn({ err: error, db: of.database }, "a snapshot of keys was not issued"));
+      };
+      const stop = await deps.notifications.listen("control_keys", (org_id) => {
+        if (org_id === undefined || org_id === of.org_id) sendLogged();
+      });
+      const timer = setInterval(sendLogged, REISSUE_MS).unref();
+      await send();
+      return () => {
+        is_stopped = true;
+        clearInterval(timer);
+        stop();
+      };
+    },
+  };
+}
+
+interface SigningPair {
+  readonly public_key: KeyObject;
+  readonly private_key: KeyObject;
+}
+
+async function openPair(db: Database, master: MasterKey): Promise<SigningPair> {
+  const row = await db.selectFrom("control.signing_key").selectAll().executeTakeFirstOrThrow();
+  return {
+    public_key: createPublicKey({ key: row.public_key, type: "spki", format: "der" }),
+    private_key: createPrivateKey({ key: master.unwrap(row, SIGNING_KEY_BOUND), type: "pkcs8", format: "der" }),
+  };
+}
+
+interface KeyRow {
+  readonly id: string;
+  readonly name: string;
+  /** In hexadecimal. */
+  readonly hash: string;
+  readonly previous_hash: string | null;
+  readonly previous_ms: number | null;
+  readonly grants: string[];
+  readonly role: Role | null;
+  readonly expires_ms: number | null;
+}
+
+/** Version and keys are of one statement, and so of one state of the database. */
+async function readKeys(db: Database, of: SnapshotDatabase) {
+  const { rows } = await sql<{ version: string; issued_ms: number; keys: KeyRow[] | null }>`
+    select coalesce((select version from control.key_versions where org_id = ${of.org_id}), 0) as version,
+      floor(extract(epoch from now()) * 1000)::float8 as issued_ms,
+      (select json_agg(json_build_object(
+          'id', k.id, 'name', k.name, 'grants', k.grants, 'role', m.role,
+          'hash', encode(k.hash, 'hex'), 'previous_hash', encode(k.previous_hash, 'hex'),
+          'previous_ms', floor(extract(epoch from k.previous_until) * 1000),
+          'expires_ms', floor(extract(epoch from k.expires_at) * 1000)) order by k.id)
+        from control.api_keys k left join control.members m on m.org_id = k.org_id and m.user_id = k.acts_as
+        where k.org_id = ${of.org_id}) as keys`.execute(db);
+  const [row] = rows;
+  if (row === undefined) throw new Error("A statement without a row.");
+  const keys = (row.keys ?? []).filter((key) => concerns(key, of)).map(toSnapshotKey);
+  return { version: Number(row.version), issued_ms: row.issued_ms, keys };
+}
+
+/** A key without grants may reach every database of its organization; another one those that it was granted. */
+function concerns(key: KeyRow, of: SnapshotDatabase): boolean {
+  return key.grants.length === 0 || key.grants.map(parseGrant).some((grant) => grant.database === of.database);
+}
+
+function toSnapshotKey(key: KeyRow): SnapshotKey {
+  const former =
+    key.previous_hash === null || key.previous_ms === null
+      ? []
+      : [{ hash: key.previous_hash, until_ms: key.previous_ms }];
+  return {
+    id: key.id,
+    name: key.name,
+    hashes: [{ hash: key.hash, until_ms: null }, ...former],
+    grants: key.grants,
+    role: key.role,
+    expires_ms: key.expires_ms,
+  };
+}

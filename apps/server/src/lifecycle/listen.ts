@@ -1,0 +1,33 @@
+import type { AddressInfo } from "node:net";
+import { appError } from "@appdb/contract/errors";
+import type { ServerConfig } from "../config/config.ts";
+import { keepPort, keptPort } from "../config/home.ts";
+
+/** Has a server listen on the port that is configured, else on the one that the home had, else on a free one; gives its number.
+ *  `open` rejects with Node's error. @throws port_taken */
+export async function listenAsConfigured(
+  open: (options: { readonly host: string; readonly port: number }) => Promise<string | AddressInfo | null>,
+  config: ServerConfig,
+): Promise<number> {
+  const { home } = config;
+  // the home's port is that of its control plane
+  const is_kept = config.port === 0 && config.roles.includes("control-plane");
+  const before = is_kept ? keptPort(home) : 0;
+  const wanted = config.port === 0 ? [before, 0] : [config.port];
+  for (const port of wanted) {
+    try {
+      const address = await open({ host: config.host, port });
+      if (address === null || typeof address === "string") throw new Error("The server listens on no TCP port.");
+      if (is_kept && address.port !== before) keepPort(home, address.port);
+      return address.port;
+    } catch (cause) {
+      const is_taken = cause instanceof Error && "code" in cause && cause.code === "EADDRINUSE";
+      if (!is_taken) throw cause;
+    }
+  }
+  throw appError("port_taken", {
+    detail: `Port ${config.port} on ${config.host} is in use by another program.`,
+    hint: "Set SERVICE_PORT to another one, or to 0 to have one chosen.",
+    meta: { host: config.host, port: config.port },
+  });
+}

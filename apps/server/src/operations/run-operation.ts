@@ -1,0 +1,97 @@
+import { sql } from "kysely";
+import type { EventInput, RecordEvent } from "../audit/event.ts";
+import type { Tx } from "../database/pool.ts";
+import type { OperationRow } from "../database/resource-tables.ts";
+
+export interface OperationDeps {
+  readonly tx: Tx;
+  readonly recordEvent: RecordEvent;
+}
+
+export interface StartOperationInput extends Pick<EventInput, "actor" | "principal" | "ip_address" | "client"> {
+  readonly org_id: string;
+  readonly database_id: string | null;
+  /** Left out for what concerns a database as a whole. */
+  readonly service_id?: string;
+  /** `database.provision`, ...: an action of the audit log. */
+  readonly kind: string;
+  readonly target: string;
+  readonly is_cancellable: boolean;
+  readonly detail?: string;
+}
+
+export type OperationError = { readonly code: string; readonly detail: string; readonly hint: string | null };
+
+/**
+ * Writes down that something is to be done, in the transaction that says what. Whoever works at it begins and ends it.
+ * Undefined when the database has an open operation of that kind.
+ */
+export async function startOperation(deps: OperationDeps, input: StartOperationInput): Promise<string | undefined> {
+  const { org_id, database_id, kind, target, is_cancellable, actor } = input;
+  const made = await deps.tx
+    .insertInto("control.operations")
+    .values({
+      ...{ org_id, database_id, kind, target, is_cancellable, actor },
+      service_id: input.service_id ?? null,
+      user_id: input.principal?.user_id ?? null,
+      detail: input.detail ?? null,
+    })
+    .onConflict((conflict) => conflict.doNothing())
+    .returning("id")
+    .executeTakeFirst();
+  if (made === undefined) return undefined;
+  await deps.recordEvent(deps.tx, {
+    action: kind,
+    target,
+    org_id,
+    actor,
+    principal: input.principal,
+    ip_address: input.ip_address,
+    client: input.client,
+    outcome: "pending",
+    operation_id: made.id,
+  });
+  return made.id;
+}
+
+/** Whether it may be worked at; false when it has ended, was cancelled for example. Safe to repeat. */
+export async function beginOperation(tx: Tx, id: string): Promise<boolean> {
+  const row = await tx
+    .updateTable("control.operations")
+    .set({ state: "running", started_at: sql<Date>`coalesce(started_at, now())` })
+    .where("id", "=", id)
+    .where("state", "in", ["pending", "running"])
+    .returning("id")
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
+/** Ends an operation once, with its event; false when it had ended before. */
+export async function endOperation(
+  deps: OperationDeps,
+  id: string,
+  ended: { readonly state: "succeeded" } | { readonly state: "failed"; readonly error: OperationError },
+): Promise<boolean> {
+  const error = ended.state === "failed" ? ended.error : null;
+  const row: Pick<OperationRow, "kind" | "target" | "org_id"> | undefined = await deps.tx
+    .updateTable("control.operations")
+    .set({ state: ended.state, ended_at: sql<Date>`now()`, error: error === null ? null : JSON.stringify(error) })
+    .where("id", "=", id)
+    .where("state", "in", ["pending", "running"])
+    .returning(["kind", "target", "org_id"])
+    .executeTakeFirst();
+  if (row === undefined) return false;
+  await deps.recordEvent(deps.tx, {
+    action: row.kind,
+    target: row.target,
+    org_id: row.org_id,
+    actor: "system",
+    principal: undefined,
+    ip_address: null,
+    client: null,
+    outcome: ended.state,
+    operation_id: id,
+    detail: error === null ? {} : { code: error.code, detail: error.detail },
+  });
+  return true;
+}

@@ -1,0 +1,26 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { claimPodsHome } from "../reconciler/pods-home.ts";
+import { openServer } from "../testing/open-server.ts";
+import { openOrgStage } from "../testing/people.ts";
+import { keepIsolated, whyIsolated } from "./isolation.ts";
+
+test("pods must be isolated once they were, or when there is a second organization", async () => {
+  await using server = await openServer();
+  const { db } = server.deps;
+  const { home } = server;
+  expect(await whyIsolated(db, home)).toBeUndefined();
+  // with another one beside it
+  await openOrgStage(server);
+  expect(await whyIsolated(db, home)).toBe("it has 2 organizations");
+  // of a home of version 0.8.0
+  mkdirSync(join(home, "server/pods/.users"), { recursive: true });
+  expect(await whyIsolated(db, home)).toBe("it has 2 organizations");
+  writeFileSync(join(home, "server/pods/.users/200000"), "");
+  expect(await whyIsolated(db, home)).toBe("its pods were isolated before");
+  expect(await whyIsolated(db, join(home, "other"))).toBe("it has 2 organizations");
+  await claimPodsHome(server.deps, home);
+  await keepIsolated(db);
+  expect(await whyIsolated(db, join(home, "other"))).toBe("its pods were isolated before");
+});

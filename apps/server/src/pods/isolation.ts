@@ -1,0 +1,26 @@
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { ifThere } from "@appdb/adapters/files/if-there";
+import { sql } from "kysely";
+import { SERVER_PATHS } from "../config/config.ts";
+import type { Database } from "../database/pool.ts";
+
+/** User ids of databases, which drivers that isolate pods give under root; of a home of version 0.8.0 too. */
+const USERS = ".users";
+
+/** Why pods of this home must be isolated from each other; undefined when one organization had it without. */
+export async function whyIsolated(db: Database, home: string): Promise<string | undefined> {
+  const pods_home = await db.selectFrom("control.pods_home").select("isolated_at").executeTakeFirst();
+  const users = ifThere(() => readdirSync(join(home, SERVER_PATHS.pods, USERS))) ?? [];
+  if (pods_home?.isolated_at || users.length > 0) return "its pods were isolated before";
+  const { count } = await db
+    .selectFrom("control.organizations")
+    .select(sql<number>`count(*)::int`.as("count"))
+    .executeTakeFirstOrThrow();
+  return count > 1 ? `it has ${count} organizations` : undefined;
+}
+
+/** Writes down that pods are isolated from now on. */
+export async function keepIsolated(db: Database): Promise<void> {
+  await db.updateTable("control.pods_home").set({ isolated_at: new Date() }).where("isolated_at", "is", null).execute();
+}

@@ -1,0 +1,93 @@
+import { appError } from "@appdb/contract/errors";
+import type { ApiBounds } from "../config/config-quotas.ts";
+
+/** As many at once as in so many seconds. */
+const BURST_S = 4;
+/** An organization may do as much as so many callers. */
+const CALLERS = 4;
+/** Bytes of bodies that are held at a time for an organization. */
+const MOST_BODY_BYTES = 128_000_000;
+const FORGET_AT = 10_000;
+
+interface Counted {
+  tokens: number;
+  at: number;
+  open: number;
+  body_bytes: number;
+}
+
+type Who = "principal" | "organization";
+
+/** Bounds what signed-in callers ask of this process: each by itself, and all of an organization together. */
+export class CallerLimits {
+  readonly #bounds: ApiBounds;
+  readonly #now: () => number;
+  readonly #counted = new Map<string, Counted>();
+
+  constructor(bounds: ApiBounds, now: () => number = () => performance.now()) {
+    this.#bounds = bounds;
+    this.#now = now;
+  }
+
+  /**
+   * Counts a request until what is answered is called. `body_bytes` is what its body may take; it counts for organizations alone.
+   * @throws rate_limited with the seconds to wait
+   */
+  enter(who: Who, id: string, body_bytes = 0): () => void {
+    const factor = who === "principal" ? 1 : CALLERS;
+    const rate = this.#bounds.rate * factor;
+    const most_open = this.#bounds.most_open * factor;
+    const counted = this.#find(`${who} ${id}`, rate);
+    if (rate > 0 && counted.tokens < 1) {
+      const wait_s = Math.max(1, Math.ceil((1 - counted.tokens) / rate));
+      throw tooMany(`The ${who} has sent more than ${rate} requests a second`, wait_s, { rate });
+    }
+    if (counted.open >= most_open) {
+      throw tooMany(`The ${who} has ${counted.open} requests open, and ${most_open} are the most`, 1, { most_open });
+    }
+    // one alone always fits: a route takes none that is larger
+    if (who === "organization" && counted.body_bytes > 0 && counted.body_bytes + body_bytes > MOST_BODY_BYTES) {
+      const detail = `Bodies of ${counted.body_bytes} bytes are being read for the organization, and ${MOST_BODY_BYTES} are the most`;
+      throw tooMany(detail, 1, { most_body_bytes: MOST_BODY_BYTES });
+    }
+    counted.tokens -= 1;
+    counted.open += 1;
+    counted.body_bytes += body_bytes;
+    let is_left = false;
+    return () => {
+      if (is_left) return;
+      is_left = true;
+      counted.open -= 1;
+      counted.body_bytes -= body_bytes;
+    };
+  }
+
+  #find(name: string, rate: number): Counted {
+    const at = this.#now();
+    const found = this.#counted.get(name);
+    if (found !== undefined) {
+      found.tokens = Math.min(rate * BURST_S, found.tokens + ((at - found.at) * rate) / 1_000);
+      found.at = at;
+      return found;
+    }
+    if (this.#counted.size >= FORGET_AT) this.#forget(at);
+    const made = { tokens: rate * BURST_S, at, open: 0, body_bytes: 0 };
+    this.#counted.set(name, made);
+    return made;
+  }
+
+  /** Who has nothing open and has sent nothing for as long as a burst takes to come back is one who was never seen. */
+  #forget(at: number): void {
+    for (const [name, { at: last, open }] of this.#counted) {
+      if (open === 0 && at - last >= BURST_S * 1_000) this.#counted.delete(name);
+    }
+  }
+}
+
+function tooMany(what: string, retry_after_s: number, most: Readonly<Record<string, number>>): Error {
+  return appError("rate_limited", {
+    detail: `${what}.`,
+    hint: `Wait ${retry_after_s === 1 ? "a second" : `${retry_after_s} seconds`}, then try again.`,
+    meta: { retry_after_s, ...most },
+  });
+}

@@ -1,0 +1,336 @@
+import { createHash } from "node:crypto";
+import { createFairQueue, type FairQueue } from "@appdb/adapters/processes/fair-queue";
+import { type Permission, type RoutePermission, roleHas } from "@appdb/contract/control/permissions";
+import { appError } from "@appdb/contract/errors";
+import { CONTROL_ROUTES, type ControlRouteName, controlRoute } from "@appdb/contract/routes/control-paths";
+import { BODY_BYTES } from "@appdb/contract/routes/control-route";
+import { CONTROL_BODIES } from "@appdb/contract/routes/control-schemas";
+import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from "fastify";
+import { sql } from "kysely";
+import type * as z from "zod";
+import type { CallClient, Principal, PrincipalOrg } from "../audit/principal.ts";
+import type { Database, Tx } from "../database/pool.ts";
+import { type AnswerSeal, changeOnce } from "./idempotency.ts";
+import { hasManageGrant, mayManageSome, notGranted } from "./manage-grants.ts";
+import { parseInput } from "./problems.ts";
+
+type Bodies = typeof CONTROL_BODIES;
+type Path<Name extends ControlRouteName> = (typeof CONTROL_ROUTES)[Name]["path"];
+type PermissionOf<Name extends ControlRouteName> = (typeof CONTROL_ROUTES)[Name]["permission"];
+type ParamOf<Text extends string> = Text extends `${string}:${infer Param}/${infer Rest}`
+  ? Param | ParamOf<Rest>
+  : Text extends `${string}:${infer Param}`
+    ? Param
+    : never;
+type Output<Name extends ControlRouteName, Part extends "body" | "query"> = Bodies[Name] extends {
+  readonly [key in Part]: infer Schema extends z.ZodType;
+}
+  ? z.output<Schema>
+  : undefined;
+
+/** The organization of `:org`, as its caller stands in it. */
+export type CallOrg = PrincipalOrg & { readonly role: NonNullable<PrincipalOrg["role"]> };
+
+/** A request whose caller may make it, with everything parsed. */
+export interface Call<Name extends ControlRouteName> {
+  readonly principal: PermissionOf<Name> extends "public" ? Principal | undefined : Principal;
+  /** The organization that the path names; the caller is in it and has the route's permission. */
+  readonly org: ParamOf<Path<Name>> extends infer Param ? ("org" extends Param ? CallOrg : undefined) : never;
+  readonly params: Readonly<Record<ParamOf<Path<Name>>, string>>;
+  readonly body: Output<Name, "body">;
+  readonly query: Output<Name, "query">;
+  /** For the audit log. */
+  readonly client: CallClient;
+  /** Runs after the change was committed, and not for a repetition: mails, wake-ups. It may not throw. */
+  afterCommit(work: () => void): void;
+  readonly request: FastifyRequest;
+  readonly reply: FastifyReply;
+}
+
+/** What a handler answers; undefined when it has answered by `reply` itself (a stream), or for 204. */
+export type Answer<Name extends ControlRouteName> = Bodies[Name] extends {
+  readonly answer: infer Schema extends z.ZodType;
+}
+  ? z.input<Schema> | undefined
+  : // biome-ignore lint/suspicious/noConfusingVoidType: a handler that returns nothing is one of a route that answers 204
+    void;
+
+/** Finds the organization of a name for whoever asks; undefined for one that they are not in, whether it exists or not. */
+export type FindOrg = (principal: Principal, name: string) => Promise<CallOrg | undefined>;
+
+declare module "fastify" {
+  interface FastifyContextConfig {
+    /** Who may call the route. A route without is refused at its registration. */
+    permission?: RoutePermission;
+    /** Of the audit log and the OpenAPI document: the name in CONTROL_ROUTES. */
+    control?: ControlRouteName;
+  }
+  interface FastifyRequest {
+    principal: Principal | undefined;
+    org: CallOrg | undefined;
+  }
+}
+
+const AGENT_CHARACTERS = 200;
+
+/** Registers routes of the contract: the permission is checked before the body is read, the handler gets what was parsed. */
+export interface ControlRoutes {
+  /** A route that reads, or that makes changes of its own. */
+  add<Name extends ControlRouteName>(name: Name, handler: (call: Call<Name>) => Promise<Answer<Name>>): void;
+  /** A route that changes something, in one transaction, once for an Idempotency-Key. */
+  change<Name extends ControlRouteName>(name: Name, handler: (call: Call<Name>, tx: Tx) => Promise<Answer<Name>>): void;
+  /** The same, with what has to be found out before and may take long: no transaction is open meanwhile. */
+  changePrepared<Name extends ControlRouteName, Prepared>(
+    name: Name,
+    prepare: (call: Call<Name>) => Promise<Prepared>,
+    handler: (call: Call<Name>, tx: Tx, prepared: Prepared) => Promise<Answer<Name>>,
+  ): void;
+  /** Routes of the contract that nobody has added. */
+  missing(): readonly ControlRouteName[];
+}
+
+/** Transactions of one organization, or of one caller without any, at a time: others wait before they take a connection. */
+const CHANGES_OF_ONE = 3;
+/** Of all callers: other requests find a connection at any time. */
+const CHANGES_AT_ONCE = 12;
+
+export interface RouteDeps {
+  readonly db: Database;
+  readonly seal: AnswerSeal;
+}
+
+export function createControlRoutes(app: FastifyInstance, given: RouteDeps): ControlRoutes {
+  const changes = createFairQueue({ at_once: CHANGES_AT_ONCE, of_one: CHANGES_OF_ONE });
+  const deps = { ...given, changes };
+  const added = new Set<ControlRouteName>();
+  const register = (name: ControlRouteName, run: (call: AnyCall, status: number) => Promise<unknown>) => {
+    if (added.has(name)) throw new Error(`The route ${name} is registered twice.`);
+    added.add(name);
+    const route = controlRoute(name);
+    const bodies: RouteBodies = CONTROL_BODIES[name];
+    const status = bodies.status ?? 200;
+    const options: RouteOptions = {
+      method: route.method,
+      url: route.path,
+      bodyLimit: route.body_bytes ?? BODY_BYTES,
+      config: { permission: route.permission, control: name },
+      handler: async (request, reply) => {
+        const answer = await run(readCall(bodies, request, reply), status);
+        if (reply.sent) return reply;
+        void reply.code(status);
+        return bodies.answer === undefined ? reply.send() : bodies.answer.parse(answer);
+      },
+    };
+    if (route.streams === undefined) app.route(options);
+    else addUnread(app, options);
+  };
+  // The conditional types of Call say what the route's own table says; the compiler cannot follow that for any Name.
+  return {
+    add: (name, handler) => register(name, (call) => handler(call as unknown as Call<typeof name>)),
+    change: (name, handler) =>
+      register(name, (call, status) => changeIn(deps, name, call, status, (whole, tx) => handler(whole, tx))),
+    changePrepared: (name, prepare, handler) =>
+      register(name, async (call, status) => {
+        // what it met concerns nobody whose change was made before and is only asked for again
+        const [prepared] = await Promise.allSettled([prepare(call as unknown as Call<typeof name>)]);
+        return await changeIn(deps, name, call, status, async (whole, tx) => {
+          if (prepared.status === "rejected") throw prepared.reason;
+          return await handler(whole, tx, prepared.value);
+        });
+      }),
+    missing: () => (Object.keys(CONTROL_ROUTES) as ControlRouteName[]).filter((name) => !added.has(name)),
+  };
+}
+
+/** Makes a change of a route in its transaction, and answers what the handler does. */
+async function changeIn<Name extends ControlRouteName>(
+  deps: RouteDeps & { readonly changes: FairQueue },
+  name: Name,
+  call: AnyCall,
+  status: number,
+  handler: (call: Call<Name>, tx: Tx) => Promise<unknown>,
+): Promise<unknown> {
+  const after: (() => void)[] = [];
+  const whole = { ...call, afterCommit: (work: () => void) => after.push(work) } as unknown as Call<Name>;
+  const key = whole.request.headers["idempotency-key"];
+  const once = {
+    principal: whole.request.principal,
+    // not the path itself: tokens of invitations are part of it
+    route: `${name} ${createHash("sha256").update(whole.request.url).digest("hex")}`,
+    key: Array.isArray(key) ? key.join(", ") : key,
+    request: call.body,
+  };
+  const { principal, org } = whole.request;
+  const owner = org?.id ?? principal?.user_id ?? principal?.key?.id ?? whole.request.ip;
+  const { answer, is_repeated } = await deps.changes.run(owner, () =>
+    changeOnce(deps.db, deps.seal, once, status, async (tx) => {
+      if (principal === undefined) return handler(whole, tx);
+      const { permission } = CONTROL_ROUTES[name];
+      return handler({ ...whole, org: await recheckCaller(tx, { principal, org, permission }) } as typeof whole, tx);
+    }),
+  );
+  if (is_repeated) whole.reply.header("idempotency-replayed", "true");
+  for (const work of after) work();
+  return answer ?? undefined;
+}
+
+/** A route whose handler reads the body itself, whatever its type. */
+function addUnread(app: FastifyInstance, options: RouteOptions): void {
+  void app.register(async (scope) => {
+    scope.removeAllContentTypeParsers();
+    scope.addContentTypeParser("*", (_request, _payload, done) => done(null));
+    scope.route(options);
+  });
+}
+
+interface RouteBodies {
+  readonly body?: z.ZodType;
+  readonly query?: z.ZodType;
+  readonly answer?: z.ZodType;
+  readonly status?: number;
+}
+type AnyCall = { readonly [key in keyof Call<"orgShow">]: unknown };
+
+function readCall(bodies: RouteBodies, request: FastifyRequest, reply: FastifyReply): AnyCall {
+  return {
+    principal: request.principal,
+    org: request.org,
+    params: request.params,
+    body: bodies.body === undefined ? undefined : parseInput(bodies.body, request.body, "body"),
+    query: bodies.query === undefined ? undefined : parseInput(bodies.query, request.query, "query"),
+    client: clientOf(request),
+    afterCommit: (work: () => void) => work(),
+    request,
+    reply,
+  };
+}
+
+/** Refuses routes without a permission, wherever they are registered. */
+export function demandPermissions(app: FastifyInstance): void {
+  app.addHook("onRoute", (route) => {
+    if (route.config?.permission !== undefined) return;
+    throw new Error(`The route ${String(route.method)} ${route.url} names no permission.`);
+  });
+}
+
+/** What of a path says whether its caller may call it. */
+export interface PathNames {
+  readonly org?: string;
+  readonly db?: string;
+  readonly service?: string;
+}
+
+/**
+ * Lets through who may call the route.
+ * @throws unauthorized, organization_not_found for any name that is not the caller's, forbidden
+ */
+export async function authorize(
+  permission: RoutePermission,
+  principal: Principal | undefined,
+  path: PathNames,
+  findOrg: FindOrg,
+  route: ControlRouteName | undefined,
+): Promise<CallOrg | undefined> {
+  const { org } = path;
+  if (permission === "public") return undefined;
+  if (principal === undefined) {
+    throw appError("unauthorized", {
+      detail: "The request shows neither an API key nor a session.",
+      hint: "Sign in: cli login. Or send a key in X-api-key.",
+    });
+  }
+  if (principal.user_id === null && route !== "whoami") return byGrant(principal, path, route);
+  if (org === undefined) return undefined;
+  const found = await findOrg(principal, org);
+  if (found === undefined) throw orgNotFound(org);
+  refuseSuspended(found);
+  if (permission !== "signed_in") demand(found, permission);
+  return found;
+}
+
+/** @throws organization_suspended */
+function refuseSuspended({ name, suspension }: Pick<CallOrg, "name" | "suspension">): void {
+  if (suspension == null) return;
+  throw appError("organization_suspended", {
+    detail: `The operator of the server has suspended the organization ${name}${suspension === "" ? "." : `: ${suspension}`}`,
+    hint: "Ask the operator of the server to end the suspension. Its data are kept.",
+    meta: { organization: name },
+  });
+}
+
+/** Lets a key with grants through to what concerns services that it may manage, as a member of its organization. */
+function byGrant(principal: Principal, { db, org, service }: PathNames, route: ControlRouteName | undefined): CallOrg {
+  const { organization } = principal;
+  const is_for_grants = route !== undefined && controlRoute(route).by_grant === true;
+  const is_own = org !== undefined && organization?.name === org;
+  if (org !== undefined && !(is_own && is_for_grants && hasManageGrant(principal))) throw orgNotFound(org);
+  if (!is_own || !mayManageSome(principal, db, service)) throw notGranted(principal);
+  refuseSuspended(organization);
+  return { ...organization, role: "member" };
+}
+
+/**
+ * Looks again whether the caller may make a change, right before it is made. A request is let in by its headers; its body
+ * may come half a minute later, and who has been removed, demoted or signed out by then changes nothing any more. Answers
+ * the organization with the role that the caller has now.
+ * @throws unauthorized, organization_not_found, forbidden
+ */
+export async function recheckCaller<Org extends CallOrg | undefined>(
+  db: Database | Tx,
+  {
+    principal,
+    org,
+    permission,
+  }: { readonly principal: Principal; readonly org: Org; readonly permission: RoutePermission },
+): Promise<Org> {
+  const { session_id, user_id, key } = principal;
+  const { rows } = await sql<{ is_good: boolean; role: CallOrg["role"] | null }>`
+    select
+      exists (select from identity.sessions where id = ${session_id} and expires_at > now())
+      or exists (select from control.api_keys where id = ${key?.id ?? null} and coalesce(expires_at > now(), true)) as is_good,
+      (select role from control.members where org_id = ${org?.id ?? null}::uuid and user_id = ${user_id}) as role`.execute(
+    db,
+  );
+  const now = rows[0];
+  if (now?.is_good !== true) {
+    throw appError("unauthorized", {
+      detail: "The session or the API key was ended while the request came.",
+      hint: "Sign in again: cli login",
+    });
+  }
+  // a key with grants is nobody; what it may is said by its grants, which no one changes
+  if (org === undefined || user_id === null) return org;
+  if (now.role === null) throw orgNotFound(org.name);
+  const current = { ...org, role: now.role };
+  if (permission !== "public" && permission !== "signed_in") demand(current, permission);
+  return current;
+}
+
+/** @throws forbidden unless the role has the permission */
+export function demand(org: CallOrg, permission: Permission): void {
+  if (roleHas(org.role, permission)) return;
+  throw appError("forbidden", {
+    detail: `A member with the role ${org.role} of ${org.name} may not do this; it needs the permission ${permission}.`,
+    hint: "Ask an owner or admin of the organization: cli whoami says who you are.",
+    meta: { permission, role: org.role },
+  });
+}
+
+/** The same for a name that does not exist and one that is somebody else's. */
+export function orgNotFound(name: string): Error {
+  const shown = JSON.stringify(printable(name.length > 60 ? `${name.slice(0, 57)}...` : name));
+  return appError("organization_not_found", {
+    detail: `There is no organization ${shown} that you belong to.`,
+    hint: "See those that you belong to: cli org list",
+  });
+}
+
+export function clientOf(request: FastifyRequest): CallClient {
+  const agent = request.headers["user-agent"];
+  return { ip_address: request.ip, client: agent === undefined ? null : printable(agent).slice(0, AGENT_CHARACTERS) };
+}
+
+/** A text without control characters, which would write lines of their own into a terminal. */
+function printable(text: string): string {
+  return text.replaceAll(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, "?");
+}

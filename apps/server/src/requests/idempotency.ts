@@ -1,0 +1,127 @@
+import { createHash, hkdfSync } from "node:crypto";
+import type { Secret } from "@appdb/adapters/secret";
+import { appError } from "@appdb/contract/errors";
+import { sql } from "kysely";
+import type { Principal } from "../audit/principal.ts";
+import type { Database, Tx } from "../database/pool.ts";
+import { KEY_BYTES, openBytes, sealBytes } from "../secrets/sealed-bytes.ts";
+
+/** How long an answer is kept for repetitions. */
+const KEEP_S = 86_400;
+const KEY = /^[\x21-\x7e]{1,255}$/;
+
+/** Keeps answers so that nobody reads them in the database: those of created keys hold a secret. */
+export interface AnswerSeal {
+  seal(text: string): Buffer;
+  open(sealed: Buffer): string;
+}
+
+export interface OnceInput {
+  readonly principal: Principal | undefined;
+  /** Name of the route and its path: the same key elsewhere is another one. */
+  readonly route: string;
+  /** The Idempotency-Key header. */
+  readonly key: string | undefined;
+  /** Whatever makes another request of it. */
+  readonly request: unknown;
+}
+
+/**
+ * Makes a change in one transaction, once for an Idempotency-Key: a repetition gets the first answer, also while the first
+ * is under way. What failed is not kept, and may be tried again with the same key.
+ * @throws invalid_idempotency_key, idempotency_mismatch for another request with the same key
+ */
+export async function changeOnce(
+  db: Database,
+  seal: AnswerSeal,
+  input: OnceInput,
+  status: number,
+  change: (tx: Tx) => Promise<unknown>,
+): Promise<{ readonly answer: unknown; readonly is_repeated: boolean }> {
+  const { key, route } = input;
+  if (key === undefined) {
+    return { answer: await db.transaction().execute(change), is_repeated: false };
+  }
+  if (!KEY.test(key)) {
+    throw appError("invalid_idempotency_key", {
+      detail: "The Idempotency-Key is empty, longer than 255 characters, or has others than visible ASCII.",
+      hint: "Send a new UUID for each change.",
+    });
+  }
+  const principal = input.principal?.key?.id ?? input.principal?.user_id ?? "";
+  const request_hash = digest(JSON.stringify(input.request ?? null));
+  return await db.transaction().execute(async (tx) => {
+    // whoever comes with the same key waits here until the first has its answer
+    const lock = digest(JSON.stringify([principal, route, key])).readBigInt64BE(0);
+    await sql`select pg_advisory_xact_lock(${lock.toString()}::bigint)`.execute(tx);
+    const kept = await findAnswer(tx, principal, route, key);
+    if (kept !== undefined) {
+      if (!kept.request_hash.equals(request_hash)) throw mismatch();
+      return { answer: JSON.parse(openKept(seal, kept.answer)), is_repeated: true };
+    }
+    const answer = await change(tx);
+    await tx
+      .insertInto("control.idempotency")
+      .values({ principal, route, key, request_hash, status, answer: seal.seal(JSON.stringify(answer ?? null)) })
+      .execute();
+    return { answer, is_repeated: false };
+  });
+}
+
+/** Forgets answers that were kept for a day. */
+export async function cleanIdempotency(db: Database): Promise<void> {
+  await sql`delete from control.idempotency where created_at < now() - make_interval(secs => ${KEEP_S})`.execute(db);
+}
+
+async function findAnswer(tx: Tx, principal: string, route: string, key: string) {
+  const row = { principal, route, key };
+  const found = await tx
+    .selectFrom("control.idempotency")
+    .select([
+      "request_hash",
+      "answer",
+      sql<boolean>`created_at > now() - make_interval(secs => ${KEEP_S})`.as("is_kept"),
+    ])
+    .where((eb) => eb.and(row))
+    .executeTakeFirst();
+  if (found === undefined || found.is_kept) return found;
+  await tx
+    .deleteFrom("control.idempotency")
+    .where((eb) => eb.and(row))
+    .execute();
+  return undefined;
+}
+
+/** Another secret than the one that it was kept under: it was changed, or several servers over one database have their own. */
+function openKept(seal: AnswerSeal, answer: Buffer): string {
+  try {
+    return seal.open(answer);
+  } catch (cause) {
+    throw appError("idempotency_mismatch", {
+      detail:
+        "The change with this Idempotency-Key was made. Its answer cannot be read: it was kept under another SERVICE_AUTH_SECRET.",
+      hint: "Look at what there is, and send a new key for another change.",
+      cause,
+    });
+  }
+}
+
+function mismatch(): Error {
+  return appError("idempotency_mismatch", {
+    detail: "This Idempotency-Key came before with another body, and was answered.",
+    hint: "Send a new key for another change.",
+  });
+}
+
+function digest(text: string): Buffer {
+  return createHash("sha256").update(text).digest();
+}
+
+/** Under a key made of the server's secret, for this alone. */
+export function createAnswerSeal(secret: Secret): AnswerSeal {
+  const key = Buffer.from(hkdfSync("sha256", secret.reveal(), "", "appdb kept answers", KEY_BYTES));
+  return {
+    seal: (text) => sealBytes(key, "", Buffer.from(text)),
+    open: (sealed) => openBytes(key, "", sealed).toString("utf8"),
+  };
+}

@@ -1,0 +1,41 @@
+import { type Grant, parseGrant } from "@appdb/contract/control/grants";
+import { appError } from "@appdb/contract/errors";
+import type { Principal } from "../audit/principal.ts";
+
+/** The services that a caller may manage: all for whoever is a person; else those of the grants of a key. */
+export function manageGrants({ key, user_id }: Principal): readonly Grant[] | "all" {
+  if (user_id !== null) return "all";
+  return (key?.grants ?? []).map((text) => parseGrant(text)).filter(({ verb }) => verb === "manage");
+}
+
+/** Whether a key has grants of this kind at all: to any other the control plane is nothing. */
+export function hasManageGrant(principal: Principal): boolean {
+  return mayManageSome(principal, undefined, undefined);
+}
+
+/** Whether a caller may manage the service, or some service of the database, or some at all. */
+export function mayManageSome(
+  principal: Principal,
+  database: string | undefined,
+  service: string | undefined,
+): boolean {
+  const grants = manageGrants(principal);
+  return grants === "all" || grants.some((grant) => covers(grant, database, service));
+}
+
+/** @throws forbidden unless the caller may manage each of the services, by their names within the database */
+export function demandManage(principal: Principal, database: string, services: readonly string[]): void {
+  if (!services.every((service) => mayManageSome(principal, database, service))) throw notGranted(principal);
+}
+
+export function notGranted({ key }: Principal): Error {
+  return appError("forbidden", {
+    detail: `The key ${key?.name ?? ""} may do only what it was granted: ${key?.grants.join(", ")}.`,
+    hint: "Use a session, or a key without grants: cli key create NAME",
+  });
+}
+
+function covers(grant: Grant, database: string | undefined, service: string | undefined): boolean {
+  if (database !== undefined && grant.database !== database) return false;
+  return service === undefined || grant.service === null || grant.service === service;
+}

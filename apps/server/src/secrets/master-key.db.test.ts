@@ -1,0 +1,115 @@
+import { Secret } from "@appdb/adapters/secret";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { openServer, type TestServer } from "../testing/open-server.ts";
+import { type OrgStage, openOrgStage } from "../testing/people.ts";
+import { createEnvelope } from "./envelope.ts";
+import { type MasterKeySettings, openMasterKey } from "./master-key.ts";
+import { openSecrets } from "./secret-store.ts";
+
+const master = (fill: number) => new Secret(Buffer.alloc(32, fill).toString("base64"));
+/** What the test's servers have. */
+const FIRST = master(7);
+
+let server: TestServer;
+let stage: OrgStage;
+beforeAll(async () => {
+  server = await openServer();
+});
+afterAll(() => server[Symbol.asyncDispose]());
+beforeEach(async () => {
+  stage = await openOrgStage(server);
+  await open({ current: FIRST, previous: master(8) });
+  await server.deps.db.transaction().execute(async (tx) => {
+    const envelope = createEnvelope(await open({ current: FIRST }));
+    const owner = { org_id: stage.org.id, database_id: null };
+    const sealed = await envelope.seal(tx, owner, "A", "the value");
+    await tx
+      .insertInto("control.secrets")
+      .values({ ...owner, name: "A", ...sealed, set_by: null })
+      .execute();
+  });
+});
+
+const open = (settings: Partial<MasterKeySettings>) =>
+  openMasterKey(server.deps, {
+    current: undefined,
+    previous: undefined,
+    place: "/home/server/master-key",
+    make: () => {
+      throw new Error("None may be made where one is missing.");
+    },
+    ...settings,
+  });
+const stored = async () =>
+  (await server.deps.pool.query("select * from control.data_keys order by id")).rows.concat(
+    (await server.deps.pool.query("select * from control.signing_key")).rows,
+  );
+const value = async (settings: Partial<MasterKeySettings>) => {
+  const envelope = createEnvelope(await open(settings));
+  const values = await openSecrets(server.deps.db, envelope, { org_id: stage.org.id, database_id: null });
+  return values.get("A")?.reveal();
+};
+
+describe("the master key", () => {
+  test("that is wrong or lost stops the start, and nothing is changed", async () => {
+    const before = await stored();
+    for (const settings of [
+      { current: master(8) },
+      {},
+      { previous: FIRST },
+      { current: master(8), previous: master(9) },
+    ]) {
+      const failed = open(settings);
+      await expect(failed).rejects.toMatchObject({ code: "master_key_wrong" });
+      await expect(failed).rejects.toThrow("Nothing was changed.");
+    }
+    expect(await stored()).toEqual(before);
+    expect(await value({ current: FIRST })).toBe("the value");
+  });
+
+  test("is changed with the former one beside it; the values stay as they are", async () => {
+    const sealed = async () => (await server.deps.pool.query("select sealed from control.secrets")).rows;
+    const before = await sealed();
+    expect(await value({ current: master(8), previous: FIRST })).toBe("the value");
+    expect(await sealed()).toEqual(before);
+    expect(await value({ current: master(8) })).toBe("the value");
+    await expect(open({ current: FIRST })).rejects.toMatchObject({ code: "master_key_wrong" });
+  });
+
+  test("is changed by two servers at once, once", async () => {
+    const both = { current: master(8), previous: FIRST };
+    const opened = await Promise.all([open(both), open(both)]);
+    expect(opened[0]?.id).toBe(opened[1]?.id);
+    expect(new Set((await stored()).map((row) => row.master_key_id))).toEqual(new Set([opened[0]?.id]));
+    expect(await value({ current: master(8) })).toBe("the value");
+  });
+
+  test("whose change fails midway leaves every key as it was", async () => {
+    const { pool } = server.deps;
+    const before = await stored();
+    // the last row that is wrapped anew does not open
+    await pool.query("update control.signing_key set wrapped = set_byte(wrapped, 20, get_byte(wrapped, 20) # 1)");
+    await expect(open({ current: master(8), previous: FIRST })).rejects.toMatchObject({ code: "master_key_wrong" });
+    await expect(open({ current: FIRST })).rejects.toMatchObject({ code: "master_key_wrong" });
+    await pool.query("update control.signing_key set wrapped = set_byte(wrapped, 20, get_byte(wrapped, 20) # 1)");
+    expect(await stored()).toEqual(before);
+  });
+
+  test("is made where nothing is stored yet, and kept nowhere in the database", async () => {
+    await using fresh = await openServer();
+    const { pool } = fresh.deps;
+    await pool.query("delete from control.signing_key");
+    const made = master(3);
+    const opened = await openMasterKey(fresh.deps, {
+      current: undefined,
+      previous: undefined,
+      place: "",
+      make: () => made,
+    });
+    const { rows } = await pool.query("select * from control.signing_key");
+    expect(rows).toMatchObject([{ master_key_id: opened.id }]);
+    const key = Buffer.alloc(32, 3);
+    expect(JSON.stringify(rows.map((row) => row.wrapped.toString("hex")))).not.toContain(key.toString("hex"));
+    expect(opened.id).not.toContain(key.toString("hex").slice(0, 4));
+  });
+});

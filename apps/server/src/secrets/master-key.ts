@@ -1,0 +1,177 @@
+import { createHash, generateKeyPairSync, randomBytes } from "node:crypto";
+import type { Secret } from "@appdb/adapters/secret";
+import { appError } from "@appdb/contract/errors";
+import type { Logger } from "@appdb/engine/ports";
+import { sql } from "kysely";
+import { BY_OPERATOR, type RecordEvent } from "../audit/event.ts";
+import type { Database, Tx } from "../database/pool.ts";
+import { KEY_BYTES, openBytes, sealBytes } from "./sealed-bytes.ts";
+
+/** Any number: who holds it makes the first keys, or wraps them anew. */
+const LOCK = 7_341_905_623;
+const ID_CHARACTERS = 16;
+
+/** Wraps the keys that are stored. It is in memory alone, and leaves it by nothing. */
+export interface MasterKey {
+  /** Names the key, and tells nothing of it. */
+  readonly id: string;
+  /** Makes a key and wraps it. */
+  makeKey(bound_to: string): { readonly key: Buffer; readonly wrapped: Buffer };
+  /** @throws master_key_wrong */
+  unwrap(stored: { readonly master_key_id: string; readonly wrapped: Buffer }, bound_to: string): Buffer;
+  wrap(plain: Buffer, bound_to: string): Buffer;
+}
+
+export interface OpenMasterKeyDeps {
+  readonly db: Database;
+  readonly log: Logger;
+  readonly recordEvent: RecordEvent;
+}
+
+export interface MasterKeySettings {
+  /** Base64 of 32 bytes, from the settings or the home; undefined when there is none. */
+  readonly current: Secret | undefined;
+  /** The one before, while the keys are wrapped anew. */
+  readonly previous: Secret | undefined;
+  /** Makes one and keeps it; called only where nothing is wrapped yet. */
+  make(): Secret;
+  /** Where a person would look for it. */
+  readonly place: string;
+}
+
+/**
+ * Opens the master key, and makes sure that it opens what is stored before anything is done with it: a wrong one changes
+ * nothing. With the one before it, every stored key is wrapped anew, in one transaction; the secrets stay as they are.
+ * @throws master_key_wrong
+ */
+export async function openMasterKey(deps: OpenMasterKeyDeps, settings: MasterKeySettings): Promise<MasterKey> {
+  return await deps.db.transaction().execute(async (tx) => {
+    await sql`select pg_advisory_xact_lock(${LOCK})`.execute(tx);
+    const stored = await readStored(tx);
+    if (stored.length === 0) {
+      const master = toMasterKey(settings.current ?? settings.make());
+      await makeSigningKey(tx, master);
+      return master;
+    }
+    const master = settings.current === undefined ? undefined : toMasterKey(settings.current);
+    const previous = settings.previous === undefined ? undefined : toMasterKey(settings.previous);
+    const needed = new Set(stored.map((row) => row.master_key_id));
+    const unknown = [...needed].filter((id) => id !== master?.id && id !== previous?.id);
+    if (master === undefined || unknown.length > 0)
+      throw wrong(unknown[0] ?? [...needed][0] ?? "", master, settings.place);
+    const old = stored.filter((row) => row.master_key_id !== master.id);
+    for (const row of stored.filter((one) => one.master_key_id === master.id)) master.unwrap(row, row.bound_to);
+    for (const row of old) {
+      if (previous === undefined) throw wrong(row.master_key_id, master, settings.place);
+      const wrapped = master.wrap(previous.unwrap(row, row.bound_to), row.bound_to);
+      await store(tx, row, { wrapped, master_key_id: master.id });
+    }
+    if (previous !== undefined && old.length > 0) {
+      deps.log.info({ keys: old.length, master_key: master.id }, "keys were wrapped under a new master key");
+      await deps.recordEvent(tx, {
+        ...{ action: "master_key.rotate", target: "server", ...BY_OPERATOR },
+        detail: { master_key: master.id, before: previous.id, keys: old.length },
+      });
+    }
+    return master;
+  });
+}
+
+export function toMasterKey(secret: Secret): MasterKey {
+  const master = Buffer.from(secret.reveal(), "base64");
+  if (master.length !== KEY_BYTES) {
+    throw appError("master_key_wrong", {
+      detail: `The master key has ${master.length} bytes in base64; it needs ${KEY_BYTES}.`,
+      hint: "Put the right one back.",
+    });
+  }
+  const id = createHash("sha256").update("appdb master key").update(master).digest("hex").slice(0, ID_CHARACTERS);
+  const wrap = (plain: Buffer, bound_to: string) => sealBytes(master, bound_to, plain);
+  return {
+    id,
+    wrap,
+    makeKey(bound_to) {
+      const key = randomBytes(KEY_BYTES);
+      return { key, wrapped: wrap(key, bound_to) };
+    },
+    unwrap(stored, bound_to) {
+      try {
+        return openBytes(master, bound_to, stored.wrapped);
+      } catch (cause) {
+        throw wrong(stored.master_key_id, { id }, "SERVICE_MASTER_KEY", cause);
+      }
+    },
+  };
+}
+
+/** What a stored key is bound to: no row's key opens as another's. */
+export function dataKeyBound(org_id: string, database_id: string | null): string {
+  return `data key ${org_id} ${database_id ?? ""}`;
+}
+/** What the sealed secret of a person's second factor is bound to. */
+export function secondFactorBound(user_id: string): string {
+  return `second factor ${user_id}`;
+}
+export const SIGNING_KEY_BOUND = "signing key of snapshots";
+
+interface StoredKey {
+  readonly kind: "data" | "signing" | "second factor";
+  /** Of a data key, or the person of a second factor; empty for the signing key. */
+  readonly id: string;
+  readonly master_key_id: string;
+  readonly wrapped: Buffer;
+  readonly bound_to: string;
+}
+
+async function readStored(tx: Tx): Promise<StoredKey[]> {
+  const data = await tx
+    .selectFrom("control.data_keys")
+    .select(["id", "org_id", "database_id", "master_key_id", "wrapped"])
+    .forUpdate()
+    .execute();
+  const signing = await tx.selectFrom("control.signing_key").select(["master_key_id", "wrapped"]).forUpdate().execute();
+  const factors = await tx
+    .selectFrom("identity.second_factors")
+    .select(["user_id as id", "master_key_id", "wrapped"])
+    .forUpdate()
+    .execute();
+  return [
+    ...data.map((row) => ({ ...row, kind: "data" as const, bound_to: dataKeyBound(row.org_id, row.database_id) })),
+    ...signing.map((row) => ({ ...row, kind: "signing" as const, id: "", bound_to: SIGNING_KEY_BOUND })),
+    ...factors.map((row) => ({ ...row, kind: "second factor" as const, bound_to: secondFactorBound(row.id) })),
+  ];
+}
+
+async function store(
+  tx: Tx,
+  { kind, id }: StoredKey,
+  values: { wrapped: Buffer; master_key_id: string },
+): Promise<void> {
+  if (kind === "signing") await tx.updateTable("control.signing_key").set(values).execute();
+  else if (kind === "data") await tx.updateTable("control.data_keys").set(values).where("id", "=", id).execute();
+  else await tx.updateTable("identity.second_factors").set(values).where("user_id", "=", id).execute();
+}
+
+async function makeSigningKey(tx: Tx, master: MasterKey): Promise<void> {
+  const pair = generateKeyPairSync("ed25519");
+  await tx
+    .insertInto("control.signing_key")
+    .values({
+      public_key: pair.publicKey.export({ type: "spki", format: "der" }),
+      master_key_id: master.id,
+      wrapped: master.wrap(pair.privateKey.export({ type: "pkcs8", format: "der" }), SIGNING_KEY_BOUND),
+    })
+    .execute();
+}
+
+function wrong(needed: string, given: { readonly id: string } | undefined, place: string, cause?: unknown): Error {
+  return appError("master_key_wrong", {
+    detail:
+      given === undefined
+        ? `The secrets are under the master key ${needed}, and none is given. Nothing was changed.`
+        : `The secrets are under the master key ${needed}; the one that is given is ${given.id}. Nothing was changed.`,
+    hint: `Put that key back (${place}, or SERVICE_MASTER_KEY). To change to another, give the former one as SERVICE_MASTER_KEY_PREVIOUS beside it.`,
+    meta: { needed, given: given?.id ?? null },
+    cause,
+  });
+}

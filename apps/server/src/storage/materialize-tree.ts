@@ -1,0 +1,160 @@
+import { randomBytes } from "node:crypto";
+import { chmod, lstat, mkdir, readdir, rename, rm, utimes } from "node:fs/promises";
+import { basename, join } from "node:path";
+import type { BlobStore } from "@appdb/adapters/blobs/blob-store";
+import type { ProjectFiles } from "@appdb/adapters/images/project-files";
+import type { TreeEntry } from "@appdb/contract/control/project-tree";
+import { AppError, appError } from "@appdb/contract/errors";
+import type { ServerConfig } from "../config/config.ts";
+import type { Database } from "../database/pool.ts";
+import { demandDisk } from "./disk-floor.ts";
+import { checkTree } from "./keep-tree.ts";
+import { forgetUnpacked, keepUnpacked, reserveUnpacked, sizeOfTree } from "./unpacked.ts";
+import { isWritten, readEntry, writeTree } from "./write-tree.ts";
+
+export interface MaterializeDeps {
+  readonly db: Database;
+  readonly blobs: BlobStore;
+  readonly config: Pick<ServerConfig, "home" | "quotas">;
+}
+
+export interface MaterializeInput {
+  readonly org_id: string;
+  /** Of a tree that was kept. */
+  readonly digest: string;
+  /** The database's, named by its id (databasePlaces): the tree lies in it under its digest. */
+  readonly files_folder: string;
+}
+
+/**
+ * Puts the files of a tree where pods read them, whole or not at all, and answers the folder. Safe to repeat, to do several times at
+ * once, and to be killed in; what is there is looked at and not written again. What is written is counted before it is, and given back
+ * when it fails.
+ * @throws blobs_missing when a file has to be uploaded again, storage_quota, disk_full
+ */
+export async function materializeTree(
+  { blobs, config, db }: MaterializeDeps,
+  { digest, files_folder, org_id }: MaterializeInput,
+  signal: AbortSignal,
+): Promise<string> {
+  const tree = await findTree(db, { org_id, digest });
+  const folder = join(files_folder, digest);
+  // a folder appears whole; what is there and is not the tree was left so by a power cut
+  const is_there = await exists(folder);
+  if (is_there && (await isWritten(tree.entries, folder)) && (await use(folder))) return folder;
+  if (is_there) await removeReadOnly(folder);
+  const name = `draft-${randomBytes(8).toString("hex")}`;
+  const draft = join(files_folder, name);
+  const counted = { org_id, database_id: basename(files_folder), folder: name };
+  await demandDisk({ config });
+  await reserveUnpacked(db, config.quotas.storage, counted, sizeOfTree(tree.entries));
+  try {
+    await mkdir(draft, { recursive: true, mode: 0o700 });
+    await writeTree(blobs, org_id, tree.entries, draft, signal);
+    await rename(draft, folder);
+    await keepUnpacked(db, counted, digest);
+  } catch (error) {
+    await removeReadOnly(draft);
+    await forgetUnpacked(db, counted);
+    // somebody else was faster
+    if (hasCode(error, "ENOTEMPTY", "EEXIST") && (await isWritten(tree.entries, folder))) return folder;
+    await forgetBlob(db, org_id, error);
+    throw toTreeError(error);
+  }
+  return folder;
+}
+
+type TreeName = Pick<MaterializeInput, "digest" | "org_id">;
+
+/** A tree whose files are read from their blobs; no folder of it is needed. @throws blobs_missing, also while a file is read; tree_invalid */
+export async function openTree(
+  { blobs, db }: Pick<MaterializeDeps, "blobs" | "db">,
+  name: TreeName,
+): Promise<ProjectFiles> {
+  const { entries } = await findTree(db, name);
+  checkTree(entries);
+  return {
+    entries,
+    async *read(entry) {
+      try {
+        yield* readEntry(blobs, name.org_id, entry);
+      } catch (error) {
+        await forgetBlob(db, name.org_id, error);
+        throw error;
+      }
+    },
+  };
+}
+
+async function findTree(
+  db: Database,
+  { digest, org_id }: TreeName,
+): Promise<{ readonly entries: readonly TreeEntry[] }> {
+  const tree = await db
+    .selectFrom("control.trees")
+    .select("entries")
+    .where("org_id", "=", org_id)
+    .where("digest", "=", digest)
+    .executeTakeFirst();
+  if (tree === undefined) throw gone(digest);
+  return tree;
+}
+
+/** Removes a folder in which nobody may write; nothing for one that is not there. */
+export async function removeReadOnly(folder: string): Promise<void> {
+  const entries = await readdir(folder, { withFileTypes: true }).catch((error: unknown) => {
+    if (hasCode(error, "ENOENT")) return undefined;
+    throw error;
+  });
+  if (entries === undefined) return;
+  await chmod(folder, 0o700);
+  for (const entry of entries) if (entry.isDirectory()) await removeReadOnly(join(folder, entry.name));
+  await rm(folder, { recursive: true, force: true });
+}
+
+/** Says that it is used, so that it is not collected (collect-trees.ts); false when it just was. */
+async function use(folder: string): Promise<boolean> {
+  const now = new Date();
+  return await utimes(folder, now, now).then(
+    () => true,
+    (error: unknown) => {
+      if (hasCode(error, "ENOENT")) return false;
+      throw error;
+    },
+  );
+}
+
+async function exists(path: string): Promise<boolean> {
+  return await lstat(path).then(
+    () => true,
+    () => false,
+  );
+}
+
+/** What is gone or damaged is missing: whoever uploads next is asked for it again. */
+async function forgetBlob(db: Database, org_id: string, error: unknown): Promise<void> {
+  if (!(error instanceof AppError) || error.code !== "blobs_missing") return;
+  const digest = error.meta["digest"];
+  if (typeof digest !== "string") return;
+  await db.deleteFrom("control.blobs").where("org_id", "=", org_id).where("digest", "=", digest).execute();
+}
+
+function gone(digest: string): Error {
+  return appError("blobs_missing", {
+    detail: `The project files ${digest.slice(0, 12)} are not stored.`,
+    hint: "Run the command again: it uploads what is missing.",
+  });
+}
+
+function toTreeError(error: unknown): unknown {
+  if (!hasCode(error, "ENOSPC", "EDQUOT")) return error;
+  return appError("disk_full", {
+    detail: "The server's disk is full; the project's files were not unpacked.",
+    hint: "Ask the operator of the server to free space, then try again.",
+    cause: error,
+  });
+}
+
+function hasCode(error: unknown, ...codes: readonly string[]): boolean {
+  return error instanceof Error && "code" in error && codes.includes(String(error.code));
+}

@@ -1,0 +1,112 @@
+import { dirname } from "node:path";
+import type { TreeEntry } from "@appdb/contract/control/project-tree";
+import { sql } from "kysely";
+import type { StorageBounds } from "../config/config-quotas.ts";
+import type { Database } from "../database/pool.ts";
+import { BLOCK_BYTES, demandStorage, type StorageUse } from "./storage-use.ts";
+
+/** A folder of project files below a database's. */
+export interface UnpackedFolder {
+  readonly org_id: string;
+  readonly database_id: string;
+  /** Its name: a digest, or a draft's. */
+  readonly folder: string;
+}
+
+/** What a tree takes on a disk: each file and each folder at least a block, a chunk as often as it is named. */
+export function sizeOfTree(entries: readonly Pick<TreeEntry, "path" | "size">[]): StorageUse {
+  const folders = new Set<string>();
+  for (const { path } of entries) {
+    for (let parent = dirname(path); parent !== "." && !folders.has(parent); parent = dirname(parent)) {
+      folders.add(parent);
+    }
+  }
+  const bytes = entries.reduce((sum, { size }) => sum + Math.max(size, BLOCK_BYTES), 0);
+  return { bytes: bytes + folders.size * BLOCK_BYTES, files: entries.length + folders.size };
+}
+
+/** Writes down that a folder is going to be written, before it is. @throws storage_quota */
+export async function reserveUnpacked(
+  db: Database,
+  bounds: StorageBounds,
+  { database_id, folder, org_id }: UnpackedFolder,
+  { bytes, files }: StorageUse,
+): Promise<void> {
+  await db.transaction().execute(async (tx) => {
+    await tx
+      .insertInto("control.unpacked")
+      .values({ org_id, database_id, folder, bytes: String(bytes), files })
+      .execute();
+    await demandStorage(tx, org_id, bounds, "The project's files, unpacked for the database,");
+  });
+}
+
+/** Writes down that a draft has its name now; one of the same name was written at the same time, and one of both is left. */
+export async function keepUnpacked(db: Database, draft: UnpackedFolder, folder: string): Promise<void> {
+  await db.transaction().execute(async (tx) => {
+    const gone = await tx
+      .deleteFrom("control.unpacked")
+      .where("database_id", "=", draft.database_id)
+      .where("folder", "=", draft.folder)
+      .returning(["org_id", "database_id", "bytes", "files"])
+      .executeTakeFirst();
+    if (gone === undefined) return;
+    await tx
+      .insertInto("control.unpacked")
+      .values({ ...gone, folder })
+      .onConflict((conflict) => conflict.doNothing())
+      .execute();
+  });
+}
+
+/** Gives back what a folder had, once it is gone. */
+export async function forgetUnpacked(
+  db: Database,
+  { database_id, folder }: Omit<UnpackedFolder, "org_id">,
+): Promise<void> {
+  await db.deleteFrom("control.unpacked").where("database_id", "=", database_id).where("folder", "=", folder).execute();
+}
+
+/** Of a draft without a folder: longer than any write takes, so its server was killed before it made one. */
+const DRAFT_LIFE = "1 day";
+
+/**
+ * Makes the rows of a database say what lies unpacked: folders without a row get one from their list, rows without a folder go. `rows` were
+ * read before the folders were: a folder has its name before its row does.
+ */
+export async function recountUnpacked(
+  db: Database,
+  { id, org_id }: { readonly id: string; readonly org_id: string },
+  rows: readonly string[],
+  names: readonly string[],
+): Promise<void> {
+  const uncounted = names.filter((name) => !rows.includes(name));
+  const trees = await db
+    .selectFrom("control.trees")
+    .select(["digest", "entries"])
+    .where("org_id", "=", org_id)
+    .where("digest", "in", ["", ...uncounted])
+    .execute();
+  for (const { digest, entries } of trees) {
+    const { bytes, files } = sizeOfTree(entries);
+    await db
+      .insertInto("control.unpacked")
+      .values({ org_id, database_id: id, folder: digest, bytes: String(bytes), files })
+      .onConflict((conflict) => conflict.doNothing())
+      .execute();
+  }
+  const gone = rows.filter((row) => !names.includes(row));
+  if (gone.length === 0) return;
+  await sql`delete from control.unpacked where database_id = ${id} and folder = any(${gone})
+    and (folder not like 'draft-%' or created_at < now() - ${DRAFT_LIFE}::interval)`.execute(db);
+}
+
+/** The folders of a database that are counted. */
+export async function countedFolders(db: Database, database_id: string): Promise<string[]> {
+  const rows = await db
+    .selectFrom("control.unpacked")
+    .select("folder")
+    .where("database_id", "=", database_id)
+    .execute();
+  return rows.map(({ folder }) => folder);
+}

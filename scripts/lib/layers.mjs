@@ -1,0 +1,73 @@
+// Which folder of a package may import which. Biome's rules hold the arrows between packages; its overrides do not add up, so that a rule for
+// each folder would repeat all rules above it. `scripts/layers.test.ts` checks every import against this table.
+import { posix } from "node:path";
+
+/**
+ * The folders of a package, lowest layer first. A file imports its own folder and the layers below it. Folders of one layer do not import
+ * each other. `.` is the package's own files.
+ */
+export const LAYERS = {
+  "apps/server/src": [
+    ["config"],
+    ["lifecycle", "database"],
+    ["queue"],
+    ["audit"],
+    ["secrets", "operations"],
+    ["storage"],
+    ["pods"],
+    ["edge"],
+    ["identity"],
+    ["requests"],
+    ["control-plane"],
+    ["operator", "reconciler", "http", "gateway"],
+    ["gateway-process"],
+    ["."],
+  ],
+};
+
+/** Folders that stay apart although their layers would allow the import. */
+export const APART = {
+  "apps/server/src": {
+    gateway: ["identity", "requests", "control-plane"],
+    "gateway-process": ["identity", "requests", "control-plane", "operator", "reconciler", "http"],
+  },
+};
+
+const IMPORT = /(?:^|\n)\s*(?:import|export)\s[^;"']*?from\s+"(\.{1,2}\/[^"]+)"|\bimport\(\s*"(\.{1,2}\/[^"]+)"\s*\)/g;
+
+/** The relative imports of a file as paths from the root, imports of types included. */
+export function importsOf(path, text) {
+  return [...text.matchAll(IMPORT)].map(([, of_from, of_call]) =>
+    posix.normalize(posix.join(posix.dirname(path), of_from ?? of_call)),
+  );
+}
+
+/** The folder of the table that a path lies in; undefined outside of the package. */
+function folderOf(root, path) {
+  if (!path.startsWith(`${root}/`)) return undefined;
+  const [first, ...rest] = path.slice(root.length + 1).split("/");
+  return rest.length === 0 ? "." : first;
+}
+
+/** Finds the imports that break the table. `files` has the text of each file by its path from the root. */
+export function findLayerViolations(files) {
+  const found = [];
+  for (const [root, layers] of Object.entries(LAYERS)) {
+    const levels = new Map(layers.flatMap((folders, level) => folders.map((folder) => [folder, level])));
+    for (const [path, text] of files) {
+      const from = folderOf(root, path);
+      if (from === undefined || from === "testing") continue;
+      if (!levels.has(from)) {
+        found.push(`${path}: the folder ${from} has no layer`);
+        continue;
+      }
+      for (const imported of importsOf(path, text)) {
+        const to = folderOf(root, imported);
+        if (to === undefined || to === from) continue;
+        const is_below = (levels.get(to) ?? Number.POSITIVE_INFINITY) < levels.get(from);
+        if (!is_below || APART[root]?.[from]?.includes(to)) found.push(`${path}: ${from} does not import ${to}`);
+      }
+    }
+  }
+  return found;
+}
