@@ -44,13 +44,13 @@ describe.each(Object.entries(LAYERS))("in %s", (root, layers) => {
   });
 
   test("a dynamic import counts", () => {
-    const [lowest, highest] = [layers[0]?.[0] ?? "", layers.at(-2)?.[0] ?? ""];
+    const [lowest, highest] = [layers[0]?.at(-1) ?? "", layers.at(-2)?.[0] ?? ""];
     const text = `const { x } = await import("../${highest}/x.ts");\n`;
     expect(findLayerViolations(new Map([[fileIn(lowest), text]]))).toHaveLength(1);
   });
 
   test("a lower layer may be imported, and a new folder needs a layer", () => {
-    const [lowest, next] = [layers[0]?.[0] ?? "", layers[1]?.[0] ?? ""];
+    const [lowest, next] = [layers[0]?.at(-1) ?? "", layers[1]?.[0] ?? ""];
     expect(plant(next, lowest, "import")).toEqual([]);
     expect(findLayerViolations(new Map([[`${root}/unknown/x.ts`, ""]]))).toEqual([
       `${root}/unknown/x.ts: the folder unknown has no layer`,

@@ -7,6 +7,22 @@ import { posix } from "node:path";
  * each other. `.` is the package's own files.
  */
 export const LAYERS = {
+  "packages/adapters/src": [
+    [".", "files", "network", "tools"],
+    ["processes", "blobs", "link", "http", "keys"],
+    ["documents", "postgres", "udf", "pods", "traces"],
+    ["images"],
+  ],
+  "apps/pod/src": [
+    ["config", "databases", "http"],
+    ["daemon"],
+    ["services"],
+    ["composition"],
+    ["api"],
+    ["database-api", "service-api"],
+    ["roles"],
+    ["."],
+  ],
   "apps/server/src": [
     ["config"],
     ["lifecycle", "database"],

@@ -7,7 +7,7 @@ import type { OperatorAct, OperatorAnswer, OperatorRequest } from "@appdb/contra
 import type { Health, Runtime } from "@appdb/contract/routes/local";
 import type { ServiceMessage, ServiceSpec } from "@appdb/contract/service-spec";
 import type { StricliProcess } from "@stricli/core";
-import type { CliConfig } from "./config.ts";
+import type { CliConfig } from "./config/config.ts";
 import type { DeviceCode } from "./control/device-sign-in.ts";
 import type { Credential } from "./control/find-credential.ts";
 import type { ServerAddress } from "./control/find-server.ts";

@@ -1,7 +1,7 @@
 import { isatty } from "node:tty";
 import type { OperatorRequest } from "@appdb/contract/operator";
 import type { StricliProcess } from "@stricli/core";
-import { readCliConfig } from "./config.ts";
+import { readCliConfig } from "./config/config.ts";
 import type { Application, ApplicationInput, FoundDaemon, Prompt, World } from "./context.ts";
 import type { DaemonDeps } from "./daemon/ensure-daemon.ts";
 import { describeLogLine } from "./output/log-line.ts";

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { type CallOptions, type ControlClient, createControlClient } from "@appdb/contract/control-client";
 import { AppError, appError } from "@appdb/contract/errors";
 import { CONTROL_ROUTES, type ControlRouteName } from "@appdb/contract/routes/control-paths";
-import type { CliConfig } from "../config.ts";
+import type { CliConfig } from "../config/config.ts";
 import type { ControlAccess } from "../context.ts";
 import { signInByDevice } from "./device-sign-in.ts";
 import { type Credential, findCredential, sessionCredential } from "./find-credential.ts";

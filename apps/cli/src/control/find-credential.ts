@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { appError } from "@appdb/contract/errors";
 import { HOME_PATHS } from "@appdb/contract/home";
-import type { CliConfig } from "../config.ts";
+import type { CliConfig } from "../config/config.ts";
 import { findProject } from "../project/find-project.ts";
 import { readHomeConfig } from "./read-home-config.ts";
 import { readSession, sessionsFile } from "./sessions.ts";

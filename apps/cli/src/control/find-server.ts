@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { type AppError, appError } from "@appdb/contract/errors";
 import { HOME_PATHS, type ServerFile } from "@appdb/contract/home";
-import type { CliConfig } from "../config.ts";
+import type { CliConfig } from "../config/config.ts";
 import { isAlive } from "../daemon/is-alive.ts";
 import { readHomeConfig, readIfThere } from "./read-home-config.ts";
 

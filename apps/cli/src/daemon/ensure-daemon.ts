@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { createLocalClient, type LocalClient } from "@appdb/contract/client";
 import { AppError, appError } from "@appdb/contract/errors";
 import { VERSION } from "@appdb/contract/version";
-import type { CliConfig } from "../config.ts";
+import type { CliConfig } from "../config/config.ts";
 import type { FoundDaemon } from "../context.ts";
 import type { Program } from "../program.ts";
 import { openDaemonLog, readDaemonAddress, readLogFrom, sizeOfLog } from "./daemon-files.ts";

@@ -5,7 +5,7 @@ import { locateTools } from "@appdb/adapters/tools/locate-tools";
 import { AppError, ERRORS } from "@appdb/contract/errors";
 import { HOME_PATHS } from "@appdb/contract/home";
 import { VERSION } from "@appdb/contract/version";
-import type { CliConfig } from "../config.ts";
+import type { CliConfig } from "../config/config.ts";
 import type { MachineCheck } from "../context.ts";
 import { findDaemon } from "../daemon/ensure-daemon.ts";
 import type { Program } from "../program.ts";

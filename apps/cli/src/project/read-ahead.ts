@@ -1,4 +1,4 @@
-import { readCliConfig } from "../config.ts";
+import { readCliConfig } from "../config/config.ts";
 import type { Application, ApplicationInput } from "../context.ts";
 import type { Program } from "../program.ts";
 import { readApplication } from "./read-application.ts";

@@ -3,7 +3,7 @@ import { readManifest } from "@appdb/adapters/images/read-manifest";
 import { resolveRuntime } from "@appdb/adapters/images/resolve-runtime";
 import { locateTools } from "@appdb/adapters/tools/locate-tools";
 import type { DatabaseEntry } from "@appdb/contract/service-toml";
-import type { CliConfig } from "../config.ts";
+import type { CliConfig } from "../config/config.ts";
 import type { Application, ApplicationInput } from "../context.ts";
 import type { Output } from "../output/output.ts";
 import type { Program } from "../program.ts";

@@ -2,7 +2,7 @@ import type { Health } from "@appdb/contract/routes/local";
 import { LOCAL_ROUTES } from "@appdb/contract/routes/local-paths";
 import { VERSION } from "@appdb/contract/version";
 import type { FastifyInstance } from "fastify";
-import type { DaemonDeps } from "../compose.ts";
+import type { DaemonDeps } from "../composition/compose.ts";
 
 /** Health and stop. Requests other than these count as being busy. */
 export function addDaemonRoutes(app: FastifyInstance, deps: DaemonDeps): void {

@@ -5,7 +5,7 @@ import { cancelJob, listJobs } from "@appdb/engine/jobs/list-jobs";
 import { folderSchema } from "@appdb/engine/target";
 import type { FastifyInstance } from "fastify";
 import * as z from "zod";
-import type { DaemonDeps } from "../compose.ts";
+import type { DaemonDeps } from "../composition/compose.ts";
 import { findErrors } from "../databases/cell-errors.ts";
 import { openKnown } from "../databases/open-known.ts";
 import { planTableRecompute, recomputeTable } from "../databases/recompute.ts";

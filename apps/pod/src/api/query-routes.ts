@@ -1,7 +1,7 @@
 import { queryExplainRequestSchema } from "@appdb/contract/routes/local";
 import { LOCAL_ROUTES } from "@appdb/contract/routes/local-paths";
 import type { FastifyInstance } from "fastify";
-import type { DaemonDeps } from "../compose.ts";
+import type { DaemonDeps } from "../composition/compose.ts";
 import { explainTarget } from "../databases/explain.ts";
 import { parseRequest } from "./parse.ts";
 

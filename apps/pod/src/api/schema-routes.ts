@@ -8,7 +8,7 @@ import {
 } from "@appdb/contract/routes/local";
 import { LOCAL_ROUTES } from "@appdb/contract/routes/local-paths";
 import type { FastifyInstance } from "fastify";
-import type { DaemonDeps } from "../compose.ts";
+import type { DaemonDeps } from "../composition/compose.ts";
 import { applyTarget, openTarget, planForPerson, pruneTarget } from "../databases/schema.ts";
 import { answerEvents, endOf } from "./events.ts";
 import { parseRequest } from "./parse.ts";

@@ -1,6 +1,6 @@
 import { CLIENT_VERSION_HEADER } from "@appdb/contract/version";
 import type { FastifyInstance, FastifyRequest } from "fastify";
-import type { DaemonDeps } from "../compose.ts";
+import type { DaemonDeps } from "../composition/compose.ts";
 import { addDaemonRoutes } from "./daemon-routes.ts";
 import { checkClientVersion, checkToken } from "./handshake.ts";
 import { addJobRoutes } from "./job-routes.ts";

@@ -7,7 +7,7 @@ import {
 import { LOCAL_ROUTES } from "@appdb/contract/routes/local-paths";
 import type { FastifyInstance } from "fastify";
 import * as z from "zod";
-import type { DaemonDeps } from "../compose.ts";
+import type { DaemonDeps } from "../composition/compose.ts";
 import { planServiceUpdate, pruneServices, updateServices } from "../services/update-services.ts";
 import { answerEvents } from "./events.ts";
 import { parseRequest } from "./parse.ts";

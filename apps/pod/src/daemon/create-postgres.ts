@@ -5,7 +5,7 @@ import { locateTools, requirePostgresBin } from "@appdb/adapters/tools/locate-to
 import { HOME_PATHS } from "@appdb/contract/home";
 import type { Logger } from "@appdb/engine/ports";
 import { CATALOG_FORMAT } from "@appdb/engine/schema/ensure-catalog";
-import type { DaemonConfig } from "../config.ts";
+import type { DaemonConfig } from "../config/config.ts";
 
 /** The PostgreSQL of a home: its own cluster, or the server that the configuration names. */
 export async function createPostgres(config: DaemonConfig, home: string, log: Logger): Promise<PostgresProvider> {

@@ -2,7 +2,7 @@ import type { PodHealth } from "@appdb/contract/pod-spec";
 import { POD_ROUTES } from "@appdb/contract/routes/pod-paths";
 import { VERSION } from "@appdb/contract/version";
 import type { FastifyInstance } from "fastify";
-import type { DatabasePodDeps } from "../compose-database.ts";
+import type { DatabasePodDeps } from "../composition/compose-database.ts";
 
 /** Health and stop. Requests other than these are a use of the database. */
 export function addPodRoutes(app: FastifyInstance, deps: DatabasePodDeps): void {

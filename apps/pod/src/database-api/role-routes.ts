@@ -4,7 +4,7 @@ import { type PodServiceRole, podServiceRoleRequestSchema } from "@appdb/contrac
 import { POD_ROUTES } from "@appdb/contract/routes/pod-paths";
 import type { FastifyInstance } from "fastify";
 import { parseRequest } from "../api/parse.ts";
-import type { DatabasePodDeps } from "../compose-database.ts";
+import type { DatabasePodDeps } from "../composition/compose-database.ts";
 
 /** Roles of PostgreSQL for the services of the database. */
 export function addRoleRoutes(app: FastifyInstance, deps: DatabasePodDeps): void {

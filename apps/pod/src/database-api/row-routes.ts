@@ -6,7 +6,7 @@ import { folderSchema } from "@appdb/engine/target";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import * as z from "zod";
 import { parseRequest } from "../api/parse.ts";
-import type { DatabasePodDeps } from "../compose-database.ts";
+import type { DatabasePodDeps } from "../composition/compose-database.ts";
 import { catalogOf, describeTables } from "../databases/data-tables.ts";
 import { Connections } from "../http/connections.ts";
 import { carryRequest, takeBodies } from "./carry-request.ts";

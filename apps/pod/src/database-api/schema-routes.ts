@@ -16,7 +16,7 @@ import { emptyCatalog, hasCatalog, loadCatalog } from "@appdb/engine/schema/load
 import type { FastifyInstance } from "fastify";
 import { answerEvents, endOf } from "../api/events.ts";
 import { parseRequest } from "../api/parse.ts";
-import type { DatabasePodDeps } from "../compose-database.ts";
+import type { DatabasePodDeps } from "../composition/compose-database.ts";
 import { applyTarget, planForPerson, type TargetPlace } from "../databases/schema.ts";
 
 /** Manifests of trees, and plans and updates of the tables by them. */

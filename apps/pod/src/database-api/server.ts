@@ -2,7 +2,7 @@ import { appError } from "@appdb/contract/errors";
 import type { FastifyInstance } from "fastify";
 import { showsToken } from "../api/handshake.ts";
 import { createJsonApi } from "../api/json-api.ts";
-import type { DatabasePodDeps } from "../compose-database.ts";
+import type { DatabasePodDeps } from "../composition/compose-database.ts";
 import { addPodRoutes } from "./pod-routes.ts";
 import { addRoleRoutes } from "./role-routes.ts";
 import { addRowRoutes } from "./row-routes.ts";

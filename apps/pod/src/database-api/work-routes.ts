@@ -13,7 +13,7 @@ import { folderSchema } from "@appdb/engine/target";
 import type { FastifyInstance } from "fastify";
 import { answerEvents } from "../api/events.ts";
 import { parseRequest } from "../api/parse.ts";
-import type { DatabasePodDeps } from "../compose-database.ts";
+import type { DatabasePodDeps } from "../composition/compose-database.ts";
 import { findErrors } from "../databases/cell-errors.ts";
 import type { OpenTarget } from "../databases/open-known.ts";
 import { readProjectCode } from "../databases/project-code.ts";

@@ -8,8 +8,8 @@ import type { Clock, Logger, SqlPool } from "@appdb/engine/ports";
 import type { CatalogTable } from "@appdb/engine/schema/catalog";
 import { readRuntime, tablesOfRuntime } from "@appdb/engine/schema/catalog-store";
 import { folderSchema } from "@appdb/engine/target";
-import { collectHourly } from "../roles/collect-hourly.ts";
-import { LazyWorkers } from "../roles/lazy-workers.ts";
+import { collectHourly } from "./collect-hourly.ts";
+import { LazyWorkers } from "./lazy-workers.ts";
 import type { TreeManifests } from "./tree-manifests.ts";
 import type { TreeRuntimes } from "./tree-runtimes.ts";
 

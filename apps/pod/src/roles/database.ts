@@ -12,9 +12,9 @@ import { type DatabasePodSpec, databasePodSpecSchema } from "@appdb/contract/pod
 import { VERSION } from "@appdb/contract/version";
 import type { Logger } from "@appdb/engine/ports";
 import { CATALOG_FORMAT } from "@appdb/engine/schema/ensure-catalog";
-import type { DatabasePodDeps } from "../compose-database.ts";
+import type { DatabasePodDeps } from "../composition/compose-database.ts";
 import { listenForStop } from "../daemon/listen-for-stop.ts";
-import { keepWorking } from "../databases/keep-working.ts";
+import { keepWorking } from "./keep-working.ts";
 import { listenToPod, runPod } from "./run-pod.ts";
 
 /**
@@ -44,7 +44,7 @@ async function serveDatabase(spec: DatabasePodSpec, log: Logger): Promise<void> 
   const starting = postgres.start();
   starting.catch(() => undefined);
   const [{ composeDatabase }, { createDatabaseApi }] = await Promise.all([
-    import("../compose-database.ts"),
+    import("../composition/compose-database.ts"),
     import("../database-api/server.ts"),
   ]);
   await using deps = composeDatabase({

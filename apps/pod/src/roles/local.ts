@@ -6,8 +6,8 @@ import { appError } from "@appdb/contract/errors";
 import { type DaemonFile, HOME_PATHS } from "@appdb/contract/home";
 import { VERSION } from "@appdb/contract/version";
 import type { Logger } from "@appdb/engine/ports";
-import type { DaemonDeps } from "../compose.ts";
-import { type DaemonConfig, readDaemonConfig } from "../config.ts";
+import type { DaemonDeps } from "../composition/compose.ts";
+import { type DaemonConfig, readDaemonConfig } from "../config/config.ts";
 import { createPostgres } from "../daemon/create-postgres.ts";
 import { listenForStop, type StopRequest } from "../daemon/listen-for-stop.ts";
 import { createLogger } from "../daemon/logger.ts";
@@ -59,7 +59,10 @@ async function runDaemon(config: DaemonConfig, home: string, program: PodProgram
   // a new cluster takes longest: it is made while the rest of the program is loaded
   const starting = postgres.start();
   starting.catch((error: unknown) => log.error({ err: error }, "PostgreSQL did not start"));
-  const [{ composeDaemon }, { createApi }] = await Promise.all([import("../compose.ts"), import("../api/server.ts")]);
+  const [{ composeDaemon }, { createApi }] = await Promise.all([
+    import("../composition/compose.ts"),
+    import("../api/server.ts"),
+  ]);
   const token = openToken(home);
   const deps = composeDaemon({ config, home, token, log, postgres, program, requestStop: stop.request });
   const api = createApi(deps);

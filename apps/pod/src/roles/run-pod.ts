@@ -6,7 +6,7 @@ import type { Runtime } from "@appdb/contract/routes/local";
 import type { Logger } from "@appdb/engine/ports";
 import type { FastifyInstance } from "fastify";
 import type { ZodType } from "zod";
-import { readPodLauncher } from "../config.ts";
+import { readPodLauncher } from "../config/config.ts";
 import { createLogger, createRequestLog, type RequestLog } from "../daemon/logger.ts";
 import { RotatingFile } from "../daemon/rotating-file.ts";
 

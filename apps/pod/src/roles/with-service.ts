@@ -7,11 +7,11 @@ import { VERSION } from "@appdb/contract/version";
 import { type Endpoints, openEndpoints } from "@appdb/engine/endpoints/open-endpoints";
 import type { CompiledRoute } from "@appdb/engine/endpoints/route";
 import type { HandlerRunner, Logger, SqlPool, UdfStats } from "@appdb/engine/ports";
+import { collectHourly } from "../databases/collect-hourly.ts";
 import { SERVICE_CONNECTIONS } from "../databases/connection-names.ts";
+import { LazyHandlers, LazyWorkers } from "../databases/lazy-workers.ts";
 import { callsFunctions } from "./calls-functions.ts";
-import { collectHourly } from "./collect-hourly.ts";
 import { ExportPools, type ExportReach } from "./export-pools.ts";
-import { LazyHandlers, LazyWorkers } from "./lazy-workers.ts";
 import { workInBackground } from "./work-in-background.ts";
 
 /** What a service is made of, wherever it is served. */

@@ -5,7 +5,6 @@ import { dirname, join } from "node:path";
 import { removeFolder } from "@appdb/adapters/files/remove-folder";
 import { hideSecrets } from "@appdb/adapters/images/build-secrets";
 import { DRAFT_PREFIX } from "@appdb/adapters/images/image-folder";
-import { pythonEnvironment } from "@appdb/adapters/images/python-environment";
 import {
   MANIFEST_TIMEOUT_MS,
   manifestArguments,
@@ -14,6 +13,7 @@ import {
   withoutPaths,
 } from "@appdb/adapters/images/read-manifest";
 import type { PodDriver, PodExit, PodFolder } from "@appdb/adapters/pods/pod-driver";
+import { pythonEnvironment } from "@appdb/adapters/processes/spawn-python";
 import { appError } from "@appdb/contract/errors";
 import { type Manifest, manifestSchema } from "@appdb/contract/manifest";
 import { databaseEnvironment } from "./database-environment.ts";

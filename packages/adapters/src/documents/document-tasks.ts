@@ -1,6 +1,6 @@
 import { checkEnvironment } from "@appdb/contract/control/check-environment";
 import type { EnvironmentDocument } from "@appdb/contract/routes/control-databases";
-import { isShareable, type SharedIndex } from "../images/lock-sources.ts";
+import { isShareable, type SharedIndex } from "./lock-sources.ts";
 
 /** What is computed from documents that tenants send. Everything given and answered can be sent between threads. */
 export const DOCUMENT_TASKS = {

@@ -3,9 +3,9 @@ import { pathToFileURL } from "node:url";
 import { Worker, type WorkerOptions } from "node:worker_threads";
 import { type AppError, appError, type ErrorCode } from "@appdb/contract/errors";
 import type { EnvironmentDocument } from "@appdb/contract/routes/control-databases";
-import type { SharedIndex } from "../images/lock-sources.ts";
 import { createFairQueue } from "../processes/fair-queue.ts";
 import { DOCUMENT_TASKS, type DocumentTask, type DocumentTaskInput } from "./document-tasks.ts";
+import type { SharedIndex } from "./lock-sources.ts";
 
 /** Bounds on the work for one document. */
 export interface DocumentLimits {

@@ -4,6 +4,7 @@ import { basename, dirname, join } from "node:path";
 import type { BuiltImage, SystemPart } from "@appdb/contract/control/image-documents";
 import { type AppError, appError } from "@appdb/contract/errors";
 import type { EnvironmentDocument } from "@appdb/contract/routes/control-databases";
+import type { SharedIndex } from "../documents/lock-sources.ts";
 import type { TenantDocuments } from "../documents/tenant-documents.ts";
 import { folderUse } from "../files/folder-size.ts";
 import { syncPath } from "../files/sync-files.ts";
@@ -34,7 +35,6 @@ import {
   readImage,
   writeImage,
 } from "./image-folder.ts";
-import type { SharedIndex } from "./lock-sources.ts";
 import { writeProjectFiles } from "./project-files.ts";
 import { readRequiresPython } from "./python-versions.ts";
 

@@ -4,7 +4,7 @@ import { AppError, appError, ERRORS, type ErrorCode } from "@appdb/contract/erro
 import type { Manifest } from "@appdb/contract/manifest";
 import type { Runtime } from "@appdb/contract/routes/local";
 import { HAS_GROUPS, killGroup } from "../processes/kill-group.ts";
-import { spawnPython } from "./python-environment.ts";
+import { spawnPython } from "../processes/spawn-python.ts";
 
 /** An import may load models or wait for a network; for ever it may not. */
 export const MANIFEST_TIMEOUT_MS = 5 * 60 * 1000;

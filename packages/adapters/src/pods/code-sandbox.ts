@@ -1,8 +1,8 @@
+import { optionsText } from "../processes/bubblewrap-options.ts";
 import type { PodSpec } from "./pod-driver.ts";
 import { codeLimits } from "./sandbox-bounds.ts";
 import { writeShown } from "./sandbox-files.ts";
 import { boxOptions, CODE_UID, type Sight, systemPrograms } from "./sandbox-layout.ts";
-import { optionsText } from "./sandbox-options.ts";
 import { type FilterMachine, seccompFilter } from "./seccomp-filter.ts";
 
 /** Where a pod finds what its driver made for it: what the sandbox of the application's code is made from. */

@@ -15,7 +15,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { appError } from "@appdb/contract/errors";
 import { isDiskFull } from "../files/is-disk-full.ts";
 import { inTenantFolderNow, TENANT_FILE } from "../files/tenant-files.ts";
-import { createLineSplitter } from "../udf/output-lines.ts";
+import { createLineSplitter } from "../processes/output-lines.ts";
 import { LogFiles } from "./log-files.ts";
 import { parseLogLine } from "./log-line.ts";
 import type { PodLine, PodLogsInput } from "./pod-driver.ts";

@@ -1,6 +1,6 @@
 import { existsSync, lstatSync, readlinkSync } from "node:fs";
 import { sep } from "node:path";
-import { environmentOptions } from "./sandbox-options.ts";
+import { environmentOptions } from "../processes/bubblewrap-options.ts";
 
 /** Who a pod's own programs are in it, and who the application's code is: neither is the system's first user. */
 export const POD_UID = 1000;

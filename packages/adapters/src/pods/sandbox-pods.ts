@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "no
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { appError } from "@appdb/contract/errors";
+import { optionsText } from "../processes/bubblewrap-options.ts";
 import { codeSights, PLACE } from "./code-sandbox.ts";
 import { createLocalPods, POD_ENVIRONMENT } from "./local-pods.ts";
 import type { PodDriver, PodFolder, PodSpec } from "./pod-driver.ts";
@@ -20,7 +21,6 @@ import {
   type SandboxPodsInput,
 } from "./sandbox-host.ts";
 import { boxOptions, POD_UID, type Sight, systemPrograms, systemSettings } from "./sandbox-layout.ts";
-import { optionsText } from "./sandbox-options.ts";
 import { gatherSights, isOfSystem } from "./sandbox-reach.ts";
 import { codeCommand, entryCommand } from "./sandbox-scripts.ts";
 import { endLeftTasks, runSandboxTask } from "./sandbox-task.ts";

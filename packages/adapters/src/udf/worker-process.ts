@@ -8,10 +8,10 @@ import {
   WORKER_PROTOCOL,
   type WorkerError,
 } from "@appdb/contract/worker-protocol";
-import { spawnPython } from "../images/python-environment.ts";
 import { HAS_GROUPS, killGroup } from "../processes/kill-group.ts";
+import { createLineSplitter } from "../processes/output-lines.ts";
+import { spawnPython } from "../processes/spawn-python.ts";
 import { type ColumnFrame, createFrameCodec, type FrameCodec } from "./frames.ts";
-import { createLineSplitter } from "./output-lines.ts";
 import { familyMemoryBytes, ownMemoryBytes } from "./process-memory.ts";
 
 /** A worker that has not imported the application's modules by then is ended. */

@@ -2,7 +2,7 @@ import { type ChildProcess, type SpawnOptions, spawn } from "node:child_process"
 import { delimiter } from "node:path";
 import { Writable } from "node:stream";
 import type { Runtime } from "@appdb/contract/routes/local";
-import { environmentOptions, optionsText } from "../pods/sandbox-options.ts";
+import { environmentOptions, optionsText } from "./bubblewrap-options.ts";
 
 /** All that a launcher gets of an environment. */
 const LAUNCHER_ENVIRONMENT = { PATH: "/usr/local/bin:/usr/bin:/bin", LANG: "C.UTF-8" };

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { environmentOptions, optionsText } from "./sandbox-options.ts";
+import { environmentOptions, optionsText } from "./bubblewrap-options.ts";
 
 test("no value can begin an option of its own, and none is told", () => {
   expect(optionsText(environmentOptions({ A: "--bind / /" }))).toBe("--clearenv\0--setenv\0A\0--bind / /\0");

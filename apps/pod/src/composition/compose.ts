@@ -7,13 +7,13 @@ import { parseLocalTarget } from "@appdb/contract/names";
 import type { JobDeps } from "@appdb/engine/jobs/job-deps";
 import type { Clock, Logger } from "@appdb/engine/ports";
 import type { QueryLimits } from "@appdb/engine/queries/query-limits";
-import type { DaemonConfig } from "./config.ts";
-import { createFillRunner } from "./databases/fill-runner.ts";
-import { OpenDatabases } from "./databases/open-databases.ts";
-import { createRuntimeStore, type RuntimeStore } from "./databases/runtime-store.ts";
-import { forkService, type PodProgram } from "./services/fork-service.ts";
-import { createServiceStore, type StoredService } from "./services/service-store.ts";
-import { Services } from "./services/services.ts";
+import type { DaemonConfig } from "../config/config.ts";
+import { createFillRunner } from "../databases/fill-runner.ts";
+import { OpenDatabases } from "../databases/open-databases.ts";
+import { createRuntimeStore, type RuntimeStore } from "../databases/runtime-store.ts";
+import { forkService, type PodProgram } from "../services/fork-service.ts";
+import { createServiceStore, type StoredService } from "../services/service-store.ts";
+import { Services } from "../services/services.ts";
 
 /** Everything that the daemon's requests work with. */
 export interface DaemonDeps {

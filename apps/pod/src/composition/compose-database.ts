@@ -9,15 +9,15 @@ import type { JobDeps } from "@appdb/engine/jobs/job-deps";
 import type { Clock, Logger, SqlPool } from "@appdb/engine/ports";
 import type { QueryLimits } from "@appdb/engine/queries/query-limits";
 import { upgradeCatalog } from "@appdb/engine/schema/ensure-catalog";
-import { POD_CONNECTIONS, SERVICE_CONNECTIONS } from "./databases/connection-names.ts";
-import { DatabaseUse } from "./databases/database-use.ts";
-import { DiskGuard } from "./databases/disk-guard.ts";
-import { createFillRunner } from "./databases/fill-runner.ts";
-import { OpenDatabases } from "./databases/open-databases.ts";
-import { TableInserts } from "./databases/table-inserts.ts";
-import { TreeManifests } from "./databases/tree-manifests.ts";
-import { createTreeRuntimes, type TreeRuntimes } from "./databases/tree-runtimes.ts";
-import { UseMeter } from "./databases/use-meter.ts";
+import { POD_CONNECTIONS, SERVICE_CONNECTIONS } from "../databases/connection-names.ts";
+import { DatabaseUse } from "../databases/database-use.ts";
+import { DiskGuard } from "../databases/disk-guard.ts";
+import { createFillRunner } from "../databases/fill-runner.ts";
+import { OpenDatabases } from "../databases/open-databases.ts";
+import { TableInserts } from "../databases/table-inserts.ts";
+import { TreeManifests } from "../databases/tree-manifests.ts";
+import { createTreeRuntimes, type TreeRuntimes } from "../databases/tree-runtimes.ts";
+import { UseMeter } from "../databases/use-meter.ts";
 
 /** How long PostgreSQL may take to say who is connected. */
 const HEALTH_MS = 1_500;

@@ -1,6 +1,6 @@
 import { listRuntimes } from "@appdb/engine/schema/catalog-store";
 import { hasCatalog } from "@appdb/engine/schema/load-catalog";
-import type { DatabasePodDeps } from "../compose-database.ts";
+import type { DatabasePodDeps } from "../composition/compose-database.ts";
 
 /** The first request of a woken database has the machine for itself. */
 const FIRST_MS = 1_000;
