@@ -69,7 +69,7 @@ const ALLOWED: readonly [file: string, imported: string][] = [
   ["apps/server/src/database/planted.ts", "pg"],
   ["apps/server/src/identity/planted.ts", "better-auth"],
   ["apps/server/src/testing/planted.ts", "@appdb/testkit/test-database"],
-  ["apps/dashboard/src/planted.ts", "@appdb/contract/control-client"],
+  ["apps/dashboard/src/planted.ts", "@appdb/contract/clients/control-client"],
 ];
 
 describe("the arrows between packages", () => {

@@ -22,11 +22,10 @@ test("every import goes to a lower layer", () => {
 
 describe.each(Object.entries(LAYERS))("in %s", (root, layers) => {
   const fileIn = (folder: string) => (folder === "." ? `${root}/planted.ts` : `${root}/${folder}/planted.ts`);
-  const plant = (from: string, to: string, word: string) => {
-    const path = to === "." ? "x.ts" : `${to}/x.ts`;
-    const specifier = from === "." ? `./${path}` : `../${path}`;
-    return findLayerViolations(new Map([[fileIn(from), `${word} { x } from "${specifier}";\n`]]));
-  };
+  const specifierOf = (from: string, to: string) =>
+    `${from === "." ? "." : ".."}/${to === "." ? "x.ts" : `${to}/x.ts`}`;
+  const plant = (from: string, to: string, word: string) =>
+    findLayerViolations(new Map([[fileIn(from), `${word} { x } from "${specifierOf(from, to)}";\n`]]));
   const upwards = layers.flatMap((lower, at) =>
     layers.slice(at + 1).flatMap((higher) => lower.flatMap((from) => higher.map((to) => [from, to] as const))),
   );
@@ -44,8 +43,8 @@ describe.each(Object.entries(LAYERS))("in %s", (root, layers) => {
   });
 
   test("a dynamic import counts", () => {
-    const [lowest, highest] = [layers[0]?.at(-1) ?? "", layers.at(-2)?.[0] ?? ""];
-    const text = `const { x } = await import("../${highest}/x.ts");\n`;
+    const [lowest, highest] = [layers[0]?.[0] ?? "", layers.at(-1)?.[0] ?? ""];
+    const text = `const { x } = await import("${specifierOf(lowest, highest)}");\n`;
     expect(findLayerViolations(new Map([[fileIn(lowest), text]]))).toHaveLength(1);
   });
 

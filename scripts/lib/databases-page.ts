@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { DOCUMENT_LIMITS } from "@appdb/adapters/documents/tenant-documents";
+import { MAX_DEPENDENCIES, MAX_REQUIREMENT_LENGTH } from "@appdb/adapters/environments/check-lock";
 import { MOST_PACKAGES } from "@appdb/adapters/images/image-folder";
 import { MANIFEST_TIMEOUT_MS } from "@appdb/adapters/images/read-manifest";
-import { MAX_DEPENDENCIES, MAX_REQUIREMENT_LENGTH } from "@appdb/contract/control/check-lock";
 import { DATABASE_EVENTS, type DatabaseEvent, TRANSITIONS } from "@appdb/contract/control/database-states";
 import { CHUNK_BYTES, MAX_PATH_PARTS, MAX_TREE_BYTES, MAX_TREE_FILES } from "@appdb/contract/control/project-tree";
 import { MAX_LINK_STEPS, MAX_TREE_FOLDERS } from "@appdb/contract/control/tree-links";

@@ -7,10 +7,12 @@ import { posix } from "node:path";
  * each other. `.` is the package's own files.
  */
 export const LAYERS = {
+  "packages/contract/src": [["."], ["routes"], ["control", "clients"]],
   "packages/adapters/src": [
     [".", "files", "network", "tools"],
     ["processes", "blobs", "link", "http", "keys"],
-    ["documents", "postgres", "udf", "pods", "traces"],
+    ["environments", "postgres", "udf", "pods", "traces"],
+    ["documents"],
     ["images"],
   ],
   "apps/pod/src": [

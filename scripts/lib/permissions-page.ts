@@ -1,4 +1,4 @@
-import { PERMISSIONS, type Permission, ROLES, roleHas } from "@appdb/contract/control/permissions";
+import { PERMISSIONS, type Permission, ROLES, roleHas } from "@appdb/contract/permissions";
 import { CONTROL_ROUTES, type ControlRouteName, controlRoute } from "@appdb/contract/routes/control-paths";
 
 /** docs/permissions.md: who may do what in an organization, from the table that the checks read. */

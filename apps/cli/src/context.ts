@@ -1,10 +1,11 @@
-import type { LocalClient } from "@appdb/contract/client";
-import type { ControlClient } from "@appdb/contract/control-client";
+import type { ControlClient } from "@appdb/contract/clients/control-client";
+import type { LocalClient } from "@appdb/contract/clients/local-client";
 import { appError } from "@appdb/contract/errors";
 import type { DaemonFile } from "@appdb/contract/home";
 import type { Manifest } from "@appdb/contract/manifest";
 import type { OperatorAct, OperatorAnswer, OperatorRequest } from "@appdb/contract/operator";
-import type { Health, Runtime } from "@appdb/contract/routes/local";
+import type { Health } from "@appdb/contract/routes/local";
+import type { Runtime } from "@appdb/contract/runtime";
 import type { ServiceMessage, ServiceSpec } from "@appdb/contract/service-spec";
 import type { StricliProcess } from "@stricli/core";
 import type { CliConfig } from "./config/config.ts";

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { collectEnvironment } from "@appdb/contract/control/collect-environment";
+import { collectEnvironment } from "@appdb/adapters/environments/collect-environment";
 import type { TreeEntry } from "@appdb/contract/control/project-tree";
 import type { EnvironmentDocument } from "@appdb/contract/routes/control-databases";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";

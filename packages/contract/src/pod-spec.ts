@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { manifestSchema } from "./manifest.ts";
-import { runtimeSchema } from "./routes/local.ts";
+import { runtimeSchema } from "./runtime.ts";
 import { serviceSpecSchema } from "./service-spec.ts";
 
 /** What a database may use; the entry's fields of the same names. */

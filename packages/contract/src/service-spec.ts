@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { manifestSchema } from "./manifest.ts";
-import { runtimeSchema } from "./routes/local.ts";
+import { runtimeSchema } from "./runtime.ts";
 
 /**
  * What a service process is told: `pod.js service <file>`, the file private (0600) and removed by the process once read.

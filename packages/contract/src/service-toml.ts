@@ -1,8 +1,12 @@
 import * as z from "zod";
-import { PYTHON_VERSION, SYSTEM_PACKAGE } from "./control/check-environment.ts";
 import { appError, type FieldError } from "./errors.ts";
 import { isHosted, isPlaceholder, parseDatabaseUri } from "./names.ts";
 import { nearestName } from "./nearest.ts";
+
+/** Debian package names, a version may follow: `ffmpeg`, `libpq5=17.2-1`. */
+export const SYSTEM_PACKAGE = /^[a-z0-9][a-z0-9+.-]+(=[A-Za-z0-9.+:~-]+)?$/;
+/** `3.12`, `3.12.8` */
+export const PYTHON_VERSION = /^3\.\d{1,2}(\.\d{1,2})?$/;
 
 /**
  * The project's configuration: `[service]` and `[[service.database]]` of service.toml, or the same below `[tool]` in

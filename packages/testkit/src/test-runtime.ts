@@ -1,6 +1,6 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import type { Runtime } from "@appdb/contract/routes/local";
+import type { Runtime } from "@appdb/contract/runtime";
 import { findCheckout } from "./postgres-binaries.ts";
 
 /** How the code of a folder is run by the Python of the tool environment, with the checkout's library. */

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { LocalClient } from "@appdb/contract/client";
+import type { LocalClient } from "@appdb/contract/clients/local-client";
 import type { Application, Context } from "../context.ts";
 
 /** The application and the daemon, neither waiting for the other. */

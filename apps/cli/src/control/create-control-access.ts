@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { type CallOptions, type ControlClient, createControlClient } from "@appdb/contract/control-client";
+import { type CallOptions, type ControlClient, createControlClient } from "@appdb/contract/clients/control-client";
 import { AppError, appError } from "@appdb/contract/errors";
 import { CONTROL_ROUTES, type ControlRouteName } from "@appdb/contract/routes/control-paths";
 import type { CliConfig } from "../config/config.ts";

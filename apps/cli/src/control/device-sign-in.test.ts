@@ -1,4 +1,4 @@
-import type { ControlFetch } from "@appdb/contract/control-client";
+import type { ControlFetch } from "@appdb/contract/clients/control-client";
 import { describe, expect, test } from "vitest";
 import { signInByDevice } from "./device-sign-in.ts";
 

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { ControlFetch } from "@appdb/contract/control-client";
+import type { ControlFetch } from "@appdb/contract/clients/control-client";
 import { type AppError, appError, fromProblem, isErrorCode, type Problem } from "@appdb/contract/errors";
 import { AUTH_PATH, DEVICE_CLIENT_ID } from "@appdb/contract/routes/control-paths";
 import { CLIENT_VERSION_HEADER, VERSION } from "@appdb/contract/version";

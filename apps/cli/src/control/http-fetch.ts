@@ -1,6 +1,6 @@
 import type { ClientRequest, IncomingMessage, RequestOptions } from "node:http";
 import { hostname, platform } from "node:os";
-import type { ControlFetch } from "@appdb/contract/control-client";
+import type { ControlFetch } from "@appdb/contract/clients/control-client";
 import { VERSION } from "@appdb/contract/version";
 
 /** A server that is there answers the first knock within milliseconds; one behind a firewall that drops it never would. */

@@ -1,6 +1,6 @@
 import { closeSync, openSync, readSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { ControlClient } from "@appdb/contract/control-client";
+import type { ControlClient } from "@appdb/contract/clients/control-client";
 import { AppError, appError } from "@appdb/contract/errors";
 import { Header } from "tar";
 import { digestOf, filesChanged } from "../project/hash-file.ts";

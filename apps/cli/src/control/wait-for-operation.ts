@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { ControlClient } from "@appdb/contract/control-client";
+import type { ControlClient } from "@appdb/contract/clients/control-client";
 import { AppError, appError, isErrorCode } from "@appdb/contract/errors";
 import type { Operation } from "@appdb/contract/routes/control";
 import type { LogLine } from "@appdb/contract/routes/control-databases";

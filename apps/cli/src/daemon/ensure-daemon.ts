@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { closeSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
-import { createLocalClient, type LocalClient } from "@appdb/contract/client";
+import { createLocalClient, type LocalClient } from "@appdb/contract/clients/local-client";
 import { AppError, appError } from "@appdb/contract/errors";
 import { VERSION } from "@appdb/contract/version";
 import type { CliConfig } from "../config/config.ts";

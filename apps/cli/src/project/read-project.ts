@@ -1,7 +1,7 @@
 import { readFileSync, realpathSync } from "node:fs";
 import { join, posix, sep } from "node:path";
-import { collectEnvironment } from "@appdb/contract/control/collect-environment";
-import { localPath, readRequirementLines } from "@appdb/contract/control/requirement-lines";
+import { collectEnvironment } from "@appdb/adapters/environments/collect-environment";
+import { localPath, readRequirementLines } from "@appdb/adapters/environments/requirement-lines";
 import { appError } from "@appdb/contract/errors";
 import type { EnvironmentDocument } from "@appdb/contract/routes/control-databases";
 import type { Context } from "../context.ts";

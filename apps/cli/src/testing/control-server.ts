@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import type { CallAnswer } from "@appdb/contract/control-client";
+import type { CallAnswer } from "@appdb/contract/clients/control-client";
 import { AppError, toProblem } from "@appdb/contract/errors";
 import { CONTROL_ROUTES, type ControlRouteName } from "@appdb/contract/routes/control-paths";
 import { CONTROL_BODIES } from "@appdb/contract/routes/control-schemas";

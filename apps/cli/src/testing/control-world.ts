@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { CallAnswer } from "@appdb/contract/control-client";
+import type { CallAnswer } from "@appdb/contract/clients/control-client";
 import { readCliConfig } from "../config/config.ts";
 import { createControlAccess } from "../control/create-control-access.ts";
 import { type Ran, runCli } from "./fake-context.ts";

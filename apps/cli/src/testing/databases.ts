@@ -1,4 +1,4 @@
-import type { CallAnswer } from "@appdb/contract/control-client";
+import type { CallAnswer } from "@appdb/contract/clients/control-client";
 
 type Operation = CallAnswer<"operationShow">;
 type Database = CallAnswer<"databaseShow">;

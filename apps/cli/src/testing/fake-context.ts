@@ -1,5 +1,5 @@
-import type { LocalClient } from "@appdb/contract/client";
-import type { ControlClient } from "@appdb/contract/control-client";
+import type { ControlClient } from "@appdb/contract/clients/control-client";
+import type { LocalClient } from "@appdb/contract/clients/local-client";
 import type { Manifest } from "@appdb/contract/manifest";
 import type { ServicePlan } from "@appdb/contract/plan";
 import type { Health, ServiceRecord } from "@appdb/contract/routes/local";

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import type { CallAnswer } from "@appdb/contract/control-client";
+import type { CallAnswer } from "@appdb/contract/clients/control-client";
 import type { ControlRouteName } from "@appdb/contract/routes/control-paths";
 import { type Answers, type Asked, startControlServer } from "./control-server.ts";
 import { openControlWorld, type RunWith } from "./control-world.ts";

@@ -1,4 +1,4 @@
-import { type ControlClient, type ControlFetch, createControlClient } from "@appdb/contract/control-client";
+import { type ControlClient, type ControlFetch, createControlClient } from "@appdb/contract/clients/control-client";
 import { createContext, use } from "react";
 import { type AuthClient, createAuthClient } from "./auth-client.ts";
 import { type Confirmation, createConfirmation } from "./confirmation.ts";

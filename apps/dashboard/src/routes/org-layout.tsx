@@ -1,4 +1,4 @@
-import type { Permission } from "@appdb/contract/control/permissions";
+import type { Permission } from "@appdb/contract/permissions";
 import { Link, Outlet } from "@tanstack/react-router";
 import { may, useOrg } from "../features/organizations/use-org.ts";
 

@@ -1,6 +1,6 @@
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { createLocalClient, type LocalClient } from "@appdb/contract/client";
+import { createLocalClient, type LocalClient } from "@appdb/contract/clients/local-client";
 import { HOME_PATHS } from "@appdb/contract/home";
 import type { App } from "@appdb/contract/routes/local";
 import { afterAll, beforeAll, expect, test } from "vitest";

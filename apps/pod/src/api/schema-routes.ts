@@ -1,12 +1,12 @@
 import { parseLocalTarget } from "@appdb/contract/names";
 import {
   appSchema,
-  type Runtime,
   schemaApplyRequestSchema,
   schemaPlanRequestSchema,
   schemaPruneRequestSchema,
 } from "@appdb/contract/routes/local";
 import { LOCAL_ROUTES } from "@appdb/contract/routes/local-paths";
+import type { Runtime } from "@appdb/contract/runtime";
 import type { FastifyInstance } from "fastify";
 import type { DaemonDeps } from "../composition/compose.ts";
 import { applyTarget, openTarget, planForPerson, pruneTarget } from "../databases/schema.ts";

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, utimesSync } from "node:fs";
 import { join } from "node:path";
 import { writePrivateFile } from "@appdb/adapters/processes/private-files";
-import { type Runtime, runtimeSchema } from "@appdb/contract/routes/local";
+import { type Runtime, runtimeSchema } from "@appdb/contract/runtime";
 import * as z from "zod";
 
 /** A fill that waits longer than this for its runtime has been forgotten by its person. */

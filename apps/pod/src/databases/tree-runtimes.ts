@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { basename, join } from "node:path";
 import { appError } from "@appdb/contract/errors";
-import type { Runtime } from "@appdb/contract/routes/local";
+import type { Runtime } from "@appdb/contract/runtime";
 import type { RuntimeStore } from "./runtime-store.ts";
 
 const ID = /^([0-9a-f]{64})\/(.+)$/s;

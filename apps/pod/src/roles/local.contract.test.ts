@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { withClient } from "@appdb/adapters/postgres/database-admin";
 import { nameRuntimeFolder } from "@appdb/adapters/postgres/runtime-folder";
 import { identifyProcess, isAlive, type ProcessIdentity } from "@appdb/adapters/processes/process-identity";
-import { createLocalClient } from "@appdb/contract/client";
+import { createLocalClient } from "@appdb/contract/clients/local-client";
 import { HOME_PATHS } from "@appdb/contract/home";
 import { clusterDsn } from "@appdb/testkit/cluster-dsn";
 import { afterEach, beforeEach, expect, test } from "vitest";

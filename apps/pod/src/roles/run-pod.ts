@@ -2,7 +2,7 @@ import { chmodSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { appError, toProblem } from "@appdb/contract/errors";
-import type { Runtime } from "@appdb/contract/routes/local";
+import type { Runtime } from "@appdb/contract/runtime";
 import type { Logger } from "@appdb/engine/ports";
 import type { FastifyInstance } from "fastify";
 import type { ZodType } from "zod";

@@ -1,6 +1,6 @@
 import type { Manifest } from "@appdb/contract/manifest";
 import type { PlanOp } from "@appdb/contract/plan";
-import type { Runtime } from "@appdb/contract/routes/local";
+import type { Runtime } from "@appdb/contract/runtime";
 import { compareFiles, compareMaps, listChanges } from "@appdb/engine/services/compare-files";
 import { op } from "@appdb/engine/services/compare-routes";
 

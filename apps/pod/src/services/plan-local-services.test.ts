@@ -1,5 +1,5 @@
 import type { Manifest, ManifestRoute, ManifestRowRoute } from "@appdb/contract/manifest";
-import type { Runtime } from "@appdb/contract/routes/local";
+import type { Runtime } from "@appdb/contract/runtime";
 import { expect, test } from "vitest";
 import { type PlanLocalServicesInput, type PresentLocalService, planLocalServices } from "./plan-local-services.ts";
 import type { ServiceState } from "./state.ts";

@@ -1,7 +1,7 @@
 import { appError } from "@appdb/contract/errors";
 import type { Manifest } from "@appdb/contract/manifest";
 import type { PlanOp, ServicePlan } from "@appdb/contract/plan";
-import type { Runtime } from "@appdb/contract/routes/local";
+import type { Runtime } from "@appdb/contract/runtime";
 import { op } from "@appdb/engine/services/compare-routes";
 import { chooseServices, type PresentService, planServices } from "@appdb/engine/services/plan-services";
 import { compareRuntimes } from "./compare-runtimes.ts";

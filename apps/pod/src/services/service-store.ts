@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import { writePrivateFile } from "@appdb/adapters/processes/private-files";
 import type { ProcessIdentity } from "@appdb/adapters/processes/process-identity";
 import { manifestSchema } from "@appdb/contract/manifest";
-import { runtimeSchema } from "@appdb/contract/routes/local";
+import { runtimeSchema } from "@appdb/contract/runtime";
 import * as z from "zod";
 
 /** What a service shall be, as its last `service update` said; the environment is in its runtime, so files are private. */

@@ -8,7 +8,7 @@ import { readManifest } from "@appdb/adapters/images/read-manifest";
 import { resolveRuntime } from "@appdb/adapters/images/resolve-runtime";
 import { identifyProcess, isAlive, type ProcessIdentity } from "@appdb/adapters/processes/process-identity";
 import { locateTools } from "@appdb/adapters/tools/locate-tools";
-import { createLocalClient, type LocalClient } from "@appdb/contract/client";
+import { createLocalClient, type LocalClient } from "@appdb/contract/clients/local-client";
 import { type DaemonFile, HOME_PATHS } from "@appdb/contract/home";
 import type { App, ServiceRecord } from "@appdb/contract/routes/local";
 

@@ -1,4 +1,4 @@
-import type { LocalClient } from "@appdb/contract/client";
+import type { LocalClient } from "@appdb/contract/clients/local-client";
 import { serviceText } from "@appdb/contract/names";
 import type { App, ServiceRecord } from "@appdb/contract/routes/local";
 import { waitFor } from "./daemon-harness.ts";

@@ -1,4 +1,4 @@
-import type { PrincipalKind, Role } from "@appdb/contract/control/permissions";
+import type { PrincipalKind, Role } from "@appdb/contract/permissions";
 
 /** Whoever acts. Everything outside of identity knows people, keys and pods by this alone. */
 export interface Principal {

@@ -1,4 +1,4 @@
-import type { Role } from "@appdb/contract/control/permissions";
+import type { Role } from "@appdb/contract/permissions";
 import type { ColumnType, Generated } from "kysely";
 import type { DatabaseTables } from "./database-tables.ts";
 import type { ResourceTables } from "./resource-tables.ts";

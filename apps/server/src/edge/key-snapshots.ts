@@ -1,7 +1,7 @@
 import { createPrivateKey, createPublicKey, type KeyObject } from "node:crypto";
 import { type SnapshotKey, signSnapshot } from "@appdb/adapters/keys/key-snapshot";
 import { parseGrant } from "@appdb/contract/control/grants";
-import type { Role } from "@appdb/contract/control/permissions";
+import type { Role } from "@appdb/contract/permissions";
 import type { Logger } from "@appdb/engine/ports";
 import { sql } from "kysely";
 import type { Notifications } from "../database/notifications.ts";

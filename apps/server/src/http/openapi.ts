@@ -1,4 +1,4 @@
-import { ROLES, type RoutePermission, roleHas } from "@appdb/contract/control/permissions";
+import { ROLES, type RoutePermission, roleHas } from "@appdb/contract/permissions";
 import * as schemas from "@appdb/contract/routes/control";
 import { AUTH_PATH, CONTROL_ROUTES, type ControlRouteName, controlRoute } from "@appdb/contract/routes/control-paths";
 import { CONTROL_BODIES } from "@appdb/contract/routes/control-schemas";

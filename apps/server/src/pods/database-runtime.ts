@@ -6,7 +6,7 @@ import { probePython } from "@appdb/adapters/images/probe-python";
 import type { Tools } from "@appdb/adapters/tools/locate-tools";
 import { appError } from "@appdb/contract/errors";
 import { HOME_PATHS } from "@appdb/contract/home";
-import type { Runtime } from "@appdb/contract/routes/local";
+import type { Runtime } from "@appdb/contract/runtime";
 
 export interface RuntimeDeps {
   readonly home: string;

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { createFairQueue, type FairQueue } from "@appdb/adapters/processes/fair-queue";
-import { type Permission, type RoutePermission, roleHas } from "@appdb/contract/control/permissions";
 import { appError } from "@appdb/contract/errors";
+import { type Permission, type RoutePermission, roleHas } from "@appdb/contract/permissions";
 import { CONTROL_ROUTES, type ControlRouteName, controlRoute } from "@appdb/contract/routes/control-paths";
 import { BODY_BYTES } from "@appdb/contract/routes/control-route";
 import { CONTROL_BODIES } from "@appdb/contract/routes/control-schemas";

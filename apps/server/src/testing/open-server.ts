@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Secret } from "@appdb/adapters/secret";
-import { type CallInput, type ControlClient, createControlClient } from "@appdb/contract/control-client";
+import { type CallInput, type ControlClient, createControlClient } from "@appdb/contract/clients/control-client";
 import { CONTROL_ROUTES, type ControlRouteName } from "@appdb/contract/routes/control-paths";
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { createTestDatabase, type TestTemplate } from "@appdb/testkit/test-database";

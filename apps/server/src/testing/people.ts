@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import type { Role } from "@appdb/contract/control/permissions";
+import type { Role } from "@appdb/contract/permissions";
 import { hashCredential } from "../identity/hashed-tokens.ts";
 import type { Credential, TestServer } from "./open-server.ts";
 

@@ -1,4 +1,4 @@
-import { checkEnvironment } from "@appdb/contract/control/check-environment";
+import { checkEnvironment } from "@appdb/adapters/environments/check-environment";
 import type { EnvironmentDocument } from "@appdb/contract/routes/control-databases";
 import { isShareable, type SharedIndex } from "./lock-sources.ts";
 

@@ -1,5 +1,5 @@
+import { areChoosing } from "@appdb/adapters/environments/uv-options";
 import { indexedLockSchema } from "@appdb/contract/control/image-documents";
-import { areChoosing } from "@appdb/contract/control/uv-options";
 import type { EnvironmentDocument } from "@appdb/contract/routes/control-databases";
 import { parse } from "smol-toml";
 

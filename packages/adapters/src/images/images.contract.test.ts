@@ -3,7 +3,7 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { MANIFEST_VERSION, manifestSchema } from "@appdb/contract/manifest";
-import type { Runtime } from "@appdb/contract/routes/local";
+import type { Runtime } from "@appdb/contract/runtime";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { locateTools } from "../tools/locate-tools.ts";
 import { probePython } from "./probe-python.ts";

@@ -1,4 +1,4 @@
-import { checkEnvironmentParts } from "@appdb/contract/control/check-environment";
+import { checkEnvironmentParts } from "@appdb/adapters/environments/check-environment";
 import { findTreeProblem, selectTreePart, type TreeEntry } from "@appdb/contract/control/project-tree";
 import { LinkFollower, placeEntries } from "@appdb/contract/control/tree-links";
 import { appError } from "@appdb/contract/errors";

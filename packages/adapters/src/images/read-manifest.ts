@@ -2,7 +2,7 @@ import type { ChildProcess } from "node:child_process";
 import { StringDecoder } from "node:string_decoder";
 import { AppError, appError, ERRORS, type ErrorCode } from "@appdb/contract/errors";
 import type { Manifest } from "@appdb/contract/manifest";
-import type { Runtime } from "@appdb/contract/routes/local";
+import type { Runtime } from "@appdb/contract/runtime";
 import { HAS_GROUPS, killGroup } from "../processes/kill-group.ts";
 import { spawnPython } from "../processes/spawn-python.ts";
 

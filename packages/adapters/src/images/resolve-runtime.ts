@@ -3,7 +3,7 @@ import { delimiter, isAbsolute, join, resolve as resolvePath } from "node:path";
 import { appError } from "@appdb/contract/errors";
 import { HOME_PATHS } from "@appdb/contract/home";
 import { homeError } from "@appdb/contract/home-error";
-import type { Runtime } from "@appdb/contract/routes/local";
+import type { Runtime } from "@appdb/contract/runtime";
 import type { Tools } from "../tools/locate-tools.ts";
 import { findLibraryPaths } from "./library-paths.ts";
 import { type PythonFacts, probePython } from "./probe-python.ts";

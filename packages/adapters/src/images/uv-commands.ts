@@ -1,4 +1,4 @@
-import { splitOptions } from "@appdb/contract/control/uv-options";
+import { splitOptions } from "@appdb/adapters/environments/uv-options";
 
 const MOST_WORDS = 1_200;
 

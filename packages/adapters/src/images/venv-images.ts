@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
-import { readRequirementLines } from "@appdb/contract/control/requirement-lines";
+import { readRequirementLines } from "@appdb/adapters/environments/requirement-lines";
 import { appError } from "@appdb/contract/errors";
 import { lateCrypto } from "../processes/late-crypto.ts";
 import { explainUv, pipCommand, syncCommand } from "./uv-commands.ts";

@@ -1,5 +1,5 @@
 import { type KeyObject, sign, verify } from "node:crypto";
-import type { Role } from "@appdb/contract/control/permissions";
+import type { Role } from "@appdb/contract/permissions";
 
 /** One key as gateway and pods know it: enough to check it, nothing that lets anybody in. */
 export interface SnapshotKey {

@@ -1,7 +1,7 @@
 import type { KeyObject } from "node:crypto";
 import { type Grant, type GrantNeed, grantsAllow, parseGrant } from "@appdb/contract/control/grants";
 import { readKeyText } from "@appdb/contract/control/key-text";
-import type { Role } from "@appdb/contract/control/permissions";
+import type { Role } from "@appdb/contract/permissions";
 import { createHashCompare, hashKey, toHashBytes } from "./key-hash.ts";
 import { openSnapshot, type SnapshotKey } from "./key-snapshot.ts";
 

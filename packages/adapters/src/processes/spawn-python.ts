@@ -1,7 +1,7 @@
 import { type ChildProcess, type SpawnOptions, spawn } from "node:child_process";
 import { delimiter } from "node:path";
 import { Writable } from "node:stream";
-import type { Runtime } from "@appdb/contract/routes/local";
+import type { Runtime } from "@appdb/contract/runtime";
 import { environmentOptions, optionsText } from "./bubblewrap-options.ts";
 
 /** All that a launcher gets of an environment. */

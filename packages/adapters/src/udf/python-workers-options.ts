@@ -1,4 +1,4 @@
-import type { Runtime } from "@appdb/contract/routes/local";
+import type { Runtime } from "@appdb/contract/runtime";
 import type { Logger, QueryAnswerer } from "@appdb/engine/ports";
 
 export interface PythonWorkersOptions {

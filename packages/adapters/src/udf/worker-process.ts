@@ -1,5 +1,5 @@
 import type { ChildProcess } from "node:child_process";
-import type { Runtime } from "@appdb/contract/routes/local";
+import type { Runtime } from "@appdb/contract/runtime";
 import type { TypeKind } from "@appdb/contract/types";
 import {
   type FromWorker,

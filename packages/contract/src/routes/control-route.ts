@@ -1,4 +1,4 @@
-import type { RoutePermission } from "../control/permissions.ts";
+import type { RoutePermission } from "../permissions.ts";
 
 /** A line of the table of routes. */
 export interface ControlRoute {

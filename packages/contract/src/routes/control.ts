@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { PRINCIPAL_KINDS, ROLES } from "../control/permissions.ts";
+import { PRINCIPAL_KINDS, ROLES } from "../permissions.ts";
 
 /** Bodies of the control plane's API. What a client sends is strict; answers may gain fields. Times are ISO 8601 in UTC. */
 const time = z.iso.datetime();

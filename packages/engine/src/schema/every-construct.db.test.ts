@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { readManifest } from "@appdb/adapters/images/read-manifest";
 import { createPythonWorkers } from "@appdb/adapters/udf/python-workers";
 import { type Manifest, manifestSchema } from "@appdb/contract/manifest";
-import type { Runtime } from "@appdb/contract/routes/local";
+import type { Runtime } from "@appdb/contract/runtime";
 import type { EngineValue } from "@appdb/contract/types";
 import { useJobsBench } from "@appdb/testkit/jobs-bench";
 import { findCheckout } from "@appdb/testkit/postgres-binaries";

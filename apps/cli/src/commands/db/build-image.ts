@@ -1,6 +1,6 @@
+import type { CallInput } from "@appdb/contract/clients/control-client";
 import { NO_LOCK_WARNING } from "@appdb/contract/control/database-advice";
 import { nextState } from "@appdb/contract/control/database-states";
-import type { CallInput } from "@appdb/contract/control-client";
 import type { Database } from "@appdb/contract/routes/control-databases";
 import type { Context } from "../../context.ts";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";

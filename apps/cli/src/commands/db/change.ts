@@ -1,4 +1,4 @@
-import type { CallAnswer } from "@appdb/contract/control-client";
+import type { CallAnswer } from "@appdb/contract/clients/control-client";
 import type { Operation } from "@appdb/contract/routes/control";
 import type { Database, LogLine } from "@appdb/contract/routes/control-databases";
 import type { Context } from "../../context.ts";

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { CallAnswer } from "@appdb/contract/control-client";
+import type { CallAnswer } from "@appdb/contract/clients/control-client";
 import { appError } from "@appdb/contract/errors";
 import { beforeEach, describe, expect, test } from "vitest";
 import { HANG_UP } from "../../testing/control-server.ts";

@@ -1,5 +1,5 @@
 import type { ServerResponse } from "node:http";
-import type { CallAnswer } from "@appdb/contract/control-client";
+import type { CallAnswer } from "@appdb/contract/clients/control-client";
 import { appError } from "@appdb/contract/errors";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type ControlServer, startControlServer } from "../../testing/control-server.ts";

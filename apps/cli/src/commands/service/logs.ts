@@ -1,4 +1,4 @@
-import type { ControlClient } from "@appdb/contract/control-client";
+import type { ControlClient } from "@appdb/contract/clients/control-client";
 import { appError } from "@appdb/contract/errors";
 import { parseServiceName, type ServiceName } from "@appdb/contract/names";
 import type { LogLine } from "@appdb/contract/routes/control-databases";

@@ -1,5 +1,5 @@
 import { type DatabaseEvent, nextState } from "@appdb/contract/control/database-states";
-import type { Permission } from "@appdb/contract/control/permissions";
+import type { Permission } from "@appdb/contract/permissions";
 import type { DatabaseState } from "@appdb/contract/routes/control-databases";
 
 export interface DatabaseAction {

@@ -1,4 +1,4 @@
-import type { ControlClient } from "@appdb/contract/control-client";
+import type { ControlClient } from "@appdb/contract/clients/control-client";
 import { AppError } from "@appdb/contract/errors";
 import type { LogLine } from "@appdb/contract/routes/control-databases";
 import { useEffect, useRef, useState } from "react";

@@ -1,4 +1,4 @@
-import { ROLES, type Role } from "@appdb/contract/control/permissions";
+import { ROLES, type Role } from "@appdb/contract/permissions";
 import type { CreatedInvitation, Org } from "@appdb/contract/routes/control";
 import { KEYS } from "../../api/queries.ts";
 import { useAction } from "../../api/use-action.ts";

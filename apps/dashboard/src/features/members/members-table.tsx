@@ -1,4 +1,4 @@
-import { ROLES, type Role } from "@appdb/contract/control/permissions";
+import { ROLES, type Role } from "@appdb/contract/permissions";
 import type { Member, Org } from "@appdb/contract/routes/control";
 import { useNavigate, useRouteContext } from "@tanstack/react-router";
 import { useState } from "react";

@@ -1,4 +1,4 @@
-import { type Permission, roleHas } from "@appdb/contract/control/permissions";
+import { type Permission, roleHas } from "@appdb/contract/permissions";
 import type { Org } from "@appdb/contract/routes/control";
 import { useSuspenseQuery } from "@tanstack/react-query";
 import { useParams } from "@tanstack/react-router";

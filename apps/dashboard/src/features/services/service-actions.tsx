@@ -1,5 +1,5 @@
+import type { CallOptions } from "@appdb/contract/clients/control-client";
 import { nextServiceState, type ServiceEvent } from "@appdb/contract/control/service-states";
-import type { CallOptions } from "@appdb/contract/control-client";
 import type { HostedService, HostedServiceChange } from "@appdb/contract/routes/control-services";
 import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";

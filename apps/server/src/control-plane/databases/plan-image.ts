@@ -1,4 +1,4 @@
-import { diffEnvironment } from "@appdb/contract/control/environment";
+import { diffEnvironment } from "@appdb/adapters/environments/environment";
 import type { DatabaseOp, EnvironmentDocument } from "@appdb/contract/routes/control-databases";
 import { shorten } from "./plan-files.ts";
 

@@ -1,6 +1,6 @@
-import { checkEnvironmentParts } from "@appdb/contract/control/check-environment";
+import { checkEnvironmentParts } from "@appdb/adapters/environments/check-environment";
+import { BUILDER_VERSION, hashEnvironment, isBaseEnvironment } from "@appdb/adapters/environments/environment";
 import { notAvailable } from "@appdb/contract/control/database-advice";
-import { BUILDER_VERSION, hashEnvironment, isBaseEnvironment } from "@appdb/contract/control/environment";
 import { CHUNK_BYTES, type TreeEntry } from "@appdb/contract/control/project-tree";
 import { databaseUriOf } from "@appdb/contract/control/resource-names";
 import { appError } from "@appdb/contract/errors";

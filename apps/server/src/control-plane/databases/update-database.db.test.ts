@@ -1,4 +1,4 @@
-import { BUILDER_VERSION, hashEnvironment } from "@appdb/contract/control/environment";
+import { BUILDER_VERSION, hashEnvironment } from "@appdb/adapters/environments/environment";
 import { appError } from "@appdb/contract/errors";
 import type { EnvironmentDocument } from "@appdb/contract/routes/control-databases";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";

@@ -1,6 +1,6 @@
 import { appendFileSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { ControlClient } from "@appdb/contract/control-client";
+import type { ControlClient } from "@appdb/contract/clients/control-client";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { endOperation, startOperation } from "../../operations/run-operation.ts";
 import { databasePlaces } from "../../pods/database-places.ts";

@@ -1,5 +1,5 @@
-import { type Permission, type Role, roleHas } from "@appdb/contract/control/permissions";
 import { appError } from "@appdb/contract/errors";
+import { type Permission, type Role, roleHas } from "@appdb/contract/permissions";
 import type { Member } from "@appdb/contract/routes/control";
 import { doneBy, type RecordEvent } from "../../audit/event.ts";
 import type { CallClient, Principal } from "../../audit/principal.ts";

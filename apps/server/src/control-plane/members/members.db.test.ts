@@ -1,4 +1,4 @@
-import type { Role } from "@appdb/contract/control/permissions";
+import type { Role } from "@appdb/contract/permissions";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openServer, type TestServer } from "../../testing/open-server.ts";
 import { join, makeOrg, makePerson, type OrgStage, openOrgStage, type TestPerson } from "../../testing/people.ts";

@@ -1,4 +1,4 @@
-import type { Role } from "@appdb/contract/control/permissions";
+import type { Role } from "@appdb/contract/permissions";
 import type { Org } from "@appdb/contract/routes/control";
 import type { Principal } from "../../audit/principal.ts";
 import { type PageQuery, readCursor, toPage } from "../../database/pages.ts";

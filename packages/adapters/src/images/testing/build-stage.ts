@@ -4,8 +4,8 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSy
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { collectEnvironment } from "@appdb/contract/control/collect-environment";
-import { hashEnvironment } from "@appdb/contract/control/environment";
+import { collectEnvironment } from "@appdb/adapters/environments/collect-environment";
+import { hashEnvironment } from "@appdb/adapters/environments/environment";
 import type { BuiltImage } from "@appdb/contract/control/image-documents";
 import type { TreeEntry } from "@appdb/contract/control/project-tree";
 import { createTenantDocuments } from "../../documents/tenant-documents.ts";

@@ -1,13 +1,13 @@
 import type * as z from "zod";
-import { appError, fromProblem, isErrorCode, type Problem, parseProblem } from "./errors.ts";
-import type { RecomputeResult } from "./jobs.ts";
-import type { SchemaPlan } from "./plan.ts";
-import type { AuditEvent } from "./routes/control.ts";
-import type { LogLine } from "./routes/control-databases.ts";
-import { CONTROL_ROUTES, type ControlRouteName } from "./routes/control-paths.ts";
-import type { CONTROL_BODIES } from "./routes/control-schemas.ts";
-import type { Progress } from "./routes/local.ts";
-import { CLIENT_VERSION_HEADER, VERSION } from "./version.ts";
+import { appError, fromProblem, isErrorCode, type Problem, parseProblem } from "../errors.ts";
+import type { RecomputeResult } from "../jobs.ts";
+import type { SchemaPlan } from "../plan.ts";
+import type { AuditEvent } from "../routes/control.ts";
+import type { LogLine } from "../routes/control-databases.ts";
+import { CONTROL_ROUTES, type ControlRouteName } from "../routes/control-paths.ts";
+import type { CONTROL_BODIES } from "../routes/control-schemas.ts";
+import type { Progress } from "../routes/local.ts";
+import { CLIENT_VERSION_HEADER, VERSION } from "../version.ts";
 
 type Bodies = typeof CONTROL_BODIES;
 type PathOf<Name extends ControlRouteName> = (typeof CONTROL_ROUTES)[Name]["path"];

@@ -1,6 +1,6 @@
-import { type AppError, appError } from "../errors.ts";
-import type { EnvironmentDocument } from "../routes/control-databases.ts";
-import { findLinkOnWay, linksOf, listTreePart, type TreeEntry } from "./project-tree.ts";
+import { findLinkOnWay, linksOf, listTreePart, type TreeEntry } from "@appdb/contract/control/project-tree";
+import { type AppError, appError } from "@appdb/contract/errors";
+import type { EnvironmentDocument } from "@appdb/contract/routes/control-databases";
 import { localPath, readRequirementLines } from "./requirement-lines.ts";
 import { environmentPart } from "./strip-tool-service.ts";
 import { findOptionPaths, findOwnOption } from "./uv-options.ts";

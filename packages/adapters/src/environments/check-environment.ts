@@ -1,14 +1,16 @@
-import { type AppError, appError } from "../errors.ts";
-import type { EnvironmentDocument } from "../routes/control-databases.ts";
+import {
+  findLinkOnWay,
+  findPathProblem,
+  linksOf,
+  listTreePart,
+  type TreeEntry,
+} from "@appdb/contract/control/project-tree";
+import { type AppError, appError } from "@appdb/contract/errors";
+import type { EnvironmentDocument } from "@appdb/contract/routes/control-databases";
+import { PYTHON_VERSION, SYSTEM_PACKAGE } from "@appdb/contract/service-toml";
 import { findExcess, findStaleLock, MAX_DEPENDENCIES, MAX_REQUIREMENT_LENGTH } from "./check-lock.ts";
-import { findLinkOnWay, findPathProblem, linksOf, listTreePart, type TreeEntry } from "./project-tree.ts";
 import { readRequirementLines } from "./requirement-lines.ts";
 import { findOwnOption } from "./uv-options.ts";
-
-/** Debian package names, a version may follow: `ffmpeg`, `libpq5=17.2-1`. */
-export const SYSTEM_PACKAGE = /^[a-z0-9][a-z0-9+.-]+(=[A-Za-z0-9.+:~-]+)?$/;
-/** `3.12`, `3.12.8` */
-export const PYTHON_VERSION = /^3\.\d{1,2}(\.\d{1,2})?$/;
 
 /**
  * Checks a document that came from outside: every path lies in the project, every name is one, what its source needs is there, and its

@@ -1,6 +1,6 @@
-import { appError, fromProblem, type Problem, parseProblem } from "./errors.ts";
-import type { JobRecord, OnError, RecomputePlan, RecomputeResult, TableErrors } from "./jobs.ts";
-import type { SchemaPlan, ServicePlan } from "./plan.ts";
+import { appError, fromProblem, type Problem, parseProblem } from "../errors.ts";
+import type { JobRecord, OnError, RecomputePlan, RecomputeResult, TableErrors } from "../jobs.ts";
+import type { SchemaPlan, ServicePlan } from "../plan.ts";
 import type {
   App,
   Health,
@@ -11,9 +11,9 @@ import type {
   RecomputePlanRequest,
   RecomputeRequest,
   ServiceRecord,
-} from "./routes/local.ts";
-import { LOCAL_ROUTES } from "./routes/local-paths.ts";
-import { CLIENT_VERSION_HEADER, VERSION } from "./version.ts";
+} from "../routes/local.ts";
+import { LOCAL_ROUTES } from "../routes/local-paths.ts";
+import { CLIENT_VERSION_HEADER, VERSION } from "../version.ts";
 
 /** What the client needs of `fetch`; the global one fits. Rejects when the connection cannot be made or breaks. */
 export type FetchLike = (

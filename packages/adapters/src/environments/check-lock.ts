@@ -1,5 +1,10 @@
+import {
+  type LockedRequirements,
+  lockRootSchema,
+  type PyprojectTable,
+  pyprojectSchema,
+} from "@appdb/contract/python-project";
 import { parse } from "smol-toml";
-import * as z from "zod";
 
 /** Dependencies of a project that are compared with its lock, those of all extras together. */
 export const MAX_DEPENDENCIES = 5_000;
@@ -11,26 +16,6 @@ const NAME = /^[A-Za-z0-9._-]+/;
 const CONDITION = /^(==|>=|<=|<|>|!=)(0|[1-9]\d*)(\.(0|[1-9]\d*))*(\.\*)?$/;
 const ROOT = /^source = \{ (virtual|editable) = "\." \}$/m;
 
-const pyprojectSchema = z.object({
-  project: z.object({
-    name: z.string().optional(),
-    dynamic: z.array(z.string()).default([]),
-    dependencies: z.array(z.string()).default([]),
-    "optional-dependencies": z.record(z.string(), z.array(z.string())).default({}),
-  }),
-});
-const rootSchema = z.object({
-  package: z.tuple([
-    z.object({
-      name: z.string(),
-      metadata: z
-        .object({ "requires-dist": z.array(z.looseObject({ name: z.string() })).default([]) })
-        .default({ "requires-dist": [] }),
-    }),
-  ]),
-});
-type Locked = z.output<typeof rootSchema>["package"][0]["metadata"]["requires-dist"];
-
 /**
  * What tells that a uv.lock was not made for a pyproject.toml: a build takes what the lock says, and would lack a package that was added
  * since. Undefined when nothing does; what is not understood, or written anew by uv, tells nothing.
@@ -38,7 +23,7 @@ type Locked = z.output<typeof rootSchema>["package"][0]["metadata"]["requires-di
 export function findStaleLock(lock: string, pyproject: string): string | undefined {
   const project = readProject(pyproject);
   const block = lock.split(/^(?=\[\[package\]\]$)/m).find((text) => text.startsWith("[[package]]") && ROOT.test(text));
-  const root = block === undefined ? undefined : rootSchema.safeParse(parseQuietly(block)).data?.package[0];
+  const root = block === undefined ? undefined : lockRootSchema.safeParse(parseQuietly(block)).data?.package[0];
   if (project === undefined || root === undefined) return undefined;
   if (project.dynamic.some((name) => name === "dependencies" || name === "optional-dependencies")) return undefined;
   if (project.name !== undefined && nameOf(project.name) !== root.name) {
@@ -67,20 +52,18 @@ export function findExcess(pyproject: string): string | undefined {
   return `the requirement ${shown} has ${long.length} characters; ${MAX_REQUIREMENT_LENGTH} is the most`;
 }
 
-type Project = z.output<typeof pyprojectSchema>["project"];
-
-function readProject(pyproject: string): Project | undefined {
+function readProject(pyproject: string): PyprojectTable | undefined {
   return pyprojectSchema.safeParse(parseQuietly(pyproject)).data?.project;
 }
 
-function dependenciesOf(project: Project): string[] {
+function dependenciesOf(project: PyprojectTable): string[] {
   return [...project.dependencies, ...Object.values(project["optional-dependencies"]).flat()];
 }
 
-function findOtherVersion(wanted: readonly string[], locked: Locked): string | undefined {
+function findOtherVersion(wanted: readonly string[], locked: LockedRequirements): string | undefined {
   const counts = new Map<string, number>();
   for (const name of wanted.map(nameIn)) counts.set(name, (counts.get(name) ?? 0) + 1);
-  const plainOf = new Map<string, Locked>();
+  const plainOf = new Map<string, LockedRequirements>();
   for (const one of locked) {
     if (one["marker"] !== undefined) continue;
     const same = plainOf.get(one.name);

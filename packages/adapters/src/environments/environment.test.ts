@@ -1,8 +1,8 @@
+import type { TreeEntry } from "@appdb/contract/control/project-tree";
+import type { EnvironmentDocument } from "@appdb/contract/routes/control-databases";
 import { expect, test } from "vitest";
-import type { EnvironmentDocument } from "../routes/control-databases.ts";
 import { collectEnvironment } from "./collect-environment.ts";
 import { diffEnvironment, hashEnvironment, isBaseEnvironment } from "./environment.ts";
-import type { TreeEntry } from "./project-tree.ts";
 
 const LOCK = `version = 1
 requires-python = ">=3.11"

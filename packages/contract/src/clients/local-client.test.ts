@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { createLocalClient, type FetchedResponse, type FetchLike } from "./client.ts";
-import { AppError, appError, toProblem } from "./errors.ts";
-import { VERSION } from "./version.ts";
+import { AppError, appError, toProblem } from "../errors.ts";
+import { VERSION } from "../version.ts";
+import { createLocalClient, type FetchedResponse, type FetchLike } from "./local-client.ts";
 
 type Sent = { url: string; method: string; headers: Record<string, string>; body?: string };
 

@@ -1,4 +1,4 @@
-import { appError } from "../errors.ts";
+import { appError } from "@appdb/contract/errors";
 import { findInlineMembers, findTomlStatements, NoToml, type TomlStatement } from "./toml-statements.ts";
 
 const SECTION = ["tool", "service"];

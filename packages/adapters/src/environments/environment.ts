@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { EnvironmentDocument } from "../routes/control-databases.ts";
+import type { EnvironmentDocument } from "@appdb/contract/routes/control-databases";
 
 /** Grows when the same document makes another image from then on: all of them are built again. */
 export const BUILDER_VERSION = "1";

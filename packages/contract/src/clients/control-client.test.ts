@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
+import type { LogLine } from "../routes/control-databases.ts";
 import { type ControlFetch, createControlClient } from "./control-client.ts";
-import type { LogLine } from "./routes/control-databases.ts";
 
 test("log lines come whole, however the connection cuts them", async () => {
   const sent = new TextEncoder().encode(`${line(1, "zwölf")}\n${line(2, "two")}\n`);

@@ -1,5 +1,5 @@
+import type { EnvironmentDocument } from "@appdb/contract/routes/control-databases";
 import { expect, test } from "vitest";
-import type { EnvironmentDocument } from "../routes/control-databases.ts";
 import { checkEnvironment } from "./check-environment.ts";
 
 const GOOD: EnvironmentDocument = {
