@@ -325,4 +325,14 @@ describe("dangerous acts in a session whose proof of identity is old", () => {
     expect((await confirm()).json).toMatchObject({ code: "second_factor_required" });
     expect((await confirm(codeOf(secret))).status).toBe(200);
   });
+
+  test("are not confirmed by a changed password where there is a second factor", async () => {
+    const ann = await makeAccount();
+    const org = await makeOrg(server, ann);
+    await setUpFactor(ann);
+    await forgetProof(ann);
+    const body = { password: PASSWORD, new_password: OTHER };
+    expect((await server.ask("passwordChange", { body, as: ann })).status).toBe(204);
+    expect((await createKey(org.name, ann)).json).toMatchObject(refused);
+  });
 });

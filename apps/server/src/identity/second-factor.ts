@@ -100,6 +100,12 @@ export async function demandSecondFactor(
   await deps.attempts.forget("second_factor_account", counted_as);
 }
 
+/** Whether sign-ins of the account need a code. */
+export async function hasSecondFactor(db: Database | Tx, user_id: string): Promise<boolean> {
+  const factor = await readFactor(db, user_id);
+  return factor !== undefined && factor.enabled_at !== null;
+}
+
 interface Factor {
   readonly user_id: string;
   readonly master_key_id: string;
