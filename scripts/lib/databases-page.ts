@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { DOCUMENT_LIMITS } from "@appdb/adapters/documents/tenant-documents";
 import { MOST_PACKAGES } from "@appdb/adapters/images/image-folder";
-import { MANIFEST_TIMEOUT_MS } from "@appdb/adapters/images/read-manifest";
+import { MANIFEST_TIMEOUT_MS, MOST_MANIFEST_BYTES } from "@appdb/adapters/images/read-manifest";
 import { MAX_DEPENDENCIES, MAX_REQUIREMENT_LENGTH } from "@appdb/contract/control/check-lock";
 import { DATABASE_EVENTS, type DatabaseEvent, TRANSITIONS } from "@appdb/contract/control/database-states";
 import { CHUNK_BYTES, MAX_PATH_PARTS, MAX_TREE_BYTES, MAX_TREE_FILES } from "@appdb/contract/control/project-tree";
@@ -14,6 +14,7 @@ import {
   MAX_ENVIRONMENT_LENGTH,
 } from "@appdb/contract/routes/control-databases";
 import { MOST_PREPARATIONS } from "@appdb/contract/routes/control-deploys";
+import { MOST_PATTERNS } from "@appdb/contract/service-toml";
 import { BLOCK_BYTES } from "../../apps/server/src/control-plane/storage/storage-use.ts";
 import {
   MOST_ENDED,
@@ -22,6 +23,7 @@ import {
   MOST_WEBHOOKS,
   WEBHOOKS_AT_ONCE,
 } from "../../apps/server/src/control-plane/webhooks/limits.ts";
+import { MOST_MEMBERS } from "../../apps/server/src/http/value-bounds.ts";
 import { MOST_LINE_BYTES } from "../../apps/server/src/reconciler/operation-lines.ts";
 import { AT_ONCE, OF_ONE_ORG } from "../../apps/server/src/reconciler/shares.ts";
 import { ROOT } from "./paths.mjs";
@@ -135,7 +137,10 @@ export function databaseLimits(): string[] {
     `| characters of an environment's files together | ${MAX_ENVIRONMENT_LENGTH.toLocaleString("en")} | |`,
     `| dependencies of a project, or lines of its requirements; \`environment_refused\` past it | ${MAX_DEPENDENCIES.toLocaleString("en")} | |`,
     `| characters of a requirement | ${MAX_REQUIREMENT_LENGTH.toLocaleString("en")} | |`,
-    `| seconds in which a lock is read | ${DOCUMENT_LIMITS.timeout_ms / 1_000} | |`,
+    `| seconds in which a lock or a manifest is read | ${DOCUMENT_LIMITS.timeout_ms / 1_000} | |`,
+    `| bytes of an application's manifest; \`app_invalid\` past it | ${MOST_MANIFEST_BYTES.toLocaleString("en")} | |`,
+    `| patterns of include, exclude and include_only each | ${MOST_PATTERNS.toLocaleString("en")} | |`,
+    `| members of one list or object of a request to the server; \`invalid_request\` past it | ${MOST_MEMBERS.toLocaleString("en")} | |`,
     `| packages of an image; \`build_failed\` past it | ${MOST_PACKAGES.toLocaleString("en")} | |`,
     `| bytes of a project's files together | ${MAX_TREE_BYTES.toLocaleString("en")} | |`,
     `| bytes of a piece in which files are uploaded | ${CHUNK_BYTES.toLocaleString("en")} | |`,
