@@ -26,6 +26,7 @@ import { openMachine } from "./pods/open-machine.ts";
 import { migrateJobs } from "./reconciler/graphile.ts";
 import { type ReconcilerDeps, startReconciler } from "./reconciler/reconciler.ts";
 import { stopEach } from "./stop-each.ts";
+import { watchLoop } from "./watch-loop.ts";
 import { isJournal, writeWelcome } from "./welcome.ts";
 
 /**
@@ -43,6 +44,7 @@ export async function runServer(watched: Pick<ReconcilerDeps, "reconcileStepDone
   const log = createLogger(config.log_level);
   const stopped = listenForStop(log);
   lockHome(home, config);
+  using _watching = watchLoop();
   const migrations = readMigrations(findMigrations());
   await using postgres = await openPostgres(config, home, controlFormat(migrations), log);
   await using database = openDatabase(postgres.dsn, log);
