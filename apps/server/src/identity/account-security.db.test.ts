@@ -136,6 +136,8 @@ describe("a second factor", () => {
     const ann = await makeAccount();
     const { recovery_codes } = await setUpFactor(ann);
     expect(recovery_codes).toHaveLength(10);
+    // 5 random bits each
+    expect(recovery_codes.every((code) => /^([A-Z2-7]{4}-){5}[A-Z2-7]{4}$/.test(code))).toBe(true);
     const typed = recovery_codes[0]?.toLowerCase().replaceAll("-", "") ?? "";
     expect((await signIn(ann.email, PASSWORD, typed)).status).toBe(200);
     expect((await signIn(ann.email, PASSWORD, typed)).json).toMatchObject({ code: "second_factor_wrong" });
