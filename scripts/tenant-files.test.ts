@@ -3,24 +3,35 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { ROOT } from "./lib/paths.mjs";
 
-/** Where code handles folders that tenants can write. Nothing in them acts on a path of a tenant but through `files/tenant-files.ts`. */
-const HANDLING_TENANTS = [
-  "apps/server/src/control-plane/databases",
-  "apps/server/src/control-plane/logs",
-  "apps/server/src/control-plane/schema",
-  "apps/server/src/control-plane/services",
-  "apps/server/src/gateway",
-  "apps/server/src/pods",
-  "apps/server/src/reconciler",
+/** What runs in the server. Nothing in it acts on a path of a tenant but through `files/tenant-files.ts` and `files/remove-folder.ts`. */
+const OF_THE_SERVER = [
+  "apps/server/src",
+  "packages/adapters/src/blobs",
+  "packages/adapters/src/documents",
+  "packages/adapters/src/files",
+  "packages/adapters/src/images",
   "packages/adapters/src/pods",
+  "packages/adapters/src/processes",
 ];
 
 /** Files there that import `node:fs`, and what they do with it. A new one needs a reason that names no folder of a tenant. */
 const REASONS: Readonly<Record<string, string>> = {
+  "apps/server/src/config/config.ts": "reads the operator's files",
+  "apps/server/src/storage/materialize-tree.ts": "writes and removes trees of project files, which pods only read",
+  "apps/server/src/storage/write-tree.ts": "looks at trees of project files by lstat, which pods only read",
+  "apps/server/src/control-plane/storage/disk-floor.ts": "asks a file system what is free",
+  "apps/server/src/database/migrate.ts": "reads files of this program",
+  "apps/server/src/gateway-process/control-socket.ts": "removes a socket of the server's own",
+  "apps/server/src/gateway-process/run-gateway.ts": "removes a file of the server's own",
+  "apps/server/src/gateway-process/settings-digest.ts": "reads the operator's files",
   "apps/server/src/gateway/acme/acme-orders.ts": "reads the operator's authority",
   "apps/server/src/gateway/certificate.ts": "reads the operator's certificate",
   "apps/server/src/gateway/kept-state.ts": "reads a file of the server's own",
   "apps/server/src/gateway/local-door.ts": "makes a socket of the server's own",
+  "apps/server/src/config/home.ts": "makes and reads files of the server's own",
+  "apps/server/src/http/static.ts": "reads files of this program",
+  "apps/server/src/operator/read-server.ts": "asks a file system what is free",
+  "apps/server/src/operator/rotate-master-key.ts": "files of the server's own",
   "apps/server/src/pods/connect-pod.ts": "opens a socket by O_PATH and O_NOFOLLOW, and connects by descriptor",
   "apps/server/src/pods/database-runtime.ts": "looks at the installation's Python",
   "apps/server/src/pods/open-builder.ts": "makes folders of the server's own",
@@ -32,6 +43,27 @@ const REASONS: Readonly<Record<string, string>> = {
   "apps/server/src/reconciler/pods-home.ts": "reads a file of the server's own",
   "apps/server/src/reconciler/resume-databases.ts": "looks at folders of the server's own, by lstat",
   "apps/server/src/reconciler/resume-services.ts": "looks at folders of the server's own, by lstat",
+  "apps/server/src/welcome.ts": "a file of the server's own",
+  "packages/adapters/src/blobs/disk-blobs.ts": "uploads, in folders that no tenant sees",
+  "packages/adapters/src/files/deleted-files.ts": "reads /proc",
+  "packages/adapters/src/files/file-spool.ts": "scratch files of a pod, in the pod",
+  "packages/adapters/src/files/folder-size.ts": "counts by lstat, and reads no file",
+  "packages/adapters/src/files/remove-folder.ts": "removes by descriptor",
+  "packages/adapters/src/files/sync-files.ts": "syncs images, whose builds have ended",
+  "packages/adapters/src/files/tenant-files.ts": "acts by descriptor",
+  "packages/adapters/src/files/write-entries.ts":
+    "writes a validated list into an empty folder, by O_EXCL and O_NOFOLLOW",
+  "packages/adapters/src/images/build-image.ts": "makes and renames folders of the server's own",
+  "packages/adapters/src/images/build-steps.ts": "writes into a draft before a build of it begins, and renames",
+  "packages/adapters/src/images/collect-images.ts": "looks by lstat, and renames folders of the server's own",
+  "packages/adapters/src/images/compiled-code.ts": "links files of images whose builds have ended, and follows no link",
+  "packages/adapters/src/images/former-images.ts": "lists folders of the server's own",
+  "packages/adapters/src/images/image-folder.ts": "reads and writes a description where no build can write",
+  "packages/adapters/src/images/library-paths.ts": "the home's own libraries",
+  "packages/adapters/src/images/probe-python.ts": "looks at the installation's Python",
+  "packages/adapters/src/images/resolve-runtime.ts": "a person's own machine",
+  "packages/adapters/src/images/system-packages.ts": "unpacks the operator's packages into a folder that no build has",
+  "packages/adapters/src/images/venv-images.ts": "a person's own machine",
   "packages/adapters/src/pods/container-groups.ts": "control groups",
   "packages/adapters/src/pods/container-host.ts": "settings of the kernel",
   "packages/adapters/src/pods/container-image.ts": "makes an image from empty folders",
@@ -57,11 +89,32 @@ const REASONS: Readonly<Record<string, string>> = {
     "what the driver keeps of a start; the mounted folders are compared with it",
   "packages/adapters/src/pods/sandbox-task.ts": "what the driver keeps of a task",
   "packages/adapters/src/pods/task-watch.ts": "asks a file system what is free",
+  "packages/adapters/src/processes/inherited-descriptors.ts": "reads /proc",
+  "packages/adapters/src/processes/numbered-lock.ts": "locks of the server's own, and of a person's home",
+  "packages/adapters/src/processes/private-files.ts": "files of the server's own",
+  "packages/adapters/src/processes/process-identity.ts": "reads /proc",
+  "packages/adapters/src/processes/process-table.ts": "reads /proc",
 };
 
-test("only files with a reason act on files where folders of tenants are handled", () => {
-  const found = HANDLING_TENANTS.flatMap((folder) => filesIn(folder)).filter(actsOnFiles);
-  expect(found.sort()).toEqual(Object.keys(REASONS).sort());
+/** Files that may remove a folder with all that is in it by its path, and what no tenant can do in that folder meanwhile. */
+const REMOVES_BY_PATH: Readonly<Record<string, string>> = {
+  "apps/server/src/storage/materialize-tree.ts": "pods only read trees",
+  "apps/server/src/gateway-process/run-gateway.ts": "sockets of the server's own",
+  "apps/server/src/gateway/local-door.ts": "sockets of the server's own",
+  "packages/adapters/src/files/remove-folder.ts": "on systems without drivers that isolate",
+  "packages/adapters/src/images/library-paths.ts": "no tenant sees the home's own libraries",
+  "packages/adapters/src/images/system-packages.ts": "no build has the folder of archives",
+  "packages/adapters/src/images/venv-images.ts": "a person's own machine",
+  "packages/adapters/src/pods/container-image.ts": "empty folders of the server's own",
+  "packages/adapters/src/pods/pod-state.ts": "the pod has ended",
+};
+
+test("only files with a reason act on files in the server", () => {
+  expect(filesWith(importsFiles)).toEqual(Object.keys(REASONS).sort());
+});
+
+test("only files with a reason remove or copy folders by their path", () => {
+  expect(filesWith(removesFolders)).toEqual(Object.keys(REMOVES_BY_PATH).sort());
 });
 
 test("a file that imports node:fs in any way is found", () => {
@@ -70,24 +123,48 @@ test("a file that imports node:fs in any way is found", () => {
     'import { rm } from "node:fs/promises";',
     'const { rm } = await import("node:fs/promises");',
     "import * as fs from 'fs';",
+    "const fs = require(`fs`);",
+    'process.getBuiltinModule("node:fs")',
+    'import { cp } from "fs-extra";',
   ]) {
     expect(importsFiles(line), line).toBe(true);
   }
   expect(importsFiles('import { removeFolder } from "@appdb/adapters/files/remove-folder";')).toBe(false);
 });
 
+test("a removal or copy of a whole folder is found", () => {
+  for (const line of [
+    "await rm(path, { recursive: true, force: true });",
+    "rmSync(path, {\n  force: true,\n  recursive: true,\n});",
+    "cpSync(a, b, { recursive: true })",
+    'await run("rm", ["-rf", path]);',
+    'spawn("/bin/chown", ["-R", user, path])',
+    'execFile("cp", ["-a", a, b])',
+  ]) {
+    expect(removesFolders(line), line).toBe(true);
+  }
+  expect(removesFolders("await mkdir(path, { recursive: true }); rmSync(path, { force: true });")).toBe(false);
+});
+
+function filesWith(isIt: (text: string) => boolean): string[] {
+  const files = OF_THE_SERVER.flatMap((folder) => filesIn(folder));
+  return files.filter((file) => isIt(readFileSync(join(ROOT, file), "utf8"))).sort();
+}
+
 function filesIn(folder: string): string[] {
   const entries = readdirSync(join(ROOT, folder), { recursive: true, withFileTypes: true });
   return entries.flatMap((entry) => {
-    const is_code = entry.isFile() && /(?<!\.test)\.ts$/.test(entry.name);
-    return is_code ? [join(entry.parentPath, entry.name).slice(ROOT.length + 1)] : [];
+    const path = join(entry.parentPath, entry.name).slice(ROOT.length + 1);
+    const is_code = entry.isFile() && /(?<!\.test)\.m?[jt]sx?$/.test(path) && !path.includes("/testing/");
+    return is_code ? [path] : [];
   });
 }
 
-function actsOnFiles(file: string): boolean {
-  return importsFiles(readFileSync(join(ROOT, file), "utf8"));
+function importsFiles(text: string): boolean {
+  return /["'`](node:)?(fs|fs\/promises|fs-extra|graceful-fs)["'`]/.test(text);
 }
 
-function importsFiles(text: string): boolean {
-  return /["'](node:)?fs(\/promises)?["']/.test(text);
+function removesFolders(text: string): boolean {
+  const by_system = /\b(rm|rmSync|rmdir|rmdirSync|cp|cpSync)\([^;]*?\brecursive: true/.test(text);
+  return by_system || /["'`](\/usr)?(\/bin\/)?(rm|cp|mv|chown|chmod)["'`], ?\[/.test(text);
 }

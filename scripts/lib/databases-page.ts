@@ -2,8 +2,9 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { DOCUMENT_LIMITS } from "@appdb/adapters/documents/tenant-documents";
 import { MAX_DEPENDENCIES, MAX_REQUIREMENT_LENGTH } from "@appdb/adapters/environments/check-lock";
+import { MOST_MEMBERS } from "@appdb/adapters/http/value-bounds";
 import { MOST_PACKAGES } from "@appdb/adapters/images/image-folder";
-import { MANIFEST_TIMEOUT_MS } from "@appdb/adapters/images/read-manifest";
+import { MANIFEST_TIMEOUT_MS, MOST_MANIFEST_BYTES } from "@appdb/adapters/udf/read-manifest";
 import { DATABASE_EVENTS, type DatabaseEvent, TRANSITIONS } from "@appdb/contract/control/database-states";
 import { CHUNK_BYTES, MAX_PATH_PARTS, MAX_TREE_BYTES, MAX_TREE_FILES } from "@appdb/contract/control/project-tree";
 import { MAX_LINK_STEPS, MAX_TREE_FOLDERS } from "@appdb/contract/control/tree-links";
@@ -14,6 +15,7 @@ import {
   MAX_ENVIRONMENT_LENGTH,
 } from "@appdb/contract/routes/control-databases";
 import { MOST_PREPARATIONS } from "@appdb/contract/routes/control-deploys";
+import { MOST_PATTERNS } from "@appdb/contract/service-toml";
 import {
   MOST_ENDED,
   MOST_FAILURES,
@@ -135,7 +137,10 @@ export function databaseLimits(): string[] {
     `| characters of an environment's files together | ${MAX_ENVIRONMENT_LENGTH.toLocaleString("en")} | |`,
     `| dependencies of a project, or lines of its requirements; \`environment_refused\` past it | ${MAX_DEPENDENCIES.toLocaleString("en")} | |`,
     `| characters of a requirement | ${MAX_REQUIREMENT_LENGTH.toLocaleString("en")} | |`,
-    `| seconds in which a lock is read | ${DOCUMENT_LIMITS.timeout_ms / 1_000} | |`,
+    `| seconds in which a lock or a manifest is read | ${DOCUMENT_LIMITS.timeout_ms / 1_000} | |`,
+    `| bytes of an application's manifest; \`app_invalid\` past it | ${MOST_MANIFEST_BYTES.toLocaleString("en")} | |`,
+    `| patterns of include, exclude and include_only each | ${MOST_PATTERNS.toLocaleString("en")} | |`,
+    `| members of one list or object of a request to the server; \`invalid_request\` past it | ${MOST_MEMBERS.toLocaleString("en")} | |`,
     `| packages of an image; \`build_failed\` past it | ${MOST_PACKAGES.toLocaleString("en")} | |`,
     `| bytes of a project's files together | ${MAX_TREE_BYTES.toLocaleString("en")} | |`,
     `| bytes of a piece in which files are uploaded | ${CHUNK_BYTES.toLocaleString("en")} | |`,

@@ -14,6 +14,7 @@ const PING_MS = 10_000;
 const REQUEST_MS = 60_000;
 const DEPENDENCIES = 12_000;
 const SLASHES = 150_000;
+const MEMBERS = 10_000_000;
 const WEBHOOKS = 20;
 const EVENTS = 10;
 const ORGANIZATIONS = 6;
@@ -32,6 +33,15 @@ export function testControlAttacks(open: () => AttackStage): void {
       const small = await plan(mallory, lockDocument(["d0", "d1"]));
       expect(small, small.text).toMatchObject({ status: 200 });
       expect(await late(open(), () => plan(mallory, environment))).toBe(0);
+    });
+
+    test("stops nobody else by millions of members that do not fit", async () => {
+      const { mallory } = open();
+      const { files } = await projectOf(mallory, PROJECT);
+      const body = { settings: { include: Array(MEMBERS).fill(0) }, files, environment: NO_ENVIRONMENT };
+      const send = async () =>
+        expect(await mallory.ask("POST", "/databases/main/plan", body)).toMatchObject({ status: 422 });
+      expect(await late(open(), send)).toBe(0);
     });
 
     test("stops nobody else by the address of a registry", async () => {

@@ -13,10 +13,14 @@ export const PYTHON_VERSION = /^3\.\d{1,2}(\.\d{1,2})?$/;
  * pyproject.toml. This file knows values, not TOML: whoever parses the text hands the value over.
  */
 const nonEmpty = z.string().trim().min(1, "must not be empty");
-const patterns = z.array(nonEmpty);
+/** Patterns of one list. */
+export const MOST_PATTERNS = 1_000;
+const patterns = z.array(nonEmpty).max(MOST_PATTERNS, `must have at most ${MOST_PATTERNS} patterns`);
 const positive = z.int("must be a whole number").min(1, "must be at least 1");
 
 const systemPackage = z.string().regex(SYSTEM_PACKAGE, "must be a Debian package name such as ffmpeg");
+
+const MOST_PACKAGES = 200;
 
 const databaseEntryShape = {
   /** A hosted database's address; an entry without one is the local database. */
@@ -26,7 +30,7 @@ const databaseEntryShape = {
   exclude: patterns.optional(),
   include_only: patterns.optional(),
   python_version: z.string().regex(PYTHON_VERSION, 'must be a Python version such as "3.12" or "3.12.8"').optional(),
-  system_packages: z.array(systemPackage).optional(),
+  system_packages: z.array(systemPackage).max(MOST_PACKAGES, `must have at most ${MOST_PACKAGES} packages`).optional(),
   /** Further options of `uv sync`, or of `uv pip install` for a requirements.txt; words with spaces in quotes. */
   uv_options: z.string().optional(),
   cpu: z.number("must be a number").positive("must be more than 0").optional(),

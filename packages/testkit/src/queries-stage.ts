@@ -1,8 +1,8 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { readManifest } from "@appdb/adapters/images/read-manifest";
 import { createPythonWorkers } from "@appdb/adapters/udf/python-workers";
+import { readManifest } from "@appdb/adapters/udf/read-manifest";
 import { type Manifest, manifestSchema } from "@appdb/contract/manifest";
 import type { SchemaPlan } from "@appdb/contract/plan";
 import { DEFAULT_LIMITS } from "@appdb/contract/service-spec";

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { readManifest } from "@appdb/adapters/images/read-manifest";
 import { resolveRuntime } from "@appdb/adapters/images/resolve-runtime";
 import { locateTools } from "@appdb/adapters/tools/locate-tools";
+import { readManifest } from "@appdb/adapters/udf/read-manifest";
 import type { DatabaseEntry } from "@appdb/contract/service-toml";
 import type { CliConfig } from "../config/config.ts";
 import type { Application, ApplicationInput } from "../context.ts";

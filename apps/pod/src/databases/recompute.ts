@@ -1,4 +1,4 @@
-import { readManifest } from "@appdb/adapters/images/read-manifest";
+import { readManifest } from "@appdb/adapters/udf/read-manifest";
 import type { RecomputePlan, RecomputeResult } from "@appdb/contract/jobs";
 import { type Manifest, manifestSchema } from "@appdb/contract/manifest";
 import { parseTablePath } from "@appdb/contract/names";

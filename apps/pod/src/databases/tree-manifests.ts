@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { readManifest, withoutPaths } from "@appdb/adapters/images/read-manifest";
 import { writePrivateFile } from "@appdb/adapters/processes/private-files";
+import { readManifest, withoutPaths } from "@appdb/adapters/udf/read-manifest";
 import { appError } from "@appdb/contract/errors";
 import { type Manifest, manifestSchema } from "@appdb/contract/manifest";
 import type { Logger } from "@appdb/engine/ports";

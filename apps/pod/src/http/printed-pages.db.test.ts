@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { readManifest } from "@appdb/adapters/images/read-manifest";
+import { readManifest } from "@appdb/adapters/udf/read-manifest";
 import { toProblem } from "@appdb/contract/errors";
 import { openQueriesStage } from "@appdb/testkit/queries-stage";
 import { createSilentLog } from "@appdb/testkit/silent-log";

@@ -4,10 +4,10 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { readManifest } from "@appdb/adapters/images/read-manifest";
 import { resolveRuntime } from "@appdb/adapters/images/resolve-runtime";
 import { identifyProcess, isAlive, type ProcessIdentity } from "@appdb/adapters/processes/process-identity";
 import { locateTools } from "@appdb/adapters/tools/locate-tools";
+import { readManifest } from "@appdb/adapters/udf/read-manifest";
 import { createLocalClient, type LocalClient } from "@appdb/contract/clients/local-client";
 import { type DaemonFile, HOME_PATHS } from "@appdb/contract/home";
 import type { App, ServiceRecord } from "@appdb/contract/routes/local";

@@ -1,8 +1,8 @@
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { readManifest } from "@appdb/adapters/images/read-manifest";
 import { createHandlerWorkers } from "@appdb/adapters/udf/handler-workers";
+import { readManifest } from "@appdb/adapters/udf/read-manifest";
 import { type Manifest, type ManifestService, manifestSchema } from "@appdb/contract/manifest";
 import { compileApplication, type InnerRoutes, openInnerRoutes } from "@appdb/engine/endpoints/app-routes";
 import { compileHandlerRoute } from "@appdb/engine/endpoints/handler-routes";

@@ -13,7 +13,7 @@ import { controlSocket } from "./control-socket.ts";
 import { findGatewayProgram } from "./find-program.ts";
 import { digestGateway } from "./settings-digest.ts";
 import { adoptGateway, END_STEPS, type EndedGateway, type RunningGateway, startGateway } from "./start-gateway.ts";
-import { watchAnswers } from "./watch-answers.ts";
+import { ANSWER_MS, watchAnswers } from "./watch-answers.ts";
 
 const LOOK_MS = 20;
 /** One that ends sooner has ended quickly: the pause before the next is longer. */
@@ -184,7 +184,8 @@ async function killHung(
   while (!signal.aborted && !(await isThis())) {
     await sleep(LOOK_MS, undefined, { signal }).catch(() => undefined);
   }
-  if (!(await watchAnswers({ ask: isThis, signal }))) return;
+  const isAlive = async () => (await askAbout(socket, ANSWER_MS))?.pid === process.pid;
+  if (!(await watchAnswers({ ask: isAlive, signal }))) return;
   log.error({ gateway: process.pid }, "the gateway does not answer: it is killed and started again");
   await endProcess(process, [{ signal: "SIGKILL", wait_ms: KILL_MS }]);
 }

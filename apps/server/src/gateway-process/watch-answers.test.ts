@@ -10,15 +10,22 @@ function asking(answers: string) {
     if (answer === undefined) ended.abort();
     return answer === "+";
   };
-  return { asked: () => asked, hangs: watchAnswers({ ask, signal: ended.signal, pause_ms: 0 }) };
+  return { asked: () => asked, hangs: watchAnswers({ ask, signal: ended.signal, pause_ms: 0, silent_ms: 0 }) };
 }
 
-test("four questions without an answer say that it hangs", async () => {
-  const watch = asking("++----+");
+test("two questions without an answer say that it hangs", async () => {
+  const watch = asking("++--+");
   expect(await watch.hangs).toBe(true);
-  expect(watch.asked()).toBe(6);
+  expect(watch.asked()).toBe(4);
 });
 
 test("an answer in between starts the count again", async () => {
-  expect(await asking("---+---+---+").hangs).toBe(false);
+  expect(await asking("-+-+-").hangs).toBe(false);
+});
+
+test("many questions that are refused at once say nothing before their time", async () => {
+  const began = performance.now();
+  const { signal } = new AbortController();
+  expect(await watchAnswers({ ask: async () => false, signal, pause_ms: 1, silent_ms: 300 })).toBe(true);
+  expect(performance.now() - began).toBeGreaterThanOrEqual(300);
 });

@@ -90,7 +90,9 @@ export function createHttpServer(deps: HttpDeps): FastifyInstance {
     const known = toAppError(error);
     const problem = toProblem(known, request.id);
     // not the URL: tokens of invitations are part of it
-    const fields = { req: request.id, method: request.method, route: request.routeOptions.url, code: problem.code };
+    const { id: req, ip, method, principal } = request;
+    const caller = principal?.key?.id ?? principal?.user_id ?? null;
+    const fields = { req, method, route: request.routeOptions.url, code: problem.code, ip, caller };
     if (problem.status >= STATUS_CODES_OF_LOG) deps.log.error({ ...fields, err: error }, "a request failed");
     else deps.log.info({ ...fields, status: problem.status }, "request refused");
     if (ERRORS[problem.code].status === TOO_MANY && typeof problem.meta?.["retry_after_s"] === "number") {

@@ -136,6 +136,8 @@ describe("a second factor", () => {
     const ann = await makeAccount();
     const { recovery_codes } = await setUpFactor(ann);
     expect(recovery_codes).toHaveLength(10);
+    // 5 random bits each
+    expect(recovery_codes.every((code) => /^([A-Z2-7]{4}-){5}[A-Z2-7]{4}$/.test(code))).toBe(true);
     const typed = recovery_codes[0]?.toLowerCase().replaceAll("-", "") ?? "";
     expect((await signIn(ann.email, PASSWORD, typed)).status).toBe(200);
     expect((await signIn(ann.email, PASSWORD, typed)).json).toMatchObject({ code: "second_factor_wrong" });
@@ -324,5 +326,15 @@ describe("dangerous acts in a session whose proof of identity is old", () => {
       server.ask("sessionConfirm", { body: { password: PASSWORD, ...(code && { code }) }, as: ann });
     expect((await confirm()).json).toMatchObject({ code: "second_factor_required" });
     expect((await confirm(codeOf(secret))).status).toBe(200);
+  });
+
+  test("are not confirmed by a changed password where there is a second factor", async () => {
+    const ann = await makeAccount();
+    const org = await makeOrg(server, ann);
+    await setUpFactor(ann);
+    await forgetProof(ann);
+    const body = { password: PASSWORD, new_password: OTHER };
+    expect((await server.ask("passwordChange", { body, as: ann })).status).toBe(204);
+    expect((await createKey(org.name, ann)).json).toMatchObject(refused);
   });
 });

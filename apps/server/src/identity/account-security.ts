@@ -22,6 +22,7 @@ import {
   beginSecondFactor,
   demandSecondFactor,
   enableSecondFactor,
+  hasSecondFactor,
   removeSecondFactor,
   type SecondFactorDeps,
 } from "./second-factor.ts";
@@ -84,7 +85,8 @@ export async function changePassword(
         .where("id", "!=", person.session_id)
         .execute();
     }
-    await noteProof(tx, person.session_id, deps.confirm_s);
+    // the password alone proves nobody who has a second factor
+    if (!(await hasSecondFactor(tx, person.user_id))) await noteProof(tx, person.session_id, deps.confirm_s);
     await record(deps, tx, person, client, "password.change", { others_ended: input.end_other_sessions });
   });
   tell(deps, person.email, "The password of your account was changed");

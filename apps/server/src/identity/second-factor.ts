@@ -8,7 +8,8 @@ import type { Attempts } from "./attempts.ts";
 import { findTotpStep, makeTotpSecret, toBase32, totpUri } from "./totp.ts";
 
 export const RECOVERY_CODES = 10;
-const RECOVERY_BYTES = 10;
+/** 120 random bits: a hash without salt, which is quick to make, hides them. */
+const RECOVERY_BYTES = 15;
 const TOTP_CODE = /^\d{6}$/;
 
 export interface SecondFactorDeps {
@@ -100,6 +101,12 @@ export async function demandSecondFactor(
   await deps.attempts.forget("second_factor_account", counted_as);
 }
 
+/** Whether sign-ins of the account need a code. */
+export async function hasSecondFactor(db: Database | Tx, user_id: string): Promise<boolean> {
+  const factor = await readFactor(db, user_id);
+  return factor !== undefined && factor.enabled_at !== null;
+}
+
 interface Factor {
   readonly user_id: string;
   readonly master_key_id: string;
@@ -145,7 +152,7 @@ async function useRecovery(db: Database, user_id: string, code: string): Promise
   return used !== undefined;
 }
 
-/** 80 random bits: `ABCD-EFGH-IJKL-MNOP`. */
+/** `ABCD-EFGH-IJKL-MNOP-QRST-UVWX` */
 function makeRecoveryCode(): string {
   return (toBase32(randomBytes(RECOVERY_BYTES)).match(/.{4}/g) ?? []).join("-");
 }

@@ -60,7 +60,7 @@ export async function openMachine(deps: OpenMachineDeps): Promise<Machine & Asyn
     await materializeTree({ db, blobs, config }, { org_id, digest, files_folder }, signal);
   };
   const runtimeOf: Machine["findRuntime"] = (image) => findRuntime({ home, tools }, image);
-  const reading = { place, driver, findRuntime: runtimeOf, materializeTree: putTree };
+  const reading = { documents, place, driver, findRuntime: runtimeOf, materializeTree: putTree };
   const treeOf = (org_id: string, digest: string) => openTree({ db, blobs }, { org_id, digest });
   let template: Promise<void> | undefined;
   return {

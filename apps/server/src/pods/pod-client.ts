@@ -1,5 +1,6 @@
 import { type IncomingMessage, request } from "node:http";
 import { pipeline } from "node:stream/promises";
+import { findTooMany } from "@appdb/adapters/http/value-bounds";
 import type { Secret } from "@appdb/adapters/secret";
 import { appError, fromProblem, parseProblem } from "@appdb/contract/errors";
 import type * as z from "zod";
@@ -54,6 +55,8 @@ export async function askDocument(pod: PodPlace, call: PodCall): Promise<unknown
 
 /** A document of a pod, as the contract has it. @throws database_not_reached for another one */
 export function checkDocument<T>({ uri }: PodPlace, schema: z.ZodType<T>, document: unknown): T {
+  const too_many = findTooMany(document);
+  if (too_many !== undefined) throw notReached(uri, new Error(`The pod's answer has ${too_many}.`));
   const parsed = schema.safeParse(document);
   if (!parsed.success) throw notReached(uri, parsed.error);
   return parsed.data;

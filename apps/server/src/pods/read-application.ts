@@ -2,37 +2,36 @@ import { randomBytes } from "node:crypto";
 import { constants } from "node:fs";
 import { mkdir, open } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import type { TenantDocuments } from "@appdb/adapters/documents/tenant-documents";
 import { removeFolder } from "@appdb/adapters/files/remove-folder";
 import { hideSecrets } from "@appdb/adapters/images/build-secrets";
 import { DRAFT_PREFIX } from "@appdb/adapters/images/image-folder";
-import {
-  MANIFEST_TIMEOUT_MS,
-  manifestArguments,
-  takeManifest,
-  type WrittenManifest,
-  withoutPaths,
-} from "@appdb/adapters/images/read-manifest";
 import type { PodDriver, PodExit, PodFolder } from "@appdb/adapters/pods/pod-driver";
 import { pythonEnvironment } from "@appdb/adapters/processes/spawn-python";
+import {
+  MANIFEST_TIMEOUT_MS,
+  MOST_MANIFEST_BYTES,
+  manifestArguments,
+  type WrittenManifest,
+  withoutPaths,
+} from "@appdb/adapters/udf/read-manifest";
 import { appError } from "@appdb/contract/errors";
-import { type Manifest, manifestSchema } from "@appdb/contract/manifest";
+import type { Manifest } from "@appdb/contract/manifest";
 import { databaseEnvironment } from "./database-environment.ts";
 import { databasePlaces, imageFolder, type ServerPlace } from "./database-places.ts";
 import type { Machine, ReadInput } from "./machine.ts";
 import { tasksOf } from "./pod-bounds.ts";
-
 export interface ReadApplicationDeps {
   readonly place: ServerPlace;
   readonly driver: Pick<PodDriver, "run">;
   readonly findRuntime: Machine["findRuntime"];
   readonly materializeTree: Machine["materializeTree"];
+  readonly documents: Pick<TenantDocuments, "readManifest">;
 }
 
 /** What an import may write: caches of models, above all. */
 const DISK_BYTES = 1_000_000_000;
 const FILES = 20_000;
-/** As much as a pod may answer. */
-const MOST_BYTES = 64_000_000;
 const LAST_WORDS = 2_000;
 const OUTPUT = "manifest.json";
 /** The output goes to a file: what a task prints is lines for people. */
@@ -64,13 +63,7 @@ export async function readApplication(
   const runtime = { ...found.runtime, project_root: join(files_folder, tree) };
   try {
     const written = await runTask(deps, input, { ...found, runtime, image, scratch, name }, onLine, signal);
-    const parsed = manifestSchema.safeParse(takeManifest({ app_file: input.app_file, runtime }, written));
-    if (parsed.success) return parsed.data;
-    throw appError("manifest_invalid", {
-      detail: "What the library in the application's environment wrote does not fit.",
-      hint: "Upgrade it in the project: uv lock --upgrade-package appdb",
-      cause: parsed.error,
-    });
+    return await deps.documents.readManifest({ app_file: input.app_file, python: runtime.python, written }, org_id);
   } catch (error) {
     throw withoutPaths(error, runtime);
   } finally {
@@ -124,19 +117,28 @@ async function runTask(
     signal,
   );
   refuseExceeded(app_file, exit, resources.memory_mb);
-  return { stdout: await readOutput(output), stderr, ending: describe(exit) };
+  return { stdout: await readOutput(output, app_file), stderr, ending: describe(exit) };
 }
 
 /** The task is over, and the file is of its user's making: it is no link that is followed, and nothing that could be waited for. */
-async function readOutput(path: string): Promise<string> {
+async function readOutput(path: string, app_file: string): Promise<string> {
   const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   try {
     const found = await file.stat();
-    if (!found.isFile() || found.size > MOST_BYTES) return "";
+    if (!found.isFile()) return "";
+    if (found.size > MOST_MANIFEST_BYTES) throw tooLong(app_file, found.size);
     return await file.readFile("utf8");
   } finally {
     await file.close();
   }
+}
+
+function tooLong(app_file: string, bytes: number): Error {
+  return appError("app_invalid", {
+    detail: `${app_file} cannot be read: its manifest has ${bytes} bytes; ${MOST_MANIFEST_BYTES} is the most.`,
+    hint: "Declare fewer tables, or divide the application among several databases.",
+    meta: { app_file },
+  });
 }
 
 function describe({ code, signal }: PodExit): string | undefined {

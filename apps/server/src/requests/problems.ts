@@ -1,8 +1,11 @@
+import { findTooMany } from "@appdb/adapters/http/value-bounds";
 import { AppError, appError } from "@appdb/contract/errors";
 import type * as z from "zod";
 import { fromDatabaseError } from "../database/pool.ts";
 
 const MOST_ERRORS = 20;
+/** A message may name all members that are not known, and a pointer may name one of any length. */
+const MOST_CHARACTERS = 300;
 
 /** Errors of Fastify and of PostgreSQL's connection become ours; anything else passes as it is. */
 export function toAppError(error: unknown): unknown {
@@ -50,12 +53,19 @@ export function toAppError(error: unknown): unknown {
 
 /** Reads what a client sent; nothing is an empty object where something is asked for. @throws invalid_request with a pointer to each wrong member */
 export function parseInput<T>(schema: z.ZodType<T>, value: unknown, where: "body" | "query"): T {
+  const too_many = findTooMany(value);
+  if (too_many !== undefined) {
+    throw appError("invalid_request", {
+      detail: `The ${where} has ${too_many}.`,
+      hint: "Send less in one request.",
+    });
+  }
   const may_be_nothing = value == null && schema.safeParse(undefined).success;
   const parsed = schema.safeParse(may_be_nothing ? undefined : (value ?? {}));
   if (parsed.success) return parsed.data;
   const errors = parsed.error.issues.slice(0, MOST_ERRORS).map((issue) => ({
-    pointer: `/${issue.path.map(String).join("/")}`,
-    detail: issue.message,
+    pointer: `/${issue.path.map(String).join("/")}`.slice(0, MOST_CHARACTERS),
+    detail: issue.message.slice(0, MOST_CHARACTERS),
   }));
   throw appError("invalid_request", {
     detail: `The ${where} does not fit: ${errors.map(({ pointer, detail }) => `${pointer === "/" ? "it" : pointer}: ${detail}`).join("; ")}.`,

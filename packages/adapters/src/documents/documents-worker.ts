@@ -9,7 +9,7 @@ parentPort?.postMessage(answer(workerData));
 function answer({ input, task }: DocumentRequest): DocumentAnswer {
   try {
     // the union of inputs goes with the union of tasks
-    const run: (input: never) => boolean = DOCUMENT_TASKS[task];
+    const run: (input: never) => unknown = DOCUMENT_TASKS[task];
     return { value: run(input as never) };
   } catch (error) {
     if (!(error instanceof AppError)) throw error;

@@ -100,3 +100,44 @@ test("documents of one organization wait for each other, and few of them at a ti
   await last;
   expect(order).toEqual(["other", "acme"]);
 });
+
+const manifestOf = (more: string) => ({
+  ...{ app_file: "app.py", python: "/usr/bin/python3" },
+  written: {
+    ...{ stderr: "", ending: undefined },
+    stdout: `{"manifest_version":1,"library_version":"1","python_version":"3.12.1","app_file":"app.py","functions":[],"services":[],${more}}`,
+  },
+});
+
+test("a large manifest is read in a thread as a small one is without", async () => {
+  const modules = (count: number) =>
+    `"tables":[],"modules":[${Array.from({ length: count }, (_, at) => `{"path":"m${at}.py","sha256":"a"}`).join()}]`;
+  await expect(documents.readManifest(manifestOf(modules(1)), "acme")).resolves.toMatchObject({
+    modules: { length: 1 },
+  });
+  await expect(documents.readManifest(manifestOf(modules(10_000)), "acme")).resolves.toMatchObject({
+    modules: { length: 10_000 },
+  });
+});
+
+test("a manifest that does not fit is refused with the place", async () => {
+  await expect(documents.readManifest(manifestOf('"tables":[0],"modules":[]'), "acme")).rejects.toMatchObject({
+    code: "manifest_invalid",
+    message: expect.stringContaining("/tables/0: "),
+  });
+});
+
+test("a manifest of 7,000,000 wrong tables is refused while the server works on", async () => {
+  let turns = 0;
+  const timer = setInterval(() => {
+    turns += 1;
+  }, 50);
+  const bounded = createTenantDocuments({ ...DOCUMENT_LIMITS, timeout_ms: 3_000 });
+  const wrong = manifestOf(`"modules":[],"tables":[${"0,".repeat(7_000_000)}0]`);
+  await expect(bounded.readManifest(wrong, "acme")).rejects.toMatchObject({
+    code: "app_invalid",
+    message: expect.stringContaining("its manifest takes more than"),
+  });
+  clearInterval(timer);
+  expect(turns).toBeGreaterThan(10);
+});

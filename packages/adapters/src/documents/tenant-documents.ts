@@ -2,11 +2,17 @@ import { createRequire } from "node:module";
 import { pathToFileURL } from "node:url";
 import { Worker, type WorkerOptions } from "node:worker_threads";
 import { type AppError, appError, type ErrorCode } from "@appdb/contract/errors";
+import type { Manifest } from "@appdb/contract/manifest";
 import type { EnvironmentDocument } from "@appdb/contract/routes/control-databases";
 import { createFairQueue } from "../processes/fair-queue.ts";
-import { DOCUMENT_TASKS, type DocumentTask, type DocumentTaskInput } from "./document-tasks.ts";
+import {
+  DOCUMENT_TASKS,
+  type DocumentTask,
+  type DocumentTaskInput,
+  type DocumentTaskValue,
+  type ManifestOutput,
+} from "./document-tasks.ts";
 import type { SharedIndex } from "./lock-sources.ts";
-
 /** Bounds on the work for one document. */
 export interface DocumentLimits {
   readonly timeout_ms: number;
@@ -37,6 +43,8 @@ export interface TenantDocuments {
   check(document: EnvironmentDocument, organization_id: string): Promise<void>;
   /** @throws environment_refused for a document that takes too much time or memory; rate_limited when too many wait */
   isShareable(document: EnvironmentDocument, index: SharedIndex, organization_id: string): Promise<boolean>;
+  /** @throws app_invalid and its kin, also for a manifest that takes too much time or memory; rate_limited when too many wait */
+  readManifest(output: ManifestOutput, organization_id: string): Promise<Manifest>;
 }
 
 /** What a thread is given. */
@@ -47,7 +55,7 @@ export interface DocumentRequest {
 
 /** What a thread answers. */
 export type DocumentAnswer =
-  | { readonly value: boolean }
+  | { readonly value: unknown }
   | {
       readonly error: {
         readonly code: ErrorCode;
@@ -63,29 +71,51 @@ export function createTenantDocuments(limits: DocumentLimits = DOCUMENT_LIMITS):
   async function run<Task extends DocumentTask>(
     task: Task,
     input: DocumentTaskInput<Task>,
-    organization_id: string,
-  ): Promise<boolean> {
-    if (lengthOf(input.document) <= limits.inline_length) {
-      const inline: (input: never) => boolean = DOCUMENT_TASKS[task];
-      return inline(input as never);
+    { length, organization_id, refuse }: RunOptions,
+  ): Promise<DocumentTaskValue<Task>> {
+    if (length <= limits.inline_length) {
+      const inline: (input: never) => unknown = DOCUMENT_TASKS[task];
+      return inline(input as never) as DocumentTaskValue<Task>;
     }
     if (queue.waiting(organization_id) >= limits.most_waiting) throw tooMany(limits.most_waiting);
-    return await queue.run(organization_id, () => runInThread({ task, input }, limits));
+    const value = await queue.run(organization_id, () => runInThread({ task, input }, limits, refuse));
+    return value as DocumentTaskValue<Task>;
   }
+
+  const of = (document: EnvironmentDocument, organization_id: string): RunOptions => {
+    return { length: lengthOf(document), organization_id, refuse: environmentTooMuch };
+  };
 
   return {
     async check(document, organization_id) {
-      await run("check", { document }, organization_id);
+      await run("check", { document }, of(document, organization_id));
     },
-    isShareable: (document, index, organization_id) => run("isShareable", { document, index }, organization_id),
+    isShareable: (document, index, organization_id) =>
+      run("isShareable", { document, index }, of(document, organization_id)),
+    readManifest: (output, organization_id) => {
+      const refuse = (bound: string) => manifestTooMuch(output.app_file, bound);
+      return run("readManifest", output, { length: output.written.stdout.length, organization_id, refuse });
+    },
   };
+}
+
+interface RunOptions {
+  /** Characters of the document. */
+  readonly length: number;
+  readonly organization_id: string;
+  /** The refusal of a document that takes more than `bound`. */
+  refuse(bound: string): AppError;
 }
 
 function lengthOf({ files }: EnvironmentDocument): number {
   return files.reduce((sum, { path, text }) => sum + path.length + text.length, 0);
 }
 
-async function runInThread(request: DocumentRequest, limits: DocumentLimits): Promise<boolean> {
+async function runInThread(
+  request: DocumentRequest,
+  limits: DocumentLimits,
+  refuse: RunOptions["refuse"],
+): Promise<unknown> {
   const { entry, options } = findWorker();
   const worker = new Worker(entry, {
     ...options,
@@ -97,10 +127,10 @@ async function runInThread(request: DocumentRequest, limits: DocumentLimits): Pr
   let timer: NodeJS.Timeout | undefined;
   try {
     const answer = await new Promise<DocumentAnswer>((resolve, reject) => {
-      timer = setTimeout(() => reject(tooMuch(`${limits.timeout_ms / 1000} seconds`)), limits.timeout_ms);
+      timer = setTimeout(() => reject(refuse(`${limits.timeout_ms / 1000} seconds`)), limits.timeout_ms);
       worker.once("message", resolve);
       worker.once("error", (error) =>
-        reject(isOutOfMemory(error) ? tooMuch(`${limits.memory_mb} MB of memory`) : error),
+        reject(isOutOfMemory(error) ? refuse(`${limits.memory_mb} MB of memory`) : error),
       );
       worker.once("exit", (code) => reject(new Error(`The thread that reads a document ended with code ${code}.`)));
     });
@@ -134,15 +164,23 @@ function isOutOfMemory(error: Error): boolean {
 
 function tooMany(most_waiting: number): AppError {
   return appError("rate_limited", {
-    detail: `The organization has ${most_waiting} environments that wait to be read, and ${most_waiting} are the most.`,
+    detail: `The organization has ${most_waiting} documents that wait to be read, and ${most_waiting} are the most.`,
     hint: "Wait until other updates of the organization are planned, then try again.",
     meta: { most_waiting, retry_after_s: 10 },
   });
 }
 
-function tooMuch(bound: string): AppError {
+function environmentTooMuch(bound: string): AppError {
   return appError("environment_refused", {
     detail: `The environment cannot be built: to read its files takes more than ${bound}.`,
     hint: "Correct the lock, or lock fewer packages: uv lock",
+  });
+}
+
+function manifestTooMuch(app_file: string, bound: string): AppError {
+  return appError("app_invalid", {
+    detail: `${app_file} cannot be read: its manifest takes more than ${bound} to read.`,
+    hint: "Declare fewer tables, or divide the application among several databases.",
+    meta: { app_file },
   });
 }

@@ -1,5 +1,4 @@
 import { existsSync, mkdirSync, renameSync } from "node:fs";
-import { rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import type { BuiltImage, SystemPart } from "@appdb/contract/control/image-documents";
 import { type AppError, appError } from "@appdb/contract/errors";
@@ -7,6 +6,7 @@ import type { EnvironmentDocument } from "@appdb/contract/routes/control-databas
 import type { SharedIndex } from "../documents/lock-sources.ts";
 import type { TenantDocuments } from "../documents/tenant-documents.ts";
 import { folderUse } from "../files/folder-size.ts";
+import { removeFolder } from "../files/remove-folder.ts";
 import { syncPath } from "../files/sync-files.ts";
 import { lateCrypto } from "../processes/late-crypto.ts";
 import { buildFailure } from "./build-failure.ts";
@@ -115,7 +115,7 @@ export function createHostedImages(options: HostedImagesOptions): ImageBuilder {
       formers.add(image_folder, image);
       return image;
     } finally {
-      await rm(draft, { recursive: true, force: true });
+      await removeFolder(draft);
     }
   }
 
@@ -131,7 +131,7 @@ export function createHostedImages(options: HostedImagesOptions): ImageBuilder {
         { former: formers.find(input.image_folder, python, is_shared), is_shared, site_packages },
         signal,
       );
-    for (const path of ofBuildAlone(draft)) await rm(path, { recursive: true, force: true });
+    for (const path of ofBuildAlone(draft)) await removeFolder(path);
     const packages = await listPackages(site_packages);
     onLine(`${packages.length} ${packages.length === 1 ? "package is" : "packages are"} installed`);
     const built = { python, python_prefix: facts.prefix, base_python: facts.base, packages, system, is_shared };
@@ -155,7 +155,7 @@ export function createHostedImages(options: HostedImagesOptions): ImageBuilder {
     const venv = join(draft, IMAGE_PATHS.venv);
     const begin = async () => {
       // nothing that runs a package's code may hold a file of the shared cache
-      for (const path of [venv, ...ofBuildAlone(draft)]) await rm(path, { recursive: true, force: true });
+      for (const path of [venv, ...ofBuildAlone(draft)]) await removeFolder(path);
       mkdirSync(venv);
       mkdirSync(projectOf(draft), { recursive: true });
       await writeProjectFiles(environment, input.project, projectOf(draft), signal);

@@ -1,8 +1,8 @@
 import { copyFileSync, existsSync, mkdirSync, readFileSync, realpathSync, renameSync, writeFileSync } from "node:fs";
-import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { SystemPart } from "@appdb/contract/control/image-documents";
 import type { EnvironmentDocument } from "@appdb/contract/routes/control-databases";
+import { removeFolder } from "../files/remove-folder.ts";
 import type { PodExit, PodFolder, PodLabels, PodTask } from "../pods/pod-driver.ts";
 import { BUILD_PARTS, nameBuildPlaces } from "./build-places.ts";
 import { CERTIFICATES_SECRET, hideSecrets, selectBuildSecrets } from "./build-secrets.ts";
@@ -134,7 +134,7 @@ export async function installShared(
     if (isDone(result)) renameSync(venv, join(draft, IMAGE_PATHS.venv));
     return result;
   } finally {
-    await rm(venv, { recursive: true, force: true });
+    await removeFolder(venv);
   }
 }
 
@@ -195,7 +195,7 @@ export async function compilePackages(
 ): Promise<StepResult> {
   const { facts } = build;
   // a package's code wrote here: what it left is not followed
-  await rm(join(build.draft, BUILD), { recursive: true, force: true });
+  await removeFolder(join(build.draft, BUILD));
   mkdirSync(projectOf(build.draft), { recursive: true });
   // where no package's code could have put a link
   const list = join(build.draft, MODULES);

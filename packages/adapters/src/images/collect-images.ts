@@ -1,6 +1,7 @@
-import { lstat, readdir, rename, rm, stat } from "node:fs/promises";
+import { lstat, readdir, rename, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { folderUse } from "../files/folder-size.ts";
+import { removeFolder } from "../files/remove-folder.ts";
 import { DRAFT_PREFIX, FORMER_PREFIX, SHARED_CACHE, SHARED_PATHS } from "./image-folder.ts";
 
 /** What uses images, as whoever runs pods knows it. */
@@ -108,7 +109,8 @@ export async function removeImage(image_folder: string): Promise<void> {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return;
     throw error;
   }
-  await rm(draft, { recursive: true, force: true, maxRetries: 3 });
+  // a build of the organization may still write into a cache
+  await removeFolder(draft);
 }
 
 /** A cache that is too large goes as a whole: what a build needs of it is fetched again. Images keep their files, which are links. */
@@ -128,7 +130,7 @@ async function removeLeft(shared: string, limits: CollectLimits, now: Date): Pro
   for (const name of (await foldersIn(shared)).filter((one) => one.startsWith(SHARED_PATHS.venv_prefix))) {
     const found = await lstat(join(shared, name));
     if (now.getTime() - found.mtime.getTime() <= limits.draft_ms) continue;
-    await rm(join(shared, name), { recursive: true, force: true, maxRetries: 3 });
+    await removeFolder(join(shared, name));
     removed += 1;
   }
   return removed;

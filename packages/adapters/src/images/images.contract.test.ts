@@ -6,8 +6,8 @@ import { MANIFEST_VERSION, manifestSchema } from "@appdb/contract/manifest";
 import type { Runtime } from "@appdb/contract/runtime";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { locateTools } from "../tools/locate-tools.ts";
+import { READS_VERSION, readManifest } from "../udf/read-manifest.ts";
 import { probePython } from "./probe-python.ts";
-import { READS_VERSION, readManifest } from "./read-manifest.ts";
 import { type ResolveRuntimeInput, resolveRuntime } from "./resolve-runtime.ts";
 
 const tools = locateTools({ program_url: import.meta.url, postgres_bin: undefined });

@@ -1,10 +1,16 @@
-import { type FileHandle, lstat, open, readdir } from "node:fs/promises";
+import { type FileHandle, lstat, open, opendir } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { whenThere } from "../files/if-there.ts";
 import { inTenantFolder, TENANT_FILE } from "../files/tenant-files.ts";
 
 const CHUNK_BYTES = 64 * 1024;
 const LINE_FEED = 0x0a;
+/** Names of a log folder that are looked at; its writer makes a few, and a pod that is not honest makes as many as it likes. */
+const MOST_NAMES = 1_000;
+/** Of files that a log was rotated to. */
+const NUMBER = /^[1-9]\d?$/;
+/** Looks at a folder whose files change their names all the time. */
+const MOST_LOOKS = 20;
 
 interface LogFile {
   readonly name: string;
@@ -129,10 +135,11 @@ export class LogFiles implements AsyncDisposable {
 
   /** The log's files, the oldest first. Looked at until two looks agree: a rotation renames one after the other. */
   async #list(): Promise<LogFile[]> {
-    for (let former: string | undefined; ; ) {
+    let former: string | undefined;
+    for (let looks = 1; ; looks += 1) {
       const files = await this.#look();
       const seen = JSON.stringify(files);
-      if (seen === former) return files;
+      if (seen === former || looks >= MOST_LOOKS) return files;
       former = seen;
     }
   }
@@ -140,11 +147,15 @@ export class LogFiles implements AsyncDisposable {
   async #look(): Promise<LogFile[]> {
     const name = basename(this.#path);
     const found = await inTenantFolder(dirname(this.#path), async (folder) => {
-      const numbers = (await readdir(folder)).flatMap((found) => {
-        if (found === name) return [0];
+      const numbers: number[] = [];
+      let seen = 0;
+      for await (const { name: found } of await opendir(folder)) {
         const number = found.startsWith(`${name}.`) ? found.slice(name.length + 1) : "";
-        return /^[1-9]\d*$/.test(number) ? [Number(number)] : [];
-      });
+        if (found === name) numbers.push(0);
+        else if (NUMBER.test(number)) numbers.push(Number(number));
+        seen += 1;
+        if (seen >= MOST_NAMES) break;
+      }
       numbers.sort((one, other) => other - one);
       const names = numbers.map((number) => (number === 0 ? name : `${name}.${number}`));
       return await Promise.all(names.map((name) => fileAt(folder, name)));

@@ -197,3 +197,20 @@ test("a pod that puts links in its log's place has nobody read, empty or write w
     expect(readFileSync(path, "utf8")).toBe(texts);
   expect(readdirSync(elsewhere).sort()).toEqual(["output.log", "pod.log"]);
 });
+
+test("a folder in place of old words stays as it is, and what is printed is bounded", () => {
+  const inside = join(folder, "output.log.old", "of the pod");
+  mkdirSync(inside, { recursive: true });
+  writeFileSync(join(folder, "output.log"), "y".repeat(4_000_001));
+  boundOutput(folder);
+  expect(lstatSync(join(folder, "output.log")).size).toBe(0);
+  expect(lstatSync(inside).isDirectory()).toBe(true);
+});
+
+test("a log is read from a bounded number of files", async () => {
+  for (let at = 1; at <= 99; at += 1) write(`pod.log.${at}`, entry(1, `old ${at}`));
+  for (let at = 100; at <= 500; at += 1) write(`pod.log.${at}`, entry(0, `too old ${at}`));
+  write("pod.log", entry(2, "new"));
+  const lines = await read();
+  expect([lines.length, lines[0], lines.at(-1)]).toEqual([100, "old 99", "new"]);
+});

@@ -8,6 +8,7 @@ import {
   readSync,
   renameSync,
   rmSync,
+  unlinkSync,
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
@@ -29,6 +30,8 @@ const MAX_LINE_LENGTH = 64 * 1024;
 const POLL_MS = 100;
 /** Of ours from its first byte, whatever the pod has put in its place. */
 const NEW_FILE = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | TENANT_FILE;
+/** What the system says of a folder that is unlinked; other systems than Linux say the second. */
+const FOLDER = ["EISDIR", "EPERM"];
 
 /**
  * Reads a pod's log: lines of `pod.log` and of the files that it was rotated to, the oldest first. With `follow` it goes on until the
@@ -107,17 +110,32 @@ export function boundOutput(log_folder: string): void {
     try {
       const words = Buffer.alloc(MAX_OUTPUT_BYTES);
       const length = readSync(file, words, 0, words.length, found.size - words.length);
-      rmSync(`${path}.old`, { recursive: true, force: true });
-      try {
-        writeFileSync(`${path}.old`, words.subarray(0, length), { flag: "wx", mode: 0o600 });
-      } catch (error) {
-        if (!isDiskFull(error)) throw error;
-        // room is worth more than old words
-        rmSync(`${path}.old`, { force: true });
-      }
+      if (isUnlinked(`${path}.old`)) keepWords(`${path}.old`, words.subarray(0, length));
       ftruncateSync(file);
     } finally {
       closeSync(file);
     }
   });
+}
+
+/** False for a folder, which a pod has put there: whoever removes one by its path can be led elsewhere meanwhile. */
+function isUnlinked(path: string): boolean {
+  try {
+    unlinkSync(path);
+  } catch (error) {
+    const { code = "" } = error as NodeJS.ErrnoException;
+    if (code !== "ENOENT" && !FOLDER.includes(code)) throw error;
+    return code === "ENOENT";
+  }
+  return true;
+}
+
+function keepWords(path: string, words: Buffer): void {
+  try {
+    writeFileSync(path, words, { flag: "wx", mode: 0o600 });
+  } catch (error) {
+    if (!isDiskFull(error)) throw error;
+    // room is worth more than old words
+    unlinkSync(path);
+  }
 }

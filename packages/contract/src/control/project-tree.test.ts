@@ -66,6 +66,11 @@ test.each([
   ["a link of many steps", [link("a", `${"./".repeat(128)}b`)], "is a link of more than 128 names"],
   ["a path twice", [file("a"), file("a")], "a path is in it twice"],
   ["a link to an absolute path", [link("a", "/etc")], '"a" is a link to an absolute or impossible path'],
+  [
+    "a link by half a character to another name",
+    [link("a/\ufffd", "."), link("a/l", "\ud800/../..")],
+    '"a/l" is a link to an absolute or impossible path',
+  ],
   ["a link out of the project", [link("a/b", "../../etc/passwd")], '"a/b" is a link out of the project'],
   ["a link that comes back", [link("a", "../project/app.py")], '"a" is a link out of the project'],
   [

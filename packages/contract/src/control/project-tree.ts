@@ -126,7 +126,8 @@ function findEntryProblem({ chunks, link, size }: TreeEntry): string | undefined
     return chunks.length === count ? undefined : `has ${chunks.length} chunks; ${count} belong to its size`;
   }
   if (size !== 0 || chunks.length > 0) return "is a link and has bytes";
-  const is_possible = link !== "" && !link.startsWith("/") && !/[\p{Cc}\\]/u.test(link);
+  // the disk has another name for text that is not well formed, and another entry may have that name
+  const is_possible = link !== "" && !link.startsWith("/") && !/[\p{Cc}\\]/u.test(link) && link.isWellFormed();
   if (!is_possible || isLonger(link, MAX_PATH_BYTES)) return "is a link to an absolute or impossible path";
   return link.split("/").length > MAX_PATH_PARTS ? `is a link of more than ${MAX_PATH_PARTS} names` : undefined;
 }

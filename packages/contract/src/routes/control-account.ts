@@ -4,7 +4,7 @@ import * as z from "zod";
 const time = z.iso.datetime();
 const presentPassword = z.string().min(1).max(200);
 /** Six digits of an authenticator app, or a recovery code. */
-export const factorCodeSchema = z.string().trim().min(6).max(20);
+export const factorCodeSchema = z.string().trim().min(6).max(40);
 
 export const accountSecuritySchema = z.object({
   /** False for people who sign in by the OIDC provider alone. */

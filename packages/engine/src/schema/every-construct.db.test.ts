@@ -1,8 +1,8 @@
 import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { readManifest } from "@appdb/adapters/images/read-manifest";
 import { createPythonWorkers } from "@appdb/adapters/udf/python-workers";
+import { readManifest } from "@appdb/adapters/udf/read-manifest";
 import { type Manifest, manifestSchema } from "@appdb/contract/manifest";
 import type { Runtime } from "@appdb/contract/runtime";
 import type { EngineValue } from "@appdb/contract/types";

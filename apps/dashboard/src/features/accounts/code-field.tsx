@@ -18,7 +18,7 @@ export function CodeField({ label = "Code", has_focus = false, app_only = false 
       spellCheck={false}
       required
       minLength={6}
-      maxLength={app_only ? 6 : 20}
+      maxLength={app_only ? 6 : 40}
       inputMode={app_only ? "numeric" : "text"}
       autoFocus={has_focus}
       help={

@@ -1,0 +1,31 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { openServer, type TestServer } from "../testing/open-server.ts";
+import { makePerson, openOrgStage } from "../testing/people.ts";
+
+let server: TestServer;
+
+beforeAll(async () => {
+  server = await openServer();
+});
+
+afterAll(() => server[Symbol.asyncDispose]());
+
+const refusals = () => server.log.lines.filter(({ message }) => message === "request refused");
+
+test("the log has sign-ins that failed, with the address and without the password", async () => {
+  const body = { email: "ann@example.com", password: "a guess at a password" };
+  expect((await server.send("POST", "/v1/auth/sign-in/email", { body })).status).toBe(401);
+  expect(refusals().at(-1)?.fields).toMatchObject({
+    ...{ method: "POST", route: "/v1/auth/sign-in/email", code: "sign_in_failed", status: 401 },
+    ...{ ip: "127.0.0.1", caller: null },
+  });
+  expect(JSON.stringify(server.log.lines)).not.toContain(body.password);
+});
+
+test("the log has requests that a person may not make, with the person", async () => {
+  const { org } = await openOrgStage(server);
+  const stranger = await makePerson(server);
+  const asked = await server.ask("orgShow", { params: { org: org.name }, as: stranger });
+  expect(asked.json).toMatchObject({ code: "organization_not_found" });
+  expect(refusals().at(-1)?.fields).toMatchObject({ code: "organization_not_found", caller: stranger.id });
+});

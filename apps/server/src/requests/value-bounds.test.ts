@@ -1,0 +1,59 @@
+import { findTooMany, MOST_MEMBERS, MOST_VALUES } from "@appdb/adapters/http/value-bounds";
+import { CONTROL_BODIES } from "@appdb/contract/routes/control-schemas";
+import { expect, test } from "vitest";
+import * as z from "zod";
+import { parseInput } from "./problems.ts";
+
+test.each<[string, unknown, string]>([
+  ["a long list", { a: [{ b: Array(MOST_MEMBERS + 1).fill(0) }] }, "50000 members"],
+  ["a large object", Object.fromEntries(Array.from({ length: MOST_MEMBERS + 1 }, (_, at) => [at, 0])), "50000 members"],
+  ["many lists", Array(MOST_VALUES / MOST_MEMBERS + 1).fill(Array(MOST_MEMBERS).fill(null)), "2000000 values"],
+])("finds %s", (_what, document, said) => {
+  expect(findTooMany(document)).toContain(said);
+});
+
+test.each([[undefined], [null], ["x"], [[null, undefined, [1, { a: null }]]], [Array(MOST_MEMBERS).fill({ a: 1 })]])(
+  "finds nothing in a document within the bounds",
+  (document) => {
+    expect(findTooMany(document)).toBeUndefined();
+  },
+);
+
+test("a document of any depth is looked through", () => {
+  const depth = 1_000_000;
+  expect(findTooMany(JSON.parse(`${"[".repeat(depth)}${"]".repeat(depth)}`))).toBeUndefined();
+});
+
+const bodies = Object.entries(CONTROL_BODIES).flatMap(([name, one]): [string, z.ZodType][] =>
+  "body" in one ? [[name, one.body]] : [],
+);
+
+test.each(bodies)("no list or object of a body of %s takes long to refuse", (_name, schema) => {
+  for (const [path, wrong] of wrongValues(schema)) {
+    const body = path.reduceRight<unknown>((value, part) => (part === "*" ? [value] : { [part]: value }), wrong);
+    const started = performance.now();
+    expect(() => parseInput(schema, body, "body"), path.join("/")).toThrow();
+    // an error for each of a million members takes seconds
+    expect(performance.now() - started, path.join("/")).toBeLessThan(1_000);
+  }
+});
+
+/** A million wrong members for each list and object of a schema. */
+function wrongValues(schema: z.ZodType): [string[], unknown][] {
+  const found: [string[], unknown][] = [];
+  const list = Array(1_000_000).fill(0);
+  const object = Object.fromEntries(list.slice(0, 200_000).map((_, at) => [`k${at}`, 0]));
+  const look = (part: z.core.JSONSchema.BaseSchema | boolean | undefined, path: string[]): void => {
+    if (typeof part !== "object" || path.length > 8) return;
+    for (const one of [...(part.anyOf ?? []), ...(part.oneOf ?? []), ...(part.allOf ?? [])]) look(one, path);
+    if (part.type === "array") {
+      found.push([path, list]);
+      if (!Array.isArray(part.items)) look(part.items, [...path, "*"]);
+    }
+    if (part.type !== "object") return;
+    found.push([path, object]);
+    for (const [name, one] of Object.entries(part.properties ?? {})) look(one, [...path, name]);
+  };
+  look(z.toJSONSchema(schema, { io: "input", unrepresentable: "any" }), []);
+  return found;
+}
