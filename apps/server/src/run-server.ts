@@ -27,7 +27,6 @@ import { migrateJobs } from "./queue/graphile.ts";
 import { type ReconcilerDeps, startReconciler } from "./reconciler/reconciler.ts";
 import { givenMasterKey } from "./secrets/given-master-key.ts";
 import { type MasterKey, openMasterKey } from "./secrets/master-key.ts";
-import { watchLoop } from "./watch-loop.ts";
 import { isJournal, writeWelcome } from "./welcome.ts";
 /**
  * Runs the server until SIGTERM or SIGINT: takes no new request then, ends those that are under way, and stops what it
@@ -44,7 +43,6 @@ export async function runServer(watched: Pick<ReconcilerDeps, "reconcileStepDone
   const log = createLogger(config.log_level);
   const stopped = listenForStop(log);
   lockHome(home, config);
-  using _watching = watchLoop();
   const migrations = readMigrations(findMigrations());
   await using postgres = await openPostgres(config, home, controlFormat(migrations), log);
   await using database = openDatabase(postgres.dsn, log);
