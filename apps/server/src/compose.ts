@@ -38,10 +38,12 @@ import { addWebhookRoutes } from "./control-plane/webhooks/routes.ts";
 import { addWorkRoutes } from "./control-plane/work/routes.ts";
 import { createNotifications, type Notifications } from "./database/notifications.ts";
 import type { Database } from "./database/pool.ts";
+import { checkDatabase, checkDisk } from "./health/checks.ts";
+import { createHealth, type Health, type TellProblems } from "./health/health.ts";
 import { CallerLimits } from "./http/caller-limits.ts";
 import { type ControlRoutes, createControlRoutes, type FindOrg } from "./http/checked-route.ts";
 import { addDrain } from "./http/drain.ts";
-import { addHealthRoutes, type TellProblems } from "./http/health.ts";
+import { addHealthRoutes } from "./http/health.ts";
 import { createAnswerSeal } from "./http/idempotency.ts";
 import { LineStreams } from "./http/line-streams.ts";
 import { addOpenapi } from "./http/openapi.ts";
@@ -79,8 +81,9 @@ export interface ServerDeps {
   readonly snapshots: KeySnapshots;
   /** What `/metrics` answers. */
   readonly metrics: Registry;
-  /** What `/health` tells operators. */
+  /** Parts that `/health` asks; those that start later add theirs. */
   readonly problems: TellProblems[];
+  readonly health: Health;
   /** What `/metrics` answers of other processes. */
   readonly more_metrics: (() => Promise<string>)[];
 }
@@ -136,6 +139,7 @@ export function composeServer(input: ComposeInput): ComposedServer {
     verifyKey,
   });
   const findOrg = createFindOrg(db);
+  const problems: TellProblems[] = [() => checkDatabase(db), () => checkDisk({ config })];
   const deps: ServerDeps = {
     ...{ config, log, db, pool, site, mail, attempts, identity, findOrg },
     ...{ recordEvent, envelope, notifications, key_uses, master_key: input.master_key },
@@ -143,7 +147,8 @@ export function composeServer(input: ComposeInput): ComposedServer {
     documents: createTenantDocuments(),
     snapshots: createKeySnapshots({ db, log, notifications, master_key: input.master_key }),
     metrics: new Registry(),
-    problems: [],
+    problems,
+    health: createHealth({ tells: problems, clock: { now: Date.now }, log }),
     more_metrics: [],
     pods: input.pods ?? { isolates: config.pods.driver === "process" ? false : undefined },
   };

@@ -14,6 +14,7 @@ import { controlFormat, findMigrations, migrate, readMigrations } from "./databa
 import { type Database, openDatabase } from "./database/pool.ts";
 import { demandPostgres, openPostgres } from "./database/postgres.ts";
 import { addGatewayMetrics, keepGateway } from "./gateway-process/keep-gateway.ts";
+import { keepLooking } from "./health/health.ts";
 import { lockHome, openHome, openSecret, removeRunning, writeRunning } from "./home.ts";
 import { listenAsConfigured } from "./http/listen.ts";
 import { type Dashboard, findDashboard, readDashboard } from "./http/static.ts";
@@ -87,6 +88,7 @@ export async function runServer(watched: Pick<ReconcilerDeps, "reconcileStepDone
           ...{ ...deps, ...watched, machine, pool_options: database.pool.options },
           allow_private: config.webhook_private,
         });
+  if (reconciler !== undefined) deps.problems.push(() => reconciler.problems());
   if (gateway !== undefined) {
     addGatewayMetrics(deps.metrics, gateway);
     deps.more_metrics.push(() => gateway.metrics());
@@ -109,6 +111,7 @@ export async function runServer(watched: Pick<ReconcilerDeps, "reconcileStepDone
       process.stdout.write(writeWelcome({ home, url: site.url, token, is_journal }));
     }
     using _cleaning = cleanHourly(deps);
+    using _looking = keepLooking(deps.health, log);
     const reason = await stopped;
     log.info({ reason }, "the server stops");
   } finally {

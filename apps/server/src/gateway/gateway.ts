@@ -6,6 +6,7 @@ import type { RecordEvent } from "../control-plane/events/event.ts";
 import type { KeySnapshots } from "../control-plane/keys/key-snapshots.ts";
 import type { MasterKey } from "../control-plane/secrets/master-key.ts";
 import type { Notifications } from "../database/notifications.ts";
+import type { Problem } from "../health/problems.ts";
 import type { ServerPlace } from "../pods/database-places.ts";
 import type { PodTokenDeps } from "../pods/pod-token.ts";
 import { findServiceToken } from "../pods/service-token.ts";
@@ -62,7 +63,7 @@ export interface Gateway extends AsyncDisposable {
   /** With a domain. */
   readonly port: number | undefined;
   /** What an operator has to know, without a name of a tenant. */
-  problems(): string[];
+  problems(): Problem[];
 }
 
 /** Requests that are under way when the gateway stops have this long to end. */
