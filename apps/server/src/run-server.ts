@@ -15,6 +15,7 @@ import { type Database, openDatabase } from "./database/pool.ts";
 import { demandPostgres, openPostgres } from "./database/postgres.ts";
 import { addGatewayMetrics, keepGateway } from "./gateway-process/keep-gateway.ts";
 import { keepLooking } from "./health/health.ts";
+import { keepBeating } from "./heartbeat.ts";
 import { lockHome, openHome, openSecret, removeRunning, writeRunning } from "./home.ts";
 import { listenAsConfigured } from "./http/listen.ts";
 import { type Dashboard, findDashboard, readDashboard } from "./http/static.ts";
@@ -44,6 +45,7 @@ export async function runServer(watched: Pick<ReconcilerDeps, "reconcileStepDone
   const log = createLogger(config.log_level);
   const stopped = listenForStop(log);
   lockHome(home, config);
+  using _beating = keepBeating(config.heartbeat_file, log);
   const migrations = readMigrations(findMigrations());
   await using postgres = await openPostgres(config, home, controlFormat(migrations), log);
   await using database = openDatabase(postgres.dsn, log);
