@@ -16,7 +16,7 @@ import { demandPostgres, openPostgres } from "./database/postgres.ts";
 import { addGatewayMetrics, keepGateway } from "./gateway-process/keep-gateway.ts";
 import { keepLooking } from "./health/health.ts";
 import { keepBeating } from "./heartbeat.ts";
-import { lockHome, openHome, openSecret, removeRunning, writeRunning } from "./home.ts";
+import { lockHome, openHome, openSecret, removeRunning, roleLock, writeRunning } from "./home.ts";
 import { listenAsConfigured } from "./http/listen.ts";
 import { type Dashboard, findDashboard, readDashboard } from "./http/static.ts";
 import { openFirstAccount } from "./identity/first-account.ts";
@@ -28,6 +28,7 @@ import { openMachine } from "./pods/open-machine.ts";
 import { migrateJobs } from "./reconciler/graphile.ts";
 import { type ReconcilerDeps, startReconciler } from "./reconciler/reconciler.ts";
 import { stopEach } from "./stop-each.ts";
+import { watchHome } from "./watch-home.ts";
 import { isJournal, writeWelcome } from "./welcome.ts";
 
 /**
@@ -114,7 +115,8 @@ export async function runServer(watched: Pick<ReconcilerDeps, "reconcileStepDone
     }
     using _cleaning = cleanHourly(deps);
     using _looking = keepLooking(deps.health, log);
-    const reason = await stopped;
+    using gone = watchHome(home, roleLock(config.roles[0] ?? "control-plane"), log);
+    const reason = await Promise.race([stopped, gone.noticed]);
     log.info({ reason }, "the server stops");
   } finally {
     await stopEach(log, {
