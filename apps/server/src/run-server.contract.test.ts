@@ -299,6 +299,15 @@ describe("over a PostgreSQL that somebody else runs", () => {
     expect(second.output()).toContain(`with the role control-plane: process ${server.pid}`);
   });
 
+  test("ends when its home is removed: another server may take its place", async () => {
+    database = await createTestDatabase();
+    await using server = runProcess({ SERVICE_HOME: home, SERVICE_DATABASE_URL: database.dsn, ...ALONE });
+    await address(server);
+    await removeFolder(home);
+    expect(await server.ended()).toBe(0);
+    expect(server.output()).toMatch(/"reason":"its home is gone","msg":"the server stops"/);
+  });
+
   test("names the setting when the PostgreSQL does not answer", async () => {
     const url = "postgresql://nobody@127.0.0.1:1/control";
     await using server = runProcess({ SERVICE_HOME: home, SERVICE_DATABASE_URL: url, ...ALONE });
