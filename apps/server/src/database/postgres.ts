@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import type { ClusterFormat } from "@appdb/adapters/postgres/cluster-mark";
+import { LOG_HINT } from "@appdb/adapters/postgres/start-failure";
 import { AppError, appError } from "@appdb/contract/errors";
 import type { Logger } from "@appdb/engine/ports";
 import type pg from "pg";
@@ -37,7 +38,7 @@ export async function openPostgres(
 
 /** A PostgreSQL that did not start has said why in the server's log of it. */
 function withLog(error: unknown, home: string): unknown {
-  if (!(error instanceof AppError) || error.code !== "postgres_failed") return error;
+  if (!(error instanceof AppError) || error.hint !== LOG_HINT) return error;
   const hint = `Read its log: ${join(home, SERVER_PATHS.postgresLog)}`;
   return appError(error.code, { detail: error.message, hint, meta: error.meta, cause: error.cause });
 }

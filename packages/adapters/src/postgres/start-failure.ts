@@ -3,6 +3,8 @@ import { appError } from "@appdb/contract/errors";
 /** With less, PostgreSQL cannot write what it writes at a start; on a full disk its log has no reason either. */
 const LEAST_BYTES = 1_000_000;
 const LAST_LINES = 4;
+/** Of a daemon; a server of its own names its own log. */
+export const LOG_HINT = "The whole text is in logs/postgres.log of the home.";
 
 export interface FailedStart {
   /** How it ended, in words. */
@@ -39,6 +41,6 @@ export function startFailure({ failure, free_bytes, said }: FailedStart): Error 
     .join(" ");
   return appError("postgres_failed", {
     detail: `PostgreSQL could not be started: ${failure}.${words === "" ? "" : ` It said: ${words}`}`,
-    hint: "The whole text is in logs/postgres.log of the home.",
+    hint: LOG_HINT,
   });
 }
