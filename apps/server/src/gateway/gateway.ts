@@ -1,9 +1,11 @@
 import { createDocsFiles } from "@appdb/adapters/http/docs-files";
+import { withinTime } from "@appdb/adapters/processes/within-time";
 import type { Logger, RequestTracer } from "@appdb/engine/ports";
 import type { Registry } from "prom-client";
 import type { GatewayConfig } from "../config-gateway.ts";
 import type { RecordEvent } from "../control-plane/events/event.ts";
 import type { KeySnapshots } from "../control-plane/keys/key-snapshots.ts";
+import { createKeyUses } from "../control-plane/keys/key-uses.ts";
 import type { MasterKey } from "../control-plane/secrets/master-key.ts";
 import type { Notifications } from "../database/notifications.ts";
 import type { Problem } from "../health/problems.ts";
@@ -69,6 +71,9 @@ export interface Gateway extends AsyncDisposable {
 /** Requests that are under way when the gateway stops have this long to end. */
 const STOP_MS = 10_000;
 
+/** What the last uses of keys have to be written down; without PostgreSQL they are lost. */
+const LAST_USES_MS = 1_000;
+
 /** Serves the services of all databases. Resolves when each database that there is has its address. */
 export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
   const { config, log, db } = deps;
@@ -76,6 +81,7 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
   const kept = deps.state_file === undefined ? undefined : openKeptState(deps.state_file, log);
   table.replace(kept?.databases ?? []);
   const keys = createDatabaseKeys({ ...deps, kept });
+  const key_uses = createKeyUses(db, log);
   const agents = createPodAgents();
   const budget = createByteBudget(config.limits.memory_bytes);
   const links = createPodLinks({
@@ -88,7 +94,19 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
   const metrics = createGatewayMetrics(deps.metrics, () => counts.total);
   addBudgetMetrics(deps.metrics, budget);
   const handling: HandleDeps = {
-    ...{ log, table, keys, agents, links, counts, budget, places, limits: config.limits, tracer: deps.tracer },
+    ...{
+      log,
+      table,
+      keys,
+      key_uses,
+      agents,
+      links,
+      counts,
+      budget,
+      places,
+      limits: config.limits,
+      tracer: deps.tracer,
+    },
     strangers: createStrangers(config.limits.client_ms * STRANGER_TIMES),
     rates: createRateLimits(config.limits.key_rate),
     waking: createWaking({ ...deps, table }),
@@ -175,6 +193,7 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
     await Promise.all([following[Symbol.asyncDispose](), door[Symbol.asyncDispose]()]);
     await Promise.all([whole?.stop(STOP_MS), ports?.stop(STOP_MS)]);
     await traffic[Symbol.asyncDispose]();
+    await withinTime(Promise.resolve(key_uses[Symbol.asyncDispose]()), LAST_USES_MS);
     keys[Symbol.dispose]();
     agents[Symbol.dispose]();
     links[Symbol.dispose]();

@@ -4,6 +4,7 @@ import { serviceUriOf } from "@appdb/contract/control/resource-names";
 import { AppError } from "@appdb/contract/errors";
 import type { Logger, RequestTracer } from "@appdb/engine/ports";
 import type { GatewayLimits } from "../config-gateway.ts";
+import type { KeyUses } from "../control-plane/keys/key-uses.ts";
 import { answerDocs } from "./answer-docs.ts";
 import { answerPreflight, answerProblem } from "./answer-problem.ts";
 import type { ByteBudget } from "./byte-budget.ts";
@@ -37,6 +38,7 @@ export interface HandleDeps {
   readonly limits: GatewayLimits;
   readonly table: RoutingTable;
   readonly keys: DatabaseKeys;
+  readonly key_uses: Pick<KeyUses, "note">;
   readonly agents: PodAgents;
   readonly links: PodLinks;
   readonly rates: RateLimits;
@@ -212,6 +214,7 @@ function checkKey(
     throw verified.outcome === "stale" ? refusals.keysUnavailable() : refusals.noKey(true);
   }
   const { key } = verified;
+  deps.key_uses.note(key.id);
   exchange.key = key.name;
   exchange.caller = { id: key.id, name: key.name };
   const rate = deps.rates.take(database.id, key.id);
