@@ -4,6 +4,8 @@
 # its own left (User=).
 #   keep-server.sh SECONDS PROGRAM [ARGUMENT...]
 # A server that fails before any has run for SECONDS, as by a wrong setting, is systemd's to start again, with all anew.
+# A server that hangs is killed and started again as one that crashed: it writes a growing number each second, and a number that
+# stays for KEEPER_SILENT_SECONDS (30) says that its event loop stands.
 seconds=$1
 shift
 server=
@@ -11,6 +13,14 @@ asked=
 told=
 has_run=
 tell_after=1
+hung=9
+silent=${KEEPER_SILENT_SECONDS:-30}
+if beats=$(mktemp -d "${XDG_RUNTIME_DIR:-${TMPDIR:-/tmp}}/appdb-keeper.XXXXXX"); then
+  trap 'rm -rf "$beats"' EXIT
+  export KEEPER_HEARTBEAT_FILE="$beats/beat"
+else
+  echo "a server that hangs is not replaced: there is no room for its heartbeat" >&2
+fi
 ask() {
   asked=yes
   [ -z "$server" ] || tell
@@ -22,12 +32,38 @@ tell() {
     kill -TERM "$server" 2>/dev/null
   fi
 }
+# It counts its own looks, a second apart at least: a machine that slept, or that gave both no processor, kills nothing.
+watch() {
+  last=
+  looks=0
+  while sleep 1; kill -0 "$1" 2>/dev/null; do
+    beat=
+    [ ! -r "$KEEPER_HEARTBEAT_FILE" ] || read -r beat <"$KEEPER_HEARTBEAT_FILE"
+    if [ -z "$beat" ] || [ "$beat" != "$last" ]; then
+      last=$beat
+      looks=0
+      continue
+    fi
+    looks=$((looks + 1))
+    if [ "$looks" -ge "$silent" ]; then
+      trap "" TERM
+      echo "the server (process $1) has hung for $looks s: it is killed" >&2
+      kill -KILL "$1"
+      exit "$hung"
+    fi
+  done
+}
 trap ask TERM INT
 while :; do
   began=$(date +%s)
   told=
+  [ -z "$beats" ] || rm -f "$KEEPER_HEARTBEAT_FILE"
   "$@" &
   server=$!
+  if [ -n "$beats" ]; then
+    watch "$server" &
+    watcher=$!
+  fi
   if [ -n "$asked" ]; then
     sleep "$tell_after"
     tell_after=$((tell_after * 2))
@@ -35,8 +71,16 @@ while :; do
   fi
   while wait "$server"; status=$?; kill -0 "$server" 2>/dev/null; do :; done
   server=
+  told_by=
+  if [ -n "$beats" ]; then
+    kill "$watcher" 2>/dev/null
+    wait "$watcher"
+    told_by=$?
+  fi
   [ "$status" -ne 0 ] || exit 0
   if [ -n "$asked" ]; then
+    # one that hung is replaced by one that ends what it left
+    [ "$told_by" != "$hung" ] || continue
     # the request ended a server that did not hear yet and was to take over what a former one left: the next one ends that
     if [ -z "$has_run" ] || [ "$status" -ne 143 ] || [ "$tell_after" -gt 32 ]; then exit "$status"; fi
     continue

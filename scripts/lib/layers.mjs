@@ -32,6 +32,7 @@ export const LAYERS = {
     ["audit"],
     ["secrets", "operations"],
     ["storage"],
+    ["health"],
     ["pods"],
     ["edge"],
     ["identity"],

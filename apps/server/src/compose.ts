@@ -20,7 +20,6 @@ import { addDeployRoutes } from "./control-plane/deploys/routes.ts";
 import { EventStreams } from "./control-plane/events/event-stream.ts";
 import { addEventRoutes } from "./control-plane/events/routes.ts";
 import { addInvitationRoutes } from "./control-plane/invitations/routes.ts";
-import { createKeyUses, type KeyUses } from "./control-plane/keys/key-uses.ts";
 import { addKeyRoutes } from "./control-plane/keys/routes.ts";
 import { createVerifyKey } from "./control-plane/keys/verify-key.ts";
 import { addLogRoutes } from "./control-plane/logs/routes.ts";
@@ -37,8 +36,11 @@ import { addWorkRoutes } from "./control-plane/work/routes.ts";
 import { createNotifications, type Notifications } from "./database/notifications.ts";
 import type { Database } from "./database/pool.ts";
 import { createKeySnapshots, type KeySnapshots } from "./edge/key-snapshots.ts";
+import { createKeyUses, type KeyUses } from "./edge/key-uses.ts";
+import { checkDatabase, checkDisk } from "./health/checks.ts";
+import { createHealth, type Health, type TellProblems } from "./health/health.ts";
 import { addDrain } from "./http/drain.ts";
-import { addHealthRoutes, type TellProblems } from "./http/health.ts";
+import { addHealthRoutes } from "./http/health.ts";
 import { addOpenapi } from "./http/openapi.ts";
 import { createHttpServer } from "./http/server.ts";
 import { addDashboard, type Dashboard } from "./http/static.ts";
@@ -55,7 +57,6 @@ import { createAnswerSeal } from "./requests/idempotency.ts";
 import { LineStreams } from "./requests/line-streams.ts";
 import { createEnvelope, type Envelope } from "./secrets/envelope.ts";
 import type { MasterKey } from "./secrets/master-key.ts";
-
 /** Everything that requests work with. */
 export interface ServerDeps {
   readonly config: ServerConfig;
@@ -79,8 +80,9 @@ export interface ServerDeps {
   readonly snapshots: KeySnapshots;
   /** What `/metrics` answers. */
   readonly metrics: Registry;
-  /** What `/health` tells operators. */
+  /** Parts that `/health` asks; those that start later add theirs. */
   readonly problems: TellProblems[];
+  readonly health: Health;
   /** What `/metrics` answers of other processes. */
   readonly more_metrics: (() => Promise<string>)[];
 }
@@ -128,6 +130,7 @@ export function composeServer(input: ComposeInput): ComposedServer {
     verifyKey,
   });
   const findOrg = createFindOrg(db);
+  const problems: TellProblems[] = [() => checkDatabase(db), () => checkDisk({ config })];
   const deps: ServerDeps = {
     ...{ config, log, db, pool, site, mail, attempts, identity, findOrg },
     ...{ recordEvent, envelope, notifications, key_uses, master_key: input.master_key },
@@ -135,7 +138,8 @@ export function composeServer(input: ComposeInput): ComposedServer {
     documents: createTenantDocuments(),
     snapshots: createKeySnapshots({ db, log, notifications, master_key: input.master_key }),
     metrics: new Registry(),
-    problems: [],
+    problems,
+    health: createHealth({ tells: problems, clock: { now: Date.now }, log }),
     more_metrics: [],
     pods: input.pods ?? { isolates: config.pods.driver === "process" ? false : undefined },
   };

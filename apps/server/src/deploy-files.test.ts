@@ -70,6 +70,7 @@ function makeFolder() {
 function keep(seconds: number, script: string) {
   const child = spawn("/bin/sh", [join(ROOT, "deploy/keep-server.sh"), String(seconds), "/bin/sh", "-c", script], {
     stdio: ["ignore", "pipe", "ignore"],
+    env: { ...process.env, KEEPER_SILENT_SECONDS: "2" },
   });
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
   return { child, ended: once(child, "exit"), nextPid: async () => Number((await lines.next()).value) };
@@ -99,6 +100,33 @@ test("a stop right after a crash ends what the crashed server left: the next one
   expect([await nextPid(), await nextPid()]).toEqual([expect.any(Number), 3]);
   expect(await ended).toEqual([0, null]);
 });
+
+/** Prints its process id, says each 50 ms that its loop runs, and stops with 0. */
+const BEAT = `trap "exit 0" TERM; echo 0 >$KEEPER_HEARTBEAT_FILE; echo $$; n=0; while [ $n -lt 400 ]; do n=$((n + 1)); echo $n >$KEEPER_HEARTBEAT_FILE; sleep 0.05; done`;
+
+test("a server that hangs is killed and started again, and one that never beats is left alone", async () => {
+  const { child, ended, nextPid } = keep(0, BEAT);
+  const silent = keep(0, `echo $$; trap "exit 7" TERM; ${RUN}`);
+  const left_alone = await silent.nextPid();
+  const first = await nextPid();
+  process.kill(first, "SIGSTOP");
+  const second = await nextPid();
+  expect(second).not.toBe(first);
+  expect(() => process.kill(first, 0)).toThrow("ESRCH");
+  child.kill("SIGTERM");
+  expect(await ended).toEqual([0, null]);
+  expect(process.kill(left_alone, 0)).toBe(true);
+  silent.child.kill("SIGTERM");
+  expect(await silent.ended).toEqual([7, null]);
+}, 20_000);
+
+test("a server that hangs as it is asked to stop is replaced by one that ends what it left", async () => {
+  const { child, ended, nextPid } = keep(60, BEAT);
+  process.kill(await nextPid(), "SIGSTOP");
+  child.kill("SIGTERM");
+  expect(await nextPid()).toBeGreaterThan(0);
+  expect(await ended).toEqual([0, null]);
+}, 20_000);
 
 test("a server that cannot start ends its keeper with its status, and one that stops by itself with none", async () => {
   expect(await keep(60, "exit 3").ended).toEqual([3, null]);

@@ -8,18 +8,21 @@ import { cleanHourly } from "./clean-hourly.ts";
 import { composeServer } from "./compose.ts";
 import { readServerConfig, SERVER_PATHS, type ServerConfig } from "./config/config.ts";
 import { findPlainAddresses } from "./config/config-identity.ts";
-import { lockHome, openHome, openSecret, removeRunning, writeRunning } from "./config/home.ts";
+import { lockHome, openHome, openSecret, removeRunning, roleLock, writeRunning } from "./config/home.ts";
 import { controlFormat, findMigrations, migrate, readMigrations } from "./database/migrate.ts";
 import { type Database, openDatabase } from "./database/pool.ts";
 import { demandPostgres, openPostgres } from "./database/postgres.ts";
 import { addGatewayMetrics, keepGateway } from "./gateway-process/keep-gateway.ts";
+import { keepLooking } from "./health/health.ts";
 import { type Dashboard, findDashboard, readDashboard } from "./http/static.ts";
 import { openFirstAccount } from "./identity/first-account.ts";
 import { createMail } from "./identity/mail.ts";
+import { keepBeating } from "./lifecycle/heartbeat.ts";
 import { listenAsConfigured } from "./lifecycle/listen.ts";
 import { listenForStop } from "./lifecycle/listen-for-stop.ts";
 import { createLogger } from "./lifecycle/logger.ts";
 import { stopEach } from "./lifecycle/stop-each.ts";
+import { watchHome } from "./lifecycle/watch-home.ts";
 import { takeNextMasterKey } from "./operator/rotate-master-key.ts";
 import type { KnownPods } from "./pods/machine.ts";
 import { openMachine } from "./pods/open-machine.ts";
@@ -43,6 +46,7 @@ export async function runServer(watched: Pick<ReconcilerDeps, "reconcileStepDone
   const log = createLogger(config.log_level);
   const stopped = listenForStop(log);
   lockHome(home, config);
+  using _beating = keepBeating(config.heartbeat_file, log);
   const migrations = readMigrations(findMigrations());
   await using postgres = await openPostgres(config, home, controlFormat(migrations), log);
   await using database = openDatabase(postgres.dsn, log);
@@ -87,6 +91,7 @@ export async function runServer(watched: Pick<ReconcilerDeps, "reconcileStepDone
           ...{ ...deps, ...watched, machine, pool_options: database.pool.options },
           allow_private: config.webhook_private,
         });
+  if (reconciler !== undefined) deps.problems.push(() => reconciler.problems());
   if (gateway !== undefined) {
     addGatewayMetrics(deps.metrics, gateway);
     deps.more_metrics.push(() => gateway.metrics());
@@ -109,7 +114,9 @@ export async function runServer(watched: Pick<ReconcilerDeps, "reconcileStepDone
       process.stdout.write(writeWelcome({ home, url: site.url, token, is_journal }));
     }
     using _cleaning = cleanHourly(deps);
-    const reason = await stopped;
+    using _looking = keepLooking(deps.health, log);
+    using gone = watchHome(home, roleLock(config.roles[0] ?? "control-plane"), log);
+    const reason = await Promise.race([stopped, gone.noticed]);
     log.info({ reason }, "the server stops");
   } finally {
     await stopEach(log, {

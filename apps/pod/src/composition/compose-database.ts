@@ -108,6 +108,7 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
     statement_timeout_ms: limits.statement_timeout_ms,
     application_name: POD_CONNECTIONS,
     log,
+    status_command: `cli db status ${spec.uri}`,
   });
   const inserts = new TableInserts({ sql, clock: steady, log, limits, runtimes, manifests });
   // a connection of its own: how the pod is can be said while all others are busy

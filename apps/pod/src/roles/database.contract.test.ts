@@ -330,3 +330,17 @@ test("what is no spec ends the pod with one plain line and makes nothing", { tim
   expect(launched.said()).toContain("error: SERVICE_POD_LAUNCHER is no JSON array of texts.");
   expect(readdirSync(harness.folder)).not.toContain("other");
 });
+
+test("a pod whose home is removed ends, with its PostgreSQL and all that it started", {
+  timeout: TIMEOUT,
+}, async () => {
+  await using other = openPodHarness();
+  const left = other.start(await other.spec());
+  await left.ready();
+  const processes = left.processes();
+  expect(processes.length).toBeGreaterThan(3);
+  rmSync(other.folder, { recursive: true, force: true });
+  // in order, or at the end of its time where PostgreSQL finds no file any more
+  expect([0, 1]).toContain(await left.ended());
+  await waitFor(() => processes.every((one) => !isAlive(one)));
+});

@@ -9,6 +9,7 @@ import type { ZodType } from "zod";
 import { readPodLauncher } from "../config/config.ts";
 import { createLogger, createRequestLog, type RequestLog } from "../daemon/logger.ts";
 import { RotatingFile } from "../daemon/rotating-file.ts";
+import { endWithHome } from "./end-with-home.ts";
 
 const LOG_BYTES = 5_000_000;
 const LOG_FILES = 3;
@@ -43,6 +44,9 @@ export async function runPod<Spec extends AnyPodSpec>(
   const log = createLogger(log_file, "info", who);
   try {
     for (const notice of spec.notices) log.warn({}, notice);
+    // each role stops in order when it is asked to by a signal
+    const end = () => void process.kill(process.pid, "SIGTERM");
+    using _home = endWithHome({ folder: spec.log_folder, log, end });
     await run(spec, log, createRequestLog(log_file, who));
     log.info({}, "the pod has stopped");
     return 0;

@@ -52,6 +52,7 @@ export async function withService(
     statement_timeout_ms: spec.limits.statement_timeout_ms,
     application_name: `${SERVICE_CONNECTIONS} ${spec.services.join(",")}`,
     log,
+    status_command: spec.target.startsWith("cloud://") ? `cli db status ${spec.target}` : "cli daemon status",
   });
   // The workers ask back for columns that call queries; they are made after the endpoints, by the first row.
   await using workers = new LazyWorkers(spec, log, (query, args) => endpoints.answerQuery(query, args));

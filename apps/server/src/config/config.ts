@@ -226,6 +226,8 @@ export interface ServerConfig {
   readonly metrics_token: Secret | undefined;
   /** What systemd says of the journal that keeps the standard output. */
   readonly journal_stream: string | undefined;
+  /** Where `deploy/keep-server.sh` looks whether the event loop runs. */
+  readonly heartbeat_file: string | undefined;
   readonly log_level: "debug" | "info" | "warn" | "error";
   /** Where the gateway's traces go: variables of OpenTelemetry; empty when nothing is traced. */
   readonly traces: Readonly<Record<string, Secret>>;
@@ -307,6 +309,7 @@ function toConfig(
     export_private: found.SERVICE_EXPORT_PRIVATE === "1",
     metrics_token: secret(found.SERVICE_METRICS_TOKEN),
     journal_stream: env["JOURNAL_STREAM"],
+    heartbeat_file: env["KEEPER_HEARTBEAT_FILE"],
     log_level: found.SERVICE_LOG_LEVEL,
     traces: Object.fromEntries(Object.entries(traceVariables(env)).map(([name, value]) => [name, new Secret(value)])),
   };

@@ -8,7 +8,7 @@ import { Secret } from "@appdb/adapters/secret";
 import { AppError, appError } from "@appdb/contract/errors";
 import { homeError } from "@appdb/contract/home-error";
 import * as z from "zod";
-import { SERVER_PATHS, type ServerConfig } from "./config.ts";
+import { SERVER_PATHS, type ServerConfig, type ServerRole } from "./config.ts";
 
 const SECRET_BYTES = 32;
 
@@ -32,10 +32,15 @@ export function lockHome(home: string, { database, roles }: Pick<ServerConfig, "
   const folder = join(home, SERVER_PATHS.locks);
   try {
     if (database.url === undefined) demandLock(home, acquireHomeLock(folder), "");
-    for (const role of roles) demandLock(home, tryLock(folder, `role-${role}.`), ` with the role ${role}`);
+    for (const role of roles) demandLock(home, tryLock(folder, roleLock(role)), ` with the role ${role}`);
   } catch (error) {
     throw error instanceof AppError ? error : homeError(home, error);
   }
+}
+
+/** How files of the lock begin that a server has for each of its roles. */
+export function roleLock(role: ServerRole): string {
+  return `role-${role}.`;
 }
 
 function demandLock(home: string, lock: HomeLock | LockResult, how: string): void {

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import type { ClusterFormat } from "@appdb/adapters/postgres/cluster-mark";
-import { appError } from "@appdb/contract/errors";
+import { LOG_HINT } from "@appdb/adapters/postgres/start-failure";
+import { AppError, appError } from "@appdb/contract/errors";
 import type { Logger } from "@appdb/engine/ports";
 import type pg from "pg";
 import { SERVER_PATHS, type ServerConfig } from "../config/config.ts";
@@ -30,9 +31,16 @@ export async function openPostgres(
     await postgres.ensureDatabase(DATABASE);
   } catch (error) {
     await postgres.stop();
-    throw error;
+    throw withLog(error, home);
   }
   return { dsn: postgres.dsn(DATABASE), [Symbol.asyncDispose]: () => postgres.stop() };
+}
+
+/** A PostgreSQL that did not start has said why in the server's log of it. */
+function withLog(error: unknown, home: string): unknown {
+  if (!(error instanceof AppError) || error.hint !== LOG_HINT) return error;
+  const hint = `Read its log: ${join(home, SERVER_PATHS.postgresLog)}`;
+  return appError(error.code, { detail: error.message, hint, meta: error.meta, cause: error.cause });
 }
 
 /** Tries a connection before anything else asks for one. @throws postgres_failed with the cause and the setting or log to look at */

@@ -1,8 +1,10 @@
 import { type IncomingMessage, request } from "node:http";
 import { text } from "node:stream/consumers";
 import * as z from "zod";
+import { PROBLEM_CODES } from "../health/problems.ts";
 
-const aboutSchema = z.object({ pid: z.int(), digest: z.string(), problems: z.array(z.string()) });
+const problemSchema = z.object({ code: z.enum(PROBLEM_CODES), what: z.string() });
+const aboutSchema = z.object({ pid: z.int(), digest: z.string(), problems: z.array(problemSchema) });
 
 /** What a gateway tells the server that has started it. */
 export type AboutGateway = z.output<typeof aboutSchema>;

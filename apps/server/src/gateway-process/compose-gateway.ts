@@ -69,7 +69,7 @@ export async function composeGateway(input: ComposeGatewayInput): Promise<Compos
 }
 
 /** What the process takes, under names that are not those of the server, whose metrics these are shown with. */
-function addProcessMetrics(registry: Registry): void {
+export function addProcessMetrics(registry: Registry): void {
   const registers = [registry];
   new Gauge({
     name: "appdb_gateway_process_cpu_seconds",

@@ -8,6 +8,7 @@ import { type AppError, appError, fromProblem, parseProblem } from "@appdb/contr
 import type { Logger } from "@appdb/engine/ports";
 import { Gauge, type Registry } from "prom-client";
 import { gatewayEnvironment, SERVER_PATHS, type ServerConfig } from "../config/config.ts";
+import type { Problem } from "../health/problems.ts";
 import { askAbout, askMetrics, followLog } from "./ask-gateway.ts";
 import { controlSocket } from "./control-socket.ts";
 import { findGatewayProgram } from "./find-program.ts";
@@ -23,7 +24,7 @@ const READY_MS = 30_000;
 const FOLLOW_AGAIN_MS = 500;
 const KILL_MS = 5_000;
 const LINES_SAID = 12;
-const DOWN = "The gateway does not answer: no service is served.";
+const DOWN: Problem = { code: "gateway_down", what: "The gateway does not answer: no service is served." };
 
 export interface KeepGatewayDeps {
   /** With the home's real path. */
@@ -40,7 +41,7 @@ export interface KeptGateway extends AsyncDisposable {
   isReady(): boolean;
   /** Empty while it does not run. */
   metrics(): Promise<string>;
-  problems(): Promise<readonly string[]>;
+  problems(): Promise<readonly Problem[]>;
   /** Ends it, when requests that are under way have, or after their time. */
   end(): Promise<void>;
   /** Leaves it to the next server of the home, in place of its end. */

@@ -5,10 +5,10 @@ import { toProblem } from "@appdb/contract/errors";
 import type { Logger } from "@appdb/engine/ports";
 import { sql } from "kysely";
 import type { Database } from "../database/pool.ts";
+import { createProblemLog, healthCode, statusOf } from "../health/problems.ts";
 import { noMetricsToken, showsMetricsToken } from "../secrets/metrics-token.ts";
 import type { ComposedGateway } from "./compose-gateway.ts";
 import type { LogLines } from "./log-lines.ts";
-
 export interface OperatorDeps {
   readonly composed: Pick<ComposedGateway, "metrics" | "gateway">;
   readonly db: Database;
@@ -33,13 +33,15 @@ export function createOperatorServer(deps: OperatorDeps, secrets?: OperatorSecre
     res.writeHead(status, { "content-type": "application/json", "cache-control": "no-store" });
     res.end(JSON.stringify(body));
   };
+  const lasting = createProblemLog({ now: Date.now });
   const answer = async (req: IncomingMessage, res: ServerResponse) => {
     const { gateway, metrics } = deps.composed;
     const is_operator = secrets !== undefined || showsMetricsToken(req.headers.authorization, deps.token);
     switch (`${req.method} ${req.url}`) {
       case "GET /health": {
-        const problems = is_operator ? gateway.problems() : [];
-        return json(res, 200, { status: "ok", ...(problems.length === 0 ? {} : { problems }) });
+        const problems = lasting.note(gateway.problems()).problems;
+        const status = statusOf(problems);
+        return json(res, healthCode(status), is_operator ? { status, problems } : { status });
       }
       case "GET /ready":
         return json(res, ...(await readiness(deps)));

@@ -3,13 +3,13 @@ import { join } from "node:path";
 import { findLockOwner, tryLock } from "@appdb/adapters/processes/numbered-lock";
 import { appError } from "@appdb/contract/errors";
 import { VERSION } from "@appdb/contract/version";
-import type { Logger } from "@appdb/engine/ports";
 import { readServerConfig, SERVER_PATHS } from "../config/config.ts";
 import { openHome } from "../config/home.ts";
 import { openDatabase } from "../database/pool.ts";
 import { doorFolder } from "../edge/admin-socket.ts";
 import { listenForStop } from "../lifecycle/listen-for-stop.ts";
 import { createLogger } from "../lifecycle/logger.ts";
+import { watchHome } from "../lifecycle/watch-home.ts";
 import type { ServerPlace } from "../pods/database-places.ts";
 import { givenMasterKey } from "../secrets/given-master-key.ts";
 import { toMasterKey } from "../secrets/master-key.ts";
@@ -22,7 +22,6 @@ import { digestGateway } from "./settings-digest.ts";
 
 /** Requests ask nothing of PostgreSQL; what changes is read by few. */
 const CONNECTIONS = 4;
-const LOOK_MS = 2_000;
 
 /**
  * Runs the gateway that a server has started, until SIGTERM or SIGINT or until its home is gone. What it logs is printed by the server.
@@ -46,7 +45,7 @@ export async function runGateway(): Promise<void> {
   const server = createOperatorServer({ composed, db: database.db, log }, { lines, digest });
   await using control = await openControlSocket(config, server);
   log.info({ version: VERSION }, "the gateway serves");
-  using gone = watchHome(config.home, log);
+  using gone = watchHome(config.home, GATEWAY_LOCK, log);
   const reason = await Promise.race([stopped, gone.noticed]);
   log.info({ reason }, "the gateway stops");
   await composed[Symbol.asyncDispose]();
@@ -73,24 +72,4 @@ function goneWithHome({ home, runtime_base }: ServerPlace): Disposable {
       if (owner === undefined) rmSync(folder, { recursive: true, force: true });
     },
   };
-}
-
-/** A home that was removed has nobody left who would end its gateway: its lock is gone with it, whatever is written there still. */
-function watchHome(home: string, log: Logger): Disposable & { readonly noticed: Promise<string> } {
-  const locks = join(home, SERVER_PATHS.locks);
-  let timer: NodeJS.Timeout | undefined;
-  let is_told = false;
-  const noticed = new Promise<string>((resolve) => {
-    timer = setInterval(() => {
-      try {
-        if (findLockOwner(locks, GATEWAY_LOCK)?.pid !== process.pid) resolve("its home is gone");
-        is_told = false;
-      } catch (error) {
-        // without a free file nothing can be read, and the requests that are under way go on: the next look may tell
-        if (!is_told) log.warn({ err: error }, "the gateway cannot look whether its home is still there");
-        is_told = true;
-      }
-    }, LOOK_MS);
-  });
-  return { noticed, [Symbol.dispose]: () => clearInterval(timer) };
 }

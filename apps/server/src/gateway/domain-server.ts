@@ -4,12 +4,12 @@ import type { Socket } from "node:net";
 import { appError } from "@appdb/contract/errors";
 import type { Logger } from "@appdb/engine/ports";
 import type { GatewayConfig } from "../config/config-gateway.ts";
+import type { Problem } from "../health/problems.ts";
 import type { HostCertificates } from "./acme/host-certificates.ts";
 import { type Certificate, readCertificate, watchCertificate } from "./certificate.ts";
 import type { ConnectionBounds } from "./connection-bounds.ts";
 import type { GatewayMetrics } from "./gateway-metrics.ts";
 import { type Accept, HTTP_OPTIONS, hearHttp1 } from "./serve-requests.ts";
-
 /** Requests of one connection of HTTP/2 at once. */
 export const STREAMS = 100;
 const IDLE_MS = 72_000;
@@ -26,10 +26,12 @@ export interface DomainServerDeps {
   readonly hosts?: Pick<HostCertificates, "SNICallback" | "ALPNCallback"> | undefined;
 }
 
+const ENDED: Problem = { code: "certificate_ended", what: "The certificate of the gateway has ended." };
+
 export interface DomainServer {
   readonly port: number;
   /** What an operator has to know of the certificate that was read from a file. */
-  problems(): string[];
+  problems(): Problem[];
   /** Takes no more requests, and ends when those that are under way have, or after `most_ms`. */
   stop(most_ms: number): Promise<void>;
 }
@@ -70,7 +72,7 @@ export async function openDomainServer(deps: DomainServerDeps): Promise<DomainSe
   if (address === null || typeof address === "string") throw new Error("The gateway listens on no TCP port.");
   return {
     port: address.port,
-    problems: () => (watch?.hasEnded() === true ? ["The certificate of the gateway has ended."] : []),
+    problems: () => (watch?.hasEnded() === true ? [ENDED] : []),
     async stop(most_ms) {
       watch?.[Symbol.dispose]();
       const closed = new Promise<void>((resolve) => void server.close(() => resolve()));

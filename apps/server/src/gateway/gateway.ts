@@ -1,10 +1,13 @@
 import { createDocsFiles } from "@appdb/adapters/http/docs-files";
+import { withinTime } from "@appdb/adapters/processes/within-time";
 import type { Logger, RequestTracer } from "@appdb/engine/ports";
 import type { Registry } from "prom-client";
 import type { RecordEvent } from "../audit/event.ts";
 import type { GatewayConfig } from "../config/config-gateway.ts";
 import type { Notifications } from "../database/notifications.ts";
 import type { KeySnapshots } from "../edge/key-snapshots.ts";
+import { createKeyUses } from "../edge/key-uses.ts";
+import type { Problem } from "../health/problems.ts";
 import type { ServerPlace } from "../pods/database-places.ts";
 import type { PodTokenDeps } from "../pods/pod-token.ts";
 import { findServiceToken } from "../pods/service-token.ts";
@@ -36,7 +39,6 @@ import { createStrangers, STRANGER_TIMES } from "./strangers.ts";
 import { createTraffic } from "./traffic.ts";
 import { createIsTrusted, createReadForwarded } from "./trusted-proxies.ts";
 import { createWaking } from "./waking.ts";
-
 export interface GatewayDeps extends PodTokenDeps {
   readonly config: GatewayConfig;
   readonly place: ServerPlace;
@@ -62,11 +64,14 @@ export interface Gateway extends AsyncDisposable {
   /** With a domain. */
   readonly port: number | undefined;
   /** What an operator has to know, without a name of a tenant. */
-  problems(): string[];
+  problems(): Problem[];
 }
 
 /** Requests that are under way when the gateway stops have this long to end. */
 const STOP_MS = 10_000;
+
+/** What the last uses of keys have to be written down; without PostgreSQL they are lost. */
+const LAST_USES_MS = 1_000;
 
 /** Serves the services of all databases. Resolves when each database that there is has its address. */
 export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
@@ -75,6 +80,7 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
   const kept = deps.state_file === undefined ? undefined : openKeptState(deps.state_file, log);
   table.replace(kept?.databases ?? []);
   const keys = createDatabaseKeys({ ...deps, kept });
+  const key_uses = createKeyUses(db, log);
   const agents = createPodAgents();
   const budget = createByteBudget(config.limits.memory_bytes);
   const links = createPodLinks({
@@ -87,7 +93,19 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
   const metrics = createGatewayMetrics(deps.metrics, () => counts.total);
   addBudgetMetrics(deps.metrics, budget);
   const handling: HandleDeps = {
-    ...{ log, table, keys, agents, links, counts, budget, places, limits: config.limits, tracer: deps.tracer },
+    ...{
+      log,
+      table,
+      keys,
+      key_uses,
+      agents,
+      links,
+      counts,
+      budget,
+      places,
+      limits: config.limits,
+      tracer: deps.tracer,
+    },
     strangers: createStrangers(config.limits.client_ms * STRANGER_TIMES),
     rates: createRateLimits(config.limits.key_rate),
     waking: createWaking({ ...deps, table }),
@@ -174,6 +192,7 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
     await Promise.all([following[Symbol.asyncDispose](), door[Symbol.asyncDispose]()]);
     await Promise.all([whole?.stop(STOP_MS), ports?.stop(STOP_MS)]);
     await traffic[Symbol.asyncDispose]();
+    await withinTime(Promise.resolve(key_uses[Symbol.asyncDispose]()), LAST_USES_MS);
     keys[Symbol.dispose]();
     agents[Symbol.dispose]();
     links[Symbol.dispose]();

@@ -4,6 +4,7 @@ import { serviceUriOf } from "@appdb/contract/control/resource-names";
 import { AppError } from "@appdb/contract/errors";
 import type { Logger, RequestTracer } from "@appdb/engine/ports";
 import type { GatewayLimits } from "../config/config-gateway.ts";
+import type { KeyUses } from "../edge/key-uses.ts";
 import { answerDocs } from "./answer-docs.ts";
 import { answerPreflight, answerProblem } from "./answer-problem.ts";
 import type { ByteBudget } from "./byte-budget.ts";
@@ -30,13 +31,13 @@ import { fitsLink, sendByLink } from "./send-by-link.ts";
 import { HSTS } from "./serve-requests.ts";
 import type { Strangers } from "./strangers.ts";
 import { isAsleep, type Waking } from "./waking.ts";
-
 export interface HandleDeps {
   readonly log: Logger;
   readonly places: PodPlaces;
   readonly limits: GatewayLimits;
   readonly table: RoutingTable;
   readonly keys: DatabaseKeys;
+  readonly key_uses: Pick<KeyUses, "note">;
   readonly agents: PodAgents;
   readonly links: PodLinks;
   readonly rates: RateLimits;
@@ -212,6 +213,7 @@ function checkKey(
     throw verified.outcome === "stale" ? refusals.keysUnavailable() : refusals.noKey(true);
   }
   const { key } = verified;
+  deps.key_uses.note(key.id);
   exchange.key = key.name;
   exchange.caller = { id: key.id, name: key.name };
   const rate = deps.rates.take(database.id, key.id);

@@ -1,32 +1,28 @@
 import type { Logger } from "@appdb/engine/ports";
 import type { FastifyInstance } from "fastify";
 import { sql } from "kysely";
-import type pg from "pg";
 import { collectDefaultMetrics, Histogram, type Registry } from "prom-client";
 import type { ServerConfig } from "../config/config.ts";
 import type { Database } from "../database/pool.ts";
+import type { Health } from "../health/health.ts";
+import { healthCode } from "../health/problems.ts";
+import { writeServerMetrics } from "../health/server-metrics.ts";
 import { noMetricsToken, showsMetricsToken } from "../secrets/metrics-token.ts";
-
 export interface HealthDeps {
   readonly db: Database;
-  readonly pool: pg.Pool;
   readonly log: Logger;
   readonly metrics: Registry;
-  readonly config: Pick<ServerConfig, "metrics_token">;
-  /** Who may know something that an operator has to see to, without a name of a tenant. */
-  readonly problems: TellProblems[];
+  readonly config: Pick<ServerConfig, "home" | "metrics_token" | "quotas">;
+  readonly health: Health;
   /** What `/metrics` answers beside the registry, of other processes of this server. */
   readonly more_metrics: (() => Promise<string>)[];
 }
 
-/** What an operator has to know, just now. */
-export type TellProblems = () => readonly string[] | Promise<readonly string[]>;
-
 const BUCKETS_S = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 30];
 
 /**
- * `/health`: the process lives. `/ready`: it reaches its database. `/metrics`: for Prometheus; no name of a tenant is a label. Who shows the
- * operator's token reads the metrics, and in `/health` what an operator has to see to.
+ * `/health`: how the server is, 503 when it is failing. `/ready`: it reaches its database. `/metrics`: for Prometheus; no name of a tenant is
+ * a label. The operator's token shows the metrics, and in `/health` each problem with its code and since when it lasts.
  */
 export function addHealthRoutes(app: FastifyInstance, deps: HealthDeps): void {
   const registry = deps.metrics;
@@ -44,10 +40,11 @@ export function addHealthRoutes(app: FastifyInstance, deps: HealthDeps): void {
     requests.observe({ method: request.method, route, status: String(reply.statusCode) }, reply.elapsedTime / 1000);
   });
   const { metrics_token: token } = deps.config;
-  app.get("/health", { config: { permission: "public" } }, async ({ headers }) => {
-    if (!showsMetricsToken(headers.authorization, token)) return { status: "ok" };
-    const problems = (await Promise.all(deps.problems.map((tell) => tell()))).flat();
-    return { status: "ok", ...(problems.length === 0 ? {} : { problems }) };
+  app.get("/health", { config: { permission: "public" } }, async ({ headers }, reply) => {
+    const { problems, status } = await deps.health.look();
+    const is_operator = showsMetricsToken(headers.authorization, token);
+    reply.header("cache-control", "no-store").code(healthCode(status));
+    return is_operator ? { status, problems } : { status };
   });
   app.get("/ready", { config: { permission: "public" } }, async (_request, reply) => {
     try {
@@ -60,7 +57,11 @@ export function addHealthRoutes(app: FastifyInstance, deps: HealthDeps): void {
   });
   app.get("/metrics", { config: { permission: "public" } }, async ({ headers }, reply) => {
     if (!showsMetricsToken(headers.authorization, token)) throw noMetricsToken(token);
-    const all = await Promise.all([registry.metrics(), ...deps.more_metrics.map((tell) => tell())]);
+    const all = await Promise.all([
+      registry.metrics(),
+      writeServerMetrics(deps),
+      ...deps.more_metrics.map((tell) => tell()),
+    ]);
     return reply.type(registry.contentType).send(all.join("\n"));
   });
 }

@@ -34,8 +34,9 @@ export async function findRuntime(deps: RuntimeDeps, image_folder: string | unde
   const { home, tools } = deps;
   if (tools.base_python === undefined) {
     throw appError("environment_failed", {
-      detail: "This installation has no Python to run applications with.",
-      hint: "Install it anew with its extra: pip install 'appdb[serve]'",
+      detail:
+        "This installation has no Python to run applications with: its environment is missing, or this user may not run the Python from which it was made.",
+      hint: "Build the product with a Python that this user may run, outside of another user's home: npm run setup (or pip install 'appdb[serve]')",
     });
   }
   const image = image_folder === undefined ? undefined : imageRuntime(image_folder);

@@ -5,6 +5,7 @@ import { stopSuspended } from "../control-plane/organizations/suspend-organizati
 import { deliverWebhooks } from "../control-plane/webhooks/deliver.ts";
 import { findDueOrganizations } from "../control-plane/webhooks/due-deliveries.ts";
 import { hearLosses } from "../database/pool.ts";
+import type { Problem } from "../health/problems.ts";
 import { stopEach } from "../lifecycle/stop-each.ts";
 import { keepIsolated } from "../pods/isolation.ts";
 import type { Machine } from "../pods/machine.ts";
@@ -32,6 +33,8 @@ import { watchDatabases } from "./watch-databases.ts";
 /** Most workers wait for something else than PostgreSQL; each crew has one that listens. */
 const CONNECTIONS = 40;
 const LOOK_FOR_DEAD_MS = 2_000;
+const OTHER_HOME =
+  "This server leaves databases alone: their pods belong to another home (server/home-id). Its log has both names.";
 
 export interface ReconcilerDeps extends Omit<ReconcileDeps, "machine" | "service_keys"> {
   /** Of the server's pool: the reconciler has one of its own. */
@@ -43,6 +46,7 @@ export interface ReconcilerDeps extends Omit<ReconcileDeps, "machine" | "service
 }
 
 export interface Reconciler extends AsyncDisposable {
+  problems(): readonly Problem[];
   /** Ends the jobs that are under way, and with them all pods unless they are to go on without a server. */
   stop(pods: "keep pods" | "end pods"): Promise<void>;
 }
@@ -87,7 +91,9 @@ export async function startReconciler(deps: ReconcilerDeps): Promise<Reconciler>
       pods: () => (databases !== undefined && pods === "end pods" ? endAllPods(databases) : undefined),
     });
   };
+  const leaves_databases = deps.machine !== undefined && databases === undefined;
   return {
+    problems: () => (leaves_databases ? [{ code: "home_unknown", what: OTHER_HOME }] : []),
     stop: (pods) => (stopped ??= stop(pods)),
     [Symbol.asyncDispose]: () => (stopped ??= stop("keep pods")),
   };

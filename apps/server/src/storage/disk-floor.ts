@@ -10,20 +10,44 @@ export interface DiskFloorDeps {
   readonly config: Pick<ServerConfig, "home" | "quotas">;
 }
 
+/** The disk of the server's home. */
+export interface HomeDisk {
+  readonly bytes: number;
+  readonly free_bytes: number;
+  /** Below this organizations write nothing more. */
+  readonly floor_bytes: number;
+  readonly free_files: number;
+  readonly is_short_of_files: boolean;
+}
+
+/** Reads how full the disk of the home is. @throws the system's error when the home cannot be read */
+export async function readHomeDisk({ config }: DiskFloorDeps): Promise<HomeDisk> {
+  const disk = await statfs(config.home);
+  return {
+    bytes: disk.blocks * disk.bsize,
+    free_bytes: disk.bavail * disk.bsize,
+    floor_bytes: config.quotas.storage.floor_bytes,
+    free_files: disk.ffree,
+    is_short_of_files: disk.files > 0 && disk.ffree < Math.min(FLOOR_FILES, disk.files / 100),
+  };
+}
+
+/** What a disk has left, in words: files where these are what it lacks. */
+export function sayFree({ free_bytes, free_files, is_short_of_files }: HomeDisk): string {
+  return is_short_of_files ? `${free_files} files` : `${(free_bytes / GIGABYTE).toFixed(2)} GB`;
+}
+
 /**
  * Refuses a write of an organization when the server's disk has little room left. The control plane's own writes do not ask.
  * @throws disk_full
  */
-export async function demandDisk({ config }: DiskFloorDeps): Promise<void> {
-  const { floor_bytes } = config.quotas.storage;
-  if (floor_bytes === 0) return;
-  const disk = await statfs(config.home);
-  const free_bytes = disk.bavail * disk.bsize;
-  const is_short_of_files = disk.files > 0 && disk.ffree < Math.min(FLOOR_FILES, disk.files / 100);
+export async function demandDisk(deps: DiskFloorDeps): Promise<void> {
+  if (deps.config.quotas.storage.floor_bytes === 0) return;
+  const disk = await readHomeDisk(deps);
+  const { floor_bytes, free_bytes, is_short_of_files } = disk;
   if (free_bytes >= floor_bytes && !is_short_of_files) return;
-  const left = is_short_of_files ? `${disk.ffree} files` : `${(free_bytes / GIGABYTE).toFixed(2)} GB`;
   throw appError("disk_full", {
-    detail: `The server's disk has ${left} left, and organizations write nothing below its reserve of ${floor_bytes / GIGABYTE} GB.`,
+    detail: `The server's disk has ${sayFree(disk)} left, and organizations write nothing below its reserve of ${floor_bytes / GIGABYTE} GB.`,
     hint: "Ask the operator of the server to free space, then try again. Databases that run go on.",
     meta: { free_bytes, floor_bytes },
   });

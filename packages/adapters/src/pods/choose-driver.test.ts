@@ -67,6 +67,6 @@ test("plain processes that were asked for run under root, and the log warns", as
 
 test("an operator is told of a driver that does not isolate pods", () => {
   expect(driverProblem({ isolates: true }, true)).toBeUndefined();
-  expect(driverProblem({ isolates: false }, true)).toMatch(/^Pods run as root/);
-  expect(driverProblem({ isolates: false }, false)).toMatch(/^Pods run as plain processes/);
+  expect(driverProblem({ isolates: false }, true)).toMatchObject({ code: "pods_run_as_root" });
+  expect(driverProblem({ isolates: false }, false)).toMatchObject({ code: "pods_not_isolated" });
 });

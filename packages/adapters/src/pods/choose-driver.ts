@@ -75,15 +75,27 @@ async function makeDriver(
   return await choices.process.create(input);
 }
 
+export interface DriverProblem {
+  readonly code: "pods_run_as_root" | "pods_not_isolated";
+  readonly what: string;
+}
+
+const AS_ROOT: DriverProblem = {
+  code: "pods_run_as_root",
+  what: "Pods run as root without isolation: code of every member can read and change everything on this machine.",
+};
+const AS_PROCESSES: DriverProblem = {
+  code: "pods_not_isolated",
+  what: "Pods run as plain processes without isolation: code of every member can read and change what the server can.",
+};
+
 /** What an operator must know of a driver; undefined for one that isolates pods. */
 export function driverProblem(
   { isolates }: Pick<PodDriver, "isolates">,
   is_root = process.getuid?.() === 0,
-): string | undefined {
+): DriverProblem | undefined {
   if (isolates) return undefined;
-  return is_root
-    ? "Pods run as root without isolation: code of every member can read and change everything on this machine."
-    : "Pods run as plain processes without isolation: code of every member can read and change what the server can.";
+  return is_root ? AS_ROOT : AS_PROCESSES;
 }
 
 /** Whatever they were started by, they are processes of this machine. */

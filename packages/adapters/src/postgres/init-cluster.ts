@@ -41,9 +41,10 @@ export async function initCluster(bin: string, data_folder: string, superuser_pa
     writeFileSync(password_file, `${superuser_password}\n`, { mode: 0o600, flag: "wx" });
     await run(command.program, command.args, { timeout: INITDB_TIMEOUT_MS });
   } catch (cause) {
+    const words = lastWords(cause);
     throw appError("postgres_failed", {
-      detail: `A new PostgreSQL cluster could not be made: ${lastWords(cause)}`,
-      hint: "See whether the disk is full and the home can be written.",
+      detail: `A new PostgreSQL cluster could not be made: ${words}`,
+      hint: adviseOnInitdb(words),
       cause,
     });
   } finally {
@@ -119,6 +120,13 @@ export async function runAlone(
     detail: `The PostgreSQL cluster could not be prepared: ${said.trim().split("\n").at(-1) ?? "it ended"}`,
     hint: "See whether the disk is full.",
   });
+}
+
+/** PostgreSQL asks for the name of the user that runs it. */
+export function adviseOnInitdb(words: string): string {
+  return /could not look up (effective )?user ID/.test(words)
+    ? `The user with the number ${process.getuid?.()} has no name on this machine: give it an entry in /etc/passwd.`
+    : "See whether the disk is full and the home can be written.";
 }
 
 function lastWords(cause: unknown): string {

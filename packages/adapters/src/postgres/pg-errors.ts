@@ -61,13 +61,13 @@ function isMisuse(error: unknown): boolean {
   return error instanceof Error && /^(Prepared statements must be unique|Query values must be)/.test(error.message);
 }
 
-/** No connection could be had: the server is away, starting, stopping, full, or refuses the role. */
-export function unavailableError(error: unknown): AppError {
+/** No connection could be had: the server is away, starting, stopping, full, or refuses the role. `status_command` tells more of it. */
+export function unavailableError(error: unknown, status_command?: string): AppError {
   if (error instanceof AppError) return error;
   const sqlstate = error instanceof DatabaseError ? error.code : undefined;
   return appError("database_unavailable", {
     detail: `PostgreSQL does not accept connections (${reason(error)}).`,
-    hint: "Try again in a moment; `cli daemon status` says whether PostgreSQL runs.",
+    hint: `Try again in a moment.${status_command === undefined ? "" : ` How it is: ${status_command}`}`,
     meta: sqlstate === undefined ? {} : { sqlstate },
     cause: error,
   });

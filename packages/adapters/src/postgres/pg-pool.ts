@@ -24,6 +24,8 @@ export interface PgPoolOptions {
   /** After this a connection that nothing uses is closed; a minute unless told. */
   readonly idle_timeout_ms?: number;
   readonly log?: Logger;
+  /** The command by which a person sees how this PostgreSQL is; a caller reads it who gets no connection. */
+  readonly status_command?: string;
 }
 
 const CONNECT_TIMEOUT_MS = 5_000;
@@ -176,7 +178,7 @@ class PgPool implements SqlPool {
     try {
       return await this.#pool.connect();
     } catch (error) {
-      throw unavailableError(error);
+      throw unavailableError(error, this.#options.status_command);
     }
   }
 

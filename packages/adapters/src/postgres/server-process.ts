@@ -1,11 +1,11 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { closeSync, openSync, readFileSync, renameSync, statSync } from "node:fs";
+import { closeSync, openSync, readFileSync, renameSync, statfsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { appError } from "@appdb/contract/errors";
 import { writeRules } from "./cluster-access.ts";
 import { asServerUser, boundToParent } from "./server-user.ts";
 import { readLock } from "./stale-locks.ts";
+import { startFailure } from "./start-failure.ts";
 
 const POLL_MS = 5;
 const START_TIMEOUT_MS = 120_000;
@@ -46,7 +46,7 @@ const SETTINGS = {
 /**
  * Starts a server as our direct child and resolves when it accepts connections. It has its own session, so that Ctrl-C
  * in a terminal reaches us alone and we stop it in order.
- * @throws postgres_failed with its last words when it ends or does not answer in two minutes
+ * @throws postgres_failed with its last words when it ends or does not answer in two minutes; disk_full
  */
 export async function startServer(place: ServerPlace, onSpawn: (child: ChildProcess) => void): Promise<void> {
   const rules = { hba_file: writeRules(place.data_folder) };
@@ -75,32 +75,13 @@ export async function startServer(place: ServerPlace, onSpawn: (child: ChildProc
     if (lock?.pid === child.pid && lock?.status === "ready") return;
     if (failure === undefined && performance.now() > until)
       failure = `it did not answer within ${START_TIMEOUT_MS / 1000} s`;
-    if (failure !== undefined) throw startFailure(place, failure, log_start);
+    if (failure !== undefined) {
+      const said = readFileSync(place.log_file).subarray(log_start).toString("utf8");
+      const { bavail, bsize } = statfsSync(place.data_folder);
+      throw startFailure({ failure, said, free_bytes: bavail * bsize });
+    }
     await sleep(POLL_MS);
   }
-}
-
-function startFailure(place: ServerPlace, failure: string, log_start: number): Error {
-  const said = readFileSync(place.log_file).subarray(log_start).toString("utf8");
-  const [, of_data, of_server] =
-    /initialized by PostgreSQL version (\S+), which is not compatible with this version (\S+?)\.?\s/.exec(said) ?? [];
-  if (of_data !== undefined) {
-    return appError("postgres_unsupported", {
-      detail: `The data is of PostgreSQL ${of_data}, the server of this installation is PostgreSQL ${of_server}.`,
-      hint: `Bring the data over by pg_dumpall of PostgreSQL ${of_data}, or go back to the installation that has that.`,
-      meta: { data: of_data, server: of_server },
-    });
-  }
-  const words = said
-    .split("\n")
-    .filter((line) => line !== "" && !/starting PostgreSQL|listening on/.test(line))
-    .map((line) => line.replace(/^[-\d]+ [\d:.]+ \S+ \[\d+\] /, ""))
-    .slice(-4)
-    .join(" ");
-  return appError("postgres_failed", {
-    detail: `PostgreSQL could not be started: ${failure}.${words === "" ? "" : ` It said: ${words}`}`,
-    hint: "The whole text is in logs/postgres.log of the home.",
-  });
 }
 
 /** Moves a log that has grown away and tells how long the one is to which the server will append. */

@@ -1,3 +1,4 @@
+import { notAvailable } from "@appdb/contract/control/database-advice";
 import { appError } from "@appdb/contract/errors";
 import type { PlanOp, ServicePlan } from "@appdb/contract/plan";
 import type { Deploy } from "@appdb/contract/routes/control-deploys";
@@ -65,6 +66,21 @@ test("one plan of database, tables and services from the files here, one confirm
     ...["schemaApply", "deployAlive", "servicePlan", "serviceUpdate", "serviceList", "deployEnd"],
   ]);
   expect(at.bodyOf("servicePlan").files).toBe(null);
+});
+
+test("a database that is being made is waited for", async () => {
+  const plan = at.answers.databasePlan;
+  if (plan === undefined) throw new Error("The server plans no database.");
+  let asked_for = 0;
+  at.answers.databasePlan = (asking) => {
+    asked_for += 1;
+    if (asked_for === 1) throw notAvailable(URI, "PROVISIONING", "updated");
+    at.state.plan = asked_for === 2 ? { state: "PROVISIONING" } : { in_agreement: true, ops: [] };
+    return plan(asking);
+  };
+  are_applied = true;
+  expect(await at.run(`deploy app.py ${URI}`)).toMatchObject({ exit: 0 });
+  expect(asked_for).toBeGreaterThanOrEqual(3);
 });
 
 test("a dry run exits 2 and changes nothing; in agreement it exits 0 and asks nothing", async () => {

@@ -12,6 +12,7 @@ import { ConfirmDialog } from "../../ui/confirm-dialog.tsx";
 import { Empty, ListTable, RowButtons } from "../../ui/table.tsx";
 import { Time } from "../../ui/time.tsx";
 import { may } from "../organizations/use-org.ts";
+import { keysThatStay } from "./keys-that-stay.ts";
 
 /** Who belongs to the organization. Whoever may, changes roles and removes; anyone may leave. */
 export function MembersTable({ org }: { readonly org: Org }) {
@@ -113,6 +114,10 @@ interface RemoveDialogProps {
 
 function RemoveDialog({ org, member, own, onClose }: RemoveDialogProps) {
   const navigate = useNavigate();
+  const keys = useList(KEYS.keys(org.name), (api, query, options) =>
+    api.control.call("keyList", { params: { org: org.name }, query }, options),
+  );
+  const staying = keysThatStay(keys.items ?? [], member.email);
   const remove = useAction(
     (api, id: string, options) => api.control.call("memberRemove", { params: { org: org.name, id } }, options),
     {
@@ -132,6 +137,11 @@ function RemoveDialog({ org, member, own, onClose }: RemoveDialogProps) {
         ? "You lose access at once, and API keys that act as you end."
         : `${member.email} loses access at once, and API keys that act as them end.`}{" "}
       Another invitation brings access back, but not the keys.
+      {staying.length > 0 && (
+        <p className="mt-2">
+          API keys with grants stay good: {staying.join(", ")}. Delete the ones that nobody else needs (API keys).
+        </p>
+      )}
     </ConfirmDialog>
   );
 }

@@ -3,8 +3,8 @@ import { hashKey } from "@appdb/adapters/keys/key-hash";
 import { readKeyText } from "@appdb/contract/control/key-text";
 import { sql } from "kysely";
 import { type Database, writtenOnce } from "../../database/pool.ts";
+import type { KeyUses } from "../../edge/key-uses.ts";
 import { type KeyPrincipal, suspensionOf, type VerifyKey } from "../../identity/principal.ts";
-import type { KeyUses } from "./key-uses.ts";
 
 export interface VerifyKeyDeps {
   readonly db: Database;

@@ -7,6 +7,9 @@ import type { Tx } from "../../database/pool.ts";
 import { type CallOrg, demand, recheckCaller } from "../../requests/checked-route.ts";
 import { findMember, keepAnOwner, lockMembers } from "./store.ts";
 
+/** Of the keys that stay, the names that an event tells. */
+const MOST_NAMED = 50;
+
 export interface MembersDeps {
   readonly tx: Tx;
   readonly recordEvent: RecordEvent;
@@ -52,9 +55,23 @@ export async function removeMember(deps: MembersDeps, change: MemberChange): Pro
     .where("acts_as", "=", member.user_id)
     .orderBy("name")
     .execute();
+  // those with grants are nobody's, and go on: who removes a person may not know of them
+  const left = await deps.tx
+    .selectFrom("control.api_keys")
+    .select("name")
+    .where("org_id", "=", org.id)
+    .where("created_by", "=", member.user_id)
+    .where("acts_as", "is", null)
+    .orderBy("name")
+    .limit(MOST_NAMED)
+    .execute();
+  const keys_left = left.map(({ name }) => name);
   await deps.tx.deleteFrom("control.members").where("id", "=", id).execute();
   const invitations_withdrawn = await withdrawInvitations(deps.tx, org.id, member.user_id, undefined);
-  await record(deps, change, "member.remove", member, { role: member.role, left: is_self, invitations_withdrawn });
+  await record(deps, change, "member.remove", member, {
+    ...{ role: member.role, left: is_self, invitations_withdrawn },
+    ...(keys_left.length === 0 ? {} : { keys_left }),
+  });
   for (const { id: key_id, name } of keys) {
     await deps.recordEvent(deps.tx, {
       ...{ action: "key.delete", target: name, ...doneBy({ ...change, org }) },

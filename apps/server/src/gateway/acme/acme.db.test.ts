@@ -199,7 +199,8 @@ describe.skipIf(why !== undefined)("certificates that are ordered", () => {
     );
     server.deps.problems.push(() => stage.gateway.problems());
     const { json } = await server.send("GET", "/health", { headers: { authorization: `Bearer ${METRICS_TOKEN}` } });
-    expect(json).toEqual({ status: "ok", problems: ["The certificates of 1 hosts of the gateway have ended."] });
+    const ended = "The certificates of 1 hosts of the gateway have ended.";
+    expect(json.problems).toMatchObject([{ code: "certificate_ended", what: ended, since: expect.any(String) }]);
     expect(await stage.metrics.metrics()).toContain('appdb_gateway_certificates{state="ended"} 1');
     expect((await stored())[0]?.failure).toContain(host);
     expect(await told(passing)).toMatchObject({ state: "ended", error: expect.stringContaining(host) });

@@ -1,4 +1,5 @@
 import { Counter, Gauge, type Registry } from "prom-client";
+import type { Problem } from "../../health/problems.ts";
 import type { CertifiedHost } from "./certificate-store.ts";
 import type { HostCertificates } from "./host-certificates.ts";
 
@@ -6,7 +7,7 @@ export interface CertificateCounts {
   issued(): void;
   failed(): void;
   /** What an operator has to know, without a name of a tenant. */
-  problems(): string[];
+  problems(): Problem[];
 }
 
 interface Seen {
@@ -47,10 +48,20 @@ export function countCertificates(registry: Registry, see: () => Seen): Certific
     failed: () => ordered.inc({ outcome: "failed" }),
     problems() {
       const { ended, missing } = count();
-      return [
-        ...(ended > 0 ? [`The certificates of ${ended} hosts of the gateway have ended.`] : []),
-        ...(missing > 0 ? [`${missing} hosts of the gateway have no certificate yet.`] : []),
-      ];
+      const problems: Problem[] = [];
+      if (ended > 0) {
+        problems.push({
+          code: "certificate_ended",
+          what: `The certificates of ${ended} hosts of the gateway have ended.`,
+        });
+      }
+      if (missing > 0) {
+        problems.push({
+          code: "certificate_missing",
+          what: `${missing} hosts of the gateway have no certificate yet.`,
+        });
+      }
+      return problems;
     },
   };
 }

@@ -4,6 +4,7 @@ import type { Logger } from "@appdb/engine/ports";
 import type { Registry } from "prom-client";
 import type { RecordEvent } from "../../audit/event.ts";
 import type { Notifications } from "../../database/notifications.ts";
+import type { Problem } from "../../health/problems.ts";
 import type { RoutedDatabase, RoutingTable } from "../routing-table.ts";
 import type { AcmeOrders, KeyedCertificate } from "./acme-orders.ts";
 import { countCertificates } from "./certificate-metrics.ts";
@@ -41,7 +42,7 @@ export interface Certificates extends AsyncDisposable {
   /** Orders what is needed by now; to be called when databases or their services change. */
   look(): void;
   /** What an operator has to know, without a name of a tenant. */
-  problems(): string[];
+  problems(): Problem[];
 }
 
 const MOST_REASON = 1_000;

@@ -1,6 +1,6 @@
 import type { Logger } from "@appdb/engine/ports";
 import { sql } from "kysely";
-import { type Database, fromDatabaseError } from "../../database/pool.ts";
+import { type Database, fromDatabaseError } from "../database/pool.ts";
 
 const FLUSH_MS = 60_000;
 
@@ -19,13 +19,21 @@ export function createKeyUses(db: Database, log: Logger): KeyUses {
     const ids = [...used];
     used = new Set();
     // the database's clock: it is one, and a use that is written down late is late by a minute at most
-    await sql`update control.api_keys set last_used_at = now() where id = any(${ids}::text[])`.execute(db);
+    try {
+      await sql`update control.api_keys set last_used_at = now() where id = any(${ids}::text[])`.execute(db);
+    } catch (error) {
+      for (const id of ids) used.add(id);
+      throw error;
+    }
   };
+  const logFailure = (error: unknown) =>
+    log.warn({ err: fromDatabaseError(error) }, "the last uses of keys were not written down");
   const flushLogged = () => {
     timer = undefined;
-    flush().catch((error) =>
-      log.warn({ err: fromDatabaseError(error) }, "the last uses of keys were not written down"),
-    );
+    flush().catch((error: unknown) => {
+      logFailure(error);
+      timer ??= setTimeout(flushLogged, FLUSH_MS).unref();
+    });
   };
   return {
     note(id) {
@@ -35,7 +43,7 @@ export function createKeyUses(db: Database, log: Logger): KeyUses {
     flush,
     async [Symbol.asyncDispose]() {
       clearTimeout(timer);
-      await flush();
+      await flush().catch(logFailure);
     },
   };
 }

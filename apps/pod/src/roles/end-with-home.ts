@@ -1,0 +1,49 @@
+import { mkdirSync, type Stats, statSync } from "node:fs";
+import type { Logger } from "@appdb/engine/ports";
+
+const LOOK_MS = 5_000;
+/** What the pod has to end in order; its PostgreSQL cannot write any more. */
+const END_MS = 20_000;
+
+export interface EndWithHomeInput {
+  /** A folder of the home that is there for as long as the pod is wanted; made when it is missing. */
+  readonly folder: string;
+  readonly log: Logger;
+  /** Asks the pod to end. */
+  readonly end: () => void;
+  readonly look_ms?: number;
+}
+
+/**
+ * Ends a pod whose home was removed. Pods outlive a server that was killed, so that the next one takes them over; without a home there is none.
+ * In a sandbox the folder is a mount, which stays when what it shows is removed: then no name leads to it.
+ */
+export function endWithHome({ end, folder, log, look_ms = LOOK_MS }: EndWithHomeInput): Disposable {
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const first = findFolder(folder);
+  const timer = setInterval(() => {
+    const now = findFolder(folder);
+    // a folder that cannot be looked at says nothing; the next look may tell
+    if (now === "unknown" || first === "unknown" || isSame(first, now)) return;
+    clearInterval(timer);
+    log.error({}, "the home of the pod is gone: the pod ends");
+    setTimeout(() => process.exit(1), END_MS).unref();
+    end();
+  }, look_ms);
+  timer.unref();
+  return { [Symbol.dispose]: () => clearInterval(timer) };
+}
+
+/** Undefined when no name leads to it any more. */
+function findFolder(path: string): Stats | undefined | "unknown" {
+  try {
+    const found = statSync(path, { throwIfNoEntry: false });
+    return found === undefined || found.nlink === 0 ? undefined : found;
+  } catch {
+    return "unknown";
+  }
+}
+
+function isSame(one: Stats | undefined, other: Stats | undefined): boolean {
+  return one !== undefined && other !== undefined && one.ino === other.ino && one.dev === other.dev;
+}

@@ -1,0 +1,71 @@
+import { sql } from "kysely";
+import type { Database } from "../database/pool.ts";
+import { type DiskFloorDeps, readHomeDisk, sayFree } from "../storage/disk-floor.ts";
+import type { Problem } from "./problems.ts";
+
+/** A PostgreSQL that takes longer to answer counts as down. */
+const ANSWER_MS = 3_000;
+/** Below the reserve times this the operator is warned. */
+const LOW_TIMES = 2;
+/** Where the reserve is turned off: with less, PostgreSQL cannot write either. */
+const LEAST_BYTES = 64 * 1024 ** 2;
+
+/** Whether the control plane's PostgreSQL answers, and what failed because of the machine. */
+export async function checkDatabase(db: Database, most_ms = ANSWER_MS): Promise<Problem[]> {
+  const counting = sql<{ databases: number; services: number }>`
+    select (select count(*)::int from control.databases where state = 'FAILED' and retry_at is not null) as databases,
+      (select count(*)::int from control.services where state = 'FAILED' and retry_at is not null) as services`.execute(
+    db,
+  );
+  try {
+    const counted = (await answerWithin(counting, most_ms)).rows[0] ?? { databases: 0, services: 0 };
+    return sayFailures(counted);
+  } catch (error) {
+    const why = error instanceof Error ? error.message.replace(/\.$/, "") : String(error);
+    return [{ code: "postgres_down", what: `The control plane's PostgreSQL does not answer: ${why}.` }];
+  }
+}
+
+function sayFailures({ databases, services }: { databases: number; services: number }): Problem[] {
+  if (databases + services === 0) return [];
+  const parts = [
+    ...(databases > 0 ? [`${databases} database${databases === 1 ? "" : "s"}`] : []),
+    ...(services > 0 ? [`${services} service${services === 1 ? "" : "s"}`] : []),
+  ];
+  const what = `FAILED because of the machine, to be started again automatically: ${parts.join(" and ")}. See cli server databases.`;
+  return [{ code: "machine_failures", what }];
+}
+
+/** How full the disk of the home is. */
+export async function checkDisk(deps: DiskFloorDeps): Promise<Problem[]> {
+  try {
+    const disk = await readHomeDisk(deps);
+    const floor = Math.max(disk.floor_bytes, LEAST_BYTES);
+    const left = `The disk of the home has ${sayFree(disk)} left`;
+    if (disk.is_short_of_files || disk.free_bytes < floor) {
+      return [{ code: "disk_full", what: `${left}: organizations write nothing more.` }];
+    }
+    if (disk.free_bytes >= floor * LOW_TIMES) return [];
+    return [{ code: "disk_low", what: `${left}. Below ${toGigabytes(floor)} GB organizations write nothing more.` }];
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    return [{ code: "home_unreadable", what: `The home cannot be read: ${why}.` }];
+  }
+}
+
+function toGigabytes(bytes: number): string {
+  return (bytes / 1024 ** 3).toFixed(2);
+}
+
+/** @throws what the work throws, or that it took too long */
+async function answerWithin<Answer>(work: Promise<Answer>, most_ms: number): Promise<Answer> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new Error(`no answer within ${most_ms / 1_000} s`)), most_ms);
+  });
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,47 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { removeFolder } from "@appdb/adapters/files/remove-folder";
+import { findLockOwner } from "@appdb/adapters/processes/numbered-lock";
+import { builtProgram } from "@appdb/testkit/built-programs";
+import { expect, test } from "vitest";
+import * as z from "zod";
+
+const KEEPER = fileURLToPath(new URL("../../../deploy/keep-server.sh", import.meta.url));
+const running = z.object({ url: z.string(), pid: z.int() });
+
+test("a server that hangs is replaced next to its gateway, which a dead gateway of that time is too", async () => {
+  const home = mkdtempSync(join(tmpdir(), "appdb-keep-"));
+  const keeper = spawn("/bin/sh", [KEEPER, "0", process.execPath, builtProgram("server")], {
+    env: { ...process.env, SERVICE_HOME: home, SERVICE_PODS: "process", KEEPER_SILENT_SECONDS: "3" },
+    stdio: "ignore",
+  });
+  const ended = once(keeper, "exit");
+  const read = () => running.parse(JSON.parse(readFileSync(join(home, "server.json"), "utf8")));
+  const status = async (url: string) => (await fetch(`${url}/health`)).status;
+  const gateway = () => findLockOwner(join(home, "server", "locks"), "gateway.")?.pid ?? 0;
+  const lives = async (other: number) => {
+    await expect.poll(() => read().pid, { timeout: 30_000 }).not.toBe(other);
+    await expect.poll(() => status(read().url), { timeout: 10_000 }).toBe(200);
+    return read().pid;
+  };
+  try {
+    const first = await lives(0);
+    const served = gateway();
+    process.kill(first, "SIGSTOP");
+    const second = await lives(first);
+    expect(gateway()).toBe(served);
+    // nobody starts another gateway while the server hangs
+    process.kill(second, "SIGSTOP");
+    process.kill(served, "SIGKILL");
+    await lives(second);
+    expect(gateway()).not.toBe(served);
+  } finally {
+    keeper.kill("SIGTERM");
+    expect(await ended).toEqual([0, null]);
+    await removeFolder(home);
+  }
+}, 120_000);

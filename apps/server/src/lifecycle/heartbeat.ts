@@ -1,0 +1,36 @@
+import { closeSync, ftruncateSync, openSync, writeSync } from "node:fs";
+import type { Logger } from "@appdb/engine/ports";
+
+const BEAT_MS = 1_000;
+
+/**
+ * Writes a number that grows each second while the event loop runs, for `deploy/keep-server.sh`, which kills a server whose number stays. An
+ * empty file says nothing: the keeper then counts nothing. The file is opened once, so that a beat needs no free descriptor.
+ */
+export function keepBeating(path: string | undefined, log: Logger, beat_ms = BEAT_MS): Disposable {
+  if (path === undefined) return { [Symbol.dispose]: () => undefined };
+  const file = openSync(path, "w", 0o600);
+  let beats = 0;
+  let is_told = false;
+  const beat = () => {
+    beats += 1;
+    try {
+      writeSync(file, `${beats}\n`, 0);
+    } catch (error) {
+      if (!is_told) log.warn({ err: error }, "the heartbeat cannot be written: a hang of this server is not noticed");
+      is_told = true;
+      // shrinking needs no room on the disk; a number that stays would say that the server hangs
+      ftruncateSync(file, 0);
+    }
+  };
+  beat();
+  const timer = setInterval(beat, beat_ms);
+  timer.unref();
+  return {
+    [Symbol.dispose]() {
+      clearInterval(timer);
+      ftruncateSync(file, 0);
+      closeSync(file);
+    },
+  };
+}
