@@ -12,37 +12,26 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
 
 
 def main():
-    from appdb.functions import _NAMESPACES
     from appdb._types import DISPLAY
+    from appdb.functions import _NAMESPACES
     from appdb.functions._aggregates import AGGREGATES
-    from appdb.functions.lists import METHODS as LISTS
+    from appdb.functions.lists import FUNCTIONS as LISTS
 
     listed = []
     for namespace in _NAMESPACES:
         functions = importlib.import_module(f"appdb.functions.{namespace}").FUNCTIONS
-        listed += [described(namespace, function) for function in functions.values()]
+        for one in functions.values():
+            listed.append(described(one.id, namespace, one, takes_more=one.binding is not None, is_property=one.is_property))
     for name, aggregate in AGGREGATES.items():
         expr = {"name": "expr", "type": list(aggregate.kinds or DISPLAY), "nullable": True}
         listed.append(entry(name, "aggregates", [expr], aggregate.result, aggregate.nullable))
-    body = {"name": "fn", "type": [], "nullable": False}
-    for name in LISTS:
-        key = {**body, "name": "key", "default": "None"} if name == "sort" else body
-        parameters = [{"name": "expr", "type": "json", "nullable": True}, key]
-        if name == "sort":
-            parameters.append({"name": "asc", "type": "bool", "nullable": False, "default": "True"})
-        listed.append(entry(name, "lists", parameters, "json", True))
+    listed += [described(name, "lists", one) for name, one in LISTS.items()]
     json.dump(listed, sys.stdout)
 
 
-def described(namespace, function):
+def described(id, namespace, function, **more):
     return entry(
-        function.id,
-        namespace,
-        [parameter(one) for one in function.parameters],
-        function.kind,
-        function.nullable,
-        takes_more=function.bind is not None,
-        is_property=function.is_property,
+        id, namespace, [parameter(one) for one in function.parameters], function.kind, function.nullable, **more
     )
 
 
@@ -62,7 +51,7 @@ def entry(id, namespace, parameters, type, nullable, takes_more=False, is_proper
 def parameter(one):
     from appdb._calls import NO_DEFAULT
 
-    described = {"name": one.name, "type": one.kind, "nullable": one.nullable}
+    described = {"name": one.name, "type": [] if one.kind is None else one.kind, "nullable": one.nullable}
     return described if one.default is NO_DEFAULT else {**described, "default": repr(one.default)}
 
 
