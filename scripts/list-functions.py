@@ -1,6 +1,6 @@
 """Prints the library's functions as JSON, for the page of the docs and for the test of their SQL forms.
 
-A list of {id, namespace, name, parameters: [{name, type, nullable, default?}], takes_more, type, nullable, is_property}. A type is a kind (`string`); of a parameter it may be several, of a result null for that of the argument.
+A list of {id, namespace, name, parameters: [{name, type, nullable, default?}], takes_more, type, nullable, is_method, is_property}. A type is a kind (`string`); of a parameter it may be several, of a result null for that of the argument.
 """
 
 import importlib
@@ -21,21 +21,28 @@ def main():
     for namespace in _NAMESPACES:
         functions = importlib.import_module(f"appdb.functions.{namespace}").FUNCTIONS
         for one in functions.values():
-            listed.append(described(one.id, namespace, one, takes_more=one.binding is not None, is_property=one.is_property))
+            listed.append(described(one.id, namespace, one, takes_more=one.binding is not None))
     for name, aggregate in AGGREGATES.items():
         expr = {"name": "expr", "type": list(aggregate.kinds or DISPLAY), "nullable": True}
-        listed.append(entry(name, "aggregates", [expr], aggregate.result, aggregate.nullable))
+        listed.append(entry(name, "aggregates", [expr], aggregate.result, aggregate.nullable, is_method=False))
     listed += [described(name, "lists", one) for name, one in LISTS.items()]
     json.dump(listed, sys.stdout)
 
 
-def described(id, namespace, function, **more):
+def described(id, namespace, function, takes_more=False):
     return entry(
-        id, namespace, [parameter(one) for one in function.parameters], function.kind, function.nullable, **more
+        id,
+        namespace,
+        [parameter(one) for one in function.parameters],
+        function.kind,
+        function.nullable,
+        takes_more=takes_more,
+        is_method=function.is_method,
+        is_property=function.is_property,
     )
 
 
-def entry(id, namespace, parameters, type, nullable, takes_more=False, is_property=False):
+def entry(id, namespace, parameters, type, nullable, takes_more=False, is_method=True, is_property=False):
     return {
         "id": id,
         "namespace": namespace,
@@ -44,6 +51,7 @@ def entry(id, namespace, parameters, type, nullable, takes_more=False, is_proper
         "takes_more": takes_more,
         "type": type,
         "nullable": nullable,
+        "is_method": is_method,
         "is_property": is_property,
     }
 

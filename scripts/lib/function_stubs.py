@@ -4,7 +4,7 @@ import importlib
 
 from appdb._calls import NO_DEFAULT
 from appdb._types import DISPLAY
-from appdb.functions import _NAMESPACES, _TOP
+from appdb.functions import _AT_TOP, _NAMESPACES, _TOP
 from appdb.functions._aggregates import AGGREGATES, Aggregate
 from appdb.functions.lists import FUNCTIONS as LISTS
 from stub_text import GENERATED, definition
@@ -28,7 +28,7 @@ def function_stubs():
 def front_stub():
     """The names that need no namespace."""
     homes = {}
-    for namespace in ("string", "uuid"):
+    for namespace in _AT_TOP:
         for name in importlib.import_module(f"appdb.functions.{namespace}").FUNCTIONS:
             if name not in _TOP:
                 homes.setdefault(namespace, []).append(name)

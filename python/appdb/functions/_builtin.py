@@ -4,6 +4,7 @@ from appdb._calls import NO_DEFAULT, Parameter, bind, has_columns, printed
 from appdb._declaring import Phase
 from appdb._expr import call
 from appdb._types import _PYTHON, DISPLAY
+from appdb.functions import _AT_TOP, _TOP
 
 # The kinds of the types that hints name: Python's own (`str`, `datetime`) and the library's (`Json`, `Array`).
 _KINDS = {
@@ -44,7 +45,8 @@ class Builtin:
         binds = bind if self.binding is None else _own_binding(self.binding)
         positional, named, skips = binds(self.name, self.parameters, args, kwargs)
         # Several namespaces have a `len` and an `abs`: printed, each is told apart.
-        shown = self.name if self.id.startswith(("string.", "uuid.")) or self.id == "timestamp.now" else self.id
+        home = self.id.partition(".")[0]
+        shown = self.name if home in _AT_TOP or _TOP.get(self.name) == home else self.id
         text = printed(shown, positional, named)
         return call(self.id, positional, self.kind, self.nullable or skips, text, kwargs=named)
 
