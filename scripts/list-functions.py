@@ -1,6 +1,6 @@
 """Prints the library's functions as JSON, for the page of the docs and for the test of their SQL forms.
 
-A list of {id, namespace, name, parameters: [{name, type, nullable, default?}], takes_more, type, nullable, is_property}. A type is a kind (`string`); of a parameter it may be several, of a result null for that of the argument.
+A list of {id, namespace, name, parameters: [{name, type, nullable, default?}], takes_more, type, nullable, is_method, is_property}. A type is a kind (`string`); of a parameter it may be several, of a result null for that of the argument.
 """
 
 import importlib
@@ -12,41 +12,37 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
 
 
 def main():
-    from appdb.functions import _NAMESPACES
     from appdb._types import DISPLAY
+    from appdb.functions import _NAMESPACES
     from appdb.functions._aggregates import AGGREGATES
-    from appdb.functions.lists import METHODS as LISTS
+    from appdb.functions.lists import FUNCTIONS as LISTS
 
     listed = []
     for namespace in _NAMESPACES:
         functions = importlib.import_module(f"appdb.functions.{namespace}").FUNCTIONS
-        listed += [described(namespace, function) for function in functions.values()]
+        for one in functions.values():
+            listed.append(described(one.id, namespace, one, takes_more=one.binding is not None))
     for name, aggregate in AGGREGATES.items():
         expr = {"name": "expr", "type": list(aggregate.kinds or DISPLAY), "nullable": True}
-        listed.append(entry(name, "aggregates", [expr], aggregate.result, aggregate.nullable))
-    body = {"name": "fn", "type": [], "nullable": False}
-    for name in LISTS:
-        key = {**body, "name": "key", "default": "None"} if name == "sort" else body
-        parameters = [{"name": "expr", "type": "json", "nullable": True}, key]
-        if name == "sort":
-            parameters.append({"name": "asc", "type": "bool", "nullable": False, "default": "True"})
-        listed.append(entry(name, "lists", parameters, "json", True))
+        listed.append(entry(name, "aggregates", [expr], aggregate.result, aggregate.nullable, is_method=False))
+    listed += [described(name, "lists", one) for name, one in LISTS.items()]
     json.dump(listed, sys.stdout)
 
 
-def described(namespace, function):
+def described(id, namespace, function, takes_more=False):
     return entry(
-        function.id,
+        id,
         namespace,
         [parameter(one) for one in function.parameters],
         function.kind,
         function.nullable,
-        takes_more=function.bind is not None,
+        takes_more=takes_more,
+        is_method=function.is_method,
         is_property=function.is_property,
     )
 
 
-def entry(id, namespace, parameters, type, nullable, takes_more=False, is_property=False):
+def entry(id, namespace, parameters, type, nullable, takes_more=False, is_method=True, is_property=False):
     return {
         "id": id,
         "namespace": namespace,
@@ -55,6 +51,7 @@ def entry(id, namespace, parameters, type, nullable, takes_more=False, is_proper
         "takes_more": takes_more,
         "type": type,
         "nullable": nullable,
+        "is_method": is_method,
         "is_property": is_property,
     }
 
@@ -62,7 +59,7 @@ def entry(id, namespace, parameters, type, nullable, takes_more=False, is_proper
 def parameter(one):
     from appdb._calls import NO_DEFAULT
 
-    described = {"name": one.name, "type": one.kind, "nullable": one.nullable}
+    described = {"name": one.name, "type": [] if one.kind is None else one.kind, "nullable": one.nullable}
     return described if one.default is NO_DEFAULT else {**described, "default": repr(one.default)}
 
 

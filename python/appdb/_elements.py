@@ -61,24 +61,3 @@ def _spread(before, part, after):
         return [after(element) for element in value[part]] if type(value) is list else None
 
     return walk
-
-
-def _map(values, function):
-    return [function(value) for value in values]
-
-
-def _filter(values, function):
-    return [value for value in values if function(value)]
-
-
-def _sort(values, function, asc=True):
-    keyed = [(function(value), value) for value in values]
-    known = [pair for pair in keyed if pair[0] is not None]
-    known.sort(key=lambda pair: pair[0], reverse=not asc)
-    nulls = [value for key, value in keyed if key is None]
-    # As in the order of a query: nulls last, and first the other way round.
-    return [value for _, value in known] + nulls if asc else nulls + [value for _, value in known]
-
-
-# Functions whose second argument is an expression over the element at hand: (list, function, options) -> list.
-MAPPING = {"map": _map, "filter": _filter, "sort": _sort}

@@ -6,7 +6,7 @@ in order. Each closure takes the row and returns a Python object, None for null.
 
 from appdb._calling import Call, CellError, compile_call
 from appdb._casts import casting
-from appdb._elements import MAPPING, compile_dict, compile_element, compile_item, compile_list, compile_path
+from appdb._elements import compile_dict, compile_element, compile_item, compile_list, compile_path
 from appdb._operators import OPERATORS, one_of_list
 from appdb.values import array_reader, decoder, encoder
 
@@ -89,7 +89,7 @@ def _compile(expr, places, functions):
     if node == "list":
         return compile_list([_compile(part, places, functions) for part in expr["items"]])
     args = [_compile(arg, places, functions) for arg in expr["args"]]
-    if expr["fn"] in MAPPING and len(args) > 1:
+    if "." not in expr["fn"]:
         return _mapping(expr, args[0], compile_element(args[1]))
     if expr["fn"] == "op.cast":
         convert = casting(expr["args"][0]["type"]["kind"], expr["type"]["kind"])
@@ -156,7 +156,9 @@ def _zoned(timestamp):
 
 def _mapping(expr, values, element):
     """A function over the elements of a list: its form gets the list and a function of one element. No list, no value."""
-    name, form = expr["fn"], MAPPING[expr["fn"]]
+    from appdb.functions.lists import FUNCTIONS
+
+    name, form = expr["fn"], FUNCTIONS[expr["fn"]].python
     options = {key: arg["value"] for key, arg in expr["kwargs"].items()}
 
     def mapping(row):
@@ -187,14 +189,15 @@ def _guarded(function, convert, argument):
 
 
 def _library_call(expr, args, places, functions):
-    from appdb._forms import form as form_of
+    from appdb.functions._builtin import find
 
-    name, form = expr["fn"], form_of(expr["fn"])
+    called = find(expr["fn"])
+    name, form = called.id, called.python
     kwargs = {key: _compile(arg, places, functions) for key, arg in expr["kwargs"].items()}
     # A null skips the call where the parameter is not nullable: the signature says which are.
-    skipping = _skipping(name, len(args))
+    skipping = _skipping(called.parameters, len(args))
     encode, decode = encoder(expr["type"]), decoder(expr["type"])
-    checked = name not in _KEEPS_ITS_TYPE
+    checked = not called.is_trusted
 
     def library_call(row):
         values = [arg(row) for arg in args]
@@ -234,14 +237,7 @@ def _one_argument(name, form, argument, check):
     return one_argument
 
 
-# Functions of one text that cannot give what a column refuses.
-_KEEPS_ITS_TYPE = frozenset(("string.upper", "string.lower", "string.len", "string.strip", "string.reverse"))
-
-
-def _skipping(name, count):
-    from appdb.functions._builtin import find
-
-    parameters = find(name).parameters
+def _skipping(parameters, count):
     skipping = {place for place in range(min(count, len(parameters))) if not parameters[place].nullable}
     by_name = {
         parameter.name for parameter in parameters if parameter.mode != "positional_only" and not parameter.nullable

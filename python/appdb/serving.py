@@ -83,7 +83,7 @@ class Router:
         """Serves POST `path`: changes the row of a primary key and answers its `outputs`, by default all columns.
 
         A body is the key and any of `inputs`, by default all other columns that are not computed: what it leaves out
-        keeps its value, null clears. What is computed from changed columns is computed anew; if that fails the row stays
+        keeps its value, null clears. What is computed from changed columns is computed again; if that fails the row stays
         as it was, or, with `on_error="ignore"`, the cell is null and its error is kept beside it. 404 where there is no
         such row. Raises AppFileError for a model without a key, and for inputs of the key or computed ones.
         """

@@ -36,6 +36,7 @@ class Router:
     ) -> None: ...
     def include_router(self, router: Router, prefix: str = "", tags: Sequence[str] | None = None) -> None:
         """Takes the routes of another router in, their paths behind `prefix`; that is then no service of its own."""
+    # Made by `npm run docs` from the code it describes; a test compares the two.
     def add_insert_route(
         self,
         model: type[TableModel],
@@ -48,7 +49,10 @@ class Router:
     ) -> None:
         """Serves POST `path`: stores one row and answers its `outputs`, computed columns included.
 
-        With `on_error="ignore"` a row is stored although a computed column fails: that cell is null, its error kept.
+        `inputs` are the accepted fields, by default all columns that are not computed; `outputs` are all columns by
+        default. A computed column that fails refuses the row; with `on_error="ignore"` the row is stored, the cell is
+        null, and its error is kept beside it. Raises AppFileError when a column is unknown, a needed one is left out, or
+        the path is taken.
         """
     def add_compute_route(
         self,
@@ -58,8 +62,7 @@ class Router:
         outputs: Sequence[Any] | None = None,
         background: bool | Background = False,
     ) -> None:
-        """Serves POST `path`: computes `outputs` from `inputs` and stores nothing."""
-
+        """Serves POST `path`: computes `outputs` from `inputs` and stores nothing. Defaults as of an insert route."""
     def add_update_route(
         self,
         model: type[TableModel],
@@ -70,7 +73,13 @@ class Router:
         export_sql: SqlExport | None = None,
         background: bool | Background = False,
     ) -> None:
-        """Serves POST `path`: changes the row of a key and answers its `outputs`. What a body leaves out keeps its value."""
+        """Serves POST `path`: changes the row of a primary key and answers its `outputs`, by default all columns.
+
+        A body is the key and any of `inputs`, by default all other columns that are not computed: what it leaves out
+        keeps its value, null clears. What is computed from changed columns is computed again; if that fails the row stays
+        as it was, or, with `on_error="ignore"`, the cell is null and its error is kept beside it. 404 where there is no
+        such row. Raises AppFileError for a model without a key, and for inputs of the key or computed ones.
+        """
     def add_delete_route(
         self,
         model: type[TableModel],
@@ -78,7 +87,11 @@ class Router:
         match_columns: Sequence[Any] | None = None,
         background: bool | Background = False,
     ) -> None:
-        """Serves POST `path`: deletes the rows with all values of a body and answers `{"num_rows": n}`."""
+        """Serves POST `path`: deletes the rows that have all values of a body and answers `{"num_rows": n}`.
+
+        A body names each of `match_columns`, by default the primary key; null finds rows without a value. Raises
+        AppFileError for an empty list, and for a model without a key where no columns are named.
+        """
     def insert_route(
         self,
         model: type[TableModel],
@@ -89,7 +102,12 @@ class Router:
         export_sql: SqlExport | None = None,
         background: bool | Background = False,
     ) -> Callable[[_F], _F]:
-        """An insert route whose answer is what the function makes of the outputs, before the row is stored."""
+        """Decorator: an insert route whose answer is what the function returns.
+
+        The function is given the outputs as keyword-only arguments, by default those that it names, before the row is
+        stored: if it raises, nothing is. It is returned unchanged. Raises AppFileError as `add_insert_route`, and for
+        parameters that are no outputs or of another type.
+        """
     def update_route(
         self,
         model: type[TableModel],
@@ -100,7 +118,7 @@ class Router:
         export_sql: SqlExport | None = None,
         background: bool | Background = False,
     ) -> Callable[[_F], _F]:
-        """An update route whose answer is what the function makes of the outputs, before the row is changed."""
+        """Decorator: an update route whose answer is what the function returns. As `insert_route` otherwise."""
     def compute_route(
         self,
         model: type[TableModel],
@@ -109,7 +127,7 @@ class Router:
         outputs: Sequence[Any] | None = None,
         background: bool | Background = False,
     ) -> Callable[[_F], _F]:
-        """A compute route whose answer is what the function makes of the outputs."""
+        """Decorator: a compute route whose answer is what the function returns. As `insert_route` otherwise."""
     def add_query_route(
         self,
         path: str,
@@ -119,7 +137,12 @@ class Router:
         method: Literal["post", "get"] = "post",
         background: bool | Background = False,
     ) -> None:
-        """Serves `path`: runs a query and answers `{"rows": [...]}`, one object with `one_row`, a list when scalar."""
+        """Serves `path`: runs a function marked @query and answers `{"rows": [...]}`, the bare list of a scalar query.
+
+        `inputs` are the parameters that a request may give, by default all. With `one_row=True` the answer is the row
+        itself: 404 where there is none, 409 where there are several. `method` is "post" (parameters in the body) or
+        "get" (in the URL). Raises AppFileError for unknown parameters and paths that are taken.
+        """
     def get(
         self,
         path: str,
@@ -200,6 +223,7 @@ class Router:
         name: str | None = None,
     ) -> Callable[[_F], _F]:
         """Serves DELETE `path` by the function: its arguments come from path, URL and body. `timeout` is in seconds."""
+    # End of what `npm run docs` makes.
 
 FastAPIRouter = Router
 

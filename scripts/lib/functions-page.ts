@@ -22,15 +22,19 @@ interface LibraryFunction {
   readonly takes_more: boolean;
   readonly type: TypeKind | null;
   readonly nullable: boolean;
+  readonly is_method: boolean;
   readonly is_property: boolean;
 }
 
-/** Each group of functions: its heading, and what a reader must know of all of them. */
+/** Each group of functions: its heading, and what a reader must know of all of them. `{others}` are those that are not methods. */
 const GROUPS: Readonly<Record<string, readonly [heading: string, note: string]>> = {
-  string: ["`string`", "Also at the top: `from appdb.functions import upper`. All but `join` are methods of a String."],
+  string: [
+    "`string`",
+    "Also at the top: `from appdb.functions import upper`. All but {others} are methods of a String.",
+  ],
   json: [
     "`json`",
-    "All but `dumps` are methods of a Json value: `doc.tags.len()`. A name without parentheses is a key: `doc.tags.len`.",
+    "All but {others} are methods of a Json value: `doc.tags.len()`. A name without parentheses is a key: `doc.tags.len`.",
   ],
   math: ["`math`", "Methods of a Float and an Int; an Int given for a Float is converted."],
   timestamp: ["`timestamp`", "A stored timestamp is in UTC, and so are its parts. `now` is also at the top."],
@@ -64,9 +68,10 @@ export function functionsPage(generated: string): string {
     "An argument that has a default is SQL where it is left out or a constant.",
   ];
   for (const [namespace, [heading, note]] of Object.entries(GROUPS)) {
-    lines.push("", `## ${heading}`, "", ...(note === "" ? [] : [note, ""]));
-    lines.push("| function | result | computed by |", "|---|---|---|");
-    for (const one of functions.filter((each) => each.namespace === namespace)) lines.push(row(one));
+    const group = functions.filter((one) => one.namespace === namespace);
+    const others = group.filter((one) => !one.is_method).map(({ name }) => `\`${name}\``);
+    lines.push("", `## ${heading}`, "", ...(note === "" ? [] : [note.replace("{others}", others.join(", ")), ""]));
+    lines.push("| function | result | computed by |", "|---|---|---|", ...group.map(row));
   }
   return `${lines.join("\n")}\n`;
 }

@@ -5,6 +5,7 @@ function of the top level has the same name (`count`).
 """
 
 _NAMESPACES = ("string", "json", "math", "timestamp", "date", "uuid", "array")
+_AT_TOP = ("string", "uuid")  # namespaces whose functions may be named without it, where _TOP has no other of the name
 _TOP = {
     **dict.fromkeys(("sum", "count", "min", "max", "mean", "make_list"), "_aggregates"),
     **dict.fromkeys(("map", "filter", "sort"), "lists"),
@@ -26,7 +27,7 @@ def __getattr__(name):
         raise AttributeError(name)  # a module of ours that is about to be imported, or one of Python's own names
     if name in _TOP:
         return getattr(load(f"appdb.functions.{_TOP[name]}"), name)
-    for home in ("string", "uuid"):
+    for home in _AT_TOP:
         functions = load(f"appdb.functions.{home}").FUNCTIONS
         if name in functions:
             return functions[name]

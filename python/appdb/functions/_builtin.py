@@ -1,32 +1,52 @@
-"""A function of the library: its signature, and what a call of it over columns or over plain values gives."""
+"""A function of the library: its declaration, and what a call of it over columns or over plain values gives."""
 
-from appdb._calls import Parameter, bind, has_columns, printed
+from appdb._calls import NO_DEFAULT, Parameter, bind, has_columns, printed
 from appdb._declaring import Phase
 from appdb._expr import call
+from appdb._types import _PYTHON, DISPLAY
+from appdb.functions import _AT_TOP, _TOP
+
+# The kinds of the types that hints name: Python's own (`str`, `datetime`) and the library's (`Json`, `Array`).
+_KINDS = {
+    **{name: kind for (_, name), kind in _PYTHON.items()},
+    **{name: kind for kind, name in DISPLAY.items()},
+}
+_SIGNATURE = ("parameters", "kind", "nullable")
 
 
 class Builtin:
     """A function of the library. Over columns it gives an expression, over plain values the value itself."""
 
-    __slots__ = ("id", "name", "parameters", "kind", "nullable", "bind", "is_property")
+    __slots__ = (
+        *("id", "name", "python", "examples", "binding", "is_method", "is_property", "is_trusted"),
+        *_SIGNATURE,
+    )
 
-    def __init__(self, id, kind, parameters, nullable=False, bind=None, is_property=False):
+    def __init__(self, id, python, examples, binding, is_method, is_property, is_trusted):
         self.id = id
-        self.name = id.rpartition(".")[2]
-        self.parameters = parameters
-        self.kind = kind
-        self.nullable = nullable
-        self.bind = bind  # own binding, for functions that take any arguments
-        self.is_property = is_property  # written `ts.year`, without parentheses
+        self.name = python.__name__
+        self.python = python
+        self.examples = examples
+        self.binding = binding
+        self.is_method = is_method
+        self.is_property = is_property
+        self.is_trusted = is_trusted
+
+    def __getattr__(self, name):
+        # The hints are read when the signature is first needed: a file uses few functions of a namespace.
+        if name not in _SIGNATURE:
+            raise AttributeError(name)
+        self.parameters, (self.kind, self.nullable) = signature(self.python)
+        return getattr(self, name)
 
     def __call__(self, *args, **kwargs):
         if Phase.running or not (has_columns(args, kwargs) or not self.parameters):
-            from appdb._forms import form
-
-            return form(self.id)(*args, **kwargs)
-        positional, named, skips = (self.bind or bind)(self.name, self.parameters, args, kwargs)
+            return self.python(*args, **kwargs)
+        binds = bind if self.binding is None else _own_binding(self.binding)
+        positional, named, skips = binds(self.name, self.parameters, args, kwargs)
         # Several namespaces have a `len` and an `abs`: printed, each is told apart.
-        shown = self.name if self.id.startswith(("string.", "uuid.")) or self.id == "timestamp.now" else self.id
+        home = self.id.partition(".")[0]
+        shown = self.name if home in _AT_TOP or _TOP.get(self.name) == home else self.id
         text = printed(shown, positional, named)
         return call(self.id, positional, self.kind, self.nullable or skips, text, kwargs=named)
 
@@ -35,23 +55,31 @@ class Builtin:
 
 
 class Namespace:
-    """The functions of one namespace while its module writes them down: `functions` has all of them, by name."""
+    """The functions of one namespace, while its module declares them: `functions` has all of them, by name."""
 
-    __slots__ = ("name", "first", "functions")
+    __slots__ = ("name", "functions")
 
-    def __init__(self, name, kind):
+    def __init__(self, name):
         self.name = name
-        self.first = Parameter("self", kind, mode="positional_only")
         self.functions = {}
 
-    def method(self, name, kind, *parameters, **options):
-        """A function whose first argument is the value it is a method of."""
-        return self.function(name, kind, self.first, *parameters, **options)
+    def function(self, examples=(), *, is_method=True, is_property=False, binding=None, is_trusted=False):
+        """Declares a function by its Python form: the signature is that of its type hints, which are never evaluated.
 
-    def function(self, name, kind, *parameters, **options):
-        """A function with all of its parameters named."""
-        made = self.functions[name] = Builtin(f"{self.name}.{name}", kind, parameters, **options)
-        return made
+        `examples` are its tests: the arguments, then the result or the class of the exception. Values of the types that
+        have no literal in Python are written as text (python/tests/test_function_examples.py).
+        `is_method`: it is also a method of its first argument; `is_property`: one that is read without parentheses.
+        `binding`: one that takes any arguments; its own binding in _bindings.py has this name.
+        `is_trusted`: a column can hold each of its results, so that they are not checked.
+        """
+
+        def declare(python):
+            id = f"{self.name}.{python.__name__}"
+            made = Builtin(id, python, examples, binding, is_method, is_property, is_trusted)
+            self.functions[made.name] = made
+            return made
+
+        return declare
 
 
 def find(id):
@@ -60,3 +88,32 @@ def find(id):
 
     namespace, _, name = id.partition(".")
     return load(f"appdb.functions.{namespace}").FUNCTIONS[name]
+
+
+def _own_binding(name):
+    from appdb.functions import _bindings
+
+    return getattr(_bindings, name)
+
+
+def signature(python):
+    """Reads the hints of a function: its parameters, and its result as (kind, nullable). A function has the kind None."""
+    code, hints = python.__code__, python.__annotations__
+    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    by_place = python.__defaults__ or ()
+    defaults = dict(zip(names[code.co_argcount - len(by_place) :], by_place)) | (python.__kwdefaults__ or {})
+    modes = [
+        *["positional_only"] * code.co_posonlyargcount,
+        *["positional"] * (code.co_argcount - code.co_posonlyargcount),
+        *["keyword_only"] * code.co_kwonlyargcount,
+    ]
+    parameters = [
+        Parameter(name, *_typed(hints[name]), defaults.get(name, NO_DEFAULT), mode) for name, mode in zip(names, modes)
+    ]
+    return tuple(parameters), _typed(hints["return"])
+
+
+def _typed(hint):
+    name, _, rest = hint.partition(" | ")
+    kind = None if name.startswith("Callable[") else _KINDS[name.rpartition(".")[2]]
+    return kind, rest == "None"

@@ -20,12 +20,12 @@ def attribute(expr, name):
     function = _method(expr._kind, name)
     if function is None:
         return None
-    return function(expr) if getattr(function, "is_property", False) else _bound(function, expr)
+    return function(expr) if function.is_property else _bound(function, expr)
 
 
 def names(kind):
     """Returns the names of the methods and properties of a value of this kind."""
-    return [name for methods in _homes(kind) for name, function in methods.items() if _takes(function, kind)]
+    return [name for functions in _homes(kind) for name, function in functions.items() if _takes(function, kind)]
 
 
 def call_json_method(base, name, args, kwargs):
@@ -40,8 +40,8 @@ def call_json_method(base, name, args, kwargs):
 
 
 def _method(kind, name):
-    for methods in _homes(kind):
-        function = methods.get(name)
+    for functions in _homes(kind):
+        function = functions.get(name)
         if function is not None and _takes(function, kind):
             return function
     return None
@@ -51,10 +51,12 @@ def _homes(kind):
     from appdb._imports import load
 
     for home in _HOMES.get(kind, ()):
-        yield load(f"appdb.functions.{home}").METHODS
+        yield load(f"appdb.functions.{home}").FUNCTIONS
 
 
 def _takes(function, kind):
+    if not function.is_method:
+        return False
     first = function.parameters[0].kind
     return first == kind or (first == "float" and kind == "int")
 

@@ -1,10 +1,21 @@
-"""Functions of arrays, each also a method: `to_list(embedding)` is `embedding.to_list()`."""
+"""Functions of arrays, each also a method: `to_list(embedding)` is `embedding.to_list()`.
+
+An array is NumPy's where it is installed, and nested lists where it is not.
+"""
+
+from __future__ import annotations
 
 from appdb.functions._builtin import Namespace
 
-_array = Namespace("array", "array")
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any as Array
 
-to_list = _array.method("to_list", "json")
+_array = Namespace("array")
+function, FUNCTIONS = _array.function, _array.functions
 
-FUNCTIONS = _array.functions
-METHODS = FUNCTIONS
+
+@function([([[1.5, 2.0], [0.0, -1.0]], [[1.5, 2.0], [0.0, -1.0]])])
+def to_list(self: Array, /) -> list:
+    """The array as nested lists."""
+    return self if type(self) is list else self.tolist()

@@ -1,29 +1,81 @@
 """Functions of dates, each also a method or, for its parts, a property: `day.year`, `day.add_days(7)`."""
 
-from appdb._calls import Parameter
+from __future__ import annotations
+
 from appdb.functions._builtin import Namespace
 
-_date = Namespace("date", "date")
-_PARTS = ("year", "month", "day")
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from datetime import date
 
-year = _date.method("year", "int", is_property=True)
-month = _date.method("month", "int", is_property=True)
-day = _date.method("day", "int", is_property=True)
+_date = Namespace("date")
+function, FUNCTIONS = _date.function, _date.functions
 
-add_days = _date.method("add_days", "date", Parameter("n", "int"))
-replace = _date.method("replace", "date", *(Parameter(part, "int", True, None) for part in _PARTS))
-make_date = _date.function("make_date", "date", *(Parameter(part, "int") for part in _PARTS))
-isoformat = _date.method(
-    "isoformat",
-    "string",
-    Parameter("sep", "string", default="T"),
-    Parameter("timespec", "string", default="auto"),
-)
-strftime = _date.method("strftime", "string", Parameter("format", "string"))
-weekday = _date.method("weekday", "int")
-isoweekday = _date.method("isoweekday", "int")
-toordinal = _date.method("toordinal", "int")
-isocalendar = _date.method("isocalendar", "json")
 
-FUNCTIONS = _date.functions
-METHODS = FUNCTIONS
+@function([("2024-12-30", 2024)], is_property=True)
+def year(self: date, /) -> int:
+    return self.year
+
+
+@function([("2024-12-30", 12)], is_property=True)
+def month(self: date, /) -> int:
+    return self.month
+
+
+@function([("2024-12-30", 30)], is_property=True)
+def day(self: date, /) -> int:
+    return self.day
+
+
+@function([("2024-12-30", 2, "2025-01-01"), ("9999-12-31", 1, OverflowError)])
+def add_days(self: date, /, n: int) -> date:
+    from datetime import timedelta
+
+    return self + timedelta(days=n)
+
+
+@function([("2024-12-30", None, None, 1, "2024-12-01"), ("2024-12-30", None, 2, ValueError)])
+def replace(self: date, /, year: int | None = None, month: int | None = None, day: int | None = None) -> date:
+    parts = {"year": year, "month": month, "day": day}
+    return self.replace(**{name: part for name, part in parts.items() if part is not None})
+
+
+@function([(2024, 2, 29, "2024-02-29"), (2024, 13, 1, ValueError)])
+def make_date(year: int, month: int, day: int) -> date:
+    from datetime import date
+
+    return date(year, month, day)
+
+
+@function([("2024-12-30", "2024-12-30"), ("2024-12-30", " ", "seconds", "2024-12-30")])
+def isoformat(self: date, /, sep: str = "T", timespec: str = "auto") -> str:
+    return self.isoformat()  # a date has no time that the other two could be about
+
+
+@function([("2024-12-30", "%d.%m.%y", "30.12.24")])
+def strftime(self: date, /, format: str) -> str:
+    return self.strftime(format)
+
+
+@function([("2024-12-30", 0)])
+def weekday(self: date, /) -> int:
+    """0 on Mondays, 6 on Sundays."""
+    return self.weekday()
+
+
+@function([("2024-12-30", 1)])
+def isoweekday(self: date, /) -> int:
+    """1 on Mondays, 7 on Sundays."""
+    return self.isoweekday()
+
+
+@function([("2024-12-30", 739250)])
+def toordinal(self: date, /) -> int:
+    return self.toordinal()
+
+
+@function([("2024-12-30", {"year": 2025, "week": 1, "weekday": 1})])
+def isocalendar(self: date, /) -> dict:
+    """`{"year": ..., "week": ..., "weekday": ...}` of the ISO calendar."""
+    year, week, weekday = self.isocalendar()
+    return {"year": year, "week": week, "weekday": weekday}

@@ -1,35 +1,168 @@
-"""Functions of Json values, each but `dumps` and `make_list` also a method: `len(doc.tags)` is `doc.tags.len()`."""
+"""Functions of Json values, each but `dumps` and `make_list` also a method: `len(doc.tags)` is `doc.tags.len()`.
 
-from appdb._calls import Parameter
-from appdb.functions._aggregates import make_list
+A value that the function is not made for is a TypeError, as in Python.
+"""
+
+from __future__ import annotations
+
+import builtins
+
+from appdb.functions._aggregates import make_list  # noqa: F401  # also `json.make_list`
 from appdb.functions._builtin import Namespace
 
-_json = Namespace("json", "json")
-_DOC = Parameter("self", "json", True, mode="positional_only")
-_OTHER = Parameter("other", "json", True)
-_VALUE = Parameter("value", "json")
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any as Json
 
-concat = _json.function("concat", "json", _DOC, _OTHER, nullable=True)
-contains = _json.method("contains", "bool", _VALUE)
-count = _json.method("count", "int", _VALUE)
-flatten = _json.method("flatten", "json")
-get = _json.function(
-    "get", "json", _DOC, Parameter("key", "string"), Parameter("default", "json", True, None), nullable=True
+_json = Namespace("json")
+function, FUNCTIONS = _json.function, _json.functions
+
+_NAMES = {
+    dict: "an object",
+    list: "a list",
+    str: "text",
+    bool: "true or false",
+    int: "a number",
+    float: "a number",
+    type(None): "null",
+}
+
+
+@function([([1, 2], [3], [1, 2, 3]), ({}, [3], TypeError), (None, [3], None), ([1], None, None)])
+def concat(self: Json | None, /, other: Json | None) -> Json | None:
+    """The elements of both lists."""
+    if self is None or other is None:
+        return None
+    return _a("concat", list, self) + _a("concat", list, other)
+
+
+@function([(["a"], "a", True), ({"a": None}, "a", True), ("a", "a", False), ([1.0], 1, True), ({"a": 1}, [1], False)])
+def contains(self: Json, /, value: Json) -> bool:
+    """Whether a list has the element, or an object the key."""
+    if type(self) is dict:
+        return type(value) is str and value in self
+    return type(self) is list and value in self
+
+
+@function([([1, 2, 1], 1, 2), ("aa", "a", TypeError)])
+def count(self: Json, /, value: Json) -> int:
+    """How often a list has the element."""
+    return _a("count", list, self).count(value)
+
+
+@function([([1, [2, [3]], []], [1, 2, [3]]), ({}, TypeError)])
+def flatten(self: Json, /) -> Json:
+    """A list with the elements of its lists in their places, one level deep."""
+    flat = []
+    for element in _a("flatten", list, self):
+        if type(element) is list:
+            flat += element
+        else:
+            flat.append(element)
+    return flat
+
+
+@function(
+    [({"a": 1}, "a", 3, 1), ({}, "a", 3, 3), ({"a": None}, "a", 3, None), ([1], "a", 3, 3), ({}, "a", None)]
+    + [({}, "a", {"b": [1]}, {"b": [1]}), (None, "a", 3, 3), (None, "a", {"b": [1]}, {"b": [1]})]
 )
-is_empty = _json.function("is_empty", "bool", _DOC)
-items = _json.method("items", "json")
-keys = _json.method("keys", "json")
-len = _json.method("len", "int")
-max = _json.method("max", "float", nullable=True)
-mean = _json.method("mean", "float", nullable=True)
-merge = _json.function("merge", "json", _DOC, _OTHER, nullable=True)
-min = _json.method("min", "float", nullable=True)
-sum = _json.method("sum", "float")
-values = _json.method("values", "json")
+def get(self: Json | None, /, key: str, default: Json | None = None) -> Json | None:
+    """The value under a key; `default` where the key is missing."""
+    return self.get(key, default) if type(self) is dict else default
 
-METHODS = dict(_json.functions)
 
-dumps = _json.function("dumps", "string", Parameter("obj", "json", mode="positional_only"))
+@function([([], True), (0, False), ("", True), (None, True), ({"a": 1}, False)])
+def is_empty(self: Json | None, /) -> bool:
+    """Whether the value is null, or an empty list, object or text."""
+    return self is None or (type(self) in (dict, list, str) and not self)
 
-FUNCTIONS = _json.functions
-AGGREGATES = {"make_list": make_list}
+
+@function([({"b": 1, "a": None}, [["b", 1], ["a", None]])])
+def items(self: Json, /) -> Json:
+    """The pairs of an object, as lists of key and value."""
+    return [[key, value] for key, value in _a("items", dict, self).items()]
+
+
+@function([({"b": 1, "a": 2}, ["b", "a"]), ([1], TypeError)])
+def keys(self: Json, /) -> Json:
+    """The keys of an object."""
+    return list(_a("keys", dict, self))
+
+
+@function([([1, 2], 2), ({"a": 1}, 1), ("é🎉", 2), (5, TypeError)])
+def len(self: Json, /) -> int:
+    """How many elements, keys or characters the value has."""
+    if type(self) in (dict, list, str):
+        return builtins.len(self)
+    raise TypeError(f"len wants a list, an object or text, not {_NAMES[type(self)]}")
+
+
+@function([([1, 2.5], 2.5), ([], None)])
+def max(self: Json, /) -> float | None:
+    """The largest number of a list; null for an empty one."""
+    numbers = _numbers("max", self)
+    return float(builtins.max(numbers)) if numbers else None
+
+
+@function([([1, 2], 1.5), ([], None)])
+def mean(self: Json, /) -> float | None:
+    """The mean of a list of numbers; null for an empty one."""
+    numbers = _numbers("mean", self)
+    return _total(numbers) / builtins.len(numbers) if numbers else None
+
+
+@function([({"a": 1, "b": 3}, {"a": 2}, {"a": 2, "b": 3}), ([1], {"a": 2}, TypeError), (None, {"a": 2}, None)])
+def merge(self: Json | None, /, other: Json | None) -> Json | None:
+    """The first object with the keys of the second put in."""
+    if self is None or other is None:
+        return None
+    return {**_a("merge", dict, self), **_a("merge", dict, other)}
+
+
+@function([([3, 2], 2.0), ([True], TypeError)])
+def min(self: Json, /) -> float | None:
+    """The smallest number of a list; null for an empty one."""
+    numbers = _numbers("min", self)
+    return float(builtins.min(numbers)) if numbers else None
+
+
+@function([([0.1, 0.2, 0.3], 0.6), ([9007199254740993, -1], 9007199254740992.0), (["a"], TypeError)])
+def sum(self: Json, /) -> float:
+    """The sum of a list of numbers."""
+    return _total(_numbers("sum", self))
+
+
+@function([({"b": 1, "a": [2]}, [1, [2]])])
+def values(self: Json, /) -> Json:
+    """The values of an object."""
+    return list(_a("values", dict, self).values())
+
+
+@function([({"é": [1.5, None]}, '{"\\u00e9": [1.5, null]}')], is_method=False)
+def dumps(obj: Json, /) -> str:
+    """The value as JSON text."""
+    import json
+
+    return json.dumps(obj)
+
+
+def _total(numbers):
+    # Python's own sum() of floats differs between its versions; this one is exact until the last rounding.
+    import math
+
+    if all(type(number) is int for number in numbers):
+        return float(builtins.sum(numbers))
+    return math.fsum(numbers)
+
+
+def _numbers(function, doc):
+    for number in _a(function, list, doc):
+        if type(number) not in (int, float):
+            raise TypeError(f"{function} wants a list of numbers; one element is {_NAMES[type(number)]}")
+    return doc
+
+
+def _a(function, wanted, doc):
+    if type(doc) is wanted:
+        return doc
+    raise TypeError(f"{function} wants {_NAMES[wanted]}, not {_NAMES[type(doc)]}")

@@ -1,4 +1,5 @@
-"""Functions of Json values, each but `dumps` and `make_list` also a method."""
+# Made by `npm run docs` from the code it describes; a test compares the two.
+"""Functions of Json values, each but `dumps` and `make_list` also a method: `len(doc.tags)` is `doc.tags.len()`."""
 
 from typing import Any
 
@@ -6,8 +7,9 @@ from appdb import Bool, Expr, Float, Int, Json, String
 
 from ._aggregates import make_list as make_list
 
+Text = Expr | str | None
+
 FUNCTIONS: dict[str, Any]
-METHODS: dict[str, Any]
 
 def concat(self: Any, /, other: Any) -> Json:
     """The elements of both lists."""
@@ -18,13 +20,10 @@ def contains(self: Any, /, value: Any) -> Bool:
 def count(self: Any, /, value: Any) -> Int:
     """How often a list has the element."""
 
-def dumps(obj: Any, /) -> String:
-    """The value as JSON text."""
-
 def flatten(self: Any, /) -> Json:
     """A list with the elements of its lists in their places, one level deep."""
 
-def get(self: Any, /, key: Expr | str, default: Any = None) -> Json:
+def get(self: Any, /, key: Text, default: Any = None) -> Json:
     """The value under a key; `default` where the key is missing."""
 
 def is_empty(self: Any, /) -> Bool:
@@ -56,3 +55,6 @@ def sum(self: Any, /) -> Float:
 
 def values(self: Any, /) -> Json:
     """The values of an object."""
+
+def dumps(obj: Any, /) -> String:
+    """The value as JSON text."""

@@ -4,13 +4,24 @@ The function that is given is called once, while the file is read, with a stand-
 no list the result is null.
 """
 
+from __future__ import annotations
+
 import builtins
 
-from appdb._calls import Parameter, has_columns
+from appdb._calls import has_columns
 from appdb._declaring import Phase
 from appdb._errors import AppFileError
 from appdb._expr import Expr, call, cast, item, lift
 from appdb._types import display
+from appdb.functions._builtin import signature
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+    from typing import Any as Json
+
+FUNCTIONS = {}
 
 # How the element is called in printed forms, by how many functions it is nested in.
 _LETTERS = ("x", "y", "z", "u", "v", "w")
@@ -25,11 +36,13 @@ class _Nesting:
 class _Mapping:
     """One of map, filter and sort. Over a Json value it gives an expression, over plain values what Python's own does."""
 
-    __slots__ = ("name", "parameters", "build", "plain")
+    __slots__ = ("name", "python", "parameters", "kind", "nullable", "build", "plain")
+    is_method, is_property = True, False
 
-    def __init__(self, name, build, plain):
-        self.name = name
-        self.parameters = (Parameter("expr", "json"),)
+    def __init__(self, python, build, plain):
+        self.name = python.__name__
+        self.python = python
+        self.parameters, (self.kind, self.nullable) = signature(python)
         self.build = build
         self.plain = plain
 
@@ -40,6 +53,19 @@ class _Mapping:
 
     def __repr__(self):
         return f"<function {self.name}>"
+
+
+def _mapping(build, plain):
+    """Declares a function over elements by what it makes of a list; that is called in a worker alone.
+
+    `build` makes the expression of a call over columns, `plain` the result of a call over plain values.
+    """
+
+    def declare(python):
+        made = FUNCTIONS[python.__name__] = _Mapping(python, build, plain)
+        return made
+
+    return declare
 
 
 def _map(expr, fn):
@@ -120,7 +146,7 @@ def _placed(node, nesting):
         return node
     if node.get("node") == "item" and node["depth"] < 0:
         return {**node, "depth": nesting + node["depth"]}
-    if node.get("node") == "call" and node["fn"] in ("map", "filter", "sort"):
+    if node.get("node") == "call" and node["fn"] in FUNCTIONS:
         source, body = node["args"]
         args = [_placed(source, nesting), _placed(body, nesting + 1)]
         return {**node, "args": args}
@@ -131,9 +157,24 @@ def _sorted(values, key=None, *, asc=True):
     return builtins.sorted(values, key=key, reverse=not asc)
 
 
-map = _Mapping("map", _map, builtins.map)
-filter = _Mapping("filter", _filter, builtins.filter)
-sort = _Mapping("sort", _sort, _sorted)
+@_mapping(_map, builtins.map)
+def map(expr: Json | None, fn: Callable[[Any], Any]) -> Json | None:
+    """What `fn` gives for each element; null where the value is no list."""
+    return [fn(element) for element in expr]
 
-METHODS = {"map": map, "filter": filter, "sort": sort}
-FUNCTIONS = METHODS
+
+@_mapping(_filter, builtins.filter)
+def filter(expr: Json | None, predicate: Callable[[Any], Any]) -> Json | None:
+    """The elements for which `predicate` holds; null where the value is no list."""
+    return [element for element in expr if predicate(element)]
+
+
+@_mapping(_sort, _sorted)
+def sort(expr: Json | None, key: Callable[[Any], Any] | None = None, *, asc: bool = True) -> Json | None:
+    """The elements in the order of their keys, nulls last (first if not `asc`); null where the value is no list."""
+    keyed = [(key(element), element) for element in expr]
+    known = [pair for pair in keyed if pair[0] is not None]
+    known.sort(key=lambda pair: pair[0], reverse=not asc)
+    nulls = [element for value, element in keyed if value is None]
+    # As in the order of a query: nulls last, and first the other way round.
+    return [element for _, element in known] + nulls if asc else nulls + [element for _, element in known]

@@ -1,4 +1,5 @@
-"""Functions over the elements of a list in a Json value; also methods of it."""
+# Made by `npm run docs` from the code it describes; a test compares the two.
+"""Functions over the elements of a list in a Json value: `map(doc.tags, lambda tag: tag.name)`; also methods of it."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,7 +7,6 @@ from typing import Any
 from appdb import Json
 
 FUNCTIONS: dict[str, Any]
-METHODS: dict[str, Any]
 
 def map(expr: Any, fn: Callable[[Any], Any]) -> Json:
     """What `fn` gives for each element; null where the value is no list."""

@@ -1,26 +1,100 @@
-"""Functions of numbers, each also a method: `sqrt(area)` is `area.sqrt()`. An Int given for a Float is converted."""
+"""Functions of numbers, each also a method: `sqrt(area)` is `area.sqrt()`. An Int given for a Float is converted.
 
-from appdb._calls import Parameter
+A Float function makes a float of what Python's own returns as an int.
+"""
+
+from __future__ import annotations
+
+import builtins
+
 from appdb.functions._builtin import Namespace
 
-_float = Namespace("math", "float")
-_SELF = Parameter("self", "int", mode="positional_only")
-_INT = Parameter("other", "int")
+_math = Namespace("math")
+function, FUNCTIONS = _math.function, _math.functions
 
-abs = _float.method("abs", "float")
-ceil = _float.method("ceil", "float")
-exp = _float.method("exp", "float")
-floor = _float.method("floor", "float")
-log = _float.method("log", "float")
-log10 = _float.method("log10", "float")
-pow = _float.method("pow", "float", Parameter("other", "float"))
-round = _float.method("round", "float", Parameter("digits", "int", True, None))
-sqrt = _float.method("sqrt", "float")
-to_int = _float.method("to_int", "int")
-bitwise_and = _float.function("bitwise_and", "int", _SELF, _INT)
-bitwise_or = _float.function("bitwise_or", "int", _SELF, _INT)
-bitwise_xor = _float.function("bitwise_xor", "int", _SELF, _INT)
-to_float = _float.function("to_float", "float", _SELF)
 
-FUNCTIONS = _float.functions
-METHODS = FUNCTIONS
+@function([(-2.5, 2.5), (-2, 2.0)])
+def abs(self: float, /) -> float:
+    return builtins.abs(self)
+
+
+@function([(-0.5, 0.0), (1.2, 2.0)])
+def ceil(self: float, /) -> float:
+    import math
+
+    return float(math.ceil(self))
+
+
+@function([(0.0, 1.0), (1000.0, OverflowError)])
+def exp(self: float, /) -> float:
+    import math
+
+    return math.exp(self)
+
+
+@function([(-1.2, -2.0)])
+def floor(self: float, /) -> float:
+    import math
+
+    return float(math.floor(self))
+
+
+@function([(1.0, 0.0), (0.0, ValueError)])
+def log(self: float, /) -> float:
+    import math
+
+    return math.log(self)
+
+
+@function([(1000.0, 3.0)])
+def log10(self: float, /) -> float:
+    import math
+
+    return math.log10(self)
+
+
+@function([(3.0, 2.0, 9.0), (0.0, -1, ZeroDivisionError), (-8.0, 0.5, ValueError)])
+def pow(self: float, /, other: float) -> float:
+    result = self**other
+    if type(result) is complex:
+        raise ValueError("a negative number to a fractional power is no Float")
+    return result
+
+
+@function([(2.5, 2.0), (2.675, 2, 2.67), (12350.0, -2, 12400.0)])
+def round(self: float, /, digits: int | None = None) -> float:
+    """Rounded to `digits` places, half to even."""
+    return float(builtins.round(self, digits))
+
+
+@function([(2.25, 1.5), (-1.0, ValueError)])
+def sqrt(self: float, /) -> float:
+    import math
+
+    return math.sqrt(self)
+
+
+@function([(-2.7, -2), (1e300, OverflowError)])
+def to_int(self: float, /) -> int:
+    """The number without its fraction."""
+    return int(self)
+
+
+@function([(-3, 6, 4)])
+def bitwise_and(self: int, /, other: int) -> int:
+    return self & other
+
+
+@function([(-3, 6, -1)])
+def bitwise_or(self: int, /, other: int) -> int:
+    return self | other
+
+
+@function([(-3, 6, -5)])
+def bitwise_xor(self: int, /, other: int) -> int:
+    return self ^ other
+
+
+@function([(3, 3.0)])
+def to_float(self: int, /) -> float:
+    return float(self)

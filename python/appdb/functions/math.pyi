@@ -1,14 +1,14 @@
-"""Functions of numbers, each also a method. An Int given for a Float is converted."""
+# Made by `npm run docs` from the code it describes; a test compares the two.
+"""Functions of numbers, each also a method: `sqrt(area)` is `area.sqrt()`. An Int given for a Float is converted."""
 
 from typing import Any
 
 from appdb import Expr, Float, Int
 
-Number = Expr | float | None
 Whole = Expr | int | None
+Number = Expr | float | None
 
 FUNCTIONS: dict[str, Any]
-METHODS: dict[str, Any]
 
 def abs(self: Number, /) -> Float: ...
 def ceil(self: Number, /) -> Float: ...
@@ -17,10 +17,12 @@ def floor(self: Number, /) -> Float: ...
 def log(self: Number, /) -> Float: ...
 def log10(self: Number, /) -> Float: ...
 def pow(self: Number, /, other: Number) -> Float: ...
+
 def round(self: Number, /, digits: Whole = None) -> Float:
     """Rounded to `digits` places, half to even."""
 
 def sqrt(self: Number, /) -> Float: ...
+
 def to_int(self: Number, /) -> Int:
     """The number without its fraction."""
 

@@ -1,132 +1,328 @@
 """Functions of text, each also a method of a String column: `upper(title)` is `title.upper()`.
 
-A null in an argument that is not nullable gives null. What each function returns is Python's own answer (_forms/string.py).
+A null in an argument that is not nullable gives null. Each function returns what Python's own returns.
 """
 
-from appdb._calls import Parameter, bind
-from appdb._errors import AppFileError, did_you_mean
-from appdb._expr import lift, null
+from __future__ import annotations
+
+import builtins
+
 from appdb.functions._builtin import Namespace
 
-_string = Namespace("string", "string")
-_PATTERN = Parameter("pattern", "string")
-_SUBSTR = Parameter("substr", "string")
-_CASE = Parameter("case", "bool", default=True)
-_FLAGS = Parameter("flags", "int", default=0)
-_WIDTH = Parameter("width", "int")
-_FILLCHAR = Parameter("fillchar", "string", default=" ")
-_CHARS = Parameter("chars", "string", True, None)
-_N = Parameter("n", "int", True, None)
-_REPL = Parameter("repl", "string")
-_SEP = Parameter("sep", "string", True, None)
-_MAXSPLIT = Parameter("maxsplit", "int", default=-1)
-_RANGE = (Parameter("start", "int", default=0), Parameter("end", "int", True, None))
-_RRANGE = (Parameter("start", "int", True, 0), Parameter("end", "int", True, None))
-_SLICE = (Parameter("start", "int", True, None), Parameter("stop", "int", True, None))
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+    from typing import Any as Json
 
-# Options of textwrap that fill() and wrap() hand on; constants only.
-_WRAP_OPTIONS = {
-    "initial_indent": str,
-    "subsequent_indent": str,
-    "expand_tabs": bool,
-    "replace_whitespace": bool,
-    "fix_sentence_endings": bool,
-    "break_long_words": bool,
-    "drop_whitespace": bool,
-    "break_on_hyphens": bool,
-    "tabsize": int,
-    "max_lines": int,
-    "placeholder": str,
-}
+_string = Namespace("string")
+function, FUNCTIONS = _string.function, _string.functions
 
 
-def _bind_format(name, parameters, args, kwargs):
-    if not args:
-        raise AppFileError(f"{name}() is called without its text.", "Write format('{} and {}', a, b)")
-    text, _, skips = bind(name, parameters, args[:1], {})
-    # A null among the others is no reason to skip: it prints as None.
-    rest = [null("string") if arg is None else lift(arg) for arg in args[1:]]
-    named = {key: null("string") if arg is None else lift(arg) for key, arg in kwargs.items()}
-    return [*text, *rest], named, skips
+@function([("éA", "Éa"), ("HELLO wORLD", "Hello world")])
+def capitalize(self: str, /) -> str:
+    return str.capitalize(self)
 
 
-def _bind_wrap(name, parameters, args, kwargs):
-    options = {key: kwargs[key] for key in kwargs if key not in ("self", "width")}
-    for key, value in options.items():
-        if key not in _WRAP_OPTIONS:
-            raise AppFileError(
-                f"{name}() has no option '{key}'.",
-                did_you_mean(key, _WRAP_OPTIONS, f"Options: {', '.join(_WRAP_OPTIONS)}"),
-            )
-        if type(value) is not _WRAP_OPTIONS[key]:
-            wanted = _WRAP_OPTIONS[key].__name__
-            raise AppFileError(f"The option '{key}' of {name}() is a constant {wanted}.", "Write the value itself.")
-    bound = {key: kwargs[key] for key in kwargs if key in ("self", "width")}
-    positional, _, skips = bind(name, parameters, args, bound)
-    return positional, {key: lift(options[key]) for key in sorted(options)}, skips
+@function([("ß", "ss")])
+def casefold(self: str, /) -> str:
+    return str.casefold(self)
 
 
-capitalize = _string.method("capitalize", "string")
-casefold = _string.method("casefold", "string")
-lower = _string.method("lower", "string")
-upper = _string.method("upper", "string")
-reverse = _string.method("reverse", "string")
-swapcase = _string.method("swapcase", "string")
-title = _string.method("title", "string")
-center = _string.method("center", "string", _WIDTH, _FILLCHAR)
-ljust = _string.method("ljust", "string", _WIDTH, _FILLCHAR)
-rjust = _string.method("rjust", "string", _WIDTH, _FILLCHAR)
-lstrip = _string.method("lstrip", "string", _CHARS)
-rstrip = _string.method("rstrip", "string", _CHARS)
-strip = _string.method("strip", "string", _CHARS)
-normalize = _string.method("normalize", "string", Parameter("form", "string"))
-pad = _string.method("pad", "string", _WIDTH, Parameter("side", "string", default="left"), _FILLCHAR)
-removeprefix = _string.method("removeprefix", "string", Parameter("prefix", "string"))
-removesuffix = _string.method("removesuffix", "string", Parameter("suffix", "string"))
-repeat = _string.method("repeat", "string", Parameter("n", "int"))
-replace = _string.method("replace", "string", _SUBSTR, _REPL, _N)
-replace_re = _string.method("replace_re", "string", _PATTERN, _REPL, _N, _FLAGS)
-slice = _string.method("slice", "string", *_SLICE, Parameter("step", "int", True, None))
-slice_replace = _string.method("slice_replace", "string", *_SLICE, Parameter("repl", "string", True, None))
-zfill = _string.method("zfill", "string", _WIDTH)
-fill = _string.method("fill", "string", _WIDTH, bind=_bind_wrap)
-format = _string.method("format", "string", bind=_bind_format)
+@function([("ΑΣ", "ας")], is_trusted=True)
+def lower(self: str, /) -> str:
+    return str.lower(self)
 
-isalnum = _string.method("isalnum", "bool")
-isalpha = _string.method("isalpha", "bool")
-isascii = _string.method("isascii", "bool")
-isdecimal = _string.method("isdecimal", "bool")
-isdigit = _string.method("isdigit", "bool")
-isidentifier = _string.method("isidentifier", "bool")
-islower = _string.method("islower", "bool")
-isnumeric = _string.method("isnumeric", "bool")
-isspace = _string.method("isspace", "bool")
-istitle = _string.method("istitle", "bool")
-isupper = _string.method("isupper", "bool")
-contains = _string.method("contains", "bool", _SUBSTR, _CASE)
-contains_re = _string.method("contains_re", "bool", _PATTERN, _FLAGS)
-startswith = _string.method("startswith", "bool", _SUBSTR)
-endswith = _string.method("endswith", "bool", _SUBSTR)
-match = _string.method("match", "bool", _PATTERN, _CASE, _FLAGS)
-fullmatch = _string.method("fullmatch", "bool", _PATTERN, _CASE, _FLAGS)
 
-len = _string.method("len", "int")
-count = _string.method("count", "int", _PATTERN, _FLAGS)
-find = _string.method("find", "int", _SUBSTR, *_RANGE)
-index = _string.method("index", "int", _SUBSTR, *_RANGE)
-rfind = _string.method("rfind", "int", _SUBSTR, *_RRANGE)
-rindex = _string.method("rindex", "int", _SUBSTR, *_RRANGE)
+@function([("ß", "SS")], is_trusted=True)
+def upper(self: str, /) -> str:
+    return str.upper(self)
 
-findall = _string.method("findall", "json", _PATTERN, _FLAGS)
-split = _string.method("split", "json", _SEP, _MAXSPLIT)
-rsplit = _string.method("rsplit", "json", _SEP, _MAXSPLIT)
-splitlines = _string.method("splitlines", "json", Parameter("keepends", "bool", default=False))
-partition = _string.method("partition", "json", Parameter("sep", "string", default=" "))
-rpartition = _string.method("rpartition", "json", Parameter("sep", "string", default=" "))
-wrap = _string.method("wrap", "json", _WIDTH, bind=_bind_wrap)
 
-METHODS = dict(_string.functions)
+@function([("ab", "ba")], is_trusted=True)
+def reverse(self: str, /) -> str:
+    return self[::-1]
 
-join = _string.function("join", "string", Parameter("sep", "string"), Parameter("elements", "json"))
 
-FUNCTIONS = _string.functions
+@function([("aB", "Ab")])
+def swapcase(self: str, /) -> str:
+    return str.swapcase(self)
+
+
+@function([("they're", "They'Re")])
+def title(self: str, /) -> str:
+    return str.title(self)
+
+
+@function([("a", 5, "*", "**a**"), ("a", 3, " a ")])
+def center(self: str, /, width: int, fillchar: str = " ") -> str:
+    return self.center(width, fillchar)
+
+
+@function([("a", 3, "a  "), ("a", 3, "-", "a--")])
+def ljust(self: str, /, width: int, fillchar: str = " ") -> str:
+    return self.ljust(width, fillchar)
+
+
+@function([("a", 3, "  a"), ("a", 3, "-", "--a")])
+def rjust(self: str, /, width: int, fillchar: str = " ") -> str:
+    return self.rjust(width, fillchar)
+
+
+@function([(" a ", "a "), ("xay", "xy", "ay")])
+def lstrip(self: str, /, chars: str | None = None) -> str:
+    return self.lstrip(chars)
+
+
+@function([(" a ", " a"), ("xay", "xy", "xa")])
+def rstrip(self: str, /, chars: str | None = None) -> str:
+    return self.rstrip(chars)
+
+
+@function([("\x1f a", "a"), ("xay", "xy", "a")], is_trusted=True)
+def strip(self: str, /, chars: str | None = None) -> str:
+    return self.strip(chars)
+
+
+@function([("e\u0301", "NFC", "é"), ("é", "NFX", ValueError)])
+def normalize(self: str, /, form: str) -> str:
+    import unicodedata
+
+    return unicodedata.normalize(form, self)
+
+
+@function([("a", 3, "  a"), ("a", 3, "right", ".", "a.."), ("a", 4, "both", " a  "), ("a", 3, "top", ValueError)])
+def pad(self: str, /, width: int, side: str = "left", fillchar: str = " ") -> str:
+    if side == "left":
+        return self.rjust(width, fillchar)
+    if side == "right":
+        return self.ljust(width, fillchar)
+    if side == "both":
+        return self.center(width, fillchar)
+    raise ValueError(f"side is 'left', 'right' or 'both', not {side!r}")
+
+
+@function([("ab", "a", "b"), ("ab", "b", "ab")])
+def removeprefix(self: str, /, prefix: str) -> str:
+    return str.removeprefix(self, prefix)
+
+
+@function([("ab", "b", "a"), ("ab", "a", "ab")])
+def removesuffix(self: str, /, suffix: str) -> str:
+    return str.removesuffix(self, suffix)
+
+
+@function([("ab", 2, "abab"), ("ab", -1, "")])
+def repeat(self: str, /, n: int) -> str:
+    return self * n
+
+
+@function([("aa", "a", "b", "bb"), ("aa", "a", "b", 1, "ba"), ("ab", "", "-", "-a-b-")])
+def replace(self: str, /, substr: str, repl: str, n: int | None = None) -> str:
+    return self.replace(substr, repl, -1 if n is None else n)
+
+
+@function([("a1b22", "[0-9]+", "#", "a#b#"), ("1b2", "[0-9]", "#", 1, "#b2"), ("aA", "A", "", None, 2, "")])
+def replace_re(self: str, /, pattern: str, repl: str, n: int | None = None, flags: int = 0) -> str:
+    import re
+
+    if n == 0:
+        return self
+    return re.sub(pattern, repl, self, count=0 if n is None or n < 0 else n, flags=flags)
+
+
+@function([("abcd", 1, 3, "bc"), ("abc", None, None, -1, "cba"), ("abc", "abc")])
+def slice(self: str, /, start: int | None = None, stop: int | None = None, step: int | None = None) -> str:
+    return self[start:stop:step]
+
+
+@function([("abc", 1, 2, "X", "aXc"), ("abc", None, 1, "X", "Xbc"), ("abc", 1, "a")])
+def slice_replace(self: str, /, start: int | None = None, stop: int | None = None, repl: str | None = None) -> str:
+    head = "" if start is None else self[:start]
+    tail = "" if stop is None else self[stop:]
+    return head + (repl or "") + tail
+
+
+@function([("-1", 4, "-001")])
+def zfill(self: str, /, width: int) -> str:
+    return str.zfill(self, width)
+
+
+@function([("aa bb cc", 5, "aa bb\ncc")], binding="bind_wrap")
+def fill(self: str, /, width: int, **options: bool | int | str) -> str:
+    import textwrap
+
+    return textwrap.fill(self, width, **options)
+
+
+@function([("{{}}", "{}"), ("{}!", "a", "a!"), ("{} {}", "a", 1, "a 1"), ("{}", None, "None")], binding="bind_format")
+def format(self: str, /, *args: Any, **kwargs: Any) -> str:
+    return self.format(*args, **kwargs)
+
+
+@function([("a1", True), ("a 1", False)])
+def isalnum(self: str, /) -> bool:
+    return str.isalnum(self)
+
+
+@function([("ab", True), ("a1", False)])
+def isalpha(self: str, /) -> bool:
+    return str.isalpha(self)
+
+
+@function([("é", False), ("e", True)])
+def isascii(self: str, /) -> bool:
+    return str.isascii(self)
+
+
+@function([("²", False), ("2", True)])
+def isdecimal(self: str, /) -> bool:
+    return str.isdecimal(self)
+
+
+@function([("²", True), ("½", False)])
+def isdigit(self: str, /) -> bool:
+    return str.isdigit(self)
+
+
+@function([("a b", False), ("a_b", True)])
+def isidentifier(self: str, /) -> bool:
+    return str.isidentifier(self)
+
+
+@function([("a1", True), ("aB", False)])
+def islower(self: str, /) -> bool:
+    return str.islower(self)
+
+
+@function([("½", True), ("a", False)])
+def isnumeric(self: str, /) -> bool:
+    return str.isnumeric(self)
+
+
+@function([("", False), (" \t", True)])
+def isspace(self: str, /) -> bool:
+    return str.isspace(self)
+
+
+@function([("A B", True), ("a B", False)])
+def istitle(self: str, /) -> bool:
+    return str.istitle(self)
+
+
+@function([("É", True), ("e", False)])
+def isupper(self: str, /) -> bool:
+    return str.isupper(self)
+
+
+@function([("abc", "B", False), ("abc", "B", False, True)])
+def contains(self: str, /, substr: str, case: bool = True) -> bool:
+    return substr in self if case else substr.lower() in self.lower()
+
+
+@function([("abc", "b.", True), ("abc", "B", 2, True)])
+def contains_re(self: str, /, pattern: str, flags: int = 0) -> bool:
+    import re
+
+    return re.search(pattern, self, flags) is not None
+
+
+@function([("abc", "a", True), ("abc", "b", False)])
+def startswith(self: str, /, substr: str) -> bool:
+    return str.startswith(self, substr)
+
+
+@function([("abc", "a", False), ("abc", "c", True)])
+def endswith(self: str, /, substr: str) -> bool:
+    return str.endswith(self, substr)
+
+
+@function([("abc", "b", False), ("abc", "A", False, True)])
+def match(self: str, /, pattern: str, case: bool = True, flags: int = 0) -> bool:
+    import re
+
+    return re.match(pattern, self, flags if case else flags | re.IGNORECASE) is not None
+
+
+@function([("abc", "a", False), ("abc", "a.c", True)])
+def fullmatch(self: str, /, pattern: str, case: bool = True, flags: int = 0) -> bool:
+    import re
+
+    return re.fullmatch(pattern, self, flags if case else flags | re.IGNORECASE) is not None
+
+
+@function([("🎉é", 2)], is_trusted=True)
+def len(self: str, /) -> int:
+    return builtins.len(self)
+
+
+@function([("abba", "b+", 1), ("aBb", "b", 2, 2)])
+def count(self: str, /, pattern: str, flags: int = 0) -> int:
+    import re
+
+    return sum(1 for _ in re.finditer(pattern, self, flags))
+
+
+@function([("abc", "b", 1), ("abc", "z", 1, -1), ("aaa", "a", 1, 3, 1)])
+def find(self: str, /, substr: str, start: int = 0, end: int | None = None) -> int:
+    return self.find(substr, start, end)
+
+
+@function([("abc", "c", 2), ("abc", "z", ValueError)])
+def index(self: str, /, substr: str, start: int = 0, end: int | None = None) -> int:
+    return self.index(substr, start, end)
+
+
+@function([("aba", "a", 2), ("aba", "z", -1)])
+def rfind(self: str, /, substr: str, start: int | None = 0, end: int | None = None) -> int:
+    return self.rfind(substr, start, end)
+
+
+@function([("aba", "a", 0, 2, 0), ("aba", "z", ValueError)])
+def rindex(self: str, /, substr: str, start: int | None = 0, end: int | None = None) -> int:
+    return self.rindex(substr, start, end)
+
+
+@function([("a1b2", "[0-9]", ["1", "2"]), ("abcd", "(.)(.)", [["a", "b"], ["c", "d"]])])
+def findall(self: str, /, pattern: str, flags: int = 0) -> list:
+    import re
+
+    return [list(found) if isinstance(found, tuple) else found for found in re.findall(pattern, self, flags)]
+
+
+@function([(" a  b ", ["a", "b"]), ("a,b,c", ",", 1, ["a", "b,c"])])
+def split(self: str, /, sep: str | None = None, maxsplit: int = -1) -> list:
+    return self.split(sep, maxsplit)
+
+
+@function([("a,b,c", ",", 1, ["a,b", "c"])])
+def rsplit(self: str, /, sep: str | None = None, maxsplit: int = -1) -> list:
+    return self.rsplit(sep, maxsplit)
+
+
+@function([("a\nb", ["a", "b"]), ("a\nb", True, ["a\n", "b"])])
+def splitlines(self: str, /, keepends: bool = False) -> list:
+    return self.splitlines(keepends)
+
+
+@function([("a b c", ["a", " ", "b c"])])
+def partition(self: str, /, sep: str = " ") -> list:
+    return list(self.partition(sep))
+
+
+@function([("a", ",", ["", "", "a"])])
+def rpartition(self: str, /, sep: str = " ") -> list:
+    return list(self.rpartition(sep))
+
+
+@function([("aa bb", 4, ["aa", "bb"])], binding="bind_wrap")
+def wrap(self: str, /, width: int, **options: bool | int | str) -> list:
+    import textwrap
+
+    return textwrap.wrap(self, width, **options)
+
+
+@function([("-", ["a", "b"], "a-b"), ("-", [], ""), ("-", "ab", TypeError)], is_method=False)
+def join(sep: str, elements: Json) -> str:
+    if not isinstance(elements, list):
+        raise TypeError(f"join wants a list of text, not {type(elements).__name__}")
+    return sep.join(elements)

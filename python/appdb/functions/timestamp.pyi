@@ -1,35 +1,32 @@
-"""Functions of timestamps, each also a method or, for its parts, a property. Parts are those in UTC."""
+# Made by `npm run docs` from the code it describes; a test compares the two.
+"""Functions of timestamps, each also a method or, for its parts, a property: `ts.year`, `ts.weekday()`."""
 
 from typing import Any
 
 from appdb import Date, Expr, Float, Int, Json, String, Timestamp
 
-Moment = Any
-Whole = Expr | int | None
 Text = Expr | str | None
+Whole = Expr | int | None
 
 FUNCTIONS: dict[str, Any]
-METHODS: dict[str, Any]
 
-def now() -> Timestamp:
-    """The time: of a new row, when it is stored, which it keeps; in a query, when it is asked."""
+def year(self: Any, /) -> Int: ...
+def month(self: Any, /) -> Int: ...
+def day(self: Any, /) -> Int: ...
+def hour(self: Any, /) -> Int: ...
+def minute(self: Any, /) -> Int: ...
+def second(self: Any, /) -> Int: ...
+def microsecond(self: Any, /) -> Int: ...
+def date(self: Any, /) -> Date: ...
 
-def year(self: Moment, /) -> Int: ...
-def month(self: Moment, /) -> Int: ...
-def day(self: Moment, /) -> Int: ...
-def hour(self: Moment, /) -> Int: ...
-def minute(self: Moment, /) -> Int: ...
-def second(self: Moment, /) -> Int: ...
-def microsecond(self: Moment, /) -> Int: ...
-def date(self: Moment, /) -> Date: ...
-def astimezone(self: Moment, /, tz: Text) -> Timestamp:
+def astimezone(self: Any, /, tz: Text) -> Timestamp:
     """The same moment in the zone `tz` ('Europe/Paris'), for what is called on the result."""
 
-def strip_timezone(self: Moment, /) -> Timestamp:
+def strip_timezone(self: Any, /) -> Timestamp:
     """The time as it is written, without its zone."""
 
 def replace(
-    self: Moment,
+    self: Any,
     /,
     year: Whole = None,
     month: Whole = None,
@@ -48,17 +45,22 @@ def make_timestamp(
     second: Whole = 0,
     microsecond: Whole = 0,
 ) -> Timestamp: ...
-def isoformat(self: Moment, /, sep: Text = "T", timespec: Text = "auto") -> String: ...
-def strftime(self: Moment, /, format: Text) -> String: ...
-def weekday(self: Moment, /) -> Int:
+def isoformat(self: Any, /, sep: Text = "T", timespec: Text = "auto") -> String: ...
+def strftime(self: Any, /, format: Text) -> String: ...
+
+def weekday(self: Any, /) -> Int:
     """0 on Mondays, 6 on Sundays."""
 
-def isoweekday(self: Moment, /) -> Int:
+def isoweekday(self: Any, /) -> Int:
     """1 on Mondays, 7 on Sundays."""
 
-def toordinal(self: Moment, /) -> Int: ...
-def isocalendar(self: Moment, /) -> Json:
+def toordinal(self: Any, /) -> Int: ...
+
+def isocalendar(self: Any, /) -> Json:
     """`{"year": ..., "week": ..., "weekday": ...}` of the ISO calendar."""
 
-def posix_timestamp(self: Moment, /) -> Float:
+def posix_timestamp(self: Any, /) -> Float:
     """Seconds since 1970."""
+
+def now() -> Timestamp:
+    """The time: of a new row, when it is stored, which it keeps; in a query, when it is asked."""

@@ -1,15 +1,52 @@
 """Functions that make and print UUIDs. In a model they are made once, at insert, and kept."""
 
+from __future__ import annotations
+
 from appdb.functions._builtin import Namespace
 
-_uuid = Namespace("uuid", "uuid")
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from uuid import UUID
 
-hex = _uuid.method("hex", "string")
-to_string = _uuid.method("to_string", "string")
+_uuid = Namespace("uuid")
+function, FUNCTIONS = _uuid.function, _uuid.functions
 
-METHODS = dict(_uuid.functions)
 
-uuid4 = _uuid.function("uuid4", "uuid")
-uuid7 = _uuid.function("uuid7", "uuid")
+class _Uuid7:
+    """The stamp of the last version 7 UUID of this process: they grow within it."""
 
-FUNCTIONS = _uuid.functions
+    last = 0
+
+
+@function([("0189dcf9-7e8b-7000-8000-00000000000f", "0189dcf97e8b7000800000000000000f")])
+def hex(self: UUID, /) -> str:
+    """The 32 hexadecimal digits of a UUID."""
+    return self.hex
+
+
+@function([("0189dcf9-7e8b-7000-8000-00000000000f", "0189dcf9-7e8b-7000-8000-00000000000f")])
+def to_string(self: UUID, /) -> str:
+    """A UUID as it is usually written, with hyphens."""
+    return str(self)
+
+
+@function(is_method=False)
+def uuid4() -> UUID:
+    """A random UUID."""
+    from uuid import uuid4
+
+    return uuid4()
+
+
+@function(is_method=False)
+def uuid7() -> UUID:
+    """A UUID that sorts by the time of its making."""
+    from os import urandom
+    from time import time_ns
+    from uuid import UUID
+
+    # 48 bits of milliseconds, 12 of their fraction, 62 at random.
+    milliseconds, rest = divmod(time_ns(), 1_000_000)
+    _Uuid7.last = stamp = max(milliseconds << 12 | rest * 4096 // 1_000_000, _Uuid7.last + 1)
+    random = int.from_bytes(urandom(8), "big") >> 2
+    return UUID(int=stamp >> 12 << 80 | 0x7 << 76 | (stamp & 0xFFF) << 64 | 0b10 << 62 | random)

@@ -1,18 +1,20 @@
+# Made by `npm run docs` from the code it describes; a test compares the two.
+"""Functions that make and print UUIDs. In a model they are made once, at insert, and kept."""
+
 from typing import Any
 
-from appdb import UUID, String
+from appdb import String, UUID
 
 FUNCTIONS: dict[str, Any]
-METHODS: dict[str, Any]
-
-def uuid4() -> UUID:
-    """A random UUID."""
-
-def uuid7() -> UUID:
-    """A UUID that sorts by the time of its making."""
 
 def hex(self: Any, /) -> String:
     """The 32 hexadecimal digits of a UUID."""
 
 def to_string(self: Any, /) -> String:
     """A UUID as it is usually written, with hyphens."""
+
+def uuid4() -> UUID:
+    """A random UUID."""
+
+def uuid7() -> UUID:
+    """A UUID that sorts by the time of its making."""

@@ -1,0 +1,46 @@
+"""How functions that take any arguments bind a call: loaded when one of them is called over columns."""
+
+from appdb._calls import bind
+from appdb._errors import AppFileError, did_you_mean
+from appdb._expr import lift, null
+
+# Options of textwrap that fill() and wrap() pass to it; constants only.
+_WRAP_OPTIONS = {
+    "initial_indent": str,
+    "subsequent_indent": str,
+    "expand_tabs": bool,
+    "replace_whitespace": bool,
+    "fix_sentence_endings": bool,
+    "break_long_words": bool,
+    "drop_whitespace": bool,
+    "break_on_hyphens": bool,
+    "tabsize": int,
+    "max_lines": int,
+    "placeholder": str,
+}
+
+
+def bind_format(name, parameters, args, kwargs):
+    if not args:
+        raise AppFileError(f"{name}() is called without its text.", "Write format('{} and {}', a, b)")
+    text, _, skips = bind(name, parameters, args[:1], {})
+    # A null among the others does not skip the call: it prints as None.
+    rest = [null("string") if arg is None else lift(arg) for arg in args[1:]]
+    named = {key: null("string") if arg is None else lift(arg) for key, arg in kwargs.items()}
+    return [*text, *rest], named, skips
+
+
+def bind_wrap(name, parameters, args, kwargs):
+    options = {key: kwargs[key] for key in kwargs if key not in ("self", "width")}
+    for key, value in options.items():
+        if key not in _WRAP_OPTIONS:
+            raise AppFileError(
+                f"{name}() has no option '{key}'.",
+                did_you_mean(key, _WRAP_OPTIONS, f"Options: {', '.join(_WRAP_OPTIONS)}"),
+            )
+        if type(value) is not _WRAP_OPTIONS[key]:
+            wanted = _WRAP_OPTIONS[key].__name__
+            raise AppFileError(f"The option '{key}' of {name}() is a constant {wanted}.", "Write the value itself.")
+    bound = {key: kwargs[key] for key in kwargs if key in ("self", "width")}
+    positional, _, skips = bind(name, parameters, args, bound)
+    return positional, {key: lift(options[key]) for key in sorted(options)}, skips

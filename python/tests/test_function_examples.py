@@ -1,0 +1,164 @@
+"""The examples of each function of the library are its tests: over plain values, over columns, and as a method."""
+
+import dis
+import importlib
+
+import pytest
+from conftest import Project, Worker, compute_rows
+
+from appdb.functions import _NAMESPACES
+from appdb.values import decoder, encoder, to_json
+
+COLUMNS = {
+    "string": "db.String",
+    "int": "db.Int",
+    "float": "db.Float",
+    "bool": "db.Bool",
+    "timestamp": "db.Timestamp",
+    "date": "db.Date",
+    "uuid": "db.UUID",
+    "json": "db.Json",
+    "array": "db.Array['float64']",
+}
+ARRAY = {"kind": "array", "dtype": "float64", "shape": None}
+MOST_ARGUMENTS = 8
+
+
+def functions_of(namespace):
+    return importlib.import_module(f"appdb.functions.{namespace}").FUNCTIONS.values()
+
+
+class Example:
+    """One example of a function: `args` and `wanted` as they are stored, `kinds` those of the columns for them."""
+
+    def __init__(self, function, example):
+        *args, wanted = example
+        self.function = function
+        self.constants = args
+        self.kinds = [kind_of(function, place, arg) for place, arg in enumerate(args)]
+        self.args = [stored(kind, arg) for kind, arg in zip(self.kinds, args)]
+        self.wanted = wanted if type(wanted) is type else stored(function.kind, wanted)
+
+    def cells(self):
+        """A row with each argument in the column of its kind and place."""
+        given = {(kind, place): arg for place, (kind, arg) in enumerate(zip(self.kinds, self.args))}
+        return [given.get((kind, place)) for kind in COLUMNS for place in range(MOST_ARGUMENTS)]
+
+    def over_columns(self):
+        columns = [f"{kind}_{place}" for place, kind in enumerate(self.kinds)]
+        return f"fn.{self.function.id}({', '.join(columns)})"
+
+    def over_first(self):
+        """The first argument as a column, the others as constants; as a method where it is one."""
+        first, rest = f"{self.kinds[0]}_0", ", ".join(map(repr, self.constants[1:]))
+        if self.function.is_property:
+            return f"{first}.{self.function.name}"
+        return f"{first}.{self.function.name}({rest})" if self.function.is_method else f"fn.{self.function.id}({first}, {rest})"
+
+    def plain(self):
+        """What a call over plain values gives, as it is stored; the error that it or its storing raises."""
+        values = [arg if arg is None else read(kind, arg) for kind, arg in zip(self.kinds, self.args)]
+        try:
+            result = self.function(*values)
+            return None if result is None else encoder(self.function.kind)(result)
+        except Exception as error:
+            return error
+
+
+def kind_of(function, place, arg):
+    if place >= len(function.parameters):  # one of any arguments
+        return "int" if type(arg) is int else "string"
+    kind = function.parameters[place].kind
+    return "int" if kind == "float" and type(arg) is int else kind
+
+
+def stored(kind, value):
+    if value is None or kind not in ("json", "array"):
+        return value
+    return to_json(value) if kind == "json" else encoder(ARRAY)(value)
+
+
+def read(kind, value):
+    decode = decoder(ARRAY if kind == "array" else kind)
+    return value if decode is None else decode(value)
+
+
+EXAMPLES = {
+    namespace: [Example(function, one) for function in functions_of(namespace) for one in function.examples]
+    for namespace in _NAMESPACES
+}
+ALL = [pytest.param(name, n, id=f"{one.function.id}-{n}") for name in EXAMPLES for n, one in enumerate(EXAMPLES[name])]
+
+
+@pytest.fixture(scope="module")
+def computed(tmp_path_factory):
+    """By namespace and example: what a worker gives for its two expressions, and for the second where all is null."""
+    return {name: compute(tmp_path_factory.mktemp(name), examples) for name, examples in EXAMPLES.items()}
+
+
+def compute(root, examples):
+    stored_columns = [f"    {kind}_{n}: {type} | None\n" for kind, type in COLUMNS.items() for n in range(MOST_ARGUMENTS)]
+    expressions = [text for one in examples for text in (one.over_columns(), one.over_first())]
+    steps = [f"    x{n} = {text}\n" for n, text in enumerate(expressions)]
+    source = "class A(Base, name='a'):\n" + "".join(stored_columns + steps)
+    rows = [one.cells() for one in examples] + [[None] * len(stored_columns)]
+    started = []
+
+    def start(folder):
+        started.append(Worker(folder, ["app"]))
+        return started[0]
+
+    try:
+        values, errors = compute_rows(Project(root), start, source, rows)
+    finally:
+        for worker in started:
+            worker.close()
+
+    def cell(row, step):
+        return (errors[row] or {}).get(f"x{step}", values[row][f"x{step}"])
+
+    return [(cell(n, 2 * n), cell(n, 2 * n + 1), cell(-1, 2 * n + 1)) for n in range(len(examples))]
+
+
+@pytest.mark.parametrize(("namespace", "n"), ALL)
+def test_gives(computed, no_body, namespace, n):
+    example = EXAMPLES[namespace][n]
+    plain = example.plain()
+    for result in computed[namespace][n][:2]:
+        if type(example.wanted) is type:
+            assert isinstance(plain, example.wanted)
+            assert (result["type"], result["message"]) == (type(plain).__name__, str(plain))
+        else:
+            assert [repr(result), repr(plain)] == [repr(example.wanted)] * 2
+
+
+@pytest.mark.parametrize(("namespace", "n"), ALL)
+def test_null_gives_null_where_it_is_not_an_argument(computed, namespace, n):
+    example = EXAMPLES[namespace][n]
+    if not example.function.parameters[0].nullable:
+        assert computed[namespace][n][2] is None
+
+
+@pytest.mark.parametrize("namespace", _NAMESPACES)
+def test_every_function_has_examples(namespace):
+    for function in functions_of(namespace):
+        generates = not function.parameters
+        assert (len(function.examples) == 0) == generates, function
+        if not generates and function.parameters[0].nullable:
+            assert any(one[0] is None for one in function.examples), f"{function} has no example of null"
+
+
+@pytest.mark.parametrize("namespace", _NAMESPACES)
+def test_a_body_calls_python_s_own_function_where_ours_has_its_name(namespace):
+    ours = {function.name for function in functions_of(namespace)}
+    module = vars(importlib.import_module(f"appdb.functions.{namespace}"))
+    own = [one for one in module.values() if getattr(one, "__module__", None) == f"appdb.functions.{namespace}"]
+    bodies = [*(one for one in own if hasattr(one, "__code__")), *(one.python for one in functions_of(namespace))]
+    for body in bodies:
+        shadowed = globals_of(body.__code__) & ours
+        assert not shadowed, f"{body.__name__} calls {shadowed} of ours; write builtins.{min(shadowed)}"
+
+
+def globals_of(code):
+    names = {one.argval for one in dis.get_instructions(code) if one.opname == "LOAD_GLOBAL"}
+    return names.union(*(globals_of(part) for part in code.co_consts if hasattr(part, "co_code")))
