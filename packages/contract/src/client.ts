@@ -311,7 +311,7 @@ function isRefused(error: unknown): boolean {
 function broken(route: Route, what: string, cause?: unknown): Error {
   return appError("daemon_failed", {
     detail: `The daemon did not finish ${route.method} ${route.path}: ${what}.`,
-    hint: "Look at its log: cli daemon status",
+    hint: "See where its log is, and whether it runs: cli daemon status",
     meta: { path: route.path },
     cause,
   });

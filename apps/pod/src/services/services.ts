@@ -68,10 +68,6 @@ export class Services implements AsyncDisposable {
     );
   }
 
-  get size(): number {
-    return this.#entries.size;
-  }
-
   /** Services of one target, the one service of that name, of all targets when undefined; sorted by name. */
   list(target: string | undefined): ServiceRecord[] {
     const all = this.#sorted(undefined);

@@ -148,8 +148,11 @@ async function refuseTakenPort(port: number, services: Services): Promise<void> 
   const owner = services.list(undefined).find((record) => record.port === port);
   if (owner === undefined && (await isPortFree(port))) return;
   throw appError("port_taken", {
-    detail: `Port ${port} is taken by ${owner === undefined ? "another program" : `the service ${owner.name}`}.`,
-    hint: "Choose another one with --port, or leave --port out.",
+    detail: `Port ${port} is taken by ${owner === undefined ? "another program" : `your service ${serviceText(owner)}`}.`,
+    hint:
+      owner === undefined
+        ? "Choose another one with --port, or leave --port out."
+        : `Choose another one with --port, or stop that service: cli service stop ${serviceText(owner)}`,
     meta: { port, service: owner?.name ?? null },
   });
 }

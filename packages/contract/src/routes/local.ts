@@ -41,6 +41,7 @@ export const healthSchema = z.strictObject({
   postgres: z.enum(["up", "starting", "down"]),
   /** Requests, fills and running services; 0 means that a newer command may replace the daemon. */
   busy: z.int(),
+  /** Those that run; each is in `busy` too. */
   services: z.int(),
 });
 export type Health = z.infer<typeof healthSchema>;
