@@ -46,6 +46,8 @@ const WILLING = {
   errors: async () => [],
   jobList: async () => [],
   jobCancel: async () => ({ id: "019a" }),
+  databaseList: async () => [],
+  databaseDelete: async () => ({ name: "main", tables: [], services: [] }),
   stop: async () => undefined,
 };
 

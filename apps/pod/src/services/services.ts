@@ -243,6 +243,7 @@ export class Services implements AsyncDisposable {
       port: stored.port,
       state: process.state,
       error: process.error ?? null,
+      ...(process.hint === undefined ? {} : { hint: process.hint }),
       restarts: process.restarts,
       pid: process.pid ?? null,
       started_at: process.started_at === undefined ? null : new Date(process.started_at).toISOString(),

@@ -84,12 +84,12 @@ export async function updateServices(
     };
     const first = await services.settled(name);
     const record = is_chosen ? await retryLostPort(first, startElsewhere) : first;
-    if (record.state === "FAILED") throw serviceFailed(serviceText(record), record.error ?? "it ended");
+    if (record.state === "FAILED") throw serviceFailed(serviceText(record), record);
   }
   // What is as it has to be may just be starting, after the daemon did.
   for (const item of plan.services) {
     const record = await services.settled(`${plan.target}/${item.name}`);
-    if (record.state === "FAILED") throw serviceFailed(serviceText(record), record.error ?? "it ended");
+    if (record.state === "FAILED") throw serviceFailed(serviceText(record), record);
   }
   return describeApplied(plan, ({ name }) => services.record(`${plan.target}/${name}`));
 }

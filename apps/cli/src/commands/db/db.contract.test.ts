@@ -32,7 +32,7 @@ describe("which database", () => {
     expect(asked()).toEqual([]);
   });
 
-  test.each(["status", "logs", "start", "stop", "restart", "retry", "delete", "undelete", "build-image"])(
+  test.each(["status", "logs", "start", "stop", "restart", "retry", "undelete", "build-image"])(
     "db %s of a local name says that none is needed",
     async (verb) => {
       const ran = await run(`db ${verb} main`);
