@@ -43,7 +43,7 @@ export function createContext({ ahead, calls_daemon, node, program, signal }: Co
     readInput: isatty(0) ? undefined : async () => await readAll(node.stdin),
     control: async () => {
       const { createControlAccess } = await import("./control/create-control-access.ts");
-      return createControlAccess({ config, cwd, signal });
+      return createControlAccess({ config, cwd, signal, note: out.note });
     },
     daemon: {
       ensure: async () => {

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { appError } from "@appdb/contract/errors";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { DONE, logLine } from "../../testing/databases.ts";
+import { changeOf, DATABASE, DONE, logLine } from "../../testing/databases.ts";
 import { MIB, NO_LOCK, openUploadWorld, sha256, type UploadWorld, URI } from "../../testing/upload-world.ts";
 
 let at: UploadWorld;
@@ -137,7 +137,24 @@ describe("cli db update", () => {
     expect(at.bodyOf("databaseUpdate").allow_destructive).toBe(true);
   });
 
-  test.each(["PROVISIONING", "UPDATING", "STOPPED", "STARTING", "FAILED", "DELETING"] as const)(
+  test.each([
+    ["15m", ["databasePlan", "databaseShow", "databaseStart", "operationShow", "databasePlan"]],
+    ["never", ["databasePlan", "databaseShow"]],
+  ])("of one that is stopped and sleeps after %s starts what went to sleep by itself", async (sleep_after, asked) => {
+    at.project();
+    at.state.plan = { state: "STOPPED" };
+    at.answers.databaseShow = () => ({ ...DATABASE, state: "STOPPED", sleep_after });
+    at.answers.databaseStart = () => {
+      at.state.plan = { state: "AVAILABLE" };
+      return changeOf("database.start", { state: "STARTING" });
+    };
+    at.answers.operationShow = () => DONE;
+    const ran = await at.run(`db update ${URI} -f`);
+    expect(ran.exit).toBe(sleep_after === "never" ? 1 : 0);
+    expect(at.asked().slice(0, 5)).toEqual(asked);
+  });
+
+  test.each(["PROVISIONING", "UPDATING", "STARTING", "FAILED", "DELETING"] as const)(
     "of one that is %s is refused before anything is asked or uploaded",
     async (state) => {
       at.project();
