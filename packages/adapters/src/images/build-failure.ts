@@ -42,7 +42,7 @@ const HINTS: readonly [pattern: RegExp, hint: string][] = [
   ],
   [
     /dns error|client error \(Connect\)|timed? out|error sending request|connection (refused|reset)/i,
-    "Try again: cli db build-image <db_uri>. Builds do not reach private addresses unless the operator allows them.",
+    "Try again: cli db build-image <db_uri>. Builds reach no private address that the operator does not name in SERVICE_BUILD_HOSTS.",
   ],
 ];
 

@@ -27,7 +27,8 @@ export async function planDatabase(ctx: Context, typed: string | undefined, verb
   const { entry, project, tree } = read;
   const request = { settings: entry?.settings ?? {}, files: [...tree.entries].map(toBody), environment };
   const plan = await open.client.call("databasePlan", { params: open.params, body: request }, { signal: ctx.signal });
-  const notes = projectNotes({ project, uri: open.uri.text, has_entry: entry !== undefined, tree });
+  const is_known = plan.exists && verb !== "diff";
+  const notes = projectNotes({ project, uri: open.uri.text, has_entry: entry !== undefined, tree, is_known });
   const warnings = [...notes, ...plan.warnings];
   // an update without changes repeats nothing of files that were sent before; `db diff` is there to tell
   const shown = plan.resolution === "up_to_date" && verb !== "diff" ? plan.warnings : warnings;

@@ -65,6 +65,13 @@ describe("cli db diff", () => {
     });
   });
 
+  test("an update of a database that is there does not repeat that it has no entry", async () => {
+    at.write({ "app.py": "x = 1\n", "service.toml": "" });
+    at.state.plan = { resolution: "update", exists: true, in_agreement: false };
+    expect((await at.run(`db update ${URI} -f`)).stderr).not.toContain("has no entry");
+    expect((await at.run(`db diff ${URI}`)).stderr).toContain("has no entry");
+  });
+
   test("without an entry takes defaults and says which lines to add; without a project it is refused", async () => {
     at.write({ "app.py": "" });
     const none = await at.run(`db diff ${URI}`);
