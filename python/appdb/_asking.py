@@ -9,8 +9,9 @@ from contextvars import ContextVar
 from appdb._calls import by_name
 from appdb._errors import AppFileError, listed
 from appdb._http_types import HTTPError
-from appdb._types import manifest_type
-from appdb.values import encoder
+from appdb._expr import shortened
+from appdb._types import display, manifest_type
+from appdb.values import decoder, encoder
 
 present_call = ContextVar("appdb.call")  # the Call that is answered, in its thread or task and those that begin there
 
@@ -39,9 +40,22 @@ def ask_query(query, args, kwargs):
     for parameter in query.parameters:
         if parameter.name in given:
             kind = types[parameter.name] = manifest_type(parameter.kind)
-            value = given[parameter.name]
-            values[parameter.name] = None if value is None else encoder(kind)(value)
+            values[parameter.name] = _argument(query, parameter, kind, given[parameter.name])
     return _waited({"t": "query", "query": query.id, "args": values, "types": types}, _rows)
+
+
+def _argument(query, parameter, kind, value):
+    """A parameter's value for the engine. Text is taken as JSON carries a UUID, a date or a time. Raises Refused."""
+    if value is None:
+        return None
+    try:
+        if isinstance(value, str) and parameter.kind in ("uuid", "date", "timestamp"):
+            value = decoder(kind)(value)
+        return encoder(kind)(value)
+    except (TypeError, ValueError, OverflowError) as error:
+        wanted = display(parameter.kind)
+        detail = f"{query.__name__}() takes {wanted} as '{parameter.name}', not {shortened(repr(value), 60)}: {error}."
+        raise Refused({"status": 422, "detail": detail, "code": "invalid_request"}) from error
 
 
 def ask_write(table, verb, rows):

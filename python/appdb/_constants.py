@@ -120,6 +120,9 @@ def _no_value(value):
             f"The type {value.__name__} stands where a value is wanted.", "Write name: Type for a column."
         )
     if callable(value):
+        written = getattr(value, "written", None)
+        if written is not None:
+            return AppFileError(f"The method {written} stands where a value is wanted.", f"Call it: {written}()")
         name = getattr(value, "__name__", None) or getattr(value, "name", type(value).__name__)
         made = FOR_EACH_ROW.get(getattr(value, "__qualname__", None))
         if made is not None:

@@ -59,11 +59,11 @@ def get_table(path, *_, **__):
     raise later("appdb.get_table")
 
 
-def nearest(name, known):
+def nearest(name, known, likeness=0.6):
     """Returns the known name that a person most likely meant, or None."""
     import difflib  # only on the way to an error: it is slow to load
 
-    found = difflib.get_close_matches(name, list(known), 1, 0.6)
+    found = difflib.get_close_matches(name, list(known), 1, likeness)
     return found[0] if found else None
 
 

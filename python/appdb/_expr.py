@@ -174,7 +174,8 @@ class Expr:
             return found
         raise UnknownAttribute(
             f"{article(self).capitalize()} such as {self._text} has no '{name}'.",
-            did_you_mean(name, [*_methods.names(self._kind), *_OWN], "Compute it in a function marked @udf."),
+            _methods.instead_of(self._kind, name)
+            or did_you_mean(name, [*_methods.names(self._kind), *_OWN], "Compute it in a function marked @udf."),
         )
 
     def __call__(self, *args, **kwargs):
@@ -201,9 +202,20 @@ class Expr:
         )
 
     def __bool__(self):
-        raise AppFileError(
-            f"{self._text} has no truth value while the file is read; a row gives it one.",
-            "Write & | ~ in place of and, or, not, and put each comparison in parentheses: (a > 1) & (a < 9)",
+        from appdb._truth import no_truth_value
+
+        raise no_truth_value(self._text)
+
+    def __int__(self):
+        raise self._read_once("int")
+
+    def __float__(self):
+        raise self._read_once("float")
+
+    def _read_once(self, name):
+        return AppFileError(
+            f"{name}() cannot convert {self._text} while the file is read; each row has a value of its own.",
+            f"Write {inner(self, ATOM)}.astype(db.{name.capitalize()})",
         )
 
     def __iter__(self):

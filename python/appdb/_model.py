@@ -109,6 +109,13 @@ class ModelMeta(type):
         if name in _LATER_METHODS:
             raise later(f"{cls.__name__}.{name}")
         known = table.columns if table else ()
+        if table is not None:
+            from appdb._query import ELSEWHERE
+
+            if name in ELSEWHERE:
+                raise UnknownAttribute(
+                    f"The model {cls.__name__} has no '{name}'.", f"Write {cls.__name__}.{ELSEWHERE[name]}(...)"
+                )
         raise UnknownAttribute(
             f"The model {cls.__name__} has no column '{name}'.",
             did_you_mean(name, known, f"Its columns are {listed(known)}." if known else "It is a base, not a table."),

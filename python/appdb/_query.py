@@ -11,6 +11,16 @@ from appdb._query_nodes import TableNames, contains, default_name, unplaced, wal
 from appdb._types import display
 
 VERBS = frozenset("where select order_by limit group_by join distinct sample head tail count".split())
+# What other libraries call a verb.
+ELSEWHERE = {
+    **dict.fromkeys(("filter", "filter_by", "find", "having"), "where"),
+    **dict.fromkeys(("sort", "sort_by", "orderby", "order"), "order_by"),
+    **dict.fromkeys(("groupby", "group"), "group_by"),
+    **dict.fromkeys(("take", "top"), "limit"),
+    **dict.fromkeys(("first", "one"), "head"),
+    "all": "select",
+    "unique": "distinct",
+}
 _JOINS = {
     "inner": "inner",
     "left": "left",
@@ -44,8 +54,15 @@ class Query:
             setattr(made, name, changes.get(name, getattr(self, name)))
         return made
 
-    def where(self, condition):
+    def where(self, condition=None, *more, **named):
         """Keeps the rows for which `condition` is true. A second where() narrows further."""
+        if named:
+            name = next(iter(named))
+            raise AppFileError(
+                f"where() takes a condition, not {name}=.", f"Write where({self._models[0].__name__}.{name} == ...)"
+            )
+        if more:
+            raise AppFileError("where() takes one condition.", "Join them by &: where((A.x == 1) & (A.y == 2))")
         condition = _value("where", condition)
         if condition._kind != "bool":
             raise AppFileError(
@@ -65,15 +82,19 @@ class Query:
             return self
         return self._with(_selected=tuple(chosen))
 
-    def order_by(self, *values, asc=True):
+    def order_by(self, *values, asc=True, **unknown):
         """Sorts by `values`, ascending or not. A later order_by() sorts what the earlier ones leave equal."""
+        if unknown:
+            raise AppFileError(
+                f"order_by() has no option {next(iter(unknown))}=.", "Write asc=False for a descending order."
+            )
         if not values:
             raise AppFileError("order_by() names nothing to sort by.", "Write order_by(Model.column, asc=False)")
         if asc is not True and asc is not False:
             raise AppFileError(f"asc= is True or False, not {asc!r}.", "Write asc=False for a descending order.")
         keys = []
         for value in values:
-            key = _value("order_by", value)
+            key = self._key("order_by", value)
             if key._kind in _NO_ORDER:
                 raise AppFileError(
                     f"order_by() cannot sort by {key._text}, which is {display(key._kind)}.",
@@ -81,6 +102,15 @@ class Query:
                 )
             keys.append((key, asc))
         return self._with(_order=(*self._order, *keys))
+
+    def _key(self, where, value):
+        """What rows are sorted or grouped by. Raises AppFileError for a column's name as text."""
+        if isinstance(value, str):
+            name, sign, direction = value.lstrip("-"), value[:1] == "-", value.lower().endswith(" desc")
+            model, name = self._models[0].__name__, name.split(" ")[0]
+            written = f"{where}({model}.{name}{', asc=False' if where == 'order_by' and (sign or direction) else ''})"
+            raise AppFileError(f"{where}() takes columns, not the text {value!r}.", f"Write {written}")
+        return _value(where, value)
 
     def limit(self, n, offset=None):
         """Takes at most `n` rows, after leaving out the first `offset`; both are whole numbers or parameters."""
@@ -105,7 +135,7 @@ class Query:
             raise AppFileError("group_by() is called twice in one query.", "Name all values in one group_by().")
         if not values:
             raise AppFileError("group_by() names nothing to group by.", "Write group_by(Model.column)")
-        groups = tuple(_value("group_by", value) for value in values)
+        groups = tuple(self._key("group_by", value) for value in values)
         for group in groups:
             if group._kind in _NO_ORDER:
                 raise AppFileError(
@@ -281,8 +311,6 @@ def _value(where, value):
         raise AppFileError(f"{where}() takes columns and expressions, not a model or a query.", "Name its columns.")
     if value is None:
         raise AppFileError(f"{where}() is given None.", "Name a column or an expression.")
-    if where in ("order_by", "group_by") and isinstance(value, str):
-        raise AppFileError(f"{where}() takes columns, not the text {value!r}.", f"Write Model.{value}")
     return lift(value)
 
 
@@ -344,5 +372,7 @@ def _unknown_verb(what, name):
         )
     if name in ("update", "delete", "insert", "recompute_columns"):
         return UnknownAttribute(f".{name}() changes rows, which a query does not.", "Use a route of its own.")
+    if name in ELSEWHERE:
+        return UnknownAttribute(f"{what} has no '{name}'.", f"Write .{ELSEWHERE[name]}(...)")
     return UnknownAttribute(f"{what} has no '{name}'.", did_you_mean(name, VERBS, f"It has {', '.join(sorted(VERBS))}."))
 

@@ -4,7 +4,7 @@ import builtins
 import os
 
 from appdb import _deferred
-from appdb._errors import AppFileError, did_you_mean, nearest
+from appdb._errors import AppFileError, nearest
 from appdb._failures import is_of_environment
 
 
@@ -42,6 +42,9 @@ def _worded(error, source, root, app):
             "the function that needs it.",
         )
     detail = f"{type(error).__name__} while the file was read: {_text(error)}"
+    written = _own_call(error, source) if isinstance(error, TypeError) else None
+    if written is not None:
+        return detail, written
     return detail, "Correct the line; code that must not run at import belongs into functions."
 
 
@@ -80,7 +83,7 @@ def _missing_module(error, source, root):
 
 def _unknown_name(error, source):
     name = error.name
-    hint = f"Import or define '{name}' above this line."
+    hint = _import_of(name) or f"Import or define '{name}' above this line."
     if source:
         later, known = _class_names(source, name)
         if later is not None:
@@ -93,9 +96,9 @@ def _unknown_name(error, source):
                 f"'{name}' is a column of this class; a comprehension, a lambda or a def inside the class does not see it.",
                 f"Write the values out, or make them in a function of the module that is given {name}.",
             )
-        near = nearest(name, [*known, *_global_names(error)])
+        near = nearest(name, [*known, *_global_names(error)]) or nearest(name, _builtin_names(), 0.8)
         if known or near:
-            return f"There is no column or name '{name}' here.", did_you_mean(name, [near] if near else (), hint)
+            return f"There is no column or name '{name}' here.", f"Did you mean '{near}'?" if near else hint
     return f"The name '{name}' is not defined.", hint
 
 
@@ -122,8 +125,40 @@ def _global_names(error):
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
-    names = list(trace.tb_frame.f_globals) if trace is not None else []
-    return [name for name in [*names, *dir(builtins)] if not name.startswith("_")]
+    names = trace.tb_frame.f_globals if trace is not None else ()
+    return [name for name in names if not name.startswith("_")]
+
+
+def _builtin_names():
+    return [name for name in dir(builtins) if not name.startswith("_")]
+
+
+def _import_of(name):
+    """A hint for a function of the library that the file does not import; None for any other name."""
+    from appdb import functions
+
+    if not name.startswith("_") and name in dir(functions):
+        return f"Import it: from appdb.functions import {name}"
+    return None
+
+
+def _own_call(error, source):
+    """What a call of the library that Python itself refused takes: `Router.add_query_route(path, query)`. None for others."""
+    import inspect  # only on the way to an error: it is slow to load
+    import re
+    import sys
+
+    found = re.match(r"([A-Za-z_]\w*(?:\.\w+)?)\(\) (?:got|takes|missing)", _text(error))
+    if found is None or source is None:
+        return None
+    for name, module in list(sys.modules.items()):
+        value = module if name == "appdb" or name.startswith("appdb.") else None
+        for part in found[1].split("."):
+            value = getattr(value, "__dict__", {}).get(part)
+        if inspect.isfunction(value) and value.__module__.startswith("appdb"):
+            parameters = [p for p in inspect.signature(value).parameters.values() if p.name != "self"]
+            return f"It is written: {value.__name__}({', '.join(map(str, parameters))})"
+    return None
 
 
 def _place(error, root):

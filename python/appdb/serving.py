@@ -235,6 +235,10 @@ class Router:
 FastAPIRouter = Router
 
 
+def __dir__():
+    return sorted({"AppFileError", "FastAPIRouter", "HTTPException", "Router", "Cors", "Background", "SqlExport", *_HTTP})
+
+
 _HTTP = frozenset(
     "Request Response StreamingResponse JSONResponse PlainTextResponse HTMLResponse RedirectResponse HTTPError".split()
 )

@@ -165,7 +165,7 @@ def test_a_query_may_be_a_column(project):
         ("Docs.select(Docs.n).distinct().order_by(Docs.title)", ["distinct()", "not selected"]),
         ("Docs.select(Docs.doc).distinct()", ["Json"]),
         ("Docs.order_by(Docs.doc)", ["Json"]),
-        ("Docs.order_by('n')", ["not the text", "Model.n"]),
+        ("Docs.order_by('n')", ["not the text", "Docs.n"]),
         ("Docs.limit('a')", ["whole number"]),
         ("Docs.limit(-1)", ["negative"]),
         ("Docs.limit(Docs.n)", ["whole number or a parameter"]),

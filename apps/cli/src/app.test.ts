@@ -46,6 +46,8 @@ const WILLING = {
   errors: async () => [],
   jobList: async () => [],
   jobCancel: async () => ({ id: "019a" }),
+  databaseList: async () => [],
+  databaseDelete: async () => ({ name: "main", tables: [], services: [] }),
   stop: async () => undefined,
 };
 
@@ -199,6 +201,18 @@ describe("the command line", () => {
     expect(ran.stderr).toContain(`error: There is no command 'cli ${words}'.\nhint: Did you mean: ${meant}\n`);
   });
 
+  test.each([
+    ["help", "USAGE"],
+    ["help schema", "cli schema diff"],
+    ["schema help", "cli schema diff"],
+    ["help schema diff", "cli schema diff app.py main"],
+    ["-V", "0.8.0"],
+  ])("cli %s shows what other commands show there", async (words, told) => {
+    const ran = await runCli(words);
+    expect(ran).toMatchObject({ exit: 0, stderr: "" });
+    expect(ran.stdout).toContain(told);
+  });
+
   test("a command that is near to nothing is answered with where to look", async () => {
     expect((await runCli("frobnicate")).stderr).toContain("hint: See what there is: cli --help");
   });
@@ -238,6 +252,8 @@ describe("daemon", () => {
   test("stop of none is no error", async () => {
     expect(await runCli("daemon stop", { has_daemon: false })).toMatchObject({ exit: 0, stdout: "No daemon runs.\n" });
     expect((await runCli("daemon stop", { client: WILLING })).stdout).toContain("process 4711");
+    expect((await runCli("daemon stop -f", { client: WILLING })).stdout).toContain("process 4711");
+    expect((await runCli("daemon restart -f", { client: WILLING })).exit).toBe(0);
   });
 });
 

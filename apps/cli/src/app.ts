@@ -21,12 +21,21 @@ import { collectUsageText, toKebab } from "./output/usage-text.ts";
 export async function runCommandLine(argv: readonly string[], world: World): Promise<void> {
   const ctx: Context = { ...world, has_plan: NOUNS[argv[0] ?? ""]?.has_plan ?? false };
   const usage = collectUsageText(argv);
-  const inputs = argv.length === 0 ? ["--help"] : argv;
+  const inputs = spelledOut(argv);
   const root = await buildTree(inputs);
   await run(buildCli(root, usage.text), inputs, ctx);
   if (usage.problem === undefined) return;
   ctx.out.problem(usage.problem, argv.includes("--json"));
   ctx.process.exitCode = exitCodeOf("usage", ctx.has_plan);
+}
+
+/** `cli help schema` and `cli schema help` are `cli schema --help`, `cli -V` is `cli --version`: what other commands take. */
+function spelledOut(argv: readonly string[]): readonly string[] {
+  const [first, second] = argv;
+  if (first === undefined) return ["--help"];
+  if (first === "help") return [...argv.slice(1), "--help"];
+  if (second === "help" && Object.hasOwn(NOUNS, first)) return [first, ...argv.slice(2), "--help"];
+  return first === "-V" && second === undefined ? ["--version"] : argv;
 }
 
 /** Every command with its options, for completions: here alone all files of commands are loaded. */

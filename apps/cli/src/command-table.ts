@@ -166,7 +166,7 @@ export const NOUNS: Readonly<Record<string, Noun>> = {
     },
   },
   db: {
-    brief: "Hosted databases",
+    brief: "Databases: hosted ones, and those of this machine",
     has_plan: true,
     verbs: {
       diff: {
@@ -182,7 +182,7 @@ export const NOUNS: Readonly<Record<string, Noun>> = {
         load: async () => (await import("./commands/db/status.ts")).status,
       },
       list: {
-        brief: "List the hosted databases that you can reach",
+        brief: "List the hosted databases that you can reach, or those of this machine",
         load: async () => (await import("./commands/db/list.ts")).list,
       },
       logs: {
@@ -210,7 +210,7 @@ export const NOUNS: Readonly<Record<string, Noun>> = {
         load: async () => (await import("./commands/db/build-image.ts")).buildImage,
       },
       delete: {
-        brief: "Delete a database; it can be undeleted for some days",
+        brief: "Delete a database; a hosted one can be undeleted for some days",
         load: async () => (await import("./commands/db/delete.ts")).deleteDatabase,
       },
       undelete: {
@@ -248,6 +248,10 @@ export const NOUNS: Readonly<Record<string, Noun>> = {
       restart: {
         brief: "Stop the daemon and start it again",
         load: async () => (await import("./commands/daemon/restart.ts")).restart,
+      },
+      reset: {
+        brief: "Empty the home: end the daemon and remove all local databases and services",
+        load: async () => (await import("./commands/daemon/reset.ts")).reset,
       },
       status: {
         brief: "Show whether the daemon runs",

@@ -39,11 +39,11 @@ export function createContext({ ahead, calls_daemon, node, program, signal }: Co
     cwd,
     out,
     signal,
-    prompt: isatty(0) && isatty(2) ? createPrompt(out) : undefined,
+    prompt: isatty(0) && isatty(2) ? createPrompt(out, signal) : undefined,
     readInput: isatty(0) ? undefined : async () => await readAll(node.stdin),
     control: async () => {
       const { createControlAccess } = await import("./control/create-control-access.ts");
-      return createControlAccess({ config, cwd, signal });
+      return createControlAccess({ config, cwd, signal, note: out.note });
     },
     daemon: {
       ensure: async () => {
@@ -103,20 +103,21 @@ function parserProcess(node: NodeJS.Process): StricliProcess {
   };
 }
 
-function createPrompt(out: Output): Prompt {
+/** Ctrl-C that comes before the question is shown leaves it too. */
+export function createPrompt(out: Output, signal: AbortSignal): Prompt {
   const ask = async <T>(show: (clack: typeof import("@clack/prompts")) => Promise<T | symbol>): Promise<T> => {
     const [clack, { appError }] = await Promise.all([import("@clack/prompts"), import("@appdb/contract/errors")]);
     out.status("");
-    const answer = await show(clack);
-    if (!clack.isCancel(answer)) return answer as T;
+    const answer = signal.aborted ? undefined : await show(clack);
+    if (!signal.aborted && !clack.isCancel(answer)) return answer as T;
     throw appError("interrupted", { detail: "The question was left; nothing was changed." });
   };
   const output = process.stderr;
   return {
-    confirm: (message) => ask<boolean>(({ confirm }) => confirm({ message, initialValue: false, output })),
-    text: (message) => ask<string>(({ text }) => text({ message, output })),
+    confirm: (message) => ask<boolean>(({ confirm }) => confirm({ message, initialValue: false, output, signal })),
+    text: (message) => ask<string>(({ text }) => text({ message, output, signal })),
     // no mask: how long a value is says something of it
-    secret: (message) => ask<string>(({ password }) => password({ message, mask: "", output })),
+    secret: (message) => ask<string>(({ password }) => password({ message, mask: "", output, signal })),
   };
 }
 

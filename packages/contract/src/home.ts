@@ -21,6 +21,8 @@ export const HOME_PATHS = {
   services: "services",
   serviceLogs: "logs/services",
   runtimes: "runtimes",
+  /** What services are told when they start, removed as soon as they have read it. */
+  specs: "specs",
   images: "images",
   /** The base library's packages for Pythons that lack them. */
   base: "base",
@@ -29,6 +31,19 @@ export const HOME_PATHS = {
   /** What was found out about interpreters. */
   pythons: "pythons",
 } as const;
+
+/** What the daemon of a home keeps, by names in the home. Settings, sign-ins and the hosted service of a home are not among it. */
+export const LOCAL_DATA: readonly string[] = [
+  ...[HOME_PATHS.daemon, HOME_PATHS.token, HOME_PATHS.locks, HOME_PATHS.postgres, HOME_PATHS.logs, HOME_PATHS.services],
+  ...[
+    HOME_PATHS.runtimes,
+    HOME_PATHS.specs,
+    HOME_PATHS.images,
+    HOME_PATHS.base,
+    HOME_PATHS.digests,
+    HOME_PATHS.pythons,
+  ],
+];
 
 /** What `server.json` says. */
 export interface ServerFile {

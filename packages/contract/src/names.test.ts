@@ -73,6 +73,17 @@ describe("a local target", () => {
     expect(refusal(() => parseLocalTarget("main.docs")).hint).toContain("main/docs");
   });
 
+  test("file and target that changed places are told so", () => {
+    const error = refusal(() => parseTarget("app.py"));
+    expect(error.message).toContain("'app.py' is a file; a database is wanted here.");
+    expect(error.hint).toBe("Name the file first, then the database: app.py main");
+  });
+
+  test("an address without its scheme is answered with the whole one", () => {
+    expect(refusal(() => parseTarget("acme:main")).hint).toBe("Write it so: cloud://acme:main");
+    expect(refusal(() => parseTarget("acme:main/reports")).hint).toBe("Write it so: cloud://acme:main/reports");
+  });
+
   test("a hosted address is no local target", () => {
     const error = refusal(() => parseLocalTarget("cloud://acme:main"));
     expect(error.message).toContain("cloud://acme:main is a hosted database");

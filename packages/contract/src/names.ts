@@ -94,6 +94,8 @@ export function parseTarget(text: string): Target {
   refuseVersion(text);
   if (isHosted(text)) return parseHostedTarget(text);
   refuseNoName(text, "target", "main");
+  refuseFile(text);
+  refuseMissingScheme(text);
   if (text.includes(".")) {
     throw appError("invalid_target", {
       detail: `'${shown(text)}' is no target: folders stand behind '/', not behind '.'.`,
@@ -293,6 +295,26 @@ function refuseNoName(text: string, what: string, example: string): void {
     detail: `The ${what} is empty.`,
     hint: `Write for example: ${example}`,
     meta: { target: text },
+  });
+}
+
+/** File and target changed places, most likely. */
+function refuseFile(text: string): void {
+  if (!text.endsWith(".py")) return;
+  throw appError("invalid_target", {
+    detail: `'${shown(text)}' is a file; a database is wanted here.`,
+    hint: `Name the file first, then the database: ${shown(text)} main`,
+    meta: { target: text.slice(0, 200) },
+  });
+}
+
+/** `acme:main` lacks what says that it is a hosted address. */
+function refuseMissingScheme(text: string): void {
+  if (!/^[a-z0-9-]+:[a-z][^:]*$/i.test(text)) return;
+  throw appError("invalid_target", {
+    detail: `'${shown(text)}' is no target: the address of a hosted database begins with ${HOSTED_SCHEME}.`,
+    hint: `Write it so: ${HOSTED_SCHEME}${shown(text)}`,
+    meta: { target: text.slice(0, 200) },
   });
 }
 

@@ -70,6 +70,10 @@ export const schemaPlanSchema = z.strictObject({
   ops: z.array(opSchema),
   stale: z.array(staleColumnSchema),
   jobs: z.array(openJobSchema),
+  /** Services that run and will store no rows any more until they are updated too. Of local plans alone. */
+  breaks: z.array(z.string()).optional(),
+  /** The other local databases, where the target's is yet to be made. */
+  other_databases: z.array(z.string()).optional(),
   status: z.enum(["applied", "skipped", "refused", "failed"]).nullable(),
   /** The tables are what the file declares; of an update that was applied, after it. */
   in_agreement: z.boolean(),

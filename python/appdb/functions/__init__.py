@@ -18,6 +18,14 @@ _LATER = frozenset(
 )
 
 
+
+def __dir__():
+    from appdb._imports import load
+
+    named = [name for home in ("string", "uuid") for name in load(f"appdb.functions.{home}").FUNCTIONS]
+    return sorted({*named, *_TOP, *_NAMESPACES})
+
+
 def __getattr__(name):
     from appdb._imports import load
 

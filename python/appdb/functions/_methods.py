@@ -14,13 +14,39 @@ _HOMES = {
     "array": ("array",),
 }
 
+# What other libraries call a method.
+_ELSEWHERE = {
+    "like": "contains",
+    "ilike": "contains",
+    "includes": "contains",
+    "has": "contains",
+    "in_": "isin",
+    "is_in": "isin",
+    "length": "len",
+    "size": "len",
+    "trim": "strip",
+    "to_lower": "lower",
+    "to_upper": "upper",
+    "starts_with": "startswith",
+    "ends_with": "endswith",
+    "cast": "astype",
+}
+
+
+def instead_of(kind, name):
+    """A hint for a method that another library has by this name; None where there is no such method here."""
+    wanted = _ELSEWHERE.get(name)
+    if wanted not in ("isin", "astype") and (wanted is None or _method(kind, wanted) is None):
+        return None
+    return f"Write .{wanted}(...)"
+
 
 def attribute(expr, name):
     """Returns the method or property `name` of a value, None where its type has none."""
     function = _method(expr._kind, name)
     if function is None:
         return None
-    return function(expr) if function.is_property else _bound(function, expr)
+    return function(expr) if function.is_property else _bound(function, expr, name)
 
 
 def names(kind):
@@ -61,8 +87,9 @@ def _takes(function, kind):
     return first == kind or (first == "float" and kind == "int")
 
 
-def _bound(function, first):
+def _bound(function, first, name):
     def method(*args, **kwargs):
         return function(first, *args, **kwargs)
 
+    method.written = f"{first._text}.{name}"
     return method

@@ -10,6 +10,7 @@ import { findServer, type ServerAddress, stoppedServer } from "./find-server.ts"
 import { httpFetch } from "./http-fetch.ts";
 import { openBrowser } from "./open-browser.ts";
 import { checkSessions, readSession, type Session, sessionsFile, writeSession } from "./sessions.ts";
+import { wakingClient } from "./wake-database.ts";
 import { writeApiUrl } from "./write-api-url.ts";
 
 /** The way to the control plane of a command that runs here. */
@@ -17,8 +18,10 @@ export function createControlAccess(deps: {
   readonly config: Pick<CliConfig, "home" | "api_key" | "api_url">;
   readonly cwd: string;
   readonly signal: AbortSignal;
+  /** A word to the person. */
+  readonly note: (text: string) => void;
 }): ControlAccess {
-  const { config, signal } = deps;
+  const { config, note, signal } = deps;
   const credentialOf = (session: Session | undefined) =>
     session === undefined ? undefined : sessionCredential(session.token, sessionsFile(config.home));
   const access: ControlAccess = {
@@ -26,7 +29,7 @@ export function createControlAccess(deps: {
       const server = await access.findServer();
       const credential = await access.findCredential(server);
       if (credential === undefined) throw notSignedIn(server);
-      return { server, credential, client: access.connect(server, credential) };
+      return { server, credential, client: wakingClient(access.connect(server, credential), { signal, note }) };
     },
     findServer: async () => await findServer(config),
     findCredential: async ({ url }) => await findCredential(deps, url),

@@ -62,7 +62,7 @@ export async function waitUntilGone(pid: number): Promise<void> {
     if (Date.now() > until) {
       throw appError("daemon_failed", {
         detail: `The daemon (process ${pid}) did not end within ${STOP_TIMEOUT_MS / 1000} s.`,
-        hint: "Look at what it does: cli daemon status",
+        hint: "See where its log is: cli daemon status",
         meta: { pid },
       });
     }

@@ -1,6 +1,8 @@
 import { isHosted } from "@appdb/contract/names";
+import { nearestName } from "@appdb/contract/nearest";
 import type { SchemaPlan, TablePlan } from "@appdb/contract/plan";
 import { describeOp } from "@appdb/contract/plan-op-text";
+import { commandLine } from "../commands/parameters.ts";
 import type { Output } from "./output.ts";
 import { recomputeLines } from "./recompute-text.ts";
 
@@ -34,8 +36,22 @@ export function printSchemaPlan(plan: SchemaPlan, out: Output): void {
       `* ${table}: '${column}' has values of former code of ${functions.join(", ")}; compute them again: ${command}`,
     );
   }
+  for (const service of plan.breaks ?? []) {
+    out.line(
+      `! ${service} stores no rows from then on, until: ${commandLine(["service", "update", plan.app_file, plan.target])}`,
+    );
+  }
+  if (plan.other_databases !== undefined) out.line(`+ ${newDatabase(plan.target, plan.other_databases)}`);
   out.line();
   out.line(describeSum(plan));
+}
+
+/** A database that is yet to be made may be a slip of the keyboard. */
+function newDatabase(target: string, others: readonly string[]): string {
+  const [database = ""] = target.split("/");
+  const near = nearestName(database, others);
+  const meant = near === undefined ? "" : `; did you mean ${near}?`;
+  return `${database} is a new local database${meant}`;
 }
 
 /** Prints what an update did: the plan as it was before. */

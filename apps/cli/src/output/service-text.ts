@@ -35,7 +35,10 @@ interface ServiceFacts {
 function factsOfLocal(service: ServiceRecord): ServiceFacts {
   return {
     facts: [...(service.pid === null ? [] : [`pid ${service.pid}`]), service.app_file],
-    error: service.error === null ? null : `error: ${service.error}`,
+    error:
+      service.error === null
+        ? null
+        : `error: ${service.error}${service.hint === undefined ? "" : `\nhint: ${service.hint}`}`,
     routes: service.routes,
   };
 }

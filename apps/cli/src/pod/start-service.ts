@@ -32,7 +32,7 @@ export function startService(program: Program, spec: ServiceSpec, onLine: (line:
   for (const stream of [child.stdout, child.stderr]) {
     if (stream === null) continue;
     createInterface({ input: stream }).on("line", (line) => {
-      onLine(line);
+      if (!isToldAnyway(line)) onLine(line);
       if (stream !== child.stderr) return;
       last.push(line);
       last.splice(0, last.length - LAST_LINES);
@@ -62,6 +62,11 @@ export function startService(program: Program, spec: ServiceSpec, onLine: (line:
       await ended;
     },
   };
+}
+
+/** The last words of a service that could not start: its command says them as its own error. A mistake of ours has its stack here. */
+function isToldAnyway(line: string): boolean {
+  return line.endsWith('"msg":"service failed"}') && !line.includes('"code":"internal_error"');
 }
 
 /** What a service that died before it could speak would have said. */

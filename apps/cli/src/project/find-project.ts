@@ -1,6 +1,7 @@
-import { existsSync, readFileSync, realpathSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, realpathSync } from "node:fs";
 import { basename, dirname, join, relative, resolve, sep } from "node:path";
 import { appError } from "@appdb/contract/errors";
+import { nearestName } from "@appdb/contract/nearest";
 
 /** A project: its root folder and the file that makes it one. */
 export interface Project {
@@ -50,9 +51,13 @@ export interface FoundApplication {
 export function findApplication(cwd: string, typed: string): FoundApplication {
   const path = resolve(cwd, typed);
   if (!existsSync(path)) {
+    const near = nearFile(path, cwd);
     throw appError("app_file_not_found", {
       detail: `There is no file ${typed} in ${cwd}.`,
-      hint: "Write an example to start from: cli service example --out app.py",
+      hint:
+        near === undefined
+          ? "Write an example to start from: cli service example --out app.py"
+          : `Did you mean ${near}?`,
       meta: { file: typed },
     });
   }
@@ -80,6 +85,14 @@ export function findApplication(cwd: string, typed: string): FoundApplication {
     });
   }
   return { project, file, app_file };
+}
+
+/** The Python file of that folder that was meant, as it would be typed; undefined where none is near. */
+function nearFile(path: string, cwd: string): string | undefined {
+  const folder = dirname(path);
+  const files = existsSync(folder) ? readdirSync(folder).filter((name) => name.endsWith(".py")) : [];
+  const near = nearestName(basename(path), files);
+  return near === undefined ? undefined : relative(cwd, join(folder, near));
 }
 
 function* upwards(start: string): Generator<string> {

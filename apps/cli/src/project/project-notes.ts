@@ -8,10 +8,12 @@ export function projectNotes(input: {
   readonly uri: string;
   readonly has_entry: boolean;
   readonly tree: Pick<ProjectTree, "entries" | "left_out">;
+  /** The database is there: what its entry could say was told when it was made. */
+  readonly is_known?: boolean;
 }): string[] {
-  const { has_entry, project, tree, uri } = input;
+  const { has_entry, is_known = false, project, tree, uri } = input;
   return [
-    ...(has_entry ? [] : [missingEntry(project, uri)]),
+    ...(has_entry || is_known ? [] : [missingEntry(project, uri)]),
     ...leftOutNotes(tree.left_out),
     ...caseNotes(tree.entries),
     ...(tree.entries.length === 0 ? ["The project has no files to send."] : []),

@@ -1,4 +1,5 @@
-import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { closeSync, mkdirSync, mkdtempSync, openSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -56,4 +57,27 @@ test("what changed before anybody asked is told at once; with the signal it ends
   const last = watch.next(ending.signal);
   ending.abort();
   expect(await last).toEqual([]);
+});
+
+test("a file that the command itself prints into is not told: each line would be a change", () => {
+  const script = `
+    import { writeFileSync } from "node:fs";
+    import { watchProject } from ${JSON.stringify(join(import.meta.dirname, "watch-project.ts"))};
+    const watch = await watchProject(${JSON.stringify(root)});
+    console.log("a line");
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    writeFileSync(${JSON.stringify(join(root, "app.py"))}, "x = 9");
+    console.error(JSON.stringify(await watch.next(AbortSignal.timeout(10_000))));
+    process.exit(0);
+  `;
+  write("dev.out", "");
+  const out = openSync(join(root, "dev.out"), "a");
+  const args = ["--conditions=source", "--import", "tsx", "--input-type=module", "--eval", script];
+  const ran = spawnSync(process.execPath, args, {
+    stdio: ["ignore", out, "pipe"],
+    encoding: "utf8",
+    cwd: import.meta.dirname,
+  });
+  closeSync(out);
+  expect(ran.stderr.trim()).toBe('["app.py"]');
 });

@@ -11,6 +11,8 @@ export interface ControlWorld extends Disposable {
   readonly project: string;
   /** Addresses that were opened in the browser. */
   readonly opened: readonly string[];
+  /** What the way to the control plane had to tell. */
+  readonly notes: readonly string[];
   run(words: string | readonly string[], with_?: RunWith): Promise<Ran>;
 }
 
@@ -33,13 +35,15 @@ export function openControlWorld(): ControlWorld {
   const [home, project] = [join(folder, "home"), join(folder, "project")];
   mkdirSync(project);
   const opened: string[] = [];
+  const notes: string[] = [];
   return {
     home,
     project,
     opened,
+    notes,
     run: async (words, { answer, env = {}, secret, input, typed, signal = new AbortController().signal } = {}) => {
       const config = readCliConfig({ NO_COLOR: "1", ...env, SERVICE_HOME: home }, "linux");
-      const access = createControlAccess({ config, cwd: project, signal });
+      const access = createControlAccess({ config, cwd: project, signal, note: (text) => notes.push(text) });
       return await runCli(words, {
         cwd: project,
         ...(secret === undefined ? {} : { answer: false, secret }),

@@ -25,6 +25,8 @@ export function useDatabaseCommands() {
     /** Runs a command as somebody with an API key. */
     run: (words: string | readonly string[], more: RunWith = {}) =>
       world.run(words, { ...more, env: { SERVICE_API_URL: server.url, SERVICE_API_KEY: "sk_x" } }),
+    /** What the way to the control plane had to tell. */
+    notes: () => world.notes,
     /** Every request that came. */
     requests: () => server.asked,
     /** Their names. */

@@ -174,7 +174,7 @@ test("without a Python a service serves what needs none; one whose routes all ne
   const needing = { ...broken, manifest: { ...app.manifest, services } };
   await expect(client.serviceApply({ ...needing, ...options })).rejects.toMatchObject({
     code: "service_failed",
-    hint: "cli service logs fails/ingest",
+    hint: expect.stringContaining("cli service update <file> <target>"),
   });
   const failed = await findService(client, "fails/ingest");
   expect(failed).toMatchObject({ state: "FAILED", pid: null });
@@ -201,5 +201,60 @@ test("strangers, older commands and manifests that do not fit are turned away", 
   });
   await expect(client.schemaPlan({ target: "no target!", manifest: app.manifest })).rejects.toMatchObject({
     code: "invalid_target",
+  });
+});
+
+test("databases are listed and deleted; one that is served or that there is none of is not", {
+  timeout: TIMEOUT,
+}, async () => {
+  const app = await harness.readApp("scratch");
+  await serveExample(client, app);
+  const found = (await client.databaseList()).find(({ name }) => name === "scratch");
+  expect(found).toMatchObject({ tables: 1, projects: [harness.project_root], services: [{ name: "scratch/ingest" }] });
+  expect(found?.bytes).toBeGreaterThan(1_000_000);
+  await expect(client.databaseDelete({ name: "scratch", dry_run: false })).rejects.toMatchObject({
+    code: "service_state",
+    hint: "Stop them first: cli service stop scratch/ingest",
+  });
+  await client.serviceStop("scratch/ingest");
+  const gone = { name: "scratch", tables: [{ path: "scratch/docs", rows: 0 }], services: ["scratch/ingest"] };
+  expect(await client.databaseDelete({ name: "scratch", dry_run: true })).toEqual(gone);
+  expect(await client.databaseDelete({ name: "scratch", dry_run: false })).toEqual(gone);
+  expect((await client.databaseList()).map(({ name }) => name)).not.toContain("scratch");
+  expect(await client.serviceList("scratch")).toEqual([]);
+  await expect(client.databaseDelete({ name: "scratch", dry_run: false })).rejects.toMatchObject({
+    code: "database_not_found",
+  });
+  // the name is free again, and a plan says that it makes a database
+  const plan = await client.schemaPlan({ target: "scratch", manifest: app.manifest });
+  expect(plan.other_databases).toBeInstanceOf(Array);
+  await serveExample(client, app);
+  expect(await client.schemaPlan({ target: "scratch", manifest: app.manifest })).not.toHaveProperty("other_databases");
+});
+
+test("a plan names the running services that it breaks, and one that starts again says which step is missing", {
+  timeout: TIMEOUT,
+}, async () => {
+  const app = await harness.readApp("breaks");
+  await serveExample(client, app);
+  const [table] = app.manifest.tables;
+  const renamed = table?.columns.map((one) =>
+    one.name === "body" ? { ...one, name: "text", renamed_from: "body" } : one,
+  );
+  const columns = renamed?.filter(({ computed, primary_key }) => computed === null || primary_key);
+  const manifest = {
+    ...app.manifest,
+    services: [],
+    functions: [],
+    tables: [{ ...table, columns, indexes: [] }],
+  } as App["manifest"];
+  const { breaks, catalog_version } = await client.schemaPlan({ target: "breaks", manifest });
+  expect(breaks).toEqual(["breaks/ingest"]);
+  await client.schemaApply({ ...app, manifest, catalog_version, allow_destructive: true });
+  await client.serviceRestart("breaks/ingest");
+  expect(await findService(client, "breaks/ingest")).toMatchObject({
+    state: "FAILED",
+    error: "The service was started for other tables than breaks has now: docs.",
+    hint: "Start it as app.py is now: cli service update app.py breaks",
   });
 });

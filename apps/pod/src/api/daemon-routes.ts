@@ -24,7 +24,7 @@ export function addDaemonRoutes(app: FastifyInstance, deps: DaemonDeps): void {
       started_at: deps.started_at,
       postgres: deps.postgres.state(),
       busy: requests + fills + deps.services.countRunning(),
-      services: deps.services.size,
+      services: deps.services.countRunning(),
     };
   });
   app.post(LOCAL_ROUTES.stop.path, async (_request, reply) => {

@@ -1,4 +1,6 @@
-import { parseLocalTarget } from "@appdb/contract/names";
+import type { Manifest } from "@appdb/contract/manifest";
+import { type LocalTarget, parseLocalTarget } from "@appdb/contract/names";
+import type { SchemaPlan } from "@appdb/contract/plan";
 import {
   appSchema,
   schemaApplyRequestSchema,
@@ -10,13 +12,16 @@ import type { Runtime } from "@appdb/contract/runtime";
 import type { FastifyInstance } from "fastify";
 import type { DaemonDeps } from "../composition/compose.ts";
 import { applyTarget, openTarget, planForPerson, pruneTarget } from "../databases/schema.ts";
+import { findBrokenServices } from "../services/broken-services.ts";
 import { answerEvents, endOf } from "./events.ts";
 import { parseRequest } from "./parse.ts";
 
 export function addSchemaRoutes(app: FastifyInstance, deps: DaemonDeps): void {
   app.post(LOCAL_ROUTES.schemaPlan.path, async (request, reply) => {
     const input = parseRequest(schemaPlanRequestSchema, request.body);
-    return { plan: await planForPerson(deps, { ...placed(input), ...projectOf(input.runtime) }, endOf(reply)) };
+    const asked = { ...placed(input), ...projectOf(input.runtime) };
+    const plan = await planForPerson(deps, asked, endOf(reply));
+    return { plan: { ...plan, ...(await surroundings(deps, asked, plan)) } };
   });
   app.post(LOCAL_ROUTES.schemaPrune.path, async (request) => {
     const input = parseRequest(schemaPruneRequestSchema, request.body);
@@ -32,6 +37,25 @@ export function addSchemaRoutes(app: FastifyInstance, deps: DaemonDeps): void {
     const input = parseRequest(appSchema, request.body);
     return await openTarget(deps, placed(input));
   });
+}
+
+/** What a plan means for the rest of the home: services that it breaks, a database that it makes. */
+async function surroundings(
+  { postgres, services }: DaemonDeps,
+  { manifest, target }: { readonly manifest: Manifest; readonly target: LocalTarget },
+  plan: SchemaPlan,
+): Promise<Pick<SchemaPlan, "breaks" | "other_databases">> {
+  const running = services.present(target.text).filter(({ endpoint }) => endpoint !== null);
+  const breaks = findBrokenServices(
+    plan,
+    manifest,
+    running.map(({ stored }) => stored),
+  );
+  const is_new = plan.tables.every(({ exists }) => !exists) && !(await postgres.hasDatabase(target.database));
+  return {
+    ...(breaks.length === 0 ? {} : { breaks }),
+    ...(is_new ? { other_databases: [...(await postgres.listDatabases())] } : {}),
+  };
 }
 
 function projectOf(runtime: Runtime | null): { project_root?: string } {

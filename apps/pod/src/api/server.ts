@@ -2,6 +2,7 @@ import { CLIENT_VERSION_HEADER } from "@appdb/contract/version";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { DaemonDeps } from "../composition/compose.ts";
 import { addDaemonRoutes } from "./daemon-routes.ts";
+import { addDatabaseRoutes } from "./database-routes.ts";
 import { checkClientVersion, checkToken } from "./handshake.ts";
 import { addJobRoutes } from "./job-routes.ts";
 import { createJsonApi } from "./json-api.ts";
@@ -21,6 +22,7 @@ export function createApi(deps: DaemonDeps): FastifyInstance {
   addSchemaRoutes(app, deps);
   addQueryRoutes(app, deps);
   addServiceRoutes(app, deps);
+  addDatabaseRoutes(app, deps);
   return app;
 }
 

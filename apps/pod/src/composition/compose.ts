@@ -61,7 +61,7 @@ export function composeDaemon(input: ComposeInput): DaemonDeps {
     createRunner,
     query_limits: config.limits,
   });
-  const spec_folder = join(home, SPEC_FOLDER);
+  const spec_folder = join(home, HOME_PATHS.specs);
   // files of services that a killed daemon was starting
   if (existsSync(spec_folder)) rmSync(spec_folder, { recursive: true, force: true });
   const services = new Services({
@@ -98,5 +98,3 @@ export function composeDaemon(input: ComposeInput): DaemonDeps {
     requestStop: input.requestStop,
   };
 }
-
-const SPEC_FOLDER = "specs";

@@ -93,6 +93,16 @@ export class OpenDatabases implements AsyncDisposable {
     return entry.opening;
   }
 
+  /** Drops a database. Who has it open loses it. */
+  async remove(name: string): Promise<void> {
+    const entry = this.#entries.get(name);
+    this.#entries.delete(name);
+    const opened = await entry?.opening.catch(() => undefined);
+    if (entry !== undefined) await park(entry);
+    await opened?.sql[Symbol.asyncDispose]();
+    await this.#deps.postgres.dropDatabase(name);
+  }
+
   /** Opens or wakes a database in which jobs have not ended; leaves the others alone. */
   async resume(name: string): Promise<void> {
     if (this.#entries.get(name)?.jobs !== undefined) return;

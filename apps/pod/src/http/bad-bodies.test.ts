@@ -140,6 +140,32 @@ test("bytes that are no UTF-8 are refused", async () => {
   expect(refused).toMatchObject({ status: 400, json: { code: "invalid_json", detail: "The body is not UTF-8." } });
 });
 
+test("a client that breaks off in its body is not told as one that sends no HTTP", async () => {
+  const socket = createConnection(served.port, "127.0.0.1");
+  await once(socket, "connect");
+  socket.write('POST /rows HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{"a":');
+  socket.end();
+  let answer = "";
+  socket.on("data", (chunk: Buffer) => {
+    answer += chunk.toString();
+  });
+  await once(socket, "close");
+  expect(answer).toBe("");
+});
+
+test("what is too large or of another type names the form for many rows", async () => {
+  const url = `http://127.0.0.1:${served.port}/rows`;
+  const json = { "content-type": "application/json" };
+  const large = await fetch(url, {
+    method: "POST",
+    headers: json,
+    body: JSON.stringify({ a: "x".repeat(BODY_BYTES) }),
+  });
+  expect([large.status, await large.text()]).toEqual([413, expect.stringContaining("application/x-ndjson")]);
+  const other = await fetch(url, { method: "POST", headers: { "content-type": "text/csv" }, body: "a" });
+  expect([other.status, await other.text()]).toEqual([415, expect.stringContaining("application/x-ndjson")]);
+});
+
 test("of a key that comes twice in an object the last one counts", async () => {
   expect(await post('{"a":1,"a":2}')).toEqual({ status: 200, json: { a: 2 } });
 });

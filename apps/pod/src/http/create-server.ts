@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import { withoutDashboardCookies } from "@appdb/adapters/http/dashboard-cookies";
-import { appError } from "@appdb/contract/errors";
+import { type AppError, appError } from "@appdb/contract/errors";
 import { answerError } from "@appdb/engine/endpoints/answers";
 import { type FastifyInstance, fastify } from "fastify";
 import { isStreamed } from "./add-route.ts";
@@ -75,7 +75,16 @@ function originForm(url: string): string {
   return rest.startsWith("/") ? rest : `/${rest}`;
 }
 
-/** @throws port_taken */
+function noAddress(host: string, cause: unknown): AppError {
+  return appError("usage", {
+    detail: `${host} is no address of this machine, so that nothing can listen on it.`,
+    hint: "Use --host 127.0.0.1 for this machine alone, or --host 0.0.0.0 for the whole network.",
+    meta: { host },
+    cause,
+  });
+}
+
+/** @throws port_taken; usage for a host that is not this machine's */
 export async function listen(
   server: FastifyInstance,
   options: Pick<ServeOptions, "host" | "port">,
@@ -85,6 +94,7 @@ export async function listen(
   } catch (error) {
     await server.close();
     const code = error instanceof Error && "code" in error ? error.code : undefined;
+    if (code === "ENOTFOUND" || code === "EADDRNOTAVAIL" || code === "EAI_AGAIN") throw noAddress(options.host, error);
     if (code !== "EADDRINUSE" && code !== "EACCES") throw error;
     throw appError("port_taken", {
       detail:

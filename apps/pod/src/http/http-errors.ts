@@ -34,7 +34,7 @@ export function unsupportedMediaType(content_type: string | undefined): AppError
     content_type === undefined ? "no content type" : `content type ${JSON.stringify(content_type.slice(0, 100))}`;
   return appError("unsupported_media_type", {
     detail: `The request has ${sent}; routes take application/json.`,
-    hint: "Send the header: content-type: application/json",
+    hint: "Send the header content-type: application/json; for many rows of an insert route content-type: application/x-ndjson",
   });
 }
 
@@ -62,7 +62,8 @@ export function methodNotAllowed(method: string, path: string, allowed: readonly
 
 /** Answers bytes that are no HTTP: there is no request to reply to, only a socket. */
 export function answerBadHttp(error: Error & { code?: string }, socket: Socket, log: Logger): void {
-  if (error.code === "ECONNRESET" || !socket.writable) {
+  // a client that broke off: a request that had begun is told as one whose client went away
+  if (error.code === "ECONNRESET" || error.code === "HPE_INVALID_EOF_STATE" || !socket.writable) {
     socket.destroy();
     return;
   }

@@ -76,7 +76,7 @@ function decode(bytes: Buffer): string | undefined {
 function tooLarge(body_bytes: number): Error {
   return appError("payload_too_large", {
     detail: `The body is larger than ${body_bytes} bytes.`,
-    hint: "Send a smaller body.",
+    hint: "Send less at once. Many rows go to an insert route as application/x-ndjson, one JSON object a line, of any length in all.",
     meta: { body_bytes },
   });
 }

@@ -1,8 +1,9 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { mkdirSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { writePrivateFile } from "@appdb/adapters/processes/private-files";
+import { appError } from "@appdb/contract/errors";
 import type { ServiceSpec } from "@appdb/contract/service-spec";
 
 /** A program file with the options of Node that it needs. */
@@ -14,8 +15,10 @@ export interface PodProgram {
 /**
  * Starts this program in the role `service`. What it needs to know goes by a private file, which it removes when it has
  * read it: environment variables and arguments can be seen by others.
+ * @throws service_failed when the Node that runs this process is gone, with its virtual environment for example
  */
 export function forkService(program: PodProgram, spec_folder: string, spec: ServiceSpec): ChildProcess {
+  demandNode();
   mkdirSync(spec_folder, { recursive: true, mode: 0o700 });
   const file = join(spec_folder, `${randomBytes(12).toString("hex")}.json`);
   writePrivateFile(file, JSON.stringify(spec));
@@ -29,4 +32,13 @@ export function forkService(program: PodProgram, spec_folder: string, spec: Serv
   child.once("exit", () => rmSync(file, { force: true }));
   child.once("error", () => rmSync(file, { force: true }));
   return child;
+}
+
+function demandNode(): void {
+  if (existsSync(process.execPath)) return;
+  throw appError("service_failed", {
+    detail: `The daemon runs with a Node that is gone: there is no ${process.execPath} any more.`,
+    hint: "Start the daemon with the one that there is: cli daemon restart",
+    meta: { node: process.execPath },
+  });
 }

@@ -13,7 +13,7 @@ const PASSING = /^(database_unavailable|commit_unknown|overloaded|disk_full)$/;
 /** How a process of a service ended. */
 export interface ProcessEnd {
   /** What it said of itself before it ended, or why it could not be started. */
-  readonly problem: { readonly code: string; readonly detail: string } | undefined;
+  readonly problem: { readonly code: string; readonly detail: string; readonly hint?: unknown } | undefined;
   /** How long it had listened; undefined when it never did. */
   readonly listened_ms: number | undefined;
   /** True when a signal from outside ended it: a person's, the kernel's. */

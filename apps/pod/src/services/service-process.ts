@@ -3,6 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { endProcess } from "@appdb/adapters/processes/end-process";
 import { identifyProcess, type ProcessIdentity } from "@appdb/adapters/processes/process-identity";
 import { type AppError, appError, toProblem } from "@appdb/contract/errors";
+import type { ServiceRecord } from "@appdb/contract/routes/local";
 import { serviceMessageSchema } from "@appdb/contract/service-spec";
 import type { Clock, Logger } from "@appdb/engine/ports";
 import { createRestartPolicy, type ProcessEnd } from "./restart-policy.ts";
@@ -34,6 +35,7 @@ export class ServiceProcess {
   #state: ServiceState = "STOPPED";
   #identity: ProcessIdentity | undefined;
   #error: string | undefined;
+  #hint: string | undefined;
   #started_at: number | undefined;
   #restarts = 0;
   #stopping = new AbortController();
@@ -53,6 +55,11 @@ export class ServiceProcess {
     return this.#error;
   }
 
+  /** What to do about that, where it said so. */
+  get hint(): string | undefined {
+    return this.#hint;
+  }
+
   get restarts(): number {
     return this.#restarts;
   }
@@ -69,6 +76,7 @@ export class ServiceProcess {
   start(): void {
     this.#take("start");
     this.#error = undefined;
+    this.#hint = undefined;
     this.#restarts = 0;
     this.#stopping = new AbortController();
     this.#running = this.#run(this.#stopping.signal);
@@ -98,6 +106,7 @@ export class ServiceProcess {
       const pause_ms = policy.next(end);
       if (pause_ms === undefined) {
         this.#error = end.reason;
+        this.#hint = typeof end.problem?.hint === "string" ? end.problem.hint : undefined;
         this.#deps.log.error({ reason: end.reason }, "a service failed");
         this.#note("error", `the service is FAILED: ${end.reason}`);
         this.#take("gave_up");
@@ -120,9 +129,9 @@ export class ServiceProcess {
     try {
       child = await this.#deps.fork();
     } catch (error) {
-      const { code, detail } = toProblem(error);
+      const { code, detail, hint } = toProblem(error);
       if (code === "internal_error") this.#deps.log.error({ err: error }, "a service could not be started");
-      return { problem: { code, detail }, listened_ms: undefined, was_killed: false, reason: detail };
+      return { problem: { code, detail, hint }, listened_ms: undefined, was_killed: false, reason: detail };
     }
     this.#adopt(child);
     const drained = this.#readOutput(child, recent);
@@ -205,10 +214,10 @@ async function exitOf(child: ChildProcess): Promise<string> {
 }
 
 /** The error of a service that did not become AVAILABLE. */
-export function serviceFailed(name: string, reason: string): AppError {
+export function serviceFailed(name: string, { error, hint }: Pick<ServiceRecord, "error" | "hint">): AppError {
   return appError("service_failed", {
-    detail: `The service ${name} did not start: ${reason.replace(/\.$/, "")}.`,
-    hint: `cli service logs ${name}`,
+    detail: `The service ${name} did not start: ${(error ?? "it ended").replace(/\.$/, "")}.`,
+    hint: hint ?? `cli service logs ${name}`,
     meta: { service: name },
   });
 }

@@ -68,10 +68,6 @@ export class Services implements AsyncDisposable {
     );
   }
 
-  get size(): number {
-    return this.#entries.size;
-  }
-
   /** Services of one target, the one service of that name, of all targets when undefined; sorted by name. */
   list(target: string | undefined): ServiceRecord[] {
     const all = this.#sorted(undefined);
@@ -247,6 +243,7 @@ export class Services implements AsyncDisposable {
       port: stored.port,
       state: process.state,
       error: process.error ?? null,
+      ...(process.hint === undefined ? {} : { hint: process.hint }),
       restarts: process.restarts,
       pid: process.pid ?? null,
       started_at: process.started_at === undefined ? null : new Date(process.started_at).toISOString(),

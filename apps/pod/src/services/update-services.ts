@@ -85,12 +85,12 @@ export async function updateServices(
     };
     const first = await services.settled(name);
     const record = is_chosen ? await retryLostPort(first, startElsewhere) : first;
-    if (record.state === "FAILED") throw serviceFailed(serviceText(record), record.error ?? "it ended");
+    if (record.state === "FAILED") throw serviceFailed(serviceText(record), record);
   }
   // What is as it has to be may just be starting, after the daemon did.
   for (const item of plan.services) {
     const record = await services.settled(`${plan.target}/${item.name}`);
-    if (record.state === "FAILED") throw serviceFailed(serviceText(record), record.error ?? "it ended");
+    if (record.state === "FAILED") throw serviceFailed(serviceText(record), record);
   }
   return describeApplied(plan, ({ name }) => services.record(`${plan.target}/${name}`));
 }
@@ -149,8 +149,11 @@ async function refuseTakenPort(port: number, services: Services): Promise<void> 
   const owner = services.list(undefined).find((record) => record.port === port);
   if (owner === undefined && (await isPortFree(port))) return;
   throw appError("port_taken", {
-    detail: `Port ${port} is taken by ${owner === undefined ? "another program" : `the service ${owner.name}`}.`,
-    hint: "Choose another one with --port, or leave --port out.",
+    detail: `Port ${port} is taken by ${owner === undefined ? "another program" : `your service ${serviceText(owner)}`}.`,
+    hint:
+      owner === undefined
+        ? "Choose another one with --port, or leave --port out."
+        : `Choose another one with --port, or stop that service: cli service stop ${serviceText(owner)}`,
     meta: { port, service: owner?.name ?? null },
   });
 }

@@ -30,6 +30,13 @@ export async function createDatabase(dsn: string, database: string): Promise<voi
   await withClient(dsn, (client) => createWith(client, database));
 }
 
+/** Drops a database, if it exists, and ends the connections to it. `dsn` is of another one. */
+export async function dropDatabase(dsn: string, database: string): Promise<void> {
+  await withClient(dsn, async (client) => {
+    await client.query(`drop database if exists ${client.escapeIdentifier(database)} with (force)`);
+  });
+}
+
 /** The same over a connection that is open. */
 export async function createWith(client: Client, database: string): Promise<void> {
   const found = await client.query("select 1 from pg_database where datname = $1", [database]);

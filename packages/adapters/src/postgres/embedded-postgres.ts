@@ -18,7 +18,7 @@ import {
 } from "./cluster-access.ts";
 import { type ClusterFormat, isOurs, markNew, readMark, writeMark } from "./cluster-mark.ts";
 import { SOLE_DATABASE } from "./cluster-template.ts";
-import { hasDatabase, listDatabases } from "./database-admin.ts";
+import { dropDatabase, hasDatabase, listDatabases } from "./database-admin.ts";
 import { runAlone, syncCluster } from "./init-cluster.ts";
 import type { PostgresProvider, PostgresState } from "./postgres-provider.ts";
 import {
@@ -144,6 +144,12 @@ export class EmbeddedPostgres implements PostgresProvider {
     await this.start();
     if (this.#isSole && database === SOLE_DATABASE) return;
     await ensureOwnDatabase((name) => this.superuserDsn(name), database, this.#preparing);
+  }
+
+  async dropDatabase(database: string): Promise<void> {
+    if (this.#isSole) throw new Error("The only database of a cluster goes with its folder.");
+    await this.start();
+    await dropDatabase(this.superuserDsn(this.#firstDatabase), database);
   }
 
   async stop(): Promise<void> {

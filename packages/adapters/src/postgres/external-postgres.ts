@@ -1,5 +1,5 @@
 import { AppError, appError } from "@appdb/contract/errors";
-import { createDatabase, hasDatabase, listDatabases, withClient } from "./database-admin.ts";
+import { createDatabase, dropDatabase, hasDatabase, listDatabases, withClient } from "./database-admin.ts";
 import type { PostgresProvider, PostgresState } from "./postgres-provider.ts";
 
 const OLDEST_MAJOR = 18;
@@ -56,6 +56,10 @@ export class ExternalPostgres implements PostgresProvider {
 
   async ensureDatabase(database: string): Promise<void> {
     await this.#reach(() => createDatabase(this.#url.href, database));
+  }
+
+  async dropDatabase(database: string): Promise<void> {
+    await this.#reach(() => dropDatabase(this.#url.href, database));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -16,4 +16,6 @@ export interface PostgresProvider extends AsyncDisposable {
   listDatabases(): Promise<readonly string[]>;
   /** Makes the database if it is missing: UTF-8, the builtin locale PG_UNICODE_FAST. Safe to repeat and to race. */
   ensureDatabase(database: string): Promise<void>;
+  /** Drops the database with all that is in it and ends its connections; nothing when there is none. */
+  dropDatabase(database: string): Promise<void>;
 }

@@ -98,7 +98,7 @@ async function runWriter(input: ReadManifestInput): Promise<WrittenManifest> {
   try {
     if (signal?.aborted === true) end();
     const ending = await endOf(child, runtime);
-    if (signal?.aborted === true) throw appError("interrupted", { detail: "The application was being read." });
+    if (signal?.aborted === true) throw appError("interrupted", { detail: `${app_file} was not read to its end.` });
     return { stdout: Buffer.concat(chunks).toString("utf8"), stderr, ending };
   } finally {
     clearTimeout(timer);

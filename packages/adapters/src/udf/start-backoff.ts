@@ -37,6 +37,14 @@ export class StartBackoff {
   /** Says why there is no worker. */
   error(modules: readonly string[]): AppError {
     const failure = this.#end?.import_error;
+    const gone = /^cannot be started: spawn (.+) ENOENT/.exec(this.#end?.reason ?? "")?.[1];
+    if (gone !== undefined) {
+      return appError("worker_unavailable", {
+        detail: `The Python of the last update is gone: there is no ${gone} any more.`,
+        hint: "Update once more, by which the Python is found that there is: cli schema update <file> <target>; for a service cli service update <file> <target>",
+        meta: { failures: this.#failures },
+      });
+    }
     if (failure === undefined) {
       return appError("worker_unavailable", {
         detail: `The Python worker could not be started: ${this.#end?.reason ?? "no reason is known"}.`,

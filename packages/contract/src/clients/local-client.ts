@@ -4,6 +4,8 @@ import type { SchemaPlan, ServicePlan } from "../plan.ts";
 import type {
   App,
   Health,
+  LocalDatabase,
+  LocalDeletion,
   OpenTarget,
   Progress,
   QueryExplainRequest,
@@ -97,6 +99,9 @@ export interface LocalClient {
   serviceStop(name: string, options?: CallOptions): Promise<ServiceRecord>;
   /** Lines of a service's log, the last `tail` first; ends at once, or with the signal when `follow` is set. */
   serviceLogs(request: { name: string; tail: number; follow: boolean }, options?: CallOptions): AsyncIterable<string>;
+  databaseList(options?: CallOptions): Promise<LocalDatabase[]>;
+  /** A dry run only says what would go. */
+  databaseDelete(request: { name: string; dry_run: boolean }, options?: CallOptions): Promise<LocalDeletion>;
   /** Ends the daemon, its services and its PostgreSQL; answers before it is gone. */
   stop(options?: CallOptions): Promise<void>;
 }
@@ -148,6 +153,9 @@ export function createLocalClient(options: LocalClientOptions): LocalClient {
     serviceRestart: (name, given) => call<ServiceRecord>(LOCAL_ROUTES.serviceRestart, { name }, given),
     serviceStop: (name, given) => call<ServiceRecord>(LOCAL_ROUTES.serviceStop, { name }, given),
     serviceLogs: (request, given) => readLog(options, request, given?.signal),
+    databaseList: async (given) =>
+      (await call<{ databases: LocalDatabase[] }>(LOCAL_ROUTES.databaseList, undefined, given)).databases,
+    databaseDelete: (request, given) => call<LocalDeletion>(LOCAL_ROUTES.databaseDelete, request, given),
     stop: async (given) => {
       await call<unknown>(LOCAL_ROUTES.stop, {}, given);
     },
@@ -311,7 +319,7 @@ function isRefused(error: unknown): boolean {
 function broken(route: Route, what: string, cause?: unknown): Error {
   return appError("daemon_failed", {
     detail: `The daemon did not finish ${route.method} ${route.path}: ${what}.`,
-    hint: "Look at its log: cli daemon status",
+    hint: "See where its log is, and whether it runs: cli daemon status",
     meta: { path: route.path },
     cause,
   });

@@ -35,5 +35,9 @@ export const LOCAL_ROUTES = {
   serviceStop: { method: "POST", path: "/v1/services/stop" },
   /** `?name=main/ingest&tail=200&follow=1`; NDJSON lines `{event:"log", line}` */
   serviceLogs: { method: "GET", path: "/v1/services/logs" },
+  /** `{databases: LocalDatabase[]}` */
+  databaseList: { method: "GET", path: "/v1/databases" },
+  /** `{name, dry_run}` -> LocalDeletion */
+  databaseDelete: { method: "POST", path: "/v1/databases/delete" },
   stop: { method: "POST", path: "/v1/stop" },
 } as const;

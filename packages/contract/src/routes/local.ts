@@ -26,6 +26,7 @@ export const healthSchema = z.strictObject({
   postgres: z.enum(["up", "starting", "down"]),
   /** Requests, fills and running services; 0 means that a newer command may replace the daemon. */
   busy: z.int(),
+  /** Those that run; each is in `busy` too. */
   services: z.int(),
 });
 export type Health = z.infer<typeof healthSchema>;
@@ -148,6 +149,8 @@ export const serviceRecordSchema = z.strictObject({
   state: z.enum(SERVICE_STATES),
   /** Why it is FAILED, for a person; null otherwise. */
   error: z.string().nullable(),
+  /** What to do about that; absent where nobody knows. */
+  hint: z.string().optional(),
   restarts: z.int(),
   pid: z.int().nullable(),
   started_at: z.string().nullable(),
@@ -157,6 +160,28 @@ export const serviceRecordSchema = z.strictObject({
   log_file: z.string(),
 });
 export type ServiceRecord = z.infer<typeof serviceRecordSchema>;
+
+/** A local database as `cli db list --local` shows it. */
+export const localDatabaseSchema = z.strictObject({
+  name: z.string(),
+  tables: z.int(),
+  bytes: z.number(),
+  /** Folders of the projects that its tables belong to. */
+  projects: z.array(z.string()),
+  services: z.array(z.strictObject({ name: z.string(), state: z.enum(SERVICE_STATES) })),
+});
+export type LocalDatabase = z.infer<typeof localDatabaseSchema>;
+
+export const databaseDeleteRequestSchema = z.strictObject({ name: z.string(), dry_run: z.boolean() });
+
+/** What goes with a local database. */
+export const localDeletionSchema = z.strictObject({
+  name: z.string(),
+  tables: z.array(z.strictObject({ path: z.string(), rows: z.int() })),
+  /** Stopped ones, which are forgotten. */
+  services: z.array(z.string()),
+});
+export type LocalDeletion = z.infer<typeof localDeletionSchema>;
 
 /** Answer of `targets/open`: how a foreground service reaches its database. */
 export const openTargetSchema = z.strictObject({ dsn: z.string(), catalog_version: z.int() });

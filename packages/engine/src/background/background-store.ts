@@ -131,7 +131,7 @@ export async function endBackground(
 ): Promise<void> {
   await sql.query({
     text: `update appdb.background set state = $3, result = $4, error = $5, owner = null, lease_until = null,
-        ended_at = $6, expires_at = $6::timestamptz + make_interval(secs => expires_s)
+        attempts = attempts + ($3::text = 'failed')::int, ended_at = $6, expires_at = $6::timestamptz + make_interval(secs => expires_s)
       where id = $1 and owner = $2 and state = 'running'`,
     values: [
       id,

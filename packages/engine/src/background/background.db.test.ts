@@ -195,6 +195,8 @@ test("a job that fails says why, and one that may fail thrice is tried again", a
     error_detail: { code: "function_failed", status: 400 },
   });
   expect(failed.error).toContain("provider away");
+  const listed = await listJobs(stage.sql, { database: "main", folder: null, all: true });
+  expect(listed).toMatchObject([{ state: "failed", errors: 1 }]);
   const { id } = (await api.post("/patient", { km: 1 })).json;
   const done = await eventually(
     async () => {

@@ -12,14 +12,23 @@ interface TablesOfApplication {
 }
 
 /**
+ * `is_started`: the manifest is of the last update of the service, and not of the file as it is now.
  * Refuses tables that a service could not write. What a later update only added is no hindrance: a service that starts
  * again after a crash must not fail because the tables are ahead of it.
  * @throws schema_mismatch naming the tables
  */
-export function checkTables(input: TablesOfApplication, catalog: Catalog): void {
+export function checkTables(input: TablesOfApplication & { readonly is_started?: boolean }, catalog: Catalog): void {
   const different = [...new Set(findHindrances(input, catalog).map(({ table }) => table))];
   if (different.length === 0) return;
   const { app_file } = input.manifest;
+  if (input.is_started === true) {
+    // what the file declares by now is not known here: the update of the service says it, and whether the tables are behind
+    throw appError("schema_mismatch", {
+      detail: `The service was started for other tables than ${input.target} has now: ${different.join(", ")}.`,
+      hint: `Start it as ${app_file} is now: cli service update ${app_file} ${input.target}`,
+      meta: { target: input.target, tables: different },
+    });
+  }
   throw appError("schema_mismatch", {
     detail: `${app_file} declares other tables than ${input.target} has: ${different.join(", ")}.`,
     hint: `Bring the tables up to date: cli schema update ${app_file} ${input.target}`,

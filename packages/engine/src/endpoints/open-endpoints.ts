@@ -50,7 +50,7 @@ export async function openEndpoints(deps: EndpointsDeps, input: EndpointsInput):
   const services = input.services.map((name) => findService(input.manifest, name));
   for (const service of services) checkRoutes(input.manifest, service);
   const catalog = (await hasCatalog(deps.sql)) ? await loadCatalog(deps.sql) : emptyCatalog();
-  checkTables(input, catalog);
+  checkTables({ ...input, is_started: true }, catalog);
   const checks = await compileManifestChecks(input.manifest);
   const tables = haveHandlers(services) ? tableService(input.manifest) : undefined;
   const context = new RouteContext(deps, withService(input, tables), catalog, checks);

@@ -20,6 +20,20 @@ test("a sum of Ints is made an Int again, so that one that does not fit raises",
   expect(aggregate("sum")).toBe("sum(x)::int8");
 });
 
+test("Floats are added in an order that stays", () => {
+  const args = [{ node: "column" as const, name: "docs.x", type: { kind: "float" as const }, nullable: true }];
+  const of = {
+    node: "aggregate" as const,
+    is_udf: false,
+    args,
+    kwargs: {},
+    type: { kind: "float" as const },
+    nullable: true,
+  };
+  expect(aggregateSql({ ...of, fn: "sum" }, "x", [])).toBe("sum(appdb.in_order(x))");
+  expect(aggregateSql({ ...of, fn: "mean" }, "x", [])).toBe("avg(appdb.in_order(x))");
+});
+
 test("a list keeps the order of the rows and leaves nulls out", () => {
   expect(aggregate("make_list")).toBe("coalesce(json_agg(x order by id) filter (where x is not null), '[]'::json)");
 });

@@ -14,7 +14,10 @@ import type { QueryArguments } from "./python-rows.ts";
 export interface ParameterReader {
   /** @throws invalid_json, invalid_request with one entry per parameter that does not fit */
   fromBody(body: Uint8Array | string): QueryArguments;
-  /** Text is converted to the declared types; of a repeated parameter the last one counts. @throws invalid_request */
+  /**
+   * Text is converted to the declared types; of a repeated parameter the last one counts, and of one that takes Json all of them
+   * as a list: `?ks=a&ks=b` is `?ks=["a","b"]`. @throws invalid_request
+   */
   fromUrl(search: string): QueryArguments;
   /** Values that came from within: a computed column's arguments. */
   fromValues(values: Readonly<Record<string, EngineValue>>): QueryArguments;
@@ -60,8 +63,9 @@ export function compileParameters(
     },
     fromUrl(search) {
       if (search === "") return read([]);
-      const last = new Map(new URLSearchParams(search));
-      return read([...last].map(([name, text]) => [name, fromText(text)] as const));
+      const texts = new Map<string, string[]>();
+      for (const [name, text] of new URLSearchParams(search)) texts.set(name, [...(texts.get(name) ?? []), text]);
+      return read([...texts].map(([name, given]) => [name, fromTexts(given)] as const));
     },
     fromValues: (values) =>
       read(
@@ -89,16 +93,34 @@ function fromJson(value: unknown, raw: RawText): Given {
   };
 }
 
-function fromText(text: string): Given {
+function fromTexts(texts: readonly string[]): Given {
   return (parameter) => {
+    const text = texts.at(-1) ?? "";
+    if (parameter.type.kind === "json" && texts.length > 1) return parseText(parameter.type, listOf(texts));
     if (text === "" && parameter.nullable && parameter.type.kind !== "string") return null;
     return parseText(parameter.type, text);
   };
 }
 
+/** The JSON of a list of texts, each of which is JSON itself or stands for itself. */
+function listOf(texts: readonly string[]): string {
+  return `[${texts.map((text) => (isJson(text) ? text : JSON.stringify(text))).join(",")}]`;
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 function parseText(type: ColumnType, text: string): EngineValue | Misfit {
-  const wrong = () =>
-    new Misfit(`${displayType(type, false)} is wanted, the URL has ${JSON.stringify(shorten(text))}.`);
+  const wrong = () => {
+    const form = type.kind === "json" ? `; a list is written ["a","b"], a text "a"` : "";
+    return new Misfit(`${displayType(type, false)} is wanted, the URL has ${JSON.stringify(shorten(text))}${form}.`);
+  };
   switch (type.kind) {
     case "int": {
       if (!/^[+-]?\d+$/.test(text.trim())) return wrong();

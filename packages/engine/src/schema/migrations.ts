@@ -27,6 +27,7 @@ export const MIGRATIONS: readonly CatalogMigration[] = [
   { id: 10, breaking: true, sql: shorterAnswers() },
   { id: 11, breaking: false, sql: projectsOfTables() },
   { id: 12, breaking: false, sql: defaultsOfColumns() },
+  { id: 13, breaking: false, sql: sumsInOrder() },
 ];
 
 /** Tables, columns, indexes, functions and jobs of one database. Locks nothing that anybody uses yet. */
@@ -313,5 +314,13 @@ function defaultsOfColumns(): string {
   return `
 alter table appdb.columns add column default_value json;
 comment on column appdb.columns.default_value is '{"text", "expr"}, as in a manifest; null for none.';
+`;
+}
+
+/** Keeps a statement from being computed in parallel: a sum of Floats depends on the order in which they are added. Locks nothing. */
+function sumsInOrder(): string {
+  return `
+create function appdb.in_order(value double precision) returns double precision
+language sql immutable parallel unsafe return value;
 `;
 }

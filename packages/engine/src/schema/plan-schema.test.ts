@@ -151,3 +151,22 @@ test("a nullable input makes its readers nullable, which is no reason to compute
   expect(plan.tables[0]?.ops.map((op) => op.details.changes)).toEqual([["nullability"], ["nullability"]]);
   expect(plan.tables[0]?.resolution).toBe("update_additive");
 });
+
+test("a renamed_from= that names nothing is told, with the column that it most likely means", () => {
+  const before = aTable("docs", [aColumn("title", "string"), aColumn("area", "string")]);
+  const zone = aColumn("zone", "string", { nullable: true, renamed_from: "arae" });
+  const { plan } = planOf([{ ...before, columns: [before.columns[0] ?? zone, zone] }], catalogOf([before]));
+  expect(plan.tables[0]?.ops.map(({ description }) => description)).toEqual([
+    "column 'area' will be dropped with all its values; if 'zone' is the same column, write renamed_from=\"area\" there, and its values stay",
+    expect.stringMatching(
+      /^column 'zone' will be added.*; no column 'arae' is stored, as renamed_from= says; did you mean 'area'\?$/,
+    ),
+  ]);
+});
+
+test("a dropped column and a new one of another type are not taken for a rename", () => {
+  const before = aTable("docs", [aColumn("title", "string"), aColumn("area", "string")]);
+  const zone = aColumn("zone", "int", { nullable: true });
+  const { plan } = planOf([{ ...before, columns: [before.columns[0] ?? zone, zone] }], catalogOf([before]));
+  expect(plan.tables[0]?.ops[0]?.description).toBe("column 'area' will be dropped with all its values");
+});

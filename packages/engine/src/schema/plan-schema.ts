@@ -11,6 +11,7 @@ import { type Facts, factKey, NO_FACTS } from "./facts.ts";
 import { nameHidden } from "./hidden-columns.ts";
 import { type Match, matchNames } from "./match-names.ts";
 import { declaredIndexes, type Operation } from "./operations.ts";
+import { adviseOnRenames } from "./rename-advice.ts";
 import { type RenamedTable, renameCatalogTable } from "./rename-catalog.ts";
 import { changedValues, tableAfter } from "./table-after.ts";
 
@@ -108,9 +109,10 @@ function planTable(
   const recomputed = new Set(recompute ? stale.map((one) => one.column) : []);
   const named = nameHidden(renamed.table, declared);
   const operations = changeTable(renamed, named, refusal, recomputed).map((operation) => judged(operation, facts));
-  const ops = operations.flatMap((operation): PlanOp[] =>
+  const described = operations.flatMap((operation): PlanOp[] =>
     operation.kind === "create_table" || isOfIndex(operation) ? [] : [describeOperation(operation, facts)],
   );
+  const ops = adviseOnRenames(described, operations, stored);
   const changed = changedValues(tableAfter(renamed.table, operations), operations);
   const other = otherProject(stored, isOtherProject);
   const plan = tablePlan(path, declared, ops, resolutionOf(ops));

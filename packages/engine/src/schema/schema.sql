@@ -16,6 +16,10 @@ begin
 end
 $$;
 
+CREATE FUNCTION appdb.in_order(value double precision) RETURNS double precision
+    LANGUAGE sql IMMUTABLE
+    RETURN value;
+
 CREATE FUNCTION appdb.mark_pending(of_table bigint, of_columns bigint[]) RETURNS boolean
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog'

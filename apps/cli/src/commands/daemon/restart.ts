@@ -1,15 +1,16 @@
-import { defineCommand, type JsonFlag } from "../../define-command.ts";
+import { defineCommand } from "../../define-command.ts";
+import { type Forced, NO_QUESTION } from "./no-question.ts";
 import { type DaemonStatus, describeDaemon, printDaemon } from "./status.ts";
 import { stopDaemon } from "./stop.ts";
 
 /** The services that ran before run again. */
-export const restart = defineCommand<JsonFlag, [], DaemonStatus>({
+export const restart = defineCommand<Forced, [], DaemonStatus>({
   brief: "Stop the daemon and start it again, with its services",
   examples: [
     ["cli daemon restart", "after an upgrade, or to read new settings"],
     ["cli daemon restart --json", "the new process, for a program"],
   ],
-  parameters: {},
+  parameters: NO_QUESTION,
   run: async (ctx) => {
     await stopDaemon(ctx);
     await ctx.daemon.ensure();

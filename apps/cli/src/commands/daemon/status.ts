@@ -1,3 +1,6 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { HOME_PATHS } from "@appdb/contract/home";
 import type { Health } from "@appdb/contract/routes/local";
 import type { Context, FoundDaemon } from "../../context.ts";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
@@ -9,6 +12,8 @@ import type { Output } from "../../output/output.ts";
 export interface DaemonStatus {
   readonly running: boolean;
   readonly home: string;
+  /** Null where no daemon ever wrote one. */
+  readonly log_file: string | null;
   readonly port: number | null;
   readonly health: Health | null;
 }
@@ -29,20 +34,24 @@ export const status = defineCommand<JsonFlag, [], DaemonStatus>({
 /** The status of a daemon that was found, or of none. */
 export function describeDaemon(ctx: Pick<Context, "config">, found: FoundDaemon | undefined): DaemonStatus {
   const { home } = ctx.config;
-  if (found === undefined) return { running: false, home, port: null, health: null };
-  return { running: true, home, port: found.file.port, health: found.health };
+  const log = join(home, HOME_PATHS.daemonLog);
+  const log_file = found !== undefined || existsSync(log) ? log : null;
+  if (found === undefined) return { running: false, home, log_file, port: null, health: null };
+  return { running: true, home, log_file, port: found.file.port, health: found.health };
 }
 
 export function printDaemon(status: DaemonStatus, out: Output): void {
-  const { health, home, port } = status;
+  const { health, home, log_file, port } = status;
   if (health === null) {
     out.line(`No daemon runs for ${home}.`);
+    if (log_file !== null) out.line(`log of the last one ${log_file}`);
     return;
   }
   out.line(
     `The daemon runs: process ${health.pid}, port ${port}, version ${health.version}, since ${health.started_at}`,
   );
   out.line(
-    `home ${health.home}, PostgreSQL ${health.postgres}, ${count(health.services, "service")}, busy with ${health.busy}`,
+    `home ${health.home}, PostgreSQL ${health.postgres}, ${count(health.services, "service")} running, busy with ${health.busy}`,
   );
+  out.line(`log ${log_file}`);
 }

@@ -1,5 +1,6 @@
 import type { Context } from "../../context.ts";
-import { defineCommand, type JsonFlag } from "../../define-command.ts";
+import { defineCommand } from "../../define-command.ts";
+import { type Forced, NO_QUESTION } from "./no-question.ts";
 
 interface StopResult {
   /** False when none ran. */
@@ -8,14 +9,14 @@ interface StopResult {
 }
 
 /** Returns when the process is gone, and PostgreSQL with it. */
-export const stop = defineCommand<JsonFlag, [], StopResult>({
+export const stop = defineCommand<Forced, [], StopResult>({
   brief: "Stop the daemon, its services and its PostgreSQL",
   examples: [
     ["cli daemon stop", "stop all that runs for this home"],
     ["cli daemon stop --json", "say which process it was, for a program"],
   ],
-  parameters: {},
-  run: stopDaemon,
+  parameters: NO_QUESTION,
+  run: async (ctx) => await stopDaemon(ctx),
   render: (result, out) => {
     out.line(
       result.stopped ? `The daemon (process ${result.pid}) and its PostgreSQL have stopped.` : "No daemon runs.",

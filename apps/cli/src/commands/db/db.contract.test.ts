@@ -1,12 +1,13 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { CallAnswer } from "@appdb/contract/clients/control-client";
+import { notAvailable } from "@appdb/contract/control/database-advice";
 import { appError } from "@appdb/contract/errors";
 import { beforeEach, describe, expect, test } from "vitest";
 import { HANG_UP } from "../../testing/control-server.ts";
 import { useDatabaseCommands } from "../../testing/database-commands.ts";
 import { AT, changeOf, DATABASE, DONE, logLine } from "../../testing/databases.ts";
 
-const { answers, asked, entry, requests, run } = useDatabaseCommands();
+const { answers, asked, entry, notes, requests, run } = useDatabaseCommands();
 
 describe("which database", () => {
   beforeEach(() => {
@@ -32,7 +33,7 @@ describe("which database", () => {
     expect(asked()).toEqual([]);
   });
 
-  test.each(["status", "logs", "start", "stop", "restart", "retry", "delete", "undelete", "build-image"])(
+  test.each(["status", "logs", "start", "stop", "restart", "retry", "undelete", "build-image"])(
     "db %s of a local name says that none is needed",
     async (verb) => {
       const ran = await run(`db ${verb} main`);
@@ -205,6 +206,28 @@ describe("start, stop, restart, retry, undelete", () => {
     const ran = await run("db stop cloud://acme:main");
     expect(ran).toMatchObject({ exit: 0, stderr: "It is stopped already.\n" });
     expect(ran.stdout).toContain("STOPPED");
+  });
+
+  test("a command that wants a database awake starts one that sleeps by itself, and no other", async () => {
+    let state: "STOPPED" | "AVAILABLE" = "STOPPED";
+    let sleep_after = "15m";
+    answers.errorList = () => {
+      if (state === "STOPPED") throw notAvailable("cloud://acme:main", "STOPPED", "asked");
+      return { tables: [] };
+    };
+    answers.databaseShow = () => ({ ...DATABASE, state, sleep_after });
+    answers.databaseStart = () => {
+      state = "AVAILABLE";
+      return changeOf("database.start", { state: "STARTING" });
+    };
+    answers.operationShow = () => DONE;
+    expect((await run("errors cloud://acme:main")).exit).toBe(0);
+    expect(asked()).toEqual(["errorList", "databaseShow", "databaseStart", "operationShow", "errorList"]);
+    expect(notes()).toEqual(["cloud://acme:main sleeps, and is started."]);
+    [state, sleep_after] = ["STOPPED", "never"];
+    const ran = await run("errors cloud://acme:main");
+    expect(ran.exit).toBe(1);
+    expect(ran.stderr).toContain("hint: Wake it first: cli db start cloud://acme:main");
   });
 
   test("a refusal is told with the server's next step", async () => {

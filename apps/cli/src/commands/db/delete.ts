@@ -1,10 +1,10 @@
-import { appError } from "@appdb/contract/errors";
-import type { DatabaseUri } from "@appdb/contract/names";
-import type { Context } from "../../context.ts";
+import { isHosted, parseLocalTarget } from "@appdb/contract/names";
+import type { LocalDeletion } from "@appdb/contract/routes/local";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
 import { commandLine, text } from "../parameters.ts";
 import { type ChangeResult, finishChange } from "./change.ts";
 import { NO_WAIT_FLAG, openDatabase } from "./database.ts";
+import { askForName, deleteLocal } from "./local-databases.ts";
 
 interface Flags extends JsonFlag {
   readonly force: boolean;
@@ -12,10 +12,11 @@ interface Flags extends JsonFlag {
   readonly noWait: boolean;
 }
 
-/** Its name must be typed; `-f` stands for that. The database of the project is not meant when none is named. */
-export const deleteDatabase = defineCommand<Flags, [uri: string], ChangeResult>({
-  brief: "Delete a database; it can be undeleted for some days",
+/** A local one goes at once and for good. Its name must be typed; `-f` stands for that. The database of the project is not meant when none is named. */
+export const deleteDatabase = defineCommand<Flags, [uri: string], ChangeResult | LocalDeletion>({
+  brief: "Delete a database; a hosted one can be undeleted for some days",
   examples: [
+    ["cli db delete scratch", "a local one, after typing its name; it is gone at once"],
     ["cli db delete cloud://acme:staging", "after typing its name"],
     ["cli db delete cloud://acme:staging -f", "without being asked"],
     ["cli db delete cloud://acme:staging --now -f", "with its storage, at once and for good"],
@@ -23,7 +24,7 @@ export const deleteDatabase = defineCommand<Flags, [uri: string], ChangeResult>(
   parameters: {
     positional: {
       kind: "tuple",
-      parameters: [{ brief: "The database: cloud://acme:staging", placeholder: "URI", parse: text }],
+      parameters: [{ brief: "The database: scratch, cloud://acme:staging", placeholder: "URI", parse: text }],
     },
     flags: {
       force: { kind: "boolean", brief: "Do it without asking for its name", default: false },
@@ -33,14 +34,27 @@ export const deleteDatabase = defineCommand<Flags, [uri: string], ChangeResult>(
     aliases: { f: "force" },
   },
   run: async (ctx, flags, typed) => {
+    if (!isHosted(typed)) return await deleteLocal(ctx, parseLocalTarget(typed).text, flags.force);
     const open = await openDatabase(ctx, typed, "delete");
-    await askForName(ctx, open.uri, flags);
+    const { database, text: uri } = open.uri;
+    const what = flags.now ? "with its storage, at once and for good" : "with all its rows";
+    await askForName(ctx, {
+      name: database,
+      question: `Delete ${uri} ${what}?`,
+      force: flags.force,
+      again: commandLine(["db", "delete", uri, ...(flags.now ? ["--now"] : []), "-f"]),
+    });
     const { client, params } = open;
     const query = { now: flags.now ? "1" : "0" };
     const change = await client.call("databaseDelete", { params, query }, { signal: ctx.signal });
     return await finishChange(ctx, open, change, { wait: !flags.noWait, is_last: flags.now });
   },
-  render: ({ database, operation }, out) => {
+  render: (result, out) => {
+    if (!("database" in result)) {
+      out.line(`Deleted the local database '${result.name}'.`);
+      return;
+    }
+    const { database, operation } = result;
     const { name, purged_at, uri } = database;
     if (operation?.state === "pending" || operation?.state === "running") {
       out.line(`Deleting database '${name}'.`);
@@ -53,28 +67,3 @@ export const deleteDatabase = defineCommand<Flags, [uri: string], ChangeResult>(
     }
   },
 });
-
-/** @throws confirmation_required where nobody can answer, or another name is typed */
-async function askForName(
-  ctx: Pick<Context, "prompt">,
-  { database, text: uri }: DatabaseUri,
-  { force, now }: Flags,
-): Promise<void> {
-  if (force) return;
-  const again = commandLine(["db", "delete", uri, ...(now ? ["--now"] : []), "-f"]);
-  const what = now ? "with its storage, at once and for good" : "with all its rows";
-  const question = `Delete ${uri} ${what}? Type its name, ${database}`;
-  if (ctx.prompt === undefined) {
-    throw appError("confirmation_required", {
-      detail: `There is no terminal to ask: ${question}`,
-      hint: `Answer beforehand: ${again}`,
-      meta: { next: again },
-    });
-  }
-  if ((await ctx.prompt.text(question)).trim() === database) return;
-  throw appError("confirmation_required", {
-    detail: "Nothing was deleted: that was not its name.",
-    hint: `To do it without being asked: ${again}`,
-    meta: { next: again },
-  });
-}

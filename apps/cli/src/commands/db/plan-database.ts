@@ -1,5 +1,6 @@
 import type { DatabasePlan, DatabasePlanRequest } from "@appdb/contract/routes/control-databases";
 import type { Context } from "../../context.ts";
+import { startSleeping } from "../../control/wake-database.ts";
 import { projectNotes } from "../../project/project-notes.ts";
 import { type ReadProject, readEnvironment, readProject } from "../../project/read-project.ts";
 import type { LeftOut } from "../../project/select-files.ts";
@@ -26,12 +27,25 @@ export async function planDatabase(ctx: Context, typed: string | undefined, verb
   const { entry, project, tree } = read;
   const request = { settings: entry?.settings ?? {}, files: [...tree.entries].map(toBody), environment };
   const plan = await open.client.call("databasePlan", { params: open.params, body: request }, { signal: ctx.signal });
-  const notes = projectNotes({ project, uri: open.uri.text, has_entry: entry !== undefined, tree });
+  const is_known = plan.exists && verb !== "diff";
+  const notes = projectNotes({ project, uri: open.uri.text, has_entry: entry !== undefined, tree, is_known });
   const warnings = [...notes, ...plan.warnings];
   // an update without changes repeats nothing of files that were sent before; `db diff` is there to tell
   const shown = plan.resolution === "up_to_date" && verb !== "diff" ? plan.warnings : warnings;
   for (const warning of shown) ctx.out.note(`warning: ${warning}`);
   return { ...open, ...read, request, plan: { ...plan, warnings, left_out: tree.left_out } };
+}
+
+/** The plan for a database that sleeps by itself, once it is started; a dry run starts nothing. */
+export async function planAwake(
+  ctx: Pick<Context, "signal" | "out">,
+  planned: PlannedDatabase,
+  { dryRun }: { readonly dryRun: boolean },
+): Promise<PlannedDatabase> {
+  const { client, params, plan } = planned;
+  if (dryRun || plan.state !== "STOPPED") return planned;
+  const is_started = await startSleeping(client, params, { signal: ctx.signal, note: ctx.out.note });
+  return is_started ? await planAgain(ctx, planned) : planned;
 }
 
 /** The same plan as it is by now, of the very files that were read before. */

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { appError } from "@appdb/contract/errors";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { DONE, logLine } from "../../testing/databases.ts";
+import { changeOf, DATABASE, DONE, logLine } from "../../testing/databases.ts";
 import { MIB, NO_LOCK, openUploadWorld, sha256, type UploadWorld, URI } from "../../testing/upload-world.ts";
 
 let at: UploadWorld;
@@ -63,6 +63,13 @@ describe("cli db diff", () => {
       in_agreement: true,
       left_out: [],
     });
+  });
+
+  test("an update of a database that is there does not repeat that it has no entry", async () => {
+    at.write({ "app.py": "x = 1\n", "service.toml": "" });
+    at.state.plan = { resolution: "update", exists: true, in_agreement: false };
+    expect((await at.run(`db update ${URI} -f`)).stderr).not.toContain("has no entry");
+    expect((await at.run(`db diff ${URI}`)).stderr).toContain("has no entry");
   });
 
   test("without an entry takes defaults and says which lines to add; without a project it is refused", async () => {
@@ -137,7 +144,24 @@ describe("cli db update", () => {
     expect(at.bodyOf("databaseUpdate").allow_destructive).toBe(true);
   });
 
-  test.each(["PROVISIONING", "UPDATING", "STOPPED", "STARTING", "FAILED", "DELETING"] as const)(
+  test.each([
+    ["15m", ["databasePlan", "databaseShow", "databaseStart", "operationShow", "databasePlan"]],
+    ["never", ["databasePlan", "databaseShow"]],
+  ])("of one that is stopped and sleeps after %s starts what went to sleep by itself", async (sleep_after, asked) => {
+    at.project();
+    at.state.plan = { state: "STOPPED" };
+    at.answers.databaseShow = () => ({ ...DATABASE, state: "STOPPED", sleep_after });
+    at.answers.databaseStart = () => {
+      at.state.plan = { state: "AVAILABLE" };
+      return changeOf("database.start", { state: "STARTING" });
+    };
+    at.answers.operationShow = () => DONE;
+    const ran = await at.run(`db update ${URI} -f`);
+    expect(ran.exit).toBe(sleep_after === "never" ? 1 : 0);
+    expect(at.asked().slice(0, 5)).toEqual(asked);
+  });
+
+  test.each(["PROVISIONING", "UPDATING", "STARTING", "FAILED", "DELETING"] as const)(
     "of one that is %s is refused before anything is asked or uploaded",
     async (state) => {
       at.project();

@@ -12,7 +12,7 @@ import { EXIT } from "../../output/exit-codes.ts";
 import { commandLine, DESTRUCTIVE_FLAG, DRY_RUN_FLAG, FORCE_FLAG } from "../parameters.ts";
 import { finishChange } from "./change.ts";
 import { DATABASE, NO_WAIT_FLAG } from "./database.ts";
-import { type PlannedDatabase, planDatabase, type ShownPlan } from "./plan-database.ts";
+import { type PlannedDatabase, planAwake, planDatabase, type ShownPlan } from "./plan-database.ts";
 import { sendFiles } from "./send-files.ts";
 
 interface Flags extends JsonFlag {
@@ -52,7 +52,7 @@ export const update = defineCommand<Flags, [uri?: string], UpdateResult>({
     aliases: { f: "force", n: "dryRun" },
   },
   run: async (ctx, flags, typed) => {
-    const planned = await planDatabase(ctx, typed, "update");
+    const planned = await planAwake(ctx, await planDatabase(ctx, typed, "update"), flags);
     const { plan } = planned;
     if (!flags.json) printDatabasePlan(plan, ctx.out);
     const nothing = { ...plan, operation: null, database: null, next: null };

@@ -2,6 +2,7 @@ import type { JobRecord } from "@appdb/contract/jobs";
 import { parseTarget } from "@appdb/contract/names";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
 import { alignColumns } from "../../output/columns.ts";
+import { count } from "../../output/count.ts";
 import { TARGET } from "../parameters.ts";
 import { openWork } from "../work-target.ts";
 
@@ -50,6 +51,8 @@ function stateOf(job: JobRecord): string {
 
 function progressOf(job: JobRecord): string {
   if (job.rows_total === null) return "";
+  // a request is one thing to do, of which an attempt fails and not a cell
+  if (job.kind === "background" && job.errors > 0) return `${count(job.errors, "attempt")} failed`;
   const errors = job.errors === 0 ? "" : `, ${job.errors} failed`;
   return `${job.rows_done} of ${job.rows_total} rows${errors}`;
 }

@@ -30,12 +30,15 @@ const EDGE = { ...KEY, id: "k2", name: "edge", grants: ["access:cloud://acme:mai
 let world: ControlWorld;
 let server: ControlServer;
 let who: typeof WHO;
+/** Whether names of new organizations are taken. */
+let taken: boolean;
 /** Idempotency keys of requests whose answer is lost on the way. */
 let lost: string[];
 
 beforeEach(async () => {
   world = openControlWorld();
   who = WHO;
+  taken = false;
   lost = [];
   const keys = [KEY, EDGE];
   server = await startControlServer({
@@ -48,7 +51,11 @@ beforeEach(async () => {
     },
     answers: {
       whoami: () => who,
-      orgCreate: ({ body }) => ({ ...ORG, name: body.name, display_name: body.display_name ?? body.name }),
+      orgCreate: ({ body }) => {
+        if (taken)
+          throw appError("organization_taken", { detail: `The name ${body.name} is taken.`, hint: "Another one." });
+        return { ...ORG, name: body.name, display_name: body.display_name ?? body.name };
+      },
       // two pages, so that a command that stops at the first is seen
       orgList: ({ query }) =>
         query["cursor"] === undefined
@@ -85,6 +92,16 @@ describe("cli org", () => {
     expect(asked()[0]).toMatchObject({ name: "orgCreate", body: { name: "acme" } });
     expect(asked()[0]?.headers["idempotency-key"]).toMatch(/^[0-9a-f-]{36}$/);
     expect(JSON.parse((await run("org create acme --json")).stdout)).toEqual(ORG);
+  });
+
+  test("create of an organization that one belongs to names the command that works in it", async () => {
+    taken = true;
+    const ran = await run("org create acme");
+    expect(ran.exit).toBe(1);
+    expect(ran.stderr).toBe(
+      "error: The organization acme exists, and you belong to it.\nhint: Work in it: cli org switch acme\n",
+    );
+    expect((await run("org create other")).stderr).toContain("error: The name other is taken.");
   });
 
   test.each(["Acme", "acme-", "a_b", "аcme", "a".repeat(30), "a b"])(

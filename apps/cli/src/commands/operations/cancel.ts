@@ -1,6 +1,7 @@
 import type { Operation } from "@appdb/contract/routes/control";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
-import { ORG_FLAG, openOrganization } from "../account.ts";
+import { ORG_FLAG } from "../account.ts";
+import { askOperation } from "./ask-operation.ts";
 import { OPERATION, printOperation } from "./print-operation.ts";
 
 interface Flags extends JsonFlag {
@@ -15,9 +16,9 @@ export const cancel = defineCommand<Flags, [id: string], Operation>({
     ["cli operations cancel op_019a --json", "for a program"],
   ],
   parameters: { positional: { kind: "tuple", parameters: [OPERATION] }, flags: { org: ORG_FLAG } },
-  run: async (ctx, flags, id) => {
-    const { client, org } = await openOrganization(ctx, flags.org);
-    return await client.call("operationCancel", { params: { org, id } }, { signal: ctx.signal });
-  },
+  run: async (ctx, flags, typed) =>
+    await askOperation(ctx, { id: typed, org: flags.org }, ({ client, org }, id) =>
+      client.call("operationCancel", { params: { org, id } }, { signal: ctx.signal }),
+    ),
   render: printOperation,
 });

@@ -66,7 +66,8 @@ beforeEach(async () => {
         return { items, next: String(first + items.length) };
       },
       operationShow: ({ params }) => {
-        if (params["id"] === "none") throw appError("operation_not_found", { detail: "There is no operation none." });
+        if (params["id"] === "none" || params["id"] === "op99")
+          throw appError("operation_not_found", { detail: "There is no operation none." });
         return (shown.length > 1 ? shown.shift() : shown[0]) ?? OPERATION;
       },
       operationCancel: () => ({ ...OPERATION, state: "cancelled", ended_at: AT }),
@@ -99,6 +100,13 @@ describe("cli operations", () => {
     expect(ran.stdout).toContain("database.provision  cloud://acme:main  failed\n");
     expect(ran.stdout).toContain("error    The disk is full. (disk_full)\n    hint     Free space.\n");
     expect((await run("operations show none")).stderr).toContain("error: There is no operation none.");
+  });
+
+  test("the beginning of an id is enough where no other begins so", async () => {
+    expect((await run("operations show op99")).stderr).toContain("error: Several operations begin with 'op99'.");
+    shown = [OPERATION];
+    await run("operations cancel op999");
+    expect(server.asked.at(-1)).toMatchObject({ name: "operationCancel", params: { id: "op999" } });
   });
 
   test("wait asks again until it has ended; its exit code is how", async () => {

@@ -3,7 +3,7 @@ import type { Output } from "../../output/output.ts";
 import { showControls } from "../../output/show-controls.ts";
 import { text } from "../parameters.ts";
 
-export const OPERATION = { brief: "Its id", placeholder: "ID", parse: text } as const;
+export const OPERATION = { brief: "Its id, or the beginning of it", placeholder: "ID", parse: text } as const;
 
 /** `id  kind  state  target  actor`, and what went wrong. */
 export function operationCells(operation: Operation): string[] {

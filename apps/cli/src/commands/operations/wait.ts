@@ -2,8 +2,9 @@ import { appError } from "@appdb/contract/errors";
 import type { Operation } from "@appdb/contract/routes/control";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
 import { EXIT } from "../../output/exit-codes.ts";
-import { ORG_FLAG, openOrganization } from "../account.ts";
+import { ORG_FLAG } from "../account.ts";
 import { parseDuration } from "../parameters.ts";
+import { askOperation } from "./ask-operation.ts";
 import { hasEnded, OPERATION, printOperation } from "./print-operation.ts";
 
 interface Flags extends JsonFlag {
@@ -34,17 +35,18 @@ export const wait = defineCommand<Flags, [id: string], Operation>({
       org: ORG_FLAG,
     },
   },
-  run: async (ctx, flags, id) => {
-    const { client, org } = await openOrganization(ctx, flags.org);
+  run: async (ctx, flags, typed) => {
     const ends = performance.now() + (flags.timeout ?? Number.POSITIVE_INFINITY) * 1000;
-    for (;;) {
-      const wait_ms = Math.max(0, Math.min(WAIT_MS, Math.ceil(ends - performance.now())));
-      const input = { params: { org, id }, query: { wait_ms } };
-      const operation = await client.call("operationShow", input, { signal: ctx.signal });
-      if (hasEnded(operation)) return operation;
-      ctx.out.status(`${operation.kind} ${operation.target}: ${operation.state}`);
-      if (performance.now() >= ends) throw stillGoing(operation);
-    }
+    return await askOperation(ctx, { id: typed, org: flags.org }, async ({ client, org }, id) => {
+      for (;;) {
+        const wait_ms = Math.max(0, Math.min(WAIT_MS, Math.ceil(ends - performance.now())));
+        const input = { params: { org, id }, query: { wait_ms } };
+        const operation = await client.call("operationShow", input, { signal: ctx.signal });
+        if (hasEnded(operation)) return operation;
+        ctx.out.status(`${operation.kind} ${operation.target}: ${operation.state}`);
+        if (performance.now() >= ends) throw stillGoing(operation);
+      }
+    });
   },
   render: printOperation,
   exitCode: ({ state }) => (state === "succeeded" ? EXIT.done : EXIT.failed),

@@ -1,6 +1,10 @@
+import type { ControlClient } from "@appdb/contract/clients/control-client";
+import { AppError, appError } from "@appdb/contract/errors";
 import { parseName } from "@appdb/contract/names";
 import type { Org } from "@appdb/contract/routes/control";
+import type { Context } from "../../context.ts";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
+import { takeAll } from "../account.ts";
 import { text } from "../parameters.ts";
 
 interface Flags extends JsonFlag {
@@ -29,7 +33,11 @@ export const create = defineCommand<Flags, [name: string], Org>({
     const name = parseName("organization", typed);
     const { client, credential } = await (await ctx.control()).open();
     const display_name = flags.displayName === undefined ? {} : { display_name: flags.displayName };
-    const org = await client.call("orgCreate", { body: { name, ...display_name } }, { signal: ctx.signal });
+    const org = await client
+      .call("orgCreate", { body: { name, ...display_name } }, { signal: ctx.signal })
+      .catch(async (error: unknown) => {
+        throw await explainTaken(ctx, client, name, error);
+      });
     if (credential.kind === "api_key") {
       ctx.out.note(`warning: the API key of ${credential.source} stays in the organization that it was made in.`);
     }
@@ -40,3 +48,21 @@ export const create = defineCommand<Flags, [name: string], Org>({
     out.note(`Its database cloud://${name}:main is being made.`);
   },
 });
+
+/** A name that is taken by an organization of the caller's: then to work in it is what is wanted. */
+async function explainTaken(
+  ctx: Pick<Context, "signal">,
+  client: ControlClient,
+  name: string,
+  error: unknown,
+): Promise<unknown> {
+  if (!(error instanceof AppError) || error.code !== "organization_taken") return error;
+  const own = await takeAll(client.each("orgList", {}, { signal: ctx.signal }));
+  if (!own.some((org) => org.name === name)) return error;
+  return appError("organization_taken", {
+    detail: `The organization ${name} exists, and you belong to it.`,
+    hint: `Work in it: cli org switch ${name}`,
+    meta: error.meta,
+    cause: error,
+  });
+}

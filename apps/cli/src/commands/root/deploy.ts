@@ -11,7 +11,7 @@ import { showProgress } from "../../output/progress.ts";
 import { printAppliedSchema, printSchemaPlan } from "../../output/schema-plan-text.ts";
 import { printAppliedServices, printServicePlan } from "../../output/service-plan-text.ts";
 import { findApplication } from "../../project/find-project.ts";
-import { type PlannedDatabase, planAgain, type ShownPlan } from "../db/plan-database.ts";
+import { type PlannedDatabase, planAgain, planAwake, type ShownPlan } from "../db/plan-database.ts";
 import { sendFiles } from "../db/send-files.ts";
 import { applyDatabasePlan } from "../db/update.ts";
 import { ANY_TARGET, commandLine, DESTRUCTIVE_FLAG, DRY_RUN_FLAG, FILE, FORCE_FLAG } from "../parameters.ts";
@@ -71,7 +71,10 @@ export const deploy = defineCommand<Flags, [file: string, target: string], Deplo
     const target = parseTarget(typed);
     if (target.kind === "local") throw notHosted(file, target.text);
     const deployment = { ctx, flags, file, target };
-    const { planned, preparation } = await prepare(deployment, await planWhenMade(ctx, target.uri.text, "deploy"));
+    const { planned, preparation } = await prepare(
+      deployment,
+      await planAwake(ctx, await planWhenMade(ctx, target.uri.text, "deploy"), flags),
+    );
     const plans = { database: planned.plan, ...(await planRest(deployment, planned.plan, preparation)) };
     if (!flags.json) printPlans(plans, ctx);
     const result = { ...plans, target: target.text, done: [] };

@@ -98,7 +98,13 @@ async function bringTables({ ctx, file, json, python, target }: Round): Promise<
   const plan = await opened.plan({ recompute: false });
   if (plan.in_agreement && plan.jobs.length === 0) return plan;
   if (!json) printSchemaPlan(plan, ctx.out);
-  if (isDangerous(plan)) {
+  if (plan.summary.unsupported > 0) {
+    ctx.out.note(
+      `Nothing is done: ${target} cannot become what ${file} declares. Change what is marked [UNSUPPORTED].`,
+    );
+    return plan;
+  }
+  if (plan.summary.destructive > 0) {
     ctx.out.note(`Not done by itself: ${commandLine(["schema", "update", file, target, "--allow-destructive"])}`);
     return plan;
   }
@@ -122,10 +128,6 @@ async function bringServices({ ctx, file, json, python, target }: Round): Promis
   ctx.out.status("");
   if (!json) printAppliedServices(plan, after, ctx.out);
   return after;
-}
-
-function isDangerous({ summary }: SchemaPlan): boolean {
-  return summary.destructive > 0 || summary.unsupported > 0;
 }
 
 function notLocal(file: string, target: string): AppError {

@@ -3,8 +3,10 @@ import type { RecomputePlan, TableErrors } from "@appdb/contract/jobs";
 import type { Progress, RecomputePlanRequest, RecomputeRequest } from "@appdb/contract/routes/local";
 import { schemaPlan } from "@appdb/testkit/schema-plan";
 import { expect, test } from "vitest";
+import { createOutput } from "../../output/output.ts";
 import { runCli } from "../../testing/fake-context.ts";
 
+const said: string[] = [];
 const PLAN: RecomputePlan = {
   table: "main/docs",
   columns: ["summary"],
@@ -169,6 +171,31 @@ test("where tables are listed, those with failing cells say so", async () => {
   expect(ran.stdout).toContain("no change  (12 failing cells: cli errors main/docs)");
 });
 
+test("a daemon that ends under a recompute: the job is not lost, and the command that has it continue is named", async () => {
+  const recompute = async () => {
+    throw appError("daemon_failed", { detail: "The daemon did not finish POST /v1/recompute: the connection broke." });
+  };
+  const ran = await runCli("recompute main.docs summary -f", { client: { ...daemon(), recompute } });
+  expect(ran.exit).toBe(1);
+  expect(ran.stderr).toContain("the connection broke. The recompute is not lost: the next daemon continues it.");
+  expect(ran.stderr).toContain("cli jobs list main");
+});
+
+test("rows that came while a column was filled are no more than all rows", async () => {
+  const recompute: ReturnType<typeof daemon>["recompute"] = async (_request, options) => {
+    options?.onProgress?.({ ...PROGRESS, rows_done: 1203 });
+    return { ...PLAN, job: "019a", rows_done: 1203, errors: 0 };
+  };
+  const ran = await runCli("recompute main.docs summary -f", {
+    client: { ...daemon(), recompute },
+    context: {
+      out: createOutput({ write: () => undefined }, { write: (text) => void said.push(text), isTTY: true }, false),
+    },
+  });
+  expect(ran.exit).toBe(0);
+  expect(said.join("")).toContain("1203 of 1203 rows (100 %)");
+});
+
 test("jobs are listed with how far they are, and one that ends on request says so", async () => {
   const job = {
     id: "019a7c00-0000-7000-8000-000000000001",
@@ -198,6 +225,9 @@ test("jobs are listed with how far they are, and one that ends on request says s
   };
   const other = await runCli("jobs list main", { client: { jobList: async () => [request] } });
   expect(other.stdout).toContain("background  ending  main/api POST /docs  0 of 1 rows");
+  const failed = { ...request, state: "failed" as const, errors: 3 };
+  const third = await runCli("jobs list main --all", { client: { jobList: async () => [failed] } });
+  expect(third.stdout).toContain("background  failed  main/api POST /docs  3 attempts failed");
   const cancelled = await runCli("jobs cancel main 019a7c", { client: { jobCancel: async () => ({ id: job.id }) } });
   expect(cancelled.stdout).toContain(`cancelled  ${job.id}`);
 });

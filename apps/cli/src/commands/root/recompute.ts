@@ -1,4 +1,4 @@
-import { type AppError, appError } from "@appdb/contract/errors";
+import { AppError, appError } from "@appdb/contract/errors";
 import type { OnError, RecomputePlan, RecomputeResult } from "@appdb/contract/jobs";
 import { parseTablePath, shownTablePath } from "@appdb/contract/names";
 import type { RecomputePlanRequest } from "@appdb/contract/routes/local";
@@ -95,7 +95,8 @@ export const recompute = defineCommand<Flags, string[], RecomputePlan | Recomput
     const result = await work
       .recompute(asked, showProgress(ctx.out, flags.json, "computing"))
       .catch((error: unknown) => {
-        throw ctx.signal.aborted ? goesOn(path.target.text, work.worker, error) : error;
+        if (ctx.signal.aborted) throw goesOn(path.target.text, work.worker, error);
+        throw error instanceof AppError && error.code === "daemon_failed" ? isResumed(path.target.text, error) : error;
       });
     ctx.out.status("");
     return asTyped(result);
@@ -151,6 +152,16 @@ function refuseRuntime({ app, python }: Flags, target: string): void {
 }
 
 /** Ctrl-C ends the watching: the work belongs to whoever keeps the tables. */
+/** A daemon that was killed or restarted: the next one takes its jobs up again. */
+function isResumed(target: string, cause: AppError): AppError {
+  return appError("daemon_failed", {
+    detail: `${cause.message} The recompute is not lost: the next daemon continues it.`,
+    hint: `Have it continue, and see where it is: ${commandLine(["jobs", "list", target])}`,
+    meta: cause.meta,
+    cause,
+  });
+}
+
 function goesOn(target: string, worker: string, cause: unknown): AppError {
   return appError("interrupted", {
     detail: `The command was interrupted; the recompute goes on in ${worker}.`,

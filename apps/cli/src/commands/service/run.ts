@@ -1,6 +1,6 @@
 import { AppError, appError, fromProblem, type Problem } from "@appdb/contract/errors";
 import type { Manifest } from "@appdb/contract/manifest";
-import { type HostedTarget, parseTarget } from "@appdb/contract/names";
+import { type HostedTarget, parseTarget, serviceText } from "@appdb/contract/names";
 import type { ServiceMessage } from "@appdb/contract/service-spec";
 import type { Context, RunningService } from "../../context.ts";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
@@ -87,7 +87,7 @@ async function serve(ctx: Context, running: RunningService, onListening: (messag
   if (first === "interrupted") return await stopInterrupted(running);
   if (first.event === "failed") {
     await running.ended;
-    throw fromProblem(first.problem as unknown as Problem);
+    throw await explainPort(ctx, fromProblem(first.problem as unknown as Problem));
   }
   onListening(first);
   const end = await Promise.race([running.ended, interrupted]);
@@ -95,6 +95,21 @@ async function serve(ctx: Context, running: RunningService, onListening: (messag
   throw appError("service_failed", {
     detail: `The service ended by itself (${end === null ? "it was killed" : `code ${end}`}).`,
     hint: "Its last lines stand above.",
+  });
+}
+
+/** A port that a background service of this home has is not another program's. */
+async function explainPort(ctx: Pick<Context, "daemon" | "signal">, error: AppError): Promise<AppError> {
+  const port = error.code === "port_taken" ? error.meta?.["port"] : undefined;
+  const daemon = port === undefined ? undefined : await ctx.daemon.find();
+  const services = (await daemon?.client.serviceList(undefined, { signal: ctx.signal })) ?? [];
+  const owner = services.find((service) => service.port === port && service.endpoint !== null);
+  if (owner === undefined) return error;
+  return appError("port_taken", {
+    detail: `Port ${owner.port} is taken by your service ${serviceText(owner)}.`,
+    hint: `Choose another port: --port <number>   or stop that service: cli service stop ${serviceText(owner)}`,
+    meta: { port: owner.port, service: serviceText(owner) },
+    cause: error,
   });
 }
 

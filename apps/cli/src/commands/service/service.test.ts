@@ -348,6 +348,14 @@ describe("service run", () => {
     expect(ran.stderr).toBe("error: Port 8000 is taken.\nhint: Choose another one: --port 0\n");
   });
 
+  test("a port that a background service has is told with that service", async () => {
+    const problem = { code: "port_taken", detail: "Port 28079 is in use.", meta: { port: SERVICE.port } };
+    const client = { ...world(LISTENING).client, serviceList: async () => [SERVICE] };
+    const ran = await runCli("service run app.py main", { ...world({ event: "failed", problem }), client });
+    expect(ran.stderr).toContain(`error: Port ${SERVICE.port} is taken by your service main/ingest.`);
+    expect(ran.stderr).toContain("cli service stop main/ingest");
+  });
+
   test("a service that ends by itself is a failure", async () => {
     const given = world(LISTENING);
     setTimeout(() => given.finish(null), 5);

@@ -1,0 +1,79 @@
+import { existsSync, readdirSync } from "node:fs";
+import { type Context, confirm } from "../../context.ts";
+import { defineCommand, type JsonFlag } from "../../define-command.ts";
+import { commandLine, FORCE_FLAG } from "../parameters.ts";
+import { stopDaemon } from "./stop.ts";
+
+interface Flags extends JsonFlag {
+  readonly force: boolean;
+}
+
+interface ResetResult {
+  readonly home: string;
+  /** Names of the local databases that went, where the daemon could say them. */
+  readonly databases: readonly string[] | null;
+  /** Names in the home. */
+  readonly removed: readonly string[];
+  readonly kept: readonly string[];
+}
+
+/** Works also where no daemon answers: then whatever still runs on the home is ended by its process. */
+export const reset = defineCommand<Flags, [], ResetResult>({
+  brief: "Empty the home: end the daemon and remove all local databases and services",
+  examples: [
+    ["cli daemon reset", "show what would go, ask, and begin again from nothing"],
+    ["SERVICE_HOME=/data/home cli daemon reset -f", "of another home, without asking"],
+  ],
+  parameters: { flags: { force: FORCE_FLAG }, aliases: { f: "force" } },
+  run: async (ctx, flags) => {
+    const { home } = ctx.config;
+    const { emptyHome, findLocalData } = await import("@appdb/adapters/homes/empty-home");
+    const removed = findLocalData(home);
+    const kept = existsSync(home) ? readdirSync(home).filter((name) => !removed.includes(name)) : [];
+    if (removed.length === 0) return { home, databases: [], removed, kept };
+    const databases = await namesOfDatabases(ctx);
+    describe(ctx, { home, databases, removed, kept });
+    await confirm(ctx, {
+      question: "Remove all of it, for good?",
+      force: flags.force,
+      again: commandLine(["daemon", "reset", "-f"]),
+    });
+    await stopDaemon(ctx).catch((error: unknown) => {
+      // one that hangs is ended with the home's lock, by its process
+      ctx.out.note(`The daemon did not stop when it was asked: ${error instanceof Error ? error.message : error}`);
+    });
+    const log = { debug: ignore, info: ignore, warn: ignore, error: ignore };
+    await emptyHome({ home, runtime_base: ctx.config.daemon_env["XDG_RUNTIME_DIR"], log });
+    return { home, databases, removed, kept };
+  },
+  render: ({ home, removed }, out) => {
+    out.line(
+      removed.length === 0
+        ? `${home} has no local data.`
+        : `Removed the local data of ${home}. The next command starts from nothing.`,
+    );
+  },
+});
+
+function describe(ctx: Pick<Context, "out" | "config">, { databases, home, kept, removed }: ResetResult): void {
+  const named = databases === null || databases.length === 0 ? "" : `: ${databases.join(", ")}`;
+  ctx.out.note(`In ${home} these go, and with them every local database${named}`);
+  ctx.out.note(`    ${removed.join(", ")}`);
+  if (kept.length > 0) ctx.out.note(`These stay: ${kept.join(", ")}`);
+  if (ctx.config.daemon_env["SERVICE_LOCAL_DATABASE_URL"]) {
+    ctx.out.note("Databases of the server that SERVICE_LOCAL_DATABASE_URL names stay too.");
+  }
+}
+
+/** Null where no daemon answers, or its PostgreSQL does not: a home may be reset because of that. */
+async function namesOfDatabases(ctx: Pick<Context, "daemon" | "signal">): Promise<string[] | null> {
+  try {
+    const found = await ctx.daemon.find();
+    const all = await found?.client.databaseList({ signal: AbortSignal.any([ctx.signal, AbortSignal.timeout(5_000)]) });
+    return all?.map(({ name }) => name) ?? null;
+  } catch {
+    return null;
+  }
+}
+
+function ignore(): void {}

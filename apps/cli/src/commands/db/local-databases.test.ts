@@ -1,0 +1,45 @@
+import type { LocalDatabase } from "@appdb/contract/routes/local";
+import { expect, test } from "vitest";
+import { runCli } from "../../testing/fake-context.ts";
+
+const MAIN: LocalDatabase = {
+  ...{ name: "main", tables: 2, bytes: 8_493_465, projects: ["/home/ada/tour"] },
+  services: [{ name: "main/ingest", state: "AVAILABLE" }],
+};
+const FOUND = { name: "mian", tables: [{ path: "mian/docs", rows: 8 }], services: ["mian/desk"] };
+
+/** A daemon that notes what it was told to delete. */
+function daemon() {
+  const told: boolean[] = [];
+  const databaseDelete = async ({ dry_run }: { dry_run: boolean }) => {
+    told.push(dry_run);
+    return FOUND;
+  };
+  return { told, client: { databaseDelete, databaseList: async () => [MAIN] } };
+}
+
+test("list --local shows what is in each database, whose it is and what serves it", async () => {
+  const ran = await runCli("db list --local", daemon());
+  expect(ran.stdout).toBe("main  2 tables  8.1 MiB  main/ingest AVAILABLE  /home/ada/tour\n");
+  expect(JSON.parse((await runCli("db list --local --json", daemon())).stdout)).toEqual([MAIN]);
+});
+
+test("delete of a local database shows its rows and wants its name typed", async () => {
+  const { client, told } = daemon();
+  const wrong = await runCli("db delete mian", { client, answer: true, typed: "main" });
+  expect(wrong).toMatchObject({ exit: 3, stdout: "" });
+  expect(wrong.stderr).toContain("- mian/docs  8 rows\n- mian/desk, which is stopped, is forgotten\n");
+  expect(told).toEqual([true]);
+  const right = await runCli("db delete mian", { client, answer: true, typed: "mian" });
+  expect(right).toMatchObject({ exit: 0, stdout: "Deleted the local database 'mian'.\n" });
+  expect(told).toEqual([true, true, false]);
+});
+
+test("delete without a terminal wants -f, which asks nothing", async () => {
+  const { client, told } = daemon();
+  expect((await runCli("db delete mian", { client })).stderr).toContain(
+    "hint: Answer beforehand: cli db delete mian -f",
+  );
+  expect((await runCli("db delete mian -f", { client })).exit).toBe(0);
+  expect(told).toEqual([true, true, false]);
+});

@@ -1,0 +1,61 @@
+import { appError } from "@appdb/contract/errors";
+import type { LocalDatabase, LocalDeletion } from "@appdb/contract/routes/local";
+import type { Context } from "../../context.ts";
+import { alignColumns } from "../../output/columns.ts";
+import { count } from "../../output/count.ts";
+import type { Output } from "../../output/output.ts";
+import { formatBytes } from "../../output/sizes.ts";
+import { commandLine } from "../parameters.ts";
+
+/** Prints the databases of this machine: what is in them, whose it is, and what serves them. */
+export function printLocalDatabases(databases: readonly LocalDatabase[], out: Output): void {
+  if (databases.length === 0) out.line("No local databases. An update makes one: cli schema update app.py main");
+  const rows = databases.map(({ bytes, name, projects, services, tables }) => [
+    name,
+    count(tables, "table"),
+    formatBytes(bytes),
+    services.map((service) => `${service.name} ${service.state}`).join(", "),
+    projects.join(", "),
+  ]);
+  for (const line of alignColumns(rows)) out.line(line);
+}
+
+/** Deletes a local database after its name was typed; `-f` stands for that.
+ *  @throws database_not_found, service_state while it is served, confirmation_required */
+export async function deleteLocal(ctx: Context, database: string, force: boolean): Promise<LocalDeletion> {
+  const client = await ctx.daemon.ensure();
+  const found = await client.databaseDelete({ name: database, dry_run: true }, { signal: ctx.signal });
+  for (const { path, rows } of found.tables) ctx.out.note(`- ${path}  ${count(rows, "row")}`);
+  for (const service of found.services) ctx.out.note(`- ${service}, which is stopped, is forgotten`);
+  await askForName(ctx, {
+    name: database,
+    question: `Delete the local database ${database} with ${count(found.tables.length, "table")}, for good?`,
+    force,
+    again: commandLine(["db", "delete", database, "-f"]),
+  });
+  return await client.databaseDelete({ name: database, dry_run: false }, { signal: ctx.signal });
+}
+
+/** Has a name typed before something is deleted for good.
+ *  @throws confirmation_required where nobody can answer, or another name is typed */
+export async function askForName(
+  ctx: Pick<Context, "prompt">,
+  input: { readonly name: string; readonly question: string; readonly force: boolean; readonly again: string },
+): Promise<void> {
+  const { again, force, name } = input;
+  if (force) return;
+  const question = `${input.question} Type its name, ${name}`;
+  if (ctx.prompt === undefined) {
+    throw appError("confirmation_required", {
+      detail: `There is no terminal to ask: ${question}`,
+      hint: `Answer beforehand: ${again}`,
+      meta: { next: again },
+    });
+  }
+  if ((await ctx.prompt.text(question)).trim() === name) return;
+  throw appError("confirmation_required", {
+    detail: "Nothing was deleted: that was not its name.",
+    hint: `To do it without being asked: ${again}`,
+    meta: { next: again },
+  });
+}

@@ -1,0 +1,42 @@
+import { AppError, appError } from "@appdb/contract/errors";
+import type { Context } from "../../context.ts";
+import { openOrganization, takeFirst } from "../account.ts";
+
+/** Operations that are looked at for the beginning of an id: the latest. */
+const MOST_LOOKED_AT = 1_000;
+
+type OpenOrganization = Awaited<ReturnType<typeof openOrganization>>;
+
+/** Asks about an operation by its id; one of which the beginning was typed is found first. @throws operation_not_found, also for several */
+export async function askOperation<T>(
+  ctx: Context,
+  named: { readonly id: string; readonly org: string | undefined },
+  ask: (open: OpenOrganization, id: string) => Promise<T>,
+): Promise<T> {
+  const open = await openOrganization(ctx, named.org);
+  try {
+    return await ask(open, named.id);
+  } catch (error) {
+    if (!(error instanceof AppError) || error.code !== "operation_not_found") throw error;
+    const id = await findByBeginning(ctx, open, named.id);
+    if (id === undefined) throw error;
+    return await ask(open, id);
+  }
+}
+
+async function findByBeginning(
+  ctx: Pick<Context, "signal">,
+  { client, org }: OpenOrganization,
+  typed: string,
+): Promise<string | undefined> {
+  if (typed === "") return undefined;
+  const all = client.each("operationList", { params: { org }, query: { limit: 200 } }, { signal: ctx.signal });
+  const known = await takeFirst(all, MOST_LOOKED_AT);
+  const [found, other] = known.filter(({ id }) => id.startsWith(typed.toLowerCase()));
+  if (other === undefined) return found?.id;
+  throw appError("operation_not_found", {
+    detail: `Several operations begin with '${typed}'.`,
+    hint: "See which there are: cli operations list",
+    meta: { id: typed },
+  });
+}

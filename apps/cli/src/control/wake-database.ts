@@ -1,0 +1,80 @@
+import type { ControlClient } from "@appdb/contract/clients/control-client";
+import { AppError } from "@appdb/contract/errors";
+import type { ControlRouteName } from "@appdb/contract/routes/control-paths";
+import { waitForOperation } from "./wait-for-operation.ts";
+
+/** Requests that only a database that is awake can answer, and that a person asks for by a command. */
+const WAKING: ReadonlySet<ControlRouteName> = new Set<ControlRouteName>([
+  ...(["schemaPlan", "schemaApply", "servicePlan", "serviceUpdate", "servicePrune", "serviceRestart"] as const),
+  ...(["serviceRollbackPlan", "serviceRollback", "deployRollbackPlan", "deployRollback", "preparationBegin"] as const),
+  ...([
+    "errorList",
+    "recomputePlan",
+    "recompute",
+    "jobList",
+    "jobCancel",
+    "databaseRestart",
+    "databaseBuildImage",
+  ] as const),
+]);
+
+export interface WakeDeps {
+  readonly signal: AbortSignal;
+  readonly note: (text: string) => void;
+}
+
+interface Place {
+  readonly org: string;
+  readonly db: string;
+}
+
+/** A client that starts a database which went to sleep by itself, where a request wants it awake, and then asks again. */
+export function wakingClient(client: ControlClient, deps: WakeDeps): ControlClient {
+  const isStarted = async (name: ControlRouteName, input: unknown, error: unknown): Promise<boolean> => {
+    const place = (input as { params?: Partial<Place> } | undefined)?.params;
+    if (!WAKING.has(name) || !isAsleep(error) || place?.org === undefined || place.db === undefined) return false;
+    return await startSleeping(client, { org: place.org, db: place.db }, deps);
+  };
+  return {
+    ...client,
+    call: async (name, input, given) => {
+      try {
+        return await client.call(name, input, given);
+      } catch (error) {
+        if (await isStarted(name, input, error)) return await client.call(name, input, given);
+        throw error;
+      }
+    },
+    lines: async function* (name, input, signal) {
+      let is_begun = false;
+      try {
+        for await (const line of client.lines(name, input, signal)) {
+          is_begun = true;
+          yield line;
+        }
+      } catch (error) {
+        if (is_begun || !(await isStarted(name, input, error))) throw error;
+        yield* client.lines(name, input, signal);
+      }
+    },
+  };
+}
+
+/** Starts a database that is STOPPED and sleeps by itself; one that never does was stopped by a person, and stays so.
+ *  @throws what makes the start fail; interrupted */
+export async function startSleeping(
+  client: ControlClient,
+  params: Place,
+  { note, signal }: WakeDeps,
+): Promise<boolean> {
+  const { sleep_after, state, uri } = await client.call("databaseShow", { params }, { signal });
+  if (state !== "STOPPED" || sleep_after === "never") return false;
+  note(`${uri} sleeps, and is started.`);
+  const { operation } = await client.call("databaseStart", { params }, { signal });
+  if (operation !== null) await waitForOperation(client, { org: params.org, id: operation.id, signal });
+  return true;
+}
+
+function isAsleep(error: unknown): boolean {
+  return error instanceof AppError && error.code === "database_not_available" && error.meta["state"] === "STOPPED";
+}

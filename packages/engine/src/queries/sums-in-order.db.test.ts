@@ -1,0 +1,37 @@
+import { openSchemaStage, type SchemaStage } from "@appdb/testkit/schema-stage";
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+let stage: SchemaStage;
+beforeAll(async () => {
+  stage = await openSchemaStage();
+});
+afterAll(async () => {
+  await stage?.[Symbol.asyncDispose]();
+});
+
+/** The plan of an aggregate over a table that PostgreSQL would read in parallel. */
+async function planOf(aggregate: string): Promise<string> {
+  return await stage.sql.transaction(async (connection) => {
+    for (const text of [
+      "create table numbers as select random() as x from generate_series(1, 20000)",
+      "set local parallel_setup_cost = 0",
+      "set local parallel_tuple_cost = 0",
+      "set local min_parallel_table_scan_size = 0",
+      "set local max_parallel_workers_per_gather = 2",
+    ]) {
+      await connection.query({ text });
+    }
+    const { rows } = await connection.query({ text: `explain (verbose, costs off) select ${aggregate} from numbers` });
+    await connection.query({ text: "drop table numbers" });
+    return rows.map(([line]) => line).join("\n");
+  });
+}
+
+test("a sum of Floats is added up in one process, in the order of the table", async () => {
+  expect(await planOf("sum(x)")).toContain("Gather");
+  const plan = await planOf("sum(appdb.in_order(x))");
+  expect(plan).not.toContain("Gather");
+  // taken out by the planner: a row costs no more than before
+  expect(plan).toContain("sum(numbers.x)".replace("numbers.", ""));
+  expect(plan).not.toContain("in_order");
+});

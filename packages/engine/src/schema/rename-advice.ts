@@ -1,0 +1,55 @@
+import { nearestName } from "@appdb/contract/nearest";
+import type { PlanOp } from "@appdb/contract/plan";
+import type { CatalogTable } from "./catalog.ts";
+import { isSameType } from "./compare.ts";
+import type { Operation } from "./operations.ts";
+
+type Added = Extract<Operation, { kind: "add_column" }>;
+type Dropped = Extract<Operation, { kind: "drop_column" }>;
+
+/**
+ * Says with a new column that its `renamed_from=` names nothing that is stored, and with a dropped one how it would keep its values,
+ * where the only new one could be the same under another name.
+ */
+export function adviseOnRenames(
+  ops: readonly PlanOp[],
+  operations: readonly Operation[],
+  stored: CatalogTable,
+): PlanOp[] {
+  const added = operations.filter((one): one is Added => one.kind === "add_column" && isOwn(one.to));
+  const dropped = operations.filter((one): one is Dropped => one.kind === "drop_column" && isOwn(one.column));
+  return ops.map((op) => {
+    if (op.target !== "column") return op;
+    const more =
+      op.op === "add" ? danglingName(op, added, stored) : op.op === "drop" ? renameOf(op, added, dropped) : "";
+    return more === "" ? op : { ...op, description: `${op.description}; ${more}` };
+  });
+}
+
+function isOwn({
+  computed,
+  is_hidden,
+}: {
+  readonly computed: unknown;
+  readonly is_hidden?: boolean | undefined;
+}): boolean {
+  return computed === null && is_hidden !== true;
+}
+
+function danglingName(op: PlanOp, added: readonly Added[], stored: CatalogTable): string {
+  const former = added.find(({ to }) => to.name === op.name)?.to.renamed_from;
+  if (former == null) return "";
+  const near = nearestName(
+    former,
+    stored.columns.map(({ name }) => name),
+  );
+  return `no column '${former}' is stored, as renamed_from= says${near === undefined ? "" : `; did you mean '${near}'?`}`;
+}
+
+function renameOf(op: PlanOp, added: readonly Added[], dropped: readonly Dropped[]): string {
+  const [gone, ...others] = dropped;
+  const [only, ...further] = added;
+  if (gone?.column.name !== op.name || only === undefined || others.length + further.length > 0) return "";
+  if (!isSameType(only.to.type, gone.column.type)) return "";
+  return `if '${only.to.name}' is the same column, write renamed_from="${op.name}" there, and its values stay`;
+}
