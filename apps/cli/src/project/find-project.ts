@@ -1,5 +1,6 @@
 import { existsSync, readFileSync, realpathSync } from "node:fs";
-import { basename, dirname, join, relative, resolve, sep } from "node:path";
+import * as ownPath from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
 import { appError } from "@appdb/contract/errors";
 
 /** A project: its root folder and the file that makes it one. */
@@ -64,8 +65,8 @@ export function findApplication(cwd: string, typed: string): FoundApplication {
       hint: "Make this folder a project: cli init",
     });
   }
-  const app_file = relative(project.root, file).split(sep).join("/");
-  if (app_file === ".." || app_file.startsWith("../") || resolve(project.root, app_file) !== file) {
+  const app_file = pathInside(project.root, file);
+  if (app_file === undefined || resolve(project.root, app_file) !== file) {
     throw appError("app_outside_project", {
       detail: `${typed} lies outside the project ${project.root}.`,
       hint: `Move it below ${project.root}, or go to its own project: cd ${dirname(path)}`,
@@ -80,6 +81,16 @@ export function findApplication(cwd: string, typed: string): FoundApplication {
     });
   }
   return { project, file, app_file };
+}
+
+/** A path below a folder, from there, parts divided by `/`; undefined for one that is not below it, as on another drive of Windows. */
+export function pathInside(
+  folder: string,
+  path: string,
+  { isAbsolute, relative, sep }: Pick<typeof ownPath, "isAbsolute" | "relative" | "sep"> = ownPath,
+): string | undefined {
+  const found = relative(folder, path);
+  return found === ".." || found.startsWith(`..${sep}`) || isAbsolute(found) ? undefined : found.split(sep).join("/");
 }
 
 function* upwards(start: string): Generator<string> {

@@ -1,9 +1,10 @@
 import { execFile } from "node:child_process";
-import { cpSync, existsSync, mkdirSync, renameSync, rmSync, statSync, symlinkSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, rmSync, statSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { appError } from "@appdb/contract/errors";
 import { HOME_PATHS } from "@appdb/contract/home";
+import { moveFile } from "../files/move-file.ts";
 import { lateCrypto } from "../processes/late-crypto.ts";
 import type { Tools } from "../tools/locate-tools.ts";
 import { hasPackage, minorVersion, type PythonFacts, probePython } from "./probe-python.ts";
@@ -77,7 +78,7 @@ async function installMsgpack({ env, facts, tools }: LibraryPathsInput, folder: 
   try {
     if (tools.uv === undefined) return false;
     const args = ["pip", "install", "--no-deps", "--python", facts.executable, "--target", draft, MSGPACK];
-    await run(tools.uv, args, { env, timeout: INSTALL_TIMEOUT_MS });
+    await run(tools.uv, args, { env, timeout: INSTALL_TIMEOUT_MS, windowsHide: true });
     renameOnce(draft, folder);
     return true;
   } catch {
@@ -117,7 +118,7 @@ function linkPackage(home: string, from: string, name: string, kind: string): st
 /** Puts a finished folder in its place; when another command was first, its folder is as good. */
 function renameOnce(draft: string, folder: string): void {
   try {
-    renameSync(draft, folder);
+    moveFile(draft, folder);
   } catch (error) {
     rmSync(draft, { recursive: true, force: true });
     if (!existsSync(folder)) throw error;
