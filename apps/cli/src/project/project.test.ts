@@ -98,8 +98,8 @@ describe("the application file", () => {
     [win32, "C:\\work\\shop", "C:\\work\\shop\\api\\app.py", "api/app.py"],
     [win32, "C:\\work\\shop", "C:\\work\\app.py", undefined],
     [win32, "C:\\work\\shop", "D:\\shop\\app.py", undefined],
-    [posix, "/work/shop", "/work/shop/..app.py", "..app.py"],
-    [posix, "/work/shop", "/work/shopping/app.py", undefined],
+    [posix, "/srv/shop", "/srv/shop/..app.py", "..app.py"],
+    [posix, "/srv/shop", "/srv/shopping/app.py", undefined],
   ])("is below its project or not, on each system (%#)", (path, root, file, below) => {
     expect(pathInside(root, file, path)).toBe(below);
   });
