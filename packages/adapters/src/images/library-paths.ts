@@ -27,13 +27,18 @@ export interface LibraryPathsInput {
 /**
  * Folders that bring `appdb` and msgpack to an environment that lacks them, and nothing else: an application must not see
  * the packages of our own tools.
+ * Windows has no time zones of its own that Python reads: there they are brought along too.
  * @throws environment_failed when msgpack can be had neither compiled nor plain
  */
-export async function findLibraryPaths(input: LibraryPathsInput): Promise<string[]> {
+export async function findLibraryPaths(
+  input: LibraryPathsInput,
+  platform: NodeJS.Platform = process.platform,
+): Promise<string[]> {
   const { facts } = input;
   const paths: string[] = [];
   if (!hasPackage(facts, "appdb")) paths.push(provideLibrary(input));
   if (!hasPackage(facts, "msgpack")) paths.push(await provideMsgpack(input));
+  if (platform === "win32" && !hasPackage(facts, "tzdata")) paths.push(...provideTimeZones(input));
   return paths;
 }
 
@@ -60,6 +65,13 @@ async function provideMsgpack(input: LibraryPathsInput): Promise<string> {
     if (await installMsgpack(input, compiled)) return compiled;
   }
   return copyPlain(site_packages, plain);
+}
+
+/** Plain files, which fit every version. An installation without them has Pythons that know UTC alone. */
+function provideTimeZones({ home, tools }: LibraryPathsInput): string[] {
+  const { site_packages } = tools;
+  const is_there = site_packages !== undefined && existsSync(join(site_packages, "tzdata", "__init__.py"));
+  return is_there ? [linkPackage(home, site_packages, "tzdata", "tzdata")] : [];
 }
 
 /** The version of Python that the packages of the installation were made for; its folder's name says it but on Windows. */
