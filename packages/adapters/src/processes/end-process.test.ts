@@ -42,7 +42,10 @@ test("a child is asked by its channel where there are no signals", async () => {
   expect(child.exitCode).toBe(9);
 });
 
-test.each([true, false])("a child that does not listen is killed (signals: %s)", async (has_signals) => {
+/** On Windows, the first signal kills. */
+const WAYS = process.platform === "win32" ? [false] : [true, false];
+
+test.each(WAYS)("a child that does not listen is killed (signals: %s)", async (has_signals) => {
   const child = await start(DEAF);
   const [asking, killing] = STEPS;
   expect(await endChild(child, [{ ...asking, wait_ms: 200 }, killing], { has_signals })).toBe(true);
