@@ -67,7 +67,7 @@ def _module_path(root, app):
     path = os.path.realpath(app if os.path.isabs(app) or os.path.exists(app) else os.path.join(root, app))
     if not os.path.isfile(path):
         raise AppFileMissing(f"There is no file {app}.", "Make one: cli service example --out app.py", ())
-    relative = os.path.relpath(path, root)
+    relative = _from(root, path)
     if relative.startswith(os.pardir + os.sep) or os.path.isabs(relative):
         raise AppFileOutside(
             f"{app} lies outside the project folder.",
@@ -85,6 +85,13 @@ def _module_path(root, app):
     if parts[-1] == "__init__":
         raise AppFileError(f"{relative} is the front of a package.", "Name a module inside it.", ())
     return path, ".".join(parts)
+
+
+def _from(root, path):
+    try:
+        return os.path.relpath(path, root)
+    except ValueError:  # another drive of Windows: no relative path leads there
+        return path
 
 
 def _load(root, path, module_name):

@@ -26,3 +26,10 @@ describe("the command's environment", () => {
     expect(readCliConfig(env, platform).has_display).toBe(shown);
   });
 });
+
+test.each([
+  ["win32", { PATH: "C:\\Windows" }],
+  ["linux", { Path: "C:\\Windows" }],
+] as const)("the PATH of Windows has one name (%s)", (platform, env) => {
+  expect(readCliConfig({ Path: "C:\\Windows" }, platform).application_env).toEqual(env);
+});

@@ -22,13 +22,20 @@ export interface CliConfig {
 /** Ours, and none of the application's business: whoever reads them could act as the person at the control plane. */
 const SECRETS = ["SERVICE_API_KEY", "SERVICE_LOCAL_DATABASE_URL", "SERVICE_DATABASE_URL", "SERVICE_TOKEN"];
 
+/** Windows calls it `Path`, and a copy of its environment knows the case of names. */
+function nameOf(name: string, platform: NodeJS.Platform): string {
+  return platform === "win32" && name.toUpperCase() === "PATH" ? "PATH" : name;
+}
+
 /** Reads the environment. By hand, not by a zod schema: there is no value that could be wrong, and loading zod costs the
  *  command a quarter of its start. */
 export function readCliConfig(
   env: Readonly<Record<string, string | undefined>> = process.env,
   platform: NodeJS.Platform = process.platform,
 ): CliConfig {
-  const defined = Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined);
+  const defined = Object.entries(env)
+    .filter((entry): entry is [string, string] => entry[1] !== undefined)
+    .map(([name, value]): [string, string] => [nameOf(name, platform), value]);
   const ownDisplay = platform === "darwin" || platform === "win32";
   return {
     api_key: env["SERVICE_API_KEY"]?.trim() || undefined,

@@ -78,6 +78,7 @@ async function startDaemon(deps: DaemonDeps, signal: AbortSignal): Promise<Local
   const child = spawn(command, args, {
     cwd: home,
     detached: true,
+    windowsHide: true,
     stdio: ["ignore", log, log],
     env: { ...deps.config.daemon_env, SERVICE_HOME: home },
   });

@@ -3,14 +3,17 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { setTimeout as sleep } from "node:timers/promises";
+import { endChild } from "@appdb/adapters/processes/end-process";
 import { writePrivateFile } from "@appdb/adapters/processes/private-files";
 import { type ServiceMessage, type ServiceSpec, serviceMessageSchema } from "@appdb/contract/service-spec";
 import type { RunningService } from "../context.ts";
 import type { Program } from "../program.ts";
 
-/** Longer than a service takes to finish its requests. */
-const STOP_TIMEOUT_MS = 12_000;
+const END_STEPS = [
+  // longer than a service takes to finish its requests
+  { signal: "SIGTERM", wait_ms: 12_000 },
+  { signal: "SIGKILL", wait_ms: 5_000 },
+] as const;
 const LAST_LINES = 5;
 
 /**
@@ -27,6 +30,7 @@ export function startService(program: Program, spec: ServiceSpec, onLine: (line:
     stdio: ["ignore", "pipe", "pipe", "ipc"],
     // In a group of its own: Ctrl-C reaches this command alone, which then stops the service in order.
     detached: true,
+    windowsHide: true,
   });
   const last: string[] = [];
   for (const stream of [child.stdout, child.stderr]) {
@@ -56,9 +60,7 @@ export function startService(program: Program, spec: ServiceSpec, onLine: (line:
     ready,
     ended,
     stop: async () => {
-      child.kill("SIGTERM");
-      const timeout = sleep(STOP_TIMEOUT_MS, "late" as const, { ref: false });
-      if ((await Promise.race([ended, timeout])) === "late") child.kill("SIGKILL");
+      await endChild(child, END_STEPS);
       await ended;
     },
   };

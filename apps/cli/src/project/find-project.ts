@@ -1,5 +1,6 @@
 import { existsSync, readdirSync, readFileSync, realpathSync } from "node:fs";
-import { basename, dirname, join, relative, resolve, sep } from "node:path";
+import * as ownPath from "node:path";
+import { basename, dirname, join, relative, resolve } from "node:path";
 import { appError } from "@appdb/contract/errors";
 import { nearestName } from "@appdb/contract/nearest";
 
@@ -69,8 +70,8 @@ export function findApplication(cwd: string, typed: string): FoundApplication {
       hint: "Make this folder a project: cli init",
     });
   }
-  const app_file = relative(project.root, file).split(sep).join("/");
-  if (app_file === ".." || app_file.startsWith("../") || resolve(project.root, app_file) !== file) {
+  const app_file = pathInside(project.root, file);
+  if (app_file === undefined || resolve(project.root, app_file) !== file) {
     throw appError("app_outside_project", {
       detail: `${typed} lies outside the project ${project.root}.`,
       hint: `Move it below ${project.root}, or go to its own project: cd ${dirname(path)}`,
@@ -93,6 +94,16 @@ function nearFile(path: string, cwd: string): string | undefined {
   const files = existsSync(folder) ? readdirSync(folder).filter((name) => name.endsWith(".py")) : [];
   const near = nearestName(basename(path), files);
   return near === undefined ? undefined : relative(cwd, join(folder, near));
+}
+
+/** A path below a folder, from there, parts divided by `/`; undefined for one that is not below it, as on another drive of Windows. */
+export function pathInside(
+  folder: string,
+  path: string,
+  { isAbsolute, relative, sep }: Pick<typeof ownPath, "isAbsolute" | "relative" | "sep"> = ownPath,
+): string | undefined {
+  const found = relative(folder, path);
+  return found === ".." || found.startsWith(`..${sep}`) || isAbsolute(found) ? undefined : found.split(sep).join("/");
 }
 
 function* upwards(start: string): Generator<string> {

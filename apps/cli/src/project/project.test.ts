@@ -1,11 +1,11 @@
 import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, posix, win32 } from "node:path";
 import { AppError } from "@appdb/contract/errors";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { runCli } from "../testing/fake-context.ts";
 import { exampleText } from "./examples.ts";
-import { findApplication, findProject, saysNothing } from "./find-project.ts";
+import { findApplication, findProject, pathInside, saysNothing } from "./find-project.ts";
 import { SERVICE_TOML } from "./init-text.ts";
 import { readConfig } from "./read-config.ts";
 
@@ -94,6 +94,16 @@ describe("the application file", () => {
     const error = refusal(() => findApplication(project, "app.py"));
     expect(error.code).toBe("app_outside_project");
     expect(error.meta).toMatchObject({ project_root: project });
+  });
+
+  test.each([
+    [win32, "C:\\work\\shop", "C:\\work\\shop\\api\\app.py", "api/app.py"],
+    [win32, "C:\\work\\shop", "C:\\work\\app.py", undefined],
+    [win32, "C:\\work\\shop", "D:\\shop\\app.py", undefined],
+    [posix, "/srv/shop", "/srv/shop/..app.py", "..app.py"],
+    [posix, "/srv/shop", "/srv/shopping/app.py", undefined],
+  ])("is below its project or not, on each system (%#)", (path, root, file, below) => {
+    expect(pathInside(root, file, path)).toBe(below);
   });
 
   test("that is no Python is refused", () => {

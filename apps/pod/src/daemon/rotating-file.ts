@@ -1,5 +1,6 @@
-import { closeSync, fstatSync, mkdirSync, openSync, renameSync, writeSync } from "node:fs";
+import { closeSync, fstatSync, mkdirSync, openSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
+import { moveFile } from "@appdb/adapters/files/move-file";
 
 const SOON_MS = 100;
 const SOON_CHARACTERS = 65_536;
@@ -111,7 +112,7 @@ export class RotatingFile implements Disposable {
 
 function moveIfThere(from: string, to: string): void {
   try {
-    renameSync(from, to);
+    moveFile(from, to);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
   }

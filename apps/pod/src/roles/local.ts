@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { endCommand } from "@appdb/adapters/processes/end-command";
 import { acquireHomeLock, ownsHome } from "@appdb/adapters/processes/home-lock";
 import { appError } from "@appdb/contract/errors";
 import { type DaemonFile, HOME_PATHS } from "@appdb/contract/home";
@@ -164,7 +165,7 @@ async function acquireHome(home: string): Promise<"acquired" | "taken"> {
     if (Date.now() > until) {
       throw appError("daemon_failed", {
         detail: `The process ${lock.owner.pid} holds the home ${home} and does not answer.`,
-        hint: `See logs/daemon.log in the home, then end it: kill ${lock.owner.pid}`,
+        hint: `See logs/daemon.log in the home, then end it: ${endCommand(lock.owner.pid)}`,
         meta: { pid: lock.owner.pid, home },
       });
     }

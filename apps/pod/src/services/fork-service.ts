@@ -1,4 +1,4 @@
-import { type ChildProcess, fork } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { existsSync, mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -22,11 +22,11 @@ export function forkService(program: PodProgram, spec_folder: string, spec: Serv
   mkdirSync(spec_folder, { recursive: true, mode: 0o700 });
   const file = join(spec_folder, `${randomBytes(12).toString("hex")}.json`);
   writePrivateFile(file, JSON.stringify(spec));
-  const child = fork(program.file, ["service", file], {
-    execArgv: [...program.node_options],
+  const child = spawn(process.execPath, [...program.node_options, program.file, "service", file], {
     stdio: ["ignore", "pipe", "pipe", "ipc"],
     // Ctrl-C in a terminal reaches the daemon alone, which then stops its services in order
     detached: true,
+    windowsHide: true,
   });
   // a process that died before it read the file leaves it to us
   child.once("exit", () => rmSync(file, { force: true }));

@@ -1,6 +1,6 @@
 import type { ChildProcess } from "node:child_process";
 import { setTimeout as sleep } from "node:timers/promises";
-import { endProcess } from "@appdb/adapters/processes/end-process";
+import { endChild } from "@appdb/adapters/processes/end-process";
 import { identifyProcess, type ProcessIdentity } from "@appdb/adapters/processes/process-identity";
 import { type AppError, appError, toProblem } from "@appdb/contract/errors";
 import type { ServiceRecord } from "@appdb/contract/routes/local";
@@ -33,7 +33,7 @@ export interface ServiceProcessDeps {
 export class ServiceProcess {
   readonly #deps: ServiceProcessDeps;
   #state: ServiceState = "STOPPED";
-  #identity: ProcessIdentity | undefined;
+  #child: ChildProcess | undefined;
   #error: string | undefined;
   #hint: string | undefined;
   #started_at: number | undefined;
@@ -65,7 +65,7 @@ export class ServiceProcess {
   }
 
   get pid(): number | undefined {
-    return this.#identity?.pid;
+    return this.#child?.pid;
   }
 
   get started_at(): number | undefined {
@@ -93,7 +93,7 @@ export class ServiceProcess {
   async stop(): Promise<void> {
     this.#take("stop");
     this.#stopping.abort();
-    if (this.#identity !== undefined) await endProcess(this.#identity, END_STEPS);
+    if (this.#child !== undefined) await endChild(this.#child, END_STEPS);
     await this.#running;
     if (this.#state === "STOPPING") this.#take("stopped");
   }
@@ -150,11 +150,11 @@ export class ServiceProcess {
       }
     });
     // told to stop while it was being started
-    if (signal.aborted && this.#identity !== undefined) void endProcess(this.#identity, END_STEPS);
+    if (signal.aborted) void endChild(child, END_STEPS);
     const how = await exitOf(child);
     clearTimeout(timer);
     await drained;
-    this.#identity = undefined;
+    this.#child = undefined;
     this.#started_at = undefined;
     this.#deps.remember(undefined);
     return {
@@ -167,8 +167,18 @@ export class ServiceProcess {
 
   #adopt(child: ChildProcess): void {
     this.#started_at = this.#deps.clock.now();
-    this.#identity = child.pid === undefined ? undefined : identifyProcess(child.pid);
-    this.#deps.remember(this.#identity);
+    this.#child = child;
+    this.#deps.remember(this.#identify(child));
+  }
+
+  /** A note for the next daemon: a system that does not say who a process is must not keep this one from running it. */
+  #identify(child: ChildProcess): ProcessIdentity | undefined {
+    try {
+      return child.pid === undefined ? undefined : identifyProcess(child.pid);
+    } catch (error) {
+      this.#deps.log.warn({ err: error, pid: child.pid }, "a service's process could not be noted");
+      return undefined;
+    }
   }
 
   /** Copies both streams into the log and keeps the last lines of stderr, where a crash says why. */

@@ -1,5 +1,6 @@
 import { existsSync, readdirSync, readFileSync, rmdirSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { fileNameOf } from "@appdb/adapters/files/file-name";
 import { writePrivateFile } from "@appdb/adapters/processes/private-files";
 import type { ProcessIdentity } from "@appdb/adapters/processes/process-identity";
 import { manifestSchema } from "@appdb/contract/manifest";
@@ -40,7 +41,7 @@ export interface ServiceStore {
 
 export function createServiceStore(folder: string): ServiceStore {
   const path = (target: string, service: string, kind: "json" | "process") =>
-    join(folder, ...target.split("/"), `${service}.${kind}`);
+    join(folder, ...target.split("/").map((part) => fileNameOf(part)), `${fileNameOf(service)}.${kind}`);
   return {
     readAll() {
       const services: StoredService[] = [];

@@ -1,6 +1,7 @@
 import type { ChildProcess } from "node:child_process";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { fileNameOf } from "@appdb/adapters/files/file-name";
 import { endProcess } from "@appdb/adapters/processes/end-process";
 import { isAlive, type ProcessIdentity } from "@appdb/adapters/processes/process-identity";
 import { appError } from "@appdb/contract/errors";
@@ -174,7 +175,8 @@ export class Services implements AsyncDisposable {
   #createEntry(stored: StoredService): Entry {
     const { clock, fork, log, log_folder } = this.#deps;
     const { service, target } = stored;
-    const service_log = new ServiceLog(join(log_folder, ...target.split("/"), `${service}.log`));
+    const folders = target.split("/").map((part) => fileNameOf(part));
+    const service_log = new ServiceLog(join(log_folder, ...folders, `${fileNameOf(service)}.log`));
     const entry: Entry = {
       stored,
       log: service_log,

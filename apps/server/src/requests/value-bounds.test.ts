@@ -28,13 +28,11 @@ const bodies = Object.entries(CONTROL_BODIES).flatMap(([name, one]): [string, z.
   "body" in one ? [[name, one.body]] : [],
 );
 
-test.each(bodies)("no list or object of a body of %s takes long to refuse", (_name, schema) => {
+// an error of the schema for each of a million members would take seconds
+test.each(bodies)("a body of %s is refused by its size before its members are checked", (_name, schema) => {
   for (const [path, wrong] of wrongValues(schema)) {
     const body = path.reduceRight<unknown>((value, part) => (part === "*" ? [value] : { [part]: value }), wrong);
-    const started = performance.now();
-    expect(() => parseInput(schema, body, "body"), path.join("/")).toThrow();
-    // an error for each of a million members takes seconds
-    expect(performance.now() - started, path.join("/")).toBeLessThan(1_000);
+    expect(() => parseInput(schema, body, "body"), path.join("/")).toThrow(`${MOST_MEMBERS} members`);
   }
 });
 

@@ -1,9 +1,10 @@
 import { execFile } from "node:child_process";
-import { cpSync, existsSync, mkdirSync, renameSync, rmSync, statSync, symlinkSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, rmSync, statSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { appError } from "@appdb/contract/errors";
 import { HOME_PATHS } from "@appdb/contract/home";
+import { moveFile } from "../files/move-file.ts";
 import { lateCrypto } from "../processes/late-crypto.ts";
 import type { Tools } from "../tools/locate-tools.ts";
 import { hasPackage, minorVersion, type PythonFacts, probePython } from "./probe-python.ts";
@@ -26,13 +27,18 @@ export interface LibraryPathsInput {
 /**
  * Folders that bring `appdb` and msgpack to an environment that lacks them, and nothing else: an application must not see
  * the packages of our own tools.
+ * Windows has no time zones of its own that Python reads: there they are brought along too.
  * @throws environment_failed when msgpack can be had neither compiled nor plain
  */
-export async function findLibraryPaths(input: LibraryPathsInput): Promise<string[]> {
+export async function findLibraryPaths(
+  input: LibraryPathsInput,
+  platform: NodeJS.Platform = process.platform,
+): Promise<string[]> {
   const { facts } = input;
   const paths: string[] = [];
   if (!hasPackage(facts, "appdb")) paths.push(provideLibrary(input));
   if (!hasPackage(facts, "msgpack")) paths.push(await provideMsgpack(input));
+  if (platform === "win32" && !hasPackage(facts, "tzdata")) paths.push(...provideTimeZones(input));
   return paths;
 }
 
@@ -61,6 +67,13 @@ async function provideMsgpack(input: LibraryPathsInput): Promise<string> {
   return copyPlain(site_packages, plain);
 }
 
+/** Plain files, which fit every version. An installation without them has Pythons that know UTC alone. */
+function provideTimeZones({ home, tools }: LibraryPathsInput): string[] {
+  const { site_packages } = tools;
+  const is_there = site_packages !== undefined && existsSync(join(site_packages, "tzdata", "__init__.py"));
+  return is_there ? [linkPackage(home, site_packages, "tzdata", "tzdata")] : [];
+}
+
 /** The version of Python that the packages of the installation were made for; its folder's name says it but on Windows. */
 async function readOwnVersion(input: LibraryPathsInput, site_packages: string): Promise<string | undefined> {
   const named = /[\\/]python(\d+\.\d+)[\\/]/.exec(site_packages)?.[1];
@@ -77,7 +90,7 @@ async function installMsgpack({ env, facts, tools }: LibraryPathsInput, folder: 
   try {
     if (tools.uv === undefined) return false;
     const args = ["pip", "install", "--no-deps", "--python", facts.executable, "--target", draft, MSGPACK];
-    await run(tools.uv, args, { env, timeout: INSTALL_TIMEOUT_MS });
+    await run(tools.uv, args, { env, timeout: INSTALL_TIMEOUT_MS, windowsHide: true });
     renameOnce(draft, folder);
     return true;
   } catch {
@@ -117,7 +130,7 @@ function linkPackage(home: string, from: string, name: string, kind: string): st
 /** Puts a finished folder in its place; when another command was first, its folder is as good. */
 function renameOnce(draft: string, folder: string): void {
   try {
-    renameSync(draft, folder);
+    moveFile(draft, folder);
   } catch (error) {
     rmSync(draft, { recursive: true, force: true });
     if (!existsSync(folder)) throw error;

@@ -68,10 +68,12 @@ async function askPython(input: ProbeInput): Promise<PythonFacts> {
   const { python } = input;
   // what the application puts on its import path is not the interpreter's
   const { PYTHONHOME: _home, PYTHONPATH: _path, ...env } = input.env;
-  const answer = await run(python, ["-c", PROBE], { env, timeout: PROBE_TIMEOUT_MS }).catch((cause: unknown) => {
-    const said = cause instanceof Error && "stderr" in cause ? String(cause.stderr).trim().split("\n")[0] : "";
-    throw notFound(`${python} does not run${said === "" || said === undefined ? "" : `: ${said}`}.`, cause);
-  });
+  const answer = await run(python, ["-c", PROBE], { env, timeout: PROBE_TIMEOUT_MS, windowsHide: true }).catch(
+    (cause: unknown) => {
+      const said = cause instanceof Error && "stderr" in cause ? String(cause.stderr).trim().split("\n")[0] : "";
+      throw notFound(`${python} does not run${said === "" || said === undefined ? "" : `: ${said}`}.`, cause);
+    },
+  );
   const facts = readFacts(readJson(answer.stdout));
   if (facts === undefined) throw notFound(`${python} is not a Python.`);
   const [major, minor] = facts.version;

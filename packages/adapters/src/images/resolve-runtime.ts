@@ -1,10 +1,10 @@
-import { existsSync } from "node:fs";
-import { delimiter, isAbsolute, join, resolve as resolvePath } from "node:path";
+import { join } from "node:path";
 import { appError } from "@appdb/contract/errors";
 import { HOME_PATHS } from "@appdb/contract/home";
 import { homeError } from "@appdb/contract/home-error";
 import type { Runtime } from "@appdb/contract/runtime";
 import type { Tools } from "../tools/locate-tools.ts";
+import { defaultPythonName, findPython } from "./find-python.ts";
 import { findLibraryPaths } from "./library-paths.ts";
 import { type PythonFacts, probePython } from "./probe-python.ts";
 import { isOfVersion } from "./python-versions.ts";
@@ -52,7 +52,7 @@ async function resolve(input: ResolveRuntimeInput): Promise<Runtime> {
 
 async function choosePython(input: ResolveRuntimeInput): Promise<{ python: string; source: string }> {
   const { env, home, project_root, python, tools } = input;
-  if (python !== undefined) return { python: findNamed(python, env), source: "--python" };
+  if (python !== undefined) return { python: findPython(python, env), source: "--python" };
   const source = findPackageSource(project_root);
   if (source !== undefined) {
     if (tools.uv === undefined) {
@@ -74,10 +74,10 @@ async function choosePython(input: ResolveRuntimeInput): Promise<{ python: strin
 
 /** The installation's own Python, else the one of the version that the project wants. */
 async function findBase({ env, home, python_version, tools }: ResolveRuntimeInput): Promise<string> {
-  const base = tools.base_python ?? findNamed("python3", env);
+  const base = tools.base_python ?? findPython(defaultPythonName(), env);
   if (python_version === undefined) return base;
   const facts = await probePython({ python: base, cache_folder: join(home, HOME_PATHS.pythons), env });
-  return isOfVersion(facts.version, python_version) ? base : findNamed(python_version.split(".", 2).join("."), env);
+  return isOfVersion(facts.version, python_version) ? base : findPython(python_version.split(".", 2).join("."), env);
 }
 
 /** @throws python_not_found when the project wants another version than was found */
@@ -87,19 +87,5 @@ function refuseVersion({ env, python_version }: ResolveRuntimeInput, source: str
   throw appError("python_not_found", {
     detail: `The project's local database wants Python ${python_version}; ${found} has ${facts.version.join(".")}.`,
     hint: `Name a Python of that version: --python /path/to/python${python_version.split(".", 2).join(".")}, or change python_version.`,
-  });
-}
-
-/** The interpreter that a person named. @throws python_not_found */
-function findNamed(text: string, env: Readonly<Record<string, string>>): string {
-  if (isAbsolute(text) || text.includes("/") || text.includes("\\")) return resolvePath(text);
-  const program = /^\d+(\.\d+)*$/.test(text) ? `python${text}` : text;
-  const names = process.platform === "win32" ? [`${program}.exe`, program] : [program];
-  const folders = (env.PATH ?? "").split(delimiter).filter((folder) => folder !== "");
-  const found = folders.flatMap((folder) => names.map((name) => join(folder, name))).find((path) => existsSync(path));
-  if (found !== undefined) return found;
-  throw appError("python_not_found", {
-    detail: `There is no ${program} on the PATH.`,
-    hint: "Give the whole path: --python /path/to/python3",
   });
 }

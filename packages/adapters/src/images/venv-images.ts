@@ -1,8 +1,9 @@
 import { spawn } from "node:child_process";
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { readRequirementLines } from "@appdb/adapters/environments/requirement-lines";
 import { appError } from "@appdb/contract/errors";
+import { moveFile } from "../files/move-file.ts";
 import { lateCrypto } from "../processes/late-crypto.ts";
 import { explainUv, pipCommand, syncCommand } from "./uv-commands.ts";
 
@@ -46,7 +47,7 @@ export async function ensureVenvImage(source: PackageSource, input: VenvImageInp
   const draft = join(images_folder, `draft-${lateCrypto().randomBytes(6).toString("hex")}`);
   try {
     await build(source, input, draft);
-    renameSync(draft, folder);
+    moveFile(draft, folder);
   } catch (error) {
     // another command built the same environment meanwhile
     if (existsSync(folder)) return interpreterOf(folder);
@@ -104,7 +105,12 @@ async function runUv(
   // the person's active environment is not the one that is built
   const { VIRTUAL_ENV: _active, PYTHONPATH: _path, PYTHONHOME: _home, ...env } = given;
   const [program = "", ...args] = command;
-  const child = spawn(program, args, { env, stdio: ["ignore", "ignore", "pipe"], timeout: BUILD_TIMEOUT_MS });
+  const child = spawn(program, args, {
+    env,
+    stdio: ["ignore", "ignore", "pipe"],
+    timeout: BUILD_TIMEOUT_MS,
+    windowsHide: true,
+  });
   let said = "";
   child.stderr.setEncoding("utf8").on("data", (chunk: string) => {
     said += chunk;

@@ -75,12 +75,12 @@ export function writeAccess(data_folder: string, { superuser, owner, former, pre
 
 /**
  * Writes who may connect to the cluster, and gives the file's path: those two roles, and members of the owner, which services are.
- * Each shows a password.
+ * Each shows a password. `type` and `address` are how the system reaches a server of its own (local-address.ts).
  */
-export function writeRules(data_folder: string): string {
+export function writeRules(data_folder: string, [type, address]: readonly [type: string, address: string]): string {
   const path = join(data_folder, RULES_FILE);
   const roles = [SUPERUSER, OWNER, `+${OWNER}`];
-  writeFileSync(path, roles.map((role) => `local all ${role} scram-sha-256\n`).join(""), { mode: 0o600 });
+  writeFileSync(path, roles.map((role) => `${type} all ${role} ${address} scram-sha-256\n`).join(""), { mode: 0o600 });
   return path;
 }
 

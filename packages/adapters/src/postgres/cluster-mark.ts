@@ -1,7 +1,8 @@
-import { closeSync, fsyncSync, openSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { closeSync, fsyncSync, openSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { VERSION } from "@appdb/contract/version";
 import { ifThere } from "../files/if-there.ts";
+import { moveFile } from "../files/move-file.ts";
 import { syncPath } from "../files/sync-files.ts";
 
 /** In a cluster's own folder, so that whoever moves or copies the cluster takes it along. PostgreSQL does not mind. */
@@ -57,7 +58,7 @@ export async function writeMark(data_folder: string, format: ClusterFormat): Pro
   } finally {
     closeSync(file);
   }
-  renameSync(`${path}.tmp`, path);
+  moveFile(`${path}.tmp`, path);
   await syncPath(data_folder);
 }
 

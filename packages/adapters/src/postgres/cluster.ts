@@ -1,10 +1,11 @@
 import { execFile } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { appError } from "@appdb/contract/errors";
+import { moveFile } from "../files/move-file.ts";
 import { removeFolder } from "../files/remove-folder.ts";
 import { type Passwords, writeAccess } from "./cluster-access.ts";
 import { provisionCluster } from "./cluster-template.ts";
@@ -53,7 +54,7 @@ export async function ensureCluster(input: ClusterInput): Promise<{ data_folder:
     const major = Number.parseInt(readFileSync(join(unfinished, "PG_VERSION"), "utf8"), 10);
     refuseOldVersion(bin, major, `PostgreSQL ${major}`);
     const data_folder = join(folder, String(major));
-    renameSync(unfinished, data_folder);
+    moveFile(unfinished, data_folder);
     return { data_folder, is_new: true };
   } finally {
     rmSync(unfinished, { recursive: true, force: true });
@@ -83,9 +84,11 @@ function refuseOldVersion(bin: string, major: number, name: string): void {
 /** Asks the PostgreSQL in `bin` for its major version. @throws postgres_failed, postgres_unsupported below 18 */
 export async function readMajorVersion(bin: string): Promise<number> {
   const program = join(bin, "postgres");
-  const answer = await run(program, ["--version"], { timeout: VERSION_TIMEOUT_MS }).catch((cause: unknown) => {
-    throw appError("postgres_failed", { detail: `${program} cannot be run.`, cause });
-  });
+  const answer = await run(program, ["--version"], { timeout: VERSION_TIMEOUT_MS, windowsHide: true }).catch(
+    (cause: unknown) => {
+      throw appError("postgres_failed", { detail: `${program} cannot be run.`, cause });
+    },
+  );
   const major = Number(/(\d+)(?:\.\d+|devel|beta\d*|rc\d*)/.exec(answer.stdout)?.[1] ?? Number.NaN);
   refuseOldVersion(bin, major, answer.stdout.trim());
   return major;

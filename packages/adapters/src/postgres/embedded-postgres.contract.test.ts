@@ -8,6 +8,7 @@ import { identifyProcess, isAlive } from "../processes/process-identity.ts";
 import { locateTools, requirePostgresBin } from "../tools/locate-tools.ts";
 import { withClient } from "./database-admin.ts";
 import { EmbeddedPostgres } from "./embedded-postgres.ts";
+import { socketAddress } from "./local-address.ts";
 import { nameRuntimeFolder } from "./runtime-folder.ts";
 import { startServer } from "./server-process.ts";
 
@@ -100,7 +101,9 @@ test("a server left by a killed owner is stopped before the next one starts", { 
   // a server without its owner: as after kill -9 of the daemon
   const data_folder = join(home, "postgres", readdirSync(join(home, "postgres"))[0] ?? "");
   mkdirSync(runtime_folder, { mode: 0o700 });
-  await startServer({ bin, data_folder, runtime_folder, log_file: join(home, "logs", "postgres.log") }, () => {});
+  const address = socketAddress(runtime_folder);
+  const log_file = join(home, "logs", "postgres.log");
+  await startServer({ bin, data_folder, address, log_file, way: "child" }, () => {});
   const orphan = identifyProcess(serverPid());
   const second = makePostgres();
   await second.start();

@@ -1,6 +1,4 @@
-import type { ChildProcess } from "node:child_process";
-import { once } from "node:events";
-import { mkdirSync, rmSync } from "node:fs";
+import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { appError } from "@appdb/contract/errors";
@@ -18,8 +16,10 @@ import {
 } from "./cluster-access.ts";
 import { type ClusterFormat, isOurs, markNew, readMark, writeMark } from "./cluster-mark.ts";
 import { SOLE_DATABASE } from "./cluster-template.ts";
+import { sendByPgCtl } from "./controlled-server.ts";
 import { dropDatabase, hasDatabase, listDatabases } from "./database-admin.ts";
 import { runAlone, syncCluster } from "./init-cluster.ts";
+import { type LocalAddress, localAddress } from "./local-address.ts";
 import type { PostgresProvider, PostgresState } from "./postgres-provider.ts";
 import {
   ensureOwnDatabase,
@@ -30,9 +30,8 @@ import {
   takeRoles,
 } from "./prepare-cluster.ts";
 import { WRITES_ALWAYS } from "./refuse-writes.ts";
-import { openRuntimeFolder } from "./runtime-folder.ts";
-import { type ServerPlace, startServer } from "./server-process.ts";
-import { socketDsn } from "./socket-dsn.ts";
+import type { ServerHandle } from "./server-handle.ts";
+import { SERVER_WAY, type ServerPlace, type ServerWay, startServer } from "./server-process.ts";
 import { clearStaleLocks } from "./stale-locks.ts";
 
 const FIRST_RETRY_MS = 50;
@@ -69,16 +68,21 @@ export interface EmbeddedPostgresOptions {
   readonly without_vector?: boolean;
   /** What this version keeps in the databases: a cluster with an older one is copied before its first start by this version. */
   readonly format?: ClusterFormat;
+  /** In place of what the system asks for, for tests. */
+  readonly address?: LocalAddress;
+  readonly way?: ServerWay;
 }
 
 /**
- * One PostgreSQL cluster as our direct child, reached by a unix socket only. A server that dies is started again with
+ * One PostgreSQL cluster, reached by programs of this machine only: by a unix socket, or where there are none by a port of loopback
+ * (local-address.ts). A server that dies is started again with
  * growing pauses until `stop`. The caller holds the home's lock: nobody else may run this cluster meanwhile.
  */
 export class EmbeddedPostgres implements PostgresProvider {
   readonly #options: EmbeddedPostgresOptions;
   #chosen: Passwords | undefined;
-  #child: ChildProcess | undefined;
+  readonly #address: LocalAddress;
+  #server: ServerHandle | undefined;
   #starting: Promise<void> | undefined;
   #tidying: Promise<void> = Promise.resolve();
   #state: PostgresState = "down";
@@ -87,6 +91,7 @@ export class EmbeddedPostgres implements PostgresProvider {
 
   constructor(options: EmbeddedPostgresOptions) {
     this.#options = options;
+    this.#address = options.address ?? localAddress(options);
   }
 
   start(): Promise<void> {
@@ -118,7 +123,7 @@ export class EmbeddedPostgres implements PostgresProvider {
       ...(this.#isSole ? [WRITES_ALWAYS] : []),
       ...(user === SUPERUSER ? [SYSTEM_NAMES] : []),
     ].join(" ");
-    const dsn = socketDsn({ folder: this.#options.runtime_folder, database, user, password });
+    const dsn = this.#address.dsn({ database, user, password });
     return options === "" ? dsn : `${dsn}&options=${encodeURIComponent(options)}`;
   }
 
@@ -162,9 +167,7 @@ export class EmbeddedPostgres implements PostgresProvider {
     await starting?.catch(() => undefined);
     await this.#tidying;
     this.#state = "down";
-    if (this.#options.keeps_runtime_folder !== true && this.#ownsHome()) {
-      rmSync(this.#options.runtime_folder, { recursive: true, force: true });
-    }
+    if (this.#options.keeps_runtime_folder !== true && this.#ownsHome()) this.#address.remove();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -184,24 +187,23 @@ export class EmbeddedPostgres implements PostgresProvider {
   }
 
   async #endServer(): Promise<void> {
-    const child = this.#child;
-    if (child === undefined) return;
-    const exited = hasExited(child) ? Promise.resolve() : once(child, "exit").then(() => undefined);
+    const server = this.#server;
+    if (server === undefined) return;
     // fast shutdown: sessions end, a checkpoint is written; immediate: as after a crash; no data is lost by either
     for (const [signal, wait_ms] of [
       ["SIGINT", FAST_SHUTDOWN_MS],
       ["SIGQUIT", IMMEDIATE_SHUTDOWN_MS],
     ] as const) {
-      child.kill(signal);
-      if (await settlesWithin(exited, wait_ms)) break;
+      server.signal(signal);
+      if (await settlesWithin(server.ended, wait_ms)) break;
       this.#options.log.warn({ signal }, "PostgreSQL does not stop");
     }
-    if (!hasExited(child)) child.kill("SIGKILL");
-    await exited;
+    if (server.end === undefined) server.signal("SIGKILL");
+    await server.ended;
   }
 
   async #open(): Promise<void> {
-    const { bin, folder, log, log_file, runtime_folder, template_folder, settings, dies_with_parent } = this.#options;
+    const { bin, folder, log, log_file, template_folder, settings, dies_with_parent } = this.#options;
     this.#is_stopping = false;
     this.#copying = new AbortController();
     this.#state = "starting";
@@ -210,7 +212,8 @@ export class EmbeddedPostgres implements PostgresProvider {
     const { data_folder, is_new } = await ensureCluster({ bin, folder, template_folder, passwords });
     const { format } = this.#options;
     if (format !== undefined && is_new) markNew(data_folder, format);
-    const place = { bin, data_folder, runtime_folder, log_file, settings, dies_with_parent };
+    const way = this.#options.way ?? SERVER_WAY;
+    const place = { bin, data_folder, address: this.#address, log_file, settings, dies_with_parent, way };
     await this.#start(place);
     try {
       await this.#take(place, is_new);
@@ -318,12 +321,14 @@ export class EmbeddedPostgres implements PostgresProvider {
     const until = performance.now() + LEFTOVERS_MS;
     for (;;) {
       if (this.#is_stopping || !this.#ownsHome()) throw stoppedMeanwhile();
-      // cleaners of temporary folders may have taken it
-      openRuntimeFolder(place.runtime_folder);
-      await clearStaleLocks(place.data_folder, place.runtime_folder, this.#options.log);
+      const { address, data_folder } = place;
+      address.prepare();
+      const send = place.way === "pg_ctl" ? sendByPgCtl(place.bin) : undefined;
+      await clearStaleLocks(data_folder, address.socket_folder, this.#options.log, send);
+      await address.claim();
       try {
-        await startServer(place, (child) => {
-          this.#child = child;
+        await startServer(place, (server) => {
+          this.#server = server;
         });
         return;
       } catch (error) {
@@ -337,22 +342,16 @@ export class EmbeddedPostgres implements PostgresProvider {
   /** From now on the server is there for others, and comes back when it ends. */
   #serve(place: ServerPlace): void {
     this.#state = "up";
-    this.#options.log.info({ postgres_pid: this.#child?.pid }, "PostgreSQL is up");
-    const child = this.#child;
-    if (child === undefined) return;
-    const onExit = () => void this.#revive(place, child);
-    if (hasExited(child)) onExit();
-    else child.once("exit", onExit);
+    this.#options.log.info({ postgres_pid: this.#server?.pid }, "PostgreSQL is up");
+    const server = this.#server;
+    void server?.ended.then(() => this.#revive(place, server));
   }
 
-  async #revive(place: ServerPlace, child: ChildProcess): Promise<void> {
+  async #revive(place: ServerPlace, server: ServerHandle): Promise<void> {
     if (this.#is_stopping) return;
     const { log } = this.#options;
     this.#state = "starting";
-    log.warn(
-      { postgres_pid: child.pid, code: child.exitCode, signal: child.signalCode },
-      "PostgreSQL ended, it is started again",
-    );
+    log.warn({ postgres_pid: server.pid, ...server.end }, "PostgreSQL ended, it is started again");
     for (
       let pause = FIRST_RETRY_MS;
       !this.#is_stopping && this.#ownsHome();
@@ -371,11 +370,7 @@ export class EmbeddedPostgres implements PostgresProvider {
   }
 }
 
-function hasExited(child: ChildProcess): boolean {
-  return child.exitCode !== null || child.signalCode !== null || child.pid === undefined;
-}
-
-async function settlesWithin(work: Promise<void>, wait_ms: number): Promise<boolean> {
+async function settlesWithin(work: Promise<unknown>, wait_ms: number): Promise<boolean> {
   const timer = new AbortController();
   const timeout = sleep(wait_ms, false, { signal: timer.signal }).catch(() => false);
   const first = await Promise.race([work.then(() => true), timeout]);

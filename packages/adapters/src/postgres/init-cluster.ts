@@ -39,7 +39,7 @@ export async function initCluster(bin: string, data_folder: string, superuser_pa
   ]);
   try {
     writeFileSync(password_file, `${superuser_password}\n`, { mode: 0o600, flag: "wx" });
-    await run(command.program, command.args, { timeout: INITDB_TIMEOUT_MS });
+    await run(command.program, command.args, { timeout: INITDB_TIMEOUT_MS, windowsHide: true });
   } catch (cause) {
     const words = lastWords(cause);
     throw appError("postgres_failed", {
@@ -66,7 +66,7 @@ export async function syncCluster(
 ): Promise<void> {
   const method = with_all === true && process.platform === "linux" ? ["--sync-method=syncfs"] : [];
   const command = asServerUser(join(bin, "initdb"), ["--sync-only", ...method, `--pgdata=${data_folder}`]);
-  await run(command.program, command.args, { timeout: timeout_ms });
+  await run(command.program, command.args, { timeout: timeout_ms, windowsHide: true });
 }
 
 /**
@@ -110,7 +110,11 @@ export async function runAlone(
   const syncing = is_synced ? [] : ["-c", "fsync=off"];
   const options = ["--single", "-D", data_folder, "-c", "exit_on_error=on", ...syncing, database];
   const command = asServerUser(join(bin, "postgres"), options);
-  const child = spawn(command.program, command.args, { stdio: ["pipe", "ignore", "pipe"], timeout: INITDB_TIMEOUT_MS });
+  const child = spawn(command.program, command.args, {
+    stdio: ["pipe", "ignore", "pipe"],
+    timeout: INITDB_TIMEOUT_MS,
+    windowsHide: true,
+  });
   // a server that ends early closes its input; its words and its status tell why
   child.stdin.on("error", () => undefined);
   child.stdin.end(statements.map((statement) => `${statement}\n`).join(""));

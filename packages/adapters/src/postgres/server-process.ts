@@ -1,8 +1,13 @@
-import { type ChildProcess, spawn } from "node:child_process";
-import { closeSync, openSync, readFileSync, renameSync, statfsSync, statSync } from "node:fs";
+import { spawn } from "node:child_process";
+import { closeSync, openSync, readFileSync, statfsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { ifThere } from "../files/if-there.ts";
+import { moveFile } from "../files/move-file.ts";
 import { writeRules } from "./cluster-access.ts";
+import { ControlledServer } from "./controlled-server.ts";
+import type { LocalAddress } from "./local-address.ts";
+import { childHandle, type ServerHandle } from "./server-handle.ts";
 import { asServerUser, boundToParent } from "./server-user.ts";
 import { readLock } from "./stale-locks.ts";
 import { startFailure } from "./start-failure.ts";
@@ -14,17 +19,23 @@ const LOG_BYTES = 5_000_000;
 export interface ServerPlace {
   readonly bin: string;
   readonly data_folder: string;
-  readonly runtime_folder: string;
+  readonly address: LocalAddress;
   readonly log_file: string;
   /** In place of those of a local server, and beside them. */
   readonly settings?: Readonly<Record<string, string>> | undefined;
   /** It ends in order when this process does, even when that is killed. */
   readonly dies_with_parent?: boolean | undefined;
+  /** Who starts and signals it: we ourselves, or pg_ctl where a system asks for that. */
+  readonly way: ServerWay;
 }
+
+export type ServerWay = "child" | "pg_ctl";
+
+/** How a system wants its servers started. */
+export const SERVER_WAY: ServerWay = process.platform === "win32" ? "pg_ctl" : "child";
 
 /** Settings of a local server. Durability is PostgreSQL's own: fsync, full_page_writes and synchronous_commit stay on. */
 const SETTINGS = {
-  listen_addresses: "",
   max_connections: "200",
   shared_buffers: "128MB",
   wal_buffers: "4MB",
@@ -46,19 +57,39 @@ const SETTINGS = {
 } as const;
 
 /**
- * Starts a server as our direct child and resolves when it accepts connections. It has its own session, so that Ctrl-C
- * in a terminal reaches us alone and we stop it in order.
+ * Starts a server and resolves when it accepts connections. `onSpawn` gets it before that.
  * @throws postgres_failed with its last words when it ends or does not answer in two minutes; disk_full
  */
-export async function startServer(place: ServerPlace, onSpawn: (child: ChildProcess) => void): Promise<void> {
-  const rules = { hba_file: writeRules(place.data_folder) };
-  const settings = Object.entries({ ...SETTINGS, ...place.settings, ...rules }).flatMap(([name, value]) => [
-    "-c",
-    `${name}=${value}`,
-  ]);
-  const server = { program: join(place.bin, "postgres"), args: ["-D", place.data_folder, "-k", place.runtime_folder] };
+export async function startServer(place: ServerPlace, onSpawn: (server: ServerHandle) => void): Promise<void> {
+  const { address, data_folder } = place;
+  const rules = { hba_file: writeRules(data_folder, address.rule) };
+  const settings = { ...SETTINGS, ...place.settings, ...address.settings(), ...rules };
+  if (place.way === "child") await startChild(place, settings, onSpawn);
+  else await startControlled(place, settings, onSpawn);
+}
+
+async function startControlled(
+  place: ServerPlace,
+  settings: Readonly<Record<string, string>>,
+  onSpawn: (server: ServerHandle) => void,
+): Promise<void> {
+  const log_start = rotateLog(place.log_file);
+  const server = new ControlledServer(place);
+  onSpawn(server);
+  const failure = await server.start({ ...place, settings });
+  if (failure !== undefined) throw failedStart(place, failure.replace(/\.$/, ""), log_start);
+}
+
+/** As our direct child, with a session of its own: Ctrl-C in a terminal reaches us alone, and we stop it in order. */
+async function startChild(
+  place: ServerPlace,
+  settings: Readonly<Record<string, string>>,
+  onSpawn: (server: ServerHandle) => void,
+): Promise<void> {
+  const options = Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
+  const server = { program: join(place.bin, "postgres"), args: ["-D", place.data_folder] };
   const bound = place.dies_with_parent === true ? boundToParent(server, "INT") : server;
-  const command = asServerUser(bound.program, [...bound.args, ...settings]);
+  const command = asServerUser(bound.program, [...bound.args, ...options]);
   const log_start = rotateLog(place.log_file);
   const log = openSync(place.log_file, "a", 0o600);
   const child = spawn(command.program, command.args, { stdio: ["ignore", log, log], detached: true });
@@ -70,26 +101,28 @@ export async function startServer(place: ServerPlace, onSpawn: (child: ChildProc
   child.once("exit", (code, signal) => {
     failure = `it ended with ${signal ?? `code ${code}`}`;
   });
-  onSpawn(child);
+  onSpawn(childHandle(child));
   const until = performance.now() + START_TIMEOUT_MS;
   for (;;) {
     const lock = readLock(place.data_folder);
     if (lock?.pid === child.pid && lock?.status === "ready") return;
     if (failure === undefined && performance.now() > until)
       failure = `it did not answer within ${START_TIMEOUT_MS / 1000} s`;
-    if (failure !== undefined) {
-      const said = readFileSync(place.log_file).subarray(log_start).toString("utf8");
-      const { bavail, bsize } = statfsSync(place.data_folder);
-      throw startFailure({ failure, said, free_bytes: bavail * bsize });
-    }
+    if (failure !== undefined) throw failedStart(place, failure, log_start);
     await sleep(POLL_MS);
   }
+}
+
+function failedStart({ data_folder, log_file }: ServerPlace, failure: string, log_start: number): Error {
+  const said = (ifThere(() => readFileSync(log_file)) ?? Buffer.alloc(0)).subarray(log_start).toString("utf8");
+  const { bavail, bsize } = statfsSync(data_folder);
+  return startFailure({ failure, said, free_bytes: bavail * bsize });
 }
 
 /** Moves a log that has grown away and tells how long the one is to which the server will append. */
 function rotateLog(log_file: string): number {
   const size = statSync(log_file, { throwIfNoEntry: false })?.size ?? 0;
   if (size < LOG_BYTES) return size;
-  renameSync(log_file, `${log_file}.1`);
+  moveFile(log_file, `${log_file}.1`);
   return 0;
 }

@@ -11,10 +11,11 @@ const UNPRIVILEGED_UID = 65534;
 
 /**
  * How a program of PostgreSQL is started. It refuses to run as root, so under root it gets a user namespace in which
- * we are somebody else; files stay root's, and `unshare` execs, so the pid is the server's own.
+ * we are somebody else; files stay root's, and `unshare` execs, so the pid is the server's own. Other systems have no such thing:
+ * there PostgreSQL itself refuses root.
  */
-export function asServerUser(program: string, args: string[]): Command {
-  if (process.getuid?.() !== 0) return { program, args };
+export function asServerUser(program: string, args: string[], platform: NodeJS.Platform = process.platform): Command {
+  if (platform !== "linux" || process.getuid?.() !== 0) return { program, args };
   return { program: "unshare", args: ["--user", `--map-user=${UNPRIVILEGED_UID}`, "--", program, ...args] };
 }
 

@@ -7,8 +7,22 @@ export interface SocketDsnInput {
 }
 
 /** How PostgreSQL is reached by its unix socket, in the form that `createPgPool` takes. It holds the password. */
-export function socketDsn({ database, folder, password, user }: SocketDsnInput): string {
-  const query = Object.entries({ host: folder, user, password }).map(
+export function socketDsn({ folder, ...login }: SocketDsnInput): string {
+  return writeDsn({ host: folder }, login);
+}
+
+/** How PostgreSQL is reached by TCP on this machine, in the same form. */
+export function loopbackDsn({
+  host,
+  port,
+  ...login
+}: Omit<SocketDsnInput, "folder"> & { readonly host: string; readonly port: number }): string {
+  return writeDsn({ host, port: String(port) }, login);
+}
+
+function writeDsn(place: Readonly<Record<string, string>>, login: Omit<SocketDsnInput, "folder">): string {
+  const { database, password, user } = login;
+  const query = Object.entries({ ...place, user, password }).map(
     ([name, value]) => `${name}=${encodeURIComponent(value)}`,
   );
   return `postgresql:///${encodeURIComponent(database)}?${query.join("&")}`;

@@ -2,7 +2,7 @@ import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type { Logger } from "@appdb/engine/ports";
 import { ifThere } from "../files/if-there.ts";
-import { endProcess } from "../processes/end-process.ts";
+import { endProcess, sendSignal } from "../processes/end-process.ts";
 import { commandLine, identifyProcess, type ProcessIdentity } from "../processes/process-identity.ts";
 
 /** Fast shutdown, then immediate, then none of its choosing. */
@@ -12,27 +12,41 @@ const END_ORPHAN = [
   { signal: "SIGKILL", wait_ms: 5_000 },
 ] as const;
 
+/** The lock of a socket, and the socket. */
+const SOCKET_FILES = [".s.PGSQL.5432.lock", ".s.PGSQL.5432"];
+
+/** It is not there, or Windows is just removing it. */
+const UNREADABLE = ["ENOENT", "EPERM", "EBUSY"];
+
+/** Tells an earlier server to end; false when it has ended. */
+export type SendToServer = (server: ProcessIdentity, signal: NodeJS.Signals) => boolean;
+
 /**
  * Clears the way for a start: a server that an earlier owner of the home left running is stopped, then both lock files
  * go. To be called only by who holds the home's lock: no other server can be meant to run then.
  */
-export async function clearStaleLocks(data_folder: string, runtime_folder: string, log: Logger): Promise<void> {
+export async function clearStaleLocks(
+  data_folder: string,
+  socket_folder: string | undefined,
+  log: Logger,
+  send: SendToServer = sendSignal,
+): Promise<void> {
   const lock = join(data_folder, "postmaster.pid");
-  const socket_lock = join(runtime_folder, ".s.PGSQL.5432.lock");
-  const orphan = findServer(readLockPid(lock), data_folder) ?? findServer(readLockPid(socket_lock), data_folder);
+  const sockets = socket_folder === undefined ? [] : SOCKET_FILES.map((name) => join(socket_folder, name));
+  const orphan = [lock, ...sockets.slice(0, 1)]
+    .map((file) => findServer(readLockPid(file), data_folder))
+    .find((found) => found !== undefined);
   if (orphan !== undefined) {
     log.warn({ pid: orphan.pid }, "stopping a PostgreSQL that an earlier daemon left");
-    const gone = await endProcess(orphan, END_ORPHAN);
+    const gone = await endProcess(orphan, END_ORPHAN, send);
     if (!gone) log.error({ pid: orphan.pid }, "an earlier PostgreSQL does not end");
   }
-  rmSync(lock, { force: true });
-  rmSync(socket_lock, { force: true });
-  rmSync(join(runtime_folder, ".s.PGSQL.5432"), { force: true });
+  for (const file of [lock, ...sockets]) rmSync(file, { force: true });
 }
 
 /** The first lines of `postmaster.pid`; undefined when there is no such file or it is not finished. */
 export function readLock(data_folder: string): { pid: number; status: string } | undefined {
-  const lines = ifThere(() => readFileSync(join(data_folder, "postmaster.pid"), "utf8"))?.split("\n");
+  const lines = ifThere(() => readFileSync(join(data_folder, "postmaster.pid"), "utf8"), UNREADABLE)?.split("\n");
   const status = lines?.[7]?.trim();
   return lines === undefined || status === undefined ? undefined : { pid: Number(lines[0]), status };
 }
@@ -47,5 +61,11 @@ function readLockPid(path: string): number | undefined {
 function findServer(pid: number | undefined, data_folder: string): ProcessIdentity | undefined {
   if (pid === undefined) return undefined;
   const identity = identifyProcess(pid);
-  return identity !== undefined && commandLine(pid)?.includes(data_folder) === true ? identity : undefined;
+  return identity !== undefined && namesFolder(commandLine(pid) ?? "", data_folder) ? identity : undefined;
+}
+
+/** Whether a server's command line names the folder. PostgreSQL of Windows writes paths with slashes, whose case does not count there. */
+export function namesFolder(command: string, folder: string, platform: NodeJS.Platform = process.platform): boolean {
+  const plain = (text: string) => (platform === "win32" ? text.replaceAll("\\", "/").toLowerCase() : text);
+  return plain(command).includes(plain(folder));
 }

@@ -1,19 +1,11 @@
 import { randomBytes } from "node:crypto";
-import {
-  linkSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  truncateSync,
-  writeFileSync,
-} from "node:fs";
-import { join } from "node:path";
+import { linkSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { appError } from "@appdb/contract/errors";
 import { ifThere } from "../files/if-there.ts";
 import { isDiskFull } from "../files/is-disk-full.ts";
+import { moveFile } from "../files/move-file.ts";
 import { identifyProcess, isAlive, type ProcessIdentity } from "./process-identity.ts";
 
 /**
@@ -26,6 +18,8 @@ export type LockResult =
   | { readonly outcome: "acquired"; release(): void }
   | { readonly outcome: "taken"; readonly owner: ProcessIdentity };
 
+/** What systems say where a file system has no links: Linux, macOS, Windows. */
+const NO_LINKS = ["EPERM", "ENOTSUP", "EOPNOTSUPP", "EISDIR"];
 const FIRST_PAUSE_MS = 2;
 const LONGEST_PAUSE_MS = 40;
 
@@ -104,9 +98,22 @@ function link(draft: string, path: string): boolean {
     linkSync(draft, path);
     return true;
   } catch (error) {
-    if (["EEXIST", "ENOENT"].includes((error as NodeJS.ErrnoException).code ?? "")) return false;
+    const code = (error as NodeJS.ErrnoException).code ?? "";
+    if (["EEXIST", "ENOENT"].includes(code)) return false;
+    if (NO_LINKS.includes(code)) throw cannotLink(draft, error);
     throw error;
   }
+}
+
+/** Nothing but a link, or an equal to it, promises that one alone has a name and that its text is whole. */
+function cannotLink(draft: string, cause: unknown): Error {
+  const folder = dirname(draft);
+  return appError("home_not_writable", {
+    detail: `The file system of ${folder} has no hard links, by which a home is locked. FAT and exFAT have none.`,
+    hint: "Set SERVICE_HOME to a folder on another disk.",
+    meta: { folder },
+    cause,
+  });
 }
 
 /** The file stays, as nobody's; unless it is another's by now, because whoever had the lock took its folder away. */
@@ -122,7 +129,7 @@ function release(folder: string, path: string, inode: number): void {
     truncateSync(path);
     return;
   }
-  renameSync(draft, path);
+  moveFile(draft, path);
 }
 
 function listNumbers(folder: string, prefix: string): number[] {

@@ -1,7 +1,8 @@
-import { mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { appError } from "@appdb/contract/errors";
 import { isDiskFull } from "../files/is-disk-full.ts";
+import { moveFile } from "../files/move-file.ts";
 import { lateCrypto } from "./late-crypto.ts";
 
 /** Writes a file that only its owner may read, whole or not at all: readers see the old text or the new one.
@@ -11,7 +12,7 @@ export function writePrivateFile(path: string, text: string): void {
   try {
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
     writeFileSync(temporary, text, { mode: 0o600, flag: "wx" });
-    renameSync(temporary, path);
+    moveFile(temporary, path);
   } catch (error) {
     rmSync(temporary, { force: true });
     if (!isDiskFull(error)) throw error;

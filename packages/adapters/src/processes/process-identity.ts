@@ -1,5 +1,4 @@
-import { execFileSync } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { THIS_SYSTEM } from "./systems/this-system.ts";
 
 /**
  * A process that can be recognised later: a pid alone cannot, because the system gives it out again.
@@ -10,56 +9,22 @@ export interface ProcessIdentity {
   readonly started: string;
 }
 
-/** Tells which process has this pid now; undefined when there is none, or only a zombie that nobody has reaped. */
+/**
+ * Tells which process has this pid now; undefined when there is none, or only a zombie that nobody has reaped.
+ * @throws daemon_failed when the system does not say which processes run
+ */
 export function identifyProcess(pid: number): ProcessIdentity | undefined {
   if (!Number.isSafeInteger(pid) || pid <= 0) return undefined;
-  return process.platform === "linux" ? identifyOnLinux(pid) : identifyByPs(pid);
+  const started = THIS_SYSTEM.processes.started(pid);
+  return started === undefined ? undefined : { pid, started };
 }
 
-/** True while exactly this process runs: the pid is there, is no zombie, and was started when we said. */
+/** True while exactly this process runs: the pid is there, is no zombie, and was started when we said. @throws daemon_failed */
 export function isAlive(identity: ProcessIdentity): boolean {
   return identifyProcess(identity.pid)?.started === identity.started;
 }
 
-/** The command line of a process as one text, undefined when there is no such process or it may not be read. */
+/** The command line of a process as one text, undefined when there is no such process or it may not be read. @throws daemon_failed */
 export function commandLine(pid: number): string | undefined {
-  if (process.platform !== "linux") return ps(pid, "command=");
-  return readProc(`/proc/${pid}/cmdline`)?.replaceAll("\0", " ");
-}
-
-function identifyOnLinux(pid: number): ProcessIdentity | undefined {
-  const stat = readProc(`/proc/${pid}/stat`);
-  if (stat === undefined) return undefined;
-  // the command's name stands in parentheses and may hold spaces and parentheses itself
-  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-  const state = fields[0];
-  const ticks = fields[19];
-  if (ticks === undefined || state === "Z" || state === "X") return undefined;
-  const boot = readProc("/proc/sys/kernel/random/boot_id")?.trim() ?? "";
-  return { pid, started: `${boot}:${ticks}` };
-}
-
-function identifyByPs(pid: number): ProcessIdentity | undefined {
-  const line = ps(pid, "stat=,lstart=");
-  if (line === undefined || line.startsWith("Z")) return undefined;
-  return { pid, started: line.replace(/^\S+\s+/, "") };
-}
-
-function ps(pid: number, columns: string): string | undefined {
-  try {
-    const out = execFileSync("ps", ["-o", columns, "-p", String(pid)], { encoding: "utf8", timeout: 5000 }).trim();
-    return out === "" ? undefined : out;
-  } catch {
-    // ps exits with 1 when there is no such process
-    return undefined;
-  }
-}
-
-function readProc(path: string): string | undefined {
-  try {
-    return readFileSync(path, "utf8");
-  } catch {
-    // gone between two looks, which is an answer
-    return undefined;
-  }
+  return THIS_SYSTEM.processes.commandLine(pid);
 }

@@ -1,24 +1,17 @@
-import { execFileSync } from "node:child_process";
-import { readdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { sendSignal } from "./end-process.ts";
 import { identifyProcess, type ProcessIdentity } from "./process-identity.ts";
+import type { ProcessEntry } from "./systems/process-system.ts";
+import { THIS_SYSTEM } from "./systems/this-system.ts";
 
 const POLL_MS = 10;
 /** What Linux shows times in, whatever its own clock does. */
 const TICKS_PER_S = 100;
 
-/** One process as the system lists it. */
-export interface ProcessEntry {
-  readonly pid: number;
-  readonly parent: number;
-  readonly group: number;
-  readonly session: number;
-}
-
 /** Every process but zombies. */
 export function readProcesses(): ProcessEntry[] {
-  return process.platform === "linux" ? readFromProc() : readFromPs();
+  return THIS_SYSTEM.processes.list();
 }
 
 /**
@@ -73,7 +66,7 @@ export function proportionalMemory(pids: readonly number[]): number | undefined 
  */
 export function familyCpuMs(root: number): number | undefined {
   if (process.platform !== "linux") return undefined;
-  const table = readFromProc();
+  const table = readProcesses();
   const members = new Set([root]);
   for (let before = -1; before !== members.size; ) {
     before = members.size;
@@ -100,32 +93,6 @@ function kill(identity: ProcessIdentity): void {
     // it has become another user's, whom the system protects from us; it is still counted as left
     if ((error as NodeJS.ErrnoException).code !== "EPERM") throw error;
   }
-}
-
-function readFromProc(): ProcessEntry[] {
-  const entries: ProcessEntry[] = [];
-  for (const name of readdirSync("/proc")) {
-    if (!/^\d+$/.test(name)) continue;
-    const stat = readProc(`/proc/${name}/stat`);
-    if (stat === undefined) continue;
-    // the command's name stands in parentheses and may hold spaces and parentheses itself
-    const [state, parent, group, session] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-    if (state === "Z" || state === "X") continue;
-    entries.push({ pid: Number(name), parent: Number(parent), group: Number(group), session: Number(session) });
-  }
-  return entries;
-}
-
-/** `ps` of macOS has no numbers of sessions; a group stands for one. */
-function readFromPs(): ProcessEntry[] {
-  const lines = execFileSync("ps", ["-A", "-o", "pid=,ppid=,pgid=,stat="], { encoding: "utf8", timeout: 5000 }).split(
-    "\n",
-  );
-  return lines.flatMap((line) => {
-    const [pid, parent, group, stat] = line.trim().split(/\s+/);
-    if (stat === undefined || stat.startsWith("Z")) return [];
-    return [{ pid: Number(pid), parent: Number(parent), group: Number(group), session: Number(group) }];
-  });
 }
 
 function hasMarker(pid: number, marker: string): boolean {

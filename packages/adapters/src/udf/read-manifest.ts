@@ -79,6 +79,7 @@ async function runWriter(input: ReadManifestInput): Promise<WrittenManifest> {
       cwd: runtime.project_root,
       // An own group: what the file signals to "its group" must not reach the engine that asked.
       detached: HAS_GROUPS,
+      windowsHide: true,
     },
   );
   const end = () => killGroup(child);

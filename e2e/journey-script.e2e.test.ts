@@ -1,0 +1,21 @@
+import { execFile } from "node:child_process";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { expect, test } from "vitest";
+import { ROOT } from "./support/place.ts";
+
+const run = promisify(execFile);
+
+test("the journey that CI takes on macOS and Windows arrives here", async () => {
+  const script = join(ROOT, "scripts", "local-journey.mjs");
+  const { stdout } = await run(process.execPath, [script, "--command", join(ROOT, "cli")]);
+  expect(stdout.trimEnd().split("\n").at(-1)).toBe("10 passed, 0 failed");
+});
+
+test("the journey names a command that is not there", async () => {
+  const script = join(ROOT, "scripts", "local-journey.mjs");
+  await expect(run(process.execPath, [script, "--command", "nowhere"])).rejects.toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining("There is no command nowhere."),
+  });
+});

@@ -1,0 +1,11 @@
+import { expect, test } from "vitest";
+import { fileNameOf } from "./file-name.ts";
+
+test.each([
+  ["win32", "aux", "_aux"],
+  ["win32", "com1", "_com1"],
+  ["win32", "auxiliary", "auxiliary"],
+  ["linux", "aux", "aux"],
+] as const)("on %s the file of %s is named %s", (platform, name, file) => {
+  expect(fileNameOf(name, platform)).toBe(file);
+});

@@ -1,0 +1,39 @@
+import { renameSync } from "node:fs";
+
+/** Windows refuses to replace or move what another program has open for the moment: a virus scanner, an indexer, a reader of ours. */
+const HELD = ["EPERM", "EACCES", "EBUSY"];
+const PATIENCE_MS = 3_000;
+const FIRST_PAUSE_MS = 5;
+
+export interface MoveDeps {
+  readonly rename: (from: string, to: string) => void;
+  /** Whether the system refuses to move what is open. */
+  readonly has_held_files: boolean;
+  readonly patience_ms: number;
+}
+
+const DEPS: MoveDeps = {
+  rename: renameSync,
+  has_held_files: process.platform === "win32",
+  patience_ms: PATIENCE_MS,
+};
+
+/**
+ * Renames a file or a folder, and replaces a file that has the name. On Windows it tries again for three seconds, because the
+ * system refuses while another program has one of the two open.
+ * @throws what the system says
+ */
+export function moveFile(from: string, to: string, { has_held_files, patience_ms, rename }: MoveDeps = DEPS): void {
+  const until = performance.now() + patience_ms;
+  for (let pause_ms = FIRST_PAUSE_MS; ; pause_ms *= 2) {
+    try {
+      rename(from, to);
+      return;
+    } catch (error) {
+      const is_held = has_held_files && HELD.includes((error as NodeJS.ErrnoException).code ?? "");
+      if (!is_held || performance.now() + pause_ms > until) throw error;
+      // callers replace files in one step: nothing else of theirs may run meanwhile
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, pause_ms);
+    }
+  }
+}

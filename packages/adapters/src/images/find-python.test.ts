@@ -1,0 +1,41 @@
+import { expect, test } from "vitest";
+import { defaultPythonName, findPython, type PythonSearch } from "./find-python.ts";
+
+const PYTHON = "C:\\Users\\me\\AppData\\Local\\Programs\\Python\\Python312\\python.exe";
+
+function windows(there: readonly string[], launched?: string): PythonSearch & { asked: string[][] } {
+  const asked: string[][] = [];
+  const ask = (program: string, args: readonly string[]) => {
+    asked.push([program, ...args]);
+    return launched;
+  };
+  return { platform: "win32", isThere: (path) => there.includes(path), ask, asked };
+}
+
+test("a name is found on the PATH of Windows with its ending", () => {
+  const env = { PATH: "C:\\Windows;C:\\Python" };
+  expect(findPython("python", env, windows(["C:\\Python\\python.exe"]))).toBe("C:\\Python\\python.exe");
+});
+
+test("a version is asked of the launcher of Windows", () => {
+  const search = windows(["C:\\Windows\\py.exe"], `${PYTHON}\r\n`);
+  expect(findPython("3.12", { PATH: "C:\\Windows" }, search)).toBe(PYTHON);
+  expect(search.asked).toEqual([["C:\\Windows\\py.exe", "-3.12", "-c", "import sys; print(sys.executable)"]]);
+});
+
+test("a version that the launcher does not know is refused", () => {
+  expect(() => findPython("3.12", { PATH: "C:\\Windows" }, windows(["C:\\Windows\\py.exe"]))).toThrow(
+    expect.objectContaining({ code: "python_not_found", hint: expect.stringContaining("python.exe") }),
+  );
+});
+
+test("a path is taken as it is, with slashes or without", () => {
+  expect(findPython("C:/Python/python.exe", {}, windows([]))).toBe("C:\\Python\\python.exe");
+});
+
+test("other systems look for the plain name, and have no launcher", () => {
+  const linux: PythonSearch = { platform: "linux", isThere: (path) => path === "/opt/bin/python3.12", ask: () => "no" };
+  expect(findPython("3.12", { PATH: "/usr/bin:/opt/bin" }, linux)).toBe("/opt/bin/python3.12");
+  expect(() => findPython("3.13", { PATH: "/usr/bin:/opt/bin" }, linux)).toThrow("no python3.13 on the PATH");
+  expect([defaultPythonName("linux"), defaultPythonName("win32")]).toEqual(["python3", "python"]);
+});

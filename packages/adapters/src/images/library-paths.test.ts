@@ -1,0 +1,46 @@
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { findLibraryPaths } from "./library-paths.ts";
+
+let folder: string;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "appdb-library-"));
+});
+
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+/** An interpreter that has the library, and an installation that has these packages. */
+function setUp(...installed: string[]): Parameters<typeof findLibraryPaths>[0] {
+  const make = (name: string) => {
+    mkdirSync(join(folder, name), { recursive: true });
+    writeFileSync(join(folder, name, "__init__.py"), "");
+  };
+  for (const name of ["app/appdb", "app/msgpack"]) make(name);
+  for (const name of installed) make(`site/${name}`);
+  const python = join(folder, "python");
+  const facts = { executable: python, base: python, prefix: folder, paths: [join(folder, "app")] };
+  const tools = { postgres_bin: undefined, uv: undefined, base_python: undefined, library: undefined };
+  return {
+    facts: { ...facts, version: [3, 12, 1] },
+    tools: { ...tools, site_packages: join(folder, "site") },
+    home: join(folder, "home"),
+    env: {},
+  };
+}
+
+test("time zones are brought along on Windows, and nothing else of the installation", async () => {
+  const input = setUp("tzdata", "uv");
+  const [path, ...others] = await findLibraryPaths(input, "win32");
+  expect(readdirSync(path ?? "")).toEqual(["tzdata"]);
+  expect(others).toEqual([]);
+});
+
+test("other systems have time zones, and an older installation has none to bring", async () => {
+  expect(await findLibraryPaths(setUp("tzdata"), "linux")).toEqual([]);
+  expect(await findLibraryPaths(setUp(), "darwin")).toEqual([]);
+  rmSync(join(folder, "site"), { recursive: true, force: true });
+  expect(await findLibraryPaths(setUp(), "win32")).toEqual([]);
+});

@@ -1,0 +1,53 @@
+import { fork } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { endChild } from "./end-process.ts";
+
+const STEPS = [
+  { signal: "SIGTERM", wait_ms: 10_000 },
+  { signal: "SIGKILL", wait_ms: 10_000 },
+] as const;
+/** Says by its status how it was asked to end. */
+const ORDERLY = `process.on("SIGTERM", () => process.exit(7)); process.on("disconnect", () => process.exit(9)); process.send("up");`;
+const DEAF = `process.on("SIGTERM", () => {}); process.on("disconnect", () => {}); setInterval(() => {}, 1000); process.send("up");`;
+
+let folder: string;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "appdb-end-"));
+});
+
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+async function start(program: string) {
+  const file = join(folder, "program.mjs");
+  writeFileSync(file, program);
+  const child = fork(file, { stdio: ["ignore", "ignore", "inherit", "ipc"] });
+  await once(child, "message");
+  return child;
+}
+
+test.skipIf(process.platform === "win32")("a child is asked by a signal", async () => {
+  const child = await start(ORDERLY);
+  expect(await endChild(child, STEPS, { has_signals: true })).toBe(true);
+  expect(child.exitCode).toBe(7);
+});
+
+test("a child is asked by its channel where there are no signals", async () => {
+  const child = await start(ORDERLY);
+  expect(await endChild(child, STEPS, { has_signals: false })).toBe(true);
+  expect(child.exitCode).toBe(9);
+});
+
+/** On Windows, the first signal kills. */
+const WAYS = process.platform === "win32" ? [false] : [true, false];
+
+test.each(WAYS)("a child that does not listen is killed (signals: %s)", async (has_signals) => {
+  const child = await start(DEAF);
+  const [asking, killing] = STEPS;
+  expect(await endChild(child, [{ ...asking, wait_ms: 200 }, killing], { has_signals })).toBe(true);
+  expect(child.signalCode).toBe("SIGKILL");
+});

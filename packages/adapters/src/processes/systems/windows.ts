@@ -1,0 +1,129 @@
+import { execFileSync } from "node:child_process";
+import { join } from "node:path";
+import { appError } from "@appdb/contract/errors";
+import type { ProcessEntry, ProcessSystem } from "./process-system.ts";
+
+const TIMEOUT_MS = 30_000;
+/** PowerShell takes half a second: a process that still has its pid counts as the same one for so long. */
+const FRESH_MS = 1_000;
+/** The last line of a whole answer. Without it, a PowerShell that fails would look like a machine without processes. */
+const END = "end";
+
+/** What Windows says of a process. */
+interface WindowsProcess extends ProcessEntry {
+  /** Of Windows' clock: 100 nanoseconds since 1601, UTC. */
+  readonly started: string;
+  readonly command_line: string;
+}
+
+export interface WindowsProcessesDeps {
+  /** Runs a script of Windows PowerShell. @throws daemon_failed */
+  powershell(script: string): string;
+  /** Whether a pid is in use, without PowerShell. */
+  isThere(pid: number): boolean;
+  now(): number;
+  readonly own_pid: number;
+}
+
+/**
+ * Asks Windows by CIM, the one place that tells when a process began and is in every Windows 10 and 11. `tasklist` has no start
+ * times, and newer systems have no `wmic`.
+ */
+export function createWindowsProcesses(deps: WindowsProcessesDeps = systemDeps()): ProcessSystem {
+  const known = new Map<number, { readonly read_at: number; readonly found: WindowsProcess | undefined }>();
+
+  function find(pid: number): WindowsProcess | undefined {
+    if (!deps.isThere(pid)) {
+      known.delete(pid);
+      return undefined;
+    }
+    const kept = known.get(pid);
+    // this very process keeps its pid as long as it can ask
+    if (kept !== undefined && (pid === deps.own_pid || deps.now() - kept.read_at < FRESH_MS)) return kept.found;
+    const found = readAnswer(deps.powershell(cimScript(pid)))[0];
+    known.set(pid, { read_at: deps.now(), found });
+    return found;
+  }
+
+  return {
+    started: (pid) => find(pid)?.started,
+    commandLine: (pid) => find(pid)?.command_line || undefined,
+    list: () =>
+      readAnswer(deps.powershell(cimScript(undefined))).map(({ pid, parent, group, session }) => ({
+        ...{ pid, parent, group, session },
+      })),
+  };
+}
+
+/** A script that prints a line a process: pid, parent, start, and the command line in Base64, which no code page changes. */
+export function cimScript(pid: number | undefined): string {
+  const which = pid === undefined ? "" : ` -Filter 'ProcessId = ${pid}'`;
+  return [
+    "$ErrorActionPreference = 'Stop'; $ProgressPreference = 'SilentlyContinue'",
+    `Get-CimInstance -ClassName Win32_Process${which} | Where-Object { $_.CreationDate } | ForEach-Object {`,
+    "  $line = [Convert]::ToBase64String([Text.Encoding]::UTF8.GetBytes([string]$_.CommandLine))",
+    "  '{0} {1} {2} {3}' -f $_.ProcessId, $_.ParentProcessId, $_.CreationDate.ToFileTimeUtc(), $line",
+    "}",
+    `'${END}'`,
+  ].join("\n");
+}
+
+/** @throws daemon_failed for an answer that is not whole */
+function readAnswer(answer: string): WindowsProcess[] {
+  const lines = answer
+    .split(/\r?\n/)
+    .map((line) => line.trim())
+    .filter((line) => line !== "");
+  if (lines.pop() !== END) throw unanswered(`PowerShell answered '${answer.trim().slice(0, 200)}'`);
+  return lines.map((line) => {
+    const [, pid, parent, started = "", encoded = ""] =
+      /^(\d+) (\d+) (\d+) ?([A-Za-z0-9+/=]*)$/.exec(line) ?? ([] as (string | undefined)[]);
+    if (pid === undefined) throw unanswered(`PowerShell answered '${line.slice(0, 200)}'`);
+    const number = Number(pid);
+    const command_line = Buffer.from(encoded, "base64").toString("utf8");
+    // Windows has neither groups nor sessions of processes: each stands alone
+    return { pid: number, parent: Number(parent), group: number, session: number, started, command_line };
+  });
+}
+
+function systemDeps(): WindowsProcessesDeps {
+  return { powershell: runPowerShell, isThere: isPidUsed, now: () => performance.now(), own_pid: process.pid };
+}
+
+function runPowerShell(script: string): string {
+  const program = windowsProgram("WindowsPowerShell", "v1.0", "powershell.exe");
+  const encoded = Buffer.from(script, "utf16le").toString("base64");
+  try {
+    return execFileSync(program, ["-NoLogo", "-NoProfile", "-NonInteractive", "-EncodedCommand", encoded], {
+      encoding: "latin1",
+      timeout: TIMEOUT_MS,
+      windowsHide: true,
+      stdio: ["ignore", "pipe", "ignore"],
+    });
+  } catch (cause) {
+    throw unanswered(`${program} failed (${cause instanceof Error ? cause.message.split("\n")[0] : cause})`, cause);
+  }
+}
+
+/** A program of Windows by its whole path: a bare name would be looked for in the current folder first. */
+export function windowsProgram(...parts: string[]): string {
+  // biome-ignore lint/style/noProcessEnv: where Windows lies is the machine's to say, and no setting
+  return join(process.env.SystemRoot ?? "C:\\Windows", "System32", ...parts);
+}
+
+function isPidUsed(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EPERM";
+  }
+}
+
+function unanswered(what: string, cause?: unknown): Error {
+  return appError("daemon_failed", {
+    detail: `Windows does not say which processes run: ${what}.`,
+    hint: "Check that this runs in PowerShell: Get-CimInstance Win32_Process",
+    cause,
+  });
+}
