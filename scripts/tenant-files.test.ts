@@ -46,6 +46,8 @@ const REASONS: Readonly<Record<string, string>> = {
   "apps/server/src/reconciler/resume-services.ts": "looks at folders of the server's own, by lstat",
   "apps/server/src/welcome.ts": "a file of the server's own",
   "packages/adapters/src/blobs/disk-blobs.ts": "uploads, in folders that no tenant sees",
+  "packages/adapters/src/files/move-file.ts": "renames files of the caller's own",
+  "packages/adapters/src/processes/systems/linux.ts": "reads /proc",
   "packages/adapters/src/files/deleted-files.ts": "reads /proc",
   "packages/adapters/src/files/file-spool.ts": "scratch files of a pod, in the pod",
   "packages/adapters/src/files/folder-size.ts": "counts by lstat, and reads no file",
@@ -62,7 +64,7 @@ const REASONS: Readonly<Record<string, string>> = {
   "packages/adapters/src/images/image-folder.ts": "reads and writes a description where no build can write",
   "packages/adapters/src/images/library-paths.ts": "the home's own libraries",
   "packages/adapters/src/images/probe-python.ts": "looks at the installation's Python",
-  "packages/adapters/src/images/resolve-runtime.ts": "a person's own machine",
+  "packages/adapters/src/images/find-python.ts": "a person's own machine",
   "packages/adapters/src/images/system-packages.ts": "unpacks the operator's packages into a folder that no build has",
   "packages/adapters/src/images/venv-images.ts": "a person's own machine",
   "packages/adapters/src/pods/container-groups.ts": "control groups",
@@ -93,7 +95,6 @@ const REASONS: Readonly<Record<string, string>> = {
   "packages/adapters/src/processes/inherited-descriptors.ts": "reads /proc",
   "packages/adapters/src/processes/numbered-lock.ts": "locks of the server's own, and of a person's home",
   "packages/adapters/src/processes/private-files.ts": "files of the server's own",
-  "packages/adapters/src/processes/process-identity.ts": "reads /proc",
   "packages/adapters/src/processes/process-table.ts": "reads /proc",
 };
 

@@ -12,7 +12,7 @@ export const LAYERS = {
     [".", "files", "network", "tools"],
     ["processes", "blobs", "link", "http", "keys"],
     ["environments", "postgres", "udf", "pods", "traces"],
-    ["documents"],
+    ["documents", "homes"],
     ["images"],
   ],
   "apps/pod/src": [

@@ -2,7 +2,7 @@ import { databaseDeleteRequestSchema } from "@appdb/contract/routes/local";
 import { LOCAL_ROUTES } from "@appdb/contract/routes/local-paths";
 import type { FastifyInstance } from "fastify";
 import type { DaemonDeps } from "../composition/compose.ts";
-import { deleteLocalDatabase, listLocalDatabases } from "../databases/local-databases.ts";
+import { deleteLocalDatabase, listLocalDatabases } from "../services/local-databases.ts";
 import { parseRequest } from "./parse.ts";
 
 /** The databases of the home as a whole. */

@@ -4,9 +4,9 @@ import { appError } from "@appdb/contract/errors";
 import { parseLocalTarget, serviceText } from "@appdb/contract/names";
 import { nearestName } from "@appdb/contract/nearest";
 import type { LocalDatabase, LocalDeletion, ServiceRecord } from "@appdb/contract/routes/local";
-import type { Services } from "../services/services.ts";
-import { catalogOf, describeTables } from "./data-tables.ts";
-import type { OpenDatabases } from "./open-databases.ts";
+import { catalogOf, describeTables } from "../databases/data-tables.ts";
+import type { OpenDatabases } from "../databases/open-databases.ts";
+import type { Services } from "./services.ts";
 
 export interface LocalDatabasesDeps {
   readonly databases: OpenDatabases;
