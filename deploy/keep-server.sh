@@ -57,7 +57,11 @@ trap ask TERM INT
 while :; do
   began=$(date +%s)
   told=
-  [ -z "$beats" ] || rm -f "$KEEPER_HEARTBEAT_FILE"
+  if [ -n "$beats" ]; then
+    rm -f "$KEEPER_HEARTBEAT_FILE"
+    # whoever cleans up temporary files may have taken it
+    [ -d "$beats" ] || mkdir -m 700 "$beats"
+  fi
   "$@" &
   server=$!
   if [ -n "$beats" ]; then

@@ -48,6 +48,13 @@ test("what the container and the compose file copy and mount is what the product
   expect(compose).toContain(`home:${/^VOLUME (\S+)$/m.exec(dockerfile)?.[1]}`);
 });
 
+test("what the container runs is the keeper too, which is copied", () => {
+  const dockerfile = read("deploy/Dockerfile");
+  expect(dockerfile).toContain(" /opt/appdb/deploy/keep-server.sh deploy/keep-server.sh\n");
+  const command = '["/bin/sh", "/opt/appdb/deploy/keep-server.sh", "10", "node", "/opt/appdb/dist/server.js"]';
+  expect(dockerfile).toContain(`CMD ${command}`);
+});
+
 test("what the unit runs is the keeper of the server, and systemd ends all that is left when that ends", () => {
   const unit = read("deploy/appdb.service");
   expect(unit).toMatch(

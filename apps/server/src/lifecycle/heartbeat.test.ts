@@ -21,3 +21,9 @@ test("the number grows while the event loop runs, stays while it does not, and i
   expect(readFileSync(path, "utf8")).toBe("");
   rmSync(folder, { recursive: true });
 });
+
+test("a heartbeat that cannot be written is told in the log and stops no server", () => {
+  const log = createSilentLog();
+  keepBeating(join(tmpdir(), "no-such-folder-of-a-keeper", "beat"), log)[Symbol.dispose]();
+  expect(log.lines).toMatchObject([{ level: "warn", message: expect.stringContaining("heartbeat cannot be written") }]);
+});

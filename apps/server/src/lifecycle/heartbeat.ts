@@ -2,6 +2,7 @@ import { closeSync, ftruncateSync, openSync, writeSync } from "node:fs";
 import type { Logger } from "@appdb/engine/ports";
 
 const BEAT_MS = 1_000;
+const UNWATCHED = "the heartbeat cannot be written: a hang of this server is not noticed";
 
 /**
  * Writes a number that grows each second while the event loop runs, for `deploy/keep-server.sh`, which kills a server whose number stays. An
@@ -9,7 +10,8 @@ const BEAT_MS = 1_000;
  */
 export function keepBeating(path: string | undefined, log: Logger, beat_ms = BEAT_MS): Disposable {
   if (path === undefined) return { [Symbol.dispose]: () => undefined };
-  const file = openSync(path, "w", 0o600);
+  const file = openBeat(path, log);
+  if (file === undefined) return { [Symbol.dispose]: () => undefined };
   let beats = 0;
   let is_told = false;
   const beat = () => {
@@ -17,7 +19,7 @@ export function keepBeating(path: string | undefined, log: Logger, beat_ms = BEA
     try {
       writeSync(file, `${beats}\n`, 0);
     } catch (error) {
-      if (!is_told) log.warn({ err: error }, "the heartbeat cannot be written: a hang of this server is not noticed");
+      if (!is_told) log.warn({ err: error }, UNWATCHED);
       is_told = true;
       // shrinking needs no room on the disk; a number that stays would say that the server hangs
       ftruncateSync(file, 0);
@@ -33,4 +35,14 @@ export function keepBeating(path: string | undefined, log: Logger, beat_ms = BEA
       closeSync(file);
     },
   };
+}
+
+/** Undefined where there is no room or no folder for it: a server that runs unwatched is better than none. */
+function openBeat(path: string, log: Logger): number | undefined {
+  try {
+    return openSync(path, "w", 0o600);
+  } catch (error) {
+    log.warn({ err: error }, UNWATCHED);
+    return undefined;
+  }
 }
